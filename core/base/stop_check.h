@@ -1,0 +1,20 @@
+// Whether a long computation should go on.
+#pragma once
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+
+namespace stepcast {
+
+// OK: go on. Anything else: stop and return it (CANCELLED, DEADLINE_EXCEEDED).
+//
+// Called every kStopCheckInterval units of work, on the thread that computes, so it may look at a clock or an atomic but must not block.
+// The engine's unit is a completed chunk, so the interval is well under a millisecond.
+using StopCheck = absl::FunctionRef<absl::Status()>;
+
+inline constexpr int kStopCheckInterval = 4096;
+
+// Never stops.
+inline absl::Status NeverStop() { return absl::OkStatus(); }
+
+}  // namespace stepcast

@@ -1,0 +1,32 @@
+#include "core/model/profile.h"
+
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/model/validate_profile.h"
+
+namespace stepcast {
+
+std::string_view ResourceName(Resource resource) {
+  switch (resource) {
+    case Resource::kDownlink:
+      return "DOWNLINK";
+    case Resource::kWorker:
+      return "WORKER";
+    case Resource::kUplink:
+      return "UPLINK";
+    case Resource::kParameterServer:
+      return "PARAMETER_SERVER";
+    case Resource::kUnspecified:
+      break;
+  }
+  return "RESOURCE_UNSPECIFIED";
+}
+
+absl::StatusOr<Profile> Profile::Create(ProfileDraft draft, const ProfileLimits& limits) {
+  std::vector<Fault> faults = ValidateProfile(draft, limits);
+  if (!faults.empty()) return FaultsError("PROFILE_INVALID", std::move(faults));
+  return Profile(std::make_shared<const ProfileDraft>(std::move(draft)));
+}
+
+}  // namespace stepcast

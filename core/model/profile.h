@@ -1,0 +1,100 @@
+// A training profile: what one worker recorded in a few steps, and the platform it was recorded on.
+//
+// Source: Li et al., "Throughput Prediction of Asynchronous SGD in TensorFlow", ICPE 2020, section 2.
+// A Profile is valid by construction: there is no way to build one that breaks a rule of ValidateProfile.
+// Threads: immutable after construction; share it freely.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/model/profile_limits.h"
+
+namespace stepcast {
+
+enum class Resource : uint8_t { kUnspecified, kDownlink, kWorker, kUplink, kParameterServer };
+
+// DOWNLINK, WORKER, UPLINK, PARAMETER_SERVER; RESOURCE_UNSPECIFIED.
+std::string_view ResourceName(Resource resource);
+
+constexpr bool IsTransfer(Resource resource) { return resource == Resource::kDownlink || resource == Resource::kUplink; }
+
+// seconds_per_byte * size + seconds, computed by the receiver of a tensor (ICPE 2020, 3.2.1).
+struct ParsingOverhead {
+  double seconds_per_byte = 0;
+  double seconds = 0;
+
+  friend bool operator==(const ParsingOverhead&, const ParsingOverhead&) = default;
+};
+
+struct Platform {
+  double bandwidth_bytes_per_second = 0;  // of one link, in each direction
+  ParsingOverhead parsing_overhead;
+  int64_t window_bytes = 0;  // 0: streams are sent whole
+
+  friend bool operator==(const Platform&, const Platform&) = default;
+};
+
+struct Operation {
+  std::string name;
+  Resource resource = Resource::kUnspecified;
+  int32_t parameter_server = 0;       // index; 0 for kWorker
+  int64_t size_bytes = 0;             // transfers only
+  std::vector<int32_t> waiting_for;   // indices of operations
+  std::string parameter;              // the variable it belongs to; empty: none
+
+  friend bool operator==(const Operation&, const Operation&) = default;
+};
+
+// One recorded step; both vectors are parallel to the operations.
+struct RecordedStep {
+  std::vector<int64_t> start_ns;
+  std::vector<int64_t> end_ns;
+
+  friend bool operator==(const RecordedStep&, const RecordedStep&) = default;
+};
+
+// A profile as somebody claims it: not checked yet.
+struct ProfileDraft {
+  std::string display_name;
+  std::string model;
+  std::string framework;
+  std::map<std::string, std::string> labels;
+  int32_t batch_size = 0;  // examples per worker and step
+  Platform platform;
+  int32_t parameter_servers = 1;
+  std::vector<Operation> operations;
+  std::vector<RecordedStep> steps;
+
+  friend bool operator==(const ProfileDraft&, const ProfileDraft&) = default;
+};
+
+class Profile {
+ public:
+  // Fails with INVALID_ARGUMENT, reason PROFILE_INVALID, and every fault with its path (ValidateProfile).
+  // Cost: linear in the draft's size.
+  static absl::StatusOr<Profile> Create(ProfileDraft draft, const ProfileLimits& limits = {});
+
+  const std::string& display_name() const { return content_->display_name; }
+  const std::string& model() const { return content_->model; }
+  const std::string& framework() const { return content_->framework; }
+  const std::map<std::string, std::string>& labels() const { return content_->labels; }
+  int32_t batch_size() const { return content_->batch_size; }
+  const Platform& platform() const { return content_->platform; }
+  int32_t parameter_servers() const { return content_->parameter_servers; }
+  const std::vector<Operation>& operations() const { return content_->operations; }
+  const std::vector<RecordedStep>& steps() const { return content_->steps; }
+  const ProfileDraft& content() const { return *content_; }
+
+ private:
+  explicit Profile(std::shared_ptr<const ProfileDraft> content) : content_(std::move(content)) {}
+
+  std::shared_ptr<const ProfileDraft> content_;  // shared, so a copy costs nothing
+};
+
+}  // namespace stepcast

@@ -1,0 +1,52 @@
+// How long to simulate, and how sure to be.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+
+namespace stepcast {
+
+enum class Start : uint8_t { kSimultaneous, kStaggered };
+enum class Horizon : uint8_t { kSteadyState, kFirstSteps, kFirstSeconds };
+
+// Options as asked for: what is empty has its default.
+struct SimulationOptionsDraft {
+  std::optional<int32_t> steps_per_worker;
+  std::optional<int32_t> warmup_steps;
+  std::optional<uint64_t> seed;
+  std::optional<int32_t> replications;
+  std::optional<double> relative_precision;
+  std::optional<double> time_budget_seconds;
+  std::optional<Start> start;
+  std::optional<Horizon> horizon;
+  std::optional<int32_t> horizon_steps;
+  std::optional<double> horizon_seconds;
+  std::optional<double> confidence_level;
+
+  friend bool operator==(const SimulationOptionsDraft&, const SimulationOptionsDraft&) = default;
+};
+
+// Options with every default filled in.
+struct SimulationOptions {
+  int32_t steps_per_worker = 1000;  // warm-up included (ICPE 2020, 4.1)
+  int32_t warmup_steps = 50;        // (ICPE 2020, 4.1)
+  uint64_t seed = 1;
+  int32_t replications = 5;
+  double relative_precision = 0;   // 0: off
+  double time_budget_seconds = 0;  // 0: none
+  Start start = Start::kSimultaneous;
+  Horizon horizon = Horizon::kSteadyState;
+  int32_t horizon_steps = 0;
+  double horizon_seconds = 0;
+  double confidence_level = 0.95;
+
+  friend bool operator==(const SimulationOptions&, const SimulationOptions&) = default;
+};
+
+// Fails with INVALID_ARGUMENT, reason OPTIONS_INVALID, and every fault, its path relative to the options; with UNIMPLEMENTED, reason
+// OPTIONS_UNSUPPORTED, for what the engine cannot do yet.
+absl::StatusOr<SimulationOptions> ResolveOptions(const SimulationOptionsDraft& draft);
+
+}  // namespace stepcast

@@ -1,0 +1,101 @@
+// How fast a job runs: the front door of the simulation.
+//
+// Meaning: ICPE 2020, sections 3 and 5; the estimator and the interval are defined in core/README.md.
+// Threads: pure functions of their arguments; any number at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/stop_check.h"
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+#include "core/model/simulation_options.h"
+
+namespace stepcast {
+
+// The version of the engine: the same version, profile, scenario, options and seed give the same answer.
+inline constexpr char kEngineVersion[] = "1";
+
+struct Interval {
+  double lower = 0;
+  double upper = 0;
+  double level = 0.95;
+};
+
+// Of one worker's step, in seconds.
+struct StepTime {
+  double mean = 0;
+  double p50 = 0;
+  double p95 = 0;
+  double p99 = 0;
+};
+
+// Share of the counted time in which a resource was in use; links: of its capacity; computation: mean over workers.
+struct ResourceUtilization {
+  Resource resource = Resource::kUnspecified;
+  int32_t parameter_server = 0;  // 0 for kWorker
+  double fraction = 0;
+};
+
+struct SimulationStatistics {
+  int64_t simulated_operations = 0;
+  std::string engine_path = "plain";
+
+  void Add(const SimulationStatistics& other) { simulated_operations += other.simulated_operations; }
+};
+
+struct Prediction {
+  Scenario scenario;
+  double examples_per_second = 0;
+  double steps_per_second = 0;
+  Interval confidence_interval;  // of examples_per_second
+  StepTime step_time;
+  double speedup = 0;             // over the same scenario with one worker
+  double scaling_efficiency = 0;  // speedup / workers
+  std::vector<ResourceUtilization> utilization;
+  ResourceUtilization bottleneck;  // the most used one
+  double exposed_communication_fraction = 0;
+  bool steady_state = true;
+  std::string warning;
+  int32_t replications = 0;
+};
+
+struct ThroughputAnswer {
+  std::vector<Prediction> predictions;  // one a scenario, in the order asked for
+  SimulationStatistics simulation;
+};
+
+// What is asked for, unchecked: either scenarios, or worker_counts that vary `scenario`; neither: `scenario` alone.
+struct ThroughputDraft {
+  std::vector<ScenarioDraft> scenarios;
+  std::vector<int32_t> worker_counts;
+  std::optional<ScenarioDraft> scenario;
+  SimulationOptionsDraft options;
+};
+
+// A checked request.
+struct ThroughputQuery {
+  std::vector<Scenario> scenarios;
+  SimulationOptions options;
+};
+
+inline constexpr size_t kMaxScenarios = 1024;
+
+// Fails as ResolveScenario and ResolveOptions do, all faults at once, reason REQUEST_INVALID, paths relative to the request
+// (`scenarios[3].workers`, `worker_counts[0]`, `options.replications`).
+absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile, const ThroughputDraft& draft);
+
+// Predicts every scenario, and one worker of each for the speed-up.
+//
+// REQUIRES: the query was resolved for this profile.
+// Cost: about 30 ns per simulated operation, of which there are operations x steps_per_worker x workers x replications for each scenario.
+// Failure: what `stop` returns; FAILED_PRECONDITION, reason SIMULATION_TOO_SHORT, where a worker does not complete two steps in the counted
+// time; OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, past 42 days of simulated time (the limit of base/time.h).
+absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile, const ThroughputQuery& query, StopCheck stop);
+
+}  // namespace stepcast

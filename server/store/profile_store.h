@@ -1,0 +1,81 @@
+// The keyed store of profiles, behind one interface: in memory, and on disk (SQLite).
+//
+// A stored profile never changes; its content is bytes the store does not look into. What Put has acknowledged is durable where the store is.
+// Threads: safe. Calls may block on the disk, so they belong on a pool, never in a reactor.
+// Failure: the codes named below; UNAVAILABLE, reason STORE_UNAVAILABLE, with RetryInfo, where the medium fails (disk full, file gone).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace stepcast::server {
+
+// What is known of a profile without reading its content.
+struct ProfileSummary {
+  std::string id;  // the last part of its name
+  std::string digest;
+  std::string etag;
+  std::string display_name;
+  std::string model;
+  std::string framework;
+  std::map<std::string, std::string> labels;
+  int32_t batch_size = 0;
+  int32_t parameter_servers = 0;
+  int32_t operation_count = 0;
+  int32_t step_count = 0;
+  int64_t size_bytes = 0;
+  int64_t create_time_ns = 0;  // since the Unix epoch
+
+  friend bool operator==(const ProfileSummary&, const ProfileSummary&) = default;
+};
+
+struct StoredProfile {
+  ProfileSummary summary;
+  std::string content;
+};
+
+// A conjunction; an empty one takes all.
+struct ProfileFilter {
+  std::optional<std::string> model;
+  std::map<std::string, std::string> labels;  // key -> value it must have
+  std::vector<std::string> present_labels;    // keys that must be there
+};
+
+struct ListQuery {
+  ProfileFilter filter;
+  std::string after;  // ids greater than this, bytewise
+  int limit = 50;     // REQUIRES: above 0
+};
+
+struct ProfilePage {
+  std::vector<ProfileSummary> profiles;  // ascending by id
+  bool more = false;
+};
+
+class ProfileStore {
+ public:
+  virtual ~ProfileStore() = default;
+
+  // Stores `profile`, or returns what is there under the same id if its digest is the same (AIP-155; the first one's labels stay).
+  // With a request_id seen before: returns what it stored then, or fails with INVALID_ARGUMENT, reason REQUEST_ID_REUSED, if id or digest differ.
+  // ALREADY_EXISTS, reason PROFILE_EXISTS, with the resource, if the id is taken by another digest. etag and create_time_ns are set by the store.
+  virtual absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile, const std::string& request_id) = 0;
+  // NOT_FOUND, reason PROFILE_NOT_FOUND, with the resource. DATA_LOSS, reason PROFILE_CORRUPT, if the stored bytes are not those that were put.
+  virtual absl::StatusOr<StoredProfile> Get(const std::string& id) = 0;
+  // NOT_FOUND as Get.
+  virtual absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) = 0;
+  virtual absl::StatusOr<ProfilePage> List(const ListQuery& query) = 0;
+  // NOT_FOUND as Get; ABORTED, reason ETAG_MISMATCH, if `etag` is not empty and not the stored one's.
+  virtual absl::Status Delete(const std::string& id, const std::string& etag) = 0;
+  // OK while the store can serve. For readiness.
+  virtual absl::Status Check() = 0;
+};
+
+}  // namespace stepcast::server
