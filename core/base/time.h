@@ -1,7 +1,7 @@
 // Simulated time, in integer ticks.
 //
 // A tick is 1/2520 ns (0.4 ps). 2520 is the least number that 1 to 10 divide, so up to ten workers share a link without any rounding of the first
-// division. An int64 of ticks holds 42 days of simulated time; a run that would pass kEndOfTime is stopped with OUT_OF_RANGE.
+// division. A run lasts 21 days of simulated time at most (kEndOfTime).
 #pragma once
 
 #include <compare>

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/model/profile_limits.h"
 
 namespace stepcast {
@@ -43,10 +44,10 @@ struct Platform {
 struct Operation {
   std::string name;
   Resource resource = Resource::kUnspecified;
-  int32_t parameter_server = 0;       // index; 0 for kWorker
-  int64_t size_bytes = 0;             // transfers only
-  std::vector<int32_t> waiting_for;   // indices of operations
-  std::string parameter;              // the variable it belongs to; empty: none
+  int32_t parameter_server = 0;      // index; 0 for kWorker
+  int64_t size_bytes = 0;            // transfers only
+  std::vector<int32_t> waiting_for;  // indices of operations
+  std::string parameter;             // the variable it belongs to; empty: none
 
   friend bool operator==(const Operation&, const Operation&) = default;
 };
