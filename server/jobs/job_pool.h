@@ -1,8 +1,9 @@
 // A bounded queue of jobs and the threads that run them. Knows nothing of prediction.
 //
-// A job runs at most once, in the order of submission. What the queue cannot take is refused at once, never blocked on.
+// A job runs at most once, and jobs are started in the order of submission. What the queue cannot take is refused at once, never blocked on.
 // Threads: safe. Jobs of one pool run at the same time, on its threads.
 // Lifetime: the destructor drains. Jobs must not outlive what they refer to.
+// Failure: a thread that cannot be started is a broken start-up and ends the process. Jobs must not throw.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +12,14 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 
+#include "server/base/clock.h"
+
 namespace stepcast::server {
 
 // Told what the pool does; called on the pool's and on submitting threads, outside its lock. For metrics.
+//
+// Calls of different threads may overtake each other, so a gauge of the queue adds one OnQueued and subtracts one OnStarted;
+// `queue_length` is what it was at that moment, good for a histogram or a log line.
 class JobObserver {
  public:
   virtual ~JobObserver() = default;
@@ -24,10 +30,11 @@ class JobObserver {
 };
 
 struct JobPoolOptions {
-  int threads = 2;
-  size_t queue_max = 64;  // waiting jobs, those that run not counted
+  int threads = 2;        // REQUIRES: above 0
+  size_t queue_max = 64;  // waiting jobs, those that run, or that an idle thread is about to take, not counted
   int retry_delay_ms = 500;
   JobObserver* observer = nullptr;  // borrowed; may be null
+  const Clock* clock = nullptr;     // borrowed, for the seconds told to the observer; null: the real one
 };
 
 class JobPool {
@@ -39,10 +46,10 @@ class JobPool {
   JobPool(const JobPool&) = delete;
   JobPool& operator=(const JobPool&) = delete;
 
-  // RESOURCE_EXHAUSTED, reason QUEUE_FULL, with RetryInfo and quota subject, if the queue is full; UNAVAILABLE, reason SHUTTING_DOWN, after Drain began.
-  // A refused job is destroyed without having run.
+  // RESOURCE_EXHAUSTED, reason QUEUE_FULL, with RetryInfo and quota subject, if the queue is full; UNAVAILABLE, reason SHUTTING_DOWN, after Drain
+  // began. A refused job is destroyed without having run.
   absl::Status Submit(Job job);
-  // Takes no more jobs, runs those it has, and returns when they are done. Idempotent.
+  // Takes no more jobs, runs those it has, and returns when they are done and destroyed. Idempotent. REQUIRES: not called by a job of this pool.
   void Drain();
 
  private:

@@ -1,0 +1,42 @@
+// Whether the work for one request should go on: shared by whoever may end it and by the job that does it.
+//
+// Stops for the first of: Cancel, and the deadline. Once stopped it stays stopped.
+// Cost: Check is one atomic load, and one clock reading if there is a deadline; it takes a lock only after Cancel.
+// Threads: safe. Usually held by shared_ptr from both sides. The clock must outlive it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+
+#include "server/base/clock.h"
+#include "server/base/mutex.h"
+
+namespace stepcast::server {
+
+class Cancellation {
+ public:
+  // `deadline_ns` is on the clock's monotonic time; none: no deadline.
+  explicit Cancellation(const Clock& clock, std::optional<int64_t> deadline_ns = std::nullopt);
+  Cancellation(const Cancellation&) = delete;
+  Cancellation& operator=(const Cancellation&) = delete;
+
+  // From now on Check returns CANCELLED, reason CANCELLED.
+  void Cancel();
+  // From now on Check returns `why`, or what Cancel() gives if it is OK. The first call of either counts, later ones do nothing.
+  void Cancel(absl::Status why);
+
+  // OK: go on. What Cancel said, or DEADLINE_EXCEEDED, reason DEADLINE_EXCEEDED, from the deadline on.
+  absl::Status Check() const;
+
+ private:
+  const Clock& clock_;
+  const int64_t deadline_ns_;  // the largest value: none
+  std::atomic<bool> cancelled_{false};
+  mutable Mutex mutex_;
+  absl::Status why_ STEPCAST_GUARDED_BY(mutex_);
+};
+
+}  // namespace stepcast::server

@@ -1,0 +1,244 @@
+#include "server/jobs/job_pool.h"
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include "core/base/error.h"
+#include "server/base/mutex.h"
+
+namespace stepcast::server {
+namespace {
+
+// Closed until it is opened; jobs wait at it.
+class Gate {
+ public:
+  void Open() { opened_.set_value(); }
+  void Wait() const { open_.wait(); }
+
+ private:
+  std::promise<void> opened_;
+  std::shared_future<void> open_{opened_.get_future()};
+};
+
+// Counts what the pool tells, and knows how long jobs waited and ran.
+class CountingObserver final : public JobObserver {
+ public:
+  void OnQueued(size_t /*queue_length*/) override { ++queued; }
+  void OnRefused() override { ++refused; }
+  void OnStarted(size_t /*queue_length*/, double seconds) override {
+    ++started;
+    wait_seconds = seconds;
+  }
+  void OnDone(double seconds) override {
+    ++done;
+    run_seconds = seconds;
+  }
+
+  std::atomic<int> queued{0};
+  std::atomic<int> refused{0};
+  std::atomic<int> started{0};
+  std::atomic<int> done{0};
+  std::atomic<double> wait_seconds{-1};
+  std::atomic<double> run_seconds{-1};
+};
+
+TEST(JobPoolTest, RunsEveryJobOnce) {
+  std::vector<std::atomic<int>> runs(50);
+  {
+    JobPool pool({.threads = 3, .queue_max = 50});
+    for (std::atomic<int>& run : runs) ASSERT_TRUE(pool.Submit([&run] { ++run; }).ok());
+  }
+  for (const std::atomic<int>& run : runs) EXPECT_EQ(run, 1);
+}
+
+TEST(JobPoolTest, OneThreadStartsJobsInOrderOfSubmission) {
+  std::vector<int> order;
+  Gate gate;
+  {
+    JobPool pool({.threads = 1, .queue_max = 100});
+    ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(pool.Submit([&order, i] { order.push_back(i); }).ok());
+    gate.Open();
+  }
+  std::vector<int> expected(100);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(order, expected);
+}
+
+TEST(JobPoolTest, TakesExactlyTheRunningAndTheWaiting) {
+  // Submitted faster than threads wake up, or slower: the number taken must not depend on it.
+  for (int round = 0; round < 200; ++round) {
+    Gate gate;
+    JobPool pool({.threads = 2, .queue_max = 3});
+    int taken = 0;
+    while (taken < 100 && pool.Submit([&] { gate.Wait(); }).ok()) ++taken;
+    EXPECT_EQ(taken, 2 + 3);
+    gate.Open();
+    pool.Drain();
+  }
+}
+
+TEST(JobPoolTest, AQueueOfNoneStillUsesIdleThreads) {
+  Gate gate;
+  JobPool pool({.threads = 2, .queue_max = 0});
+  EXPECT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
+  EXPECT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
+  EXPECT_EQ(pool.Submit([] {}).code(), absl::StatusCode::kResourceExhausted);
+  gate.Open();
+}
+
+TEST(JobPoolTest, AFullQueueSaysWhenToRetryAndWhichLimit) {
+  Gate gate;
+  JobPool pool({.threads = 1, .queue_max = 1, .retry_delay_ms = 250});
+  ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
+  ASSERT_TRUE(pool.Submit([] {}).ok());
+  const absl::Status refused = pool.Submit([] {});
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  const ErrorDetails details = DetailsOf(refused);
+  EXPECT_EQ(details.reason, "QUEUE_FULL");
+  EXPECT_EQ(details.retry_delay_ms, 250);
+  EXPECT_EQ(details.quota_subject, "queue_max");
+  EXPECT_EQ(details.metadata.at("queue_max"), "1");
+  gate.Open();
+}
+
+TEST(JobPoolTest, TakesJobsAgainOnceThereIsRoom) {
+  Gate gate;
+  std::promise<void> done;
+  JobPool pool({.threads = 1, .queue_max = 1});
+  ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
+  ASSERT_TRUE(pool.Submit([&] { done.set_value(); }).ok());
+  ASSERT_FALSE(pool.Submit([] {}).ok());
+  gate.Open();
+  done.get_future().wait();
+  EXPECT_TRUE(pool.Submit([] {}).ok());
+}
+
+TEST(JobPoolTest, ARefusedJobIsDestroyedWithoutRunning) {
+  Gate gate;
+  JobPool pool({.threads = 1, .queue_max = 0});
+  ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
+  bool ran = false;
+  auto held = std::make_shared<int>(0);
+  const std::weak_ptr<int> watched = held;
+  EXPECT_FALSE(pool.Submit([&ran, held = std::move(held)] { ran = true; }).ok());
+  EXPECT_TRUE(watched.expired());
+  gate.Open();
+  pool.Drain();
+  EXPECT_FALSE(ran);
+}
+
+TEST(JobPoolTest, DrainRunsWhatWaitsAndDestroysIt) {
+  Gate gate;
+  std::atomic<int> ran{0};
+  auto held = std::make_shared<int>(0);
+  const std::weak_ptr<int> watched = held;
+  JobPool pool({.threads = 2, .queue_max = 20});
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(pool.Submit([&gate, &ran, held] {
+                      gate.Wait();
+                      ++ran;
+                    })
+                    .ok());
+  }
+  held.reset();
+  gate.Open();
+  pool.Drain();
+  EXPECT_EQ(ran, 20);
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST(JobPoolTest, RefusesAfterDrainBegan) {
+  JobPool pool({});
+  pool.Drain();
+  pool.Drain();
+  const absl::Status refused = pool.Submit([] { FAIL() << "ran after Drain"; });
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(DetailsOf(refused).reason, "SHUTTING_DOWN");
+  EXPECT_GT(DetailsOf(refused).retry_delay_ms, 0);
+}
+
+TEST(JobPoolTest, AJobThatSubmitsDuringDrainIsRefusedNotStuck) {
+  absl::Status inner;
+  JobPool pool({.threads = 1});
+  Gate gate;
+  ASSERT_TRUE(pool.Submit([&] {
+                    gate.Wait();
+                    while (inner.ok()) inner = pool.Submit([] {});
+                  })
+                  .ok());
+  std::thread drain([&] { pool.Drain(); });
+  gate.Open();
+  drain.join();
+  EXPECT_THAT(DetailsOf(inner).reason, testing::AnyOf("SHUTTING_DOWN", "QUEUE_FULL"));
+}
+
+TEST(JobPoolTest, TheObserverLearnsHowLongAJobWaitedAndRan) {
+  FakeClock clock;
+  CountingObserver observer;
+  JobPool pool({.threads = 1, .queue_max = 1, .observer = &observer, .clock = &clock});
+  Gate first_may_end;
+  std::promise<void> first_runs;
+  ASSERT_TRUE(pool.Submit([&] {
+                    first_runs.set_value();
+                    first_may_end.Wait();
+                  })
+                  .ok());
+  first_runs.get_future().wait();
+  ASSERT_TRUE(pool.Submit([&] { clock.Advance(3'000'000'000); }).ok());
+  EXPECT_FALSE(pool.Submit([] {}).ok());
+  clock.Advance(2'000'000'000);
+  first_may_end.Open();
+  pool.Drain();
+  EXPECT_EQ(observer.queued, 2);
+  EXPECT_EQ(observer.refused, 1);
+  EXPECT_EQ(observer.started, 2);
+  EXPECT_EQ(observer.done, 2);
+  EXPECT_DOUBLE_EQ(observer.wait_seconds, 2);
+  EXPECT_DOUBLE_EQ(observer.run_seconds, 3);
+}
+
+TEST(JobPoolTest, UnderManySubmittersEveryTakenJobRunsAndNoRefusedOneDoes) {
+  constexpr int kSubmitters = 8;
+  constexpr int kJobs = 2000;
+  CountingObserver observer;
+  std::atomic<int> taken{0};
+  std::atomic<int> ran{0};
+  std::atomic<int> alive{0};
+  {
+    JobPool pool({.threads = 4, .queue_max = 8, .observer = &observer});
+    std::vector<std::thread> submitters;
+    for (int i = 0; i < kSubmitters; ++i) {
+      submitters.emplace_back([&] {
+        for (int job = 0; job < kJobs; ++job) {
+          ++alive;
+          const std::shared_ptr<void> token(nullptr, [&alive](void*) { --alive; });
+          if (pool.Submit([&ran, token] { ++ran; }).ok()) ++taken;
+        }
+      });
+    }
+    submitters.front().join();
+    submitters.erase(submitters.begin());
+    std::thread drain([&] { pool.Drain(); });  // while the others still submit
+    for (std::thread& submitter : submitters) submitter.join();
+    drain.join();
+  }
+  EXPECT_GT(taken, 0);
+  EXPECT_EQ(ran, taken);
+  EXPECT_EQ(alive, 0);
+  EXPECT_EQ(observer.started, taken);
+  EXPECT_EQ(observer.done, taken);
+  EXPECT_EQ(observer.queued, taken);
+  EXPECT_EQ(observer.refused, kSubmitters * kJobs - taken);
+}
+
+}  // namespace
+}  // namespace stepcast::server
