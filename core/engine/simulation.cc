@@ -1,1 +1,59 @@
-// Being written.
+#include "core/engine/simulation.h"
+
+#include <string>
+
+#include "core/base/bandwidth.h"
+#include "core/base/error.h"
+#include "core/engine/plain_run.h"
+#include "core/network/equal_share_link.h"
+#include "core/network/max_min_network.h"
+
+namespace stepcast {
+
+namespace {
+
+// What each worker's own link carries, in units of 1/kUnit of a server's link.
+std::vector<int64_t> WorkerCapacities(const RunOptions& options) {
+  std::vector<int64_t> capacities;
+  const Bandwidth server(options.bandwidth_bytes_per_second);
+  for (const WorkerGroup& group : options.worker_groups) {
+    const Bandwidth own(group.bandwidth_bytes_per_second.value_or(options.bandwidth_bytes_per_second));
+    capacities.insert(capacities.end(), static_cast<size_t>(group.count), own.RatioTo(server, MaxMinNetwork::kUnit));
+  }
+  capacities.resize(options.start_offsets.size(), MaxMinNetwork::kUnit);
+  return capacities;
+}
+
+// With one server a worker's own link can only bind if it is the slower one.
+bool EqualSharesSuffice(int32_t servers, const std::vector<int64_t>& worker_capacities) {
+  if (servers > 1) return false;
+  for (const int64_t capacity : worker_capacities) {
+    if (capacity < MaxMinNetwork::kUnit) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<RunResult> Simulate(const StepGraph& graph, const RunOptions& options, StopCheck stop) {
+  const auto workers = static_cast<int64_t>(options.start_offsets.size());
+  if (workers * graph.size() > kMaxWorkerOperations) {
+    return MakeError(absl::StatusCode::kInvalidArgument,
+                     "the run is too large: " + std::to_string(workers) + " workers x " + std::to_string(graph.size()) + " operations is over the limit of " +
+                         std::to_string(kMaxWorkerOperations),
+                     {.reason = "SIMULATION_TOO_LARGE",
+                      .metadata = {{"workers", std::to_string(workers)},
+                                   {"operations", std::to_string(graph.size())},
+                                   {"max_worker_operations", std::to_string(kMaxWorkerOperations)}}});
+  }
+  const int32_t servers = graph.lanes().servers;
+  const std::vector<int64_t> capacities = WorkerCapacities(options);
+  if (EqualSharesSuffice(servers, capacities)) {
+    const EqualShareLink link(capacities.size());
+    return PlainRun<EqualShareLink>(graph, options, link, link, stop).Go();
+  }
+  const MaxMinNetwork network(servers, capacities);
+  return PlainRun<MaxMinNetwork>(graph, options, network, network, stop).Go();
+}
+
+}  // namespace stepcast

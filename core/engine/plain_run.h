@@ -1,0 +1,351 @@
+// The plain engine: one event per chunk, for every graph, order, sharing rule and number of servers.
+//
+// State is flat: worker-major arrays of pending dependencies, running chunks and queues; one indexed heap holds an event per busy processor and one per direction of
+// the network. An instant is processed whole: completions of one worker in rounds (all completions, then what they made ready in graph order, then stopped transfers,
+// then idle lanes choose; zero-length work forms the next round), and the network settles when nothing more happens at it. Workers meet only in the network, so their
+// order within an instant does not matter.
+// Network is EqualShareLink or MaxMinNetwork. Threads: none.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/base/error.h"
+#include "core/base/indexed_heap.h"
+#include "core/base/random.h"
+#include "core/base/stop_check.h"
+#include "core/base/time.h"
+#include "core/engine/lane_queues.h"
+#include "core/engine/simulation.h"
+#include "core/engine/step_graph.h"
+#include "core/engine/step_ranks.h"
+#include "core/engine/throughput_estimator.h"
+#include "core/engine/usage_meter.h"
+
+namespace stepcast {
+
+template <typename Network>
+class PlainRun {
+ public:
+  PlainRun(const StepGraph& graph, const RunOptions& options, Network downlinks, Network uplinks, StopCheck stop)
+      : graph_(graph),
+        options_(options),
+        stop_(stop),
+        lanes_(graph.lanes().count()),
+        processors_(graph.lanes().first_connection()),
+        worker_count_(static_cast<int32_t>(options.start_offsets.size())),
+        networks_{std::move(downlinks), std::move(uplinks)},
+        events_(static_cast<size_t>(worker_count_) * static_cast<size_t>(processors_ + 1) + networks_.size()),
+        queues_(graph, worker_count_, StepRanks::Needed(options.order)),
+        ranks_(graph, options, worker_count_),
+        estimator_(worker_count_, options.warmup_steps, options.steps_per_worker),
+        usage_(worker_count_, graph.lanes()),
+        workers_(static_cast<size_t>(worker_count_)),
+        pending_(std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(worker_count_) * static_cast<size_t>(graph.size()))),
+        running_(static_cast<size_t>(worker_count_) * static_cast<size_t>(lanes_)) {
+    SetSpeeds();
+  }
+
+  absl::StatusOr<RunResult> Go() {
+    if (options_.keep_step_ends) result_.step_ends.resize(workers_.size());
+    for (int32_t worker = 0; worker < worker_count_; ++worker) {
+      workers_[Index(worker)].random = Random({options_.seed, options_.replication, Index(worker), kSamplingStream});
+      events_.Set(StartSlot(worker), options_.start_offsets[Index(worker)].ticks);
+    }
+    while (!estimator_.Done() && status_.ok()) {
+      if (events_.empty()) return TimeExhausted();
+      RunInstant(Instant{events_.TopKey()});
+      CheckStop(1);
+    }
+    if (!status_.ok()) return status_;
+    Finish();
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr uint64_t kSamplingStream = 1;
+  static constexpr OpIndex kCopiesPerUnit = 64;  // pending counts copied in the time of one event, about
+
+  struct WorkerState {
+    Random random{0};
+    double compute_speed = 1;
+    int32_t step = 0;      // completed
+    int32_t recorded = 0;  // the recorded step this one was sampled from
+    OpIndex operations_left = 0;
+    Instant step_begin;
+  };
+  struct Running {
+    Chunk chunk;
+    Instant start;
+  };
+  struct Completion {
+    int32_t worker;
+    LaneIndex lane;
+    friend auto operator<=>(const Completion&, const Completion&) = default;
+  };
+
+  static size_t Index(int32_t i) { return static_cast<size_t>(i); }
+  Running& RunningOn(int32_t worker, LaneIndex lane) { return running_[Index(worker) * Index(lanes_) + Index(lane)]; }
+  IndexedHeap::Slot ProcessorSlot(int32_t worker, LaneIndex lane) const { return worker * processors_ + lane; }
+  IndexedHeap::Slot StartSlot(int32_t worker) const { return worker_count_ * processors_ + worker; }
+  IndexedHeap::Slot NetworkSlot(size_t direction) const { return worker_count_ * (processors_ + 1) + static_cast<int32_t>(direction); }
+  size_t DirectionOf(LaneIndex lane) const { return graph_.lanes().KindOf(lane) == Resource::kDownlink ? 0 : 1; }
+
+  void SetSpeeds() {
+    size_t worker = 0;
+    for (const WorkerGroup& group : options_.worker_groups) {
+      for (int32_t i = 0; i < group.count; ++i) workers_[worker++].compute_speed = group.compute_speed_factor.value_or(1);
+    }
+  }
+
+  static absl::Status TimeExhausted() {
+    return MakeError(absl::StatusCode::kOutOfRange, "the run is longer than the simulated time there is (about 21 days); ask for fewer steps",
+                     {.reason = "SIMULATED_TIME_EXHAUSTED"});
+  }
+
+  // Counts work and, every kStopCheckInterval of it, asks whether to go on.
+  void CheckStop(int64_t work) {
+    work_until_check_ -= work;
+    if (work_until_check_ > 0) return;
+    work_until_check_ = kStopCheckInterval;
+    status_ = stop_();
+  }
+
+  void RunInstant(Instant now) {
+    now_ = now;
+    TakeEvents();
+    size_t at = 0;
+    while (at < completions_.size()) {
+      const int32_t worker = completions_[at].worker;
+      for (; at < completions_.size() && completions_[at].worker == worker; ++at) completed_.push_back(completions_[at].lane);
+      RunRounds(worker);
+    }
+    completions_.clear();
+    if (at_barrier_ == worker_count_) PassBarrier();
+    for (size_t direction = 0; direction < networks_.size(); ++direction) {
+      if (touched_[direction]) SettleNetwork(direction);
+    }
+    if (estimator_.BeginsAt(now_)) usage_.BeginCounting(now_, UsedByLanes());
+  }
+
+  // Everything that ends or starts now, grouped by worker.
+  void TakeEvents() {
+    while (!events_.empty() && events_.TopKey() == now_.ticks && status_.ok()) {
+      const IndexedHeap::Slot slot = events_.Pop();
+      if (slot < worker_count_ * processors_) {
+        completions_.push_back({.worker = slot / processors_, .lane = slot % processors_});
+      } else if (slot < NetworkSlot(0)) {
+        const int32_t worker = slot - StartSlot(0);
+        estimator_.OnStart(worker, now_);
+        BeginStep(worker);
+        RunRounds(worker);
+      } else {
+        TakeEndedFlows(static_cast<size_t>(slot - NetworkSlot(0)));
+      }
+    }
+    if (completions_.size() > 1) std::sort(completions_.begin(), completions_.end());
+  }
+
+  void TakeEndedFlows(size_t direction) {
+    ended_.clear();
+    networks_[direction].TakeEnded(now_, ended_);
+    touched_[direction] = true;
+    const int32_t servers = graph_.lanes().servers;
+    for (const int32_t flow : ended_) {
+      const int32_t server = flow % servers;
+      completions_.push_back({.worker = flow / servers, .lane = direction == 0 ? graph_.lanes().Downlink(server) : graph_.lanes().Uplink(server)});
+    }
+  }
+
+  // All rounds of one worker at this instant: from completed_ and ready_ until nothing more ends.
+  void RunRounds(int32_t worker) {
+    do {
+      for (const LaneIndex lane : completed_) Complete(worker, lane);
+      if (completed_.size() > 1) std::sort(ready_.begin(), ready_.end());
+      completed_.clear();
+      for (const OpIndex op : ready_) {
+        const LaneIndex lane = graph_.lane(op);
+        queues_.Push(worker, lane, op, ranks_.RankOf(worker, op));
+        choosing_.push_back(lane);
+      }
+      ready_.clear();
+      for (const OpIndex op : stopped_) queues_.PushStopped(worker, graph_.lane(op), op);
+      stopped_.clear();
+      for (const LaneIndex lane : choosing_) {
+        if (!RunningOn(worker, lane).chunk) StartNext(worker, lane);
+      }
+      choosing_.clear();
+    } while (!completed_.empty());
+    usage_.OnSettled(worker, now_);
+  }
+
+  void Complete(int32_t worker, LaneIndex lane) {
+    Running& running = RunningOn(worker, lane);
+    const Chunk chunk = std::exchange(running.chunk, Chunk{});
+    choosing_.push_back(lane);
+    usage_.OnChunkEnd(worker, lane);
+    if (options_.trace != nullptr && options_.trace->size() < options_.trace_max) {
+      options_.trace->push_back(
+          {.worker = worker, .op = chunk.op, .step = workers_[Index(worker)].step, .second = chunk.second, .start = running.start, .end = now_});
+    }
+    if (graph_.lanes().IsConnection(lane) && !chunk.second && graph_.work(chunk.op).rest.ticks > 0) {
+      stopped_.push_back(chunk.op);
+      return;
+    }
+    ++result_.simulated_operations;
+    int32_t* pending = &pending_[Index(worker) * Index(graph_.size())];
+    for (const OpIndex dependent : graph_.dependents(chunk.op)) {
+      if (--pending[dependent] == 0) ready_.push_back(dependent);
+    }
+    if (--workers_[Index(worker)].operations_left == 0) EndStep(worker);
+  }
+
+  void StartNext(int32_t worker, LaneIndex lane) {
+    const Chunk chunk = queues_.Pop(worker, lane);
+    if (!chunk) return;
+    RunningOn(worker, lane) = {.chunk = chunk, .start = now_};
+    if (graph_.lanes().IsConnection(lane)) {
+      const TransferWork& work = graph_.work(chunk.op);
+      const size_t direction = DirectionOf(lane);
+      networks_[direction].Start(worker * graph_.lanes().servers + graph_.lanes().ServerOf(lane), chunk.second ? work.rest : work.first);
+      touched_[direction] = true;
+      usage_.OnTransferStart(worker);
+      return;
+    }
+    const Span duration = DurationOf(worker, lane, chunk.op);
+    if (duration.ticks == 0) {
+      completed_.push_back(lane);
+      return;
+    }
+    events_.Set(ProcessorSlot(worker, lane), (now_ + duration).ticks);
+    usage_.OnComputationStart(worker, lane, duration);
+  }
+
+  Span DurationOf(int32_t worker, LaneIndex lane, OpIndex op) const {
+    const WorkerState& state = workers_[Index(worker)];
+    const Span recorded = graph_.duration(state.recorded, op);
+    if (lane != LaneMap::kWorker || state.compute_speed == 1 || recorded.ticks == 0) return recorded;
+    const double scaled = static_cast<double>(recorded.ticks) / state.compute_speed;
+    // Not to zero, so that no step can take no time; not past the end of time.
+    return {std::llround(std::clamp(scaled, 1.0, static_cast<double>(kEndOfTime.ticks)))};
+  }
+
+  void EndStep(int32_t worker) {
+    WorkerState& state = workers_[Index(worker)];
+    ++state.step;
+    estimator_.OnStepEnd(worker, state.step_begin, now_);
+    if (options_.keep_step_ends) result_.step_ends[Index(worker)].push_back(now_);
+    if (options_.synchronization == Synchronization::kAsynchronous) {
+      BeginStep(worker);
+    } else if (at_barrier_++ == 0) {
+      first_at_barrier_ = now_;
+    }
+  }
+
+  // Makes the roots ready; RunRounds does the rest.
+  void BeginStep(int32_t worker) {
+    WorkerState& state = workers_[Index(worker)];
+    state.step_begin = now_;
+    state.operations_left = graph_.size();
+    state.recorded = graph_.step_count() == 1 ? 0 : static_cast<int32_t>(state.random.Below(Index(graph_.step_count())));
+    ranks_.BeginStep(worker, state.recorded);
+    std::memcpy(&pending_[Index(worker) * Index(graph_.size())], graph_.dependency_counts().data(), Index(graph_.size()) * sizeof(int32_t));
+    ready_.insert(ready_.end(), graph_.roots().begin(), graph_.roots().end());
+    CheckStop(graph_.size() / kCopiesPerUnit);
+  }
+
+  void PassBarrier() {
+    at_barrier_ = 0;
+    if (++iterations_ > options_.warmup_steps) {
+      const double waited = ToSeconds(now_ - first_at_barrier_) / ToSeconds(now_ - last_barrier_);
+      result_.straggler_fraction = std::max(result_.straggler_fraction, waited);
+    }
+    last_barrier_ = now_;
+    for (int32_t worker = 0; worker < worker_count_ && status_.ok(); ++worker) {
+      BeginStep(worker);
+      RunRounds(worker);
+    }
+  }
+
+  void SettleNetwork(size_t direction) {
+    touched_[direction] = false;
+    const Instant next = networks_[direction].Settle(now_);
+    if (next < kEndOfTime) {
+      events_.Set(NetworkSlot(direction), next.ticks);
+    } else {
+      events_.Remove(NetworkSlot(direction));
+    }
+  }
+
+  void Finish() {
+    result_.measured = estimator_.measured();
+    result_.steps_per_second = result_.measured ? estimator_.StepsPerSecond() : 0;
+    result_.counted = now_ - estimator_.begin();
+    result_.step_times = estimator_.step_times();
+    result_.first_half_steps_per_second = estimator_.FirstHalfStepsPerSecond();
+    result_.second_half_steps_per_second = estimator_.SecondHalfStepsPerSecond(now_);
+    usage_.EndCounting(now_, UsedByLanes());
+    result_.utilization = usage_.Utilization();
+    result_.exposed_communication_fraction = usage_.ExposedFraction();
+  }
+
+  // What has been done until now, by lane: computation of all workers, and what each server's link has carried.
+  std::vector<UsageMeter::Ticks> UsedByLanes() const {
+    std::vector<UsageMeter::Ticks> used(Index(lanes_));
+    for (LaneIndex lane = 0; lane < lanes_; ++lane) {
+      if (graph_.lanes().IsConnection(lane)) {
+        used[Index(lane)] = networks_[DirectionOf(lane)].CarriedBy(now_, graph_.lanes().ServerOf(lane));
+        continue;
+      }
+      used[Index(lane)] = usage_.ComputedOn(lane);
+      for (int32_t worker = 0; worker < worker_count_; ++worker) {
+        const IndexedHeap::Slot slot = ProcessorSlot(worker, lane);
+        if (events_.Contains(slot)) used[Index(lane)] -= events_.KeyOf(slot) - now_.ticks;
+      }
+    }
+    return used;
+  }
+
+  const StepGraph& graph_;
+  const RunOptions& options_;
+  const StopCheck stop_;
+  const LaneIndex lanes_;
+  const LaneIndex processors_;  // lanes per worker that are no connections
+  const int32_t worker_count_;
+  std::array<Network, 2> networks_;  // down, up
+  std::array<bool, 2> touched_{};
+  IndexedHeap events_;
+  LaneQueues queues_;
+  StepRanks ranks_;
+  ThroughputEstimator estimator_;
+  UsageMeter usage_;
+  std::vector<WorkerState> workers_;
+  std::unique_ptr<int32_t[]> pending_;  // dependencies left, by worker and operation
+  std::vector<Running> running_;  // by worker and lane
+  Instant now_;
+  absl::Status status_;
+  int64_t work_until_check_ = 0;
+  int32_t at_barrier_ = 0;
+  Instant first_at_barrier_;
+  Instant last_barrier_;
+  int64_t iterations_ = 0;
+  RunResult result_;
+  // Of the instant and the round at hand; members only to keep their memory.
+  std::vector<Completion> completions_;
+  std::vector<int32_t> ended_;
+  std::vector<LaneIndex> completed_;
+  std::vector<OpIndex> ready_;
+  std::vector<OpIndex> stopped_;
+  std::vector<LaneIndex> choosing_;
+};
+
+}  // namespace stepcast

@@ -1,0 +1,53 @@
+#include "core/engine/step_time_histogram.h"
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+
+namespace stepcast {
+
+void StepTimeHistogram::Add(Span span) {
+  const auto ticks = static_cast<uint64_t>(span.ticks);
+  const int bits = std::bit_width(ticks);
+  const int octave = bits <= kSubBits ? 0 : bits - kSubBits;
+  const uint64_t bucket = octave == 0 ? ticks : (ticks >> (octave - 1)) & ((uint64_t{1} << kSubBits) - 1);
+  std::vector<int64_t>& buckets = octaves_[static_cast<size_t>(octave)];
+  if (buckets.empty()) buckets.resize(size_t{1} << kSubBits);
+  ++buckets[bucket];
+  ++count_;
+  sum_ticks_ += static_cast<double>(span.ticks);
+}
+
+void StepTimeHistogram::Merge(const StepTimeHistogram& other) {
+  for (size_t octave = 0; octave < octaves_.size(); ++octave) {
+    const std::vector<int64_t>& from = other.octaves_[octave];
+    if (from.empty()) continue;
+    std::vector<int64_t>& to = octaves_[octave];
+    if (to.empty()) to.resize(from.size());
+    for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
+  }
+  count_ += other.count_;
+  sum_ticks_ += other.sum_ticks_;
+}
+
+double StepTimeHistogram::MeanSeconds() const {
+  if (count_ == 0) return 0;
+  return sum_ticks_ / static_cast<double>(count_) / (1e9 * static_cast<double>(kTicksPerNanosecond));
+}
+
+double StepTimeHistogram::PercentileSeconds(double share) const {
+  if (count_ == 0) return 0;
+  auto left = static_cast<int64_t>(std::ceil(share * static_cast<double>(count_)));
+  for (size_t octave = 0; octave < octaves_.size(); ++octave) {
+    for (size_t i = 0; i < octaves_[octave].size(); ++i) {
+      left -= octaves_[octave][i];
+      if (left > 0) continue;
+      const uint64_t width = octave == 0 ? 1 : uint64_t{1} << (octave - 1);
+      const uint64_t base = octave == 0 ? i : ((uint64_t{1} << kSubBits) + i) << (octave - 1);
+      return ToSeconds(Span{static_cast<int64_t>(base + width / 2)});
+    }
+  }
+  return 0;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,71 @@
+// A link that its active flows share equally: each of n gets 1/n.
+//
+// The link has a virtual clock that runs at 1/n, so a flow of work s that starts at virtual time v ends at v + s whatever happens to n, and a heap ordered by virtual
+// end never changes (ICPE 2020, 3.1; the idea is that of fair queueing's virtual time). The clock is anchored anew only at the end of an instant that changed n, by
+// V += floor(elapsed / n): the one rounding there is. A flow's end is a product, so it is exact.
+// Usage: within an instant any number of End and Start, then one Settle, which returns when the next flow ends.
+// Threads: none. Cost: O(log flows) per End and Start, O(1) else.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/base/indexed_heap.h"
+#include "core/base/time.h"
+
+namespace stepcast {
+
+class EqualShareLink {
+ public:
+  using Flow = int32_t;
+
+  // Flows are 0 .. flows-1, a worker each, at most once at a time.
+  explicit EqualShareLink(size_t flows) : ends_(flows) {}
+
+  // Takes out every flow that ends now and appends it to `ended`. REQUIRES: now is what Settle returned last.
+  void TakeEnded(Instant /*now*/, std::vector<Flow>& ended) {
+    const int64_t virtual_end = ends_.TopKey();
+    while (!ends_.empty() && ends_.TopKey() == virtual_end) ended.push_back(ends_.Pop());
+  }
+
+  // The flow becomes active at the instant that Settle closes. REQUIRES: work.ticks > 0.
+  void Start(Flow flow, Span work) {
+    starting_.emplace_back(flow, work);
+    carried_ += work.ticks;
+  }
+
+  // Closes the instant `now`; returns when the next flow ends, kEndOfTime where none is active.
+  Instant Settle(Instant now) {
+    const auto active = static_cast<int64_t>(ends_.size() + starting_.size());
+    const int64_t virtual_now = VirtualAt(now);
+    if (active != active_) {
+      anchor_ = now;
+      virtual_anchor_ = virtual_now;
+      active_ = active;
+    }
+    for (const auto& [flow, work] : starting_) ends_.Set(flow, virtual_now + work.ticks);
+    starting_.clear();
+    return active_ == 0 ? kEndOfTime : anchor_ + Span{(ends_.TopKey() - virtual_anchor_) * active_};
+  }
+
+  // Work carried until `now`, in ticks of the whole link. REQUIRES: the instant is settled; server is 0.
+  int64_t CarriedBy(Instant now, int32_t /*server*/) const {
+    int64_t left = 0;
+    const int64_t virtual_now = VirtualAt(now);
+    ends_.ForEach([&](Flow, int64_t virtual_end) { left += virtual_end - virtual_now; });
+    return carried_ - left;
+  }
+
+ private:
+  int64_t VirtualAt(Instant now) const { return active_ == 0 ? virtual_anchor_ : virtual_anchor_ + (now - anchor_).ticks / active_; }
+
+  IndexedHeap ends_;  // active flows by virtual end
+  std::vector<std::pair<Flow, Span>> starting_;
+  Instant anchor_;
+  int64_t virtual_anchor_ = 0;
+  int64_t active_ = 0;  // in force since anchor_
+  int64_t carried_ = 0;
+};
+
+}  // namespace stepcast
