@@ -1,8 +1,8 @@
 // What waits for each lane of each worker, and which of it is served next.
 //
-// Without ranks a lane serves first come first served; a transfer that its window has stopped rejoins at the back (ICPE 2020, 3.2.2). With ranks, a connection serves
-// the lowest rank among transfers that have not been served yet, ties by arrival, unranked last; stopped transfers follow in the order in which they were stopped,
-// since an order cannot undo the switching (3.3).
+// Without ranks a lane serves first come first served; a transfer that its window has stopped rejoins at the back (ICPE 2020, 3.2.2). With ranks, a connection first
+// serves the ranked transfers that have not been served yet, the lowest rank first, ties by arrival; then, first come first served, the unranked ones and those that
+// were stopped, which are in line since they were stopped: an order cannot undo the switching (3.3), and does not touch what it does not name.
 // Cost: O(1), with ranks O(log waiting). Memory: 4 bytes an operation and worker. Threads: none.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/engine/simulation.h"
 #include "core/engine/step_graph.h"
 
 namespace stepcast {
@@ -38,9 +39,9 @@ class LaneQueues {
     if (ranked_) unserved_.resize(rings_.size());
   }
 
-  // `rank` matters on ranked connections only.
+  // `rank` (kUnranked: none) matters on ranked connections only.
   void Push(int32_t worker, LaneIndex lane, OpIndex op, int32_t rank) {
-    if (ranked_ && graph_.lanes().IsConnection(lane)) {
+    if (ranked_ && rank != RunOptions::kUnranked && graph_.lanes().IsConnection(lane)) {
       std::vector<Ranked>& heap = unserved_[Ring(worker, lane)];
       heap.push_back({.rank = rank, .arrival = arrivals_++, .op = op});
       std::push_heap(heap.begin(), heap.end());
