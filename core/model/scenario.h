@@ -59,11 +59,15 @@ struct Scenario {
   LinkSharing link_sharing = LinkSharing::kEqual;
   TransferOrder transfer_order = TransferOrder::kGraph;
   std::map<std::string, int32_t> transfer_priorities;
-  std::vector<int64_t> start_offsets_ns;  // empty, or one a worker
-  std::vector<WorkerGroup> worker_groups;
+  std::vector<int64_t> start_offsets_ns;   // empty, or one a worker
+  std::vector<WorkerGroup> worker_groups;  // empty: all as recorded; else every field is set
 
   friend bool operator==(const Scenario&, const Scenario&) = default;
 };
+
+// Bounds of compute_speed_factor: beyond them a unit was mistaken.
+inline constexpr double kMinComputeSpeedFactor = 1e-6;
+inline constexpr double kMaxComputeSpeedFactor = 1e6;
 
 struct ScenarioLimits {
   int32_t max_workers = 4096;

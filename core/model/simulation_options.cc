@@ -1,1 +1,106 @@
-// Being written.
+#include "core/model/simulation_options.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/model/fault_list.h"
+
+namespace stepcast {
+
+namespace {
+
+constexpr int32_t kMaxSteps = 10'000'000;
+constexpr int32_t kMaxReplications = 1000;
+constexpr double kMinConfidenceLevel = 0.5;
+constexpr double kMaxConfidenceLevel = 0.999;
+
+// False for what is not a number.
+bool Within(double value, double min, double max) { return value >= min && value <= max; }
+
+class OptionsResolver {
+ public:
+  explicit OptionsResolver(const SimulationOptionsDraft& draft) : draft_(draft) {}
+
+  absl::StatusOr<SimulationOptions> Run() && {
+    options_.seed = draft_.seed.value_or(options_.seed);
+    options_.start = draft_.start.value_or(options_.start);
+    ResolveSteps();
+    ResolvePrecision();
+    ResolveHorizon();
+    if (!faults_.empty()) return FaultsError("OPTIONS_INVALID", std::move(faults_).Take());
+    if (options_.horizon != Horizon::kSteadyState) return Unsupported();
+    return options_;
+  }
+
+ private:
+  void ResolveSteps() {
+    const int32_t steps = draft_.steps_per_worker.value_or(options_.steps_per_worker);
+    const bool steps_known = CheckRange("steps_per_worker", steps, 2, kMaxSteps);
+    options_.steps_per_worker = steps;
+    // A twentieth, as 50 of 1000 is, so that a short run is not all warm-up.
+    options_.warmup_steps = draft_.warmup_steps.value_or(std::min(options_.warmup_steps, steps / 20));
+    if (draft_.warmup_steps.has_value()) CheckRange("warmup_steps", *draft_.warmup_steps, 0, steps_known ? steps - 2 : kMaxSteps - 2);
+  }
+
+  void ResolvePrecision() {
+    options_.replications = draft_.replications.value_or(options_.replications);
+    CheckRange("replications", options_.replications, 1, kMaxReplications);
+    options_.relative_precision = draft_.relative_precision.value_or(options_.relative_precision);
+    if (!Within(options_.relative_precision, 0, 1))
+      faults_.Add("relative_precision", absl::StrCat(options_.relative_precision, " is not from 0 to 1"));
+    options_.time_budget_seconds = draft_.time_budget_seconds.value_or(options_.time_budget_seconds);
+    if (draft_.time_budget_seconds.has_value()) CheckSeconds("time_budget", *draft_.time_budget_seconds);
+    options_.confidence_level = draft_.confidence_level.value_or(options_.confidence_level);
+    if (!Within(options_.confidence_level, kMinConfidenceLevel, kMaxConfidenceLevel)) {
+      faults_.Add("confidence_level", absl::StrCat(options_.confidence_level, " is not from ", kMinConfidenceLevel, " to ", kMaxConfidenceLevel));
+    }
+  }
+
+  void ResolveHorizon() {
+    options_.horizon = draft_.horizon.value_or(options_.horizon);
+    options_.horizon_steps = draft_.horizon_steps.value_or(0);
+    options_.horizon_seconds = draft_.horizon_seconds.value_or(0);
+    if (options_.horizon == Horizon::kFirstSteps) {
+      CheckRange("horizon_steps", options_.horizon_steps, 1, kMaxSteps);
+    } else if (draft_.horizon_steps.has_value()) {
+      faults_.Add("horizon_steps", absl::StrCat(*draft_.horizon_steps, " has no effect without FIRST_STEPS"));
+    }
+    if (options_.horizon == Horizon::kFirstSeconds) {
+      CheckSeconds("horizon_seconds", options_.horizon_seconds);
+    } else if (draft_.horizon_seconds.has_value()) {
+      faults_.Add("horizon_seconds", absl::StrCat(*draft_.horizon_seconds, " has no effect without FIRST_SECONDS"));
+    }
+  }
+
+  bool CheckRange(const char* path, int32_t value, int32_t min, int32_t max) {
+    if (value >= min && value <= max) return true;
+    faults_.Add(path, absl::StrCat(value, " is not from ", min, " to ", max));
+    return false;
+  }
+
+  void CheckSeconds(const char* path, double seconds) {
+    if (!Within(seconds, std::numeric_limits<double>::min(), std::numeric_limits<double>::max())) {
+      faults_.Add(path, absl::StrCat(seconds, " is not a finite number of seconds above 0"));
+    }
+  }
+
+  static absl::Status Unsupported() {
+    constexpr char kWhat[] = "only STEADY_STATE can be simulated yet";
+    return MakeError(absl::StatusCode::kUnimplemented, absl::StrCat("horizon: ", kWhat),
+                     {.reason = "OPTIONS_UNSUPPORTED", .faults = {{.field = "horizon", .description = kWhat}}});
+  }
+
+  const SimulationOptionsDraft& draft_;
+  SimulationOptions options_;
+  FaultList faults_;
+};
+
+}  // namespace
+
+absl::StatusOr<SimulationOptions> ResolveOptions(const SimulationOptionsDraft& draft) { return OptionsResolver(draft).Run(); }
+
+}  // namespace stepcast

@@ -1,0 +1,128 @@
+#include "core/model/simulation_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace stepcast {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> Paths(const absl::Status& status) {
+  std::vector<std::string> paths;
+  for (const Fault& fault : DetailsOf(status).faults) paths.push_back(fault.field);
+  return paths;
+}
+
+TEST(SimulationOptionsTest, WhatIsUnsetHasTheDefaultsOfTheContract) {
+  const SimulationOptions options = ResolveOptions({}).value();
+  EXPECT_EQ(options.steps_per_worker, 1000);
+  EXPECT_EQ(options.warmup_steps, 50);
+  EXPECT_EQ(options.seed, 1u);
+  EXPECT_EQ(options.replications, 5);
+  EXPECT_EQ(options.relative_precision, 0);
+  EXPECT_EQ(options.time_budget_seconds, 0);
+  EXPECT_EQ(options.start, Start::kSimultaneous);
+  EXPECT_EQ(options.horizon, Horizon::kSteadyState);
+  EXPECT_EQ(options.confidence_level, 0.95);
+}
+
+TEST(SimulationOptionsTest, TheWarmUpShrinksWithAShortRunOnly) {
+  EXPECT_EQ(ResolveOptions({.steps_per_worker = 2})->warmup_steps, 0);
+  EXPECT_EQ(ResolveOptions({.steps_per_worker = 100})->warmup_steps, 5);
+  EXPECT_EQ(ResolveOptions({.steps_per_worker = 999})->warmup_steps, 49);
+  EXPECT_EQ(ResolveOptions({.steps_per_worker = 5000})->warmup_steps, 50);
+}
+
+TEST(SimulationOptionsTest, WhatIsSetIsKeptZeroIncluded) {
+  const SimulationOptionsDraft draft{.steps_per_worker = 40,
+                                     .warmup_steps = 0,
+                                     .seed = 0,
+                                     .replications = 1,
+                                     .relative_precision = 0.01,
+                                     .time_budget_seconds = 0.25,
+                                     .start = Start::kStaggered,
+                                     .horizon = Horizon::kSteadyState,
+                                     .confidence_level = 0.5};
+  const SimulationOptions expected{.steps_per_worker = 40,
+                                   .warmup_steps = 0,
+                                   .seed = 0,
+                                   .replications = 1,
+                                   .relative_precision = 0.01,
+                                   .time_budget_seconds = 0.25,
+                                   .start = Start::kStaggered,
+                                   .confidence_level = 0.5};
+  EXPECT_EQ(ResolveOptions(draft).value(), expected);
+}
+
+struct BadOptions {
+  std::string title;
+  SimulationOptionsDraft draft;
+  std::string path;
+  std::string says;
+};
+
+class BadOptionsTest : public ::testing::TestWithParam<BadOptions> {};
+
+TEST_P(BadOptionsTest, AreRefusedAtTheirPathWithTheOffendingValue) {
+  const absl::Status status = ResolveOptions(GetParam().draft).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DetailsOf(status).reason, "OPTIONS_INVALID");
+  ASSERT_THAT(Paths(status), ElementsAre(GetParam().path)) << status;
+  EXPECT_THAT(DetailsOf(status).faults[0].description, HasSubstr(GetParam().says));
+}
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+INSTANTIATE_TEST_SUITE_P(
+    Rules, BadOptionsTest,
+    ::testing::ValuesIn(std::vector<BadOptions>{
+        {"OneStep", {.steps_per_worker = 1}, "steps_per_worker", "1 is not from 2 to 10000000"},
+        {"ManySteps", {.steps_per_worker = 10'000'001}, "steps_per_worker", "10000001"},
+        {"NegativeWarmUp", {.warmup_steps = -1}, "warmup_steps", "-1 is not from 0 to 998"},
+        {"AllWarmUp", {.steps_per_worker = 60, .warmup_steps = 59}, "warmup_steps", "59 is not from 0 to 58"},
+        {"NoReplication", {.replications = 0}, "replications", "0 is not from 1 to 1000"},
+        {"ManyReplications", {.replications = 1001}, "replications", "1001"},
+        {"NegativePrecision", {.relative_precision = -0.1}, "relative_precision", "-0.1"},
+        {"NanPrecision", {.relative_precision = kNan}, "relative_precision", "nan"},
+        {"NoBudget", {.time_budget_seconds = 0}, "time_budget", "0 is not"},
+        {"NegativeBudget", {.time_budget_seconds = -2}, "time_budget", "-2 is not"},
+        {"EndlessBudget", {.time_budget_seconds = kInfinity}, "time_budget", "inf"},
+        {"StepsOfNoHorizon", {.horizon_steps = 10}, "horizon_steps", "10 has no effect without FIRST_STEPS"},
+        {"SecondsOfNoHorizon", {.horizon_seconds = 10}, "horizon_seconds", "10 has no effect without FIRST_SECONDS"},
+        {"HorizonWithoutSteps", {.horizon = Horizon::kFirstSteps}, "horizon_steps", "0 is not from 1"},
+        {"HorizonWithoutSeconds", {.horizon = Horizon::kFirstSeconds}, "horizon_seconds", "0 is not"},
+        {"SecondsOfAnotherHorizon", {.horizon = Horizon::kFirstSteps, .horizon_steps = 5, .horizon_seconds = 1}, "horizon_seconds", "no effect"},
+        {"LowLevel", {.confidence_level = 0.49}, "confidence_level", "0.49 is not from 0.5 to 0.999"},
+        {"HighLevel", {.confidence_level = 1}, "confidence_level", "1 is not"},
+    }),
+    [](const auto& bad) { return bad.param.title; });
+
+TEST(SimulationOptionsTest, EveryFaultIsReportedAtOnceAndBeforeWhatIsUnsupported) {
+  const absl::Status status =
+      ResolveOptions({.steps_per_worker = 0, .warmup_steps = -1, .replications = -1, .horizon = Horizon::kFirstSteps, .confidence_level = 2})
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Paths(status), ElementsAre("steps_per_worker", "warmup_steps", "replications", "confidence_level", "horizon_steps"));
+}
+
+TEST(SimulationOptionsTest, AHorizonTheEngineCannotDoIsUnimplemented) {
+  for (const SimulationOptionsDraft& draft : {SimulationOptionsDraft{.horizon = Horizon::kFirstSteps, .horizon_steps = 5},
+                                              SimulationOptionsDraft{.horizon = Horizon::kFirstSeconds, .horizon_seconds = 5}}) {
+    const absl::Status status = ResolveOptions(draft).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+    EXPECT_EQ(DetailsOf(status).reason, "OPTIONS_UNSUPPORTED");
+    EXPECT_THAT(Paths(status), ElementsAre("horizon"));
+  }
+}
+
+}  // namespace
+}  // namespace stepcast
