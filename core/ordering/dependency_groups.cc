@@ -1,0 +1,130 @@
+#include "core/ordering/dependency_groups.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <numeric>
+
+namespace stepcast {
+
+namespace {
+
+// As many downloads as one sweep over the graph handles, a bit each.
+constexpr size_t kWords = 4;
+constexpr size_t kDownloadsPerSweep = kWords * 64;
+using Bits = std::array<uint64_t, kWords>;
+
+size_t Index(int32_t i) { return static_cast<size_t>(i); }
+
+// Counts `work` units and asks `stop` every kStopCheckInterval of them.
+class Progress {
+ public:
+  explicit Progress(StopCheck stop) : stop_(stop) {}
+  absl::Status Add(size_t work) {
+    done_ += work;
+    if (done_ < Index(kStopCheckInterval)) return absl::OkStatus();
+    done_ = 0;
+    return stop_();
+  }
+
+ private:
+  StopCheck stop_;
+  size_t done_ = 0;
+};
+
+// How many downloads each operation depends on.
+absl::StatusOr<std::vector<int32_t>> CountDownloads(const TransferGraph& graph, StopCheck stop) {
+  Progress progress(stop);
+  std::vector<int32_t> counts(Index(graph.size()));
+  std::vector<Bits> sets(Index(graph.size()));
+  const std::vector<int32_t>& downloads = graph.downloads();
+  for (size_t first = 0; first < downloads.size(); first += kDownloadsPerSweep) {
+    std::fill(sets.begin(), sets.end(), Bits{});
+    const size_t end = std::min(first + kDownloadsPerSweep, downloads.size());
+    for (size_t d = first; d < end; ++d) sets[Index(downloads[d])][(d - first) / 64] |= uint64_t{1} << ((d - first) % 64);
+    for (const int32_t op : graph.topological()) {
+      const Bits& set = sets[Index(op)];
+      for (const uint64_t word : set) counts[Index(op)] += std::popcount(word);
+      for (const int32_t after : graph.dependents(op)) {
+        for (size_t w = 0; w < kWords; ++w) sets[Index(after)][w] |= set[w];
+      }
+      if (absl::Status status = progress.Add(1 + graph.dependents(op).size()); !status.ok()) return status;
+    }
+  }
+  return counts;
+}
+
+// Disjoint sets of operations (path halving; the smaller index is the root).
+class Partition {
+ public:
+  explicit Partition(int32_t size) : parent_(Index(size)) { std::iota(parent_.begin(), parent_.end(), 0); }
+  int32_t Root(int32_t op) {
+    while (parent_[Index(op)] != op) op = parent_[Index(op)] = parent_[Index(parent_[Index(op)])];
+    return op;
+  }
+  void Join(int32_t a, int32_t b) {
+    a = Root(a);
+    b = Root(b);
+    parent_[Index(std::max(a, b))] = std::min(a, b);
+  }
+
+ private:
+  std::vector<int32_t> parent_;
+};
+
+}  // namespace
+
+absl::StatusOr<DependencyGroups> DependencyGroups::Build(const TransferGraph& graph, StopCheck stop) {
+  const absl::StatusOr<std::vector<int32_t>> counts = CountDownloads(graph, stop);
+  if (!counts.ok()) return counts.status();
+  // What an operation waits for has a subset of its downloads: as many of them means the same ones.
+  Partition partition(graph.size());
+  for (int32_t op = 0; op < graph.size(); ++op) {
+    for (const int32_t after : graph.dependents(op)) {
+      if ((*counts)[Index(op)] == (*counts)[Index(after)]) partition.Join(op, after);
+    }
+  }
+  std::vector<int32_t> roots;
+  for (int32_t op = 0; op < graph.size(); ++op) {
+    if (partition.Root(op) == op) roots.push_back(op);
+  }
+  std::stable_sort(roots.begin(), roots.end(), [&](int32_t a, int32_t b) { return (*counts)[Index(a)] < (*counts)[Index(b)]; });
+  std::vector<int32_t> group_of(Index(graph.size()));
+  DependencyGroups result;
+  for (const int32_t root : roots) {
+    group_of[Index(root)] = result.size();
+    result.groups_.push_back({.download_count = (*counts)[Index(root)]});
+  }
+  for (int32_t op = 0; op < graph.size(); ++op) group_of[Index(op)] = group_of[Index(partition.Root(op))];
+  result.Contract(graph, group_of);
+  return result;
+}
+
+void DependencyGroups::Contract(const TransferGraph& graph, const std::vector<int32_t>& group_of) {
+  std::vector<std::vector<int32_t>> dependents(groups_.size());
+  for (int32_t op = 0; op < graph.size(); ++op) {
+    const int32_t from = group_of[Index(op)];
+    if (graph.operation(op).kind == OperationKind::kComputation) {
+      groups_[Index(from)].computes = true;
+      groups_[Index(from)].computation += graph.operation(op).time;
+    }
+    for (const int32_t after : graph.dependents(op)) {
+      if (group_of[Index(after)] != from) dependents[Index(from)].push_back(group_of[Index(after)]);
+    }
+  }
+  first_dependent_.push_back(0);
+  for (std::vector<int32_t>& list : dependents) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    dependents_.insert(dependents_.end(), list.begin(), list.end());
+    first_dependent_.push_back(dependents_.size());
+  }
+  for (const int32_t op : graph.downloads()) download_groups_.push_back(group_of[Index(op)]);
+}
+
+std::span<const int32_t> DependencyGroups::dependents(int32_t group) const {
+  const size_t first = first_dependent_[Index(group)];
+  return std::span(dependents_).subspan(first, first_dependent_[Index(group) + 1] - first);
+}
+
+}  // namespace stepcast

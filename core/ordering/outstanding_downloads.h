@@ -1,0 +1,72 @@
+// The downloads that have not travelled yet, and what completing each would bring: TicTac's properties M, P and M+.
+//
+// Source: TicTac (SysML 2019), section 4.1 and Algorithm 1. P and M+ look at computations only: they are what a download can set free or hold up.
+// Downloads are numbered as in TransferGraph::downloads().
+// Threads: none. Borrows the groups.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/base/time.h"
+#include "core/ordering/dependency_groups.h"
+
+namespace stepcast {
+
+// More than any time.
+inline constexpr Span kNever{INT64_MAX};
+
+class OutstandingDownloads {
+ public:
+  // All downloads, each taking its time.
+  // Cost: for each download, linear in the groups that depend on it.
+  // Failure: what `stop` returns.
+  static absl::StatusOr<OutstandingDownloads> Create(const DependencyGroups& groups, std::vector<Span> times, StopCheck stop);
+
+  // M: what it takes to transfer it.
+  Span transfer_time(size_t download) const { return times_[download]; }
+  // P: the time of the computations that wait for it alone.
+  Span freed_computation(size_t download) const { return freed_[download]; }
+  // M+: the least time of all the transfers that some computation waits for, it and others among them; kNever where there is none.
+  Span impending_load(size_t download) const { return impending_[static_cast<size_t>(groups_->download_groups()[download])]; }
+
+  // It has travelled. Cost: linear in the groups.
+  // REQUIRES: it is outstanding.
+  void Remove(size_t download);
+  // Groups and dependencies looked at so far: the unit of StopCheck.
+  int64_t work() const { return work_; }
+
+ private:
+  // What a group waits for.
+  struct Waiting {
+    int32_t count = 0;
+    size_t mix = 0;  // of the numbers of the downloads, by exclusive or: the number itself where there is but one
+    Span load;
+  };
+
+  OutstandingDownloads(const DependencyGroups& groups, std::vector<Span> times);
+  // Calls visit(group) for the group of a download and all that depend on it.
+  template <typename Visit>
+  void ForEachWaiting(size_t download, Visit visit);
+  void UpdateImpendingLoads();
+
+  const DependencyGroups* groups_;
+  std::vector<Span> times_;
+  std::vector<Span> freed_;
+  std::vector<Waiting> waiting_;  // by group
+  std::vector<Span> impending_;   // by group: the least load over it and what depends on it, as far as something computes there
+  std::vector<size_t> visited_;   // by group: the last visit
+  std::vector<int32_t> to_visit_;
+  size_t visit_ = 0;
+  int64_t work_ = 0;
+};
+
+// M+ of each download where a transfer takes one unit and nothing else takes any (TIC's general time oracle, Eq. 5); INT32_MAX where infinite.
+// Cost: linear in the groups.
+std::vector<int32_t> ImpendingTransferCounts(const DependencyGroups& groups);
+
+}  // namespace stepcast
