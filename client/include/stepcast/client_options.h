@@ -1,0 +1,37 @@
+// How a client reaches its server and what it does when a call fails.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace stepcast::client {
+
+// When a failed call is made again.
+//
+// Only errors that say "not now" are retried: UNAVAILABLE, and RESOURCE_EXHAUSTED if the server said when to come back (RetryInfo). The pause before
+// retry k (from 0) is drawn uniformly from the upper half of [0, min(initial_backoff * multiplier^k, max_backoff)], so that clients that failed
+// together do not come back together; a RetryInfo is added to it. A pause that would end after the call's deadline is not begun: the last error is
+// returned at once.
+struct RetryPolicy {
+  int max_attempts = 5;  // the first one included; 1 or less: never retry
+  std::chrono::nanoseconds initial_backoff = std::chrono::milliseconds(100);
+  std::chrono::nanoseconds max_backoff = std::chrono::seconds(5);
+  double multiplier = 2;
+};
+
+// For one call; what is empty is as in ClientOptions.
+struct CallOptions {
+  std::optional<std::chrono::nanoseconds> timeout;
+  std::optional<RetryPolicy> retry;
+};
+
+struct ClientOptions {
+  std::string server = "127.0.0.1:50051";                       // HOST:PORT, or any gRPC target
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // of a call, all its attempts and pauses together
+  RetryPolicy retry;
+  size_t max_reply_bytes = size_t{1} << 30;  // a larger reply fails with RESOURCE_EXHAUSTED
+};
+
+}  // namespace stepcast::client

@@ -1,0 +1,43 @@
+// How a Client reaches the service: one method a call of the service, in its messages.
+//
+// Implementations: over gRPC with retries (RemoteConnection), and in this process without a server (client/local).
+// Threads: safe; any number of calls at once. Calls block.
+// Failure: the canonical code, with the details of the service as payloads (error_details.h).
+#pragma once
+
+#include <chrono>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "stepcast/client_options.h"
+#include "stepcast/v1/prediction_service.pb.h"
+#include "stepcast/v1/profile_service.pb.h"
+
+namespace stepcast::client {
+
+// What is in force for one call.
+struct Call {
+  std::chrono::nanoseconds timeout{0};
+  RetryPolicy retry;
+};
+
+class Connection {
+ public:
+  virtual ~Connection() = default;
+
+  virtual absl::StatusOr<v1::Profile> CreateProfile(const v1::CreateProfileRequest& request, const Call& call) = 0;
+  virtual absl::StatusOr<v1::Profile> UploadProfile(const v1::UploadProfileRequest::Header& header, std::string_view bytes, const Call& call) = 0;
+  virtual absl::StatusOr<v1::ImportProfileResponse> ImportProfile(const v1::ImportProfileRequest::Header& header, std::string_view bytes,
+                                                                  const Call& call) = 0;
+  virtual absl::StatusOr<v1::Profile> GetProfile(const v1::GetProfileRequest& request, const Call& call) = 0;
+  virtual absl::StatusOr<v1::ListProfilesResponse> ListProfiles(const v1::ListProfilesRequest& request, const Call& call) = 0;
+  virtual absl::Status DeleteProfile(const v1::DeleteProfileRequest& request, const Call& call) = 0;
+
+  virtual absl::StatusOr<v1::PredictThroughputResponse> PredictThroughput(const v1::PredictThroughputRequest& request, const Call& call) = 0;
+  virtual absl::StatusOr<v1::RecommendWorkersResponse> RecommendWorkers(const v1::RecommendWorkersRequest& request, const Call& call) = 0;
+  virtual absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(const v1::OptimizeOrderRequest& request, const Call& call) = 0;
+};
+
+}  // namespace stepcast::client

@@ -1,0 +1,22 @@
+// Orders of transfers between structs and messages.
+//
+// ToProto fills a message that is empty before; FromProto fills a struct that is default-constructed before.
+#pragma once
+
+#include "stepcast/order.h"
+#include "stepcast/v1/prediction_service.pb.h"
+
+namespace stepcast::client {
+
+void ToProto(const OptimizeOrderRequest& from, v1::OptimizeOrderRequest& to);
+
+void ToProto(const RankedTransfer& from, v1::RankedTransfer& to);
+void FromProto(const v1::RankedTransfer& from, RankedTransfer& to);
+
+void ToProto(const TransferOrderResult& from, v1::TransferOrderResult& to);
+void FromProto(const v1::TransferOrderResult& from, TransferOrderResult& to);
+
+void ToProto(const OptimizeOrderResponse& from, v1::OptimizeOrderResponse& to);
+void FromProto(const v1::OptimizeOrderResponse& from, OptimizeOrderResponse& to);
+
+}  // namespace stepcast::client

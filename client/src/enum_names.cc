@@ -1,0 +1,44 @@
+#include "stepcast/order.h"
+#include "stepcast/profile.h"
+
+namespace stepcast::client {
+
+std::string_view ResourceName(Resource resource) {
+  switch (resource) {
+    case Resource::kDownlink:
+      return "DOWNLINK";
+    case Resource::kWorker:
+      return "WORKER";
+    case Resource::kUplink:
+      return "UPLINK";
+    case Resource::kParameterServer:
+      return "PARAMETER_SERVER";
+    case Resource::kUnspecified:
+      break;
+  }
+  return "RESOURCE_UNSPECIFIED";
+}
+
+std::string_view OrderMethodName(OrderMethod method) {
+  switch (method) {
+    case OrderMethod::kTic:
+      return "TIC";
+    case OrderMethod::kTac:
+      return "TAC";
+    case OrderMethod::kSearch:
+      return "SEARCH";
+    case OrderMethod::kReverse:
+      return "REVERSE";
+    case OrderMethod::kRandom:
+      return "RANDOM";
+    case OrderMethod::kRecorded:
+      return "RECORDED";
+    case OrderMethod::kGraph:
+      return "GRAPH";
+    case OrderMethod::kUnspecified:
+      break;
+  }
+  return "ORDER_METHOD_UNSPECIFIED";
+}
+
+}  // namespace stepcast::client

@@ -1,0 +1,15 @@
+// The Stub that makes the calls over gRPC.
+#pragma once
+
+#include <memory>
+
+#include "client/src/stub.h"
+
+#include "stepcast/client_options.h"
+
+namespace stepcast::client {
+
+// Connects with the first call, and again after a loss. The channel is plaintext.
+std::unique_ptr<Stub> MakeGrpcStub(const ClientOptions& options);
+
+}  // namespace stepcast::client

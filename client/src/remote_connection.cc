@@ -1,0 +1,78 @@
+#include "client/src/remote_connection.h"
+
+#include <utility>
+
+#include "client/src/retry_loop.h"
+
+namespace stepcast::client {
+
+namespace {
+
+class RemoteConnection : public Connection {
+ public:
+  RemoteConnection(std::unique_ptr<Stub> stub, std::unique_ptr<RetryEnvironment> environment)
+      : stub_(std::move(stub)), environment_(std::move(environment)) {}
+
+  // What stores something is repeatable because of its request_id, and only with one.
+  absl::StatusOr<v1::Profile> CreateProfile(const v1::CreateProfileRequest& request, const Call& call) override {
+    return Run<v1::Profile>(call, IfIdentified(request.request_id()),
+                            [&](std::chrono::nanoseconds timeout) { return stub_->CreateProfile(request, timeout); });
+  }
+  absl::StatusOr<v1::Profile> UploadProfile(const v1::UploadProfileRequest::Header& header, std::string_view bytes, const Call& call) override {
+    return Run<v1::Profile>(call, IfIdentified(header.request_id()),
+                            [&](std::chrono::nanoseconds timeout) { return stub_->UploadProfile(header, bytes, timeout); });
+  }
+  absl::StatusOr<v1::ImportProfileResponse> ImportProfile(const v1::ImportProfileRequest::Header& header, std::string_view bytes,
+                                                          const Call& call) override {
+    return Run<v1::ImportProfileResponse>(call, IfIdentified(header.request_id()),
+                                          [&](std::chrono::nanoseconds timeout) { return stub_->ImportProfile(header, bytes, timeout); });
+  }
+  absl::Status DeleteProfile(const v1::DeleteProfileRequest& request, const Call& call) override {
+    return RetryLoop(call, Repeatable::kNo, *environment_, [&](std::chrono::nanoseconds timeout) { return stub_->DeleteProfile(request, timeout); });
+  }
+
+  // These change nothing.
+  absl::StatusOr<v1::Profile> GetProfile(const v1::GetProfileRequest& request, const Call& call) override {
+    return Run<v1::Profile>(call, Repeatable::kYes, [&](std::chrono::nanoseconds timeout) { return stub_->GetProfile(request, timeout); });
+  }
+  absl::StatusOr<v1::ListProfilesResponse> ListProfiles(const v1::ListProfilesRequest& request, const Call& call) override {
+    return Run<v1::ListProfilesResponse>(call, Repeatable::kYes,
+                                         [&](std::chrono::nanoseconds timeout) { return stub_->ListProfiles(request, timeout); });
+  }
+  absl::StatusOr<v1::PredictThroughputResponse> PredictThroughput(const v1::PredictThroughputRequest& request, const Call& call) override {
+    return Run<v1::PredictThroughputResponse>(call, Repeatable::kYes,
+                                              [&](std::chrono::nanoseconds timeout) { return stub_->PredictThroughput(request, timeout); });
+  }
+  absl::StatusOr<v1::RecommendWorkersResponse> RecommendWorkers(const v1::RecommendWorkersRequest& request, const Call& call) override {
+    return Run<v1::RecommendWorkersResponse>(call, Repeatable::kYes,
+                                             [&](std::chrono::nanoseconds timeout) { return stub_->RecommendWorkers(request, timeout); });
+  }
+  absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(const v1::OptimizeOrderRequest& request, const Call& call) override {
+    return Run<v1::OptimizeOrderResponse>(call, Repeatable::kYes,
+                                          [&](std::chrono::nanoseconds timeout) { return stub_->OptimizeOrder(request, timeout); });
+  }
+
+ private:
+  static Repeatable IfIdentified(const std::string& request_id) { return request_id.empty() ? Repeatable::kNo : Repeatable::kYes; }
+
+  template <typename Reply, typename Attempt>
+  absl::StatusOr<Reply> Run(const Call& call, Repeatable repeatable, const Attempt& attempt) {
+    absl::StatusOr<Reply> reply;
+    const absl::Status status = RetryLoop(call, repeatable, *environment_, [&](std::chrono::nanoseconds timeout) {
+      reply = attempt(timeout);
+      return reply.status();
+    });
+    return reply;
+  }
+
+  std::unique_ptr<Stub> stub_;
+  std::unique_ptr<RetryEnvironment> environment_;
+};
+
+}  // namespace
+
+std::shared_ptr<Connection> MakeRemoteConnection(std::unique_ptr<Stub> stub, std::unique_ptr<RetryEnvironment> environment) {
+  return std::make_shared<RemoteConnection>(std::move(stub), std::move(environment));
+}
+
+}  // namespace stepcast::client
