@@ -1,9 +1,9 @@
 // What waits for each lane of each worker, and which of it is served next.
 //
-// Without ranks a lane serves first come first served; a transfer that its window has stopped rejoins at the back (ICPE 2020, 3.2.2). With ranks, a connection first
-// serves the ranked transfers that have not been served yet, the lowest rank first, ties by arrival; then, first come first served, the unranked ones and those that
-// were stopped, which are in line since they were stopped: an order cannot undo the switching (3.3), and does not touch what it does not name.
-// Cost: O(1), with ranks O(log waiting). Memory: 4 bytes an operation and worker. Threads: none.
+// Without ranks a lane serves first come first served; a transfer that its window has stopped rejoins at the back (ICPE 2020, 3.2.2). With ranks, a
+// connection first serves the ranked transfers that have not been served yet, the lowest rank first, ties by arrival; then, first come first served,
+// the unranked ones and those that were stopped, which are in line since they were stopped: an order cannot undo the switching (3.3), and does not
+// touch what it does not name. Cost: O(1), with ranks O(log waiting). Memory: 4 bytes an operation and worker. Threads: none.
 #pragma once
 
 #include <algorithm>

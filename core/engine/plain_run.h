@@ -1,10 +1,10 @@
 // The plain engine: one event per chunk, for every graph, order, sharing rule and number of servers.
 //
-// State is flat: worker-major arrays of pending dependencies, running chunks and queues; one indexed heap holds an event per busy processor and one per direction of
-// the network. An instant is processed whole: completions of one worker in rounds (all completions, then what they made ready in graph order, then stopped transfers,
-// then idle lanes choose; zero-length work forms the next round), and the network settles when nothing more happens at it. Workers meet only in the network, so their
-// order within an instant does not matter.
-// Network is EqualShareLink or MaxMinNetwork. Threads: none.
+// State is flat: worker-major arrays of pending dependencies, running chunks and queues; one indexed heap holds an event per busy processor and one
+// per direction of the network. An instant is processed whole: completions of one worker in rounds (all completions, then what they made ready in
+// graph order, then stopped transfers, then idle lanes choose; zero-length work forms the next round), and the network settles when nothing more
+// happens at it. Workers meet only in the network, so their order within an instant does not matter. Network is EqualShareLink or MaxMinNetwork.
+// Threads: none.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/base/error.h"
+
 #include "core/base/indexed_heap.h"
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
@@ -62,7 +62,7 @@ class PlainRun {
       events_.Set(StartSlot(worker), options_.start_offsets[Index(worker)].ticks);
     }
     while (!estimator_.Done() && status_.ok()) {
-      if (events_.empty()) return TimeExhausted();
+      if (events_.empty()) return SimulatedTimeExhausted();
       RunInstant(Instant{events_.TopKey()});
       CheckStop(1);
     }
@@ -105,11 +105,6 @@ class PlainRun {
     for (const WorkerGroup& group : options_.worker_groups) {
       for (int32_t i = 0; i < group.count; ++i) workers_[worker++].compute_speed = group.compute_speed_factor.value_or(1);
     }
-  }
-
-  static absl::Status TimeExhausted() {
-    return MakeError(absl::StatusCode::kOutOfRange, "the run is longer than the simulated time there is (about 21 days); ask for fewer steps",
-                     {.reason = "SIMULATED_TIME_EXHAUSTED"});
   }
 
   // Counts work and, every kStopCheckInterval of it, asks whether to go on.
@@ -330,7 +325,7 @@ class PlainRun {
   UsageMeter usage_;
   std::vector<WorkerState> workers_;
   std::unique_ptr<int32_t[]> pending_;  // dependencies left, by worker and operation
-  std::vector<Running> running_;  // by worker and lane
+  std::vector<Running> running_;        // by worker and lane
   Instant now_;
   absl::Status status_;
   int64_t work_until_check_ = 0;

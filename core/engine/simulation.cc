@@ -33,19 +33,31 @@ bool EqualSharesSuffice(int32_t servers, const std::vector<int64_t>& worker_capa
   return true;
 }
 
+absl::Status CheckSize(const StepGraph& graph, int64_t workers) {
+  if (workers * graph.size() > kMaxWorkerOperations) {
+    const std::string operations = std::to_string(graph.size());
+    const std::string limit = std::to_string(kMaxWorkerOperations);
+    return MakeError(
+        absl::StatusCode::kInvalidArgument,
+        "the run is too large: " + std::to_string(workers) + " workers x " + operations + " operations is over max_worker_operations " + limit,
+        {.reason = "SIMULATION_TOO_LARGE",
+         .metadata = {{"workers", std::to_string(workers)}, {"operations", operations}, {"max_worker_operations", limit}}});
+  }
+  // Keeps the virtual clocks' products within an int64.
+  if (graph.longest_step_ticks() * static_cast<double>(workers) >= static_cast<double>(kEndOfTime.ticks)) return SimulatedTimeExhausted();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
+absl::Status SimulatedTimeExhausted() {
+  return MakeError(absl::StatusCode::kOutOfRange,
+                   "the run is longer than the simulated time there is (about 21 days); ask for fewer steps, fewer workers or more bandwidth",
+                   {.reason = "SIMULATED_TIME_EXHAUSTED"});
+}
+
 absl::StatusOr<RunResult> Simulate(const StepGraph& graph, const RunOptions& options, StopCheck stop) {
-  const auto workers = static_cast<int64_t>(options.start_offsets.size());
-  if (workers * graph.size() > kMaxWorkerOperations) {
-    return MakeError(absl::StatusCode::kInvalidArgument,
-                     "the run is too large: " + std::to_string(workers) + " workers x " + std::to_string(graph.size()) + " operations is over the limit of " +
-                         std::to_string(kMaxWorkerOperations),
-                     {.reason = "SIMULATION_TOO_LARGE",
-                      .metadata = {{"workers", std::to_string(workers)},
-                                   {"operations", std::to_string(graph.size())},
-                                   {"max_worker_operations", std::to_string(kMaxWorkerOperations)}}});
-  }
+  if (absl::Status status = CheckSize(graph, static_cast<int64_t>(options.start_offsets.size())); !status.ok()) return status;
   const int32_t servers = graph.lanes().servers;
   const std::vector<int64_t> capacities = WorkerCapacities(options);
   if (EqualSharesSuffice(servers, capacities)) {

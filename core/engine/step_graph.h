@@ -1,10 +1,9 @@
 // The graph of one training step as the engine runs it: operations on lanes, in arrays.
 //
-// Made from a profile and a scenario (ICPE 2020, 3.2.1, 3.4 and 5): every transfer's work is its size at the scenario's bandwidth, its parsing overhead is an
-// operation of its own on the receiver right after it, and parameters are placed on the scenario's servers.
-// A lane is one worker's connection or processor: it runs one chunk at a time. The engine knows lanes and links, not what they stand for.
-// Threads: immutable after Build; share it freely between runs.
-// Cost: about 40 bytes an operation and dependency, and 8 bytes a recorded computation.
+// Made from a profile and a scenario (ICPE 2020, 3.2.1, 3.4 and 5): every transfer's work is its size at the scenario's bandwidth, its parsing
+// overhead is an operation of its own on the receiver right after it, and parameters are placed on the scenario's servers. A lane is one worker's
+// connection or processor: it runs one chunk at a time. The engine knows lanes and links, not what they stand for. Threads: immutable after Build;
+// share it freely between runs. Cost: about 40 bytes an operation and dependency, and 8 bytes a recorded computation.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,6 @@
 #include <span>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "core/base/time.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
@@ -53,9 +51,9 @@ class StepGraph {
   // A single step in which every operation takes its least recorded time (TicTac, 5), instead of the recorded steps.
   enum class Times : uint8_t { kRecorded, kLeast };
 
-  // Fails with INVALID_ARGUMENT, reason SIMULATION_TOO_LONG, if one step's work for all workers is past the simulated time there is.
+  // Depends on the scenario's servers, bandwidth, parsing overhead and multiplexing only, not on its workers. Linear in the profile's size.
   // REQUIRES: scenario was resolved for this profile.
-  static absl::StatusOr<StepGraph> Build(const Profile& profile, const Scenario& scenario, Times times = Times::kRecorded);
+  static StepGraph Build(const Profile& profile, const Scenario& scenario, Times times = Times::kRecorded);
 
   OpIndex size() const { return static_cast<OpIndex>(lane_.size()); }
   const LaneMap& lanes() const { return lanes_; }
@@ -84,6 +82,8 @@ class StepGraph {
   int64_t size_bytes(OpIndex op) const { return size_bytes_[Index(op)]; }
   // How long a computation takes in a step. 0 for a transfer.
   Span duration(int32_t step, OpIndex op) const { return duration_[static_cast<size_t>(step) * lane_.size() + Index(op)]; }
+  // The longest step's operations one after the other, in ticks. May be past what a Span holds.
+  double longest_step_ticks() const { return longest_step_ticks_; }
   // Of kRecorded: when a transfer ended in a recorded step, for the order RECORDED.
   int64_t recorded_end_ns(int32_t step, OpIndex op) const;
 
@@ -105,7 +105,8 @@ class StepGraph {
   std::vector<TransferWork> work_;
   std::vector<int64_t> size_bytes_;
   std::vector<Span> duration_;  // step-major
-  Profile profile_;             // for recorded_end_ns
+  double longest_step_ticks_ = 0;
+  Profile profile_;  // for recorded_end_ns
 };
 
 }  // namespace stepcast

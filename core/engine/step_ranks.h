@@ -1,7 +1,8 @@
 // The rank of every transfer in every worker's current step.
 //
-// Fixed ranks (reverse, TIC, TAC, explicit) come with the run; RECORDED ranks a step's transfers by their recorded end (equal ends, equal ranks); RANDOM draws a
-// new permutation for each step and worker. Threads: none. Memory: 4 bytes an operation and recorded step (RECORDED) or worker (RANDOM).
+// Fixed ranks (reverse, TIC, TAC, explicit) come with the run; RECORDED ranks a step's transfers by their recorded end (equal ends, equal ranks);
+// RANDOM draws a new permutation for each step and worker. Threads: none. Memory: 4 bytes an operation and recorded step (RECORDED) or worker
+// (RANDOM).
 #pragma once
 
 #include <algorithm>

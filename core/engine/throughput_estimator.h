@@ -1,9 +1,9 @@
 // How many steps a second a run made.
 //
-// The counted time goes from the instant at which the last worker ends its warm-up to the instant at which the last worker ends its last required step, both included.
-// Each worker's rate is the number of its completions after its first one inside, over the time from its first to its last one inside; the answer is their sum.
-// Without warm-up a worker's start counts as a completion. (ICPE 2020, 4.1, made precise.)
-// Memory: some numbers a worker, whatever the number of steps. Threads: none.
+// The counted time goes from the instant at which the last worker ends its warm-up to the instant at which the last worker ends its last required
+// step, both included. Each worker's rate is the number of its completions after its first one inside, over the time from its first to its last one
+// inside; the answer is their sum. Without warm-up a worker's start counts as a completion. (ICPE 2020, 4.1, made precise.) Memory: some numbers a
+// worker, whatever the number of steps. Threads: none.
 #pragma once
 
 #include <cstddef>

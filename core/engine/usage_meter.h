@@ -16,7 +16,8 @@ class UsageMeter {
  public:
   using Ticks = __int128;  // of all workers together: more than an int64 holds
 
-  UsageMeter(int32_t workers, LaneMap lanes) : lanes_(lanes), workers_(static_cast<size_t>(workers)), computed_(static_cast<size_t>(lanes.count()), 0) {}
+  UsageMeter(int32_t workers, LaneMap lanes)
+      : lanes_(lanes), workers_(static_cast<size_t>(workers)), computed_(static_cast<size_t>(lanes.count()), 0) {}
 
   void OnComputationStart(int32_t worker, LaneIndex lane, Span duration) {
     computed_[static_cast<size_t>(lane)] += duration.ticks;
@@ -70,7 +71,8 @@ class UsageMeter {
   // Share of the counted time in which a worker had a transfer under way and computed nothing, mean over workers.
   double ExposedFraction() const {
     if (end_ == begin_) return 0;
-    return static_cast<double>(exposed_at_end_ - exposed_at_begin_) / static_cast<double>((end_ - begin_).ticks) / static_cast<double>(workers_.size());
+    return static_cast<double>(exposed_at_end_ - exposed_at_begin_) / static_cast<double>((end_ - begin_).ticks) /
+           static_cast<double>(workers_.size());
   }
 
  private:

@@ -1,10 +1,10 @@
 // A link that its active flows share equally: each of n gets 1/n.
 //
-// The link has a virtual clock that runs at 1/n, so a flow of work s that starts at virtual time v ends at v + s whatever happens to n, and a heap ordered by virtual
-// end never changes (ICPE 2020, 3.1; the idea is that of fair queueing's virtual time). The clock is anchored anew only at the end of an instant that changed n, by
-// V += floor(elapsed / n): the one rounding there is. A flow's end is a product, so it is exact.
-// Usage: within an instant any number of End and Start, then one Settle, which returns when the next flow ends.
-// Threads: none. Cost: O(log flows) per End and Start, O(1) else.
+// The link has a virtual clock that runs at 1/n, so a flow of work s that starts at virtual time v ends at v + s whatever happens to n, and a heap
+// ordered by virtual end never changes (ICPE 2020, 3.1; the idea is that of fair queueing's virtual time). The clock is anchored anew only at the end
+// of an instant that changed n, by V += floor(elapsed / n): the one rounding there is. A flow's end is a product, so it is exact. Usage: within an
+// instant any number of End and Start, then one Settle, which returns when the next flow ends. Threads: none. Cost: O(log flows) per End and Start,
+// O(1) else.
 #pragma once
 
 #include <cstdint>

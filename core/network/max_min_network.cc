@@ -57,7 +57,8 @@ int64_t MaxMinNetwork::CarriedBy(Instant now, int32_t server) const {
 }
 
 int64_t MaxMinNetwork::RemainingAt(const FlowState& state, Instant now) {
-  const Wide done = static_cast<Wide>((now - state.anchor).ticks) * static_cast<Wide>(state.rate.numerator) / static_cast<Wide>(state.rate.denominator);
+  const Wide done =
+      static_cast<Wide>((now - state.anchor).ticks) * static_cast<Wide>(state.rate.numerator) / static_cast<Wide>(state.rate.denominator);
   return state.remaining - static_cast<int64_t>(done);
 }
 

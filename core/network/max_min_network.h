@@ -1,13 +1,14 @@
 // The links of one direction between workers and several servers, shared max-min fairly.
 //
-// A flow crosses its server's link and its worker's; rates come from progressive filling over both (simulation by ICPE 2020, section 5, whose rule for two servers
-// is the same but where one worker alone uses both). This is the plain form: every change of the set of active flows fills all links anew.
+// A flow crosses its server's link and its worker's; rates come from progressive filling over both (simulation by ICPE 2020, section 5, whose rule
+// for two servers is the same but where one worker alone uses both). This is the plain form: every change of the set of active flows fills all links
+// anew.
 //
-// Numbers: capacities and residuals are integers in units of 1/kUnit of a server's link, so sums do not depend on their order. The rate of a link's flows is the exact
-// fraction residual / (flows * kUnit), what is taken from other links is that rounded down to a unit. A flow is anchored anew only at the end of an instant that
-// changed its own rate, by remaining -= floor(elapsed * rate), and ends at the first tick at which all its work is done. Where no worker's link binds, rates are 1/n
-// and all ends are those of EqualShareLink, to the tick.
-// Usage and threads: as EqualShareLink. Flow f is worker f / servers to server f % servers.
+// Numbers: capacities and residuals are integers in units of 1/kUnit of a server's link, so sums do not depend on their order. The rate of a link's
+// flows is the exact fraction residual / (flows * kUnit), what is taken from other links is that rounded down to a unit. A flow is anchored anew only
+// at the end of an instant that changed its own rate, by remaining -= floor(elapsed * rate), and ends at the first tick at which all its work is
+// done. Where no worker's link binds, rates are 1/n and all ends are those of EqualShareLink, to the tick. Usage and threads: as EqualShareLink. Flow
+// f is worker f / servers to server f % servers.
 #pragma once
 
 #include <cstddef>
@@ -67,12 +68,12 @@ class MaxMinNetwork {
   const int32_t servers_;
   const std::vector<int64_t> worker_capacities_;
   std::vector<FlowState> flows_;
-  IndexedHeap ends_;                    // active flows by end
-  std::vector<Flow> active_;            // ascending
-  std::vector<Flow> waiting_;           // of Fill: without a rate so far
-  std::vector<Link> links_;             // of Fill: the servers', then the workers'
-  std::vector<Rate> filled_;            // of Fill: by flow
-  std::vector<int64_t> carried_;        // by server: work of all flows started
+  IndexedHeap ends_;              // active flows by end
+  std::vector<Flow> active_;      // ascending
+  std::vector<Flow> waiting_;     // of Fill: without a rate so far
+  std::vector<Link> links_;       // of Fill: the servers', then the workers'
+  std::vector<Rate> filled_;      // of Fill: by flow
+  std::vector<int64_t> carried_;  // by server: work of all flows started
   bool changed_ = false;
 };
 

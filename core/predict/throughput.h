@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"

@@ -67,13 +67,12 @@ class GoldenTest : public ::testing::TestWithParam<size_t> {};
 TEST_P(GoldenTest, AgreesToOneMillionth) {
   const json& golden = Cases().at(GetParam());
   GoldenRun run = Load(golden);
-  const absl::StatusOr<StepGraph> graph = StepGraph::Build(run.profile, run.scenario);
-  ASSERT_TRUE(graph.ok()) << graph.status();
+  const StepGraph graph = StepGraph::Build(run.profile, run.scenario);
   if (const json& priorities = golden.at("scenario").at("transfer_priorities"); !priorities.is_null()) {
     run.options.order = TransferOrder::kExplicit;
-    run.options.ranks = RanksByName(run.profile, *graph, priorities);
+    run.options.ranks = RanksByName(run.profile, graph, priorities);
   }
-  const absl::StatusOr<RunResult> result = Simulate(*graph, run.options, NeverStop);
+  const absl::StatusOr<RunResult> result = Simulate(graph, run.options, NeverStop);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->measured);
   const auto expected = golden.at("steps_per_second").get<double>();

@@ -1,0 +1,76 @@
+// Independent runs of one scenario, and what they say together.
+//
+// Replications differ only in the random choices: the recorded steps sampled, random orders, staggered starts. Where nothing is random, one run is
+// all there is. Threads: none. Cost: one run of the engine per Run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/engine/simulation.h"
+#include "core/engine/step_graph.h"
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+#include "core/model/simulation_options.h"
+#include "core/predict/throughput.h"
+
+namespace stepcast {
+
+// What runs of several scenarios may share: it does not depend on the workers, their starts or their synchronization.
+struct RankedGraph {
+  StepGraph graph;
+  std::vector<int32_t> ranks;  // see RunOptions
+
+  // REQUIRES: scenario was resolved for this profile. Failure: only what `stop` returns.
+  static absl::StatusOr<std::shared_ptr<const RankedGraph>> Make(const Profile& profile, const Scenario& scenario, StopCheck stop);
+  // Whether both scenarios have the same one.
+  static bool SharedBy(Scenario a, Scenario b);
+};
+
+class Replications {
+ public:
+  // REQUIRES: scenario and options were resolved for this profile, which must outlive the result; `graph` is this scenario's.
+  Replications(const Profile& profile, const Scenario& scenario, const SimulationOptions& options, std::shared_ptr<const RankedGraph> graph);
+
+  const Scenario& scenario() const { return scenario_; }
+  const std::shared_ptr<const RankedGraph>& graph() const { return graph_; }
+  int32_t done() const { return static_cast<int32_t>(steps_per_second_.size()); }
+  // No more runs are asked for: their number is reached, or the precision.
+  bool Enough() const;
+  // One more run. FAILED_PRECONDITION, reason SIMULATION_TOO_SHORT, where a worker does not complete two steps in the counted time.
+  absl::Status Run(StopCheck stop);
+  // Of the runs done so far; speedup and scaling_efficiency are left to the caller. REQUIRES: done() > 0.
+  Prediction Summarize() const;
+  int64_t simulated_operations() const { return simulated_operations_; }
+  // Largest over the runs; see RunResult.
+  double straggler_fraction() const { return straggler_fraction_; }
+
+ private:
+  bool IsRandom() const;
+  std::vector<Span> StartOffsets() const;
+  void AddUtilization(const RunResult& result);
+  void DescribeResources(Prediction& prediction) const;
+  void JudgeConvergence(Prediction& prediction) const;
+
+  const Profile* profile_;
+  Scenario scenario_;
+  SimulationOptions options_;
+  std::shared_ptr<const RankedGraph> graph_;
+  RunOptions run_;
+  // By run.
+  std::vector<double> steps_per_second_;
+  std::vector<double> drift_;  // second half minus first half of the counted time, in steps per second
+  // Over all runs.
+  StepTimeHistogram step_times_;
+  std::vector<double> utilization_;  // sums, by lane
+  double exposed_ = 0;               // sum
+  double straggler_fraction_ = 0;
+  int64_t simulated_operations_ = 0;
+};
+
+}  // namespace stepcast

@@ -1,0 +1,32 @@
+// The faults of a request that is made of parts with faults of their own.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "core/base/error.h"
+
+namespace stepcast {
+
+class RequestFaults {
+ public:
+  // The faults of one part, under its path; nothing if `status` is OK. `renamed`: full paths that the request has under another name.
+  void AddPart(std::string_view path, const absl::Status& status, const std::map<std::string, std::string>& renamed = {});
+  // Once, however often the same one is added. Beyond the first thousand they are dropped.
+  void Add(std::string field, std::string description);
+
+  // OK where nothing was added. INVALID_ARGUMENT with `reason` and every fault, else the first part's other failure (UNIMPLEMENTED).
+  absl::Status ToStatus(std::string_view reason) &&;
+
+ private:
+  static constexpr size_t kMaxKept = 1000;
+
+  std::vector<Fault> faults_;
+  absl::Status other_;
+};
+
+}  // namespace stepcast

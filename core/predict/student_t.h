@@ -1,0 +1,16 @@
+// The confidence interval of a mean from a few independent values.
+#pragma once
+
+#include <vector>
+
+namespace stepcast {
+
+struct MeanInterval {
+  double mean = 0;
+  double half_width = 0;  // 0 with one value
+};
+
+// Student's t interval that holds the mean of normally distributed values with probability `level`. REQUIRES: !values.empty(), 0 < level < 1.
+MeanInterval StudentT(const std::vector<double>& values, double level);
+
+}  // namespace stepcast
