@@ -1,0 +1,94 @@
+// Which number of the contract is which value of the core, for every enum of both.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/model/fault_list.h"
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+#include "core/model/simulation_options.h"
+#include "core/predict/order.h"
+#include "core/predict/recommendation.h"
+#include "server/convert/profile_requests.h"
+#include "stepcast/v1/prediction_service.pb.h"
+#include "stepcast/v1/profile.pb.h"
+#include "stepcast/v1/profile_service.pb.h"
+#include "stepcast/v1/scenario.pb.h"
+
+namespace stepcast::server {
+
+template <typename Wire, typename Core>
+struct EnumPair {
+  Wire wire;
+  Core core;
+};
+
+template <typename Wire, typename Core, size_t n>
+using EnumTable = std::array<EnumPair<Wire, Core>, n>;
+
+inline constexpr EnumTable<v1::Operation::Resource, Resource, 4> kResources{{{v1::Operation::DOWNLINK, Resource::kDownlink},
+                                                                             {v1::Operation::WORKER, Resource::kWorker},
+                                                                             {v1::Operation::UPLINK, Resource::kUplink},
+                                                                             {v1::Operation::PARAMETER_SERVER, Resource::kParameterServer}}};
+inline constexpr EnumTable<v1::Scenario::Synchronization, Synchronization, 2> kSynchronizations{
+    {{v1::Scenario::ASYNCHRONOUS, Synchronization::kAsynchronous}, {v1::Scenario::SYNCHRONOUS, Synchronization::kSynchronous}}};
+inline constexpr EnumTable<v1::Scenario::Multiplexing, Multiplexing, 3> kMultiplexings{{{v1::Scenario::WINDOW, Multiplexing::kWindow},
+                                                                                        {v1::Scenario::WHOLE_STREAM, Multiplexing::kWholeStream},
+                                                                                        {v1::Scenario::ROUND_ROBIN, Multiplexing::kRoundRobin}}};
+inline constexpr EnumTable<v1::Scenario::LinkSharing, LinkSharing, 2> kLinkSharings{
+    {{v1::Scenario::EQUAL, LinkSharing::kEqual}, {v1::Scenario::FIRST_COME, LinkSharing::kFirstCome}}};
+inline constexpr EnumTable<v1::Scenario::TransferOrder, TransferOrder, 7> kTransferOrders{{{v1::Scenario::GRAPH, TransferOrder::kGraph},
+                                                                                           {v1::Scenario::RECORDED, TransferOrder::kRecorded},
+                                                                                           {v1::Scenario::RANDOM, TransferOrder::kRandom},
+                                                                                           {v1::Scenario::REVERSE, TransferOrder::kReverse},
+                                                                                           {v1::Scenario::TIC, TransferOrder::kTic},
+                                                                                           {v1::Scenario::TAC, TransferOrder::kTac},
+                                                                                           {v1::Scenario::EXPLICIT, TransferOrder::kExplicit}}};
+inline constexpr EnumTable<v1::SimulationOptions::Start, Start, 2> kStarts{
+    {{v1::SimulationOptions::SIMULTANEOUS, Start::kSimultaneous}, {v1::SimulationOptions::STAGGERED, Start::kStaggered}}};
+inline constexpr EnumTable<v1::SimulationOptions::Horizon, Horizon, 3> kHorizons{{{v1::SimulationOptions::STEADY_STATE, Horizon::kSteadyState},
+                                                                                  {v1::SimulationOptions::FIRST_STEPS, Horizon::kFirstSteps},
+                                                                                  {v1::SimulationOptions::FIRST_SECONDS, Horizon::kFirstSeconds}}};
+inline constexpr EnumTable<v1::RecommendWorkersRequest::Objective, Objective, 4> kObjectives{
+    {{v1::RecommendWorkersRequest::MAX_THROUGHPUT, Objective::kMaxThroughput},
+     {v1::RecommendWorkersRequest::MIN_COST, Objective::kMinCost},
+     {v1::RecommendWorkersRequest::MIN_TIME, Objective::kMinTime},
+     {v1::RecommendWorkersRequest::KNEE, Objective::kKnee}}};
+inline constexpr EnumTable<v1::OrderMethod, OrderMethod, 7> kOrderMethods{{{v1::TIC, OrderMethod::kTic},
+                                                                           {v1::TAC, OrderMethod::kTac},
+                                                                           {v1::SEARCH, OrderMethod::kSearch},
+                                                                           {v1::REVERSE, OrderMethod::kReverse},
+                                                                           {v1::RANDOM, OrderMethod::kRandom},
+                                                                           {v1::RECORDED, OrderMethod::kRecorded},
+                                                                           {v1::GRAPH, OrderMethod::kGraph}}};
+inline constexpr EnumTable<v1::UploadProfileRequest::Encoding, ProfileEncoding, 3> kProfileEncodings{
+    {{v1::UploadProfileRequest::BINARY, ProfileEncoding::kBinary},
+     {v1::UploadProfileRequest::JSON, ProfileEncoding::kJson},
+     {v1::UploadProfileRequest::TEXT, ProfileEncoding::kText}}};
+inline constexpr EnumTable<v1::ProfileView, ProfileView, 2> kProfileViews{{{v1::BASIC, ProfileView::kBasic}, {v1::FULL, ProfileView::kFull}}};
+
+// The first value where the core has one the contract does not know: which the tables' tests rule out.
+template <typename Wire, typename Core, size_t n>
+Wire WireOf(const EnumTable<Wire, Core, n>& table, Core core) {
+  for (const auto& pair : table) {
+    if (pair.core == core) return pair.wire;
+  }
+  return Wire{};
+}
+
+// None for 0, which is every enum's "unspecified", and for an unknown number, which is a fault at `path`.
+template <typename Wire, typename Core, size_t n>
+std::optional<Core> CoreOf(const EnumTable<Wire, Core, n>& table, Wire wire, const std::string& path, FaultList& faults) {
+  for (const auto& pair : table) {
+    if (pair.wire == wire) return pair.core;
+  }
+  if (wire != Wire{}) faults.Add(path, absl::StrCat(static_cast<int>(wire), " is no known number of this enum"));
+  return std::nullopt;
+}
+
+}  // namespace stepcast::server

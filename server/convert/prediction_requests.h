@@ -1,0 +1,62 @@
+// What the methods of PredictionService are asked, and answer, in plain types. `faults` as in profile_requests.h.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/model/simulation_options.h"
+#include "core/predict/order.h"
+#include "core/predict/recommendation.h"
+#include "core/predict/throughput.h"
+#include "server/convert/profile_requests.h"
+
+namespace stepcast::server {
+
+// Where the profile of a prediction comes from: nowhere, the store, by its name, or the request itself.
+using ProfileSource = std::variant<std::monostate, std::string, ProfileInput>;
+
+struct PredictThroughputCall {
+  ProfileSource source;
+  ThroughputDraft draft;
+  std::vector<Fault> faults;
+};
+
+struct RecommendWorkersCall {
+  ProfileSource source;
+  RecommendationDraft draft;
+  std::vector<Fault> faults;
+};
+
+struct OptimizeOrderCall {
+  ProfileSource source;
+  OrderDraft draft;
+  std::optional<double> time_budget_seconds;
+  std::vector<Fault> faults;
+};
+
+// What is common to all answers.
+struct AnswerContext {
+  SimulationOptions options;
+  std::string profile_digest;
+  double engine_seconds = 0;
+};
+
+struct PredictThroughputAnswer {
+  ThroughputAnswer answer;
+  AnswerContext context;
+};
+
+struct RecommendWorkersAnswer {
+  Recommendation answer;
+  AnswerContext context;
+};
+
+struct OptimizeOrderAnswer {
+  OrderAnswer answer;
+  AnswerContext context;
+};
+
+}  // namespace stepcast::server

@@ -1,0 +1,149 @@
+#include "server/convert/profile_codec.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "core/base/quoted.h"
+#include "server/convert/profile_convert.h"
+#include "server/convert/sha256.h"
+
+namespace stepcast::server {
+
+namespace {
+
+namespace pb = google::protobuf;
+
+// The contract's messages are four deep.
+constexpr int kMaxNesting = 16;
+
+std::string Serialize(const v1::Profile& message) {
+  std::string bytes;
+  {
+    pb::io::StringOutputStream stream(&bytes);
+    pb::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+std::string DigestOf(v1::Profile message) {
+  message.clear_display_name();
+  message.clear_labels();
+  return Sha256Hex(Serialize(message));
+}
+
+bool ParseBinary(std::string_view bytes, v1::Profile& message) {
+  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) return false;
+  const auto* data = static_cast<const uint8_t*>(static_cast<const void*>(bytes.data()));
+  pb::io::CodedInputStream stream(data, static_cast<int>(bytes.size()));
+  stream.SetRecursionLimit(kMaxNesting);
+  return message.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
+}
+
+// What the parser of the text form says first.
+class FirstError final : public pb::io::ErrorCollector {
+ public:
+  void AddError(int line, pb::io::ColumnNumber column, const std::string& message) override {
+    if (text_.empty()) text_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", Quoted(message));
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+absl::Status Malformed(std::string_view form, std::string_view why) {
+  return FaultsError("PROFILE_MALFORMED", {{.field = "chunk", .description = std::string("the bytes are no Profile in ").append(form).append(why)}});
+}
+
+absl::Status ParseJson(std::string_view bytes, v1::Profile& message) {
+  pb::util::JsonParseOptions options;
+  options.ignore_unknown_fields = false;
+  const auto status = pb::util::JsonStringToMessage({bytes.data(), bytes.size()}, &message, options);
+  if (status.ok()) return absl::OkStatus();
+  return Malformed("proto JSON: ", Quoted({status.message().data(), status.message().size()}));
+}
+
+absl::Status ParseText(std::string_view bytes, v1::Profile& message) {
+  FirstError error;
+  pb::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  parser.SetRecursionLimit(kMaxNesting);
+  pb::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
+  if (parser.Parse(&stream, &message)) return absl::OkStatus();
+  return Malformed("proto text form: ", error.text());
+}
+
+absl::Status Parse(ProfileEncoding encoding, std::string_view bytes, v1::Profile& message) {
+  if (bytes.empty()) return Malformed("any encoding: there are none", "");
+  switch (encoding) {
+    case ProfileEncoding::kJson:
+      return ParseJson(bytes, message);
+    case ProfileEncoding::kText:
+      return ParseText(bytes, message);
+    case ProfileEncoding::kBinary:
+      break;
+  }
+  return ParseBinary(bytes, message) ? absl::OkStatus() : Malformed("binary form", "");
+}
+
+absl::Status Corrupt(std::string_view why) {
+  return MakeError(absl::StatusCode::kDataLoss, std::string("the stored profile cannot be read: ").append(why), {.reason = "PROFILE_CORRUPT"});
+}
+
+// A stored profile kept the limits that were in force then, which later ones must not make unreadable.
+ProfileLimits NoLimits() {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  constexpr size_t kMaxSize = std::numeric_limits<size_t>::max();
+  return {.max_operations = kMax,
+          .max_steps = kMax,
+          .max_recorded_times = kMax,
+          .max_dependencies = kMax,
+          .max_parameter_servers = kMax,
+          .max_batch_size = kMax,
+          .max_transfer_bytes = kMax,
+          .max_step_ns = kMax,
+          .max_name_bytes = kMaxSize,
+          .max_text_bytes = kMaxSize,
+          .max_labels = kMaxSize,
+          .max_label_key_bytes = kMaxSize};
+}
+
+}  // namespace
+
+EncodedProfile EncodeProfile(const Profile& profile) {
+  v1::Profile message = ToWire(profile.content());
+  std::string content = Serialize(message);
+  return {.content = std::move(content), .digest = DigestOf(std::move(message))};
+}
+
+std::string DigestOf(const Profile& profile) { return DigestOf(ToWire(profile.content())); }
+
+absl::StatusOr<Profile> DecodeProfile(std::string_view content) {
+  v1::Profile message;
+  if (!ParseBinary(content, message)) return Corrupt("it is no Profile message");
+  ProfileInput input = FromWire(message);
+  if (!input.faults.empty()) return Corrupt(input.faults.front().description);
+  absl::StatusOr<Profile> profile = Profile::Create(std::move(input.draft), NoLimits());
+  if (!profile.ok()) return Corrupt({profile.status().message().data(), profile.status().message().size()});
+  return profile;
+}
+
+absl::StatusOr<ProfileInput> ReadProfile(ProfileEncoding encoding, std::string_view bytes) {
+  v1::Profile message;
+  const absl::Status parsed = Parse(encoding, bytes, message);
+  if (!parsed.ok()) return parsed;
+  return FromWire(message);
+}
+
+}  // namespace stepcast::server

@@ -1,0 +1,128 @@
+#include "server/convert/profile_convert.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "server/convert/enum_table.h"
+
+namespace stepcast::server {
+
+namespace {
+
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+Operation FromWire(const v1::Operation& wire, size_t index, FaultList& faults) {
+  Operation operation;
+  operation.name = wire.name();
+  // The path is only written where it is needed: there may be a million operations.
+  if (wire.resource() != v1::Operation::RESOURCE_UNSPECIFIED) {
+    const std::string path = v1::Operation::Resource_IsValid(wire.resource()) ? "" : absl::StrCat("operations[", index, "].resource");
+    operation.resource = CoreOf(kResources, wire.resource(), path, faults).value_or(Resource::kUnspecified);
+  }
+  operation.parameter_server = wire.parameter_server();
+  operation.size_bytes = wire.size_bytes();
+  operation.waiting_for.assign(wire.waiting_for().begin(), wire.waiting_for().end());
+  operation.parameter = wire.parameter();
+  return operation;
+}
+
+v1::Operation ToWire(const Operation& operation) {
+  v1::Operation wire;
+  wire.set_name(operation.name);
+  wire.set_resource(WireOf(kResources, operation.resource));
+  wire.set_parameter_server(operation.parameter_server);
+  wire.set_size_bytes(operation.size_bytes);
+  wire.mutable_waiting_for()->Add(operation.waiting_for.begin(), operation.waiting_for.end());
+  wire.set_parameter(operation.parameter);
+  return wire;
+}
+
+}  // namespace
+
+ParsingOverhead FromWire(const v1::ParsingOverhead& wire) { return {.seconds_per_byte = wire.seconds_per_byte(), .seconds = wire.seconds()}; }
+
+v1::ParsingOverhead ToWire(const ParsingOverhead& overhead) {
+  v1::ParsingOverhead wire;
+  wire.set_seconds_per_byte(overhead.seconds_per_byte);
+  wire.set_seconds(overhead.seconds);
+  return wire;
+}
+
+Platform FromWire(const v1::Platform& wire) {
+  return {.bandwidth_bytes_per_second = wire.bandwidth_bytes_per_second(),
+          .parsing_overhead = FromWire(wire.parsing_overhead()),
+          .window_bytes = wire.window_bytes()};
+}
+
+ProfileInput FromWire(const v1::Profile& wire) {
+  ProfileInput input;
+  FaultList faults;
+  ProfileDraft& draft = input.draft;
+  draft.display_name = wire.display_name();
+  draft.model = wire.model();
+  draft.framework = wire.framework();
+  draft.labels = {wire.labels().begin(), wire.labels().end()};
+  draft.batch_size = wire.batch_size();
+  draft.platform = FromWire(wire.platform());
+  draft.parameter_servers = wire.parameter_servers() == 0 ? 1 : wire.parameter_servers();
+  draft.operations.reserve(static_cast<size_t>(wire.operations_size()));
+  for (const v1::Operation& operation : wire.operations()) draft.operations.push_back(FromWire(operation, draft.operations.size(), faults));
+  draft.steps.reserve(static_cast<size_t>(wire.steps_size()));
+  for (const v1::Step& step : wire.steps()) {
+    draft.steps.push_back({.start_ns = {step.start_ns().begin(), step.start_ns().end()}, .end_ns = {step.end_ns().begin(), step.end_ns().end()}});
+  }
+  input.faults = std::move(faults).Take();
+  return input;
+}
+
+v1::Profile ToWire(const ProfileDraft& draft) {
+  v1::Profile wire;
+  wire.set_display_name(draft.display_name);
+  wire.set_model(draft.model);
+  wire.set_framework(draft.framework);
+  wire.mutable_labels()->insert(draft.labels.begin(), draft.labels.end());
+  wire.set_batch_size(draft.batch_size);
+  v1::Platform& platform = *wire.mutable_platform();
+  platform.set_bandwidth_bytes_per_second(draft.platform.bandwidth_bytes_per_second);
+  *platform.mutable_parsing_overhead() = ToWire(draft.platform.parsing_overhead);
+  platform.set_window_bytes(draft.platform.window_bytes);
+  wire.set_parameter_servers(draft.parameter_servers);
+  wire.mutable_operations()->Reserve(static_cast<int>(draft.operations.size()));
+  for (const Operation& operation : draft.operations) *wire.add_operations() = ToWire(operation);
+  wire.mutable_steps()->Reserve(static_cast<int>(draft.steps.size()));
+  for (const RecordedStep& recorded : draft.steps) {
+    v1::Step& step = *wire.add_steps();
+    step.mutable_start_ns()->Add(recorded.start_ns.begin(), recorded.start_ns.end());
+    step.mutable_end_ns()->Add(recorded.end_ns.begin(), recorded.end_ns.end());
+  }
+  return wire;
+}
+
+v1::Profile ToWire(const ProfileSummary& summary) { return ToWire(ProfileAnswer{.summary = summary, .content = std::nullopt}); }
+
+v1::Profile ToWire(const ProfileAnswer& answer) {
+  const ProfileSummary& summary = answer.summary;
+  v1::Profile wire = answer.content ? ToWire(*answer.content) : v1::Profile();
+  wire.set_name(absl::StrCat("profiles/", summary.id));
+  wire.set_display_name(summary.display_name);
+  wire.set_model(summary.model);
+  wire.set_framework(summary.framework);
+  wire.mutable_labels()->clear();
+  wire.mutable_labels()->insert(summary.labels.begin(), summary.labels.end());
+  wire.set_batch_size(summary.batch_size);
+  wire.set_parameter_servers(summary.parameter_servers);
+  wire.set_digest(summary.digest);
+  wire.set_etag(summary.etag);
+  if (summary.create_time_ns != 0) {
+    wire.mutable_create_time()->set_seconds(summary.create_time_ns / kNsPerSecond);
+    wire.mutable_create_time()->set_nanos(static_cast<int32_t>(summary.create_time_ns % kNsPerSecond));
+  }
+  wire.set_size_bytes(summary.size_bytes);
+  wire.set_operation_count(summary.operation_count);
+  wire.set_step_count(summary.step_count);
+  return wire;
+}
+
+}  // namespace stepcast::server

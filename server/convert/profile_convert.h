@@ -1,0 +1,30 @@
+// Between the Profile message and the core's profile.
+//
+// Threads: pure functions. Cost: linear.
+#pragma once
+
+#include <string>
+
+#include "core/model/fault_list.h"
+#include "core/model/profile.h"
+#include "server/convert/profile_requests.h"
+#include "server/store/profile_store.h"
+#include "stepcast/v1/profile.pb.h"
+
+namespace stepcast::server {
+
+// Everything but the output-only fields. Faults are unknown enum numbers, their paths relative to the profile.
+ProfileInput FromWire(const v1::Profile& wire);
+
+Platform FromWire(const v1::Platform& wire);
+ParsingOverhead FromWire(const v1::ParsingOverhead& wire);
+v1::ParsingOverhead ToWire(const ParsingOverhead& overhead);
+
+// The reverse of FromWire(Profile).
+v1::Profile ToWire(const ProfileDraft& draft);
+
+// The BASIC view: what a summary holds, so no platform, operations and steps. With a content, the FULL one.
+v1::Profile ToWire(const ProfileAnswer& answer);
+v1::Profile ToWire(const ProfileSummary& summary);
+
+}  // namespace stepcast::server

@@ -1,0 +1,98 @@
+// What the methods of ProfileService are asked, and answer, in plain types.
+//
+// `faults` in a request: what its conversion found wrong, for instance an unknown enum number; the handler reports it with whatever else is wrong.
+// Paths in it are relative to the request.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/importing/layer_profile.h"
+#include "core/model/profile.h"
+#include "core/zoo/model_zoo.h"
+#include "server/store/profile_store.h"
+
+namespace stepcast::server {
+
+// How the stored profile is to be named, and whether it is to be stored at all.
+struct ProfilePlacement {
+  std::string profile_id;  // empty: from the digest
+  std::string request_id;  // empty: none
+  bool validate_only = false;
+
+  friend bool operator==(const ProfilePlacement&, const ProfilePlacement&) = default;
+};
+
+// A profile before its validation, and what its conversion found wrong, with paths relative to the profile.
+struct ProfileInput {
+  ProfileDraft draft;
+  std::vector<Fault> faults;
+};
+
+struct CreateProfileCall {
+  ProfilePlacement placement;
+  std::optional<ProfileInput> profile;
+};
+
+enum class ProfileEncoding : uint8_t { kBinary, kJson, kText };
+
+struct UploadProfileCall {
+  ProfilePlacement placement;
+  ProfileEncoding encoding = ProfileEncoding::kBinary;
+  std::vector<Fault> faults;
+};
+
+struct ZooImport {
+  std::string model;
+  ZooOptions options;
+};
+
+struct ImportProfileCall {
+  ProfilePlacement placement;
+  std::string display_name;
+  std::map<std::string, std::string> labels;
+  std::variant<std::monostate, LayerProfileOptions, ZooImport> format;
+};
+
+enum class ProfileView : uint8_t { kBasic, kFull };
+
+struct GetProfileCall {
+  std::string name;
+  ProfileView view = ProfileView::kFull;
+  std::vector<Fault> faults;
+};
+
+struct ListProfilesCall {
+  int32_t page_size = 0;
+  std::string page_token;
+  std::string filter;
+  ProfileView view = ProfileView::kBasic;
+  std::vector<Fault> faults;
+};
+
+struct DeleteProfileCall {
+  std::string name;
+  std::string etag;
+};
+
+struct ProfileAnswer {
+  ProfileSummary summary;
+  std::optional<ProfileDraft> content;  // in the full view
+};
+
+struct ImportProfileAnswer {
+  ProfileAnswer profile;
+  std::vector<std::string> notes;
+};
+
+struct ListProfilesAnswer {
+  std::vector<ProfileSummary> profiles;
+  std::string next_page_token;
+};
+
+}  // namespace stepcast::server

@@ -1,0 +1,153 @@
+#include "server/handlers/prediction_handler.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "core/predict/order.h"
+#include "core/predict/recommendation.h"
+#include "core/predict/throughput.h"
+#include "server/convert/profile_codec.h"
+#include "server/handlers/profile_name.h"
+#include "server/handlers/request_faults.h"
+
+namespace stepcast::server {
+
+// The profile a request is about.
+struct PredictionHandler::Subject {
+  Profile profile;
+  std::string digest;
+};
+
+namespace {
+
+// Both say when the workers start, so only one of them may.
+void CheckOffsets(const ScenarioDraft& scenario, const std::string& path, const SimulationOptionsDraft& options, std::vector<Fault>& faults) {
+  if (options.start != Start::kStaggered || scenario.start_offsets_ns.empty()) return;
+  faults.push_back(
+      {.field = absl::StrCat(path, ".start_offsets_ns"), .description = "the options' start STAGGERED draws the offsets: give one of both"});
+}
+
+void CheckOffsets(const ThroughputDraft& draft, std::vector<Fault>& faults) {
+  for (size_t i = 0; i < draft.scenarios.size(); ++i) CheckOffsets(draft.scenarios[i], absl::StrCat("scenarios[", i, "]"), draft.options, faults);
+  if (draft.scenario) CheckOffsets(*draft.scenario, "scenario", draft.options, faults);
+}
+
+// The request's own budget is one of its options under another name; the shorter one counts.
+void MergeTimeBudget(OptimizeOrderCall& call) {
+  if (!call.time_budget_seconds) return;
+  const double seconds = *call.time_budget_seconds;
+  if (seconds <= 0) {
+    call.faults.push_back({.field = "time_budget", .description = absl::StrCat(seconds, " seconds: a budget must be above 0")});
+    return;
+  }
+  std::optional<double>& budget = call.draft.options.time_budget_seconds;
+  budget = std::min(budget.value_or(seconds), seconds);
+}
+
+// One run of a computation, from its checking on, for its time budget, and in the engine, for its statistics.
+class Run {
+ public:
+  Run(const Clock& clock, AnswerContext context) : clock_(clock), context_(std::move(context)), end_ns_(EndOf(clock, context_.options)) {}
+
+  // `compute` is given the stop check that knows the budget too.
+  template <typename Answer, typename Compute>
+  absl::StatusOr<Answer> Do(StopCheck stop, Compute compute) {
+    const auto stop_or_spent = [&]() -> absl::Status {
+      absl::Status status = stop();
+      if (status.ok() && end_ns_ != kNoEnd && clock_.MonotonicNs() >= end_ns_) status = TimeBudgetSpent();
+      return status;
+    };
+    const int64_t start_ns = clock_.MonotonicNs();
+    auto answer = compute(stop_or_spent);
+    if (!answer.ok()) return answer.status();
+    context_.engine_seconds = static_cast<double>(clock_.MonotonicNs() - start_ns) * 1e-9;
+    return Answer{.answer = *std::move(answer), .context = std::move(context_)};
+  }
+
+ private:
+  static constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
+
+  static int64_t EndOf(const Clock& clock, const SimulationOptions& options) {
+    constexpr double kLongestSeconds = 1e9;
+    if (options.time_budget_seconds <= 0) return kNoEnd;
+    return clock.MonotonicNs() + static_cast<int64_t>(std::min(options.time_budget_seconds, kLongestSeconds) * 1e9);
+  }
+
+  const Clock& clock_;
+  AnswerContext context_;
+  int64_t end_ns_;
+};
+
+}  // namespace
+
+PredictionHandler::PredictionHandler(ProfileStore& store, const Clock& clock, const ProfileLimits& limits)
+    : store_(store), clock_(clock), limits_(limits) {}
+
+absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource source, const std::vector<Fault>& faults) const {
+  if (std::holds_alternative<std::monostate>(source)) {
+    return WithFaults(faults, FaultsError("REQUEST_INVALID", {{.field = "profile", .description = "one of profile and inline_profile is required"}}));
+  }
+  if (auto* input = std::get_if<ProfileInput>(&source)) {
+    std::vector<Fault> all = FaultsUnder("inline_profile", std::move(input->faults));
+    absl::StatusOr<Profile> profile = Profile::Create(std::move(input->draft), limits_);
+    // The request's own faults are found again, and reported with others, once the profile is sound.
+    if (profile.ok() && all.empty()) return Subject{.profile = *profile, .digest = DigestOf(*profile)};
+    all.insert(all.end(), faults.begin(), faults.end());
+    return WithFaults(std::move(all), UnderPath("inline_profile", profile.status()));
+  }
+  const absl::StatusOr<std::string> id = ProfileIdOf(std::get<std::string>(source), "profile");
+  if (!id.ok()) return WithFaults(faults, id.status());
+  absl::StatusOr<StoredProfile> stored = store_.Get(*id);
+  if (!stored.ok()) return WithFaults(faults, stored.status());
+  absl::StatusOr<Profile> profile = DecodeProfile(stored->content);
+  if (!profile.ok()) return profile.status();
+  return Subject{.profile = *std::move(profile), .digest = std::move(stored->summary.digest)};
+}
+
+absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictThroughput(PredictThroughputCall call) const {
+  CheckOffsets(call.draft, call.faults);
+  absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
+  if (!subject.ok()) return subject.status();
+  absl::StatusOr<ThroughputQuery> query = ResolveThroughput(subject->profile, call.draft);
+  const absl::Status checked = WithFaults(std::move(call.faults), query.status());
+  if (!checked.ok()) return checked;
+  Run run(clock_, {.options = query->options, .profile_digest = std::move(subject->digest)});
+  return [run = std::move(run), profile = subject->profile, query = *std::move(query)](StopCheck stop) mutable {
+    return run.Do<PredictThroughputAnswer>(stop, [&](StopCheck check) { return stepcast::PredictThroughput(profile, query, check); });
+  };
+}
+
+absl::StatusOr<Computation<RecommendWorkersAnswer>> PredictionHandler::RecommendWorkers(RecommendWorkersCall call) const {
+  absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
+  if (!subject.ok()) return subject.status();
+  absl::StatusOr<RecommendationQuery> query = ResolveRecommendation(subject->profile, call.draft);
+  const absl::Status checked = WithFaults(std::move(call.faults), query.status());
+  if (!checked.ok()) return checked;
+  Run run(clock_, {.options = query->options, .profile_digest = std::move(subject->digest)});
+  return [run = std::move(run), profile = subject->profile, query = *std::move(query)](StopCheck stop) mutable {
+    return run.Do<RecommendWorkersAnswer>(stop, [&](StopCheck check) { return stepcast::RecommendWorkers(profile, query, check); });
+  };
+}
+
+absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrder(OptimizeOrderCall call) const {
+  CheckOffsets(call.draft.scenario, "scenario", call.draft.options, call.faults);
+  MergeTimeBudget(call);
+  absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
+  if (!subject.ok()) return subject.status();
+  absl::StatusOr<OrderQuery> query = ResolveOrder(subject->profile, call.draft);
+  const absl::Status checked = WithFaults(std::move(call.faults), query.status());
+  if (!checked.ok()) return checked;
+  Run run(clock_, {.options = query->options, .profile_digest = std::move(subject->digest)});
+  return [run = std::move(run), profile = subject->profile, query = *std::move(query)](StopCheck stop) mutable {
+    return run.Do<OptimizeOrderAnswer>(stop, [&](StopCheck check) { return stepcast::OptimizeOrder(profile, query, check); });
+  };
+}
+
+}  // namespace stepcast::server

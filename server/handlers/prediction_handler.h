@@ -1,0 +1,47 @@
+// What PredictionService does, in plain types: finds the profile, checks the request against it, simulates.
+//
+// Each method does its work in two parts, for two pools: checking, which may block on the store, and a computation, which does nothing but compute.
+// Knows nothing of gRPC, proto or threads. Threads: safe; computations share nothing that changes.
+// Failure: INVALID_ARGUMENT with every fault (paths relative to the request), NOT_FOUND for a profile's name, and what the core's functions fail
+// with.
+#pragma once
+
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/model/profile.h"
+#include "core/model/profile_limits.h"
+#include "server/base/clock.h"
+#include "server/convert/prediction_requests.h"
+#include "server/store/profile_store.h"
+
+namespace stepcast::server {
+
+// What is left of a checked request. Keeps its profile alive; may be run on any thread, once. A time budget counts from the checking on.
+template <typename Answer>
+using Computation = absl::AnyInvocable<absl::StatusOr<Answer>(StopCheck) &&>;
+
+class PredictionHandler {
+ public:
+  // Store and clock are borrowed, and must outlive the computations.
+  PredictionHandler(ProfileStore& store, const Clock& clock, const ProfileLimits& limits);
+
+  absl::StatusOr<Computation<PredictThroughputAnswer>> PredictThroughput(PredictThroughputCall call) const;
+  absl::StatusOr<Computation<RecommendWorkersAnswer>> RecommendWorkers(RecommendWorkersCall call) const;
+  absl::StatusOr<Computation<OptimizeOrderAnswer>> OptimizeOrder(OptimizeOrderCall call) const;
+
+ private:
+  struct Subject;
+
+  // `faults` are the request's: they go before what is found here, and are returned with it.
+  absl::StatusOr<Subject> Find(ProfileSource source, const std::vector<Fault>& faults) const;
+
+  ProfileStore& store_;
+  const Clock& clock_;
+  const ProfileLimits limits_;
+};
+
+}  // namespace stepcast::server

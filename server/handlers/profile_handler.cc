@@ -1,0 +1,210 @@
+#include "server/handlers/profile_handler.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "core/importing/layer_profile.h"
+#include "core/zoo/model_zoo.h"
+#include "server/convert/profile_codec.h"
+#include "server/handlers/filter_parser.h"
+#include "server/handlers/page_token.h"
+#include "server/handlers/profile_name.h"
+#include "server/handlers/request_faults.h"
+
+namespace stepcast::server {
+
+namespace {
+
+ProfileSummary SummaryOf(const Profile& profile, const EncodedProfile& encoded, std::string id) {
+  return {.id = std::move(id),
+          .digest = encoded.digest,
+          .display_name = profile.display_name(),
+          .model = profile.model(),
+          .framework = profile.framework(),
+          .labels = profile.labels(),
+          .batch_size = profile.batch_size(),
+          .parameter_servers = profile.parameter_servers(),
+          .operation_count = static_cast<int32_t>(profile.operations().size()),
+          .step_count = static_cast<int32_t>(profile.steps().size()),
+          .size_bytes = static_cast<int64_t>(encoded.content.size())};
+}
+
+absl::Status TakenError(const std::string& id) {
+  const std::string name = ProfileName(id);
+  return MakeError(absl::StatusCode::kAlreadyExists, absl::StrCat(name, " holds another profile"),
+                   {.reason = "PROFILE_EXISTS", .resource = {.type = "stepcast.v1.Profile", .name = name}});
+}
+
+// Faults of imported text are at lines of it, all others at fields of the options.
+absl::Status UnderOptions(std::string_view options, const absl::Status& status) {
+  ErrorDetails details = DetailsOf(status);
+  if (details.faults.empty()) return status;
+  for (Fault& fault : details.faults) {
+    if (!absl::StartsWith(fault.field, "line ")) fault.field = std::string(options).append(".").append(fault.field);
+  }
+  const size_t left_out = details.faults_left_out;
+  details.faults_left_out = 0;
+  const absl::Status moved = FaultsError(details.reason, std::move(details.faults));
+  ErrorDetails moved_details = DetailsOf(moved);
+  moved_details.faults_left_out += left_out;
+  return MakeError(moved.code(), {moved.message().data(), moved.message().size()}, std::move(moved_details));
+}
+
+// Makes the profile that an import asks for, before its display name and labels.
+struct Importer {
+  const std::string& bytes;
+  const ProfileLimits& limits;
+
+  absl::StatusOr<ImportedProfile> operator()(std::monostate) const {
+    return FaultsError("REQUEST_INVALID", {{.field = "header.format", .description = "one of layer_profile and model_zoo is required"}});
+  }
+  absl::StatusOr<ImportedProfile> operator()(const LayerProfileOptions& options) const {
+    absl::StatusOr<ImportedProfile> imported = ImportLayerProfile(bytes, options, limits);
+    if (!imported.ok()) return UnderOptions("header.layer_profile", imported.status());
+    return imported;
+  }
+  absl::StatusOr<ImportedProfile> operator()(const ZooImport& zoo) const {
+    if (!bytes.empty()) {
+      return FaultsError("REQUEST_INVALID",
+                         {{.field = "chunk", .description = absl::StrCat(bytes.size(), " bytes, where a model of the zoo takes none")}});
+    }
+    absl::StatusOr<Profile> profile = BuildZooProfile(zoo.model, zoo.options, limits);
+    if (!profile.ok()) return UnderOptions("header.model_zoo", profile.status());
+    return ImportedProfile{.profile = *std::move(profile), .notes = {}};
+  }
+};
+
+// About what a summary takes on the wire.
+size_t WireBytes(const ProfileSummary& summary) {
+  constexpr size_t kFixed = 200;
+  constexpr size_t kPerLabel = 8;
+  size_t bytes = kFixed + summary.id.size() + summary.display_name.size() + summary.model.size() + summary.framework.size();
+  for (const auto& [key, value] : summary.labels) bytes += kPerLabel + key.size() + value.size();
+  return bytes;
+}
+
+// How many of a page's profiles fit into a message: at least one.
+size_t CountThatFits(const std::vector<ProfileSummary>& profiles) {
+  size_t bytes = 0;
+  size_t count = 0;
+  while (count < profiles.size()) {
+    bytes += WireBytes(profiles[count]);
+    if (count > 0 && bytes > ProfileHandler::kMaxPageBytes) break;
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+ProfileHandler::ProfileHandler(ProfileStore& store, const ProfileLimits& limits) : store_(store), limits_(limits) {}
+
+absl::StatusOr<ProfileAnswer> ProfileHandler::Create(CreateProfileCall call, StopCheck stop) const {
+  std::vector<Fault> faults = FaultsOf(call.placement, "");
+  if (!call.profile) {
+    faults.push_back({.field = "profile", .description = "a profile is required"});
+    return FaultsError("REQUEST_INVALID", std::move(faults));
+  }
+  for (Fault& fault : FaultsUnder("profile", std::move(call.profile->faults))) faults.push_back(std::move(fault));
+  const absl::StatusOr<Profile> profile = Profile::Create(std::move(call.profile->draft), limits_);
+  const absl::Status checked = WithFaults(std::move(faults), UnderPath("profile", profile.status()));
+  if (!checked.ok()) return checked;
+  return Store(*profile, call.placement, stop);
+}
+
+absl::StatusOr<ProfileAnswer> ProfileHandler::Upload(const UploadProfileCall& call, std::string bytes, StopCheck stop) const {
+  std::vector<Fault> faults = FaultsOf(call.placement, "header.");
+  faults.insert(faults.end(), call.faults.begin(), call.faults.end());
+  absl::StatusOr<ProfileInput> input = ReadProfile(call.encoding, bytes);
+  if (!input.ok()) return WithFaults(std::move(faults), input.status());
+  std::string().swap(bytes);
+  for (Fault& fault : input->faults) faults.push_back(std::move(fault));
+  const absl::StatusOr<Profile> profile = Profile::Create(std::move(input->draft), limits_);
+  const absl::Status checked = WithFaults(std::move(faults), profile.status());
+  if (!checked.ok()) return checked;
+  return Store(*profile, call.placement, stop);
+}
+
+absl::StatusOr<ImportProfileAnswer> ProfileHandler::Import(const ImportProfileCall& call, const std::string& bytes, StopCheck stop) const {
+  std::vector<Fault> faults = FaultsOf(call.placement, "header.");
+  absl::StatusOr<ImportedProfile> imported = std::visit(Importer{bytes, limits_}, call.format);
+  if (!imported.ok()) return WithFaults(std::move(faults), imported.status());
+  ProfileDraft draft = imported->profile.content();
+  draft.display_name = call.display_name.empty() ? draft.model : call.display_name;
+  draft.labels = call.labels;
+  const absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits_);
+  const absl::Status checked = WithFaults(std::move(faults), UnderPath("header", profile.status()));
+  if (!checked.ok()) return checked;
+  absl::StatusOr<ProfileAnswer> stored = Store(*profile, call.placement, stop);
+  if (!stored.ok()) return stored.status();
+  if (call.placement.validate_only) stored->content = profile->content();
+  return ImportProfileAnswer{.profile = *std::move(stored), .notes = std::move(imported->notes)};
+}
+
+absl::StatusOr<ProfileAnswer> ProfileHandler::Store(const Profile& profile, const ProfilePlacement& placement, StopCheck stop) const {
+  EncodedProfile encoded = EncodeProfile(profile);
+  const std::string id = placement.profile_id.empty() ? DerivedProfileId(encoded.digest) : placement.profile_id;
+  StoredProfile stored{.summary = SummaryOf(profile, encoded, id), .content = std::move(encoded.content)};
+  if (const absl::Status go_on = stop(); !go_on.ok()) return go_on;
+  if (!placement.validate_only) {
+    absl::StatusOr<ProfileSummary> summary = store_.Put(stored, placement.request_id);
+    if (!summary.ok()) return summary.status();
+    return ProfileAnswer{.summary = *std::move(summary), .content = std::nullopt};
+  }
+  absl::StatusOr<ProfileSummary> there = store_.GetSummary(id);
+  if (absl::IsNotFound(there.status())) return ProfileAnswer{.summary = std::move(stored.summary), .content = std::nullopt};
+  if (!there.ok()) return there.status();
+  if (there->digest != stored.summary.digest) return TakenError(id);
+  return ProfileAnswer{.summary = *std::move(there), .content = std::nullopt};
+}
+
+absl::StatusOr<ProfileAnswer> ProfileHandler::Get(const GetProfileCall& call) const {
+  const absl::StatusOr<std::string> id = ProfileIdOf(call.name, "name");
+  const absl::Status checked = WithFaults(call.faults, id.status());
+  if (!checked.ok()) return checked;
+  if (call.view == ProfileView::kBasic) {
+    absl::StatusOr<ProfileSummary> summary = store_.GetSummary(*id);
+    if (!summary.ok()) return summary.status();
+    return ProfileAnswer{.summary = *std::move(summary), .content = std::nullopt};
+  }
+  absl::StatusOr<StoredProfile> stored = store_.Get(*id);
+  if (!stored.ok()) return stored.status();
+  const absl::StatusOr<Profile> profile = DecodeProfile(stored->content);
+  if (!profile.ok()) return profile.status();
+  return ProfileAnswer{.summary = std::move(stored->summary), .content = profile->content()};
+}
+
+absl::StatusOr<ListProfilesAnswer> ProfileHandler::List(const ListProfilesCall& call) const {
+  std::vector<Fault> faults = call.faults;
+  if (call.page_size < 0) faults.push_back({.field = "page_size", .description = absl::StrCat(call.page_size, " is negative")});
+  if (call.view == ProfileView::kFull)
+    faults.push_back({.field = "view", .description = "FULL: a page of whole profiles would not fit into a message"});
+  absl::StatusOr<ProfileFilter> filter = ParseProfileFilter(call.filter);
+  absl::StatusOr<std::string> after = ReadPageToken(call.page_token, call.filter);
+  for (const absl::Status& status : {filter.status(), after.status()}) {
+    for (Fault& fault : DetailsOf(status).faults) faults.push_back(std::move(fault));
+  }
+  if (!faults.empty()) return FaultsError("REQUEST_INVALID", std::move(faults));
+  const int32_t size = call.page_size == 0 ? kDefaultPageSize : std::min(call.page_size, kMaxPageSize);
+  absl::StatusOr<ProfilePage> page = store_.List({.filter = *std::move(filter), .after = *std::move(after), .limit = size});
+  if (!page.ok()) return page.status();
+  const size_t fits = CountThatFits(page->profiles);
+  const bool more = page->more || fits < page->profiles.size();
+  page->profiles.resize(fits);
+  ListProfilesAnswer answer{.profiles = std::move(page->profiles)};
+  if (more) answer.next_page_token = MakePageToken(call.filter, answer.profiles.back().id);
+  return answer;
+}
+
+absl::Status ProfileHandler::Delete(const DeleteProfileCall& call) const {
+  const absl::StatusOr<std::string> id = ProfileIdOf(call.name, "name");
+  return id.ok() ? store_.Delete(*id, call.etag) : id.status();
+}
+
+}  // namespace stepcast::server

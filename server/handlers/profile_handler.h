@@ -1,0 +1,49 @@
+// What ProfileService does, in plain types: checks, names, stores and finds profiles.
+//
+// Knows nothing of gRPC, proto or threads. Threads: safe, as its store is; calls may block on the store.
+// Failure: INVALID_ARGUMENT with every fault (reasons PROFILE_INVALID, PROFILE_MALFORMED, IMPORT_INVALID, REQUEST_INVALID; paths relative to the
+// request, those of an uploaded profile to the profile), and what ProfileStore fails with.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/model/profile.h"
+#include "core/model/profile_limits.h"
+#include "server/convert/profile_requests.h"
+#include "server/store/profile_store.h"
+
+namespace stepcast::server {
+
+class ProfileHandler {
+ public:
+  // The store is borrowed.
+  ProfileHandler(ProfileStore& store, const ProfileLimits& limits);
+
+  // The three that store ask `stop` last before they do, so that what a caller has given up on leaves nothing behind.
+  absl::StatusOr<ProfileAnswer> Create(CreateProfileCall call, StopCheck stop) const;
+  absl::StatusOr<ProfileAnswer> Upload(const UploadProfileCall& call, std::string bytes, StopCheck stop) const;
+  absl::StatusOr<ImportProfileAnswer> Import(const ImportProfileCall& call, const std::string& bytes, StopCheck stop) const;
+
+  absl::StatusOr<ProfileAnswer> Get(const GetProfileCall& call) const;
+  // A page holds fewer than asked for where they would not fit into kMaxPageBytes.
+  absl::StatusOr<ListProfilesAnswer> List(const ListProfilesCall& call) const;
+  absl::Status Delete(const DeleteProfileCall& call) const;
+
+  static constexpr int32_t kDefaultPageSize = 50;
+  static constexpr int32_t kMaxPageSize = 1000;
+  // Below the 4 MiB that clients accept by default.
+  static constexpr size_t kMaxPageBytes = 3 * 1024 * 1024;
+
+ private:
+  absl::StatusOr<ProfileAnswer> Store(const Profile& profile, const ProfilePlacement& placement, StopCheck stop) const;
+
+  ProfileStore& store_;
+  const ProfileLimits limits_;
+};
+
+}  // namespace stepcast::server
