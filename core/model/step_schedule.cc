@@ -1,0 +1,192 @@
+#include "core/model/step_schedule.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
+#include <queue>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/bandwidth.h"
+#include "core/base/random.h"
+
+namespace stepcast {
+
+namespace {
+
+constexpr double kLeastFactor = 0.05;  // no computation becomes shorter than this share of itself
+
+int64_t RoundNs(double ns) { return std::llround(std::min(ns, static_cast<double>(kFarNs))); }
+
+// What a resource serves at a time: a computation, a service of a stream, or the parsing of a received one.
+struct Task {
+  enum class Kind : uint8_t { kFirst, kRest, kParse };
+  size_t operation = 0;
+  Kind kind = Kind::kFirst;
+
+  // Graph order; parsing comes directly after its transfer.
+  friend bool operator<(const Task& a, const Task& b) { return std::pair(a.operation, a.kind) < std::pair(b.operation, b.kind); }
+};
+
+struct Completion {
+  int64_t at_ns = 0;
+  Task task;
+
+  friend bool operator>(const Completion& a, const Completion& b) { return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : b.task < a.task; }
+};
+
+class Scheduler {
+ public:
+  Scheduler(const std::vector<Operation>& operations, const std::vector<int64_t>& durations_ns, const Platform& platform)
+      : operations_(operations),
+        durations_ns_(durations_ns),
+        platform_(platform),
+        bandwidth_(platform.bandwidth_bytes_per_second),
+        unmet_(operations.size()),
+        followers_(operations.size()) {
+    step_.start_ns.resize(operations.size());
+    step_.end_ns.resize(operations.size());
+    for (size_t i = 0; i < operations.size(); ++i) {
+      unmet_[i] = operations[i].waiting_for.size();
+      for (const int32_t before : operations[i].waiting_for) followers_[static_cast<size_t>(before)].push_back(i);
+    }
+  }
+
+  RecordedStep Run() && {
+    std::vector<Task> ready;
+    for (size_t i = 0; i < operations_.size(); ++i) {
+      if (unmet_[i] == 0) ready.push_back({.operation = i});
+    }
+    Enqueue(0, ready, {});
+    // Each round: all completions of one instant that are under way, then the queues, then the idle resources.
+    while (!under_way_.empty()) {
+      const int64_t now = under_way_.top().at_ns;
+      ready.clear();
+      std::vector<Task> rejoining;
+      while (!under_way_.empty() && under_way_.top().at_ns == now) {
+        const Task done = under_way_.top().task;
+        under_way_.pop();
+        Complete(now, done, ready, rejoining);
+      }
+      Enqueue(now, ready, rejoining);
+    }
+    return std::move(step_);
+  }
+
+ private:
+  struct Server {
+    std::deque<Task> queue;
+    bool busy = false;
+  };
+
+  // Parsing is a computation of the receiver.
+  Server& ResourceOf(const Task& task) {
+    Resource resource = operations_[task.operation].resource;
+    if (task.kind == Task::Kind::kParse) resource = resource == Resource::kDownlink ? Resource::kWorker : Resource::kParameterServer;
+    return resources_[static_cast<size_t>(resource)];
+  }
+
+  int64_t FirstBytes(const Operation& transfer) const {
+    return platform_.window_bytes > 0 ? std::min(platform_.window_bytes, transfer.size_bytes) : transfer.size_bytes;
+  }
+
+  int64_t DurationOf(const Task& task) const {
+    const Operation& operation = operations_[task.operation];
+    if (task.kind == Task::Kind::kParse) {
+      const ParsingOverhead& overhead = platform_.parsing_overhead;
+      return RoundNs((overhead.seconds_per_byte * static_cast<double>(operation.size_bytes) + overhead.seconds) * 1e9);
+    }
+    if (!IsTransfer(operation.resource)) return std::min(durations_ns_[task.operation], kFarNs);
+    const int64_t first_bytes = FirstBytes(operation);
+    const Span whole = bandwidth_.TimeFor(operation.size_bytes);
+    if (first_bytes == operation.size_bytes) return ToNanoseconds(whole);
+    const int64_t first_ns = ToNanoseconds(bandwidth_.TimeFor(first_bytes));
+    return task.kind == Task::Kind::kFirst ? first_ns : ToNanoseconds(whole) - first_ns;
+  }
+
+  void Complete(int64_t now, const Task& done, std::vector<Task>& ready, std::vector<Task>& rejoining) {
+    ResourceOf(done).busy = false;
+    const Operation& operation = operations_[done.operation];
+    if (IsTransfer(operation.resource) && done.kind != Task::Kind::kParse) {
+      if (done.kind == Task::Kind::kFirst && FirstBytes(operation) < operation.size_bytes) {
+        rejoining.push_back({.operation = done.operation, .kind = Task::Kind::kRest});
+        return;
+      }
+      step_.end_ns[done.operation] = now;
+      if (platform_.parsing_overhead != ParsingOverhead{}) {
+        ready.push_back({.operation = done.operation, .kind = Task::Kind::kParse});
+        return;
+      }
+    } else if (done.kind == Task::Kind::kFirst) {
+      step_.end_ns[done.operation] = now;
+    }
+    for (const size_t follower : followers_[done.operation]) {
+      if (--unmet_[follower] == 0) ready.push_back({.operation = follower});
+    }
+  }
+
+  void Enqueue(int64_t now, std::vector<Task>& ready, const std::vector<Task>& rejoining) {
+    std::sort(ready.begin(), ready.end());
+    for (const Task& task : ready) {
+      // A transfer's start is when it was requested.
+      if (task.kind == Task::Kind::kFirst) step_.start_ns[task.operation] = now;
+      ResourceOf(task).queue.push_back(task);
+    }
+    for (const Task& task : rejoining) ResourceOf(task).queue.push_back(task);
+    for (Server& server : resources_) {
+      if (server.busy || server.queue.empty()) continue;
+      const Task next = server.queue.front();
+      server.queue.pop_front();
+      server.busy = true;
+      if (!IsTransfer(operations_[next.operation].resource)) step_.start_ns[next.operation] = now;
+      under_way_.push({.at_ns = std::min(now + DurationOf(next), kFarNs), .task = next});
+    }
+  }
+
+  const std::vector<Operation>& operations_;
+  const std::vector<int64_t>& durations_ns_;
+  const Platform& platform_;
+  const Bandwidth bandwidth_;
+  std::vector<size_t> unmet_;
+  std::vector<std::vector<size_t>> followers_;
+  std::array<Server, 1 + static_cast<size_t>(Resource::kParameterServer)> resources_;  // by Resource
+  std::priority_queue<Completion, std::vector<Completion>, std::greater<>> under_way_;
+  RecordedStep step_;
+};
+
+}  // namespace
+
+void CheckStepVariation(const StepVariation& variation, size_t operations, const ProfileLimits& limits, FaultList& faults) {
+  const bool share_known = variation.share >= 0 && variation.share <= kMaxVariationShare;
+  if (!share_known) faults.Add("step_time_variation", absl::StrCat(variation.share, " is not from 0 to ", kMaxVariationShare));
+  if (variation.steps < 1 || variation.steps > kMaxMadeSteps) {
+    faults.Add("steps", absl::StrCat(variation.steps, " is not from 1 to ", kMaxMadeSteps));
+  } else if (share_known && variation.share > 0 && static_cast<int64_t>(operations) > limits.max_recorded_times / variation.steps) {
+    faults.Add("steps", absl::StrCat(operations, " operations in ", variation.steps,
+                                     " steps are above the limit max_recorded_times = ", limits.max_recorded_times));
+  }
+}
+
+RecordedStep ScheduleStep(const std::vector<Operation>& operations, const std::vector<int64_t>& durations_ns, const Platform& platform) {
+  return Scheduler(operations, durations_ns, platform).Run();
+}
+
+std::vector<RecordedStep> MakeSteps(const std::vector<Operation>& operations, const std::vector<int64_t>& durations_ns, const Platform& platform,
+                                    const StepVariation& variation) {
+  if (variation.share == 0) return {ScheduleStep(operations, durations_ns, platform)};
+  std::vector<RecordedStep> steps;
+  for (int32_t step = 0; step < variation.steps; ++step) {
+    Random random({variation.seed, static_cast<uint64_t>(step)});
+    std::vector<int64_t> varied = durations_ns;
+    for (size_t i = 0; i < operations.size(); ++i) {
+      if (IsTransfer(operations[i].resource)) continue;
+      varied[i] = RoundNs(static_cast<double>(varied[i]) * std::max(kLeastFactor, 1 + variation.share * random.Normal()));
+    }
+    steps.push_back(ScheduleStep(operations, varied, platform));
+  }
+  return steps;
+}
+
+}  // namespace stepcast

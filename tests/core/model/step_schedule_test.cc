@@ -1,0 +1,158 @@
+#include "core/model/step_schedule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/model/validate_profile.h"
+#include "tests/core/model/random_draft.h"
+#include "tests/support/profile_json.h"
+
+namespace stepcast {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr Platform kByteANanosecond{.bandwidth_bytes_per_second = 1e9};
+
+// Two downloads, a computation that needs the second, an upload and its update.
+std::vector<Operation> SmallGraph() {
+  return {{.name = "a", .resource = Resource::kDownlink, .size_bytes = 100},
+          {.name = "b", .resource = Resource::kDownlink, .size_bytes = 30},
+          {.name = "forward", .resource = Resource::kWorker, .waiting_for = {1}},
+          {.name = "send", .resource = Resource::kUplink, .size_bytes = 20, .waiting_for = {2}},
+          {.name = "update", .resource = Resource::kParameterServer, .waiting_for = {3}}};
+}
+
+TEST(StepScheduleTest, StreamsGoWholeAndInGraphOrder) {
+  const RecordedStep step = ScheduleStep(SmallGraph(), {0, 0, 7, 0, 5}, kByteANanosecond);
+  EXPECT_THAT(step.start_ns, ElementsAre(0, 0, 130, 137, 157));
+  EXPECT_THAT(step.end_ns, ElementsAre(100, 130, 137, 157, 162));
+}
+
+TEST(StepScheduleTest, AStreamOverTheWindowSendsItsRestInASecondService) {
+  Platform platform = kByteANanosecond;
+  platform.window_bytes = 40;
+  const RecordedStep step = ScheduleStep(SmallGraph(), {0, 0, 7, 0, 5}, platform);
+  EXPECT_THAT(step.end_ns, ElementsAre(130, 70, 77, 97, 102));
+}
+
+TEST(StepScheduleTest, ReceiversParseBeforeOthersGoOn) {
+  Platform platform = kByteANanosecond;
+  platform.parsing_overhead = {.seconds_per_byte = 1e-10, .seconds = 1e-9};
+  const RecordedStep step = ScheduleStep(SmallGraph(), {0, 0, 7, 0, 5}, platform);
+  // "a" (100 bytes, 11 ns of parsing) and "b" (4 ns) are parsed by the worker, "send" (3 ns) by the server.
+  EXPECT_THAT(step.end_ns, ElementsAre(100, 130, 141, 161, 169));
+}
+
+TEST(StepScheduleTest, LongTimesSaturateInsteadOfOverflowing) {
+  std::vector<Operation> chain;
+  for (int32_t i = 0; i < 20; ++i) chain.push_back({.name = std::to_string(i), .resource = Resource::kWorker});
+  for (int32_t i = 1; i < 20; ++i) chain[static_cast<size_t>(i)].waiting_for = {i - 1};
+  const RecordedStep step = ScheduleStep(chain, std::vector<int64_t>(20, std::numeric_limits<int64_t>::max()), kByteANanosecond);
+  EXPECT_EQ(step.end_ns.back(), kFarNs);
+}
+
+TEST(StepScheduleTest, IsTheStepTheGoldenCasesHaveForOneWorker) {
+  int compared = 0;
+  for (const nlohmann::json& golden : testing::ReadJsonFile(std::string(STEPCAST_SOURCE_DIR) + "/tests/data/golden/parameter_server.json")) {
+    ProfileDraft draft = testing::ProfileFromJson(golden.at("profile"));
+    const nlohmann::json& scenario = golden.at("scenario");
+    if (scenario.at("workers") != 1 || draft.parameter_servers != 1 || draft.steps.size() != 1 || !scenario.at("transfer_priorities").is_null())
+      continue;
+    ++compared;
+    std::vector<int64_t> durations;
+    for (size_t i = 0; i < draft.operations.size(); ++i) durations.push_back(draft.steps[0].end_ns[i] - draft.steps[0].start_ns[i]);
+    if (!scenario.at("window_bytes").is_null()) draft.platform.window_bytes = scenario.at("window_bytes").get<int64_t>();
+    const RecordedStep step = ScheduleStep(draft.operations, durations, draft.platform);
+    const auto expected = golden.at("step_end_ns").at(0).at(0).get<int64_t>();
+    const int64_t actual = *std::max_element(step.end_ns.begin(), step.end_ns.end());
+    // Each operation is rounded to a nanosecond.
+    EXPECT_LE(std::abs(actual - expected), static_cast<int64_t>(draft.operations.size())) << golden.at("profile").at("display_name");
+  }
+  EXPECT_EQ(compared, 7);
+}
+
+// What every schedule keeps, whatever the graph: dependencies, one thing at a time on a resource, durations.
+TEST(StepScheduleTest, RandomGraphsKeepDependenciesAndShareNoResource) {
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE(seed);
+    ProfileDraft draft = testing::RandomDraft(seed);
+    draft.parameter_servers = 1;
+    for (Operation& operation : draft.operations) operation.parameter_server = 0;
+    draft.platform.window_bytes = 0;
+    Random random({seed, 2});
+    std::vector<int64_t> durations;
+    for (size_t i = 0; i < draft.operations.size(); ++i) durations.push_back(static_cast<int64_t>(random.Below(5)) * 100'000);
+    draft.steps = {ScheduleStep(draft.operations, durations, draft.platform)};
+    ASSERT_THAT(ValidateProfile(draft, {}), IsEmpty());
+    const RecordedStep& step = draft.steps[0];
+    for (size_t i = 0; i < draft.operations.size(); ++i) {
+      const Operation& operation = draft.operations[i];
+      for (const int32_t before : operation.waiting_for) ASSERT_LE(step.end_ns[static_cast<size_t>(before)], step.start_ns[i]);
+      if (IsTransfer(operation.resource)) continue;
+      ASSERT_EQ(step.end_ns[i] - step.start_ns[i], durations[i]);
+      for (size_t j = 0; j < i; ++j) {
+        if (draft.operations[j].resource != operation.resource) continue;
+        ASSERT_TRUE(step.end_ns[i] <= step.start_ns[j] || step.end_ns[j] <= step.start_ns[i]);
+      }
+    }
+  }
+}
+
+TEST(MakeStepsTest, WithoutVariationThereIsOneStepAsGiven) {
+  const std::vector<RecordedStep> steps = MakeSteps(SmallGraph(), {0, 0, 7, 0, 5}, kByteANanosecond, {.share = 0, .steps = 9});
+  EXPECT_THAT(steps, ElementsAre(ScheduleStep(SmallGraph(), {0, 0, 7, 0, 5}, kByteANanosecond)));
+}
+
+TEST(MakeStepsTest, VariationHasTheMeanAndDeviationAskedForAndFollowsTheSeed) {
+  constexpr int64_t kDuration = 1'000'000;
+  const StepVariation variation{.share = 0.2, .steps = 1000, .seed = 5};
+  const std::vector<RecordedStep> steps = MakeSteps(SmallGraph(), {0, 0, kDuration, 0, 5}, kByteANanosecond, variation);
+  ASSERT_EQ(steps.size(), 1000u);
+  double sum = 0;
+  double squares = 0;
+  for (const RecordedStep& step : steps) {
+    const auto duration = static_cast<double>(step.end_ns[2] - step.start_ns[2]) / kDuration;
+    sum += duration;
+    squares += duration * duration;
+  }
+  const double mean = sum / 1000;
+  EXPECT_NEAR(mean, 1, 0.02);
+  EXPECT_NEAR(std::sqrt(squares / 1000 - mean * mean), 0.2, 0.02);
+  EXPECT_EQ(MakeSteps(SmallGraph(), {0, 0, kDuration, 0, 5}, kByteANanosecond, variation), steps);
+  EXPECT_NE(MakeSteps(SmallGraph(), {0, 0, kDuration, 0, 5}, kByteANanosecond, {.share = 0.2, .steps = 1000, .seed = 6}), steps);
+  EXPECT_NE(steps[0], steps[1]);
+}
+
+std::vector<std::string> Paths(const StepVariation& variation, size_t operations, const ProfileLimits& limits = {}) {
+  FaultList faults;
+  CheckStepVariation(variation, operations, limits, faults);
+  std::vector<std::string> paths;
+  for (const Fault& fault : std::move(faults).Take()) paths.push_back(fault.field);
+  return paths;
+}
+
+TEST(CheckStepVariationTest, BoundsAreThoseOfTheContract) {
+  EXPECT_THAT(Paths({.share = 0.5, .steps = 1000}, 10), IsEmpty());
+  EXPECT_THAT(Paths({.share = 0.51}, 10), ElementsAre("step_time_variation"));
+  EXPECT_THAT(Paths({.share = std::numeric_limits<double>::quiet_NaN()}, 10), ElementsAre("step_time_variation"));
+  EXPECT_THAT(Paths({.share = -0.1, .steps = 0}, 10), ElementsAre("step_time_variation", "steps"));
+  EXPECT_THAT(Paths({.steps = 1001}, 10), ElementsAre("steps"));
+}
+
+TEST(CheckStepVariationTest, MoreTimesThanTheLimitAllowsAreRefusedBeforeTheyAreMade) {
+  EXPECT_THAT(Paths({.share = 0.1, .steps = 20}, 10, {.max_recorded_times = 200}), IsEmpty());
+  EXPECT_THAT(Paths({.share = 0.1, .steps = 21}, 10, {.max_recorded_times = 200}), ElementsAre("steps"));
+  EXPECT_THAT(Paths({.share = 0, .steps = 21}, 10, {.max_recorded_times = 200}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace stepcast
