@@ -2,7 +2,8 @@
 //
 // A stored profile never changes; its content is bytes the store does not look into. What Put has acknowledged is durable where the store is.
 // Threads: safe. Calls may block on the disk, so they belong on a pool, never in a reactor.
-// Failure: the codes named below; UNAVAILABLE, reason STORE_UNAVAILABLE, with RetryInfo, where the medium fails (disk full, file gone).
+// Failure: the codes named below; UNAVAILABLE, reason STORE_UNAVAILABLE, with RetryInfo, where the medium fails (disk full, file gone);
+// DATA_LOSS, reason STORE_CORRUPT, where it is damaged. A call that failed has changed nothing.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +66,9 @@ class ProfileStore {
 
   // Stores `profile`, or returns what is there under the same id if its digest is the same (AIP-155; the first one's labels stay).
   // With a request_id seen before: returns what it stored then, or fails with INVALID_ARGUMENT, reason REQUEST_ID_REUSED, if id or digest differ.
-  // ALREADY_EXISTS, reason PROFILE_EXISTS, with the resource, if the id is taken by another digest. etag and create_time_ns are set by the store.
+  // A late repetition does not bring back what was deleted since. An empty request_id is none; one whose Put failed is not remembered.
+  // ALREADY_EXISTS, reason PROFILE_EXISTS, with the resource, if the id is taken by another digest. RESOURCE_EXHAUSTED, reason STORE_FULL,
+  // with the quota subject, if a limit of the store is reached. etag and create_time_ns are set by the store, the rest is kept as given.
   virtual absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile, const std::string& request_id) = 0;
   // NOT_FOUND, reason PROFILE_NOT_FOUND, with the resource. DATA_LOSS, reason PROFILE_CORRUPT, if the stored bytes are not those that were put.
   virtual absl::StatusOr<StoredProfile> Get(const std::string& id) = 0;

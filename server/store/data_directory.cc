@@ -1,0 +1,95 @@
+#include "server/store/data_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "server/store/store_error.h"
+
+namespace stepcast::server {
+
+namespace {
+
+constexpr mode_t kDirectoryMode = 0750;
+constexpr mode_t kLockFileMode = 0640;
+
+absl::Status Failed(std::string_view doing, const std::string& path, int error) {
+  return StoreUnavailable(absl::StrCat("cannot ", std::string(doing), " data directory ", path, ": ", std::generic_category().message(error)));
+}
+
+// Makes new names in the directory outlive a power failure.
+absl::Status Sync(const std::string& directory) {
+  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return Failed("open", directory, errno);
+  const int error = fsync(descriptor) == 0 ? 0 : errno;
+  close(descriptor);
+  return error == 0 ? absl::OkStatus() : Failed("sync", directory, error);
+}
+
+absl::Status MakeDirectories(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return absl::OkStatus();
+  const std::filesystem::path parent = path.parent_path();
+  if (!parent.empty() && parent != path) {
+    if (absl::Status made = MakeDirectories(parent); !made.ok()) return made;
+  }
+  if (mkdir(path.c_str(), kDirectoryMode) != 0 && errno != EEXIST) return Failed("create", path.string(), errno);
+  return Sync(parent.empty() ? "." : parent.string());
+}
+
+// Only for the message that another process gives, so a full disk does not matter.
+void NoteOwner(int lock_file) {
+  const std::string pid = absl::StrCat(getpid(), "\n");
+  if (ftruncate(lock_file, 0) != 0) return;
+  [[maybe_unused]] const ssize_t written = pwrite(lock_file, pid.data(), pid.size(), 0);
+}
+
+absl::Status InUse(const std::string& path, int lock_file) {
+  std::array<char, 20> owner{};
+  const ssize_t size = pread(lock_file, owner.data(), owner.size(), 0);
+  std::string pid(owner.data(), size > 0 ? static_cast<size_t>(size) : 0);
+  while (!pid.empty() && pid.back() == '\n') pid.pop_back();
+  const std::string who = pid.empty() ? "another process" : absl::StrCat("another process (", pid, ")");
+  return MakeError(absl::StatusCode::kFailedPrecondition, absl::StrCat("data directory ", path, " is in use by ", who),
+                   {.reason = "DATA_DIRECTORY_IN_USE", .metadata = {{"directory", path}, {"pid", pid}}});
+}
+
+}  // namespace
+
+absl::StatusOr<DataDirectory> DataDirectory::Own(const std::string& path) {
+  // Absolute, so that a later change of the working directory does not matter; without a slash at the end, which would be a name of its own.
+  std::error_code error;
+  std::filesystem::path directory = std::filesystem::absolute(path, error).lexically_normal();
+  if (path.empty() || error) return Failed("find", path, path.empty() ? ENOENT : error.value());
+  if (!directory.has_filename()) directory = directory.parent_path();
+  if (absl::Status made = MakeDirectories(directory); !made.ok()) return made;
+  const std::string lock_path = (directory / "lock").string();
+  const int lock_file = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kLockFileMode);
+  if (lock_file < 0) return Failed("write to", directory.string(), errno);
+  DataDirectory owned(directory.string(), lock_file);
+  if (flock(lock_file, LOCK_EX | LOCK_NB) != 0) {
+    return errno == EWOULDBLOCK ? InUse(owned.path(), lock_file) : Failed("lock", owned.path(), errno);
+  }
+  NoteOwner(lock_file);
+  return owned;
+}
+
+DataDirectory::~DataDirectory() {
+  if (lock_file_ >= 0) close(lock_file_);
+}
+
+DataDirectory::DataDirectory(DataDirectory&& other) noexcept : path_(std::move(other.path_)), lock_file_(std::exchange(other.lock_file_, -1)) {}
+
+std::string DataDirectory::File(std::string_view name) const { return absl::StrCat(path_, "/", std::string(name)); }
+
+}  // namespace stepcast::server

@@ -1,0 +1,42 @@
+// The profile store in memory: for tests, and for a server that need not remember.
+//
+// Cost: Put, Get, Delete O(log n) and a copy of the content; List O(log n + profiles looked at).
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+
+#include "server/base/clock.h"
+#include "server/base/mutex.h"
+#include "server/store/profile_store.h"
+#include "server/store/store_limits.h"
+
+namespace stepcast::server {
+
+class MemoryProfileStore final : public ProfileStore {
+ public:
+  // The clock is borrowed.
+  MemoryProfileStore(const StoreLimits& limits, const Clock& clock) : limits_(limits), clock_(clock) {}
+
+  absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile, const std::string& request_id) override;
+  absl::StatusOr<StoredProfile> Get(const std::string& id) override;
+  absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
+  absl::StatusOr<ProfilePage> List(const ListQuery& query) override;
+  absl::Status Delete(const std::string& id, const std::string& etag) override;
+  absl::Status Check() override;
+
+ private:
+  absl::Status CheckQuota(int64_t new_bytes) const STEPCAST_REQUIRES(mutex_);
+  void Remember(const std::string& request_id, const ProfileSummary& stored) STEPCAST_REQUIRES(mutex_);
+
+  const StoreLimits limits_;
+  const Clock& clock_;
+  Mutex mutex_;
+  std::map<std::string, StoredProfile> profiles_ STEPCAST_GUARDED_BY(mutex_);
+  int64_t total_bytes_ STEPCAST_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, ProfileSummary> requests_ STEPCAST_GUARDED_BY(mutex_);  // what each stored
+  std::deque<std::string> request_order_ STEPCAST_GUARDED_BY(mutex_);           // oldest first
+};
+
+}  // namespace stepcast::server

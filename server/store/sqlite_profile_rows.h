@@ -1,0 +1,46 @@
+// The rows of the profile database: one function for each thing the store reads or writes.
+//
+// Each runs within the caller's transaction. Errors are those of SqliteError.
+// Threads: those of the connection.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "server/store/profile_store.h"
+#include "server/store/sqlite_connection.h"
+
+namespace stepcast::server {
+
+// What a request_id stored, when it was new.
+struct RequestRow {
+  std::string profile_id;
+  std::string digest;
+  std::string etag;
+  int64_t create_time_ns = 0;
+};
+
+struct TotalsRow {
+  int64_t profiles = 0;
+  int64_t content_bytes = 0;
+};
+
+absl::StatusOr<std::optional<ProfileSummary>> FindProfile(SqliteConnection& connection, const std::string& id);
+// The content of a profile that is there. DATA_LOSS, reason PROFILE_CORRUPT, unless the bytes have the checksum they had when inserted.
+absl::StatusOr<std::string> ReadContent(SqliteConnection& connection, const ProfileSummary& summary);
+absl::Status InsertProfile(SqliteConnection& connection, const ProfileSummary& summary, const std::string& content);
+absl::Status DeleteProfile(SqliteConnection& connection, const std::string& id);
+// Cost: O(profiles passed over + those returned), since the filter is applied to each.
+absl::StatusOr<ProfilePage> ListProfiles(SqliteConnection& connection, const ListQuery& query);
+
+absl::StatusOr<TotalsRow> ReadTotals(SqliteConnection& connection);
+
+absl::StatusOr<std::optional<RequestRow>> FindRequest(SqliteConnection& connection, const std::string& request_id);
+// Forgets the oldest ones beyond `max_request_ids`.
+absl::Status InsertRequest(SqliteConnection& connection, const std::string& request_id, const ProfileSummary& stored, int64_t max_request_ids);
+
+}  // namespace stepcast::server

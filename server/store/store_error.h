@@ -1,0 +1,26 @@
+// The errors that every store gives alike.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace stepcast::server {
+
+// NOT_FOUND, reason PROFILE_NOT_FOUND.
+absl::Status ProfileNotFound(const std::string& id);
+// ALREADY_EXISTS, reason PROFILE_EXISTS.
+absl::Status ProfileExists(const std::string& id, const std::string& stored_digest, const std::string& digest);
+// INVALID_ARGUMENT, reason REQUEST_ID_REUSED.
+absl::Status RequestIdReused(const std::string& request_id, const std::string& first_id);
+// ABORTED, reason ETAG_MISMATCH.
+absl::Status EtagMismatch(const std::string& id, const std::string& etag, const std::string& stored_etag);
+// DATA_LOSS, reason PROFILE_CORRUPT.
+absl::Status ProfileCorrupt(const std::string& id, std::string_view what);
+// RESOURCE_EXHAUSTED, reason STORE_FULL. `limit` is the name of the field of StoreLimits.
+absl::Status StoreFull(std::string_view limit, int64_t value);
+// UNAVAILABLE, reason STORE_UNAVAILABLE, to be retried.
+absl::Status StoreUnavailable(std::string_view why);
+
+}  // namespace stepcast::server

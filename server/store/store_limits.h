@@ -1,0 +1,15 @@
+// What a store holds at most.
+#pragma once
+
+#include <cstdint>
+
+namespace stepcast::server {
+
+// Reaching one of the first two is RESOURCE_EXHAUSTED, reason STORE_FULL, with the field's name as quota subject.
+struct StoreLimits {
+  int64_t max_profiles = 100'000;
+  int64_t max_total_bytes = int64_t{16} << 30;  // of the contents, 16 GiB
+  int64_t max_request_ids = 100'000;            // beyond it the oldest is forgotten. REQUIRES: above 0
+};
+
+}  // namespace stepcast::server

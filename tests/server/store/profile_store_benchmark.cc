@@ -1,0 +1,71 @@
+// Prints how many puts and gets a second a store in the given directory does. Usage: profile_store_benchmark DIRECTORY
+#include <atomic>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "server/base/clock.h"
+#include "server/store/sqlite_profile_store.h"
+#include "tests/server/store/sample_profile.h"
+
+namespace stepcast::server {
+namespace {
+
+// Calls `operation` with 0 to count - 1, from `threads` threads; prints the rate.
+void Measure(const std::string& what, int threads, int count, const std::function<bool(int)>& operation) {
+  const RealClock clock;
+  std::atomic<int> next{0};
+  std::atomic<int> failures{0};
+  const int64_t start_ns = clock.MonotonicNs();
+  std::vector<std::thread> workers;
+  for (int i = 0; i < threads; ++i) {
+    workers.emplace_back([&] {
+      for (int number = next++; number < count; number = next++) failures += operation(number) ? 0 : 1;
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  const double seconds = static_cast<double>(clock.MonotonicNs() - start_ns) * 1e-9;
+  std::printf("%-34s %d thread(s) %9.0f/s  failures %d\n", what.c_str(), threads, count / seconds, failures.load());
+}
+
+int Run(const std::string& directory) {
+  const RealClock clock;
+  const auto store = SqliteProfileStore::Open({.directory = directory}, clock);
+  if (!store.ok()) {
+    std::fprintf(stderr, "%s\n", store.status().ToString().c_str());
+    return 1;
+  }
+  constexpr int kCount = 5000;
+  const auto id = [](int size, int number) { return absl::StrCat("p", size, "-", number); };
+  for (const int size : {1000, 100'000}) {
+    const std::string content = SampleContent(1, static_cast<size_t>(size));
+    for (const int threads : {1, 4}) {
+      const auto put = [&](int number) { return (*store)->Put(SampleProfile(id(size, number + threads * kCount), content), "").ok(); };
+      Measure(absl::StrCat("put ", size, " bytes"), threads, size < 10'000 ? kCount : kCount / 10, put);
+      const auto get = [&](int number) { return (*store)->Get(id(size, number % 500 + threads * kCount)).ok(); };
+      Measure(absl::StrCat("get ", size, " bytes"), threads, kCount, get);
+    }
+  }
+  for (const int threads : {1, 4}) {
+    Measure("get summary", threads, 4 * kCount, [&](int number) { return (*store)->GetSummary(id(1000, number % kCount + kCount)).ok(); });
+  }
+  Measure("put and get 1000 bytes, half each", 4, kCount, [&](int number) {
+    if (number % 2 == 0) return (*store)->Get(id(1000, number % kCount + kCount)).ok();
+    return (*store)->Put(SampleProfile(id(1000, number + 9 * kCount), "content"), "").ok();
+  });
+  Measure("list, filter passing over all", 1, 20, [&](int /*number*/) { return (*store)->List({.filter = {.model = "none"}}).ok(); });
+  return 0;
+}
+
+}  // namespace
+}  // namespace stepcast::server
+
+int main(int argc, char** argv) {
+  if (argc == 2) return stepcast::server::Run(argv[1]);
+  std::fprintf(stderr, "usage: profile_store_benchmark DIRECTORY\n");
+  return 2;
+}

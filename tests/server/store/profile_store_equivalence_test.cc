@@ -1,0 +1,131 @@
+// The store on disk against the one in memory: the same answers to any sequence of calls.
+#include <memory>
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+#include "core/base/error.h"
+#include "server/base/clock.h"
+#include "server/store/memory_profile_store.h"
+#include "server/store/sqlite_profile_store.h"
+#include "tests/server/store/sample_profile.h"
+#include "tests/server/store/temporary_directory.h"
+
+namespace stepcast::server {
+namespace {
+
+// An answer in words, without the etag, which is random.
+std::string Words(const absl::Status& status) { return absl::StrCat(absl::StatusCodeToString(status.code()), " ", DetailsOf(status).reason); }
+
+std::string Words(const ProfileSummary& summary) {
+  std::string words = absl::StrCat(summary.id, " ", summary.digest, " ", summary.model, " ", summary.create_time_ns);
+  for (const auto& [key, value] : summary.labels) absl::StrAppend(&words, " ", key, "=", value);
+  return words;
+}
+
+std::string Words(const absl::StatusOr<ProfileSummary>& summary) { return summary.ok() ? Words(*summary) : Words(summary.status()); }
+
+std::string Words(const absl::StatusOr<StoredProfile>& profile) {
+  return profile.ok() ? absl::StrCat(Words(profile->summary), " ", profile->content) : Words(profile.status());
+}
+
+std::string Words(const absl::StatusOr<ProfilePage>& page) {
+  if (!page.ok()) return Words(page.status());
+  std::string words = page->more ? "more" : "last";
+  for (const ProfileSummary& summary : page->profiles) absl::StrAppend(&words, "; ", Words(summary));
+  return words;
+}
+
+class Pair {
+ public:
+  Pair(const std::string& directory, uint64_t seed) : random_(seed), directory_(directory) { Reopen(); }
+
+  // One random call, made to both. Returns their answers.
+  std::pair<std::string, std::string> Call() {
+    clock_.Advance(1 + static_cast<int64_t>(random_() % 5));
+    const std::string id = absl::StrCat("p", random_() % 8);
+    switch (random_() % 10) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        return CallPut(id);
+      case 4:
+        return CallDelete(id);
+      case 5:
+        return {Words(memory_.Get(id)), Words(disk_->Get(id))};
+      case 6:
+        return {Words(memory_.GetSummary(id)), Words(disk_->GetSummary(id))};
+      case 7:
+        if (random_() % 4 == 0) Reopen();
+        [[fallthrough]];
+      default:
+        return CallList(id);
+    }
+  }
+
+ private:
+  void Reopen() {
+    disk_ = nullptr;
+    auto opened = SqliteProfileStore::Open({.directory = directory_, .limits = limits_, .readers = 1}, clock_);
+    if (opened.ok()) disk_ = *std::move(opened);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+  }
+
+  std::pair<std::string, std::string> CallPut(const std::string& id) {
+    StoredProfile profile = SampleProfile(id, std::string(random_() % 3 + 1, 'x'));
+    // A repetition of a request is identical in everything, so what describes the profile follows from its id.
+    profile.summary.labels = {{"id", id}, {absl::StrCat("l", id.back() % 3), "v"}};
+    profile.summary.model = absl::StrCat("m", id.back() % 2);
+    const std::string request_id = random_() % 2 == 0 ? "" : absl::StrCat("r", random_() % 12);
+    return {Words(memory_.Put(profile, request_id)), Words(disk_->Put(profile, request_id))};
+  }
+
+  std::pair<std::string, std::string> CallDelete(const std::string& id) {
+    const absl::StatusOr<ProfileSummary> in_memory = memory_.GetSummary(id);
+    const absl::StatusOr<ProfileSummary> on_disk = disk_->GetSummary(id);
+    switch (random_() % 3) {
+      case 0:
+        return {Words(memory_.Delete(id, "other")), Words(disk_->Delete(id, "other"))};
+      case 1:
+        if (in_memory.ok() && on_disk.ok()) return {Words(memory_.Delete(id, in_memory->etag)), Words(disk_->Delete(id, on_disk->etag))};
+        [[fallthrough]];
+      default:
+        return {Words(memory_.Delete(id, "")), Words(disk_->Delete(id, ""))};
+    }
+  }
+
+  std::pair<std::string, std::string> CallList(const std::string& after) {
+    ListQuery query{.after = random_() % 2 == 0 ? "" : after, .limit = static_cast<int>(random_() % 5 + 1)};
+    if (random_() % 2 == 0) query.filter.model = absl::StrCat("m", random_() % 3);
+    if (random_() % 3 == 0) query.filter.labels = {{absl::StrCat("l", random_() % 3), random_() % 4 == 0 ? "w" : "v"}};
+    if (random_() % 3 == 0) query.filter.present_labels = {absl::StrCat("l", random_() % 3)};
+    return {Words(memory_.List(query)), Words(disk_->List(query))};
+  }
+
+  std::mt19937_64 random_;
+  const StoreLimits limits_ = {.max_profiles = 6, .max_total_bytes = 12, .max_request_ids = 5};
+  const std::string directory_;
+  FakeClock clock_;
+  MemoryProfileStore memory_{limits_, clock_};
+  std::unique_ptr<SqliteProfileStore> disk_;
+};
+
+TEST(ProfileStoreEquivalenceTest, DiskAnswersAsMemoryDoes) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const TemporaryDirectory directory;
+    Pair pair(directory.path(), seed);
+    ASSERT_FALSE(testing::Test::HasFatalFailure());
+    for (int call = 0; call < 300; ++call) {
+      const auto [in_memory, on_disk] = pair.Call();
+      ASSERT_EQ(in_memory, on_disk) << "call " << call;
+      ASSERT_FALSE(testing::Test::HasFatalFailure());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepcast::server
