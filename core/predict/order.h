@@ -1,7 +1,9 @@
 // In which order a job's tensors should travel.
 //
 // Source: Hashemi, Abdu Jyothi, Campbell: "TicTac", SysML 2019, sections 3.2 and 4.
-// Threads: pure functions of their arguments; any number at once.
+// Every order but kGraph is enforced on the downloads, and on nothing else, by the ranks that are listed: the same ranks as a scenario's
+// transfer_priorities give the same numbers. kGraph is what happens when nothing is enforced. Threads: pure functions of their arguments; any number
+// at once.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
@@ -30,7 +33,7 @@ struct OrderResult {
   std::vector<RankedTransfer> transfers;  // downloads, first to last
   int64_t makespan_ns = 0;                // one step of one worker, every operation at its least recorded time
   double scheduling_efficiency = 0;       // TicTac, Eq. 3; 1 where both bounds coincide
-  double straggler_effect = 0;            // largest share of a synchronous iteration that a worker waited (TicTac, 6.3)
+  double straggler_effect = 0;            // largest share of a synchronous iteration that a worker waited (TicTac, 6.3), in one run
   double steps_per_second = 0;            // at the scenario
   double examples_per_second = 0;
   Interval confidence_interval;  // of examples_per_second
@@ -63,10 +66,13 @@ struct OrderQuery {
 };
 
 // Fails as ResolveScenario and ResolveOptions do, all faults at once, reason REQUEST_INVALID, paths relative to the request (`scenario.workers`,
-// `methods[1]`); UNIMPLEMENTED, reason METHOD_UNSUPPORTED, for kSearch.
+// `methods[1]`); a scenario with an order of its own is a fault. UNIMPLEMENTED, reason METHOD_UNSUPPORTED, for kSearch.
 absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft& draft);
 
+// One result a method, as asked for; chosen is the first of those with the shortest makespan.
+//
 // REQUIRES: the query was resolved for this profile.
+// Cost: for each method its order (core/ordering), one step, PredictThroughput at the scenario and, with several workers, one synchronous run more.
 // Failure: as PredictThroughput.
 absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query, StopCheck stop);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
@@ -46,7 +47,7 @@ struct RecommendationDraft {
 
 // A checked request.
 struct RecommendationQuery {
-  std::vector<Scenario> scenarios;  // the counts to try, ascending
+  std::vector<Scenario> scenarios;  // the counts to try, each one worker more than the one before
   SimulationOptions options;
   Objective objective = Objective::kKnee;
   double min_scaling_efficiency = 0;
@@ -63,13 +64,16 @@ struct Recommendation {
 };
 
 // Fails as ResolveScenario and ResolveOptions do, paths relative to the request (`scenario.workers`, `constraints.max_workers`), reason
-// RECOMMENDATION_INVALID, all faults at once; UNIMPLEMENTED, reason RECOMMENDATION_UNSUPPORTED, names the field of what cannot be answered yet.
+// RECOMMENDATION_INVALID, all faults at once; what fixes the number of workers (`scenario.workers`, start_offsets_ns, worker_groups) is a fault.
+// UNIMPLEMENTED, reason RECOMMENDATION_UNSUPPORTED, names every field that cannot be answered yet.
 absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile, const RecommendationDraft& draft);
 
 // The chosen count and the whole curve.
 //
-// kMaxThroughput: the fewest workers whose interval reaches the highest throughput's. kKnee: the most throughput^2 / workers, which is
-// throughput times efficiency (Kleinrock's power, "Power and deterministic rules of thumb", ICC 1979).
+// Among the counts that keep the constraints, kMaxThroughput: the fewest workers whose interval reaches the highest throughput's. kKnee: the most
+// throughput^2 / workers, the fewest workers of several, which is throughput times efficiency (Kleinrock's power, "Power and deterministic rules of
+// thumb", ICC 1979).
+// Cost: as PredictThroughput, for all counts together.
 // Failure: as PredictThroughput. Constraints that nothing keeps are no failure: see infeasible_reason.
 absl::StatusOr<Recommendation> RecommendWorkers(const Profile& profile, const RecommendationQuery& query, StopCheck stop);
 

@@ -1,1 +1,102 @@
-// Being written.
+#include "core/predict/transfer_ranks.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "core/engine/simulation.h"
+#include "core/ordering/tic_tac.h"
+#include "core/ordering/transfer_graph.h"
+
+namespace stepcast {
+
+namespace {
+
+using Ranks = std::vector<int32_t>;
+
+size_t Index(int32_t i) { return static_cast<size_t>(i); }
+
+OperationKind KindOf(const StepGraph& graph, OpIndex op) {
+  const Resource resource = graph.lanes().KindOf(graph.lane(op));
+  if (resource == Resource::kDownlink) return OperationKind::kDownload;
+  return resource == Resource::kWorker ? OperationKind::kComputation : OperationKind::kOther;
+}
+
+// Computations take their least time over the steps (TicTac, 5), transfers what the link takes for them alone.
+TransferGraph ToTransferGraph(const StepGraph& graph) {
+  std::vector<TransferGraph::Operation> operations;
+  std::vector<TransferGraph::Dependency> dependencies;
+  operations.reserve(Index(graph.size()));
+  for (OpIndex op = 0; op < graph.size(); ++op) {
+    const Span time = graph.IsTransfer(op) ? graph.work(op).first + graph.work(op).rest : graph.duration(0, op);
+    operations.push_back({.kind = KindOf(graph, op), .time = time});
+    for (const OpIndex after : graph.dependents(op)) dependencies.push_back({.before = op, .after = after});
+  }
+  for (int32_t step = 1; step < graph.step_count(); ++step) {
+    for (OpIndex op = 0; op < graph.size(); ++op) {
+      if (!graph.IsTransfer(op)) operations[Index(op)].time = std::min(operations[Index(op)].time, graph.duration(step, op));
+    }
+  }
+  return {std::move(operations), dependencies};
+}
+
+void RankReverse(const StepGraph& graph, Ranks& ranks) {
+  int32_t rank = 0;
+  for (OpIndex op = graph.size() - 1; op >= 0; --op) {
+    if (graph.IsTransfer(op)) ranks[Index(op)] = rank++;
+  }
+}
+
+void RankExplicit(const Profile& profile, const Scenario& scenario, const StepGraph& graph, Ranks& ranks) {
+  for (OpIndex op = 0; op < graph.size(); ++op) {
+    if (!graph.IsTransfer(op)) continue;
+    const auto named = scenario.transfer_priorities.find(profile.operations()[Index(graph.source(op))].name);
+    if (named != scenario.transfer_priorities.end()) ranks[Index(op)] = named->second;
+  }
+}
+
+absl::Status RankTic(const StepGraph& graph, StopCheck stop, Ranks& ranks) {
+  const TransferGraph transfers = ToTransferGraph(graph);
+  const absl::StatusOr<std::vector<int32_t>> tic = TicRanks(transfers, stop);
+  if (!tic.ok()) return tic.status();
+  for (size_t d = 0; d < tic->size(); ++d) ranks[Index(transfers.downloads()[d])] = (*tic)[d];
+  return absl::OkStatus();
+}
+
+absl::Status RankTac(const StepGraph& graph, StopCheck stop, Ranks& ranks) {
+  const absl::StatusOr<std::vector<int32_t>> order = TacOrder(ToTransferGraph(graph), stop);
+  if (!order.ok()) return order.status();
+  int32_t rank = 0;
+  for (const int32_t op : *order) ranks[Index(op)] = rank++;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int32_t>> TransferRanks(const Profile& profile, const Scenario& scenario, const StepGraph& graph, StopCheck stop) {
+  Ranks ranks(Index(graph.size()), RunOptions::kUnranked);
+  absl::Status status;
+  switch (scenario.transfer_order) {
+    case TransferOrder::kGraph:
+    case TransferOrder::kRecorded:
+    case TransferOrder::kRandom:
+      return Ranks{};
+    case TransferOrder::kReverse:
+      RankReverse(graph, ranks);
+      break;
+    case TransferOrder::kTic:
+      status = RankTic(graph, stop, ranks);
+      break;
+    case TransferOrder::kTac:
+      status = RankTac(graph, stop, ranks);
+      break;
+    case TransferOrder::kExplicit:
+      RankExplicit(profile, scenario, graph, ranks);
+      break;
+  }
+  if (!status.ok()) return status;
+  return ranks;
+}
+
+}  // namespace stepcast

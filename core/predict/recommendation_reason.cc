@@ -1,0 +1,82 @@
+#include "core/predict/recommendation_reason.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace stepcast {
+
+namespace {
+
+// Smaller changes would read as equal numbers.
+constexpr double kFallWorthSaying = 0.0005;
+
+std::string Workers(int32_t count) { return count == 1 ? "1 worker" : absl::StrCat(count, " workers"); }
+
+// What was compared.
+std::string Range(const std::vector<Prediction>& frontier) {
+  const int32_t first = frontier.front().scenario.workers;
+  const int32_t last = frontier.back().scenario.workers;
+  return first == last ? absl::StrCat(first, ", the only number allowed") : absl::StrCat(first, " to ", last);
+}
+
+std::string Objectively(const std::vector<Prediction>& frontier, const Prediction& chosen, const Prediction& best, const RecommendationQuery& query) {
+  std::string among = Range(frontier);
+  if (query.min_scaling_efficiency > 0) absl::StrAppendFormat(&among, " that keep a scaling efficiency of %g", query.min_scaling_efficiency);
+  if (query.objective == Objective::kKnee) return absl::StrCat("the most throughput times efficiency of ", among);
+  if (&best == &chosen) return absl::StrCat("the highest throughput of ", among);
+  return absl::StrFormat("the fewest of %s that reach the highest throughput (%.4g at %s) within its interval", among, best.examples_per_second,
+                         Workers(best.scenario.workers));
+}
+
+std::string Bottleneck(const ResourceUtilization& used) {
+  const std::string busy = absl::StrFormat("%.0f %% busy", 100 * used.fraction);
+  switch (used.resource) {
+    case Resource::kDownlink:
+      return absl::StrCat("the downlink of server ", used.parameter_server, ", ", busy);
+    case Resource::kUplink:
+      return absl::StrCat("the uplink to server ", used.parameter_server, ", ", busy);
+    case Resource::kParameterServer:
+      return absl::StrCat("the computation on server ", used.parameter_server, ", ", busy);
+    default:
+      return absl::StrCat("the workers' own computation, ", busy);
+  }
+}
+
+bool LessThroughput(const Prediction& a, const Prediction& b) { return a.examples_per_second < b.examples_per_second; }
+
+// Empty where throughput does not fall.
+std::string Fall(const std::vector<Prediction>& frontier) {
+  const auto peak = std::max_element(frontier.begin(), frontier.end(), LessThroughput);
+  const auto least = std::min_element(peak, frontier.end(), LessThroughput);
+  const bool apart = least->confidence_interval.upper < peak->confidence_interval.lower;
+  if (!apart || least->examples_per_second > (1 - kFallWorthSaying) * peak->examples_per_second) return "";
+  return absl::StrFormat("; with more than %s throughput falls, to %.4g examples/s at %d", Workers(peak->scenario.workers),
+                         least->examples_per_second, least->scenario.workers);
+}
+
+}  // namespace
+
+std::string ReasonFor(const std::vector<Prediction>& frontier, size_t chosen, const RecommendationQuery& query) {
+  const Prediction& prediction = frontier[chosen];
+  const Prediction* best = &prediction;  // of those allowed
+  for (const Prediction& other : frontier) {
+    if (other.scaling_efficiency >= query.min_scaling_efficiency && other.examples_per_second > best->examples_per_second) best = &other;
+  }
+  return absl::StrFormat("%s %s %.4g examples/s, %.3g times one worker's at %.0f %% efficiency, %s; the most used resource is %s%s.",
+                         Workers(prediction.scenario.workers), prediction.scenario.workers == 1 ? "gives" : "give", prediction.examples_per_second,
+                         prediction.speedup, 100 * prediction.scaling_efficiency, Objectively(frontier, prediction, *best, query),
+                         Bottleneck(prediction.bottleneck), Fall(frontier));
+}
+
+std::string InfeasibleReasonFor(const std::vector<Prediction>& frontier, const RecommendationQuery& query) {
+  const auto nearest = std::max_element(frontier.begin(), frontier.end(),
+                                        [](const Prediction& a, const Prediction& b) { return a.scaling_efficiency < b.scaling_efficiency; });
+  return absl::StrFormat("No number of workers of %s keeps min_scaling_efficiency %g: the nearest, %s, has %.4g, which is %.4g too little.",
+                         Range(frontier), query.min_scaling_efficiency, Workers(nearest->scenario.workers), nearest->scaling_efficiency,
+                         query.min_scaling_efficiency - nearest->scaling_efficiency);
+}
+
+}  // namespace stepcast

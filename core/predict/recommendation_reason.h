@@ -1,0 +1,23 @@
+// A recommendation in words: one plain sentence that names the numbers.
+//
+// Threads: pure functions of their arguments; any number at once.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/predict/recommendation.h"
+#include "core/predict/throughput.h"
+
+namespace stepcast {
+
+// Why frontier[chosen] is recommended: its throughput, speed-up and efficiency, what the objective compares, and the bottleneck. Where throughput
+// falls beyond the highest, by more than the intervals and by what two decimals of a percentage show, it says so.
+std::string ReasonFor(const std::vector<Prediction>& frontier, size_t chosen, const RecommendationQuery& query);
+
+// Which constraint no count keeps, which count comes nearest (the fewest workers of several), and how much it lacks.
+// REQUIRES: no count keeps query.min_scaling_efficiency; frontier is not empty.
+std::string InfeasibleReasonFor(const std::vector<Prediction>& frontier, const RecommendationQuery& query);
+
+}  // namespace stepcast
