@@ -246,12 +246,17 @@ class PlainRun {
     }
   }
 
+  int32_t NextRecorded(WorkerState& state) const {
+    if (options_.replay) return state.step % graph_.step_count();
+    return graph_.step_count() == 1 ? 0 : static_cast<int32_t>(state.random.Below(Index(graph_.step_count())));
+  }
+
   // Makes the roots ready; RunRounds does the rest.
   void BeginStep(int32_t worker) {
     WorkerState& state = workers_[Index(worker)];
     state.step_begin = now_;
     state.operations_left = graph_.size();
-    state.recorded = graph_.step_count() == 1 ? 0 : static_cast<int32_t>(state.random.Below(Index(graph_.step_count())));
+    state.recorded = NextRecorded(state);
     ranks_.BeginStep(worker, state.recorded);
     std::memcpy(&pending_[Index(worker) * Index(graph_.size())], graph_.dependency_counts().data(), Index(graph_.size()) * sizeof(int32_t));
     ready_.insert(ready_.end(), graph_.roots().begin(), graph_.roots().end());
