@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/model/profile.h"
 
 namespace stepcast {
@@ -21,9 +22,10 @@ struct ZooOptions {
 };
 
 // Names accepted by BuildZooProfile, in ascending order.
-const std::vector<std::string_view>& ZooModels();
+std::vector<std::string_view> ZooModels();
 
-// Fails with INVALID_ARGUMENT, reason IMPORT_INVALID, and every fault with its path relative to ModelZooOptions (`model`, `platform.bandwidth_bytes_per_second`).
+// Fails with INVALID_ARGUMENT, reason IMPORT_INVALID, and every fault with its path relative to ModelZooOptions (`model`,
+// `platform.bandwidth_bytes_per_second`).
 absl::StatusOr<Profile> BuildZooProfile(std::string_view model, const ZooOptions& options, const ProfileLimits& limits = {});
 
 }  // namespace stepcast

@@ -1,0 +1,81 @@
+#include "core/model/training_graph.h"
+
+#include <cmath>
+#include <utility>
+
+namespace stepcast {
+
+namespace {
+
+class Builder {
+ public:
+  explicit Builder(const std::vector<TrainingLayer>& layers)
+      : layers_(layers), fed_(layers.size()), forward_(layers.size()), backward_(layers.size()) {}
+
+  TrainingGraph Build() && {
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      AddForward(i);
+      for (const int32_t input : layers_[i].inputs) fed_[static_cast<size_t>(input)].push_back(i);
+    }
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (fed_[i].empty()) outputs_.push_back(forward_[i]);
+    }
+    for (size_t i = layers_.size(); i > 0; --i) AddBackward(i - 1);
+    return std::move(graph_);
+  }
+
+ private:
+  void AddForward(size_t index) {
+    const TrainingLayer& layer = layers_[index];
+    std::vector<int32_t> waiting_for;
+    for (const ParameterTensor& tensor : layer.parameters) {
+      waiting_for.push_back(
+          Add({.name = "recv/" + tensor.name, .resource = Resource::kDownlink, .size_bytes = tensor.size_bytes, .parameter = tensor.name}, 0));
+    }
+    for (const int32_t input : layer.inputs) waiting_for.push_back(forward_[static_cast<size_t>(input)]);
+    forward_[index] = Add({.name = "forward/" + layer.name, .resource = Resource::kWorker, .waiting_for = std::move(waiting_for)}, layer.forward_ns);
+  }
+
+  void AddBackward(size_t index) {
+    const TrainingLayer& layer = layers_[index];
+    std::vector<int32_t> waiting_for;
+    for (const size_t after : fed_[index]) waiting_for.push_back(backward_[after]);
+    if (waiting_for.empty()) waiting_for = outputs_;
+    const int32_t backward =
+        Add({.name = "backward/" + layer.name, .resource = Resource::kWorker, .waiting_for = std::move(waiting_for)}, layer.backward_ns);
+    backward_[index] = backward;
+    for (const ParameterTensor& tensor : layer.parameters) {
+      const int32_t send = Add({.name = "send/" + tensor.name,
+                                .resource = Resource::kUplink,
+                                .size_bytes = tensor.size_bytes,
+                                .waiting_for = {backward},
+                                .parameter = tensor.name},
+                               0);
+      Add({.name = "update/" + tensor.name, .resource = Resource::kParameterServer, .waiting_for = {send}, .parameter = tensor.name},
+          UpdateNs(tensor.size_bytes));
+    }
+  }
+
+  int32_t Add(Operation operation, int64_t duration_ns) {
+    graph_.operations.push_back(std::move(operation));
+    graph_.durations_ns.push_back(duration_ns);
+    return static_cast<int32_t>(graph_.operations.size() - 1);
+  }
+
+  const std::vector<TrainingLayer>& layers_;
+  std::vector<std::vector<size_t>> fed_;  // the layers that a layer feeds
+  std::vector<int32_t> forward_;          // operations of the layers
+  std::vector<int32_t> backward_;
+  std::vector<int32_t> outputs_;
+  TrainingGraph graph_;
+};
+
+}  // namespace
+
+int64_t UpdateNs(int64_t size_bytes) {
+  return std::llround(static_cast<double>(size_bytes) * kUpdateAccessesPerByte / kServerMemoryBytesPerSecond * 1e9);
+}
+
+TrainingGraph BuildTrainingGraph(const std::vector<TrainingLayer>& layers) { return Builder(layers).Build(); }
+
+}  // namespace stepcast

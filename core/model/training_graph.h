@@ -1,0 +1,45 @@
+// The operations of one training step of a layered network against a parameter server.
+//
+// Per layer: its parameters' downloads, a forward and a backward computation; per parameter an upload of its gradient and an update on the server.
+// Source of the shape: ICPE 2020, section 2 and Fig. 2.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/model/profile.h"
+
+namespace stepcast {
+
+struct ParameterTensor {
+  std::string name;
+  int64_t size_bytes = 0;
+};
+
+struct TrainingLayer {
+  std::string name;
+  std::vector<int32_t> inputs;  // indices of earlier layers; none: it reads the batch
+  std::vector<ParameterTensor> parameters;
+  int64_t forward_ns = 0;
+  int64_t backward_ns = 0;
+};
+
+struct TrainingGraph {
+  std::vector<Operation> operations;
+  std::vector<int64_t> durations_ns;  // parallel to the operations; 0 for transfers
+};
+
+// An update reads the gradient and reads and writes the variable, at the memory rate assumed of a server (one channel of DDR4 gives 17 to 25e9).
+inline constexpr double kUpdateAccessesPerByte = 3;
+inline constexpr double kServerMemoryBytesPerSecond = 20e9;
+int64_t UpdateNs(int64_t size_bytes);
+
+// In graph order: for each layer `recv/TENSOR` and `forward/LAYER`, which waits for them and for the forward operations of its inputs; then, from the
+// last layer to the first, `backward/LAYER`, which waits for the backward operations of the layers it feeds, `send/TENSOR` and `update/TENSOR`.
+// Layers that feed no other are the network's outputs: the loss needs all of them, so their backward operations wait for the forward operations of
+// all of them. REQUIRES: inputs are indices of earlier layers, none twice in one layer; names are unique. Cost: linear, but for the square of the
+// number of outputs.
+TrainingGraph BuildTrainingGraph(const std::vector<TrainingLayer>& layers);
+
+}  // namespace stepcast

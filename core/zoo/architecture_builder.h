@@ -1,0 +1,65 @@
+// Builds an Architecture layer by layer, working out shapes, variables and arithmetic.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/zoo/architecture.h"
+
+namespace stepcast {
+
+// kSame: the output is the input divided by the stride, rounded up. kValid: only whole windows.
+enum class Padding : uint8_t { kSame, kValid };
+
+// A window that moves over an image.
+struct Window {
+  int64_t height = 1;
+  int64_t width = 1;
+  int64_t stride = 1;
+  Padding padding = Padding::kSame;
+};
+
+// Arithmetic, for one example. Convolution and dense: a multiplication and an addition for each weight and output position. Of what is cheap,
+// operations per output element: ReLU and addition 1; batch normalisation 7 (mean 1, variance 3, subtract, scale, offset); response normalisation 10
+// (squares, sum of five, power, division); a pool reads its window; concatenation moves data and computes nothing; the loss 5 a class. Backward: as
+// much again for the gradient of the input, and as much for that of the variables where there are any; what reads the image needs no gradient of its
+// input.
+class ArchitectureBuilder {
+ public:
+  using LayerId = int32_t;
+  static constexpr LayerId kImage = -1;
+
+  explicit ArchitectureBuilder(Shape image) : image_(image) {}
+
+  // With one bias a channel, and a ReLU after it.
+  LayerId BiasedConvolution(const std::string& name, LayerId from, int64_t channels, const Window& window);
+  // Without biases; batch normalisation with an offset and no scale after it, then a ReLU.
+  LayerId NormalizedConvolution(const std::string& name, LayerId from, int64_t channels, const Window& window);
+  // The same without the ReLU.
+  LayerId LinearConvolution(const std::string& name, LayerId from, int64_t channels, const Window& window);
+  // With biases. What it reads is flattened.
+  LayerId Dense(const std::string& name, LayerId from, int64_t channels);
+  LayerId Relu(const std::string& name, LayerId from);
+  LayerId Pool(const std::string& name, LayerId from, const Window& window);
+  LayerId GlobalPool(const std::string& name, LayerId from);
+  LayerId ResponseNormalization(const std::string& name, LayerId from);
+  // REQUIRES: equal heights and widths.
+  LayerId Concatenation(const std::string& name, const std::vector<LayerId>& from);
+  // REQUIRES: equal shapes.
+  LayerId Addition(const std::string& name, LayerId a, LayerId b);
+
+  const Shape& ShapeOf(LayerId layer) const { return layer == kImage ? image_ : architecture_.layers[static_cast<size_t>(layer)].output; }
+
+  // Adds the loss over these outputs.
+  Architecture Finish(const std::vector<LayerId>& outputs) &&;
+
+ private:
+  LayerId Add(Layer layer, const std::vector<LayerId>& from);
+  LayerId Convolution(const std::string& name, LayerId from, int64_t channels, const Window& window, bool biases);
+
+  Shape image_;
+  Architecture architecture_;
+};
+
+}  // namespace stepcast
