@@ -1,0 +1,44 @@
+// What a unary call and an upload have in common: whether to go on, what the call may hold and take, and who is told of its failure.
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+#include "server/jobs/cancellation.h"
+#include "server/rpc/byte_budget.h"
+#include "server/rpc/call_environment.h"
+
+namespace stepcast::server {
+
+class CallState {
+ public:
+  // Takes the call's deadline from its context. `method` is a literal.
+  CallState(const CallEnvironment& environment, std::string_view method, const grpc::CallbackServerContext& context);
+
+  const CallEnvironment& environment() const { return environment_; }
+  ByteBudget::Share& bytes() { return bytes_; }
+
+  // The caller has gone. Threads: any.
+  void Cancel() { cancellation_.Cancel(); }
+  // The time a job may take counts from now on. REQUIRES: before the job asks Check, on its thread.
+  void StartJob();
+  // OK: go on. CANCELLED, DEADLINE_EXCEEDED, or DEADLINE_EXCEEDED, reason JOB_TOO_LONG, once a started job has taken max_job_seconds.
+  absl::Status Check() const;
+
+  // The status for the wire, after whoever must know of it was told.
+  grpc::Status Failed(const absl::Status& status) const;
+
+ private:
+  const CallEnvironment& environment_;
+  const std::string_view method_;
+  Cancellation cancellation_;
+  ByteBudget::Share bytes_;
+  std::optional<int64_t> job_end_ns_;
+};
+
+}  // namespace stepcast::server

@@ -1,0 +1,75 @@
+#include "server/rpc/prediction_rpc.h"
+
+#include <utility>
+
+#include "server/convert/prediction_convert.h"
+#include "server/rpc/unary_call.h"
+#include "stepcast/v1/prediction_service.grpc.pb.h"
+
+namespace stepcast::server {
+
+namespace {
+
+using Raw = v1::PredictionService::WithRawCallbackMethod_PredictThroughput<v1::PredictionService::WithRawCallbackMethod_RecommendWorkers<
+    v1::PredictionService::WithRawCallbackMethod_OptimizeOrder<v1::PredictionService::Service>>>;
+
+class PredictionRpc final : public Raw {
+ public:
+  PredictionRpc(const PredictionHandler& handler, const CallEnvironment& environment) : handler_(handler), environment_(environment) {}
+
+  grpc::ServerUnaryReactor* PredictThroughput(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                              grpc::ByteBuffer* reply) override {
+    return Start<v1::PredictThroughputRequest>({"PredictThroughput", context, request, reply}, &PredictionHandler::PredictThroughput);
+  }
+
+  grpc::ServerUnaryReactor* RecommendWorkers(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                             grpc::ByteBuffer* reply) override {
+    return Start<v1::RecommendWorkersRequest>({"RecommendWorkers", context, request, reply}, &PredictionHandler::RecommendWorkers);
+  }
+
+  grpc::ServerUnaryReactor* OptimizeOrder(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+    return Start<v1::OptimizeOrderRequest>({"OptimizeOrder", context, request, reply}, &PredictionHandler::OptimizeOrder);
+  }
+
+ private:
+  struct Wire {
+    std::string_view method;
+    grpc::CallbackServerContext* context;
+    const grpc::ByteBuffer* request;
+    grpc::ByteBuffer* reply;
+  };
+
+  template <typename Request, typename Call, typename Answer>
+  grpc::ServerUnaryReactor* Start(const Wire& wire, absl::StatusOr<Computation<Answer>> (PredictionHandler::*check)(Call) const) {
+    auto* call = new UnaryCall(environment_, wire.method, *wire.context, *wire.request, *wire.reply);
+    call->Start([this, check](UnaryCall& started) {
+      Request message;
+      const absl::Status parsed = started.Read(message);
+      if (!parsed.ok()) return started.Fail(parsed);
+      absl::StatusOr<Computation<Answer>> computation = (handler_.*check)(FromWire(message));
+      if (!computation.ok()) return started.Fail(computation.status());
+      started.RunOn(environment_.simulation_jobs,
+                    [todo = *std::move(computation)](UnaryCall& checked) mutable { Compute(checked, std::move(todo)); });
+    });
+    return call;
+  }
+
+  template <typename Answer>
+  static void Compute(UnaryCall& call, Computation<Answer> computation) {
+    call.state().StartJob();
+    const absl::StatusOr<Answer> answer = std::move(computation)([&call] { return call.state().Check(); });
+    if (!answer.ok()) return call.Fail(answer.status());
+    call.Reply(ToWire(*answer));
+  }
+
+  const PredictionHandler& handler_;
+  const CallEnvironment& environment_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakePredictionService(const PredictionHandler& handler, const CallEnvironment& environment) {
+  return std::make_unique<PredictionRpc>(handler, environment);
+}
+
+}  // namespace stepcast::server

@@ -1,0 +1,102 @@
+#include "server/rpc/profile_rpc.h"
+
+#include <google/protobuf/empty.pb.h>
+
+#include <string>
+#include <utility>
+
+#include "server/convert/profile_convert.h"
+#include "server/convert/profile_service_convert.h"
+#include "server/rpc/unary_call.h"
+#include "server/rpc/upload_call.h"
+#include "stepcast/v1/profile_service.grpc.pb.h"
+
+namespace stepcast::server {
+
+namespace {
+
+using Raw = v1::ProfileService::WithRawCallbackMethod_CreateProfile<
+    v1::ProfileService::WithRawCallbackMethod_UploadProfile<v1::ProfileService::WithRawCallbackMethod_ImportProfile<
+        v1::ProfileService::WithRawCallbackMethod_GetProfile<v1::ProfileService::WithRawCallbackMethod_ListProfiles<
+            v1::ProfileService::WithRawCallbackMethod_DeleteProfile<v1::ProfileService::Service>>>>>>;
+
+google::protobuf::Empty ToWire(absl::monostate) { return {}; }
+
+class ProfileRpc final : public Raw {
+ public:
+  ProfileRpc(const ProfileHandler& handler, const CallEnvironment& environment) : handler_(handler), environment_(environment) {}
+
+  grpc::ServerUnaryReactor* CreateProfile(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+    return Start<v1::CreateProfileRequest>("CreateProfile", context, request, reply,
+                                           [this](UnaryCall& call, const v1::CreateProfileRequest& message) {
+                                             return handler_.Create(FromWire(message), [&] { return call.state().Check(); });
+                                           });
+  }
+
+  grpc::ServerUnaryReactor* GetProfile(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+    return Start<v1::GetProfileRequest>("GetProfile", context, request, reply,
+                                        [this](UnaryCall&, const v1::GetProfileRequest& message) { return handler_.Get(FromWire(message)); });
+  }
+
+  grpc::ServerUnaryReactor* ListProfiles(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+    return Start<v1::ListProfilesRequest>("ListProfiles", context, request, reply,
+                                          [this](UnaryCall&, const v1::ListProfilesRequest& message) { return handler_.List(FromWire(message)); });
+  }
+
+  grpc::ServerUnaryReactor* DeleteProfile(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+    return Start<v1::DeleteProfileRequest>("DeleteProfile", context, request, reply,
+                                           [this](UnaryCall&, const v1::DeleteProfileRequest& message) -> absl::StatusOr<absl::monostate> {
+                                             absl::Status status = handler_.Delete(FromWire(message));
+                                             if (!status.ok()) return status;
+                                             return absl::monostate();
+                                           });
+  }
+
+  grpc::ServerReadReactor<grpc::ByteBuffer>* UploadProfile(grpc::CallbackServerContext* context, grpc::ByteBuffer* reply) override {
+    using Call = UploadCall<v1::UploadProfileRequest>;
+    return new Call(environment_, "UploadProfile", *context, *reply,
+                    [this](const Call::Header& header, std::string bytes, StopCheck stop) -> absl::StatusOr<Call::Reply> {
+                      const absl::StatusOr<ProfileAnswer> answer = handler_.Upload(FromWire(header), std::move(bytes), stop);
+                      if (!answer.ok()) return answer.status();
+                      return std::make_unique<v1::Profile>(server::ToWire(*answer));
+                    });
+  }
+
+  grpc::ServerReadReactor<grpc::ByteBuffer>* ImportProfile(grpc::CallbackServerContext* context, grpc::ByteBuffer* reply) override {
+    using Call = UploadCall<v1::ImportProfileRequest>;
+    return new Call(environment_, "ImportProfile", *context, *reply,
+                    [this](const Call::Header& header, const std::string& bytes, StopCheck stop) -> absl::StatusOr<Call::Reply> {
+                      const absl::StatusOr<ImportProfileAnswer> answer = handler_.Import(FromWire(header), bytes, stop);
+                      if (!answer.ok()) return answer.status();
+                      return std::make_unique<v1::ImportProfileResponse>(server::ToWire(*answer));
+                    });
+  }
+
+ private:
+  // Runs `answer` with the parsed request, all of it on the pool for the store.
+  template <typename Request, typename Answer>
+  grpc::ServerUnaryReactor* Start(std::string_view method, grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                  grpc::ByteBuffer* reply, Answer answer) {
+    auto* call = new UnaryCall(environment_, method, *context, *request, *reply);
+    call->Start([answer](UnaryCall& started) {
+      Request message;
+      const absl::Status parsed = started.Read(message);
+      if (!parsed.ok()) return started.Fail(parsed);
+      const auto answered = answer(started, message);
+      if (!answered.ok()) return started.Fail(answered.status());
+      started.Reply(ToWire(*answered));
+    });
+    return call;
+  }
+
+  const ProfileHandler& handler_;
+  const CallEnvironment& environment_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeProfileService(const ProfileHandler& handler, const CallEnvironment& environment) {
+  return std::make_unique<ProfileRpc>(handler, environment);
+}
+
+}  // namespace stepcast::server

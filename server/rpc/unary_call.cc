@@ -1,0 +1,41 @@
+#include "server/rpc/unary_call.h"
+
+#include <utility>
+
+#include "server/rpc/message_buffer.h"
+
+namespace stepcast::server {
+
+UnaryCall::UnaryCall(const CallEnvironment& environment, std::string_view method, const grpc::CallbackServerContext& context,
+                     const grpc::ByteBuffer& request, grpc::ByteBuffer& reply)
+    : state_(environment, method, context), request_(request), reply_(reply) {}
+
+void UnaryCall::Start(Part part) {
+  const absl::Status admitted = state_.bytes().Add(static_cast<int64_t>(request_.Length()));
+  if (!admitted.ok()) return Fail(admitted);
+  RunOn(state_.environment().store_jobs, std::move(part));
+}
+
+void UnaryCall::RunOn(JobPool& pool, Part part) {
+  const absl::Status submitted = pool.Submit([this, part = std::move(part)]() mutable {
+    const absl::Status go_on = state_.Check();
+    if (!go_on.ok()) return Fail(go_on);
+    std::move(part)(*this);
+  });
+  // Once taken, the call may be over already.
+  if (!submitted.ok()) Fail(submitted);
+}
+
+absl::Status UnaryCall::Read(google::protobuf::MessageLite& message) const {
+  return ParseMessage(request_, state_.environment().max_message_bytes, message);
+}
+
+void UnaryCall::Reply(const google::protobuf::MessageLite& message) {
+  const absl::Status written = SerializeMessage(message, reply_);
+  if (!written.ok()) return Fail(written);
+  Finish(grpc::Status::OK);
+}
+
+void UnaryCall::Fail(const absl::Status& status) { Finish(state_.Failed(status)); }
+
+}  // namespace stepcast::server

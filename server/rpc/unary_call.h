@@ -1,0 +1,51 @@
+// One unary call: a reactor that hands its work to job pools, part after part, and writes the reply.
+//
+// Request and reply are raw bytes, so that parsing a large one does not hold up gRPC's own threads, and so that malformed ones are refused as every
+// other bad request is.
+// Lifetime: deletes itself when gRPC is done with it; not to be touched after Finish.
+// Threads: the parts run one after the other; cancellation may come at any time.
+#pragma once
+
+#include <google/protobuf/message_lite.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <string_view>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+
+#include "server/jobs/job_pool.h"
+#include "server/rpc/call_state.h"
+
+namespace stepcast::server {
+
+class UnaryCall final : public grpc::ServerUnaryReactor {
+ public:
+  // A part of the work. Ends with exactly one of Reply, Fail and RunOn.
+  using Part = absl::AnyInvocable<void(UnaryCall&) &&>;
+
+  UnaryCall(const CallEnvironment& environment, std::string_view method, const grpc::CallbackServerContext& context, const grpc::ByteBuffer& request,
+            grpc::ByteBuffer& reply);
+
+  // Runs the first part on the pool for the store, unless the requests under way hold too many bytes already.
+  void Start(Part part);
+  // Runs `part` on `pool`, unless that refuses it or the caller has gone meanwhile: then the call fails.
+  void RunOn(JobPool& pool, Part part);
+
+  absl::Status Read(google::protobuf::MessageLite& message) const;
+  void Reply(const google::protobuf::MessageLite& message);
+  void Fail(const absl::Status& status);
+
+  CallState& state() { return state_; }
+
+  void OnCancel() override { state_.Cancel(); }
+  void OnDone() override { delete this; }
+
+ private:
+  CallState state_;
+  const grpc::ByteBuffer& request_;
+  grpc::ByteBuffer& reply_;
+};
+
+}  // namespace stepcast::server

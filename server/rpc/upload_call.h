@@ -1,0 +1,115 @@
+// One call that uploads bytes: first a header, then chunks, then one reply.
+//
+// Request: UploadProfileRequest or ImportProfileRequest, whose shapes are the same.
+// The bytes are collected, within limits, and handed on only once the caller has ended the stream itself. A stream that broke looks the same to a
+// reader at first, so before anything is done the initial metadata is sent, which fails on a broken stream. Lifetime and threads: as UnaryCall.
+#pragma once
+
+#include <google/protobuf/message_lite.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "core/base/stop_check.h"
+#include "server/rpc/call_state.h"
+#include "server/rpc/message_buffer.h"
+
+namespace stepcast::server {
+
+template <typename Request>
+class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
+ public:
+  using Header = typename Request::Header;
+  using Reply = std::unique_ptr<google::protobuf::MessageLite>;
+  // What is done with a complete upload, on the pool for the store.
+  using Work = absl::AnyInvocable<absl::StatusOr<Reply>(const Header& header, std::string bytes, StopCheck stop) &&>;
+
+  UploadCall(const CallEnvironment& environment, std::string_view method, const grpc::CallbackServerContext& context, grpc::ByteBuffer& reply,
+             Work work)
+      : state_(environment, method, context), reply_(reply), work_(std::move(work)) {
+    StartRead(&message_);
+  }
+
+  void OnReadDone(bool ok) override {
+    const absl::Status status = ok ? Take() : CheckComplete();
+    if (!status.ok()) return Finish(state_.Failed(status));
+    if (ok) {
+      StartRead(&message_);
+    } else {
+      StartSendInitialMetadata();
+    }
+  }
+
+  void OnSendInitialMetadataDone(bool ok) override {
+    if (!ok) state_.Cancel();
+    const absl::Status submitted = state_.environment().store_jobs.Submit([this] { Finish(state_.Failed(Run())); });
+    if (!submitted.ok()) Finish(state_.Failed(submitted));
+  }
+
+  void OnCancel() override { state_.Cancel(); }
+  void OnDone() override { delete this; }
+
+ private:
+  absl::Status Take() {
+    Request request;
+    const absl::Status parsed = ParseMessage(message_, state_.environment().max_message_bytes, request);
+    message_.Clear();
+    if (!parsed.ok()) return parsed;
+    if (request.has_header()) {
+      if (header_) return Misplaced("header", "a second header");
+      header_ = std::move(*request.mutable_header());
+      return absl::OkStatus();
+    }
+    if (!header_) return Misplaced("header", "the first message must be the header");
+    if (!request.has_chunk()) return Misplaced("content", "a message with neither header nor chunk");
+    return Append(request.chunk());
+  }
+
+  absl::Status Append(const std::string& chunk) {
+    const int64_t max_bytes = state_.environment().max_profile_bytes;
+    if (static_cast<int64_t>(bytes_.size() + chunk.size()) > max_bytes) {
+      return MakeError(absl::StatusCode::kInvalidArgument,
+                       absl::StrCat("chunk: all chunks together are above the limit max_profile_bytes = ", max_bytes),
+                       {.reason = "PROFILE_TOO_LARGE",
+                        .metadata = {{"max_profile_bytes", absl::StrCat(max_bytes)}},
+                        .faults = {{.field = "chunk", .description = absl::StrCat("all together are above max_profile_bytes = ", max_bytes)}},
+                        .quota_subject = "max_profile_bytes"});
+    }
+    const absl::Status admitted = state_.bytes().Add(static_cast<int64_t>(chunk.size()));
+    if (admitted.ok()) bytes_.append(chunk);
+    return admitted;
+  }
+
+  absl::Status CheckComplete() const { return header_ ? absl::OkStatus() : Misplaced("header", "the stream ended before its header"); }
+
+  static absl::Status Misplaced(const char* field, const char* description) {
+    return FaultsError("REQUEST_INVALID", {{.field = field, .description = description}});
+  }
+
+  absl::Status Run() {
+    if (absl::Status go_on = state_.Check(); !go_on.ok()) return go_on;
+    const auto stop = [this] { return state_.Check(); };
+    absl::StatusOr<Reply> reply = std::move(work_)(*header_, std::move(bytes_), stop);
+    return reply.ok() ? SerializeMessage(**reply, reply_) : reply.status();
+  }
+
+  CallState state_;
+  grpc::ByteBuffer& reply_;
+  Work work_;
+  grpc::ByteBuffer message_;
+  std::optional<Header> header_;
+  std::string bytes_;
+};
+
+}  // namespace stepcast::server
