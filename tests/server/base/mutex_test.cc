@@ -14,6 +14,7 @@ TEST(MutexTest, OneThreadAtATimeIsInside) {
   Mutex mutex;
   int64_t count = 0;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < kRounds; ++round) {

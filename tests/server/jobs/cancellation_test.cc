@@ -63,8 +63,10 @@ TEST(CancellationTest, TheDeadlineIgnoresTheWallClock) {
 TEST(CancellationTest, ManyWorkersSeeACancelFromAnotherThread) {
   FakeClock clock;
   const auto cancellation = std::make_shared<Cancellation>(clock);
+  constexpr int kWorkers = 4;
   std::vector<std::thread> workers;
-  for (int i = 0; i < 4; ++i) {
+  workers.reserve(kWorkers);
+  for (int i = 0; i < kWorkers; ++i) {
     workers.emplace_back([cancellation] {
       absl::Status status;
       while (status.ok()) status = cancellation->Check();

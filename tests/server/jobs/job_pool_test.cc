@@ -216,6 +216,7 @@ TEST(JobPoolTest, UnderManySubmittersEveryTakenJobRunsAndNoRefusedOneDoes) {
   {
     JobPool pool({.threads = 4, .queue_max = 8, .observer = &observer});
     std::vector<std::thread> submitters;
+    submitters.reserve(kSubmitters);
     for (int i = 0; i < kSubmitters; ++i) {
       submitters.emplace_back([&] {
         for (int job = 0; job < kJobs; ++job) {

@@ -22,6 +22,7 @@ void Measure(const std::string& what, int threads, int count, const std::functio
   std::atomic<int> failures{0};
   const int64_t start_ns = clock.MonotonicNs();
   std::vector<std::thread> workers;
+  workers.reserve(static_cast<size_t>(threads));
   for (int i = 0; i < threads; ++i) {
     workers.emplace_back([&] {
       for (int number = next++; number < count; number = next++) failures += operation(number) ? 0 : 1;

@@ -284,6 +284,7 @@ TEST_P(ProfileStoreTest, ThreadsOnTheSameIdsSeeWholeProfilesOnly) {
   std::atomic<int> put{0};
   std::atomic<int> deleted{0};
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
       for (int round = 0; round < kRounds; ++round) {

@@ -70,8 +70,8 @@ class Pair {
   void Reopen() {
     disk_ = nullptr;
     auto opened = SqliteProfileStore::Open({.directory = directory_, .limits = limits_, .readers = 1}, clock_);
-    if (opened.ok()) disk_ = *std::move(opened);
     ASSERT_TRUE(opened.ok()) << opened.status();
+    disk_ = *std::move(opened);
   }
 
   std::pair<std::string, std::string> CallPut(const std::string& id) {

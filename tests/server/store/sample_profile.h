@@ -35,8 +35,13 @@ inline StoredProfile SampleProfile(std::string id, std::string content) {
 // `size` bytes that follow from the seed, all 256 values among them.
 inline std::string SampleContent(uint64_t seed, size_t size) {
   std::mt19937_64 random(seed);
-  std::string content(size, '\0');
-  for (char& byte : content) byte = static_cast<char>(random());
+  std::string content;
+  content.reserve(size + sizeof(uint64_t));
+  while (content.size() < size) {
+    const uint64_t word = random();
+    content.append(reinterpret_cast<const char*>(&word), sizeof word);
+  }
+  content.resize(size);
   return content;
 }
 

@@ -87,6 +87,18 @@ TEST_F(SqliteProfileStoreTest, DeletingRemovesLabelsAndContentToo) {
   EXPECT_EQ(*(*connection)->IntegerOf("SELECT profiles + content_bytes FROM totals"), 0);
 }
 
+TEST_F(SqliteProfileStoreTest, TheDatabaseHasAWriteAheadLogAndOurMark) {
+  const auto store = Open();
+  ASSERT_TRUE(store->Put(SampleProfile("a", "content"), "").ok());
+  EXPECT_TRUE(std::filesystem::exists(File() + "-wal"));
+  const auto other = SqliteConnection::Open({.path = File()});
+  ASSERT_TRUE(other.ok()) << other.status();
+  SqliteStatement mode = (*other)->Use("PRAGMA journal_mode");
+  ASSERT_TRUE(*mode.Step());
+  EXPECT_EQ(mode.BytesAt(0), "wal");
+  EXPECT_EQ(*(*other)->IntegerOf("PRAGMA application_id"), kSqliteApplicationId);
+}
+
 TEST_F(SqliteProfileStoreTest, ReadersDoNotWaitForAWriter) {
   const auto store = Open();
   ASSERT_TRUE(store->Put(SampleProfile("a", "content"), "").ok());
