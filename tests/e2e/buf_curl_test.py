@@ -1,0 +1,100 @@
+"""`buf curl`, a client in Go that learns the contract from the server's reflection alone."""
+
+import base64
+import glob
+import json
+import os
+import subprocess
+import unittest
+
+from sample import small
+from stepcastd import PATIENCE_SECONDS, ServerTest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUF = glob.glob(os.path.join(HERE, "node_modules", "@bufbuild", "buf-linux-*", "bin", "buf"))
+
+PROFILES = "stepcast.v1.ProfileService"
+PREDICTIONS = "stepcast.v1.PredictionService"
+
+
+@unittest.skipUnless(BUF, "npm has not brought buf: no registry in reach")
+class BufCurlTest(ServerTest):
+    def call(self, method, *messages):
+        """The replies to a call, or its error as {code, message, details}."""
+        with_cache = {**os.environ, "BUF_CACHE_DIR": os.path.join(self.server.folder, "buf")}
+        done = subprocess.run(
+            [BUF[0], "curl", "--protocol", "grpc", "--http2-prior-knowledge", "--data", "@-", f"http://{self.server.address}/{method}"],
+            input="\n".join(json.dumps(message) for message in messages),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            env=with_cache,
+            cwd=self.server.folder,
+        )
+        text = done.stdout if done.returncode == 0 else done.stderr[done.stderr.index("{") :]
+        decoder, replies = json.JSONDecoder(), []
+        while text.strip():
+            reply, end = decoder.raw_decode(text.lstrip())
+            replies.append(reply)
+            text = text.lstrip()[end:]
+        self.assertEqual(len(replies), 1, done)
+        return replies[0]
+
+    def details(self, error):
+        return {detail["type"]: detail.get("debug", {}) for detail in error["details"]}
+
+    def test_health_is_described_and_serving(self):
+        self.assertEqual(self.call("grpc.health.v1.Health/Check", {"service": PROFILES}), {"status": "SERVING"})
+
+    def test_a_profile_is_stored_listed_read_and_deleted(self):
+        created = self.call(f"{PROFILES}/CreateProfile", {"profile": small(), "profileId": "tiny"})
+        self.assertEqual(created["name"], "profiles/tiny")
+        self.call(f"{PROFILES}/CreateProfile", {"profile": small(batch_size=9), "profileId": "tiny-nine"})
+        page = self.call(f"{PROFILES}/ListProfiles", {"pageSize": 1})
+        self.assertEqual([profile["name"] for profile in page["profiles"]], ["profiles/tiny"])
+        page = self.call(f"{PROFILES}/ListProfiles", {"pageSize": 1, "pageToken": page["nextPageToken"]})
+        self.assertEqual([profile["name"] for profile in page["profiles"]], ["profiles/tiny-nine"])
+        self.assertNotIn("nextPageToken", page)
+        self.assertEqual(len(self.call(f"{PROFILES}/GetProfile", {"name": "profiles/tiny"})["operations"]), 4)
+        self.assertEqual(self.call(f"{PROFILES}/DeleteProfile", {"name": "profiles/tiny", "etag": created["etag"]}), {})
+        self.assertEqual(self.call(f"{PROFILES}/GetProfile", {"name": "profiles/tiny"})["code"], "not_found")
+
+    def test_a_stream_of_chunks_is_one_profile(self):
+        content = json.dumps(small()).encode()
+        chunks = [{"chunk": _base64(content[at : at + 100])} for at in range(0, len(content), 100)]
+        uploaded = self.call(f"{PROFILES}/UploadProfile", {"header": {"encoding": "JSON", "profileId": "streamed"}}, *chunks)
+        self.assertEqual(uploaded["name"], "profiles/streamed")
+        self.assertEqual(uploaded["digest"], self.call(f"{PROFILES}/CreateProfile", {"profile": small(), "validateOnly": True})["digest"])
+
+    def test_a_model_of_the_zoo_is_imported(self):
+        header = {"profileId": "vgg", "modelZoo": {"model": "vgg16", "platform": {"bandwidthBytesPerSecond": 1.25e8}}}
+        imported = self.call(f"{PROFILES}/ImportProfile", {"header": header})
+        self.assertEqual(imported["profile"]["name"], "profiles/vgg")
+
+    def test_the_three_predictions(self):
+        options = {"stepsPerWorker": 60, "replications": 1}
+        throughput = self.call(f"{PREDICTIONS}/PredictThroughput", {"inlineProfile": small(), "workerCounts": [1, 2, 3], "options": options})
+        self.assertEqual([each["scenario"]["workers"] for each in throughput["predictions"]], [1, 2, 3])
+        # By hand: 10 ms down, 20 ms computation, 10 ms up, 2 ms update, 8 examples.
+        self.assertAlmostEqual(throughput["predictions"][0]["examplesPerSecond"], 8 / 0.042, places=6)
+        recommended = self.call(f"{PREDICTIONS}/RecommendWorkers", {"inlineProfile": small(), "options": options, "constraints": {"maxWorkers": 4}})
+        self.assertEqual(len(recommended["frontier"]), 4)
+        self.assertIn(recommended["workers"], range(1, 5))
+        order = self.call(f"{PREDICTIONS}/OptimizeOrder", {"inlineProfile": small(), "options": options, "methods": ["TAC"]})
+        self.assertEqual(order["orders"][0]["transfers"], [{"name": "pull", "rank": 0, "sizeBytes": "1000000"}])
+
+    def test_the_details_of_an_error_are_readable(self):
+        error = self.call(f"{PROFILES}/CreateProfile", {"profile": small(batch_size=-3)})
+        self.assertEqual(error["code"], "invalid_argument")
+        details = self.details(error)
+        self.assertEqual(details["google.rpc.ErrorInfo"]["reason"], "PROFILE_INVALID")
+        self.assertEqual(details["google.rpc.ErrorInfo"]["domain"], "stepcast")
+        self.assertEqual([each["field"] for each in details["google.rpc.BadRequest"]["fieldViolations"]], ["profile.batch_size"])
+
+
+def _base64(content):
+    return base64.b64encode(content).decode()
+
+
+if __name__ == "__main__":
+    unittest.main()

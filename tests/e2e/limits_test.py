@@ -1,0 +1,63 @@
+"""What bounds a call: its deadline, and the queue."""
+
+import time
+import unittest
+
+from contract import details_of, grpc, prediction, scenario_pb2
+from sample import message, recorded
+from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
+
+
+def huge():
+    """A request whose simulation takes hours."""
+    return prediction.PredictThroughputRequest(
+        inline_profile=message(recorded()),
+        worker_counts=[512],
+        options=scenario_pb2.SimulationOptions(steps_per_worker=10_000_000, replications=1000),
+    )
+
+
+class DeadlineTest(ServerTest):
+    def running(self):
+        return self.server.metric("stepcast_jobs_running")
+
+    def test_a_deadline_stops_the_simulation(self):
+        began = time.monotonic()
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.server.predictions.PredictThroughput(huge(), timeout=0.05)
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
+        self.assertLess(time.monotonic() - began, 1)
+        eventually(lambda: self.running() == 0, "no simulation runs")
+        self.assertLess(time.monotonic() - began, 2)
+
+    def test_a_cancelled_call_stops_its_simulation(self):
+        call = self.server.predictions.RecommendWorkers.future(
+            prediction.RecommendWorkersRequest(inline_profile=huge().inline_profile, options=huge().options), timeout=PATIENCE_SECONDS
+        )
+        eventually(lambda: self.running() == 1, "the simulation runs")
+        call.cancel()
+        eventually(lambda: self.running() == 0, "no simulation runs")
+
+
+class FullQueueTest(ServerTest):
+    flags = ("--compute-threads", "1", "--queue-max", "1")
+
+    def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(self):
+        calls = []
+        self.addCleanup(lambda: [call.cancel() for call in calls])
+        for at in range(2):
+            calls.append(self.server.predictions.PredictThroughput.future(huge(), timeout=PATIENCE_SECONDS))
+            waiting = ("stepcast_jobs_running", "stepcast_jobs_queued")[at]
+            eventually(lambda waiting=waiting: self.server.metric(waiting) == 1, f"{waiting} is 1")
+        began = time.monotonic()
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.server.predictions.PredictThroughput(huge(), timeout=PATIENCE_SECONDS)
+        self.assertLess(time.monotonic() - began, 1)
+        details = details_of(raised.exception)
+        self.assertEqual((details.code, details.reason), (grpc.StatusCode.RESOURCE_EXHAUSTED, "QUEUE_FULL"))
+        self.assertGreater(details.retry_delay_seconds, 0)
+        self.assertTrue(details.quota_subjects)
+
+
+if __name__ == "__main__":
+    unittest.main()
