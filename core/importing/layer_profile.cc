@@ -1,1 +1,111 @@
-// Being written.
+#include "core/importing/layer_profile.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include "core/importing/layer_graph.h"
+#include "core/model/fault_list.h"
+#include "core/model/limit_fault.h"
+#include "core/model/platform_rules.h"
+#include "core/model/step_schedule.h"
+#include "core/model/training_graph.h"
+
+namespace stepcast {
+
+namespace {
+
+constexpr double kNsPerMs = 1e6;
+constexpr double kMebibyte = 1 << 20;
+
+StepVariation VariationOf(const LayerProfileOptions& options) {
+  return {.share = options.step_time_variation, .steps = options.steps, .seed = options.seed};
+}
+
+void CheckOptions(const LayerProfileOptions& options, const ProfileLimits& limits, FaultList& faults) {
+  if (options.model.size() > limits.max_text_bytes) faults.Add("model", TooLong(options.model, "max_text_bytes", limits.max_text_bytes));
+  if (options.batch_size < 1) faults.Add("batch_size", absl::StrCat(options.batch_size, " is below 1"));
+  if (options.batch_size > limits.max_batch_size) faults.Add("batch_size", OverLimit(options.batch_size, "max_batch_size", limits.max_batch_size));
+  CheckPlatform("platform", options.platform, faults);
+  CheckStepVariation(VariationOf(options), 0, limits, faults);
+}
+
+// The layers that compute, with their indices among each other.
+std::vector<TrainingLayer> ComputingLayers(const std::vector<MeasuredLayer>& measured) {
+  std::vector<int32_t> place(measured.size(), -1);
+  std::vector<TrainingLayer> layers;
+  for (size_t i = 0; i < measured.size(); ++i) {
+    const MeasuredLayer& from = measured[i];
+    if (from.is_input()) continue;
+    place[i] = static_cast<int32_t>(layers.size());
+    TrainingLayer& layer = layers.emplace_back();
+    layer.name = from.name();
+    layer.forward_ns = std::llround(from.forward_ms * kNsPerMs);
+    layer.backward_ns = std::llround(from.backward_ms * kNsPerMs);
+    if (from.parameter_bytes > 0) layer.parameters = {{.name = from.name(), .size_bytes = from.parameter_bytes}};
+    for (const int32_t input : from.inputs) {
+      if (const int32_t at = place[static_cast<size_t>(input)]; at >= 0) layer.inputs.push_back(at);
+    }
+  }
+  return layers;
+}
+
+std::vector<std::string> NotesOn(const std::vector<MeasuredLayer>& measured) {
+  size_t layers = 0;
+  size_t with_parameters = 0;
+  double bytes = 0;
+  double forward_ms = 0;
+  double backward_ms = 0;
+  std::vector<std::string> left_out;
+  for (const MeasuredLayer& layer : measured) {
+    if (layer.is_input()) {
+      left_out.push_back(absl::StrFormat("Left out: data loading (node%d), %.3f ms a step, which is no computation of the model.", layer.number,
+                                         layer.forward_ms + layer.backward_ms));
+      continue;
+    }
+    ++layers;
+    with_parameters += layer.parameter_bytes > 0 ? 1 : 0;
+    bytes += static_cast<double>(layer.parameter_bytes);
+    forward_ms += layer.forward_ms;
+    backward_ms += layer.backward_ms;
+  }
+  std::vector<std::string> notes = {
+      absl::StrFormat("Found %d layers, %d of them with parameters, %.2f MiB in all.", layers, with_parameters, bytes / kMebibyte),
+      absl::StrFormat("Found %.3f ms of forward and %.3f ms of backward computation a step.", forward_ms, backward_ms)};
+  notes.insert(notes.end(), left_out.begin(), left_out.end());
+  notes.emplace_back("Left out: activation sizes, which do not travel.");
+  notes.emplace_back("Assumed: a layer's weights and biases travel as one variable, since the format has one size a layer.");
+  notes.push_back(absl::StrFormat("Assumed: the server updates a variable at %.3g bytes per second of memory traffic, %.0f accesses a byte.",
+                                  kServerMemoryBytesPerSecond, kUpdateAccessesPerByte));
+  return notes;
+}
+
+ProfileDraft MakeDraft(TrainingGraph graph, const LayerProfileOptions& options) {
+  ProfileDraft draft{.display_name = options.model, .model = options.model, .framework = "layer profile", .batch_size = options.batch_size};
+  draft.platform = options.platform;
+  draft.steps = MakeSteps(graph.operations, graph.durations_ns, options.platform, VariationOf(options));
+  draft.operations = std::move(graph.operations);
+  return draft;
+}
+
+}  // namespace
+
+absl::StatusOr<ImportedProfile> ImportLayerProfile(std::string_view text, const LayerProfileOptions& options, const ProfileLimits& limits) {
+  FaultList faults;
+  CheckOptions(options, limits, faults);
+  const std::vector<MeasuredLayer> measured = ParseLayerGraph(text, limits, faults);
+  if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
+  const std::vector<TrainingLayer> layers = ComputingLayers(measured);
+  if (layers.empty()) return FaultsError("IMPORT_INVALID", {{.field = "line 1", .description = "the text has no layer but data loading"}});
+
+  TrainingGraph graph = BuildTrainingGraph(layers);
+  CheckStepVariation(VariationOf(options), graph.operations.size(), limits, faults);
+  if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
+  absl::StatusOr<Profile> profile = Profile::Create(MakeDraft(std::move(graph), options), limits);
+  if (!profile.ok()) return FaultsError("IMPORT_INVALID", DetailsOf(profile.status()).faults);
+  return ImportedProfile{.profile = *std::move(profile), .notes = NotesOn(measured)};
+}
+
+}  // namespace stepcast

@@ -17,9 +17,7 @@ class Builder {
       AddForward(i);
       for (const int32_t input : layers_[i].inputs) fed_[static_cast<size_t>(input)].push_back(i);
     }
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      if (fed_[i].empty()) outputs_.push_back(forward_[i]);
-    }
+    AddLoss();
     for (size_t i = layers_.size(); i > 0; --i) AddBackward(i - 1);
     return std::move(graph_);
   }
@@ -36,11 +34,24 @@ class Builder {
     forward_[index] = Add({.name = "forward/" + layer.name, .resource = Resource::kWorker, .waiting_for = std::move(waiting_for)}, layer.forward_ns);
   }
 
+  // What the gradients begin with: the only output's forward operation, or one more that joins them.
+  void AddLoss() {
+    std::vector<int32_t> outputs;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (fed_[i].empty()) outputs.push_back(forward_[i]);
+    }
+    if (outputs.size() == 1) {
+      loss_ = outputs.front();
+    } else if (!outputs.empty()) {
+      loss_ = Add({.name = "loss", .resource = Resource::kWorker, .waiting_for = std::move(outputs)}, 0);
+    }
+  }
+
   void AddBackward(size_t index) {
     const TrainingLayer& layer = layers_[index];
     std::vector<int32_t> waiting_for;
     for (const size_t after : fed_[index]) waiting_for.push_back(backward_[after]);
-    if (waiting_for.empty()) waiting_for = outputs_;
+    if (waiting_for.empty()) waiting_for = {loss_};
     const int32_t backward =
         Add({.name = "backward/" + layer.name, .resource = Resource::kWorker, .waiting_for = std::move(waiting_for)}, layer.backward_ns);
     backward_[index] = backward;
@@ -66,7 +77,7 @@ class Builder {
   std::vector<std::vector<size_t>> fed_;  // the layers that a layer feeds
   std::vector<int32_t> forward_;          // operations of the layers
   std::vector<int32_t> backward_;
-  std::vector<int32_t> outputs_;
+  int32_t loss_ = 0;
   TrainingGraph graph_;
 };
 

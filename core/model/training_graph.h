@@ -36,10 +36,9 @@ inline constexpr double kServerMemoryBytesPerSecond = 20e9;
 int64_t UpdateNs(int64_t size_bytes);
 
 // In graph order: for each layer `recv/TENSOR` and `forward/LAYER`, which waits for them and for the forward operations of its inputs; then, from the
-// last layer to the first, `backward/LAYER`, which waits for the backward operations of the layers it feeds, `send/TENSOR` and `update/TENSOR`.
-// Layers that feed no other are the network's outputs: the loss needs all of them, so their backward operations wait for the forward operations of
-// all of them. REQUIRES: inputs are indices of earlier layers, none twice in one layer; names are unique. Cost: linear, but for the square of the
-// number of outputs.
+// last layer to the first, `backward/LAYER`, which waits for the backward operations of the layers it feeds, `send/TENSOR` and `update/TENSOR`. A
+// layer that feeds no other is an output: the gradients need all of them, so with several a `loss` of no length, before the first backward operation,
+// joins them. REQUIRES: inputs are indices of earlier layers, none twice in one layer; names are unique. Cost: linear.
 TrainingGraph BuildTrainingGraph(const std::vector<TrainingLayer>& layers);
 
 }  // namespace stepcast

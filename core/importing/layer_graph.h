@@ -1,0 +1,35 @@
+// The text form of a layer profile, read and checked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/model/fault_list.h"
+#include "core/model/profile_limits.h"
+
+namespace stepcast {
+
+struct MeasuredLayer {
+  int64_t number = 0;  // K of nodeK
+  std::string type;    // the leading word of its operation, for instance "Conv2d"
+  double forward_ms = 0;
+  double backward_ms = 0;
+  int64_t parameter_bytes = 0;
+  std::vector<int32_t> inputs;  // indices of earlier layers
+  int64_t line = 0;             // where the text has it, from 1
+
+  // Data loading.
+  bool is_input() const { return type == "Input"; }
+  std::string name() const { return "node" + std::to_string(number) + "/" + type; }
+};
+
+// The layers so that each comes after its inputs; where that leaves a choice, by number. Lines may come in any order.
+//
+// Adds a fault at `line N` for each line that is neither a layer nor an edge nor blank, each value that is missing, twice there, no number or out of
+// bounds, each layer or edge that is there twice, each edge of unknown layers, into data loading or from a layer to itself, and one for a cycle; the
+// result is then of no use. Stops at the first line that passes a limit. Cost: O(n log n) in the text; whatever bytes it is.
+std::vector<MeasuredLayer> ParseLayerGraph(std::string_view text, const ProfileLimits& limits, FaultList& faults);
+
+}  // namespace stepcast
