@@ -34,9 +34,9 @@ absl::StatusOr<LeastStep> LeastStep::Build(const Profile& profile, const Scenari
   alone.workers = 1;
   alone.start_offsets_ns.clear();
   alone.worker_groups.clear();
-  absl::StatusOr<StepGraph> graph = StepGraph::Build(profile, alone, StepGraph::Times::kLeast);
-  if (!graph.ok()) return graph.status();
-  return LeastStep(*std::move(graph), scenario.bandwidth_bytes_per_second);
+  StepGraph graph = StepGraph::Build(profile, alone, StepGraph::Times::kLeast);
+  if (graph.longest_step_ticks() >= static_cast<double>(kEndOfTime.ticks)) return SimulatedTimeExhausted();
+  return LeastStep(std::move(graph), scenario.bandwidth_bytes_per_second);
 }
 
 absl::StatusOr<Span> LeastStep::Makespan(const std::vector<int32_t>& ranks, StopCheck stop) const {

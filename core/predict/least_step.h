@@ -21,7 +21,8 @@ namespace stepcast {
 class LeastStep {
  public:
   // Of the scenario: bandwidth, parsing overhead, servers and multiplexing; all workers but one, and what sets workers apart, are left out.
-  // Failure: as StepGraph::Build. REQUIRES: scenario was resolved for this profile.
+  // Failure: OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, where all operations one after the other take longer than there is simulated time.
+  // REQUIRES: scenario was resolved for this profile.
   static absl::StatusOr<LeastStep> Build(const Profile& profile, const Scenario& scenario);
 
   const StepGraph& graph() const { return graph_; }

@@ -77,6 +77,8 @@ absl::Status RankTac(const StepGraph& graph, StopCheck stop, Ranks& ranks) {
 absl::StatusOr<std::vector<int32_t>> TransferRanks(const Profile& profile, const Scenario& scenario, const StepGraph& graph, StopCheck stop) {
   Ranks ranks(Index(graph.size()), RunOptions::kUnranked);
   absl::Status status;
+  const bool computed = scenario.transfer_order == TransferOrder::kTic || scenario.transfer_order == TransferOrder::kTac;
+  if (computed && graph.longest_step_ticks() >= static_cast<double>(kEndOfTime.ticks)) return SimulatedTimeExhausted();
   switch (scenario.transfer_order) {
     case TransferOrder::kGraph:
     case TransferOrder::kRecorded:
