@@ -49,6 +49,8 @@ class Bystander(threading.Thread):
 
 
 class BrokenUploadTest(ServerTest):
+    flags = ("--max-message-bytes", str(4 << 20), "--max-profile-bytes", str(1 << 20))
+
     def setUp(self):
         super().setUp()
         self.bystander = Bystander(self.server)
@@ -153,6 +155,20 @@ class BrokenUploadTest(ServerTest):
         self.assertEqual(details.code, grpc.StatusCode.RESOURCE_EXHAUSTED)
         requests = [store.UploadProfileRequest(header={}), store.UploadProfileRequest(chunk=bytes(8 << 20))]
         self.assertEqual(self.refused(self.server.profiles.UploadProfile, iter(requests)).code, grpc.StatusCode.RESOURCE_EXHAUSTED)
+        self.finish()
+
+    def test_streams_over_the_limit_are_refused_before_they_end(self):
+        def endless(first, chunk):
+            yield first
+            while True:
+                yield chunk
+
+        upload = endless(store.UploadProfileRequest(header={}), store.UploadProfileRequest(chunk=bytes(100000)))
+        imported = endless(LAYER_HEADER, store.ImportProfileRequest(chunk=LAYERS.encode() * 50))
+        for call, requests in ((self.server.profiles.UploadProfile, upload), (self.server.profiles.ImportProfile, imported)):
+            details = self.refused(call, requests)
+            self.assertEqual(details.code, grpc.StatusCode.RESOURCE_EXHAUSTED, details)
+            self.assertIn("max_profile_bytes", details.quota_subjects)
         self.finish()
 
     def test_an_upload_given_up_half_way_leaves_nothing(self):

@@ -22,7 +22,7 @@ class DrainTest(ServerTest):
         )
         watch = self.server.health.Watch(health_pb2.HealthCheckRequest(service=""), timeout=PATIENCE_SECONDS)
         self.assertEqual(next(watch).status, health_pb2.HealthCheckResponse.SERVING)
-        eventually(lambda: self.server.metric("stepcast_jobs_running") == 1, "the simulation runs")
+        eventually(lambda: self.server.metric("stepcast_jobs_running", pool="simulation") == 1, "the simulation runs")
         self.assertFalse(call.done())
         self.server.terminate()
         self.assertEqual(next(watch).status, health_pb2.HealthCheckResponse.NOT_SERVING)

@@ -19,7 +19,7 @@ def huge():
 
 class DeadlineTest(ServerTest):
     def running(self):
-        return self.server.metric("stepcast_jobs_running")
+        return self.server.metric("stepcast_jobs_running", pool="simulation")
 
     def test_a_deadline_stops_the_simulation(self):
         began = time.monotonic()
@@ -40,15 +40,15 @@ class DeadlineTest(ServerTest):
 
 
 class FullQueueTest(ServerTest):
-    flags = ("--compute-threads", "1", "--queue-max", "1")
+    flags = ("--threads", "1", "--queue-max", "1")
 
     def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(self):
         calls = []
         self.addCleanup(lambda: [call.cancel() for call in calls])
         for at in range(2):
             calls.append(self.server.predictions.PredictThroughput.future(huge(), timeout=PATIENCE_SECONDS))
-            waiting = ("stepcast_jobs_running", "stepcast_jobs_queued")[at]
-            eventually(lambda waiting=waiting: self.server.metric(waiting) == 1, f"{waiting} is 1")
+            waiting = ("stepcast_jobs_running", "stepcast_queue_length")[at]
+            eventually(lambda waiting=waiting: self.server.metric(waiting, pool="simulation") == 1, f"{waiting} is 1")
         began = time.monotonic()
         with self.assertRaises(grpc.RpcError) as raised:
             self.server.predictions.PredictThroughput(huge(), timeout=PATIENCE_SECONDS)
