@@ -1,6 +1,5 @@
 #include "core/base/error.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -84,6 +83,13 @@ ErrorDetails Decode(std::string text) {
   return details;
 }
 
+// Shortens at the beginning of a character, so that what was UTF-8 still is.
+void Cut(std::string& text, size_t size) {
+  if (text.size() <= size) return;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
+  text.resize(size);
+}
+
 // Keeps what fits. A single fault over the limit is shortened, so that at least one is always there.
 void Limit(ErrorDetails& details) {
   size_t bytes = 0;
@@ -91,8 +97,8 @@ void Limit(ErrorDetails& details) {
   for (Fault& fault : details.faults) {
     if (kept == kMaxFaults) break;
     if (kept == 0 && fault.field.size() + fault.description.size() > kMaxFaultBytes) {
-      fault.field.resize(std::min(fault.field.size(), kMaxFaultBytes / 2));
-      fault.description.resize(std::min(fault.description.size(), kMaxFaultBytes / 2));
+      Cut(fault.field, kMaxFaultBytes / 2);
+      Cut(fault.description, kMaxFaultBytes / 2);
     }
     bytes += fault.field.size() + fault.description.size();
     if (bytes > kMaxFaultBytes) break;
@@ -114,7 +120,7 @@ absl::Status MakeError(absl::StatusCode code, std::string_view message, ErrorDet
 absl::Status FaultsError(std::string_view reason, std::vector<Fault> faults) {
   const Fault& first = faults.front();
   std::string message = first.field.empty() ? first.description : absl::StrCat(first.field, ": ", first.description);
-  if (message.size() > kMaxFaultBytes) message.resize(kMaxFaultBytes);
+  Cut(message, kMaxFaultBytes);
   if (faults.size() > 1) absl::StrAppend(&message, " (and ", faults.size() - 1, " more)");
   ErrorDetails details{.reason = std::string(reason), .faults = std::move(faults)};
   return MakeError(absl::StatusCode::kInvalidArgument, message, std::move(details));

@@ -41,7 +41,10 @@ constexpr Span Microseconds(int64_t us) { return Nanoseconds(us * 1000); }
 constexpr Span Milliseconds(int64_t ms) { return Nanoseconds(ms * 1'000'000); }
 
 // Rounds to the nearest nanosecond, halves up.
-constexpr int64_t ToNanoseconds(Span span) { return (span.ticks + kTicksPerNanosecond / 2) / kTicksPerNanosecond; }
+constexpr int64_t ToNanoseconds(Span span) {
+  const int64_t up = span.ticks + kTicksPerNanosecond / 2;
+  return up / kTicksPerNanosecond - (up % kTicksPerNanosecond < 0 ? 1 : 0);
+}
 constexpr int64_t ToNanoseconds(Instant at) { return ToNanoseconds(Span{at.ticks}); }
 constexpr double ToSeconds(Span span) { return static_cast<double>(span.ticks) / (1e9 * static_cast<double>(kTicksPerNanosecond)); }
 
