@@ -20,12 +20,27 @@ namespace {
 // Closed until it is opened; jobs wait at it.
 class Gate {
  public:
-  void Open() { opened_.set_value(); }
+  void Open() {
+    if (!std::exchange(is_open_, true)) opened_.set_value();
+  }
   void Wait() const { open_.wait(); }
 
  private:
+  bool is_open_ = false;
   std::promise<void> opened_;
   std::shared_future<void> open_{opened_.get_future()};
+};
+
+// Opens a gate before the pool that is declared above it drains, so that a failed assertion ends the test and does not hang it.
+class OpenAtEnd {
+ public:
+  explicit OpenAtEnd(Gate& gate) : gate_(gate) {}
+  ~OpenAtEnd() { gate_.Open(); }
+  OpenAtEnd(const OpenAtEnd&) = delete;
+  OpenAtEnd& operator=(const OpenAtEnd&) = delete;
+
+ private:
+  Gate& gate_;
 };
 
 // Counts what the pool tells, and knows how long jobs waited and ran.
@@ -64,6 +79,7 @@ TEST(JobPoolTest, OneThreadStartsJobsInOrderOfSubmission) {
   Gate gate;
   {
     JobPool pool({.threads = 1, .queue_max = 100});
+    const OpenAtEnd open(gate);
     ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
     for (int i = 0; i < 100; ++i) ASSERT_TRUE(pool.Submit([&order, i] { order.push_back(i); }).ok());
     gate.Open();
@@ -78,6 +94,7 @@ TEST(JobPoolTest, TakesExactlyTheRunningAndTheWaiting) {
   for (int round = 0; round < 200; ++round) {
     Gate gate;
     JobPool pool({.threads = 2, .queue_max = 3});
+    const OpenAtEnd open(gate);
     int taken = 0;
     while (taken < 100 && pool.Submit([&] { gate.Wait(); }).ok()) ++taken;
     EXPECT_EQ(taken, 2 + 3);
@@ -89,6 +106,7 @@ TEST(JobPoolTest, TakesExactlyTheRunningAndTheWaiting) {
 TEST(JobPoolTest, AQueueOfNoneStillUsesIdleThreads) {
   Gate gate;
   JobPool pool({.threads = 2, .queue_max = 0});
+  const OpenAtEnd open(gate);
   EXPECT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
   EXPECT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
   EXPECT_EQ(pool.Submit([] {}).code(), absl::StatusCode::kResourceExhausted);
@@ -98,6 +116,7 @@ TEST(JobPoolTest, AQueueOfNoneStillUsesIdleThreads) {
 TEST(JobPoolTest, AFullQueueSaysWhenToRetryAndWhichLimit) {
   Gate gate;
   JobPool pool({.threads = 1, .queue_max = 1, .retry_delay_ms = 250});
+  const OpenAtEnd open(gate);
   ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
   ASSERT_TRUE(pool.Submit([] {}).ok());
   const absl::Status refused = pool.Submit([] {});
@@ -114,6 +133,7 @@ TEST(JobPoolTest, TakesJobsAgainOnceThereIsRoom) {
   Gate gate;
   std::promise<void> done;
   JobPool pool({.threads = 1, .queue_max = 1});
+  const OpenAtEnd open(gate);
   ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
   ASSERT_TRUE(pool.Submit([&] { done.set_value(); }).ok());
   ASSERT_FALSE(pool.Submit([] {}).ok());
@@ -125,6 +145,7 @@ TEST(JobPoolTest, TakesJobsAgainOnceThereIsRoom) {
 TEST(JobPoolTest, ARefusedJobIsDestroyedWithoutRunning) {
   Gate gate;
   JobPool pool({.threads = 1, .queue_max = 0});
+  const OpenAtEnd open(gate);
   ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
   bool ran = false;
   auto held = std::make_shared<int>(0);
@@ -142,6 +163,7 @@ TEST(JobPoolTest, DrainRunsWhatWaitsAndDestroysIt) {
   auto held = std::make_shared<int>(0);
   const std::weak_ptr<int> watched = held;
   JobPool pool({.threads = 2, .queue_max = 20});
+  const OpenAtEnd open(gate);
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(pool.Submit([&gate, &ran, held] {
                       gate.Wait();
@@ -168,8 +190,9 @@ TEST(JobPoolTest, RefusesAfterDrainBegan) {
 
 TEST(JobPoolTest, AJobThatSubmitsDuringDrainIsRefusedNotStuck) {
   absl::Status inner;
-  JobPool pool({.threads = 1});
   Gate gate;
+  JobPool pool({.threads = 1});
+  const OpenAtEnd open(gate);
   ASSERT_TRUE(pool.Submit([&] {
                     gate.Wait();
                     while (inner.ok()) inner = pool.Submit([] {});
@@ -184,9 +207,10 @@ TEST(JobPoolTest, AJobThatSubmitsDuringDrainIsRefusedNotStuck) {
 TEST(JobPoolTest, TheObserverLearnsHowLongAJobWaitedAndRan) {
   FakeClock clock;
   CountingObserver observer;
-  JobPool pool({.threads = 1, .queue_max = 1, .observer = &observer, .clock = &clock});
   Gate first_may_end;
   std::promise<void> first_runs;
+  JobPool pool({.threads = 1, .queue_max = 1, .observer = &observer, .clock = &clock});
+  const OpenAtEnd open(first_may_end);
   ASSERT_TRUE(pool.Submit([&] {
                     first_runs.set_value();
                     first_may_end.Wait();
