@@ -77,12 +77,14 @@ class Partition {
 absl::StatusOr<DependencyGroups> DependencyGroups::Build(const TransferGraph& graph, StopCheck stop) {
   const absl::StatusOr<std::vector<int32_t>> counts = CountDownloads(graph, stop);
   if (!counts.ok()) return counts.status();
+  Progress progress(stop);
   // What an operation waits for has a subset of its downloads: as many of them means the same ones.
   Partition partition(graph.size());
   for (int32_t op = 0; op < graph.size(); ++op) {
     for (const int32_t after : graph.dependents(op)) {
       if ((*counts)[Index(op)] == (*counts)[Index(after)]) partition.Join(op, after);
     }
+    if (absl::Status status = progress.Add(1 + graph.dependents(op).size()); !status.ok()) return status;
   }
   std::vector<int32_t> roots;
   for (int32_t op = 0; op < graph.size(); ++op) {
@@ -96,11 +98,12 @@ absl::StatusOr<DependencyGroups> DependencyGroups::Build(const TransferGraph& gr
     result.groups_.push_back({.download_count = (*counts)[Index(root)]});
   }
   for (int32_t op = 0; op < graph.size(); ++op) group_of[Index(op)] = group_of[Index(partition.Root(op))];
-  result.Contract(graph, group_of);
+  if (absl::Status status = result.Contract(graph, group_of, stop); !status.ok()) return status;
   return result;
 }
 
-void DependencyGroups::Contract(const TransferGraph& graph, const std::vector<int32_t>& group_of) {
+absl::Status DependencyGroups::Contract(const TransferGraph& graph, const std::vector<int32_t>& group_of, StopCheck stop) {
+  Progress progress(stop);
   std::vector<std::vector<int32_t>> dependents(groups_.size());
   for (int32_t op = 0; op < graph.size(); ++op) {
     const int32_t from = group_of[Index(op)];
@@ -111,15 +114,18 @@ void DependencyGroups::Contract(const TransferGraph& graph, const std::vector<in
     for (const int32_t after : graph.dependents(op)) {
       if (group_of[Index(after)] != from) dependents[Index(from)].push_back(group_of[Index(after)]);
     }
+    if (absl::Status status = progress.Add(1 + graph.dependents(op).size()); !status.ok()) return status;
   }
   first_dependent_.push_back(0);
   for (std::vector<int32_t>& list : dependents) {
+    if (absl::Status status = progress.Add(1 + list.size()); !status.ok()) return status;
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
     dependents_.insert(dependents_.end(), list.begin(), list.end());
     first_dependent_.push_back(dependents_.size());
   }
   for (const int32_t op : graph.downloads()) download_groups_.push_back(group_of[Index(op)]);
+  return absl::OkStatus();
 }
 
 std::span<const int32_t> DependencyGroups::dependents(int32_t group) const {

@@ -41,7 +41,7 @@ class DependencyGroups {
  private:
   DependencyGroups() = default;
   // `group_of` by operation.
-  void Contract(const TransferGraph& graph, const std::vector<int32_t>& group_of);
+  absl::Status Contract(const TransferGraph& graph, const std::vector<int32_t>& group_of, StopCheck stop);
 
   std::vector<Group> groups_;
   std::vector<int32_t> download_groups_;
