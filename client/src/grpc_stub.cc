@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "client/src/grpc_status.h"
+#include "client/src/wire_status.h"
 
 #include "stepcast/v1/prediction_service.grpc.pb.h"
 #include "stepcast/v1/profile_service.grpc.pb.h"
@@ -42,6 +42,10 @@ void SetTimeout(std::chrono::nanoseconds timeout, grpc::ClientContext& context) 
   const auto now = std::chrono::system_clock::now();
   const auto latest = std::chrono::system_clock::time_point::max();
   context.set_deadline(timeout < latest - now ? now + std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout) : latest);
+}
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  return StatusFromWire(static_cast<absl::StatusCode>(status.error_code()), status.error_message(), status.error_details());
 }
 
 class GrpcStub : public Stub {

@@ -1,0 +1,115 @@
+#include "client/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/cli/command.h"
+#include "client/cli/import_commands.h"
+#include "client/cli/order_command.h"
+#include "client/cli/parsed_option.h"
+#include "client/cli/predict_command.h"
+#include "client/cli/profile_commands.h"
+#include "client/cli/quantity.h"
+#include "client/cli/recommend_command.h"
+#include "client/local/local_client.h"
+
+#include "stepcast/version.h"
+
+namespace stepcast::client {
+
+namespace {
+
+constexpr char kFooter[] =
+    "Exit status: 0 done, 1 refused by the service or not reached, 2 wrong usage.\n\n"
+    "Examples:\n"
+    "  stepcast --local profile zoo resnet50 --bandwidth 1Gbit/s --save resnet50.json\n"
+    "  stepcast --local predict resnet50.json --workers 1-16\n"
+    "  stepcast profile upload resnet50.json --id resnet50\n"
+    "  stepcast recommend resnet50 --min-efficiency 0.7\n"
+    "  stepcast order --local resnet50.json --workers 1 --method tac --output json";
+
+class CommandLine {
+ public:
+  explicit CommandLine(const Console& console) : console_(console) {
+    app_.name("stepcast");
+    app_.set_version_flag("--version", "stepcast " + std::string(Version()));
+    app_.footer(kFooter);
+    app_.get_formatter()->column_width(40);
+    app_.require_subcommand(1);
+    // So that --local, --output and the others may stand anywhere.
+    app_.fallthrough();
+    DeclareGlobalOptions();
+    Add(app_, MakePredictCommand());
+    Add(app_, MakeRecommendCommand());
+    Add(app_, MakeOrderCommand());
+    CLI::App* profile = app_.add_subcommand("profile", "Make, store, show and check profiles");
+    profile->require_subcommand(1);
+    for (const auto& make :
+         {MakeImportCommand, MakeZooCommand, MakeCheckCommand, MakeUploadCommand, MakeGetCommand, MakeListCommand, MakeDeleteCommand}) {
+      Add(*profile, make());
+    }
+  }
+
+  ExitCode Run(int argc, const char* const* argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      // Help and the version are "errors" with status 0.
+      return app_.exit(error, console_.out, console_.err) == 0 ? ExitCode::kDone : ExitCode::kMisused;
+    }
+    for (const auto& [app, command] : commands_) {
+      if (app->parsed()) return command->Run(MakeSession());
+    }
+    return ExitCode::kMisused;
+  }
+
+ private:
+  void DeclareGlobalOptions() {
+    CLI::Option* server = app_.add_option("--server", server_, "The server (default: the environment's STEPCAST_SERVER, else 127.0.0.1:50051)");
+    server->type_name("HOST:PORT");
+    app_.add_flag("--local", local_, "Work on profile files in this process, without a server")->excludes(server);
+    const auto parse_output = [](const std::string& text) -> absl::StatusOr<OutputFormat> {
+      if (text == "table") return OutputFormat::kTable;
+      if (text == "json") return OutputFormat::kJson;
+      return absl::InvalidArgumentError("\"" + text + "\" is none of table, json");
+    };
+    AddParsedOption(app_, "--output", "table|json", "How to print the answer: for people (default), or the reply's proto JSON", parse_output,
+                    [this](OutputFormat output) { output_ = output; });
+    AddParsedOption(
+        app_, "--timeout", "TIME", "Give up after so long: 60, 60s, 2m (default 60s)", [](const std::string& text) { return ParseDuration(text); },
+        [this](std::chrono::nanoseconds timeout) { timeout_ = timeout; });
+  }
+
+  void Add(CLI::App& parent, std::unique_ptr<Command> command) {
+    CLI::App* app = command->Declare(parent);
+    commands_.emplace_back(app, std::move(command));
+  }
+
+  Session MakeSession() const {
+    ClientOptions options{.timeout = timeout_};
+    const char* const environment = std::getenv("STEPCAST_SERVER");
+    if (environment != nullptr && *environment != '\0') options.server = environment;
+    if (!server_.empty()) options.server = server_;
+    return {.client = local_ ? MakeLocalClient(options) : Client(options), .local = local_, .output = output_, .console = console_};
+  }
+
+  const Console& console_;
+  CLI::App app_{"Predicts how fast a distributed training job will run."};
+  std::string server_;
+  bool local_ = false;
+  OutputFormat output_ = OutputFormat::kTable;
+  std::chrono::nanoseconds timeout_ = ClientOptions().timeout;
+  std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> commands_;
+};
+
+}  // namespace
+
+ExitCode RunCommandLine(int argc, const char* const* argv, const Console& console) { return CommandLine(console).Run(argc, argv); }
+
+}  // namespace stepcast::client

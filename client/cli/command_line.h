@@ -1,0 +1,12 @@
+// The program `stepcast`: from arguments to an exit code.
+#pragma once
+
+#include "client/cli/console.h"
+#include "client/cli/exit_code.h"
+
+namespace stepcast::client {
+
+// Parses, runs the chosen command, and reports. Reads the environment (STEPCAST_SERVER).
+ExitCode RunCommandLine(int argc, const char* const* argv, const Console& console);
+
+}  // namespace stepcast::client

@@ -1,0 +1,15 @@
+// Where the command line writes.
+#pragma once
+
+#include <ostream>
+
+namespace stepcast::client {
+
+// Borrowed. Answers go to `out`, everything else to `err`.
+struct Console {
+  std::ostream& out;
+  std::ostream& err;
+  bool err_is_terminal = false;
+};
+
+}  // namespace stepcast::client

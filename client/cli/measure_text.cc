@@ -1,0 +1,52 @@
+#include "client/cli/measure_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace stepcast::client {
+
+namespace {
+
+std::string Fixed(double value, int decimals) {
+  std::array<char, 400> text{};  // holds the longest double
+  const int length = std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return std::string(text.data(), static_cast<size_t>(length));
+}
+
+}  // namespace
+
+std::string NumberText(double value) {
+  if (value == 0) return "0";
+  if (!std::isfinite(value)) return Fixed(value, 0);
+  constexpr int kDigits = 4;
+  const int magnitude = static_cast<int>(std::floor(std::log10(std::fabs(value))));
+  const std::string text = Fixed(value, std::clamp(kDigits - 1 - magnitude, 0, 12));
+  // 9.9996 has become 10.000, a digit too many.
+  const double rounded = std::fabs(std::stod(text));
+  if (rounded >= std::pow(10.0, magnitude + 1)) return Fixed(value, std::clamp(kDigits - 2 - magnitude, 0, 12));
+  return text;
+}
+
+std::string PercentText(double fraction) { return Fixed(fraction * 100, 1) + "%"; }
+
+std::string DurationText(std::chrono::nanoseconds length) {
+  const auto ns = static_cast<double>(length.count());
+  const double size = std::fabs(ns);
+  if (size < 1e3) return NumberText(ns) + " ns";
+  if (size < 1e6) return NumberText(ns / 1e3) + " us";
+  if (size < 1e9) return NumberText(ns / 1e6) + " ms";
+  return NumberText(ns / 1e9) + " s";
+}
+
+std::string BytesText(int64_t bytes) {
+  constexpr std::array kUnits{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (std::abs(bytes) < 1024) return std::to_string(bytes) + " B";
+  auto value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  for (; std::fabs(value) >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return NumberText(value) + " " + kUnits[unit];
+}
+
+}  // namespace stepcast::client

@@ -1,0 +1,97 @@
+#include "client/cli/order_command.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/order_table.h"
+#include "client/cli/priority_file.h"
+#include "client/cli/profile_argument.h"
+#include "client/cli/progress.h"
+#include "client/cli/scenario_flags.h"
+#include "client/cli/simulation_flags.h"
+
+#include "stepcast/json.h"
+
+namespace stepcast::client {
+
+namespace {
+
+constexpr std::array<std::pair<const char*, OrderMethod>, 7> kMethods{{{"tic", OrderMethod::kTic},
+                                                                       {"tac", OrderMethod::kTac},
+                                                                       {"search", OrderMethod::kSearch},
+                                                                       {"reverse", OrderMethod::kReverse},
+                                                                       {"random", OrderMethod::kRandom},
+                                                                       {"recorded", OrderMethod::kRecorded},
+                                                                       {"graph", OrderMethod::kGraph}}};
+
+class OrderCommand : public Command {
+ public:
+  CLI::App* Declare(CLI::App& parent) override {
+    CLI::App* app = parent.add_subcommand("order", "In which order the job's tensors should travel");
+    app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required();
+    app->add_option("--workers", workers_, "Number of workers to predict each order's throughput for (default 1)")->type_name("N");
+    app->add_option_function<std::vector<std::string>>(
+           "--method", [this](const auto& names) { AddMethods(names); }, "What to try; may be repeated (default tic, tac, reverse, recorded, graph)")
+        ->type_name("tic|tac|search|reverse|random|recorded|graph");
+    app->add_option("--transfers", transfers_max_, "How many transfers of the chosen order the table shows (default 10)")->type_name("N");
+    app->add_option("--save-priorities", save_, "Write the chosen order to this file, in the form of predict's --priorities")->type_name("FILE");
+    scenario_.Declare(*app, ScenarioFlags::Order::kChosenByService, ScenarioFlags::Offsets::kAllowed);
+    simulation_.Declare(*app);
+    return app;
+  }
+
+  ExitCode Run(const Session& session) const override {
+    absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
+    if (!source.ok()) return ReportProfileFailure(session, profile_, source.status());
+    scenario_.Explain(session);
+    OptimizeOrderRequest request{
+        .source = *std::move(source), .scenario = scenario_.scenario(), .options = simulation_.options(), .methods = methods_};
+    request.scenario->workers = workers_;
+    const absl::StatusOr<OptimizeOrderResponse> response = [&] {
+      const Progress progress(session.console, "trying orders");
+      return session.client.OptimizeOrder(request);
+    }();
+    if (!response.ok()) return ReportProfileFailure(session, profile_, response.status());
+    if (!save_.empty() && !Save(*response)) return session.Misused(absl::StrCat("cannot write ", save_));
+    return session.Answer(ToJson(*response), [&] { return OrderText(*response, transfers_max_); });
+  }
+
+ private:
+  void AddMethods(const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      const auto* const at = std::find_if(kMethods.begin(), kMethods.end(), [&](const auto& known) { return name == known.first; });
+      if (at == kMethods.end()) {
+        throw CLI::ValidationError("--method", absl::StrCat("\"", name, "\" is none of tic, tac, search, reverse, random, recorded, graph"));
+      }
+      methods_.push_back(at->second);
+    }
+  }
+
+  bool Save(const OptimizeOrderResponse& response) const {
+    const auto chosen = std::find_if(response.orders.begin(), response.orders.end(),
+                                     [&](const TransferOrderResult& order) { return order.method == response.chosen; });
+    std::ofstream file(save_, std::ios::binary | std::ios::trunc);
+    if (chosen != response.orders.end()) file << PriorityText(*chosen);
+    file.close();
+    return !file.fail();
+  }
+
+  std::string profile_;
+  int32_t workers_ = 1;
+  std::vector<OrderMethod> methods_;
+  size_t transfers_max_ = 10;
+  std::string save_;
+  ScenarioFlags scenario_;
+  SimulationFlags simulation_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeOrderCommand() { return std::make_unique<OrderCommand>(); }
+
+}  // namespace stepcast::client

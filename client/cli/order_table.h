@@ -1,0 +1,14 @@
+// Orders of transfers, as people read them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "stepcast/order.h"
+
+namespace stepcast::client {
+
+// A row a method with the chosen one marked, what the bounds are, and the first `transfers_max` transfers of the chosen order.
+std::string OrderText(const OptimizeOrderResponse& response, size_t transfers_max);
+
+}  // namespace stepcast::client

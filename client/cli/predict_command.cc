@@ -1,0 +1,78 @@
+#include "client/cli/predict_command.h"
+
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/parsed_option.h"
+#include "client/cli/prediction_table.h"
+#include "client/cli/profile_argument.h"
+#include "client/cli/progress.h"
+#include "client/cli/scenario_flags.h"
+#include "client/cli/simulation_flags.h"
+#include "client/cli/worker_list.h"
+
+#include "stepcast/json.h"
+
+namespace stepcast::client {
+
+namespace {
+
+std::vector<int32_t> OneTo(int32_t last) {
+  std::vector<int32_t> counts(static_cast<size_t>(last));
+  std::iota(counts.begin(), counts.end(), 1);
+  return counts;
+}
+
+class PredictCommand : public Command {
+ public:
+  CLI::App* Declare(CLI::App& parent) override {
+    CLI::App* app = parent.add_subcommand("predict", "How fast the job runs, for one or more numbers of workers");
+    app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required();
+    AddParsedOption(
+        *app, "--workers", "LIST", "Numbers of workers: 1-16 or 1,2,4 (default 1-16, or what --worker-group counts)",
+        [](const std::string& text) { return ParseWorkerList(text); }, [this](std::vector<int32_t> counts) { counts_ = std::move(counts); });
+    scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
+    simulation_.Declare(*app);
+    return app;
+  }
+
+  ExitCode Run(const Session& session) const override {
+    absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
+    if (!source.ok()) return ReportProfileFailure(session, profile_, source.status());
+    scenario_.Explain(session);
+    const PredictThroughputRequest request{
+        .source = *std::move(source), .worker_counts = Counts(), .scenario = scenario_.scenario(), .options = simulation_.options()};
+    const absl::StatusOr<PredictThroughputResponse> response = [&] {
+      const Progress progress(session.console, absl::StrCat("predicting for ", request.worker_counts.size(), " numbers of workers"));
+      return session.client.PredictThroughput(request);
+    }();
+    if (!response.ok()) return ReportProfileFailure(session, profile_, response.status());
+    return session.Answer(ToJson(*response), [&] { return PredictionTable(response->predictions); });
+  }
+
+ private:
+  std::vector<int32_t> Counts() const {
+    constexpr int32_t kDefaultMaxWorkers = 16;
+    if (!counts_.empty()) return counts_;
+    const std::vector<WorkerGroup>& groups = scenario_.scenario().worker_groups;
+    if (groups.empty()) return OneTo(kDefaultMaxWorkers);
+    int64_t sum = 0;
+    for (const WorkerGroup& group : groups) sum += group.count;
+    // What is out of bounds, the service refuses.
+    return {static_cast<int32_t>(std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX))};
+  }
+
+  std::string profile_;
+  std::vector<int32_t> counts_;
+  ScenarioFlags scenario_;
+  SimulationFlags simulation_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakePredictCommand() { return std::make_unique<PredictCommand>(); }
+
+}  // namespace stepcast::client

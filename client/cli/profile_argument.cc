@@ -1,0 +1,64 @@
+#include "client/cli/profile_argument.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "stepcast/error_details.h"
+#include "stepcast/profile_encoding.h"
+
+namespace stepcast::client {
+
+namespace {
+
+constexpr std::string_view kCollection = "profiles/";
+
+bool MayBeId(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+}
+
+}  // namespace
+
+bool IsFile(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  return !error && std::filesystem::exists(status) && !std::filesystem::is_directory(status);
+}
+
+absl::StatusOr<std::string> StoredName(const std::string& argument) {
+  const std::string id = argument.rfind(kCollection, 0) == 0 ? argument.substr(kCollection.size()) : argument;
+  if (!MayBeId(id)) return absl::InvalidArgumentError(absl::StrCat("\"", argument, "\" cannot be the name of a stored profile"));
+  return absl::StrCat(std::string(kCollection), id);
+}
+
+absl::StatusOr<ProfileSource> ProfileFromArgument(const Session& session, const std::string& argument) {
+  if (!IsFile(argument)) {
+    if (session.local) return absl::InvalidArgumentError(absl::StrCat("there is no file \"", argument, "\""));
+    const absl::StatusOr<std::string> name = StoredName(argument);
+    if (!name.ok()) return absl::InvalidArgumentError(absl::StrCat("\"", argument, "\" is neither a file nor the name of a stored profile"));
+    return ProfileSource(*name);
+  }
+  const absl::StatusOr<std::string> bytes = ReadFile(argument);
+  if (!bytes.ok()) return bytes.status();
+  absl::StatusOr<Profile> profile = ParseProfile(*bytes);
+  if (!profile.ok()) return profile.status();
+  return ProfileSource(*std::move(profile));
+}
+
+ExitCode ReportProfileFailure(const Session& session, const std::string& argument, const absl::Status& status) {
+  const ErrorDetails details = GetErrorDetails(status);
+  if (absl::IsInvalidArgument(status) && details.reason.empty()) return session.Misused({status.message().data(), status.message().size()});
+  const ExitCode code = session.Refused(status);
+  // gRPC itself refuses a message that is too large, without a reason of ours.
+  if (!session.local && absl::IsResourceExhausted(status) && details.reason.empty() && IsFile(argument)) {
+    session.console.err << "hint: the file may be too large to be sent with a request; store it with `stepcast profile upload " << argument
+                        << "` and give its name\n";
+  }
+  return code;
+}
+
+}  // namespace stepcast::client

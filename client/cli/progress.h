@@ -1,0 +1,41 @@
+// Tells whoever waits at a terminal that something is going on.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "client/cli/console.h"
+
+namespace stepcast::client {
+
+// From construction to destruction, but not before `delay` has passed: one line on the console's err that says what is done and for how long, renewed
+// in place, and removed in the end. Nothing at all, and no thread, if err is no terminal. Threads: writes to err from a thread of its own, so nobody
+// else must meanwhile.
+class Progress {
+ public:
+  struct Pace {
+    std::chrono::milliseconds delay{1000};
+    std::chrono::milliseconds interval{100};
+  };
+
+  Progress(const Console& console, std::string what, Pace pace);
+  Progress(const Console& console, std::string what) : Progress(console, std::move(what), Pace{}) {}
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+ private:
+  void Show(Pace pace);
+
+  const Console& console_;
+  const std::string what_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;  // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace stepcast::client

@@ -1,0 +1,50 @@
+#include "client/cli/simulation_flags.h"
+
+#include "client/cli/parsed_option.h"
+#include "client/cli/quantity.h"
+
+namespace stepcast::client {
+
+namespace {
+
+constexpr char kGroup[] = "Simulation";
+
+}  // namespace
+
+void SimulationFlags::Declare(CLI::App& app) {
+  app.add_option("--steps", options_.steps_per_worker, "Steps each worker completes, warm-up included (default 1000)")->type_name("N")->group(kGroup);
+  app.add_option("--warmup", options_.warmup_steps, "Steps of each worker that do not count (default 50, or a twentieth of --steps)")
+      ->type_name("N")
+      ->group(kGroup);
+  app.add_option("--seed", options_.seed, "Of all random choices (default 1)")->type_name("N")->group(kGroup);
+  app.add_option("--replications", options_.replications, "Independent runs (default 5; 1 where nothing is random)")->type_name("N")->group(kGroup);
+  app.add_option("--precision", options_.relative_precision, "Stop when the interval's half-width is below this share of the value")
+      ->type_name("SHARE")
+      ->group(kGroup);
+  app.add_option("--confidence", options_.confidence_level, "Coverage of the interval (default 0.95)")->type_name("LEVEL")->group(kGroup);
+  AddParsedOption(
+      app, "--time-budget", "TIME", "Give the best answer reached by then: 500ms, 10s", [](const std::string& text) { return ParseDuration(text); },
+      [this](std::chrono::nanoseconds budget) { options_.time_budget = budget; })
+      ->group(kGroup);
+  app.add_flag_function(
+         "--staggered", [this](int64_t) { options_.start = Start::kStaggered; }, "Workers start at random instants within a step, not all at once")
+      ->group(kGroup);
+  DeclareHorizon(app);
+}
+
+void SimulationFlags::DeclareHorizon(CLI::App& app) {
+  const auto on_steps = [this](int32_t steps) {
+    options_.horizon = Horizon::kFirstSteps;
+    options_.horizon_steps = steps;
+  };
+  const auto on_seconds = [this](double seconds) {
+    options_.horizon = Horizon::kFirstSeconds;
+    options_.horizon_seconds = seconds;
+  };
+  CLI::Option* steps = app.add_option_function<int32_t>("--first-steps", on_steps, "Predict the first N steps of each worker, not the steady state");
+  CLI::Option* seconds = app.add_option_function<double>("--first-seconds", on_seconds, "Predict the first S seconds, not the steady state");
+  steps->type_name("N")->group(kGroup)->excludes(seconds);
+  seconds->type_name("S")->group(kGroup);
+}
+
+}  // namespace stepcast::client

@@ -1,0 +1,20 @@
+# cmake --install: the two programs, and the client library as a CMake package. Outside: find_package(stepcast) and stepcast::client.
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stepcast)
+
+# The generated messages are linked, not shown: their headers stay here.
+set_target_properties(stepcast_proto PROPERTIES EXPORT_NAME proto)
+install(TARGETS stepcast_client stepcast_proto EXPORT stepcastTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${CMAKE_CURRENT_LIST_DIR}/../include/stepcast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(EXPORT stepcastTargets NAMESPACE stepcast:: DESTINATION ${package_dir})
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/stepcastConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/stepcastConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a minor version may change anything.
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/stepcastConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/stepcastConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/stepcastConfigVersion.cmake DESTINATION ${package_dir})
+
+foreach(program stepcast stepcastd)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()

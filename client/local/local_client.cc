@@ -1,0 +1,105 @@
+#include "client/local/local_client.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "client/src/connection.h"
+#include "client/src/wire_status.h"
+
+#include "core/base/error.h"
+#include "core/model/profile_limits.h"
+#include "server/base/clock.h"
+#include "server/convert/prediction_convert.h"
+#include "server/convert/profile_convert.h"
+#include "server/convert/profile_service_convert.h"
+#include "server/convert/wire_error.h"
+#include "server/handlers/prediction_handler.h"
+#include "server/handlers/profile_handler.h"
+#include "server/store/memory_profile_store.h"
+
+namespace stepcast::client {
+
+namespace {
+
+// The status that a client of a server would see.
+absl::Status AsSeenByClients(const absl::Status& status) {
+  if (status.ok()) return status;
+  const server::WireError wire = server::ToWireError(status);
+  return StatusFromWire(status.code(), wire.message, wire.details);
+}
+
+template <typename Answer>
+auto Reply(const absl::StatusOr<Answer>& answer) -> absl::StatusOr<decltype(server::ToWire(*answer))> {
+  if (!answer.ok()) return AsSeenByClients(answer.status());
+  return server::ToWire(*answer);
+}
+
+// What a call's deadline is to the engine.
+class Deadline {
+ public:
+  Deadline(const server::Clock& clock, const Call& call) : clock_(clock), start_ns_(clock.MonotonicNs()), timeout_ns_(call.timeout.count()) {}
+
+  absl::Status operator()() const {
+    if (clock_.MonotonicNs() - start_ns_ < timeout_ns_) return absl::OkStatus();
+    return MakeError(absl::StatusCode::kDeadlineExceeded, "the call's time ran out", {.reason = "DEADLINE_EXCEEDED"});
+  }
+
+ private:
+  const server::Clock& clock_;
+  int64_t start_ns_;
+  int64_t timeout_ns_;
+};
+
+template <typename Answer>
+auto Compute(absl::StatusOr<server::Computation<Answer>> computation, const Deadline& deadline) {
+  if (!computation.ok()) return Reply<Answer>(computation.status());
+  return Reply<Answer>((*std::move(computation))(deadline));
+}
+
+class LocalConnection : public Connection {
+ public:
+  absl::StatusOr<v1::Profile> CreateProfile(const v1::CreateProfileRequest& request, const Call& call) override {
+    return Reply(profiles_.Create(server::FromWire(request), Deadline(clock_, call)));
+  }
+  absl::StatusOr<v1::Profile> UploadProfile(const v1::UploadProfileRequest::Header& header, std::string_view bytes, const Call& call) override {
+    return Reply(profiles_.Upload(server::FromWire(header), std::string(bytes), Deadline(clock_, call)));
+  }
+  absl::StatusOr<v1::ImportProfileResponse> ImportProfile(const v1::ImportProfileRequest::Header& header, std::string_view bytes,
+                                                          const Call& call) override {
+    return Reply(profiles_.Import(server::FromWire(header), std::string(bytes), Deadline(clock_, call)));
+  }
+  absl::StatusOr<v1::Profile> GetProfile(const v1::GetProfileRequest& request, const Call&) override {
+    return Reply(profiles_.Get(server::FromWire(request)));
+  }
+  absl::StatusOr<v1::ListProfilesResponse> ListProfiles(const v1::ListProfilesRequest& request, const Call&) override {
+    return Reply(profiles_.List(server::FromWire(request)));
+  }
+  absl::Status DeleteProfile(const v1::DeleteProfileRequest& request, const Call&) override {
+    return AsSeenByClients(profiles_.Delete(server::FromWire(request)));
+  }
+  absl::StatusOr<v1::PredictThroughputResponse> PredictThroughput(const v1::PredictThroughputRequest& request, const Call& call) override {
+    const Deadline deadline(clock_, call);
+    return Compute<server::PredictThroughputAnswer>(predictions_.PredictThroughput(server::FromWire(request)), deadline);
+  }
+  absl::StatusOr<v1::RecommendWorkersResponse> RecommendWorkers(const v1::RecommendWorkersRequest& request, const Call& call) override {
+    const Deadline deadline(clock_, call);
+    return Compute<server::RecommendWorkersAnswer>(predictions_.RecommendWorkers(server::FromWire(request)), deadline);
+  }
+  absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(const v1::OptimizeOrderRequest& request, const Call& call) override {
+    const Deadline deadline(clock_, call);
+    return Compute<server::OptimizeOrderAnswer>(predictions_.OptimizeOrder(server::FromWire(request)), deadline);
+  }
+
+ private:
+  server::RealClock clock_;
+  server::MemoryProfileStore store_{server::StoreLimits{}, clock_};
+  server::ProfileHandler profiles_{store_, ProfileLimits{}};
+  server::PredictionHandler predictions_{store_, clock_, ProfileLimits{}};
+};
+
+}  // namespace
+
+Client MakeLocalClient(const ClientOptions& options) { return Client(std::make_shared<LocalConnection>(), options); }
+
+}  // namespace stepcast::client

@@ -1,0 +1,36 @@
+# Installs BUILD under a prefix in WORK and uses it from a project outside the tree.
+# Variables: BUILD, WORK, PROJECT, PROFILE, VERSION, FLAGS (of the compiler and linker, for sanitizers).
+cmake_minimum_required(VERSION 3.25)
+
+# run(COMMAND...): fails the test with the output if the command fails; else leaves the output in `output`.
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}: exit ${result}\n${text}")
+  endif()
+  set(output "${text}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+
+file(GLOB_RECURSE generated ${WORK}/prefix/*.pb.h)
+if(generated)
+  message(FATAL_ERROR "generated headers were installed: ${generated}")
+endif()
+
+run(${CMAKE_COMMAND} -S ${PROJECT} -B ${WORK}/build -G Ninja -DCMAKE_PREFIX_PATH=${WORK}/prefix "-DCMAKE_CXX_FLAGS=${FLAGS}")
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/outside ${PROFILE})
+if(NOT output STREQUAL "${VERSION} alexnet_64 1\nUNAVAILABLE\n")
+  message(FATAL_ERROR "the outside program printed: ${output}")
+endif()
+
+foreach(program stepcast stepcastd)
+  run(${WORK}/prefix/bin/${program} --version)
+  if(NOT output MATCHES "${VERSION}")
+    message(FATAL_ERROR "${program} --version printed: ${output}")
+  endif()
+endforeach()
+file(REMOVE_RECURSE ${WORK})

@@ -1,0 +1,173 @@
+// What a request says is what the service is told.
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "client/src/convert/order_proto.h"
+#include "client/src/convert/prediction_proto.h"
+#include "client/src/convert/profile_requests_proto.h"
+#include "client/src/convert/recommendation_proto.h"
+
+namespace stepcast::client {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Names of the fields that a message leaves empty.
+std::vector<std::string> EmptyFields(const google::protobuf::Message& message) {
+  std::vector<std::string> empty;
+  const google::protobuf::Descriptor& type = *message.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *type.field(i);
+    const bool set =
+        field.is_repeated() ? message.GetReflection()->FieldSize(message, &field) > 0 : message.GetReflection()->HasField(message, &field);
+    if (!set && field.real_containing_oneof() == nullptr) empty.push_back(field.name());
+  }
+  return empty;
+}
+
+template <typename Message, typename Struct>
+void ExpectIs(const Struct& request, const std::string& text, bool complete = true) {
+  Message expected;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &expected));
+  Message message;
+  ToProto(request, message);
+  google::protobuf::util::MessageDifferencer differencer;
+  differencer.set_message_field_comparison(google::protobuf::util::MessageDifferencer::EQUIVALENT);
+  std::string difference;
+  differencer.ReportDifferencesToString(&difference);
+  EXPECT_TRUE(differencer.Compare(expected, message)) << difference;
+  if (complete) {
+    EXPECT_THAT(EmptyFields(message), testing::IsEmpty()) << "the contract has grown";
+  }
+}
+
+TEST(RequestsTest, Prediction) {
+  ExpectIs<v1::PredictThroughputRequest>(PredictThroughputRequest{.source = "profiles/a",
+                                                                  .scenarios = {{.workers = 3}},
+                                                                  .worker_counts = {1, 2},
+                                                                  .scenario = Scenario{.parameter_servers = 2},
+                                                                  .options = {.seed = 9}},
+                                         R"pb(profile: "profiles/a"
+                                              scenarios { workers: 3 }
+                                              worker_counts: [ 1, 2 ]
+                                              scenario { parameter_servers: 2 }
+                                              options { seed: 9 })pb");
+}
+
+TEST(RequestsTest, AnInlineProfileTakesThePlaceOfTheName) {
+  v1::PredictThroughputRequest message;
+  ToProto(PredictThroughputRequest{.source = Profile{.model = "m"}}, message);
+  EXPECT_EQ(message.source_case(), v1::PredictThroughputRequest::kInlineProfile);
+  EXPECT_EQ(message.inline_profile().model(), "m");
+  EXPECT_FALSE(message.has_scenario());
+}
+
+TEST(RequestsTest, Recommendation) {
+  ExpectIs<v1::RecommendWorkersRequest>(
+      RecommendWorkersRequest{.source = "profiles/a",
+                              .scenario = {.parameter_servers = 2},
+                              .options = {.seed = 9},
+                              .objective = Objective::kKnee,
+                              .constraints = Constraints{.min_workers = 1,
+                                                         .max_workers = 2,
+                                                         .max_parameter_servers = 3,
+                                                         .deadline = seconds(4),
+                                                         .examples = 5,
+                                                         .budget = 6,
+                                                         .min_scaling_efficiency = 0.7},
+                              .prices = Prices{.worker_hour = 1, .parameter_server_hour = 2, .currency_code = "EUR"},
+                              .current = CurrentAllocation{.workers = 3, .rescale_seconds = 4}},
+      R"pb(profile: "profiles/a"
+           scenario { parameter_servers: 2 }
+           options { seed: 9 }
+           objective: KNEE
+           constraints {
+             min_workers: 1
+             max_workers: 2
+             max_parameter_servers: 3
+             deadline { seconds: 4 }
+             examples: 5
+             budget: 6
+             min_scaling_efficiency: 0.7
+           }
+           prices { worker_hour: 1 parameter_server_hour: 2 currency_code: "EUR" }
+           current { workers: 3 rescale_seconds: 4 })pb");
+}
+
+TEST(RequestsTest, Order) {
+  ExpectIs<v1::OptimizeOrderRequest>(OptimizeOrderRequest{.source = "profiles/a",
+                                                          .scenario = Scenario{.workers = 2},
+                                                          .options = {.seed = 9},
+                                                          .methods = {OrderMethod::kTac, OrderMethod::kSearch},
+                                                          .time_budget = milliseconds(1500)},
+                                     R"pb(profile: "profiles/a"
+                                          scenario { workers: 2 }
+                                          options { seed: 9 }
+                                          methods: [ TAC, SEARCH ]
+                                          time_budget { seconds: 1 nanos: 500000000 })pb");
+}
+
+TEST(RequestsTest, LayerProfile) {
+  ExpectIs<v1::LayerProfileOptions>(LayerProfileOptions{.model = "vgg",
+                                                        .batch_size = 64,
+                                                        .platform = {.bandwidth_bytes_per_second = 1e9, .window_bytes = 5},
+                                                        .step_time_variation = 0.1,
+                                                        .steps = 3,
+                                                        .seed = 4},
+                                    R"pb(model: "vgg"
+                                         batch_size: 64
+                                         platform {
+                                           bandwidth_bytes_per_second: 1e9
+                                           parsing_overhead {}
+                                           window_bytes: 5
+                                         }
+                                         step_time_variation: 0.1
+                                         steps: 3
+                                         seed: 4)pb");
+}
+
+TEST(RequestsTest, ZooModel) {
+  ExpectIs<v1::ModelZooOptions>(ModelZooOptions{.model = "vgg16",
+                                                .batch_size = 64,
+                                                .platform = {.bandwidth_bytes_per_second = 1e9},
+                                                .device_flops_per_second = 2e12,
+                                                .step_time_variation = 0.1,
+                                                .steps = 3,
+                                                .seed = 4},
+                                R"pb(model: "vgg16"
+                                     batch_size: 64
+                                     platform {
+                                       bandwidth_bytes_per_second: 1e9
+                                       parsing_overhead {}
+                                     }
+                                     device_flops_per_second: 2e12
+                                     step_time_variation: 0.1
+                                     steps: 3
+                                     seed: 4)pb");
+}
+
+TEST(RequestsTest, ImportHeader) {
+  ExpectIs<v1::ImportProfileRequest::Header>(
+      ImportOptions{.store = {.profile_id = "a", .request_id = "b", .validate_only = true}, .display_name = "c", .labels = {{"k", "v"}}},
+      R"pb(profile_id: "a"
+           request_id: "b"
+           validate_only: true
+           display_name: "c"
+           labels { key: "k" value: "v" })pb");
+}
+
+TEST(RequestsTest, StoredProfiles) {
+  ExpectIs<v1::GetProfileRequest>(GetProfileRequest{.name = "profiles/a", .view = ProfileView::kBasic}, R"pb(name: "profiles/a" view: BASIC)pb");
+  ExpectIs<v1::ListProfilesRequest>(ListProfilesRequest{.page_size = 7, .page_token = "t", .filter = "f", .view = ProfileView::kBasic},
+                                    R"pb(page_size: 7 page_token: "t" filter: "f" view: BASIC)pb");
+  ExpectIs<v1::DeleteProfileRequest>(DeleteProfileRequest{.name = "profiles/a", .etag = "e"}, R"pb(name: "profiles/a" etag: "e")pb");
+}
+
+}  // namespace
+}  // namespace stepcast::client

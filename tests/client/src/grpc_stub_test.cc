@@ -1,0 +1,163 @@
+#include "client/src/grpc_stub.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/server_context.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+#include "stepcast/client.h"
+#include "stepcast/error_details.h"
+#include "tests/client/support/fake_service.h"
+
+namespace stepcast::client {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Over a real socket, with the defaults of a user.
+class GrpcStubTest : public testing::Test {
+ protected:
+  Client MakeClient() const { return Client({.server = service_.address(), .timeout = seconds(30)}); }
+
+  FakeService service_;
+};
+
+grpc::Status Refusal(grpc::StatusCode code, const google::protobuf::Message& detail) {
+  google::rpc::Status status;
+  status.add_details()->PackFrom(detail);
+  return grpc::Status(code, "refused", status.SerializeAsString());
+}
+
+TEST_F(GrpcStubTest, AnUploadIsAHeaderAndThenAllItsBytesInChunks) {
+  std::string bytes(3'000'001, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 31);
+  service_.upload = [&](const std::vector<v1::UploadProfileRequest>& messages, v1::Profile& reply) {
+    EXPECT_EQ(messages.at(0).header().encoding(), v1::UploadProfileRequest::BINARY);
+    std::string received;
+    for (size_t i = 1; i < messages.size(); ++i) {
+      EXPECT_FALSE(messages[i].has_header());
+      EXPECT_LT(messages[i].chunk().size(), 1u << 20);
+      received += messages[i].chunk();
+    }
+    EXPECT_TRUE(received == bytes);
+    reply.set_name("profiles/x");
+    return grpc::Status::OK;
+  };
+  const auto stored = MakeClient().UploadProfileBytes(bytes, ProfileEncoding::kBinary);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ(stored->name, "profiles/x");
+}
+
+TEST_F(GrpcStubTest, AServerThatRefusesInTheMiddleOfAnUploadIsHeard) {
+  service_.read_max = 2;
+  service_.upload = [](const std::vector<v1::UploadProfileRequest>&, v1::Profile&) {
+    google::rpc::ErrorInfo info;
+    info.set_reason("PROFILE_TOO_LARGE");
+    return Refusal(grpc::StatusCode::INVALID_ARGUMENT, info);
+  };
+  const absl::Status status = MakeClient().UploadProfileBytes(std::string(20'000'000, 'x'), ProfileEncoding::kBinary).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(GetErrorDetails(status).reason, "PROFILE_TOO_LARGE");
+}
+
+TEST_F(GrpcStubTest, AFullQueueIsAskedAgain) {
+  std::atomic<int> calls = 0;
+  service_.predict = [&](const v1::PredictThroughputRequest& request, v1::PredictThroughputResponse& reply) {
+    EXPECT_EQ(request.worker_counts_size(), 2);
+    if (++calls == 1) {
+      google::rpc::RetryInfo info;
+      info.mutable_retry_delay()->set_nanos(1'000'000);
+      return Refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, info);
+    }
+    reply.set_seed(42);
+    return grpc::Status::OK;
+  };
+  const auto reply = MakeClient().PredictThroughput({.source = "profiles/a", .worker_counts = {1, 2}});
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->seed, 42);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST_F(GrpcStubTest, ARepeatedUploadSendsTheSameAgain) {
+  std::vector<std::vector<v1::UploadProfileRequest>> streams;
+  service_.upload = [&](const std::vector<v1::UploadProfileRequest>& messages, v1::Profile&) {
+    streams.push_back(messages);
+    return streams.size() < 2 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "going down") : grpc::Status::OK;
+  };
+  ASSERT_TRUE(MakeClient().UploadProfileBytes(std::string(1'000'000, 'x'), ProfileEncoding::kBinary).ok());
+  ASSERT_EQ(streams.size(), 2);
+  ASSERT_EQ(streams[0].size(), streams[1].size());
+  for (size_t i = 0; i < streams[0].size(); ++i) EXPECT_EQ(streams[0][i].SerializeAsString(), streams[1][i].SerializeAsString());
+}
+
+TEST_F(GrpcStubTest, RepliesOverFourMebibytesAreTaken) {
+  service_.get = [](const grpc::ServerContext&, const v1::GetProfileRequest&, v1::Profile& reply) {
+    reply.set_display_name(std::string(6'000'000, 'x'));
+    return grpc::Status::OK;
+  };
+  const auto profile = MakeClient().GetProfile({.name = "profiles/a"});
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->display_name.size(), 6'000'000);
+  const Client strict({.server = service_.address(), .max_reply_bytes = 1'000'000});
+  EXPECT_TRUE(absl::IsResourceExhausted(strict.GetProfile({.name = "profiles/a"}).status()));
+}
+
+TEST_F(GrpcStubTest, TheServerSeesTheDeadline) {
+  service_.get = [](const grpc::ServerContext& context, const v1::GetProfileRequest&, v1::Profile&) {
+    const auto left = context.deadline() - std::chrono::system_clock::now();
+    EXPECT_LE(left, seconds(300));
+    EXPECT_GT(left, seconds(60));
+    return grpc::Status::OK;
+  };
+  EXPECT_TRUE(MakeClient().GetProfile({.name = "profiles/a"}, {.timeout = seconds(300)}).ok());
+}
+
+TEST_F(GrpcStubTest, ATimeoutWithoutEndIsNone) {
+  service_.get = [](const grpc::ServerContext&, const v1::GetProfileRequest&, v1::Profile&) { return grpc::Status::OK; };
+  EXPECT_TRUE(MakeClient().GetProfile({.name = "profiles/a"}, {.timeout = std::chrono::nanoseconds::max()}).ok());
+}
+
+TEST_F(GrpcStubTest, TimeThatHasRunOutIsDeadlineExceeded) {
+  EXPECT_TRUE(absl::IsDeadlineExceeded(MakeClient().GetProfile({}, {.timeout = std::chrono::nanoseconds(0)}).status()));
+}
+
+TEST_F(GrpcStubTest, NobodyThereIsUnavailable) {
+  std::string address;
+  {
+    const FakeService gone;
+    address = gone.address();
+  }
+  const Client client({.server = address, .retry = {.max_attempts = 2, .initial_backoff = milliseconds(1)}});
+  EXPECT_TRUE(absl::IsUnavailable(client.GetProfile({}).status()));
+}
+
+TEST_F(GrpcStubTest, ThreadsShareOneClient) {
+  service_.get = [](const grpc::ServerContext&, const v1::GetProfileRequest& request, v1::Profile& reply) {
+    reply.set_name(request.name());
+    return grpc::Status::OK;
+  };
+  const Client client = MakeClient();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([client, i] {
+      for (int k = 0; k < 20; ++k) {
+        const std::string name = "profiles/" + std::to_string(i * 100 + k);
+        const auto profile = client.GetProfile({.name = name});
+        ASSERT_TRUE(profile.ok()) << profile.status();
+        EXPECT_EQ(profile->name, name);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace stepcast::client

@@ -1,0 +1,102 @@
+#include "client/src/remote_connection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "stepcast/client.h"
+#include "tests/client/support/fake_retry_environment.h"
+#include "tests/client/support/fake_stub.h"
+
+namespace stepcast::client {
+namespace {
+
+using std::chrono::seconds;
+
+class RemoteConnectionTest : public testing::Test {
+ protected:
+  RemoteConnectionTest() : client_(MakeRemoteConnection(std::make_unique<FakeStub>(script_), std::make_unique<FakeRetryEnvironment>(world_)), {}) {}
+
+  void FailTwice() { script_.statuses = {absl::UnavailableError("one"), absl::UnavailableError("two")}; }
+
+  // The ids of all attempts so far.
+  std::set<std::string> RequestIds() const {
+    std::set<std::string> ids;
+    for (const FakeStub::Attempt& attempt : script_.attempts) ids.insert(attempt.request_id);
+    return ids;
+  }
+
+  FakeStub::Script script_;
+  FakeRetryEnvironment::World world_;
+  Client client_;
+};
+
+TEST_F(RemoteConnectionTest, CallsThatChangeNothingAreRetried) {
+  FailTwice();
+  EXPECT_TRUE(client_.GetProfile({}).ok());
+  FailTwice();
+  EXPECT_TRUE(client_.ListProfiles({}).ok());
+  FailTwice();
+  EXPECT_TRUE(client_.PredictThroughput({}).ok());
+  FailTwice();
+  EXPECT_TRUE(client_.RecommendWorkers({}).ok());
+  FailTwice();
+  EXPECT_TRUE(client_.OptimizeOrder({}).ok());
+  EXPECT_EQ(script_.attempts.size(), 15);
+}
+
+TEST_F(RemoteConnectionTest, CallsThatStoreAreRetriedUnderOneRequestId) {
+  FailTwice();
+  EXPECT_TRUE(client_.CreateProfile({}).ok());
+  ASSERT_EQ(script_.attempts.size(), 3);
+  EXPECT_EQ(RequestIds().size(), 1);
+  EXPECT_EQ(RequestIds().begin()->size(), 36) << "a UUID";
+  FailTwice();
+  EXPECT_TRUE(client_.UploadProfile({}).ok());
+  FailTwice();
+  EXPECT_TRUE(client_.ImportLayerProfile("", {}).ok());
+  FailTwice();
+  EXPECT_TRUE(client_.ImportZooModel({}).ok());
+  EXPECT_EQ(script_.attempts.size(), 12);
+  EXPECT_EQ(RequestIds().size(), 4) << "every call has its own";
+}
+
+TEST_F(RemoteConnectionTest, AnOwnRequestIdIsSentAsItIs) {
+  EXPECT_TRUE(client_.CreateProfile({}, {.request_id = "mine"}).ok());
+  EXPECT_TRUE(client_.UploadProfileBytes("", ProfileEncoding::kBinary, {.request_id = "mine"}).ok());
+  EXPECT_TRUE(client_.ImportZooModel({}, {.store = {.request_id = "mine"}}).ok());
+  EXPECT_EQ(RequestIds(), std::set<std::string>{"mine"});
+}
+
+TEST_F(RemoteConnectionTest, WithoutARequestIdStoringIsNotRepeated) {
+  const auto connection = MakeRemoteConnection(std::make_unique<FakeStub>(script_), std::make_unique<FakeRetryEnvironment>(world_));
+  const Call call{.timeout = seconds(60), .retry = {}};
+  FailTwice();
+  EXPECT_FALSE(connection->CreateProfile({}, call).ok());
+  EXPECT_FALSE(connection->UploadProfile({}, "", call).ok());
+  FailTwice();
+  EXPECT_FALSE(connection->ImportProfile({}, "", call).ok());
+  EXPECT_EQ(script_.attempts.size(), 3);
+}
+
+TEST_F(RemoteConnectionTest, DeletingIsNeverRetried) {
+  FailTwice();
+  EXPECT_EQ(client_.DeleteProfile({}), absl::UnavailableError("one"));
+  EXPECT_EQ(script_.attempts.size(), 1);
+}
+
+TEST_F(RemoteConnectionTest, OptionsOfACallOverrideThoseOfTheClient) {
+  EXPECT_TRUE(client_.GetProfile({}).ok());
+  EXPECT_TRUE(client_.GetProfile({}, {.timeout = seconds(3)}).ok());
+  EXPECT_EQ(script_.attempts[0].timeout, seconds(60));
+  EXPECT_EQ(script_.attempts[1].timeout, seconds(3));
+  FailTwice();
+  EXPECT_FALSE(client_.GetProfile({}, {.retry = RetryPolicy{.max_attempts = 1}}).ok());
+  EXPECT_EQ(script_.attempts.size(), 3);
+}
+
+}  // namespace
+}  // namespace stepcast::client

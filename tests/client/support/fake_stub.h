@@ -1,0 +1,72 @@
+// A Stub that answers from a script.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "client/src/stub.h"
+
+namespace stepcast::client {
+
+// Every call notes its name, request_id and timeout, takes the next status of the script (OK where the script has ended), and replies with an empty
+// message.
+class FakeStub : public Stub {
+ public:
+  struct Attempt {
+    std::string method;
+    std::string request_id;
+    std::chrono::nanoseconds timeout{0};
+  };
+  // Outlives the stub, which a connection owns.
+  struct Script {
+    std::deque<absl::Status> statuses;
+    std::vector<Attempt> attempts;
+  };
+
+  explicit FakeStub(Script& script) : script_(script) {}
+
+  absl::StatusOr<v1::Profile> CreateProfile(const v1::CreateProfileRequest& request, Timeout timeout) override {
+    return Next<v1::Profile>("CreateProfile", request.request_id(), timeout);
+  }
+  absl::StatusOr<v1::Profile> UploadProfile(const v1::UploadProfileRequest::Header& header, std::string_view, Timeout timeout) override {
+    return Next<v1::Profile>("UploadProfile", header.request_id(), timeout);
+  }
+  absl::StatusOr<v1::ImportProfileResponse> ImportProfile(const v1::ImportProfileRequest::Header& header, std::string_view,
+                                                          Timeout timeout) override {
+    return Next<v1::ImportProfileResponse>("ImportProfile", header.request_id(), timeout);
+  }
+  absl::StatusOr<v1::Profile> GetProfile(const v1::GetProfileRequest&, Timeout timeout) override {
+    return Next<v1::Profile>("GetProfile", "", timeout);
+  }
+  absl::StatusOr<v1::ListProfilesResponse> ListProfiles(const v1::ListProfilesRequest&, Timeout timeout) override {
+    return Next<v1::ListProfilesResponse>("ListProfiles", "", timeout);
+  }
+  absl::Status DeleteProfile(const v1::DeleteProfileRequest&, Timeout timeout) override {
+    return Next<v1::Profile>("DeleteProfile", "", timeout).status();
+  }
+  absl::StatusOr<v1::PredictThroughputResponse> PredictThroughput(const v1::PredictThroughputRequest&, Timeout timeout) override {
+    return Next<v1::PredictThroughputResponse>("PredictThroughput", "", timeout);
+  }
+  absl::StatusOr<v1::RecommendWorkersResponse> RecommendWorkers(const v1::RecommendWorkersRequest&, Timeout timeout) override {
+    return Next<v1::RecommendWorkersResponse>("RecommendWorkers", "", timeout);
+  }
+  absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(const v1::OptimizeOrderRequest&, Timeout timeout) override {
+    return Next<v1::OptimizeOrderResponse>("OptimizeOrder", "", timeout);
+  }
+
+ private:
+  template <typename Reply>
+  absl::StatusOr<Reply> Next(const char* method, const std::string& request_id, Timeout timeout) {
+    script_.attempts.push_back({.method = method, .request_id = request_id, .timeout = timeout});
+    if (script_.statuses.empty()) return Reply();
+    const absl::Status status = script_.statuses.front();
+    script_.statuses.pop_front();
+    if (!status.ok()) return status;
+    return Reply();
+  }
+
+  Script& script_;
+};
+
+}  // namespace stepcast::client
