@@ -1,7 +1,6 @@
 #include "server/handlers/prediction_handler.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -14,6 +13,7 @@
 #include "core/predict/recommendation.h"
 #include "core/predict/throughput.h"
 #include "server/convert/profile_codec.h"
+#include "server/handlers/engine_run.h"
 #include "server/handlers/profile_name.h"
 #include "server/handlers/request_faults.h"
 
@@ -51,44 +51,10 @@ void MergeTimeBudget(OptimizeOrderCall& call) {
   budget = std::min(budget.value_or(seconds), seconds);
 }
 
-// One run of a computation, from its checking on, for its time budget, and in the engine, for its statistics.
-class Run {
- public:
-  Run(const Clock& clock, AnswerContext context) : clock_(clock), context_(std::move(context)), end_ns_(EndOf(clock, context_.options)) {}
-
-  // `compute` is given the stop check that knows the budget too.
-  template <typename Answer, typename Compute>
-  absl::StatusOr<Answer> Do(StopCheck stop, Compute compute) {
-    const auto stop_or_spent = [&]() -> absl::Status {
-      absl::Status status = stop();
-      if (status.ok() && end_ns_ != kNoEnd && clock_.MonotonicNs() >= end_ns_) status = TimeBudgetSpent();
-      return status;
-    };
-    const int64_t start_ns = clock_.MonotonicNs();
-    auto answer = compute(stop_or_spent);
-    if (!answer.ok()) return answer.status();
-    context_.engine_seconds = static_cast<double>(clock_.MonotonicNs() - start_ns) * 1e-9;
-    return Answer{.answer = *std::move(answer), .context = std::move(context_)};
-  }
-
- private:
-  static constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
-
-  static int64_t EndOf(const Clock& clock, const SimulationOptions& options) {
-    constexpr double kLongestSeconds = 1e9;
-    if (options.time_budget_seconds <= 0) return kNoEnd;
-    return clock.MonotonicNs() + static_cast<int64_t>(std::min(options.time_budget_seconds, kLongestSeconds) * 1e9);
-  }
-
-  const Clock& clock_;
-  AnswerContext context_;
-  int64_t end_ns_;
-};
-
 }  // namespace
 
-PredictionHandler::PredictionHandler(ProfileStore& store, const Clock& clock, const ProfileLimits& limits)
-    : store_(store), clock_(clock), limits_(limits) {}
+PredictionHandler::PredictionHandler(ProfileStore& store, const Clock& clock, const ProfileLimits& limits, SimulationObserver* observer)
+    : store_(store), clock_(clock), limits_(limits), observer_(observer) {}
 
 absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource source, const std::vector<Fault>& faults) const {
   if (std::holds_alternative<std::monostate>(source)) {
@@ -118,7 +84,8 @@ absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictT
   absl::StatusOr<ThroughputQuery> query = ResolveThroughput(subject->profile, call.draft);
   const absl::Status checked = WithFaults(std::move(call.faults), query.status());
   if (!checked.ok()) return checked;
-  Run run(clock_, {.options = query->options, .profile_digest = std::move(subject->digest)});
+  EngineRun run({.clock = clock_, .observer = observer_, .method = "PredictThroughput"},
+                {.options = query->options, .profile_digest = std::move(subject->digest)});
   return [run = std::move(run), profile = subject->profile, query = *std::move(query)](StopCheck stop) mutable {
     return run.Do<PredictThroughputAnswer>(stop, [&](StopCheck check) { return stepcast::PredictThroughput(profile, query, check); });
   };
@@ -130,7 +97,8 @@ absl::StatusOr<Computation<RecommendWorkersAnswer>> PredictionHandler::Recommend
   absl::StatusOr<RecommendationQuery> query = ResolveRecommendation(subject->profile, call.draft);
   const absl::Status checked = WithFaults(std::move(call.faults), query.status());
   if (!checked.ok()) return checked;
-  Run run(clock_, {.options = query->options, .profile_digest = std::move(subject->digest)});
+  EngineRun run({.clock = clock_, .observer = observer_, .method = "RecommendWorkers"},
+                {.options = query->options, .profile_digest = std::move(subject->digest)});
   return [run = std::move(run), profile = subject->profile, query = *std::move(query)](StopCheck stop) mutable {
     return run.Do<RecommendWorkersAnswer>(stop, [&](StopCheck check) { return stepcast::RecommendWorkers(profile, query, check); });
   };
@@ -144,7 +112,8 @@ absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrde
   absl::StatusOr<OrderQuery> query = ResolveOrder(subject->profile, call.draft);
   const absl::Status checked = WithFaults(std::move(call.faults), query.status());
   if (!checked.ok()) return checked;
-  Run run(clock_, {.options = query->options, .profile_digest = std::move(subject->digest)});
+  EngineRun run({.clock = clock_, .observer = observer_, .method = "OptimizeOrder"},
+                {.options = query->options, .profile_digest = std::move(subject->digest)});
   return [run = std::move(run), profile = subject->profile, query = *std::move(query)](StopCheck stop) mutable {
     return run.Do<OptimizeOrderAnswer>(stop, [&](StopCheck check) { return stepcast::OptimizeOrder(profile, query, check); });
   };

@@ -16,6 +16,7 @@
 #include "core/model/profile_limits.h"
 #include "server/base/clock.h"
 #include "server/convert/prediction_requests.h"
+#include "server/handlers/simulation_observer.h"
 #include "server/store/profile_store.h"
 
 namespace stepcast::server {
@@ -26,8 +27,8 @@ using Computation = absl::AnyInvocable<absl::StatusOr<Answer>(StopCheck) &&>;
 
 class PredictionHandler {
  public:
-  // Store and clock are borrowed, and must outlive the computations.
-  PredictionHandler(ProfileStore& store, const Clock& clock, const ProfileLimits& limits);
+  // Store, clock and observer, which may be null, are borrowed, and must outlive the computations.
+  PredictionHandler(ProfileStore& store, const Clock& clock, const ProfileLimits& limits, SimulationObserver* observer = nullptr);
 
   absl::StatusOr<Computation<PredictThroughputAnswer>> PredictThroughput(PredictThroughputCall call) const;
   absl::StatusOr<Computation<RecommendWorkersAnswer>> RecommendWorkers(RecommendWorkersCall call) const;
@@ -42,6 +43,7 @@ class PredictionHandler {
   ProfileStore& store_;
   const Clock& clock_;
   const ProfileLimits limits_;
+  SimulationObserver* const observer_;
 };
 
 }  // namespace stepcast::server

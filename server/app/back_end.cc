@@ -1,0 +1,40 @@
+#include "server/app/back_end.h"
+
+#include <cstddef>
+
+#include "server/rpc/prediction_rpc.h"
+#include "server/rpc/profile_rpc.h"
+
+namespace stepcast::server {
+
+BackEnd::BackEnd(const ServerOptions& options, const Clock& clock, Log& log, ServerMetrics& metrics, ProfileStore& store)
+    : store_(store, metrics.store, clock),
+      profiles_(store_, options.profile_limits),
+      predictions_(store_, clock, options.profile_limits, &metrics.simulations),
+      simulation_observer_(metrics.simulation_jobs, options.simulation_observer),
+      store_jobs_({.threads = options.store_threads,
+                   .queue_max = static_cast<size_t>(options.store_queue_max),
+                   .observer = &metrics.store_jobs,
+                   .clock = &clock}),
+      simulation_jobs_(
+          {.threads = options.threads, .queue_max = static_cast<size_t>(options.queue_max), .observer = &simulation_observer_, .clock = &clock}),
+      budget_(options.max_pending_bytes),
+      failures_(log),
+      environment_{.store_jobs = store_jobs_,
+                   .simulation_jobs = simulation_jobs_,
+                   .budget = budget_,
+                   .clock = clock,
+                   .failures = failures_,
+                   .max_message_bytes = options.max_message_bytes,
+                   .max_profile_bytes = options.max_profile_bytes,
+                   .max_job_seconds = options.max_job_seconds},
+      profile_service_(MakeProfileService(profiles_, environment_)),
+      prediction_service_(MakePredictionService(predictions_, environment_)) {}
+
+void BackEnd::Drain() {
+  // Jobs of the first pool may submit to the second.
+  store_jobs_.Drain();
+  simulation_jobs_.Drain();
+}
+
+}  // namespace stepcast::server

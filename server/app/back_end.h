@@ -1,0 +1,51 @@
+// Everything between the profile store and gRPC: handlers, job pools and the two services.
+//
+// Lifetime: borrows what its constructor is given. To be drained before it is destroyed, when no call is left.
+#pragma once
+
+#include <grpcpp/impl/service_type.h>
+
+#include <memory>
+
+#include "server/app/failure_log.h"
+#include "server/app/job_observer_pair.h"
+#include "server/app/log.h"
+#include "server/app/server_options.h"
+#include "server/base/clock.h"
+#include "server/handlers/prediction_handler.h"
+#include "server/handlers/profile_handler.h"
+#include "server/jobs/job_pool.h"
+#include "server/metrics/server_metrics.h"
+#include "server/rpc/byte_budget.h"
+#include "server/rpc/call_environment.h"
+#include "server/store/observed_profile_store.h"
+
+namespace stepcast::server {
+
+class BackEnd {
+ public:
+  BackEnd(const ServerOptions& options, const Clock& clock, Log& log, ServerMetrics& metrics, ProfileStore& store);
+
+  grpc::Service& profile_service() { return *profile_service_; }
+  grpc::Service& prediction_service() { return *prediction_service_; }
+  // OK while the store can serve.
+  absl::Status Check() { return store_.Check(); }
+  // Returns when the jobs there are have run; more are refused.
+  void Drain();
+
+ private:
+  // Each is declared after what it uses.
+  ObservedProfileStore store_;
+  const ProfileHandler profiles_;
+  const PredictionHandler predictions_;
+  JobObserverPair simulation_observer_;
+  JobPool store_jobs_;
+  JobPool simulation_jobs_;
+  ByteBudget budget_;
+  FailureLog failures_;
+  const CallEnvironment environment_;
+  const std::unique_ptr<grpc::Service> profile_service_;
+  const std::unique_ptr<grpc::Service> prediction_service_;
+};
+
+}  // namespace stepcast::server

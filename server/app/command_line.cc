@@ -1,0 +1,149 @@
+#include "server/app/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <thread>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+#include "core/base/error.h"
+#include "server/app/listen_address.h"
+
+namespace stepcast::server {
+
+namespace {
+
+constexpr double kMaxSeconds = 1e6;
+constexpr int kMaxThreads = 1024;
+constexpr int64_t kMaxMessage = std::numeric_limits<int>::max();
+constexpr int64_t kMaxIndex = std::numeric_limits<int>::max();
+
+const char* const kStoreNames = "sqlite (durable) or memory (forgets when it ends)";
+
+// STEPCAST_HTTP_LISTEN for --http-listen.
+std::string VariableOf(const std::string& flag) {
+  return absl::StrCat("STEPCAST_", absl::AsciiStrToUpper(absl::StrReplaceAll(flag.substr(2), {{"-", "_"}})));
+}
+
+template <typename Value>
+CLI::Option* Add(CLI::App& app, const std::string& flag, Value& value, const std::string& text) {
+  return app.add_option(flag, value, text)->envname(VariableOf(flag))->capture_default_str();
+}
+
+template <typename Value>
+void AddRange(CLI::App& app, const std::string& flag, Value& value, Value min, Value max, const std::string& text) {
+  Add(app, flag, value, text)->check(CLI::Range(min, max));
+}
+
+template <typename Value>
+void AddChoice(CLI::App& app, const std::string& flag, Value& value, const std::map<std::string, Value>& choices, const std::string& text) {
+  std::string name;
+  for (const auto& [choice, meaning] : choices) {
+    if (meaning == value) name = choice;
+  }
+  app.add_option_function<std::string>(
+         flag, [&value, choices](const std::string& chosen) { value = choices.at(chosen); }, text)
+      ->envname(VariableOf(flag))
+      ->check(CLI::IsMember(choices))
+      ->default_str(name);
+}
+
+// ${XDG_STATE_HOME:-$HOME/.local/state}/stepcast; empty if the environment has neither.
+std::string DefaultDataDirectory() {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state != '\0') return absl::StrCat(state, "/stepcast");
+  const char* home = std::getenv("HOME");
+  return home != nullptr && *home != '\0' ? absl::StrCat(home, "/.local/state/stepcast") : "";
+}
+
+void AddService(CLI::App& app, ServerOptions& options) {
+  Add(app, "--listen", options.listen, "HOST:PORT for gRPC; port 0: any free one, printed at start");
+  Add(app, "--http-listen", options.http_listen, "HOST:PORT for /metrics, /healthz and /readyz; port 0 as above");
+  AddChoice<StoreKind>(app, "--store", options.store, {{"sqlite", StoreKind::kSqlite}, {"memory", StoreKind::kMemory}},
+                       absl::StrCat("Where profiles are kept: ", kStoreNames));
+  Add(app, "--data-dir", options.data_dir, "Directory of the sqlite store, created if missing");
+  AddChoice<LogLevel>(
+      app, "--log-level", options.log.level,
+      {{"debug", LogLevel::kDebug}, {"info", LogLevel::kInfo}, {"warning", LogLevel::kWarning}, {"error", LogLevel::kError}, {"off", LogLevel::kOff}},
+      "Least level that is logged, on stderr");
+  AddChoice<LogFormat>(app, "--log-format", options.log.format, {{"text", LogFormat::kText}, {"json", LogFormat::kJson}}, "Form of the log");
+  AddRange(app, "--drain-delay", options.drain_delay_seconds, 0.0, kMaxSeconds,
+           "Seconds between turning not ready and refusing calls, when told to stop");
+  AddRange(app, "--drain-timeout", options.drain_timeout_seconds, 0.0, kMaxSeconds, "Seconds that calls in flight then get to finish");
+}
+
+void AddLimits(CLI::App& app, ServerOptions& options) {
+  AddRange(app, "--threads", options.threads, 1, kMaxThreads, "Simulations at one time; default: the number of processors");
+  AddRange(app, "--queue-max", options.queue_max, 0, 1'000'000, "Simulations that may wait");
+  AddRange(app, "--store-threads", options.store_threads, 1, kMaxThreads, "Threads for the store and for checking requests");
+  AddRange(app, "--store-queue-max", options.store_queue_max, 0, 1'000'000, "Requests that may wait for one of those");
+  AddRange(app, "--max-message-bytes", options.max_message_bytes, int64_t{1024}, kMaxMessage, "Largest request message");
+  AddRange(app, "--max-profile-bytes", options.max_profile_bytes, int64_t{1024}, kMaxMessage, "Largest uploaded profile");
+  AddRange(app, "--max-pending-bytes", options.max_pending_bytes, int64_t{1024}, std::numeric_limits<int64_t>::max() / 4,
+           "Bytes of all requests under way together");
+  AddRange(app, "--max-job-seconds", options.max_job_seconds, 0.001, kMaxSeconds, "Longest computation for one call");
+  AddRange(app, "--max-profiles", options.store_limits.max_profiles, int64_t{1}, std::numeric_limits<int64_t>::max() / 4, "Profiles in the store");
+  AddRange(app, "--max-store-bytes", options.store_limits.max_total_bytes, int64_t{1}, std::numeric_limits<int64_t>::max() / 4,
+           "Bytes of all profiles in the store");
+}
+
+// Those that bound what the engine can compute with can only be lowered.
+void AddProfileLimits(CLI::App& app, ProfileLimits& limits) {
+  AddRange(app, "--max-operations", limits.max_operations, int64_t{1}, kMaxIndex, "Operations of a profile");
+  AddRange(app, "--max-steps", limits.max_steps, int64_t{1}, kMaxIndex, "Recorded steps of a profile");
+  AddRange(app, "--max-recorded-times", limits.max_recorded_times, int64_t{1}, std::numeric_limits<int64_t>::max() / 4,
+           "Operations times steps of a profile");
+  AddRange(app, "--max-dependencies", limits.max_dependencies, int64_t{1}, kMaxIndex, "Dependencies of a profile");
+  AddRange(app, "--max-parameter-servers", limits.max_parameter_servers, int64_t{1}, ProfileLimits().max_parameter_servers,
+           "Parameter servers of a profile");
+  AddRange(app, "--max-batch-size", limits.max_batch_size, int64_t{1}, ProfileLimits().max_batch_size, "Examples per step of a profile");
+  AddRange(app, "--max-transfer-bytes", limits.max_transfer_bytes, int64_t{1}, ProfileLimits().max_transfer_bytes, "Bytes of a transfer");
+  AddRange(app, "--max-step-ns", limits.max_step_ns, int64_t{1}, ProfileLimits().max_step_ns, "Nanoseconds of a recorded step");
+  AddRange(app, "--max-name-bytes", limits.max_name_bytes, size_t{1}, size_t{65536}, "Bytes of an operation's or parameter's name");
+  AddRange(app, "--max-text-bytes", limits.max_text_bytes, size_t{1}, size_t{65536}, "Bytes of a display name, model, framework or label's value");
+  AddRange(app, "--max-labels", limits.max_labels, size_t{0}, size_t{1024}, "Labels of a profile");
+  AddRange(app, "--max-label-key-bytes", limits.max_label_key_bytes, size_t{1}, size_t{1024}, "Bytes of a label's key");
+}
+
+absl::Status Check(const ServerOptions& options) {
+  if (absl::Status status = CheckListenAddress("--listen", options.listen); !status.ok()) return status;
+  if (absl::Status status = CheckListenAddress("--http-listen", options.http_listen); !status.ok()) return status;
+  if (options.store == StoreKind::kSqlite && options.data_dir.empty()) {
+    return FaultsError("FLAG_INVALID", {{.field = "--data-dir", .description = "is required where neither XDG_STATE_HOME nor HOME is set"}});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::variant<ServerOptions, PrintText>> ParseCommandLine(int argc, const char* const* argv) {
+  ServerOptions options;
+  options.threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+  options.data_dir = DefaultDataDirectory();
+  CLI::App app("stepcastd serves Stepcast: it stores training profiles and predicts from them how fast a distributed training job runs.",
+               "stepcastd");
+  app.set_version_flag("--version", std::string("stepcastd ") + STEPCAST_VERSION);
+  AddService(app, options);
+  AddLimits(app, options);
+  AddProfileLimits(app, options.profile_limits);
+  // The library reports everything, help included, by an exception.
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return PrintText{app.help()};
+  } catch (const CLI::CallForVersion&) {
+    return PrintText{app.version() + "\n"};
+  } catch (const CLI::Error& error) {
+    return FaultsError("FLAG_INVALID", {{.field = "", .description = error.what()}});
+  }
+  const absl::Status checked = Check(options);
+  if (!checked.ok()) return checked;
+  return options;
+}
+
+}  // namespace stepcast::server

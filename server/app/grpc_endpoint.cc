@@ -1,0 +1,62 @@
+#include "server/app/grpc_endpoint.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "server/app/listen_address.h"
+#include "server/metrics/call_interceptor.h"
+
+namespace stepcast::server {
+
+namespace {
+
+void SetLimits(grpc::ServerBuilder& builder, int64_t max_message_bytes) {
+  // Above the limit proper, so that most messages over it are refused with details; what is over this, gRPC refuses by itself.
+  const int64_t hard_limit = std::min<int64_t>(2 * max_message_bytes, std::numeric_limits<int>::max());
+  builder.SetMaxReceiveMessageSize(static_cast<int>(hard_limit));
+  builder.SetMaxSendMessageSize(-1);
+}
+
+void SetChannelArguments(grpc::ServerBuilder& builder) {
+  constexpr int kKeepaliveTimeMs = 60'000;  // finds connections that are dead but were never closed, and with them abandoned calls
+  constexpr int kKeepaliveTimeoutMs = 20'000;
+  constexpr int kMinPingIntervalMs = 10'000;
+  // Otherwise two servers share a port, silently.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingIntervalMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Start(const GrpcEndpointOptions& options, CallMetrics& metrics, const Clock& clock) {
+  std::unique_ptr<GrpcEndpoint> endpoint(new GrpcEndpoint);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &endpoint->port_);
+  SetLimits(builder, options.max_message_bytes);
+  SetChannelArguments(builder);
+  for (grpc::Service* service : options.services) builder.RegisterService(service);
+  builder.RegisterCallbackGenericService(&endpoint->unknown_methods_);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(MakeCallInterceptorFactory(metrics, clock));
+  builder.experimental().SetInterceptorCreators(std::move(interceptors));
+  endpoint->server_ = builder.BuildAndStart();
+  if (endpoint->server_ == nullptr || endpoint->port_ == 0) return ListenError(options.address);
+  return endpoint;
+}
+
+void GrpcEndpoint::Shutdown(double timeout_seconds) {
+  const auto timeout = std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(timeout_seconds));
+  server_->Shutdown(std::chrono::system_clock::now() + timeout);
+}
+
+}  // namespace stepcast::server

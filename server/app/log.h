@@ -1,0 +1,40 @@
+// The server's log: one line on stderr for each change of its state and each failure that is its own; none for an ordinary call.
+//
+// Text: `TIME LEVEL event key=value`; JSON: an object a line with time, level, event and the keys. Values are escaped, so a line stays a line.
+// Threads: safe.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "server/app/server_options.h"
+
+namespace stepcast::server {
+
+class Log {
+ public:
+  struct Field {
+    std::string_view key;
+    std::string value;
+  };
+  using Fields = std::initializer_list<Field>;
+
+  explicit Log(const LogOptions& options);
+  ~Log();
+
+  void Info(std::string_view event, Fields fields = {});
+  void Warning(std::string_view event, Fields fields = {});
+  void Error(std::string_view event, Fields fields = {});
+
+ private:
+  class Sink;
+
+  std::string Line(std::string_view event, Fields fields) const;
+
+  const LogFormat format_;
+  std::unique_ptr<Sink> sink_;
+};
+
+}  // namespace stepcast::server

@@ -1,0 +1,129 @@
+#include "server/app/server.h"
+
+#include <google/protobuf/stubs/logging.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "core/predict/throughput.h"
+#include "server/app/back_end.h"
+#include "server/app/grpc_endpoint.h"
+#include "server/app/listen_address.h"
+#include "server/app/log.h"
+#include "server/app/served_methods.h"
+#include "server/base/clock.h"
+#include "server/http/http_server.h"
+#include "server/metrics/server_metrics.h"
+#include "server/rpc/health_rpc.h"
+#include "server/store/memory_profile_store.h"
+#include "server/store/sqlite_profile_store.h"
+
+namespace stepcast::server {
+
+namespace {
+
+absl::StatusOr<std::unique_ptr<ProfileStore>> OpenStore(const ServerOptions& options, const Clock& clock) {
+  if (options.store == StoreKind::kMemory) return std::make_unique<MemoryProfileStore>(options.store_limits, clock);
+  return SqliteProfileStore::Open({.directory = options.data_dir, .limits = options.store_limits, .readers = options.store_threads}, clock);
+}
+
+std::string StoreText(const ServerOptions& options) { return options.store == StoreKind::kMemory ? "memory" : options.data_dir; }
+
+}  // namespace
+
+// Member order is lifetime: each is declared after what it uses, gRPC last.
+struct Server::Parts {
+  explicit Parts(const ServerOptions& given)
+      : options(given),
+        log(given.log),
+        metrics({.methods = ServedMethods(), .version = STEPCAST_VERSION, .engine_version = kEngineVersion}),
+        health(ServedServices()) {}
+
+  absl::Status Ready() {
+    if (!serving) return MakeError(absl::StatusCode::kUnavailable, "starting or shutting down", {.reason = "NOT_SERVING"});
+    return back_end->Check();
+  }
+
+  std::string MetricsText() {
+    metrics.store.Refresh(*store);
+    return metrics.Text();
+  }
+
+  const ServerOptions options;
+  const RealClock clock;
+  Log log;
+  ServerMetrics metrics;
+  std::unique_ptr<ProfileStore> store;
+  std::unique_ptr<BackEnd> back_end;
+  HealthRpc health;
+  std::atomic<bool> serving{false};
+  bool drained = false;
+  std::unique_ptr<HttpServer> http;
+  std::unique_ptr<GrpcEndpoint> grpc;
+};
+
+Server::Server(std::unique_ptr<Parts> parts)
+    : parts_(std::move(parts)),
+      grpc_address_(WithPort(parts_->options.listen, parts_->grpc->port())),
+      http_address_(WithPort(parts_->options.http_listen, parts_->http->port())) {}
+
+Server::~Server() { Drain(); }
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
+  // The library would log a line for each malformed request.
+  google::protobuf::SetLogHandler(nullptr);
+  auto parts = std::make_unique<Parts>(options);
+  Parts& part = *parts;
+
+  // What holds the data, and what works on it.
+  absl::StatusOr<std::unique_ptr<ProfileStore>> store = OpenStore(options, part.clock);
+  if (!store.ok()) return store.status();
+  part.store = *std::move(store);
+  part.back_end = std::make_unique<BackEnd>(options, part.clock, part.log, part.metrics, *part.store);
+
+  // What watches it, not ready yet.
+  const HttpPages pages{.metrics = [&part] { return part.MetricsText(); }, .ready = [&part] { return part.Ready(); }};
+  absl::StatusOr<std::unique_ptr<HttpServer>> http = HttpServer::Start(options.http_listen, pages);
+  if (!http.ok()) return http.status();
+  part.http = *std::move(http);
+
+  // What asks it.
+  const GrpcEndpointOptions endpoint{.address = options.listen,
+                                     .max_message_bytes = options.max_message_bytes,
+                                     .services = {&part.back_end->profile_service(), &part.back_end->prediction_service(), &part.health.service()}};
+  absl::StatusOr<std::unique_ptr<GrpcEndpoint>> grpc = GrpcEndpoint::Start(endpoint, part.metrics.calls, part.clock);
+  if (!grpc.ok()) return grpc.status();
+  part.grpc = *std::move(grpc);
+
+  part.serving = true;
+  part.health.SetServing(true);
+  std::unique_ptr<Server> server(new Server(std::move(parts)));
+  part.log.Info("serving", {{"version", STEPCAST_VERSION},
+                            {"grpc", server->grpc_address()},
+                            {"http", server->http_address()},
+                            {"store", StoreText(options)},
+                            {"threads", absl::StrCat(options.threads)}});
+  return server;
+}
+
+void Server::Drain() {
+  Parts& part = *parts_;
+  if (std::exchange(part.drained, true)) return;
+  part.log.Info("draining", {{"delay_seconds", absl::StrCat(part.options.drain_delay_seconds)},
+                             {"timeout_seconds", absl::StrCat(part.options.drain_timeout_seconds)}});
+  part.serving = false;
+  part.health.SetServing(false);
+  // Balancers need this long to notice; calls that come meanwhile are served.
+  std::this_thread::sleep_for(std::chrono::duration<double>(part.options.drain_delay_seconds));
+  part.health.EndWatches();
+  part.grpc->Shutdown(part.options.drain_timeout_seconds);
+  part.back_end->Drain();
+  part.log.Info("stopped");
+}
+
+}  // namespace stepcast::server

@@ -1,0 +1,43 @@
+// Everything a server can be told, with its defaults. Each is a flag of stepcastd of the same name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/model/profile_limits.h"
+#include "server/jobs/job_pool.h"
+#include "server/store/store_limits.h"
+
+namespace stepcast::server {
+
+enum class StoreKind : uint8_t { kSqlite, kMemory };
+enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
+enum class LogFormat : uint8_t { kText, kJson };
+
+struct LogOptions {
+  LogLevel level = LogLevel::kInfo;
+  LogFormat format = LogFormat::kText;
+};
+
+struct ServerOptions {
+  std::string listen = "127.0.0.1:50051";      // HOST:PORT; port 0: any free one
+  std::string http_listen = "127.0.0.1:9464";  // the same
+  StoreKind store = StoreKind::kSqlite;
+  std::string data_dir;  // REQUIRES: not empty with kSqlite
+  StoreLimits store_limits;
+  int threads = 2;  // of simulations, at one time
+  int queue_max = 64;
+  int store_threads = 4;
+  int store_queue_max = 256;
+  int64_t max_message_bytes = int64_t{64} << 20;
+  int64_t max_profile_bytes = int64_t{512} << 20;  // of one upload
+  int64_t max_pending_bytes = int64_t{2} << 30;    // of all requests under way
+  double max_job_seconds = 600;
+  ProfileLimits profile_limits;
+  double drain_delay_seconds = 0;     // between turning NOT_SERVING and refusing calls
+  double drain_timeout_seconds = 30;  // for calls in flight
+  LogOptions log;
+  JobObserver* simulation_observer = nullptr;  // borrowed; told of the simulations' jobs beside the metrics. For tests
+};
+
+}  // namespace stepcast::server

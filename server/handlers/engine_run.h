@@ -1,0 +1,52 @@
+// One run of the engine for one request: keeps its time budget, times it, and reports it.
+//
+// Threads: none; it may be made on one thread and run on another.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "server/base/clock.h"
+#include "server/convert/prediction_requests.h"
+#include "server/handlers/simulation_observer.h"
+
+namespace stepcast::server {
+
+class EngineRun {
+ public:
+  struct Environment {
+    const Clock& clock;
+    SimulationObserver* observer = nullptr;  // may be null
+    std::string_view method;                 // one of kSimulatingMethods
+  };
+
+  // The time budget of the options counts from here.
+  EngineRun(const Environment& environment, AnswerContext context);
+
+  // Calls `compute` with a check that is `stop` and, once the budget is spent, TimeBudgetSpent(). Its answer gets the context, with the seconds
+  // taken.
+  template <typename Answer, typename Compute>
+  absl::StatusOr<Answer> Do(StopCheck stop, Compute compute) {
+    const auto stop_or_spent = [&] { return Check(stop); };
+    const int64_t start_ns = environment_.clock.MonotonicNs();
+    auto answer = compute(stop_or_spent);
+    context_.engine_seconds = static_cast<double>(environment_.clock.MonotonicNs() - start_ns) * 1e-9;
+    Report(answer.status(), answer.ok() ? answer->simulation.simulated_operations : 0);
+    if (!answer.ok()) return answer.status();
+    return Answer{.answer = *std::move(answer), .context = std::move(context_)};
+  }
+
+ private:
+  absl::Status Check(StopCheck stop) const;
+  void Report(const absl::Status& status, int64_t simulated_operations) const;
+
+  Environment environment_;
+  AnswerContext context_;
+  int64_t budget_end_ns_;
+};
+
+}  // namespace stepcast::server

@@ -1,0 +1,20 @@
+// Told of every computation behind a prediction. For metrics.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace stepcast::server {
+
+inline constexpr std::string_view kSimulatingMethods[] = {"PredictThroughput", "RecommendWorkers", "OptimizeOrder"};
+
+class SimulationObserver {
+ public:
+  virtual ~SimulationObserver() = default;
+  // `method` is one of kSimulatingMethods. Threads: called by any.
+  virtual void OnSimulation(std::string_view method, absl::StatusCode code, double seconds, int64_t simulated_operations) = 0;
+};
+
+}  // namespace stepcast::server

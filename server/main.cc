@@ -1,0 +1,35 @@
+// stepcastd: reads its flags, serves until it is told to stop, drains.
+#include <iostream>
+#include <variant>
+
+#include "server/app/command_line.h"
+#include "server/app/server.h"
+#include "server/app/stop_signals.h"
+
+namespace {
+
+constexpr int kBrokenStart = 1;
+constexpr int kWrongUsage = 2;
+
+int Complain(const absl::Status& status, int exit_status) {
+  std::cerr << "stepcastd: " << status.message() << std::endl;
+  return exit_status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace stepcast::server;
+  const auto command = ParseCommandLine(argc, argv);
+  if (!command.ok()) return Complain(command.status(), kWrongUsage);
+  if (const auto* print = std::get_if<PrintText>(&*command)) return (std::cout << print->text).flush() ? 0 : kBrokenStart;
+
+  BlockStopSignals();
+  const auto server = Server::Start(std::get<ServerOptions>(*command));
+  if (!server.ok()) return Complain(server.status(), kBrokenStart);
+  std::cout << "listening grpc " << (*server)->grpc_address() << "\nlistening http " << (*server)->http_address() << std::endl;
+
+  WaitForStopSignal();
+  (*server)->Drain();
+  return 0;
+}

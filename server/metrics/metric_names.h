@@ -1,0 +1,36 @@
+// The name of every metric of the server. Names and labels are an interface: dashboards and alerts depend on them.
+//
+// Those of gRPC are go-grpc-prometheus's, those of the process are the Prometheus client libraries', so that public dashboards work.
+#pragma once
+
+namespace stepcast::server::metric {
+
+inline constexpr char kGrpcStarted[] = "grpc_server_started_total";
+inline constexpr char kGrpcHandled[] = "grpc_server_handled_total";
+inline constexpr char kGrpcMessagesReceived[] = "grpc_server_msg_received_total";
+inline constexpr char kGrpcMessagesSent[] = "grpc_server_msg_sent_total";
+inline constexpr char kGrpcHandlingSeconds[] = "grpc_server_handling_seconds";
+
+inline constexpr char kQueueLength[] = "stepcast_queue_length";
+inline constexpr char kQueueWaitSeconds[] = "stepcast_queue_wait_seconds";
+inline constexpr char kJobsRunning[] = "stepcast_jobs_running";
+inline constexpr char kJobsRefused[] = "stepcast_jobs_refused_total";
+inline constexpr char kJobSeconds[] = "stepcast_job_seconds";
+
+inline constexpr char kStoreOperationSeconds[] = "stepcast_store_operation_seconds";
+inline constexpr char kStoreProfiles[] = "stepcast_store_profiles";
+
+inline constexpr char kPredictions[] = "stepcast_predictions_total";
+inline constexpr char kSimulationSeconds[] = "stepcast_simulation_seconds";
+inline constexpr char kSimulatedOperations[] = "stepcast_simulated_operations_total";
+
+inline constexpr char kBuildInfo[] = "stepcast_build_info";
+
+inline constexpr char kProcessCpuSeconds[] = "process_cpu_seconds_total";
+inline constexpr char kProcessResidentBytes[] = "process_resident_memory_bytes";
+inline constexpr char kProcessVirtualBytes[] = "process_virtual_memory_bytes";
+inline constexpr char kProcessOpenFds[] = "process_open_fds";
+inline constexpr char kProcessMaxFds[] = "process_max_fds";
+inline constexpr char kProcessStartSeconds[] = "process_start_time_seconds";
+
+}  // namespace stepcast::server::metric

@@ -1,0 +1,33 @@
+#include "server/metrics/server_metrics.h"
+
+#include <prometheus/gauge.h>
+#include <prometheus/text_serializer.h>
+
+#include <utility>
+
+#include "server/metrics/metric_names.h"
+
+namespace stepcast::server {
+
+ServerMetrics::ServerMetrics(const ServerMetricsOptions& options)
+    : registry_(prometheus::Registry::InsertBehavior::Merge),
+      calls(registry_, options.methods),
+      simulation_jobs(registry_, "simulation"),
+      store_jobs(registry_, "store"),
+      store(registry_),
+      simulations(registry_) {
+  prometheus::BuildGauge()
+      .Name(metric::kBuildInfo)
+      .Help("Always 1; the labels say what is running.")
+      .Register(registry_)
+      .Add({{"version", options.version}, {"engine_version", options.engine_version}})
+      .Set(1);
+}
+
+std::string ServerMetrics::Text() const {
+  std::vector<prometheus::MetricFamily> families = registry_.Collect();
+  for (prometheus::MetricFamily& family : process_.Collect()) families.push_back(std::move(family));
+  return prometheus::TextSerializer().Serialize(families);
+}
+
+}  // namespace stepcast::server

@@ -1,0 +1,45 @@
+// All metrics of one server, and their text.
+//
+// Threads: safe. A value like any other: two servers in one process do not share any.
+#pragma once
+
+#include <prometheus/registry.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/metrics/call_metrics.h"
+#include "server/metrics/job_metrics.h"
+#include "server/metrics/process_metrics.h"
+#include "server/metrics/simulation_metrics.h"
+#include "server/metrics/store_metrics.h"
+
+namespace stepcast::server {
+
+struct ServerMetricsOptions {
+  std::vector<MethodLabels> methods;
+  std::string version;
+  std::string engine_version;
+};
+
+class ServerMetrics {
+ public:
+  explicit ServerMetrics(const ServerMetricsOptions& options);
+
+  // In the Prometheus text format 0.0.4.
+  std::string Text() const;
+
+ private:
+  prometheus::Registry registry_;
+  ProcessMetrics process_;
+
+ public:
+  CallMetrics calls;
+  JobMetrics simulation_jobs;
+  JobMetrics store_jobs;
+  StoreMetrics store;
+  SimulationMetrics simulations;
+};
+
+}  // namespace stepcast::server

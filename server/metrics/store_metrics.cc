@@ -1,0 +1,51 @@
+#include "server/metrics/store_metrics.h"
+
+#include <cstdint>
+#include <string>
+
+#include "server/metrics/code_name.h"
+#include "server/metrics/metric_names.h"
+
+namespace stepcast::server {
+
+namespace {
+
+constexpr int kPageSize = 1000;
+
+prometheus::Histogram::BucketBoundaries Buckets() { return {0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5}; }
+
+}  // namespace
+
+StoreMetrics::StoreMetrics(prometheus::Registry& registry)
+    : seconds_(prometheus::BuildHistogram()
+                   .Name(metric::kStoreOperationSeconds)
+                   .Help("Time an operation of the profile store took, by its status code.")
+                   .Register(registry)),
+      profiles_(prometheus::BuildGauge().Name(metric::kStoreProfiles).Help("Profiles in the store.").Register(registry).Add({})) {
+  for (const std::string_view operation : kStoreOperations) seconds_.Add({{"operation", std::string(operation)}, {"code", "OK"}}, Buckets());
+}
+
+void StoreMetrics::OnOperation(std::string_view operation, absl::StatusCode code, double seconds) {
+  const std::string code_name(CodeName(static_cast<int>(code)));
+  seconds_.Add({{"operation", std::string(operation)}, {"code", code_name}}, Buckets()).Observe(seconds);
+  if (code == absl::StatusCode::kOk && (operation == "put" || operation == "delete")) changed_ = true;
+}
+
+void StoreMetrics::Refresh(ProfileStore& store) {
+  if (!changed_.exchange(false)) return;
+  int64_t count = 0;
+  ListQuery query{.limit = kPageSize};
+  for (bool more = true; more;) {
+    const absl::StatusOr<ProfilePage> page = store.List(query);
+    if (!page.ok()) {
+      changed_ = true;
+      return;
+    }
+    count += static_cast<int64_t>(page->profiles.size());
+    more = page->more && !page->profiles.empty();
+    if (more) query.after = page->profiles.back().id;
+  }
+  profiles_.Set(static_cast<double>(count));
+}
+
+}  // namespace stepcast::server
