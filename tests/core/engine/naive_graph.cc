@@ -1,0 +1,78 @@
+#include "tests/core/engine/naive_graph.h"
+
+#include <algorithm>
+#include <map>
+
+namespace stepcast::testing {
+
+namespace {
+
+// Where each parameter lives: as recorded (an empty map), or in graph order on the server with the fewest bytes so far.
+std::map<std::string, int> PlaceByFewestBytes(const Profile& profile, const Scenario& scenario) {
+  std::map<std::string, int> home;
+  if (scenario.parameter_servers == profile.parameter_servers()) return home;
+  std::vector<int64_t> held(static_cast<size_t>(scenario.parameter_servers), 0);
+  for (const Operation& first : profile.operations()) {
+    if (first.resource == Resource::kWorker || home.contains(first.parameter)) continue;
+    int64_t down = 0;
+    int64_t up = 0;
+    for (const Operation& operation : profile.operations()) {
+      if (operation.parameter != first.parameter) continue;
+      if (operation.resource == Resource::kDownlink) down += operation.size_bytes;
+      if (operation.resource == Resource::kUplink) up += operation.size_bytes;
+    }
+    const auto least = std::min_element(held.begin(), held.end());
+    *least += down > 0 ? down : up;
+    home[first.parameter] = static_cast<int>(least - held.begin());
+  }
+  return home;
+}
+
+NaiveOperation Recorded(const Profile& profile, size_t index, const std::map<std::string, int>& home) {
+  const Operation& operation = profile.operations()[index];
+  NaiveOperation result{.name = operation.name, .resource = operation.resource, .bytes = operation.size_bytes};
+  if (operation.resource != Resource::kWorker) {
+    result.server = home.contains(operation.parameter) ? home.at(operation.parameter) : operation.parameter_server;
+  }
+  for (const RecordedStep& step : profile.steps()) {
+    result.durations_ns.emplace_back(step.end_ns[index] - step.start_ns[index]);
+    result.recorded_end_ns.push_back(step.end_ns[index]);
+  }
+  return result;
+}
+
+NaiveOperation Parsing(const NaiveOperation& transfer, const Exact& duration_ns) {
+  const bool at_worker = transfer.resource == Resource::kDownlink;
+  return {.resource = at_worker ? Resource::kWorker : Resource::kParameterServer,
+          .server = at_worker ? 0 : transfer.server,
+          .durations_ns = std::vector<Exact>(transfer.durations_ns.size(), duration_ns)};
+}
+
+}  // namespace
+
+std::vector<NaiveOperation> MakeNaiveGraph(const Profile& profile, const Scenario& scenario) {
+  const std::map<std::string, int> home = PlaceByFewestBytes(profile, scenario);
+  const ParsingOverhead& overhead = scenario.parsing_overhead;
+  const bool parses = overhead.seconds_per_byte != 0 || overhead.seconds != 0;
+  std::vector<NaiveOperation> graph;
+  std::vector<size_t> place;   // of a profile's operation
+  std::vector<size_t> result;  // what to wait for instead of it
+  for (size_t index = 0; index < profile.operations().size(); ++index) {
+    place.push_back(graph.size());
+    graph.push_back(Recorded(profile, index, home));
+    if (parses && IsTransfer(graph.back().resource)) {
+      const Exact seconds = Exact(overhead.seconds_per_byte) * graph.back().bytes + Exact(overhead.seconds);
+      graph.push_back(Parsing(NaiveOperation(graph.back()), seconds * 1'000'000'000));
+      graph.back().waiting_for.insert(place.back());
+    }
+    result.push_back(graph.size() - 1);
+  }
+  for (size_t index = 0; index < place.size(); ++index) {
+    for (const int32_t earlier : profile.operations()[index].waiting_for) {
+      graph[place[index]].waiting_for.insert(result[static_cast<size_t>(earlier)]);
+    }
+  }
+  return graph;
+}
+
+}  // namespace stepcast::testing

@@ -1,0 +1,341 @@
+#include "tests/core/engine/naive_simulation.h"
+
+#include <algorithm>
+#include <list>
+#include <set>
+#include <utility>
+
+#include "tests/core/engine/naive_graph.h"
+#include "tests/core/network/exact_max_min.h"
+
+namespace stepcast::testing {
+
+namespace {
+
+constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
+
+struct Stream {
+  size_t operation = 0;
+  int64_t bytes = 0;  // still to be sent
+  bool served = false;
+};
+
+struct Chunk {
+  Stream stream;  // what is left of it after this chunk
+  Exact left;     // bytes, or nanoseconds of a computation
+  bool ends_operation = true;
+};
+
+// One resource of one worker.
+struct Lane {
+  std::list<Stream> queue;  // in order of arrival
+  std::optional<Chunk> running;
+};
+
+struct Worker {
+  Exact offset_ns;
+  Exact speed;      // of its computations
+  Exact bandwidth;  // bytes per nanosecond, each direction
+  std::map<std::pair<Resource, int>, Lane> lanes;
+  std::map<size_t, std::set<size_t>> waiting;  // what each operation that has not begun still waits for
+  std::set<size_t> unfinished;
+  size_t recorded = 0;  // the step it runs
+  std::map<size_t, int64_t> ranks;
+  size_t begun = 0;  // steps
+  std::vector<Exact> ends;
+};
+
+class NaiveSimulation {
+ public:
+  NaiveSimulation(const Profile& profile, const Scenario& scenario, const NaiveOptions& options)
+      : graph_(MakeNaiveGraph(profile, scenario)), scenario_(scenario), options_(options) {
+    for (int w = 0; w < scenario.workers; ++w) workers_.push_back(MakeWorker(w));
+  }
+
+  NaiveResult Run() {
+    Settle();
+    while (!AllDone()) {
+      Advance();
+      Settle();
+    }
+    return Conclude();
+  }
+
+ private:
+  Worker MakeWorker(int w) const {
+    Worker worker;
+    worker.offset_ns = scenario_.start_offsets_ns.empty() ? 0 : scenario_.start_offsets_ns[static_cast<size_t>(w)];
+    worker.speed = 1;
+    worker.bandwidth = Exact(scenario_.bandwidth_bytes_per_second) / kNanosecondsPerSecond;
+    int before = 0;
+    for (const WorkerGroup& group : scenario_.worker_groups) {
+      if (w >= before && w < before + group.count) {
+        worker.speed = Exact(*group.compute_speed_factor);
+        worker.bandwidth = Exact(*group.bandwidth_bytes_per_second) / kNanosecondsPerSecond;
+      }
+      before += group.count;
+    }
+    return worker;
+  }
+
+  bool AllDone() const {
+    return std::all_of(workers_.begin(), workers_.end(),
+                       [this](const Worker& worker) { return worker.ends.size() >= static_cast<size_t>(options_.steps_per_worker); });
+  }
+
+  // Goes to the next instant at which a chunk ends or a worker begins late.
+  void Advance() {
+    const std::vector<std::pair<Chunk*, Exact>> running = Rates();
+    std::optional<Exact> span;
+    const auto consider = [&span](const Exact& candidate) {
+      if (!span.has_value() || candidate < *span) span = candidate;
+    };
+    for (const auto& [chunk, rate] : running) consider(chunk->left / rate);
+    for (const Worker& worker : workers_) {
+      if (worker.begun == 0) consider(worker.offset_ns - now_);
+    }
+    for (const auto& [chunk, rate] : running) chunk->left -= *span * rate;
+    now_ += *span;
+  }
+
+  // Every running chunk with its speed at this moment.
+  std::vector<std::pair<Chunk*, Exact>> Rates() {
+    std::vector<std::pair<Chunk*, Exact>> result;
+    for (Worker& worker : workers_) {
+      for (auto& [which, lane] : worker.lanes) {
+        if (!lane.running.has_value() || IsTransfer(which.first)) continue;
+        result.emplace_back(&*lane.running, which.first == Resource::kWorker ? worker.speed : Exact(1));
+      }
+    }
+    for (const Resource direction : {Resource::kDownlink, Resource::kUplink}) ShareLinks(direction, result);
+    return result;
+  }
+
+  // Links: first those of the servers, then those of the workers.
+  void ShareLinks(Resource direction, std::vector<std::pair<Chunk*, Exact>>& result) {
+    const auto servers = static_cast<size_t>(scenario_.parameter_servers);
+    std::vector<Exact> capacities(servers, Exact(scenario_.bandwidth_bytes_per_second) / kNanosecondsPerSecond);
+    std::vector<std::vector<size_t>> flows;
+    std::vector<Chunk*> chunks;
+    for (size_t w = 0; w < workers_.size(); ++w) {
+      capacities.push_back(workers_[w].bandwidth);
+      for (auto& [which, lane] : workers_[w].lanes) {
+        if (which.first != direction || !lane.running.has_value()) continue;
+        flows.push_back({static_cast<size_t>(which.second), servers + w});
+        chunks.push_back(&*lane.running);
+      }
+    }
+    const std::vector<Exact> rates = MaxMinRates(capacities, flows);
+    bool unequal = false;
+    for (size_t i = 0; i < rates.size(); ++i) {
+      result.emplace_back(chunks[i], rates[i]);
+      for (size_t j = 0; j < i; ++j) unequal = unequal || (flows[i][0] == flows[j][0] && rates[i] != rates[j]);
+    }
+    events_.unequal_rates += unequal ? 1 : 0;
+  }
+
+  // All that happens at this instant, round by round.
+  void Settle() {
+    events_.instants += 1;
+    CountTies();
+    for (bool again = true; again;) {
+      again = false;
+      for (size_t w = 0; w < workers_.size(); ++w) {
+        CompleteChunks(workers_[w]);
+        if (workers_[w].begun > workers_[w].ends.size() && workers_[w].unfinished.empty()) EndStep(workers_[w]);
+      }
+      for (size_t w = 0; w < workers_.size(); ++w) {
+        if (MayBegin(workers_[w])) BeginStep(w);
+      }
+      for (Worker& worker : workers_) again = Choose(worker) || again;
+    }
+  }
+
+  void CountTies() {
+    int all = 0;
+    bool same_worker = false;
+    for (const Worker& worker : workers_) {
+      int own = 0;
+      for (const auto& [which, lane] : worker.lanes) own += lane.running.has_value() && lane.running->left == 0 ? 1 : 0;
+      all += own;
+      same_worker = same_worker || own > 1;
+    }
+    events_.ties += all > 1 ? 1 : 0;
+    events_.ties_of_one_worker += same_worker ? 1 : 0;
+  }
+
+  void CompleteChunks(Worker& worker) {
+    std::set<size_t> ready;
+    std::vector<std::pair<Lane*, Stream>> rejoining;
+    for (auto& [which, lane] : worker.lanes) {
+      if (!lane.running.has_value() || lane.running->left != 0) continue;
+      const Chunk chunk = *lane.running;
+      lane.running.reset();
+      if (!chunk.ends_operation) {
+        rejoining.emplace_back(&lane, chunk.stream);
+        continue;
+      }
+      worker.unfinished.erase(chunk.stream.operation);
+      for (auto& [operation, others] : worker.waiting) {
+        if (others.erase(chunk.stream.operation) > 0 && others.empty()) ready.insert(operation);
+      }
+    }
+    Enqueue(worker, ready);
+    for (const auto& [lane, stream] : rejoining) {
+      events_.stopped_streams += 1;
+      events_.rejoined_behind += lane->queue.empty() ? 0 : 1;
+      lane->queue.push_back(stream);
+    }
+  }
+
+  void Enqueue(Worker& worker, const std::set<size_t>& ready) {
+    std::map<Lane*, int> arrivals;
+    for (const size_t operation : ready) {
+      worker.waiting.erase(operation);
+      const NaiveOperation& which = graph_[operation];
+      Lane& lane = worker.lanes[{which.resource, which.server}];
+      lane.queue.push_back({.operation = operation, .bytes = which.bytes});
+      if (++arrivals[&lane] == 2) events_.ready_together += 1;
+    }
+  }
+
+  void EndStep(Worker& worker) {
+    if (worker.ends.size() >= static_cast<size_t>(options_.steps_per_worker)) events_.beyond_required += 1;
+    worker.ends.push_back(now_);
+  }
+
+  bool MayBegin(const Worker& worker) const {
+    if (worker.begun == 0) return worker.offset_ns <= now_;
+    if (worker.begun > worker.ends.size()) return false;
+    if (scenario_.synchronization == Synchronization::kAsynchronous) return true;
+    // Whoever has begun another step already has seen all the others end this one.
+    return std::all_of(workers_.begin(), workers_.end(), [&worker](const Worker& other) { return other.ends.size() >= worker.begun; });
+  }
+
+  void BeginStep(size_t w) {
+    Worker& worker = workers_[w];
+    worker.recorded = options_.sample(w, worker.begun);
+    worker.ranks = RanksOf(w, worker.begun);
+    worker.begun += 1;
+    std::set<size_t> ready;
+    for (size_t operation = 0; operation < graph_.size(); ++operation) {
+      worker.unfinished.insert(operation);
+      worker.waiting[operation] = graph_[operation].waiting_for;
+      if (graph_[operation].waiting_for.empty()) ready.insert(operation);
+    }
+    Enqueue(worker, ready);
+  }
+
+  std::map<size_t, int64_t> RanksOf(size_t w, size_t n) const {
+    const TransferOrder order = scenario_.transfer_order;
+    if (order == TransferOrder::kRandom || order == TransferOrder::kTic || order == TransferOrder::kTac) return options_.ranks(w, n);
+    std::map<size_t, int64_t> ranks;
+    for (size_t operation = 0; operation < graph_.size(); ++operation) {
+      if (!IsTransfer(graph_[operation].resource)) continue;
+      if (order == TransferOrder::kReverse) ranks[operation] = -static_cast<int64_t>(operation);
+      if (order == TransferOrder::kRecorded) ranks[operation] = graph_[operation].recorded_end_ns[workers_[w].recorded];
+      const auto named = scenario_.transfer_priorities.find(graph_[operation].name);
+      if (order == TransferOrder::kExplicit && named != scenario_.transfer_priorities.end()) ranks[operation] = named->second;
+    }
+    return ranks;
+  }
+
+  // Lets the worker's idle resources take up work; whether any of it is over at once.
+  bool Choose(Worker& worker) {
+    bool over_at_once = false;
+    for (auto& [which, lane] : worker.lanes) {
+      if (lane.running.has_value() || lane.queue.empty()) continue;
+      const auto next = Next(worker, lane);
+      events_.overtakings += next == lane.queue.begin() ? 0 : 1;
+      Stream stream = *next;
+      lane.queue.erase(next);
+      lane.running = IsTransfer(which.first) ? FirstOrLastChunk(stream) : Computation(worker, stream);
+      if (options_.disturbance_ns && lane.running->left > 0) Disturb(*lane.running, IsTransfer(which.first));
+      over_at_once = over_at_once || lane.running->left == 0;
+      if (which.first == Resource::kUplink) CountEarlyUpload(worker);
+    }
+    return over_at_once;
+  }
+
+  // Streams that have a rank and were not served yet go first; all others in order of arrival.
+  static std::list<Stream>::iterator Next(const Worker& worker, Lane& lane) {
+    auto best = lane.queue.end();
+    for (auto it = lane.queue.begin(); it != lane.queue.end(); ++it) {
+      if (it->served || !worker.ranks.contains(it->operation)) continue;
+      if (best == lane.queue.end() || worker.ranks.at(it->operation) < worker.ranks.at(best->operation)) best = it;
+    }
+    return best == lane.queue.end() ? lane.queue.begin() : best;
+  }
+
+  Chunk FirstOrLastChunk(const Stream& stream) const {
+    const bool stops = scenario_.multiplexing == Multiplexing::kWindow && !stream.served && stream.bytes > scenario_.window_bytes;
+    const int64_t sent = stops ? scenario_.window_bytes : stream.bytes;
+    return {.stream = {.operation = stream.operation, .bytes = stream.bytes - sent, .served = true}, .left = sent, .ends_operation = !stops};
+  }
+
+  Chunk Computation(const Worker& worker, const Stream& stream) {
+    const Exact& duration = graph_[stream.operation].durations_ns[worker.recorded];
+    events_.zero_length += duration == 0 ? 1 : 0;
+    return {.stream = stream, .left = duration};
+  }
+
+  void Disturb(Chunk& chunk, bool is_transfer) const {
+    const Exact bytes_per_ns = Exact(scenario_.bandwidth_bytes_per_second) / kNanosecondsPerSecond;
+    const Exact changed = chunk.left + options_.disturbance_ns() * (is_transfer ? bytes_per_ns : Exact(1));
+    if (changed > 0) chunk.left = changed;
+  }
+
+  void CountEarlyUpload(const Worker& worker) {
+    const bool downloading = std::any_of(worker.unfinished.begin(), worker.unfinished.end(),
+                                         [this](size_t operation) { return graph_[operation].resource == Resource::kDownlink; });
+    events_.uploads_while_downloading += downloading ? 1 : 0;
+  }
+
+  NaiveResult Conclude() const {
+    NaiveResult result{.events = events_};
+    std::vector<std::vector<Exact>> completions;
+    for (const Worker& worker : workers_) {
+      result.step_ends_ns.push_back(worker.ends);
+      completions.push_back(worker.ends);
+      completions.back().insert(completions.back().begin(), worker.offset_ns);
+    }
+    const std::optional<Exact> rate =
+        NaiveStepsPerNanosecond(completions, static_cast<size_t>(options_.warmup_steps), static_cast<size_t>(options_.steps_per_worker));
+    if (rate.has_value()) result.steps_per_second = *rate * kNanosecondsPerSecond;
+    return result;
+  }
+
+  const std::vector<NaiveOperation> graph_;
+  const Scenario& scenario_;
+  const NaiveOptions& options_;
+  std::vector<Worker> workers_;
+  Exact now_ = 0;
+  NaiveEvents events_;
+};
+
+}  // namespace
+
+std::optional<Exact> NaiveStepsPerNanosecond(const std::vector<std::vector<Exact>>& completions, size_t warmup, size_t required) {
+  Exact from = completions.front()[warmup];
+  Exact to = completions.front()[required];
+  for (const std::vector<Exact>& own : completions) {
+    from = std::max(from, own[warmup]);
+    to = std::max(to, own[required]);
+  }
+  Exact sum = 0;
+  for (const std::vector<Exact>& own : completions) {
+    std::vector<Exact> inside;
+    for (size_t n = warmup == 0 ? 0 : 1; n < own.size(); ++n) {
+      if (from <= own[n] && own[n] <= to) inside.push_back(own[n]);
+    }
+    if (inside.size() < 2) return std::nullopt;
+    sum += Exact(inside.size() - 1) / (inside.back() - inside.front());
+  }
+  return sum;
+}
+
+NaiveResult SimulateNaively(const Profile& profile, const Scenario& scenario, const NaiveOptions& options) {
+  return NaiveSimulation(profile, scenario, options).Run();
+}
+
+}  // namespace stepcast::testing
