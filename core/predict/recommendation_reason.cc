@@ -1,7 +1,7 @@
 #include "core/predict/recommendation_reason.h"
 
 #include <algorithm>
-#include <iterator>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,7 +11,7 @@ namespace stepcast {
 namespace {
 
 // Smaller changes would read as equal numbers.
-constexpr double kFallWorthSaying = 0.0005;
+constexpr double kChangeWorthSaying = 0.0005;
 
 std::string Workers(int32_t count) { return count == 1 ? "1 worker" : absl::StrCat(count, " workers"); }
 
@@ -45,6 +45,20 @@ std::string Bottleneck(const ResourceUtilization& used) {
   }
 }
 
+// Compared with one worker; empty for one.
+std::string Speedup(const Prediction& prediction) {
+  if (prediction.scenario.workers == 1) return "";
+  return absl::StrFormat(", %.3g times one worker's at %.0f %% efficiency", prediction.speedup, 100 * prediction.scaling_efficiency);
+}
+
+// What one worker more would change; empty where that was not tried.
+std::string NextStep(const std::vector<Prediction>& frontier, size_t chosen) {
+  if (chosen + 1 >= frontier.size()) return "";
+  const double change = frontier[chosen + 1].examples_per_second / frontier[chosen].examples_per_second - 1;
+  if (std::abs(change) < kChangeWorthSaying) return "; one more would change nothing";
+  return absl::StrFormat("; one more would %s %.3g %%", change > 0 ? "add" : "lose", 100 * std::abs(change));
+}
+
 bool LessThroughput(const Prediction& a, const Prediction& b) { return a.examples_per_second < b.examples_per_second; }
 
 // Empty where throughput does not fall.
@@ -52,7 +66,7 @@ std::string Fall(const std::vector<Prediction>& frontier) {
   const auto peak = std::max_element(frontier.begin(), frontier.end(), LessThroughput);
   const auto least = std::min_element(peak, frontier.end(), LessThroughput);
   const bool apart = least->confidence_interval.upper < peak->confidence_interval.lower;
-  if (!apart || least->examples_per_second > (1 - kFallWorthSaying) * peak->examples_per_second) return "";
+  if (!apart || least->examples_per_second > (1 - kChangeWorthSaying) * peak->examples_per_second) return "";
   return absl::StrFormat("; with more than %s throughput falls, to %.4g examples/s at %d", Workers(peak->scenario.workers),
                          least->examples_per_second, least->scenario.workers);
 }
@@ -65,10 +79,10 @@ std::string ReasonFor(const std::vector<Prediction>& frontier, size_t chosen, co
   for (const Prediction& other : frontier) {
     if (other.scaling_efficiency >= query.min_scaling_efficiency && other.examples_per_second > best->examples_per_second) best = &other;
   }
-  return absl::StrFormat("%s %s %.4g examples/s, %.3g times one worker's at %.0f %% efficiency, %s; the most used resource is %s%s.",
-                         Workers(prediction.scenario.workers), prediction.scenario.workers == 1 ? "gives" : "give", prediction.examples_per_second,
-                         prediction.speedup, 100 * prediction.scaling_efficiency, Objectively(frontier, prediction, *best, query),
-                         Bottleneck(prediction.bottleneck), Fall(frontier));
+  return absl::StrFormat("%s %s %.4g examples/s%s, %s%s; the most used resource is %s%s.", Workers(prediction.scenario.workers),
+                         prediction.scenario.workers == 1 ? "gives" : "give", prediction.examples_per_second, Speedup(prediction),
+                         Objectively(frontier, prediction, *best, query), NextStep(frontier, chosen), Bottleneck(prediction.bottleneck),
+                         Fall(frontier));
 }
 
 std::string InfeasibleReasonFor(const std::vector<Prediction>& frontier, const RecommendationQuery& query) {

@@ -12,8 +12,8 @@
 
 namespace stepcast {
 
-// Why frontier[chosen] is recommended: its throughput, speed-up and efficiency, what the objective compares, and the bottleneck. Where throughput
-// falls beyond the highest, by more than the intervals and by what two decimals of a percentage show, it says so.
+// Why frontier[chosen] is recommended: its throughput, speed-up and efficiency, what the objective compares, what one worker more would change, and
+// the bottleneck. Where throughput falls beyond the highest, by more than the intervals and a twentieth of a percent, it says so.
 std::string ReasonFor(const std::vector<Prediction>& frontier, size_t chosen, const RecommendationQuery& query);
 
 // Which constraint no count keeps, which count comes nearest (the fewest workers of several), and how much it lacks.

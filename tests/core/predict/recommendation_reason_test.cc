@@ -32,9 +32,10 @@ std::vector<Prediction> Curve(const std::vector<double>& examples_per_second, do
 }
 
 TEST(RecommendationReasonTest, NamesTheNumbersAndTheBottleneck) {
-  EXPECT_EQ(ReasonFor(Curve({100, 180, 200}), 1, {.objective = Objective::kKnee}),
-            "2 workers give 180 examples/s, 1.8 times one worker's at 90 % efficiency, the most throughput times efficiency of 1 to 3; the most used "
-            "resource is the downlink of server 1, 93 % busy.");
+  EXPECT_EQ(
+      ReasonFor(Curve({100, 180, 200}), 1, {.objective = Objective::kKnee}),
+      "2 workers give 180 examples/s, 1.8 times one worker's at 90 % efficiency, the most throughput times efficiency of 1 to 3; one more would "
+      "add 11.1 %; the most used resource is the downlink of server 1, 93 % busy.");
 }
 
 TEST(RecommendationReasonTest, SaysThatThroughputFallsWithMoreWorkers) {
@@ -61,7 +62,29 @@ TEST(RecommendationReasonTest, SaysWhichConstraintNarrowedTheChoice) {
               HasSubstr("the highest throughput of 1 to 3 that keep a scaling efficiency of 0.8;"));
 }
 
-TEST(RecommendationReasonTest, OneWorkerIsSingular) { EXPECT_THAT(ReasonFor(Curve({100}), 0, {}), HasSubstr("1 worker gives 100 examples/s")); }
+TEST(RecommendationReasonTest, OneWorkerIsSingularAndNotComparedWithItself) {
+  EXPECT_EQ(
+      ReasonFor(Curve({100}), 0, {}),
+      "1 worker gives 100 examples/s, the most throughput times efficiency of 1, the only number allowed; the most used resource is the downlink "
+      "of server 1, 93 % busy.");
+}
+
+TEST(RecommendationReasonTest, SaysWhatOneMoreWouldChange) {
+  EXPECT_THAT(ReasonFor(Curve({100, 180, 171}), 1, {}), HasSubstr("; one more would lose 5 %;"));
+  EXPECT_THAT(ReasonFor(Curve({100, 180, 180 + 1e-9}), 1, {}), HasSubstr("; one more would change nothing;"));
+  EXPECT_THAT(ReasonFor(Curve({100, 180}), 1, {}), Not(HasSubstr("one more")));
+}
+
+TEST(RecommendationReasonTest, NamesEveryKindOfBottleneck) {
+  std::vector<Prediction> curve = Curve({100});
+  const auto reason_with = [&](Resource resource) {
+    curve[0].bottleneck.resource = resource;
+    return ReasonFor(curve, 0, {});
+  };
+  EXPECT_THAT(reason_with(Resource::kWorker), HasSubstr("the workers' own computation, 93 % busy"));
+  EXPECT_THAT(reason_with(Resource::kUplink), HasSubstr("the uplink to server 1, 93 % busy"));
+  EXPECT_THAT(reason_with(Resource::kParameterServer), HasSubstr("the computation on server 1, 93 % busy"));
+}
 
 TEST(RecommendationReasonTest, InfeasibleNamesTheNearestCountAndWhatItLacks) {
   EXPECT_EQ(InfeasibleReasonFor({Of(4, 280, 100, 0), Of(5, 300, 100, 0)}, {.min_scaling_efficiency = 0.95}),
