@@ -24,7 +24,8 @@ class Bandwidth {
   int64_t RatioTo(Bandwidth other, int64_t one) const;
 
   friend bool operator==(Bandwidth, Bandwidth) = default;
-  friend auto operator<=>(Bandwidth, Bandwidth) = default;
+  // clang-tidy 14 takes the zero of a rewritten comparison for a pointer.
+  friend auto operator<=>(Bandwidth, Bandwidth) = default;  // NOLINT(modernize-use-nullptr)
 
  private:
   int64_t units_;  // 1/1024 byte per second

@@ -21,7 +21,8 @@ Architecture AlexNetV2() {
   // Dense, written as a convolution over all that is left of the image (5 x 5).
   layer = net.BiasedConvolution("fc6", layer, 4096, {.height = 5, .width = 5, .padding = Padding::kValid});
   layer = net.Relu("fc7/relu", net.Dense("fc7", layer, 4096));
-  return std::move(net).Finish({net.Dense("fc8", layer, 1000)});
+  layer = net.Dense("fc8", layer, 1000);
+  return std::move(net).Finish({layer});
 }
 
 }  // namespace stepcast

@@ -56,8 +56,8 @@ Architecture GoogLeNet() {
   layer = net.Pool("pool4", layer, kHalve);
   layer = Module(net, "inception_5a", layer, {.one = 256, .three_reduced = 160, .three = 320, .five_reduced = 32, .five = 128, .pool = 128});
   layer = Module(net, "inception_5b", layer, {.one = 384, .three_reduced = 192, .three = 384, .five_reduced = 48, .five = 128, .pool = 128});
-  layer = net.GlobalPool("pool5", layer);
-  return std::move(net).Finish({net.Dense("classifier", layer, 1000)});
+  layer = net.Dense("classifier", net.GlobalPool("pool5", layer), 1000);
+  return std::move(net).Finish({layer});
 }
 
 }  // namespace stepcast

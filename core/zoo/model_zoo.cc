@@ -81,6 +81,7 @@ std::string AllNames() {
 
 std::vector<std::string_view> ZooModels() {
   std::vector<std::string_view> names;
+  names.reserve(kEntries.size());
   for (const Entry& entry : kEntries) names.push_back(entry.name);
   return names;
 }

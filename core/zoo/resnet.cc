@@ -36,8 +36,8 @@ Architecture ResNet(const std::array<int, 4>& units) {
       layer = Bottleneck(net, "block" + std::to_string(block + 1) + "/unit" + std::to_string(unit), layer, channels, stride);
     }
   }
-  layer = net.GlobalPool("pool5", layer);
-  return std::move(net).Finish({net.Dense("logits", layer, 1000)});
+  layer = net.Dense("logits", net.GlobalPool("pool5", layer), 1000);
+  return std::move(net).Finish({layer});
 }
 
 }  // namespace

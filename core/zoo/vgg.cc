@@ -24,7 +24,8 @@ Architecture Vgg(const std::array<int, 5>& convolutions) {
   }
   layer = net.Relu("fc6/relu", net.Dense("fc6", layer, 4096));
   layer = net.Relu("fc7/relu", net.Dense("fc7", layer, 4096));
-  return std::move(net).Finish({net.Dense("fc8", layer, 1000)});
+  layer = net.Dense("fc8", layer, 1000);
+  return std::move(net).Finish({layer});
 }
 
 }  // namespace

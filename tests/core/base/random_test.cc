@@ -29,6 +29,7 @@ TEST(RandomTest, DerivedValuesAreTheseForever) {
   EXPECT_EQ(Random({1}).Unit(), static_cast<double>(0x704560ced7cc0501 >> 11) * 0x1.0p-53);
   Random random({1});
   std::vector<uint64_t> below;
+  below.reserve(8);
   for (int i = 0; i < 8; ++i) below.push_back(random.Below(10));
   EXPECT_THAT(below, ElementsAre(4, 3, 8, 8, 4, 2, 7, 1));
 }

@@ -119,7 +119,7 @@ TEST(LayerProfileTest, TheLimitsAreTheCallers) {
   EXPECT_TRUE(ImportLayerProfile(kText, Options(), {.max_operations = 14}).ok());
   LayerProfileOptions varied = Options();
   varied.step_time_variation = 0.1;
-  EXPECT_THAT(Paths(ImportLayerProfile(kText, varied, {.max_recorded_times = 14 * 19})), ElementsAre("steps"));
+  EXPECT_THAT(Paths(ImportLayerProfile(kText, varied, {.max_recorded_times = int64_t{14} * 19})), ElementsAre("steps"));
 }
 
 }  // namespace

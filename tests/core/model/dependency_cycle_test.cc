@@ -17,6 +17,7 @@ using ::testing::IsEmpty;
 
 std::vector<Operation> Graph(const std::vector<std::vector<int32_t>>& waiting_for) {
   std::vector<Operation> operations;
+  operations.reserve(waiting_for.size());
   for (const std::vector<int32_t>& before : waiting_for) operations.push_back({.resource = Resource::kWorker, .waiting_for = before});
   return operations;
 }

@@ -22,7 +22,7 @@ TEST(ProfileTest, HoldsTheDraftItWasMadeFrom) {
 TEST(ProfileTest, ACopySharesTheContent) {
   const absl::StatusOr<Profile> profile = Profile::Create(testing::RandomDraft(3));
   ASSERT_TRUE(profile.ok());
-  const Profile copy = *profile;
+  const Profile copy = *profile;  // NOLINT(performance-unnecessary-copy-initialization): the copy is what is tested
   EXPECT_EQ(&copy.operations(), &profile->operations());
 }
 

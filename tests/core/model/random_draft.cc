@@ -48,7 +48,7 @@ ProfileDraft RandomDraft(uint64_t seed) {
   draft.display_name = "random";
   draft.labels = {{"team", "tests"}};
   draft.batch_size = 1 + Upto(random, 64);
-  draft.platform = {.bandwidth_bytes_per_second = 1e6 + 1e8 * random.Unit(), .window_bytes = Upto(random, 2) * 65536};
+  draft.platform = {.bandwidth_bytes_per_second = 1e6 + 1e8 * random.Unit(), .window_bytes = Upto(random, 2) * int64_t{65536}};
   draft.parameter_servers = 1 + Upto(random, 3);
   const int32_t count = 2 + Upto(random, 20);
   for (int32_t i = 0; i < count; ++i) draft.operations.push_back(RandomOperation(random, i, draft.parameter_servers));

@@ -69,6 +69,7 @@ TEST(StepScheduleTest, IsTheStepTheGoldenCasesHaveForOneWorker) {
       continue;
     ++compared;
     std::vector<int64_t> durations;
+    durations.reserve(draft.operations.size());
     for (size_t i = 0; i < draft.operations.size(); ++i) durations.push_back(draft.steps[0].end_ns[i] - draft.steps[0].start_ns[i]);
     if (!scenario.at("window_bytes").is_null()) draft.platform.window_bytes = scenario.at("window_bytes").get<int64_t>();
     const RecordedStep step = ScheduleStep(draft.operations, durations, draft.platform);

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
 #include "core/base/random.h"
 #include "tests/core/model/random_draft.h"
 #include "tests/support/profile_json.h"
@@ -38,6 +40,7 @@ ProfileDraft SmallDraft() {
 
 std::vector<std::string> Paths(const std::vector<Fault>& faults) {
   std::vector<std::string> paths;
+  paths.reserve(faults.size());
   for (const Fault& fault : faults) paths.push_back(fault.field);
   return paths;
 }
@@ -245,11 +248,11 @@ TEST(ValidateProfileTest, OneMutationOfARandomDraftGivesExactlyItsFault) {
         break;
       case 1:
         draft.steps[step].end_ns[at] = draft.steps[step].start_ns[at] - 1;
-        expected = in_step + "end_ns" + time;
+        expected = absl::StrCat(in_step, "end_ns", time);
         break;
       case 2:
         draft.steps[step].start_ns[at] = -1;
-        expected = in_step + "start_ns" + time;
+        expected = absl::StrCat(in_step, "start_ns", time);
         break;
       case 3:
         operation.size_bytes = IsTransfer(operation.resource) ? 0 : 1;
