@@ -1,6 +1,7 @@
 #include "core/predict/order.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -312,6 +313,26 @@ TEST(OrderTest, TimesPastTheSimulatedTimeThereIsAreAnError) {
   const Profile profile = testing::DownloadThenCompute(int64_t{1} << 44, 1);
   const OrderQuery query = ResolveOrder(profile, {.scenario = {.bandwidth_bytes_per_second = 1}}).value();
   EXPECT_EQ(OptimizeOrder(profile, query, NeverStop).status().code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST(OrderTest, ASpentTimeBudgetLeavesTheAnswerOfFewerReplications) {
+  const Profile profile = testing::NetworkProfile(1, {.steps = 3});
+  OrderDraft draft{.options = {.steps_per_worker = 500, .replications = 4}};
+  draft.scenario.workers = 2;
+  const OrderQuery query = ResolveOrder(profile, draft).value();
+  int asked = 0;
+  int limit = std::numeric_limits<int>::max();
+  const auto stop = [&] { return ++asked > limit ? TimeBudgetSpent() : absl::OkStatus(); };
+  const OrderAnswer whole = OptimizeOrder(profile, query, stop).value();
+  limit = asked * 3 / 4;
+  asked = 0;
+  const absl::StatusOr<OrderAnswer> early = OptimizeOrder(profile, query, stop);
+  ASSERT_TRUE(early.ok()) << early.status();
+  EXPECT_LT(early->simulation.simulated_operations, whole.simulation.simulated_operations);
+  EXPECT_EQ(early->orders.size(), whole.orders.size());
+  EXPECT_GT(early->random_steps_per_second, 0);
+  limit = 0;
+  EXPECT_TRUE(IsTimeBudgetSpent(OptimizeOrder(profile, query, stop).status()));
 }
 
 TEST(OrderTest, StopsWhenTold) {
