@@ -61,6 +61,7 @@ class CommandLine {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
       // Help and the version are "errors" with status 0.
+      if (error.get_exit_code() != 0) console_.err << "error: ";
       return app_.exit(error, console_.out, console_.err) == 0 ? ExitCode::kDone : ExitCode::kMisused;
     }
     for (const auto& [app, command] : commands_) {

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/parsed_option.h"
 #include "client/cli/platform_flags.h"
 #include "client/cli/profile_argument.h"
 #include "client/cli/profile_table.h"
 #include "client/cli/progress.h"
+#include "client/cli/quantity.h"
 
 #include "stepcast/json.h"
 
@@ -26,12 +28,15 @@ class ImportFlags {
     app.add_option("--display-name", options_.display_name, "Text for people (default: the model's name)")->type_name("TEXT");
     app.add_option_function<std::vector<std::string>>(
            "--label", [this](const auto& texts) { AddLabels(texts); }, "For filters; may be repeated")
-        ->type_name("KEY=VALUE");
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
     app.add_option("--save", save_, "Write the profile to this file, in proto JSON, and store nothing")->type_name("FILE");
     app.add_option("--variation", variation_, "Standard deviation of a computation's time, as a share of it (default 0: one step)")
         ->type_name("SHARE");
     app.add_option("--steps", steps_, "Steps to make when there is variation (default 20)")->type_name("N");
-    app.add_option("--seed", seed_, "Of the variation (default 1)")->type_name("N");
+    AddParsedOption(
+        app, "--seed", "N", "Of the variation (default 1)", [](const std::string& text) { return ParseCount(text); },
+        [this](uint64_t seed) { seed_ = seed; });
     platform_.Declare(app);
   }
 
@@ -88,7 +93,7 @@ class ImportCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("import", "Make a profile of measured times per layer, and store it");
-    app->add_option("FILE", path_, "Text of lines `nodeK -- Op -- key=value, ...` and edges between the nodes")->required();
+    app->add_option("FILE", path_, "Text of lines `nodeK -- Op -- key=value, ...` and edges between the nodes")->required()->type_name("");
     app->add_option("--batch-size", layers_.batch_size, "Examples per step of the measurement")->type_name("N")->required();
     app->add_option("--model", layers_.model, "Becomes the profile's model")->type_name("TEXT");
     flags_.Declare(*app);
@@ -118,7 +123,7 @@ class ZooCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("zoo", "Make a profile of a published architecture, and store it");
-    app->add_option("MODEL", zoo_.model, "alexnet, vgg11, vgg16, googlenet, inception_v3, resnet50 or resnet101")->required();
+    app->add_option("MODEL", zoo_.model, "alexnet, vgg11, vgg16, googlenet, inception_v3, resnet50 or resnet101")->required()->type_name("");
     app->add_option("--batch-size", zoo_.batch_size, "Examples per step (default 32)")->type_name("N");
     app->add_option("--device-flops", zoo_.device_flops_per_second, "Floating-point operations per second the device reaches (default 5e12)")
         ->type_name("RATE");

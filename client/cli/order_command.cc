@@ -9,9 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/order_table.h"
+#include "client/cli/parsed_option.h"
 #include "client/cli/priority_file.h"
 #include "client/cli/profile_argument.h"
 #include "client/cli/progress.h"
+#include "client/cli/quantity.h"
 #include "client/cli/scenario_flags.h"
 #include "client/cli/simulation_flags.h"
 
@@ -33,12 +35,15 @@ class OrderCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("order", "In which order the job's tensors should travel");
-    app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required();
+    app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
     app->add_option("--workers", workers_, "Number of workers to predict each order's throughput for (default 1)")->type_name("N");
     app->add_option_function<std::vector<std::string>>(
            "--method", [this](const auto& names) { AddMethods(names); }, "What to try; may be repeated (default tic, tac, reverse, recorded, graph)")
-        ->type_name("tic|tac|search|reverse|random|recorded|graph");
-    app->add_option("--transfers", transfers_max_, "How many transfers of the chosen order the table shows (default 10)")->type_name("N");
+        ->type_name("tic|tac|search|reverse|random|recorded|graph")
+        ->allow_extra_args(false);
+    AddParsedOption(
+        *app, "--transfers", "N", "How many transfers of the chosen order the table shows (default 10)",
+        [](const std::string& text) { return ParseCount(text); }, [this](uint64_t count) { transfers_max_ = count; });
     app->add_option("--save-priorities", save_, "Write the chosen order to this file, in the form of predict's --priorities")->type_name("FILE");
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByService, ScenarioFlags::Offsets::kAllowed);
     simulation_.Declare(*app);

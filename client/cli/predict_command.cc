@@ -30,7 +30,7 @@ class PredictCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("predict", "How fast the job runs, for one or more numbers of workers");
-    app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required();
+    app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
     AddParsedOption(
         *app, "--workers", "LIST", "Numbers of workers: 1-16 or 1,2,4 (default 1-16, or what --worker-group counts)",
         [](const std::string& text) { return ParseWorkerList(text); }, [this](std::vector<int32_t> counts) { counts_ = std::move(counts); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/measure_text.h"
 #include "client/cli/table.h"
@@ -29,17 +30,42 @@ std::string CountsText(const std::vector<int32_t>& counts) {
   return text;
 }
 
-std::string Warnings(const std::vector<Prediction>& predictions) {
-  std::vector<std::pair<std::string, std::vector<int32_t>>> warnings;  // in the order of their first row
+// The same for warnings that differ only in their numbers.
+std::string Shape(const std::string& warning) {
+  std::string shape;
+  for (const char c : warning) {
+    if (absl::ascii_isdigit(static_cast<unsigned char>(c)) == 0 && c != '.') shape.push_back(c);
+  }
+  return shape;
+}
+
+struct Warning {
+  std::string text;  // of its first row
+  std::string shape;
+  bool alike = true;  // every row has this text
+  std::vector<int32_t> counts;
+};
+
+std::vector<Warning> Collect(const std::vector<Prediction>& predictions) {
+  std::vector<Warning> warnings;  // in the order of their first row
   for (const Prediction& prediction : predictions) {
     if (prediction.warning.empty()) continue;
-    auto at = std::find_if(warnings.begin(), warnings.end(), [&](const auto& known) { return known.first == prediction.warning; });
-    if (at == warnings.end()) at = warnings.insert(warnings.end(), {prediction.warning, {}});
-    at->second.push_back(prediction.scenario.workers);
+    const std::string shape = Shape(prediction.warning);
+    auto at = std::find_if(warnings.begin(), warnings.end(), [&](const Warning& known) { return known.shape == shape; });
+    if (at == warnings.end()) at = warnings.insert(warnings.end(), {.text = prediction.warning, .shape = shape});
+    at->alike = at->alike && at->text == prediction.warning;
+    at->counts.push_back(prediction.scenario.workers);
   }
+  return warnings;
+}
+
+std::string Warnings(const std::vector<Prediction>& predictions) {
   std::string text;
-  for (const auto& [warning, counts] : warnings) {
-    absl::StrAppend(&text, "warning (", CountsText(counts), counts.size() == 1 && counts[0] == 1 ? " worker): " : " workers): ", warning, "\n");
+  for (const Warning& warning : Collect(predictions)) {
+    const bool one = warning.counts.size() == 1 && warning.counts[0] == 1;
+    absl::StrAppend(&text, "warning (", CountsText(warning.counts), one ? " worker" : " workers");
+    if (!warning.alike) absl::StrAppend(&text, "; the numbers are those for ", warning.counts[0]);
+    absl::StrAppend(&text, "): ", warning.text, "\n");
   }
   return text;
 }
@@ -64,7 +90,7 @@ std::string BottleneckText(Resource resource, int32_t parameter_server) {
 std::string PredictionTable(const std::vector<Prediction>& predictions, std::optional<size_t> marked) {
   using Align = Table::Align;
   const double level = predictions.empty() ? 0 : predictions[0].confidence_interval.level;
-  const std::string interval = level > 0 ? absl::StrCat(NumberText(level * 100), "% interval") : "interval";
+  const std::string interval = level > 0 ? absl::StrCat(level * 100, "% interval") : "interval";
   std::vector<Table::Column> columns{
       {"workers"}, {"examples/s"}, {interval}, {"speed-up"}, {"efficiency"}, {"step p50"}, {"bottleneck", Align::kLeft}};
   if (marked) columns.insert(columns.begin(), Table::Column{"", Align::kLeft});

@@ -12,9 +12,9 @@ namespace stepcast::client {
 
 // What the help says of it.
 inline constexpr char kProfileArgumentHelp[] =
-    "A file with a profile (proto JSON, text or binary, by its content), or the name of a stored one, with or without `profiles/`. What is both is "
-    "the "
-    "file. A file is sent with the request and not stored; with --local it must be one.";
+    "A file with a profile (proto JSON, text or binary, by its content), or the name\nof a stored one, with or without `profiles/`. What is both is "
+    "the file; "
+    "it is sent\nwith the request and not stored. With --local it must be a file";
 
 // Whether there is a file at `path`.
 bool IsFile(const std::string& path);

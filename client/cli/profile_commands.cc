@@ -30,7 +30,7 @@ class UploadCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("upload", "Store a profile; the same content stored twice is one profile");
-    app->add_option("FILE", path_, kFileHelp)->required();
+    app->add_option("FILE", path_, kFileHelp)->required()->type_name("");
     app->add_option("--id", store_.profile_id, "Its name: a-z, 0-9 and - (default: from its content)")->type_name("ID");
     app->add_option("--request-id", store_.request_id, "A UUID that makes repeating the command safe (default: a new one)")->type_name("UUID");
     return app;
@@ -53,7 +53,7 @@ class CheckCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("check", "Say everything that is wrong with a profile; stores nothing");
-    app->add_option("FILE", path_, kFileHelp)->required();
+    app->add_option("FILE", path_, kFileHelp)->required()->type_name("");
     return app;
   }
 
@@ -74,7 +74,9 @@ class GetCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("get", "Show a profile");
-    app->add_option("PROFILE", argument_, "The name of a stored profile, with or without `profiles/`; with --local a file")->required();
+    app->add_option("PROFILE", argument_, "The name of a stored profile, with or without `profiles/`; with --local a file")
+        ->required()
+        ->type_name("");
     app->add_flag("--basic", basic_, "Leave operations and steps out");
     return app;
   }
@@ -145,7 +147,7 @@ class DeleteCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("delete", "Remove a profile");
-    app->add_option("PROFILE", argument_, "Its name, with or without `profiles/`")->required();
+    app->add_option("PROFILE", argument_, "Its name, with or without `profiles/`")->required()->type_name("");
     app->add_option("--etag", etag_, "Only if this is still its etag")->type_name("ETAG");
     return app;
   }

@@ -54,6 +54,13 @@ double TakePrefix(std::string_view& unit) {
 
 }  // namespace
 
+absl::StatusOr<uint64_t> ParseCount(std::string_view text) {
+  uint64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size()) return Refuse(text, "a whole number from 0 to 2^64 - 1");
+  return count;
+}
+
 absl::StatusOr<double> ParseRate(std::string_view text) {
   constexpr std::string_view kRight = "a rate: write for instance 1Gbit/s, 125MB/s, or bytes per second";
   Parts parts;

@@ -27,7 +27,7 @@ class RecommendCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("recommend", "How many workers the job should get, with the whole curve");
-    app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required();
+    app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
     AddParsedOption(*app, "--objective", "knee|max-throughput",
                     "knee: the highest throughput times efficiency (default); max-throughput: the fewest workers that reach the highest throughput",
                     ParseObjective, [this](Objective objective) { objective_ = objective; });

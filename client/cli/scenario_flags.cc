@@ -142,6 +142,7 @@ void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
   app.add_option_function<std::vector<std::string>>(
          "--worker-group", on_groups, "Workers that are alike, and how fast they and their links are; repeat it until all workers are counted")
       ->type_name("COUNT[:SPEED[:RATE]]")
+      ->allow_extra_args(false)
       ->group(kGroup);
   if (offsets == Offsets::kForbidden) return;
   AddParsedOption(app, "--offsets", "TIME,...", "By how much each worker starts late, one a worker: 0,5ms,0.1s", ParseOffsets,

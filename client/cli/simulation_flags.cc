@@ -16,7 +16,10 @@ void SimulationFlags::Declare(CLI::App& app) {
   app.add_option("--warmup", options_.warmup_steps, "Steps of each worker that do not count (default 50, or a twentieth of --steps)")
       ->type_name("N")
       ->group(kGroup);
-  app.add_option("--seed", options_.seed, "Of all random choices (default 1)")->type_name("N")->group(kGroup);
+  AddParsedOption(
+      app, "--seed", "N", "Of all random choices (default 1)", [](const std::string& text) { return ParseCount(text); },
+      [this](uint64_t seed) { options_.seed = seed; })
+      ->group(kGroup);
   app.add_option("--replications", options_.replications, "Independent runs (default 5; 1 where nothing is random)")->type_name("N")->group(kGroup);
   app.add_option("--precision", options_.relative_precision, "Stop when the interval's half-width is below this share of the value")
       ->type_name("SHARE")

@@ -1,4 +1,4 @@
-# cmake --install: the two programs, and the client library as a CMake package. Outside: find_package(stepcast) and stepcast::client.
+# cmake --install: the command line, and the client library as a CMake package. Outside: find_package(stepcast) and stepcast::client.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stepcast)
 
 # The generated messages are linked, not shown: their headers stay here.
@@ -13,8 +13,4 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/stepcastConfig.cmake.in 
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/stepcastConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/stepcastConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/stepcastConfigVersion.cmake DESTINATION ${package_dir})
 
-foreach(program stepcast stepcastd)
-  if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  endif()
-endforeach()
+install(TARGETS stepcast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -20,7 +20,7 @@ namespace stepcast::client {
 
 namespace {
 
-// Well under the 4 MiB that a gRPC server takes in one message unless told otherwise.
+// Well under the 4 MiB that gRPC takes in one message unless told otherwise.
 constexpr size_t kChunkBytes = size_t{512} << 10;
 
 // Reconnect as quickly as calls are retried: gRPC's own first pause is a second, in which every retry would fail unsent.

@@ -17,7 +17,7 @@
 namespace stepcast::client {
 
 // The job that is asked about: the name of a stored profile, `profiles/{profile}`, or a profile that the service checks, uses and forgets.
-// An inline profile must fit into one message of the service (4 MiB unless it is configured otherwise); upload what does not.
+// An inline profile must fit into one message, whose limit the server sets (64 MiB by default); upload what does not.
 using ProfileSource = std::variant<std::string, Profile>;
 
 // An interval that holds the value with the probability `level`.

@@ -1,0 +1,233 @@
+// The program, on files, without a server.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "stepcast/json.h"
+#include "tests/client/support/program.h"
+#include "tests/client/support/temporary_directory.h"
+#include "tests/client/support/tiny_profile.h"
+
+namespace stepcast::client {
+namespace {
+
+using Json = nlohmann::json;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class LocalProgramTest : public testing::Test {
+ protected:
+  Outcome Run(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), STEPCAST_PROGRAM);
+    return RunProgram(arguments, {{"STEPCAST_SERVER", ""}});
+  }
+
+  TemporaryDirectory directory_;
+  std::string tiny_ = directory_.Write("tiny.json", ToJson(TinyProfile()));
+};
+
+TEST_F(LocalProgramTest, PredictsATable) {
+  const Outcome outcome = Run({"--local", "predict", tiny_, "--workers", "1"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_THAT(outcome.out, StartsWith("workers  examples/s"));
+  EXPECT_THAT(outcome.out, HasSubstr("      1        2000"));
+}
+
+TEST_F(LocalProgramTest, PredictsForOneToSixteenWorkersUnlessTold) {
+  const Json json = Json::parse(Run({"predict", tiny_, "--local", "--steps", "100", "--output", "json"}).out);
+  ASSERT_EQ(json["predictions"].size(), 16);
+  EXPECT_EQ(json["predictions"][15]["scenario"]["workers"], 16);
+}
+
+TEST_F(LocalProgramTest, EveryFlagReachesTheSimulation) {
+  const Outcome outcome = Run({"predict",     tiny_,
+                               "--local",     "--output",
+                               "json",        "--workers",
+                               "2",           "--bandwidth",
+                               "16Mbit/s",    "--window",
+                               "600",         "--order",
+                               "tac",         "--sync",
+                               "--steps",     "50",
+                               "--warmup",    "5",
+                               "--seed",      "9",
+                               "--staggered", "--replications",
+                               "2",           "--servers",
+                               "1",           "--parsing-seconds",
+                               "0.001",       "--confidence",
+                               "0.9"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  const Json& scenario = json["predictions"][0]["scenario"];
+  EXPECT_EQ(scenario["workers"], 2);
+  EXPECT_EQ(scenario["bandwidthBytesPerSecond"], 2e6);
+  EXPECT_EQ(scenario["windowBytes"], "600");
+  EXPECT_EQ(scenario["multiplexing"], "WINDOW");
+  EXPECT_EQ(scenario["transferOrder"], "TAC");
+  EXPECT_EQ(scenario["synchronization"], "SYNCHRONOUS");
+  EXPECT_EQ(scenario["parsingOverhead"]["seconds"], 0.001);
+  EXPECT_EQ(json["options"]["stepsPerWorker"], 50);
+  EXPECT_EQ(json["options"]["warmupSteps"], 5);
+  EXPECT_EQ(json["options"]["start"], "STAGGERED");
+  EXPECT_EQ(json["options"]["replications"], 2);
+  EXPECT_EQ(json["options"]["confidenceLevel"], 0.9);
+  EXPECT_EQ(json["seed"], "9");
+  EXPECT_EQ(outcome.err, "") << "JSON is for programs";
+}
+
+TEST_F(LocalProgramTest, OrdersAsTheContractSays) {
+  const Outcome outcome = Run({"order", "--local", tiny_, "--workers", "1", "--method", "tac", "--method", "graph", "--output", "json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  ASSERT_EQ(json["orders"].size(), 2);
+  EXPECT_EQ(json["orders"][0]["method"], "TAC");
+  EXPECT_EQ(json["orders"][0]["makespanNs"], "5000000");
+  EXPECT_EQ(json["orders"][0]["transfers"][0]["name"], "recv");
+  EXPECT_EQ(json["orders"][1]["method"], "GRAPH");
+}
+
+TEST_F(LocalProgramTest, AMethodDoesNotSwallowTheProfile) {
+  EXPECT_EQ(Run({"order", "--local", "--method", "tac", tiny_}).exit_code, 0);
+  EXPECT_EQ(Run({"predict", "--local", "--workers", "1", "--worker-group", "1", tiny_}).exit_code, 0);
+}
+
+TEST_F(LocalProgramTest, ASavedOrderCanBePredicted) {
+  const std::string file = directory_.Path("priorities");
+  ASSERT_EQ(Run({"order", "--local", tiny_, "--method", "tac", "--save-priorities", file}).exit_code, 0);
+  EXPECT_EQ(directory_.Read("priorities"), "recv\t0\n");
+  const Outcome outcome = Run({"predict", "--local", tiny_, "--workers", "1", "--priorities", file, "--output", "json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(Json::parse(outcome.out)["predictions"][0]["scenario"]["transferOrder"], "EXPLICIT");
+}
+
+TEST_F(LocalProgramTest, RecommendsWithinItsBounds) {
+  const Outcome outcome = Run({"recommend", "--local", tiny_, "--min-workers", "2", "--max-workers", "4", "--objective", "max-throughput", "--steps",
+                               "100", "--output", "json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  ASSERT_EQ(json["frontier"].size(), 3);
+  EXPECT_EQ(json["frontier"][0]["scenario"]["workers"], 2);
+  const Outcome table = Run({"recommend", "--local", tiny_, "--max-workers", "3", "--steps", "100"});
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("\n->"));
+}
+
+TEST_F(LocalProgramTest, MakesChecksAndShowsProfiles) {
+  const std::string file = directory_.Path("alexnet.json");
+  const Outcome made = Run({"--local", "profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s", "--label", "team=vision", "--save", file});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("saved: " + file));
+  const Outcome checked = Run({"--local", "profile", "check", file});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_THAT(checked.out, StartsWith("valid: "));
+  const Outcome shown = Run({"--local", "profile", "get", file, "--output", "json"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_EQ(Json::parse(shown.out)["labels"]["team"], "vision");
+  EXPECT_EQ(Json::parse(shown.out)["platform"]["bandwidthBytesPerSecond"], 125e6);
+}
+
+TEST_F(LocalProgramTest, ImportsMeasuredLayers) {
+  const std::string layers =
+      directory_.Write("layers.txt",
+                       "node1 -- Input0 -- forward_compute_time=1.000, backward_compute_time=0.000, activation_size=0.0, parameter_size=0.000\n"
+                       "node2 -- Linear(a) -- forward_compute_time=2.000, backward_compute_time=4.000, activation_size=1.0, parameter_size=4000.000\n"
+                       "\tnode1 -- node2\n");
+  const Outcome outcome = Run({"--local", "profile", "import", layers, "--batch-size", "8", "--bandwidth", "1MB/s", "--output", "json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["profile"]["batchSize"], 8);
+  EXPECT_FALSE(json["profile"]["operations"].empty());
+  EXPECT_FALSE(json["notes"].empty());
+}
+
+TEST_F(LocalProgramTest, ARefusedProfileNamesEveryFaultAndEndsWithOne) {
+  Profile bad = TinyProfile();
+  bad.batch_size = 0;
+  bad.operations[2].size_bytes = 0;
+  const std::string file = directory_.Write("bad.json", ToJson(bad));
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"--local", "profile", "check", file}, {"--local", "predict", file}}) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, StartsWith("error: INVALID_ARGUMENT: PROFILE_INVALID: "));
+    EXPECT_THAT(outcome.err, HasSubstr("batch_size: "));
+    EXPECT_THAT(outcome.err, HasSubstr("operations[2].size_bytes: "));
+  }
+}
+
+TEST_F(LocalProgramTest, AFileThatIsNoProfileIsRefused) {
+  const std::string file = directory_.Write("noise", "this is no profile");
+  EXPECT_EQ(Run({"--local", "predict", file}).exit_code, 1);
+  EXPECT_EQ(Run({"--local", "profile", "check", file}).exit_code, 1);
+  EXPECT_THAT(Run({"--local", "predict", file}).err, StartsWith("error: INVALID_ARGUMENT: PROFILE_UNREADABLE: not a profile in proto text: line 1"));
+}
+
+TEST_F(LocalProgramTest, WhatTheServiceRefusesEndsWithOne) {
+  const Outcome outcome = Run({"--local", "predict", tiny_, "--workers", "5000", "--replications", "0"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("  worker_counts[0]: "));
+  EXPECT_THAT(outcome.err, HasSubstr("  options.replications: "));
+}
+
+TEST_F(LocalProgramTest, ATimeoutEndsIt) {
+  const Outcome outcome = Run({"--local", "predict", tiny_, "--workers", "64", "--steps", "10000000", "--timeout", "20ms"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, StartsWith("error: DEADLINE_EXCEEDED: "));
+}
+
+TEST_F(LocalProgramTest, WrongUsageEndsWithTwoAndSaysWhy) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{}, "subcommand"},
+      {{"fly"}, "subcommand"},
+      {{"profile"}, "subcommand"},
+      {{"predict"}, "PROFILE is required"},
+      {{"--local", "predict", "/nowhere.json"}, "there is no file \"/nowhere.json\""},
+      {{"predict", "/nowhere.json"}, "neither a file nor the name of a stored profile"},
+      {{"--local", "predict", tiny_, "--workers", "0"}, "\"0\" is no number of workers"},
+      {{"--local", "predict", tiny_, "--bandwidth", "10G"}, "\"10G\" is not a rate"},
+      {{"--local", "predict", tiny_, "--frobnicate"}, "--frobnicate"},
+      {{"--local", "--server", "x:1", "predict", tiny_}, "--local"},
+      {{"--local", "--output", "yaml", "predict", tiny_}, "\"yaml\" is none of table, json"},
+      {{"--local", "order", tiny_, "--method", "magic"}, "\"magic\" is none of"},
+      {{"--local", "recommend", tiny_, "--objective", "joy"}, "\"joy\" is none of"},
+      {{"--local", "profile", "list"}, "--local does not have"},
+      {{"--local", "profile", "upload", tiny_}, "--local does not have"},
+      {{"--local", "profile", "delete", "tiny"}, "--local does not have"},
+      {{"--local", "profile", "zoo", "alexnet"}, "--bandwidth is required"},
+      {{"--local", "profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s", "--save", "/nowhere/x"}, "cannot write /nowhere/x"},
+      {{"profile", "get", "No/Such"}, "cannot be the name of a stored profile"},
+      {{"--local", "profile", "check", directory_.Path(".")}, "there is no file"},
+  };
+  for (const auto& [arguments, why] : cases) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << testing::PrintToString(arguments) << outcome.err;
+    EXPECT_THAT(outcome.err, StartsWith("error: ")) << testing::PrintToString(arguments);
+    EXPECT_THAT(outcome.err, HasSubstr(why)) << testing::PrintToString(arguments);
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST_F(LocalProgramTest, HelpAndVersionAreAnswers) {
+  const Outcome help = Run({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* part : {"predict", "recommend", "order", "profile", "--server", "--local", "--output", "--timeout", "Exit status"}) {
+    EXPECT_THAT(help.out, HasSubstr(part));
+  }
+  EXPECT_THAT(Run({"profile", "--help"}).out, testing::AllOf(HasSubstr("import"), HasSubstr("upload"), HasSubstr("get"), HasSubstr("list"),
+                                                             HasSubstr("delete"), HasSubstr("check"), HasSubstr("zoo")));
+  const Outcome version = Run({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.out, testing::MatchesRegex("stepcast [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST_F(LocalProgramTest, TheExamplesOfTheHelpWork) {
+  const std::string resnet = directory_.Path("resnet50.json");
+  EXPECT_EQ(Run({"--local", "profile", "zoo", "resnet50", "--bandwidth", "1Gbit/s", "--save", resnet}).exit_code, 0);
+  EXPECT_EQ(Run({"--local", "predict", resnet, "--workers", "1-16", "--steps", "20"}).exit_code, 0);
+  EXPECT_EQ(Run({"order", "--local", resnet, "--workers", "1", "--method", "tac", "--output", "json", "--steps", "20"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace stepcast::client

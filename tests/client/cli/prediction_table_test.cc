@@ -1,0 +1,73 @@
+#include "client/cli/prediction_table.h"
+
+#include <gtest/gtest.h>
+
+namespace stepcast::client {
+namespace {
+
+Prediction Row(int32_t workers, double examples, Resource bottleneck, const std::string& warning = "") {
+  return {.scenario = {.workers = workers, .parameter_servers = 1},
+          .examples_per_second = examples,
+          .confidence_interval = {.lower = examples * 0.98, .upper = examples * 1.02, .level = 0.95},
+          .step_time = {.p50 = std::chrono::microseconds(64'930)},
+          .speedup = examples / 100,
+          .scaling_efficiency = examples / 100 / workers,
+          .bottleneck = bottleneck,
+          .bottleneck_parameter_server = 1,
+          .warning = warning};
+}
+
+TEST(PredictionTableTest, HasARowAPrediction) {
+  Prediction certain = Row(1, 100, Resource::kWorker);
+  certain.confidence_interval = {.lower = 100, .upper = 100, .level = 0.95};
+  EXPECT_EQ(PredictionTable({certain, Row(2, 187.5, Resource::kDownlink), Row(16, 1234.5, Resource::kUplink)}),
+            "workers  examples/s    95% interval  speed-up  efficiency  step p50  bottleneck\n"
+            "      1       100.0               -     1.000      100.0%  64.93 ms  computation of the workers\n"
+            "      2       187.5  183.8 .. 191.2     1.875       93.8%  64.93 ms  downlink of server 1\n"
+            "     16        1234    1210 .. 1259     12.35       77.2%  64.93 ms  uplink of server 1\n");
+}
+
+TEST(PredictionTableTest, SaysEachWarningOnceWithItsRows) {
+  const std::string text = PredictionTable({Row(1, 1, Resource::kWorker, "drifts"), Row(2, 1, Resource::kWorker, "drifts"),
+                                            Row(3, 1, Resource::kWorker), Row(4, 1, Resource::kWorker, "drifts")});
+  EXPECT_EQ(text.substr(text.find("warning")), "warning (1-2, 4 workers): drifts\n");
+}
+
+TEST(PredictionTableTest, WarningsThatDifferInNumbersAreOne) {
+  const std::string text = PredictionTable({Row(1, 1, Resource::kWorker, "nothing is random"), Row(2, 1, Resource::kWorker, "drifts by 3.5 %"),
+                                            Row(3, 1, Resource::kWorker, "drifts by 12 %")});
+  EXPECT_EQ(text.substr(text.find("warning")),
+            "warning (1 worker): nothing is random\n"
+            "warning (2-3 workers; the numbers are those for 2): drifts by 3.5 %\n");
+}
+
+TEST(BottleneckTextTest, NamesEveryResource) {
+  EXPECT_EQ(BottleneckText(Resource::kDownlink, 0), "downlink of server 0");
+  EXPECT_EQ(BottleneckText(Resource::kUplink, 3), "uplink of server 3");
+  EXPECT_EQ(BottleneckText(Resource::kParameterServer, 2), "computation of server 2");
+  EXPECT_EQ(BottleneckText(Resource::kWorker, 0), "computation of the workers");
+  EXPECT_EQ(BottleneckText(static_cast<Resource>(99), 0), "unknown");
+}
+
+TEST(RecommendationTextTest, MarksTheChosenRow) {
+  const RecommendWorkersResponse response{.workers = 2,
+                                          .parameter_servers = 1,
+                                          .reason = "2 workers give the most.",
+                                          .frontier = {Row(1, 100, Resource::kWorker), Row(2, 190, Resource::kWorker)}};
+  EXPECT_EQ(RecommendationText(response),
+            "2 workers give the most.\n"
+            "\n"
+            "    workers  examples/s    95% interval  speed-up  efficiency  step p50  bottleneck\n"
+            "          1       100.0  98.00 .. 102.0     1.000      100.0%  64.93 ms  computation of the workers\n"
+            "->        2       190.0  186.2 .. 193.8     1.900       95.0%  64.93 ms  computation of the workers\n");
+}
+
+TEST(RecommendationTextTest, SaysWhyThereIsNone) {
+  const RecommendWorkersResponse response{.frontier = {Row(1, 100, Resource::kWorker)}, .infeasible_reason = "at most 0.4 is reached"};
+  const std::string text = RecommendationText(response);
+  EXPECT_EQ(text.substr(0, text.find('\n')), "No recommendation: at most 0.4 is reached");
+  EXPECT_EQ(text.find("->"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stepcast::client

@@ -1,0 +1,75 @@
+#include "client/cli/quantity.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace stepcast::client {
+namespace {
+
+TEST(ParseCountTest, TakesDigitsOnly) {
+  EXPECT_EQ(*ParseCount("0"), 0);
+  EXPECT_EQ(*ParseCount("18446744073709551615"), UINT64_MAX);
+  for (const char* text : {"", "-1", "+1", "1.5", "1e3", "18446744073709551616", "1 "}) EXPECT_FALSE(ParseCount(text).ok()) << text;
+}
+
+TEST(ParseRateTest, KnowsBitsFromBytes) {
+  EXPECT_EQ(*ParseRate("1Gbit/s"), 125e6);
+  EXPECT_EQ(*ParseRate("1 Gbit/s"), 125e6);
+  EXPECT_EQ(*ParseRate("1000mbit/s"), 125e6);
+  EXPECT_EQ(*ParseRate("1Gbps"), 125e6);
+  EXPECT_EQ(*ParseRate("1Gb/s"), 125e6);
+  EXPECT_EQ(*ParseRate("125MB/s"), 125e6);
+  EXPECT_EQ(*ParseRate("125MBps"), 125e6);
+  EXPECT_EQ(*ParseRate("1MiB/s"), 1048576);
+  EXPECT_EQ(*ParseRate("8Kibit/s"), 1024);
+  EXPECT_EQ(*ParseRate("2TB/s"), 2e12);
+}
+
+TEST(ParseRateTest, APlainNumberIsBytes) {
+  EXPECT_EQ(*ParseRate("125000000"), 125e6);
+  EXPECT_EQ(*ParseRate("1.5e8"), 1.5e8);
+  EXPECT_EQ(*ParseRate("0"), 0) << "the service says that this is too little";
+}
+
+TEST(ParseRateTest, RefusesWhatItCannotBeSureOf) {
+  for (const char* text :
+       {"", "G", "10G", "10M", "fast", "1Gbit", "1GB", "-1Gbit/s", "-0", "inf", "nan", "1e999", "1Gbit/s ", "1 Gbit/s x", "1,5Gbit/s", " 1"}) {
+    const auto rate = ParseRate(text);
+    ASSERT_FALSE(rate.ok()) << text << " became " << *rate;
+    EXPECT_NE(rate.status().message().find(text), absl::string_view::npos);
+  }
+}
+
+TEST(ParseBytesTest, KnowsPrefixes) {
+  EXPECT_EQ(*ParseBytes("65536"), 65536);
+  EXPECT_EQ(*ParseBytes("64KiB"), 65536);
+  EXPECT_EQ(*ParseBytes("64Ki"), 65536);
+  EXPECT_EQ(*ParseBytes("1.5kB"), 1500);
+  EXPECT_EQ(*ParseBytes("10 MB"), 10'000'000);
+  EXPECT_EQ(*ParseBytes("0"), 0);
+}
+
+TEST(ParseBytesTest, RefusesTheRest) {
+  for (const char* text : {"", "x", "1.5", "1.0001kB", "-1", "64KiBs", "1e300", "9223372036854775808"}) EXPECT_FALSE(ParseBytes(text).ok()) << text;
+}
+
+TEST(ParseDurationTest, KnowsUnits) {
+  using std::chrono::milliseconds;
+  using std::chrono::nanoseconds;
+  using std::chrono::seconds;
+  EXPECT_EQ(*ParseDuration("2"), seconds(2));
+  EXPECT_EQ(*ParseDuration("0.5"), milliseconds(500));
+  EXPECT_EQ(*ParseDuration("250ms"), milliseconds(250));
+  EXPECT_EQ(*ParseDuration("3us"), nanoseconds(3000));
+  EXPECT_EQ(*ParseDuration("7ns"), nanoseconds(7));
+  EXPECT_EQ(*ParseDuration("2m"), seconds(120));
+  EXPECT_EQ(*ParseDuration("1h"), seconds(3600));
+}
+
+TEST(ParseDurationTest, RefusesTheRest) {
+  for (const char* text : {"", "s", "-1", "1d", "1 min", "1e30", "inf"}) EXPECT_FALSE(ParseDuration(text).ok()) << text;
+}
+
+}  // namespace
+}  // namespace stepcast::client
