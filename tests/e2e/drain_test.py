@@ -26,6 +26,7 @@ class DrainTest(ServerTest):
         self.assertFalse(call.done())
         self.server.terminate()
         self.assertEqual(next(watch).status, health_pb2.HealthCheckResponse.NOT_SERVING)
+        self.assertFalse(call.done())
         self.assertGreater(call.result().predictions[0].steps_per_second, 0)
         self.assertEqual(self.server.wait(), 0, self.server.errors())
 
