@@ -53,6 +53,7 @@ TEST(DependencyGroupsTest, CountsBeyondOneSweepOfDownloads) {
   std::vector<TransferGraph::Operation> operations(static_cast<size_t>(downloads), {.kind = OperationKind::kDownload, .time = Nanoseconds(1)});
   operations.push_back({.kind = OperationKind::kComputation, .time = Nanoseconds(1)});
   std::vector<TransferGraph::Dependency> dependencies;
+  dependencies.reserve(static_cast<size_t>(downloads));
   for (int32_t d = 0; d < downloads; ++d) dependencies.push_back({.before = d, .after = downloads});
   const auto groups = DependencyGroups::Build(TransferGraph(operations, dependencies), NeverStop);
   ASSERT_TRUE(groups.ok());

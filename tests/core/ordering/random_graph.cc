@@ -46,7 +46,7 @@ TransferGraph LayeredGraph(uint64_t seed, int32_t downloads, int32_t per_downloa
   Random random{seed, 18};
   Operations operations;
   Dependencies dependencies;
-  const auto add = [&](OperationKind kind, std::vector<int32_t> before) {
+  const auto add = [&](OperationKind kind, const std::vector<int32_t>& before) {
     const auto op = static_cast<int32_t>(operations.size());
     operations.push_back({.kind = kind, .time = Nanoseconds(static_cast<int64_t>(1000 + random.Below(1'000'000)))});
     for (const int32_t from : before) {

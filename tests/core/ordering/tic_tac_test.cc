@@ -24,6 +24,7 @@ TransferGraph Chain(uint64_t seed, int32_t layers, bool reversed) {
   const TransferGraph source = testing::LayeredGraph(seed, layers, 4);  // for its times
   std::vector<TransferGraph::Operation> operations;
   std::vector<TransferGraph::Dependency> dependencies;
+  operations.reserve(2 * static_cast<size_t>(layers));
   for (int32_t i = 0; i < 2 * layers; ++i) {
     operations.push_back({.kind = i < layers ? kDownload : kComputation, .time = source.operation(i).time});
   }

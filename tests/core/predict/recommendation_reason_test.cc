@@ -25,6 +25,7 @@ Prediction Of(int32_t workers, double examples_per_second, double one_worker, do
 
 std::vector<Prediction> Curve(const std::vector<double>& examples_per_second, double half_width = 0) {
   std::vector<Prediction> curve;
+  curve.reserve(examples_per_second.size());
   for (const double value : examples_per_second) {
     curve.push_back(Of(static_cast<int32_t>(curve.size()) + 1, value, examples_per_second[0], half_width));
   }
