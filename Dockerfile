@@ -1,0 +1,21 @@
+# The server in a small image. The tests run while it is built: an image that exists has passed them.
+#   docker build -t stepcast .
+FROM debian:bookworm-slim AS build
+COPY . /src
+WORKDIR /src
+RUN ./dev test
+RUN ./dev build release && cmake --install build/release --prefix /opt/stepcast --strip
+
+FROM debian:bookworm-slim
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends libgrpc++1.51 libprotobuf32 libsqlite3-0 libspdlog1.10 libprometheus-cpp-core1.0 libcivetweb1 libssl3 zlib1g \
+ && rm -rf /var/lib/apt/lists/* \
+ && install -d -o 65532 -g 65532 /var/lib/stepcast
+COPY --from=build /opt/stepcast/bin/ /usr/local/bin/
+USER 65532:65532
+VOLUME /var/lib/stepcast
+EXPOSE 50051 9464
+# SIGTERM drains: calls in flight are answered before the server leaves.
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["stepcastd"]
+CMD ["--listen", "0.0.0.0:50051", "--http-listen", "0.0.0.0:9464", "--data-dir", "/var/lib/stepcast"]
