@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "server/app/command_line.h"
+#include "server/app/library_logs.h"
 #include "server/app/server.h"
 #include "server/app/stop_signals.h"
 
@@ -24,10 +25,13 @@ int main(int argc, char** argv) {
   if (!command.ok()) return Complain(command.status(), kWrongUsage);
   if (const auto* print = std::get_if<PrintText>(&*command)) return (std::cout << print->text).flush() ? 0 : kBrokenStart;
 
+  SilenceLibraryLogs();
   BlockStopSignals();
   const auto server = Server::Start(std::get<ServerOptions>(*command));
   if (!server.ok()) return Complain(server.status(), kBrokenStart);
-  std::cout << "listening grpc " << (*server)->grpc_address() << "\nlistening http " << (*server)->http_address() << std::endl;
+  std::cout << "listening grpc " << (*server)->grpc_address() << "\n";
+  if (!(*server)->http_address().empty()) std::cout << "listening http " << (*server)->http_address() << "\n";
+  std::cout.flush();
 
   WaitForStopSignal();
   (*server)->Drain();

@@ -63,7 +63,7 @@ std::string DefaultDataDirectory() {
 
 void AddService(CLI::App& app, ServerOptions& options) {
   Add(app, "--listen", options.listen, "HOST:PORT for gRPC; port 0: any free one, printed at start");
-  Add(app, "--http-listen", options.http_listen, "HOST:PORT for /metrics, /healthz and /readyz; port 0 as above");
+  Add(app, "--http-listen", options.http_listen, "HOST:PORT for /metrics, /healthz and /readyz; port 0 as above; empty: none");
   AddChoice<StoreKind>(app, "--store", options.store, {{"sqlite", StoreKind::kSqlite}, {"memory", StoreKind::kMemory}},
                        absl::StrCat("Where profiles are kept: ", kStoreNames));
   Add(app, "--data-dir", options.data_dir, "Directory of the sqlite store, created if missing");
@@ -112,7 +112,9 @@ void AddProfileLimits(CLI::App& app, ProfileLimits& limits) {
 
 absl::Status Check(const ServerOptions& options) {
   if (absl::Status status = CheckListenAddress("--listen", options.listen); !status.ok()) return status;
-  if (absl::Status status = CheckListenAddress("--http-listen", options.http_listen); !status.ok()) return status;
+  if (absl::Status status = options.http_listen.empty() ? absl::OkStatus() : CheckListenAddress("--http-listen", options.http_listen); !status.ok()) {
+    return status;
+  }
   if (options.store == StoreKind::kSqlite && options.data_dir.empty()) {
     return FaultsError("FLAG_INVALID", {{.field = "--data-dir", .description = "is required where neither XDG_STATE_HOME nor HOME is set"}});
   }

@@ -1,7 +1,5 @@
 #include "server/app/server.h"
 
-#include <google/protobuf/stubs/logging.h>
-
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -70,13 +68,11 @@ struct Server::Parts {
 Server::Server(std::unique_ptr<Parts> parts)
     : parts_(std::move(parts)),
       grpc_address_(WithPort(parts_->options.listen, parts_->grpc->port())),
-      http_address_(WithPort(parts_->options.http_listen, parts_->http->port())) {}
+      http_address_(parts_->http == nullptr ? "" : WithPort(parts_->options.http_listen, parts_->http->port())) {}
 
 Server::~Server() { Drain(); }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
-  // The library would log a line for each malformed request.
-  google::protobuf::SetLogHandler(nullptr);
   auto parts = std::make_unique<Parts>(options);
   Parts& part = *parts;
 
@@ -87,10 +83,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   part.back_end = std::make_unique<BackEnd>(options, part.clock, part.log, part.metrics, *part.store);
 
   // What watches it, not ready yet.
-  const HttpPages pages{.metrics = [&part] { return part.MetricsText(); }, .ready = [&part] { return part.Ready(); }};
-  absl::StatusOr<std::unique_ptr<HttpServer>> http = HttpServer::Start(options.http_listen, pages);
-  if (!http.ok()) return http.status();
-  part.http = *std::move(http);
+  if (!options.http_listen.empty()) {
+    const HttpPages pages{.metrics = [&part] { return part.MetricsText(); }, .ready = [&part] { return part.Ready(); }};
+    absl::StatusOr<std::unique_ptr<HttpServer>> http = HttpServer::Start(options.http_listen, pages);
+    if (!http.ok()) return http.status();
+    part.http = *std::move(http);
+  }
 
   // What asks it.
   const GrpcEndpointOptions endpoint{.address = options.listen,
@@ -110,6 +108,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
                             {"threads", absl::StrCat(options.threads)}});
   return server;
 }
+
+std::string Server::MetricsText() { return parts_->MetricsText(); }
 
 void Server::Drain() {
   Parts& part = *parts_;

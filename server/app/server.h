@@ -22,9 +22,12 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // HOST:PORT with the port in use.
+  // HOST:PORT with the port in use; the second is empty where there are no pages.
   const std::string& grpc_address() const { return grpc_address_; }
   const std::string& http_address() const { return http_address_; }
+
+  // What /metrics shows.
+  std::string MetricsText();
 
   // Stops: health turns NOT_SERVING and /readyz 503; after drain_delay new calls are refused, and calls in flight get drain_timeout to finish, then
   // they are cancelled. Returns when the last job is done. Idempotent.

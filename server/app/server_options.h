@@ -21,7 +21,7 @@ struct LogOptions {
 
 struct ServerOptions {
   std::string listen = "127.0.0.1:50051";      // HOST:PORT; port 0: any free one
-  std::string http_listen = "127.0.0.1:9464";  // the same
+  std::string http_listen = "127.0.0.1:9464";  // the same; empty: no pages
   StoreKind store = StoreKind::kSqlite;
   std::string data_dir;  // REQUIRES: not empty with kSqlite
   StoreLimits store_limits;

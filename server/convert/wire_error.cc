@@ -1,13 +1,11 @@
 #include "server/convert/wire_error.h"
 
-#include <algorithm>
-#include <string_view>
-
 #include "google/protobuf/duration.pb.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
 #include "core/base/error.h"
+#include "server/convert/utf8.h"
 
 namespace stepcast::server {
 
@@ -15,46 +13,11 @@ namespace {
 
 constexpr size_t kMaxMetadataValueBytes = 256;
 
-// The length of the well-formed UTF-8 sequence that `text` begins with; 0: it begins with none (Unicode 15, table 3-7).
-size_t SequenceLength(std::string_view text) {
-  const auto byte = [&](size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
-  const auto continues = [&](size_t at, unsigned low = 0x80, unsigned high = 0xBF) { return byte(at) >= low && byte(at) <= high; };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead <= 0xEF) {
-    const bool second = continues(1, lead == 0xE0 ? 0xA0 : 0x80, lead == 0xED ? 0x9F : 0xBF);
-    return second && continues(2) ? 3 : 0;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    const bool second = continues(1, lead == 0xF0 ? 0x90 : 0x80, lead == 0xF4 ? 0x8F : 0xBF);
-    return second && continues(2) && continues(3) ? 4 : 0;
-  }
-  return 0;
-}
-
-// At most `max` bytes of valid UTF-8; each byte that is part of none becomes '?'.
-std::string Text(std::string_view text, size_t max) {
-  std::string out;
-  while (!text.empty()) {
-    const size_t length = SequenceLength(text);
-    const size_t taken = std::max<size_t>(length, 1);
-    if (out.size() + taken > max) break;
-    if (length == 0) {
-      out.push_back('?');
-    } else {
-      out.append(text.substr(0, length));
-    }
-    text.remove_prefix(taken);
-  }
-  return out;
-}
-
 google::rpc::ErrorInfo MakeErrorInfo(const absl::Status& status, const ErrorDetails& details, size_t left_out) {
   google::rpc::ErrorInfo info;
-  info.set_reason(details.reason.empty() ? absl::StatusCodeToString(status.code()) : Text(details.reason, 63));
+  info.set_reason(details.reason.empty() ? absl::StatusCodeToString(status.code()) : ToUtf8(details.reason, 63));
   info.set_domain(kErrorDomain);
-  for (const auto& [key, value] : details.metadata) (*info.mutable_metadata())[Text(key, 64)] = Text(value, kMaxMetadataValueBytes);
+  for (const auto& [key, value] : details.metadata) (*info.mutable_metadata())[ToUtf8(key, 64)] = ToUtf8(value, kMaxMetadataValueBytes);
   if (left_out > 0) (*info.mutable_metadata())["violations_left_out"] = std::to_string(left_out);
   return info;
 }
@@ -69,15 +32,15 @@ google::rpc::Status MakeStatus(const absl::Status& status, const ErrorDetails& d
     google::rpc::BadRequest bad_request;
     for (size_t i = 0; i < faults; ++i) {
       auto* violation = bad_request.add_field_violations();
-      violation->set_field(Text(details.faults[i].field, kMaxFaultBytes / 4));
-      violation->set_description(Text(details.faults[i].description, kMaxFaultBytes / 4));
+      violation->set_field(ToUtf8(details.faults[i].field, kMaxFaultBytes / 4));
+      violation->set_description(ToUtf8(details.faults[i].description, kMaxFaultBytes / 4));
     }
     wire.add_details()->PackFrom(bad_request);
   }
   if (!details.resource.type.empty()) {
     google::rpc::ResourceInfo resource;
-    resource.set_resource_type(Text(details.resource.type, 64));
-    resource.set_resource_name(Text(details.resource.name, kMaxMetadataValueBytes));
+    resource.set_resource_type(ToUtf8(details.resource.type, 64));
+    resource.set_resource_name(ToUtf8(details.resource.name, kMaxMetadataValueBytes));
     resource.set_description(message);
     wire.add_details()->PackFrom(resource);
   }
@@ -90,7 +53,7 @@ google::rpc::Status MakeStatus(const absl::Status& status, const ErrorDetails& d
   if (!details.quota_subject.empty()) {
     google::rpc::QuotaFailure quota;
     auto* violation = quota.add_violations();
-    violation->set_subject(Text(details.quota_subject, 64));
+    violation->set_subject(ToUtf8(details.quota_subject, 64));
     violation->set_description(message);
     wire.add_details()->PackFrom(quota);
   }
@@ -102,7 +65,7 @@ google::rpc::Status MakeStatus(const absl::Status& status, const ErrorDetails& d
 WireError ToWireError(const absl::Status& status) {
   const ErrorDetails details = DetailsOf(status);
   WireError error;
-  error.message = Text({status.message().data(), status.message().size()}, kMaxWireMessageBytes);
+  error.message = ToUtf8({status.message().data(), status.message().size()}, kMaxWireMessageBytes);
   size_t faults = details.faults.size();
   error.details = MakeStatus(status, details, faults, error.message).SerializeAsString();
   while (error.details.size() > kMaxWireDetailsBytes && faults > 1) {

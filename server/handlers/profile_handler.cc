@@ -12,6 +12,7 @@
 #include "core/importing/layer_profile.h"
 #include "core/zoo/model_zoo.h"
 #include "server/convert/profile_codec.h"
+#include "server/convert/utf8.h"
 #include "server/handlers/filter_parser.h"
 #include "server/handlers/page_token.h"
 #include "server/handlers/profile_name.h"
@@ -121,6 +122,8 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Create(CreateProfileCall call, Sto
 absl::StatusOr<ProfileAnswer> ProfileHandler::Upload(const UploadProfileCall& call, std::string bytes, StopCheck stop) const {
   std::vector<Fault> faults = FaultsOf(call.placement, "header.");
   faults.insert(faults.end(), call.faults.begin(), call.faults.end());
+  // In an unknown encoding the bytes mean nothing.
+  if (!call.faults.empty()) return FaultsError("REQUEST_INVALID", std::move(faults));
   absl::StatusOr<ProfileInput> input = ReadProfile(call.encoding, bytes);
   if (!input.ok()) return WithFaults(std::move(faults), input.status());
   std::string().swap(bytes);
@@ -148,6 +151,7 @@ absl::StatusOr<ImportProfileAnswer> ProfileHandler::Import(const ImportProfileCa
 }
 
 absl::StatusOr<ProfileAnswer> ProfileHandler::Store(const Profile& profile, const ProfilePlacement& placement, StopCheck stop) const {
+  if (std::vector<Fault> broken = FindBrokenText(profile.content()); !broken.empty()) return FaultsError("PROFILE_INVALID", std::move(broken));
   EncodedProfile encoded = EncodeProfile(profile);
   const std::string id = placement.profile_id.empty() ? DerivedProfileId(encoded.digest) : placement.profile_id;
   StoredProfile stored{.summary = SummaryOf(profile, encoded, id), .content = std::move(encoded.content)};

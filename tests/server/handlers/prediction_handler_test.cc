@@ -1,0 +1,145 @@
+#include "server/handlers/prediction_handler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "server/convert/profile_codec.h"
+#include "server/handlers/profile_handler.h"
+#include "server/store/memory_profile_store.h"
+#include "tests/server/support/random_profile.h"
+
+namespace stepcast::server {
+namespace {
+
+using ::testing::ElementsAre;
+
+class PredictionHandlerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const ProfileHandler profiles(store_, ProfileLimits());
+    ASSERT_TRUE(profiles.Create({.placement = {.profile_id = "small"}, .profile = ProfileInput{.draft = SmallProfile()}}, NeverStop).ok());
+  }
+  static std::vector<std::string> Fields(const absl::Status& status) {
+    std::vector<std::string> fields;
+    for (const Fault& fault : DetailsOf(status).faults) fields.push_back(fault.field);
+    return fields;
+  }
+  static SimulationOptionsDraft Short() { return {.steps_per_worker = 20, .warmup_steps = 2}; }
+
+  FakeClock clock_;
+  MemoryProfileStore store_{StoreLimits(), clock_};
+  PredictionHandler handler_{store_, clock_, ProfileLimits()};
+};
+
+TEST_F(PredictionHandlerTest, AStoredAndAnInlineProfileGiveTheSameAnswer) {
+  const ThroughputDraft draft{.worker_counts = {1, 3}, .options = Short()};
+  auto stored = handler_.PredictThroughput({.source = "profiles/small", .draft = draft});
+  auto in_line = handler_.PredictThroughput({.source = ProfileInput{.draft = SmallProfile()}, .draft = draft});
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  ASSERT_TRUE(in_line.ok()) << in_line.status();
+  const auto first = (*std::move(stored))(NeverStop);
+  const auto second = (*std::move(in_line))(NeverStop);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(second.ok()) << second.status();
+  ASSERT_EQ(first->answer.predictions.size(), 2U);
+  EXPECT_EQ(first->answer.predictions[1].scenario.workers, 3);
+  EXPECT_GT(first->answer.predictions[1].examples_per_second, first->answer.predictions[0].examples_per_second);
+  EXPECT_EQ(first->answer.predictions[1].examples_per_second, second->answer.predictions[1].examples_per_second);
+  EXPECT_EQ(first->context.profile_digest, second->context.profile_digest);
+  EXPECT_EQ(first->context.profile_digest, DigestOf(*Profile::Create(SmallProfile())));
+  EXPECT_EQ(first->context.options.steps_per_worker, 20);
+}
+
+TEST_F(PredictionHandlerTest, WithoutAScenarioOneWorkerIsPredicted) {
+  auto computation = handler_.PredictThroughput({.source = "profiles/small", .draft = {.options = Short()}});
+  ASSERT_TRUE(computation.ok()) << computation.status();
+  const auto answer = (*std::move(computation))(NeverStop);
+  ASSERT_EQ(answer->answer.predictions.size(), 1U);
+  EXPECT_EQ(answer->answer.predictions[0].scenario.workers, 1);
+}
+
+TEST_F(PredictionHandlerTest, AllThreeMethodsAnswer) {
+  auto recommendation = handler_.RecommendWorkers({.source = "profiles/small", .draft = {.options = Short()}});
+  ASSERT_TRUE(recommendation.ok()) << recommendation.status();
+  EXPECT_GE((*std::move(recommendation))(NeverStop)->answer.workers, 1);
+  auto order = handler_.OptimizeOrder({.source = "profiles/small", .draft = {.options = Short()}});
+  ASSERT_TRUE(order.ok()) << order.status();
+  EXPECT_FALSE((*std::move(order))(NeverStop)->answer.orders.empty());
+}
+
+TEST_F(PredictionHandlerTest, AProfileIsRequired) {
+  EXPECT_THAT(Fields(handler_.PredictThroughput({}).status()), ElementsAre("profile"));
+  EXPECT_THAT(Fields(handler_.RecommendWorkers({}).status()), ElementsAre("profile"));
+  EXPECT_THAT(Fields(handler_.OptimizeOrder({}).status()), ElementsAre("profile"));
+}
+
+TEST_F(PredictionHandlerTest, AProfilesNameMustBeOneAndExist) {
+  EXPECT_THAT(Fields(handler_.PredictThroughput({.source = "small"}).status()), ElementsAre("profile"));
+  const absl::Status status = handler_.PredictThroughput({.source = "profiles/none"}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(DetailsOf(status).resource.name, "profiles/none");
+}
+
+TEST_F(PredictionHandlerTest, AnInlineProfilesFaultsHaveItsPathAndComeWithTheRequests) {
+  ProfileDraft draft = SmallProfile();
+  draft.batch_size = -3;
+  const absl::Status status =
+      handler_
+          .PredictThroughput({.source = ProfileInput{.draft = draft, .faults = {{.field = "operations[0].resource", .description = "9"}}},
+                              .faults = {{.field = "options.start", .description = "8"}}})
+          .status();
+  EXPECT_EQ(DetailsOf(status).reason, "PROFILE_INVALID");
+  EXPECT_THAT(Fields(status), ElementsAre("inline_profile.operations[0].resource", "options.start", "inline_profile.batch_size"));
+}
+
+TEST_F(PredictionHandlerTest, TheRequestsFaultsComeWithTheCores) {
+  PredictThroughputCall call{.source = "profiles/small",
+                             .draft = {.worker_counts = {-1}, .options = {.replications = 0}},
+                             .faults = {{.field = "options.start", .description = "8"}}};
+  const absl::Status status = handler_.PredictThroughput(call).status();
+  EXPECT_EQ(DetailsOf(status).reason, "REQUEST_INVALID");
+  EXPECT_THAT(Fields(status), ::testing::UnorderedElementsAre("options.start", "options.replications", "worker_counts[0]"));
+}
+
+TEST_F(PredictionHandlerTest, EitherOffsetsOrAStaggeredStart) {
+  ScenarioDraft scenario{.workers = 2, .start_offsets_ns = {0, 5}};
+  const SimulationOptionsDraft staggered{.start = Start::kStaggered};
+  EXPECT_THAT(Fields(handler_.PredictThroughput({.source = "profiles/small", .draft = {.scenarios = {scenario}, .options = staggered}}).status()),
+              ElementsAre("scenarios[0].start_offsets_ns"));
+  EXPECT_THAT(Fields(handler_.PredictThroughput({.source = "profiles/small", .draft = {.scenario = scenario, .options = staggered}}).status()),
+              ElementsAre("scenario.start_offsets_ns"));
+  EXPECT_THAT(Fields(handler_.OptimizeOrder({.source = "profiles/small", .draft = {.scenario = scenario, .options = staggered}}).status()),
+              ElementsAre("scenario.start_offsets_ns"));
+}
+
+TEST_F(PredictionHandlerTest, AnOrdersTimeBudgetIsOneOfItsOptions) {
+  EXPECT_THAT(Fields(handler_.OptimizeOrder({.source = "profiles/small", .time_budget_seconds = -1}).status()), ElementsAre("time_budget"));
+  auto computation = handler_.OptimizeOrder({.source = "profiles/small", .draft = {.options = Short()}, .time_budget_seconds = 3});
+  ASSERT_TRUE(computation.ok()) << computation.status();
+  EXPECT_EQ((*std::move(computation))(NeverStop)->context.options.time_budget_seconds, 3);
+}
+
+TEST_F(PredictionHandlerTest, AStopReachesTheSimulation) {
+  auto computation =
+      handler_.PredictThroughput({.source = "profiles/small", .draft = {.worker_counts = {8}, .options = {.steps_per_worker = 10'000'000}}});
+  ASSERT_TRUE(computation.ok()) << computation.status();
+  int checks = 0;
+  const auto stop = [&]() -> absl::Status { return ++checks < 3 ? absl::OkStatus() : absl::CancelledError("enough"); };
+  EXPECT_EQ((*std::move(computation))(stop).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(checks, 3);
+}
+
+TEST_F(PredictionHandlerTest, AComputationOutlivesItsProfile) {
+  auto computation = handler_.PredictThroughput({.source = "profiles/small", .draft = {.options = Short()}});
+  ASSERT_TRUE(store_.Delete("small", "").ok());
+  EXPECT_TRUE((*std::move(computation))(NeverStop).ok());
+}
+
+TEST_F(PredictionHandlerTest, AProfileThatCannotBeReadIsDataLoss) {
+  ASSERT_TRUE(store_.Put({.summary = {.id = "broken", .digest = "d"}, .content = "\xFF"}, "").ok());
+  EXPECT_EQ(handler_.PredictThroughput({.source = "profiles/broken"}).status().code(), absl::StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace stepcast::server
