@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/prediction_table.h"
 #include "client/cli/profile_argument.h"
@@ -46,7 +45,7 @@ class PredictCommand : public Command {
     const PredictThroughputRequest request{
         .source = *std::move(source), .worker_counts = Counts(), .scenario = scenario_.scenario(), .options = simulation_.options()};
     const absl::StatusOr<PredictThroughputResponse> response = [&] {
-      const Progress progress(session.console, absl::StrCat("predicting for ", request.worker_counts.size(), " numbers of workers"));
+      const Progress progress(session.console, "predicting");
       return session.client.PredictThroughput(request);
     }();
     if (!response.ok()) return ReportProfileFailure(session, profile_, response.status());
