@@ -25,9 +25,10 @@ class CaseMaker {
 
   RandomCase Make() {
     round_ = Chance(50);
+    crowded_ = round_ && Chance(60);
     training_ = Chance(50);
     draft_.batch_size = 1;
-    draft_.parameter_servers = Pick(1, 3);
+    draft_.parameter_servers = crowded_ ? 1 : Pick(1, 3);
     draft_.platform.bandwidth_bytes_per_second = kRoundBandwidth;
     if (training_) {
       AddTrainingStep();
@@ -53,10 +54,10 @@ class CaseMaker {
   bool Chance(uint64_t percent) { return random_.Below(100) < percent; }
   // From least to most.
   int Pick(int least, int most) { return least + static_cast<int>(random_.Below(static_cast<uint64_t>(most - least) + 1)); }
-  int64_t Bytes() { return round_ ? kRoundBytes * Pick(1, 12) : static_cast<int64_t>(1 + random_.Below(2'000'000)); }
+  int64_t Bytes() { return round_ ? kRoundBytes * Pick(1, crowded_ ? 2 : 6) : static_cast<int64_t>(1 + random_.Below(2'000'000)); }
   int64_t DurationNs() {
     if (Chance(15)) return 0;
-    return round_ ? kRoundNs * Pick(1, 8) : static_cast<int64_t>(random_.Below(12'000'000));
+    return round_ ? kRoundNs * Pick(1, crowded_ ? 2 : 4) : static_cast<int64_t>(random_.Below(12'000'000));
   }
 
   int32_t Add(Resource resource, int server, std::vector<int32_t> waiting_for, std::string parameter) {
@@ -106,7 +107,7 @@ class CaseMaker {
 
   // Any operations that wait for any others without a cycle.
   void AddAnyGraph() {
-    const int size = Pick(5, 24);
+    const int size = crowded_ ? Pick(12, 30) : Pick(5, 24);
     for (int i = 0; i < size; ++i) {
       constexpr Resource kResources[] = {Resource::kDownlink, Resource::kDownlink, Resource::kWorker,         Resource::kWorker,
                                          Resource::kUplink,   Resource::kUplink,   Resource::kParameterServer};
@@ -149,18 +150,18 @@ class CaseMaker {
 
   ScenarioDraft MakeScenario() {
     ScenarioDraft asked;
-    asked.workers = Pick(1, 6);
-    asked.parameter_servers = Chance(25) ? Pick(1, 3) : draft_.parameter_servers;
+    asked.workers = crowded_ ? Pick(1, 2) : Pick(1, 6);
+    asked.parameter_servers = !crowded_ && Chance(30) ? Pick(1, 3) : draft_.parameter_servers;
     asked.bandwidth_bytes_per_second = Bandwidth();
     if (Chance(40)) asked.synchronization = Synchronization::kSynchronous;
     if (Chance(60)) {
       asked.multiplexing = Multiplexing::kWindow;
-      asked.window_bytes = round_ ? kRoundBytes * Pick(1, 6) : static_cast<int64_t>(1 + random_.Below(800'000));
+      asked.window_bytes = round_ ? kRoundBytes * Pick(1, crowded_ ? 1 : 3) : static_cast<int64_t>(1 + random_.Below(800'000));
     }
     SetOverhead(asked);
     SetOrder(asked);
     SetStarts(asked);
-    if (Chance(25)) SetGroups(asked);
+    if (!crowded_ && Chance(30)) SetGroups(asked);
     return asked;
   }
 
@@ -172,7 +173,7 @@ class CaseMaker {
 
   // Round ones are fractions of two, which a double holds exactly.
   void SetOverhead(ScenarioDraft& asked) {
-    if (!Chance(40)) return;
+    if (!Chance(round_ ? 20 : 40)) return;
     asked.parsing_overhead = round_ ? ParsingOverhead{.seconds = Pick(1, 4) * 0x1p-10}
                                     : ParsingOverhead{.seconds_per_byte = random_.Unit() * 1e-9, .seconds = random_.Unit() * 1e-3};
   }
@@ -209,6 +210,7 @@ class CaseMaker {
 
   Random random_;
   bool round_ = false;
+  bool crowded_ = false;  // round, small, few workers: nearly every instant has several ends
   bool training_ = false;
   ProfileDraft draft_;
 };
