@@ -1,0 +1,123 @@
+#include "core/predict/replications.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "core/base/error.h"
+#include "core/base/stop_check.h"
+#include "tests/core/engine/job_builder.h"
+
+namespace stepcast {
+namespace {
+
+using testing::JobBuilder;
+using testing::Resolved;
+
+// With unlike recorded steps, if `is_random`.
+Profile Job(bool is_random) {
+  JobBuilder job;
+  const std::vector<int64_t> times = is_random ? std::vector<int64_t>{500, 900, 2100} : std::vector<int64_t>{500};
+  job.Upload(700, {job.Compute(times, {job.Download(1000)})});
+  return job.Build();
+}
+
+Replications Start(const Profile& profile, const ScenarioDraft& draft, const SimulationOptions& options) {
+  const Scenario scenario = Resolved(profile, draft);
+  absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = RankedGraph::Make(profile, scenario, NeverStop);
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  return {profile, scenario, options, *std::move(graph)};
+}
+
+int32_t RunsUntilEnough(Replications runs) {
+  while (!runs.Enough()) {
+    EXPECT_TRUE(runs.Run(NeverStop).ok());
+    if (::testing::Test::HasFailure()) break;
+  }
+  return runs.done();
+}
+
+TEST(ReplicationsTest, WhereNothingIsRandomOneRunIsEnough) {
+  const Profile profile = Job(false);
+  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2}, {.steps_per_worker = 50, .warmup_steps = 5, .replications = 7})), 1);
+}
+
+TEST(ReplicationsTest, SampledStepsRandomOrdersAndStaggeredStartsAreRandom) {
+  const SimulationOptions options{.steps_per_worker = 50, .warmup_steps = 5, .replications = 7};
+  SimulationOptions staggered = options;
+  staggered.start = Start::kStaggered;
+  const Profile sampled = Job(true);
+  const Profile fixed = Job(false);
+  EXPECT_EQ(RunsUntilEnough(Start(sampled, {.workers = 2}, options)), 7);
+  EXPECT_EQ(RunsUntilEnough(Start(fixed, {.workers = 2, .transfer_order = TransferOrder::kRandom}, options)), 7);
+  EXPECT_EQ(RunsUntilEnough(Start(fixed, {.workers = 2}, staggered)), 7);
+}
+
+TEST(ReplicationsTest, APrecisionIsNotTrustedBeforeThreeRuns) {
+  const Profile profile = Job(true);
+  const SimulationOptions loose{.steps_per_worker = 500, .warmup_steps = 5, .replications = 50, .relative_precision = 1};
+  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2}, loose)), 3);
+}
+
+TEST(ReplicationsTest, RunsGoOnUntilTheIntervalIsNarrowEnough) {
+  const Profile profile = Job(true);
+  SimulationOptions options{.steps_per_worker = 100, .warmup_steps = 5, .replications = 1000, .relative_precision = 0.01};
+  Replications runs = Start(profile, {.workers = 2}, options);
+  while (!runs.Enough()) ASSERT_TRUE(runs.Run(NeverStop).ok());
+  EXPECT_LT(runs.done(), 1000);
+  const Prediction prediction = runs.Summarize();
+  const double half_width = (prediction.confidence_interval.upper - prediction.confidence_interval.lower) / 2;
+  EXPECT_LE(half_width, 0.01 * prediction.examples_per_second);
+}
+
+TEST(ReplicationsTest, EachRunIsAnotherDrawAndTheSameSeedDrawsTheSame) {
+  const Profile profile = Job(true);
+  const auto answer = [&](uint64_t seed, int32_t count) {
+    Replications runs = Start(profile, {.workers = 2}, {.steps_per_worker = 60, .warmup_steps = 5, .seed = seed, .replications = count});
+    while (!runs.Enough()) EXPECT_TRUE(runs.Run(NeverStop).ok());
+    return runs.Summarize();
+  };
+  EXPECT_EQ(answer(1, 4).steps_per_second, answer(1, 4).steps_per_second);
+  EXPECT_NE(answer(1, 4).steps_per_second, answer(2, 4).steps_per_second);
+  const Prediction four = answer(1, 4);
+  EXPECT_LT(four.confidence_interval.lower, four.examples_per_second);
+  EXPECT_GT(four.confidence_interval.upper, four.examples_per_second);
+}
+
+// From 10000, where the second starts, to 18000, where the first ends its second step: its only completion inside.
+TEST(ReplicationsTest, AWorkerWithoutTwoCompletionsInTheCountedTimeIsAnError) {
+  JobBuilder job;
+  job.Compute(9000);
+  const Profile profile = job.Build();
+  const ScenarioDraft draft{
+      .workers = 2, .start_offsets_ns = {0, 10'000}, .worker_groups = {{.count = 1}, {.count = 1, .compute_speed_factor = 1000}}};
+  Replications runs = Start(profile, draft, {.steps_per_worker = 2, .warmup_steps = 0});
+  const absl::Status status = runs.Run(NeverStop);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(DetailsOf(status).reason, "SIMULATION_TOO_SHORT");
+  EXPECT_EQ(runs.done(), 0);
+}
+
+TEST(ReplicationsTest, AStoppedRunCountsForNothing) {
+  const Profile profile = Job(true);
+  Replications runs = Start(profile, {.workers = 2}, {.steps_per_worker = 100'000, .warmup_steps = 5});
+  EXPECT_EQ(runs.Run([] { return absl::CancelledError("enough"); }), absl::CancelledError("enough"));
+  EXPECT_EQ(runs.done(), 0);
+}
+
+TEST(ReplicationsTest, AGraphIsSharedWhereOnlyWorkersAndTheirStartsDiffer) {
+  const Profile profile = Job(false);
+  const Scenario base = Resolved(profile, {.workers = 2});
+  EXPECT_TRUE(RankedGraph::SharedBy(base, Resolved(profile, {.workers = 9, .synchronization = Synchronization::kSynchronous})));
+  EXPECT_TRUE(RankedGraph::SharedBy(base, Resolved(profile, {.workers = 1, .worker_groups = {{.count = 1, .compute_speed_factor = 2}}})));
+  EXPECT_FALSE(RankedGraph::SharedBy(base, Resolved(profile, {.workers = 2, .bandwidth_bytes_per_second = 5e8})));
+  EXPECT_FALSE(RankedGraph::SharedBy(base, Resolved(profile, {.workers = 2, .transfer_order = TransferOrder::kReverse})));
+  EXPECT_FALSE(RankedGraph::SharedBy(base, Resolved(profile, {.workers = 2, .multiplexing = Multiplexing::kWindow, .window_bytes = 100})));
+}
+
+}  // namespace
+}  // namespace stepcast

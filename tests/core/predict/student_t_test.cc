@@ -1,0 +1,53 @@
+#include "core/predict/student_t.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace stepcast {
+namespace {
+
+TEST(StudentTTest, OneValueHasNoWidth) {
+  const MeanInterval interval = StudentT({7}, 0.95);
+  EXPECT_EQ(interval.mean, 7);
+  EXPECT_EQ(interval.half_width, 0);
+}
+
+TEST(StudentTTest, EqualValuesHaveNoWidth) { EXPECT_EQ(StudentT({3, 3, 3}, 0.95).half_width, 0); }
+
+// Half a standard error of 1/2, times the quantile of one degree of freedom.
+TEST(StudentTTest, TwoValuesUseOneDegreeOfFreedom) {
+  const MeanInterval interval = StudentT({1, 2}, 0.95);
+  EXPECT_DOUBLE_EQ(interval.mean, 1.5);
+  EXPECT_NEAR(interval.half_width, 12.7062 / 2, 1e-4);
+}
+
+struct TableRow {
+  int degrees_of_freedom;
+  double level;
+  double quantile;
+};
+
+// Two-sided quantiles as printed tables have them.
+TEST(StudentTTest, WidthIsTheTablesQuantileTimesTheStandardError) {
+  constexpr TableRow kTable[] = {{1, 0.90, 6.3138}, {2, 0.95, 4.3027}, {4, 0.95, 2.7764}, {9, 0.99, 3.2498}, {30, 0.90, 1.6973}, {120, 0.95, 1.9799}};
+  for (const TableRow& row : kTable) {
+    // n values of +-1 about 10, or 0 for the odd one: their squares add up to the even part of n.
+    const int n = row.degrees_of_freedom + 1;
+    std::vector<double> values;
+    for (int i = 0; i + 1 < n; i += 2) {
+      values.push_back(9);
+      values.push_back(11);
+    }
+    if (n % 2 == 1) values.push_back(10);
+    const double squares = n - n % 2;
+    const double standard_error_squared = squares / row.degrees_of_freedom / n;
+    const MeanInterval interval = StudentT(values, row.level);
+    EXPECT_DOUBLE_EQ(interval.mean, 10);
+    EXPECT_NEAR(interval.half_width * interval.half_width, row.quantile * row.quantile * standard_error_squared, 1e-3 * row.quantile)
+        << row.degrees_of_freedom << " degrees of freedom";
+  }
+}
+
+}  // namespace
+}  // namespace stepcast
