@@ -11,10 +11,11 @@ namespace stepcast::server {
 
 namespace {
 
+constexpr char kVersion = '1';
 constexpr size_t kFilterDigits = 16;
 
 // The form's version, then the filter it belongs to.
-std::string Binding(std::string_view filter) { return "1" + Sha256Hex(filter).substr(0, kFilterDigits); }
+std::string Binding(std::string_view filter) { return Sha256Hex(filter).substr(0, kFilterDigits).insert(0, 1, kVersion); }
 
 absl::Status Refused(std::string_view token, std::string_view why) {
   return FaultsError("REQUEST_INVALID", {{.field = "page_token", .description = Quoted(token).append(why)}});
