@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -11,18 +10,13 @@
 #include <vector>
 
 #include "core/importing/layer_profile.h"
+#include "tests/support/recorded_data.h"
 
 namespace stepcast {
 namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-
-std::filesystem::path DataFolder() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment.
-  const char* chosen = std::getenv("STEPCAST_SHARED_DATA");
-  return chosen != nullptr ? std::filesystem::path(chosen) : std::filesystem::path(STEPCAST_SOURCE_DIR) / ".." / "shared" / "data";
-}
 
 struct Measured {
   std::string model;
@@ -38,7 +32,7 @@ struct Measured {
 // 527.79 MiB (138,357,544 parameters), ResNet-50 97.49 (25,557,032), ResNet-18 44.59 (11,689,512), AlexNet (torchvision's) 233.08 (61,100,840).
 class RecordedLayerProfileTest : public ::testing::TestWithParam<Measured> {
  protected:
-  std::filesystem::path File() const { return DataFolder() / "layer_profiles" / (GetParam().model + ".graph.txt"); }
+  std::filesystem::path File() const { return stepcast::testing::RecordedDataFolder() / "layer_profiles" / (GetParam().model + ".graph.txt"); }
 
   void SetUp() override {
     if (!std::filesystem::exists(File()))
