@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/src/convert/profile_proto.h"
 #include "client/src/local_error.h"
+#include "client/src/utf8.h"
 
 namespace stepcast::client {
 
@@ -86,6 +87,8 @@ absl::StatusOr<Profile> ParseProfile(std::string_view bytes, ProfileEncoding enc
   if (absl::Status status = ParseMessage(bytes, encoding, message); !status.ok()) return status;
   Profile profile;
   FromProto(message, profile);
+  // Protobuf sees to this in its other two forms, but not in text.
+  if (const std::string path = FirstBrokenText(profile); !path.empty()) return Unreadable("proto text", absl::StrCat(path, " is not UTF-8"));
   return profile;
 }
 

@@ -58,10 +58,11 @@ class RemoteConnection : public Connection {
   template <typename Reply, typename Attempt>
   absl::StatusOr<Reply> Run(const Call& call, Repeatable repeatable, const Attempt& attempt) {
     absl::StatusOr<Reply> reply;
-    const absl::Status status = RetryLoop(call, repeatable, *environment_, [&](std::chrono::nanoseconds timeout) {
+    absl::Status status = RetryLoop(call, repeatable, *environment_, [&](std::chrono::nanoseconds timeout) {
       reply = attempt(timeout);
       return reply.status();
     });
+    if (!status.ok()) return status;
     return reply;
   }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "client/src/local_error.h"
+
 #include "stepcast/error_details.h"
 
 namespace stepcast::client {
@@ -33,9 +35,15 @@ std::optional<std::chrono::nanoseconds> PauseBeforeRetry(const RetryPolicy& poli
 
 absl::Status RetryLoop(const Call& call, Repeatable repeatable, RetryEnvironment& environment,
                        absl::FunctionRef<absl::Status(std::chrono::nanoseconds timeout)> attempt) {
+  constexpr std::chrono::nanoseconds kNone{0};
   const RetryEnvironment::Time start = environment.Now();
   for (int attempts = 1;; ++attempts) {
-    const absl::Status status = attempt(call.timeout - (environment.Now() - start));
+    const std::chrono::nanoseconds left = call.timeout > kNone ? call.timeout - (environment.Now() - start) : kNone;
+    // gRPC looks at its deadlines once a millisecond, and would let a quick call through.
+    if (left <= kNone) {
+      return MakeLocalError(absl::StatusCode::kDeadlineExceeded, "DEADLINE_EXCEEDED", "the call's time ran out before it was made");
+    }
+    const absl::Status status = attempt(left);
     if (status.ok() || repeatable == Repeatable::kNo) return status;
     const std::optional<std::chrono::nanoseconds> pause = PauseBeforeRetry(call.retry, status, attempts, environment.Chance());
     if (!pause || *pause >= call.timeout - (environment.Now() - start)) return status;

@@ -61,6 +61,9 @@ TEST(ProfileEncodingTest, WhatCannotBeReadSaysWhere) {
   EXPECT_THAT(std::string(text.message()), HasSubstr("line 2"));
   EXPECT_THAT(std::string(text.message()), HasSubstr("modell"));
   EXPECT_TRUE(absl::IsInvalidArgument(ParseProfile(std::string("\x0a\xff\x01", 3)).status()));
+  const absl::Status utf8 = ParseProfile("model: \"\\377\"").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(utf8));
+  EXPECT_THAT(std::string(utf8.message()), HasSubstr("model is not UTF-8"));
 }
 
 TEST(ProfileEncodingTest, NoBytesCrashIt) {

@@ -121,6 +121,14 @@ TEST_F(RetryLoopTest, APauseThatWouldEndAfterTheDeadlineIsNotBegun) {
   EXPECT_LT(world_.now.time_since_epoch(), seconds(10));
 }
 
+TEST_F(RetryLoopTest, WithoutTimeNothingIsTried) {
+  for (const nanoseconds timeout : {nanoseconds(0), nanoseconds(-1), nanoseconds::min()}) {
+    call_.timeout = timeout;
+    EXPECT_TRUE(absl::IsDeadlineExceeded(RunFailing(absl::OkStatus())));
+  }
+  EXPECT_THAT(timeouts_, IsEmpty());
+}
+
 TEST_F(RetryLoopTest, ADelayOfAgesFromTheServerEndsTheCall) {
   const absl::Status later = WithRetryInfo(absl::StatusCode::kUnavailable, std::chrono::hours(24 * 365 * 250));
   EXPECT_EQ(RunFailing(later), later);

@@ -1,6 +1,7 @@
 // A directory of a test's own.
 #pragma once
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
