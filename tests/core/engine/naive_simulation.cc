@@ -24,6 +24,8 @@ struct Chunk {
   Stream stream;  // what is left of it after this chunk
   Exact left;     // bytes, or nanoseconds of a computation
   bool ends_operation = true;
+  bool second = false;
+  Exact start_ns;
 };
 
 // One resource of one worker.
@@ -166,36 +168,48 @@ class NaiveSimulation {
 
   void CompleteChunks(Worker& worker) {
     std::set<size_t> ready;
+    std::map<Lane*, std::set<size_t>> released_by;  // who made ready what goes there
     std::vector<std::pair<Lane*, Stream>> rejoining;
     for (auto& [which, lane] : worker.lanes) {
       if (!lane.running.has_value() || lane.running->left != 0) continue;
       const Chunk chunk = *lane.running;
       lane.running.reset();
+      chunks_.push_back({.worker = static_cast<size_t>(&worker - workers_.data()),
+                         .step = worker.ends.size(),
+                         .operation = chunk.stream.operation,
+                         .second = chunk.second,
+                         .start_ns = chunk.start_ns,
+                         .end_ns = now_});
       if (!chunk.ends_operation) {
         rejoining.emplace_back(&lane, chunk.stream);
         continue;
       }
       worker.unfinished.erase(chunk.stream.operation);
       for (auto& [operation, others] : worker.waiting) {
-        if (others.erase(chunk.stream.operation) > 0 && others.empty()) ready.insert(operation);
+        if (others.erase(chunk.stream.operation) == 0 || !others.empty()) continue;
+        ready.insert(operation);
+        released_by[LaneOf(worker, operation)].insert(chunk.stream.operation);
       }
     }
+    for (const auto& [lane, operations] : released_by) events_.released_together += operations.size() > 1 ? 1 : 0;
     Enqueue(worker, ready);
     for (const auto& [lane, stream] : rejoining) {
       events_.stopped_streams += 1;
       events_.rejoined_behind += lane->queue.empty() ? 0 : 1;
+      events_.stopped_at_arrival += released_by.contains(lane) ? 1 : 0;
       lane->queue.push_back(stream);
     }
   }
+
+  Lane* LaneOf(Worker& worker, size_t operation) const { return &worker.lanes[{graph_[operation].resource, graph_[operation].server}]; }
 
   void Enqueue(Worker& worker, const std::set<size_t>& ready) {
     std::map<Lane*, int> arrivals;
     for (const size_t operation : ready) {
       worker.waiting.erase(operation);
-      const NaiveOperation& which = graph_[operation];
-      Lane& lane = worker.lanes[{which.resource, which.server}];
-      lane.queue.push_back({.operation = operation, .bytes = which.bytes});
-      if (++arrivals[&lane] == 2) events_.ready_together += 1;
+      Lane* lane = LaneOf(worker, operation);
+      lane->queue.push_back({.operation = operation, .bytes = graph_[operation].bytes});
+      if (++arrivals[lane] == 2) events_.ready_together += 1;
     }
   }
 
@@ -250,6 +264,7 @@ class NaiveSimulation {
       Stream stream = *next;
       lane.queue.erase(next);
       lane.running = IsTransfer(which.first) ? FirstOrLastChunk(stream) : Computation(worker, stream);
+      lane.running->start_ns = now_;
       if (options_.disturbance_ns && lane.running->left > 0) Disturb(*lane.running, IsTransfer(which.first));
       over_at_once = over_at_once || lane.running->left == 0;
       if (which.first == Resource::kUplink) CountEarlyUpload(worker);
@@ -270,7 +285,10 @@ class NaiveSimulation {
   Chunk FirstOrLastChunk(const Stream& stream) const {
     const bool stops = scenario_.multiplexing == Multiplexing::kWindow && !stream.served && stream.bytes > scenario_.window_bytes;
     const int64_t sent = stops ? scenario_.window_bytes : stream.bytes;
-    return {.stream = {.operation = stream.operation, .bytes = stream.bytes - sent, .served = true}, .left = sent, .ends_operation = !stops};
+    return {.stream = {.operation = stream.operation, .bytes = stream.bytes - sent, .served = true},
+            .left = sent,
+            .ends_operation = !stops,
+            .second = stream.served};
   }
 
   Chunk Computation(const Worker& worker, const Stream& stream) {
@@ -292,7 +310,7 @@ class NaiveSimulation {
   }
 
   NaiveResult Conclude() const {
-    NaiveResult result{.events = events_};
+    NaiveResult result{.chunks = chunks_, .events = events_};
     std::vector<std::vector<Exact>> completions;
     for (const Worker& worker : workers_) {
       result.step_ends_ns.push_back(worker.ends);
@@ -310,6 +328,7 @@ class NaiveSimulation {
   const NaiveOptions& options_;
   std::vector<Worker> workers_;
   Exact now_ = 0;
+  std::vector<NaiveChunk> chunks_;
   NaiveEvents events_;
 };
 

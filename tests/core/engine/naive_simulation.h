@@ -38,15 +38,28 @@ struct NaiveEvents {
   int zero_length = 0;         // computations of no length
   int ties = 0;                // instants at which two chunks or more end
   int ties_of_one_worker = 0;  // of those, two of the same worker
+  int released_together = 0;   // instants at which one lane gets operations that different completions have released
+  int stopped_at_arrival = 0;  // instants at which a stopped stream rejoins where another operation has just arrived
   int ready_together = 0;      // instants at which one lane gets two operations or more
   int unequal_rates = 0;       // instants at which the flows of one server's link differ in rate
   int uploads_while_downloading = 0;
   int beyond_required = 0;  // steps ended by workers that had ended all of theirs
 };
 
+// One service of an operation.
+struct NaiveChunk {
+  size_t worker = 0;
+  size_t step = 0;
+  size_t operation = 0;
+  bool second = false;
+  Exact start_ns;
+  Exact end_ns;
+};
+
 struct NaiveResult {
   std::vector<std::vector<Exact>> step_ends_ns;  // by worker: up to the instant at which the last worker ends its last required step
   std::optional<Exact> steps_per_second;         // none: some worker has not two completions in the interval
+  std::vector<NaiveChunk> chunks;                // all that ended, in no promised order
   NaiveEvents events;
 };
 

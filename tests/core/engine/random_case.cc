@@ -57,7 +57,7 @@ class CaseMaker {
   int64_t Bytes() { return round_ ? kRoundBytes * Pick(1, crowded_ ? 2 : 6) : static_cast<int64_t>(1 + random_.Below(2'000'000)); }
   int64_t DurationNs() {
     if (Chance(15)) return 0;
-    return round_ ? kRoundNs * Pick(1, crowded_ ? 2 : 4) : static_cast<int64_t>(random_.Below(12'000'000));
+    return round_ ? kRoundNs * (crowded_ ? (Chance(80) ? 1 : 2) : Pick(1, 4)) : static_cast<int64_t>(random_.Below(12'000'000));
   }
 
   int32_t Add(Resource resource, int server, std::vector<int32_t> waiting_for, std::string parameter) {
@@ -112,7 +112,7 @@ class CaseMaker {
       constexpr Resource kResources[] = {Resource::kDownlink, Resource::kDownlink, Resource::kWorker,         Resource::kWorker,
                                          Resource::kUplink,   Resource::kUplink,   Resource::kParameterServer};
       std::vector<int32_t> waiting_for;
-      const int wanted = Pick(0, 3);
+      const int wanted = Pick(0, crowded_ ? 2 : 3);
       for (int k = 0; k < wanted && i > 0; ++k) {
         const int32_t earlier = Pick(std::max(0, i - 8), i - 1);
         if (std::find(waiting_for.begin(), waiting_for.end(), earlier) == waiting_for.end()) waiting_for.push_back(earlier);
