@@ -63,7 +63,7 @@ std::string DefaultDataDirectory() {
 
 void AddService(CLI::App& app, ServerOptions& options) {
   Add(app, "--listen", options.listen, "HOST:PORT for gRPC; port 0: any free one, printed at start");
-  Add(app, "--http-listen", options.http_listen, "HOST:PORT for /metrics, /healthz and /readyz; port 0 as above; empty: none");
+  Add(app, "--http-listen", options.http_listen, "HOST:PORT for /metrics, /healthz and /readyz; port 0 as above; none: no pages");
   AddChoice<StoreKind>(app, "--store", options.store, {{"sqlite", StoreKind::kSqlite}, {"memory", StoreKind::kMemory}},
                        absl::StrCat("Where profiles are kept: ", kStoreNames));
   Add(app, "--data-dir", options.data_dir, "Directory of the sqlite store, created if missing");
@@ -143,6 +143,7 @@ absl::StatusOr<std::variant<ServerOptions, PrintText>> ParseCommandLine(int argc
   } catch (const CLI::Error& error) {
     return FaultsError("FLAG_INVALID", {{.field = "", .description = error.what()}});
   }
+  if (options.http_listen == "none") options.http_listen.clear();
   const absl::Status checked = Check(options);
   if (!checked.ok()) return checked;
   return options;

@@ -62,7 +62,7 @@ absl::Status CheckListenAddress(const std::string& flag, const std::string& addr
   const bool has_port = colon != std::string::npos && absl::SimpleAtoi(PortOf(address), &port) && port >= 0 && port <= kMaxPort;
   const std::string host = has_port ? address.substr(0, colon) : "";
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (has_port && !host.empty() && (bracketed || host.find(':') == std::string::npos)) return absl::OkStatus();
+  if (has_port && !host.empty() && (bracketed || host.find_first_of(":[]") == std::string::npos)) return absl::OkStatus();
   return FaultsError("FLAG_INVALID", {{.field = flag, .description = Quoted(address) + " is no HOST:PORT"}});
 }
 

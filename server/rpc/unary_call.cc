@@ -33,9 +33,13 @@ absl::Status UnaryCall::Read(google::protobuf::MessageLite& message) const {
 void UnaryCall::Reply(const google::protobuf::MessageLite& message) {
   const absl::Status written = SerializeMessage(message, reply_);
   if (!written.ok()) return Fail(written);
+  state_.bytes().Release();
   Finish(grpc::Status::OK);
 }
 
-void UnaryCall::Fail(const absl::Status& status) { Finish(state_.Failed(status)); }
+void UnaryCall::Fail(const absl::Status& status) {
+  state_.bytes().Release();
+  Finish(state_.Failed(status));
+}
 
 }  // namespace stepcast::server

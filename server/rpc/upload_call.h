@@ -43,7 +43,7 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   void OnReadDone(bool ok) override {
     const absl::Status status = ok ? Take() : CheckComplete();
-    if (!status.ok()) return Finish(state_.Failed(status));
+    if (!status.ok()) return End(status);
     if (ok) {
       StartRead(&message_);
     } else {
@@ -53,14 +53,21 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   void OnSendInitialMetadataDone(bool ok) override {
     if (!ok) state_.Cancel();
-    const absl::Status submitted = state_.environment().store_jobs.Submit([this] { Finish(state_.Failed(Run())); });
-    if (!submitted.ok()) Finish(state_.Failed(submitted));
+    const absl::Status submitted = state_.environment().store_jobs.Submit([this] { End(Run()); });
+    if (!submitted.ok()) End(submitted);
   }
 
   void OnCancel() override { state_.Cancel(); }
   void OnDone() override { delete this; }
 
  private:
+  // What was taken is given back first, so that a caller who knows of the end can count on it.
+  void End(const absl::Status& status) {
+    std::string().swap(bytes_);
+    state_.bytes().Release();
+    Finish(state_.Failed(status));
+  }
+
   absl::Status Take() {
     Request request;
     const absl::Status parsed = ParseMessage(message_, state_.environment().max_message_bytes, request);

@@ -1,0 +1,147 @@
+// Calls that are given up on, or that find no place: through the real server.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "server/convert/profile_convert.h"
+#include "tests/server/app/test_server.h"
+#include "tests/server/support/random_profile.h"
+
+namespace stepcast::server {
+namespace {
+
+using std::chrono::steady_clock;
+
+double Milliseconds(steady_clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+
+// A call in a thread of its own.
+class Call {
+ public:
+  Call(TestServer& server, const v1::PredictThroughputRequest& request, std::optional<std::chrono::milliseconds> timeout = std::nullopt)
+      : request_(request) {
+    if (timeout) context_.set_deadline(std::chrono::system_clock::now() + *timeout);
+    thread_ = std::thread([this, &server] { status_ = server.predictions().PredictThroughput(&context_, request_, &reply_); });
+  }
+  ~Call() { Finish(); }
+
+  void Cancel() { context_.TryCancel(); }
+  grpc::Status Finish() {
+    if (thread_.joinable()) thread_.join();
+    return status_;
+  }
+
+ private:
+  grpc::ClientContext context_;
+  v1::PredictThroughputRequest request_;
+  v1::PredictThroughputResponse reply_;
+  grpc::Status status_;
+  std::thread thread_;
+};
+
+class CancellationEndToEndTest : public ::testing::Test {
+ protected:
+  static ServerOptions Options(JobWatch& watch) {
+    ServerOptions options = TestOptions();
+    options.simulation_observer = &watch;
+    options.threads = 1;
+    options.queue_max = 1;
+    return options;
+  }
+
+  JobWatch watch_;
+  TestServer server_{Options(watch_)};
+  const std::string profile_ = server_.Store(ToWire(SmallProfile()));
+};
+
+// The least of several: what other work on the machine takes only adds to it.
+TEST_F(CancellationEndToEndTest, ACancelledCallEndsItsSimulationWithinTenMilliseconds) {
+  std::vector<double> took;
+  for (int round = 1; round <= 15; ++round) {
+    Call call(server_, EndlessRequest(profile_));
+    watch_.WaitStarted(round);
+    const auto start = steady_clock::now();
+    call.Cancel();
+    took.push_back(Milliseconds(watch_.WaitDone(round) - start));
+    EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  std::sort(took.begin(), took.end());
+  std::cout << "from cancel to the job's end: least " << took.front() << ", median " << took[took.size() / 2] << ", most " << took.back() << " ms\n";
+  EXPECT_LT(took.front(), 10);
+}
+
+TEST_F(CancellationEndToEndTest, ADeadlineEndsItsSimulationWithinTenMilliseconds) {
+  constexpr auto kTimeout = std::chrono::milliseconds(60);
+  std::vector<double> took;
+  for (int round = 1; round <= 9; ++round) {
+    const auto start = steady_clock::now();
+    Call call(server_, EndlessRequest(profile_), kTimeout);
+    EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+    took.push_back(Milliseconds(watch_.WaitDone(round) - start - kTimeout));
+  }
+  std::sort(took.begin(), took.end());
+  std::cout << "from deadline to the job's end: least " << took.front() << ", median " << took[took.size() / 2] << ", most " << took.back()
+            << " ms\n";
+  EXPECT_LT(took.front(), 10);
+}
+
+TEST_F(CancellationEndToEndTest, AFullQueueRefusesAtOnceAndSaysWhenToComeAgain) {
+  Call running(server_, EndlessRequest(profile_));
+  watch_.WaitStarted(1);
+  Call waiting(server_, EndlessRequest(profile_));
+  watch_.WaitQueued(2);
+  Call refused(server_, EndlessRequest(profile_));
+  const grpc::Status status = refused.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonOf(status), "QUEUE_FULL");
+  EXPECT_TRUE(DetailOf<google::rpc::RetryInfo>(status)->has_retry_delay());
+  EXPECT_EQ(DetailOf<google::rpc::QuotaFailure>(status)->violations(0).subject(), "queue_max");
+  running.Cancel();
+  waiting.Cancel();
+}
+
+TEST_F(CancellationEndToEndTest, OthersAreServedWhileSimulationsFillTheQueue) {
+  Call running(server_, EndlessRequest(profile_));
+  watch_.WaitStarted(1);
+  Call waiting(server_, EndlessRequest(profile_));
+  watch_.WaitQueued(2);
+  v1::GetProfileRequest get;
+  get.set_name(profile_);
+  grpc::ClientContext context;
+  v1::Profile reply;
+  EXPECT_TRUE(server_.profiles().GetProfile(&context, get, &reply).ok());
+  v1::PredictThroughputRequest bad;
+  Call refused(server_, bad);
+  EXPECT_EQ(refused.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "found wrong without waiting for a place";
+  running.Cancel();
+  waiting.Cancel();
+}
+
+TEST_F(CancellationEndToEndTest, ACallCancelledWhileItWaitsNeverSimulates) {
+  Call running(server_, EndlessRequest(profile_));
+  watch_.WaitStarted(1);
+  Call waiting(server_, EndlessRequest(profile_));
+  watch_.WaitQueued(2);
+  waiting.Cancel();
+  EXPECT_EQ(waiting.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  running.Cancel();
+  watch_.WaitDone(2);
+  server_.server().Drain();
+  EXPECT_THAT(server_.server().MetricsText(), ::testing::HasSubstr("stepcast_predictions_total{code=\"Canceled\",method=\"PredictThroughput\"} 1\n"));
+}
+
+TEST(JobLimitEndToEndTest, AComputationHasALimit) {
+  ServerOptions options = TestOptions();
+  options.max_job_seconds = 0.02;
+  TestServer server(options);
+  Call call(server, EndlessRequest(server.Store(ToWire(SmallProfile()))));
+  const grpc::Status status = call.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(ReasonOf(status), "JOB_TOO_LONG");
+  EXPECT_EQ(DetailOf<google::rpc::QuotaFailure>(status)->violations(0).subject(), "max_job_seconds");
+}
+
+}  // namespace
+}  // namespace stepcast::server

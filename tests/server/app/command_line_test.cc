@@ -1,0 +1,123 @@
+#include "server/app/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace stepcast::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::StatusOr<std::variant<ServerOptions, PrintText>> Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "stepcastd");
+  return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data());
+}
+
+ServerOptions Options(const std::vector<const char*>& arguments) {
+  const auto parsed = Parse(arguments);
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  return std::get<ServerOptions>(*parsed);
+}
+
+// Sets a variable of the environment for a test.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+TEST(CommandLineTest, WithoutFlagsTheServerIsOnLoopbackAndDurable) {
+  const ServerOptions options = Options({});
+  EXPECT_EQ(options.listen, "127.0.0.1:50051");
+  EXPECT_EQ(options.http_listen, "127.0.0.1:9464");
+  EXPECT_EQ(options.store, StoreKind::kSqlite);
+  EXPECT_GE(options.threads, 1);
+}
+
+TEST(CommandLineTest, TheStateDirectoryIsTheUsers) {
+  const Variable home("HOME", "/home/somebody");
+  EXPECT_EQ(Options({}).data_dir, "/home/somebody/.local/state/stepcast");
+  const Variable state("XDG_STATE_HOME", "/state");
+  EXPECT_EQ(Options({}).data_dir, "/state/stepcast");
+}
+
+TEST(CommandLineTest, FlagsSetWhatTheyName) {
+  const ServerOptions options =
+      Options({"--listen",         "[::1]:1", "--http-listen",     "none", "--store",      "memory", "--threads",   "3",     "--queue-max",   "0",
+               "--max-operations", "7",       "--max-job-seconds", "0.5",  "--log-format", "json",   "--log-level", "error", "--drain-delay", "1.5"});
+  EXPECT_EQ(options.listen, "[::1]:1");
+  EXPECT_EQ(options.http_listen, "");
+  EXPECT_EQ(options.store, StoreKind::kMemory);
+  EXPECT_EQ(options.threads, 3);
+  EXPECT_EQ(options.queue_max, 0);
+  EXPECT_EQ(options.profile_limits.max_operations, 7);
+  EXPECT_EQ(options.max_job_seconds, 0.5);
+  EXPECT_EQ(options.log.format, LogFormat::kJson);
+  EXPECT_EQ(options.log.level, LogLevel::kError);
+  EXPECT_EQ(options.drain_delay_seconds, 1.5);
+}
+
+TEST(CommandLineTest, TheEnvironmentCountsLessThanAFlag) {
+  const Variable listen("STEPCAST_LISTEN", "127.0.0.1:7");
+  const Variable store("STEPCAST_STORE", "memory");
+  EXPECT_EQ(Options({}).listen, "127.0.0.1:7");
+  EXPECT_EQ(Options({}).store, StoreKind::kMemory);
+  EXPECT_EQ(Options({"--listen", "127.0.0.1:8"}).listen, "127.0.0.1:8");
+}
+
+TEST(CommandLineTest, WhatIsWrongIsNamed) {
+  const std::vector<std::pair<std::vector<const char*>, std::string>> cases{
+      {{"--bogus"}, "--bogus"},
+      {{"positional"}, "positional"},
+      {{"--threads", "0"}, "--threads"},
+      {{"--threads", "x"}, "--threads"},
+      {{"--store", "tape"}, "--store"},
+      {{"--listen", "nowhere"}, "--listen"},
+      {{"--listen", ":50051"}, "--listen"},
+      {{"--http-listen", "127.0.0.1:70000"}, "--http-listen"},
+      {{"--max-message-bytes", "3000000000"}, "--max-message-bytes"},
+      {{"--max-parameter-servers", "257"}, "--max-parameter-servers"},
+      {{"--drain-delay", "-1"}, "--drain-delay"},
+  };
+  for (const auto& [arguments, name] : cases) {
+    const absl::Status status = Parse(arguments).status();
+    EXPECT_EQ(DetailsOf(status).reason, "FLAG_INVALID") << name;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(name));
+  }
+}
+
+TEST(CommandLineTest, AWrongVariableIsNoBetterThanAWrongFlag) {
+  const Variable queue("STEPCAST_QUEUE_MAX", "-4");
+  EXPECT_FALSE(Parse({}).ok());
+}
+
+TEST(CommandLineTest, HelpNamesEveryFlagsVariable) {
+  const auto parsed = Parse({"--help"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  const std::string& text = std::get<PrintText>(*parsed).text;
+  for (const char* flag :
+       {"listen", "http-listen", "store", "data-dir", "threads", "queue-max", "store-threads", "max-message-bytes", "max-profile-bytes",
+        "max-job-seconds", "max-operations", "max-steps", "drain-delay", "drain-timeout", "log-level", "log-format"}) {
+    std::string variable = "STEPCAST_";
+    for (const char* c = flag; *c != '\0'; ++c) variable.push_back(*c == '-' ? '_' : static_cast<char>(std::toupper(*c)));
+    EXPECT_THAT(text, HasSubstr(std::string("--") + flag));
+    EXPECT_THAT(text, HasSubstr("(Env:" + variable + ")"));
+  }
+}
+
+TEST(CommandLineTest, TheVersionIsPrinted) {
+  const auto parsed = Parse({"--version"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_THAT(std::get<PrintText>(*parsed).text, ::testing::StartsWith("stepcastd "));
+}
+
+}  // namespace
+}  // namespace stepcast::server

@@ -1,0 +1,107 @@
+// PredictionService through the real server.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/convert/profile_convert.h"
+#include "tests/server/app/test_server.h"
+#include "tests/server/support/random_profile.h"
+
+namespace stepcast::server {
+namespace {
+
+using ::testing::ElementsAre;
+
+template <typename Request>
+Request Ask(const std::string& profile) {
+  Request request;
+  request.set_profile(profile);
+  request.mutable_options()->set_steps_per_worker(50);
+  request.mutable_options()->set_seed(9);
+  return request;
+}
+
+TEST(PredictionEndToEndTest, ThroughputIsPredictedForEveryCount) {
+  TestServer server;
+  auto request = Ask<v1::PredictThroughputRequest>(server.Store(ToWire(SmallProfile())));
+  for (const int workers : {1, 2, 4}) request.add_worker_counts(workers);
+  grpc::ClientContext context;
+  v1::PredictThroughputResponse reply;
+  const grpc::Status status = server.predictions().PredictThroughput(&context, request, &reply);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(reply.predictions_size(), 3);
+  EXPECT_EQ(reply.predictions(2).scenario().workers(), 4);
+  // 8 examples in 1 us of transfer and 1 ms of computation.
+  EXPECT_NEAR(reply.predictions(0).examples_per_second(), 8 / 0.001001, 0.01);
+  EXPECT_EQ(reply.seed(), 9U);
+  EXPECT_EQ(reply.options().steps_per_worker(), 50);
+  EXPECT_GT(reply.simulation().simulated_operations(), 0);
+  EXPECT_GT(reply.simulation().engine_seconds(), 0);
+  EXPECT_EQ(reply.profile_digest().size(), 64U);
+}
+
+TEST(PredictionEndToEndTest, TheOtherTwoAnswerToo) {
+  TestServer server;
+  const std::string profile = server.Store(ToWire(SmallProfile()));
+  grpc::ClientContext recommend_context;
+  v1::RecommendWorkersResponse recommendation;
+  ASSERT_TRUE(server.predictions().RecommendWorkers(&recommend_context, Ask<v1::RecommendWorkersRequest>(profile), &recommendation).ok());
+  EXPECT_GE(recommendation.workers(), 1);
+  EXPECT_FALSE(recommendation.reason().empty());
+  grpc::ClientContext order_context;
+  v1::OptimizeOrderResponse order;
+  auto request = Ask<v1::OptimizeOrderRequest>(profile);
+  request.add_methods(v1::TAC);
+  ASSERT_TRUE(server.predictions().OptimizeOrder(&order_context, request, &order).ok());
+  ASSERT_EQ(order.orders_size(), 1);
+  EXPECT_EQ(order.orders(0).transfers(0).name(), "recv");
+}
+
+TEST(PredictionEndToEndTest, AnInlineProfileIsUsedAndForgotten) {
+  TestServer server;
+  v1::PredictThroughputRequest request;
+  *request.mutable_inline_profile() = ToWire(SmallProfile());
+  grpc::ClientContext context;
+  v1::PredictThroughputResponse reply;
+  ASSERT_TRUE(server.predictions().PredictThroughput(&context, request, &reply).ok());
+  EXPECT_THAT(server.server().MetricsText(), ::testing::HasSubstr("stepcast_store_profiles 0\n"));
+}
+
+TEST(PredictionEndToEndTest, ABadRequestNamesEveryField) {
+  TestServer server;
+  auto request = Ask<v1::PredictThroughputRequest>(server.Store(ToWire(SmallProfile())));
+  request.add_worker_counts(-1);
+  request.mutable_options()->set_replications(0);
+  request.mutable_options()->set_start(static_cast<v1::SimulationOptions::Start>(40));
+  grpc::ClientContext context;
+  v1::PredictThroughputResponse reply;
+  const grpc::Status status = server.predictions().PredictThroughput(&context, request, &reply);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(ReasonOf(status), "REQUEST_INVALID");
+  EXPECT_THAT(FieldsOf(status), ::testing::UnorderedElementsAre("options.start", "options.replications", "worker_counts[0]"));
+}
+
+TEST(PredictionEndToEndTest, AnUnknownProfileIsNotFound) {
+  TestServer server;
+  grpc::ClientContext context;
+  v1::PredictThroughputResponse reply;
+  const grpc::Status status = server.predictions().PredictThroughput(&context, Ask<v1::PredictThroughputRequest>("profiles/none"), &reply);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(DetailOf<google::rpc::ResourceInfo>(status)->resource_name(), "profiles/none");
+}
+
+TEST(PredictionEndToEndTest, ATimeBudgetEndsTheCallWithWhatThereIs) {
+  TestServer server;
+  auto request = EndlessRequest(server.Store(ToWire(SmallProfile())));
+  request.mutable_options()->set_steps_per_worker(100);
+  request.mutable_options()->set_start(v1::SimulationOptions::STAGGERED);
+  request.mutable_options()->mutable_time_budget()->set_nanos(50'000'000);
+  grpc::ClientContext context;
+  v1::PredictThroughputResponse reply;
+  const grpc::Status status = server.predictions().PredictThroughput(&context, request, &reply);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_GE(reply.predictions(0).replications(), 1);
+  EXPECT_LT(reply.predictions(0).replications(), 1000);
+}
+
+}  // namespace
+}  // namespace stepcast::server

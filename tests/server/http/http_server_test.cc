@@ -1,0 +1,103 @@
+#include "server/http/http_server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "core/base/error.h"
+
+namespace stepcast::server {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// The whole reply to a request line.
+std::string Ask(int port, const std::string& request_line) {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(fd, static_cast<const sockaddr*>(static_cast<const void*>(&address)), sizeof(address)), 0);
+  const std::string request = request_line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  EXPECT_EQ(send(fd, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
+  std::string reply;
+  char block[4096];
+  for (ssize_t size = 0; (size = recv(fd, block, sizeof(block), 0)) > 0;) reply.append(block, static_cast<size_t>(size));
+  close(fd);
+  return reply;
+}
+
+class HttpServerTest : public ::testing::Test {
+ protected:
+  static HttpPages Pages() {
+    return {.metrics = [] { return std::string("some_metric 1\n"); },
+            .ready = [] { return ready_ ? absl::OkStatus() : absl::UnavailableError("the store is gone"); }};
+  }
+  static void SetUpTestSuite() {
+    ready_ = true;
+    auto started = HttpServer::Start("127.0.0.1:0", Pages());
+    ASSERT_TRUE(started.ok()) << started.status();
+    server_ = std::move(*started);
+  }
+  static void TearDownTestSuite() { server_.reset(); }
+  static std::string Ask(const std::string& request_line) { return server::Ask(server_->port(), request_line); }
+
+  // One for all: it takes up to two seconds to stop.
+  static std::unique_ptr<HttpServer> server_;
+  static std::atomic<bool> ready_;
+};
+
+std::unique_ptr<HttpServer> HttpServerTest::server_;
+std::atomic<bool> HttpServerTest::ready_{true};
+
+TEST_F(HttpServerTest, MetricsAreInTheFormatPrometheusReads) {
+  const std::string reply = Ask("GET /metrics");
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(reply, HasSubstr("Content-Type: text/plain; version=0.0.4"));
+  EXPECT_THAT(reply, EndsWith("\r\n\r\nsome_metric 1\n"));
+}
+
+TEST_F(HttpServerTest, HealthIsOkWhateverReadinessSays) {
+  ready_ = false;
+  EXPECT_THAT(Ask("GET /healthz"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  ready_ = true;
+}
+
+TEST_F(HttpServerTest, ReadinessFollowsTheServer) {
+  EXPECT_THAT(Ask("GET /readyz"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  ready_ = false;
+  const std::string reply = Ask("GET /readyz");
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+  EXPECT_THAT(reply, HasSubstr("the store is gone"));
+  ready_ = true;
+}
+
+TEST_F(HttpServerTest, HeadHasNoBody) {
+  const std::string reply = Ask("HEAD /metrics");
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(reply, Not(HasSubstr("some_metric")));
+}
+
+TEST_F(HttpServerTest, NothingElseIsThere) {
+  EXPECT_THAT(Ask("GET /"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Ask("GET /etc/passwd"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Ask("GET /metrics/more"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Ask("POST /metrics"), StartsWith("HTTP/1.1 404"));
+}
+
+TEST_F(HttpServerTest, ABusyPortSaysSo) {
+  const absl::Status status = HttpServer::Start("127.0.0.1:" + std::to_string(server_->port()), Pages()).status();
+  EXPECT_EQ(DetailsOf(status).reason, "LISTEN_FAILED");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("in use"));
+}
+
+}  // namespace
+}  // namespace stepcast::server
