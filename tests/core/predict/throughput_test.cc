@@ -110,6 +110,18 @@ TEST(ThroughputTest, WorkersOnAChainNeverMakeMoreThanAsManyTimesOne) {
   }
 }
 
+// Graham's anomaly: alone, the long computation is ready first and holds up the short one that the server waits for; when two workers share the link
+// its download comes later and the short one goes first. So "W workers make at most W times one" is no rule for every job.
+TEST(ThroughputTest, AJobMayGainFromTheDelayThatSharingIs) {
+  JobBuilder job;
+  job.Compute(10'000, {job.Download(1000)});
+  job.Update(10'000, {job.Compute(100, {job.Update(1500)})});
+  const ThroughputAnswer answer = Predicted(job.Build(), {.worker_counts = {1, 2}, .options = {.steps_per_worker = 60}});
+  EXPECT_DOUBLE_EQ(answer.predictions[0].steps_per_second, 1e9 / 21'100);
+  EXPECT_DOUBLE_EQ(answer.predictions[1].steps_per_second, 2e9 / 12'000);
+  EXPECT_GT(answer.predictions[1].scaling_efficiency, 1.7);
+}
+
 TEST(ThroughputTest, TheSameQueryHasTheSameAnswerAndAnotherSeedAnother) {
   const auto answer = [](uint64_t seed) {
     return Predicted(RandomSteps(), {.worker_counts = {4}, .options = {.steps_per_worker = 100, .seed = seed}}).predictions[0].steps_per_second;
