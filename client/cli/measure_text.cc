@@ -22,7 +22,7 @@ std::string NumberText(double value) {
   if (!std::isfinite(value)) return Fixed(value, 0);
   constexpr int kDigits = 4;
   const int magnitude = static_cast<int>(std::floor(std::log10(std::fabs(value))));
-  const std::string text = Fixed(value, std::clamp(kDigits - 1 - magnitude, 0, 12));
+  std::string text = Fixed(value, std::clamp(kDigits - 1 - magnitude, 0, 12));
   // 9.9996 has become 10.000, a digit too many.
   const double rounded = std::fabs(std::stod(text));
   if (rounded >= std::pow(10.0, magnitude + 1)) return Fixed(value, std::clamp(kDigits - 2 - magnitude, 0, 12));

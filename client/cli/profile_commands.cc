@@ -8,8 +8,11 @@
 #include "client/cli/profile_argument.h"
 #include "client/cli/profile_table.h"
 #include "client/cli/progress.h"
+#include "client/cli/replay_text.h"
+#include "client/local/replay_report.h"
 
 #include "stepcast/json.h"
+#include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
 
@@ -52,7 +55,8 @@ class UploadCommand : public Command {
 class CheckCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
-    CLI::App* app = parent.add_subcommand("check", "Say everything that is wrong with a profile; stores nothing");
+    CLI::App* app =
+        parent.add_subcommand("check", "Say everything that is wrong with a profile, and how well its steps are explained; stores nothing");
     app->add_option("FILE", path_, kFileHelp)->required()->type_name("");
     return app;
   }
@@ -61,12 +65,23 @@ class CheckCommand : public Command {
     if (!IsFile(path_)) return session.Misused(absl::StrCat("there is no file \"", path_, "\""));
     const absl::StatusOr<Profile> profile = Upload(session, path_, {.validate_only = true});
     if (!profile.ok()) return session.Refused(profile.status());
+    if (session.output == OutputFormat::kJson) return session.Answer(ToJson(*profile), [] { return ""; });
+    const absl::StatusOr<ReplayReport> replay = Replay(session);
+    if (!replay.ok()) return session.Refused(replay.status());
     return session.Answer(ToJson(*profile), [&] {
-      return absl::StrCat("valid: ", profile->operation_count, " operations, ", profile->step_count, " steps, digest ", profile->digest, "\n");
+      return absl::StrCat("valid: ", profile->operation_count, " operations, ", profile->step_count, " steps, digest ", profile->digest, "\n",
+                          ReplayText(*replay));
     });
   }
 
  private:
+  absl::StatusOr<ReplayReport> Replay(const Session& session) const {
+    const Progress progress(session.console, "replaying");
+    const absl::StatusOr<std::string> bytes = ReadFile(path_);
+    if (!bytes.ok()) return bytes.status();
+    return ReplayProfile(*bytes);
+  }
+
   std::string path_;
 };
 

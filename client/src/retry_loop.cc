@@ -43,7 +43,7 @@ absl::Status RetryLoop(const Call& call, Repeatable repeatable, RetryEnvironment
     if (left <= kNone) {
       return MakeLocalError(absl::StatusCode::kDeadlineExceeded, "DEADLINE_EXCEEDED", "the call's time ran out before it was made");
     }
-    const absl::Status status = attempt(left);
+    absl::Status status = attempt(left);
     if (status.ok() || repeatable == Repeatable::kNo) return status;
     const std::optional<std::chrono::nanoseconds> pause = PauseBeforeRetry(call.retry, status, attempts, environment.Chance());
     if (!pause || *pause >= call.timeout - (environment.Now() - start)) return status;
