@@ -37,7 +37,7 @@ TEST(MaxMinNetworkTest, AWorkerAloneOnOneServerGetsWhatItsShareOfTheOtherLeaves)
     MaxMinNetwork network(2, std::vector<int64_t>(static_cast<size_t>(n), kUnit));
     std::map<int32_t, int64_t> work{{0, 1000 * (n - 1)}};
     for (int32_t worker = 0; worker < n; ++worker) work[2 * worker + 1] = 1'000'000;
-    EXPECT_EQ(FirstEnd(network, work), Instant{1000 * n}) << n << " workers";
+    EXPECT_EQ(FirstEnd(network, work), Instant{int64_t{1000} * n}) << n << " workers";
   }
 }
 
