@@ -20,7 +20,10 @@ void SimulationFlags::Declare(CLI::App& app) {
       app, "--seed", "N", "Of all random choices (default 1)", [](const std::string& text) { return ParseCount(text); },
       [this](uint64_t seed) { options_.seed = seed; })
       ->group(kGroup);
-  app.add_option("--replications", options_.replications, "Independent runs (default 5; 1 where nothing is random)")->type_name("N")->group(kGroup);
+  app.add_option("--replications", options_.replications,
+                 "Independent runs (default 5; with --precision at most so many, default 100; 1 where nothing is random)")
+      ->type_name("N")
+      ->group(kGroup);
   app.add_option("--precision", options_.relative_precision, "Stop when the interval's half-width is below this share of the value")
       ->type_name("SHARE")
       ->group(kGroup);

@@ -62,7 +62,7 @@ class PlainRun {
       events_.Set(StartSlot(worker), options_.start_offsets[Index(worker)].ticks);
     }
     while (!estimator_.Done() && status_.ok()) {
-      if (events_.empty()) return SimulatedTimeExhausted();
+      if (events_.empty() || events_.TopKey() >= kEndOfTime.ticks) return SimulatedTimeExhausted();
       RunInstant(Instant{events_.TopKey()});
       CheckStop(1);
     }
@@ -110,7 +110,7 @@ class PlainRun {
   // Counts work and, every kStopCheckInterval of it, asks whether to go on.
   void CheckStop(int64_t work) {
     work_until_check_ -= work;
-    if (work_until_check_ > 0) return;
+    if (work_until_check_ > 0 || !status_.ok()) return;
     work_until_check_ = kStopCheckInterval;
     status_ = stop_();
   }

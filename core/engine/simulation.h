@@ -42,7 +42,7 @@ struct RunOptions {
   double bandwidth_bytes_per_second = 0;        // of the servers' links; what groups' own bandwidths are compared with
   TransferOrder order = TransferOrder::kGraph;  // kGraph, kRecorded, kRandom, or any other with ranks
   std::vector<int32_t> ranks;                   // by OpIndex, kUnranked where there is none; empty with the three named above
-  bool replay = false;                       // recorded steps one after the other, not sampled
+  bool replay = false;                          // recorded steps one after the other, not sampled
   uint64_t seed = 1;
   uint64_t replication = 0;
   bool keep_step_ends = false;

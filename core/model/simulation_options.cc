@@ -15,6 +15,7 @@ namespace {
 
 constexpr int32_t kMaxSteps = 10'000'000;
 constexpr int32_t kMaxReplications = 1000;
+constexpr int32_t kMostUntilPrecise = 100;  // where a precision ends them, not their number
 constexpr double kMinConfidenceLevel = 0.5;
 constexpr double kMaxConfidenceLevel = 0.999;
 
@@ -47,7 +48,8 @@ class OptionsResolver {
   }
 
   void ResolvePrecision() {
-    options_.replications = draft_.replications.value_or(options_.replications);
+    const bool until_precise = draft_.relative_precision.value_or(0) > 0;
+    options_.replications = draft_.replications.value_or(until_precise ? kMostUntilPrecise : options_.replications);
     CheckRange("replications", options_.replications, 1, kMaxReplications);
     options_.relative_precision = draft_.relative_precision.value_or(options_.relative_precision);
     if (!Within(options_.relative_precision, 0, 1))

@@ -33,7 +33,7 @@ struct SimulationOptions {
   int32_t steps_per_worker = 1000;  // warm-up included (ICPE 2020, 4.1)
   int32_t warmup_steps = 50;        // (ICPE 2020, 4.1)
   uint64_t seed = 1;
-  int32_t replications = 5;
+  int32_t replications = 5;        // with relative_precision: at most, by default 100
   double relative_precision = 0;   // 0: off
   double time_budget_seconds = 0;  // 0: none
   Start start = Start::kSimultaneous;

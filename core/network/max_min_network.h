@@ -56,7 +56,7 @@ class MaxMinNetwork {
   };
 
   size_t ServerLink(Flow flow) const { return static_cast<size_t>(flow % servers_); }
-  size_t WorkerLink(Flow flow) const { return static_cast<size_t>(servers_ + flow / servers_); }
+  size_t WorkerLink(Flow flow) const { return static_cast<size_t>(servers_) + static_cast<size_t>(flow / servers_); }
   static int64_t RemainingAt(const FlowState& state, Instant now);
   static Instant EndOf(const FlowState& state);
 

@@ -27,18 +27,6 @@ struct PredictionHandler::Subject {
 
 namespace {
 
-// Both say when the workers start, so only one of them may.
-void CheckOffsets(const ScenarioDraft& scenario, const std::string& path, const SimulationOptionsDraft& options, std::vector<Fault>& faults) {
-  if (options.start != Start::kStaggered || scenario.start_offsets_ns.empty()) return;
-  faults.push_back(
-      {.field = absl::StrCat(path, ".start_offsets_ns"), .description = "the options' start STAGGERED draws the offsets: give one of both"});
-}
-
-void CheckOffsets(const ThroughputDraft& draft, std::vector<Fault>& faults) {
-  for (size_t i = 0; i < draft.scenarios.size(); ++i) CheckOffsets(draft.scenarios[i], absl::StrCat("scenarios[", i, "]"), draft.options, faults);
-  if (draft.scenario) CheckOffsets(*draft.scenario, "scenario", draft.options, faults);
-}
-
 // The request's own budget is one of its options under another name; the shorter one counts.
 void MergeTimeBudget(OptimizeOrderCall& call) {
   if (!call.time_budget_seconds) return;
@@ -78,7 +66,6 @@ absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource
 }
 
 absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictThroughput(PredictThroughputCall call) const {
-  CheckOffsets(call.draft, call.faults);
   absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
   if (!subject.ok()) return subject.status();
   absl::StatusOr<ThroughputQuery> query = ResolveThroughput(subject->profile, call.draft);
@@ -105,7 +92,6 @@ absl::StatusOr<Computation<RecommendWorkersAnswer>> PredictionHandler::Recommend
 }
 
 absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrder(OptimizeOrderCall call) const {
-  CheckOffsets(call.draft.scenario, "scenario", call.draft.options, call.faults);
   MergeTimeBudget(call);
   absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
   if (!subject.ok()) return subject.status();

@@ -34,6 +34,12 @@ TEST(SimulationOptionsTest, WhatIsUnsetHasTheDefaultsOfTheContract) {
   EXPECT_EQ(options.confidence_level, 0.95);
 }
 
+TEST(SimulationOptionsTest, APrecisionEndsReplicationsSoTheirMostIsHigher) {
+  EXPECT_EQ(ResolveOptions({.relative_precision = 0.01})->replications, 100);
+  EXPECT_EQ(ResolveOptions({.replications = 7, .relative_precision = 0.01})->replications, 7);
+  EXPECT_EQ(ResolveOptions({.relative_precision = 0})->replications, 5);
+}
+
 TEST(SimulationOptionsTest, TheWarmUpShrinksWithAShortRunOnly) {
   EXPECT_EQ(ResolveOptions({.steps_per_worker = 2})->warmup_steps, 0);
   EXPECT_EQ(ResolveOptions({.steps_per_worker = 100})->warmup_steps, 5);
