@@ -46,7 +46,8 @@ class PredictionRpc final : public Raw {
       Request message;
       const absl::Status parsed = started.Read(message);
       if (!parsed.ok()) return started.Fail(parsed);
-      absl::StatusOr<Computation<Answer>> computation = (handler_.*check)(FromWire(message));
+      Call request = FromWire(message);
+      absl::StatusOr<Computation<Answer>> computation = (handler_.*check)(std::move(request));
       if (!computation.ok()) return started.Fail(computation.status());
       started.RunOn(environment_.simulation_jobs,
                     [todo = *std::move(computation)](UnaryCall& checked) mutable { Compute(checked, std::move(todo)); });

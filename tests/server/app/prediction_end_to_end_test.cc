@@ -63,7 +63,7 @@ TEST(PredictionEndToEndTest, AnInlineProfileIsUsedAndForgotten) {
   grpc::ClientContext context;
   v1::PredictThroughputResponse reply;
   ASSERT_TRUE(server.predictions().PredictThroughput(&context, request, &reply).ok());
-  EXPECT_THAT(server.server().MetricsText(), ::testing::HasSubstr("stepcast_store_profiles 0\n"));
+  EXPECT_EQ(SampleOf(server, "stepcast_store_profiles"), "0");
 }
 
 TEST(PredictionEndToEndTest, ABadRequestNamesEveryField) {

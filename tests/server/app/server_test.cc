@@ -80,16 +80,12 @@ TEST(ServerTest, CallsAreCountedByMethodAndCode) {
   v1::Profile reply;
   EXPECT_EQ(server.profiles().GetProfile(&context, request, &reply).error_code(), grpc::StatusCode::NOT_FOUND);
   server.server().Drain();  // so that the last call has been counted
-  const std::string text = server.server().MetricsText();
-  constexpr char kCreated[] =
-      "grpc_server_handled_total{grpc_code=\"OK\",grpc_method=\"CreateProfile\",grpc_service=\"stepcast.v1.ProfileService\",grpc_type=\"unary\"} 1\n";
-  constexpr char kNotFound[] =
-      "grpc_server_handled_total{grpc_code=\"NotFound\",grpc_method=\"GetProfile\",grpc_service=\"stepcast.v1.ProfileService\",grpc_type=\"unary\"} "
-      "1\n";
-  EXPECT_THAT(text, HasSubstr(kCreated));
-  EXPECT_THAT(text, HasSubstr(kNotFound));
-  EXPECT_THAT(text, HasSubstr("stepcast_store_profiles 1\n"));
-  EXPECT_THAT(text, HasSubstr("stepcast_store_operation_seconds_count{code=\"NotFound\",operation=\"get\"} 1\n"));
+  const std::string handled = "grpc_server_handled_total{grpc_code=";
+  const std::string of_profiles = R"(",grpc_service="stepcast.v1.ProfileService",grpc_type="unary"})";
+  EXPECT_EQ(SampleOf(server, handled + R"("OK",grpc_method="CreateProfile)" + of_profiles), "1");
+  EXPECT_EQ(SampleOf(server, handled + R"("NotFound",grpc_method="GetProfile)" + of_profiles), "1");
+  EXPECT_EQ(SampleOf(server, "stepcast_store_profiles"), "1");
+  EXPECT_EQ(SampleOf(server, R"(stepcast_store_operation_seconds_count{code="NotFound",operation="get"})"), "1");
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <grpcpp/generic/generic_stub.h>
 
+#include <sstream>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "server/app/library_logs.h"
@@ -31,6 +34,11 @@ void JobWatch::OnDone(double /*run_seconds*/) {
   Count(done_);
 }
 
+int JobWatch::Started() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return started_;
+}
+
 void JobWatch::WaitQueued(int count) { Wait(queued_, count); }
 
 void JobWatch::WaitStarted(int count) { Wait(started_, count); }
@@ -49,7 +57,10 @@ void JobWatch::Count(int& counter) {
 
 void JobWatch::Wait(const int& counter, int count) {
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [&] { return counter >= count; });
+  // A test that waits for what does not come fails instead of hanging.
+  if (!changed_.wait_for(lock, std::chrono::seconds(60), [&] { return counter >= count; })) {
+    throw std::runtime_error("waited a minute for job " + std::to_string(count) + ", and saw " + std::to_string(counter));
+  }
 }
 
 TestServer::TestServer(const ServerOptions& options) {
@@ -71,6 +82,14 @@ std::string TestServer::Store(const v1::Profile& profile, const std::string& id)
   const grpc::Status status = profiles_->CreateProfile(&context, request, &reply);
   EXPECT_TRUE(status.ok()) << status.error_message();
   return reply.name();
+}
+
+std::string SampleOf(TestServer& server, const std::string& series) {
+  std::istringstream lines(server.server().MetricsText());
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind(series + " ", 0) == 0) return line.substr(series.size() + 1);
+  }
+  return "";
 }
 
 grpc::Status CallRaw(TestServer& server, const std::string& method, const std::string& bytes) {

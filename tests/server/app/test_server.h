@@ -32,6 +32,7 @@ class JobWatch final : public JobObserver {
   void OnStarted(size_t queue_length, double wait_seconds) override;
   void OnDone(double run_seconds) override;
 
+  int Started();
   // Each returns when so many jobs, since the start, have been queued, started or done; the time is on the steady clock.
   void WaitQueued(int count);
   void WaitStarted(int count);
@@ -67,6 +68,9 @@ class TestServer {
   std::unique_ptr<v1::ProfileService::Stub> profiles_;
   std::unique_ptr<v1::PredictionService::Stub> predictions_;
 };
+
+// The value of one series ("name" or "name{labels}") of a server's metrics; empty: there is none.
+std::string SampleOf(TestServer& server, const std::string& series);
 
 // A unary call of any method ("/service/method") with any bytes.
 grpc::Status CallRaw(TestServer& server, const std::string& method, const std::string& bytes);
