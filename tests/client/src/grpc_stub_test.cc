@@ -63,7 +63,9 @@ TEST_F(GrpcStubTest, AServerThatRefusesInTheMiddleOfAnUploadIsHeard) {
     info.set_reason("PROFILE_TOO_LARGE");
     return Refusal(grpc::StatusCode::INVALID_ARGUMENT, info);
   };
-  const absl::Status status = MakeClient().UploadProfileBytes(std::string(20'000'000, 'x'), ProfileEncoding::kBinary).status();
+  std::string bytes;
+  bytes.resize(20'000'000);
+  const absl::Status status = MakeClient().UploadProfileBytes(bytes, ProfileEncoding::kBinary).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_EQ(GetErrorDetails(status).reason, "PROFILE_TOO_LARGE");
 }
@@ -147,6 +149,7 @@ TEST_F(GrpcStubTest, ThreadsShareOneClient) {
   };
   const Client client = MakeClient();
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([client, i] {
       for (int k = 0; k < 20; ++k) {

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "absl/strings/str_cat.h"
+
 namespace stepcast::client {
 
 namespace {
@@ -29,6 +31,7 @@ Pipe MakePipe() {
 
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;
@@ -41,7 +44,7 @@ pid_t Start(std::vector<std::string> arguments, const std::map<std::string, std:
     const std::string text = *variable;
     if (environment.count(text.substr(0, text.find('='))) == 0) variables.push_back(text);
   }
-  for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
+  for (const auto& [name, value] : environment) variables.push_back(absl::StrCat(name, "=", value));
 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -101,7 +104,7 @@ ServerProcess::ServerProcess(const std::string& program) {
   std::string text;
   size_t at = std::string::npos;
   while (at == std::string::npos || text.find('\n', at) == std::string::npos) {
-    if (!ReadSome(output_, text)) throw std::runtime_error(program + " did not start: " + text);
+    if (!ReadSome(output_, text)) throw std::runtime_error(absl::StrCat(program, " did not start: ", text));
     at = text.find(before);
   }
   address_ = text.substr(at + before.size(), text.find('\n', at) - at - before.size());
