@@ -37,7 +37,7 @@ class ProfileHandler {
   static constexpr int32_t kDefaultPageSize = 50;
   static constexpr int32_t kMaxPageSize = 1000;
   // Below the 4 MiB that clients accept by default.
-  static constexpr size_t kMaxPageBytes = 3 * 1024 * 1024;
+  static constexpr size_t kMaxPageBytes = size_t{3} << 20;
 
  private:
   absl::StatusOr<ProfileAnswer> Store(const Profile& profile, const ProfilePlacement& placement, StopCheck stop) const;

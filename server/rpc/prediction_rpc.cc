@@ -19,16 +19,19 @@ class PredictionRpc final : public Raw {
 
   grpc::ServerUnaryReactor* PredictThroughput(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                               grpc::ByteBuffer* reply) override {
-    return Start<v1::PredictThroughputRequest>({"PredictThroughput", context, request, reply}, &PredictionHandler::PredictThroughput);
+    return Start<v1::PredictThroughputRequest>({"PredictThroughput", context, request, reply},
+                                               [this](auto asked) { return handler_.PredictThroughput(std::move(asked)); });
   }
 
   grpc::ServerUnaryReactor* RecommendWorkers(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                              grpc::ByteBuffer* reply) override {
-    return Start<v1::RecommendWorkersRequest>({"RecommendWorkers", context, request, reply}, &PredictionHandler::RecommendWorkers);
+    return Start<v1::RecommendWorkersRequest>({"RecommendWorkers", context, request, reply},
+                                              [this](auto asked) { return handler_.RecommendWorkers(std::move(asked)); });
   }
 
   grpc::ServerUnaryReactor* OptimizeOrder(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<v1::OptimizeOrderRequest>({"OptimizeOrder", context, request, reply}, &PredictionHandler::OptimizeOrder);
+    return Start<v1::OptimizeOrderRequest>({"OptimizeOrder", context, request, reply},
+                                           [this](auto asked) { return handler_.OptimizeOrder(std::move(asked)); });
   }
 
  private:
@@ -39,15 +42,15 @@ class PredictionRpc final : public Raw {
     grpc::ByteBuffer* reply;
   };
 
-  template <typename Request, typename Call, typename Answer>
-  grpc::ServerUnaryReactor* Start(const Wire& wire, absl::StatusOr<Computation<Answer>> (PredictionHandler::*check)(Call) const) {
+  // `check` is the handler's method.
+  template <typename Request, typename Check>
+  grpc::ServerUnaryReactor* Start(const Wire& wire, Check check) {
     auto* call = new UnaryCall(environment_, wire.method, *wire.context, *wire.request, *wire.reply);
     call->Start([this, check](UnaryCall& started) {
       Request message;
       const absl::Status parsed = started.Read(message);
       if (!parsed.ok()) return started.Fail(parsed);
-      Call request = FromWire(message);
-      absl::StatusOr<Computation<Answer>> computation = (handler_.*check)(std::move(request));
+      auto computation = check(FromWire(message));
       if (!computation.ok()) return started.Fail(computation.status());
       started.RunOn(environment_.simulation_jobs,
                     [todo = *std::move(computation)](UnaryCall& checked) mutable { Compute(checked, std::move(todo)); });

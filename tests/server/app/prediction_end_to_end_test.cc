@@ -9,8 +9,6 @@
 namespace stepcast::server {
 namespace {
 
-using ::testing::ElementsAre;
-
 template <typename Request>
 Request Ask(const std::string& profile) {
   Request request;
