@@ -94,7 +94,8 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile, const 
 // Predicts every scenario, and one worker of each for the speed-up.
 //
 // REQUIRES: the query was resolved for this profile.
-// Cost: some 60 ns per simulated operation on one server, of which there are operations x steps_per_worker x workers x replications for each scenario.
+// Cost: some 60 ns per simulated operation on one server, of which there are operations x steps_per_worker x workers x replications for each
+// scenario.
 // Failure: what `stop` returns; FAILED_PRECONDITION, reason SIMULATION_TOO_SHORT, where a worker does not complete two steps in the counted
 // time; OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, past 21 days of simulated time (base/time.h).
 absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile, const ThroughputQuery& query, StopCheck stop);
