@@ -64,7 +64,6 @@ class PlainRun {
     while (!estimator_.Done() && status_.ok()) {
       if (events_.empty() || events_.TopKey() >= kEndOfTime.ticks) return SimulatedTimeExhausted();
       RunInstant(Instant{events_.TopKey()});
-      CheckStop(1);
     }
     if (!status_.ok()) return status_;
     Finish();
@@ -73,7 +72,9 @@ class PlainRun {
 
  private:
   static constexpr uint64_t kSamplingStream = 1;
-  static constexpr OpIndex kCopiesPerUnit = 64;  // pending counts copied in the time of one event, about
+  // What takes about the time of one completed chunk: pending counts copied, and links and flows looked at in sharing.
+  static constexpr OpIndex kCopiesPerUnit = 64;
+  static constexpr int64_t kSharesPerUnit = 16;
 
   struct WorkerState {
     Random random{0};
@@ -107,7 +108,7 @@ class PlainRun {
     }
   }
 
-  // Counts work and, every kStopCheckInterval of it, asks whether to go on.
+  // Counts work, in completed chunks or what takes as long, and, every kStopCheckInterval of it, asks whether to go on.
   void CheckStop(int64_t work) {
     work_until_check_ -= work;
     if (work_until_check_ > 0 || !status_.ok()) return;
@@ -184,6 +185,7 @@ class PlainRun {
   }
 
   void Complete(int32_t worker, LaneIndex lane) {
+    CheckStop(1);
     Running& running = RunningOn(worker, lane);
     const Chunk chunk = std::exchange(running.chunk, Chunk{});
     choosing_.push_back(lane);
@@ -279,6 +281,7 @@ class PlainRun {
   void SettleNetwork(size_t direction) {
     touched_[direction] = false;
     const Instant next = networks_[direction].Settle(now_);
+    CheckStop(networks_[direction].settle_cost() / kSharesPerUnit);
     if (next < kEndOfTime) {
       events_.Set(NetworkSlot(direction), next.ticks);
     } else {

@@ -49,6 +49,9 @@ class EqualShareLink {
     return active_ == 0 ? kEndOfTime : anchor_ + Span{(ends_.TopKey() - virtual_anchor_) * active_};
   }
 
+  // Links and flows that the last Settle looked at: what it cost.
+  int64_t settle_cost() const { return 1; }
+
   // Work carried until `now`, in ticks of the whole link. REQUIRES: the instant is settled; server is 0.
   int64_t CarriedBy(Instant now, int32_t /*server*/) const {
     int64_t left = 0;

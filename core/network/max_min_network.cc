@@ -40,6 +40,7 @@ void MaxMinNetwork::Start(Flow flow, Span work) {
 }
 
 Instant MaxMinNetwork::Settle(Instant now) {
+  settle_cost_ = 0;
   if (changed_) {
     Fill();
     ApplyRates(now);
@@ -83,6 +84,7 @@ void MaxMinNetwork::Fill() {
 }
 
 void MaxMinNetwork::FreezeFlowsOfTightestLinks() {
+  settle_cost_ += static_cast<int64_t>(links_.size() + waiting_.size());
   const Link* tightest = nullptr;
   for (const Link& link : links_) {
     if (link.flows > 0 && (tightest == nullptr || link.residual * tightest->flows < tightest->residual * link.flows)) tightest = &link;

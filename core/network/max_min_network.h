@@ -35,6 +35,7 @@ class MaxMinNetwork {
   void TakeEnded(Instant now, std::vector<Flow>& ended);
   void Start(Flow flow, Span work);
   Instant Settle(Instant now);
+  int64_t settle_cost() const { return settle_cost_; }
   int64_t CarriedBy(Instant now, int32_t server) const;
 
  private:
@@ -74,6 +75,7 @@ class MaxMinNetwork {
   std::vector<Link> links_;       // of Fill: the servers', then the workers'
   std::vector<Rate> filled_;      // of Fill: by flow
   std::vector<int64_t> carried_;  // by server: work of all flows started
+  int64_t settle_cost_ = 0;
   bool changed_ = false;
 };
 

@@ -44,8 +44,42 @@ TEST(SimulationLimitsTest, AStopIsObeyedWithinOneInterval) {
   const absl::StatusOr<RunResult> result = Simulate(StepGraph::Build(profile, scenario), options, stop_at_third);
   EXPECT_EQ(result.status(), absl::CancelledError("no longer wanted"));
   EXPECT_EQ(asked, 3);
-  // Of four workers in step, an instant completes four chunks at most.
-  EXPECT_LE(trace.size(), size_t{4} * 3 * kStopCheckInterval);
+  EXPECT_LE(trace.size(), size_t{3} * kStopCheckInterval);
+}
+
+TEST(SimulationLimitsTest, WorkersInStepDoNotStretchTheTimeBetweenTwoChecks) {
+  constexpr size_t kWorkers = 512;
+  const Profile profile = Chain();
+  const Scenario scenario = Resolved(profile, {.workers = kWorkers});
+  RunOptions options = OptionsFor(scenario, 100);
+  std::vector<ChunkRecord> trace;
+  options.trace = &trace;
+  options.trace_max = 10'000'000;
+  std::vector<size_t> seen;
+  const auto note = [&]() -> absl::Status {
+    seen.push_back(trace.size());
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(Simulate(StepGraph::Build(profile, scenario), options, note).ok());
+  ASSERT_GE(seen.size(), kWorkers * 4 * 100 / kStopCheckInterval);
+  for (size_t i = 1; i < seen.size(); ++i) EXPECT_LE(seen[i] - seen[i - 1], size_t{kStopCheckInterval});
+}
+
+TEST(SimulationLimitsTest, SharesThatAreCostlyToComputeAreWorkTooSoTheChecksComeOftener) {
+  JobBuilder job;
+  const int32_t first = job.Download(1000, {}, 0);
+  const int32_t second = job.Download(1000, {}, 1);
+  job.Upload(500, {job.Compute(2000, {first, second})});
+  const Profile profile = job.Build();
+  const Scenario scenario = Resolved(profile, {.workers = 256});
+  int asked = 0;
+  const auto count = [&asked]() {
+    ++asked;
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(Simulate(StepGraph::Build(profile, scenario), OptionsFor(scenario, 20), count).ok());
+  const int by_chunks_alone = 256 * 4 * 20 / kStopCheckInterval;
+  EXPECT_GE(asked, by_chunks_alone + by_chunks_alone / 4);
 }
 
 TEST(SimulationLimitsTest, ARunThatNobodyStopsIsAskedOftenEnough) {
