@@ -91,7 +91,7 @@ class PlainRun {
   struct Completion {
     int32_t worker;
     LaneIndex lane;
-    friend auto operator<=>(const Completion&, const Completion&) = default;
+    friend bool operator<(const Completion& a, const Completion& b) { return a.worker != b.worker ? a.worker < b.worker : a.lane < b.lane; }
   };
 
   static size_t Index(int32_t i) { return static_cast<size_t>(i); }

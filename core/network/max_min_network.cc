@@ -1,6 +1,7 @@
 #include "core/network/max_min_network.h"
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 
 namespace stepcast {
@@ -64,6 +65,7 @@ int64_t MaxMinNetwork::RemainingAt(const FlowState& state, Instant now) {
 }
 
 Instant MaxMinNetwork::EndOf(const FlowState& state) {
+  assert(state.rate.numerator > 0);
   const auto numerator = static_cast<Wide>(state.rate.numerator);
   const Wide span = (static_cast<Wide>(state.remaining) * static_cast<Wide>(state.rate.denominator) + numerator - 1) / numerator;
   const auto most = static_cast<Wide>((kEndOfTime - state.anchor).ticks);
@@ -85,9 +87,9 @@ void MaxMinNetwork::Fill() {
 
 void MaxMinNetwork::FreezeFlowsOfTightestLinks() {
   settle_cost_ += static_cast<int64_t>(links_.size() + waiting_.size());
-  const Link* tightest = nullptr;
+  const Link* tightest = &links_[ServerLink(waiting_.front())];
   for (const Link& link : links_) {
-    if (link.flows > 0 && (tightest == nullptr || link.residual * tightest->flows < tightest->residual * link.flows)) tightest = &link;
+    if (link.flows > 0 && link.residual * tightest->flows < tightest->residual * link.flows) tightest = &link;
   }
   const Link level = *tightest;
   const int64_t divisor = std::gcd(level.residual, level.flows * kUnit);
