@@ -115,6 +115,8 @@ void Replications::AddUtilization(const RunResult& result) {
   for (size_t lane = 0; lane < utilization_.size(); ++lane) utilization_[lane] += result.utilization[lane];
 }
 
+double Replications::StepsPerSecond() const { return StudentT(steps_per_second_, options_.confidence_level).mean; }
+
 Prediction Replications::Summarize() const {
   const MeanInterval steps = StudentT(steps_per_second_, options_.confidence_level);
   const double batch = profile_->batch_size();

@@ -44,6 +44,8 @@ class Replications {
   bool Enough() const;
   // One more run. FAILED_PRECONDITION, reason SIMULATION_TOO_SHORT, where a worker does not complete two steps in the counted time.
   absl::Status Run(StopCheck stop);
+  // Mean over the runs done so far. REQUIRES: done() > 0.
+  double StepsPerSecond() const;
   // Of the runs done so far; speedup and scaling_efficiency are left to the caller. REQUIRES: done() > 0.
   Prediction Summarize() const;
   int64_t simulated_operations() const { return simulated_operations_; }

@@ -91,7 +91,7 @@ class RunSet {
 
   Prediction Summarize(size_t index, size_t baseline) const {
     Prediction prediction = runs_[index].Summarize();
-    prediction.speedup = prediction.steps_per_second / runs_[baseline].Summarize().steps_per_second;
+    prediction.speedup = prediction.steps_per_second / runs_[baseline].StepsPerSecond();
     prediction.scaling_efficiency = prediction.speedup / prediction.scenario.workers;
     return prediction;
   }
