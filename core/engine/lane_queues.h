@@ -3,7 +3,8 @@
 // Without ranks a lane serves first come first served; a transfer that its window has stopped rejoins at the back (ICPE 2020, 3.2.2). With ranks, a
 // connection first serves the ranked transfers that have not been served yet, the lowest rank first, ties by arrival; then, first come first served,
 // the unranked ones and those that were stopped, which are in line since they were stopped: an order cannot undo the switching (3.3), and does not
-// touch what it does not name. Cost: O(1), with ranks O(log waiting). Memory: 4 bytes an operation and worker. Threads: none.
+// touch what it does not name. Cost: O(1), with ranks O(log waiting). Memory: 4 bytes an operation and worker, 8 where transfers take turns. Threads:
+// none.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace stepcast {
 // A piece of an operation that a lane serves without interruption.
 struct Chunk {
   OpIndex op = -1;      // -1: none
-  bool second = false;  // the rest of a transfer that was stopped
+  int32_t service = 0;  // of a transfer: which of its services
 
   explicit operator bool() const { return op >= 0; }
 };
@@ -37,6 +38,7 @@ class LaneQueues {
     slots_.resize(slots_per_worker_ * static_cast<size_t>(workers));
     rings_.resize(static_cast<size_t>(lanes) * static_cast<size_t>(workers));
     if (ranked_) unserved_.resize(rings_.size());
+    if (graph.most_services() > 2) services_.resize(static_cast<size_t>(workers) * static_cast<size_t>(graph.size()));
   }
 
   // `rank` (kUnranked: none) matters on ranked connections only.
@@ -50,7 +52,11 @@ class LaneQueues {
     }
   }
 
-  void PushStopped(int32_t worker, LaneIndex lane, OpIndex op) { PushBack(worker, lane, ~op); }
+  // `served`: the service after which it was stopped.
+  void PushStopped(int32_t worker, LaneIndex lane, Chunk served) {
+    if (!services_.empty()) services_[ServiceOf(worker, served.op)] = served.service + 1;
+    PushBack(worker, lane, ~served.op);
+  }
 
   // The next chunk, taken out; none where nothing waits.
   Chunk Pop(int32_t worker, LaneIndex lane) {
@@ -68,7 +74,8 @@ class LaneQueues {
     const int32_t entry = slots_[Slot(worker, lane, ring.head)];
     ring.head = ring.head + 1 == graph_.operations_on(lane) ? 0 : ring.head + 1;
     --ring.size;
-    return entry >= 0 ? Chunk{.op = entry} : Chunk{.op = ~entry, .second = true};
+    if (entry >= 0) return {.op = entry};
+    return {.op = ~entry, .service = services_.empty() ? 1 : services_[ServiceOf(worker, ~entry)]};
   }
 
  private:
@@ -86,6 +93,9 @@ class LaneQueues {
 
   size_t Ring(int32_t worker, LaneIndex lane) const {
     return static_cast<size_t>(worker) * static_cast<size_t>(graph_.lanes().count()) + static_cast<size_t>(lane);
+  }
+  size_t ServiceOf(int32_t worker, OpIndex op) const {
+    return static_cast<size_t>(worker) * static_cast<size_t>(graph_.size()) + static_cast<size_t>(op);
   }
   size_t Slot(int32_t worker, LaneIndex lane, int32_t at) const {
     return static_cast<size_t>(worker) * slots_per_worker_ + static_cast<size_t>(first_[static_cast<size_t>(lane)] + at);
@@ -105,6 +115,7 @@ class LaneQueues {
   size_t slots_per_worker_ = 0;
   std::vector<int32_t> slots_;                 // op, or ~op where it was stopped
   std::vector<RingState> rings_;               // by worker and lane
+  std::vector<int32_t> services_;              // by worker and operation: the next one of what was stopped; empty where it is always the second
   std::vector<std::vector<Ranked>> unserved_;  // by worker and lane; heaps
   uint64_t arrivals_ = 0;
 };

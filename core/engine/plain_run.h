@@ -25,10 +25,10 @@
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
 #include "core/engine/lane_queues.h"
+#include "core/engine/run_ledger.h"
 #include "core/engine/simulation.h"
 #include "core/engine/step_graph.h"
 #include "core/engine/step_ranks.h"
-#include "core/engine/throughput_estimator.h"
 #include "core/engine/usage_meter.h"
 
 namespace stepcast {
@@ -47,7 +47,7 @@ class PlainRun {
         events_(static_cast<size_t>(worker_count_) * static_cast<size_t>(processors_ + 1) + networks_.size()),
         queues_(graph, worker_count_, StepRanks::Needed(options.order)),
         ranks_(graph, options, worker_count_),
-        estimator_(worker_count_, options.warmup_steps, options.steps_per_worker),
+        ledger_(graph, options),
         usage_(worker_count_, graph.lanes()),
         workers_(static_cast<size_t>(worker_count_)),
         pending_(std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(worker_count_) * static_cast<size_t>(graph.size()))),
@@ -56,18 +56,23 @@ class PlainRun {
   }
 
   absl::StatusOr<RunResult> Go() {
-    if (options_.keep_step_ends) result_.step_ends.resize(workers_.size());
     for (int32_t worker = 0; worker < worker_count_; ++worker) {
       workers_[Index(worker)].random = Random({options_.seed, options_.replication, Index(worker), kSamplingStream});
       events_.Set(StartSlot(worker), options_.start_offsets[Index(worker)].ticks);
     }
-    while (!estimator_.Done() && status_.ok()) {
-      if (events_.empty() || events_.TopKey() >= kEndOfTime.ticks) return SimulatedTimeExhausted();
-      RunInstant(Instant{events_.TopKey()});
+    while (!ledger_.Done() && status_.ok()) {
+      const Instant next = events_.empty() ? kEndOfTime : Instant{events_.TopKey()};
+      if (ledger_.EndsBefore(next)) {
+        now_ = options_.until;
+        break;
+      }
+      if (next >= kEndOfTime) return SimulatedTimeExhausted();
+      RunInstant(next);
     }
     if (!status_.ok()) return status_;
-    Finish();
-    return std::move(result_);
+    RunResult result = ledger_.Finish(now_, TotalsNow());
+    result.simulated_operations = simulated_operations_;
+    return result;
   }
 
  private:
@@ -83,6 +88,7 @@ class PlainRun {
     int32_t recorded = 0;  // the recorded step this one was sampled from
     OpIndex operations_left = 0;
     Instant step_begin;
+    std::vector<ChunkRecord> trace;  // of the current step
   };
   struct Running {
     Chunk chunk;
@@ -126,11 +132,11 @@ class PlainRun {
       RunRounds(worker);
     }
     completions_.clear();
-    if (at_barrier_ == worker_count_) PassBarrier();
+    if (ledger_.barrier().Full()) PassBarrier();
     for (size_t direction = 0; direction < networks_.size(); ++direction) {
       if (touched_[direction]) SettleNetwork(direction);
     }
-    if (estimator_.BeginsAt(now_)) usage_.BeginCounting(now_, UsedByLanes());
+    ledger_.OnInstantDone(now_, [this] { return TotalsNow(); });
   }
 
   // Everything that ends or starts now, grouped by worker.
@@ -141,7 +147,7 @@ class PlainRun {
         completions_.push_back({.worker = slot / processors_, .lane = slot % processors_});
       } else if (slot < NetworkSlot(0)) {
         const int32_t worker = slot - StartSlot(0);
-        estimator_.OnStart(worker, now_);
+        ledger_.OnStart(worker, now_);
         BeginStep(worker);
         RunRounds(worker);
       } else {
@@ -174,7 +180,7 @@ class PlainRun {
         choosing_.push_back(lane);
       }
       ready_.clear();
-      for (const OpIndex op : stopped_) queues_.PushStopped(worker, graph_.lane(op), op);
+      for (const Chunk chunk : stopped_) queues_.PushStopped(worker, graph_.lane(chunk.op), chunk);
       stopped_.clear();
       for (const LaneIndex lane : choosing_) {
         if (!RunningOn(worker, lane).chunk) StartNext(worker, lane);
@@ -190,15 +196,15 @@ class PlainRun {
     const Chunk chunk = std::exchange(running.chunk, Chunk{});
     choosing_.push_back(lane);
     usage_.OnChunkEnd(worker, lane);
-    if (options_.trace != nullptr && options_.trace->size() < options_.trace_max) {
-      options_.trace->push_back(
-          {.worker = worker, .op = chunk.op, .step = workers_[Index(worker)].step, .second = chunk.second, .start = running.start, .end = now_});
+    if (options_.trace != nullptr) {
+      WorkerState& state = workers_[Index(worker)];
+      state.trace.push_back({.worker = worker, .op = chunk.op, .step = state.step, .service = chunk.service, .start = running.start, .end = now_});
     }
-    if (graph_.lanes().IsConnection(lane) && !chunk.second && graph_.work(chunk.op).rest.ticks > 0) {
-      stopped_.push_back(chunk.op);
+    if (graph_.lanes().IsConnection(lane) && chunk.service + 1 < graph_.work(chunk.op).services) {
+      stopped_.push_back(chunk);
       return;
     }
-    ++result_.simulated_operations;
+    ++simulated_operations_;
     int32_t* pending = &pending_[Index(worker) * Index(graph_.size())];
     for (const OpIndex dependent : graph_.dependents(chunk.op)) {
       if (--pending[dependent] == 0) ready_.push_back(dependent);
@@ -211,9 +217,8 @@ class PlainRun {
     if (!chunk) return;
     RunningOn(worker, lane) = {.chunk = chunk, .start = now_};
     if (graph_.lanes().IsConnection(lane)) {
-      const TransferWork& work = graph_.work(chunk.op);
       const size_t direction = DirectionOf(lane);
-      networks_[direction].Start(worker * graph_.lanes().servers + graph_.lanes().ServerOf(lane), chunk.second ? work.rest : work.first);
+      networks_[direction].Start(worker * graph_.lanes().servers + graph_.lanes().ServerOf(lane), graph_.work(chunk.op).OfService(chunk.service));
       touched_[direction] = true;
       usage_.OnTransferStart(worker);
       return;
@@ -239,13 +244,12 @@ class PlainRun {
   void EndStep(int32_t worker) {
     WorkerState& state = workers_[Index(worker)];
     ++state.step;
-    estimator_.OnStepEnd(worker, state.step_begin, now_);
-    if (options_.keep_step_ends) result_.step_ends[Index(worker)].push_back(now_);
-    if (options_.synchronization == Synchronization::kAsynchronous) {
-      BeginStep(worker);
-    } else if (at_barrier_++ == 0) {
-      first_at_barrier_ = now_;
+    ledger_.OnStepEnd(worker, state.step_begin, now_);
+    if (options_.trace != nullptr) {
+      options_.trace->OnStep(state.trace);
+      state.trace.clear();
     }
+    if (options_.synchronization == Synchronization::kAsynchronous) BeginStep(worker);
   }
 
   int32_t NextRecorded(WorkerState& state) const {
@@ -266,12 +270,7 @@ class PlainRun {
   }
 
   void PassBarrier() {
-    at_barrier_ = 0;
-    if (++iterations_ > options_.warmup_steps) {
-      const double waited = ToSeconds(now_ - first_at_barrier_) / ToSeconds(now_ - last_barrier_);
-      result_.straggler_fraction = std::max(result_.straggler_fraction, waited);
-    }
-    last_barrier_ = now_;
+    ledger_.barrier().Pass(now_);
     for (int32_t worker = 0; worker < worker_count_ && status_.ok(); ++worker) {
       BeginStep(worker);
       RunRounds(worker);
@@ -289,33 +288,21 @@ class PlainRun {
     }
   }
 
-  void Finish() {
-    result_.measured = estimator_.measured();
-    result_.steps_per_second = result_.measured ? estimator_.StepsPerSecond() : 0;
-    result_.counted = now_ - estimator_.begin();
-    result_.step_times = estimator_.step_times();
-    result_.first_half_steps_per_second = estimator_.FirstHalfStepsPerSecond();
-    result_.second_half_steps_per_second = estimator_.SecondHalfStepsPerSecond(now_);
-    usage_.EndCounting(now_, UsedByLanes());
-    result_.utilization = usage_.Utilization();
-    result_.exposed_communication_fraction = usage_.ExposedFraction();
-  }
-
-  // What has been done until now, by lane: computation of all workers, and what each server's link has carried.
-  std::vector<UsageMeter::Ticks> UsedByLanes() const {
-    std::vector<UsageMeter::Ticks> used(Index(lanes_));
+  UsageWindow::Totals TotalsNow() const {
+    UsageWindow::Totals totals{.by_lane = std::vector<UsageWindow::Ticks>(Index(lanes_)), .exposed = usage_.ExposedUntil(now_)};
     for (LaneIndex lane = 0; lane < lanes_; ++lane) {
+      UsageWindow::Ticks& done = totals.by_lane[Index(lane)];
       if (graph_.lanes().IsConnection(lane)) {
-        used[Index(lane)] = networks_[DirectionOf(lane)].CarriedBy(now_, graph_.lanes().ServerOf(lane));
+        done = networks_[DirectionOf(lane)].CarriedBy(now_, graph_.lanes().ServerOf(lane));
         continue;
       }
-      used[Index(lane)] = usage_.ComputedOn(lane);
+      done = usage_.ComputedOn(lane);
       for (int32_t worker = 0; worker < worker_count_; ++worker) {
         const IndexedHeap::Slot slot = ProcessorSlot(worker, lane);
-        if (events_.Contains(slot)) used[Index(lane)] -= events_.KeyOf(slot) - now_.ticks;
+        if (events_.Contains(slot)) done -= events_.KeyOf(slot) - now_.ticks;
       }
     }
-    return used;
+    return totals;
   }
 
   const StepGraph& graph_;
@@ -329,7 +316,7 @@ class PlainRun {
   IndexedHeap events_;
   LaneQueues queues_;
   StepRanks ranks_;
-  ThroughputEstimator estimator_;
+  RunLedger ledger_;
   UsageMeter usage_;
   std::vector<WorkerState> workers_;
   std::unique_ptr<int32_t[]> pending_;  // dependencies left, by worker and operation
@@ -337,17 +324,13 @@ class PlainRun {
   Instant now_;
   absl::Status status_;
   int64_t work_until_check_ = 0;
-  int32_t at_barrier_ = 0;
-  Instant first_at_barrier_;
-  Instant last_barrier_;
-  int64_t iterations_ = 0;
-  RunResult result_;
+  int64_t simulated_operations_ = 0;
   // Of the instant and the round at hand; members only to keep their memory.
   std::vector<Completion> completions_;
   std::vector<int32_t> ended_;
   std::vector<LaneIndex> completed_;
   std::vector<OpIndex> ready_;
-  std::vector<OpIndex> stopped_;
+  std::vector<Chunk> stopped_;
   std::vector<LaneIndex> choosing_;
 };
 

@@ -1,13 +1,14 @@
 // One run of the discrete-event simulation of a training job.
 //
 // Source: ICPE 2020, Algorithm 3.1, with the errata that core/README.md lists, and section 5 for several servers.
-// This is the plain engine: it runs every graph and is what faster paths must agree with to the tick.
+// Which engine runs is chosen per graph and scenario; the plain one runs them all, and the faster ones agree with it to the tick.
 // Threads: none. A run is a pure function of its arguments; any number may run at once.
 // Cost: O(log(workers x lanes)) per chunk; with max-min sharing O(busy pairs) per change of their set. Memory: about 12 bytes an operation and
 // worker.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,6 +16,7 @@
 
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
+#include "core/engine/completion_series.h"
 #include "core/engine/step_graph.h"
 #include "core/engine/step_time_histogram.h"
 #include "core/model/scenario.h"
@@ -26,16 +28,28 @@ struct ChunkRecord {
   int32_t worker = 0;
   OpIndex op = 0;
   int32_t step = 0;     // of that worker, from 0
-  bool second = false;  // the second service of a split transfer
+  int32_t service = 0;  // of a transfer that is sent in several: which one, from 0
   Instant start;
   Instant end;
 
   friend bool operator==(const ChunkRecord&, const ChunkRecord&) = default;
 };
 
+// Where the chunks of a run go.
+class TraceSink {
+ public:
+  virtual ~TraceSink() = default;
+  // All chunks of a step that has just ended, in no promised order. Steps of one worker come in their order.
+  virtual void OnStep(std::span<const ChunkRecord> chunks) = 0;
+};
+
+// The engines: one event per chunk (plain), and two that leave only the network in the queue of events (see phased_run.h).
+enum class EnginePath : uint8_t { kPlain, kWorkerLoop, kMemoised };
+
 struct RunOptions {
   int32_t steps_per_worker = 1;  // warm-up included; every worker goes on until each has completed so many
   int32_t warmup_steps = 0;
+  Instant until = kEndOfTime;  // where earlier: the run lasts exactly so long, whatever steps_per_worker says
   Synchronization synchronization = Synchronization::kAsynchronous;
   std::vector<Span> start_offsets;              // one a worker
   std::vector<WorkerGroup> worker_groups;       // empty: all alike
@@ -46,8 +60,8 @@ struct RunOptions {
   uint64_t seed = 1;
   uint64_t replication = 0;
   bool keep_step_ends = false;
-  std::vector<ChunkRecord>* trace = nullptr;  // appended to; null: none
-  size_t trace_max = 0;                       // stop appending there
+  TraceSink* trace = nullptr;                       // null: none
+  EnginePath fastest_path = EnginePath::kMemoised;  // the fastest one that may be chosen
 
   static constexpr int32_t kUnranked = INT32_MAX;
 };
@@ -64,8 +78,10 @@ struct RunResult {
   double straggler_fraction = 0;              // synchronous: largest share of an iteration that its first finisher waited
   double first_half_steps_per_second = 0;     // of the counted time, completions over time; with the next one, tells drift
   double second_half_steps_per_second = 0;
+  CompletionSeries completions;  // of all steps, from the start of the run
   int64_t simulated_operations = 0;
-  std::vector<std::vector<Instant>> step_ends;  // by worker, if kept; in memory only
+  EnginePath path = EnginePath::kPlain;         // that ran
+  std::vector<std::vector<Instant>> step_ends;  // by worker, if kept
 };
 
 // The error of a run that would pass the end of simulated time.

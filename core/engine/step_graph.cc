@@ -15,6 +15,13 @@ Resource LaneMap::KindOf(LaneIndex lane) const {
   return kKinds[(lane - 1) / servers];
 }
 
+Span TransferWork::Total() const {
+  if (services == 1) return first;
+  const double sum = static_cast<double>(first.ticks) + static_cast<double>(turn.ticks) * (services - 2) + static_cast<double>(last.ticks);
+  if (sum >= static_cast<double>(kEndOfTime.ticks)) return Span{kEndOfTime.ticks};
+  return {first.ticks + turn.ticks * (services - 2) + last.ticks};
+}
+
 std::span<const OpIndex> StepGraph::dependents(OpIndex op) const {
   const int32_t first = first_dependent_[Index(op)];
   const int32_t last = first_dependent_[Index(op) + 1];
@@ -62,13 +69,21 @@ class StepGraphBuilder {
     graph_.source_.push_back(source);
     graph_.size_bytes_.push_back(size_bytes);
     graph_.work_.push_back(graph_.lanes_.IsConnection(lane) ? WorkOf(size_bytes) : TransferWork{});
+    graph_.most_services_ = std::max(graph_.most_services_, graph_.work_.back().services);
   }
 
-  // Section 3.2.2: a stream no larger than the window is sent whole at once.
+  // Section 3.2.2: a stream no larger than the window is sent whole at once; what is left of another goes in one service more, or in turns of the
+  // quantum where there is one.
   TransferWork WorkOf(int64_t size_bytes) const {
-    const bool split = scenario_.multiplexing == Multiplexing::kWindow && size_bytes > scenario_.window_bytes;
-    if (!split) return {.first = bandwidth_.TimeFor(size_bytes), .rest = {}};
-    return {.first = bandwidth_.TimeFor(scenario_.window_bytes), .rest = bandwidth_.TimeFor(size_bytes - scenario_.window_bytes)};
+    const bool split = scenario_.multiplexing != Multiplexing::kWholeStream && size_bytes > scenario_.window_bytes;
+    if (!split) return {.first = bandwidth_.TimeFor(size_bytes), .turn = {}, .last = {}};
+    const int64_t left = size_bytes - scenario_.window_bytes;
+    const int64_t quantum = scenario_.quantum_bytes > 0 ? scenario_.quantum_bytes : left;
+    const int64_t turns = (left - 1) / quantum;  // before the last one
+    return {.first = bandwidth_.TimeFor(scenario_.window_bytes),
+            .turn = bandwidth_.TimeFor(std::min(quantum, left)),
+            .last = bandwidth_.TimeFor(left - turns * quantum),
+            .services = static_cast<int32_t>(turns) + 2};
   }
 
   // Gives every operation its lane, and a transfer's parsing overhead its own operation on the receiver (section 3.2.1).
@@ -151,7 +166,7 @@ class StepGraphBuilder {
 
   void MeasureLongestStep() {
     double transfers = 0;
-    for (const TransferWork& work : graph_.work_) transfers += static_cast<double>(work.first.ticks) + static_cast<double>(work.rest.ticks);
+    for (const TransferWork& work : graph_.work_) transfers += static_cast<double>(work.Total().ticks);
     for (int32_t row = 0; row < graph_.step_count_; ++row) {
       double sum = transfers;
       for (OpIndex op = 0; op < graph_.size(); ++op) sum += static_cast<double>(graph_.duration(row, op).ticks);

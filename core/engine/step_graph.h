@@ -40,10 +40,19 @@ struct LaneMap {
   int32_t ServerOf(LaneIndex lane) const { return lane == kWorker ? 0 : (lane - 1) % servers; }
 };
 
-// The work of a transfer, as the time the link takes for it alone: a first service and, where a window splits it, the rest (0: sent whole).
+// The work of a transfer, as the time the link takes for it alone: what each of its services carries.
 struct TransferWork {
-  Span first;
-  Span rest;
+  Span first;            // the whole, where there is but one service
+  Span turn;             // each service between the first and the last
+  Span last;             // where there are several
+  int32_t services = 1;  // at least 1
+
+  // REQUIRES: 0 <= service < services.
+  Span OfService(int32_t service) const { return service == 0 ? first : service + 1 < services ? turn : last; }
+  // Saturates at kEndOfTime.
+  Span Total() const;
+
+  friend bool operator==(const TransferWork&, const TransferWork&) = default;
 };
 
 class StepGraph {
@@ -80,6 +89,8 @@ class StepGraph {
   // REQUIRES: IsTransfer(op).
   const TransferWork& work(OpIndex op) const { return work_[Index(op)]; }
   int64_t size_bytes(OpIndex op) const { return size_bytes_[Index(op)]; }
+  // The most services that a transfer takes.
+  int32_t most_services() const { return most_services_; }
   // How long a computation takes in a step. 0 for a transfer.
   Span duration(int32_t step, OpIndex op) const { return duration_[static_cast<size_t>(step) * lane_.size() + Index(op)]; }
   // The longest step's operations one after the other, in ticks. May be past what a Span holds.
@@ -103,6 +114,7 @@ class StepGraph {
   std::vector<OpIndex> roots_;
   std::vector<int32_t> operations_on_;  // by lane
   std::vector<TransferWork> work_;
+  int32_t most_services_ = 1;
   std::vector<int64_t> size_bytes_;
   std::vector<Span> duration_;  // step-major
   double longest_step_ticks_ = 0;

@@ -15,7 +15,7 @@ void StepTimeHistogram::Add(Span span) {
   if (buckets.empty()) buckets.resize(size_t{1} << kSubBits);
   ++buckets[bucket];
   ++count_;
-  sum_ticks_ += static_cast<double>(span.ticks);
+  sum_ticks_ += span.ticks;
 }
 
 void StepTimeHistogram::Merge(const StepTimeHistogram& other) {
@@ -32,7 +32,7 @@ void StepTimeHistogram::Merge(const StepTimeHistogram& other) {
 
 double StepTimeHistogram::MeanSeconds() const {
   if (count_ == 0) return 0;
-  return sum_ticks_ / static_cast<double>(count_) / (1e9 * static_cast<double>(kTicksPerNanosecond));
+  return static_cast<double>(sum_ticks_) / static_cast<double>(count_) / (1e9 * static_cast<double>(kTicksPerNanosecond));
 }
 
 double StepTimeHistogram::PercentileSeconds(double share) const {

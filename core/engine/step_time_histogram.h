@@ -30,7 +30,7 @@ class StepTimeHistogram {
   // Octave 0 holds [0, 2^kSubBits) exactly; octave k the spans whose highest bit is kSubBits + k - 1.
   std::array<std::vector<int64_t>, kOctaves> octaves_;
   int64_t count_ = 0;
-  double sum_ticks_ = 0;
+  __int128 sum_ticks_ = 0;
 };
 
 }  // namespace stepcast

@@ -47,6 +47,7 @@ bool ThroughputEstimator::BeginsAt(Instant now) {
 }
 
 bool ThroughputEstimator::measured() const {
+  if (until_ < kEndOfTime) return step_times_.count() > 0;
   for (const Worker& worker : workers_) {
     if (worker.inside < 2) return false;
   }
@@ -54,6 +55,7 @@ bool ThroughputEstimator::measured() const {
 }
 
 double ThroughputEstimator::StepsPerSecond() const {
+  if (until_ < kEndOfTime) return PerSecond(step_times_.count(), until_ - Instant{});
   double sum = 0;
   for (const Worker& worker : workers_) sum += PerSecond(worker.inside - 1, worker.last - worker.first);
   return sum;

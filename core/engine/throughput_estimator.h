@@ -2,8 +2,9 @@
 //
 // The counted time goes from the instant at which the last worker ends its warm-up to the instant at which the last worker ends its last required
 // step, both included. Each worker's rate is the number of its completions after its first one inside, over the time from its first to its last one
-// inside; the answer is their sum. Without warm-up a worker's start counts as a completion. (ICPE 2020, 4.1, made precise.) Memory: some numbers a
-// worker, whatever the number of steps. Threads: none.
+// inside; the answer is their sum. Without warm-up a worker's start counts as a completion. (ICPE 2020, 4.1, made precise.) A run that lasts until an
+// instant of its own is counted from its origin to there: the answer is the number of all completions over that time. Memory: some numbers a worker,
+// whatever the number of steps. Threads: none.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +18,14 @@ namespace stepcast {
 
 class ThroughputEstimator {
  public:
-  ThroughputEstimator(int32_t workers, int32_t warmup_steps, int32_t steps_per_worker)
-      : warmup_(warmup_steps), middle_((warmup_steps + steps_per_worker) / 2), required_(steps_per_worker), workers_(static_cast<size_t>(workers)) {}
+  // `until`: kEndOfTime for a run that ends with its required steps.
+  ThroughputEstimator(int32_t workers, int32_t warmup_steps, int32_t steps_per_worker, Instant until = kEndOfTime)
+      : warmup_(warmup_steps),
+        middle_((warmup_steps + steps_per_worker) / 2),
+        required_(steps_per_worker),
+        until_(until),
+        workers_(static_cast<size_t>(workers)),
+        begun_(until < kEndOfTime) {}
 
   // The worker's first step begins.
   void OnStart(int32_t worker, Instant now) { Note(worker, 0, now); }
@@ -29,7 +36,7 @@ class ThroughputEstimator {
   // True once every worker has its steps.
   bool Done() const { return done_count_ == workers_.size(); }
 
-  // False where a worker has not two completions inside: then there is no answer.
+  // False where a worker has not two completions inside (until an instant: where none has one): then there is no answer.
   bool measured() const;
   double StepsPerSecond() const;
   // Completions of all workers over time, in the two halves of the counted time (up to and after the last worker's middle step).
@@ -51,6 +58,7 @@ class ThroughputEstimator {
   const int64_t warmup_;
   const int64_t middle_;
   const int64_t required_;
+  const Instant until_;
   std::vector<Worker> workers_;
   size_t warm_count_ = 0;
   size_t middle_count_ = 0;

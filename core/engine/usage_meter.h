@@ -1,4 +1,4 @@
-// How much the lanes of a run were used in its counted time, and how long workers communicated without computing.
+// What a run's lanes have done so far, and how long workers communicated without computing, kept up event by event.
 //
 // Memory: some numbers a worker and a lane. Threads: none.
 #pragma once
@@ -9,12 +9,13 @@
 
 #include "core/base/time.h"
 #include "core/engine/step_graph.h"
+#include "core/engine/usage_window.h"
 
 namespace stepcast {
 
 class UsageMeter {
  public:
-  using Ticks = __int128;  // of all workers together: more than an int64 holds
+  using Ticks = UsageWindow::Ticks;
 
   UsageMeter(int32_t workers, LaneMap lanes)
       : lanes_(lanes), workers_(static_cast<size_t>(workers)), computed_(static_cast<size_t>(lanes.count()), 0) {}
@@ -45,35 +46,9 @@ class UsageMeter {
   // All computation begun on a lane so far, its end included.
   Ticks ComputedOn(LaneIndex lane) const { return computed_[static_cast<size_t>(lane)]; }
 
-  // `used`: by lane, what has been done until now; processors: computation of all workers, connections: what the server's link has carried.
-  void BeginCounting(Instant now, std::vector<Ticks> used) {
-    begin_ = now;
-    used_at_begin_ = std::move(used);
-    exposed_at_begin_ = ExposedUntil(now);
-  }
-  void EndCounting(Instant now, std::vector<Ticks> used) {
-    end_ = now;
-    used_at_end_ = std::move(used);
-    exposed_at_end_ = ExposedUntil(now);
-  }
-
-  // By lane: processors: mean over workers; connections: of the server's link. REQUIRES: counting has begun and ended.
-  std::vector<double> Utilization() const {
-    std::vector<double> fractions(computed_.size(), 0);
-    if (end_ == begin_) return fractions;
-    const auto counted = static_cast<double>((end_ - begin_).ticks);
-    for (size_t lane = 0; lane < fractions.size(); ++lane) {
-      const double shares = lanes_.IsConnection(static_cast<LaneIndex>(lane)) ? 1 : static_cast<double>(workers_.size());
-      fractions[lane] = static_cast<double>(used_at_end_[lane] - used_at_begin_[lane]) / counted / shares;
-    }
-    return fractions;
-  }
-  // Share of the counted time in which a worker had a transfer under way and computed nothing, mean over workers.
-  double ExposedFraction() const {
-    if (end_ == begin_) return 0;
-    return static_cast<double>(exposed_at_end_ - exposed_at_begin_) / static_cast<double>((end_ - begin_).ticks) /
-           static_cast<double>(workers_.size());
-  }
+  // Time until `now` with a transfer under way and no computation, of all workers. exposed_ holds, of each stretch, its end minus its start; of one
+  // that lasts, minus its start only.
+  Ticks ExposedUntil(Instant now) const { return exposed_ + static_cast<Ticks>(exposed_now_) * now.ticks; }
 
  private:
   struct Worker {
@@ -82,20 +57,11 @@ class UsageMeter {
     bool exposed = false;
   };
 
-  // exposed_ holds, of each stretch, its end minus its start; of one that lasts, minus its start only.
-  Ticks ExposedUntil(Instant now) const { return exposed_ + static_cast<Ticks>(exposed_now_) * now.ticks; }
-
   const LaneMap lanes_;
   std::vector<Worker> workers_;
   std::vector<Ticks> computed_;  // by lane
   Ticks exposed_ = 0;
   int64_t exposed_now_ = 0;
-  Instant begin_;
-  Instant end_;
-  std::vector<Ticks> used_at_begin_;
-  std::vector<Ticks> used_at_end_;
-  Ticks exposed_at_begin_ = 0;
-  Ticks exposed_at_end_ = 0;
 };
 
 }  // namespace stepcast

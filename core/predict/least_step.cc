@@ -19,7 +19,7 @@ ScheduleBounds BoundsOfGraph(const StepGraph& graph) {
       continue;
     }
     const LaneIndex link = lanes.KindOf(lane) == Resource::kDownlink ? lanes.Downlink(0) : lanes.Uplink(0);
-    busy[static_cast<size_t>(link)] += graph.work(op).first + graph.work(op).rest;
+    busy[static_cast<size_t>(link)] += graph.work(op).Total();
   }
   return BoundsOf(busy);
 }

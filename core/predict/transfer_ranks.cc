@@ -29,7 +29,7 @@ TransferGraph ToTransferGraph(const StepGraph& graph) {
   std::vector<TransferGraph::Dependency> dependencies;
   operations.reserve(Index(graph.size()));
   for (OpIndex op = 0; op < graph.size(); ++op) {
-    const Span time = graph.IsTransfer(op) ? graph.work(op).first + graph.work(op).rest : graph.duration(0, op);
+    const Span time = graph.IsTransfer(op) ? graph.work(op).Total() : graph.duration(0, op);
     operations.push_back({.kind = KindOf(graph, op), .time = time});
     for (const OpIndex after : graph.dependents(op)) dependencies.push_back({.before = op, .after = after});
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,5 +40,13 @@ Scenario Resolved(const Profile& profile, const ScenarioDraft& draft = {});
 
 // For Simulate: step ends kept, warm-up of none.
 RunOptions OptionsFor(const Scenario& scenario, int32_t steps_per_worker);
+
+// A trace in memory.
+class KeptTrace : public TraceSink {
+ public:
+  void OnStep(std::span<const ChunkRecord> chunks) override { records.insert(records.end(), chunks.begin(), chunks.end()); }
+
+  std::vector<ChunkRecord> records;
+};
 
 }  // namespace stepcast::testing

@@ -16,6 +16,7 @@
 #include "core/base/time.h"
 #include "core/engine/simulation.h"
 #include "core/engine/step_graph.h"
+#include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/naive_simulation.h"
 #include "tests/core/engine/random_case.h"
 
@@ -41,8 +42,8 @@ constexpr double kFarthestOverDisturbed = 10;
 constexpr double kFarthestAmplifiedNs = 100;
 constexpr int kMostAmplified = 3;
 
-// Of one service: worker, step, operation, whether it is the second.
-using ChunkKey = std::tuple<size_t, size_t, size_t, bool>;
+// Of one service: worker, step, operation, which one.
+using ChunkKey = std::tuple<size_t, size_t, size_t, int>;
 using ChunkTimes = std::map<ChunkKey, std::pair<Exact, Exact>>;
 
 double ToDouble(const Exact& value) { return value.convert_to<double>(); }
@@ -59,7 +60,7 @@ std::vector<std::vector<Exact>> ExactEnds(const RunResult& result) {
 ChunkTimes TimesOf(const std::vector<ChunkRecord>& trace) {
   ChunkTimes times;
   for (const ChunkRecord& record : trace) {
-    const ChunkKey key(static_cast<size_t>(record.worker), static_cast<size_t>(record.step), static_cast<size_t>(record.op), record.second);
+    const ChunkKey key(static_cast<size_t>(record.worker), static_cast<size_t>(record.step), static_cast<size_t>(record.op), record.service);
     times[key] = {Exact(record.start.ticks) / kTicksPerNanosecond, Exact(record.end.ticks) / kTicksPerNanosecond};
   }
   return times;
@@ -67,7 +68,7 @@ ChunkTimes TimesOf(const std::vector<ChunkRecord>& trace) {
 
 ChunkTimes TimesOf(const std::vector<NaiveChunk>& chunks) {
   ChunkTimes times;
-  for (const NaiveChunk& chunk : chunks) times[{chunk.worker, chunk.step, chunk.operation, chunk.second}] = {chunk.start_ns, chunk.end_ns};
+  for (const NaiveChunk& chunk : chunks) times[{chunk.worker, chunk.step, chunk.operation, chunk.service}] = {chunk.start_ns, chunk.end_ns};
   return times;
 }
 
@@ -220,9 +221,8 @@ void CompareCase(uint64_t seed, Coverage& coverage) {
   const RandomCase random_case = MakeRandomCase(seed);
   const StepGraph graph = StepGraph::Build(random_case.profile, random_case.scenario);
   RunOptions options = EngineOptions(random_case, graph, seed);
-  std::vector<ChunkRecord> trace;
+  KeptTrace trace;
   options.trace = &trace;
-  options.trace_max = 1'000'000;
   const absl::StatusOr<RunResult> engine = Simulate(graph, options, NeverStop);
   ASSERT_TRUE(engine.ok()) << engine.status();
   const NaiveResult naive = SimulateNaively(random_case.profile, random_case.scenario, NaiveOptionsFor(random_case, graph, options));
@@ -231,7 +231,7 @@ void CompareCase(uint64_t seed, Coverage& coverage) {
   CountEvents(naive, coverage);
 
   const std::vector<std::vector<Exact>> ends = ExactEnds(*engine);
-  double difference = Difference(TimesOf(trace), TimesOf(naive.chunks));
+  double difference = Difference(TimesOf(trace.records), TimesOf(naive.chunks));
   for (size_t w = 0; w < ends.size(); ++w) {
     ASSERT_EQ(ends[w].size(), naive.step_ends_ns[w].size()) << "worker " << w;
     for (size_t n = 0; n < ends[w].size(); ++n) difference = std::max(difference, std::abs(ToDouble(Exact(ends[w][n] - naive.step_ends_ns[w][n]))));

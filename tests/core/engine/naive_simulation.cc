@@ -17,14 +17,14 @@ constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
 struct Stream {
   size_t operation = 0;
   int64_t bytes = 0;  // still to be sent
-  bool served = false;
+  int services = 0;   // already had
 };
 
 struct Chunk {
   Stream stream;  // what is left of it after this chunk
   Exact left;     // bytes, or nanoseconds of a computation
   bool ends_operation = true;
-  bool second = false;
+  int service = 0;
   Exact start_ns;
 };
 
@@ -177,7 +177,7 @@ class NaiveSimulation {
       chunks_.push_back({.worker = static_cast<size_t>(&worker - workers_.data()),
                          .step = worker.ends.size(),
                          .operation = chunk.stream.operation,
-                         .second = chunk.second,
+                         .service = chunk.service,
                          .start_ns = chunk.start_ns,
                          .end_ns = now_});
       if (!chunk.ends_operation) {
@@ -263,7 +263,7 @@ class NaiveSimulation {
       events_.overtakings += next == lane.queue.begin() ? 0 : 1;
       Stream stream = *next;
       lane.queue.erase(next);
-      lane.running = IsTransfer(which.first) ? FirstOrLastChunk(stream) : Computation(worker, stream);
+      lane.running = IsTransfer(which.first) ? NextChunk(stream) : Computation(worker, stream);
       lane.running->start_ns = now_;
       if (options_.disturbance_ns && lane.running->left > 0) Disturb(*lane.running, IsTransfer(which.first));
       over_at_once = over_at_once || lane.running->left == 0;
@@ -276,19 +276,24 @@ class NaiveSimulation {
   static std::list<Stream>::iterator Next(const Worker& worker, Lane& lane) {
     auto best = lane.queue.end();
     for (auto it = lane.queue.begin(); it != lane.queue.end(); ++it) {
-      if (it->served || !worker.ranks.contains(it->operation)) continue;
+      if (it->services > 0 || !worker.ranks.contains(it->operation)) continue;
       if (best == lane.queue.end() || worker.ranks.at(it->operation) < worker.ranks.at(best->operation)) best = it;
     }
     return best == lane.queue.end() ? lane.queue.begin() : best;
   }
 
-  Chunk FirstOrLastChunk(const Stream& stream) const {
-    const bool stops = scenario_.multiplexing == Multiplexing::kWindow && !stream.served && stream.bytes > scenario_.window_bytes;
-    const int64_t sent = stops ? scenario_.window_bytes : stream.bytes;
-    return {.stream = {.operation = stream.operation, .bytes = stream.bytes - sent, .served = true},
+  // What may go in one service: first the window, then the quantum, where there is one.
+  Chunk NextChunk(const Stream& stream) const {
+    int64_t most = stream.bytes;
+    if (scenario_.multiplexing != Multiplexing::kWholeStream) {
+      if (stream.services == 0) most = scenario_.window_bytes;
+      if (stream.services > 0 && scenario_.quantum_bytes > 0) most = scenario_.quantum_bytes;
+    }
+    const int64_t sent = std::min(stream.bytes, most);
+    return {.stream = {.operation = stream.operation, .bytes = stream.bytes - sent, .services = stream.services + 1},
             .left = sent,
-            .ends_operation = !stops,
-            .second = stream.served};
+            .ends_operation = sent == stream.bytes,
+            .service = stream.services};
   }
 
   Chunk Computation(const Worker& worker, const Stream& stream) {

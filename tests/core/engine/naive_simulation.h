@@ -51,7 +51,7 @@ struct NaiveChunk {
   size_t worker = 0;
   size_t step = 0;
   size_t operation = 0;
-  bool second = false;
+  int service = 0;  // of a transfer: which one, from 0
   Exact start_ns;
   Exact end_ns;
 };
@@ -63,7 +63,7 @@ struct NaiveResult {
   NaiveEvents events;
 };
 
-// REQUIRES: `scenario` was resolved for the profile; multiplexing is by window or none; links are shared equally.
+// REQUIRES: `scenario` was resolved for the profile; links are shared equally.
 NaiveResult SimulateNaively(const Profile& profile, const Scenario& scenario, const NaiveOptions& options);
 
 // The sum of the workers' rates, in steps per nanosecond, by the definition. completions[w]: the worker's offset, then the ends of its steps; the

@@ -36,15 +36,14 @@ TEST(SimulationLimitsTest, AStopIsObeyedWithinOneInterval) {
   const Scenario scenario = Resolved(profile, {.workers = 4});
   RunOptions options = OptionsFor(scenario, 1'000'000);
   options.keep_step_ends = false;
-  std::vector<ChunkRecord> trace;
+  testing::KeptTrace trace;
   options.trace = &trace;
-  options.trace_max = 10'000'000;
   int asked = 0;
   const auto stop_at_third = [&asked]() -> absl::Status { return ++asked < 3 ? absl::OkStatus() : absl::CancelledError("no longer wanted"); };
   const absl::StatusOr<RunResult> result = Simulate(StepGraph::Build(profile, scenario), options, stop_at_third);
   EXPECT_EQ(result.status(), absl::CancelledError("no longer wanted"));
   EXPECT_EQ(asked, 3);
-  EXPECT_LE(trace.size(), size_t{3} * kStopCheckInterval);
+  EXPECT_LE(trace.records.size(), size_t{3} * kStopCheckInterval);
 }
 
 TEST(SimulationLimitsTest, WorkersInStepDoNotStretchTheTimeBetweenTwoChecks) {
@@ -52,12 +51,11 @@ TEST(SimulationLimitsTest, WorkersInStepDoNotStretchTheTimeBetweenTwoChecks) {
   const Profile profile = Chain();
   const Scenario scenario = Resolved(profile, {.workers = kWorkers});
   RunOptions options = OptionsFor(scenario, 100);
-  std::vector<ChunkRecord> trace;
+  testing::KeptTrace trace;
   options.trace = &trace;
-  options.trace_max = 10'000'000;
   std::vector<size_t> seen;
   const auto note = [&]() -> absl::Status {
-    seen.push_back(trace.size());
+    seen.push_back(trace.records.size());
     return absl::OkStatus();
   };
   ASSERT_TRUE(Simulate(StepGraph::Build(profile, scenario), options, note).ok());

@@ -147,15 +147,14 @@ TEST(SimulationTest, TheSameSeedGivesTheSameRunAndAnotherDoesNot) {
   const Scenario scenario = Resolved(profile, {.workers = 3});
   const StepGraph graph = StepGraph::Build(profile, scenario);
   const auto run = [&](uint64_t seed, uint64_t replication) {
-    std::vector<ChunkRecord> trace;
+    testing::KeptTrace trace;
     RunOptions options = OptionsFor(scenario, 40);
     options.seed = seed;
     options.replication = replication;
     options.trace = &trace;
-    options.trace_max = 1'000'000;
     const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
     EXPECT_TRUE(result.ok()) << result.status();
-    return std::tuple(result->step_ends, result->steps_per_second, result->utilization, trace);
+    return std::tuple(result->step_ends, result->steps_per_second, result->utilization, trace.records);
   };
   EXPECT_EQ(run(7, 0), run(7, 0));
   EXPECT_NE(std::get<0>(run(7, 0)), std::get<0>(run(8, 0)));

@@ -1,10 +1,10 @@
 // The trace of a run: every chunk, once, where and when it ran.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,17 +19,16 @@
 namespace stepcast {
 namespace {
 
-using ::testing::Each;
-
 // A random job's run, its chunks in the order in which they began.
 struct Traced {
   explicit Traced(uint64_t seed) : random_case(testing::MakeRandomCase(seed)), graph(StepGraph::Build(random_case.profile, random_case.scenario)) {
     RunOptions options = testing::EngineOptions(random_case, graph, seed);
-    options.trace = &trace;
-    options.trace_max = 1'000'000;
+    testing::KeptTrace kept;
+    options.trace = &kept;
     absl::StatusOr<RunResult> run = Simulate(graph, options, NeverStop);
     EXPECT_TRUE(run.ok()) << run.status();
     result = *std::move(run);
+    trace = std::move(kept.records);
     std::stable_sort(trace.begin(), trace.end(),
                      [](const ChunkRecord& a, const ChunkRecord& b) { return std::tie(a.start, a.end) < std::tie(b.start, b.end); });
   }
@@ -63,19 +62,20 @@ TEST(SimulationTraceTest, EveryStepHoldsEachOperationOnceAndEndsWithItsLast) {
     const StepGraph& graph = traced.graph;
     std::map<std::pair<int32_t, int32_t>, std::vector<ChunkRecord>> steps;
     for (const ChunkRecord& record : traced.trace) steps[{record.worker, record.step}].push_back(record);
-    std::vector<int> seconds_expected;
-    for (OpIndex op = 0; op < graph.size(); ++op) seconds_expected.push_back(graph.IsTransfer(op) && graph.work(op).rest.ticks > 0 ? 1 : 0);
+    std::vector<std::vector<int32_t>> expected(static_cast<size_t>(graph.size()));
+    for (OpIndex op = 0; op < graph.size(); ++op) {
+      expected[static_cast<size_t>(op)].resize(graph.IsTransfer(op) ? static_cast<size_t>(graph.work(op).services) : 1);
+      std::iota(expected[static_cast<size_t>(op)].begin(), expected[static_cast<size_t>(op)].end(), 0);
+    }
     for (size_t worker = 0; worker < traced.result.step_ends.size(); ++worker) {
       for (size_t n = 0; n < traced.result.step_ends[worker].size(); ++n) {
-        std::vector<int> firsts(static_cast<size_t>(graph.size()));
-        std::vector<int> seconds(static_cast<size_t>(graph.size()));
+        std::vector<std::vector<int32_t>> services(static_cast<size_t>(graph.size()));
         Instant last{0};
         for (const ChunkRecord& record : steps[{static_cast<int32_t>(worker), static_cast<int32_t>(n)}]) {
-          ++(record.second ? seconds : firsts)[static_cast<size_t>(record.op)];
+          services[static_cast<size_t>(record.op)].push_back(record.service);
           last = std::max(last, record.end);
         }
-        EXPECT_THAT(firsts, Each(1));
-        EXPECT_EQ(seconds, seconds_expected);
+        EXPECT_EQ(services, expected);
         EXPECT_EQ(last, traced.result.step_ends[worker][n]);
       }
     }
@@ -93,24 +93,26 @@ TEST(SimulationTraceTest, OneWorkerOnOneServerTakesTheWorkItself) {
     for (const ChunkRecord& record : traced.trace) {
       if (!traced.graph.IsTransfer(record.op)) continue;
       const TransferWork& work = traced.graph.work(record.op);
-      EXPECT_EQ(record.end - record.start, record.second ? work.rest : work.first);
+      EXPECT_EQ(record.end - record.start, work.OfService(record.service));
       ++chunks;
     }
   }
   EXPECT_GT(chunks, 200);
 }
 
-TEST(SimulationTraceTest, ATraceEndsAtItsLimit) {
+TEST(SimulationTraceTest, OnlyWholeStepsAreTraced) {
   testing::JobBuilder job;
-  job.Compute(10);
+  const int32_t download = job.Download(1000);
+  job.Compute(2000, {download});
   const Profile profile = job.Build();
-  const Scenario scenario = testing::Resolved(profile);
-  RunOptions options = testing::OptionsFor(scenario, 100);
-  std::vector<ChunkRecord> trace;
+  // The second worker has begun its second step when both have ended their first.
+  const Scenario scenario = testing::Resolved(profile, {.workers = 2, .start_offsets_ns = {0, 2000}});
+  RunOptions options = testing::OptionsFor(scenario, 1);
+  testing::KeptTrace trace;
   options.trace = &trace;
-  options.trace_max = 10;
   ASSERT_TRUE(Simulate(StepGraph::Build(profile, scenario), options, NeverStop).ok());
-  EXPECT_EQ(trace.size(), 10U);
+  ASSERT_EQ(trace.records.size(), 4U);
+  for (const ChunkRecord& record : trace.records) EXPECT_EQ(record.step, 0);
 }
 
 }  // namespace

@@ -81,7 +81,8 @@ TEST(StepGraphTest, AWindowSplitsOnlyWhatIsLarger) {
   const int64_t rests[] = {0, 0, 1, 4000};
   for (OpIndex op = 0; op < 4; ++op) {
     EXPECT_EQ(graph.work(op).first, Nanoseconds(firsts[op]));
-    EXPECT_EQ(graph.work(op).rest, Nanoseconds(rests[op]));
+    EXPECT_EQ(graph.work(op).services, rests[op] > 0 ? 2 : 1);
+    EXPECT_EQ(graph.work(op).last, Nanoseconds(rests[op]));
   }
 }
 

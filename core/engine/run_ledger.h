@@ -1,0 +1,82 @@
+// What a run has to report, whichever engine makes it: its steps, its counted time, its usage.
+//
+// Threads: none. Memory: some numbers a worker, whatever the number of steps, but for the step ends where they are kept.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/base/time.h"
+#include "core/engine/barrier.h"
+#include "core/engine/simulation.h"
+#include "core/engine/step_graph.h"
+#include "core/engine/throughput_estimator.h"
+#include "core/engine/usage_window.h"
+
+namespace stepcast {
+
+class RunLedger {
+ public:
+  // Both must outlive it.
+  RunLedger(const StepGraph& graph, const RunOptions& options)
+      : graph_(graph),
+        options_(options),
+        workers_(static_cast<int32_t>(options.start_offsets.size())),
+        estimator_(workers_, options.warmup_steps, options.steps_per_worker, options.until),
+        barrier_(workers_, options.warmup_steps) {
+    if (options.keep_step_ends) result_.step_ends.resize(options.start_offsets.size());
+    UsageWindow::Totals nothing{.by_lane = std::vector<UsageWindow::Ticks>(static_cast<size_t>(graph.lanes().count()))};
+    if (Lasts()) window_.Begin(Instant{}, std::move(nothing));
+  }
+
+  // Whether the run ends at an instant of its own, `options.until`.
+  bool Lasts() const { return options_.until < kEndOfTime; }
+  // Whether nothing that happens at `next` belongs to the run any more.
+  bool EndsBefore(Instant next) const { return Lasts() && next > options_.until; }
+  bool Done() const { return !Lasts() && estimator_.Done(); }
+
+  // The worker's first step begins.
+  void OnStart(int32_t worker, Instant now) { estimator_.OnStart(worker, now); }
+  void OnStepEnd(int32_t worker, Instant begin, Instant now) {
+    estimator_.OnStepEnd(worker, begin, now);
+    result_.completions.Add(now);
+    if (options_.keep_step_ends) result_.step_ends[static_cast<size_t>(worker)].push_back(now);
+    if (options_.synchronization == Synchronization::kSynchronous) barrier_.Arrive(now);
+  }
+  // Where the workers of a synchronous job wait; the engine passes it when it is full.
+  Barrier& barrier() { return barrier_; }
+
+  // Call when all of an instant has happened. `totals` gives what has been done by then, and is asked once in a run.
+  template <typename TotalsNow>
+  void OnInstantDone(Instant now, TotalsNow totals) {
+    if (estimator_.BeginsAt(now)) window_.Begin(now, totals());
+  }
+
+  // The run has ended. Call once.
+  RunResult Finish(Instant now, UsageWindow::Totals totals) {
+    window_.End(now, std::move(totals));
+    result_.measured = estimator_.measured();
+    result_.steps_per_second = result_.measured ? estimator_.StepsPerSecond() : 0;
+    result_.counted = now - estimator_.begin();
+    result_.step_times = estimator_.step_times();
+    result_.first_half_steps_per_second = estimator_.FirstHalfStepsPerSecond();
+    result_.second_half_steps_per_second = estimator_.SecondHalfStepsPerSecond(now);
+    result_.utilization = window_.Utilization(graph_.lanes(), workers_);
+    result_.exposed_communication_fraction = window_.ExposedFraction(workers_);
+    result_.straggler_fraction = barrier_.StragglerFraction();
+    return std::move(result_);
+  }
+
+ private:
+  const StepGraph& graph_;
+  const RunOptions& options_;
+  const int32_t workers_;
+  ThroughputEstimator estimator_;
+  Barrier barrier_;
+  UsageWindow window_;
+  RunResult result_;
+};
+
+}  // namespace stepcast
