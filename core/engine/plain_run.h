@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -24,6 +23,7 @@
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
+#include "core/engine/compute_speed.h"
 #include "core/engine/lane_queues.h"
 #include "core/engine/run_ledger.h"
 #include "core/engine/simulation.h"
@@ -204,7 +204,6 @@ class PlainRun {
       stopped_.push_back(chunk);
       return;
     }
-    ++simulated_operations_;
     int32_t* pending = &pending_[Index(worker) * Index(graph_.size())];
     for (const OpIndex dependent : graph_.dependents(chunk.op)) {
       if (--pending[dependent] == 0) ready_.push_back(dependent);
@@ -235,15 +234,13 @@ class PlainRun {
   Span DurationOf(int32_t worker, LaneIndex lane, OpIndex op) const {
     const WorkerState& state = workers_[Index(worker)];
     const Span recorded = graph_.duration(state.recorded, op);
-    if (lane != LaneMap::kWorker || state.compute_speed == 1 || recorded.ticks == 0) return recorded;
-    const double scaled = static_cast<double>(recorded.ticks) / state.compute_speed;
-    // Not to zero, so that no step can take no time; not past the end of time.
-    return {std::llround(std::clamp(scaled, 1.0, static_cast<double>(kEndOfTime.ticks)))};
+    return lane == LaneMap::kWorker ? AtSpeed(recorded, state.compute_speed) : recorded;
   }
 
   void EndStep(int32_t worker) {
     WorkerState& state = workers_[Index(worker)];
     ++state.step;
+    simulated_operations_ += graph_.size();
     ledger_.OnStepEnd(worker, state.step_begin, now_);
     if (options_.trace != nullptr) {
       options_.trace->OnStep(state.trace);

@@ -1,9 +1,13 @@
 #include "core/engine/simulation.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 
 #include "core/base/bandwidth.h"
 #include "core/base/error.h"
+#include "core/engine/phase_plan.h"
+#include "core/engine/phased_run.h"
 #include "core/engine/plain_run.h"
 #include "core/network/equal_share_link.h"
 #include "core/network/max_min_network.h"
@@ -24,13 +28,10 @@ std::vector<int64_t> WorkerCapacities(const RunOptions& options) {
   return capacities;
 }
 
-// With one server a worker's own link can only bind if it is the slower one.
-bool EqualSharesSuffice(int32_t servers, const std::vector<int64_t>& worker_capacities) {
-  if (servers > 1) return false;
-  for (const int64_t capacity : worker_capacities) {
-    if (capacity < MaxMinNetwork::kUnit) return false;
-  }
-  return true;
+// Whether every worker's own link carries all that its servers can send together, so that it never binds.
+bool WorkerLinksNeverBind(int32_t servers, const std::vector<int64_t>& worker_capacities) {
+  return std::all_of(worker_capacities.begin(), worker_capacities.end(),
+                     [&](int64_t capacity) { return capacity / servers >= MaxMinNetwork::kUnit; });
 }
 
 absl::Status CheckSize(const StepGraph& graph, int64_t workers) {
@@ -60,7 +61,13 @@ absl::StatusOr<RunResult> Simulate(const StepGraph& graph, const RunOptions& opt
   if (absl::Status status = CheckSize(graph, static_cast<int64_t>(options.start_offsets.size())); !status.ok()) return status;
   const int32_t servers = graph.lanes().servers;
   const std::vector<int64_t> capacities = WorkerCapacities(options);
-  if (EqualSharesSuffice(servers, capacities)) {
+  if (WorkerLinksNeverBind(servers, capacities)) {
+    if (options.fastest_path != EnginePath::kPlain && options.order == TransferOrder::kGraph) {
+      const std::optional<PhasePlan> plan = PhasePlan::Make(graph, options.fastest_path == EnginePath::kMemoised);
+      if (plan.has_value()) return PhasedRun(graph, *plan, options, stop).Go();
+    }
+  }
+  if (WorkerLinksNeverBind(servers, capacities) && servers == 1) {
     const EqualShareLink link(capacities.size());
     return PlainRun<EqualShareLink>(graph, options, link, link, stop).Go();
   }

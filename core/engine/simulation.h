@@ -78,8 +78,8 @@ struct RunResult {
   double straggler_fraction = 0;              // synchronous: largest share of an iteration that its first finisher waited
   double first_half_steps_per_second = 0;     // of the counted time, completions over time; with the next one, tells drift
   double second_half_steps_per_second = 0;
-  CompletionSeries completions;  // of all steps, from the start of the run
-  int64_t simulated_operations = 0;
+  CompletionSeries completions;                 // of all steps, from the start of the run
+  int64_t simulated_operations = 0;             // of the steps that ended
   EnginePath path = EnginePath::kPlain;         // that ran
   std::vector<std::vector<Instant>> step_ends;  // by worker, if kept
 };

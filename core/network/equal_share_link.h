@@ -60,9 +60,20 @@ class EqualShareLink {
     return carried_ - left;
   }
 
- private:
+  // REQUIRES, here and below: the instant is settled.
+  bool IsActive(Flow flow) const { return ends_.Contains(flow); }
+  template <typename Visit>
+  void ForEachActive(Visit visit) const {
+    ends_.ForEach([&](Flow flow, int64_t) { visit(flow); });
+  }
+  // What the clock shows. REQUIRES: now is not before the last instant that was settled, and no flow has ended in between.
   int64_t VirtualAt(Instant now) const { return active_ == 0 ? virtual_anchor_ : virtual_anchor_ + (now - anchor_).ticks / active_; }
+  // Since when it runs as it does, what it showed then, and how many flows slow it down.
+  Instant anchor() const { return anchor_; }
+  int64_t virtual_anchor() const { return virtual_anchor_; }
+  int64_t active() const { return active_; }
 
+ private:
   IndexedHeap ends_;  // active flows by virtual end
   std::vector<std::pair<Flow, Span>> starting_;
   Instant anchor_;

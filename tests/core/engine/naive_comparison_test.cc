@@ -113,6 +113,7 @@ double Relative(double value, const Exact& exact) { return std::abs(value / ToDo
 // How many cases of a shard had what is worth comparing.
 struct Coverage {
   int training = 0, any_graph = 0, round = 0, several_servers = 0, placed_anew = 0, windows = 0, whole = 0, synchronous = 0, sampled = 0;
+  int round_robin = 0, windows_with_quantum = 0, third_services = 0;
   int recorded = 0, random = 0, reverse = 0, by_rank = 0, groups = 0, slow_links = 0, offsets = 0, parsing = 0, measured = 0, no_warmup = 0;
   int stopped = 0, rejoined_behind = 0, overtakings = 0, zero_length = 0, ties = 0, ties_of_one_worker = 0, ready_together = 0, unequal_rates = 0;
   int released_together = 0, stopped_at_arrival = 0;
@@ -144,6 +145,8 @@ void CountScenario(const RandomCase& random_case, Coverage& coverage) {
   coverage.several_servers += scenario.parameter_servers > 1 ? 1 : 0;
   coverage.placed_anew += scenario.parameter_servers != random_case.profile.parameter_servers() ? 1 : 0;
   coverage.windows += scenario.multiplexing == Multiplexing::kWindow ? 1 : 0;
+  coverage.round_robin += scenario.multiplexing == Multiplexing::kRoundRobin ? 1 : 0;
+  coverage.windows_with_quantum += scenario.multiplexing == Multiplexing::kWindow && scenario.quantum_bytes > 0 ? 1 : 0;
   coverage.whole += scenario.multiplexing == Multiplexing::kWholeStream ? 1 : 0;
   coverage.synchronous += scenario.synchronization == Synchronization::kSynchronous && scenario.workers > 1 ? 1 : 0;
   coverage.sampled += random_case.profile.steps().size() > 1 ? 1 : 0;
@@ -164,6 +167,8 @@ void CountEvents(const NaiveResult& result, Coverage& coverage) {
   const NaiveEvents& events = result.events;
   coverage.measured += result.steps_per_second.has_value() ? 1 : 0;
   coverage.stopped += events.stopped_streams > 0 ? 1 : 0;
+  const bool third = std::any_of(result.chunks.begin(), result.chunks.end(), [](const NaiveChunk& chunk) { return chunk.service >= 2; });
+  coverage.third_services += third ? 1 : 0;
   coverage.rejoined_behind += events.rejoined_behind > 0 ? 1 : 0;
   coverage.overtakings += events.overtakings > 0 ? 1 : 0;
   coverage.zero_length += events.zero_length > 0 ? 1 : 0;
@@ -184,7 +189,10 @@ void ExpectCovered(const Coverage& coverage) {
   EXPECT_GE(coverage.round, 40);
   EXPECT_GE(coverage.several_servers, 45);
   EXPECT_GE(coverage.placed_anew, 10);
-  EXPECT_GE(coverage.windows, 50);
+  EXPECT_GE(coverage.windows, 40);
+  EXPECT_GE(coverage.round_robin, 10);
+  EXPECT_GE(coverage.windows_with_quantum, 10);
+  EXPECT_GE(coverage.third_services, 15);
   EXPECT_GE(coverage.whole, 30);
   EXPECT_GE(coverage.synchronous, 25);
   EXPECT_GE(coverage.sampled, 40);

@@ -21,7 +21,7 @@ constexpr int64_t kRoundNs = 1'000'000;
 
 class CaseMaker {
  public:
-  explicit CaseMaker(uint64_t seed) : random_({seed, 7}) {}
+  explicit CaseMaker(uint64_t seed) : random_({seed, 7}), turns_random_({seed, 8}) {}
 
   RandomCase Make() {
     round_ = Chance(50);
@@ -157,12 +157,21 @@ class CaseMaker {
     if (Chance(60)) {
       asked.multiplexing = Multiplexing::kWindow;
       asked.window_bytes = round_ ? kRoundBytes * Pick(1, crowded_ ? 1 : 3) : static_cast<int64_t>(1 + random_.Below(800'000));
+      SetTurns(asked);
     }
     SetOverhead(asked);
     SetOrder(asked);
     SetStarts(asked);
     if (!crowded_ && Chance(30)) SetGroups(asked);
     return asked;
+  }
+
+  // Half of the windows have a quantum, too; half of those are called round-robin, which is the same by another name.
+  void SetTurns(ScenarioDraft& asked) {
+    if (turns_random_.Below(2) == 0) return;
+    if (turns_random_.Below(2) == 0) asked.multiplexing = Multiplexing::kRoundRobin;
+    asked.quantum_bytes =
+        round_ ? kRoundBytes * static_cast<int64_t>(1 + turns_random_.Below(2)) : static_cast<int64_t>(60'000 + turns_random_.Below(500'000));
   }
 
   // A multiple of 1/1024, which the engine holds exactly.
@@ -209,6 +218,7 @@ class CaseMaker {
   }
 
   Random random_;
+  Random turns_random_;
   bool round_ = false;
   bool crowded_ = false;  // round, small, few workers: nearly every instant has several ends
   bool training_ = false;

@@ -1,0 +1,174 @@
+#include "core/engine/phase_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <utility>
+
+namespace stepcast {
+
+namespace {
+
+class PhasePlanner {
+ public:
+  explicit PhasePlanner(const StepGraph& graph) : graph_(graph), servers_(static_cast<size_t>(graph.lanes().servers)) {}
+
+  std::optional<PhasePlan> Plan(bool find_cut) && {
+    for (OpIndex op = 0; op < graph_.size(); ++op) {
+      if (!Fits(op)) return std::nullopt;
+    }
+    Sort();
+    if (plan_.downloads.empty()) return std::nullopt;
+    FindOrder();
+    const OpIndex cut = FindCut();
+    if (cut < 0 && !UploadsWaitForAllDownloads()) return std::nullopt;
+    if (cut >= 0 && find_cut) DivideAt(cut);
+    FillPhases();
+    return std::move(plan_);
+  }
+
+ private:
+  Resource Kind(OpIndex op) const { return graph_.lanes().KindOf(graph_.lane(op)); }
+  static size_t Index(OpIndex op) { return static_cast<size_t>(op); }
+  size_t Server(OpIndex op) const { return static_cast<size_t>(graph_.lanes().ServerOf(graph_.lane(op))); }
+
+  // Whether nothing that waits for the operation, and nothing it waits for, spoils the phases.
+  bool Fits(OpIndex op) const {
+    const Resource kind = Kind(op);
+    const bool waits = graph_.dependency_count(op) > 0;
+    if (kind == Resource::kDownlink && waits) return false;
+    if ((kind == Resource::kUplink || kind == Resource::kParameterServer) && !waits) return false;
+    const std::span<const OpIndex> dependents = graph_.dependents(op);
+    return std::all_of(dependents.begin(), dependents.end(), [&](OpIndex dependent) {
+      const Resource next = Kind(dependent);
+      if (kind == Resource::kDownlink || kind == Resource::kWorker) return next == Resource::kWorker || next == Resource::kUplink;
+      return next == Resource::kParameterServer && Server(dependent) == Server(op);
+    });
+  }
+
+  void Sort() {
+    plan_.uploads_to.resize(servers_);
+    plan_.updates_on.resize(servers_);
+    for (OpIndex op = 0; op < graph_.size(); ++op) {
+      switch (Kind(op)) {
+        case Resource::kDownlink:
+          plan_.downloads.push_back(op);
+          break;
+        case Resource::kUplink:
+          plan_.uploads.push_back(op);
+          plan_.uploads_to[Server(op)].push_back(op);
+          break;
+        case Resource::kParameterServer:
+          plan_.updates_on[Server(op)].push_back(op);
+          break;
+        default:
+          plan_.computations.push_back(op);
+      }
+    }
+  }
+
+  bool InOrder(OpIndex op) const { return Kind(op) != Resource::kParameterServer; }
+
+  // A topological order of downloads, computations and uploads; marks those at which nothing else could have been next.
+  void FindOrder() {
+    std::vector<int32_t> pending = graph_.dependency_counts();
+    std::deque<OpIndex> next;
+    for (const OpIndex root : graph_.roots()) next.push_back(root);
+    only_choice_.assign(Index(graph_.size()), false);
+    while (!next.empty()) {
+      const OpIndex op = next.front();
+      only_choice_[Index(op)] = next.size() == 1;
+      next.pop_front();
+      order_.push_back(op);
+      for (const OpIndex dependent : graph_.dependents(op)) {
+        if (InOrder(dependent) && --pending[Index(dependent)] == 0) next.push_back(dependent);
+      }
+    }
+  }
+
+  // The first operation that all earlier ones lead to and all later ones come from; -1 where there is none. From the front, an operation at which
+  // nothing else can be next has all that follow among its descendants; from the back likewise its ancestors.
+  OpIndex FindCut() const {
+    std::vector<int32_t> open(Index(graph_.size()), 0);  // dependents in the order not yet passed, from the back
+    int64_t choices = 0;                                 // operations all of whose dependents have been passed
+    std::vector<std::vector<OpIndex>> waits_for(Index(graph_.size()));
+    for (const OpIndex op : order_) {
+      for (const OpIndex dependent : graph_.dependents(op)) {
+        if (!InOrder(dependent)) continue;
+        ++open[Index(op)];
+        waits_for[Index(dependent)].push_back(op);
+      }
+    }
+    for (const OpIndex op : order_) choices += open[Index(op)] == 0 ? 1 : 0;
+    OpIndex cut = -1;
+    for (auto op = order_.rbegin(); op != order_.rend(); ++op) {
+      if (choices == 1 && only_choice_[Index(*op)] && Kind(*op) == Resource::kWorker) cut = *op;
+      --choices;
+      for (const OpIndex earlier : waits_for[Index(*op)]) {
+        if (--open[Index(earlier)] == 0) ++choices;
+      }
+    }
+    return cut;
+  }
+
+  // 64 downloads at a time, handed on along the order.
+  bool UploadsWaitForAllDownloads() const {
+    if (plan_.uploads.empty()) return true;
+    const auto downloads = plan_.downloads.size();
+    if (static_cast<int64_t>(downloads / 64 + 1) * graph_.size() > PhasePlan::kMostChecks) return false;
+    std::vector<uint64_t> from(Index(graph_.size()));
+    for (size_t first = 0; first < downloads; first += 64) {
+      std::fill(from.begin(), from.end(), 0);
+      const size_t count = std::min<size_t>(64, downloads - first);
+      for (size_t i = 0; i < count; ++i) from[Index(plan_.downloads[first + i])] = uint64_t{1} << i;
+      for (const OpIndex op : order_) {
+        for (const OpIndex dependent : graph_.dependents(op)) from[Index(dependent)] |= from[Index(op)];
+      }
+      const uint64_t all = count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+      for (const OpIndex upload : plan_.uploads) {
+        if (from[Index(upload)] != all) return false;
+      }
+    }
+    return true;
+  }
+
+  void DivideAt(OpIndex cut) {
+    std::vector<bool> before(Index(graph_.size()), false);
+    for (auto op = order_.begin(); *op != cut; ++op) before[Index(*op)] = true;
+    const auto later =
+        std::stable_partition(plan_.computations.begin(), plan_.computations.end(), [&](OpIndex op) -> bool { return before[Index(op)]; });
+    plan_.after_cut.assign(later, plan_.computations.end());
+    plan_.computations.erase(later, plan_.computations.end());
+  }
+
+  // All downloads of a server queue at once: first services in graph order, then, turn by turn, what was stopped.
+  void FillPhases() {
+    plan_.phases.resize(servers_);
+    std::vector<std::deque<std::pair<int32_t, int32_t>>> lines(servers_);  // source, service
+    for (size_t i = 0; i < plan_.downloads.size(); ++i) lines[Server(plan_.downloads[i])].emplace_back(static_cast<int32_t>(i), 0);
+    for (size_t server = 0; server < servers_; ++server) {
+      PhasePlan::DownloadPhase& phase = plan_.phases[server];
+      for (auto& line = lines[server]; !line.empty(); line.pop_front()) {
+        const auto [source, service] = line.front();
+        const OpIndex op = plan_.downloads[static_cast<size_t>(source)];
+        const TransferWork& work = graph_.work(op);
+        const bool stops = service + 1 < work.services;
+        phase.services.push_back({.op = op, .service = service, .source = stops ? -1 : source, .work = work.OfService(service)});
+        phase.total += work.OfService(service);
+        if (stops) line.emplace_back(source, service + 1);
+      }
+    }
+  }
+
+  const StepGraph& graph_;
+  const size_t servers_;
+  PhasePlan plan_;
+  std::vector<OpIndex> order_;
+  std::vector<bool> only_choice_;
+};
+
+}  // namespace
+
+std::optional<PhasePlan> PhasePlan::Make(const StepGraph& graph, bool find_cut) { return PhasePlanner(graph).Plan(find_cut); }
+
+}  // namespace stepcast

@@ -1,0 +1,64 @@
+#include "core/engine/phase_rows.h"
+
+#include <algorithm>
+
+#include "core/engine/compute_speed.h"
+
+namespace stepcast {
+
+namespace {
+
+// Notes when each operation ran.
+struct Notes {
+  void Ran(int32_t op, Instant start, Instant end) { ran.push_back({.op = operations[static_cast<size_t>(op)], .start = start, .end = end}); }
+
+  const std::vector<OpIndex>& operations;
+  std::vector<PhaseRow::Ran>& ran;
+};
+
+}  // namespace
+
+PhaseRows::PhaseRows(const StepGraph& graph, const PhasePlan& plan, bool traced)
+    : graph_(graph), plan_(plan), traced_(traced), after_cut_(graph, {}, plan.after_cut, plan.uploads) {
+  std::vector<int32_t> places(plan.uploads_to.size(), 0);
+  for (size_t i = 0; i < plan.uploads.size(); ++i) place_of_upload_.push_back(places[static_cast<size_t>(ServerOfUpload(static_cast<int32_t>(i)))]++);
+}
+
+std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded) {
+  auto row = std::make_unique<PhaseRow>();
+  for (const OpIndex op : plan_.computations) {
+    row->durations.push_back(AtSpeed(graph_.duration(recorded, op), speed).ticks);
+    row->computation += row->durations.back();
+  }
+  if (!plan_.after_cut.empty()) RunAfterCut(speed, recorded, *row);
+  for (const std::vector<OpIndex>& on_server : plan_.updates_on) {
+    PhaseRow::Updates& updates = row->updates.emplace_back();
+    for (const OpIndex op : on_server) {
+      updates.durations.push_back(graph_.duration(recorded, op).ticks);
+      updates.total += updates.durations.back();
+    }
+  }
+  return row;
+}
+
+void PhaseRows::RunAfterCut(double speed, int32_t recorded, PhaseRow& row) {
+  std::vector<int64_t> durations;
+  for (const OpIndex op : plan_.after_cut) durations.push_back(AtSpeed(graph_.duration(recorded, op), speed).ticks);
+  std::vector<LaneSchedule::Ready> ready;
+  Instant end;
+  if (traced_) {
+    end = after_cut_.Run(Instant{}, {}, durations.data(), ready, Notes{.operations = plan_.after_cut, .ran = row.ran});
+  } else {
+    end = after_cut_.Run(Instant{}, {}, durations.data(), ready, LaneSchedule::Unwatched{});
+  }
+  row.after_cut = end - Instant{};
+  row.computation += row.after_cut.ticks;
+  row.ready.resize(plan_.uploads_to.size());
+  for (LaneSchedule::Ready upload : ready) {
+    const auto server = static_cast<size_t>(ServerOfUpload(upload.sink));
+    upload.sink = place_of_upload_[static_cast<size_t>(upload.sink)];
+    row.ready[server].push_back(upload);
+  }
+}
+
+}  // namespace stepcast

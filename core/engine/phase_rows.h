@@ -1,0 +1,70 @@
+// What a step sampled from one recorded step takes, on a worker of one speed: made when it is first asked for.
+//
+// Threads: none; it belongs to one run. Memory: about 8 bytes an operation, recorded step and speed that occur.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/base/time.h"
+#include "core/engine/lane_schedule.h"
+#include "core/engine/phase_plan.h"
+#include "core/engine/step_graph.h"
+#include "core/engine/usage_window.h"
+
+namespace stepcast {
+
+struct PhaseRow {
+  // What ran after the cut, and when, counted from the cut's start.
+  struct Ran {
+    OpIndex op = 0;
+    Instant start;
+    Instant end;
+  };
+  // What a server has to do.
+  struct Updates {
+    std::vector<int64_t> durations;
+    UsageWindow::Ticks total = 0;
+  };
+
+  std::vector<int64_t> durations;      // of the plan's computations
+  UsageWindow::Ticks computation = 0;  // of the whole step
+  Span after_cut;                      // of the cut and all computations after it
+  // By server: the plan's uploads to it, counted by their place among those, as they become ready; counted from the cut's start. Empty without a cut.
+  std::vector<std::vector<LaneSchedule::Ready>> ready;
+  std::vector<Ran> ran;
+  std::vector<Updates> updates;  // by server
+};
+
+class PhaseRows {
+ public:
+  // All must outlive it. `traced`: keep what ran.
+  PhaseRows(const StepGraph& graph, const PhasePlan& plan, bool traced);
+
+  // By place in the plan's uploads: the place among those to its server.
+  const std::vector<int32_t>& place_of_upload() const { return place_of_upload_; }
+  int32_t ServerOfUpload(int32_t upload) const { return graph_.lanes().ServerOf(graph_.lane(plan_.uploads[static_cast<size_t>(upload)])); }
+
+  // `speed_class`: equal for equal speeds, from 0. The reference holds as long as the object.
+  const PhaseRow& Of(int32_t speed_class, double speed, int32_t recorded) {
+    const auto index = static_cast<size_t>(speed_class) * static_cast<size_t>(graph_.step_count()) + static_cast<size_t>(recorded);
+    if (index >= rows_.size()) rows_.resize(index + 1);
+    if (rows_[index] == nullptr) rows_[index] = Make(speed, recorded);
+    return *rows_[index];
+  }
+
+ private:
+  std::unique_ptr<PhaseRow> Make(double speed, int32_t recorded);
+  void RunAfterCut(double speed, int32_t recorded, PhaseRow& row);
+
+  const StepGraph& graph_;
+  const PhasePlan& plan_;
+  const bool traced_;
+  LaneSchedule after_cut_;
+  std::vector<int32_t> place_of_upload_;
+  std::vector<std::unique_ptr<PhaseRow>> rows_;  // by speed class and recorded step
+};
+
+}  // namespace stepcast

@@ -1,0 +1,407 @@
+#include "core/engine/phased_run.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace stepcast {
+
+namespace {
+
+constexpr uint64_t kSamplingStream = 1;
+// Operations that take about as long as a chunk does in the plain engine.
+constexpr int64_t kOperationsPerUnit = 8;
+
+// Writes what a lane runs into a trace.
+struct Tracer {
+  void Ran(int32_t op, Instant start, Instant end) {
+    trace.push_back({.worker = worker, .op = operations[static_cast<size_t>(op)], .step = step, .start = start, .end = end});
+  }
+
+  const std::vector<OpIndex>& operations;
+  std::vector<ChunkRecord>& trace;
+  int32_t worker;
+  int32_t step;
+};
+
+}  // namespace
+
+PhasedRun::PhasedRun(const StepGraph& graph, const PhasePlan& plan, const RunOptions& options, StopCheck stop)
+    : graph_(graph),
+      plan_(plan),
+      options_(options),
+      stop_(stop),
+      worker_count_(static_cast<int32_t>(options.start_offsets.size())),
+      servers_(graph.lanes().servers),
+      downlinks_(Index(servers_), LoggedLink(Index(worker_count_))),
+      uplinks_(downlinks_),
+      next_download_(Index(servers_), kEndOfTime),
+      next_upload_(next_download_),
+      downlink_touched_(Index(servers_), false),
+      uplink_touched_(downlink_touched_),
+      timers_(Index(worker_count_) * Index(servers_)),
+      rows_(graph, plan, options.trace != nullptr),
+      computation_(graph, plan.downloads, plan.computations, plan.after_cut.empty() ? plan.uploads : std::vector<OpIndex>{}),
+      ledger_(graph, options),
+      workers_(Index(worker_count_)),
+      ended_{.by_lane = std::vector<UsageWindow::Ticks>(Index(graph.lanes().count()))},
+      arrived_(servers_ > 1 ? Index(worker_count_) : 1) {
+  for (int32_t server = 0; server < servers_; ++server) {
+    updates_.emplace_back(graph, plan.uploads_to[Index(server)], plan.updates_on[Index(server)], std::vector<OpIndex>{});
+    lines_.emplace_back(graph, plan.uploads_to[Index(server)], worker_count_, /*own_ready=*/plan.after_cut.empty());
+  }
+  SetSpeeds();
+}
+
+void PhasedRun::SetSpeeds() {
+  std::map<double, int32_t> classes;
+  size_t worker = 0;
+  for (const WorkerGroup& group : options_.worker_groups) {
+    const double speed = group.compute_speed_factor.value_or(1);
+    const int32_t speed_class = classes.try_emplace(speed, static_cast<int32_t>(classes.size())).first->second;
+    for (int32_t i = 0; i < group.count; ++i, ++worker) {
+      workers_[worker].compute_speed = speed;
+      workers_[worker].speed_class = speed_class;
+    }
+  }
+}
+
+absl::StatusOr<RunResult> PhasedRun::Go() {
+  for (int32_t worker = 0; worker < worker_count_; ++worker) {
+    workers_[Index(worker)].random = Random({options_.seed, options_.replication, static_cast<uint64_t>(worker), kSamplingStream});
+    timers_.Set(TimerOf(worker, 0), options_.start_offsets[Index(worker)].ticks);
+  }
+  while (!ledger_.Done() && status_.ok()) {
+    const Instant next = NextEvent();
+    if (ledger_.EndsBefore(next)) {
+      now_ = options_.until;
+      break;
+    }
+    if (next >= kEndOfTime) return SimulatedTimeExhausted();
+    RunInstant(next);
+  }
+  if (!status_.ok()) return status_;
+  RunResult result = ledger_.Finish(now_, TotalsNow());
+  result.simulated_operations = simulated_operations_;
+  result.path = plan_.after_cut.empty() ? EnginePath::kWorkerLoop : EnginePath::kMemoised;
+  return result;
+}
+
+void PhasedRun::CheckStop(int64_t work) {
+  work_until_check_ -= work;
+  if (work_until_check_ > 0 || !status_.ok()) return;
+  work_until_check_ = kStopCheckInterval;
+  status_ = stop_();
+}
+
+Instant PhasedRun::NextEvent() const {
+  Instant next = timers_.empty() ? kEndOfTime : Instant{timers_.TopKey()};
+  for (size_t server = 0; server < next_download_.size(); ++server) next = std::min({next, next_download_[server], next_upload_[server]});
+  return next;
+}
+
+void PhasedRun::RunInstant(Instant now) {
+  now_ = now;
+  for (int32_t server = 0; server < servers_; ++server) {
+    if (next_download_[Index(server)] == now) TakeDownloads(server);
+    if (next_upload_[Index(server)] == now) TakeUploads(server);
+  }
+  TakeTimers();
+  if (ledger_.barrier().Full()) {
+    ledger_.barrier().Pass(now_);
+    for (int32_t worker = 0; worker < worker_count_; ++worker) BeginStep(worker);
+  }
+  Settle();
+  ledger_.OnInstantDone(now_, [this] { return TotalsNow(); });
+}
+
+void PhasedRun::Settle() {
+  for (size_t server = 0; server < next_download_.size(); ++server) {
+    if (downlink_touched_[server]) next_download_[server] = downlinks_[server].Settle(now_);
+    if (uplink_touched_[server]) next_upload_[server] = uplinks_[server].Settle(now_);
+    downlink_touched_[server] = false;
+    uplink_touched_[server] = false;
+  }
+}
+
+void PhasedRun::TakeDownloads(int32_t server) {
+  flows_.clear();
+  downlinks_[Index(server)].TakeEnded(now_, flows_);
+  downlink_touched_[Index(server)] = true;
+  for (const LoggedLink::Flow worker : flows_) {
+    ReadArrivals(worker, server, plan_.phases[Index(server)].total, arrived_[servers_ > 1 ? Index(worker) : 0]);
+    if (--workers_[Index(worker)].servers_left == 0) EndDownloads(worker);
+  }
+}
+
+void PhasedRun::TakeUploads(int32_t server) {
+  flows_.clear();
+  uplinks_[Index(server)].TakeEnded(now_, flows_);
+  uplink_touched_[Index(server)] = true;
+  for (const LoggedLink::Flow worker : flows_) {
+    WorkerState& state = workers_[Index(worker)];
+    LoggedLink::Reader reader = uplinks_[Index(server)].Read(worker);
+    UploadLines& lines = lines_[Index(server)];
+    lines.EndBatch(
+        worker, now_, [&](Span work) { return reader.After(work); },
+        [&](UploadLines::Entry entry, Instant start, Instant end) {
+          if (options_.trace == nullptr) return;
+          state.trace.push_back(
+              {.worker = worker, .op = lines.OperationOf(entry), .step = state.step, .service = entry.service, .start = start, .end = end});
+        });
+    if (--state.uplinks_active == 0) state.exposed += std::max<int64_t>(0, (now_ - std::max(state.uploading_since, state.computed_at)).ticks);
+    GoOnUploading(worker, server);
+  }
+}
+
+void PhasedRun::TakeTimers() {
+  while (!timers_.empty() && timers_.TopKey() == now_.ticks) {
+    const IndexedHeap::Slot slot = timers_.Pop();
+    const int32_t worker = slot / servers_;
+    switch (workers_[Index(worker)].phase) {
+      case Phase::kUploading:
+        GoOnUploading(worker, slot % servers_);
+        break;
+      case Phase::kEnding:
+        EndStep(worker);
+        break;
+      default:
+        ledger_.OnStart(worker, now_);
+        BeginStep(worker);
+    }
+  }
+}
+
+void PhasedRun::BeginStep(int32_t worker) {
+  WorkerState& state = workers_[Index(worker)];
+  const int32_t steps = graph_.step_count();
+  int32_t recorded = 0;
+  if (options_.replay) {
+    recorded = state.step % steps;
+  } else if (steps > 1) {
+    recorded = static_cast<int32_t>(state.random.Below(static_cast<uint64_t>(steps)));
+  }
+  state.row = &rows_.Of(state.speed_class, state.compute_speed, recorded);
+  state.phase = Phase::kDownloading;
+  state.step_begin = now_;
+  state.exposed = 0;
+  state.servers_left = 0;
+  for (int32_t server = 0; server < servers_; ++server) {
+    const Span total = plan_.phases[Index(server)].total;
+    if (total.ticks == 0) continue;
+    ++state.servers_left;
+    downlinks_[Index(server)].Start(worker, total);
+    downlink_touched_[Index(server)] = true;
+  }
+  CheckStop(graph_.size() / kOperationsPerUnit + 1);
+}
+
+// Appends the downloads that have arrived while the worker's flow carried so much, and traces their chunks if all have.
+void PhasedRun::ReadArrivals(int32_t worker, int32_t server, Span carried, std::vector<LaneSchedule::Arrival>& arrivals) {
+  const PhasePlan::DownloadPhase& phase = plan_.phases[Index(server)];
+  WorkerState& state = workers_[Index(worker)];
+  const bool traced = options_.trace != nullptr && carried == phase.total;
+  LoggedLink::Reader reader = downlinks_[Index(server)].Read(worker);
+  Instant start = state.step_begin;
+  Span unread;
+  for (const PhasePlan::Service& service : phase.services) {
+    if (service.work > carried) return;
+    carried = carried - service.work;
+    unread += service.work;
+    if (service.source < 0 && !traced) continue;
+    const Instant end = reader.After(std::exchange(unread, Span{}));
+    if (service.source >= 0) arrivals.push_back({.at = end, .source = service.source});
+    if (traced) {
+      state.trace.push_back({.worker = worker, .op = service.op, .step = state.step, .service = service.service, .start = start, .end = end});
+    }
+    start = end;
+  }
+}
+
+void PhasedRun::EndDownloads(int32_t worker) {
+  WorkerState& state = workers_[Index(worker)];
+  const Instant cut = Compute(worker);
+  state.computed_at = cut + state.row->after_cut;
+  // After the last arrival the worker computes without a break until all is done, so what it has not done by then was done before.
+  const int64_t busy_before = static_cast<int64_t>(state.row->computation) - (state.computed_at - now_).ticks;
+  state.exposed = (now_ - state.step_begin).ticks - busy_before;
+  if (options_.trace != nullptr) TraceAfterCut(worker, cut);
+  BeginUploads(worker, cut);
+}
+
+// Runs the step's computation, up to the cut; returns when that was reached.
+Instant PhasedRun::Compute(int32_t worker) {
+  WorkerState& state = workers_[Index(worker)];
+  std::vector<LaneSchedule::Arrival>& arrivals = arrived_[servers_ > 1 ? Index(worker) : 0];
+  if (servers_ > 1) std::sort(arrivals.begin(), arrivals.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+  ready_.clear();
+  Instant cut;
+  if (options_.trace != nullptr) {
+    Tracer tracer{.operations = plan_.computations, .trace = state.trace, .worker = worker, .step = state.step};
+    cut = computation_.Run(state.step_begin, arrivals, state.row->durations.data(), ready_, tracer);
+  } else {
+    cut = computation_.Run(state.step_begin, arrivals, state.row->durations.data(), ready_, LaneSchedule::Unwatched{});
+  }
+  arrivals.clear();
+  return cut;
+}
+
+void PhasedRun::TraceAfterCut(int32_t worker, Instant cut) {
+  WorkerState& state = workers_[Index(worker)];
+  for (const PhaseRow::Ran& ran : state.row->ran) {
+    state.trace.push_back(
+        {.worker = worker, .op = ran.op, .step = state.step, .start = cut + (ran.start - Instant{}), .end = cut + (ran.end - Instant{})});
+  }
+}
+
+void PhasedRun::BeginUploads(int32_t worker, Instant cut) {
+  WorkerState& state = workers_[Index(worker)];
+  state.phase = Phase::kUploading;
+  state.last_end = state.computed_at;
+  state.servers_left = 1;  // until all have begun
+  std::vector<int32_t> filled(ready_.empty() ? 0 : Index(servers_), 0);
+  for (LaneSchedule::Ready upload : ready_) {
+    const int32_t server = rows_.ServerOfUpload(upload.sink);
+    upload.sink = rows_.place_of_upload()[Index(upload.sink)];
+    lines_[Index(server)].OwnReady(worker)[Index(filled[Index(server)]++)] = upload;
+  }
+  for (int32_t server = 0; server < servers_; ++server) {
+    UploadLines& lines = lines_[Index(server)];
+    if (lines.uploads() == 0) continue;
+    ++state.servers_left;
+    if (plan_.after_cut.empty()) {
+      lines.Begin(worker, lines.OwnReady(worker), Instant{});
+    } else {
+      lines.Begin(worker, state.row->ready[Index(server)], cut);
+    }
+    GoOnUploading(worker, server);
+  }
+  if (--state.servers_left == 0) EndStepAt(worker);
+}
+
+// The uplink is idle: sends what is in line, or waits for what will be, or is done.
+void PhasedRun::GoOnUploading(int32_t worker, int32_t server) {
+  WorkerState& state = workers_[Index(worker)];
+  UploadLines& lines = lines_[Index(server)];
+  lines.LineUp(worker, now_);
+  const Span work = lines.TakeBatch(worker, now_);
+  if (work.ticks > 0) {
+    if (state.uplinks_active++ == 0) state.uploading_since = now_;
+    uplinks_[Index(server)].Start(worker, work);
+    uplink_touched_[Index(server)] = true;
+  } else if (!lines.AllReady(worker)) {
+    timers_.Set(TimerOf(worker, server), lines.NextReady(worker).ticks);
+  } else {
+    EndUploadsTo(worker, server);
+  }
+}
+
+void PhasedRun::EndUploadsTo(int32_t worker, int32_t server) {
+  WorkerState& state = workers_[Index(worker)];
+  Instant end = now_;
+  if (!plan_.updates_on[Index(server)].empty()) {
+    const std::span<const LaneSchedule::Arrival> arrivals = lines_[Index(server)].Arrived(worker);
+    const int64_t* durations = state.row->updates[Index(server)].durations.data();
+    if (options_.trace != nullptr) {
+      Tracer tracer{.operations = plan_.updates_on[Index(server)], .trace = state.trace, .worker = worker, .step = state.step};
+      end = updates_[Index(server)].Run(state.step_begin, arrivals, durations, ready_, tracer);
+    } else {
+      end = updates_[Index(server)].Run(state.step_begin, arrivals, durations, ready_, LaneSchedule::Unwatched{});
+    }
+  }
+  state.last_end = std::max(state.last_end, end);
+  if (--state.servers_left == 0) EndStepAt(worker);
+}
+
+// Everything of the step is known: it ends with the last of it.
+void PhasedRun::EndStepAt(int32_t worker) {
+  WorkerState& state = workers_[Index(worker)];
+  state.phase = Phase::kEnding;
+  if (state.last_end == now_) {
+    EndStep(worker);
+  } else {
+    timers_.Set(TimerOf(worker, 0), state.last_end.ticks);
+  }
+}
+
+void PhasedRun::EndStep(int32_t worker) {
+  WorkerState& state = workers_[Index(worker)];
+  ended_.by_lane[LaneMap::kWorker] += state.row->computation;
+  for (int32_t server = 0; server < servers_; ++server) {
+    ended_.by_lane[Index(graph_.lanes().Server(server))] += state.row->updates[Index(server)].total;
+  }
+  ended_.exposed += state.exposed;
+  simulated_operations_ += graph_.size();
+  ++state.step;
+  ledger_.OnStepEnd(worker, state.step_begin, now_);
+  if (options_.trace != nullptr) {
+    options_.trace->OnStep(state.trace);
+    state.trace.clear();
+  }
+  state.phase = Phase::kWaiting;
+  if (options_.synchronization == Synchronization::kAsynchronous) BeginStep(worker);
+}
+
+UsageWindow::Totals PhasedRun::TotalsNow() {
+  UsageWindow::Totals totals = ended_;
+  for (int32_t worker = 0; worker < worker_count_; ++worker) AddStepUntilNow(worker, totals);
+  for (int32_t server = 0; server < servers_; ++server) {
+    totals.by_lane[Index(graph_.lanes().Downlink(server))] = downlinks_[Index(server)].CarriedBy(now_);
+    totals.by_lane[Index(graph_.lanes().Uplink(server))] = uplinks_[Index(server)].CarriedBy(now_);
+  }
+  return totals;
+}
+
+// What the worker has done of its step at hand.
+void PhasedRun::AddStepUntilNow(int32_t worker, UsageWindow::Totals& totals) {
+  const WorkerState& state = workers_[Index(worker)];
+  if (state.phase == Phase::kWaiting) return;
+  if (state.phase == Phase::kDownloading) {
+    const int64_t computed = ComputedOfDownloading(worker);
+    totals.by_lane[LaneMap::kWorker] += computed;
+    totals.exposed += (now_ - state.step_begin).ticks - computed;
+    return;
+  }
+  totals.by_lane[LaneMap::kWorker] += state.row->computation - std::max<int64_t>(0, (state.computed_at - now_).ticks);
+  totals.exposed += state.exposed;
+  if (state.uplinks_active > 0) totals.exposed += std::max<int64_t>(0, (now_ - std::max(state.uploading_since, state.computed_at)).ticks);
+  for (int32_t server = 0; server < servers_; ++server) {
+    totals.by_lane[Index(graph_.lanes().Server(server))] += UpdatedUntilNow(worker, server);
+  }
+}
+
+int64_t PhasedRun::ComputedOfDownloading(int32_t worker) {
+  const WorkerState& state = workers_[Index(worker)];
+  partial_.clear();
+  if (servers_ > 1) partial_ = arrived_[Index(worker)];
+  for (int32_t server = 0; server < servers_; ++server) {
+    const LoggedLink& link = downlinks_[Index(server)];
+    if (link.IsActive(worker)) ReadArrivals(worker, server, link.CarriedOf(worker, now_), partial_);
+  }
+  if (servers_ > 1) std::sort(partial_.begin(), partial_.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+  BusyUntil busy{.until = now_};
+  ready_.clear();
+  computation_.Run(state.step_begin, partial_, state.row->durations.data(), ready_, busy);
+  return busy.busy;
+}
+
+int64_t PhasedRun::UpdatedUntilNow(int32_t worker, int32_t server) {
+  const WorkerState& state = workers_[Index(worker)];
+  if (plan_.updates_on[Index(server)].empty()) return 0;
+  const std::span<const LaneSchedule::Arrival> arrived = lines_[Index(server)].Arrived(worker);
+  partial_.assign(arrived.begin(), arrived.end());
+  const LoggedLink& link = uplinks_[Index(server)];
+  if (link.IsActive(worker)) {
+    LoggedLink::Reader reader = link.Read(worker);
+    lines_[Index(server)].ForEachSent(worker, link.CarriedOf(worker, now_), [&](UploadLines::Entry entry, Span work) {
+      const Instant end = reader.After(work);
+      if (lines_[Index(server)].IsLast(entry)) partial_.push_back({.at = end, .source = entry.upload});
+    });
+  }
+  BusyUntil busy{.until = now_};
+  ready_.clear();
+  updates_[Index(server)].Run(state.step_begin, partial_, state.row->updates[Index(server)].durations.data(), ready_, busy);
+  return busy.busy;
+}
+
+}  // namespace stepcast

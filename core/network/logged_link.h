@@ -1,0 +1,112 @@
+// An equally shared link that remembers how its virtual clock ran, so that a worker may send many chunks as one flow and be told afterwards when each
+// of them ended.
+//
+// Chunks that follow each other without a gap keep their worker active, so they change nothing for anybody else: their virtual ends are sums, known
+// from the start, and the log of the clock's anchors turns each into the very instant at which EqualShareLink would have ended it. Cost: as
+// EqualShareLink for a flow, whatever the number of its chunks; TimeOf O(log anchors passed). Memory: the anchors since the oldest flow that is
+// active. Threads: none.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/time.h"
+#include "core/network/equal_share_link.h"
+
+namespace stepcast {
+
+class LoggedLink {
+ public:
+  using Flow = EqualShareLink::Flow;
+
+  explicit LoggedLink(size_t flows) : link_(flows), begins_(flows) { log_.push_back({}); }
+
+  // As EqualShareLink. A flow that has ended can be asked about until it starts again.
+  void TakeEnded(Instant now, std::vector<Flow>& ended) { link_.TakeEnded(now, ended); }
+  void Start(Flow flow, Span work) {
+    link_.Start(flow, work);
+    starting_.push_back(flow);
+  }
+  Instant Settle(Instant now) {
+    const Instant next = link_.Settle(now);
+    if (link_.anchor() != log_.back().at || link_.active() != log_.back().active) {
+      if (log_.size() >= trim_at_) Trim();
+      log_.push_back({.at = link_.anchor(), .virtual_at = link_.virtual_anchor(), .active = link_.active()});
+    }
+    for (const Flow flow : starting_) {
+      begins_[static_cast<size_t>(flow)] = {.virtual_at = link_.VirtualAt(now), .position = first_position_ + static_cast<int64_t>(log_.size()) - 1};
+    }
+    starting_.clear();
+    return next;
+  }
+  bool IsActive(Flow flow) const { return link_.IsActive(flow); }
+  int64_t CarriedBy(Instant now) const { return link_.CarriedBy(now, 0); }
+
+  // Goes through the chunks of one flow, in their order.
+  class Reader {
+   public:
+    // When the flow had carried `work` more than at the last call. REQUIRES: that has happened.
+    Instant After(Span work) {
+      virtual_at_ += work.ticks;
+      // The last anchor before that value of the clock: by doubling steps, then by halves.
+      size_t step = 1;
+      while (at_ + step < link_.log_.size() && link_.log_[at_ + step].virtual_at < virtual_at_) {
+        at_ += step;
+        step *= 2;
+      }
+      for (; step > 0; step /= 2) {
+        if (at_ + step < link_.log_.size() && link_.log_[at_ + step].virtual_at < virtual_at_) at_ += step;
+      }
+      const Anchor& anchor = link_.log_[at_];
+      return anchor.at + Span{(virtual_at_ - anchor.virtual_at) * anchor.active};
+    }
+
+   private:
+    friend class LoggedLink;
+    Reader(const LoggedLink& link, Flow flow)
+        : link_(link),
+          virtual_at_(link.begins_[static_cast<size_t>(flow)].virtual_at),
+          at_(static_cast<size_t>(link.begins_[static_cast<size_t>(flow)].position - link.first_position_)) {}
+
+    const LoggedLink& link_;
+    int64_t virtual_at_;
+    size_t at_;
+  };
+  // Valid until the next Settle. REQUIRES: the flow is active, or ended at this very instant.
+  Reader Read(Flow flow) const { return Reader(*this, flow); }
+  // What the flow has carried until `now`. REQUIRES: the flow is active; the instant is settled.
+  Span CarriedOf(Flow flow, Instant now) const { return {link_.VirtualAt(now) - begins_[static_cast<size_t>(flow)].virtual_at}; }
+
+ private:
+  struct Anchor {
+    Instant at;
+    int64_t virtual_at = 0;
+    int64_t active = 0;
+  };
+  struct Begin {
+    int64_t virtual_at = 0;
+    int64_t position = 0;  // in the log, counted from the start of the run
+  };
+
+  static constexpr size_t kLeastTrim = 1024;
+
+  // Forgets what no active flow can be asked about. What remains may at most double until the next time.
+  void Trim() {
+    int64_t oldest = first_position_ + static_cast<int64_t>(log_.size()) - 1;
+    link_.ForEachActive([&](Flow flow) { oldest = std::min(oldest, begins_[static_cast<size_t>(flow)].position); });
+    log_.erase(log_.begin(), log_.begin() + (oldest - first_position_));
+    first_position_ = oldest;
+    trim_at_ = std::max(kLeastTrim, 2 * log_.size());
+  }
+
+  EqualShareLink link_;
+  std::vector<Begin> begins_;  // by flow
+  std::vector<Flow> starting_;
+  std::vector<Anchor> log_;  // never empty
+  int64_t first_position_ = 0;
+  size_t trim_at_ = kLeastTrim;
+};
+
+}  // namespace stepcast

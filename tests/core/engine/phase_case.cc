@@ -1,0 +1,170 @@
+#include "tests/core/engine/phase_case.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/random.h"
+
+namespace stepcast::testing {
+
+namespace {
+
+constexpr int64_t kRoundBytes = 125'000;  // a millisecond at 125 MB/s
+constexpr int64_t kRoundNs = 1'000'000;
+
+class PhaseCaseMaker {
+ public:
+  explicit PhaseCaseMaker(uint64_t seed) : seed_(seed), random_({seed, 13}) {}
+
+  PhaseCase Make() {
+    round_ = Chance(60);
+    has_cut_ = Chance(50);
+    draft_.batch_size = 1;
+    draft_.parameter_servers = Chance(25) ? Pick(2, 3) : 1;
+    draft_.platform.bandwidth_bytes_per_second = 125'000'000;
+    AddStep();
+    AddRecordedSteps();
+    absl::StatusOr<Profile> profile = Profile::Create(draft_);
+    if (!profile.ok()) throw std::logic_error(profile.status().ToString());
+    const Scenario scenario = MakeScenario(*profile);
+    return {.profile = *profile, .scenario = scenario, .options = MakeOptions(scenario), .has_cut = has_cut_};
+  }
+
+ private:
+  bool Chance(uint64_t percent) { return random_.Below(100) < percent; }
+  // From least to most.
+  int Pick(int least, int most) { return least + static_cast<int>(random_.Below(static_cast<uint64_t>(most - least) + 1)); }
+  int32_t OneOf(const std::vector<int32_t>& values) { return values[random_.Below(values.size())]; }
+  int64_t Bytes() { return round_ ? kRoundBytes * Pick(1, 4) : static_cast<int64_t>(1 + random_.Below(2'000'000)); }
+  int64_t DurationNs() {
+    if (Chance(25)) return 0;
+    return round_ ? kRoundNs * Pick(1, 3) : static_cast<int64_t>(random_.Below(5'000'000));
+  }
+
+  int32_t Add(Resource resource, std::vector<int32_t> waiting_for, int server = 0) {
+    std::sort(waiting_for.begin(), waiting_for.end());
+    waiting_for.erase(std::unique(waiting_for.begin(), waiting_for.end()), waiting_for.end());
+    const auto index = static_cast<int32_t>(draft_.operations.size());
+    draft_.operations.push_back({.name = "op" + std::to_string(index),
+                                 .resource = resource,
+                                 .parameter_server = server,
+                                 .size_bytes = IsTransfer(resource) ? Bytes() : 0,
+                                 .waiting_for = std::move(waiting_for),
+                                 .parameter = "p" + std::to_string(index)});
+    return index;
+  }
+
+  void AddStep() {
+    std::vector<int32_t> open;  // what later computations may wait for
+    for (int i = Pick(1, 8); i > 0; --i) open.push_back(Add(Resource::kDownlink, {}, Pick(0, draft_.parameter_servers - 1)));
+    const std::vector<int32_t> downloads = open;
+    for (int i = Pick(0, 2); i > 0; --i) open.push_back(Add(Resource::kWorker, {}));
+    for (int i = Pick(0, 10); i > 0; --i) {
+      std::vector<int32_t> waits;
+      for (int k = Pick(1, 3); k > 0; --k) waits.push_back(OneOf(open));
+      open.push_back(Add(Resource::kWorker, waits));
+    }
+    std::vector<int32_t> ready = {};
+    if (has_cut_) {
+      ready.push_back(Add(Resource::kWorker, open));
+      for (int i = Pick(0, 6); i > 0; --i) {
+        std::vector<int32_t> waits;
+        for (int k = Pick(1, 2); k > 0; --k) waits.push_back(OneOf(ready));
+        ready.push_back(Add(Resource::kWorker, waits));
+      }
+    }
+    AddUploads(has_cut_ ? ready : open, has_cut_ ? std::vector<int32_t>{} : downloads);
+    if (!has_cut_ && Chance(50)) Add(Resource::kWorker, {OneOf(open)});  // no upload waits for it
+  }
+
+  void AddUploads(const std::vector<int32_t>& from, const std::vector<int32_t>& all) {
+    std::vector<std::vector<int32_t>> sent(static_cast<size_t>(draft_.parameter_servers));
+    for (int i = Pick(0, 6); i > 0; --i) {
+      const int server = Pick(0, draft_.parameter_servers - 1);
+      std::vector<int32_t> waits = all;
+      for (int k = Pick(1, 2); k > 0; --k) waits.push_back(OneOf(from));
+      const int32_t upload = Add(Resource::kUplink, waits, server);
+      std::vector<int32_t>& to_server = sent[static_cast<size_t>(server)];
+      to_server.push_back(upload);
+      for (int k = Pick(0, 2); k > 0; --k) to_server.push_back(Add(Resource::kParameterServer, {OneOf(to_server), upload}, server));
+    }
+  }
+
+  void AddRecordedSteps() {
+    for (int s = Chance(40) ? 1 : Pick(2, 4); s > 0; --s) {
+      RecordedStep& step = draft_.steps.emplace_back();
+      for (size_t i = 0; i < draft_.operations.size(); ++i) {
+        step.start_ns.push_back(0);
+        step.end_ns.push_back(DurationNs());
+      }
+    }
+  }
+
+  Scenario MakeScenario(const Profile& profile) {
+    ScenarioDraft asked;
+    const bool crowd = Chance(10);
+    asked.workers = crowd ? Pick(20, 40) : Pick(1, 7);
+    if (Chance(30)) asked.synchronization = Synchronization::kSynchronous;
+    if (Chance(50)) {
+      asked.multiplexing = Multiplexing::kWindow;
+      asked.window_bytes = round_ ? kRoundBytes * Pick(1, 2) : static_cast<int64_t>(1 + random_.Below(800'000));
+    }
+    if (Chance(20)) {
+      asked.parsing_overhead =
+          round_ ? ParsingOverhead{.seconds = 0.001} : ParsingOverhead{.seconds_per_byte = random_.Unit() * 1e-9, .seconds = random_.Unit() * 1e-4};
+    }
+    for (int w = 0; Chance(50) || w > 0; ++w) {
+      if (w == *asked.workers) break;
+      asked.start_offsets_ns.push_back(round_ ? kRoundNs * Pick(0, 6) : static_cast<int64_t>(random_.Below(20'000'000)));
+    }
+    if (draft_.parameter_servers > 1 || Chance(30)) SetGroups(asked);
+    absl::StatusOr<Scenario> scenario = ResolveScenario(profile, asked);
+    if (!scenario.ok()) throw std::logic_error(scenario.status().ToString());
+    if (scenario->multiplexing == Multiplexing::kWindow && Chance(50))
+      scenario->quantum_bytes = std::max<int64_t>(1, scenario->window_bytes / Pick(1, 3));
+    return *std::move(scenario);
+  }
+
+  // Links wide enough for all servers at once, or wider.
+  void SetGroups(ScenarioDraft& asked) {
+    for (int left = *asked.workers; left > 0;) {
+      const int count = Pick(1, left);
+      asked.worker_groups.push_back({.count = count,
+                                     .compute_speed_factor = round_ ? 0.5 * (1 << Pick(0, 2)) : 0.3 + random_.Unit(),
+                                     .bandwidth_bytes_per_second = 125e6 * (draft_.parameter_servers + Pick(0, 1))});
+      left -= count;
+    }
+  }
+
+  RunOptions MakeOptions(const Scenario& scenario) {
+    const int steps = Pick(3, 12);
+    RunOptions options{.steps_per_worker = steps,
+                       .warmup_steps = Pick(0, steps - 2),
+                       .synchronization = scenario.synchronization,
+                       .worker_groups = scenario.worker_groups,
+                       .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
+                       .replay = Chance(10),
+                       .seed = seed_,
+                       .keep_step_ends = true};
+    if (Chance(15)) options.until = Instant{} + Nanoseconds(static_cast<int64_t>(1 + random_.Below(200'000'000)));
+    options.start_offsets.resize(static_cast<size_t>(scenario.workers));
+    for (size_t w = 0; w < scenario.start_offsets_ns.size(); ++w) options.start_offsets[w] = Nanoseconds(scenario.start_offsets_ns[w]);
+    return options;
+  }
+
+  const uint64_t seed_;
+  Random random_;
+  bool round_ = false;
+  bool has_cut_ = false;
+  ProfileDraft draft_;
+};
+
+}  // namespace
+
+PhaseCase MakePhaseCase(uint64_t seed) { return PhaseCaseMaker(seed).Make(); }
+
+}  // namespace stepcast::testing

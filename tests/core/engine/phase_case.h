@@ -1,0 +1,22 @@
+// Random jobs whose steps run in phases, to hold the fast engine against the plain one: full of ties, zero lengths, windows and unlike workers.
+#pragma once
+
+#include <cstdint>
+
+#include "core/engine/simulation.h"
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+
+namespace stepcast::testing {
+
+struct PhaseCase {
+  Profile profile;
+  Scenario scenario;
+  RunOptions options;
+  bool has_cut = false;  // a loss between forward and backward computation
+};
+
+// The same case for the same seed, everywhere.
+PhaseCase MakePhaseCase(uint64_t seed);
+
+}  // namespace stepcast::testing
