@@ -1,123 +1,168 @@
 #include "core/network/max_min_network.h"
 
 #include <algorithm>
-#include <cassert>
-#include <numeric>
 
 namespace stepcast {
 
-namespace {
-
-using Wide = unsigned __int128;
-
-}  // namespace
-
-MaxMinNetwork::MaxMinNetwork(int32_t servers, std::vector<int64_t> worker_capacities)
-    : servers_(servers),
-      worker_capacities_(std::move(worker_capacities)),
-      flows_(worker_capacities_.size() * static_cast<size_t>(servers)),
-      ends_(flows_.size()),
-      links_(worker_capacities_.size() + static_cast<size_t>(servers)),
-      filled_(flows_.size()),
-      carried_(static_cast<size_t>(servers), 0) {}
+MaxMinNetwork::MaxMinNetwork(int32_t servers, const std::vector<int64_t>& worker_capacities)
+    : server_count_(servers),
+      levels_(servers, worker_capacities),
+      flows_(worker_capacities.size() * Index(servers)),
+      servers_(Index(servers), ServerState{.clock = {}, .ends = IndexedHeap(worker_capacities.size())}),
+      ends_(Index(servers) + flows_.size()) {}
 
 void MaxMinNetwork::TakeEnded(Instant now, std::vector<Flow>& ended) {
+  const size_t first = ended.size();
   while (!ends_.empty() && ends_.TopKey() == now.ticks) {
-    const Flow flow = ends_.Pop();
-    flows_[static_cast<size_t>(flow)].active = false;
-    active_.erase(std::lower_bound(active_.begin(), active_.end(), flow));
-    ended.push_back(flow);
+    const int32_t slot = ends_.Pop();
+    if (slot >= server_count_) {
+      ended.push_back(slot - server_count_);
+      continue;
+    }
+    ServerState& server = servers_[Index(slot)];
+    const int64_t virtual_now = server.clock.VirtualAt(now);
+    while (!server.ends.empty() && server.ends.TopKey() <= virtual_now) ended.push_back(server.ends.Pop() * server_count_ + slot);
+    MarkStale(slot);
   }
-  changed_ = true;
+  for (size_t i = first; i < ended.size(); ++i) {
+    flows_[Index(ended[i])].is_busy = false;
+    Touch(ended[i]);
+  }
 }
 
 void MaxMinNetwork::Start(Flow flow, Span work) {
-  FlowState& state = flows_[static_cast<size_t>(flow)];
-  // The rate of 0 marks it as new; ApplyRates anchors it at the end of the instant.
-  state = {.remaining = work.ticks, .anchor = {}, .rate = {}, .active = true};
-  active_.insert(std::lower_bound(active_.begin(), active_.end(), flow), flow);
-  carried_[ServerLink(flow)] += work.ticks;
-  changed_ = true;
+  FlowState& state = flows_[Index(flow)];
+  state.remaining = work.ticks;
+  state.is_busy = true;
+  state.is_starting = true;
+  Touch(flow);
+  servers_[Index(ServerOf(flow))].carried += work.ticks;
 }
 
 Instant MaxMinNetwork::Settle(Instant now) {
-  settle_cost_ = 0;
-  if (changed_) {
-    Fill();
-    ApplyRates(now);
-    changed_ = false;
-  }
+  settle_cost_ = static_cast<int64_t>(touched_.size());
+  if (UpdateLevels()) ApplyLevels(now);
+  PlaceStarting(now);
+  RefreshEnds();
   return ends_.empty() ? kEndOfTime : Instant{ends_.TopKey()};
 }
 
 int64_t MaxMinNetwork::CarriedBy(Instant now, int32_t server) const {
+  const ServerState& state = servers_[Index(server)];
   int64_t left = 0;
-  for (const Flow flow : active_) {
-    if (flow % servers_ == server) left += RemainingAt(flows_[static_cast<size_t>(flow)], now);
+  const int64_t virtual_now = state.clock.VirtualAt(now);
+  state.ends.ForEach([&](int32_t, int64_t virtual_end) { left += virtual_end - virtual_now; });
+  for (const MaxMinLevels::BoundWorker& bound : levels_.BoundOn(server)) {
+    const FlowState& flow = flows_[Index(bound.worker * server_count_ + server)];
+    if (flow.place == Place::kHeld) left += HeldRemaining(flow, now);
   }
-  return carried_[static_cast<size_t>(server)] - left;
+  return state.carried - left;
 }
 
-int64_t MaxMinNetwork::RemainingAt(const FlowState& state, Instant now) {
-  const Wide done =
-      static_cast<Wide>((now - state.anchor).ticks) * static_cast<Wide>(state.rate.numerator) / static_cast<Wide>(state.rate.denominator);
-  return state.remaining - static_cast<int64_t>(done);
+void MaxMinNetwork::MarkStale(int32_t server) {
+  if (!std::exchange(servers_[Index(server)].is_stale, true)) stale_servers_.push_back(server);
 }
 
-Instant MaxMinNetwork::EndOf(const FlowState& state) {
-  assert(state.rate.numerator > 0);
-  const auto numerator = static_cast<Wide>(state.rate.numerator);
-  const Wide span = (static_cast<Wide>(state.remaining) * static_cast<Wide>(state.rate.denominator) + numerator - 1) / numerator;
-  const auto most = static_cast<Wide>((kEndOfTime - state.anchor).ticks);
-  return state.anchor + Span{static_cast<int64_t>(std::min(span, most))};
+void MaxMinNetwork::Touch(Flow flow) {
+  if (!std::exchange(flows_[Index(flow)].is_touched, true)) touched_.push_back(flow);
 }
 
-void MaxMinNetwork::Fill() {
-  for (size_t i = 0; i < links_.size(); ++i) {
-    const auto server_count = static_cast<size_t>(servers_);
-    links_[i] = {.residual = i < server_count ? kUnit : std::min(worker_capacities_[i - server_count], kUnit * servers_), .flows = 0};
-  }
-  for (const Flow flow : active_) {
-    ++links_[ServerLink(flow)].flows;
-    ++links_[WorkerLink(flow)].flows;
-  }
-  waiting_ = active_;
-  while (!waiting_.empty()) FreezeFlowsOfTightestLinks();
+int64_t MaxMinNetwork::HeldRemaining(const FlowState& state, Instant now) {
+  return state.remaining - LinkLevel{.residual = state.rate, .flows = 1}.WorkIn(now - state.anchor);
 }
 
-void MaxMinNetwork::FreezeFlowsOfTightestLinks() {
-  settle_cost_ += static_cast<int64_t>(links_.size() + waiting_.size());
-  const Link* tightest = &links_[ServerLink(waiting_.front())];
-  for (const Link& link : links_) {
-    if (link.flows > 0 && link.residual * tightest->flows < tightest->residual * link.flows) tightest = &link;
+bool MaxMinNetwork::UpdateLevels() {
+  bool is_changed = false;
+  for (const Flow flow : touched_) {
+    const FlowState& state = flows_[Index(flow)];
+    if (state.is_busy == (state.place != Place::kIdle)) continue;
+    if (state.is_busy) {
+      levels_.Join(WorkerOf(flow), ServerOf(flow));
+    } else {
+      levels_.Leave(WorkerOf(flow), ServerOf(flow));
+    }
+    is_changed = true;
   }
-  const Link level = *tightest;
-  const int64_t divisor = std::gcd(level.residual, level.flows * kUnit);
-  const Rate rate{.numerator = level.residual / divisor, .denominator = level.flows * kUnit / divisor};
-  const auto is_tight = [&](const Link& link) { return link.residual * level.flows == level.residual * link.flows; };
-  // All links of the same level at once, judged before any of them changes.
-  const auto frozen = std::stable_partition(waiting_.begin(), waiting_.end(),
-                                            [&](Flow flow) { return !is_tight(links_[ServerLink(flow)]) && !is_tight(links_[WorkerLink(flow)]); });
-  for (auto flow = frozen; flow != waiting_.end(); ++flow) {
-    filled_[static_cast<size_t>(*flow)] = rate;
-    for (const size_t index : {ServerLink(*flow), WorkerLink(*flow)}) {
-      links_[index].residual -= level.residual / level.flows;
-      --links_[index].flows;
+  if (!is_changed) return false;
+  levels_.Update();
+  settle_cost_ += levels_.cost();
+  return true;
+}
+
+void MaxMinNetwork::ApplyLevels(Instant now) {
+  for (const int32_t server : levels_.changed_servers()) {
+    servers_[Index(server)].clock.SetLevel(now, levels_.ServerLevel(server));
+    MarkStale(server);
+    for (const MaxMinLevels::BoundWorker& bound : levels_.BoundOn(server)) PlaceFlow(bound.worker * server_count_ + server, now);
+  }
+  for (const int32_t worker : levels_.changed_workers()) {
+    for (const int32_t server : levels_.ServersOf(worker)) PlaceFlow(worker * server_count_ + server, now);
+  }
+}
+
+void MaxMinNetwork::PlaceFlow(Flow flow, Instant now) {
+  FlowState& state = flows_[Index(flow)];
+  if (state.is_starting) return;  // its turn comes in PlaceStarting
+  const int32_t worker = WorkerOf(flow);
+  const int32_t server = ServerOf(flow);
+  const bool is_held = levels_.IsHeld(worker, server);
+  if (is_held != (state.place == Place::kHeld) || (is_held && state.rate != levels_.WorkerLevel(worker))) {
+    if (state.place == Place::kAtServer) {
+      ServerState& at = servers_[Index(server)];
+      state.remaining = at.ends.KeyOf(worker) - at.clock.VirtualAt(now);
+      at.ends.Remove(worker);
+      MarkStale(server);
+    } else {
+      state.remaining = HeldRemaining(state, now);
+      ends_.Remove(HeldSlot(flow));
+    }
+    Enter(flow, now);
+  }
+}
+
+void MaxMinNetwork::Enter(Flow flow, Instant now) {
+  FlowState& state = flows_[Index(flow)];
+  const int32_t worker = WorkerOf(flow);
+  const int32_t server = ServerOf(flow);
+  if (levels_.IsHeld(worker, server)) {
+    state.place = Place::kHeld;
+    state.anchor = now;
+    state.rate = levels_.WorkerLevel(worker);
+    const Instant end = now + LinkLevel{.residual = state.rate, .flows = 1}.TimeFor(state.remaining);
+    ends_.Set(HeldSlot(flow), std::min(end, kEndOfTime).ticks);
+    return;
+  }
+  state.place = Place::kAtServer;
+  ServerState& at = servers_[Index(server)];
+  at.ends.Set(worker, at.clock.VirtualAt(now) + state.remaining);
+  MarkStale(server);
+}
+
+void MaxMinNetwork::PlaceStarting(Instant now) {
+  for (const Flow flow : touched_) {
+    FlowState& state = flows_[Index(flow)];
+    if (state.is_starting) {
+      Enter(flow, now);
+    } else {
+      state.place = Place::kIdle;
+    }
+    state.is_starting = false;
+    state.is_touched = false;
+  }
+  touched_.clear();
+}
+
+void MaxMinNetwork::RefreshEnds() {
+  for (const int32_t slot : stale_servers_) {
+    ServerState& server = servers_[Index(slot)];
+    server.is_stale = false;
+    if (server.ends.empty()) {
+      ends_.Remove(slot);
+    } else {
+      ends_.Set(slot, server.clock.InstantOf(server.ends.TopKey()).ticks);
     }
   }
-  waiting_.erase(frozen, waiting_.end());
-}
-
-void MaxMinNetwork::ApplyRates(Instant now) {
-  for (const Flow flow : active_) {
-    FlowState& state = flows_[static_cast<size_t>(flow)];
-    const Rate rate = filled_[static_cast<size_t>(flow)];
-    if (state.rate == rate) continue;
-    if (state.rate.numerator != 0) state.remaining = RemainingAt(state, now);
-    state.anchor = now;
-    state.rate = rate;
-    ends_.Set(flow, EndOf(state).ticks);
-  }
+  stale_servers_.clear();
 }
 
 }  // namespace stepcast

@@ -1,14 +1,10 @@
-// The links of one direction between workers and several servers, shared max-min fairly.
+// The links of one direction between workers and several servers, shared max-min fairly: what FullRefillNetwork does, to the tick, at a cost that
+// does not grow with the network.
 //
-// A flow crosses its server's link and its worker's; rates come from progressive filling over both (simulation by ICPE 2020, section 5, whose rule
-// for two servers is the same but where one worker alone uses both). This is the plain form: every change of the set of active flows fills all links
-// anew.
-//
-// Numbers: capacities and residuals are integers in units of 1/kUnit of a server's link, so sums do not depend on their order. The rate of a link's
-// flows is the exact fraction residual / (flows * kUnit), what is taken from other links is that rounded down to a unit. A flow is anchored anew only
-// at the end of an instant that changed its own rate, by remaining -= floor(elapsed * rate), and ends at the first tick at which all its work is
-// done. Where no worker's link binds, rates are 1/n and all ends are those of EqualShareLink, to the tick. Usage and threads: as EqualShareLink. Flow
-// f is worker f / servers to server f % servers.
+// MaxMinLevels keeps the level of every link and is asked only where a worker turned idle or busy on a server: a chunk that follows another at the
+// same instant changes no level. Flows at a server's level wait in a heap by virtual end, which a change of the level leaves alone (LevelClock); only
+// flows that a worker's own link holds back, or does no longer, are touched one by one. Cost: O(log flows) for a flow that ends or starts, and what
+// MaxMinLevels says where a pair of worker and server turns idle or busy. Usage, flows and threads: as FullRefillNetwork.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +14,9 @@
 
 #include "core/base/indexed_heap.h"
 #include "core/base/time.h"
+#include "core/network/level_clock.h"
+#include "core/network/link_level.h"
+#include "core/network/max_min_levels.h"
 
 namespace stepcast {
 
@@ -25,11 +24,10 @@ class MaxMinNetwork {
  public:
   using Flow = int32_t;
 
-  // (lcm of 1..16)^2: what two fillings in a row divide by up to 16 comes out even.
-  static constexpr int64_t kUnit = int64_t{720720} * 720720;
+  static constexpr int64_t kUnit = LinkLevel::kUnit;
 
   // One capacity a worker, in units of 1/kUnit of a server's link, at least 1.
-  MaxMinNetwork(int32_t servers, std::vector<int64_t> worker_capacities);
+  MaxMinNetwork(int32_t servers, const std::vector<int64_t>& worker_capacities);
 
   // As EqualShareLink.
   void TakeEnded(Instant now, std::vector<Flow>& ended);
@@ -39,44 +37,49 @@ class MaxMinNetwork {
   int64_t CarriedBy(Instant now, int32_t server) const;
 
  private:
-  // A share of a server's link, in lowest terms.
-  struct Rate {
-    int64_t numerator = 0;
-    int64_t denominator = 1;
-    friend bool operator==(Rate, Rate) = default;
-  };
+  enum class Place : uint8_t { kIdle, kAtServer, kHeld };
   struct FlowState {
-    int64_t remaining = 0;  // at anchor, in ticks of a whole server link
-    Instant anchor;
-    Rate rate;
-    bool active = false;
+    int64_t remaining = 0;  // held: at anchor, in ticks of a whole server link; starting: all of it
+    Instant anchor;         // held
+    int64_t rate = 0;       // held: in units
+    Place place = Place::kIdle;
+    bool is_busy = false;      // from Start to TakeEnded; `place` follows in Settle
+    bool is_starting = false;  // from Start to Settle
+    bool is_touched = false;   // ended or started at this instant
   };
-  struct Link {
-    int64_t residual = 0;
-    int64_t flows = 0;  // not given a rate yet
+  struct ServerState {
+    LevelClock clock;
+    IndexedHeap ends;     // workers whose flow is at the server's level, by virtual end
+    int64_t carried = 0;  // work of all flows started
+    bool is_stale = false;
   };
 
-  size_t ServerLink(Flow flow) const { return static_cast<size_t>(flow % servers_); }
-  size_t WorkerLink(Flow flow) const { return static_cast<size_t>(servers_) + static_cast<size_t>(flow / servers_); }
-  static int64_t RemainingAt(const FlowState& state, Instant now);
-  static Instant EndOf(const FlowState& state);
+  static size_t Index(int32_t i) { return static_cast<size_t>(i); }
+  int32_t ServerOf(Flow flow) const { return flow % server_count_; }
+  int32_t HeldSlot(Flow flow) const { return server_count_ + flow; }
+  int32_t WorkerOf(Flow flow) const { return flow / server_count_; }
+  // Its end in ends_ is to be found anew.
+  void MarkStale(int32_t server);
+  void Touch(Flow flow);
+  static int64_t HeldRemaining(const FlowState& state, Instant now);
 
-  // Progressive filling over all active flows; fills filled_.
-  void Fill();
-  void FreezeFlowsOfTightestLinks();
-  void ApplyRates(Instant now);
+  // Whether a pair of worker and server turned idle or busy.
+  bool UpdateLevels();
+  void ApplyLevels(Instant now);
+  // Moves a flow under way to where the levels have it now.
+  void PlaceFlow(Flow flow, Instant now);
+  void PlaceStarting(Instant now);
+  void Enter(Flow flow, Instant now);
+  void RefreshEnds();
 
-  const int32_t servers_;
-  const std::vector<int64_t> worker_capacities_;
+  const int32_t server_count_;
+  MaxMinLevels levels_;
   std::vector<FlowState> flows_;
-  IndexedHeap ends_;              // active flows by end
-  std::vector<Flow> active_;      // ascending
-  std::vector<Flow> waiting_;     // of Fill: without a rate so far
-  std::vector<Link> links_;       // of Fill: the servers', then the workers'
-  std::vector<Rate> filled_;      // of Fill: by flow
-  std::vector<int64_t> carried_;  // by server: work of all flows started
+  std::vector<ServerState> servers_;
+  IndexedHeap ends_;  // by tick: servers by their next end, then held flows
+  std::vector<Flow> touched_;
+  std::vector<int32_t> stale_servers_;
   int64_t settle_cost_ = 0;
-  bool changed_ = false;
 };
 
 }  // namespace stepcast

@@ -11,7 +11,9 @@
 
 #include "core/base/random.h"
 #include "core/base/time.h"
+#include "core/network/full_refill_network.h"
 #include "tests/core/network/exact_max_min.h"
+#include "tests/core/network/network_history.h"
 
 namespace stepcast {
 namespace {
@@ -213,6 +215,20 @@ TEST(MaxMinNetworkTest, WhatWasCarriedAtTheEndIsAllTheWork) {
   for (std::vector<int32_t> ended; next < kEndOfTime; next = network.Settle(next)) network.TakeEnded(next, ended);
   EXPECT_EQ(network.CarriedBy(Instant{1'000'000}, 0), 12001);
   EXPECT_EQ(network.CarriedBy(Instant{1'000'000}, 1), 3123);
+}
+
+TEST(MaxMinNetworkTest, AgreesWithTheFullRefillToTheTick) {
+  int ended = 0;
+  for (uint64_t seed = 1; seed <= 1500; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Random random({seed, 24});
+    const testing::NetworkShape shape = testing::RandomShape(random, 40);
+    testing::NetworkHistory history(seed, shape, MaxMinNetwork(shape.servers, shape.capacities), FullRefillNetwork(shape.servers, shape.capacities));
+    history.Live(200);
+    if (HasFatalFailure()) return;
+    ended += history.ended();
+  }
+  EXPECT_GT(ended, 100'000);
 }
 
 }  // namespace
