@@ -70,7 +70,9 @@ class ScenarioResolver {
   }
 
   void ResolveMultiplexing() {
-    const int64_t window = draft_.window_bytes.value_or(profile_.platform().window_bytes);
+    const int64_t recorded = profile_.platform().window_bytes;
+    const bool is_robin = draft_.multiplexing == Multiplexing::kRoundRobin;
+    const int64_t window = draft_.window_bytes.value_or(recorded == 0 && is_robin ? kRoundRobinWindowBytes : recorded);
     scenario_.multiplexing = draft_.multiplexing.value_or(window > 0 ? Multiplexing::kWindow : Multiplexing::kWholeStream);
     if (window < 0) {
       faults_.Add("window_bytes", absl::StrCat(window, " is a negative size"));
@@ -86,11 +88,32 @@ class ScenarioResolver {
   }
 
   void ResolveQuantum() {
-    if (scenario_.multiplexing == Multiplexing::kRoundRobin) {
-      scenario_.quantum_bytes = draft_.quantum_bytes.value_or(0);
-      if (scenario_.quantum_bytes < 1) faults_.Add("quantum_bytes", absl::StrCat(scenario_.quantum_bytes, ", but ROUND_ROBIN needs at least 1"));
-    } else if (draft_.quantum_bytes.has_value()) {
-      faults_.Add("quantum_bytes", absl::StrCat(*draft_.quantum_bytes, " has no effect without ROUND_ROBIN"));
+    const bool is_robin = scenario_.multiplexing == Multiplexing::kRoundRobin;
+    const int64_t quantum = draft_.quantum_bytes.value_or(is_robin ? kRoundRobinQuantumBytes : 0);
+    if (quantum < 0) {
+      faults_.Add("quantum_bytes", absl::StrCat(quantum, " is a negative size"));
+    } else if (quantum > 0 && scenario_.multiplexing == Multiplexing::kWholeStream) {
+      faults_.Add("quantum_bytes", absl::StrCat(quantum, " has no effect with WHOLE_STREAM"));
+    } else if (quantum == 0 && is_robin) {
+      faults_.Add("quantum_bytes", "0, but ROUND_ROBIN needs at least 1");
+    } else {
+      scenario_.quantum_bytes = quantum;
+      if (quantum > 0 && scenario_.window_bytes > 0) CheckTurns();
+    }
+  }
+
+  // A turn costs as much to simulate as an operation, and a small quantum makes any number of them.
+  void CheckTurns() {
+    int64_t turns = 0;
+    for (const Operation& operation : profile_.operations()) {
+      const int64_t left = operation.size_bytes - scenario_.window_bytes;
+      if (!IsTransfer(operation.resource) || left <= 0) continue;
+      turns += (left - 1) / scenario_.quantum_bytes + 1;
+      if (turns <= limits_.max_turns) continue;
+      faults_.Add("quantum_bytes",
+                  absl::StrCat(scenario_.quantum_bytes, " makes ", turns, " turns or more of a step's transfers, which is above the limit ",
+                               "max_turns = ", limits_.max_turns));
+      return;
     }
   }
 
@@ -167,7 +190,6 @@ class ScenarioResolver {
   }
 
   absl::Status CheckSupported() const {
-    if (scenario_.multiplexing == Multiplexing::kRoundRobin) return Unsupported("multiplexing", "ROUND_ROBIN cannot be simulated yet");
     if (scenario_.link_sharing == LinkSharing::kFirstCome) return Unsupported("link_sharing", "FIRST_COME cannot be simulated yet");
     return absl::OkStatus();
   }

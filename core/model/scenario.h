@@ -55,7 +55,7 @@ struct Scenario {
   Synchronization synchronization = Synchronization::kAsynchronous;
   Multiplexing multiplexing = Multiplexing::kWholeStream;
   int64_t window_bytes = 0;   // 0 with kWholeStream
-  int64_t quantum_bytes = 0;  // 0 but with kRoundRobin
+  int64_t quantum_bytes = 0;  // of each service after the first; 0: all the rest in one, and with kWholeStream
   LinkSharing link_sharing = LinkSharing::kEqual;
   TransferOrder transfer_order = TransferOrder::kGraph;
   std::map<std::string, int32_t> transfer_priorities;
@@ -69,10 +69,15 @@ struct Scenario {
 inline constexpr double kMinComputeSpeedFactor = 1e-6;
 inline constexpr double kMaxComputeSpeedFactor = 1e6;
 
+// What kRoundRobin stands for where neither the scenario nor the profile says it, as measured of gRPC 1.51 with bandwidth probing off.
+inline constexpr int64_t kRoundRobinWindowBytes = 65'536;
+inline constexpr int64_t kRoundRobinQuantumBytes = 1'048'576;
+
 struct ScenarioLimits {
   int32_t max_workers = 4096;
   int32_t max_parameter_servers = 256;
   int64_t max_start_offset_ns = 86'400'000'000'000;  // one day
+  int64_t max_turns = 1'000'000;                     // services after the first, of all transfers of a step, where there is a quantum
 };
 
 // Fails with INVALID_ARGUMENT, reason SCENARIO_INVALID, and every fault, its path relative to the scenario; with UNIMPLEMENTED, reason

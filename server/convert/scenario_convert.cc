@@ -88,7 +88,7 @@ v1::Scenario ToWire(const Scenario& scenario) {
   wire.set_synchronization(WireOf(kSynchronizations, scenario.synchronization));
   wire.set_multiplexing(WireOf(kMultiplexings, scenario.multiplexing));
   if (scenario.multiplexing != Multiplexing::kWholeStream) wire.set_window_bytes(scenario.window_bytes);
-  if (scenario.multiplexing == Multiplexing::kRoundRobin) wire.set_quantum_bytes(scenario.quantum_bytes);
+  if (scenario.quantum_bytes > 0) wire.set_quantum_bytes(scenario.quantum_bytes);
   wire.set_link_sharing(WireOf(kLinkSharings, scenario.link_sharing));
   wire.set_transfer_order(WireOf(kTransferOrders, scenario.transfer_order));
   wire.mutable_transfer_priorities()->insert(scenario.transfer_priorities.begin(), scenario.transfer_priorities.end());

@@ -91,6 +91,7 @@ struct MultiplexingCase {
   int64_t recorded_window;
   Multiplexing expected;
   int64_t expected_window;
+  int64_t expected_quantum = 0;
 };
 
 TEST(ScenarioTest, MultiplexingFollowsTheWindowUnlessAskedFor) {
@@ -105,6 +106,9 @@ TEST(ScenarioTest, MultiplexingFollowsTheWindowUnlessAskedFor) {
       {kWholeStream, 0, 64, kWholeStream, 0},
       {kWindow, std::nullopt, 64, kWindow, 64},
       {kWindow, 32, 0, kWindow, 32},
+      {kRoundRobin, std::nullopt, 0, kRoundRobin, 65'536, 1'048'576},
+      {kRoundRobin, std::nullopt, 64, kRoundRobin, 64, 1'048'576},
+      {kRoundRobin, 32, 64, kRoundRobin, 32, 1'048'576},
   };
   for (const MultiplexingCase& one : cases) {
     SCOPED_TRACE(&one - cases.data());
@@ -113,7 +117,17 @@ TEST(ScenarioTest, MultiplexingFollowsTheWindowUnlessAskedFor) {
     ASSERT_TRUE(scenario.ok()) << scenario.status();
     EXPECT_EQ(scenario->multiplexing, one.expected);
     EXPECT_EQ(scenario->window_bytes, one.expected_window);
+    EXPECT_EQ(scenario->quantum_bytes, one.expected_quantum);
   }
+}
+
+TEST(ScenarioTest, AQuantumIsKeptWithRoundRobinAndWithAWindow) {
+  const auto quantum = [](const ScenarioDraft& draft) { return ResolveScenario(Recorded(), draft).value().quantum_bytes; };
+  EXPECT_EQ(quantum({.multiplexing = Multiplexing::kRoundRobin, .quantum_bytes = 7}), 7);
+  EXPECT_EQ(quantum({.multiplexing = Multiplexing::kWindow, .quantum_bytes = 7}), 7);
+  EXPECT_EQ(quantum({.quantum_bytes = 7}), 7) << "the profile has a window";
+  EXPECT_EQ(quantum({.quantum_bytes = 0}), 0);
+  EXPECT_EQ(quantum({.multiplexing = Multiplexing::kWholeStream, .quantum_bytes = 0}), 0);
 }
 
 TEST(ScenarioTest, PrioritiesAloneMeanExplicitOrder) {
@@ -174,8 +188,13 @@ INSTANTIATE_TEST_SUITE_P(
          {.multiplexing = Multiplexing::kWholeStream, .window_bytes = 9},
          "window_bytes",
          "9 has no effect with WHOLE_STREAM"},
-        {"QuantumWithoutRoundRobin", {.quantum_bytes = 9}, "quantum_bytes", "9 has no effect without ROUND_ROBIN"},
-        {"RoundRobinWithoutQuantum", {.multiplexing = Multiplexing::kRoundRobin}, "quantum_bytes", "needs at least 1"},
+        {"RoundRobinWithoutWindow", {.multiplexing = Multiplexing::kRoundRobin, .window_bytes = 0}, "window_bytes", "need at least 1"},
+        {"QuantumWithWholeStreams",
+         {.multiplexing = Multiplexing::kWholeStream, .quantum_bytes = 9},
+         "quantum_bytes",
+         "9 has no effect with WHOLE_STREAM"},
+        {"RoundRobinWithoutQuantum", {.multiplexing = Multiplexing::kRoundRobin, .quantum_bytes = 0}, "quantum_bytes", "needs at least 1"},
+        {"NegativeQuantum", {.quantum_bytes = -2}, "quantum_bytes", "-2 is a negative size"},
         {"ExplicitWithoutRanks", {.transfer_order = TransferOrder::kExplicit}, "transfer_priorities", "EXPLICIT needs them"},
         {"RanksWithoutExplicit",
          {.transfer_order = TransferOrder::kTic, .transfer_priorities = {{"recv", 0}}},
@@ -210,13 +229,33 @@ TEST(ScenarioTest, EveryFaultIsReportedAtOnceAndBeforeWhatIsUnsupported) {
   EXPECT_THAT(Paths(status), ElementsAre("bandwidth_bytes_per_second", "quantum_bytes", "start_offsets_ns"));
 }
 
+TEST(ScenarioTest, TurnsHaveALimitThatIsReachedExactly) {
+  // Two transfers of 1000 bytes: after a window of 400 each has 600 left, in 6 turns of 100 or 7 of 99.
+  const ScenarioDraft six{.multiplexing = Multiplexing::kRoundRobin, .window_bytes = 400, .quantum_bytes = 100};
+  ScenarioDraft seven = six;
+  seven.quantum_bytes = 99;
+  const ScenarioLimits limits{.max_turns = 12};
+  EXPECT_TRUE(ResolveScenario(Recorded(), six, limits).ok());
+  for (const Multiplexing multiplexing : {Multiplexing::kRoundRobin, Multiplexing::kWindow}) {
+    seven.multiplexing = multiplexing;
+    const absl::Status status = ResolveScenario(Recorded(), seven, limits).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    ASSERT_THAT(Paths(status), ElementsAre("quantum_bytes"));
+    EXPECT_THAT(DetailsOf(status).faults[0].description, HasSubstr("99 makes 14 turns or more"));
+    EXPECT_THAT(DetailsOf(status).faults[0].description, HasSubstr("max_turns = 12"));
+  }
+}
+
+TEST(ScenarioTest, ATurnForAllTheRestIsNeverTooMany) {
+  const Profile profile = Recorded([](ProfileDraft& draft) { draft.operations[0].size_bytes = int64_t{1} << 44; });
+  EXPECT_TRUE(ResolveScenario(profile, {.window_bytes = 1, .quantum_bytes = int64_t{1} << 44}).ok());
+  EXPECT_THAT(Paths(ResolveScenario(profile, {.window_bytes = 1, .quantum_bytes = 1}).status()), ElementsAre("quantum_bytes"));
+}
+
 TEST(ScenarioTest, WhatTheEngineCannotDoIsUnimplementedAndNamesTheField) {
-  const absl::Status turns = ResolveScenario(Recorded(), {.multiplexing = Multiplexing::kRoundRobin, .quantum_bytes = 1}).status();
-  EXPECT_EQ(turns.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(DetailsOf(turns).reason, "SCENARIO_UNSUPPORTED");
-  EXPECT_THAT(Paths(turns), ElementsAre("multiplexing"));
   const absl::Status sharing = ResolveScenario(Recorded(), {.link_sharing = LinkSharing::kFirstCome}).status();
   EXPECT_EQ(sharing.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(DetailsOf(sharing).reason, "SCENARIO_UNSUPPORTED");
   EXPECT_THAT(Paths(sharing), ElementsAre("link_sharing"));
 }
 

@@ -20,7 +20,8 @@ Scenario RandomScenario(uint64_t seed) {
   scenario.synchronization = static_cast<Synchronization>(random.Below(2));
   scenario.multiplexing = static_cast<Multiplexing>(random.Below(3));
   if (scenario.multiplexing != Multiplexing::kWholeStream) scenario.window_bytes = 1 + static_cast<int64_t>(random.Below(1 << 20));
-  if (scenario.multiplexing == Multiplexing::kRoundRobin) scenario.quantum_bytes = 1 + static_cast<int64_t>(random.Below(1 << 20));
+  const bool turns = scenario.multiplexing == Multiplexing::kRoundRobin || (scenario.multiplexing == Multiplexing::kWindow && random.Below(2) == 0);
+  if (turns) scenario.quantum_bytes = 1 + static_cast<int64_t>(random.Below(1 << 20));
   scenario.link_sharing = static_cast<LinkSharing>(random.Below(2));
   scenario.transfer_order = static_cast<TransferOrder>(random.Below(7));
   for (uint64_t i = random.Below(4); i > 0; --i) scenario.transfer_priorities["t" + std::to_string(i)] = static_cast<int32_t>(random.Below(9));
@@ -59,14 +60,19 @@ TEST(ScenarioConvertTest, AResolvedScenarioComesBackAsItWas) {
 
 TEST(ScenarioConvertTest, AResolvedScenarioResolvesToItself) {
   const Profile profile = *Profile::Create(SmallProfile());
-  ScenarioDraft draft;
-  draft.workers = 3;
-  const absl::StatusOr<Scenario> resolved = ResolveScenario(profile, draft);
-  ASSERT_TRUE(resolved.ok()) << resolved.status();
-  FaultList faults;
-  const absl::StatusOr<Scenario> again = ResolveScenario(profile, FromWire(ToWire(*resolved), "scenario", faults));
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_TRUE(*again == *resolved);
+  const std::vector<ScenarioDraft> drafts = {{.workers = 3},
+                                             {.multiplexing = Multiplexing::kRoundRobin},
+                                             {.multiplexing = Multiplexing::kWindow, .window_bytes = 9},
+                                             {.window_bytes = 9, .quantum_bytes = 5}};
+  for (const ScenarioDraft& draft : drafts) {
+    SCOPED_TRACE(&draft - drafts.data());
+    const absl::StatusOr<Scenario> resolved = ResolveScenario(profile, draft);
+    ASSERT_TRUE(resolved.ok()) << resolved.status();
+    FaultList faults;
+    const absl::StatusOr<Scenario> again = ResolveScenario(profile, FromWire(ToWire(*resolved), "scenario", faults));
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_TRUE(*again == *resolved);
+  }
 }
 
 TEST(ScenarioConvertTest, WhatIsUnsetStaysUnset) {
