@@ -1,0 +1,256 @@
+#include "tests/bench/peers/simgrid_peer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simgrid/s4u.hpp"
+#include "tests/bench/child_process.h"
+#include "tests/bench/cpu_clock.h"
+#include "tests/bench/peers/sampled_steps.h"
+
+namespace stepcast::bench {
+
+namespace {
+
+namespace s4u = simgrid::s4u;
+
+// A host does so many operations a second: amounts of computation are in nanoseconds.
+constexpr double kHostSpeed = 1e9;
+constexpr int32_t kStart = -1;  // in place of an operation: the worker waits for its first step
+
+struct Lane {
+  int32_t worker = 0;
+  int32_t lane = 0;
+  s4u::Host* from = nullptr;
+  s4u::Host* to = nullptr;     // of a connection
+  std::vector<int32_t> queue;  // of a step; taken from the front
+  size_t next = 0;
+  int32_t running = kStart;
+  s4u::ActivityPtr activity;  // null: idle
+};
+
+struct Worker {
+  std::vector<int32_t> waiting;  // by operation: for how many others
+  const Span* alone = nullptr;   // of the recorded step at hand
+  size_t operations_left = 0;
+  int32_t completed_steps = 0;
+};
+
+class Simulation {
+ public:
+  Simulation(const FlatGraph& graph, const std::vector<int64_t>& bytes, int32_t servers, const RunOptions& options)
+      : graph_(graph),
+        bytes_(bytes),
+        map_{.servers = servers},
+        options_(options),
+        samples_(graph.steps, options),
+        workers_(options.start_offsets.size()),
+        lanes_(workers_.size() * static_cast<size_t>(graph.lanes)) {
+    result_.step_ends.resize(workers_.size());
+  }
+
+  PeerResult Run() {
+    std::vector<std::string> arguments = {"bench",
+                                          "--cfg=network/model:CM02",
+                                          "--cfg=network/optim:Lazy",
+                                          "--cfg=network/crosstraffic:0",
+                                          "--cfg=network/TCP-gamma:0",
+                                          "--cfg=network/weight-S:0",
+                                          "--cfg=network/bandwidth-factor:1",
+                                          "--cfg=network/latency-factor:1",
+                                          "--cfg=cpu/optim:TI",
+                                          "--cfg=surf/precision:1e-12",
+                                          "--cfg=maxmin/precision:1e-9",
+                                          "--log=root.thres:error"};
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    int count = static_cast<int>(pointers.size());
+    pointers.push_back(nullptr);
+    const s4u::Engine engine(&count, pointers.data());
+    BuildPlatform();
+    engine.seal_platform();
+    s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { OnCompletion(*activity.get_data<Lane>()); });
+    const double begin = ThreadCpuNs();
+    for (size_t w = 0; w < workers_.size(); ++w) WaitForStart(static_cast<int32_t>(w));
+    engine.run();
+    result_.cost.cpu_ns = ThreadCpuNs() - begin;
+    return std::move(result_);
+  }
+
+ private:
+  Lane& LaneOf(int32_t worker, int32_t lane) {
+    return lanes_[static_cast<size_t>(worker) * static_cast<size_t>(graph_.lanes) + static_cast<size_t>(lane)];
+  }
+
+  s4u::Link* AddLink(s4u::NetZone* zone, const std::string& name) const {
+    s4u::Link* link = zone->create_link(name, options_.bandwidth_bytes_per_second);
+    link->set_latency(0);
+    return link;
+  }
+
+  void BuildPlatform() {
+    s4u::NetZone* zone = s4u::create_full_zone("cluster");
+    std::vector<s4u::Host*> servers;
+    std::vector<s4u::Link*> down;
+    std::vector<s4u::Link*> up;
+    for (int32_t server = 0; server < map_.servers; ++server) {
+      const std::string name = "server" + std::to_string(server);
+      servers.push_back(zone->create_host(name, kHostSpeed));
+      down.push_back(AddLink(zone, name + ".down"));
+      up.push_back(AddLink(zone, name + ".up"));
+    }
+    for (size_t w = 0; w < workers_.size(); ++w) {
+      const std::string name = "worker" + std::to_string(w);
+      s4u::Host* host = zone->create_host(name, kHostSpeed);
+      s4u::Link* own_down = map_.servers > 1 ? AddLink(zone, name + ".down") : nullptr;
+      s4u::Link* own_up = map_.servers > 1 ? AddLink(zone, name + ".up") : nullptr;
+      for (int32_t lane = 0; lane < graph_.lanes; ++lane) LaneOf(static_cast<int32_t>(w), lane) = {.worker = static_cast<int32_t>(w), .lane = lane};
+      LaneOf(static_cast<int32_t>(w), LaneMap::kWorker).from = host;
+      for (int32_t server = 0; server < map_.servers; ++server) {
+        const auto index = static_cast<size_t>(server);
+        Connect(zone, servers[index], host, {down[index], own_down}, LaneOf(static_cast<int32_t>(w), map_.Downlink(server)));
+        Connect(zone, host, servers[index], {up[index], own_up}, LaneOf(static_cast<int32_t>(w), map_.Uplink(server)));
+        LaneOf(static_cast<int32_t>(w), map_.Server(server)).from = zone->create_host(name + "@" + std::to_string(server), kHostSpeed);
+      }
+    }
+    zone->seal();
+  }
+
+  // Through those of the links that there are.
+  static void Connect(s4u::NetZone* zone, s4u::Host* from, s4u::Host* to, const std::vector<s4u::Link*>& links, Lane& lane) {
+    std::vector<s4u::LinkInRoute> route;
+    for (s4u::Link* link : links) {
+      if (link != nullptr) route.emplace_back(link);
+    }
+    zone->add_route(from->get_netpoint(), to->get_netpoint(), nullptr, nullptr, route, false);
+    lane.from = from;
+    lane.to = to;
+  }
+
+  void WaitForStart(int32_t worker) {
+    Compute(LaneOf(worker, LaneMap::kWorker), static_cast<double>(options_.start_offsets[static_cast<size_t>(worker)].ticks) / kTicksPerNanosecond);
+  }
+
+  void Compute(Lane& lane, double ns) {
+    const s4u::ExecPtr exec = s4u::Exec::init();
+    exec->set_host(lane.from);
+    exec->set_flops_amount(ns);
+    exec->set_data(&lane);
+    lane.activity = exec;
+    exec->start();
+  }
+
+  void Transfer(Lane& lane, int64_t bytes) {
+    const s4u::CommPtr comm = s4u::Comm::sendto_init(lane.from, lane.to);
+    comm->set_payload_size(static_cast<uint64_t>(bytes));
+    comm->set_data(&lane);
+    lane.activity = comm;
+    comm->start();
+  }
+
+  void OnCompletion(Lane& lane) {
+    if (workers_done_ == workers_.size()) return;
+    const int32_t op = std::exchange(lane.running, kStart);
+    if (op == kStart) {
+      lane.activity = nullptr;
+      StartStep(lane.worker);
+      return;
+    }
+    Worker& worker = workers_[static_cast<size_t>(lane.worker)];
+    ++result_.cost.operations;
+    for (int32_t i = graph_.first_dependent[static_cast<size_t>(op)]; i < graph_.first_dependent[static_cast<size_t>(op) + 1]; ++i) {
+      const int32_t dependent = graph_.dependents[static_cast<size_t>(i)];
+      if (--worker.waiting[static_cast<size_t>(dependent)] == 0) Add(lane.worker, dependent);
+    }
+    lane.activity = nullptr;
+    if (lane.next < lane.queue.size()) RunNext(lane);
+    if (--worker.operations_left == 0) EndStep(lane.worker);
+  }
+
+  void EndStep(int32_t w) {
+    Worker& worker = workers_[static_cast<size_t>(w)];
+    result_.step_ends[static_cast<size_t>(w)].push_back(s4u::Engine::get_clock());
+    if (++worker.completed_steps == options_.steps_per_worker) ++workers_done_;
+    if (workers_done_ < workers_.size()) StartStep(w);
+  }
+
+  void StartStep(int32_t w) {
+    Worker& worker = workers_[static_cast<size_t>(w)];
+    worker.alone = &graph_.alone[static_cast<size_t>(samples_.Next(w)) * graph_.size()];
+    worker.waiting = graph_.dependency_count;
+    worker.operations_left = graph_.size();
+    for (int32_t lane = 0; lane < graph_.lanes; ++lane) {
+      LaneOf(w, lane).queue.clear();
+      LaneOf(w, lane).next = 0;
+    }
+    for (const int32_t root : graph_.roots) Add(w, root);
+  }
+
+  void Add(int32_t w, int32_t op) {
+    Lane& lane = LaneOf(w, graph_.lane[static_cast<size_t>(op)]);
+    lane.queue.push_back(op);
+    if (lane.activity == nullptr) RunNext(lane);
+  }
+
+  void RunNext(Lane& lane) {
+    lane.running = lane.queue[lane.next++];
+    const auto op = static_cast<size_t>(lane.running);
+    if (map_.IsConnection(lane.lane)) {
+      Transfer(lane, bytes_[op]);
+    } else {
+      Compute(lane, static_cast<double>(workers_[static_cast<size_t>(lane.worker)].alone[op].ticks) / kTicksPerNanosecond);
+    }
+  }
+
+  const FlatGraph& graph_;
+  const std::vector<int64_t>& bytes_;
+  const LaneMap map_;
+  const RunOptions& options_;
+  SampledSteps samples_;
+  std::vector<Worker> workers_;
+  std::vector<Lane> lanes_;  // by worker
+  size_t workers_done_ = 0;
+  PeerResult result_;
+};
+
+// A result as bytes, to leave its process.
+std::string Packed(const PeerResult& result) {
+  std::string bytes(sizeof result.cost, '\0');
+  std::memcpy(bytes.data(), &result.cost, sizeof result.cost);
+  for (const std::vector<double>& ends : result.step_ends) {
+    const size_t count = ends.size();
+    bytes.append(std::string_view(reinterpret_cast<const char*>(&count), sizeof count));
+    bytes.append(std::string_view(reinterpret_cast<const char*>(ends.data()), count * sizeof(double)));
+  }
+  return bytes;
+}
+
+PeerResult Unpacked(const std::string& bytes) {
+  PeerResult result;
+  std::memcpy(&result.cost, bytes.data(), sizeof result.cost);
+  for (size_t at = sizeof result.cost; at < bytes.size();) {
+    size_t count = 0;
+    std::memcpy(&count, &bytes[at], sizeof count);
+    at += sizeof count;
+    std::vector<double>& ends = result.step_ends.emplace_back(count);
+    std::memcpy(ends.data(), bytes.data() + at, count * sizeof(double));
+    at += count * sizeof(double);
+  }
+  return result;
+}
+
+}  // namespace
+
+SimGridPeer::SimGridPeer(const StepGraph& graph) : servers_(graph.lanes().servers), graph_(graph) {
+  for (OpIndex op = 0; op < graph.size(); ++op) bytes_.push_back(graph.size_bytes(op));
+}
+
+PeerResult SimGridPeer::Run(const RunOptions& options) const {
+  return Unpacked(InChildProcess([&] { return Packed(Simulation(graph_, bytes_, servers_, options).Run()); }));
+}
+
+}  // namespace stepcast::bench

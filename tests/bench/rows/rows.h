@@ -1,0 +1,26 @@
+// The benchmarks, a family a file.
+#pragma once
+
+#include "tests/bench/registry.h"
+
+namespace stepcast::bench {
+
+void AddSimGridRows(Registry& registry);
+void AddPseudoCodeRows(Registry& registry);
+void AddListSchedulingRow(Registry& registry);
+void AddScalingRows(Registry& registry);
+void AddTraceRow(Registry& registry);
+void AddSweepRow(Registry& registry);
+
+inline Registry AllRows() {
+  Registry registry;
+  AddSimGridRows(registry);
+  AddPseudoCodeRows(registry);
+  AddListSchedulingRow(registry);
+  AddScalingRows(registry);
+  AddTraceRow(registry);
+  AddSweepRow(registry);
+  return registry;
+}
+
+}  // namespace stepcast::bench
