@@ -30,9 +30,10 @@ class LoggedLink {
     starting_.push_back(flow);
   }
   Instant Settle(Instant now) {
+    // Before flows that start become active: where they begin is not known yet.
+    if (log_.size() >= trim_at_) Trim();
     const Instant next = link_.Settle(now);
     if (link_.anchor() != log_.back().at || link_.active() != log_.back().active) {
-      if (log_.size() >= trim_at_) Trim();
       log_.push_back({.at = link_.anchor(), .virtual_at = link_.virtual_anchor(), .active = link_.active()});
     }
     for (const Flow flow : starting_) {
