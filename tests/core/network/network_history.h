@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -27,13 +28,17 @@ struct NetworkShape {
 inline NetworkShape RandomShape(Random& random, uint64_t max_workers) {
   NetworkShape shape{.servers = static_cast<int32_t>(1 + random.Below(8))};
   const uint64_t workers = 1 + random.Below(max_workers);
-  const uint64_t kind = random.Below(4);
+  const uint64_t kind = random.Below(5);
   for (uint64_t worker = 0; worker < workers; ++worker) {
     int64_t capacity = LinkLevel::kUnit;
     if (kind == 1 && random.Below(2) == 0) capacity = LinkLevel::kUnit / static_cast<int64_t>(1 + random.Below(40));
     if (kind == 2) capacity = static_cast<int64_t>(1 + random.Below(2 * LinkLevel::kUnit));
     if (kind == 3)
       capacity = random.Below(8) == 0 ? static_cast<int64_t>(1 + random.Below(20)) : LinkLevel::kUnit * static_cast<int64_t>(1 + random.Below(9)) / 4;
+    // What some servers' levels add up to, and a unit more or less.
+    if (kind == 4)
+      capacity = LinkLevel::kUnit / static_cast<int64_t>(1 + random.Below(6)) * static_cast<int64_t>(1 + random.Below(4)) +
+                 static_cast<int64_t>(random.Below(5)) - 1;
     shape.capacities.push_back(capacity);
   }
   return shape;
@@ -58,7 +63,7 @@ class NetworkHistory {
         one_(std::move(one)),
         other_(std::move(other)),
         busy_(shape_.capacities.size() * static_cast<size_t>(shape_.servers), false),
-        longest_(random_.Below(8) == 0 ? int64_t{1} << 58 : int64_t{4} << random_.Below(20)) {}
+        longest_(int64_t{1} << std::array{5, 10, 20, 30, 46, 58}[random_.Below(6)]) {}
 
   void Live(int instants) {
     for (int i = 0; i < instants && !::testing::Test::HasFatalFailure(); ++i) {
