@@ -1,0 +1,54 @@
+#include "core/trace/run_options.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/base/time.h"
+
+namespace stepcast {
+
+namespace {
+
+constexpr uint64_t kStaggerStream = 3;
+
+// Mean length of the recorded steps.
+double MeanRecordedStepNs(const Profile& profile) {
+  double sum = 0;
+  for (const RecordedStep& step : profile.steps()) sum += static_cast<double>(*std::max_element(step.end_ns.begin(), step.end_ns.end()));
+  return sum / static_cast<double>(profile.steps().size());
+}
+
+std::vector<Span> StartOffsets(const Profile& profile, const Scenario& scenario, const SimulationOptions& options) {
+  std::vector<Span> offsets(static_cast<size_t>(scenario.workers));
+  for (size_t worker = 0; worker < scenario.start_offsets_ns.size(); ++worker) offsets[worker] = Nanoseconds(scenario.start_offsets_ns[worker]);
+  if (options.start == Start::kStaggered) {
+    const double step_ns = MeanRecordedStepNs(profile);
+    for (size_t worker = 0; worker < offsets.size(); ++worker) {
+      Random random({options.seed, 0, worker, kStaggerStream});
+      offsets[worker] = Nanoseconds(static_cast<int64_t>(random.Unit() * step_ns));
+    }
+  }
+  return offsets;
+}
+
+}  // namespace
+
+RunOptions FirstRunOptions(const Profile& profile, const Scenario& scenario, const SimulationOptions& options, const RankedGraph& graph) {
+  RunOptions run;
+  run.steps_per_worker = options.steps_per_worker;
+  run.warmup_steps = options.warmup_steps;
+  run.synchronization = scenario.synchronization;
+  run.start_offsets = StartOffsets(profile, scenario, options);
+  run.worker_groups = scenario.worker_groups;
+  run.bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second;
+  run.order = scenario.transfer_order;
+  run.ranks = graph.ranks;
+  run.seed = options.seed;
+  run.fastest_path = EnginePath::kPlain;  // the others know no chunks
+  return run;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,53 @@
+// What the first steps of a job look like, chunk by chunk: the front door of traces.
+//
+// Threads: pure functions of their arguments; any number at once.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+#include "core/model/simulation_options.h"
+#include "core/predict/throughput.h"
+#include "core/trace/text_pieces.h"
+
+namespace stepcast {
+
+// What is asked for, unchecked.
+struct TraceDraft {
+  ScenarioDraft scenario;
+  SimulationOptionsDraft options;
+};
+
+// A checked request: one run without warm-up.
+struct TraceQuery {
+  Scenario scenario;
+  SimulationOptions options;
+};
+
+struct TraceLimits {
+  int64_t max_trace_events = 5'000'000;  // some gigabyte of text
+};
+
+inline constexpr int32_t kDefaultTraceSteps = 5;
+
+// Fails as ResolveScenario does, all faults at once, reason REQUEST_INVALID, paths relative to the request (`scenario.workers`,
+// `options.steps_per_worker`). An option that has no effect on a trace is a fault, and so are more events than the limit.
+absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft& draft, const TraceLimits& limits = {});
+
+struct TraceSummary {
+  int64_t events = 0;  // metadata included
+  SimulationStatistics simulation;
+};
+
+// Runs what is asked for and writes the trace, piece by piece, as it goes (PerfettoWriter). The run is the first one of a prediction with the same
+// scenario, seed and start.
+//
+// REQUIRES: the query was resolved for this profile. Memory: the chunks of one step a worker, and one piece.
+// Failure: what `sink` or `stop` returns, and what Simulate fails with; the text ends anywhere then.
+absl::StatusOr<TraceSummary> WriteTrace(const Profile& profile, const TraceQuery& query, TextSink sink, StopCheck stop);
+
+}  // namespace stepcast

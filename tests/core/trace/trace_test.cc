@@ -1,0 +1,157 @@
+#include "core/trace/trace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "tests/core/engine/job_builder.h"
+#include "tests/core/engine/random_case.h"
+
+namespace stepcast {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::JobBuilder;
+
+// A step of a microsecond: two operations.
+Profile Job() {
+  JobBuilder job;
+  job.Compute(400, {job.Download(600)});
+  return job.Build();
+}
+
+std::vector<std::string> FieldsOf(const absl::Status& status) {
+  std::vector<std::string> fields;
+  for (const Fault& fault : DetailsOf(status).faults) fields.push_back(fault.field);
+  return fields;
+}
+
+TEST(ResolveTraceTest, FiveStepsOfOneWorkerUnlessAskedFor) {
+  const absl::StatusOr<TraceQuery> query = ResolveTrace(Job(), {});
+  ASSERT_TRUE(query.ok()) << query.status();
+  EXPECT_EQ(query->scenario.workers, 1);
+  EXPECT_EQ(query->options.steps_per_worker, 5);
+  EXPECT_EQ(query->options.warmup_steps, 0);
+  EXPECT_EQ(query->options.seed, 1U);
+}
+
+TEST(ResolveTraceTest, WhatHasNoEffectIsRefusedByName) {
+  const SimulationOptionsDraft draft{.steps_per_worker = 0,
+                                     .warmup_steps = 1,
+                                     .replications = 2,
+                                     .relative_precision = 0.1,
+                                     .time_budget_seconds = 1,
+                                     .horizon = Horizon::kFirstSteps,
+                                     .horizon_steps = 3,
+                                     .horizon_seconds = 4,
+                                     .confidence_level = 0.9};
+  const absl::Status status = ResolveTrace(Job(), {.scenario = {.workers = 0}, .options = draft}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DetailsOf(status).reason, "REQUEST_INVALID");
+  EXPECT_THAT(FieldsOf(status), ElementsAre("scenario.workers", "options.steps_per_worker", "options.warmup_steps", "options.replications",
+                                            "options.relative_precision", "options.confidence_level", "options.time_budget", "options.horizon",
+                                            "options.horizon_steps", "options.horizon_seconds"));
+}
+
+TEST(ResolveTraceTest, WhatSaysTheSameAsNothingIsAllowed) {
+  const SimulationOptionsDraft draft{.steps_per_worker = 1,
+                                     .warmup_steps = 0,
+                                     .seed = 9,
+                                     .replications = 1,
+                                     .relative_precision = 0,
+                                     .start = Start::kStaggered,
+                                     .horizon = Horizon::kSteadyState};
+  const absl::StatusOr<TraceQuery> query = ResolveTrace(Job(), {.options = draft});
+  ASSERT_TRUE(query.ok()) << query.status();
+  EXPECT_EQ(query->options.seed, 9U);
+  EXPECT_EQ(query->options.start, Start::kStaggered);
+}
+
+TEST(ResolveTraceTest, EitherOffsetsOrAStaggeredStart) {
+  const TraceDraft draft{.scenario = {.workers = 2, .start_offsets_ns = {0, 5}}, .options = {.start = Start::kStaggered}};
+  EXPECT_THAT(FieldsOf(ResolveTrace(Job(), draft).status()), ElementsAre("scenario.start_offsets_ns"));
+}
+
+TEST(ResolveTraceTest, TooManyEventsAreRefusedWithTheirNumber) {
+  // 4 workers x (7 steps x 3 events + 2 x (process, steps and 4 lanes)).
+  const TraceDraft draft{.scenario = {.workers = 4}, .options = {.steps_per_worker = 7}};
+  EXPECT_TRUE(ResolveTrace(Job(), draft, {.max_trace_events = 132}).ok());
+  const absl::Status status = ResolveTrace(Job(), draft, {.max_trace_events = 131}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_THAT(FieldsOf(status), ElementsAre("options.steps_per_worker"));
+  EXPECT_THAT(DetailsOf(status).faults[0].description, HasSubstr("132 events, which is above the limit max_trace_events = 131"));
+  EXPECT_THAT(FieldsOf(ResolveTrace(Job(), {.options = {.steps_per_worker = 10'000'000}}).status()), ElementsAre("options.steps_per_worker"));
+}
+
+TEST(ResolveTraceTest, TheLimitIsNeverLessThanWhatIsWritten) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const testing::RandomCase random_case = testing::MakeRandomCase(seed);
+    const TraceQuery query{.scenario = random_case.scenario, .options = {.steps_per_worker = 3, .warmup_steps = 0}};
+    const auto drop = [](const std::string&) { return absl::OkStatus(); };
+    const absl::StatusOr<TraceSummary> summary = WriteTrace(random_case.profile, query, drop, NeverStop);
+    ASSERT_TRUE(summary.ok()) << "seed " << seed << summary.status();
+    const TraceDraft draft{.scenario = {.workers = query.scenario.workers,
+                                        .parameter_servers = query.scenario.parameter_servers,
+                                        .parsing_overhead = query.scenario.parsing_overhead,
+                                        .multiplexing = query.scenario.multiplexing,
+                                        .window_bytes = query.scenario.window_bytes,
+                                        .quantum_bytes = query.scenario.quantum_bytes},
+                           .options = {.steps_per_worker = 3}};
+    EXPECT_FALSE(ResolveTrace(random_case.profile, draft, {.max_trace_events = summary->events - 1}).ok()) << "seed " << seed;
+    // Lanes that run nothing are the difference.
+    const int64_t lanes = query.scenario.workers * 2 * int64_t{LaneMap{.servers = query.scenario.parameter_servers}.count()};
+    EXPECT_TRUE(ResolveTrace(random_case.profile, draft, {.max_trace_events = summary->events + lanes}).ok()) << "seed " << seed;
+  }
+}
+
+TEST(WriteTraceTest, ShowsTheFirstStepsOfEveryWorkerAndNoMore) {
+  const TraceDraft draft{.scenario = {.workers = 2, .worker_groups = {{.count = 1, .compute_speed_factor = 0.01}, {.count = 1}}},
+                         .options = {.steps_per_worker = 3}};
+  std::string text;
+  const auto take = [&text](const std::string& piece) {
+    text += piece;
+    return absl::OkStatus();
+  };
+  const absl::StatusOr<TraceSummary> summary = WriteTrace(Job(), ResolveTrace(Job(), draft).value(), take, NeverStop);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  int slices = 0;
+  const auto trace = nlohmann::json::parse(text);
+  for (const auto& event : trace["traceEvents"]) slices += event["ph"] == "X" ? 1 : 0;
+  EXPECT_EQ(slices, 2 * 3 * (1 + 2));
+  EXPECT_GT(summary->simulation.simulated_operations, 2 * 3 * 2) << "the fast worker went on";
+}
+
+TEST(WriteTraceTest, ASinkThatWantsNoMoreEndsTheRun) {
+  const TraceQuery query = ResolveTrace(Job(), {.options = {.steps_per_worker = 1'000'000}}).value();
+  int pieces = 0;
+  const auto refuse = [&pieces](const std::string&) { return ++pieces < 3 ? absl::OkStatus() : absl::CancelledError("the caller has gone"); };
+  int checks = 0;
+  const auto count = [&checks] {
+    ++checks;
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(WriteTrace(Job(), query, refuse, count).status(), absl::CancelledError("the caller has gone"));
+  EXPECT_EQ(pieces, 3);
+  EXPECT_LT(checks, 10) << "of some 500";
+}
+
+TEST(WriteTraceTest, StopsWhenTold) {
+  const TraceQuery query = ResolveTrace(Job(), {.options = {.steps_per_worker = 1'000'000}}).value();
+  int pieces = 0;
+  const auto take = [&pieces](const std::string&) {
+    ++pieces;
+    return absl::OkStatus();
+  };
+  const auto stop = [&pieces] { return pieces < 3 ? absl::OkStatus() : absl::DeadlineExceededError("late"); };
+  EXPECT_EQ(WriteTrace(Job(), query, take, stop).status(), absl::DeadlineExceededError("late"));
+  EXPECT_LT(pieces, 30) << "of some 5000";
+}
+
+}  // namespace
+}  // namespace stepcast
