@@ -3,6 +3,7 @@
 // Not absl::Mutex: the packaged Abseil is not instrumented, so ThreadSanitizer would report races that are none.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -42,6 +43,12 @@ class CondVar {
   void Wait(Mutex& mutex) STEPCAST_REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     changed_.wait(lock);
+    lock.release();
+  }
+  // The same, but returns after so long at the latest.
+  void WaitFor(Mutex& mutex, std::chrono::nanoseconds longest) STEPCAST_REQUIRES(mutex) {
+    std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
+    changed_.wait_for(lock, longest);
     lock.release();
   }
   void NotifyOne() { changed_.notify_one(); }

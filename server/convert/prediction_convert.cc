@@ -132,6 +132,15 @@ OptimizeOrderCall FromWire(const v1::OptimizeOrderRequest& wire) {
   return call;
 }
 
+GenerateTraceCall FromWire(const v1::GenerateTraceRequest& wire) {
+  GenerateTraceCall call{.source = SourceOf(wire)};
+  FaultList faults;
+  call.draft.scenario = FromWire(wire.scenario(), "scenario", faults);
+  call.draft.options = FromWire(wire.options(), "options", faults);
+  call.faults = std::move(faults).Take();
+  return call;
+}
+
 v1::Prediction ToWire(const Prediction& prediction) {
   v1::Prediction wire;
   *wire.mutable_scenario() = ToWire(prediction.scenario);

@@ -11,6 +11,7 @@ namespace stepcast::server {
 PredictThroughputCall FromWire(const v1::PredictThroughputRequest& wire);
 RecommendWorkersCall FromWire(const v1::RecommendWorkersRequest& wire);
 OptimizeOrderCall FromWire(const v1::OptimizeOrderRequest& wire);
+GenerateTraceCall FromWire(const v1::GenerateTraceRequest& wire);
 
 v1::PredictThroughputResponse ToWire(const PredictThroughputAnswer& answer);
 v1::RecommendWorkersResponse ToWire(const RecommendWorkersAnswer& answer);

@@ -11,6 +11,7 @@
 #include "core/predict/order.h"
 #include "core/predict/recommendation.h"
 #include "core/predict/throughput.h"
+#include "core/trace/trace.h"
 #include "server/convert/profile_requests.h"
 
 namespace stepcast::server {
@@ -37,6 +38,12 @@ struct OptimizeOrderCall {
   std::vector<Fault> faults;
 };
 
+struct GenerateTraceCall {
+  ProfileSource source;
+  TraceDraft draft;
+  std::vector<Fault> faults;
+};
+
 // What is common to all answers.
 struct AnswerContext {
   SimulationOptions options;
@@ -56,6 +63,12 @@ struct RecommendWorkersAnswer {
 
 struct OptimizeOrderAnswer {
   OrderAnswer answer;
+  AnswerContext context;
+};
+
+// What is left to say when the trace itself has been passed on.
+struct GenerateTraceAnswer {
+  TraceSummary answer;
   AnswerContext context;
 };
 

@@ -12,6 +12,7 @@
 #include "core/predict/order.h"
 #include "core/predict/recommendation.h"
 #include "core/predict/throughput.h"
+#include "core/trace/trace.h"
 #include "server/convert/profile_codec.h"
 #include "server/handlers/engine_run.h"
 #include "server/handlers/profile_name.h"
@@ -102,6 +103,19 @@ absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrde
                 {.options = query->options, .profile_digest = std::move(subject->digest)});
   return [run = std::move(run), profile = subject->profile, query = *std::move(query)](StopCheck stop) mutable {
     return run.Do<OptimizeOrderAnswer>(stop, [&](StopCheck check) { return stepcast::OptimizeOrder(profile, query, check); });
+  };
+}
+
+absl::StatusOr<TraceComputation> PredictionHandler::GenerateTrace(GenerateTraceCall call) const {
+  absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
+  if (!subject.ok()) return subject.status();
+  absl::StatusOr<TraceQuery> query = ResolveTrace(subject->profile, call.draft);
+  const absl::Status checked = WithFaults(std::move(call.faults), query.status());
+  if (!checked.ok()) return checked;
+  EngineRun run({.clock = clock_, .observer = observer_, .method = "GenerateTrace"},
+                {.options = query->options, .profile_digest = std::move(subject->digest)});
+  return [run = std::move(run), profile = subject->profile, query = *std::move(query)](TextSink sink, StopCheck stop) mutable {
+    return run.Do<GenerateTraceAnswer>(stop, [&](StopCheck check) { return WriteTrace(profile, query, sink, check); });
   };
 }
 

@@ -14,6 +14,7 @@
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
 #include "core/model/profile_limits.h"
+#include "core/trace/text_pieces.h"
 #include "server/base/clock.h"
 #include "server/convert/prediction_requests.h"
 #include "server/handlers/simulation_observer.h"
@@ -25,6 +26,9 @@ namespace stepcast::server {
 template <typename Answer>
 using Computation = absl::AnyInvocable<absl::StatusOr<Answer>(StopCheck) &&>;
 
+// The same for a trace, whose pieces go to a sink, which may block.
+using TraceComputation = absl::AnyInvocable<absl::StatusOr<GenerateTraceAnswer>(TextSink, StopCheck) &&>;
+
 class PredictionHandler {
  public:
   // Store, clock and observer, which may be null, are borrowed, and must outlive the computations.
@@ -33,6 +37,7 @@ class PredictionHandler {
   absl::StatusOr<Computation<PredictThroughputAnswer>> PredictThroughput(PredictThroughputCall call) const;
   absl::StatusOr<Computation<RecommendWorkersAnswer>> RecommendWorkers(RecommendWorkersCall call) const;
   absl::StatusOr<Computation<OptimizeOrderAnswer>> OptimizeOrder(OptimizeOrderCall call) const;
+  absl::StatusOr<TraceComputation> GenerateTrace(GenerateTraceCall call) const;
 
  private:
   struct Subject;

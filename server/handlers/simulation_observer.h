@@ -8,7 +8,7 @@
 
 namespace stepcast::server {
 
-inline constexpr std::string_view kSimulatingMethods[] = {"PredictThroughput", "RecommendWorkers", "OptimizeOrder"};
+inline constexpr std::string_view kSimulatingMethods[] = {"PredictThroughput", "RecommendWorkers", "OptimizeOrder", "GenerateTrace"};
 
 class SimulationObserver {
  public:

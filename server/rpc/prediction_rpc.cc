@@ -1,8 +1,10 @@
 #include "server/rpc/prediction_rpc.h"
 
+#include <string>
 #include <utility>
 
 #include "server/convert/prediction_convert.h"
+#include "server/rpc/stream_call.h"
 #include "server/rpc/unary_call.h"
 #include "stepcast/v1/prediction_service.grpc.pb.h"
 
@@ -10,8 +12,9 @@ namespace stepcast::server {
 
 namespace {
 
-using Raw = v1::PredictionService::WithRawCallbackMethod_PredictThroughput<v1::PredictionService::WithRawCallbackMethod_RecommendWorkers<
-    v1::PredictionService::WithRawCallbackMethod_OptimizeOrder<v1::PredictionService::Service>>>;
+using Raw = v1::PredictionService::WithRawCallbackMethod_PredictThroughput<
+    v1::PredictionService::WithRawCallbackMethod_RecommendWorkers<v1::PredictionService::WithRawCallbackMethod_OptimizeOrder<
+        v1::PredictionService::WithRawCallbackMethod_GenerateTrace<v1::PredictionService::Service>>>>;
 
 class PredictionRpc final : public Raw {
  public:
@@ -32,6 +35,20 @@ class PredictionRpc final : public Raw {
   grpc::ServerUnaryReactor* OptimizeOrder(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
     return Start<v1::OptimizeOrderRequest>({"OptimizeOrder", context, request, reply},
                                            [this](auto asked) { return handler_.OptimizeOrder(std::move(asked)); });
+  }
+
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerateTrace(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override {
+    auto* call = new StreamCall(environment_, "GenerateTrace", *context, *request);
+    call->Start([this](StreamCall& started) {
+      v1::GenerateTraceRequest message;
+      const absl::Status parsed = started.Read(message);
+      if (!parsed.ok()) return started.End(parsed);
+      auto computation = handler_.GenerateTrace(FromWire(message));
+      if (!computation.ok()) return started.End(computation.status());
+      started.RunOn(environment_.simulation_jobs,
+                    [todo = *std::move(computation)](StreamCall& checked) mutable { Stream(checked, std::move(todo)); });
+    });
+    return call;
   }
 
  private:
@@ -64,6 +81,16 @@ class PredictionRpc final : public Raw {
     const absl::StatusOr<Answer> answer = std::move(computation)([&call] { return call.state().Check(); });
     if (!answer.ok()) return call.Fail(answer.status());
     call.Reply(ToWire(*answer));
+  }
+
+  static void Stream(StreamCall& call, TraceComputation computation) {
+    call.state().StartJob();
+    const auto sink = [&call](std::string piece) {
+      v1::GenerateTraceResponse message;
+      message.set_chunk(std::move(piece));
+      return call.Write(message);
+    };
+    call.End(std::move(computation)(sink, [&call] { return call.state().Check(); }).status());
   }
 
   const PredictionHandler& handler_;

@@ -47,6 +47,8 @@ class BadInputTest(ServerTest):
                 getattr(self.server.profiles, method)(iter([from_json(streams[method](), each) for each in case["stream"]]))
             elif hasattr(store, f"{method}Request"):
                 getattr(self.server.profiles, method)(from_json(getattr(store, f"{method}Request")(), request))
+            elif method == "GenerateTrace":
+                list(self.server.predictions.GenerateTrace(from_json(prediction.GenerateTraceRequest(), request)))
             else:
                 getattr(self.server.predictions, method)(from_json(getattr(prediction, f"{method}Request")(), request))
         return details_of(raised.exception)

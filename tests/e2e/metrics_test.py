@@ -16,7 +16,12 @@ METHODS = {
         "ListProfiles": "unary",
         "DeleteProfile": "unary",
     },
-    "stepcast.v1.PredictionService": {"PredictThroughput": "unary", "RecommendWorkers": "unary", "OptimizeOrder": "unary"},
+    "stepcast.v1.PredictionService": {
+        "PredictThroughput": "unary",
+        "RecommendWorkers": "unary",
+        "OptimizeOrder": "unary",
+        "GenerateTrace": "server_stream",
+    },
     "grpc.health.v1.Health": {"Check": "unary", "Watch": "server_stream"},
 }
 

@@ -12,6 +12,7 @@ TEST(ServedMethodsTest, EveryMethodHasItsTypeInGosSpelling) {
   EXPECT_EQ(types.at("stepcast.v1.ProfileService/UploadProfile"), "client_stream");
   EXPECT_EQ(types.at("stepcast.v1.ProfileService/GetProfile"), "unary");
   EXPECT_EQ(types.at("stepcast.v1.PredictionService/PredictThroughput"), "unary");
+  EXPECT_EQ(types.at("stepcast.v1.PredictionService/GenerateTrace"), "server_stream");
   EXPECT_EQ(types.at("grpc.health.v1.Health/Watch"), "server_stream");
   EXPECT_EQ(types.at("grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"), "bidi_stream");
 }

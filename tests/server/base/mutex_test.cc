@@ -46,5 +46,12 @@ TEST(CondVarTest, TwoThreadsTakeTurns) {
   EXPECT_EQ(turn, 2 * kTurns);
 }
 
+TEST(CondVarTest, AWaitWithALimitEndsWithoutANotification) {
+  Mutex mutex;
+  CondVar changed;
+  const MutexLock lock(mutex);
+  changed.WaitFor(mutex, std::chrono::nanoseconds(1));
+}
+
 }  // namespace
 }  // namespace stepcast::server

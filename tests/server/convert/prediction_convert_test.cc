@@ -97,6 +97,20 @@ TEST(PredictionConvertTest, OptimizeOrderRefusesMethodsItDoesNotKnow) {
   EXPECT_EQ(call.time_budget_seconds, 2);
 }
 
+TEST(PredictionConvertTest, GenerateTraceTakesItsScenarioAndOptions) {
+  v1::GenerateTraceRequest wire;
+  wire.set_profile("profiles/a");
+  wire.mutable_scenario()->set_workers(3);
+  wire.mutable_options()->set_steps_per_worker(2);
+  wire.mutable_options()->set_start(static_cast<v1::SimulationOptions::Start>(9));
+  const GenerateTraceCall call = FromWire(wire);
+  EXPECT_EQ(std::get<std::string>(call.source), "profiles/a");
+  EXPECT_EQ(call.draft.scenario.workers, 3);
+  EXPECT_EQ(call.draft.options.steps_per_worker, 2);
+  ASSERT_EQ(call.faults.size(), 1U);
+  EXPECT_EQ(call.faults[0].field, "options.start");
+}
+
 Prediction SomePrediction() {
   return {.scenario = {.workers = 4},
           .examples_per_second = 1,

@@ -120,6 +120,30 @@ TEST_F(PredictionHandlerTest, AnOrdersTimeBudgetIsOneOfItsOptions) {
   EXPECT_EQ((*std::move(computation))(NeverStop)->context.options.time_budget_seconds, 3);
 }
 
+TEST_F(PredictionHandlerTest, ATraceIsWrittenToItsSink) {
+  auto computation = handler_.GenerateTrace({.source = "profiles/small", .draft = {.options = {.steps_per_worker = 2}}});
+  ASSERT_TRUE(computation.ok()) << computation.status();
+  std::string text;
+  const auto take = [&text](const std::string& piece) {
+    text += piece;
+    return absl::OkStatus();
+  };
+  const auto answer = (*std::move(computation))(take, NeverStop);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(text.substr(0, 2) + text.substr(text.size() - 4), "{\"\n]}\n");
+  EXPECT_GT(answer->answer.events, 0);
+  EXPECT_EQ(answer->context.profile_digest, DigestOf(*Profile::Create(SmallProfile())));
+}
+
+TEST_F(PredictionHandlerTest, ATracesFaultsAreFoundTogether) {
+  const GenerateTraceCall call{.source = "profiles/small",
+                               .draft = {.scenario = {.workers = -1}, .options = {.replications = 2}},
+                               .faults = {{.field = "options.start", .description = "7 is unknown"}}};
+  EXPECT_THAT(Fields(handler_.GenerateTrace(call).status()),
+              ::testing::UnorderedElementsAre("options.start", "scenario.workers", "options.replications"));
+  EXPECT_EQ(handler_.GenerateTrace({.source = "profiles/nobody"}).status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(PredictionHandlerTest, AStopReachesTheSimulation) {
   auto computation =
       handler_.PredictThroughput({.source = "profiles/small", .draft = {.worker_counts = {8}, .options = {.steps_per_worker = 10'000'000}}});

@@ -18,6 +18,7 @@ TEST(SimulationMetricsTest, AnswersAndFailuresAreCountedApart) {
   EXPECT_THAT(text, HasSubstr("stepcast_predictions_total{code=\"OK\",method=\"OptimizeOrder\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("stepcast_predictions_total{code=\"Canceled\",method=\"OptimizeOrder\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("stepcast_predictions_total{code=\"OK\",method=\"PredictThroughput\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("stepcast_predictions_total{code=\"OK\",method=\"GenerateTrace\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("stepcast_simulated_operations_total 1000\n"));
   EXPECT_THAT(text, HasSubstr("stepcast_simulation_seconds_sum{method=\"OptimizeOrder\"} 0.75\n"));
 }

@@ -1,0 +1,141 @@
+"""A trace, as a user of Google's Python client gets and reads it."""
+
+import collections
+import json
+import unittest
+
+from contract import details_of, grpc, prediction, scenario_pb2
+from sample import message, recorded, small
+from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
+
+PIECE_BYTES = 65536
+
+
+def request(profile, steps=3, **scenario):
+    return prediction.GenerateTraceRequest(
+        inline_profile=message(profile), scenario=scenario_pb2.Scenario(**scenario), options=scenario_pb2.SimulationOptions(steps_per_worker=steps)
+    )
+
+
+def endless():
+    """A trace of half a gigabyte and more."""
+    return request(small(), steps=900_000)
+
+
+def picoseconds(event):
+    """(start, end) of an event."""
+    begin = round(event["ts"] * 1e6)
+    return begin, begin + round(event["dur"] * 1e6)
+
+
+class TraceTest(ServerTest):
+    def trace(self, asked):
+        pieces = [reply.chunk for reply in self.server.predictions.GenerateTrace(asked)]
+        self.assertTrue(all(0 < len(piece) <= PIECE_BYTES for piece in pieces))
+        return json.loads(b"".join(pieces))["traceEvents"]
+
+    def test_every_operation_of_every_step_is_there_and_lanes_run_one_thing_at_a_time(self):
+        workers, steps, window = 4, 3, 65536
+        profile = recorded()
+        events = self.trace(request(profile, steps, workers=workers, multiplexing="ROUND_ROBIN"))
+        slices = [event for event in events if event["ph"] == "X"]
+        by_step = collections.defaultdict(list)
+        by_lane = collections.defaultdict(list)
+        for event in slices:
+            by_lane[event["pid"], event["tid"]].append(picoseconds(event))
+            by_step[event["pid"], event["args"]["step"]].append(event)
+        self.assertEqual(set(by_step), {(pid, step) for pid in range(1, workers + 1) for step in range(steps)})
+        names = sorted(operation["name"] for operation in profile["operations"])
+        sizes = {operation["name"]: int(operation["size_bytes"]) for operation in profile["operations"] if "LINK" in operation["resource"]}
+        for (_, step), inside in by_step.items():
+            (whole,) = [event for event in inside if event["cat"] == "step"]
+            rest = [event for event in inside if event["cat"] not in ("step", "parsing")]
+            self.assertEqual(whole["name"], f"step {step}")
+            self.assertEqual(picoseconds(whole)[0], min(picoseconds(event)[0] for event in inside))
+            self.assertEqual(picoseconds(whole)[1], max(picoseconds(event)[1] for event in inside if event is not whole))
+            self.assertEqual(sorted({event["name"] for event in rest}), names)
+            carried = collections.Counter()
+            for event in rest:
+                if event["cat"] == "transfer":
+                    carried[event["name"]] += event["args"]["bytes"]
+                    self.assertLessEqual(event["args"]["bytes"], window if event["args"]["service"] == 0 else 1 << 20)
+                    self.assertLessEqual(event["args"]["link_share"], 1.000001)
+            self.assertEqual(dict(carried), sizes)
+        self.assertTrue(any(event["args"].get("service", 0) > 1 for event in slices), "turns after the second")
+        for lane, spans in by_lane.items():
+            spans.sort()
+            for before, after in zip(spans, spans[1:]):
+                self.assertLessEqual(before[1], after[0], lane)
+
+    def test_processes_and_threads_have_names_and_an_order(self):
+        events = self.trace(request(small(), workers=2))
+        names = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
+        order = {(event["pid"], event["tid"]): event["args"]["sort_index"] for event in events if event["name"] == "thread_sort_index"}
+        processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+        self.assertEqual(processes, {1: "worker 0", 2: "worker 1"})
+        for pid in processes:
+            lanes = [names[lane] for lane in sorted(order, key=order.get) if lane[0] == pid]
+            self.assertEqual(lanes, ["steps", "downlink", "worker", "uplink", "parameter server"])
+        self.assertTrue(all((event["pid"], event["tid"]) in names for event in events if event["ph"] == "X"))
+
+    def test_any_name_comes_back_as_it_was(self):
+        profile = small()
+        hard = ['a "quoted" \\ name', "tabs\tand\nlines\x01\x1f\x7f", "é 漢字 \U0001f600 \u2028", "\ud7ff\ue000\uffff"]
+        for operation, name in zip(profile["operations"], hard):
+            operation["name"] = name
+        events = self.trace(request(profile, steps=1))
+        self.assertEqual([event["name"] for event in events if event["ph"] == "X" and event["cat"] != "step"], hard)
+
+    def test_the_same_request_gives_the_same_bytes(self):
+        asked = request(recorded(), workers=3)
+        first, second = ([reply.chunk for reply in self.server.predictions.GenerateTrace(asked)] for _ in range(2))
+        self.assertEqual(first, second)
+        self.assertGreater(len(first), 1)
+
+    def test_calls_are_counted(self):
+        list(self.server.predictions.GenerateTrace(request(small())))
+        self.assertEqual(self.server.metric("grpc_server_handled_total", grpc_method="GenerateTrace", grpc_code="OK", grpc_type="server_stream"), 1)
+        self.assertGreaterEqual(self.server.metric("grpc_server_msg_sent_total", grpc_method="GenerateTrace"), 1)
+        self.assertEqual(self.server.metric("stepcast_predictions_total", method="GenerateTrace", code="OK"), 1)
+        self.assertGreater(self.server.metric("stepcast_simulated_operations_total"), 0)
+
+    def test_a_call_cancelled_in_the_middle_stops_its_simulation(self):
+        call = self.server.predictions.GenerateTrace(endless(), timeout=PATIENCE_SECONDS)
+        for _ in range(3):
+            self.assertEqual(len(next(call).chunk), PIECE_BYTES)
+        self.assertEqual(self.server.metric("stepcast_jobs_running", pool="simulation"), 1)
+        call.cancel()
+        eventually(lambda: self.server.metric("stepcast_jobs_running", pool="simulation") == 0, "no simulation runs")
+        eventually(lambda: self.server.metric("stepcast_predictions_total", method="GenerateTrace", code="Canceled") == 1, "it is counted")
+
+    def test_a_deadline_stops_a_trace_that_nobody_reads(self):
+        call = self.server.predictions.GenerateTrace(endless(), timeout=1)
+        next(call)
+        eventually(lambda: self.server.metric("stepcast_jobs_running", pool="simulation") == 0, "no simulation runs")
+        with self.assertRaises(grpc.RpcError) as raised:
+            list(call)
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
+
+
+class PatienceTest(ServerTest):
+    flags = ("--max-job-seconds", "1", "--threads", "1")
+
+    def sent(self):
+        return self.server.metric("grpc_server_msg_sent_total", grpc_method="GenerateTrace")
+
+    def test_the_simulation_waits_for_a_reader_but_not_for_ever(self):
+        # Bounded by what gRPC itself sends ahead; a second of writing without waiting is some thousand pieces.
+        call = self.server.predictions.GenerateTrace(endless(), timeout=PATIENCE_SECONDS)
+        next(call)
+        eventually(lambda: self.server.metric("stepcast_jobs_running", pool="simulation") == 0, "the job ends by itself")
+        self.assertLess(self.sent(), 300)
+        with self.assertRaises(grpc.RpcError) as raised:
+            list(call)
+        details = details_of(raised.exception)
+        self.assertEqual((details.code, details.reason), (grpc.StatusCode.DEADLINE_EXCEEDED, "JOB_TOO_LONG"))
+        # Its thread is free again.
+        self.assertGreater(len(list(self.server.predictions.GenerateTrace(request(small()), timeout=PATIENCE_SECONDS))), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
