@@ -15,26 +15,26 @@ class IndexedHeap {
  public:
   using Slot = int32_t;
 
-  explicit IndexedHeap(size_t slots) : key_(slots), position_(slots, kAbsent) { heap_.reserve(slots); }
+  explicit IndexedHeap(size_t slots) : position_(slots, kAbsent) { heap_.reserve(slots); }
 
   bool empty() const { return heap_.empty(); }
   size_t size() const { return heap_.size(); }
   bool Contains(Slot slot) const { return position_[Index(slot)] != kAbsent; }
   // REQUIRES: Contains(slot).
-  int64_t KeyOf(Slot slot) const { return key_[Index(slot)]; }
+  int64_t KeyOf(Slot slot) const { return heap_[Index(position_[Index(slot)])].key; }
   // REQUIRES: !empty().
-  Slot Top() const { return heap_.front(); }
-  int64_t TopKey() const { return key_[Index(heap_.front())]; }
+  Slot Top() const { return heap_.front().slot; }
+  int64_t TopKey() const { return heap_.front().key; }
 
   // Puts the slot in, or gives it another key.
   void Set(Slot slot, int64_t key) {
-    key_[Index(slot)] = key;
-    int32_t at = position_[Index(slot)];
+    const int32_t at = position_[Index(slot)];
     if (at == kAbsent) {
-      at = static_cast<int32_t>(heap_.size());
-      heap_.push_back(slot);
+      heap_.push_back({});
+      SiftUp(static_cast<int32_t>(heap_.size()) - 1, {.key = key, .slot = slot});
+    } else {
+      Sift(at, {.key = key, .slot = slot});
     }
-    SiftDown(SiftUp(at, slot), slot);
   }
 
   // Takes the slot out, if it is in.
@@ -42,15 +42,27 @@ class IndexedHeap {
     const int32_t at = position_[Index(slot)];
     if (at == kAbsent) return;
     position_[Index(slot)] = kAbsent;
-    const Slot last = heap_.back();
+    const Entry last = heap_.back();
     heap_.pop_back();
-    if (last != slot) SiftDown(SiftUp(at, last), last);
+    if (last.slot != slot) Sift(at, last);
   }
 
   // Visits (slot, key) of all, in no promised order.
   template <typename Visit>
   void ForEach(Visit visit) const {
-    for (const Slot slot : heap_) visit(slot, key_[Index(slot)]);
+    for (const Entry& entry : heap_) visit(entry.slot, entry.key);
+  }
+  // Appends every slot whose key is the least, in no promised order. REQUIRES: !empty(). Cost: of their number.
+  void AppendTops(std::vector<Slot>& tops) const {
+    size_t next = tops.size();
+    const int64_t key = TopKey();
+    tops.push_back(Top());
+    // They lie together at the top: what is below another key is not least.
+    for (; next < tops.size(); ++next) {
+      const size_t child = 2 * Index(position_[Index(tops[next])]) + 1;
+      if (child < heap_.size() && heap_[child].key == key) tops.push_back(heap_[child].slot);
+      if (child + 1 < heap_.size() && heap_[child + 1].key == key) tops.push_back(heap_[child + 1].slot);
+    }
   }
 
   // REQUIRES: !empty().
@@ -63,44 +75,52 @@ class IndexedHeap {
  private:
   static constexpr int32_t kAbsent = -1;
 
+  struct Entry {
+    int64_t key = 0;
+    Slot slot = 0;
+  };
+
   static size_t Index(int32_t slot) { return static_cast<size_t>(slot); }
 
-  void Place(int32_t at, Slot slot) {
-    heap_[Index(at)] = slot;
-    position_[Index(slot)] = at;
+  void Place(int32_t at, Entry entry) {
+    heap_[Index(at)] = entry;
+    position_[Index(entry.slot)] = at;
   }
 
-  // Both take a hole at `at` and return where the slot came to lie.
-  int32_t SiftUp(int32_t at, Slot slot) {
-    const int64_t key = key_[Index(slot)];
+  // These take a hole at `at`.
+  void Sift(int32_t at, Entry entry) {
+    if (at > 0 && heap_[Index((at - 1) / 2)].key > entry.key) {
+      SiftUp(at, entry);
+    } else {
+      SiftDown(at, entry);
+    }
+  }
+
+  void SiftUp(int32_t at, Entry entry) {
     while (at > 0) {
       const int32_t parent = (at - 1) / 2;
-      const Slot above = heap_[Index(parent)];
-      if (key_[Index(above)] <= key) break;
+      const Entry above = heap_[Index(parent)];
+      if (above.key <= entry.key) break;
       Place(at, above);
       at = parent;
     }
-    Place(at, slot);
-    return at;
+    Place(at, entry);
   }
 
-  int32_t SiftDown(int32_t at, Slot slot) {
-    const int64_t key = key_[Index(slot)];
+  void SiftDown(int32_t at, Entry entry) {
     const auto size = static_cast<int32_t>(heap_.size());
     for (int32_t child = 2 * at + 1; child < size; child = 2 * at + 1) {
-      if (child + 1 < size && key_[Index(heap_[Index(child + 1)])] < key_[Index(heap_[Index(child)])]) ++child;
-      const Slot below = heap_[Index(child)];
-      if (key_[Index(below)] >= key) break;
+      if (child + 1 < size && heap_[Index(child + 1)].key < heap_[Index(child)].key) ++child;
+      const Entry below = heap_[Index(child)];
+      if (below.key >= entry.key) break;
       Place(at, below);
       at = child;
     }
-    Place(at, slot);
-    return at;
+    Place(at, entry);
   }
 
-  std::vector<int64_t> key_;       // by slot
   std::vector<int32_t> position_;  // by slot; kAbsent: not in the heap
-  std::vector<Slot> heap_;
+  std::vector<Entry> heap_;
 };
 
 }  // namespace stepcast

@@ -52,10 +52,15 @@ class LaneQueues {
     }
   }
 
-  // `served`: the service after which it was stopped.
-  void PushStopped(int32_t worker, LaneIndex lane, Chunk served) {
-    if (!services_.empty()) services_[ServiceOf(worker, served.op)] = served.service + 1;
-    PushBack(worker, lane, ~served.op);
+  // `next`: the service that it waits for.
+  void PushStopped(int32_t worker, LaneIndex lane, Chunk next) {
+    if (!services_.empty()) services_[ServiceOf(worker, next.op)] = next.service;
+    PushBack(worker, lane, ~next.op);
+  }
+
+  // Whether what comes to this lane next would also be served next, whatever else comes at the same instant.
+  bool NothingGoesBefore(int32_t worker, LaneIndex lane) const {
+    return rings_[Ring(worker, lane)].size == 0 && !(ranked_ && lane >= graph_.lanes().first_connection());
   }
 
   // The next chunk, taken out; none where nothing waits.

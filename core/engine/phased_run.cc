@@ -11,6 +11,8 @@ namespace {
 constexpr uint64_t kSamplingStream = 1;
 // Operations that take about as long as a chunk does in the plain engine.
 constexpr int64_t kOperationsPerUnit = 8;
+// What a step takes however small it is.
+constexpr int64_t kUnitsPerStep = 4;
 
 // Writes what a lane runs into a trace.
 struct Tracer {
@@ -193,7 +195,7 @@ void PhasedRun::BeginStep(int32_t worker) {
     downlinks_[Index(server)].Start(worker, total);
     downlink_touched_[Index(server)] = true;
   }
-  CheckStop(graph_.size() / kOperationsPerUnit + 1);
+  CheckStop(graph_.size() / kOperationsPerUnit + kUnitsPerStep);
 }
 
 // Appends the downloads that have arrived while the worker's flow carried so much, and traces their chunks if all have.

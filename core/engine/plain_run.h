@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/bounded_list.h"
 #include "core/base/indexed_heap.h"
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
@@ -41,6 +42,9 @@ class PlainRun {
         options_(options),
         stop_(stop),
         lanes_(graph.lanes().count()),
+        first_connection_(graph.lanes().first_connection()),
+        first_uplink_(graph.lanes().Uplink(0)),
+        servers_(graph.lanes().servers),
         processors_(graph.lanes().first_connection()),
         worker_count_(static_cast<int32_t>(options.start_offsets.size())),
         networks_{std::move(downlinks), std::move(uplinks)},
@@ -51,7 +55,13 @@ class PlainRun {
         usage_(worker_count_, graph.lanes()),
         workers_(static_cast<size_t>(worker_count_)),
         pending_(std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(worker_count_) * static_cast<size_t>(graph.size()))),
-        running_(static_cast<size_t>(worker_count_) * static_cast<size_t>(lanes_)) {
+        running_(static_cast<size_t>(worker_count_) * static_cast<size_t>(lanes_)),
+        completing_(static_cast<size_t>(worker_count_)),
+        completed_(static_cast<size_t>(lanes_)),
+        ready_(static_cast<size_t>(graph.size())),
+        stopped_(static_cast<size_t>(lanes_)),
+        // A lane gets on it once as completed and once for each operation that lines up.
+        free_(static_cast<size_t>(lanes_) + static_cast<size_t>(graph.size())) {
     SetSpeeds();
   }
 
@@ -87,6 +97,7 @@ class PlainRun {
     int32_t step = 0;      // completed
     int32_t recorded = 0;  // the recorded step this one was sampled from
     OpIndex operations_left = 0;
+    int32_t completion = -1;  // the first of this instant, in completions_; -1: none
     Instant step_begin;
     std::vector<ChunkRecord> trace;  // of the current step
   };
@@ -94,18 +105,21 @@ class PlainRun {
     Chunk chunk;
     Instant start;
   };
+  // A chunk that ends now.
   struct Completion {
-    int32_t worker;
-    LaneIndex lane;
-    friend bool operator<(const Completion& a, const Completion& b) { return a.worker != b.worker ? a.worker < b.worker : a.lane < b.lane; }
+    int32_t worker = 0;
+    LaneIndex lane = 0;
+    int32_t next = -1;  // of the same worker, in completions_; -1: none
   };
 
   static size_t Index(int32_t i) { return static_cast<size_t>(i); }
-  Running& RunningOn(int32_t worker, LaneIndex lane) { return running_[Index(worker) * Index(lanes_) + Index(lane)]; }
+  // By lane.
+  Running* RunningOf(int32_t worker) { return &running_[Index(worker) * Index(lanes_)]; }
   IndexedHeap::Slot ProcessorSlot(int32_t worker, LaneIndex lane) const { return worker * processors_ + lane; }
   IndexedHeap::Slot StartSlot(int32_t worker) const { return worker_count_ * processors_ + worker; }
   IndexedHeap::Slot NetworkSlot(size_t direction) const { return worker_count_ * (processors_ + 1) + static_cast<int32_t>(direction); }
-  size_t DirectionOf(LaneIndex lane) const { return graph_.lanes().KindOf(lane) == Resource::kDownlink ? 0 : 1; }
+  size_t DirectionOf(LaneIndex lane) const { return lane < first_uplink_ ? 0 : 1; }
+  int32_t ServerOf(LaneIndex lane) const { return lane - (lane < first_uplink_ ? first_connection_ : first_uplink_); }
 
   void SetSpeeds() {
     size_t worker = 0;
@@ -125,28 +139,33 @@ class PlainRun {
   void RunInstant(Instant now) {
     now_ = now;
     TakeEvents();
-    size_t at = 0;
-    while (at < completions_.size()) {
-      const int32_t worker = completions_[at].worker;
-      for (; at < completions_.size() && completions_[at].worker == worker; ++at) completed_.push_back(completions_[at].lane);
+    for (const int32_t worker : completing_) {
+      int32_t& first = workers_[Index(worker)].completion;
+      for (int32_t i = std::exchange(first, -1); i >= 0; i = completions_[Index(i)].next) completed_.Add(completions_[Index(i)].lane);
       RunRounds(worker);
     }
+    completing_.Clear();
     completions_.clear();
     if (ledger_.barrier().Full()) PassBarrier();
     for (size_t direction = 0; direction < networks_.size(); ++direction) {
       if (touched_[direction]) SettleNetwork(direction);
     }
+    for (const IndexedHeap::Slot slot : events_now_) {
+      if (events_.Contains(slot) && events_.KeyOf(slot) == now_.ticks) events_.Remove(slot);
+    }
+    events_now_.clear();
     ledger_.OnInstantDone(now_, [this] { return TotalsNow(); });
   }
 
-  // Everything that ends or starts now, grouped by worker.
+  // Everything that ends or starts now. Processors' events stay in the queue: most of them get their next key at this instant.
   void TakeEvents() {
-    while (!events_.empty() && events_.TopKey() == now_.ticks && status_.ok()) {
-      const IndexedHeap::Slot slot = events_.Pop();
+    events_.AppendTops(events_now_);
+    for (const IndexedHeap::Slot slot : events_now_) {
       if (slot < worker_count_ * processors_) {
-        completions_.push_back({.worker = slot / processors_, .lane = slot % processors_});
+        NoteCompletion(slot / processors_, slot % processors_);
       } else if (slot < NetworkSlot(0)) {
         const int32_t worker = slot - StartSlot(0);
+        events_.Remove(slot);
         ledger_.OnStart(worker, now_);
         BeginStep(worker);
         RunRounds(worker);
@@ -154,77 +173,90 @@ class PlainRun {
         TakeEndedFlows(static_cast<size_t>(slot - NetworkSlot(0)));
       }
     }
-    if (completions_.size() > 1) std::sort(completions_.begin(), completions_.end());
+  }
+
+  void NoteCompletion(int32_t worker, LaneIndex lane) {
+    int32_t& first = workers_[Index(worker)].completion;
+    if (first < 0) completing_.Add(worker);
+    completions_.push_back({.worker = worker, .lane = lane, .next = first});
+    first = static_cast<int32_t>(completions_.size()) - 1;
   }
 
   void TakeEndedFlows(size_t direction) {
     ended_.clear();
     networks_[direction].TakeEnded(now_, ended_);
     touched_[direction] = true;
-    const int32_t servers = graph_.lanes().servers;
-    for (const int32_t flow : ended_) {
-      const int32_t server = flow % servers;
-      completions_.push_back({.worker = flow / servers, .lane = direction == 0 ? graph_.lanes().Downlink(server) : graph_.lanes().Uplink(server)});
-    }
+    const LaneIndex first_lane = direction == 0 ? first_connection_ : first_uplink_;
+    for (const int32_t flow : ended_) NoteCompletion(flow / servers_, first_lane + flow % servers_);
   }
 
   // All rounds of one worker at this instant: from completed_ and ready_ until nothing more ends.
   void RunRounds(int32_t worker) {
+    Running* const running = RunningOf(worker);
     do {
-      for (const LaneIndex lane : completed_) Complete(worker, lane);
+      for (const LaneIndex lane : completed_) Complete(worker, lane, running[lane]);
       if (completed_.size() > 1) std::sort(ready_.begin(), ready_.end());
-      completed_.clear();
-      for (const OpIndex op : ready_) {
-        const LaneIndex lane = graph_.lane(op);
-        queues_.Push(worker, lane, op, ranks_.RankOf(worker, op));
-        choosing_.push_back(lane);
+      for (const LaneIndex lane : completed_) free_.Add(lane);
+      completed_.Clear();
+      for (const OpIndex op : ready_) LineUp(worker, graph_.lane(op), {.op = op});
+      ready_.Clear();
+      for (const Chunk chunk : stopped_) LineUp(worker, graph_.lane(chunk.op), {.op = chunk.op, .service = chunk.service + 1});
+      stopped_.Clear();
+      for (const LaneIndex lane : free_) {
+        if (running[lane].chunk) continue;
+        if (const Chunk next = queues_.Pop(worker, lane)) Start(worker, lane, next);
       }
-      ready_.clear();
-      for (const Chunk chunk : stopped_) queues_.PushStopped(worker, graph_.lane(chunk.op), chunk);
-      stopped_.clear();
-      for (const LaneIndex lane : choosing_) {
-        if (!RunningOn(worker, lane).chunk) StartNext(worker, lane);
-      }
-      choosing_.clear();
+      free_.Clear();
     } while (!completed_.empty());
     usage_.OnSettled(worker, now_);
   }
 
-  void Complete(int32_t worker, LaneIndex lane) {
+  void Complete(int32_t worker, LaneIndex lane, Running& running) {
     CheckStop(1);
-    Running& running = RunningOn(worker, lane);
     const Chunk chunk = std::exchange(running.chunk, Chunk{});
-    choosing_.push_back(lane);
+    WorkerState& state = workers_[Index(worker)];
     usage_.OnChunkEnd(worker, lane);
     if (options_.trace != nullptr) {
-      WorkerState& state = workers_[Index(worker)];
       state.trace.push_back({.worker = worker, .op = chunk.op, .step = state.step, .service = chunk.service, .start = running.start, .end = now_});
     }
-    if (graph_.lanes().IsConnection(lane) && chunk.service + 1 < graph_.work(chunk.op).services) {
-      stopped_.push_back(chunk);
+    if (lane >= first_connection_ && chunk.service + 1 < graph_.work(chunk.op).services) {
+      stopped_.Add(chunk);
       return;
     }
-    int32_t* pending = &pending_[Index(worker) * Index(graph_.size())];
+    int32_t* const pending = &pending_[Index(worker) * Index(graph_.size())];
     for (const OpIndex dependent : graph_.dependents(chunk.op)) {
-      if (--pending[dependent] == 0) ready_.push_back(dependent);
+      if (--pending[dependent] == 0) ready_.Add(dependent);
     }
-    if (--workers_[Index(worker)].operations_left == 0) EndStep(worker);
+    if (--state.operations_left == 0) EndStep(worker);
   }
 
-  void StartNext(int32_t worker, LaneIndex lane) {
-    const Chunk chunk = queues_.Pop(worker, lane);
-    if (!chunk) return;
-    RunningOn(worker, lane) = {.chunk = chunk, .start = now_};
-    if (graph_.lanes().IsConnection(lane)) {
+  // Starts at once where nothing could go before it; else it waits for the end of the round.
+  void LineUp(int32_t worker, LaneIndex lane, Chunk chunk) {
+    const bool idle = !RunningOf(worker)[lane].chunk;
+    if (idle && queues_.NothingGoesBefore(worker, lane)) {
+      Start(worker, lane, chunk);
+      return;
+    }
+    if (idle) free_.Add(lane);
+    if (chunk.service == 0) {
+      queues_.Push(worker, lane, chunk.op, ranks_.RankOf(worker, chunk.op));
+    } else {
+      queues_.PushStopped(worker, lane, chunk);
+    }
+  }
+
+  void Start(int32_t worker, LaneIndex lane, Chunk chunk) {
+    RunningOf(worker)[lane] = {.chunk = chunk, .start = now_};
+    if (lane >= first_connection_) {
       const size_t direction = DirectionOf(lane);
-      networks_[direction].Start(worker * graph_.lanes().servers + graph_.lanes().ServerOf(lane), graph_.work(chunk.op).OfService(chunk.service));
+      networks_[direction].Start(worker * servers_ + ServerOf(lane), graph_.work(chunk.op).OfService(chunk.service));
       touched_[direction] = true;
       usage_.OnTransferStart(worker);
       return;
     }
     const Span duration = DurationOf(worker, lane, chunk.op);
     if (duration.ticks == 0) {
-      completed_.push_back(lane);
+      completed_.Add(lane);
       return;
     }
     events_.Set(ProcessorSlot(worker, lane), (now_ + duration).ticks);
@@ -262,7 +294,7 @@ class PlainRun {
     state.recorded = NextRecorded(state);
     ranks_.BeginStep(worker, state.recorded);
     std::memcpy(&pending_[Index(worker) * Index(graph_.size())], graph_.dependency_counts().data(), Index(graph_.size()) * sizeof(int32_t));
-    ready_.insert(ready_.end(), graph_.roots().begin(), graph_.roots().end());
+    for (const OpIndex root : graph_.roots()) ready_.Add(root);
     CheckStop(graph_.size() / kCopiesPerUnit);
   }
 
@@ -289,8 +321,8 @@ class PlainRun {
     UsageWindow::Totals totals{.by_lane = std::vector<UsageWindow::Ticks>(Index(lanes_)), .exposed = usage_.ExposedUntil(now_)};
     for (LaneIndex lane = 0; lane < lanes_; ++lane) {
       UsageWindow::Ticks& done = totals.by_lane[Index(lane)];
-      if (graph_.lanes().IsConnection(lane)) {
-        done = networks_[DirectionOf(lane)].CarriedBy(now_, graph_.lanes().ServerOf(lane));
+      if (lane >= first_connection_) {
+        done = networks_[DirectionOf(lane)].CarriedBy(now_, ServerOf(lane));
         continue;
       }
       done = usage_.ComputedOn(lane);
@@ -306,6 +338,9 @@ class PlainRun {
   const RunOptions& options_;
   const StopCheck stop_;
   const LaneIndex lanes_;
+  const LaneIndex first_connection_;
+  const LaneIndex first_uplink_;
+  const int32_t servers_;
   const LaneIndex processors_;  // lanes per worker that are no connections
   const int32_t worker_count_;
   std::array<Network, 2> networks_;  // down, up
@@ -323,12 +358,14 @@ class PlainRun {
   int64_t work_until_check_ = 0;
   int64_t simulated_operations_ = 0;
   // Of the instant and the round at hand; members only to keep their memory.
+  std::vector<IndexedHeap::Slot> events_now_;
   std::vector<Completion> completions_;
+  BoundedList<int32_t> completing_;  // workers
   std::vector<int32_t> ended_;
-  std::vector<LaneIndex> completed_;
-  std::vector<OpIndex> ready_;
-  std::vector<Chunk> stopped_;
-  std::vector<LaneIndex> choosing_;
+  BoundedList<LaneIndex> completed_;
+  BoundedList<OpIndex> ready_;
+  BoundedList<Chunk> stopped_;
+  BoundedList<LaneIndex> free_;  // to choose anew
 };
 
 }  // namespace stepcast

@@ -22,12 +22,6 @@ Span TransferWork::Total() const {
   return {first.ticks + turn.ticks * (services - 2) + last.ticks};
 }
 
-std::span<const OpIndex> StepGraph::dependents(OpIndex op) const {
-  const int32_t first = first_dependent_[Index(op)];
-  const int32_t last = first_dependent_[Index(op) + 1];
-  return std::span(dependents_).subspan(static_cast<size_t>(first), static_cast<size_t>(last - first));
-}
-
 int64_t StepGraph::recorded_end_ns(int32_t step, OpIndex op) const {
   return profile_.steps()[static_cast<size_t>(step)].end_ns[static_cast<size_t>(source(op))];
 }

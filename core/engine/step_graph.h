@@ -76,7 +76,10 @@ class StepGraph {
   bool IsParsing(OpIndex op) const { return op > 0 && source(op) == source(op - 1); }
 
   // What waits for it, ascending.
-  std::span<const OpIndex> dependents(OpIndex op) const;
+  std::span<const OpIndex> dependents(OpIndex op) const {
+    const OpIndex* const all = dependents_.data();
+    return {all + first_dependent_[Index(op)], all + first_dependent_[Index(op) + 1]};
+  }
   // How many operations it waits for.
   int32_t dependency_count(OpIndex op) const { return dependency_count_[Index(op)]; }
   // The same for all, by OpIndex.

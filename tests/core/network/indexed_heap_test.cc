@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "core/base/random.h"
 
@@ -38,6 +39,12 @@ void ExpectSame(const IndexedHeap& heap, const Obvious& obvious) {
   std::map<IndexedHeap::Slot, int64_t> visited;
   heap.ForEach([&](IndexedHeap::Slot slot, int64_t key) { visited[slot] = key; });
   ASSERT_EQ(visited, obvious.key_of);
+  std::vector<IndexedHeap::Slot> tops;
+  heap.AppendTops(tops);
+  const std::set<IndexedHeap::Slot> distinct(tops.begin(), tops.end());
+  ASSERT_EQ(distinct.size(), tops.size());
+  ASSERT_EQ(tops.size(), obvious.keys.count(heap.TopKey()));
+  for (const IndexedHeap::Slot slot : tops) ASSERT_EQ(obvious.key_of.at(slot), heap.TopKey());
 }
 
 TEST(IndexedHeapTest, HoldsWhatAMultisetHolds) {
