@@ -18,10 +18,12 @@ RunResult Run(const StepGraph& graph, const RunOptions& options) {
 
 }  // namespace
 
-Cost RunEngine(const StepGraph& graph, const RunOptions& options) {
+Cost RunEngine(const StepGraph& graph, const RunOptions& options, std::vector<std::vector<Instant>>* step_ends) {
   const double begin = ThreadCpuNs();
-  const RunResult result = Run(graph, options);
-  return {.cpu_ns = ThreadCpuNs() - begin, .operations = result.simulated_operations};
+  RunResult result = Run(graph, options);
+  const Cost cost{.cpu_ns = ThreadCpuNs() - begin, .operations = result.simulated_operations};
+  if (step_ends != nullptr) *step_ends = std::move(result.step_ends);
+  return cost;
 }
 
 std::vector<std::vector<double>> EngineStepEnds(const StepGraph& graph, RunOptions options) {

@@ -3,13 +3,15 @@
 
 #include <vector>
 
+#include "core/base/time.h"
 #include "core/engine/simulation.h"
 #include "core/engine/step_graph.h"
 #include "tests/bench/cost.h"
 
 namespace stepcast::bench {
 
-Cost RunEngine(const StepGraph& graph, const RunOptions& options);
+// Where `step_ends` is not null, the kept ones go there.
+Cost RunEngine(const StepGraph& graph, const RunOptions& options, std::vector<std::vector<Instant>>* step_ends = nullptr);
 
 // The ends of all steps, by worker, in seconds.
 std::vector<std::vector<double>> EngineStepEnds(const StepGraph& graph, RunOptions options);

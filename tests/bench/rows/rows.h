@@ -9,6 +9,7 @@ void AddSimGridRows(Registry& registry);
 void AddPseudoCodeRows(Registry& registry);
 void AddListSchedulingRow(Registry& registry);
 void AddScalingRows(Registry& registry);
+void AddMaxMinRows(Registry& registry);
 void AddTraceRow(Registry& registry);
 void AddSweepRow(Registry& registry);
 
@@ -18,6 +19,7 @@ inline Registry AllRows() {
   AddPseudoCodeRows(registry);
   AddListSchedulingRow(registry);
   AddScalingRows(registry);
+  AddMaxMinRows(registry);
   AddTraceRow(registry);
   AddSweepRow(registry);
   return registry;
