@@ -17,6 +17,7 @@
 #include "client/cli/profile_commands.h"
 #include "client/cli/quantity.h"
 #include "client/cli/recommend_command.h"
+#include "client/cli/trace_command.h"
 #include "client/local/local_client.h"
 
 #include "stepcast/version.h"
@@ -32,7 +33,8 @@ constexpr char kFooter[] =
     "  stepcast --local predict resnet50.json --workers 1-16\n"
     "  stepcast profile upload resnet50.json --id resnet50\n"
     "  stepcast recommend resnet50 --min-efficiency 0.7\n"
-    "  stepcast order --local resnet50.json --workers 1 --method tac --output json";
+    "  stepcast order --local resnet50.json --workers 1 --method tac --output json\n"
+    "  stepcast trace --local resnet50.json --workers 4 --out trace.json";
 
 class CommandLine {
  public:
@@ -48,6 +50,7 @@ class CommandLine {
     Add(app_, MakePredictCommand());
     Add(app_, MakeRecommendCommand());
     Add(app_, MakeOrderCommand());
+    Add(app_, MakeTraceCommand());
     CLI::App* profile = app_.add_subcommand("profile", "Make, store, show and check profiles");
     profile->require_subcommand(1);
     for (const auto& make :

@@ -32,6 +32,13 @@ absl::StatusOr<TransferOrder> ParseOrder(const std::string& text) {
   return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is none of graph, recorded, random, reverse, tic, tac"));
 }
 
+absl::StatusOr<Multiplexing> ParseMultiplexing(const std::string& text) {
+  if (text == "window") return Multiplexing::kWindow;
+  if (text == "whole-stream") return Multiplexing::kWholeStream;
+  if (text == "round-robin") return Multiplexing::kRoundRobin;
+  return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is none of window, whole-stream, round-robin"));
+}
+
 absl::StatusOr<std::map<std::string, int32_t>> ReadPriorities(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
@@ -111,20 +118,17 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
 
 void ScenarioFlags::DeclareMultiplexing(CLI::App& app) {
   const auto parse_bytes = [](const std::string& text) { return ParseBytes(text); };
-  CLI::Option* window = AddParsedOption(app, "--window", "BYTES", "Streams send so much first, all the rest in a second turn: 65536, 4MiB",
-                                        parse_bytes, [this](int64_t bytes) {
-                                          scenario_.window_bytes = bytes;
-                                          if (scenario_.multiplexing == Multiplexing::kUnspecified) scenario_.multiplexing = Multiplexing::kWindow;
-                                        });
-  CLI::Option* whole = app.add_flag_function(
-      "--whole-stream", [this](int64_t) { scenario_.multiplexing = Multiplexing::kWholeStream; }, "Streams are sent whole");
-  CLI::Option* robin =
-      AddParsedOption(app, "--round-robin", "BYTES", "After the window, streams take turns of so much", parse_bytes, [this](int64_t bytes) {
-        scenario_.quantum_bytes = bytes;
-        scenario_.multiplexing = Multiplexing::kRoundRobin;
-      });
-  whole->excludes(window)->excludes(robin);
-  for (CLI::Option* option : {window, whole, robin}) option->group(kGroup);
+  CLI::Option* how =
+      AddParsedOption(app, "--multiplexing", "window|whole-stream|round-robin",
+                      "How streams of one connection take turns (default: by --window, or the profile's, where there is one, else whole)",
+                      ParseMultiplexing, [this](Multiplexing value) { scenario_.multiplexing = value; });
+  CLI::Option* window = AddParsedOption(app, "--window", "BYTES",
+                                        "Streams send so much first, the rest later: 65536, 4MiB (round-robin: 64KiB where the profile has none)",
+                                        parse_bytes, [this](int64_t bytes) { scenario_.window_bytes = bytes; });
+  CLI::Option* quantum = AddParsedOption(app, "--quantum", "BYTES",
+                                         "What a stream sends in each later turn (round-robin: 1MiB; window: all the rest, about 1MiB is gRPC 1.51)",
+                                         parse_bytes, [this](int64_t bytes) { scenario_.quantum_bytes = bytes; });
+  for (CLI::Option* option : {how, window, quantum}) option->group(kGroup);
 }
 
 void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {

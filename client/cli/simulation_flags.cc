@@ -12,13 +12,9 @@ constexpr char kGroup[] = "Simulation";
 }  // namespace
 
 void SimulationFlags::Declare(CLI::App& app) {
-  app.add_option("--steps", options_.steps_per_worker, "Steps each worker completes, warm-up included (default 1000)")->type_name("N")->group(kGroup);
+  DeclareSteps(app, "Steps each worker completes, warm-up included (default 1000)");
   app.add_option("--warmup", options_.warmup_steps, "Steps of each worker that do not count (default 50, or a twentieth of --steps)")
       ->type_name("N")
-      ->group(kGroup);
-  AddParsedOption(
-      app, "--seed", "N", "Of all random choices (default 1)", [](const std::string& text) { return ParseCount(text); },
-      [this](uint64_t seed) { options_.seed = seed; })
       ->group(kGroup);
   app.add_option("--replications", options_.replications,
                  "Independent runs (default 5; with --precision at most so many, default 100; 1 where nothing is random)")
@@ -32,10 +28,27 @@ void SimulationFlags::Declare(CLI::App& app) {
       app, "--time-budget", "TIME", "Give the best answer reached by then: 500ms, 10s", [](const std::string& text) { return ParseDuration(text); },
       [this](std::chrono::nanoseconds budget) { options_.time_budget = budget; })
       ->group(kGroup);
+  DeclareChance(app);
+  DeclareHorizon(app);
+}
+
+void SimulationFlags::DeclareForTrace(CLI::App& app) {
+  DeclareSteps(app, "Steps of each worker that are shown (default 5)");
+  DeclareChance(app);
+}
+
+void SimulationFlags::DeclareSteps(CLI::App& app, const std::string& help) {
+  app.add_option("--steps", options_.steps_per_worker, help)->type_name("N")->group(kGroup);
+}
+
+void SimulationFlags::DeclareChance(CLI::App& app) {
+  AddParsedOption(
+      app, "--seed", "N", "Of all random choices (default 1)", [](const std::string& text) { return ParseCount(text); },
+      [this](uint64_t seed) { options_.seed = seed; })
+      ->group(kGroup);
   app.add_flag_function(
          "--staggered", [this](int64_t) { options_.start = Start::kStaggered; }, "Workers start at random instants within a step, not all at once")
       ->group(kGroup);
-  DeclareHorizon(app);
 }
 
 void SimulationFlags::DeclareHorizon(CLI::App& app) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <string>
 
 #include "stepcast/simulation_options.h"
 
@@ -11,11 +12,15 @@ class SimulationFlags {
  public:
   // This outlives the parse.
   void Declare(CLI::App& app);
+  // Only those that have an effect on a trace.
+  void DeclareForTrace(CLI::App& app);
 
   // What the flags say.
   const SimulationOptions& options() const { return options_; }
 
  private:
+  void DeclareSteps(CLI::App& app, const std::string& help);
+  void DeclareChance(CLI::App& app);
   void DeclareHorizon(CLI::App& app);
 
   SimulationOptions options_;

@@ -91,6 +91,17 @@ class LocalConnection : public Connection {
     return Compute<server::OptimizeOrderAnswer>(predictions_.OptimizeOrder(server::FromWire(request)), deadline);
   }
 
+  absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take, const Call& call) override {
+    const Deadline deadline(clock_, call);
+    absl::StatusOr<server::TraceComputation> computation = predictions_.GenerateTrace(server::FromWire(request));
+    if (!computation.ok()) return AsSeenByClients(computation.status());
+    // What `take` says is the caller's own, and goes back as it is.
+    absl::Status taken;
+    const auto sink = [&](const std::string& piece) { return taken = take(piece); };
+    const absl::Status status = (*std::move(computation))(sink, deadline).status();
+    return taken.ok() ? AsSeenByClients(status) : taken;
+  }
+
  private:
   server::RealClock clock_;
   server::MemoryProfileStore store_{server::StoreLimits{}, clock_};

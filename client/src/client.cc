@@ -9,6 +9,7 @@
 #include "client/src/convert/profile_proto.h"
 #include "client/src/convert/profile_requests_proto.h"
 #include "client/src/convert/recommendation_proto.h"
+#include "client/src/convert/trace_proto.h"
 #include "client/src/grpc_stub.h"
 #include "client/src/local_error.h"
 #include "client/src/remote_connection.h"
@@ -152,6 +153,12 @@ absl::StatusOr<OptimizeOrderResponse> Client::OptimizeOrder(const OptimizeOrderR
   v1::OptimizeOrderRequest message;
   ToProto(request, message);
   return Converted<OptimizeOrderResponse>(connection_->OptimizeOrder(message, InForce(options_, call)));
+}
+
+absl::Status Client::GenerateTrace(const GenerateTraceRequest& request, const TracePieces& take, const CallOptions& call) const {
+  v1::GenerateTraceRequest message;
+  ToProto(request, message);
+  return connection_->GenerateTrace(message, take, InForce(options_, call));
 }
 
 }  // namespace stepcast::client

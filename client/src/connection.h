@@ -8,6 +8,7 @@
 #include <chrono>
 #include <string_view>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -22,6 +23,9 @@ struct Call {
   std::chrono::nanoseconds timeout{0};
   RetryPolicy retry;
 };
+
+// Takes the next bytes of a stream. Not OK: no more are wanted, and why.
+using TakeChunk = absl::FunctionRef<absl::Status(std::string_view chunk)>;
 
 class Connection {
  public:
@@ -38,6 +42,8 @@ class Connection {
   virtual absl::StatusOr<v1::PredictThroughputResponse> PredictThroughput(const v1::PredictThroughputRequest& request, const Call& call) = 0;
   virtual absl::StatusOr<v1::RecommendWorkersResponse> RecommendWorkers(const v1::RecommendWorkersRequest& request, const Call& call) = 0;
   virtual absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(const v1::OptimizeOrderRequest& request, const Call& call) = 0;
+  // Hands every chunk to `take`; what that fails with ends the call.
+  virtual absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take, const Call& call) = 0;
 };
 
 }  // namespace stepcast::client

@@ -82,6 +82,18 @@ class GrpcStub : public Stub {
     return Unary<v1::OptimizeOrderResponse>(*predictions_, &v1::PredictionService::Stub::OptimizeOrder, request, timeout);
   }
 
+  absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take, Timeout timeout) override {
+    grpc::ClientContext context;
+    SetTimeout(timeout, context);
+    const auto reader = predictions_->GenerateTrace(&context, request);
+    absl::Status taken;
+    v1::GenerateTraceResponse message;
+    while (taken.ok() && reader->Read(&message)) taken = take(message.chunk());
+    if (!taken.ok()) context.TryCancel();
+    const grpc::Status status = reader->Finish();
+    return taken.ok() ? FromGrpc(status) : taken;
+  }
+
  private:
   template <typename Reply, typename Service, typename Request>
   static absl::StatusOr<Reply> Unary(Service& service, grpc::Status (Service::*method)(grpc::ClientContext*, const Request&, Reply*),

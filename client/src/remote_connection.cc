@@ -52,6 +52,21 @@ class RemoteConnection : public Connection {
                                           [&](std::chrono::nanoseconds timeout) { return stub_->OptimizeOrder(request, timeout); });
   }
 
+  // Repeatable only until something was handed on, which cannot be taken back.
+  absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take, const Call& call) override {
+    bool begun = false;
+    absl::Status status;
+    const auto take_more = [&](std::string_view chunk) {
+      begun = true;
+      return take(chunk);
+    };
+    const absl::Status unbegun = RetryLoop(call, Repeatable::kYes, *environment_, [&](std::chrono::nanoseconds timeout) {
+      status = stub_->GenerateTrace(request, take_more, timeout);
+      return begun ? absl::OkStatus() : status;
+    });
+    return begun ? status : unbegun;
+  }
+
  private:
   static Repeatable IfIdentified(const std::string& request_id) { return request_id.empty() ? Repeatable::kNo : Repeatable::kYes; }
 

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/src/connection.h"
 
 #include "stepcast/v1/prediction_service.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
@@ -33,6 +34,8 @@ class Stub {
   virtual absl::StatusOr<v1::PredictThroughputResponse> PredictThroughput(const v1::PredictThroughputRequest& request, Timeout timeout) = 0;
   virtual absl::StatusOr<v1::RecommendWorkersResponse> RecommendWorkers(const v1::RecommendWorkersRequest& request, Timeout timeout) = 0;
   virtual absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(const v1::OptimizeOrderRequest& request, Timeout timeout) = 0;
+  // Hands every chunk to `take`; what that fails with ends the call.
+  virtual absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take, Timeout timeout) = 0;
 };
 
 }  // namespace stepcast::client

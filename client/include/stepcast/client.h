@@ -10,7 +10,8 @@
 // Deadlines: each call blocks until there is an answer, at most ClientOptions::timeout (60 s), whatever it retries meanwhile; CallOptions says
 // otherwise for one call. Past it the call fails with DEADLINE_EXCEEDED, and the server stops working on it.
 //
-// Idempotency and retries: GetProfile, ListProfiles and the three predictions change nothing and are retried as RetryPolicy says. CreateProfile,
+// Idempotency and retries: GetProfile, ListProfiles, the three predictions and, until its first piece has come, GenerateTrace change nothing and are
+// retried as RetryPolicy says. CreateProfile,
 // UploadProfile and the imports are retried only because they are idempotent by request_id: the client sends the same UUID with every attempt, and
 // the server stores once and returns to each attempt what it stored then. Give your own request_id to make that hold across calls, too. DeleteProfile
 // is never retried: where the first attempt succeeded unseen, a second one would report NOT_FOUND.
@@ -34,6 +35,7 @@
 #include "stepcast/profile_encoding.h"
 #include "stepcast/profile_requests.h"
 #include "stepcast/recommendation.h"
+#include "stepcast/trace.h"
 
 namespace stepcast::client {
 
@@ -74,6 +76,9 @@ class Client {
   absl::StatusOr<PredictThroughputResponse> PredictThroughput(const PredictThroughputRequest& request, const CallOptions& call = {}) const;
   absl::StatusOr<RecommendWorkersResponse> RecommendWorkers(const RecommendWorkersRequest& request, const CallOptions& call = {}) const;
   absl::StatusOr<OptimizeOrderResponse> OptimizeOrder(const OptimizeOrderRequest& request, const CallOptions& call = {}) const;
+  // Hands each piece of the trace to `take`, on this thread, as it comes. The server waits while `take` works. Where that fails the call is cancelled
+  // and fails with the same status. Errors: after some pieces, too; what was taken is no whole trace then.
+  absl::Status GenerateTrace(const GenerateTraceRequest& request, const TracePieces& take, const CallOptions& call = {}) const;
 
  private:
   std::shared_ptr<Connection> connection_;

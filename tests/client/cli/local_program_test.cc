@@ -113,6 +113,36 @@ TEST_F(LocalProgramTest, RecommendsWithinItsBounds) {
   EXPECT_THAT(table.out, HasSubstr("\n->"));
 }
 
+TEST_F(LocalProgramTest, TracesToAFileOrStandardOutput) {
+  const std::string file = directory_.Path("trace.json");
+  const std::vector<std::string> flags{"trace", "--local", tiny_, "--workers", "2", "--steps", "3", "--multiplexing", "window", "--window", "600"};
+  std::vector<std::string> to_file = flags;
+  to_file.insert(to_file.end(), {"--out", file});
+  const Outcome written = Run(to_file);
+  EXPECT_EQ(written.exit_code, 0) << written.err;
+  EXPECT_EQ(written.out + written.err, "");
+  const Outcome printed = Run(flags);
+  EXPECT_EQ(printed.exit_code, 0) << printed.err;
+  EXPECT_EQ(directory_.Read("trace.json"), printed.out);
+  size_t slices = 0;
+  const Json trace = Json::parse(printed.out);
+  for (const Json& event : trace["traceEvents"]) slices += event["ph"] == "X" ? 1 : 0;
+  EXPECT_EQ(slices, 2 * 3 * (1 + 4 + 2)) << "each transfer of 1000 bytes takes two services";
+}
+
+TEST_F(LocalProgramTest, ATraceThatIsRefusedLeavesTheFileAlone) {
+  const std::string file = directory_.Write("kept", "what was there");
+  const Outcome refused = Run({"trace", "--local", tiny_, "--steps", "0", "--out", file});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("  options.steps_per_worker: 0"));
+  EXPECT_EQ(directory_.Read("kept"), "what was there");
+  const Outcome full = Run({"trace", "--local", tiny_, "--out", "/dev/full"});
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.err, HasSubstr("cannot write /dev/full"));
+  EXPECT_THAT(full.err, HasSubstr("/dev/full holds only a part of the trace"));
+  EXPECT_EQ(Run({"trace", "--local", tiny_, "--replications", "2"}).exit_code, 2);
+}
+
 TEST_F(LocalProgramTest, MakesChecksAndShowsProfiles) {
   const std::string file = directory_.Path("alexnet.json");
   const Outcome made = Run({"--local", "profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s", "--label", "team=vision", "--save", file});
@@ -212,7 +242,7 @@ TEST_F(LocalProgramTest, WrongUsageEndsWithTwoAndSaysWhy) {
 TEST_F(LocalProgramTest, HelpAndVersionAreAnswers) {
   const Outcome help = Run({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* part : {"predict", "recommend", "order", "profile", "--server", "--local", "--output", "--timeout", "Exit status"}) {
+  for (const char* part : {"predict", "recommend", "order", "trace", "profile", "--server", "--local", "--output", "--timeout", "Exit status"}) {
     EXPECT_THAT(help.out, HasSubstr(part));
   }
   EXPECT_THAT(Run({"profile", "--help"}).out, testing::AllOf(HasSubstr("import"), HasSubstr("upload"), HasSubstr("get"), HasSubstr("list"),
@@ -227,6 +257,7 @@ TEST_F(LocalProgramTest, TheExamplesOfTheHelpWork) {
   EXPECT_EQ(Run({"--local", "profile", "zoo", "resnet50", "--bandwidth", "1Gbit/s", "--save", resnet}).exit_code, 0);
   EXPECT_EQ(Run({"--local", "predict", resnet, "--workers", "1-16", "--steps", "20"}).exit_code, 0);
   EXPECT_EQ(Run({"order", "--local", resnet, "--workers", "1", "--method", "tac", "--output", "json", "--steps", "20"}).exit_code, 0);
+  EXPECT_EQ(Run({"trace", "--local", resnet, "--workers", "4", "--out", directory_.Path("trace.json")}).exit_code, 0);
 }
 
 }  // namespace

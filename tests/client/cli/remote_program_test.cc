@@ -79,6 +79,16 @@ TEST_F(RemoteProgramTest, AFileAndAStoredProfileAndLocalGiveTheSameAnswer) {
   EXPECT_EQ(answer({"--local", "predict", tiny_}), by_name);
 }
 
+TEST_F(RemoteProgramTest, ATraceIsTheSameFromHereAndThere) {
+  const std::vector<std::string> flags{"trace", tiny_, "--workers", "3", "--staggered", "--multiplexing", "round-robin"};
+  std::vector<std::string> local = flags;
+  local.emplace_back("--local");
+  const Outcome remote = Run(flags);
+  EXPECT_EQ(remote.exit_code, 0) << remote.err;
+  EXPECT_EQ(remote.out, Run(local).out);
+  EXPECT_FALSE(Json::parse(remote.out)["traceEvents"].empty());
+}
+
 TEST_F(RemoteProgramTest, RecommendsAndOrders) {
   EXPECT_EQ(RunJson({"recommend", tiny_, "--max-workers", "3", "--steps", "100"})["frontier"].size(), 3);
   EXPECT_EQ(RunJson({"order", tiny_, "--method", "tac"})["orders"][0]["transfers"][0]["name"], "recv");

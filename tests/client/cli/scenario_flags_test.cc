@@ -52,11 +52,11 @@ TEST(ScenarioFlagsTest, EveryFlagHasItsField) {
   EXPECT_EQ(Parse({"--parsing-seconds", "0.5", "--parsing-seconds-per-byte", "2"}),
             (Scenario{.parsing_overhead = ParsingOverhead{.seconds_per_byte = 2, .seconds = 0.5}}));
   EXPECT_EQ(Parse({"--sync"}), (Scenario{.synchronization = Synchronization::kSynchronous}));
-  EXPECT_EQ(Parse({"--window", "64KiB"}), (Scenario{.multiplexing = Multiplexing::kWindow, .window_bytes = 65536}));
-  EXPECT_EQ(Parse({"--whole-stream"}), (Scenario{.multiplexing = Multiplexing::kWholeStream}));
-  EXPECT_EQ(Parse({"--round-robin", "1MB"}), (Scenario{.multiplexing = Multiplexing::kRoundRobin, .quantum_bytes = 1'000'000}));
-  EXPECT_EQ(Parse({"--round-robin", "1MB", "--window", "5"}),
-            (Scenario{.multiplexing = Multiplexing::kRoundRobin, .window_bytes = 5, .quantum_bytes = 1'000'000}));
+  EXPECT_EQ(Parse({"--window", "64KiB"}), (Scenario{.window_bytes = 65536}));
+  EXPECT_EQ(Parse({"--quantum", "1MB"}), (Scenario{.quantum_bytes = 1'000'000}));
+  EXPECT_EQ(Parse({"--multiplexing", "window"}), (Scenario{.multiplexing = Multiplexing::kWindow}));
+  EXPECT_EQ(Parse({"--multiplexing", "whole-stream"}), (Scenario{.multiplexing = Multiplexing::kWholeStream}));
+  EXPECT_EQ(Parse({"--multiplexing", "round-robin"}), (Scenario{.multiplexing = Multiplexing::kRoundRobin}));
   EXPECT_EQ(Parse({"--first-come"}), (Scenario{.link_sharing = LinkSharing::kFirstCome}));
   EXPECT_EQ(Parse({"--priorities", priorities}), (Scenario{.transfer_priorities = {{"recv", 3}}}));
   EXPECT_EQ(Parse({"--offsets", "0,5ms,0.1"}), (Scenario{.start_offsets_ns = {0, 5'000'000, 100'000'000}}));
@@ -92,7 +92,7 @@ TEST(ScenarioFlagsTest, WrongUsageIsRefused) {
                                                                                          {"--worker-group", "x"},
                                                                                          {"--worker-group", "1:x"},
                                                                                          {"--worker-group", "1:1:x"},
-                                                                                         {"--window", "5", "--whole-stream"},
+                                                                                         {"--multiplexing", "fair"},
                                                                                          {"--order", "tic", "--priorities", "/nowhere"},
                                                                                          {"--no-such-flag"},
                                                                                          {"--bandwidth"}}) {
@@ -121,6 +121,17 @@ TEST(SimulationFlagsTest, EveryFlagHasItsField) {
             (SimulationOptions{.time_budget = std::chrono::milliseconds(500), .start = Start::kStaggered, .confidence_level = 0.9}));
   EXPECT_EQ(ParseOptions({"--first-steps", "7"}), (SimulationOptions{.horizon = Horizon::kFirstSteps, .horizon_steps = 7}));
   EXPECT_EQ(ParseOptions({"--first-seconds", "7.5"}), (SimulationOptions{.horizon = Horizon::kFirstSeconds, .horizon_seconds = 7.5}));
+}
+
+TEST(SimulationFlagsTest, ATraceHasOnlyThoseWithAnEffect) {
+  CLI::App app;
+  SimulationFlags flags;
+  flags.DeclareForTrace(app);
+  app.parse(std::vector<std::string>{"--staggered", "9", "--seed", "3", "--steps"});
+  EXPECT_EQ(flags.options(), (SimulationOptions{.steps_per_worker = 3, .seed = 9, .start = Start::kStaggered}));
+  for (const char* flag : {"--warmup", "--replications", "--precision", "--confidence", "--time-budget", "--first-steps", "--first-seconds"}) {
+    EXPECT_EQ(app.get_option_no_throw(flag), nullptr) << flag;
+  }
 }
 
 TEST(SimulationFlagsTest, WrongUsageIsRefused) {

@@ -50,6 +50,26 @@ TEST(LocalClientTest, RecommendsAndOrders) {
   EXPECT_EQ(order->orders.at(0).makespan_ns, 5'000'000);
 }
 
+TEST(LocalClientTest, TracesPieceByPiece) {
+  std::string text;
+  const auto take = [&text](std::string_view piece) {
+    text += piece;
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(MakeLocalClient().GenerateTrace({.source = TinyProfile(), .options = {.steps_per_worker = 2}}, take).ok());
+  // The second step ends after 10 ms.
+  EXPECT_THAT(text, testing::HasSubstr(R"("name":"update","ts":9000,"dur":1000,)"));
+  EXPECT_THAT(text, testing::EndsWith("]}\n"));
+}
+
+TEST(LocalClientTest, ATraceEndsWithWhatItsTakerSays) {
+  const auto refuse = [](std::string_view) { return absl::DataLossError("the disk is full"); };
+  EXPECT_EQ(MakeLocalClient().GenerateTrace({.source = TinyProfile()}, refuse), absl::DataLossError("the disk is full"));
+  const absl::Status bad = MakeLocalClient().GenerateTrace({.source = TinyProfile(), .options = {.replications = 3}}, refuse);
+  EXPECT_EQ(GetErrorDetails(bad).reason, "REQUEST_INVALID");
+  EXPECT_EQ(GetErrorDetails(bad).violations.at(0).field, "options.replications");
+}
+
 TEST(LocalClientTest, KeepsProfilesAsLongAsItLives) {
   const Client client = MakeLocalClient();
   const auto stored = client.UploadProfile(TinyProfile(), {.profile_id = "tiny"});

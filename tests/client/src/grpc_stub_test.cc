@@ -100,6 +100,37 @@ TEST_F(GrpcStubTest, ARepeatedUploadSendsTheSameAgain) {
   for (size_t i = 0; i < streams[0].size(); ++i) EXPECT_EQ(streams[0][i].SerializeAsString(), streams[1][i].SerializeAsString());
 }
 
+TEST_F(GrpcStubTest, AStreamIsHandedOnPieceByPieceThenItsStatus) {
+  service_.trace = [](const grpc::ServerContext&, const v1::GenerateTraceRequest& request, grpc::ServerWriter<v1::GenerateTraceResponse>& writer) {
+    EXPECT_EQ(request.profile(), "profiles/a");
+    v1::GenerateTraceResponse piece;
+    for (const char* text : {"one", "two"}) {
+      piece.set_chunk(text);
+      EXPECT_TRUE(writer.Write(piece));
+    }
+    return grpc::Status(grpc::StatusCode::OUT_OF_RANGE, "no more time");
+  };
+  std::vector<std::string> pieces;
+  const auto take = [&pieces](std::string_view piece) {
+    pieces.emplace_back(piece);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(MakeClient().GenerateTrace({.source = "profiles/a"}, take), absl::OutOfRangeError("no more time"));
+  EXPECT_EQ(pieces, (std::vector<std::string>{"one", "two"}));
+}
+
+TEST_F(GrpcStubTest, AStreamThatIsRefusedIsCancelled) {
+  service_.trace = [](const grpc::ServerContext&, const v1::GenerateTraceRequest&, grpc::ServerWriter<v1::GenerateTraceResponse>& writer) {
+    v1::GenerateTraceResponse piece;
+    piece.set_chunk(std::string(60'000, 'x'));
+    while (writer.Write(piece)) {
+    }
+    return grpc::Status::OK;
+  };
+  const auto refuse = [](std::string_view) { return absl::DataLossError("the disk is full"); };
+  EXPECT_EQ(MakeClient().GenerateTrace({.source = "profiles/a"}, refuse), absl::DataLossError("the disk is full"));
+}
+
 TEST_F(GrpcStubTest, RepliesOverFourMebibytesAreTaken) {
   service_.get = [](const grpc::ServerContext&, const v1::GetProfileRequest&, v1::Profile& reply) {
     reply.set_display_name(std::string(6'000'000, 'x'));

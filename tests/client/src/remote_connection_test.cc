@@ -48,6 +48,33 @@ TEST_F(RemoteConnectionTest, CallsThatChangeNothingAreRetried) {
   EXPECT_EQ(script_.attempts.size(), 15);
 }
 
+TEST_F(RemoteConnectionTest, AStreamIsRetriedUntilItsFirstPieceHasCome) {
+  std::string text;
+  const auto take = [&text](std::string_view piece) {
+    text += piece;
+    return absl::OkStatus();
+  };
+  FailTwice();
+  EXPECT_TRUE(client_.GenerateTrace({}, take).ok());
+  EXPECT_EQ(script_.attempts.size(), 3);
+  script_.chunks = {"a", "b"};
+  FailTwice();
+  EXPECT_EQ(client_.GenerateTrace({}, take), absl::UnavailableError("one"));
+  EXPECT_EQ(script_.attempts.size(), 4);
+  EXPECT_EQ(text, "ab") << "once";
+}
+
+TEST_F(RemoteConnectionTest, WhoeverTakesAStreamMayEndIt) {
+  script_.chunks = {"a", "b"};
+  int taken = 0;
+  const auto refuse = [&taken](std::string_view) {
+    ++taken;
+    return absl::UnavailableError("the disk is full");
+  };
+  EXPECT_EQ(client_.GenerateTrace({}, refuse), absl::UnavailableError("the disk is full"));
+  EXPECT_EQ(taken, 1) << "not retried, though the code is one that is";
+}
+
 TEST_F(RemoteConnectionTest, CallsThatStoreAreRetriedUnderOneRequestId) {
   FailTwice();
   EXPECT_TRUE(client_.CreateProfile({}).ok());

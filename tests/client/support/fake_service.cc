@@ -34,6 +34,11 @@ class FakeService::Predictions : public v1::PredictionService::Service {
     return fake_.predict ? fake_.predict(*request, *reply) : v1::PredictionService::Service::PredictThroughput(context, request, reply);
   }
 
+  grpc::Status GenerateTrace(grpc::ServerContext* context, const v1::GenerateTraceRequest* request,
+                             grpc::ServerWriter<v1::GenerateTraceResponse>* writer) override {
+    return fake_.trace ? fake_.trace(*context, *request, *writer) : v1::PredictionService::Service::GenerateTrace(context, request, writer);
+  }
+
  private:
   FakeService& fake_;
 };

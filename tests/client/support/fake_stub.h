@@ -22,6 +22,7 @@ class FakeStub : public Stub {
   struct Script {
     std::deque<absl::Status> statuses;
     std::vector<Attempt> attempts;
+    std::vector<std::string> chunks;  // of every stream
   };
 
   explicit FakeStub(Script& script) : script_(script) {}
@@ -53,6 +54,13 @@ class FakeStub : public Stub {
   }
   absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(const v1::OptimizeOrderRequest&, Timeout timeout) override {
     return Next<v1::OptimizeOrderResponse>("OptimizeOrder", "", timeout);
+  }
+  // Hands on the script's chunks before it ends with the script's status.
+  absl::Status GenerateTrace(const v1::GenerateTraceRequest&, TakeChunk take, Timeout timeout) override {
+    for (const std::string& chunk : script_.chunks) {
+      if (absl::Status taken = take(chunk); !taken.ok()) return taken;
+    }
+    return Next<v1::GenerateTraceResponse>("GenerateTrace", "", timeout).status();
   }
 
  private:

@@ -11,6 +11,7 @@
 #include "client/src/convert/prediction_proto.h"
 #include "client/src/convert/profile_requests_proto.h"
 #include "client/src/convert/recommendation_proto.h"
+#include "client/src/convert/trace_proto.h"
 
 namespace stepcast::client {
 namespace {
@@ -111,6 +112,14 @@ TEST(RequestsTest, Order) {
                                           options { seed: 9 }
                                           methods: [ TAC, SEARCH ]
                                           time_budget { seconds: 1 nanos: 500000000 })pb");
+}
+
+TEST(RequestsTest, Trace) {
+  ExpectIs<v1::GenerateTraceRequest>(
+      GenerateTraceRequest{.source = "profiles/a", .scenario = Scenario{.workers = 2}, .options = {.steps_per_worker = 3}},
+      R"pb(profile: "profiles/a"
+           scenario { workers: 2 }
+           options { steps_per_worker: 3 })pb");
 }
 
 TEST(RequestsTest, LayerProfile) {
