@@ -1,5 +1,7 @@
 #include "core/trace/trace_lanes.h"
 
+#include <cstddef>
+
 #include "absl/strings/str_cat.h"
 
 namespace stepcast {
@@ -27,6 +29,7 @@ std::string NameOf(const LaneMap& lanes, LaneIndex lane) {
 
 std::vector<LaneIndex> InOrderOfUse(const LaneMap& lanes) {
   std::vector<LaneIndex> order;
+  order.reserve(static_cast<size_t>(lanes.count()));
   for (int32_t server = 0; server < lanes.servers; ++server) order.push_back(lanes.Downlink(server));
   order.push_back(LaneMap::kWorker);
   for (int32_t server = 0; server < lanes.servers; ++server) order.push_back(lanes.Uplink(server));

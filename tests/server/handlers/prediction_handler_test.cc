@@ -136,10 +136,12 @@ TEST_F(PredictionHandlerTest, ATraceIsWrittenToItsSink) {
 }
 
 TEST_F(PredictionHandlerTest, ATracesFaultsAreFoundTogether) {
-  const GenerateTraceCall call{.source = "profiles/small",
-                               .draft = {.scenario = {.workers = -1}, .options = {.replications = 2}},
-                               .faults = {{.field = "options.start", .description = "7 is unknown"}}};
-  EXPECT_THAT(Fields(handler_.GenerateTrace(call).status()),
+  GenerateTraceCall call;
+  call.source = "profiles/small";
+  call.draft.scenario.workers = -1;
+  call.draft.options.replications = 2;
+  call.faults = {{.field = "options.start", .description = "7 is unknown"}};
+  EXPECT_THAT(Fields(handler_.GenerateTrace(std::move(call)).status()),
               ::testing::UnorderedElementsAre("options.start", "scenario.workers", "options.replications"));
   EXPECT_EQ(handler_.GenerateTrace({.source = "profiles/nobody"}).status().code(), absl::StatusCode::kNotFound);
 }
