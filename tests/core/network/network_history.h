@@ -31,13 +31,14 @@ inline NetworkShape RandomShape(Random& random, uint64_t max_workers) {
   const uint64_t kind = random.Below(5);
   for (uint64_t worker = 0; worker < workers; ++worker) {
     int64_t capacity = LinkLevel::kUnit;
-    if (kind == 1 && random.Below(2) == 0) capacity = LinkLevel::kUnit / static_cast<int64_t>(1 + random.Below(40));
+    if (kind == 1 && random.Below(2) == 0) capacity /= static_cast<int64_t>(1 + random.Below(40));
     if (kind == 2) capacity = static_cast<int64_t>(1 + random.Below(2 * LinkLevel::kUnit));
+    // Some next to nothing, the others a quarter to two and a quarter.
     if (kind == 3)
-      capacity = random.Below(8) == 0 ? static_cast<int64_t>(1 + random.Below(20)) : LinkLevel::kUnit * static_cast<int64_t>(1 + random.Below(9)) / 4;
+      capacity = random.Below(8) == 0 ? 1 + static_cast<int64_t>(random.Below(20)) : capacity / 4 * static_cast<int64_t>(1 + random.Below(9));
     // What some servers' levels add up to, and a unit more or less.
     if (kind == 4)
-      capacity = LinkLevel::kUnit / static_cast<int64_t>(1 + random.Below(6)) * static_cast<int64_t>(1 + random.Below(4)) +
+      capacity = capacity / static_cast<int64_t>(1 + random.Below(6)) * static_cast<int64_t>(1 + random.Below(4)) +
                  static_cast<int64_t>(random.Below(5)) - 1;
     shape.capacities.push_back(capacity);
   }
@@ -63,7 +64,7 @@ class NetworkHistory {
         one_(std::move(one)),
         other_(std::move(other)),
         busy_(shape_.capacities.size() * static_cast<size_t>(shape_.servers), false),
-        longest_(int64_t{1} << std::array{5, 10, 20, 30, 46, 58}[random_.Below(6)]) {}
+        longest_((int64_t{1} << std::array{10, 12, 20, 30, 46, 60}[random_.Below(6)]) / static_cast<int64_t>(shape_.capacities.size())) {}
 
   void Live(int instants) {
     for (int i = 0; i < instants && !::testing::Test::HasFatalFailure(); ++i) {
@@ -133,7 +134,7 @@ class NetworkHistory {
   One one_;
   Other other_;
   std::vector<bool> busy_;  // by flow
-  const int64_t longest_;   // ticks
+  const int64_t longest_;   // ticks; all workers' together are far from an int64's end, as the engine sees to
   uint64_t eagerness_ = 0;
   Instant now_;
   Instant next_end_ = kEndOfTime;
