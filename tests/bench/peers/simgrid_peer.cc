@@ -1,8 +1,6 @@
 #include "tests/bench/peers/simgrid_peer.h"
 
-#include <algorithm>
-#include <cstring>
-#include <limits>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "simgrid/s4u.hpp"
 #include "tests/bench/child_process.h"
 #include "tests/bench/cpu_clock.h"
+#include "tests/bench/peers/result_bytes.h"
 #include "tests/bench/peers/sampled_steps.h"
 
 namespace stepcast::bench {
@@ -20,6 +19,19 @@ namespace s4u = simgrid::s4u;
 
 // A host does so many operations a second: amounts of computation are in nanoseconds.
 constexpr double kHostSpeed = 1e9;
+// See README.md for what was tried. The first is the program's name.
+constexpr const char* kConfiguration[] = {"bench",
+                                          "--cfg=network/model:CM02",
+                                          "--cfg=network/optim:Lazy",
+                                          "--cfg=network/crosstraffic:0",
+                                          "--cfg=network/TCP-gamma:0",
+                                          "--cfg=network/weight-S:0",
+                                          "--cfg=network/bandwidth-factor:1",
+                                          "--cfg=network/latency-factor:1",
+                                          "--cfg=cpu/optim:TI",
+                                          "--cfg=surf/precision:1e-12",
+                                          "--cfg=maxmin/precision:1e-9",
+                                          "--log=root.thres:error"};
 constexpr int32_t kStart = -1;  // in place of an operation: the worker waits for its first step
 
 struct Lane {
@@ -54,19 +66,9 @@ class Simulation {
   }
 
   PeerResult Run() {
-    std::vector<std::string> arguments = {"bench",
-                                          "--cfg=network/model:CM02",
-                                          "--cfg=network/optim:Lazy",
-                                          "--cfg=network/crosstraffic:0",
-                                          "--cfg=network/TCP-gamma:0",
-                                          "--cfg=network/weight-S:0",
-                                          "--cfg=network/bandwidth-factor:1",
-                                          "--cfg=network/latency-factor:1",
-                                          "--cfg=cpu/optim:TI",
-                                          "--cfg=surf/precision:1e-12",
-                                          "--cfg=maxmin/precision:1e-9",
-                                          "--log=root.thres:error"};
+    std::vector<std::string> arguments(std::begin(kConfiguration), std::end(kConfiguration));
     std::vector<char*> pointers;
+    pointers.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     int count = static_cast<int>(pointers.size());
     pointers.push_back(nullptr);
@@ -217,32 +219,6 @@ class Simulation {
   PeerResult result_;
 };
 
-// A result as bytes, to leave its process.
-std::string Packed(const PeerResult& result) {
-  std::string bytes(sizeof result.cost, '\0');
-  std::memcpy(bytes.data(), &result.cost, sizeof result.cost);
-  for (const std::vector<double>& ends : result.step_ends) {
-    const size_t count = ends.size();
-    bytes.append(std::string_view(reinterpret_cast<const char*>(&count), sizeof count));
-    bytes.append(std::string_view(reinterpret_cast<const char*>(ends.data()), count * sizeof(double)));
-  }
-  return bytes;
-}
-
-PeerResult Unpacked(const std::string& bytes) {
-  PeerResult result;
-  std::memcpy(&result.cost, bytes.data(), sizeof result.cost);
-  for (size_t at = sizeof result.cost; at < bytes.size();) {
-    size_t count = 0;
-    std::memcpy(&count, &bytes[at], sizeof count);
-    at += sizeof count;
-    std::vector<double>& ends = result.step_ends.emplace_back(count);
-    std::memcpy(ends.data(), bytes.data() + at, count * sizeof(double));
-    at += count * sizeof(double);
-  }
-  return result;
-}
-
 }  // namespace
 
 SimGridPeer::SimGridPeer(const StepGraph& graph) : servers_(graph.lanes().servers), graph_(graph) {
@@ -250,7 +226,7 @@ SimGridPeer::SimGridPeer(const StepGraph& graph) : servers_(graph.lanes().server
 }
 
 PeerResult SimGridPeer::Run(const RunOptions& options) const {
-  return Unpacked(InChildProcess([&] { return Packed(Simulation(graph_, bytes_, servers_, options).Run()); }));
+  return FromBytes(InChildProcess([&] { return ToBytes(Simulation(graph_, bytes_, servers_, options).Run()); }));
 }
 
 }  // namespace stepcast::bench
