@@ -41,6 +41,9 @@ constexpr Span Nanoseconds(int64_t ns) { return {ns * kTicksPerNanosecond}; }
 constexpr Span Microseconds(int64_t us) { return Nanoseconds(us * 1000); }
 constexpr Span Milliseconds(int64_t ms) { return Nanoseconds(ms * 1'000'000); }
 
+// Rounds down to a tick. REQUIRES: 0 <= seconds < 1.8e6.
+constexpr Span FromSeconds(double seconds) { return {static_cast<int64_t>(seconds * 1e9 * static_cast<double>(kTicksPerNanosecond))}; }
+
 // Rounds to the nearest nanosecond, halves up.
 constexpr int64_t ToNanoseconds(Span span) {
   const int64_t up = span.ticks + kTicksPerNanosecond / 2;

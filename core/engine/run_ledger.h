@@ -59,6 +59,7 @@ class RunLedger {
     window_.End(now, std::move(totals));
     result_.measured = estimator_.measured();
     result_.steps_per_second = result_.measured ? estimator_.StepsPerSecond() : 0;
+    result_.counted_from = estimator_.begin();
     result_.counted = now - estimator_.begin();
     result_.step_times = estimator_.step_times();
     result_.first_half_steps_per_second = estimator_.FirstHalfStepsPerSecond();

@@ -10,6 +10,8 @@
 #include "core/engine/phased_run.h"
 #include "core/engine/plain_run.h"
 #include "core/network/equal_share_link.h"
+#include "core/network/first_come_network.h"
+#include "core/network/independent_links.h"
 #include "core/network/max_min_network.h"
 
 namespace stepcast {
@@ -34,6 +36,11 @@ bool WorkerLinksNeverBind(int32_t servers, const std::vector<int64_t>& worker_ca
                      [&](int64_t capacity) { return capacity / servers >= MaxMinNetwork::kUnit; });
 }
 
+template <typename Network>
+absl::StatusOr<RunResult> RunPlain(const StepGraph& graph, const RunOptions& options, const Network& network, StopCheck stop) {
+  return PlainRun<Network>(graph, options, network, network, stop).Go();
+}
+
 absl::Status CheckSize(const StepGraph& graph, int64_t workers) {
   if (workers * graph.size() > kMaxWorkerOperations) {
     const std::string operations = std::to_string(graph.size());
@@ -51,6 +58,11 @@ absl::Status CheckSize(const StepGraph& graph, int64_t workers) {
 
 }  // namespace
 
+const char* NameOf(EnginePath path) {
+  constexpr const char* kNames[] = {"plain", "worker_loop", "memoised"};
+  return kNames[static_cast<size_t>(path)];
+}
+
 absl::Status SimulatedTimeExhausted() {
   return MakeError(absl::StatusCode::kOutOfRange,
                    "the run is longer than the simulated time there is (about 21 days); ask for fewer steps, fewer workers or more bandwidth",
@@ -58,21 +70,22 @@ absl::Status SimulatedTimeExhausted() {
 }
 
 absl::StatusOr<RunResult> Simulate(const StepGraph& graph, const RunOptions& options, StopCheck stop) {
-  if (absl::Status status = CheckSize(graph, static_cast<int64_t>(options.start_offsets.size())); !status.ok()) return status;
+  const auto workers = options.start_offsets.size();
+  if (absl::Status status = CheckSize(graph, static_cast<int64_t>(workers)); !status.ok()) return status;
   const int32_t servers = graph.lanes().servers;
   const std::vector<int64_t> capacities = WorkerCapacities(options);
-  if (WorkerLinksNeverBind(servers, capacities)) {
-    if (options.fastest_path != EnginePath::kPlain && options.order == TransferOrder::kGraph) {
-      const std::optional<PhasePlan> plan = PhasePlan::Make(graph, options.fastest_path == EnginePath::kMemoised);
-      if (plan.has_value()) return PhasedRun(graph, *plan, options, stop).Go();
-    }
+  const bool servers_alone_bind = WorkerLinksNeverBind(servers, capacities);
+  if (options.link_sharing == LinkSharing::kFirstCome) {
+    if (servers == 1 && servers_alone_bind) return RunPlain(graph, options, FirstComeNetwork(1, workers, EqualShareLink(workers)), stop);
+    return RunPlain(graph, options, FirstComeNetwork(servers, workers, MaxMinNetwork(servers, capacities)), stop);
   }
-  if (WorkerLinksNeverBind(servers, capacities) && servers == 1) {
-    const EqualShareLink link(capacities.size());
-    return PlainRun<EqualShareLink>(graph, options, link, link, stop).Go();
+  if (!servers_alone_bind) return RunPlain(graph, options, MaxMinNetwork(servers, capacities), stop);
+  if (options.fastest_path != EnginePath::kPlain && options.order == TransferOrder::kGraph) {
+    const std::optional<PhasePlan> plan = PhasePlan::Make(graph, options.fastest_path == EnginePath::kMemoised);
+    if (plan.has_value()) return PhasedRun(graph, *plan, options, stop).Go();
   }
-  const MaxMinNetwork network(servers, capacities);
-  return PlainRun<MaxMinNetwork>(graph, options, network, network, stop).Go();
+  if (servers == 1) return RunPlain(graph, options, EqualShareLink(workers), stop);
+  return RunPlain(graph, options, IndependentLinks(servers, workers), stop);
 }
 
 }  // namespace stepcast

@@ -45,14 +45,17 @@ class TraceSink {
 
 // The engines: one event per chunk (plain), and two that leave only the network in the queue of events (see phased_run.h).
 enum class EnginePath : uint8_t { kPlain, kWorkerLoop, kMemoised };
+// "plain", "worker_loop", "memoised".
+const char* NameOf(EnginePath path);
 
 struct RunOptions {
   int32_t steps_per_worker = 1;  // warm-up included; every worker goes on until each has completed so many
   int32_t warmup_steps = 0;
   Instant until = kEndOfTime;  // where earlier: the run lasts exactly so long, whatever steps_per_worker says
   Synchronization synchronization = Synchronization::kAsynchronous;
-  std::vector<Span> start_offsets;              // one a worker
-  std::vector<WorkerGroup> worker_groups;       // empty: all alike
+  std::vector<Span> start_offsets;         // one a worker
+  std::vector<WorkerGroup> worker_groups;  // empty: all alike
+  LinkSharing link_sharing = LinkSharing::kEqual;
   double bandwidth_bytes_per_second = 0;        // of the servers' links; what groups' own bandwidths are compared with
   TransferOrder order = TransferOrder::kGraph;  // kGraph, kRecorded, kRandom, or any other with ranks
   std::vector<int32_t> ranks;                   // by OpIndex, kUnranked where there is none; empty with the three named above
@@ -71,6 +74,7 @@ struct RunResult {
   double steps_per_second = 0;
   // False where a worker has not completed two steps in the counted time.
   bool measured = false;
+  Instant counted_from;
   Span counted;                               // length of the counted time
   StepTimeHistogram step_times;               // of the steps that ended in it
   std::vector<double> utilization;            // by lane, mean over workers; connections: of the server's link

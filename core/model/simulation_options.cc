@@ -16,6 +16,7 @@ namespace {
 constexpr int32_t kMaxSteps = 10'000'000;
 constexpr int32_t kMaxReplications = 1000;
 constexpr int32_t kMostUntilPrecise = 100;  // where a precision ends them, not their number
+constexpr double kMaxHorizonSeconds = 1e6;  // well within simulated time
 constexpr double kMinConfidenceLevel = 0.5;
 constexpr double kMaxConfidenceLevel = 0.999;
 
@@ -33,7 +34,6 @@ class OptionsResolver {
     ResolvePrecision();
     ResolveHorizon();
     if (!faults_.empty()) return FaultsError("OPTIONS_INVALID", std::move(faults_).Take());
-    if (options_.horizon != Horizon::kSteadyState) return Unsupported();
     return options_;
   }
 
@@ -44,6 +44,7 @@ class OptionsResolver {
     options_.steps_per_worker = steps;
     // A twentieth, as 50 of 1000 is, so that a short run is not all warm-up.
     options_.warmup_steps = draft_.warmup_steps.value_or(std::min(options_.warmup_steps, steps / 20));
+    options_.automatic_warmup = !draft_.warmup_steps.has_value();
     if (draft_.warmup_steps.has_value()) CheckRange("warmup_steps", *draft_.warmup_steps, 0, steps_known ? steps - 2 : kMaxSteps - 2);
   }
 
@@ -66,15 +67,25 @@ class OptionsResolver {
     options_.horizon = draft_.horizon.value_or(options_.horizon);
     options_.horizon_steps = draft_.horizon_steps.value_or(0);
     options_.horizon_seconds = draft_.horizon_seconds.value_or(0);
+    if (options_.horizon != Horizon::kSteadyState) RefuseSteps();
     if (options_.horizon == Horizon::kFirstSteps) {
       CheckRange("horizon_steps", options_.horizon_steps, 1, kMaxSteps);
     } else if (draft_.horizon_steps.has_value()) {
       faults_.Add("horizon_steps", absl::StrCat(*draft_.horizon_steps, " has no effect without FIRST_STEPS"));
     }
     if (options_.horizon == Horizon::kFirstSeconds) {
-      CheckSeconds("horizon_seconds", options_.horizon_seconds);
+      if (!Within(options_.horizon_seconds, std::numeric_limits<double>::min(), kMaxHorizonSeconds)) {
+        faults_.Add("horizon_seconds", absl::StrCat(options_.horizon_seconds, " is not above 0 and at most ", kMaxHorizonSeconds));
+      }
     } else if (draft_.horizon_seconds.has_value()) {
       faults_.Add("horizon_seconds", absl::StrCat(*draft_.horizon_seconds, " has no effect without FIRST_SECONDS"));
+    }
+  }
+
+  // The horizon says how long the runs are.
+  void RefuseSteps() {
+    for (const auto& [path, asked] : {std::pair("steps_per_worker", draft_.steps_per_worker), std::pair("warmup_steps", draft_.warmup_steps)}) {
+      if (asked.has_value()) faults_.Add(path, absl::StrCat(*asked, " has no effect without STEADY_STATE"));
     }
   }
 
@@ -88,12 +99,6 @@ class OptionsResolver {
     if (!Within(seconds, std::numeric_limits<double>::min(), std::numeric_limits<double>::max())) {
       faults_.Add(path, absl::StrCat(seconds, " is not a finite number of seconds above 0"));
     }
-  }
-
-  static absl::Status Unsupported() {
-    constexpr char kWhat[] = "only STEADY_STATE can be simulated yet";
-    return MakeError(absl::StatusCode::kUnimplemented, absl::StrCat("horizon: ", kWhat),
-                     {.reason = "OPTIONS_UNSUPPORTED", .faults = {{.field = "horizon", .description = kWhat}}});
   }
 
   const SimulationOptionsDraft& draft_;

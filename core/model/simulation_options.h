@@ -32,6 +32,7 @@ struct SimulationOptionsDraft {
 struct SimulationOptions {
   int32_t steps_per_worker = 1000;  // warm-up included (ICPE 2020, 4.1)
   int32_t warmup_steps = 50;        // (ICPE 2020, 4.1)
+  bool automatic_warmup = false;    // warmup_steps was not asked for, so more may be dropped
   uint64_t seed = 1;
   int32_t replications = 5;        // with relative_precision: at most, by default 100
   double relative_precision = 0;   // 0: off
@@ -45,8 +46,7 @@ struct SimulationOptions {
   friend bool operator==(const SimulationOptions&, const SimulationOptions&) = default;
 };
 
-// Fails with INVALID_ARGUMENT, reason OPTIONS_INVALID, and every fault, its path relative to the options; with UNIMPLEMENTED, reason
-// OPTIONS_UNSUPPORTED, for what the engine cannot do yet.
+// Fails with INVALID_ARGUMENT, reason OPTIONS_INVALID, and every fault, its path relative to the options.
 absl::StatusOr<SimulationOptions> ResolveOptions(const SimulationOptionsDraft& draft);
 
 }  // namespace stepcast

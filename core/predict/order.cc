@@ -87,7 +87,9 @@ absl::Status SimulateStragglers(const Profile& profile, const OrderQuery& query,
     absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = RankedGraph::Make(profile, synchronous, stop);
     if (!graph.ok()) return graph.status();
     Replications runs(profile, synchronous, query.options, *std::move(graph));
-    if (absl::Status status = runs.Run(stop); !status.ok()) return status;
+    const absl::StatusOr<RunResult> run = runs.Run(0, stop);
+    if (!run.ok()) return run.status();
+    runs.Add(*run);
     order.straggler_effect = runs.straggler_fraction();
     answer.simulation.simulated_operations += runs.simulated_operations();
   }
@@ -95,11 +97,11 @@ absl::Status SimulateStragglers(const Profile& profile, const OrderQuery& query,
 }
 
 // Sets the throughput of all orders and of the two that all are compared with.
-absl::Status PredictOrders(const Profile& profile, const OrderQuery& query, OrderAnswer& answer, StopCheck stop) {
+absl::Status PredictOrders(const Profile& profile, const OrderQuery& query, OrderAnswer& answer, StopCheck stop, const Executor& executor) {
   ThroughputQuery throughput{.scenarios = {query.scenario, query.scenario}, .options = query.options};
   throughput.scenarios[1].transfer_order = TransferOrder::kRandom;
   for (const OrderResult& order : answer.orders) throughput.scenarios.push_back(Enforce(query.scenario, order));
-  const absl::StatusOr<ThroughputAnswer> predicted = PredictThroughput(profile, throughput, stop);
+  const absl::StatusOr<ThroughputAnswer> predicted = PredictThroughput(profile, throughput, stop, executor);
   if (!predicted.ok()) return predicted.status();
   answer.graph_steps_per_second = predicted->predictions[0].steps_per_second;
   answer.random_steps_per_second = predicted->predictions[1].steps_per_second;
@@ -141,7 +143,7 @@ absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft
   return query;
 }
 
-absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query, StopCheck stop) {
+absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query, StopCheck stop, const Executor& executor) {
   const absl::StatusOr<LeastStep> step = LeastStep::Build(profile, query.scenario);
   if (!step.ok()) return step.status();
   OrderAnswer answer;
@@ -157,7 +159,7 @@ absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQue
   const auto shorter = [](const OrderResult& a, const OrderResult& b) { return a.makespan_ns < b.makespan_ns; };
   answer.chosen = std::min_element(answer.orders.begin(), answer.orders.end(), shorter)->method;
   if (absl::Status status = SimulateStragglers(profile, query, answer, stop); !status.ok()) return status;
-  if (absl::Status status = PredictOrders(profile, query, answer, stop); !status.ok()) return status;
+  if (absl::Status status = PredictOrders(profile, query, answer, stop, executor); !status.ok()) return status;
   return answer;
 }
 

@@ -74,6 +74,6 @@ absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft
 // REQUIRES: the query was resolved for this profile.
 // Cost: for each method its order (core/ordering), one step, PredictThroughput at the scenario and, with several workers, one synchronous run more.
 // Failure: as PredictThroughput.
-absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query, StopCheck stop);
+absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query, StopCheck stop, const Executor& executor = InOrder());
 
 }  // namespace stepcast

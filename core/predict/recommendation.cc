@@ -119,8 +119,8 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
   return query;
 }
 
-absl::StatusOr<Recommendation> RecommendWorkers(const Profile& profile, const RecommendationQuery& query, StopCheck stop) {
-  absl::StatusOr<ThroughputAnswer> curve = PredictThroughput(profile, {.scenarios = query.scenarios, .options = query.options}, stop);
+absl::StatusOr<Recommendation> RecommendWorkers(const Profile& profile, const RecommendationQuery& query, StopCheck stop, const Executor& executor) {
+  absl::StatusOr<ThroughputAnswer> curve = PredictThroughput(profile, {.scenarios = query.scenarios, .options = query.options}, stop, executor);
   if (!curve.ok()) return curve.status();
   Recommendation recommendation;
   recommendation.frontier = std::move(curve->predictions);

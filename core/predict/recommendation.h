@@ -75,6 +75,7 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
 // thumb", ICC 1979).
 // Cost: as PredictThroughput, for all counts together.
 // Failure: as PredictThroughput. Constraints that nothing keeps are no failure: see infeasible_reason.
-absl::StatusOr<Recommendation> RecommendWorkers(const Profile& profile, const RecommendationQuery& query, StopCheck stop);
+absl::StatusOr<Recommendation> RecommendWorkers(const Profile& profile, const RecommendationQuery& query, StopCheck stop,
+                                                const Executor& executor = InOrder());
 
 }  // namespace stepcast

@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "core/predict/student_t.h"
 #include "core/predict/transfer_ranks.h"
 
 namespace stepcast {
@@ -51,63 +51,89 @@ bool RankedGraph::SharedBy(Scenario a, Scenario b) {
 
 Replications::Replications(const Profile& profile, const Scenario& scenario, const SimulationOptions& options,
                            std::shared_ptr<const RankedGraph> graph)
-    : profile_(&profile), scenario_(scenario), options_(options), graph_(std::move(graph)) {
-  run_.steps_per_worker = options.steps_per_worker;
-  run_.warmup_steps = options.warmup_steps;
-  run_.synchronization = scenario.synchronization;
-  run_.worker_groups = scenario.worker_groups;
-  run_.bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second;
-  run_.order = scenario.transfer_order;
-  run_.seed = options.seed;
-  run_.ranks = graph_->ranks;
-}
+    : profile_(&profile), scenario_(scenario), options_(options), graph_(std::move(graph)) {}
 
 bool Replications::IsRandom() const {
   return graph_->graph.step_count() > 1 || scenario_.transfer_order == TransferOrder::kRandom || options_.start == Start::kStaggered;
 }
 
-bool Replications::Enough() const {
-  if (done() > 0 && !IsRandom()) return true;
-  if (done() >= options_.replications) return true;
-  if (options_.relative_precision <= 0 || done() < kLeastReplicationsForPrecision) return false;
-  const MeanInterval interval = StudentT(steps_per_second_, options_.confidence_level);
-  return interval.half_width <= options_.relative_precision * interval.mean;
+int32_t Replications::Wanted() const {
+  const int32_t most = IsRandom() ? options_.replications : 1;
+  if (options_.relative_precision <= 0 || done() >= most) return most - done();
+  if (done() < kLeastReplicationsForPrecision) return std::min(kLeastReplicationsForPrecision, most) - done();
+  const MeanInterval interval = StepsPerSecond();
+  return interval.half_width <= options_.relative_precision * interval.mean ? 0 : 1;
 }
 
-std::vector<Span> Replications::StartOffsets() const {
+RunOptions Replications::OptionsOf(int32_t index) const {
+  RunOptions run;
+  run.steps_per_worker = options_.steps_per_worker;
+  run.warmup_steps = options_.warmup_steps;
+  if (options_.horizon == Horizon::kFirstSteps) {
+    run.steps_per_worker = options_.horizon_steps;
+    run.warmup_steps = 0;
+  } else if (options_.horizon == Horizon::kFirstSeconds) {
+    run.until = Instant{} + FromSeconds(options_.horizon_seconds);
+  }
+  run.synchronization = scenario_.synchronization;
+  run.start_offsets = StartOffsets(index);
+  run.worker_groups = scenario_.worker_groups;
+  run.link_sharing = scenario_.link_sharing;
+  run.bandwidth_bytes_per_second = scenario_.bandwidth_bytes_per_second;
+  run.order = scenario_.transfer_order;
+  run.ranks = graph_->ranks;
+  run.seed = options_.seed;
+  run.replication = static_cast<uint64_t>(index);
+  return run;
+}
+
+std::vector<Span> Replications::StartOffsets(int32_t index) const {
   std::vector<Span> offsets(static_cast<size_t>(scenario_.workers));
   for (size_t worker = 0; worker < scenario_.start_offsets_ns.size(); ++worker) offsets[worker] = Nanoseconds(scenario_.start_offsets_ns[worker]);
   if (options_.start == Start::kStaggered) {
     const double step_ns = MeanRecordedStepNs(*profile_);
     for (size_t worker = 0; worker < offsets.size(); ++worker) {
-      Random random({options_.seed, static_cast<uint64_t>(done()), worker, kStaggerStream});
+      Random random({options_.seed, static_cast<uint64_t>(index), worker, kStaggerStream});
       offsets[worker] = Nanoseconds(static_cast<int64_t>(random.Unit() * step_ns));
     }
   }
   return offsets;
 }
 
-absl::Status Replications::Run(StopCheck stop) {
-  run_.replication = static_cast<uint64_t>(done());
-  run_.start_offsets = StartOffsets();
-  const absl::StatusOr<RunResult> result = Simulate(graph_->graph, run_, stop);
-  if (!result.ok()) return result.status();
-  simulated_operations_ += result->simulated_operations;
-  if (!result->measured) {
-    const std::string steps = std::to_string(options_.steps_per_worker);
-    const std::string warmup = std::to_string(options_.warmup_steps);
-    return MakeError(
-        absl::StatusCode::kFailedPrecondition,
-        "a worker does not complete two steps in the counted time: steps_per_worker " + steps + " is too few after warmup_steps " + warmup,
-        {.reason = "SIMULATION_TOO_SHORT", .metadata = {{"steps_per_worker", steps}, {"warmup_steps", warmup}}});
+absl::StatusOr<RunResult> Replications::Run(int32_t index, StopCheck stop) const {
+  absl::StatusOr<RunResult> result = Simulate(graph_->graph, OptionsOf(index), stop);
+  if (!result.ok()) return result;
+  if (absl::Status status = CheckMeasured(*result); !status.ok()) return status;
+  return result;
+}
+
+absl::Status Replications::CheckMeasured(const RunResult& result) const {
+  if (result.measured) return absl::OkStatus();
+  if (options_.horizon == Horizon::kFirstSeconds) {
+    const std::string seconds = absl::StrCat(options_.horizon_seconds);
+    return MakeError(absl::StatusCode::kFailedPrecondition,
+                     "no worker completes a step in the first seconds: horizon_seconds " + seconds + " is too few",
+                     {.reason = "SIMULATION_TOO_SHORT", .metadata = {{"horizon_seconds", seconds}}});
   }
-  steps_per_second_.push_back(result->steps_per_second);
-  drift_.push_back(result->second_half_steps_per_second - result->first_half_steps_per_second);
-  step_times_.Merge(result->step_times);
-  exposed_ += result->exposed_communication_fraction;
-  straggler_fraction_ = std::max(straggler_fraction_, result->straggler_fraction);
-  AddUtilization(*result);
-  return absl::OkStatus();
+  const std::string steps = std::to_string(options_.steps_per_worker);
+  const std::string warmup = std::to_string(options_.warmup_steps);
+  return MakeError(absl::StatusCode::kFailedPrecondition,
+                   "a worker does not complete two steps in the counted time: steps_per_worker " + steps + " is too few after warmup_steps " + warmup,
+                   {.reason = "SIMULATION_TOO_SHORT", .metadata = {{"steps_per_worker", steps}, {"warmup_steps", warmup}}});
+}
+
+void Replications::Add(const RunResult& result) {
+  const bool steady = options_.horizon == Horizon::kSteadyState;
+  estimates_.push_back(EstimateOf(result, steady && options_.automatic_warmup));
+  // Batches of what does not go on for ever say nothing of it, and where nothing is random they only show the order of completions.
+  if (!steady || !IsRandom()) estimates_.back().standard_error = 0;
+  drift_.push_back(result.second_half_steps_per_second - result.first_half_steps_per_second);
+  step_times_.Merge(result.step_times);
+  exposed_ += result.exposed_communication_fraction;
+  straggler_fraction_ = std::max(straggler_fraction_, result.straggler_fraction);
+  simulated_operations_ += result.simulated_operations;
+  path_ = result.path;
+  AddUtilization(result);
 }
 
 void Replications::AddUtilization(const RunResult& result) {
@@ -115,10 +141,22 @@ void Replications::AddUtilization(const RunResult& result) {
   for (size_t lane = 0; lane < utilization_.size(); ++lane) utilization_[lane] += result.utilization[lane];
 }
 
-double Replications::StepsPerSecond() const { return StudentT(steps_per_second_, options_.confidence_level).mean; }
+// The wider of two intervals: how runs differ from each other, and how much each one's batches say that it may be off.
+MeanInterval Replications::StepsPerSecond() const {
+  std::vector<double> values;
+  double squares = 0;
+  for (const RunEstimate& estimate : estimates_) {
+    values.push_back(estimate.steps_per_second);
+    squares += estimate.standard_error * estimate.standard_error;
+  }
+  MeanInterval interval = StudentT(values, options_.confidence_level);
+  const double standard_error = std::sqrt(squares) / done();
+  interval.half_width = std::max(interval.half_width, StudentTQuantile(done() * (kBatches - 1), options_.confidence_level) * standard_error);
+  return interval;
+}
 
 Prediction Replications::Summarize() const {
-  const MeanInterval steps = StudentT(steps_per_second_, options_.confidence_level);
+  const MeanInterval steps = StepsPerSecond();
   const double batch = profile_->batch_size();
   Prediction prediction;
   prediction.scenario = scenario_;
@@ -149,6 +187,13 @@ void Replications::DescribeResources(Prediction& prediction) const {
 }
 
 void Replications::JudgeConvergence(Prediction& prediction) const {
+  if (options_.horizon != Horizon::kSteadyState) {
+    prediction.steady_state = false;
+    prediction.warning = options_.horizon == Horizon::kFirstSteps
+                             ? absl::StrFormat("of the first %d steps of each worker, as asked for: no steady state", options_.horizon_steps)
+                             : absl::StrFormat("of the first %g s, as asked for: no steady state", options_.horizon_seconds);
+    return;
+  }
   const MeanInterval drift = StudentT(drift_, options_.confidence_level);
   // Completions at the ends of a half are whole steps: a half of n steps a worker is known to about 1/n only.
   const double steps_in_half = (options_.steps_per_worker - options_.warmup_steps) / 2.0;
@@ -162,7 +207,7 @@ void Replications::JudgeConvergence(Prediction& prediction) const {
     prediction.warning =
         "nothing is random here (one recorded step, fixed order and start), so the interval has no width and says nothing of real variation";
   } else if (done() == 1) {
-    prediction.warning = "one replication only, so the interval has no width";
+    prediction.warning = "one replication only: the interval comes from its own batch means, or has no width where it is too short for those";
   }
 }
 

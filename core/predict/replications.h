@@ -1,7 +1,7 @@
 // Independent runs of one scenario, and what they say together.
 //
 // Replications differ only in the random choices: the recorded steps sampled, random orders, staggered starts. Where nothing is random, one run is
-// all there is. Threads: none. Cost: one run of the engine per Run.
+// all there is. Threads: const members may be called at once. Cost: one run of the engine per Run.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,8 @@
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
+#include "core/predict/run_estimate.h"
+#include "core/predict/student_t.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {
@@ -39,22 +41,31 @@ class Replications {
 
   const Scenario& scenario() const { return scenario_; }
   const std::shared_ptr<const RankedGraph>& graph() const { return graph_; }
-  int32_t done() const { return static_cast<int32_t>(steps_per_second_.size()); }
-  // No more runs are asked for: their number is reached, or the precision.
-  bool Enough() const;
-  // One more run. FAILED_PRECONDITION, reason SIMULATION_TOO_SHORT, where a worker does not complete two steps in the counted time.
-  absl::Status Run(StopCheck stop);
-  // Mean over the runs done so far. REQUIRES: done() > 0.
-  double StepsPerSecond() const;
-  // Of the runs done so far; speedup and scaling_efficiency are left to the caller. REQUIRES: done() > 0.
+  int32_t done() const { return static_cast<int32_t>(estimates_.size()); }
+  // How many more runs are wanted, whatever they will say; 0 where their number or the precision is reached.
+  int32_t Wanted() const;
+  // The run of that index, from 0. Any number may be made at once. FAILED_PRECONDITION, reason SIMULATION_TOO_SHORT, where there is no throughput to
+  // report: a worker does not complete two steps in the counted time, or none completes one in the first seconds asked for.
+  absl::StatusOr<RunResult> Run(int32_t index, StopCheck stop) const;
+  // REQUIRES: it is the run of index done().
+  void Add(const RunResult& result);
+
+  // Of the runs done so far. REQUIRES, here and below: done() > 0.
+  MeanInterval StepsPerSecond() const;
+  // speedup and scaling_efficiency are left to the caller, and so is what another start would say.
   Prediction Summarize() const;
   int64_t simulated_operations() const { return simulated_operations_; }
+  // Of the last run.
+  EnginePath path() const { return path_; }
   // Largest over the runs; see RunResult.
   double straggler_fraction() const { return straggler_fraction_; }
+  // Whether a run may differ from the next.
+  bool IsRandom() const;
 
  private:
-  bool IsRandom() const;
-  std::vector<Span> StartOffsets() const;
+  RunOptions OptionsOf(int32_t index) const;
+  std::vector<Span> StartOffsets(int32_t index) const;
+  absl::Status CheckMeasured(const RunResult& result) const;
   void AddUtilization(const RunResult& result);
   void DescribeResources(Prediction& prediction) const;
   void JudgeConvergence(Prediction& prediction) const;
@@ -63,9 +74,8 @@ class Replications {
   Scenario scenario_;
   SimulationOptions options_;
   std::shared_ptr<const RankedGraph> graph_;
-  RunOptions run_;
   // By run.
-  std::vector<double> steps_per_second_;
+  std::vector<RunEstimate> estimates_;
   std::vector<double> drift_;  // second half minus first half of the counted time, in steps per second
   // Over all runs.
   StepTimeHistogram step_times_;
@@ -73,6 +83,7 @@ class Replications {
   double exposed_ = 0;               // sum
   double straggler_fraction_ = 0;
   int64_t simulated_operations_ = 0;
+  EnginePath path_ = EnginePath::kPlain;
 };
 
 }  // namespace stepcast

@@ -29,7 +29,7 @@ std::string Serve(const StepGraph& graph, LaneQueues& queues, int32_t worker = 0
   const LaneIndex lane = graph.lanes().Downlink(0);
   while (const Chunk chunk = queues.Pop(worker, lane)) {
     order += static_cast<char>((chunk.service > 0 ? 'a' : 'A') + chunk.op);
-    if (chunk.service + 1 < graph.work(chunk.op).services) queues.PushStopped(worker, lane, chunk);
+    if (chunk.service + 1 < graph.work(chunk.op).services) queues.PushStopped(worker, lane, {.op = chunk.op, .service = chunk.service + 1});
   }
   return order;
 }
@@ -53,7 +53,7 @@ TEST(LaneQueuesTest, AStoppedStreamGoesBehindWhatCameMeanwhile) {
   queues.Push(0, lane, 0, kNone);
   EXPECT_EQ(queues.Pop(0, lane).op, 0);
   queues.Push(0, lane, 1, kNone);
-  queues.PushStopped(0, lane, {.op = 0});
+  queues.PushStopped(0, lane, {.op = 0, .service = 1});
   queues.Push(0, lane, 2, kNone);
   EXPECT_EQ(Serve(graph, queues), "BaCb");
 }
@@ -83,7 +83,7 @@ TEST(LaneQueuesTest, AStoppedStreamWaitsForARankedOneThatCameLater) {
   const LaneIndex lane = graph.lanes().Downlink(0);
   queues.Push(0, lane, 0, 0);
   EXPECT_EQ(queues.Pop(0, lane).op, 0);
-  queues.PushStopped(0, lane, {.op = 0});
+  queues.PushStopped(0, lane, {.op = 0, .service = 1});
   queues.Push(0, lane, 1, 7);
   EXPECT_EQ(Serve(graph, queues), "Ba");
 }

@@ -112,22 +112,33 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& bad) { return bad.param.title; });
 
-TEST(SimulationOptionsTest, EveryFaultIsReportedAtOnceAndBeforeWhatIsUnsupported) {
+TEST(SimulationOptionsTest, EveryFaultIsReportedAtOnce) {
   const absl::Status status =
-      ResolveOptions({.steps_per_worker = 0, .warmup_steps = -1, .replications = -1, .horizon = Horizon::kFirstSteps, .confidence_level = 2})
+      ResolveOptions({.steps_per_worker = 0, .warmup_steps = -1, .replications = -1, .horizon_steps = 5, .confidence_level = 2})
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Paths(status), ElementsAre("steps_per_worker", "warmup_steps", "replications", "confidence_level", "horizon_steps"));
 }
 
-TEST(SimulationOptionsTest, AHorizonTheEngineCannotDoIsUnimplemented) {
-  for (const SimulationOptionsDraft& draft : {SimulationOptionsDraft{.horizon = Horizon::kFirstSteps, .horizon_steps = 5},
-                                              SimulationOptionsDraft{.horizon = Horizon::kFirstSeconds, .horizon_seconds = 5}}) {
-    const absl::Status status = ResolveOptions(draft).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-    EXPECT_EQ(DetailsOf(status).reason, "OPTIONS_UNSUPPORTED");
-    EXPECT_THAT(Paths(status), ElementsAre("horizon"));
+TEST(SimulationOptionsTest, AHorizonSaysHowLongRunsAreSoStepsMayNotBeGiven) {
+  const absl::Status status =
+      ResolveOptions({.steps_per_worker = 100, .warmup_steps = 3, .horizon = Horizon::kFirstSteps, .horizon_steps = 5}).status();
+  EXPECT_THAT(Paths(status), ElementsAre("steps_per_worker", "warmup_steps"));
+  EXPECT_TRUE(ResolveOptions({.horizon = Horizon::kFirstSteps, .horizon_steps = 5}).ok());
+  EXPECT_TRUE(ResolveOptions({.horizon = Horizon::kFirstSeconds, .horizon_seconds = 0.5}).ok());
+}
+
+TEST(SimulationOptionsTest, FirstSecondsEndBeforeSimulatedTimeDoes) {
+  for (const double seconds : {0.0, -1.0, 1e6 + 1, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    const absl::Status status = ResolveOptions({.horizon = Horizon::kFirstSeconds, .horizon_seconds = seconds}).status();
+    EXPECT_THAT(Paths(status), ElementsAre("horizon_seconds")) << seconds;
   }
+  EXPECT_TRUE(ResolveOptions({.horizon = Horizon::kFirstSeconds, .horizon_seconds = 1e6}).ok());
+}
+
+TEST(SimulationOptionsTest, WarmupIsAutomaticUnlessAskedFor) {
+  EXPECT_TRUE(ResolveOptions({})->automatic_warmup);
+  EXPECT_FALSE(ResolveOptions({.warmup_steps = 50})->automatic_warmup);
 }
 
 }  // namespace

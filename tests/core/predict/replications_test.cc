@@ -33,11 +33,16 @@ Replications Start(const Profile& profile, const ScenarioDraft& draft, const Sim
   return {profile, scenario, options, *std::move(graph)};
 }
 
-int32_t RunsUntilEnough(Replications runs) {
-  while (!runs.Enough()) {
-    EXPECT_TRUE(runs.Run(NeverStop).ok());
-    if (::testing::Test::HasFailure()) break;
+void RunAll(Replications& runs) {
+  while (runs.Wanted() > 0) {
+    const absl::StatusOr<RunResult> result = runs.Run(runs.done(), NeverStop);
+    ASSERT_TRUE(result.ok()) << result.status();
+    runs.Add(*result);
   }
+}
+
+int32_t RunsUntilEnough(Replications runs) {
+  RunAll(runs);
   return runs.done();
 }
 
@@ -67,7 +72,7 @@ TEST(ReplicationsTest, RunsGoOnUntilTheIntervalIsNarrowEnough) {
   const Profile profile = Job(true);
   SimulationOptions options{.steps_per_worker = 100, .warmup_steps = 5, .replications = 1000, .relative_precision = 0.01};
   Replications runs = Start(profile, {.workers = 2}, options);
-  while (!runs.Enough()) ASSERT_TRUE(runs.Run(NeverStop).ok());
+  RunAll(runs);
   EXPECT_LT(runs.done(), 1000);
   const Prediction prediction = runs.Summarize();
   const double half_width = (prediction.confidence_interval.upper - prediction.confidence_interval.lower) / 2;
@@ -78,7 +83,7 @@ TEST(ReplicationsTest, EachRunIsAnotherDrawAndTheSameSeedDrawsTheSame) {
   const Profile profile = Job(true);
   const auto answer = [&](uint64_t seed, int32_t count) {
     Replications runs = Start(profile, {.workers = 2}, {.steps_per_worker = 60, .warmup_steps = 5, .seed = seed, .replications = count});
-    while (!runs.Enough()) EXPECT_TRUE(runs.Run(NeverStop).ok());
+    RunAll(runs);
     return runs.Summarize();
   };
   EXPECT_EQ(answer(1, 4).steps_per_second, answer(1, 4).steps_per_second);
@@ -96,7 +101,7 @@ TEST(ReplicationsTest, AWorkerWithoutTwoCompletionsInTheCountedTimeIsAnError) {
   const ScenarioDraft draft{
       .workers = 2, .start_offsets_ns = {0, 10'000}, .worker_groups = {{.count = 1}, {.count = 1, .compute_speed_factor = 1000}}};
   Replications runs = Start(profile, draft, {.steps_per_worker = 2, .warmup_steps = 0});
-  const absl::Status status = runs.Run(NeverStop);
+  const absl::Status status = runs.Run(0, NeverStop).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(DetailsOf(status).reason, "SIMULATION_TOO_SHORT");
   EXPECT_EQ(runs.done(), 0);
@@ -105,7 +110,7 @@ TEST(ReplicationsTest, AWorkerWithoutTwoCompletionsInTheCountedTimeIsAnError) {
 TEST(ReplicationsTest, AStoppedRunCountsForNothing) {
   const Profile profile = Job(true);
   Replications runs = Start(profile, {.workers = 2}, {.steps_per_worker = 100'000, .warmup_steps = 5});
-  EXPECT_EQ(runs.Run([] { return absl::CancelledError("enough"); }), absl::CancelledError("enough"));
+  EXPECT_EQ(runs.Run(0, [] { return absl::CancelledError("enough"); }).status(), absl::CancelledError("enough"));
   EXPECT_EQ(runs.done(), 0);
 }
 

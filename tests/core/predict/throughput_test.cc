@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <string>
+#include <thread>
+#include <tuple>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 
 #include "core/base/error.h"
@@ -21,6 +25,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::Field;
+using ::testing::HasSubstr;
 using testing::JobBuilder;
 
 ThroughputAnswer Predicted(const Profile& profile, const ThroughputDraft& draft) {
@@ -169,6 +174,102 @@ TEST(ThroughputTest, ASpentTimeBudgetLeavesARunOfEachOrNoAnswer) {
   EXPECT_GT(answers, 0);
   EXPECT_GT(refusals, 0);
   EXPECT_GT(partial, 0);
+}
+
+// Runs parts on threads of its own, whichever is free.
+class Threads final : public Executor {
+ public:
+  explicit Threads(int count) : count_(count) {}
+  void ForEach(size_t count, absl::FunctionRef<bool(size_t)> part) const override {
+    std::atomic<size_t> next = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count_; ++i) {
+      threads.emplace_back([&] {
+        for (size_t mine = next++; mine < count; mine = next++) {
+          if (!part(mine)) next = count;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+ private:
+  const int count_;
+};
+
+auto Everything(const ThroughputAnswer& answer) {
+  std::vector<std::tuple<double, double, double, double, double, double, bool, std::string, int32_t>> all;
+  for (const Prediction& p : answer.predictions) {
+    all.emplace_back(p.examples_per_second, p.confidence_interval.lower, p.confidence_interval.upper, p.step_time.mean, p.step_time.p99,
+                     p.exposed_communication_fraction, p.steady_state, p.warning, p.replications);
+  }
+  return std::tuple(all, answer.simulation.simulated_operations, answer.simulation.engine_path);
+}
+
+TEST(ThroughputTest, TheAnswerIsTheSameOnAnyNumberOfThreads) {
+  const Profile profile = RandomSteps();
+  for (const double precision : {0.0, 0.01}) {
+    const ThroughputDraft draft{.worker_counts = {1, 2, 3, 5, 8, 13},
+                                .options = {.steps_per_worker = 200, .replications = precision > 0 ? 40 : 7, .relative_precision = precision}};
+    const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, draft);
+    ASSERT_TRUE(query.ok());
+    const auto alone = Everything(*PredictThroughput(profile, *query, NeverStop));
+    for (const int threads : {1, 2, 8}) EXPECT_EQ(Everything(*PredictThroughput(profile, *query, NeverStop, Threads(threads))), alone) << threads;
+  }
+}
+
+TEST(ThroughputTest, TheFirstErrorIsTheSameOnAnyNumberOfThreads) {
+  JobBuilder job;
+  job.Compute(9000);
+  const Profile profile = job.Build();
+  // The second of two workers completes but one step in the counted time.
+  const ScenarioDraft slow{
+      .workers = 2, .start_offsets_ns = {0, 10'000}, .worker_groups = {{.count = 1}, {.count = 1, .compute_speed_factor = 1000}}};
+  const absl::StatusOr<ThroughputQuery> query =
+      ResolveThroughput(profile, {.scenarios = {{.workers = 3}, slow, {.workers = 2}}, .options = {.steps_per_worker = 2, .warmup_steps = 0}});
+  ASSERT_TRUE(query.ok()) << query.status();
+  for (const int threads : {1, 8}) {
+    EXPECT_EQ(DetailsOf(PredictThroughput(profile, *query, NeverStop, Threads(threads)).status()).reason, "SIMULATION_TOO_SHORT");
+  }
+}
+
+// A step takes 2200 ns, of which the link is needed for 1000 down and 700 up.
+Profile FixedChain() {
+  JobBuilder job;
+  job.Upload(700, {job.Compute(500, {job.Download(1000)})});
+  return job.Build();
+}
+
+TEST(ThroughputTest, FirstStepsCountFromTheStart) {
+  const Prediction prediction = Predicted(FixedChain(), {.options = {.horizon = Horizon::kFirstSteps, .horizon_steps = 3}}).predictions[0];
+  EXPECT_DOUBLE_EQ(prediction.steps_per_second, 1e9 / 2200);
+  EXPECT_FALSE(prediction.steady_state);
+  EXPECT_THAT(prediction.warning, HasSubstr("first 3 steps"));
+  EXPECT_EQ(prediction.step_time.mean, 2200e-9);
+}
+
+TEST(ThroughputTest, FirstSecondsCountWhatEndsInThem) {
+  const auto in_ns = [](double ns, int32_t workers) {
+    return Predicted(FixedChain(),
+                     {.scenarios = {{.workers = workers}}, .options = {.horizon = Horizon::kFirstSeconds, .horizon_seconds = ns * 1e-9}})
+        .predictions[0];
+  };
+  EXPECT_NEAR(in_ns(6599, 1).steps_per_second, 2 / 6599e-9, 1);
+  EXPECT_NEAR(in_ns(6601, 1).steps_per_second, 3 / 6601e-9, 1);
+  EXPECT_THAT(in_ns(6601, 1).warning, HasSubstr("first 6.601e-06 s"));
+  // Together they need 2000 + 500 + 1400 for a step: both end at 3900.
+  EXPECT_NEAR(in_ns(4000, 2).steps_per_second, 2 / 4000e-9, 1);
+  // Of the link down: two downloads, and of the next ones 100 bytes.
+  EXPECT_NEAR(in_ns(4000, 2).utilization[2].fraction, 2100.0 / 4000, 1e-9);
+}
+
+TEST(ThroughputTest, FirstSecondsInWhichNoStepEndsAreAnError) {
+  const absl::StatusOr<ThroughputQuery> query =
+      ResolveThroughput(FixedChain(), {.options = {.horizon = Horizon::kFirstSeconds, .horizon_seconds = 2000e-9}});
+  ASSERT_TRUE(query.ok());
+  const absl::Status status = PredictThroughput(FixedChain(), *query, NeverStop).status();
+  EXPECT_EQ(DetailsOf(status).reason, "SIMULATION_TOO_SHORT");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("horizon_seconds 2e-06"));
 }
 
 TEST(ThroughputTest, ACancelledPredictionReturnsTheReason) {
