@@ -1,5 +1,6 @@
 #include "core/engine/lane_schedule.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace stepcast {
@@ -29,6 +30,21 @@ LaneSchedule::LaneSchedule(const StepGraph& graph, std::vector<OpIndex> sources,
   }
   pending_.resize(pending_counts_.size());
   queue_.resize(operations_.size());
+  in_order_of_arrival_ = RunsInOrderOfArrival(graph);
+  if (!in_order_of_arrival_) return;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    only_target_.push_back(first_target_[i] == first_target_[i + 1] ? -1 : targets_[static_cast<size_t>(first_target_[i])]);
+  }
+}
+
+bool LaneSchedule::RunsInOrderOfArrival(const StepGraph& graph) const {
+  if (!roots_.empty() || !sinks_.empty() || sources_.empty()) return false;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    if (first_target_[i + 1] - first_target_[i] > 1 || graph.lane(sources_[i]) != graph.lane(sources_.front())) return false;
+  }
+  // No operation releases another, and each waits for one source.
+  if (first_target_.back() != first_target_[sources_.size()]) return false;
+  return std::all_of(pending_counts_.begin(), pending_counts_.end(), [](int32_t count) { return count == 1; });
 }
 
 }  // namespace stepcast

@@ -47,76 +47,81 @@ class LaneSchedule {
   // which they become ready. REQUIRES: arrivals ascend and are after `begin`, but for operations that wait for nothing, which are there at `begin`.
   template <typename Watcher>
   Instant Run(Instant begin, std::span<const Arrival> arrivals, const int64_t* durations, std::vector<Ready>& ready, Watcher&& watcher) {
+    if (in_order_of_arrival_) return RunInOrderOfArrival(begin, arrivals, durations, watcher);
     std::memcpy(pending_.data(), pending_counts_.data(), pending_counts_.size() * sizeof(int32_t));
-    int32_t* const queue = queue_.data();
-    const int32_t* tail = std::copy(roots_.begin(), roots_.end(), queue);
-    tail_ = queue + (tail - queue);
-    ready_ = &ready;
-    now_ = begin;
-    late_ = false;
-    const int32_t* head = queue;
+    int32_t* const pending = pending_.data();
+    const auto operations = static_cast<int32_t>(operations_.size());
+    const int32_t* head = queue_.data();
+    int32_t* tail = std::copy(roots_.begin(), roots_.end(), queue_.data());
     const Arrival* arrival = arrivals.data();
     const Arrival* const last = arrival + arrivals.size();
+    Instant now = begin;
+
+    // What waits for a node, a source or an operation, joins the queue or becomes ready.
+    const auto release = [&](size_t node, bool late) {
+      const int32_t* const end = targets_.data() + first_target_[node + 1];
+      for (const int32_t* target = targets_.data() + first_target_[node]; target != end; ++target) {
+        if (--pending[*target] != 0) continue;
+        if (*target < operations) {
+          *tail++ = *target;
+        } else {
+          ready.push_back({.at = now, .sink = *target - operations, .late = late});
+        }
+      }
+    };
+    const auto release_operation = [&](int32_t op, bool late) { release(static_cast<size_t>(op) + sources_.size(), late); };
+    // What arrives at one instant, with what has been released at it already, is one round, which queues in graph order.
+    const auto take_rest_of_instant = [&](int32_t* tail_before, size_t ready_before) {
+      while (arrival != last && arrival->at == now) release(static_cast<size_t>(arrival++->source), false);
+      std::sort(tail_before, tail);
+      std::sort(ready.begin() + static_cast<std::ptrdiff_t>(ready_before), ready.end(), [](const Ready& a, const Ready& b) { return a.sink < b.sink; });
+    };
+    const auto take_arrivals = [&] {
+      now = arrival->at;
+      int32_t* const tail_before = tail;
+      const size_t ready_before = ready.size();
+      release(static_cast<size_t>(arrival->source), false);
+      if (++arrival != last && arrival->at == now) take_rest_of_instant(tail_before, ready_before);
+    };
+
     while (true) {
-      if (head == tail_) {
+      if (head == tail) {
         if (arrival == last) break;
-        now_ = arrival->at;
-        arrival = Arrive(arrival, last, -1);
+        take_arrivals();
         continue;
       }
       const int32_t op = *head++;
-      const int64_t duration = durations[op];
-      const Instant start = now_;
-      const Instant end = start + Span{duration};
-      while (arrival != last && arrival->at < end) {
-        now_ = arrival->at;
-        arrival = Arrive(arrival, last, -1);
-      }
-      now_ = end;
+      const Instant start = now;
+      const Instant end = start + Span{durations[op]};
+      while (arrival != last && arrival->at < end) take_arrivals();
+      now = end;
       if (arrival != last && arrival->at == end) {
-        arrival = Arrive(arrival, last, op);
+        int32_t* const tail_before = tail;
+        const size_t ready_before = ready.size();
+        release_operation(op, false);
+        take_rest_of_instant(tail_before, ready_before);
       } else {
-        late_ = duration == 0;
-        Release(static_cast<size_t>(op) + sources_.size());
-        late_ = false;
+        release_operation(op, start == end);
       }
       watcher.Ran(op, start, end);
     }
-    return now_;
+    return now;
   }
 
  private:
-  // Of a node, first a source or an operation: what waits for it. Targets below operations_.size() are operations, the others sinks.
-  void Release(size_t node) {
-    const auto operations = static_cast<int32_t>(operations_.size());
-    for (int32_t i = first_target_[node]; i < first_target_[node + 1]; ++i) {
-      const int32_t target = targets_[static_cast<size_t>(i)];
-      if (--pending_[static_cast<size_t>(target)] != 0) continue;
-      if (target < operations) {
-        *tail_++ = target;
-      } else {
-        ready_->push_back({.at = now_, .sink = target - operations, .late = late_});
-      }
+  // Whether RunInOrderOfArrival does.
+  bool RunsInOrderOfArrival(const StepGraph& graph) const;
+  // Where every source releases at most one operation, operations release nothing, and sources arrive one at a time.
+  template <typename Watcher>
+  Instant RunInOrderOfArrival(Instant begin, std::span<const Arrival> arrivals, const int64_t* durations, Watcher&& watcher) {
+    Instant now = begin;
+    for (const Arrival& arrival : arrivals) {
+      const int32_t op = only_target_[static_cast<size_t>(arrival.source)];
+      const Instant start = std::max(now, arrival.at);
+      now = op < 0 ? start : start + Span{durations[op]};
+      if (op >= 0) watcher.Ran(op, start, now);
     }
-  }
-
-  // All that arrives at the instant of `arrival`, and with it the end of `op` (-1: none): one round, whose releases queue in graph order.
-  const Arrival* Arrive(const Arrival* arrival, const Arrival* last, int32_t op) {
-    int32_t* const tail_before = tail_;
-    const size_t ready_before = ready_->size();
-    int released = 0;
-    if (op >= 0) {
-      Release(static_cast<size_t>(op) + sources_.size());
-      ++released;
-    }
-    const Instant at = arrival->at;
-    for (; arrival != last && arrival->at == at; ++arrival, ++released) Release(static_cast<size_t>(arrival->source));
-    if (released > 1) {
-      std::sort(tail_before, tail_);
-      std::sort(ready_->begin() + static_cast<std::ptrdiff_t>(ready_before), ready_->end(),
-                [](const Ready& a, const Ready& b) { return a.sink < b.sink; });
-    }
-    return arrival;
+    return now;
   }
 
   std::vector<OpIndex> sources_;
@@ -126,13 +131,11 @@ class LaneSchedule {
   std::vector<int32_t> first_target_;    // by node: sources, then operations; one entry more
   std::vector<int32_t> pending_counts_;  // by target: operations, then sinks
   std::vector<int32_t> roots_;
+  bool in_order_of_arrival_ = false;
+  std::vector<int32_t> only_target_;  // where it is: by source, the operation that waits for it; -1: none
   // Of a run.
   std::vector<int32_t> pending_;
   std::vector<int32_t> queue_;
-  int32_t* tail_ = nullptr;
-  std::vector<Ready>* ready_ = nullptr;
-  Instant now_;
-  bool late_ = false;
 };
 
 }  // namespace stepcast

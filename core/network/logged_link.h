@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/base/time.h"
@@ -18,6 +19,12 @@
 namespace stepcast {
 
 class LoggedLink {
+ private:
+  struct Anchor {
+    Instant at;
+    int64_t virtual_at = 0;
+    int64_t active = 0;
+  };
  public:
   using Flow = EqualShareLink::Flow;
 
@@ -51,29 +58,35 @@ class LoggedLink {
     // When the flow had carried `work` more than at the last call. REQUIRES: that has happened.
     Instant After(Span work) {
       virtual_at_ += work.ticks;
-      // The last anchor before that value of the clock: by doubling steps, then by halves.
-      size_t step = 1;
-      while (at_ + step < link_.log_.size() && link_.log_[at_ + step].virtual_at < virtual_at_) {
-        at_ += step;
-        step *= 2;
-      }
-      for (; step > 0; step /= 2) {
-        if (at_ + step < link_.log_.size() && link_.log_[at_ + step].virtual_at < virtual_at_) at_ += step;
-      }
-      const Anchor& anchor = link_.log_[at_];
-      return anchor.at + Span{(virtual_at_ - anchor.virtual_at) * anchor.active};
+      if (virtual_at_ > until_) GoOn();
+      return anchor_->at + Span{(virtual_at_ - anchor_->virtual_at) * anchor_->active};
     }
 
    private:
     friend class LoggedLink;
     Reader(const LoggedLink& link, Flow flow)
-        : link_(link),
-          virtual_at_(link.begins_[static_cast<size_t>(flow)].virtual_at),
-          at_(static_cast<size_t>(link.begins_[static_cast<size_t>(flow)].position - link.first_position_)) {}
+        : anchor_(link.log_.data() + (link.begins_[static_cast<size_t>(flow)].position - link.first_position_)),
+          last_(link.log_.data() + link.log_.size() - 1),
+          virtual_at_(link.begins_[static_cast<size_t>(flow)].virtual_at) {
+      SetUntil();
+    }
 
-    const LoggedLink& link_;
+    // To the last anchor before that value of the clock: by doubling steps, then by halves.
+    void GoOn() {
+      const auto precedes = [&](std::ptrdiff_t step) { return last_ - anchor_ >= step && anchor_[step].virtual_at < virtual_at_; };
+      std::ptrdiff_t step = 1;
+      for (; precedes(step); step *= 2) anchor_ += step;
+      for (step /= 2; step > 0; step /= 2) {
+        if (precedes(step)) anchor_ += step;
+      }
+      SetUntil();
+    }
+    void SetUntil() { until_ = anchor_ == last_ ? std::numeric_limits<int64_t>::max() : anchor_[1].virtual_at; }
+
+    const Anchor* anchor_;
+    const Anchor* last_;
     int64_t virtual_at_;
-    size_t at_;
+    int64_t until_ = 0;  // the anchor counts for values up to this one
   };
   // Valid until the next Settle. REQUIRES: the flow is active, or ended at this very instant.
   Reader Read(Flow flow) const { return Reader(*this, flow); }
@@ -81,11 +94,6 @@ class LoggedLink {
   Span CarriedOf(Flow flow, Instant now) const { return {link_.VirtualAt(now) - begins_[static_cast<size_t>(flow)].virtual_at}; }
 
  private:
-  struct Anchor {
-    Instant at;
-    int64_t virtual_at = 0;
-    int64_t active = 0;
-  };
   struct Begin {
     int64_t virtual_at = 0;
     int64_t position = 0;  // in the log, counted from the start of the run
