@@ -43,6 +43,7 @@ RunOptions FirstRunOptions(const Profile& profile, const Scenario& scenario, con
   run.synchronization = scenario.synchronization;
   run.start_offsets = StartOffsets(profile, scenario, options);
   run.worker_groups = scenario.worker_groups;
+  run.link_sharing = scenario.link_sharing;
   run.bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second;
   run.order = scenario.transfer_order;
   run.ranks = graph.ranks;
