@@ -31,7 +31,6 @@ class ScenarioResolver {
     ResolveStartOffsets();
     ResolveWorkerGroups();
     if (!faults_.empty()) return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
-    if (absl::Status supported = CheckSupported(); !supported.ok()) return supported;
     return std::move(scenario_);
   }
 
@@ -187,16 +186,6 @@ class ScenarioResolver {
     }
     if (group.bandwidth_bytes_per_second.has_value()) CheckBandwidth(path + ".bandwidth_bytes_per_second", bandwidth, faults_);
     scenario_.worker_groups.push_back({.count = group.count, .compute_speed_factor = factor, .bandwidth_bytes_per_second = bandwidth});
-  }
-
-  absl::Status CheckSupported() const {
-    if (scenario_.link_sharing == LinkSharing::kFirstCome) return Unsupported("link_sharing", "FIRST_COME cannot be simulated yet");
-    return absl::OkStatus();
-  }
-
-  static absl::Status Unsupported(const char* field, const char* what) {
-    return MakeError(absl::StatusCode::kUnimplemented, absl::StrCat(field, ": ", what),
-                     {.reason = "SCENARIO_UNSUPPORTED", .faults = {{.field = field, .description = what}}});
   }
 
   const Profile& profile_;

@@ -80,8 +80,8 @@ struct ScenarioLimits {
   int64_t max_turns = 1'000'000;                     // services after the first, of all transfers of a step, where there is a quantum
 };
 
-// Fails with INVALID_ARGUMENT, reason SCENARIO_INVALID, and every fault, its path relative to the scenario; with UNIMPLEMENTED, reason
-// SCENARIO_UNSUPPORTED, where the engine cannot simulate what is asked for: an input is never silently ignored.
+// Fails with INVALID_ARGUMENT, reason SCENARIO_INVALID, and every fault, its path relative to the scenario. What would have no effect is
+// a fault: an input is never silently ignored.
 absl::StatusOr<Scenario> ResolveScenario(const Profile& profile, const ScenarioDraft& draft, const ScenarioLimits& limits = {});
 
 }  // namespace stepcast

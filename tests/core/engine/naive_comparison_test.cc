@@ -119,6 +119,7 @@ struct Coverage {
   int stopped = 0, rejoined_behind = 0, overtakings = 0, zero_length = 0, ties = 0, ties_of_one_worker = 0, ready_together = 0, unequal_rates = 0;
   int released_together = 0, stopped_at_arrival = 0;
   int uploads_while_downloading = 0, beyond_required = 0, other_roots = 0, downloads_that_wait = 0, forward_references = 0;
+  int first_come = 0, waits_for_links = 0, arrivals_together = 0, first_come_on_two_links = 0;
   int amplified = 0, turned = 0;
 };
 
@@ -148,6 +149,9 @@ void CountScenario(const RandomCase& random_case, Coverage& coverage) {
   coverage.windows += scenario.multiplexing == Multiplexing::kWindow ? 1 : 0;
   coverage.round_robin += scenario.multiplexing == Multiplexing::kRoundRobin ? 1 : 0;
   coverage.windows_with_quantum += scenario.multiplexing == Multiplexing::kWindow && scenario.quantum_bytes > 0 ? 1 : 0;
+  const bool first_come = scenario.link_sharing == LinkSharing::kFirstCome;
+  coverage.first_come += first_come ? 1 : 0;
+  coverage.first_come_on_two_links += first_come && (scenario.parameter_servers > 1 || !scenario.worker_groups.empty()) ? 1 : 0;
   coverage.whole += scenario.multiplexing == Multiplexing::kWholeStream ? 1 : 0;
   coverage.synchronous += scenario.synchronization == Synchronization::kSynchronous && scenario.workers > 1 ? 1 : 0;
   coverage.sampled += random_case.profile.steps().size() > 1 ? 1 : 0;
@@ -179,6 +183,8 @@ void CountEvents(const NaiveResult& result, Coverage& coverage) {
   coverage.released_together += events.released_together > 0 ? 1 : 0;
   coverage.stopped_at_arrival += events.stopped_at_arrival > 0 ? 1 : 0;
   coverage.unequal_rates += events.unequal_rates > 0 ? 1 : 0;
+  coverage.waits_for_links += events.waits_for_links > 0 ? 1 : 0;
+  coverage.arrivals_together += events.arrivals_together > 0 ? 1 : 0;
   coverage.uploads_while_downloading += events.uploads_while_downloading > 0 ? 1 : 0;
   coverage.beyond_required += events.beyond_required > 0 ? 1 : 0;
 }
@@ -216,12 +222,16 @@ void ExpectCovered(const Coverage& coverage) {
   EXPECT_GE(coverage.ready_together, 60);
   EXPECT_GE(coverage.released_together, 12);
   EXPECT_GE(coverage.stopped_at_arrival, 6);
-  EXPECT_GE(coverage.unequal_rates, 8);
+  EXPECT_GE(coverage.unequal_rates, 5);
   EXPECT_GE(coverage.uploads_while_downloading, 40);
   EXPECT_GE(coverage.beyond_required, 3);
   EXPECT_GE(coverage.other_roots, 80);
   EXPECT_GE(coverage.downloads_that_wait, 30);
   EXPECT_GE(coverage.forward_references, 30);
+  EXPECT_GE(coverage.first_come, 20);
+  EXPECT_GE(coverage.first_come_on_two_links, 10);
+  EXPECT_GE(coverage.waits_for_links, 15);
+  EXPECT_GE(coverage.arrivals_together, 12);
   EXPECT_LE(coverage.amplified, kMostAmplified);
   EXPECT_LE(coverage.turned, kMostTurned);
 }

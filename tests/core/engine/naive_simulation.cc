@@ -92,7 +92,9 @@ class NaiveSimulation {
     const auto consider = [&span](const Exact& candidate) {
       if (!span.has_value() || candidate < *span) span = candidate;
     };
-    for (const auto& [chunk, rate] : running) consider(chunk->left / rate);
+    for (const auto& [chunk, rate] : running) {
+      if (rate > 0) consider(chunk->left / rate);
+    }
     for (const Worker& worker : workers_) {
       if (worker.begun == 0) consider(worker.offset_ns - now_);
     }
@@ -100,7 +102,7 @@ class NaiveSimulation {
     now_ += *span;
   }
 
-  // Every running chunk with its speed at this moment.
+  // Every running chunk with its speed at this moment, which is 0 where it waits for its link.
   std::vector<std::pair<Chunk*, Exact>> Rates() {
     std::vector<std::pair<Chunk*, Exact>> result;
     for (Worker& worker : workers_) {
@@ -123,6 +125,10 @@ class NaiveSimulation {
       capacities.push_back(workers_[w].bandwidth);
       for (auto& [which, lane] : workers_[w].lanes) {
         if (which.first != direction || !lane.running.has_value()) continue;
+        if (!IsServed(w, which, *lane.running)) {
+          result.emplace_back(&*lane.running, 0);
+          continue;
+        }
         flows.push_back({static_cast<size_t>(which.second), servers + w});
         chunks.push_back(&*lane.running);
       }
@@ -134,6 +140,22 @@ class NaiveSimulation {
       for (size_t j = 0; j < i; ++j) unequal = unequal || (flows[i][0] == flows[j][0] && rates[i] != rates[j]);
     }
     events_.unequal_rates += unequal ? 1 : 0;
+  }
+
+  // Whether the server's link carries the worker's chunk now. First come first served it carries one: the one that came first, the lowest worker's
+  // where several did. Whatever comes later has come later, so it goes on to its end.
+  bool IsServed(size_t w, const std::pair<Resource, int>& which, const Chunk& chunk) {
+    if (scenario_.link_sharing == LinkSharing::kEqual) return true;
+    for (size_t other = 0; other < workers_.size(); ++other) {
+      const auto lane = workers_[other].lanes.find(which);
+      if (other == w || lane == workers_[other].lanes.end() || !lane->second.running.has_value()) continue;
+      const Exact& arrival = lane->second.running->start_ns;
+      if (arrival > chunk.start_ns || (arrival == chunk.start_ns && other > w)) continue;
+      events_.waits_for_links += 1;
+      events_.arrivals_together += arrival == chunk.start_ns ? 1 : 0;
+      return false;
+    }
+    return true;
   }
 
   // All that happens at this instant, round by round.

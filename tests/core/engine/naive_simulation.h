@@ -42,6 +42,8 @@ struct NaiveEvents {
   int stopped_at_arrival = 0;  // instants at which a stopped stream rejoins where another operation has just arrived
   int ready_together = 0;      // instants at which one lane gets two operations or more
   int unequal_rates = 0;       // instants at which the flows of one server's link differ in rate
+  int waits_for_links = 0;     // chunks that wait behind another worker's on a link that is served first come, counted at every instant
+  int arrivals_together = 0;   // of those, behind one that arrived at the same instant
   int uploads_while_downloading = 0;
   int beyond_required = 0;  // steps ended by workers that had ended all of theirs
 };
@@ -63,7 +65,7 @@ struct NaiveResult {
   NaiveEvents events;
 };
 
-// REQUIRES: `scenario` was resolved for the profile; links are shared equally.
+// REQUIRES: `scenario` was resolved for the profile.
 NaiveResult SimulateNaively(const Profile& profile, const Scenario& scenario, const NaiveOptions& options);
 
 // The sum of the workers' rates, in steps per nanosecond, by the definition. completions[w]: the worker's offset, then the ends of its steps; the

@@ -21,7 +21,7 @@ constexpr int64_t kRoundNs = 1'000'000;
 
 class CaseMaker {
  public:
-  explicit CaseMaker(uint64_t seed) : random_({seed, 7}), turns_random_({seed, 8}) {}
+  explicit CaseMaker(uint64_t seed) : random_({seed, 7}), turns_random_({seed, 8}), sharing_random_({seed, 9}) {}
 
   RandomCase Make() {
     round_ = Chance(50);
@@ -163,6 +163,7 @@ class CaseMaker {
     SetOrder(asked);
     SetStarts(asked);
     if (!crowded_ && Chance(30)) SetGroups(asked);
+    if (sharing_random_.Below(4) == 0) asked.link_sharing = LinkSharing::kFirstCome;
     return asked;
   }
 
@@ -219,6 +220,7 @@ class CaseMaker {
 
   Random random_;
   Random turns_random_;
+  Random sharing_random_;
   bool round_ = false;
   bool crowded_ = false;  // round, small, few workers: nearly every instant has several ends
   bool training_ = false;
@@ -235,6 +237,7 @@ RunOptions EngineOptions(const RandomCase& random_case, const StepGraph& graph, 
                      .warmup_steps = random_case.warmup_steps,
                      .synchronization = scenario.synchronization,
                      .worker_groups = scenario.worker_groups,
+                     .link_sharing = scenario.link_sharing,
                      .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
                      .order = scenario.transfer_order,
                      .seed = seed,

@@ -66,7 +66,7 @@ TEST(ScenarioTest, WhatIsSetIsKept) {
                             .synchronization = Synchronization::kSynchronous,
                             .multiplexing = Multiplexing::kWindow,
                             .window_bytes = 7,
-                            .link_sharing = LinkSharing::kEqual,
+                            .link_sharing = LinkSharing::kFirstCome,
                             .transfer_order = TransferOrder::kTac,
                             .start_offsets_ns = {0, 5, 86'400'000'000'000},
                             .worker_groups = {{.count = 2, .compute_speed_factor = 0.5}, {.count = 1, .bandwidth_bytes_per_second = 1e6}}};
@@ -78,6 +78,7 @@ TEST(ScenarioTest, WhatIsSetIsKept) {
                           .synchronization = Synchronization::kSynchronous,
                           .multiplexing = Multiplexing::kWindow,
                           .window_bytes = 7,
+                          .link_sharing = LinkSharing::kFirstCome,
                           .transfer_order = TransferOrder::kTac,
                           .start_offsets_ns = {0, 5, 86'400'000'000'000},
                           .worker_groups = {{.count = 2, .compute_speed_factor = 0.5, .bandwidth_bytes_per_second = 2e9},
@@ -217,14 +218,12 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& bad) { return bad.param.title; });
 
-TEST(ScenarioTest, EveryFaultIsReportedAtOnceAndBeforeWhatIsUnsupported) {
-  const absl::Status status = ResolveScenario(Recorded(), {.workers = 2,
-                                                           .bandwidth_bytes_per_second = -1,
-                                                           .multiplexing = Multiplexing::kRoundRobin,
-                                                           .quantum_bytes = 0,
-                                                           .link_sharing = LinkSharing::kFirstCome,
-                                                           .start_offsets_ns = {3}})
-                                  .status();
+TEST(ScenarioTest, EveryFaultIsReportedAtOnce) {
+  const absl::Status status =
+      ResolveScenario(
+          Recorded(),
+          {.workers = 2, .bandwidth_bytes_per_second = -1, .multiplexing = Multiplexing::kRoundRobin, .quantum_bytes = 0, .start_offsets_ns = {3}})
+          .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Paths(status), ElementsAre("bandwidth_bytes_per_second", "quantum_bytes", "start_offsets_ns"));
 }
@@ -250,13 +249,6 @@ TEST(ScenarioTest, ATurnForAllTheRestIsNeverTooMany) {
   const Profile profile = Recorded([](ProfileDraft& draft) { draft.operations[0].size_bytes = int64_t{1} << 44; });
   EXPECT_TRUE(ResolveScenario(profile, {.window_bytes = 1, .quantum_bytes = int64_t{1} << 44}).ok());
   EXPECT_THAT(Paths(ResolveScenario(profile, {.window_bytes = 1, .quantum_bytes = 1}).status()), ElementsAre("quantum_bytes"));
-}
-
-TEST(ScenarioTest, WhatTheEngineCannotDoIsUnimplementedAndNamesTheField) {
-  const absl::Status sharing = ResolveScenario(Recorded(), {.link_sharing = LinkSharing::kFirstCome}).status();
-  EXPECT_EQ(sharing.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(DetailsOf(sharing).reason, "SCENARIO_UNSUPPORTED");
-  EXPECT_THAT(Paths(sharing), ElementsAre("link_sharing"));
 }
 
 TEST(ScenarioTest, AnotherNumberOfServersNeedsParametersToPlace) {
