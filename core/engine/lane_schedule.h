@@ -18,6 +18,16 @@
 
 namespace stepcast {
 
+// A watcher of LaneSchedule: busy time until some instant.
+struct BusyUntil {
+  void Ran(int32_t /*op*/, Instant start, Instant end) {
+    if (start < until) busy += (std::min(end, until) - start).ticks;
+  }
+
+  Instant until;
+  int64_t busy = 0;
+};
+
 class LaneSchedule {
  public:
   // Sources, operations and sinks are counted from 0, in the order in which they were given.
@@ -42,6 +52,8 @@ class LaneSchedule {
   const std::vector<OpIndex>& sources() const { return sources_; }
   const std::vector<OpIndex>& operations() const { return operations_; }
   const std::vector<OpIndex>& sinks() const { return sinks_; }
+  // Whether every source releases at most one operation, operations release nothing, and sources arrive one at a time.
+  bool in_order_of_arrival() const { return in_order_of_arrival_; }
 
   // Runs one step; returns the instant of the last arrival or end. `durations`: of the operations. `ready`: every sink is appended, in the order in
   // which they become ready. REQUIRES: arrivals ascend and are after `begin`, but for operations that wait for nothing, which are there at `begin`.
@@ -74,7 +86,8 @@ class LaneSchedule {
     const auto take_rest_of_instant = [&](int32_t* tail_before, size_t ready_before) {
       while (arrival != last && arrival->at == now) release(static_cast<size_t>(arrival++->source), false);
       std::sort(tail_before, tail);
-      std::sort(ready.begin() + static_cast<std::ptrdiff_t>(ready_before), ready.end(), [](const Ready& a, const Ready& b) { return a.sink < b.sink; });
+      std::sort(ready.begin() + static_cast<std::ptrdiff_t>(ready_before), ready.end(),
+                [](const Ready& a, const Ready& b) { return a.sink < b.sink; });
     };
     const auto take_arrivals = [&] {
       now = arrival->at;
@@ -109,9 +122,8 @@ class LaneSchedule {
   }
 
  private:
-  // Whether RunInOrderOfArrival does.
   bool RunsInOrderOfArrival(const StepGraph& graph) const;
-  // Where every source releases at most one operation, operations release nothing, and sources arrive one at a time.
+  // Where in_order_of_arrival().
   template <typename Watcher>
   Instant RunInOrderOfArrival(Instant begin, std::span<const Arrival> arrivals, const int64_t* durations, Watcher&& watcher) {
     Instant now = begin;

@@ -18,8 +18,8 @@ struct Notes {
 
 }  // namespace
 
-PhaseRows::PhaseRows(const StepGraph& graph, const PhasePlan& plan, bool traced)
-    : graph_(graph), plan_(plan), traced_(traced), after_cut_(graph, {}, plan.after_cut, plan.uploads) {
+PhaseRows::PhaseRows(const StepGraph& graph, const PhasePlan& plan, bool traced, bool streamed)
+    : graph_(graph), plan_(plan), traced_(traced), streamed_(streamed), after_cut_(graph, {}, plan.after_cut, plan.uploads) {
   std::vector<int32_t> places(plan.uploads_to.size(), 0);
   for (size_t i = 0; i < plan.uploads.size(); ++i) place_of_upload_.push_back(places[static_cast<size_t>(ServerOfUpload(static_cast<int32_t>(i)))]++);
 }
@@ -31,6 +31,7 @@ std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded) {
     row->computation += row->durations.back();
   }
   if (!plan_.after_cut.empty()) RunAfterCut(speed, recorded, *row);
+  if (streamed_) FillStreams(recorded, *row);
   for (const std::vector<OpIndex>& on_server : plan_.updates_on) {
     PhaseRow::Updates& updates = row->updates.emplace_back();
     for (const OpIndex op : on_server) {
@@ -39,6 +40,18 @@ std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded) {
     }
   }
   return row;
+}
+
+void PhaseRows::FillStreams(int32_t recorded, PhaseRow& row) const {
+  row.streams.resize(row.ready.size());
+  for (size_t server = 0; server < row.ready.size(); ++server) {
+    for (const LaneSchedule::Ready& ready : row.ready[server]) {
+      const OpIndex upload = plan_.uploads_to[server][static_cast<size_t>(ready.sink)];
+      Span update;
+      for (const OpIndex after : graph_.dependents(upload)) update += graph_.duration(recorded, after);
+      row.streams[server].push_back({.ready = ready.at - Instant{}, .work = graph_.work(upload).first, .update = update});
+    }
+  }
 }
 
 void PhaseRows::RunAfterCut(double speed, int32_t recorded, PhaseRow& row) {

@@ -23,6 +23,12 @@ struct PhaseRow {
     Instant start;
     Instant end;
   };
+  // An upload of UploadStreams.
+  struct StreamedUpload {
+    Span ready;   // from the cut's start
+    Span work;    // of its transfer
+    Span update;  // what the server then does with it
+  };
   // What a server has to do.
   struct Updates {
     std::vector<int64_t> durations;
@@ -34,14 +40,15 @@ struct PhaseRow {
   Span after_cut;                      // of the cut and all computations after it
   // By server: the plan's uploads to it, counted by their place among those, as they become ready; counted from the cut's start. Empty without a cut.
   std::vector<std::vector<LaneSchedule::Ready>> ready;
+  std::vector<std::vector<StreamedUpload>> streams;  // by server: the same, where asked for
   std::vector<Ran> ran;
   std::vector<Updates> updates;  // by server
 };
 
 class PhaseRows {
  public:
-  // All must outlive it. `traced`: keep what ran.
-  PhaseRows(const StepGraph& graph, const PhasePlan& plan, bool traced);
+  // Both must outlive it. `traced`: keep what ran. `streamed`: fill in streams. REQUIRES: UploadStreams fit, if streamed.
+  PhaseRows(const StepGraph& graph, const PhasePlan& plan, bool traced, bool streamed);
 
   // By place in the plan's uploads: the place among those to its server.
   const std::vector<int32_t>& place_of_upload() const { return place_of_upload_; }
@@ -57,11 +64,13 @@ class PhaseRows {
 
  private:
   std::unique_ptr<PhaseRow> Make(double speed, int32_t recorded);
+  void FillStreams(int32_t recorded, PhaseRow& row) const;
   void RunAfterCut(double speed, int32_t recorded, PhaseRow& row);
 
   const StepGraph& graph_;
   const PhasePlan& plan_;
   const bool traced_;
+  const bool streamed_;
   LaneSchedule after_cut_;
   std::vector<int32_t> place_of_upload_;
   std::vector<std::unique_ptr<PhaseRow>> rows_;  // by speed class and recorded step

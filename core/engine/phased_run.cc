@@ -4,6 +4,9 @@
 #include <map>
 #include <utility>
 
+#include "core/engine/upload_lines.h"
+#include "core/engine/upload_streams.h"
+
 namespace stepcast {
 
 namespace {
@@ -28,7 +31,8 @@ struct Tracer {
 
 }  // namespace
 
-PhasedRun::PhasedRun(const StepGraph& graph, const PhasePlan& plan, const RunOptions& options, StopCheck stop)
+template <typename Uploads>
+PhasedRun<Uploads>::PhasedRun(const StepGraph& graph, const PhasePlan& plan, const RunOptions& options, StopCheck stop)
     : graph_(graph),
       plan_(plan),
       options_(options),
@@ -42,20 +46,18 @@ PhasedRun::PhasedRun(const StepGraph& graph, const PhasePlan& plan, const RunOpt
       downlink_touched_(Index(servers_), false),
       uplink_touched_(downlink_touched_),
       timers_(Index(worker_count_) * Index(servers_)),
-      rows_(graph, plan, options.trace != nullptr),
+      rows_(graph, plan, options.trace != nullptr, /*streamed=*/Uploads::kNeedsCut),
       computation_(graph, plan.downloads, plan.computations, plan.after_cut.empty() ? plan.uploads : std::vector<OpIndex>{}),
       ledger_(graph, options),
       workers_(Index(worker_count_)),
       ended_{.by_lane = std::vector<UsageWindow::Ticks>(Index(graph.lanes().count()))},
       arrived_(servers_ > 1 ? Index(worker_count_) : 1) {
-  for (int32_t server = 0; server < servers_; ++server) {
-    updates_.emplace_back(graph, plan.uploads_to[Index(server)], plan.updates_on[Index(server)], std::vector<OpIndex>{});
-    lines_.emplace_back(graph, plan.uploads_to[Index(server)], worker_count_, /*own_ready=*/plan.after_cut.empty());
-  }
+  for (int32_t server = 0; server < servers_; ++server) uploads_.emplace_back(graph, plan, server, worker_count_);
   SetSpeeds();
 }
 
-void PhasedRun::SetSpeeds() {
+template <typename Uploads>
+void PhasedRun<Uploads>::SetSpeeds() {
   std::map<double, int32_t> classes;
   size_t worker = 0;
   for (const WorkerGroup& group : options_.worker_groups) {
@@ -68,7 +70,8 @@ void PhasedRun::SetSpeeds() {
   }
 }
 
-absl::StatusOr<RunResult> PhasedRun::Go() {
+template <typename Uploads>
+absl::StatusOr<RunResult> PhasedRun<Uploads>::Go() {
   for (int32_t worker = 0; worker < worker_count_; ++worker) {
     workers_[Index(worker)].random = Random({options_.seed, options_.replication, static_cast<uint64_t>(worker), kSamplingStream});
     timers_.Set(TimerOf(worker, 0), options_.start_offsets[Index(worker)].ticks);
@@ -89,20 +92,23 @@ absl::StatusOr<RunResult> PhasedRun::Go() {
   return result;
 }
 
-void PhasedRun::CheckStop(int64_t work) {
+template <typename Uploads>
+void PhasedRun<Uploads>::CheckStop(int64_t work) {
   work_until_check_ -= work;
   if (work_until_check_ > 0 || !status_.ok()) return;
   work_until_check_ = kStopCheckInterval;
   status_ = stop_();
 }
 
-Instant PhasedRun::NextEvent() const {
+template <typename Uploads>
+Instant PhasedRun<Uploads>::NextEvent() const {
   Instant next = timers_.empty() ? kEndOfTime : Instant{timers_.TopKey()};
   for (size_t server = 0; server < next_download_.size(); ++server) next = std::min({next, next_download_[server], next_upload_[server]});
   return next;
 }
 
-void PhasedRun::RunInstant(Instant now) {
+template <typename Uploads>
+void PhasedRun<Uploads>::RunInstant(Instant now) {
   now_ = now;
   for (int32_t server = 0; server < servers_; ++server) {
     if (next_download_[Index(server)] == now) TakeDownloads(server);
@@ -117,7 +123,8 @@ void PhasedRun::RunInstant(Instant now) {
   ledger_.OnInstantDone(now_, [this] { return TotalsNow(); });
 }
 
-void PhasedRun::Settle() {
+template <typename Uploads>
+void PhasedRun<Uploads>::Settle() {
   for (size_t server = 0; server < next_download_.size(); ++server) {
     if (downlink_touched_[server]) next_download_[server] = downlinks_[server].Settle(now_);
     if (uplink_touched_[server]) next_upload_[server] = uplinks_[server].Settle(now_);
@@ -126,7 +133,8 @@ void PhasedRun::Settle() {
   }
 }
 
-void PhasedRun::TakeDownloads(int32_t server) {
+template <typename Uploads>
+void PhasedRun<Uploads>::TakeDownloads(int32_t server) {
   flows_.clear();
   downlinks_[Index(server)].TakeEnded(now_, flows_);
   downlink_touched_[Index(server)] = true;
@@ -136,27 +144,29 @@ void PhasedRun::TakeDownloads(int32_t server) {
   }
 }
 
-void PhasedRun::TakeUploads(int32_t server) {
+template <typename Uploads>
+void PhasedRun<Uploads>::TakeUploads(int32_t server) {
   flows_.clear();
   uplinks_[Index(server)].TakeEnded(now_, flows_);
   uplink_touched_[Index(server)] = true;
   for (const LoggedLink::Flow worker : flows_) {
     WorkerState& state = workers_[Index(worker)];
-    LoggedLink::Reader reader = uplinks_[Index(server)].Read(worker);
-    UploadLines& lines = lines_[Index(server)];
-    lines.EndBatch(
-        worker, now_, [&](Span work) { return reader.After(work); },
-        [&](UploadLines::Entry entry, Instant start, Instant end) {
-          if (options_.trace == nullptr) return;
-          state.trace.push_back(
-              {.worker = worker, .op = lines.OperationOf(entry), .step = state.step, .service = entry.service, .start = start, .end = end});
-        });
+    const LoggedLink::Reader reader = uplinks_[Index(server)].Read(worker);
+    if constexpr (!Uploads::kNeedsCut) {
+      uploads_[Index(server)].EndBatch(worker, now_, reader, [&](OpIndex op, int32_t service, Instant start, Instant end) {
+        if (options_.trace == nullptr) return;
+        state.trace.push_back({.worker = worker, .op = op, .step = state.step, .service = service, .start = start, .end = end});
+      });
+    } else {
+      uploads_[Index(server)].EndBatch(worker, now_, reader);
+    }
     if (--state.uplinks_active == 0) state.exposed += std::max<int64_t>(0, (now_ - std::max(state.uploading_since, state.computed_at)).ticks);
     GoOnUploading(worker, server);
   }
 }
 
-void PhasedRun::TakeTimers() {
+template <typename Uploads>
+void PhasedRun<Uploads>::TakeTimers() {
   while (!timers_.empty() && timers_.TopKey() == now_.ticks) {
     const IndexedHeap::Slot slot = timers_.Pop();
     const int32_t worker = slot / servers_;
@@ -174,7 +184,8 @@ void PhasedRun::TakeTimers() {
   }
 }
 
-void PhasedRun::BeginStep(int32_t worker) {
+template <typename Uploads>
+void PhasedRun<Uploads>::BeginStep(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
   const int32_t steps = graph_.step_count();
   int32_t recorded = 0;
@@ -199,7 +210,8 @@ void PhasedRun::BeginStep(int32_t worker) {
 }
 
 // Appends the downloads that have arrived while the worker's flow carried so much, and traces their chunks if all have.
-void PhasedRun::ReadArrivals(int32_t worker, int32_t server, Span carried, std::vector<LaneSchedule::Arrival>& arrivals) {
+template <typename Uploads>
+void PhasedRun<Uploads>::ReadArrivals(int32_t worker, int32_t server, Span carried, std::vector<LaneSchedule::Arrival>& arrivals) {
   const PhasePlan::DownloadPhase& phase = plan_.phases[Index(server)];
   WorkerState& state = workers_[Index(worker)];
   const bool traced = options_.trace != nullptr && carried == phase.total;
@@ -220,7 +232,8 @@ void PhasedRun::ReadArrivals(int32_t worker, int32_t server, Span carried, std::
   }
 }
 
-void PhasedRun::EndDownloads(int32_t worker) {
+template <typename Uploads>
+void PhasedRun<Uploads>::EndDownloads(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
   const Instant cut = Compute(worker);
   state.computed_at = cut + state.row->after_cut;
@@ -232,7 +245,8 @@ void PhasedRun::EndDownloads(int32_t worker) {
 }
 
 // Runs the step's computation, up to the cut; returns when that was reached.
-Instant PhasedRun::Compute(int32_t worker) {
+template <typename Uploads>
+Instant PhasedRun<Uploads>::Compute(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
   std::vector<LaneSchedule::Arrival>& arrivals = arrived_[servers_ > 1 ? Index(worker) : 0];
   if (servers_ > 1) std::sort(arrivals.begin(), arrivals.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
@@ -248,7 +262,8 @@ Instant PhasedRun::Compute(int32_t worker) {
   return cut;
 }
 
-void PhasedRun::TraceAfterCut(int32_t worker, Instant cut) {
+template <typename Uploads>
+void PhasedRun<Uploads>::TraceAfterCut(int32_t worker, Instant cut) {
   WorkerState& state = workers_[Index(worker)];
   for (const PhaseRow::Ran& ran : state.row->ran) {
     state.trace.push_back(
@@ -256,59 +271,69 @@ void PhasedRun::TraceAfterCut(int32_t worker, Instant cut) {
   }
 }
 
-void PhasedRun::BeginUploads(int32_t worker, Instant cut) {
+template <typename Uploads>
+void PhasedRun<Uploads>::BeginUploads(int32_t worker, Instant cut) {
   WorkerState& state = workers_[Index(worker)];
   state.phase = Phase::kUploading;
   state.last_end = state.computed_at;
   state.servers_left = 1;  // until all have begun
-  std::vector<int32_t> filled(ready_.empty() ? 0 : Index(servers_), 0);
-  for (LaneSchedule::Ready upload : ready_) {
-    const int32_t server = rows_.ServerOfUpload(upload.sink);
-    upload.sink = rows_.place_of_upload()[Index(upload.sink)];
-    lines_[Index(server)].OwnReady(worker)[Index(filled[Index(server)]++)] = upload;
-  }
+  FileReadyUploads(worker);
   for (int32_t server = 0; server < servers_; ++server) {
-    UploadLines& lines = lines_[Index(server)];
-    if (lines.uploads() == 0) continue;
+    Uploads& uploads = uploads_[Index(server)];
+    if (uploads.empty()) continue;
     ++state.servers_left;
-    if (plan_.after_cut.empty()) {
-      lines.Begin(worker, lines.OwnReady(worker), Instant{});
-    } else {
-      lines.Begin(worker, state.row->ready[Index(server)], cut);
+    if constexpr (!Uploads::kNeedsCut) {
+      if (plan_.after_cut.empty()) uploads.BeginOwn(worker);
     }
+    if (!plan_.after_cut.empty()) uploads.Begin(worker, *state.row, cut);
     GoOnUploading(worker, server);
   }
   if (--state.servers_left == 0) EndStepAt(worker);
 }
 
+// Without a cut: gives every server its part of what the step's computation said.
+template <typename Uploads>
+void PhasedRun<Uploads>::FileReadyUploads(int32_t worker) {
+  if constexpr (!Uploads::kNeedsCut) {
+    filed_.assign(Index(servers_), 0);
+    for (LaneSchedule::Ready upload : ready_) {
+      const int32_t server = rows_.ServerOfUpload(upload.sink);
+      upload.sink = rows_.place_of_upload()[Index(upload.sink)];
+      uploads_[Index(server)].OwnReady(worker)[filed_[Index(server)]++] = upload;
+    }
+  }
+}
+
 // The uplink is idle: sends what is in line, or waits for what will be, or is done.
-void PhasedRun::GoOnUploading(int32_t worker, int32_t server) {
+template <typename Uploads>
+void PhasedRun<Uploads>::GoOnUploading(int32_t worker, int32_t server) {
   WorkerState& state = workers_[Index(worker)];
-  UploadLines& lines = lines_[Index(server)];
-  lines.LineUp(worker, now_);
-  const Span work = lines.TakeBatch(worker, now_);
+  Uploads& uploads = uploads_[Index(server)];
+  uploads.LineUp(worker, now_);
+  const Span work = uploads.TakeBatch(worker, now_);
   if (work.ticks > 0) {
     if (state.uplinks_active++ == 0) state.uploading_since = now_;
     uplinks_[Index(server)].Start(worker, work);
     uplink_touched_[Index(server)] = true;
-  } else if (!lines.AllReady(worker)) {
-    timers_.Set(TimerOf(worker, server), lines.NextReady(worker).ticks);
+  } else if (!uploads.AllReady(worker)) {
+    timers_.Set(TimerOf(worker, server), uploads.NextReady(worker).ticks);
   } else {
     EndUploadsTo(worker, server);
   }
 }
 
-void PhasedRun::EndUploadsTo(int32_t worker, int32_t server) {
+template <typename Uploads>
+void PhasedRun<Uploads>::EndUploadsTo(int32_t worker, int32_t server) {
   WorkerState& state = workers_[Index(worker)];
   Instant end = now_;
   if (!plan_.updates_on[Index(server)].empty()) {
-    const std::span<const LaneSchedule::Arrival> arrivals = lines_[Index(server)].Arrived(worker);
-    const int64_t* durations = state.row->updates[Index(server)].durations.data();
-    if (options_.trace != nullptr) {
+    Uploads& uploads = uploads_[Index(server)];
+    if constexpr (!Uploads::kNeedsCut) {
       Tracer tracer{.operations = plan_.updates_on[Index(server)], .trace = state.trace, .worker = worker, .step = state.step};
-      end = updates_[Index(server)].Run(state.step_begin, arrivals, durations, ready_, tracer);
+      end = options_.trace == nullptr ? uploads.EndOfUpdates(worker, *state.row, state.step_begin)
+                                      : uploads.EndOfUpdates(worker, *state.row, state.step_begin, tracer);
     } else {
-      end = updates_[Index(server)].Run(state.step_begin, arrivals, durations, ready_, LaneSchedule::Unwatched{});
+      end = uploads.EndOfUpdates(worker, *state.row, state.step_begin);
     }
   }
   state.last_end = std::max(state.last_end, end);
@@ -316,7 +341,8 @@ void PhasedRun::EndUploadsTo(int32_t worker, int32_t server) {
 }
 
 // Everything of the step is known: it ends with the last of it.
-void PhasedRun::EndStepAt(int32_t worker) {
+template <typename Uploads>
+void PhasedRun<Uploads>::EndStepAt(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
   state.phase = Phase::kEnding;
   if (state.last_end == now_) {
@@ -326,7 +352,8 @@ void PhasedRun::EndStepAt(int32_t worker) {
   }
 }
 
-void PhasedRun::EndStep(int32_t worker) {
+template <typename Uploads>
+void PhasedRun<Uploads>::EndStep(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
   ended_.by_lane[LaneMap::kWorker] += state.row->computation;
   for (int32_t server = 0; server < servers_; ++server) {
@@ -344,7 +371,8 @@ void PhasedRun::EndStep(int32_t worker) {
   if (options_.synchronization == Synchronization::kAsynchronous) BeginStep(worker);
 }
 
-UsageWindow::Totals PhasedRun::TotalsNow() {
+template <typename Uploads>
+UsageWindow::Totals PhasedRun<Uploads>::TotalsNow() {
   UsageWindow::Totals totals = ended_;
   for (int32_t worker = 0; worker < worker_count_; ++worker) AddStepUntilNow(worker, totals);
   for (int32_t server = 0; server < servers_; ++server) {
@@ -355,7 +383,8 @@ UsageWindow::Totals PhasedRun::TotalsNow() {
 }
 
 // What the worker has done of its step at hand.
-void PhasedRun::AddStepUntilNow(int32_t worker, UsageWindow::Totals& totals) {
+template <typename Uploads>
+void PhasedRun<Uploads>::AddStepUntilNow(int32_t worker, UsageWindow::Totals& totals) {
   const WorkerState& state = workers_[Index(worker)];
   if (state.phase == Phase::kWaiting) return;
   if (state.phase == Phase::kDownloading) {
@@ -368,11 +397,14 @@ void PhasedRun::AddStepUntilNow(int32_t worker, UsageWindow::Totals& totals) {
   totals.exposed += state.exposed;
   if (state.uplinks_active > 0) totals.exposed += std::max<int64_t>(0, (now_ - std::max(state.uploading_since, state.computed_at)).ticks);
   for (int32_t server = 0; server < servers_; ++server) {
-    totals.by_lane[Index(graph_.lanes().Server(server))] += UpdatedUntilNow(worker, server);
+    if (plan_.updates_on[Index(server)].empty()) continue;
+    totals.by_lane[Index(graph_.lanes().Server(server))] +=
+        uploads_[Index(server)].UpdatedUntil(worker, *state.row, state.step_begin, now_, uplinks_[Index(server)]);
   }
 }
 
-int64_t PhasedRun::ComputedOfDownloading(int32_t worker) {
+template <typename Uploads>
+int64_t PhasedRun<Uploads>::ComputedOfDownloading(int32_t worker) {
   const WorkerState& state = workers_[Index(worker)];
   partial_.clear();
   if (servers_ > 1) partial_ = arrived_[Index(worker)];
@@ -387,23 +419,12 @@ int64_t PhasedRun::ComputedOfDownloading(int32_t worker) {
   return busy.busy;
 }
 
-int64_t PhasedRun::UpdatedUntilNow(int32_t worker, int32_t server) {
-  const WorkerState& state = workers_[Index(worker)];
-  if (plan_.updates_on[Index(server)].empty()) return 0;
-  const std::span<const LaneSchedule::Arrival> arrived = lines_[Index(server)].Arrived(worker);
-  partial_.assign(arrived.begin(), arrived.end());
-  const LoggedLink& link = uplinks_[Index(server)];
-  if (link.IsActive(worker)) {
-    LoggedLink::Reader reader = link.Read(worker);
-    lines_[Index(server)].ForEachSent(worker, link.CarriedOf(worker, now_), [&](UploadLines::Entry entry, Span work) {
-      const Instant end = reader.After(work);
-      if (lines_[Index(server)].IsLast(entry)) partial_.push_back({.at = end, .source = entry.upload});
-    });
-  }
-  BusyUntil busy{.until = now_};
-  ready_.clear();
-  updates_[Index(server)].Run(state.step_begin, partial_, state.row->updates[Index(server)].durations.data(), ready_, busy);
-  return busy.busy;
+template class PhasedRun<UploadLines>;
+template class PhasedRun<UploadStreams>;
+
+absl::StatusOr<RunResult> RunInPhases(const StepGraph& graph, const PhasePlan& plan, const RunOptions& options, StopCheck stop) {
+  if (options.trace == nullptr && UploadStreams::Fit(graph, plan)) return PhasedRun<UploadStreams>(graph, plan, options, stop).Go();
+  return PhasedRun<UploadLines>(graph, plan, options, stop).Go();
 }
 
 }  // namespace stepcast

@@ -7,7 +7,6 @@
 // nanoseconds an operation, hardly more with more workers. Memory: some numbers a worker and upload.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -26,12 +25,13 @@
 #include "core/engine/run_ledger.h"
 #include "core/engine/simulation.h"
 #include "core/engine/step_graph.h"
-#include "core/engine/upload_lines.h"
 #include "core/engine/usage_window.h"
 #include "core/network/logged_link.h"
 
 namespace stepcast {
 
+// Uploads is UploadLines or, where they fit and there is no trace, UploadStreams.
+template <typename Uploads>
 class PhasedRun {
  public:
   // All must outlive it. REQUIRES: the graph's own order of transfers; links shared equally, and no worker's own link ever binds.
@@ -58,14 +58,6 @@ class PhasedRun {
     int64_t exposed = 0;  // in this step so far
     std::vector<ChunkRecord> trace;
   };
-  // Busy time until some instant.
-  struct BusyUntil {
-    void Ran(int32_t /*op*/, Instant start, Instant end) {
-      if (start < until) busy += (std::min(end, until) - start).ticks;
-    }
-    Instant until;
-    int64_t busy = 0;
-  };
 
   static size_t Index(int32_t i) { return static_cast<size_t>(i); }
   IndexedHeap::Slot TimerOf(int32_t worker, int32_t server) const { return worker * servers_ + server; }
@@ -85,6 +77,7 @@ class PhasedRun {
   Instant Compute(int32_t worker);
   void TraceAfterCut(int32_t worker, Instant cut);
   void BeginUploads(int32_t worker, Instant cut);
+  void FileReadyUploads(int32_t worker);
   void GoOnUploading(int32_t worker, int32_t server);
   void EndUploadsTo(int32_t worker, int32_t server);
   void EndStepAt(int32_t worker);
@@ -93,7 +86,6 @@ class PhasedRun {
   UsageWindow::Totals TotalsNow();
   void AddStepUntilNow(int32_t worker, UsageWindow::Totals& totals);
   int64_t ComputedOfDownloading(int32_t worker);
-  int64_t UpdatedUntilNow(int32_t worker, int32_t server);
 
   const StepGraph& graph_;
   const PhasePlan& plan_;
@@ -110,8 +102,7 @@ class PhasedRun {
   IndexedHeap timers_;  // by worker and server: the next upload is ready, or (server 0) a step begins
   PhaseRows rows_;
   LaneSchedule computation_;
-  std::vector<LaneSchedule> updates_;  // by server
-  std::vector<UploadLines> lines_;     // by server
+  std::vector<Uploads> uploads_;  // by server
   RunLedger ledger_;
   std::vector<WorkerState> workers_;
   UsageWindow::Totals ended_;  // of steps that have ended; connections: nothing
@@ -125,6 +116,10 @@ class PhasedRun {
   std::vector<LoggedLink::Flow> flows_;
   std::vector<LaneSchedule::Ready> ready_;
   std::vector<LaneSchedule::Arrival> partial_;
+  std::vector<size_t> filed_;
 };
+
+// Runs a plan on whichever of them fits.
+absl::StatusOr<RunResult> RunInPhases(const StepGraph& graph, const PhasePlan& plan, const RunOptions& options, StopCheck stop);
 
 }  // namespace stepcast

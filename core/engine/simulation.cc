@@ -82,7 +82,7 @@ absl::StatusOr<RunResult> Simulate(const StepGraph& graph, const RunOptions& opt
   if (!servers_alone_bind) return RunPlain(graph, options, MaxMinNetwork(servers, capacities), stop);
   if (options.fastest_path != EnginePath::kPlain && options.order == TransferOrder::kGraph) {
     const std::optional<PhasePlan> plan = PhasePlan::Make(graph, options.fastest_path == EnginePath::kMemoised);
-    if (plan.has_value()) return PhasedRun(graph, *plan, options, stop).Go();
+    if (plan.has_value()) return RunInPhases(graph, *plan, options, stop);
   }
   if (servers == 1) return RunPlain(graph, options, EqualShareLink(workers), stop);
   return RunPlain(graph, options, IndependentLinks(servers, workers), stop);

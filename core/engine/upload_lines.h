@@ -1,4 +1,4 @@
-// What waits on one server's uplinks, by worker, in the order in which it will be sent.
+// The uploads of all workers to one server and what it does with them, whatever stops them and whatever they release.
 //
 // Uploads line up as they become ready; one that was stopped goes behind those that were ready by then, first round of that instant included. What
 // stands in line when the link turns idle is sent as one batch, a flow of several chunks. Where no transfer is ever stopped the line is the list of
@@ -13,20 +13,21 @@
 
 #include "core/base/time.h"
 #include "core/engine/lane_schedule.h"
+#include "core/engine/phase_plan.h"
+#include "core/engine/phase_rows.h"
 #include "core/engine/step_graph.h"
+#include "core/network/logged_link.h"
 
 namespace stepcast {
 
 class UploadLines {
  public:
-  // One service of an upload, which is counted among those to this server.
-  struct Entry {
-    int32_t upload = 0;
-    int32_t service = 0;
-  };
+  static constexpr bool kNeedsCut = false;
 
-  // `uploads`: those to this server. `own_ready`: a worker's ready list is copied, not referred to.
-  UploadLines(const StepGraph& graph, std::vector<OpIndex> uploads, int32_t workers, bool own_ready) : uploads_(std::move(uploads)) {
+  UploadLines(const StepGraph& graph, const PhasePlan& plan, int32_t server, int32_t workers)
+      : server_(static_cast<size_t>(server)),
+        uploads_(plan.uploads_to[server_]),
+        updates_(graph, plan.uploads_to[server_], plan.updates_on[server_], {}) {
     for (const OpIndex op : uploads_) {
       works_.push_back(graph.work(op));
       services_ += static_cast<size_t>(works_.back().services);
@@ -35,22 +36,17 @@ class UploadLines {
     lines_.resize(static_cast<size_t>(workers));
     arrivals_.resize(static_cast<size_t>(workers) * uploads_.size());
     if (stops_) entries_.resize(static_cast<size_t>(workers) * services_);
-    if (own_ready) own_ready_.resize(static_cast<size_t>(workers) * uploads_.size());
+    // Without a cut each step has a list of its own.
+    if (plan.after_cut.empty()) own_ready_.resize(static_cast<size_t>(workers) * uploads_.size());
   }
 
-  size_t uploads() const { return uploads_.size(); }
-  OpIndex OperationOf(Entry entry) const { return uploads_[static_cast<size_t>(entry.upload)]; }
-  Span WorkOf(Entry entry) const { return works_[static_cast<size_t>(entry.upload)].OfService(entry.service); }
+  bool empty() const { return uploads_.empty(); }
 
-  // A new step: its uploads become ready as `ready` says, counted from `base`. The list must last until the next one, or be OwnReady's.
-  void Begin(int32_t worker, std::span<const LaneSchedule::Ready> ready, Instant base) {
-    Line& line = LineOf(worker);
-    line = {.ready = ready.data(), .base = base};
-  }
-  // Where a worker's own list may be put: as long as there are uploads.
-  std::span<LaneSchedule::Ready> OwnReady(int32_t worker) {
-    return std::span(own_ready_).subspan(static_cast<size_t>(worker) * uploads_.size(), uploads_.size());
-  }
+  // A new step whose computation has come to the cut then.
+  void Begin(int32_t worker, const PhaseRow& row, Instant cut) { LineOf(worker) = {.ready = row.ready[server_].data(), .base = cut}; }
+  // Without a cut: a new step, whose uploads OwnReady says when.
+  void BeginOwn(int32_t worker) { LineOf(worker) = {.ready = OwnReady(worker).data()}; }
+  std::span<LaneSchedule::Ready> OwnReady(int32_t worker) { return std::span(own_ready_).subspan(First(worker), uploads_.size()); }
 
   // Everything that is ready by `now` gets in line.
   void LineUp(int32_t worker, Instant now) { LineUp(worker, now, /*late=*/true); }
@@ -71,16 +67,19 @@ class UploadLines {
     for (int32_t i = line.batch_begin; i < line.batch_end; ++i) work += WorkOf(At(worker, i));
     return work;
   }
-  // The batch at hand ends now: `sent(entry, start, end)` is told of each of its chunks, `end_after(work)` gives when the next one ended, but for the
-  // last, and what was stopped lines up again.
-  template <typename EndAfter, typename Sent>
-  void EndBatch(int32_t worker, Instant now, EndAfter end_after, Sent sent) {
+  // The batch at hand ends now. What was stopped lines up again.
+  void EndBatch(int32_t worker, Instant now, LoggedLink::Reader reader) {
+    EndBatch(worker, now, reader, [](OpIndex, int32_t, Instant, Instant) {});
+  }
+  // The same; `sent(op, service, start, end)` is told of each of its chunks.
+  template <typename Sent>
+  void EndBatch(int32_t worker, Instant now, LoggedLink::Reader reader, Sent sent) {
     Line& line = LineOf(worker);
     Instant start = line.batch_at;
     for (int32_t i = line.batch_begin; i < line.batch_end; ++i) {
       const Entry entry = At(worker, i);
-      const Instant end = i + 1 < line.batch_end ? end_after(WorkOf(entry)) : now;
-      sent(entry, start, end);
+      const Instant end = i + 1 < line.batch_end ? reader.After(WorkOf(entry)) : now;
+      sent(uploads_[static_cast<size_t>(entry.upload)], entry.service, start, end);
       if (IsLast(entry)) {
         arrivals_[First(worker) + static_cast<size_t>(line.arrived++)] = {.at = end, .source = entry.upload};
       } else {
@@ -92,25 +91,43 @@ class UploadLines {
     line.batch_begin = line.batch_end;
   }
 
-  // The uploads that have arrived so far, in their order.
-  std::span<const LaneSchedule::Arrival> Arrived(int32_t worker) const {
-    return std::span(arrivals_).subspan(First(worker), static_cast<size_t>(lines_[static_cast<size_t>(worker)].arrived));
+  // When the last update of the step ends. REQUIRES: all uploads have arrived.
+  Instant EndOfUpdates(int32_t worker, const PhaseRow& row, Instant step_begin) {
+    return EndOfUpdates(worker, row, step_begin, LaneSchedule::Unwatched{});
   }
-  // Visits every chunk of the batch at hand that ended while the batch carried `carried`, with its work.
-  template <typename Visit>
-  void ForEachSent(int32_t worker, Span carried, Visit visit) const {
-    const Line& line = lines_[static_cast<size_t>(worker)];
-    for (int32_t i = line.batch_begin; i < line.batch_end; ++i) {
-      const Entry entry = At(worker, i);
-      const Span work = WorkOf(entry);
-      if (work > carried) return;
-      carried = carried - work;
-      visit(entry, work);
+  // The same; the watcher is told of each update, counted among those on this server.
+  template <typename Watcher>
+  Instant EndOfUpdates(int32_t worker, const PhaseRow& row, Instant step_begin, Watcher&& watcher) {
+    return updates_.Run(step_begin, Arrived(worker), row.updates[server_].durations.data(), no_ready_, watcher);
+  }
+  // Time the server has worked for the step until `now`. REQUIRES: the instant is settled.
+  int64_t UpdatedUntil(int32_t worker, const PhaseRow& row, Instant step_begin, Instant now, const LoggedLink& link) {
+    const std::span<const LaneSchedule::Arrival> arrived = Arrived(worker);
+    std::vector<LaneSchedule::Arrival> arrivals(arrived.begin(), arrived.end());
+    if (link.IsActive(worker)) {
+      LoggedLink::Reader reader = link.Read(worker);
+      Span carried = link.CarriedOf(worker, now);
+      const Line& line = LineOf(worker);
+      for (int32_t i = line.batch_begin; i < line.batch_end; ++i) {
+        const Entry entry = At(worker, i);
+        const Span work = WorkOf(entry);
+        if (work > carried) break;
+        carried = carried - work;
+        const Instant end = reader.After(work);
+        if (IsLast(entry)) arrivals.push_back({.at = end, .source = entry.upload});
+      }
     }
+    BusyUntil busy{.until = now};
+    updates_.Run(step_begin, arrivals, row.updates[server_].durations.data(), no_ready_, busy);
+    return busy.busy;
   }
-  bool IsLast(Entry entry) const { return entry.service + 1 == works_[static_cast<size_t>(entry.upload)].services; }
 
  private:
+  // One service of an upload, which is counted among those to this server.
+  struct Entry {
+    int32_t upload = 0;
+    int32_t service = 0;
+  };
   struct Line {
     const LaneSchedule::Ready* ready = nullptr;
     Instant base;
@@ -122,6 +139,12 @@ class UploadLines {
     Instant batch_at;
   };
 
+  bool IsLast(Entry entry) const { return entry.service + 1 == works_[static_cast<size_t>(entry.upload)].services; }
+  Span WorkOf(Entry entry) const { return works_[static_cast<size_t>(entry.upload)].OfService(entry.service); }
+  // The uploads that have arrived so far, in their order.
+  std::span<const LaneSchedule::Arrival> Arrived(int32_t worker) const {
+    return std::span(arrivals_).subspan(First(worker), static_cast<size_t>(lines_[static_cast<size_t>(worker)].arrived));
+  }
   Line& LineOf(int32_t worker) { return lines_[static_cast<size_t>(worker)]; }
   size_t First(int32_t worker) const { return static_cast<size_t>(worker) * uploads_.size(); }
   static Instant ReadyAt(const Line& line, int32_t i) { return line.base + (line.ready[i].at - Instant{}); }
@@ -147,14 +170,17 @@ class UploadLines {
     }
   }
 
+  const size_t server_;
   std::vector<OpIndex> uploads_;
+  LaneSchedule updates_;
   std::vector<TransferWork> works_;
   size_t services_ = 0;                          // of all uploads together
   bool stops_ = false;                           // whether a transfer takes more than one
   std::vector<Line> lines_;                      // by worker
   std::vector<Entry> entries_;                   // by worker and service, where transfers are stopped
   std::vector<LaneSchedule::Arrival> arrivals_;  // by worker and upload
-  std::vector<LaneSchedule::Ready> own_ready_;
+  std::vector<LaneSchedule::Ready> own_ready_;   // by worker and upload
+  std::vector<LaneSchedule::Ready> no_ready_;    // what nothing is added to
 };
 
 }  // namespace stepcast

@@ -38,8 +38,25 @@ TracedRun RunOn(EnginePath fastest, const StepGraph& graph, RunOptions options) 
   return {.result = *std::move(result), .trace = std::move(trace.records)};
 }
 
+void ExpectSame(const RunResult& fast, const RunResult& plain) {
+  ASSERT_EQ(fast.step_ends, plain.step_ends);
+  EXPECT_EQ(fast.steps_per_second, plain.steps_per_second);
+  EXPECT_EQ(fast.measured, plain.measured);
+  EXPECT_EQ(fast.counted_from, plain.counted_from);
+  EXPECT_EQ(fast.counted, plain.counted);
+  EXPECT_EQ(fast.utilization, plain.utilization);
+  EXPECT_EQ(fast.exposed_communication_fraction, plain.exposed_communication_fraction);
+  EXPECT_EQ(fast.straggler_fraction, plain.straggler_fraction);
+  EXPECT_EQ(fast.first_half_steps_per_second, plain.first_half_steps_per_second);
+  EXPECT_EQ(fast.second_half_steps_per_second, plain.second_half_steps_per_second);
+  EXPECT_EQ(fast.step_times.count(), plain.step_times.count());
+  EXPECT_EQ(fast.step_times.MeanSeconds(), plain.step_times.MeanSeconds());
+  EXPECT_EQ(fast.completions, plain.completions);
+  EXPECT_EQ(fast.simulated_operations, plain.simulated_operations);
+}
+
 void ExpectSame(const TracedRun& fast, const TracedRun& plain) {
-  ASSERT_EQ(fast.result.step_ends, plain.result.step_ends);
+  ASSERT_NO_FATAL_FAILURE(ExpectSame(fast.result, plain.result));
   ASSERT_EQ(fast.trace.size(), plain.trace.size());
   for (size_t i = 0; i < fast.trace.size(); ++i) {
     const ChunkRecord& record = fast.trace[i];
@@ -47,18 +64,14 @@ void ExpectSame(const TracedRun& fast, const TracedRun& plain) {
                                       << " from " << record.start.ticks << " to " << record.end.ticks << " instead of " << plain.trace[i].start.ticks
                                       << " to " << plain.trace[i].end.ticks;
   }
-  EXPECT_EQ(fast.result.steps_per_second, plain.result.steps_per_second);
-  EXPECT_EQ(fast.result.measured, plain.result.measured);
-  EXPECT_EQ(fast.result.counted, plain.result.counted);
-  EXPECT_EQ(fast.result.utilization, plain.result.utilization);
-  EXPECT_EQ(fast.result.exposed_communication_fraction, plain.result.exposed_communication_fraction);
-  EXPECT_EQ(fast.result.straggler_fraction, plain.result.straggler_fraction);
-  EXPECT_EQ(fast.result.first_half_steps_per_second, plain.result.first_half_steps_per_second);
-  EXPECT_EQ(fast.result.second_half_steps_per_second, plain.result.second_half_steps_per_second);
-  EXPECT_EQ(fast.result.step_times.count(), plain.result.step_times.count());
-  EXPECT_EQ(fast.result.step_times.MeanSeconds(), plain.result.step_times.MeanSeconds());
-  EXPECT_EQ(fast.result.completions, plain.result.completions);
-  EXPECT_EQ(fast.result.simulated_operations, plain.result.simulated_operations);
+}
+
+// Without a trace, which leaves the engine more freedom.
+RunResult RunUntraced(EnginePath fastest, const StepGraph& graph, RunOptions options) {
+  options.fastest_path = fastest;
+  absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return *std::move(result);
 }
 
 class PhasedComparisonTest : public ::testing::TestWithParam<uint64_t> {};
@@ -78,6 +91,7 @@ TEST_P(PhasedComparisonTest, RandomJobsRunTheSameOnEveryPath) {
     const TracedRun fastest = RunOn(EnginePath::kMemoised, graph, job.options);
     ASSERT_TRUE(!job.has_cut || fastest.result.path == EnginePath::kMemoised);
     ASSERT_NO_FATAL_FAILURE(ExpectSame(fastest, plain));
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(RunUntraced(EnginePath::kMemoised, graph, job.options), plain.result));
     cut += fastest.result.path == EnginePath::kMemoised ? 1 : 0;
   }
   // Or the comparison says less than it claims.
@@ -109,6 +123,7 @@ TEST_P(PhasedZooTest, AModelRunsMemoisedAndTheSame) {
       const TracedRun fast = RunOn(EnginePath::kMemoised, graph, options);
       ASSERT_EQ(fast.result.path, EnginePath::kMemoised);
       ASSERT_NO_FATAL_FAILURE(ExpectSame(fast, plain));
+      ASSERT_NO_FATAL_FAILURE(ExpectSame(RunUntraced(EnginePath::kMemoised, graph, options), plain.result));
     }
   }
 }
