@@ -23,6 +23,7 @@ class JobPool::State {
  public:
   explicit State(const JobPoolOptions& options) : options_(options), clock_(options.clock == nullptr ? real_clock_ : *options.clock) {
     for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { RunJobs(); });
+    for (int i = 0; i < options_.helpers; ++i) threads_.emplace_back([this] { RunHelpers(); });
   }
 
   ~State() {
@@ -42,11 +43,29 @@ class JobPool::State {
     return admission == Admission::kFull ? FullError() : ShuttingDownError();
   }
 
+  // Moves from `helper` only if it is taken.
+  bool SubmitIfIdle(Job& helper) {
+    {
+      MutexLock lock(mutex_);
+      if (draining_ || helpers_ >= static_cast<size_t>(options_.helpers) || unfinished_ + helpers_ >= threads()) return false;
+      ++helpers_;
+      helper_queue_.push_back(std::move(helper));
+    }
+    helper_work_.NotifyOne();
+    return true;
+  }
+
+  bool IsCrowded() const {
+    MutexLock lock(mutex_);
+    return unfinished_ + helpers_ > threads();
+  }
+
   void Drain() {
     MutexLock lock(mutex_);
     draining_ = true;
     work_.NotifyAll();
-    while (unfinished_ > 0) idle_.Wait(mutex_);
+    helper_work_.NotifyAll();
+    while (unfinished_ > 0 || helpers_ > 0) idle_.Wait(mutex_);
   }
 
  private:
@@ -57,13 +76,15 @@ class JobPool::State {
     int64_t since_ns = 0;
   };
 
+  size_t threads() const { return static_cast<size_t>(options_.threads); }
+
   // Moves from `job` only if it is taken, so that a refused one is destroyed outside the lock.
   Admission Enqueue(Job& job, size_t& queue_length) {
     const int64_t now_ns = clock_.MonotonicNs();
     MutexLock lock(mutex_);
     if (draining_) return Admission::kDraining;
     // Counting what is unfinished, not what is in the queue, makes the answer independent of how soon an idle thread wakes up.
-    if (unfinished_ >= static_cast<size_t>(options_.threads) + options_.queue_max) return Admission::kFull;
+    if (unfinished_ >= threads() + options_.queue_max) return Admission::kFull;
     ++unfinished_;
     queue_.push_back({.job = std::move(job), .since_ns = now_ns});
     queue_length = queue_.size();
@@ -94,9 +115,33 @@ class JobPool::State {
     return true;
   }
 
+  void RunHelpers() {
+    for (Job helper; NextHelper(helper);) {
+      std::move(helper)();
+      helper = nullptr;
+      CountHelperDone();
+    }
+  }
+
+  bool NextHelper(Job& next) {
+    MutexLock lock(mutex_);
+    while (helper_queue_.empty() && !draining_) helper_work_.Wait(mutex_);
+    if (helper_queue_.empty()) return false;
+    next = std::move(helper_queue_.front());
+    helper_queue_.pop_front();
+    return true;
+  }
+
+  void CountHelperDone() {
+    MutexLock lock(mutex_);
+    --helpers_;
+    if (unfinished_ == 0 && helpers_ == 0) idle_.NotifyAll();
+  }
+
   void CountDone() {
     MutexLock lock(mutex_);
-    if (--unfinished_ == 0) idle_.NotifyAll();
+    --unfinished_;
+    if (unfinished_ == 0 && helpers_ == 0) idle_.NotifyAll();
   }
 
   absl::Status FullError() const {
@@ -115,11 +160,14 @@ class JobPool::State {
   const JobPoolOptions options_;
   const RealClock real_clock_;
   const Clock& clock_;
-  Mutex mutex_;
-  CondVar work_;  // a job was queued, or draining began
-  CondVar idle_;  // nothing is unfinished
+  mutable Mutex mutex_;
+  CondVar work_;         // a job was queued, or draining began
+  CondVar helper_work_;  // the same of helpers
+  CondVar idle_;         // nothing is unfinished
   std::deque<Waiting> queue_ STEPCAST_GUARDED_BY(mutex_);
-  size_t unfinished_ STEPCAST_GUARDED_BY(mutex_) = 0;  // queued or running
+  std::deque<Job> helper_queue_ STEPCAST_GUARDED_BY(mutex_);  // each has a thread that is about to take it
+  size_t unfinished_ STEPCAST_GUARDED_BY(mutex_) = 0;         // jobs queued or running
+  size_t helpers_ STEPCAST_GUARDED_BY(mutex_) = 0;            // the same of helpers
   bool draining_ STEPCAST_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
@@ -129,6 +177,10 @@ JobPool::JobPool(const JobPoolOptions& options) : state_(std::make_unique<State>
 JobPool::~JobPool() = default;
 
 absl::Status JobPool::Submit(Job job) { return state_->Submit(std::move(job)); }
+
+bool JobPool::SubmitIfIdle(Job helper) { return state_->SubmitIfIdle(helper); }
+
+bool JobPool::IsCrowded() const { return state_->IsCrowded(); }
 
 void JobPool::Drain() { state_->Drain(); }
 
