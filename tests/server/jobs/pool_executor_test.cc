@@ -125,8 +125,8 @@ TEST(PoolExecutorTest, IdleThreadsRunPartsToo) {
 }
 
 TEST(PoolExecutorTest, AThreadThatFallsIdleJoinsIn) {
-  JobPool pool({.threads = 2, .helpers = 2});
   Gate other_may_end;
+  JobPool pool({.threads = 2, .helpers = 2});
   const OpenAtEnd open(other_may_end);
   ASSERT_TRUE(pool.Submit([&] { other_may_end.Wait(); }).ok());
   std::atomic<bool> joined{false};
@@ -161,8 +161,8 @@ TEST(PoolExecutorTest, AFullPoolLeavesAllPartsToTheCaller) {
 }
 
 TEST(PoolExecutorTest, AHelperLeavesWhereAJobNeedsItsThread) {
-  JobPool pool({.threads = 2, .helpers = 2});
   Gate other_may_end;
+  JobPool pool({.threads = 2, .helpers = 2});
   const OpenAtEnd open(other_may_end);
   Meeting both_run(2);
   std::thread::id caller;
