@@ -46,17 +46,22 @@ class LaneSchedule {
   };
 
   LaneSchedule() = default;
-  // Each ascending. Dependencies on or of other operations do not count.
-  LaneSchedule(const StepGraph& graph, std::vector<OpIndex> sources, std::vector<OpIndex> operations, std::vector<OpIndex> sinks);
+  // Each ascending. Dependencies on or of other operations do not count. `arrival_order`: by source, greater for what arrives later on the same lane;
+  // then of the sources of a lane that something waits for, only the last counts. Empty: not known.
+  LaneSchedule(const StepGraph& graph, std::vector<OpIndex> sources, std::vector<OpIndex> operations, std::vector<OpIndex> sinks,
+               const std::vector<int32_t>& arrival_order = {});
 
   const std::vector<OpIndex>& sources() const { return sources_; }
   const std::vector<OpIndex>& operations() const { return operations_; }
   const std::vector<OpIndex>& sinks() const { return sinks_; }
+  // Whether the arrival of a source can do anything but be the last.
+  bool Matters(int32_t source) const { return first_target_[static_cast<size_t>(source)] < first_target_[static_cast<size_t>(source) + 1]; }
   // Whether every source releases at most one operation, operations release nothing, and sources arrive one at a time.
   bool in_order_of_arrival() const { return in_order_of_arrival_; }
 
   // Runs one step; returns the instant of the last arrival or end. `durations`: of the operations. `ready`: every sink is appended, in the order in
-  // which they become ready. REQUIRES: arrivals ascend and are after `begin`, but for operations that wait for nothing, which are there at `begin`.
+  // which they become ready. REQUIRES: arrivals ascend and are after `begin`, when operations that wait for nothing are there; those that do not
+  // matter may be left out.
   template <typename Watcher>
   Instant Run(Instant begin, std::span<const Arrival> arrivals, const int64_t* durations, std::vector<Ready>& ready, Watcher&& watcher) {
     if (in_order_of_arrival_) return RunInOrderOfArrival(begin, arrivals, durations, watcher);
@@ -70,7 +75,7 @@ class LaneSchedule {
     Instant now = begin;
 
     // What waits for a node, a source or an operation, joins the queue or becomes ready.
-    const auto release = [&](size_t node, bool late) {
+    const auto release = [&](size_t node, bool late) __attribute__((always_inline)) {
       const int32_t* const end = targets_.data() + first_target_[node + 1];
       for (const int32_t* target = targets_.data() + first_target_[node]; target != end; ++target) {
         if (--pending[*target] != 0) continue;
@@ -89,7 +94,7 @@ class LaneSchedule {
       std::sort(ready.begin() + static_cast<std::ptrdiff_t>(ready_before), ready.end(),
                 [](const Ready& a, const Ready& b) { return a.sink < b.sink; });
     };
-    const auto take_arrivals = [&] {
+    const auto take_arrivals = [&]() __attribute__((always_inline)) {
       now = arrival->at;
       int32_t* const tail_before = tail;
       const size_t ready_before = ready.size();
@@ -122,6 +127,10 @@ class LaneSchedule {
   }
 
  private:
+  using Edges = std::vector<std::vector<int32_t>>;  // targets by source
+
+  Edges TargetsOfSources(const StepGraph& graph, const std::vector<int32_t>& target_of, const std::vector<int32_t>& arrival_order) const;
+  void AddNode(const std::vector<int32_t>& targets);
   bool RunsInOrderOfArrival(const StepGraph& graph) const;
   // Where in_order_of_arrival().
   template <typename Watcher>

@@ -144,6 +144,7 @@ class PhasePlanner {
   // All downloads of a server queue at once: first services in graph order, then, turn by turn, what was stopped.
   void FillPhases() {
     plan_.phases.resize(servers_);
+    plan_.arrival_order.resize(plan_.downloads.size());
     std::vector<std::deque<std::pair<int32_t, int32_t>>> lines(servers_);  // source, service
     for (size_t i = 0; i < plan_.downloads.size(); ++i) lines[Server(plan_.downloads[i])].emplace_back(static_cast<int32_t>(i), 0);
     for (size_t server = 0; server < servers_; ++server) {
@@ -155,6 +156,7 @@ class PhasePlanner {
         const bool stops = service + 1 < work.services;
         phase.services.push_back({.op = op, .service = service, .source = stops ? -1 : source, .work = work.OfService(service)});
         phase.total += work.OfService(service);
+        plan_.arrival_order[static_cast<size_t>(source)] = static_cast<int32_t>(phase.services.size());
         if (stops) line.emplace_back(source, service + 1);
       }
     }

@@ -31,9 +31,10 @@ struct PhasePlan {
   };
 
   std::vector<OpIndex> downloads;
-  std::vector<DownloadPhase> phases;  // by server
-  std::vector<OpIndex> computations;  // up to the cut, without it; all where there is none
-  std::vector<OpIndex> after_cut;     // the cut and what comes after it; empty where there is none
+  std::vector<int32_t> arrival_order;  // by download: its place among those of its server
+  std::vector<DownloadPhase> phases;   // by server
+  std::vector<OpIndex> computations;   // up to the cut, without it; all where there is none
+  std::vector<OpIndex> after_cut;      // the cut and what comes after it; empty where there is none
   std::vector<OpIndex> uploads;
   std::vector<std::vector<OpIndex>> uploads_to;  // by server
   std::vector<std::vector<OpIndex>> updates_on;  // by server

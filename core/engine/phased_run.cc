@@ -29,6 +29,23 @@ struct Tracer {
   int32_t step;
 };
 
+// The download phases without what nobody waits for, or somebody who also waits for what comes later: its work is added to the next one's.
+std::vector<PhasePlan::DownloadPhase> PhasesThatMatter(const PhasePlan& plan, const LaneSchedule& computation) {
+  std::vector<PhasePlan::DownloadPhase> phases;
+  for (const PhasePlan::DownloadPhase& phase : plan.phases) {
+    PhasePlan::DownloadPhase& kept = phases.emplace_back(PhasePlan::DownloadPhase{.services = {}, .total = phase.total});
+    Span skipped;
+    for (const PhasePlan::Service& service : phase.services) {
+      skipped += service.work;
+      const bool matters = service.source >= 0 && computation.Matters(service.source);
+      if (!matters && &service != &phase.services.back()) continue;
+      kept.services.push_back(service);
+      kept.services.back().work = std::exchange(skipped, Span{});
+    }
+  }
+  return phases;
+}
+
 }  // namespace
 
 template <typename Uploads>
@@ -47,7 +64,8 @@ PhasedRun<Uploads>::PhasedRun(const StepGraph& graph, const PhasePlan& plan, con
       uplink_touched_(downlink_touched_),
       timers_(Index(worker_count_) * Index(servers_)),
       rows_(graph, plan, options.trace != nullptr, /*streamed=*/Uploads::kNeedsCut),
-      computation_(graph, plan.downloads, plan.computations, plan.after_cut.empty() ? plan.uploads : std::vector<OpIndex>{}),
+      computation_(graph, plan.downloads, plan.computations, plan.after_cut.empty() ? plan.uploads : std::vector<OpIndex>{}, plan.arrival_order),
+      phases_(options.trace != nullptr ? plan.phases : PhasesThatMatter(plan, computation_)),
       ledger_(graph, options),
       workers_(Index(worker_count_)),
       ended_{.by_lane = std::vector<UsageWindow::Ticks>(Index(graph.lanes().count()))},
@@ -139,7 +157,7 @@ void PhasedRun<Uploads>::TakeDownloads(int32_t server) {
   downlinks_[Index(server)].TakeEnded(now_, flows_);
   downlink_touched_[Index(server)] = true;
   for (const LoggedLink::Flow worker : flows_) {
-    ReadArrivals(worker, server, plan_.phases[Index(server)].total, arrived_[servers_ > 1 ? Index(worker) : 0]);
+    ReadArrivals(worker, server, phases_[Index(server)].total, arrived_[servers_ > 1 ? Index(worker) : 0]);
     if (--workers_[Index(worker)].servers_left == 0) EndDownloads(worker);
   }
 }
@@ -200,7 +218,7 @@ void PhasedRun<Uploads>::BeginStep(int32_t worker) {
   state.exposed = 0;
   state.servers_left = 0;
   for (int32_t server = 0; server < servers_; ++server) {
-    const Span total = plan_.phases[Index(server)].total;
+    const Span total = phases_[Index(server)].total;
     if (total.ticks == 0) continue;
     ++state.servers_left;
     downlinks_[Index(server)].Start(worker, total);
@@ -212,7 +230,7 @@ void PhasedRun<Uploads>::BeginStep(int32_t worker) {
 // Appends the downloads that have arrived while the worker's flow carried so much, and traces their chunks if all have.
 template <typename Uploads>
 void PhasedRun<Uploads>::ReadArrivals(int32_t worker, int32_t server, Span carried, std::vector<LaneSchedule::Arrival>& arrivals) {
-  const PhasePlan::DownloadPhase& phase = plan_.phases[Index(server)];
+  const PhasePlan::DownloadPhase& phase = phases_[Index(server)];
   WorkerState& state = workers_[Index(worker)];
   const bool traced = options_.trace != nullptr && carried == phase.total;
   LoggedLink::Reader reader = downlinks_[Index(server)].Read(worker);

@@ -102,6 +102,7 @@ class PhasedRun {
   IndexedHeap timers_;  // by worker and server: the next upload is ready, or (server 0) a step begins
   PhaseRows rows_;
   LaneSchedule computation_;
+  const std::vector<PhasePlan::DownloadPhase> phases_;
   std::vector<Uploads> uploads_;  // by server
   RunLedger ledger_;
   std::vector<WorkerState> workers_;

@@ -30,9 +30,7 @@ class UploadStreams {
   bool empty() const { return count_ == 0; }
 
   // A new step whose computation has come to the cut then.
-  void Begin(int32_t worker, const PhaseRow& row, Instant cut) {
-    StreamOf(worker) = {.uploads = row.streams[server_].data(), .cut = cut};
-  }
+  void Begin(int32_t worker, const PhaseRow& row, Instant cut) { StreamOf(worker) = {.uploads = row.streams[server_].data(), .cut = cut}; }
   // Everything that is ready by `now` gets in line.
   void LineUp(int32_t worker, Instant now) {
     Stream& stream = StreamOf(worker);
