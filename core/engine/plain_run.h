@@ -1,9 +1,9 @@
 // The plain engine: one event per chunk, for every graph, order, sharing rule and number of servers.
 //
-// State is flat: worker-major arrays of pending dependencies, running chunks and queues; one indexed heap holds an event per busy processor and one
-// per direction of the network. An instant is processed whole: completions of one worker in rounds (all completions, then what they made ready in
-// graph order, then stopped transfers, then idle lanes choose; zero-length work forms the next round), and the network settles when nothing more
-// happens at it. Workers meet only in the network, so their order within an instant does not matter. Network is EqualShareLink or MaxMinNetwork.
+// State is flat: worker-major arrays of pending dependencies, running chunks and queues; one indexed heap holds an event per busy processor, and the
+// network says when its next flow ends. An instant is processed whole: completions of one worker in rounds (all completions, then what they made
+// ready in graph order, then stopped transfers, then idle lanes choose; zero-length work forms the next round), and the network settles when nothing
+// more happens at it. Workers meet only in the network, so their order within an instant does not matter. Network is EqualShareLink or MaxMinNetwork.
 // Threads: none.
 #pragma once
 
@@ -48,7 +48,7 @@ class PlainRun {
         processors_(graph.lanes().first_connection()),
         worker_count_(static_cast<int32_t>(options.start_offsets.size())),
         networks_{std::move(downlinks), std::move(uplinks)},
-        events_(static_cast<size_t>(worker_count_) * static_cast<size_t>(processors_ + 1) + networks_.size()),
+        events_(static_cast<size_t>(worker_count_) * static_cast<size_t>(processors_ + 1)),
         queues_(graph, worker_count_, StepRanks::Needed(options.order)),
         ranks_(graph, options, worker_count_),
         ledger_(graph, options),
@@ -71,7 +71,7 @@ class PlainRun {
       events_.Set(StartSlot(worker), options_.start_offsets[Index(worker)].ticks);
     }
     while (!ledger_.Done() && status_.ok()) {
-      const Instant next = events_.empty() ? kEndOfTime : Instant{events_.TopKey()};
+      const Instant next = std::min({events_.empty() ? kEndOfTime : Instant{events_.TopKey()}, next_end_[0], next_end_[1]});
       if (ledger_.EndsBefore(next)) {
         now_ = options_.until;
         break;
@@ -117,7 +117,6 @@ class PlainRun {
   Running* RunningOf(int32_t worker) { return &running_[Index(worker) * Index(lanes_)]; }
   IndexedHeap::Slot ProcessorSlot(int32_t worker, LaneIndex lane) const { return worker * processors_ + lane; }
   IndexedHeap::Slot StartSlot(int32_t worker) const { return worker_count_ * processors_ + worker; }
-  IndexedHeap::Slot NetworkSlot(size_t direction) const { return worker_count_ * (processors_ + 1) + static_cast<int32_t>(direction); }
   size_t DirectionOf(LaneIndex lane) const { return lane < first_uplink_ ? 0 : 1; }
   int32_t ServerOf(LaneIndex lane) const { return lane - (lane < first_uplink_ ? first_connection_ : first_uplink_); }
 
@@ -159,18 +158,20 @@ class PlainRun {
 
   // Everything that ends or starts now. Processors' events stay in the queue: most of them get their next key at this instant.
   void TakeEvents() {
+    for (size_t direction = 0; direction < networks_.size(); ++direction) {
+      if (next_end_[direction] == now_) TakeEndedFlows(direction);
+    }
+    if (events_.empty() || events_.TopKey() != now_.ticks) return;
     events_.AppendTops(events_now_);
     for (const IndexedHeap::Slot slot : events_now_) {
       if (slot < worker_count_ * processors_) {
         NoteCompletion(slot / processors_, slot % processors_);
-      } else if (slot < NetworkSlot(0)) {
+      } else {
         const int32_t worker = slot - StartSlot(0);
         events_.Remove(slot);
         ledger_.OnStart(worker, now_);
         BeginStep(worker);
         RunRounds(worker);
-      } else {
-        TakeEndedFlows(static_cast<size_t>(slot - NetworkSlot(0)));
       }
     }
   }
@@ -308,13 +309,8 @@ class PlainRun {
 
   void SettleNetwork(size_t direction) {
     touched_[direction] = false;
-    const Instant next = networks_[direction].Settle(now_);
+    next_end_[direction] = networks_[direction].Settle(now_);
     CheckStop(networks_[direction].settle_cost() / kSharesPerUnit);
-    if (next < kEndOfTime) {
-      events_.Set(NetworkSlot(direction), next.ticks);
-    } else {
-      events_.Remove(NetworkSlot(direction));
-    }
   }
 
   UsageWindow::Totals TotalsNow() const {
@@ -343,7 +339,8 @@ class PlainRun {
   const int32_t servers_;
   const LaneIndex processors_;  // lanes per worker that are no connections
   const int32_t worker_count_;
-  std::array<Network, 2> networks_;  // down, up
+  std::array<Network, 2> networks_;                          // down, up
+  std::array<Instant, 2> next_end_{kEndOfTime, kEndOfTime};  // of a flow
   std::array<bool, 2> touched_{};
   IndexedHeap events_;
   LaneQueues queues_;

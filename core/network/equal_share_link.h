@@ -23,10 +23,12 @@ class EqualShareLink {
   // Flows are 0 .. flows-1, a worker each, at most once at a time.
   explicit EqualShareLink(size_t flows) : ends_(flows) {}
 
-  // Takes out every flow that ends now and appends it to `ended`. REQUIRES: now is what Settle returned last.
+  // Appends every flow that ends now to `ended`. REQUIRES: now is what Settle returned last.
   void TakeEnded(Instant /*now*/, std::vector<Flow>& ended) {
-    const int64_t virtual_end = ends_.TopKey();
-    while (!ends_.empty() && ends_.TopKey() == virtual_end) ended.push_back(ends_.Pop());
+    // They stay in the heap until the instant is settled: a worker whose next chunk follows at once only gets another key there.
+    ended_at_ = ends_.TopKey();
+    ends_.AppendTops(ended_);
+    ended.insert(ended.end(), ended_.begin(), ended_.end());
   }
 
   // The flow becomes active at the instant that Settle closes. REQUIRES: work.ticks > 0.
@@ -37,15 +39,19 @@ class EqualShareLink {
 
   // Closes the instant `now`; returns when the next flow ends, kEndOfTime where none is active.
   Instant Settle(Instant now) {
-    const auto active = static_cast<int64_t>(ends_.size() + starting_.size());
     const int64_t virtual_now = VirtualAt(now);
+    for (const auto& [flow, work] : starting_) ends_.Set(flow, virtual_now + work.ticks);
+    for (const Flow flow : ended_) {
+      if (ends_.KeyOf(flow) == ended_at_) ends_.Remove(flow);
+    }
+    starting_.clear();
+    ended_.clear();
+    const auto active = static_cast<int64_t>(ends_.size());
     if (active != active_) {
       anchor_ = now;
       virtual_anchor_ = virtual_now;
       active_ = active;
     }
-    for (const auto& [flow, work] : starting_) ends_.Set(flow, virtual_now + work.ticks);
-    starting_.clear();
     return active_ == 0 ? kEndOfTime : anchor_ + Span{(ends_.TopKey() - virtual_anchor_) * active_};
   }
 
@@ -76,6 +82,8 @@ class EqualShareLink {
  private:
   IndexedHeap ends_;  // active flows by virtual end
   std::vector<std::pair<Flow, Span>> starting_;
+  std::vector<Flow> ended_;  // at the instant at hand
+  int64_t ended_at_ = 0;     // their virtual end
   Instant anchor_;
   int64_t virtual_anchor_ = 0;
   int64_t active_ = 0;  // in force since anchor_
