@@ -1,0 +1,82 @@
+// Whether the interval holds what it claims to, and whether a run that has not converged says so.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "core/base/stop_check.h"
+#include "core/predict/throughput.h"
+#include "core/zoo/model_zoo.h"
+
+namespace stepcast {
+namespace {
+
+constexpr int kSeeds = 200;
+
+Profile Zoo(const std::string& model, double bytes_per_second, double variation) {
+  absl::StatusOr<Profile> profile = BuildZooProfile(
+      model, {.platform = {.bandwidth_bytes_per_second = bytes_per_second}, .step_time_variation = variation, .steps = 20, .seed = 3});
+  EXPECT_TRUE(profile.ok()) << profile.status();
+  return *std::move(profile);
+}
+
+Prediction Predict(const Profile& profile, int32_t workers, const SimulationOptionsDraft& options) {
+  const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, {.worker_counts = {workers}, .options = options});
+  EXPECT_TRUE(query.ok()) << query.status();
+  absl::StatusOr<ThroughputAnswer> answer = PredictThroughput(profile, *query, NeverStop);
+  EXPECT_TRUE(answer.ok()) << answer.status();
+  return answer->predictions.front();
+}
+
+// Workers on a saturated link forget their start later than others, so the first needs more steps.
+struct Job {
+  std::string model;
+  double bytes_per_second = 0;
+  int32_t workers = 0;
+  int32_t steps = 200;
+};
+
+class IntervalCoverageTest : public ::testing::TestWithParam<Job> {};
+
+TEST_P(IntervalCoverageTest, HoldsTheLongRunsMean) {
+  const Job& job = GetParam();
+  const Profile profile = Zoo(job.model, job.bytes_per_second, 0.2);
+  // As many replications as the short runs have, each a hundred times as long.
+  const Prediction truth = Predict(profile, job.workers, {.steps_per_worker = 100 * job.steps, .seed = 1'000'003});
+  int held = 0;
+  int converged = 0;
+  double width = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Prediction prediction = Predict(profile, job.workers, {.steps_per_worker = job.steps, .seed = seed});
+    if (!prediction.steady_state) continue;
+    ++converged;
+    width += (prediction.confidence_interval.upper - prediction.confidence_interval.lower) / truth.examples_per_second;
+    held += prediction.confidence_interval.lower <= truth.examples_per_second && truth.examples_per_second <= prediction.confidence_interval.upper;
+  }
+  RecordProperty("held", held);
+  RecordProperty("converged", converged);
+  std::printf("%s, %d workers: the 95 %% interval held the long run's mean in %d of %d converged runs of %d; mean width %.2f %%\n", job.model.c_str(),
+              job.workers, held, converged, kSeeds, 100 * width / converged);
+  EXPECT_GE(converged, kSeeds / 2);
+  EXPECT_GE(held, converged * 9 / 10);
+  // One that holds everything says nothing.
+  EXPECT_LE(width / converged, 0.1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, IntervalCoverageTest,
+                         ::testing::Values(Job{"alexnet", 1.25e10, 8, 500}, Job{"googlenet", 1.25e10, 4}, Job{"vgg16", 1.25e10, 3}),
+                         [](const auto& job) { return job.param.model; });
+
+// Eight workers that begin together stay in step for thousands of steps, far below what the link would carry.
+TEST(SteadyStateTest, ModelsThatRememberTheirStartSayThatTheyHaveNotConverged) {
+  const Profile profile = Zoo("inception_v3", 1.25e9, 0.02);
+  for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+    const Prediction prediction = Predict(profile, 8, {.steps_per_worker = 200, .seed = seed});
+    EXPECT_FALSE(prediction.steady_state) << "seed " << seed << ": " << prediction.examples_per_second;
+    EXPECT_NE(prediction.warning, "");
+  }
+}
+
+}  // namespace
+}  // namespace stepcast
