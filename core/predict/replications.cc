@@ -10,25 +10,17 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
-#include "core/base/random.h"
+#include "core/predict/run_options.h"
 #include "core/predict/transfer_ranks.h"
 
 namespace stepcast {
 
 namespace {
 
-constexpr uint64_t kStaggerStream = 3;
 // Fewer values say too little of their own spread to stop by.
 constexpr int32_t kLeastReplicationsForPrecision = 3;
 // A drift between the halves of the counted time that matters, as a share of the throughput.
 constexpr double kDriftThatMatters = 0.02;
-
-// Mean length of the recorded steps.
-double MeanRecordedStepNs(const Profile& profile) {
-  double sum = 0;
-  for (const RecordedStep& step : profile.steps()) sum += static_cast<double>(*std::max_element(step.end_ns.begin(), step.end_ns.end()));
-  return sum / static_cast<double>(profile.steps().size());
-}
 
 }  // namespace
 
@@ -65,43 +57,8 @@ int32_t Replications::Wanted() const {
   return interval.half_width <= options_.relative_precision * interval.mean ? 0 : 1;
 }
 
-RunOptions Replications::OptionsOf(int32_t index) const {
-  RunOptions run;
-  run.steps_per_worker = options_.steps_per_worker;
-  run.warmup_steps = options_.warmup_steps;
-  if (options_.horizon == Horizon::kFirstSteps) {
-    run.steps_per_worker = options_.horizon_steps;
-    run.warmup_steps = 0;
-  } else if (options_.horizon == Horizon::kFirstSeconds) {
-    run.until = Instant{} + FromSeconds(options_.horizon_seconds);
-  }
-  run.synchronization = scenario_.synchronization;
-  run.start_offsets = StartOffsets(index);
-  run.worker_groups = scenario_.worker_groups;
-  run.link_sharing = scenario_.link_sharing;
-  run.bandwidth_bytes_per_second = scenario_.bandwidth_bytes_per_second;
-  run.order = scenario_.transfer_order;
-  run.ranks = graph_->ranks;
-  run.seed = options_.seed;
-  run.replication = static_cast<uint64_t>(index);
-  return run;
-}
-
-std::vector<Span> Replications::StartOffsets(int32_t index) const {
-  std::vector<Span> offsets(static_cast<size_t>(scenario_.workers));
-  for (size_t worker = 0; worker < scenario_.start_offsets_ns.size(); ++worker) offsets[worker] = Nanoseconds(scenario_.start_offsets_ns[worker]);
-  if (options_.start == Start::kStaggered) {
-    const double step_ns = MeanRecordedStepNs(*profile_);
-    for (size_t worker = 0; worker < offsets.size(); ++worker) {
-      Random random({options_.seed, static_cast<uint64_t>(index), worker, kStaggerStream});
-      offsets[worker] = Nanoseconds(static_cast<int64_t>(random.Unit() * step_ns));
-    }
-  }
-  return offsets;
-}
-
 absl::StatusOr<RunResult> Replications::Run(int32_t index, StopCheck stop) const {
-  absl::StatusOr<RunResult> result = Simulate(graph_->graph, OptionsOf(index), stop);
+  absl::StatusOr<RunResult> result = Simulate(graph_->graph, RunOptionsOf(*profile_, scenario_, options_, graph_->ranks, index), stop);
   if (!result.ok()) return result;
   if (absl::Status status = CheckMeasured(*result); !status.ok()) return status;
   return result;

@@ -63,8 +63,6 @@ class Replications {
   bool IsRandom() const;
 
  private:
-  RunOptions OptionsOf(int32_t index) const;
-  std::vector<Span> StartOffsets(int32_t index) const;
   absl::Status CheckMeasured(const RunResult& result) const;
   void AddUtilization(const RunResult& result);
   void DescribeResources(Prediction& prediction) const;

@@ -9,8 +9,8 @@
 #include "core/engine/simulation.h"
 #include "core/predict/replications.h"
 #include "core/predict/request_faults.h"
+#include "core/predict/run_options.h"
 #include "core/trace/perfetto_writer.h"
-#include "core/trace/run_options.h"
 #include "core/trace/transfer_services.h"
 
 namespace stepcast {
@@ -85,7 +85,8 @@ absl::StatusOr<TraceSummary> WriteTrace(const Profile& profile, const TraceQuery
   const StepGraph& graph = (*ranked)->graph;
   PerfettoWriter writer({.profile = profile, .scenario = query.scenario, .graph = graph, .steps_per_worker = query.options.steps_per_worker}, sink);
   writer.Begin();
-  RunOptions run = FirstRunOptions(profile, query.scenario, query.options, **ranked);
+  RunOptions run = RunOptionsOf(profile, query.scenario, query.options, (*ranked)->ranks, 0);
+  run.fastest_path = EnginePath::kPlain;  // the others know no chunks
   run.trace = &writer;
   const auto stop_or_unwanted = [&] { return writer.status().ok() ? stop() : writer.status(); };
   const absl::StatusOr<RunResult> result = Simulate(graph, run, stop_or_unwanted);

@@ -1,9 +1,7 @@
-#include "core/trace/run_options.h"
+#include "core/predict/run_options.h"
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <vector>
 
 #include "core/base/random.h"
 #include "core/base/time.h"
@@ -21,13 +19,13 @@ double MeanRecordedStepNs(const Profile& profile) {
   return sum / static_cast<double>(profile.steps().size());
 }
 
-std::vector<Span> StartOffsets(const Profile& profile, const Scenario& scenario, const SimulationOptions& options) {
+std::vector<Span> StartOffsets(const Profile& profile, const Scenario& scenario, const SimulationOptions& options, int32_t replication) {
   std::vector<Span> offsets(static_cast<size_t>(scenario.workers));
   for (size_t worker = 0; worker < scenario.start_offsets_ns.size(); ++worker) offsets[worker] = Nanoseconds(scenario.start_offsets_ns[worker]);
   if (options.start == Start::kStaggered) {
     const double step_ns = MeanRecordedStepNs(profile);
     for (size_t worker = 0; worker < offsets.size(); ++worker) {
-      Random random({options.seed, 0, worker, kStaggerStream});
+      Random random({options.seed, static_cast<uint64_t>(replication), worker, kStaggerStream});
       offsets[worker] = Nanoseconds(static_cast<int64_t>(random.Unit() * step_ns));
     }
   }
@@ -36,19 +34,26 @@ std::vector<Span> StartOffsets(const Profile& profile, const Scenario& scenario,
 
 }  // namespace
 
-RunOptions FirstRunOptions(const Profile& profile, const Scenario& scenario, const SimulationOptions& options, const RankedGraph& graph) {
+RunOptions RunOptionsOf(const Profile& profile, const Scenario& scenario, const SimulationOptions& options, const std::vector<int32_t>& ranks,
+                        int32_t replication) {
   RunOptions run;
   run.steps_per_worker = options.steps_per_worker;
   run.warmup_steps = options.warmup_steps;
+  if (options.horizon == Horizon::kFirstSteps) {
+    run.steps_per_worker = options.horizon_steps;
+    run.warmup_steps = 0;
+  } else if (options.horizon == Horizon::kFirstSeconds) {
+    run.until = Instant{} + FromSeconds(options.horizon_seconds);
+  }
   run.synchronization = scenario.synchronization;
-  run.start_offsets = StartOffsets(profile, scenario, options);
+  run.start_offsets = StartOffsets(profile, scenario, options, replication);
   run.worker_groups = scenario.worker_groups;
   run.link_sharing = scenario.link_sharing;
   run.bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second;
   run.order = scenario.transfer_order;
-  run.ranks = graph.ranks;
+  run.ranks = ranks;
   run.seed = options.seed;
-  run.fastest_path = EnginePath::kPlain;  // the others know no chunks
+  run.replication = static_cast<uint64_t>(replication);
   return run;
 }
 
