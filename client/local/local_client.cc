@@ -1,7 +1,9 @@
 #include "client/local/local_client.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "client/src/connection.h"
@@ -16,6 +18,8 @@
 #include "server/convert/wire_error.h"
 #include "server/handlers/prediction_handler.h"
 #include "server/handlers/profile_handler.h"
+#include "server/jobs/job_pool.h"
+#include "server/jobs/pool_executor.h"
 #include "server/store/memory_profile_store.h"
 
 namespace stepcast::client {
@@ -35,7 +39,7 @@ auto Reply(const absl::StatusOr<Answer>& answer) -> absl::StatusOr<decltype(serv
   return server::ToWire(*answer);
 }
 
-// What a call's deadline is to the engine.
+// What a call's deadline is to the engine. Threads: safe.
 class Deadline {
  public:
   Deadline(const server::Clock& clock, const Call& call) : clock_(clock), start_ns_(clock.MonotonicNs()), timeout_ns_(call.timeout.count()) {}
@@ -56,6 +60,9 @@ auto Compute(absl::StatusOr<server::Computation<Answer>> computation, const Dead
   if (!computation.ok()) return Reply<Answer>(computation.status());
   return Reply<Answer>((*std::move(computation))(deadline));
 }
+
+// The calling thread computes, too, so one less than these helps it.
+int Processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 class LocalConnection : public Connection {
  public:
@@ -106,7 +113,9 @@ class LocalConnection : public Connection {
   server::RealClock clock_;
   server::MemoryProfileStore store_{server::StoreLimits{}, clock_};
   server::ProfileHandler profiles_{store_, ProfileLimits{}};
-  server::PredictionHandler predictions_{store_, clock_, ProfileLimits{}};
+  server::JobPool jobs_{{.threads = Processors(), .helpers = Processors() - 1}};
+  const server::PoolExecutor executor_{jobs_};
+  server::PredictionHandler predictions_{store_, clock_, ProfileLimits{}, executor_};
 };
 
 }  // namespace

@@ -9,15 +9,19 @@ namespace stepcast::server {
 
 BackEnd::BackEnd(const ServerOptions& options, const Clock& clock, Log& log, ServerMetrics& metrics, ProfileStore& store)
     : store_(store, metrics.store, clock),
-      profiles_(store_, options.profile_limits),
-      predictions_(store_, clock, options.profile_limits, &metrics.simulations),
       simulation_observer_(metrics.simulation_jobs, options.simulation_observer),
       store_jobs_({.threads = options.store_threads,
                    .queue_max = static_cast<size_t>(options.store_queue_max),
                    .observer = &metrics.store_jobs,
                    .clock = &clock}),
-      simulation_jobs_(
-          {.threads = options.threads, .queue_max = static_cast<size_t>(options.queue_max), .observer = &simulation_observer_, .clock = &clock}),
+      simulation_jobs_({.threads = options.threads,
+                        .queue_max = static_cast<size_t>(options.queue_max),
+                        .helpers = options.threads - 1,
+                        .observer = &simulation_observer_,
+                        .clock = &clock}),
+      executor_(simulation_jobs_),
+      profiles_(store_, options.profile_limits),
+      predictions_(store_, clock, options.profile_limits, executor_, &metrics.simulations),
       budget_(options.max_pending_bytes),
       failures_(log),
       environment_{.store_jobs = store_jobs_,

@@ -15,6 +15,7 @@
 #include "server/handlers/prediction_handler.h"
 #include "server/handlers/profile_handler.h"
 #include "server/jobs/job_pool.h"
+#include "server/jobs/pool_executor.h"
 #include "server/metrics/server_metrics.h"
 #include "server/rpc/byte_budget.h"
 #include "server/rpc/call_environment.h"
@@ -36,11 +37,12 @@ class BackEnd {
  private:
   // Each is declared after what it uses.
   ObservedProfileStore store_;
-  const ProfileHandler profiles_;
-  const PredictionHandler predictions_;
   JobObserverPair simulation_observer_;
   JobPool store_jobs_;
   JobPool simulation_jobs_;
+  const PoolExecutor executor_;
+  const ProfileHandler profiles_;
+  const PredictionHandler predictions_;
   ByteBudget budget_;
   FailureLog failures_;
   const CallEnvironment environment_;

@@ -78,7 +78,8 @@ void AddService(CLI::App& app, ServerOptions& options) {
 }
 
 void AddLimits(CLI::App& app, ServerOptions& options) {
-  AddRange(app, "--threads", options.threads, 1, kMaxThreads, "Simulations at one time; default: the number of processors");
+  AddRange(app, "--threads", options.threads, 1, kMaxThreads,
+           "Simulations at one time; those that idle make others faster; default: the number of processors");
   AddRange(app, "--queue-max", options.queue_max, 0, 1'000'000, "Simulations that may wait");
   AddRange(app, "--store-threads", options.store_threads, 1, kMaxThreads, "Threads for the store and for checking requests");
   AddRange(app, "--store-queue-max", options.store_queue_max, 0, 1'000'000, "Requests that may wait for one of those");

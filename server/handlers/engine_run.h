@@ -1,6 +1,6 @@
 // One run of the engine for one request: keeps its time budget, times it, and reports it.
 //
-// Threads: none; it may be made on one thread and run on another.
+// Threads: it may be made on one thread and run on another; the check it hands on may be asked by several at once if `stop` may.
 #pragma once
 
 #include <cstdint>

@@ -42,8 +42,9 @@ void MergeTimeBudget(OptimizeOrderCall& call) {
 
 }  // namespace
 
-PredictionHandler::PredictionHandler(ProfileStore& store, const Clock& clock, const ProfileLimits& limits, SimulationObserver* observer)
-    : store_(store), clock_(clock), limits_(limits), observer_(observer) {}
+PredictionHandler::PredictionHandler(ProfileStore& store, const Clock& clock, const ProfileLimits& limits, const Executor& executor,
+                                     SimulationObserver* observer)
+    : store_(store), clock_(clock), limits_(limits), executor_(executor), observer_(observer) {}
 
 absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource source, const std::vector<Fault>& faults) const {
   if (std::holds_alternative<std::monostate>(source)) {
@@ -74,8 +75,8 @@ absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictT
   if (!checked.ok()) return checked;
   EngineRun run({.clock = clock_, .observer = observer_, .method = "PredictThroughput"},
                 {.options = query->options, .profile_digest = std::move(subject->digest)});
-  return [run = std::move(run), profile = subject->profile, query = *std::move(query)](StopCheck stop) mutable {
-    return run.Do<PredictThroughputAnswer>(stop, [&](StopCheck check) { return stepcast::PredictThroughput(profile, query, check); });
+  return [run = std::move(run), profile = subject->profile, query = *std::move(query), &executor = executor_](StopCheck stop) mutable {
+    return run.Do<PredictThroughputAnswer>(stop, [&](StopCheck check) { return stepcast::PredictThroughput(profile, query, check, executor); });
   };
 }
 
@@ -87,8 +88,8 @@ absl::StatusOr<Computation<RecommendWorkersAnswer>> PredictionHandler::Recommend
   if (!checked.ok()) return checked;
   EngineRun run({.clock = clock_, .observer = observer_, .method = "RecommendWorkers"},
                 {.options = query->options, .profile_digest = std::move(subject->digest)});
-  return [run = std::move(run), profile = subject->profile, query = *std::move(query)](StopCheck stop) mutable {
-    return run.Do<RecommendWorkersAnswer>(stop, [&](StopCheck check) { return stepcast::RecommendWorkers(profile, query, check); });
+  return [run = std::move(run), profile = subject->profile, query = *std::move(query), &executor = executor_](StopCheck stop) mutable {
+    return run.Do<RecommendWorkersAnswer>(stop, [&](StopCheck check) { return stepcast::RecommendWorkers(profile, query, check, executor); });
   };
 }
 
@@ -101,8 +102,8 @@ absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrde
   if (!checked.ok()) return checked;
   EngineRun run({.clock = clock_, .observer = observer_, .method = "OptimizeOrder"},
                 {.options = query->options, .profile_digest = std::move(subject->digest)});
-  return [run = std::move(run), profile = subject->profile, query = *std::move(query)](StopCheck stop) mutable {
-    return run.Do<OptimizeOrderAnswer>(stop, [&](StopCheck check) { return stepcast::OptimizeOrder(profile, query, check); });
+  return [run = std::move(run), profile = subject->profile, query = *std::move(query), &executor = executor_](StopCheck stop) mutable {
+    return run.Do<OptimizeOrderAnswer>(stop, [&](StopCheck check) { return stepcast::OptimizeOrder(profile, query, check, executor); });
   };
 }
 

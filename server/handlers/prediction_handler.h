@@ -1,7 +1,8 @@
 // What PredictionService does, in plain types: finds the profile, checks the request against it, simulates.
 //
 // Each method does its work in two parts, for two pools: checking, which may block on the store, and a computation, which does nothing but compute.
-// Knows nothing of gRPC, proto or threads. Threads: safe; computations share nothing that changes.
+// Knows nothing of gRPC, proto or threads: it is given an executor for the runs of one computation. Threads: safe; computations share nothing that
+// changes. What one is told to stop by is asked by all threads that compute.
 // Failure: INVALID_ARGUMENT with every fault (paths relative to the request), NOT_FOUND for a profile's name, and what the core's functions fail
 // with.
 #pragma once
@@ -11,6 +12,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
 #include "core/model/profile_limits.h"
@@ -31,8 +33,9 @@ using TraceComputation = absl::AnyInvocable<absl::StatusOr<GenerateTraceAnswer>(
 
 class PredictionHandler {
  public:
-  // Store, clock and observer, which may be null, are borrowed, and must outlive the computations.
-  PredictionHandler(ProfileStore& store, const Clock& clock, const ProfileLimits& limits, SimulationObserver* observer = nullptr);
+  // Store, clock, executor and observer, which may be null, are borrowed, and must outlive the computations.
+  PredictionHandler(ProfileStore& store, const Clock& clock, const ProfileLimits& limits, const Executor& executor,
+                    SimulationObserver* observer = nullptr);
 
   absl::StatusOr<Computation<PredictThroughputAnswer>> PredictThroughput(PredictThroughputCall call) const;
   absl::StatusOr<Computation<RecommendWorkersAnswer>> RecommendWorkers(RecommendWorkersCall call) const;
@@ -48,6 +51,7 @@ class PredictionHandler {
   ProfileStore& store_;
   const Clock& clock_;
   const ProfileLimits limits_;
+  const Executor& executor_;
   SimulationObserver* const observer_;
 };
 

@@ -1,5 +1,7 @@
 // PredictionService through the real server.
 #include <gmock/gmock.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <gtest/gtest.h>
 
 #include "server/convert/profile_convert.h"
@@ -52,6 +54,61 @@ TEST(PredictionEndToEndTest, TheOtherTwoAnswerToo) {
   ASSERT_TRUE(server.predictions().OptimizeOrder(&order_context, request, &order).ok());
   ASSERT_EQ(order.orders_size(), 1);
   EXPECT_EQ(order.orders(0).transfers(0).name(), "recv");
+}
+
+// All that a server says, but for the time it took.
+template <typename Reply>
+std::string BytesOf(const grpc::Status& status, Reply& reply) {
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_GT(reply.simulation().simulated_operations(), 0);
+  reply.mutable_simulation()->clear_engine_seconds();
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  EXPECT_TRUE(reply.SerializeToCodedStream(&coded));
+  coded.Trim();
+  return bytes;
+}
+
+struct Answers {
+  std::string throughput;
+  std::string recommendation;
+  std::string order;
+  friend bool operator==(const Answers&, const Answers&) = default;
+};
+
+Answers AnswersOf(TestServer& server, uint64_t seed) {
+  const std::string profile = server.Store(ToWire(RandomProfile(seed)));
+  auto throughput = Ask<v1::PredictThroughputRequest>(profile);
+  for (const int workers : {1, 2, 5}) throughput.add_worker_counts(workers);
+  if (seed % 2 == 0) throughput.mutable_options()->set_relative_precision(0.01);
+  grpc::ClientContext contexts[3];
+  v1::PredictThroughputResponse predicted;
+  v1::RecommendWorkersResponse recommended;
+  v1::OptimizeOrderResponse ordered;
+  auto recommendation = Ask<v1::RecommendWorkersRequest>(profile);
+  recommendation.mutable_constraints()->set_max_workers(6);
+  auto order = Ask<v1::OptimizeOrderRequest>(profile);
+  order.mutable_scenario()->set_workers(3);
+  return {.throughput = BytesOf(server.predictions().PredictThroughput(&contexts[0], throughput, &predicted), predicted),
+          .recommendation = BytesOf(server.predictions().RecommendWorkers(&contexts[1], recommendation, &recommended), recommended),
+          .order = BytesOf(server.predictions().OptimizeOrder(&contexts[2], order, &ordered), ordered)};
+}
+
+TEST(PredictionEndToEndTest, ARepliesBytesDoNotDependOnTheThreads) {
+  ServerOptions options = TestOptions();
+  options.threads = 1;
+  TestServer one(options);
+  options.threads = 2;
+  TestServer two(options);
+  options.threads = 8;
+  TestServer eight(options);
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const Answers expected = AnswersOf(one, seed);
+    EXPECT_TRUE(AnswersOf(two, seed) == expected) << "2 threads, seed " << seed;
+    EXPECT_TRUE(AnswersOf(eight, seed) == expected) << "8 threads, seed " << seed;
+  }
 }
 
 TEST(PredictionEndToEndTest, AnInlineProfileIsUsedAndForgotten) {

@@ -29,7 +29,8 @@ class PredictionHandlerTest : public ::testing::Test {
 
   FakeClock clock_;
   MemoryProfileStore store_{StoreLimits(), clock_};
-  PredictionHandler handler_{store_, clock_, ProfileLimits()};
+  InOrder executor_;
+  PredictionHandler handler_{store_, clock_, ProfileLimits(), executor_};
 };
 
 TEST_F(PredictionHandlerTest, AStoredAndAnInlineProfileGiveTheSameAnswer) {
