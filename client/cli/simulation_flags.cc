@@ -13,7 +13,9 @@ constexpr char kGroup[] = "Simulation";
 
 void SimulationFlags::Declare(CLI::App& app) {
   DeclareSteps(app, "Steps each worker completes, warm-up included (default 1000)");
-  app.add_option("--warmup", options_.warmup_steps, "Steps of each worker that do not count (default 50, or a twentieth of --steps)")
+  app.add_option(
+         "--warmup", options_.warmup_steps,
+         "Steps of each worker that do not count (default: at least 50, or a twentieth of --steps, and more where a run takes longer to settle)")
       ->type_name("N")
       ->group(kGroup);
   app.add_option("--replications", options_.replications,

@@ -116,8 +116,11 @@ SimulationOptionsDraft FromWire(const v1::SimulationOptions& wire, const std::st
 
 v1::SimulationOptions ToWire(const SimulationOptions& options) {
   v1::SimulationOptions wire;
-  wire.set_steps_per_worker(options.steps_per_worker);
-  wire.set_warmup_steps(options.warmup_steps);
+  // What was not asked for, and must not or need not be to get the same answer again, is left out.
+  if (options.horizon == Horizon::kSteadyState) {
+    wire.set_steps_per_worker(options.steps_per_worker);
+    if (!options.automatic_warmup) wire.set_warmup_steps(options.warmup_steps);
+  }
   wire.set_seed(options.seed);
   wire.set_replications(options.replications);
   wire.set_relative_precision(options.relative_precision);

@@ -51,8 +51,8 @@ struct ResourceUtilization {
 // What an answer took.
 struct SimulationStatistics {
   int64_t simulated_operations = 0;
-  double engine_seconds = 0;
-  std::string engine_path;
+  double engine_seconds = 0;  // from the beginning to the end of the simulation
+  std::string engine_path;    // "plain", "worker_loop" or "memoised", or several, joined by ", "
   bool cached = false;
 
   friend bool operator==(const SimulationStatistics&, const SimulationStatistics&) = default;
@@ -71,8 +71,8 @@ struct Prediction {
   Resource bottleneck = Resource::kUnspecified;  // the most used resource
   int32_t bottleneck_parameter_server = 0;
   double exposed_communication_fraction = 0;  // share of a worker's time with a transfer under way and no computation
-  bool steady_state = false;
-  std::string warning;  // what to know before trusting the number; empty: nothing
+  bool steady_state = false;                  // false: it drifts, another start gives another number, or a finite horizon was asked for
+  std::string warning;                        // what to know before trusting the number; empty: nothing
   int32_t replications = 0;
 
   friend bool operator==(const Prediction&, const Prediction&) = default;

@@ -16,8 +16,8 @@ enum class Start : int32_t { kUnspecified = 0, kSimultaneous = 1, kStaggered = 2
 enum class Horizon : int32_t { kUnspecified = 0, kSteadyState = 1, kFirstSteps = 2, kFirstSeconds = 3 };
 
 struct SimulationOptions {
-  std::optional<int32_t> steps_per_worker;  // warm-up included
-  std::optional<int32_t> warmup_steps;
+  std::optional<int32_t> steps_per_worker;  // warm-up included; with kSteadyState only
+  std::optional<int32_t> warmup_steps;      // the same; empty: what the engine finds to be needed
   std::optional<uint64_t> seed;
   std::optional<int32_t> replications;
   std::optional<double> relative_precision;  // half-width of the interval over the value at which replications stop

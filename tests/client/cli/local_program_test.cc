@@ -76,6 +76,19 @@ TEST_F(LocalProgramTest, EveryFlagReachesTheSimulation) {
   EXPECT_EQ(outcome.err, "") << "JSON is for programs";
 }
 
+TEST_F(LocalProgramTest, PredictsTheBeginningOfAJob) {
+  for (const auto& [flag, value] : {std::pair("--first-steps", "10"), std::pair("--first-seconds", "0.05")}) {
+    const Outcome outcome = Run({"predict", tiny_, "--local", "--output", "json", "--workers", "1", flag, value});
+    ASSERT_EQ(outcome.exit_code, 0) << flag << ": " << outcome.err;
+    const Json json = Json::parse(outcome.out);
+    EXPECT_NEAR(json["predictions"][0]["stepsPerSecond"], 200, 1e-6) << flag;
+    EXPECT_EQ(json["predictions"][0]["steadyState"], false) << flag;
+    EXPECT_FALSE(json["options"].contains("stepsPerWorker")) << flag;
+    EXPECT_FALSE(json["options"].contains("warmupSteps")) << flag;
+  }
+  EXPECT_THAT(Run({"predict", tiny_, "--local", "--first-steps", "10", "--steps", "10"}).err, HasSubstr("steps_per_worker"));
+}
+
 TEST_F(LocalProgramTest, OrdersAsTheContractSays) {
   const Outcome outcome = Run({"order", "--local", tiny_, "--workers", "1", "--method", "tac", "--method", "graph", "--output", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -158,12 +158,12 @@ AnswerContext SomeContext() { return {.options = {.seed = 42}, .profile_digest =
 TEST(PredictionConvertTest, AThroughputAnswerEchoesWhatItWasComputedWith) {
   PredictThroughputAnswer answer{.context = SomeContext()};
   answer.answer.predictions = {SomePrediction(), SomePrediction()};
-  answer.answer.simulation = {.simulated_operations = 13, .engine_path = "plain"};
+  answer.answer.simulation = {.simulated_operations = 13, .engine_path = "plain, memoised"};
   const v1::PredictThroughputResponse wire = ToWire(answer);
   EXPECT_EQ(wire.predictions_size(), 2);
   EXPECT_EQ(wire.simulation().simulated_operations(), 13);
   EXPECT_EQ(wire.simulation().engine_seconds(), 1.5);
-  EXPECT_EQ(wire.simulation().engine_path(), "plain");
+  EXPECT_EQ(wire.simulation().engine_path(), "plain, memoised");
   EXPECT_EQ(wire.options().seed(), 42U);
   EXPECT_EQ(wire.seed(), 42U);
   EXPECT_EQ(wire.profile_digest(), "digest");

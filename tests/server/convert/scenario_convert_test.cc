@@ -101,8 +101,6 @@ TEST(ScenarioConvertTest, ResolvedOptionsComeBackAsTheyWere) {
                             .relative_precision = 0.5,
                             .time_budget_seconds = 1.25,
                             .start = Start::kStaggered,
-                            .horizon = Horizon::kFirstSteps,
-                            .horizon_steps = 9,
                             .confidence_level = 0.9};
   FaultList faults;
   const SimulationOptionsDraft draft = FromWire(ToWire(options), "options", faults);
@@ -113,13 +111,28 @@ TEST(ScenarioConvertTest, ResolvedOptionsComeBackAsTheyWere) {
   EXPECT_EQ(draft.relative_precision, 0.5);
   EXPECT_EQ(draft.time_budget_seconds, 1.25);
   EXPECT_EQ(draft.start, Start::kStaggered);
-  EXPECT_EQ(draft.horizon, Horizon::kFirstSteps);
-  EXPECT_EQ(draft.horizon_steps, 9);
+  EXPECT_EQ(draft.horizon, Horizon::kSteadyState);
+  EXPECT_EQ(draft.horizon_steps, std::nullopt);
   EXPECT_EQ(draft.horizon_seconds, std::nullopt);
   EXPECT_EQ(draft.confidence_level, 0.9);
-  options.horizon = Horizon::kFirstSeconds;
-  options.horizon_seconds = 2.5;
-  EXPECT_EQ(FromWire(ToWire(options), "options", faults).horizon_seconds, 2.5);
+}
+
+TEST(ScenarioConvertTest, OptionsOfAReplyCanBeSentBack) {
+  const SimulationOptionsDraft drafts[] = {
+      {},
+      {.steps_per_worker = 30},
+      {.steps_per_worker = 30, .warmup_steps = 0, .relative_precision = 0.1},
+      {.seed = 3, .horizon = Horizon::kFirstSteps, .horizon_steps = 9},
+      {.start = Start::kStaggered, .horizon = Horizon::kFirstSeconds, .horizon_seconds = 2.5},
+  };
+  for (const SimulationOptionsDraft& draft : drafts) {
+    const absl::StatusOr<SimulationOptions> options = ResolveOptions(draft);
+    ASSERT_TRUE(options.ok()) << options.status();
+    FaultList faults;
+    const absl::StatusOr<SimulationOptions> again = ResolveOptions(FromWire(ToWire(*options), "options", faults));
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_TRUE(*again == *options) << ToWire(*again).ShortDebugString() << " is not " << ToWire(*options).ShortDebugString();
+  }
 }
 
 TEST(ScenarioConvertTest, EveryUnknownEnumNumberIsAFaultAtItsPath) {
