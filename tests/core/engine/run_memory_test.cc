@@ -1,0 +1,77 @@
+// What a run takes of memory: counted by the allocator, so this is a program of its own.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <new>
+
+#include "core/base/stop_check.h"
+#include "core/engine/simulation.h"
+#include "core/engine/step_graph.h"
+#include "tests/core/engine/job_builder.h"
+
+namespace {
+
+int64_t live_bytes = 0;
+int64_t most_live_bytes = 0;
+constexpr size_t kHeaderBytes = alignof(std::max_align_t);
+
+}  // namespace
+
+// Each block begins with its size.
+void* operator new(size_t size) {
+  auto* const block = static_cast<char*>(std::malloc(size + kHeaderBytes));
+  if (block == nullptr) throw std::bad_alloc();
+  *reinterpret_cast<size_t*>(block) = size;
+  live_bytes += static_cast<int64_t>(size);
+  if (live_bytes > most_live_bytes) most_live_bytes = live_bytes;
+  return block + kHeaderBytes;
+}
+void operator delete(void* memory) noexcept {
+  if (memory == nullptr) return;
+  char* const block = static_cast<char*>(memory) - kHeaderBytes;
+  live_bytes -= static_cast<int64_t>(*reinterpret_cast<size_t*>(block));
+  std::free(block);
+}
+void operator delete(void* memory, size_t) noexcept { operator delete(memory); }
+
+namespace stepcast {
+namespace {
+
+// The most that a run holds at once, beyond what there was before.
+int64_t MostHeld(EnginePath path, int32_t servers, int32_t steps) {
+  testing::JobBuilder job;
+  testing::JobBuilder::Waits downloads;
+  for (int i = 0; i < 12; ++i) downloads.push_back(job.Download(5'000 + 100 * i, {}, i % servers));
+  const int32_t loss = job.Compute({70'000, 90'000, 130'000}, downloads);
+  for (int i = 0; i < 12; ++i) job.Update(300, {job.Upload(5'000 + 100 * i, {job.Compute({500, 900}, {loss})}, i % servers)}, i % servers);
+  const Profile profile = job.Build();
+  const Scenario scenario = testing::Resolved(profile, {.workers = 8});
+  const StepGraph graph = StepGraph::Build(profile, scenario);
+  RunOptions options = testing::OptionsFor(scenario, steps);
+  options.keep_step_ends = false;
+  options.fastest_path = path;
+  const int64_t before = live_bytes;
+  most_live_bytes = before;
+  const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
+  EXPECT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->path, servers == 1 ? path : EnginePath::kPlain);
+  return most_live_bytes - before;
+}
+
+TEST(RunMemoryTest, DoesNotGrowWithTheNumberOfSteps) {
+  for (const EnginePath path : {EnginePath::kPlain, EnginePath::kWorkerLoop, EnginePath::kMemoised}) {
+    for (const int32_t servers : {1, 3}) {
+      const int64_t few = MostHeld(path, servers, 200);
+      const int64_t many = MostHeld(path, servers, 2'000);
+      std::cout << NameOf(path) << ", " << servers << " servers: 200 steps " << few << " bytes, 2000 steps " << many << " bytes\n";
+      // What is left to grow: buckets of the histogram of step times, and the log of a link up to its bound.
+      EXPECT_LE(many, few + few / 4) << NameOf(path) << " " << servers;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepcast
