@@ -59,10 +59,12 @@ std::vector<TrainingLayer> RandomLayers(int32_t count, uint64_t seed) {
 
 }  // namespace
 
-Job ZooJob(std::string_view model, int32_t servers) {
+Profile ZooProfile(std::string_view model) {
   const ZooOptions options{.platform = {.bandwidth_bytes_per_second = kBytesPerSecond}, .step_time_variation = kVariation, .steps = kZooSteps};
-  return JobOf(Valid(BuildZooProfile(model, options)), servers);
+  return Valid(BuildZooProfile(model, options));
 }
+
+Job ZooJob(std::string_view model, int32_t servers) { return JobOf(ZooProfile(model), servers); }
 
 Job LayeredJob(int32_t layers, int32_t recorded_steps, uint64_t seed) {
   TrainingGraph graph = BuildTrainingGraph(RandomLayers(layers, seed));

@@ -6,6 +6,7 @@
 
 #include "core/engine/simulation.h"
 #include "core/engine/step_graph.h"
+#include "core/model/profile.h"
 
 namespace stepcast::bench {
 
@@ -17,6 +18,7 @@ struct Job {
 
 // A network of the model zoo with batches of 32, on links of 10 Gbit/s, in twenty recorded steps whose computations vary by a tenth.
 // REQUIRES: the zoo has the model.
+Profile ZooProfile(std::string_view model);
 Job ZooJob(std::string_view model, int32_t servers = 1);
 
 // A network made of random layers, each with its download, forward and backward computation, upload and update, one in eight also fed by an earlier

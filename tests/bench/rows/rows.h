@@ -12,6 +12,7 @@ void AddScalingRows(Registry& registry);
 void AddMaxMinRows(Registry& registry);
 void AddTraceRow(Registry& registry);
 void AddSweepRow(Registry& registry);
+void AddThreadsRow(Registry& registry);
 
 inline Registry AllRows() {
   Registry registry;
@@ -22,6 +23,7 @@ inline Registry AllRows() {
   AddMaxMinRows(registry);
   AddTraceRow(registry);
   AddSweepRow(registry);
+  AddThreadsRow(registry);
   return registry;
 }
 
