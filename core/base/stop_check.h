@@ -8,7 +8,8 @@ namespace stepcast {
 
 // OK: go on. Anything else: stop and return it (CANCELLED, DEADLINE_EXCEEDED). TimeBudgetSpent(): stop, and answer with what there is.
 //
-// Called every kStopCheckInterval units of work, on the thread that computes, so it may look at a clock or an atomic but must not block.
+// Called every kStopCheckInterval units of work, on each thread that computes, perhaps by several at once, so it may look at a clock or an atomic but
+// must not block.
 // The engine's unit is a completed chunk, so the interval is well under a millisecond.
 using StopCheck = absl::FunctionRef<absl::Status()>;
 
