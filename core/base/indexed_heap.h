@@ -26,6 +26,11 @@ class IndexedHeap {
   Slot Top() const { return heap_.front().slot; }
   int64_t TopKey() const { return heap_.front().key; }
 
+  // Whether there is one slot whose key is less than all others.
+  bool HasOneTop() const {
+    return !heap_.empty() && (heap_.size() < 2 || heap_[1].key > heap_[0].key) && (heap_.size() < 3 || heap_[2].key > heap_[0].key);
+  }
+
   // Puts the slot in, or gives it another key.
   void Set(Slot slot, int64_t key) {
     const int32_t at = position_[Index(slot)];

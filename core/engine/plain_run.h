@@ -62,6 +62,9 @@ class PlainRun {
         stopped_(static_cast<size_t>(lanes_)),
         // A lane gets on it once as completed and once for each operation that lines up.
         free_(static_cast<size_t>(lanes_) + static_cast<size_t>(graph.size())) {
+    for (int32_t worker = 0; worker < worker_count_; ++worker) {
+      for (LaneIndex lane = 0; lane < processors_; ++lane) lane_of_slot_.push_back({.worker = worker, .lane = lane});
+    }
     SetSpeeds();
   }
 
@@ -105,9 +108,12 @@ class PlainRun {
     Chunk chunk;
     Instant start;
   };
+  struct WorkerLane {
+    int32_t worker = 0;
+    LaneIndex lane = 0;
+  };
   // A chunk that ends now.
   struct Completion {
-    int32_t worker = 0;
     LaneIndex lane = 0;
     int32_t next = -1;  // of the same worker, in completions_; -1: none
   };
@@ -137,6 +143,10 @@ class PlainRun {
 
   void RunInstant(Instant now) {
     now_ = now;
+    if (next_end_[0] != now && next_end_[1] != now && events_.HasOneTop() && events_.Top() < StartSlot(0)) {
+      RunOneCompletion(events_.Top());
+      return;
+    }
     TakeEvents();
     for (const int32_t worker : completing_) {
       int32_t& first = workers_[Index(worker)].completion;
@@ -145,14 +155,29 @@ class PlainRun {
     }
     completing_.Clear();
     completions_.clear();
+    for (const IndexedHeap::Slot slot : events_now_) RemoveIfOver(slot);
+    events_now_.clear();
+    CloseInstant();
+  }
+
+  // The commonest instant: one computation ends, and nothing else.
+  void RunOneCompletion(IndexedHeap::Slot slot) {
+    const WorkerLane which = lane_of_slot_[Index(slot)];
+    completed_.Add(which.lane);
+    RunRounds(which.worker);
+    RemoveIfOver(slot);
+    CloseInstant();
+  }
+
+  void RemoveIfOver(IndexedHeap::Slot slot) {
+    if (events_.Contains(slot) && events_.KeyOf(slot) == now_.ticks) events_.Remove(slot);
+  }
+
+  void CloseInstant() {
     if (ledger_.barrier().Full()) PassBarrier();
     for (size_t direction = 0; direction < networks_.size(); ++direction) {
       if (touched_[direction]) SettleNetwork(direction);
     }
-    for (const IndexedHeap::Slot slot : events_now_) {
-      if (events_.Contains(slot) && events_.KeyOf(slot) == now_.ticks) events_.Remove(slot);
-    }
-    events_now_.clear();
     ledger_.OnInstantDone(now_, [this] { return TotalsNow(); });
   }
 
@@ -164,8 +189,8 @@ class PlainRun {
     if (events_.empty() || events_.TopKey() != now_.ticks) return;
     events_.AppendTops(events_now_);
     for (const IndexedHeap::Slot slot : events_now_) {
-      if (slot < worker_count_ * processors_) {
-        NoteCompletion(slot / processors_, slot % processors_);
+      if (slot < StartSlot(0)) {
+        NoteCompletion(lane_of_slot_[Index(slot)]);
       } else {
         const int32_t worker = slot - StartSlot(0);
         events_.Remove(slot);
@@ -176,10 +201,10 @@ class PlainRun {
     }
   }
 
-  void NoteCompletion(int32_t worker, LaneIndex lane) {
-    int32_t& first = workers_[Index(worker)].completion;
-    if (first < 0) completing_.Add(worker);
-    completions_.push_back({.worker = worker, .lane = lane, .next = first});
+  void NoteCompletion(WorkerLane which) {
+    int32_t& first = workers_[Index(which.worker)].completion;
+    if (first < 0) completing_.Add(which.worker);
+    completions_.push_back({.lane = which.lane, .next = first});
     first = static_cast<int32_t>(completions_.size()) - 1;
   }
 
@@ -188,7 +213,7 @@ class PlainRun {
     networks_[direction].TakeEnded(now_, ended_);
     touched_[direction] = true;
     const LaneIndex first_lane = direction == 0 ? first_connection_ : first_uplink_;
-    for (const int32_t flow : ended_) NoteCompletion(flow / servers_, first_lane + flow % servers_);
+    for (const int32_t flow : ended_) NoteCompletion({.worker = flow / servers_, .lane = first_lane + flow % servers_});
   }
 
   // All rounds of one worker at this instant: from completed_ and ready_ until nothing more ends.
@@ -348,8 +373,9 @@ class PlainRun {
   RunLedger ledger_;
   UsageMeter usage_;
   std::vector<WorkerState> workers_;
-  std::unique_ptr<int32_t[]> pending_;  // dependencies left, by worker and operation
-  std::vector<Running> running_;        // by worker and lane
+  std::unique_ptr<int32_t[]> pending_;    // dependencies left, by worker and operation
+  std::vector<Running> running_;          // by worker and lane
+  std::vector<WorkerLane> lane_of_slot_;  // of processors
   Instant now_;
   absl::Status status_;
   int64_t work_until_check_ = 0;

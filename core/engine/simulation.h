@@ -48,7 +48,8 @@ enum class EnginePath : uint8_t { kPlain, kWorkerLoop, kMemoised };
 // "plain", "worker_loop", "memoised".
 const char* NameOf(EnginePath path);
 
-struct RunOptions {
+// In the order of their meaning, not of their sizes: there is one of them a run.
+struct RunOptions {              // NOLINT(clang-analyzer-optin.performance.Padding)
   int32_t steps_per_worker = 1;  // warm-up included; every worker goes on until each has completed so many
   int32_t warmup_steps = 0;
   Instant until = kEndOfTime;  // where earlier: the run lasts exactly so long, whatever steps_per_worker says

@@ -41,6 +41,7 @@ void ExpectSame(const IndexedHeap& heap, const Obvious& obvious) {
   ASSERT_EQ(visited, obvious.key_of);
   std::vector<IndexedHeap::Slot> tops;
   heap.AppendTops(tops);
+  ASSERT_EQ(heap.HasOneTop(), tops.size() == 1);
   const std::set<IndexedHeap::Slot> distinct(tops.begin(), tops.end());
   ASSERT_EQ(distinct.size(), tops.size());
   ASSERT_EQ(tops.size(), obvious.keys.count(heap.TopKey()));
