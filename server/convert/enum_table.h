@@ -15,9 +15,10 @@
 #include "core/predict/order.h"
 #include "core/predict/recommendation.h"
 #include "server/convert/profile_requests.h"
-#include "stepcast/v1/prediction_service.pb.h"
+#include "stepcast/v1/order.pb.h"
 #include "stepcast/v1/profile.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
+#include "stepcast/v1/recommendation.pb.h"
 #include "stepcast/v1/scenario.pb.h"
 
 namespace stepcast::server {

@@ -3,7 +3,10 @@
 #include <string>
 #include <utility>
 
+#include "server/convert/order_convert.h"
 #include "server/convert/prediction_convert.h"
+#include "server/convert/recommendation_convert.h"
+#include "server/convert/trace_convert.h"
 #include "server/rpc/stream_call.h"
 #include "server/rpc/unary_call.h"
 #include "stepcast/v1/prediction_service.grpc.pb.h"

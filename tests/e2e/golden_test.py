@@ -2,7 +2,7 @@
 
 import unittest
 
-from contract import prediction, scenario_pb2, store
+from contract import order_pb2, prediction, scenario_pb2, store
 from sample import golden, message
 from stepcastd import ServerTest
 
@@ -66,9 +66,9 @@ class GoldenTest(ServerTest):
         self.assertEqual(len(cases), 40)
         for index, case in enumerate(cases):
             reply = self.server.predictions.OptimizeOrder(
-                prediction.OptimizeOrderRequest(
+                order_pb2.OptimizeOrderRequest(
                     inline_profile=profile_of(case["operations"]),
-                    methods=[prediction.TAC],
+                    methods=[order_pb2.TAC],
                     options=scenario_pb2.SimulationOptions(steps_per_worker=10, replications=1),
                 )
             )

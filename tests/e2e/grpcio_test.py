@@ -2,7 +2,7 @@
 
 import unittest
 
-from contract import details_of, grpc, health_pb2, json_format, prediction, profile_pb2, scenario_pb2, store
+from contract import details_of, grpc, health_pb2, json_format, order_pb2, prediction, profile_pb2, recommendation_pb2, scenario_pb2, store
 from sample import message, recorded, small
 from stepcastd import ServerTest
 
@@ -142,8 +142,8 @@ class PredictionsTest(ServerTest):
 
     def test_a_recommended_number_of_workers_with_its_curve(self):
         reply = self.server.predictions.RecommendWorkers(
-            prediction.RecommendWorkersRequest(
-                profile=self.name, options=self.options, constraints=prediction.Constraints(min_workers=2, max_workers=9)
+            recommendation_pb2.RecommendWorkersRequest(
+                profile=self.name, options=self.options, constraints=recommendation_pb2.Constraints(min_workers=2, max_workers=9)
             )
         )
         self.assertEqual([each.scenario.workers for each in reply.frontier], list(range(2, 10)))
@@ -154,11 +154,11 @@ class PredictionsTest(ServerTest):
 
     def test_orders_rank_every_download_once(self):
         reply = self.server.predictions.OptimizeOrder(
-            prediction.OptimizeOrderRequest(profile=self.name, options=self.options, methods=[prediction.TIC, prediction.TAC, prediction.GRAPH])
+            order_pb2.OptimizeOrderRequest(profile=self.name, options=self.options, methods=[order_pb2.TIC, order_pb2.TAC, order_pb2.GRAPH])
         )
         content = self.server.profiles.GetProfile(store.GetProfileRequest(name=self.name))
         downloads = sorted(op.name for op in content.operations if op.resource == profile_pb2.Operation.DOWNLINK)
-        self.assertEqual([order.method for order in reply.orders], [prediction.TIC, prediction.TAC, prediction.GRAPH])
+        self.assertEqual([order.method for order in reply.orders], [order_pb2.TIC, order_pb2.TAC, order_pb2.GRAPH])
         for order in reply.orders:
             self.assertEqual(sorted(transfer.name for transfer in order.transfers), downloads)
             self.assertLessEqual(reply.lower_makespan_ns, order.makespan_ns)

@@ -3,7 +3,7 @@
 import time
 import unittest
 
-from contract import details_of, grpc, prediction, scenario_pb2
+from contract import details_of, grpc, prediction, recommendation_pb2, scenario_pb2
 from sample import message, recorded
 from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
 
@@ -32,7 +32,7 @@ class DeadlineTest(ServerTest):
 
     def test_a_cancelled_call_stops_its_simulation(self):
         call = self.server.predictions.RecommendWorkers.future(
-            prediction.RecommendWorkersRequest(inline_profile=huge().inline_profile, options=huge().options), timeout=PATIENCE_SECONDS
+            recommendation_pb2.RecommendWorkersRequest(inline_profile=huge().inline_profile, options=huge().options), timeout=PATIENCE_SECONDS
         )
         eventually(lambda: self.running() == 1, "the simulation runs")
         call.cancel()

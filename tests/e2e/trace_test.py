@@ -4,7 +4,7 @@ import collections
 import json
 import unittest
 
-from contract import details_of, grpc, prediction, scenario_pb2
+from contract import details_of, grpc, prediction, scenario_pb2, trace_pb2
 from sample import message, recorded, small
 from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
 
@@ -12,7 +12,7 @@ PIECE_BYTES = 65536
 
 
 def request(profile, steps=3, **scenario):
-    return prediction.GenerateTraceRequest(
+    return trace_pb2.GenerateTraceRequest(
         inline_profile=message(profile), scenario=scenario_pb2.Scenario(**scenario), options=scenario_pb2.SimulationOptions(steps_per_worker=steps)
     )
 

@@ -1,6 +1,6 @@
 // In which order a job's tensors should travel: request and reply of Client::OptimizeOrder.
 //
-// Fields, units, defaults and bounds are those of proto/stepcast/v1/prediction_service.proto.
+// Fields, units, defaults and bounds are those of proto/stepcast/v1/order.proto.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // How fast a job runs: request and reply of Client::PredictThroughput.
 //
-// Fields, units, defaults and bounds are those of proto/stepcast/v1/prediction_service.proto.
+// Fields, units, defaults and bounds are those of proto/stepcast/v1/prediction.proto.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // How many workers a job should get: request and reply of Client::RecommendWorkers.
 //
-// Fields, units, defaults and bounds are those of proto/stepcast/v1/prediction_service.proto.
+// Fields, units, defaults and bounds are those of proto/stepcast/v1/recommendation.proto.
 #pragma once
 
 #include <chrono>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "stepcast/order.h"
-#include "stepcast/v1/prediction_service.pb.h"
+#include "stepcast/v1/order.pb.h"
 
 namespace stepcast::client {
 

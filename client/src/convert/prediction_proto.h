@@ -8,7 +8,7 @@
 #include "client/src/convert/profile_proto.h"
 
 #include "stepcast/prediction.h"
-#include "stepcast/v1/prediction_service.pb.h"
+#include "stepcast/v1/prediction.pb.h"
 
 namespace stepcast::client {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "stepcast/recommendation.h"
-#include "stepcast/v1/prediction_service.pb.h"
+#include "stepcast/v1/recommendation.pb.h"
 
 namespace stepcast::client {
 
