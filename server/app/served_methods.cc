@@ -4,7 +4,7 @@
 
 #include "grpc/health/v1/health.pb.h"
 
-#include "stepcast/v1/prediction_service.grpc.pb.h"
+#include "stepcast/v1/prediction_service.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 
 namespace stepcast::server {
@@ -14,11 +14,6 @@ namespace {
 const char* TypeOf(const google::protobuf::MethodDescriptor& method) {
   if (method.client_streaming()) return method.server_streaming() ? "bidi_stream" : "client_stream";
   return method.server_streaming() ? "server_stream" : "unary";
-}
-
-// The file holds the service and no message that would lead to it.
-const google::protobuf::FileDescriptor& PredictionServiceFile() {
-  return *google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(v1::PredictionService::service_full_name())->file();
 }
 
 void AddServices(const google::protobuf::FileDescriptor& file, std::vector<MethodLabels>& methods) {
@@ -35,7 +30,7 @@ void AddServices(const google::protobuf::FileDescriptor& file, std::vector<Metho
 std::vector<MethodLabels> ServedMethods() {
   std::vector<MethodLabels> methods;
   AddServices(*v1::CreateProfileRequest::descriptor()->file(), methods);
-  AddServices(PredictionServiceFile(), methods);
+  AddServices(*v1::GenerateTraceRequest::descriptor()->file(), methods);
   AddServices(*grpc::health::v1::HealthCheckRequest::descriptor()->file(), methods);
   // Inside gRPC's own library, which shows no descriptor of it.
   methods.push_back({.service = "grpc.reflection.v1alpha.ServerReflection", .method = "ServerReflectionInfo", .type = "bidi_stream"});
@@ -44,7 +39,7 @@ std::vector<MethodLabels> ServedMethods() {
 
 std::vector<std::string> ServedServices() {
   return {v1::CreateProfileRequest::descriptor()->file()->service(0)->full_name(),
-          PredictionServiceFile().service(0)->full_name()};
+          v1::GenerateTraceRequest::descriptor()->file()->service(0)->full_name()};
 }
 
 }  // namespace stepcast::server

@@ -1,10 +1,10 @@
-// Between the messages of trace.proto and their plain requests and answers.
+// Between the messages of GenerateTrace and their plain requests.
 //
 // Threads: pure functions. Cost: linear in the message.
 #pragma once
 
 #include "server/convert/prediction_requests.h"
-#include "stepcast/v1/trace.pb.h"
+#include "stepcast/v1/prediction_service.pb.h"
 
 namespace stepcast::server {
 

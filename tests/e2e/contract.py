@@ -15,8 +15,9 @@ grpc.__path__.append(os.path.join(STUBS, "grpc"))
 from google.protobuf import json_format  # noqa: E402
 from google.rpc import error_details_pb2, status_pb2  # noqa: E402
 from grpc.health.v1 import health_pb2, health_pb2_grpc  # noqa: E402, F401
-from stepcast.v1 import order_pb2, profile_pb2, recommendation_pb2, scenario_pb2, trace_pb2  # noqa: E402, F401
+from stepcast.v1 import order_pb2, profile_pb2, recommendation_pb2, scenario_pb2  # noqa: E402, F401
 from stepcast.v1 import prediction_pb2 as prediction  # noqa: E402
+from stepcast.v1 import prediction_service_pb2 as trace_pb2  # noqa: E402, F401
 from stepcast.v1 import prediction_service_pb2_grpc as prediction_grpc  # noqa: E402
 from stepcast.v1 import profile_service_pb2 as store  # noqa: E402
 from stepcast.v1 import profile_service_pb2_grpc as store_grpc  # noqa: E402

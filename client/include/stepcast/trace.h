@@ -1,6 +1,6 @@
 // What the first steps of a job look like: request of Client::GenerateTrace.
 //
-// Fields, units, defaults and bounds are those of proto/stepcast/v1/trace.proto, which says what the trace is, too.
+// Fields, units, defaults and bounds are those of proto/stepcast/v1/prediction_service.proto, which says what the trace is, too.
 #pragma once
 
 #include <functional>

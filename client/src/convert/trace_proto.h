@@ -4,7 +4,7 @@
 #pragma once
 
 #include "stepcast/trace.h"
-#include "stepcast/v1/trace.pb.h"
+#include "stepcast/v1/prediction_service.pb.h"
 
 namespace stepcast::client {
 
