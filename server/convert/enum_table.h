@@ -13,7 +13,7 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/order.h"
-#include "core/predict/recommendation.h"
+#include "core/recommend/recommendation.h"
 #include "server/convert/profile_requests.h"
 #include "stepcast/v1/order.pb.h"
 #include "stepcast/v1/profile.pb.h"

@@ -9,8 +9,8 @@
 #include "core/base/error.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/order.h"
-#include "core/predict/recommendation.h"
 #include "core/predict/throughput.h"
+#include "core/recommend/recommendation.h"
 #include "core/trace/trace.h"
 #include "server/convert/profile_requests.h"
 

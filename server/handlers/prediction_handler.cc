@@ -10,8 +10,8 @@
 
 #include "core/base/error.h"
 #include "core/predict/order.h"
-#include "core/predict/recommendation.h"
 #include "core/predict/throughput.h"
+#include "core/recommend/recommendation.h"
 #include "core/trace/trace.h"
 #include "server/convert/profile_codec.h"
 #include "server/handlers/engine_run.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/predict/recommendation.h"
 #include "core/predict/throughput.h"
+#include "core/recommend/recommendation.h"
 
 namespace stepcast {
 

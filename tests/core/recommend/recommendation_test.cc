@@ -1,4 +1,4 @@
-#include "core/predict/recommendation.h"
+#include "core/recommend/recommendation.h"
 
 #include <cmath>
 #include <limits>

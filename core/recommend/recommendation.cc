@@ -1,4 +1,4 @@
-#include "core/predict/recommendation.h"
+#include "core/recommend/recommendation.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/predict/recommendation_reason.h"
 #include "core/predict/request_faults.h"
+#include "core/recommend/recommendation_reason.h"
 
 namespace stepcast {
 

@@ -1,4 +1,4 @@
-#include "core/predict/recommendation_reason.h"
+#include "core/recommend/recommendation_reason.h"
 
 #include <string>
 #include <vector>
