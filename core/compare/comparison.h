@@ -1,0 +1,67 @@
+// What simpler models of training would predict, beside the simulation.
+//
+// Source: the comparison of ICPE 2020, section 4.4. Threads: pure functions of their arguments; any number at once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/executor.h"
+#include "core/base/stop_check.h"
+#include "core/compare/coarse_profile.h"
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+#include "core/model/simulation_options.h"
+#include "core/predict/throughput.h"
+
+namespace stepcast {
+
+enum class RivalModel : uint8_t { kQueueing, kCynthia, kCynthiaHalved, kCoarseTensors };
+
+struct RivalPrediction {
+  RivalModel model = RivalModel::kQueueing;
+  double examples_per_second = 0;  // here and below 0 where the model says nothing
+  double steps_per_second = 0;
+  double relative_difference = 0;  // to the simulation
+  bool within_interval = false;    // of the simulation, ends included
+  std::string unavailable_reason;  // empty where the model says something
+};
+
+struct ModelComparison {
+  Prediction prediction;                // the simulation's
+  std::vector<RivalPrediction> rivals;  // one a model, in the enum's order
+};
+
+struct ComparisonAnswer {
+  std::vector<ModelComparison> comparisons;  // in the order asked for
+  CoarseProfile inputs;
+  SimulationStatistics simulation;
+};
+
+// What is asked for, unchecked. No counts: 1 to 8.
+struct ComparisonDraft {
+  std::vector<int32_t> worker_counts;
+  ScenarioDraft scenario;  // everything but the number of workers
+  SimulationOptionsDraft options;
+};
+
+// A checked request.
+struct ComparisonQuery {
+  ThroughputQuery throughput;  // one scenario a count
+  SimulationOptions options;
+};
+
+// Fails as ResolveThroughput does; what fixes the number of workers in the scenario is a fault, too.
+absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile, const ComparisonDraft& draft);
+
+// REQUIRES: the query was resolved for this profile.
+// The queueing model and Cynthia are of asynchronous training, the former of one server: elsewhere they say why they say nothing.
+// Cost: as PredictThroughput, and the recorded steps once for the phases and once for every count.
+// Failure: as PredictThroughput.
+absl::StatusOr<ComparisonAnswer> CompareModels(const Profile& profile, const ComparisonQuery& query, StopCheck stop,
+                                               const Executor& executor = InOrder());
+
+}  // namespace stepcast
