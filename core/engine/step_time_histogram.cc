@@ -30,6 +30,12 @@ void StepTimeHistogram::Merge(const StepTimeHistogram& other) {
   sum_ticks_ += other.sum_ticks_;
 }
 
+size_t StepTimeHistogram::heap_bytes() const {
+  size_t bytes = 0;
+  for (const std::vector<int64_t>& buckets : octaves_) bytes += buckets.capacity() * sizeof(int64_t);
+  return bytes;
+}
+
 double StepTimeHistogram::MeanSeconds() const {
   if (count_ == 0) return 0;
   return static_cast<double>(sum_ticks_) / static_cast<double>(count_) / (1e9 * static_cast<double>(kTicksPerNanosecond));

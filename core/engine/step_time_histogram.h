@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -22,6 +23,8 @@ class StepTimeHistogram {
   double MeanSeconds() const;
   // The value that `share` of the spans do not exceed. 0 where nothing was added. REQUIRES: 0 < share <= 1.
   double PercentileSeconds(double share) const;
+  // Held beside the object itself.
+  size_t heap_bytes() const;
 
  private:
   static constexpr int kSubBits = 10;

@@ -87,7 +87,7 @@ absl::Status SimulateStragglers(const Profile& profile, const OrderQuery& query,
     absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = RankedGraph::Make(profile, synchronous, stop);
     if (!graph.ok()) return graph.status();
     Replications runs(profile, synchronous, query.options, *std::move(graph));
-    const absl::StatusOr<RunResult> run = runs.Run(0, stop);
+    const absl::StatusOr<RunSummary> run = runs.Run(0, stop);
     if (!run.ok()) return run.status();
     runs.Add(*run);
     order.straggler_effect = runs.straggler_fraction();

@@ -49,6 +49,8 @@ bool Replications::IsRandom() const {
   return graph_->graph.step_count() > 1 || scenario_.transfer_order == TransferOrder::kRandom || options_.start == Start::kStaggered;
 }
 
+void Replications::Allow(int32_t replications) { options_.replications = std::max(options_.replications, replications); }
+
 int32_t Replications::Wanted() const {
   const int32_t most = IsRandom() ? options_.replications : 1;
   if (options_.relative_precision <= 0 || done() >= most) return most - done();
@@ -57,11 +59,11 @@ int32_t Replications::Wanted() const {
   return interval.half_width <= options_.relative_precision * interval.mean ? 0 : 1;
 }
 
-absl::StatusOr<RunResult> Replications::Run(int32_t index, StopCheck stop) const {
-  absl::StatusOr<RunResult> result = Simulate(graph_->graph, RunOptionsOf(*profile_, scenario_, options_, graph_->ranks, index), stop);
-  if (!result.ok()) return result;
+absl::StatusOr<RunSummary> Replications::Run(int32_t index, StopCheck stop) const {
+  const absl::StatusOr<RunResult> result = Simulate(graph_->graph, RunOptionsOf(*profile_, scenario_, options_, graph_->ranks, index), stop);
+  if (!result.ok()) return result.status();
   if (absl::Status status = CheckMeasured(*result); !status.ok()) return status;
-  return result;
+  return SummaryOf(*result, options_.horizon == Horizon::kSteadyState && options_.automatic_warmup);
 }
 
 absl::Status Replications::CheckMeasured(const RunResult& result) const {
@@ -79,23 +81,22 @@ absl::Status Replications::CheckMeasured(const RunResult& result) const {
                    {.reason = "SIMULATION_TOO_SHORT", .metadata = {{"steps_per_worker", steps}, {"warmup_steps", warmup}}});
 }
 
-void Replications::Add(const RunResult& result) {
-  const bool steady = options_.horizon == Horizon::kSteadyState;
-  estimates_.push_back(EstimateOf(result, steady && options_.automatic_warmup));
+void Replications::Add(const RunSummary& run) {
+  estimates_.push_back(run.estimate);
   // Batches of what does not go on for ever say nothing of it, and where nothing is random they only show the order of completions.
-  if (!steady || !IsRandom()) estimates_.back().standard_error = 0;
-  drift_.push_back(result.second_half_steps_per_second - result.first_half_steps_per_second);
-  step_times_.Merge(result.step_times);
-  exposed_ += result.exposed_communication_fraction;
-  straggler_fraction_ = std::max(straggler_fraction_, result.straggler_fraction);
-  simulated_operations_ += result.simulated_operations;
-  path_ = result.path;
-  AddUtilization(result);
+  if (options_.horizon != Horizon::kSteadyState || !IsRandom()) estimates_.back().standard_error = 0;
+  drift_.push_back(run.drift);
+  step_times_.Merge(run.step_times);
+  exposed_ += run.exposed_communication_fraction;
+  straggler_fraction_ = std::max(straggler_fraction_, run.straggler_fraction);
+  simulated_operations_ += run.simulated_operations;
+  path_ = run.path;
+  AddUtilization(run);
 }
 
-void Replications::AddUtilization(const RunResult& result) {
-  utilization_.resize(result.utilization.size(), 0);
-  for (size_t lane = 0; lane < utilization_.size(); ++lane) utilization_[lane] += result.utilization[lane];
+void Replications::AddUtilization(const RunSummary& run) {
+  utilization_.resize(run.utilization.size(), 0);
+  for (size_t lane = 0; lane < utilization_.size(); ++lane) utilization_[lane] += run.utilization[lane];
 }
 
 // The wider of two intervals: how runs differ from each other, and how much each one's batches say that it may be off.

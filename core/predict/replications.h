@@ -18,6 +18,7 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/run_estimate.h"
+#include "core/predict/run_summary.h"
 #include "core/predict/student_t.h"
 #include "core/predict/throughput.h"
 
@@ -40,15 +41,18 @@ class Replications {
   Replications(const Profile& profile, const Scenario& scenario, const SimulationOptions& options, std::shared_ptr<const RankedGraph> graph);
 
   const Scenario& scenario() const { return scenario_; }
+  const SimulationOptions& options() const { return options_; }
   const std::shared_ptr<const RankedGraph>& graph() const { return graph_; }
   int32_t done() const { return static_cast<int32_t>(estimates_.size()); }
+  // So many are made at most; never fewer than before. REQUIRES: replications > 0.
+  void Allow(int32_t replications);
   // How many more runs are wanted, whatever they will say; 0 where their number or the precision is reached.
   int32_t Wanted() const;
   // The run of that index, from 0. Any number may be made at once. FAILED_PRECONDITION, reason SIMULATION_TOO_SHORT, where there is no throughput to
   // report: a worker does not complete two steps in the counted time, or none completes one in the first seconds asked for.
-  absl::StatusOr<RunResult> Run(int32_t index, StopCheck stop) const;
+  absl::StatusOr<RunSummary> Run(int32_t index, StopCheck stop) const;
   // REQUIRES: it is the run of index done().
-  void Add(const RunResult& result);
+  void Add(const RunSummary& run);
 
   // Of the runs done so far. REQUIRES, here and below: done() > 0.
   MeanInterval StepsPerSecond() const;
@@ -64,7 +68,7 @@ class Replications {
 
  private:
   absl::Status CheckMeasured(const RunResult& result) const;
-  void AddUtilization(const RunResult& result);
+  void AddUtilization(const RunSummary& run);
   void DescribeResources(Prediction& prediction) const;
   void JudgeConvergence(Prediction& prediction) const;
 
@@ -74,7 +78,7 @@ class Replications {
   std::shared_ptr<const RankedGraph> graph_;
   // By run.
   std::vector<RunEstimate> estimates_;
-  std::vector<double> drift_;  // second half minus first half of the counted time, in steps per second
+  std::vector<double> drift_;
   // Over all runs.
   StepTimeHistogram step_times_;
   std::vector<double> utilization_;  // sums, by lane

@@ -17,6 +17,7 @@
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
+#include "core/predict/run_memory.h"
 
 namespace stepcast {
 
@@ -45,8 +46,10 @@ struct ResourceUtilization {
 };
 
 struct SimulationStatistics {
-  int64_t simulated_operations = 0;
-  std::string engine_path;  // NameOf the engines that ran, each once, separated by ", "
+  int64_t simulated_operations = 0;  // of all runs, recalled ones too
+  std::string engine_path;           // NameOf the engines that ran, each once, separated by ", "
+  int64_t runs = 0;
+  int64_t recalled_runs = 0;  // of them, those that a memory had
 
   void Add(const SimulationStatistics& other);
 };
@@ -99,9 +102,10 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile, const 
 // The runs are the parts given to `executor`; `stop` is asked by all of them. The answer does not depend on how many run at once.
 // Cost: 5 to 10 ns per simulated operation where the engine is a fast one, some 50 ns where it is the plain one, of which there are operations x
 // steps_per_worker x workers x replications for each scenario.
+// Runs that are known already are not made again.
 // Failure: what `stop` returns; FAILED_PRECONDITION, reason SIMULATION_TOO_SHORT, where a worker does not complete two steps in the counted
 // time; OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, past 21 days of simulated time (base/time.h).
 absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile, const ThroughputQuery& query, StopCheck stop,
-                                                   const Executor& executor = InOrder());
+                                                   const Executor& executor = InOrder(), const KnownRuns& known = {});
 
 }  // namespace stepcast

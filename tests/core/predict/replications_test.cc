@@ -35,7 +35,7 @@ Replications Start(const Profile& profile, const ScenarioDraft& draft, const Sim
 
 void RunAll(Replications& runs) {
   while (runs.Wanted() > 0) {
-    const absl::StatusOr<RunResult> result = runs.Run(runs.done(), NeverStop);
+    const absl::StatusOr<RunSummary> result = runs.Run(runs.done(), NeverStop);
     ASSERT_TRUE(result.ok()) << result.status();
     runs.Add(*result);
   }

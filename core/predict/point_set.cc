@@ -1,0 +1,177 @@
+#include "core/predict/point_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/predict/run_key.h"
+#include "core/predict/start_comparison.h"
+
+namespace stepcast {
+
+namespace {
+
+// What is run between two looks at the results: enough for any number of threads, and not too much to be held.
+constexpr size_t kMostParts = 512;
+
+// The same job with one worker: what speed-up is measured against.
+Scenario OneWorkerOf(Scenario scenario) {
+  scenario.workers = 1;
+  scenario.start_offsets_ns.clear();
+  if (!scenario.worker_groups.empty()) {
+    scenario.worker_groups.resize(1);
+    scenario.worker_groups.front().count = 1;
+  }
+  return scenario;
+}
+
+SimulationOptions Quickly(SimulationOptions options) {
+  options.replications = std::min(options.replications, PointSet::kRunsOfATry);
+  return options;
+}
+
+SimulationStatistics StatisticsOf(const Replications& runs) {
+  if (runs.done() == 0) return {};
+  return {.simulated_operations = runs.simulated_operations(), .engine_path = NameOf(runs.path()), .runs = runs.done()};
+}
+
+}  // namespace
+
+PointSet::PointSet(const Profile& profile, const SimulationOptions& options, KnownRuns known)
+    : profile_(profile), options_(options), known_(std::move(known)) {}
+
+absl::StatusOr<size_t> PointSet::Add(const Scenario& scenario, StopCheck stop) {
+  const absl::StatusOr<size_t> index = Try(scenario, stop);
+  if (!index.ok()) return index;
+  Deepen(entries_[*index]);
+  return index;
+}
+
+absl::StatusOr<size_t> PointSet::Try(const Scenario& scenario, StopCheck stop) {
+  const absl::StatusOr<size_t> index = FindOrAppend(scenario, stop);
+  if (!index.ok()) return index;
+  const absl::StatusOr<size_t> baseline = scenario.workers == 1 ? *index : FindOrAppend(OneWorkerOf(scenario), stop);
+  if (!baseline.ok()) return baseline;
+  // A baseline is part of many answers, and costs the least of all.
+  Deepen(entries_[*baseline]);
+  entries_[*index].baseline = *baseline;
+  return index;
+}
+
+absl::StatusOr<size_t> PointSet::FindOrAppend(const Scenario& scenario, StopCheck stop) {
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.runs.scenario() == scenario; });
+  if (found != entries_.end()) return static_cast<size_t>(found - entries_.begin());
+  absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = GraphOf(scenario, stop);
+  if (!graph.ok()) return graph.status();
+  entries_.push_back(Entry{.runs = Replications(profile_, scenario, Quickly(options_), *std::move(graph)), .other_start = std::nullopt});
+  return entries_.size() - 1;
+}
+
+absl::StatusOr<std::shared_ptr<const RankedGraph>> PointSet::GraphOf(const Scenario& scenario, StopCheck stop) const {
+  for (const Entry& entry : entries_) {
+    if (RankedGraph::SharedBy(entry.runs.scenario(), scenario)) return entry.runs.graph();
+  }
+  return RankedGraph::Make(profile_, scenario, stop);
+}
+
+void PointSet::Deepen(Entry& entry) {
+  if (entry.in_full) return;
+  entry.in_full = true;
+  entry.runs.Allow(options_.replications);
+  const Scenario& scenario = entry.runs.scenario();
+  if (options_.horizon == Horizon::kSteadyState && scenario.workers > 1) {
+    entry.other_start.emplace(profile_, WithOtherStart(scenario), WithOtherStart(options_), entry.runs.graph());
+  }
+}
+
+absl::Status PointSet::RunAll(StopCheck stop, const Executor& executor) {
+  for (std::vector<Part> parts = NextParts(); !parts.empty(); parts = NextParts()) {
+    absl::Status status = RunParts(parts, stop, executor);
+    if (IsTimeBudgetSpent(status) && EachHasRun()) return absl::OkStatus();
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// The runs that are wanted whatever the others say: one of each scenario, then one of each other start, then a second of each, and so on, so that a
+// spent time budget leaves something of every scenario; of those the largest first, so that threads end together.
+std::vector<PointSet::Part> PointSet::NextParts() {
+  const auto has_more_workers = [](const Part& a, const Part& b) { return a.runs->scenario().workers > b.runs->scenario().workers; };
+  std::vector<Part> parts;
+  for (int32_t round = 0; parts.size() < kMostParts; ++round) {
+    const size_t before = parts.size();
+    for (Entry& entry : entries_) AddPart(entry.runs, round, parts);
+    std::stable_sort(parts.begin() + static_cast<std::ptrdiff_t>(before), parts.end(), has_more_workers);
+    const size_t other = parts.size();
+    for (Entry& entry : entries_) {
+      if (entry.other_start.has_value()) AddPart(*entry.other_start, round, parts);
+    }
+    std::stable_sort(parts.begin() + static_cast<std::ptrdiff_t>(other), parts.end(), has_more_workers);
+    if (parts.size() == before) break;
+  }
+  return parts;
+}
+
+void PointSet::AddPart(Replications& runs, int32_t round, std::vector<Part>& parts) const {
+  if (round >= runs.Wanted()) return;
+  Part part{.runs = &runs, .index = runs.done() + round, .key = {}};
+  if (known_.memory != nullptr) part.key = RunKeyOf(RunKeyPrefix(known_.profile_digest, runs.scenario(), runs.options()), part.index);
+  parts.push_back(std::move(part));
+}
+
+// Parts are begun in their order, so the first that fails does so on any executor, and its status is the one returned.
+absl::Status PointSet::RunParts(std::vector<Part>& parts, StopCheck stop, const Executor& executor) {
+  std::vector<std::shared_ptr<const RunSummary>> known(parts.size());
+  std::vector<size_t> unknown;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (known_.memory != nullptr) known[i] = known_.memory->Find(parts[i].key);
+    if (known[i] == nullptr) unknown.push_back(i);
+  }
+  std::vector<absl::Status> failures(parts.size(), absl::CancelledError("not begun"));
+  executor.ForEach(unknown.size(), [&](size_t k) {
+    const size_t i = unknown[k];
+    absl::StatusOr<RunSummary> run = parts[i].runs->Run(parts[i].index, stop);
+    failures[i] = run.status();
+    if (run.ok()) known[i] = std::make_shared<const RunSummary>(*std::move(run));
+    return run.ok();
+  });
+  size_t next_unknown = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (known[i] == nullptr) return failures[i];
+    parts[i].runs->Add(*known[i]);
+    const bool was_unknown = next_unknown < unknown.size() && unknown[next_unknown] == i;
+    next_unknown += was_unknown ? 1 : 0;
+    recalled_runs_ += was_unknown ? 0 : 1;
+    if (was_unknown && known_.memory != nullptr) known_.memory->Keep(parts[i].key, known[i]);
+  }
+  return absl::OkStatus();
+}
+
+bool PointSet::EachHasRun() const {
+  return std::all_of(entries_.begin(), entries_.end(), [](const Entry& entry) { return entry.runs.done() > 0; });
+}
+
+bool PointSet::HasRun(size_t index) const { return entries_[index].runs.done() > 0 && entries_[entries_[index].baseline].runs.done() > 0; }
+
+Prediction PointSet::Summarize(size_t index) const {
+  const Entry& entry = entries_[index];
+  Prediction prediction = entry.runs.Summarize();
+  prediction.speedup = prediction.steps_per_second / entries_[entry.baseline].runs.StepsPerSecond().mean;
+  prediction.scaling_efficiency = prediction.speedup / prediction.scenario.workers;
+  if (entry.other_start.has_value() && entry.other_start->done() > 0) {
+    const Starts starts{.asked = options_.start, .own = entry.runs.StepsPerSecond(), .other = entry.other_start->StepsPerSecond()};
+    JudgeStarts(starts, profile_.batch_size(), prediction);
+  }
+  return prediction;
+}
+
+SimulationStatistics PointSet::Statistics() const {
+  SimulationStatistics statistics;
+  for (const Entry& entry : entries_) {
+    statistics.Add(StatisticsOf(entry.runs));
+    if (entry.other_start.has_value()) statistics.Add(StatisticsOf(*entry.other_start));
+  }
+  statistics.recalled_runs = recalled_runs_;
+  return statistics;
+}
+
+}  // namespace stepcast

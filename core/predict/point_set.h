@@ -1,0 +1,88 @@
+// Scenarios of one job, run a few at a time: each once, whoever asks for it and however often.
+//
+// Meaning: as PredictThroughput, which is all of them in full at once. A point may first be tried with fewer runs and be run in full later; it then
+// says what it would have said if it had been from the start.
+// Cost: linear in the number of points per Add, with a small factor; a graph is built once for all that share it. Threads: none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/executor.h"
+#include "core/base/stop_check.h"
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+#include "core/model/simulation_options.h"
+#include "core/predict/replications.h"
+#include "core/predict/run_memory.h"
+#include "core/predict/throughput.h"
+
+namespace stepcast {
+
+class PointSet {
+ public:
+  // Fewer runs than this say too little of their own spread.
+  static constexpr int32_t kRunsOfATry = 3;
+
+  // REQUIRES, here and below: options and scenarios were resolved for this profile; it and what `known` names outlive the set.
+  PointSet(const Profile& profile, const SimulationOptions& options, KnownRuns known = {});
+
+  // The index of that scenario, which RunAll will run in full: all the replications that the options ask for, the other start, and one worker for the
+  // speed-up. Failure, here and below: only what `stop` returns.
+  absl::StatusOr<size_t> Add(const Scenario& scenario, StopCheck stop);
+  // As Add, but of at most kRunsOfATry replications, and without the other start: whether it has reached its steady state is judged by itself alone.
+  absl::StatusOr<size_t> Try(const Scenario& scenario, StopCheck stop);
+
+  // Makes what is wanted and not done. Where `stop` says that the time budget is spent: OK if every point has a run.
+  // The runs are the parts given to `executor`; `stop` is asked by all of them. What is found does not depend on how many run at once.
+  absl::Status RunAll(StopCheck stop, const Executor& executor);
+
+  size_t size() const { return entries_.size(); }
+  const Scenario& scenario(size_t index) const { return entries_[index].runs.scenario(); }
+  // Whether it can be summarized: it and its one worker have a run.
+  bool HasRun(size_t index) const;
+  // Whether it was asked for in full.
+  bool InFull(size_t index) const { return entries_[index].in_full; }
+  // REQUIRES: HasRun(index).
+  Prediction Summarize(size_t index) const;
+  // Of all runs so far.
+  SimulationStatistics Statistics() const;
+
+ private:
+  struct Entry {
+    Replications runs;
+    std::optional<Replications> other_start;
+    size_t baseline = 0;
+    bool in_full = false;
+  };
+  // One run.
+  struct Part {
+    Replications* runs = nullptr;
+    int32_t index = 0;
+    std::string key;  // empty without a memory
+  };
+
+  absl::StatusOr<size_t> FindOrAppend(const Scenario& scenario, StopCheck stop);
+  absl::StatusOr<std::shared_ptr<const RankedGraph>> GraphOf(const Scenario& scenario, StopCheck stop) const;
+  void Deepen(Entry& entry);
+  std::vector<Part> NextParts();
+  void AddPart(Replications& runs, int32_t round, std::vector<Part>& parts) const;
+  absl::Status RunParts(std::vector<Part>& parts, StopCheck stop, const Executor& executor);
+  bool EachHasRun() const;
+
+  const Profile& profile_;
+  const SimulationOptions options_;
+  const KnownRuns known_;
+  std::deque<Entry> entries_;
+  int64_t recalled_runs_ = 0;
+};
+
+}  // namespace stepcast

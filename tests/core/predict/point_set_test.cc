@@ -1,0 +1,180 @@
+#include "core/predict/point_set.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/base/stop_check.h"
+#include "core/predict/run_key.h"
+#include "tests/core/engine/job_builder.h"
+#include "tests/core/engine/random_case.h"
+#include "tests/core/predict/kept_runs.h"
+
+namespace stepcast {
+namespace {
+
+using testing::KeptRuns;
+
+auto Everything(const Prediction& p) {
+  std::vector<double> shares;
+  for (const ResourceUtilization& used : p.utilization) shares.push_back(used.fraction);
+  return std::tuple(p.scenario, p.examples_per_second, p.confidence_interval.lower, p.confidence_interval.upper, p.step_time.mean, p.step_time.p50,
+                    p.step_time.p99, p.speedup, p.scaling_efficiency, shares, p.exposed_communication_fraction, p.steady_state, p.warning,
+                    p.replications);
+}
+
+Profile Sampled() {
+  testing::JobBuilder job;
+  job.Upload(700, {job.Compute({500, 900, 2100}, {job.Download(1000)})});
+  return job.Build();
+}
+
+SimulationOptions Options(int32_t replications) { return {.steps_per_worker = 80, .warmup_steps = 5, .replications = replications}; }
+
+Scenario Workers(const Profile& profile, int32_t count) { return testing::Resolved(profile, {.workers = count}); }
+
+Prediction InFull(const Profile& profile, const Scenario& scenario, const SimulationOptions& options) {
+  return PredictThroughput(profile, {.scenarios = {scenario}, .options = options}, NeverStop).value().predictions[0];
+}
+
+TEST(PointSetTest, AsManyAsAreTriedOneAfterTheOtherSayWhatOneRequestForAllSays) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    const Profile profile = testing::MakeRandomCase(seed).profile;
+    const SimulationOptions options{.steps_per_worker = 40, .warmup_steps = 4, .automatic_warmup = seed % 2 == 0, .replications = 4};
+    PointSet points(profile, options);
+    for (const int32_t workers : {5, 2, 1, 5, 3}) {
+      const size_t index = points.Try(Workers(profile, workers), NeverStop).value();
+      ASSERT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
+      EXPECT_EQ(points.Add(Workers(profile, workers), NeverStop).value(), index);
+      ASSERT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
+      EXPECT_EQ(Everything(points.Summarize(index)), Everything(InFull(profile, Workers(profile, workers), options)));
+    }
+  }
+}
+
+TEST(PointSetTest, ATryTakesAThirdOfTheRunsAndIsNotComparedWithAnotherStart) {
+  const Profile profile = Sampled();
+  PointSet points(profile, Options(9));
+  const size_t index = points.Try(Workers(profile, 4), NeverStop).value();
+  ASSERT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
+  EXPECT_EQ(points.Summarize(index).replications, PointSet::kRunsOfATry);
+  EXPECT_EQ(points.Statistics().runs, PointSet::kRunsOfATry + 9);  // its baseline in full
+  ASSERT_TRUE(points.Add(Workers(profile, 4), NeverStop).ok());
+  ASSERT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
+  EXPECT_EQ(points.Summarize(index).replications, 9);
+  EXPECT_EQ(points.Statistics().runs, 9 + 9 + 3);
+}
+
+TEST(PointSetTest, RunAllMakesNothingTwice) {
+  const Profile profile = Sampled();
+  PointSet points(profile, Options(4));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(points.Add(Workers(profile, 2), NeverStop).ok());
+    ASSERT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
+    EXPECT_EQ(points.Statistics().runs, 4 + 3 + 4);
+  }
+  EXPECT_EQ(points.size(), 2u);
+}
+
+TEST(PointSetTest, APointWithoutARunSaysSo) {
+  const Profile profile = Sampled();
+  PointSet points(profile, Options(2));
+  const size_t first = points.Add(Workers(profile, 2), NeverStop).value();
+  EXPECT_FALSE(points.HasRun(first));
+  ASSERT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
+  const size_t second = points.Add(Workers(profile, 3), NeverStop).value();
+  EXPECT_TRUE(IsTimeBudgetSpent(points.RunAll([] { return TimeBudgetSpent(); }, InOrder())));
+  EXPECT_TRUE(points.HasRun(first));
+  EXPECT_FALSE(points.HasRun(second));
+}
+
+// Calls with other counts, more or fewer replications and other options, all with one memory, as a server makes them.
+TEST(RunMemoryTest, AnswersHaveTheSameBytesWithAMemoryAndWithout) {
+  Random random({7});
+  KeptRuns memory;
+  int64_t recalled = 0;
+  for (uint64_t call = 0; call < 150; ++call) {
+    SCOPED_TRACE(::testing::Message() << "call " << call);
+    const uint64_t seed = 1 + random.Below(4);
+    const Profile profile = testing::MakeRandomCase(seed).profile;
+    SimulationOptions options{.steps_per_worker = 30, .warmup_steps = 3, .replications = static_cast<int32_t>(1 + random.Below(5))};
+    options.automatic_warmup = random.Below(2) == 0;
+    options.seed = 1 + random.Below(2);
+    options.start = random.Below(2) == 0 ? Start::kStaggered : Start::kSimultaneous;
+    options.relative_precision = random.Below(3) == 0 ? 0.02 : 0;
+    options.confidence_level = random.Below(2) == 0 ? 0.95 : 0.5;
+    ThroughputQuery query{.options = options};
+    for (uint64_t i = 0; i < 1 + random.Below(3); ++i) query.scenarios.push_back(Workers(profile, static_cast<int32_t>(1 + random.Below(5))));
+    const ThroughputAnswer without = PredictThroughput(profile, query, NeverStop).value();
+    const ThroughputAnswer with =
+        PredictThroughput(profile, query, NeverStop, InOrder(), {.memory = &memory, .profile_digest = std::to_string(seed)}).value();
+    ASSERT_EQ(with.predictions.size(), without.predictions.size());
+    for (size_t i = 0; i < with.predictions.size(); ++i) EXPECT_EQ(Everything(with.predictions[i]), Everything(without.predictions[i]));
+    EXPECT_EQ(with.simulation.simulated_operations, without.simulation.simulated_operations);
+    EXPECT_EQ(with.simulation.engine_path, without.simulation.engine_path);
+    EXPECT_EQ(with.simulation.runs, without.simulation.runs);
+    EXPECT_EQ(without.simulation.recalled_runs, 0);
+    recalled += with.simulation.recalled_runs;
+  }
+  EXPECT_EQ(recalled, memory.hits);
+  EXPECT_GT(memory.hits, memory.misses);
+}
+
+TEST(RunMemoryTest, MoreReplicationsAndMoreCountsMakeOnlyWhatIsNew) {
+  const Profile profile = Sampled();
+  KeptRuns memory;
+  const auto made = [&](std::vector<int32_t> counts, int32_t replications) {
+    ThroughputQuery query{.options = Options(replications)};
+    for (const int32_t count : counts) query.scenarios.push_back(Workers(profile, count));
+    const ThroughputAnswer answer = PredictThroughput(profile, query, NeverStop, InOrder(), {.memory = &memory, .profile_digest = "d"}).value();
+    return answer.simulation.runs - answer.simulation.recalled_runs;
+  };
+  EXPECT_EQ(made({2}, 4), 4 + 3 + 4);
+  EXPECT_EQ(made({2}, 4), 0);
+  EXPECT_EQ(made({2}, 6), 2 + 2);
+  EXPECT_EQ(made({2, 3}, 6), 6 + 3);
+  EXPECT_EQ(made({1}, 6), 0);
+}
+
+TEST(RunMemoryTest, AStoppedCallKeepsTheRunsItMade) {
+  const Profile profile = Sampled();
+  KeptRuns memory;
+  int asked = 0;
+  const auto stop = [&] { return asked++ < 6 ? absl::OkStatus() : absl::CancelledError("enough"); };
+  const ThroughputQuery query{.scenarios = {Workers(profile, 2)}, .options = Options(50)};
+  EXPECT_EQ(PredictThroughput(profile, query, stop, InOrder(), {.memory = &memory, .profile_digest = "d"}).status(), absl::CancelledError("enough"));
+  EXPECT_GT(memory.size(), 0u);
+}
+
+TEST(RunMemoryTest, AProfileWithAnotherDigestFindsNothing) {
+  const Profile profile = Sampled();
+  KeptRuns memory;
+  const ThroughputQuery query{.scenarios = {Workers(profile, 2)}, .options = Options(2)};
+  for (const char* digest : {"a", "b"}) {
+    EXPECT_EQ(PredictThroughput(profile, query, NeverStop, InOrder(), {.memory = &memory, .profile_digest = digest}).value().simulation.recalled_runs,
+              0);
+  }
+}
+
+TEST(RunSummaryTest, KnowsItsSizeWhichDoesNotDependOnTheLengthOfTheRun) {
+  const Profile profile = Sampled();
+  const auto bytes = [&](int32_t steps) {
+    KeptRuns memory;
+    const SimulationOptions options{.steps_per_worker = steps, .warmup_steps = 5, .replications = 1};
+    PointSet points(profile, options, {.memory = &memory, .profile_digest = "d"});
+    EXPECT_TRUE(points.Add(Workers(profile, 1), NeverStop).ok());
+    EXPECT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
+    return memory.Find(RunKeyOf(RunKeyPrefix("d", Workers(profile, 1), options), 0))->bytes();
+  };
+  EXPECT_GT(bytes(100), 8192u);
+  EXPECT_LT(bytes(100), 65536u);
+  EXPECT_EQ(bytes(100), bytes(5000));
+}
+
+}  // namespace
+}  // namespace stepcast
