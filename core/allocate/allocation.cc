@@ -1,0 +1,170 @@
+#include "core/allocate/allocation.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include "core/allocate/job_curve.h"
+#include "core/base/error.h"
+
+namespace stepcast {
+
+namespace {
+
+// What one capacity gives.
+struct Outcome {
+  std::vector<JobShare> shares;  // by job; nothing where it has an error
+  double total_utility = 0;
+  double objective_value = 0;
+};
+
+// Whether it concerns all jobs, not the one whose simulation met it.
+bool EndsTheCall(const absl::Status& status) { return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status); }
+
+// The jobs that could be simulated, and what they may get.
+class Contest {
+ public:
+  explicit Contest(const AllocationQuery& query) : query_(query), shares_(query.jobs.size()) {}
+
+  absl::Status Simulate(StopCheck stop, const Executor& executor, AllocationAnswer& answer) {
+    for (size_t i = 0; i < query_.jobs.size(); ++i) {
+      JobAllocation& job = answer.jobs.emplace_back();
+      job.status = query_.jobs[i].status();
+      if (!job.status.ok()) continue;
+      const absl::StatusOr<JobCurve> curve = SimulateCurve(*query_.jobs[i], query_.options, stop, executor);
+      if (EndsTheCall(curve.status())) return curve.status();
+      job.status = curve.status();
+      if (!job.status.ok()) continue;
+      job.curve = curve->curve.points();
+      answer.simulation.Add(curve->simulation);
+      shares_[i] = SharesOf(*query_.jobs[i], curve->curve, curve->one_worker_examples_per_second);
+    }
+    return absl::OkStatus();
+  }
+
+  // The first share of each is its least in both: see SharesOf.
+  std::string InfeasibleReason() const {
+    int64_t workers = 0;
+    int64_t servers = 0;
+    for (const std::vector<JobShare>& shares : shares_) {
+      if (shares.empty()) continue;
+      workers += shares.front().workers;
+      servers += shares.front().servers;
+    }
+    std::vector<std::string> reasons;
+    AddShortage("capacity.workers", query_.capacity.workers, workers, reasons);
+    if (query_.capacity.servers) AddShortage("capacity.parameter_servers", *query_.capacity.servers, servers, reasons);
+    return absl::StrJoin(reasons, "; ");
+  }
+
+  // REQUIRES: the minimums fit.
+  absl::StatusOr<Outcome> Share(int32_t workers, StopCheck stop) const {
+    std::vector<Claim> claims;
+    for (size_t i = 0; i < shares_.size(); ++i) {
+      if (!shares_[i].empty()) claims.push_back(ClaimOf(i));
+    }
+    const MeritRule rule = query_.objective == AllocationObjective::kTotalUtility ? MeritRule::kTotal : MeritRule::kLeastFirst;
+    const ClusterCapacity capacity{.workers = workers, .servers = query_.capacity.servers};
+    const auto chosen = ShareExactly(std::move(claims), capacity, rule, stop);
+    if (!chosen.ok()) return chosen.status();
+    Outcome outcome;
+    size_t claim = 0;
+    for (const std::vector<JobShare>& shares : shares_) {
+      outcome.shares.push_back(shares.empty() ? JobShare{} : shares[(**chosen)[claim++]]);
+      outcome.total_utility += outcome.shares.back().utility;
+    }
+    outcome.objective_value = ValueOf(outcome);
+    return outcome;
+  }
+
+ private:
+  static void AddShortage(const char* what, int64_t there, int64_t needed, std::vector<std::string>& reasons) {
+    if (needed <= there) return;
+    reasons.push_back(
+        absl::StrCat(what, ": the jobs' minimums need ", needed, ", which is ", needed - there, " more than the ", there, " there are"));
+  }
+
+  Claim ClaimOf(size_t job) const {
+    Claim claim;
+    for (const JobShare& share : shares_[job]) {
+      claim.push_back({.workers = share.workers, .servers = share.servers, .merit = MeritOf(share, *query_.jobs[job], query_.objective)});
+    }
+    return claim;
+  }
+
+  double ValueOf(const Outcome& outcome) const {
+    if (query_.objective == AllocationObjective::kTotalUtility) return outcome.total_utility;
+    std::optional<double> value;
+    for (size_t i = 0; i < shares_.size(); ++i) {
+      if (shares_[i].empty()) continue;
+      const JobShare& share = outcome.shares[i];
+      if (query_.objective == AllocationObjective::kMaxMinFair) {
+        const double merit = MeritOf(share, *query_.jobs[i], query_.objective);
+        value = std::min(value.value_or(merit), merit);
+      } else if (share.duration_seconds) {
+        value = std::max(value.value_or(0), *share.duration_seconds);
+      }
+    }
+    return value.value_or(0);
+  }
+
+  const AllocationQuery& query_;
+  std::vector<std::vector<JobShare>> shares_;  // by job; empty where it has an error
+};
+
+absl::Status CheckPoints(const AllocationQuery& query) {
+  int64_t points = 0;
+  for (const absl::StatusOr<AllocationJob>& job : query.jobs) {
+    if (job.ok()) points += PointsOf(*job);
+  }
+  if (points <= kMaxAllocationPoints) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kInvalidArgument,
+                   absl::StrCat("the jobs' curves have ", points, " points, which is above the limit max_allocation_points = ", kMaxAllocationPoints),
+                   {.reason = "ALLOCATION_TOO_LARGE", .metadata = {{"points", absl::StrCat(points)}}});
+}
+
+OneMoreWorker Compare(const Outcome& now, const Outcome& then) {
+  OneMoreWorker more{.utility_gain = then.total_utility - now.total_utility, .objective_gain = then.objective_value - now.objective_value};
+  for (size_t i = 0; i < now.shares.size(); ++i) {
+    const JobShare& share = then.shares[i];
+    if (share.workers == now.shares[i].workers && share.servers == now.shares[i].servers) continue;
+    more.changes.push_back({.job = i, .workers = share.workers, .servers = share.servers});
+  }
+  return more;
+}
+
+}  // namespace
+
+absl::StatusOr<AllocationAnswer> AllocateWorkers(const AllocationQuery& query, StopCheck stop, const Executor& executor) {
+  if (absl::Status status = CheckPoints(query); !status.ok()) return status;
+  AllocationAnswer answer;
+  Contest contest(query);
+  if (absl::Status status = contest.Simulate(stop, executor, answer); !status.ok()) return status;
+  answer.infeasible_reason = contest.InfeasibleReason();
+  if (!answer.infeasible_reason.empty()) return answer;
+  // The curves were what took long: a budget that is spent now is no reason to throw them away.
+  const auto stop_or_spent = [&] {
+    absl::Status status = stop();
+    return IsTimeBudgetSpent(status) ? absl::OkStatus() : status;
+  };
+  const absl::StatusOr<Outcome> now = contest.Share(query.capacity.workers, stop_or_spent);
+  if (!now.ok()) return now.status();
+  const absl::StatusOr<Outcome> then = contest.Share(query.capacity.workers + 1, stop_or_spent);
+  if (!then.ok()) return then.status();
+  for (size_t i = 0; i < answer.jobs.size(); ++i) {
+    answer.jobs[i].share = now->shares[i];
+    answer.workers += now->shares[i].workers;
+    answer.servers += now->shares[i].servers;
+  }
+  answer.total_utility = now->total_utility;
+  answer.objective_value = now->objective_value;
+  answer.one_more_worker = Compare(*now, *then);
+  return answer;
+}
+
+}  // namespace stepcast
