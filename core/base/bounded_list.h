@@ -20,6 +20,12 @@ class BoundedList {
     assert(size() < most_);
     *end_++ = item;
   }
+  // Without a branch. REQUIRES, even where it is not added: as Add.
+  void AddIf(bool wanted, T item) {
+    assert(size() < most_);
+    *end_ = item;
+    end_ += static_cast<std::ptrdiff_t>(wanted);
+  }
   void Clear() { end_ = items_.get(); }
   void Swap(BoundedList& other) {
     std::swap(items_, other.items_);

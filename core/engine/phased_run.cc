@@ -20,11 +20,11 @@ constexpr int64_t kUnitsPerStep = 4;
 // Writes what a lane runs into a trace.
 struct Tracer {
   void Ran(int32_t op, Instant start, Instant end) {
-    trace.push_back({.worker = worker, .op = operations[static_cast<size_t>(op)], .step = step, .start = start, .end = end});
+    trace.Add({.worker = worker, .op = operations[static_cast<size_t>(op)], .step = step, .start = start, .end = end});
   }
 
   const std::vector<OpIndex>& operations;
-  std::vector<ChunkRecord>& trace;
+  BoundedList<ChunkRecord>& trace;
   int32_t worker;
   int32_t step;
 };
@@ -72,6 +72,8 @@ PhasedRun<Uploads>::PhasedRun(const StepGraph& graph, const PhasePlan& plan, con
       arrived_(servers_ > 1 ? Index(worker_count_) : 1) {
   for (int32_t server = 0; server < servers_; ++server) uploads_.emplace_back(graph, plan, server, worker_count_);
   SetSpeeds();
+  if (options.trace == nullptr) return;
+  for (WorkerState& state : workers_) state.trace = BoundedList<ChunkRecord>(static_cast<size_t>(graph.chunk_count()));
 }
 
 template <typename Uploads>
@@ -173,7 +175,7 @@ void PhasedRun<Uploads>::TakeUploads(int32_t server) {
     if constexpr (!Uploads::kNeedsCut) {
       uploads_[Index(server)].EndBatch(worker, now_, reader, [&](OpIndex op, int32_t service, Instant start, Instant end) {
         if (options_.trace == nullptr) return;
-        state.trace.push_back({.worker = worker, .op = op, .step = state.step, .service = service, .start = start, .end = end});
+        state.trace.Add({.worker = worker, .op = op, .step = state.step, .service = service, .start = start, .end = end});
       });
     } else {
       uploads_[Index(server)].EndBatch(worker, now_, reader);
@@ -244,7 +246,7 @@ void PhasedRun<Uploads>::ReadArrivals(int32_t worker, int32_t server, Span carri
     const Instant end = reader.After(std::exchange(unread, Span{}));
     if (service.source >= 0) arrivals.push_back({.at = end, .source = service.source});
     if (traced) {
-      state.trace.push_back({.worker = worker, .op = service.op, .step = state.step, .service = service.service, .start = start, .end = end});
+      state.trace.Add({.worker = worker, .op = service.op, .step = state.step, .service = service.service, .start = start, .end = end});
     }
     start = end;
   }
@@ -284,8 +286,7 @@ template <typename Uploads>
 void PhasedRun<Uploads>::TraceAfterCut(int32_t worker, Instant cut) {
   WorkerState& state = workers_[Index(worker)];
   for (const PhaseRow::Ran& ran : state.row->ran) {
-    state.trace.push_back(
-        {.worker = worker, .op = ran.op, .step = state.step, .start = cut + (ran.start - Instant{}), .end = cut + (ran.end - Instant{})});
+    state.trace.Add({.worker = worker, .op = ran.op, .step = state.step, .start = cut + (ran.start - Instant{}), .end = cut + (ran.end - Instant{})});
   }
 }
 
@@ -382,8 +383,8 @@ void PhasedRun<Uploads>::EndStep(int32_t worker) {
   ++state.step;
   ledger_.OnStepEnd(worker, state.step_begin, now_);
   if (options_.trace != nullptr) {
-    options_.trace->OnStep(state.trace);
-    state.trace.clear();
+    options_.trace->OnStep({state.trace.begin(), state.trace.end()});
+    state.trace.Clear();
   }
   state.phase = Phase::kWaiting;
   if (options_.synchronization == Synchronization::kAsynchronous) BeginStep(worker);

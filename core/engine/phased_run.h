@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/bounded_list.h"
 #include "core/base/indexed_heap.h"
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
@@ -56,7 +57,7 @@ class PhasedRun {
     Instant last_end;     // of uploads and updates so far
     Instant uploading_since;
     int64_t exposed = 0;  // in this step so far
-    std::vector<ChunkRecord> trace;
+    BoundedList<ChunkRecord> trace{0};
   };
 
   static size_t Index(int32_t i) { return static_cast<size_t>(i); }

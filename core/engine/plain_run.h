@@ -58,7 +58,7 @@ class PlainRun {
         running_(static_cast<size_t>(worker_count_) * static_cast<size_t>(lanes_)),
         completing_(static_cast<size_t>(worker_count_)),
         completed_(static_cast<size_t>(lanes_)),
-        ready_(static_cast<size_t>(graph.size())),
+        ready_(static_cast<size_t>(graph.size()) + 1),  // one more for AddIf
         stopped_(static_cast<size_t>(lanes_)),
         // A lane gets on it once as completed and once for each operation that lines up.
         free_(static_cast<size_t>(lanes_) + static_cast<size_t>(graph.size())) {
@@ -66,6 +66,8 @@ class PlainRun {
       for (LaneIndex lane = 0; lane < processors_; ++lane) lane_of_slot_.push_back({.worker = worker, .lane = lane});
     }
     SetSpeeds();
+    if (options.trace == nullptr) return;
+    for (WorkerState& state : workers_) state.trace = BoundedList<ChunkRecord>(static_cast<size_t>(graph.chunk_count()));
   }
 
   absl::StatusOr<RunResult> Go() {
@@ -74,7 +76,7 @@ class PlainRun {
       events_.Set(StartSlot(worker), options_.start_offsets[Index(worker)].ticks);
     }
     while (!ledger_.Done() && status_.ok()) {
-      const Instant next = std::min({events_.empty() ? kEndOfTime : Instant{events_.TopKey()}, next_end_[0], next_end_[1]});
+      const Instant next{std::min(events_.TopKey(), std::min(next_end_[0].ticks, next_end_[1].ticks))};
       if (ledger_.EndsBefore(next)) {
         now_ = options_.until;
         break;
@@ -102,7 +104,7 @@ class PlainRun {
     OpIndex operations_left = 0;
     int32_t completion = -1;  // the first of this instant, in completions_; -1: none
     Instant step_begin;
-    std::vector<ChunkRecord> trace;  // of the current step
+    BoundedList<ChunkRecord> trace{0};  // of the current step, where one is wanted
   };
   struct Running {
     Chunk chunk;
@@ -124,6 +126,11 @@ class PlainRun {
   IndexedHeap::Slot ProcessorSlot(int32_t worker, LaneIndex lane) const { return worker * processors_ + lane; }
   IndexedHeap::Slot StartSlot(int32_t worker) const { return worker_count_ * processors_ + worker; }
   size_t DirectionOf(LaneIndex lane) const { return lane < first_uplink_ ? 0 : 1; }
+  WorkerLane LaneOf(size_t direction, int32_t flow) const {
+    const LaneIndex first_lane = direction == 0 ? first_connection_ : first_uplink_;
+    if (servers_ == 1) return {.worker = flow, .lane = first_lane};
+    return {.worker = flow / servers_, .lane = first_lane + flow % servers_};
+  }
   int32_t ServerOf(LaneIndex lane) const { return lane - (lane < first_uplink_ ? first_connection_ : first_uplink_); }
 
   void SetSpeeds() {
@@ -143,10 +150,42 @@ class PlainRun {
 
   void RunInstant(Instant now) {
     now_ = now;
-    if (next_end_[0] != now && next_end_[1] != now && events_.HasOneTop() && events_.Top() < StartSlot(0)) {
-      RunOneCompletion(events_.Top());
-      return;
+    for (size_t direction = 0; direction < networks_.size(); ++direction) TakeEndedFlows(direction);
+    if (!RunOneCompletion()) RunCompletions();
+    if (ledger_.barrier().Full()) PassBarrier();
+    for (size_t direction = 0; direction < networks_.size(); ++direction) {
+      if (touched_[direction]) SettleNetwork(direction);
     }
+    ledger_.OnInstantDone(now_, [this] { return TotalsNow(); });
+  }
+
+  void TakeEndedFlows(size_t direction) {
+    if (next_end_[direction] != now_) return;
+    networks_[direction].TakeEnded(now_, ended_[direction]);
+    touched_[direction] = true;
+  }
+
+  // The commonest instants: one computation ends, or one flow, and nothing else. False, and nothing done, where it is another.
+  bool RunOneCompletion() {
+    const bool computation = events_.TopKey() == now_.ticks;
+    const size_t flows = ended_[0].size() + ended_[1].size();
+    if (flows + static_cast<size_t>(computation) != 1) return false;
+    WorkerLane which;
+    if (computation) {
+      const IndexedHeap::Slot slot = events_.Top();
+      if (slot >= StartSlot(0) || !events_.HasOneTop()) return false;
+      which = lane_of_slot_[Index(slot)];
+    } else {
+      const size_t direction = ended_[0].empty() ? 1 : 0;
+      which = LaneOf(direction, ended_[direction].front());
+      ended_[direction].clear();
+    }
+    RunRoundsAfter(which);
+    if (computation) RemoveIfOver(ProcessorSlot(which.worker, which.lane));
+    return true;
+  }
+
+  void RunCompletions() {
     TakeEvents();
     for (const int32_t worker : completing_) {
       int32_t& first = workers_[Index(worker)].completion;
@@ -157,36 +196,19 @@ class PlainRun {
     completions_.clear();
     for (const IndexedHeap::Slot slot : events_now_) RemoveIfOver(slot);
     events_now_.clear();
-    CloseInstant();
-  }
-
-  // The commonest instant: one computation ends, and nothing else.
-  void RunOneCompletion(IndexedHeap::Slot slot) {
-    const WorkerLane which = lane_of_slot_[Index(slot)];
-    completed_.Add(which.lane);
-    RunRounds(which.worker);
-    RemoveIfOver(slot);
-    CloseInstant();
   }
 
   void RemoveIfOver(IndexedHeap::Slot slot) {
     if (events_.Contains(slot) && events_.KeyOf(slot) == now_.ticks) events_.Remove(slot);
   }
 
-  void CloseInstant() {
-    if (ledger_.barrier().Full()) PassBarrier();
-    for (size_t direction = 0; direction < networks_.size(); ++direction) {
-      if (touched_[direction]) SettleNetwork(direction);
-    }
-    ledger_.OnInstantDone(now_, [this] { return TotalsNow(); });
-  }
-
   // Everything that ends or starts now. Processors' events stay in the queue: most of them get their next key at this instant.
   void TakeEvents() {
     for (size_t direction = 0; direction < networks_.size(); ++direction) {
-      if (next_end_[direction] == now_) TakeEndedFlows(direction);
+      for (const int32_t flow : ended_[direction]) NoteCompletion(LaneOf(direction, flow));
+      ended_[direction].clear();
     }
-    if (events_.empty() || events_.TopKey() != now_.ticks) return;
+    if (events_.TopKey() != now_.ticks) return;
     events_.AppendTops(events_now_);
     for (const IndexedHeap::Slot slot : events_now_) {
       if (slot < StartSlot(0)) {
@@ -208,14 +230,6 @@ class PlainRun {
     first = static_cast<int32_t>(completions_.size()) - 1;
   }
 
-  void TakeEndedFlows(size_t direction) {
-    ended_.clear();
-    networks_[direction].TakeEnded(now_, ended_);
-    touched_[direction] = true;
-    const LaneIndex first_lane = direction == 0 ? first_connection_ : first_uplink_;
-    for (const int32_t flow : ended_) NoteCompletion({.worker = flow / servers_, .lane = first_lane + flow % servers_});
-  }
-
   // All rounds of one worker at this instant: from completed_ and ready_ until nothing more ends.
   void RunRounds(int32_t worker) {
     Running* const running = RunningOf(worker);
@@ -224,17 +238,36 @@ class PlainRun {
       if (completed_.size() > 1) std::sort(ready_.begin(), ready_.end());
       for (const LaneIndex lane : completed_) free_.Add(lane);
       completed_.Clear();
-      for (const OpIndex op : ready_) LineUp(worker, graph_.lane(op), {.op = op});
-      ready_.Clear();
-      for (const Chunk chunk : stopped_) LineUp(worker, graph_.lane(chunk.op), {.op = chunk.op, .service = chunk.service + 1});
-      stopped_.Clear();
-      for (const LaneIndex lane : free_) {
-        if (running[lane].chunk) continue;
-        if (const Chunk next = queues_.Pop(worker, lane)) Start(worker, lane, next);
-      }
+      LineUpAll(worker);
+      for (const LaneIndex lane : free_) ServeNext(worker, lane);
       free_.Clear();
     } while (!completed_.empty());
     usage_.OnSettled(worker, now_);
+  }
+
+  // The same where one lane's completion is all there is, with fewer lists.
+  [[gnu::flatten]] void RunRoundsAfter(WorkerLane which) {
+    Complete(which.worker, which.lane, RunningOf(which.worker)[which.lane]);
+    LineUpAll(which.worker);
+    ServeNext(which.worker, which.lane);
+    for (const LaneIndex lane : free_) ServeNext(which.worker, lane);
+    free_.Clear();
+    if (!completed_.empty()) return RunRounds(which.worker);
+    usage_.OnSettled(which.worker, now_);
+  }
+
+  // What this round made ready, in graph order, and what it stopped.
+  void LineUpAll(int32_t worker) {
+    for (const OpIndex op : ready_) LineUp(worker, graph_.lane(op), {.op = op});
+    ready_.Clear();
+    for (const Chunk chunk : stopped_) LineUp(worker, graph_.lane(chunk.op), {.op = chunk.op, .service = chunk.service + 1});
+    stopped_.Clear();
+  }
+
+  // An idle lane chooses.
+  void ServeNext(int32_t worker, LaneIndex lane) {
+    if (RunningOf(worker)[lane].chunk) return;
+    if (const Chunk next = queues_.Pop(worker, lane)) Start(worker, lane, next);
   }
 
   void Complete(int32_t worker, LaneIndex lane, Running& running) {
@@ -243,7 +276,7 @@ class PlainRun {
     WorkerState& state = workers_[Index(worker)];
     usage_.OnChunkEnd(worker, lane);
     if (options_.trace != nullptr) {
-      state.trace.push_back({.worker = worker, .op = chunk.op, .step = state.step, .service = chunk.service, .start = running.start, .end = now_});
+      state.trace.Add({.worker = worker, .op = chunk.op, .step = state.step, .service = chunk.service, .start = running.start, .end = now_});
     }
     if (lane >= first_connection_ && chunk.service + 1 < graph_.work(chunk.op).services) {
       stopped_.Add(chunk);
@@ -251,7 +284,7 @@ class PlainRun {
     }
     int32_t* const pending = &pending_[Index(worker) * Index(graph_.size())];
     for (const OpIndex dependent : graph_.dependents(chunk.op)) {
-      if (--pending[dependent] == 0) ready_.Add(dependent);
+      ready_.AddIf(--pending[dependent] == 0, dependent);
     }
     if (--state.operations_left == 0) EndStep(worker);
   }
@@ -301,8 +334,8 @@ class PlainRun {
     simulated_operations_ += graph_.size();
     ledger_.OnStepEnd(worker, state.step_begin, now_);
     if (options_.trace != nullptr) {
-      options_.trace->OnStep(state.trace);
-      state.trace.clear();
+      options_.trace->OnStep({state.trace.begin(), state.trace.end()});
+      state.trace.Clear();
     }
     if (options_.synchronization == Synchronization::kAsynchronous) BeginStep(worker);
   }
@@ -383,8 +416,8 @@ class PlainRun {
   // Of the instant and the round at hand; members only to keep their memory.
   std::vector<IndexedHeap::Slot> events_now_;
   std::vector<Completion> completions_;
-  BoundedList<int32_t> completing_;  // workers
-  std::vector<int32_t> ended_;
+  BoundedList<int32_t> completing_;            // workers
+  std::array<std::vector<int32_t>, 2> ended_;  // flows, by direction; empty from one instant to the next
   BoundedList<LaneIndex> completed_;
   BoundedList<OpIndex> ready_;
   BoundedList<Chunk> stopped_;

@@ -28,19 +28,30 @@ int64_t StepGraph::recorded_end_ns(int32_t step, OpIndex op) const {
 
 class StepGraphBuilder {
  public:
-  StepGraphBuilder(const Profile& profile, const Scenario& scenario, StepGraph::Times times)
-      : profile_(profile), scenario_(scenario), times_(times), bandwidth_(scenario.bandwidth_bytes_per_second), graph_(profile) {}
+  StepGraphBuilder(const Profile& profile, const Scenario& scenario, StepGraph::Times times, StopCheck stop)
+      : profile_(profile), scenario_(scenario), times_(times), stop_(stop), bandwidth_(scenario.bandwidth_bytes_per_second), graph_(profile) {}
 
-  StepGraph Build() {
+  absl::StatusOr<StepGraph> Build() {
     graph_.lanes_.servers = scenario_.parameter_servers;
     PlaceOperations();
-    ConnectOperations();
-    FillDurations();
-    MeasureLongestStep();
+    if (status_.ok()) ConnectOperations();
+    if (status_.ok()) FillDurations();
+    if (status_.ok()) MeasureLongestStep();
+    if (!status_.ok()) return status_;
     return std::move(graph_);
   }
 
  private:
+  // Counts work and asks `stop` every kStopCheckInterval units of it; false once it has said so.
+  bool GoesOn(size_t work) {
+    work_ += work;
+    if (work_ >= static_cast<size_t>(kStopCheckInterval) && status_.ok()) {
+      work_ = 0;
+      status_ = stop_();
+    }
+    return status_.ok();
+  }
+
   bool HasParsing(const Operation& operation) const {
     return IsTransfer(operation.resource) && (scenario_.parsing_overhead.seconds_per_byte != 0 || scenario_.parsing_overhead.seconds != 0);
   }
@@ -64,6 +75,7 @@ class StepGraphBuilder {
     graph_.size_bytes_.push_back(size_bytes);
     graph_.work_.push_back(graph_.lanes_.IsConnection(lane) ? WorkOf(size_bytes) : TransferWork{});
     graph_.most_services_ = std::max(graph_.most_services_, graph_.work_.back().services);
+    graph_.chunk_count_ += graph_.work_.back().services;
   }
 
   // Section 3.2.2: a stream no larger than the window is sent whole at once; what is left of another goes in one service more, or in turns of the
@@ -84,7 +96,7 @@ class StepGraphBuilder {
   void PlaceOperations() {
     const std::vector<int32_t> servers = PlaceParameters(profile_, scenario_.parameter_servers);
     const std::vector<Operation>& operations = profile_.operations();
-    for (size_t i = 0; i < operations.size(); ++i) {
+    for (size_t i = 0; i < operations.size() && GoesOn(1); ++i) {
       const Operation& operation = operations[i];
       const auto source = static_cast<int32_t>(i);
       first_.push_back(graph_.size());
@@ -118,9 +130,9 @@ class StepGraphBuilder {
 
   // In ascending order of `after`, so that every list of dependents is ascending.
   template <typename Visit>
-  void ForEachDependency(Visit visit) const {
+  void ForEachDependency(Visit visit) {
     const std::vector<Operation>& operations = profile_.operations();
-    for (size_t i = 0; i < operations.size(); ++i) {
+    for (size_t i = 0; i < operations.size() && GoesOn(1 + operations[i].waiting_for.size()); ++i) {
       for (const int32_t before : operations[i].waiting_for) visit(last_[static_cast<size_t>(before)], first_[i]);
       if (first_[i] != last_[i]) visit(first_[i], last_[i]);
     }
@@ -143,8 +155,9 @@ class StepGraphBuilder {
     graph_.step_count_ = times_ == StepGraph::Times::kLeast ? 1 : static_cast<int32_t>(steps.size());
     graph_.duration_.assign(static_cast<size_t>(graph_.step_count_) * graph_.lane_.size(), Span{});
     size_t at = 0;
+    const size_t rows_of_one = times_ == StepGraph::Times::kLeast ? steps.size() : 1;
     for (int32_t row = 0; row < graph_.step_count_; ++row) {
-      for (OpIndex op = 0; op < graph_.size(); ++op) graph_.duration_[at++] = DurationOf(op, row);
+      for (OpIndex op = 0; op < graph_.size() && GoesOn(rows_of_one); ++op) graph_.duration_[at++] = DurationOf(op, row);
     }
   }
 
@@ -163,7 +176,7 @@ class StepGraphBuilder {
     for (const TransferWork& work : graph_.work_) transfers += static_cast<double>(work.Total().ticks);
     for (int32_t row = 0; row < graph_.step_count_; ++row) {
       double sum = transfers;
-      for (OpIndex op = 0; op < graph_.size(); ++op) sum += static_cast<double>(graph_.duration(row, op).ticks);
+      for (OpIndex op = 0; op < graph_.size() && GoesOn(1); ++op) sum += static_cast<double>(graph_.duration(row, op).ticks);
       graph_.longest_step_ticks_ = std::max(graph_.longest_step_ticks_, sum);
     }
   }
@@ -171,14 +184,19 @@ class StepGraphBuilder {
   const Profile& profile_;
   const Scenario& scenario_;
   const StepGraph::Times times_;
+  const StopCheck stop_;
+  absl::Status status_;
+  size_t work_ = 0;
   const Bandwidth bandwidth_;
   StepGraph graph_;
   std::vector<OpIndex> first_;  // by operation of the profile: what waits for its dependencies
   std::vector<OpIndex> last_;   // and what others wait for
 };
 
-StepGraph StepGraph::Build(const Profile& profile, const Scenario& scenario, Times times) {
-  return StepGraphBuilder(profile, scenario, times).Build();
+StepGraph StepGraph::Build(const Profile& profile, const Scenario& scenario, Times times) { return *Build(profile, scenario, times, NeverStop); }
+
+absl::StatusOr<StepGraph> StepGraph::Build(const Profile& profile, const Scenario& scenario, Times times, StopCheck stop) {
+  return StepGraphBuilder(profile, scenario, times, stop).Build();
 }
 
 }  // namespace stepcast

@@ -11,6 +11,9 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
 #include "core/base/time.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
@@ -63,6 +66,8 @@ class StepGraph {
   // Depends on the scenario's servers, bandwidth, parsing overhead and multiplexing only, not on its workers. Linear in the profile's size.
   // REQUIRES: scenario was resolved for this profile.
   static StepGraph Build(const Profile& profile, const Scenario& scenario, Times times = Times::kRecorded);
+  // The same. Failure: what `stop` returns.
+  static absl::StatusOr<StepGraph> Build(const Profile& profile, const Scenario& scenario, Times times, StopCheck stop);
 
   OpIndex size() const { return static_cast<OpIndex>(lane_.size()); }
   const LaneMap& lanes() const { return lanes_; }
@@ -94,6 +99,8 @@ class StepGraph {
   int64_t size_bytes(OpIndex op) const { return size_bytes_[Index(op)]; }
   // The most services that a transfer takes.
   int32_t most_services() const { return most_services_; }
+  // Chunks of a step: services of transfers, and computations.
+  int64_t chunk_count() const { return chunk_count_; }
   // How long a computation takes in a step. 0 for a transfer.
   Span duration(int32_t step, OpIndex op) const { return duration_[static_cast<size_t>(step) * lane_.size() + Index(op)]; }
   // The longest step's operations one after the other, in ticks. May be past what a Span holds.
@@ -118,6 +125,7 @@ class StepGraph {
   std::vector<int32_t> operations_on_;  // by lane
   std::vector<TransferWork> work_;
   int32_t most_services_ = 1;
+  int64_t chunk_count_ = 0;
   std::vector<int64_t> size_bytes_;
   std::vector<Span> duration_;  // step-major
   double longest_step_ticks_ = 0;

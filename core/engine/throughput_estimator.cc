@@ -29,12 +29,12 @@ void ThroughputEstimator::OnStepEnd(int32_t worker, Instant begin, Instant now) 
   ++(middle_passed_ ? second_half_ : first_half_);
 }
 
-bool ThroughputEstimator::BeginsAt(Instant now) {
-  if (!middle_passed_ && middle_count_ == workers_.size()) {
+bool ThroughputEstimator::EnterPhase(Instant now) {
+  if (!middle_passed_ && middle_count_ == worker_count_) {
     middle_passed_ = true;
     middle_at_ = now;
   }
-  if (begun_ || warm_count_ < workers_.size()) return false;
+  if (begun_ || warm_count_ < worker_count_) return false;
   begun_ = true;
   begin_ = now;
   // What has happened at this very instant is inside.

@@ -25,6 +25,7 @@ class ThroughputEstimator {
         required_(steps_per_worker),
         until_(until),
         workers_(static_cast<size_t>(workers)),
+        worker_count_(workers_.size()),
         begun_(until < kEndOfTime) {}
 
   // The worker's first step begins.
@@ -32,9 +33,9 @@ class ThroughputEstimator {
   void OnStepEnd(int32_t worker, Instant begin, Instant now);
 
   // Call when all of an instant has happened. True at the one instant at which the counted time begins.
-  bool BeginsAt(Instant now);
+  bool BeginsAt(Instant now) { return !(begun_ && middle_passed_) && EnterPhase(now); }
   // True once every worker has its steps.
-  bool Done() const { return done_count_ == workers_.size(); }
+  bool Done() const { return done_count_ == worker_count_; }
 
   // False where a worker has not two completions inside (until an instant: where none has one): then there is no answer.
   bool measured() const;
@@ -54,12 +55,15 @@ class ThroughputEstimator {
   };
 
   void Note(int32_t worker, int64_t steps, Instant now);
+  // Whether the counted time, or its second half, begins now; true for the former.
+  bool EnterPhase(Instant now);
 
   const int64_t warmup_;
   const int64_t middle_;
   const int64_t required_;
   const Instant until_;
   std::vector<Worker> workers_;
+  const size_t worker_count_;
   size_t warm_count_ = 0;
   size_t middle_count_ = 0;
   size_t done_count_ = 0;

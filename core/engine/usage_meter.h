@@ -27,19 +27,17 @@ class UsageMeter {
   void OnTransferStart(int32_t worker) { ++workers_[static_cast<size_t>(worker)].transfers; }
   void OnChunkEnd(int32_t worker, LaneIndex lane) {
     Worker& state = workers_[static_cast<size_t>(worker)];
-    if (lanes_.IsConnection(lane)) {
-      --state.transfers;
-    } else if (lane == LaneMap::kWorker) {
-      state.computing = false;
-    }
+    state.transfers -= static_cast<int32_t>(lanes_.IsConnection(lane));
+    state.computing = state.computing && lane != LaneMap::kWorker;
   }
   // Call when all of a worker's instant has happened.
   void OnSettled(int32_t worker, Instant now) {
     Worker& state = workers_[static_cast<size_t>(worker)];
     const bool exposed = state.transfers > 0 && !state.computing;
-    if (exposed == state.exposed) return;
-    exposed_ += exposed ? -now.ticks : now.ticks;
-    exposed_now_ += exposed ? 1 : -1;
+    // Without a branch, which nothing could foresee.
+    const int64_t change = static_cast<int64_t>(exposed) - static_cast<int64_t>(state.exposed);
+    exposed_ -= change * now.ticks;
+    exposed_now_ += change;
     state.exposed = exposed;
   }
 

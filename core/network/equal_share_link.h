@@ -39,7 +39,8 @@ class EqualShareLink {
 
   // Closes the instant `now`; returns when the next flow ends, kEndOfTime where none is active.
   Instant Settle(Instant now) {
-    const int64_t virtual_now = VirtualAt(now);
+    // An end is a product, so at one the clock shows just that.
+    const int64_t virtual_now = ended_.empty() ? VirtualAt(now) : ended_at_;
     for (const auto& [flow, work] : starting_) ends_.Set(flow, virtual_now + work.ticks);
     for (const Flow flow : ended_) {
       if (ends_.KeyOf(flow) == ended_at_) ends_.Remove(flow);

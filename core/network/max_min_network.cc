@@ -13,15 +13,17 @@ MaxMinNetwork::MaxMinNetwork(int32_t servers, const std::vector<int64_t>& worker
 
 void MaxMinNetwork::TakeEnded(Instant now, std::vector<Flow>& ended) {
   const size_t first = ended.size();
-  while (!ends_.empty() && ends_.TopKey() == now.ticks) {
-    const int32_t slot = ends_.Pop();
+  ending_.clear();
+  ends_.AppendTops(ending_);
+  for (const int32_t slot : ending_) {
     if (slot >= server_count_) {
       ended.push_back(slot - server_count_);
       continue;
     }
-    ServerState& server = servers_[Index(slot)];
-    const int64_t virtual_now = server.clock.VirtualAt(now);
-    while (!server.ends.empty() && server.ends.TopKey() <= virtual_now) ended.push_back(server.ends.Pop() * server_count_ + slot);
+    const ServerState& server = servers_[Index(slot)];
+    ending_workers_.clear();
+    server.ends.AppendUpTo(server.clock.VirtualAt(now), ending_workers_);
+    for (const int32_t worker : ending_workers_) ended.push_back(worker * server_count_ + slot);
     MarkStale(slot);
   }
   for (size_t i = first; i < ended.size(); ++i) {
@@ -108,13 +110,10 @@ void MaxMinNetwork::PlaceFlow(Flow flow, Instant now) {
   const bool is_held = levels_.IsHeld(worker, server);
   if (is_held != (state.place == Place::kHeld) || (is_held && state.rate != levels_.WorkerLevel(worker))) {
     if (state.place == Place::kAtServer) {
-      ServerState& at = servers_[Index(server)];
+      const ServerState& at = servers_[Index(server)];
       state.remaining = at.ends.KeyOf(worker) - at.clock.VirtualAt(now);
-      at.ends.Remove(worker);
-      MarkStale(server);
     } else {
       state.remaining = HeldRemaining(state, now);
-      ends_.Remove(HeldSlot(flow));
     }
     Enter(flow, now);
   }
@@ -124,7 +123,9 @@ void MaxMinNetwork::Enter(Flow flow, Instant now) {
   FlowState& state = flows_[Index(flow)];
   const int32_t worker = WorkerOf(flow);
   const int32_t server = ServerOf(flow);
-  if (levels_.IsHeld(worker, server)) {
+  const bool is_held = levels_.IsHeld(worker, server);
+  if (state.place != (is_held ? Place::kHeld : Place::kAtServer)) Leave(flow);
+  if (is_held) {
     state.place = Place::kHeld;
     state.anchor = now;
     state.rate = levels_.WorkerLevel(worker);
@@ -138,13 +139,24 @@ void MaxMinNetwork::Enter(Flow flow, Instant now) {
   MarkStale(server);
 }
 
+void MaxMinNetwork::Leave(Flow flow) {
+  FlowState& state = flows_[Index(flow)];
+  if (state.place == Place::kAtServer) {
+    servers_[Index(ServerOf(flow))].ends.Remove(WorkerOf(flow));
+    MarkStale(ServerOf(flow));
+  } else if (state.place == Place::kHeld) {
+    ends_.Remove(HeldSlot(flow));
+  }
+  state.place = Place::kIdle;
+}
+
 void MaxMinNetwork::PlaceStarting(Instant now) {
   for (const Flow flow : touched_) {
     FlowState& state = flows_[Index(flow)];
     if (state.is_starting) {
       Enter(flow, now);
     } else {
-      state.place = Place::kIdle;
+      Leave(flow);
     }
     state.is_starting = false;
     state.is_touched = false;

@@ -2,9 +2,10 @@
 // does not grow with the network.
 //
 // MaxMinLevels keeps the level of every link and is asked only where a worker turned idle or busy on a server: a chunk that follows another at the
-// same instant changes no level. Flows at a server's level wait in a heap by virtual end, which a change of the level leaves alone (LevelClock); only
-// flows that a worker's own link holds back, or does no longer, are touched one by one. Cost: O(log flows) for a flow that ends or starts, and what
-// MaxMinLevels says where a pair of worker and server turns idle or busy. Usage, flows and threads: as FullRefillNetwork.
+// same instant changes no level. Ends stay in their heap until the instant is settled, so that such a chunk gives its flow another end and no more.
+// Flows at a server's level wait in a heap by virtual end, which a change of the level leaves alone (LevelClock); only flows that a worker's own link
+// holds back, or does no longer, are touched one by one. Cost: O(log flows) for a flow that ends or starts, and what MaxMinLevels says where a pair
+// of worker and server turns idle or busy. Usage, flows and threads: as FullRefillNetwork.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +70,10 @@ class MaxMinNetwork {
   // Moves a flow under way to where the levels have it now.
   void PlaceFlow(Flow flow, Instant now);
   void PlaceStarting(Instant now);
+  // Gives a flow its end, where the levels have it now.
   void Enter(Flow flow, Instant now);
+  // Takes its end away.
+  void Leave(Flow flow);
   void RefreshEnds();
 
   const int32_t server_count_;
@@ -79,6 +83,9 @@ class MaxMinNetwork {
   IndexedHeap ends_;  // by tick: servers by their next end, then held flows
   std::vector<Flow> touched_;
   std::vector<int32_t> stale_servers_;
+  // Of TakeEnded; members only to keep their memory.
+  std::vector<int32_t> ending_;  // of ends_
+  std::vector<int32_t> ending_workers_;
   int64_t settle_cost_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <vector>
@@ -33,6 +34,7 @@ struct Obvious {
 void ExpectSame(const IndexedHeap& heap, const Obvious& obvious) {
   ASSERT_EQ(heap.size(), obvious.key_of.size());
   ASSERT_EQ(heap.empty(), obvious.key_of.empty());
+  if (heap.empty()) ASSERT_EQ(heap.TopKey(), IndexedHeap::kNoKey);
   if (heap.empty()) return;
   ASSERT_EQ(heap.TopKey(), *obvious.keys.begin());
   ASSERT_EQ(obvious.key_of.at(heap.Top()), heap.TopKey());
@@ -46,6 +48,12 @@ void ExpectSame(const IndexedHeap& heap, const Obvious& obvious) {
   ASSERT_EQ(distinct.size(), tops.size());
   ASSERT_EQ(tops.size(), obvious.keys.count(heap.TopKey()));
   for (const IndexedHeap::Slot slot : tops) ASSERT_EQ(obvious.key_of.at(slot), heap.TopKey());
+  const int64_t most = heap.TopKey() + 5;
+  tops.clear();
+  heap.AppendUpTo(most, tops);
+  ASSERT_EQ(std::set<IndexedHeap::Slot>(tops.begin(), tops.end()).size(), tops.size());
+  ASSERT_EQ(static_cast<std::ptrdiff_t>(tops.size()), std::distance(obvious.keys.begin(), obvious.keys.upper_bound(most)));
+  for (const IndexedHeap::Slot slot : tops) ASSERT_LE(obvious.key_of.at(slot), most);
 }
 
 TEST(IndexedHeapTest, HoldsWhatAMultisetHolds) {
