@@ -34,8 +34,10 @@ struct Obvious {
 void ExpectSame(const IndexedHeap& heap, const Obvious& obvious) {
   ASSERT_EQ(heap.size(), obvious.key_of.size());
   ASSERT_EQ(heap.empty(), obvious.key_of.empty());
-  if (heap.empty()) ASSERT_EQ(heap.TopKey(), IndexedHeap::kNoKey);
-  if (heap.empty()) return;
+  if (heap.empty()) {
+    ASSERT_EQ(heap.TopKey(), IndexedHeap::kNoKey);
+    return;
+  }
   ASSERT_EQ(heap.TopKey(), *obvious.keys.begin());
   ASSERT_EQ(obvious.key_of.at(heap.Top()), heap.TopKey());
   std::map<IndexedHeap::Slot, int64_t> visited;
