@@ -9,13 +9,11 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/allocate/allocation_job.h"
-#include "core/allocate/claim.h"
+#include "core/allocate/allocation_query.h"
 #include "core/allocate/job_share.h"
 #include "core/allocate/throughput_curve.h"
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
-#include "core/model/simulation_options.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {
@@ -49,16 +47,6 @@ struct AllocationAnswer {
   SimulationStatistics simulation;
 };
 
-struct AllocationQuery {
-  std::vector<absl::StatusOr<AllocationJob>> jobs;  // a job of its own error is passed over
-  ClusterCapacity capacity;
-  AllocationObjective objective = AllocationObjective::kTotalUtility;
-  SimulationOptions options;
-};
-
-inline constexpr size_t kMaxAllocationJobs = 256;
-inline constexpr int32_t kMaxCapacityWorkers = 65'536;
-inline constexpr int32_t kMaxCapacityServers = 4096;
 // Simulated points of all jobs together.
 inline constexpr int64_t kMaxAllocationPoints = 8192;
 

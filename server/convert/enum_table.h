@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/allocate/allocation_job.h"
+#include "core/compare/comparison.h"
 #include "core/model/fault_list.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
@@ -15,6 +17,8 @@
 #include "core/predict/order.h"
 #include "core/recommend/recommendation.h"
 #include "server/convert/profile_requests.h"
+#include "stepcast/v1/allocation.pb.h"
+#include "stepcast/v1/comparison.pb.h"
 #include "stepcast/v1/order.pb.h"
 #include "stepcast/v1/profile.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
@@ -67,6 +71,15 @@ inline constexpr EnumTable<v1::OrderMethod, OrderMethod, 7> kOrderMethods{{{v1::
                                                                            {v1::RANDOM, OrderMethod::kRandom},
                                                                            {v1::RECORDED, OrderMethod::kRecorded},
                                                                            {v1::GRAPH, OrderMethod::kGraph}}};
+inline constexpr EnumTable<v1::AllocateWorkersRequest::Objective, AllocationObjective, 3> kAllocationObjectives{
+    {{v1::AllocateWorkersRequest::TOTAL_UTILITY, AllocationObjective::kTotalUtility},
+     {v1::AllocateWorkersRequest::MAX_MIN_FAIR, AllocationObjective::kMaxMinFair},
+     {v1::AllocateWorkersRequest::MIN_MAKESPAN, AllocationObjective::kMinMakespan}}};
+inline constexpr EnumTable<v1::ModelPrediction::Model, RivalModel, 4> kRivalModels{
+    {{v1::ModelPrediction::QUEUEING, RivalModel::kQueueing},
+     {v1::ModelPrediction::CYNTHIA, RivalModel::kCynthia},
+     {v1::ModelPrediction::CYNTHIA_HALVED, RivalModel::kCynthiaHalved},
+     {v1::ModelPrediction::COARSE_TENSORS, RivalModel::kCoarseTensors}}};
 inline constexpr EnumTable<v1::UploadProfileRequest::Encoding, ProfileEncoding, 3> kProfileEncodings{
     {{v1::UploadProfileRequest::BINARY, ProfileEncoding::kBinary},
      {v1::UploadProfileRequest::JSON, ProfileEncoding::kJson},

@@ -6,7 +6,9 @@
 #include <variant>
 #include <vector>
 
+#include "core/allocate/allocation.h"
 #include "core/base/error.h"
+#include "core/compare/comparison.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/order.h"
 #include "core/predict/throughput.h"
@@ -38,6 +40,25 @@ struct OptimizeOrderCall {
   std::vector<Fault> faults;
 };
 
+// A bad job's faults are its own: paths are relative to it.
+struct AllocationJobCall {
+  ProfileSource source;
+  AllocationJobDraft draft;
+  std::vector<Fault> faults;
+};
+
+struct AllocateWorkersCall {
+  AllocationDraft draft;
+  std::vector<AllocationJobCall> jobs;  // one an id of the draft
+  std::vector<Fault> faults;
+};
+
+struct CompareModelsCall {
+  ProfileSource source;
+  ComparisonDraft draft;
+  std::vector<Fault> faults;
+};
+
 struct GenerateTraceCall {
   ProfileSource source;
   TraceDraft draft;
@@ -63,6 +84,18 @@ struct RecommendWorkersAnswer {
 
 struct OptimizeOrderAnswer {
   OrderAnswer answer;
+  AnswerContext context;
+};
+
+struct AllocateWorkersAnswer {
+  AllocationAnswer answer;
+  AnswerContext context;  // without a profile: each job has its own
+  std::vector<std::string> job_ids;
+  std::vector<std::string> profile_digests;  // by job; empty where none was found
+};
+
+struct CompareModelsAnswer {
+  ComparisonAnswer answer;
   AnswerContext context;
 };
 

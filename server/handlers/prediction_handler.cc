@@ -8,7 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/allocate/allocation.h"
 #include "core/base/error.h"
+#include "core/compare/comparison.h"
 #include "core/predict/order.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation.h"
@@ -104,6 +106,47 @@ absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrde
                 {.options = query->options, .profile_digest = std::move(subject->digest)});
   return [run = std::move(run), profile = subject->profile, query = *std::move(query), &executor = executor_](StopCheck stop) mutable {
     return run.Do<OptimizeOrderAnswer>(stop, [&](StopCheck check) { return stepcast::OptimizeOrder(profile, query, check, executor); });
+  };
+}
+
+absl::StatusOr<AllocationJob> PredictionHandler::ResolveJob(AllocationJobCall call, const AllocationQuery& query, std::string& profile_digest) const {
+  absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
+  if (!subject.ok()) return subject.status();
+  profile_digest = std::move(subject->digest);
+  absl::StatusOr<AllocationJob> job = ResolveAllocationJob(subject->profile, call.draft, query.capacity, query.objective);
+  const absl::Status checked = WithFaults(std::move(call.faults), job.status());
+  if (!checked.ok()) return checked;
+  return job;
+}
+
+absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWorkers(AllocateWorkersCall call) const {
+  absl::StatusOr<AllocationQuery> query = ResolveAllocation(call.draft);
+  const absl::Status checked = WithFaults(std::move(call.faults), query.status());
+  if (!checked.ok()) return checked;
+  std::vector<std::string> digests(call.jobs.size());
+  for (size_t i = 0; i < call.jobs.size(); ++i) query->jobs.push_back(ResolveJob(std::move(call.jobs[i]), *query, digests[i]));
+  EngineRun run({.clock = clock_, .observer = observer_, .method = "AllocateWorkers"}, {.options = query->options});
+  return [run = std::move(run), query = *std::move(query), ids = std::move(call.draft.job_ids), digests = std::move(digests),
+          &executor = executor_](StopCheck stop) mutable {
+    auto answer = run.Do<AllocateWorkersAnswer>(stop, [&](StopCheck check) { return stepcast::AllocateWorkers(query, check, executor); });
+    if (answer.ok()) {
+      answer->job_ids = std::move(ids);
+      answer->profile_digests = std::move(digests);
+    }
+    return answer;
+  };
+}
+
+absl::StatusOr<Computation<CompareModelsAnswer>> PredictionHandler::CompareModels(CompareModelsCall call) const {
+  absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
+  if (!subject.ok()) return subject.status();
+  absl::StatusOr<ComparisonQuery> query = ResolveComparison(subject->profile, call.draft);
+  const absl::Status checked = WithFaults(std::move(call.faults), query.status());
+  if (!checked.ok()) return checked;
+  EngineRun run({.clock = clock_, .observer = observer_, .method = "CompareModels"},
+                {.options = query->options, .profile_digest = std::move(subject->digest)});
+  return [run = std::move(run), profile = subject->profile, query = *std::move(query), &executor = executor_](StopCheck stop) mutable {
+    return run.Do<CompareModelsAnswer>(stop, [&](StopCheck check) { return stepcast::CompareModels(profile, query, check, executor); });
   };
 }
 

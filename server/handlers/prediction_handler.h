@@ -40,6 +40,9 @@ class PredictionHandler {
   absl::StatusOr<Computation<PredictThroughputAnswer>> PredictThroughput(PredictThroughputCall call) const;
   absl::StatusOr<Computation<RecommendWorkersAnswer>> RecommendWorkers(RecommendWorkersCall call) const;
   absl::StatusOr<Computation<OptimizeOrderAnswer>> OptimizeOrder(OptimizeOrderCall call) const;
+  // A job that is not found or breaks a rule does not fail the call: it has its own status in the answer.
+  absl::StatusOr<Computation<AllocateWorkersAnswer>> AllocateWorkers(AllocateWorkersCall call) const;
+  absl::StatusOr<Computation<CompareModelsAnswer>> CompareModels(CompareModelsCall call) const;
   absl::StatusOr<TraceComputation> GenerateTrace(GenerateTraceCall call) const;
 
  private:
@@ -47,6 +50,8 @@ class PredictionHandler {
 
   // `faults` are the request's: they go before what is found here, and are returned with it.
   absl::StatusOr<Subject> Find(ProfileSource source, const std::vector<Fault>& faults) const;
+  // The digest is set where a profile was found.
+  absl::StatusOr<AllocationJob> ResolveJob(AllocationJobCall call, const AllocationQuery& query, std::string& profile_digest) const;
 
   ProfileStore& store_;
   const Clock& clock_;

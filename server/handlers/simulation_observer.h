@@ -8,7 +8,8 @@
 
 namespace stepcast::server {
 
-inline constexpr std::string_view kSimulatingMethods[] = {"PredictThroughput", "RecommendWorkers", "OptimizeOrder", "GenerateTrace"};
+inline constexpr std::string_view kSimulatingMethods[] = {"PredictThroughput", "RecommendWorkers", "OptimizeOrder",
+                                                          "AllocateWorkers",   "CompareModels",    "GenerateTrace"};
 
 class SimulationObserver {
  public:

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "server/convert/allocation_convert.h"
+#include "server/convert/comparison_convert.h"
 #include "server/convert/order_convert.h"
 #include "server/convert/prediction_convert.h"
 #include "server/convert/recommendation_convert.h"
@@ -17,7 +19,8 @@ namespace {
 
 using Raw = v1::PredictionService::WithRawCallbackMethod_PredictThroughput<
     v1::PredictionService::WithRawCallbackMethod_RecommendWorkers<v1::PredictionService::WithRawCallbackMethod_OptimizeOrder<
-        v1::PredictionService::WithRawCallbackMethod_GenerateTrace<v1::PredictionService::Service>>>>;
+        v1::PredictionService::WithRawCallbackMethod_AllocateWorkers<v1::PredictionService::WithRawCallbackMethod_CompareModels<
+            v1::PredictionService::WithRawCallbackMethod_GenerateTrace<v1::PredictionService::Service>>>>>>;
 
 class PredictionRpc final : public Raw {
  public:
@@ -38,6 +41,16 @@ class PredictionRpc final : public Raw {
   grpc::ServerUnaryReactor* OptimizeOrder(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
     return Start<v1::OptimizeOrderRequest>({"OptimizeOrder", context, request, reply},
                                            [this](auto asked) { return handler_.OptimizeOrder(std::move(asked)); });
+  }
+
+  grpc::ServerUnaryReactor* AllocateWorkers(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+    return Start<v1::AllocateWorkersRequest>({"AllocateWorkers", context, request, reply},
+                                             [this](auto asked) { return handler_.AllocateWorkers(std::move(asked)); });
+  }
+
+  grpc::ServerUnaryReactor* CompareModels(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+    return Start<v1::CompareModelsRequest>({"CompareModels", context, request, reply},
+                                           [this](auto asked) { return handler_.CompareModels(std::move(asked)); });
   }
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerateTrace(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override {
