@@ -1,0 +1,103 @@
+// One computation for all who ask the same at the same time (what Go calls singleflight).
+//
+// Who asks waits on a flight. The first one on a flight has to see that it is computed and landed; the others only wait. A flight goes on while
+// anyone waits on it, so one caller's deadline or cancellation never takes another's answer. Knows nothing of prediction. Threads: safe; waiters are
+// told outside every lock, each exactly once. Lifetime: a waiter is borrowed until it is told; Flights must outlive its flights.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/error.h"
+#include "server/base/mutex.h"
+
+namespace stepcast::server {
+
+// Who waits for a Result.
+template <typename Result>
+class Waiter {
+ public:
+  // OK: goes on waiting. Any thread may ask, until the waiter is told.
+  virtual absl::Status Check() const = 0;
+  // The flight has landed, or the waiter's own Check has failed. `is_first`: of those still waiting, it is the one that has waited the longest.
+  virtual void Tell(const absl::StatusOr<Result>& result, bool is_first) = 0;
+
+ protected:
+  ~Waiter() = default;
+};
+
+template <typename Result>
+class Flights {
+ public:
+  class Flight {
+   public:
+    Flight(Flights& flights, std::string key) : flights_(flights), key_(std::move(key)) {}
+
+    // Tells those whose own check fails, and lets them go. CANCELLED once nobody is left; then nobody comes any more.
+    absl::Status Check() {
+      std::vector<std::pair<Waiter<Result>*, absl::Status>> gone;
+      bool is_empty = false;
+      {
+        MutexLock lock(flights_.mutex_);
+        std::erase_if(waiters_, [&](Waiter<Result>* waiter) {
+          absl::Status status = waiter->Check();
+          if (status.ok()) return false;
+          gone.emplace_back(waiter, std::move(status));
+          return true;
+        });
+        is_empty = waiters_.empty();
+        if (is_empty) flights_.Close(*this);
+      }
+      for (const auto& [waiter, status] : gone) waiter->Tell(status, false);
+      if (!is_empty) return absl::OkStatus();
+      return MakeError(absl::StatusCode::kCancelled, "nobody waits for the answer any more", {.reason = "CANCELLED"});
+    }
+
+    // Tells all who wait. Call once.
+    void Land(const absl::StatusOr<Result>& result) {
+      std::vector<Waiter<Result>*> waiters;
+      {
+        MutexLock lock(flights_.mutex_);
+        flights_.Close(*this);
+        waiters.swap(waiters_);
+      }
+      bool is_first = true;
+      for (Waiter<Result>* waiter : waiters) waiter->Tell(result, std::exchange(is_first, false));
+    }
+
+   private:
+    friend class Flights;
+
+    Flights& flights_;
+    const std::string key_;
+    std::vector<Waiter<Result>*> waiters_;  // guarded by flights_.mutex_
+    bool is_closed_ = false;                // the same
+  };
+
+  // Null: the waiter waits on a flight that is under way. Else it is the first on this one, which whoever called has to land.
+  std::shared_ptr<Flight> Board(const std::string& key, Waiter<Result>& waiter) {
+    MutexLock lock(mutex_);
+    std::shared_ptr<Flight>& flight = by_key_[key];
+    const bool is_first = flight == nullptr;
+    if (is_first) flight = std::make_shared<Flight>(*this, key);
+    flight->waiters_.push_back(&waiter);
+    return is_first ? flight : nullptr;
+  }
+
+ private:
+  // Nobody boards it any more.
+  void Close(Flight& flight) STEPCAST_REQUIRES(mutex_) {
+    if (!std::exchange(flight.is_closed_, true)) by_key_.erase(flight.key_);
+  }
+
+  Mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<Flight>> by_key_ STEPCAST_GUARDED_BY(mutex_);
+};
+
+}  // namespace stepcast::server

@@ -1,0 +1,132 @@
+#include "server/jobs/flights.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stepcast::server {
+namespace {
+
+using Ints = Flights<int>;
+
+class Passenger final : public Waiter<int> {
+ public:
+  absl::Status Check() const override { return gone_ ? absl::DeadlineExceededError("late") : absl::OkStatus(); }
+  void Tell(const absl::StatusOr<int>& result, bool is_first) override {
+    ASSERT_FALSE(told_.has_value());
+    told_ = result;
+    was_first_ = is_first;
+  }
+
+  std::atomic<bool> gone_{false};
+  std::optional<absl::StatusOr<int>> told_;
+  bool was_first_ = false;
+};
+
+TEST(FlightsTest, AllWhoAskTheSameGetOneAnswer) {
+  Ints flights;
+  Passenger first;
+  Passenger second;
+  Passenger other;
+  const auto flight = flights.Board("key", first);
+  ASSERT_NE(flight, nullptr);
+  EXPECT_EQ(flights.Board("key", second), nullptr);
+  const auto another = flights.Board("other key", other);
+  ASSERT_NE(another, nullptr);
+  flight->Land(5);
+  EXPECT_EQ(first.told_->value(), 5);
+  EXPECT_EQ(second.told_->value(), 5);
+  EXPECT_TRUE(first.was_first_);
+  EXPECT_FALSE(second.was_first_);
+  EXPECT_FALSE(other.told_.has_value());
+  another->Land(absl::InternalError("broken"));
+  EXPECT_EQ(other.told_->status(), absl::InternalError("broken"));
+}
+
+TEST(FlightsTest, WhoComesAfterTheLandingFliesAnew) {
+  Ints flights;
+  Passenger first;
+  Passenger late;
+  flights.Board("key", first)->Land(1);
+  const auto flight = flights.Board("key", late);
+  ASSERT_NE(flight, nullptr);
+  flight->Land(2);
+  EXPECT_EQ(late.told_->value(), 2);
+}
+
+TEST(FlightsTest, OnesDeadlineDoesNotEndTheOthersFlight) {
+  Ints flights;
+  Passenger first;
+  Passenger second;
+  const auto flight = flights.Board("key", first);
+  flights.Board("key", second);
+  first.gone_ = true;
+  EXPECT_TRUE(flight->Check().ok());
+  EXPECT_EQ(first.told_->status(), absl::DeadlineExceededError("late"));
+  EXPECT_FALSE(second.told_.has_value());
+  flight->Land(3);
+  EXPECT_EQ(second.told_->value(), 3);
+  EXPECT_TRUE(second.was_first_);
+}
+
+TEST(FlightsTest, AFlightThatNobodyWaitsOnEndsAndTakesNobodyMore) {
+  Ints flights;
+  Passenger first;
+  Passenger late;
+  const auto flight = flights.Board("key", first);
+  first.gone_ = true;
+  EXPECT_EQ(flight->Check().code(), absl::StatusCode::kCancelled);
+  const auto next = flights.Board("key", late);
+  ASSERT_NE(next, nullptr) << "would share the fate of a computation that was told to stop";
+  flight->Land(flight->Check());
+  EXPECT_FALSE(late.told_.has_value());
+  next->Land(4);
+  EXPECT_EQ(late.told_->value(), 4);
+}
+
+// Threads board, give up and land all at once. Each passenger is told exactly once (Tell asserts it), and nobody gets another key's answer.
+TEST(FlightsTest, EveryPassengerIsToldOnceWhateverHappensAtOnce) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 2000;
+  Ints flights;
+  std::atomic<int> flown{0};
+  std::vector<std::deque<Passenger>> passengers(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kRounds; ++i) {
+        Passenger& passenger = passengers[static_cast<size_t>(t)].emplace_back();
+        passenger.gone_ = (i + t) % 7 == 0;
+        const int key = i % 3;
+        if (const auto flight = flights.Board(std::to_string(key), passenger)) {
+          ++flown;
+          const absl::Status status = flight->Check();
+          flight->Land(status.ok() ? absl::StatusOr<int>(key) : status);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::deque<Passenger>& all : passengers) {
+    for (int i = 0; i < kRounds; ++i) {
+      const Passenger& passenger = all[static_cast<size_t>(i)];
+      ASSERT_TRUE(passenger.told_.has_value());
+      if (passenger.told_->ok()) {
+        ASSERT_EQ(**passenger.told_, i % 3);
+      } else {
+        ASSERT_TRUE(passenger.gone_) << passenger.told_->status();
+      }
+    }
+  }
+  EXPECT_LE(flown, kThreads * kRounds);
+}
+
+}  // namespace
+}  // namespace stepcast::server
