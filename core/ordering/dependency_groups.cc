@@ -125,12 +125,19 @@ absl::Status DependencyGroups::Contract(const TransferGraph& graph, const std::v
     first_dependent_.push_back(dependents_.size());
   }
   for (const int32_t op : graph.downloads()) download_groups_.push_back(group_of[Index(op)]);
+  Reverse();
   return absl::OkStatus();
 }
 
-std::span<const int32_t> DependencyGroups::dependents(int32_t group) const {
-  const size_t first = first_dependent_[Index(group)];
-  return std::span(dependents_).subspan(first, first_dependent_[Index(group) + 1] - first);
+void DependencyGroups::Reverse() {
+  first_dependency_.assign(groups_.size() + 1, 0);
+  for (const int32_t group : dependents_) ++first_dependency_[Index(group) + 1];
+  for (size_t g = 0; g < groups_.size(); ++g) first_dependency_[g + 1] += first_dependency_[g];
+  dependencies_.resize(dependents_.size());
+  std::vector<size_t> next(first_dependency_.begin(), first_dependency_.end() - 1);
+  for (int32_t g = 0; g < size(); ++g) {
+    for (const int32_t dependent : dependents(g)) dependencies_[next[Index(dependent)]++] = g;
+  }
 }
 
 }  // namespace stepcast

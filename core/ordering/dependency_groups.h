@@ -36,10 +36,18 @@ class DependencyGroups {
   // The group of each of graph.downloads().
   const std::vector<int32_t>& download_groups() const { return download_groups_; }
   // Ascending, distinct.
-  std::span<const int32_t> dependents(int32_t group) const;
+  std::span<const int32_t> dependents(int32_t group) const { return Of(dependents_, first_dependent_, group); }
+  // What it depends on itself. Ascending, distinct.
+  std::span<const int32_t> dependencies(int32_t group) const { return Of(dependencies_, first_dependency_, group); }
 
  private:
   DependencyGroups() = default;
+  static std::span<const int32_t> Of(const std::vector<int32_t>& all, const std::vector<size_t>& first, int32_t group) {
+    const auto at = static_cast<size_t>(group);
+    return {all.data() + first[at], all.data() + first[at + 1]};
+  }
+  // Fills dependencies_ from dependents_.
+  void Reverse();
   // `group_of` by operation.
   absl::Status Contract(const TransferGraph& graph, const std::vector<int32_t>& group_of, StopCheck stop);
 
@@ -47,6 +55,8 @@ class DependencyGroups {
   std::vector<int32_t> download_groups_;
   std::vector<int32_t> dependents_;
   std::vector<size_t> first_dependent_;  // size() + 1 entries
+  std::vector<int32_t> dependencies_;
+  std::vector<size_t> first_dependency_;
 };
 
 }  // namespace stepcast

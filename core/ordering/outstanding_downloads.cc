@@ -1,6 +1,9 @@
 #include "core/ordering/outstanding_downloads.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <iterator>
 #include <utility>
 
 namespace stepcast {
@@ -9,23 +12,33 @@ namespace {
 
 size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
-// least[g] = the least load over g and all that depend on it, of groups that compute and wait for several downloads. Loads never fall along a
-// dependency, so the search ends at the first such group.
-template <typename Load, typename CountOf, typename LoadOf>
-int64_t LeastLoads(const DependencyGroups& groups, CountOf count_of, LoadOf load_of, Load never, std::vector<Load>& least) {
-  int64_t work = groups.size();
-  for (int32_t g = groups.size() - 1; g >= 0; --g) {
-    if (groups.groups()[Index(g)].computes && count_of(g) > 1) {
-      least[Index(g)] = load_of(g);
-      continue;
+// As many downloads as one sweep over the groups handles, a bit each.
+constexpr size_t kBytes = 32;
+constexpr size_t kDownloadsPerSweep = kBytes * 8;
+using Bits = std::array<uint8_t, kBytes>;
+
+// Of any set of eight downloads: their times together, and their numbers by exclusive or.
+class SumsOfEight {
+ public:
+  struct Sum {
+    Span load;
+    uint32_t mix = 0;
+  };
+
+  SumsOfEight(const std::vector<Span>& times, size_t first) {
+    for (size_t set = 1; set < sums_.size(); ++set) {
+      const size_t download = first + static_cast<size_t>(std::countr_zero(set));
+      sums_[set] = sums_[set & (set - 1)];
+      if (download >= times.size()) continue;
+      sums_[set].load += times[download];
+      sums_[set].mix ^= static_cast<uint32_t>(download);
     }
-    least[Index(g)] = never;
-    if (count_of(g) == 0) continue;
-    for (const int32_t dependent : groups.dependents(g)) least[Index(g)] = std::min(least[Index(g)], least[Index(dependent)]);
-    work += static_cast<int64_t>(groups.dependents(g).size());
   }
-  return work;
-}
+  const Sum& Of(uint8_t set) const { return sums_[set]; }
+
+ private:
+  std::array<Sum, 256> sums_;
+};
 
 }  // namespace
 
@@ -33,72 +46,115 @@ OutstandingDownloads::OutstandingDownloads(const DependencyGroups& groups, std::
     : groups_(&groups),
       times_(std::move(times)),
       freed_(times_.size()),
-      waiting_(Index(groups.size())),
+      counts_(Index(groups.size())),
+      loads_(Index(groups.size())),
+      mixes_(Index(groups.size())),
       impending_(Index(groups.size())),
-      visited_(Index(groups.size())) {}
+      reached_(Index(groups.size())) {}
 
 absl::StatusOr<OutstandingDownloads> OutstandingDownloads::Create(const DependencyGroups& groups, std::vector<Span> times, StopCheck stop) {
   OutstandingDownloads result(groups, std::move(times));
-  int64_t checked = 0;
-  for (size_t d = 0; d < result.times_.size(); ++d) {
-    result.ForEachWaiting(d, [&](int32_t group) {
-      Waiting& waiting = result.waiting_[Index(group)];
-      ++waiting.count;
-      waiting.mix ^= d;
-      waiting.load += result.times_[d];
-    });
-    if (result.work_ - checked < kStopCheckInterval) continue;
-    checked = result.work_;
-    if (absl::Status status = stop(); !status.ok()) return status;
-  }
+  if (absl::Status status = result.AddUpLoads(stop); !status.ok()) return status;
   for (int32_t g = 0; g < groups.size(); ++g) {
-    const Waiting& waiting = result.waiting_[Index(g)];
-    if (waiting.count == 1) result.freed_[waiting.mix] += groups.groups()[Index(g)].computation;
+    const DependencyGroups::Group& group = groups.groups()[Index(g)];
+    result.counts_[Index(g)] = group.download_count;
+    if (group.download_count == 1) result.freed_[result.mixes_[Index(g)]] += group.computation;
   }
+  result.FillPassed();
   result.UpdateImpendingLoads();
   return result;
 }
 
-template <typename Visit>
-void OutstandingDownloads::ForEachWaiting(size_t download, Visit visit) {
-  const int32_t first = groups_->download_groups()[download];
-  ++visit_;
-  visited_[Index(first)] = visit_;
-  to_visit_.assign(1, first);
-  while (!to_visit_.empty()) {
-    const int32_t group = to_visit_.back();
-    to_visit_.pop_back();
-    visit(group);
-    const auto dependents = groups_->dependents(group);
-    work_ += 1 + static_cast<int64_t>(dependents.size());
-    for (const int32_t dependent : dependents) {
-      if (visited_[Index(dependent)] == visit_) continue;
-      visited_[Index(dependent)] = visit_;
-      to_visit_.push_back(dependent);
+absl::Status OutstandingDownloads::AddUpLoads(StopCheck stop) {
+  std::vector<Bits> sets(loads_.size());
+  int64_t checked = 0;
+  for (size_t first = 0; first < times_.size(); first += kDownloadsPerSweep) {
+    std::vector<SumsOfEight> tables;
+    for (size_t byte = 0; byte < kBytes; ++byte) tables.emplace_back(times_, first + byte * 8);
+    std::fill(sets.begin(), sets.end(), Bits{});
+    const size_t end = std::min(first + kDownloadsPerSweep, times_.size());
+    for (size_t d = first; d < end; ++d) {
+      uint8_t& byte = sets[Index(groups_->download_groups()[d])][(d - first) / 8];
+      byte = static_cast<uint8_t>(byte | (1U << ((d - first) % 8)));
+    }
+    for (int32_t g = 0; g < groups_->size(); ++g) {
+      const Bits& set = sets[Index(g)];
+      for (size_t byte = 0; byte < kBytes; ++byte) {
+        const SumsOfEight::Sum& sum = tables[byte].Of(set[byte]);
+        loads_[Index(g)] += sum.load;
+        mixes_[Index(g)] ^= sum.mix;
+      }
+      const auto dependents = groups_->dependents(g);
+      for (const int32_t dependent : dependents) {
+        for (size_t byte = 0; byte < kBytes; ++byte) sets[Index(dependent)][byte] |= set[byte];
+      }
+      work_ += 2 + static_cast<int64_t>(dependents.size());
+      if (work_ - checked < kStopCheckInterval) continue;
+      checked = work_;
+      if (absl::Status status = stop(); !status.ok()) return status;
     }
   }
+  return absl::OkStatus();
 }
 
+// What depends on the download is found in one pass, as groups come after what they wait for, and without a branch that is hard to foretell.
 void OutstandingDownloads::Remove(size_t download) {
-  ForEachWaiting(download, [&](int32_t group) {
-    Waiting& waiting = waiting_[Index(group)];
-    --waiting.count;
-    waiting.mix ^= download;
-    waiting.load = waiting.load - times_[download];
-    if (waiting.count == 1) freed_[waiting.mix] += groups_->groups()[Index(group)].computation;
-  });
+  const int32_t first = groups_->download_groups()[download];
+  std::fill(reached_.begin(), reached_.end(), uint8_t{0});
+  fresh_.clear();
+  for (int32_t g = first; g < groups_->size(); ++g) {
+    uint8_t reached = g == first ? 1 : 0;
+    for (const int32_t before : groups_->dependencies(g)) reached |= reached_[Index(before)];
+    reached_[Index(g)] = reached;
+    counts_[Index(g)] -= reached;
+    loads_[Index(g)] = loads_[Index(g)] - Span{times_[download].ticks & -static_cast<int64_t>(reached)};
+    mixes_[Index(g)] ^= static_cast<uint32_t>(download) & -static_cast<uint32_t>(reached);
+    if (reached == 0 || counts_[Index(g)] != 1) continue;
+    const DependencyGroups::Group& group = groups_->groups()[Index(g)];
+    freed_[mixes_[Index(g)]] += group.computation;
+    if (group.computes) fresh_.push_back(g);
+  }
+  work_ += groups_->size() - first;
+  MergePassed(fresh_);
   UpdateImpendingLoads();
 }
 
-void OutstandingDownloads::UpdateImpendingLoads() {
-  work_ += LeastLoads(
-      *groups_, [&](int32_t g) { return waiting_[Index(g)].count; }, [&](int32_t g) { return waiting_[Index(g)].load; }, kNever, impending_);
+void OutstandingDownloads::FillPassed() {
+  for (int32_t g = 0; g < groups_->size(); ++g) {
+    if (counts_[Index(g)] > 0 && IsPassed(g)) passed_.push_back(g);
+  }
 }
 
+void OutstandingDownloads::MergePassed(const std::vector<int32_t>& fresh) {
+  std::erase_if(passed_, [&](int32_t g) { return counts_[Index(g)] == 0; });
+  if (fresh.empty()) return;
+  merged_.clear();
+  std::merge(passed_.begin(), passed_.end(), fresh.begin(), fresh.end(), std::back_inserter(merged_));
+  std::swap(passed_, merged_);
+}
+
+// Loads never fall along a dependency, so the search for the least one ends at the first group that is not passed.
+void OutstandingDownloads::UpdateImpendingLoads() {
+  for (auto at = passed_.rbegin(); at != passed_.rend(); ++at) {
+    Span least = kNever;
+    const auto dependents = groups_->dependents(*at);
+    for (const int32_t dependent : dependents) least = std::min(least, LeastLoadFrom(dependent));
+    impending_[Index(*at)] = least;
+    work_ += 1 + static_cast<int64_t>(dependents.size());
+  }
+}
+
+// As UpdateImpendingLoads, with numbers of downloads for loads.
 std::vector<int32_t> ImpendingTransferCounts(const DependencyGroups& groups) {
   const auto count_of = [&](int32_t g) { return groups.groups()[Index(g)].download_count; };
-  std::vector<int32_t> least(Index(groups.size()));
-  LeastLoads(groups, count_of, count_of, INT32_MAX, least);
+  std::vector<int32_t> least(Index(groups.size()), INT32_MAX);
+  for (int32_t g = groups.size() - 1; g >= 0; --g) {
+    if (groups.groups()[Index(g)].computes && count_of(g) > 1) {
+      least[Index(g)] = count_of(g);
+    } else if (count_of(g) > 0) {
+      for (const int32_t dependent : groups.dependents(g)) least[Index(g)] = std::min(least[Index(g)], least[Index(dependent)]);
+    }
+  }
   std::vector<int32_t> counts;
   counts.reserve(groups.download_groups().size());
   for (const int32_t group : groups.download_groups()) counts.push_back(least[Index(group)]);

@@ -23,7 +23,7 @@ inline constexpr Span kNever{INT64_MAX};
 class OutstandingDownloads {
  public:
   // All downloads, each taking its time.
-  // Cost: for each download, linear in the groups that depend on it.
+  // Cost: O((groups + dependencies) x downloads / 256), and a look at a table of sums for each 8 downloads of a group.
   // Failure: what `stop` returns.
   static absl::StatusOr<OutstandingDownloads> Create(const DependencyGroups& groups, std::vector<Span> times, StopCheck stop);
 
@@ -32,36 +32,45 @@ class OutstandingDownloads {
   // P: the time of the computations that wait for it alone.
   Span freed_computation(size_t download) const { return freed_[download]; }
   // M+: the least time of all the transfers that some computation waits for, it and others among them; kNever where there is none.
-  Span impending_load(size_t download) const { return impending_[static_cast<size_t>(groups_->download_groups()[download])]; }
+  Span impending_load(size_t download) const { return LeastLoadFrom(groups_->download_groups()[download]); }
 
-  // It has travelled. Cost: linear in the groups.
+  // What has to travel before a group's operations can all be done.
+  Span load(int32_t group) const { return loads_[Index(group)]; }
+
+  // It has travelled. Cost: linear in the groups, some 2 ns each.
   // REQUIRES: it is outstanding.
   void Remove(size_t download);
   // Groups and dependencies looked at so far: the unit of StopCheck.
   int64_t work() const { return work_; }
 
  private:
-  // What a group waits for.
-  struct Waiting {
-    int32_t count = 0;
-    size_t mix = 0;  // of the numbers of the downloads, by exclusive or: the number itself where there is but one
-    Span load;
-  };
-
   OutstandingDownloads(const DependencyGroups& groups, std::vector<Span> times);
-  // Calls visit(group) for the group of a download and all that depend on it.
-  template <typename Visit>
-  void ForEachWaiting(size_t download, Visit visit);
+
+  // Sets loads_ and mixes_.
+  absl::Status AddUpLoads(StopCheck stop);
+  // Whether M+ looks past the group: it computes nothing, or waits for one download at most.
+  bool IsPassed(int32_t group) const { return counts_[Index(group)] <= 1 || !groups_->groups()[Index(group)].computes; }
+  // Over the group and what depends on it.
+  Span LeastLoadFrom(int32_t group) const { return IsPassed(group) ? impending_[Index(group)] : loads_[Index(group)]; }
+  void FillPassed();
+  // `fresh`: groups that are passed from now on, ascending.
+  void MergePassed(const std::vector<int32_t>& fresh);
   void UpdateImpendingLoads();
+  static size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
   const DependencyGroups* groups_;
   std::vector<Span> times_;
   std::vector<Span> freed_;
-  std::vector<Waiting> waiting_;  // by group
-  std::vector<Span> impending_;   // by group: the least load over it and what depends on it, as far as something computes there
-  std::vector<size_t> visited_;   // by group: the last visit
-  std::vector<int32_t> to_visit_;
-  size_t visit_ = 0;
+  // By group: of the downloads it waits for their number, their times together, and the exclusive or of their numbers, which is the number itself
+  // where there is but one.
+  std::vector<int32_t> counts_;
+  std::vector<Span> loads_;
+  std::vector<uint32_t> mixes_;
+  std::vector<int32_t> passed_;  // groups that M+ looks past and that still wait, ascending
+  std::vector<Span> impending_;  // by group that is passed: the least load behind it of a group that is not
+  std::vector<uint8_t> reached_;
+  std::vector<int32_t> fresh_;
+  std::vector<int32_t> merged_;
   int64_t work_ = 0;
 };
 
