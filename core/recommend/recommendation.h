@@ -1,4 +1,4 @@
-// How many workers a job should get.
+// How many workers, and how many servers, a job should get.
 //
 // Threads: pure functions of their arguments; any number at once.
 #pragma once
@@ -10,72 +10,48 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
-#include "core/model/scenario.h"
-#include "core/model/simulation_options.h"
+#include "core/predict/run_memory.h"
 #include "core/predict/throughput.h"
+#include "core/recommend/outcome.h"
+#include "core/recommend/recommendation_query.h"
 
 namespace stepcast {
 
-enum class Objective : uint8_t { kKnee, kMaxThroughput, kMinCost, kMinTime };
-
-// What is asked for, unchecked.
-struct RecommendationDraft {
-  ScenarioDraft scenario;  // everything but the number of workers
-  SimulationOptionsDraft options;
-  Objective objective = Objective::kKnee;
-  std::optional<int32_t> min_workers;
-  std::optional<int32_t> max_workers;
-  std::optional<int32_t> max_parameter_servers;
-  std::optional<double> deadline_seconds;
-  std::optional<int64_t> examples;
-  std::optional<double> budget;
-  std::optional<double> min_scaling_efficiency;
-  struct Prices {
-    double worker_hour = 0;
-    double parameter_server_hour = 0;
-    std::string currency_code;
-  };
-  std::optional<Prices> prices;
-  struct Current {
-    int32_t workers = 0;
-    double rescale_seconds = 0;
-  };
-  std::optional<Current> current;
-};
-
-// A checked request.
-struct RecommendationQuery {
-  std::vector<Scenario> scenarios;  // the counts to try, each one worker more than the one before
-  SimulationOptions options;
-  Objective objective = Objective::kKnee;
-  double min_scaling_efficiency = 0;
+// What comes nearest to constraints that nothing keeps.
+struct NearestChoice {
+  Prediction prediction;
+  Outcome outcome;
 };
 
 struct Recommendation {
   int32_t workers = 0;  // 0: nothing keeps the constraints
   int32_t parameter_servers = 0;
   std::optional<Prediction> prediction;
+  Outcome outcome;  // of the recommended choice
   std::string reason;
-  std::vector<Prediction> frontier;
+  std::vector<Prediction> frontier;  // what was simulated, in ascending order of servers, then of workers
+  std::vector<Outcome> outcomes;     // parallel to frontier
+  std::vector<Choice> ties;          // as good as the recommended one
+  std::optional<NearestChoice> nearest;
   std::string infeasible_reason;
+  std::string currency_code;
+  int32_t choices = 0;            // that the query allows
+  double untried_gain_bound = 0;  // see ChoiceSearch
   SimulationStatistics simulation;
 };
 
-// Fails as ResolveScenario and ResolveOptions do, paths relative to the request (`scenario.workers`, `constraints.max_workers`), reason
-// RECOMMENDATION_INVALID, all faults at once; what fixes the number of workers (`scenario.workers`, start_offsets_ns, worker_groups) is a fault.
-// UNIMPLEMENTED, reason RECOMMENDATION_UNSUPPORTED, names every field that cannot be answered yet.
-absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile, const RecommendationDraft& draft);
-
-// The chosen count and the whole curve.
+// The choice of workers and servers that is best for the objective among those that keep the constraints.
 //
-// Among the counts that keep the constraints, kMaxThroughput: the fewest workers whose interval reaches the highest throughput's. kKnee: the most
-// throughput^2 / workers, the fewest workers of several, which is throughput times efficiency (Kleinrock's power, "Power and deterministic rules of
-// thumb", ICC 1979).
-// Cost: as PredictThroughput, for all counts together.
-// Failure: as PredictThroughput. Constraints that nothing keeps are no failure: see infeasible_reason.
+// A running job's change takes its rescale_seconds without progress, and they are paid for; without the remaining examples they cannot be weighed,
+// and the reason says so. Choices whose values are below the best one's by no more than both intervals explain, or by 0.05 %, are as good: the
+// running job's own is taken, else the fewest workers, then the cheapest. kKnee: the most throughput^2 / workers, which is throughput times
+// efficiency (Kleinrock's power, "Power and deterministic rules of thumb", ICC 1979); with a choice of servers, throughput^2 / machines. Cost: as
+// PredictThroughput for the choices that are tried, see ChoiceSearch. Runs that are known already are not made again. Failure: as PredictThroughput.
+// Constraints that nothing keeps are no failure: see infeasible_reason.
 absl::StatusOr<Recommendation> RecommendWorkers(const Profile& profile, const RecommendationQuery& query, StopCheck stop,
-                                                const Executor& executor = InOrder());
+                                                const Executor& executor = InOrder(), const KnownRuns& known = {});
 
 }  // namespace stepcast

@@ -3,21 +3,29 @@
 // Threads: pure functions of their arguments; any number at once.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
-#include "core/predict/throughput.h"
-#include "core/recommend/recommendation.h"
+#include "core/recommend/choice_search.h"
+#include "core/recommend/outcome.h"
+#include "core/recommend/recommendation_query.h"
 
 namespace stepcast {
 
-// Why frontier[chosen] is recommended: its throughput, speed-up and efficiency, what the objective compares, what one worker more would change, and
-// the bottleneck. Where throughput falls beyond the highest, by more than the intervals and a twentieth of a percent, it says so.
-std::string ReasonFor(const std::vector<Prediction>& frontier, size_t chosen, const RecommendationQuery& query);
+struct ReasonFacts {
+  const RecommendationQuery& query;
+  std::vector<TriedChoice> tried;  // in ascending order of servers, then of workers
+  TriedChoice chosen;              // or nearest
+  std::vector<Choice> ties;
+  bool cut_short = false;
+};
 
-// Which constraint no count keeps, which count comes nearest (the fewest workers of several), and how much it lacks.
-// REQUIRES: no count keeps query.min_scaling_efficiency; frontier is not empty.
-std::string InfeasibleReasonFor(const std::vector<Prediction>& frontier, const RecommendationQuery& query);
+// Why the choice is recommended: its throughput, speed-up and efficiency, what the objective compares, what it takes and costs, what is as good, what
+// a change of the running job means, what one worker more would change, and the bottleneck. Where throughput falls beyond its highest, by more than
+// the intervals and a twentieth of a percent, it says so. REQUIRES: chosen keeps the constraints.
+std::string ReasonFor(const ReasonFacts& facts);
+
+// Which constraints no choice keeps, which choice comes nearest, and what it misses by how much. REQUIRES: chosen does not keep the constraints.
+std::string InfeasibleReasonFor(const ReasonFacts& facts);
 
 }  // namespace stepcast

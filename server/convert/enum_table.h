@@ -64,6 +64,10 @@ inline constexpr EnumTable<v1::RecommendWorkersRequest::Objective, Objective, 4>
      {v1::RecommendWorkersRequest::MIN_COST, Objective::kMinCost},
      {v1::RecommendWorkersRequest::MIN_TIME, Objective::kMinTime},
      {v1::RecommendWorkersRequest::KNEE, Objective::kKnee}}};
+inline constexpr EnumTable<v1::BrokenConstraint::Kind, ConstraintKind, 3> kConstraintKinds{
+    {{v1::BrokenConstraint::DEADLINE, ConstraintKind::kDeadline},
+     {v1::BrokenConstraint::BUDGET, ConstraintKind::kBudget},
+     {v1::BrokenConstraint::MIN_SCALING_EFFICIENCY, ConstraintKind::kMinScalingEfficiency}}};
 inline constexpr EnumTable<v1::OrderMethod, OrderMethod, 7> kOrderMethods{{{v1::TIC, OrderMethod::kTic},
                                                                            {v1::TAC, OrderMethod::kTac},
                                                                            {v1::SEARCH, OrderMethod::kSearch},

@@ -148,8 +148,10 @@ class PredictionsTest(ServerTest):
         )
         self.assertEqual([each.scenario.workers for each in reply.frontier], list(range(2, 10)))
         knee = max(reply.frontier, key=lambda each: each.examples_per_second * each.scaling_efficiency)
-        self.assertEqual(reply.workers, knee.scenario.workers)
-        self.assertEqual(reply.prediction, knee)
+        as_good = {tie.workers for tie in reply.ties} | {reply.workers}
+        self.assertIn(knee.scenario.workers, as_good)
+        self.assertEqual(reply.workers, min(as_good))
+        self.assertIn(reply.prediction, reply.frontier)
         self.assertTrue(reply.reason)
 
     def test_orders_rank_every_download_once(self):

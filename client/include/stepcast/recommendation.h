@@ -44,6 +44,7 @@ struct Prices {
 struct CurrentAllocation {
   int32_t workers = 0;
   double rescale_seconds = 0;
+  std::optional<int32_t> parameter_servers;  // the scenario's
 
   friend bool operator==(const CurrentAllocation&, const CurrentAllocation&) = default;
 };
@@ -60,6 +61,45 @@ struct RecommendWorkersRequest {
   friend bool operator==(const RecommendWorkersRequest&, const RecommendWorkersRequest&) = default;
 };
 
+// A constraint that a choice does not keep.
+struct BrokenConstraint {
+  enum class Kind : int32_t { kUnspecified = 0, kDeadline = 1, kBudget = 2, kMinScalingEfficiency = 3 };
+
+  Kind kind = Kind::kUnspecified;
+  double missed_by = 0;  // share of the limit
+
+  friend bool operator==(const BrokenConstraint&, const BrokenConstraint&) = default;
+};
+
+// What a choice of workers and servers means for the request.
+struct FrontierOutcome {
+  std::optional<double> cost;
+  std::optional<std::chrono::nanoseconds> duration;
+  bool keeps_constraints = false;
+  std::vector<BrokenConstraint> broken_constraints;
+  bool in_full = false;  // with all replications and the other start
+
+  friend bool operator==(const FrontierOutcome&, const FrontierOutcome&) = default;
+};
+
+// A choice that is as good as the recommended one.
+struct Tie {
+  int32_t workers = 0;
+  int32_t parameter_servers = 0;
+
+  friend bool operator==(const Tie&, const Tie&) = default;
+};
+
+// What misses the constraints by the least.
+struct NearestChoice {
+  int32_t workers = 0;
+  int32_t parameter_servers = 0;
+  std::optional<Prediction> prediction;
+  std::optional<FrontierOutcome> outcome;
+
+  friend bool operator==(const NearestChoice&, const NearestChoice&) = default;
+};
+
 struct RecommendWorkersResponse {
   int32_t workers = 0;  // 0: nothing keeps the constraints, and infeasible_reason says why
   int32_t parameter_servers = 0;
@@ -67,13 +107,18 @@ struct RecommendWorkersResponse {
   std::optional<double> cost;
   std::optional<std::chrono::nanoseconds> duration;
   std::string reason;                // one sentence
-  std::vector<Prediction> frontier;  // every count tried, ascending
+  std::vector<Prediction> frontier;  // every choice simulated, in ascending order of servers, then of workers
   std::string infeasible_reason;
   std::string currency_code;
   SimulationStatistics simulation;
   SimulationOptions options;
   std::string profile_digest;
   std::string engine_version;
+  std::vector<FrontierOutcome> frontier_outcomes;  // parallel to frontier
+  std::vector<Tie> ties;
+  std::optional<NearestChoice> nearest;
+  int32_t choices = 0;            // that the request allows
+  double untried_gain_bound = 0;  // share of the recommended value
 
   friend bool operator==(const RecommendWorkersResponse&, const RecommendWorkersResponse&) = default;
 };

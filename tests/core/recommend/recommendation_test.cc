@@ -9,7 +9,9 @@
 #include "gtest/gtest.h"
 
 #include "core/base/error.h"
+#include "tests/core/engine/job_builder.h"
 #include "tests/core/predict/example_profiles.h"
+#include "tests/core/predict/kept_runs.h"
 
 namespace stepcast {
 namespace {
@@ -38,15 +40,39 @@ std::vector<std::string> FaultFields(const absl::Status& status) {
 // compute, so throughput is W / (W + 8) and efficiency 9 / (W + 8); throughput^2 / W is greatest at W = 8.
 Profile OneToEight() { return testing::DownloadThenCompute(1'000'000, 8'000'000); }
 
-TEST(RecommendWorkersTest, TheCurveIsThatOfTheModel) {
-  const Recommendation recommendation = Recommend(OneToEight(), {});
-  ASSERT_EQ(recommendation.frontier.size(), 16u);
-  for (int32_t workers = 1; workers <= 16; ++workers) {
+TEST(RecommendWorkersTest, AShortCurveIsTriedWhole) {
+  const Recommendation recommendation = Recommend(OneToEight(), {.max_workers = 8});
+  ASSERT_EQ(recommendation.frontier.size(), 8u);
+  for (int32_t workers = 1; workers <= 8; ++workers) {
     const Prediction& prediction = recommendation.frontier[static_cast<size_t>(workers) - 1];
     EXPECT_EQ(prediction.scenario.workers, workers);
     EXPECT_NEAR(prediction.steps_per_second, 1000.0 * workers / (workers + 8), 1e-6);
     EXPECT_NEAR(prediction.scaling_efficiency, 9.0 / (workers + 8), 1e-9);
   }
+  EXPECT_EQ(recommendation.untried_gain_bound, 0);
+}
+
+TEST(RecommendWorkersTest, OfALongOneWhatCouldWinIsTriedInAscendingOrder) {
+  const Recommendation recommendation = Recommend(OneToEight(), {.max_workers = 200});
+  EXPECT_EQ(recommendation.workers, 8);
+  EXPECT_EQ(recommendation.choices, 200);
+  EXPECT_LT(recommendation.frontier.size(), 30u);
+  EXPECT_EQ(recommendation.outcomes.size(), recommendation.frontier.size());
+  for (size_t i = 1; i < recommendation.frontier.size(); ++i) {
+    EXPECT_LT(recommendation.frontier[i - 1].scenario.workers, recommendation.frontier[i].scenario.workers);
+  }
+}
+
+TEST(RecommendWorkersTest, TheChosenOneIsWhatPredictThroughputSaysOfIt) {
+  const Profile profile = testing::NetworkProfile(3, {.layers = 4, .steps = 5});
+  const RecommendationDraft draft{.options = {.steps_per_worker = 60, .replications = 5}, .max_workers = 24};
+  const Prediction chosen = *Recommend(profile, draft).prediction;
+  const ThroughputQuery query{.scenarios = {chosen.scenario}, .options = ResolveRecommendation(profile, draft).value().options};
+  const Prediction predicted = PredictThroughput(profile, query, NeverStop).value().predictions[0];
+  EXPECT_EQ(chosen.examples_per_second, predicted.examples_per_second);
+  EXPECT_EQ(chosen.confidence_interval.lower, predicted.confidence_interval.lower);
+  EXPECT_EQ(chosen.warning, predicted.warning);
+  EXPECT_EQ(chosen.replications, 5);
 }
 
 TEST(RecommendWorkersTest, TheKneeIsWhereThroughputTimesEfficiencyIsGreatest) {
@@ -79,40 +105,158 @@ TEST(RecommendWorkersTest, WhatCannotBeKeptIsSaidWithTheNearestCountAndTheCurve)
   EXPECT_THAT(recommendation.reason, IsEmpty());
   EXPECT_EQ(recommendation.infeasible_reason,
             "No number of workers of 10 to 25 keeps min_scaling_efficiency 0.9: the nearest, 10 workers, has 0.5, which is 0.4 too little.");
-  EXPECT_EQ(recommendation.frontier.size(), 16u);
+  EXPECT_EQ(recommendation.frontier.front().scenario.workers, 10);
 }
 
-// Where steps vary, the highest throughput is known to its interval only: the fewest workers within it are as good.
-TEST(RecommendWorkersTest, ChoicesFollowTheirDefinitionsOnRandomJobs) {
-  for (uint64_t seed = 0; seed < 6; ++seed) {
-    SCOPED_TRACE(seed);
-    const Profile profile = testing::NetworkProfile(seed, {.layers = 4, .steps = 5});
-    const RecommendationDraft draft{.options = {.steps_per_worker = 60, .replications = 3}, .max_workers = 10};
-    RecommendationDraft most = draft;
-    most.objective = Objective::kMaxThroughput;
-    const Recommendation knee = Recommend(profile, draft);
-    const Recommendation highest = Recommend(profile, most);
-    double best_power = 0;
-    size_t best = 0;
-    size_t peak = 0;
-    for (size_t i = 0; i < knee.frontier.size(); ++i) {
-      const double throughput = knee.frontier[i].examples_per_second;
-      const double power = throughput * throughput / static_cast<double>(i + 1);
-      if (power > best_power) best = i;
-      best_power = std::max(best_power, power);
-      if (throughput > knee.frontier[peak].examples_per_second) peak = i;
-    }
-    size_t fewest = 0;
-    while (knee.frontier[fewest].confidence_interval.upper < knee.frontier[peak].confidence_interval.lower) ++fewest;
-    EXPECT_EQ(knee.workers, static_cast<int32_t>(best) + 1);
-    EXPECT_EQ(highest.workers, static_cast<int32_t>(fewest) + 1);
+// One worker: 9 ms a step. W workers: (W + 8) / W ms. 1000 examples: 9 s with one, 2 s with 8, 1.5 s with 16.
+TEST(RecommendWorkersTest, TimeAndCostAreThoseOfTheRemainingExamples) {
+  const RecommendationDraft draft{.objective = Objective::kMinTime,
+                                  .examples = 1000,
+                                  .prices = MachinePrices{.worker_hour = 3.6, .parameter_server_hour = 7.2, .currency_code = "EUR"}};
+  const Recommendation fastest = Recommend(OneToEight(), draft);
+  EXPECT_EQ(fastest.workers, 16);
+  EXPECT_NEAR(*fastest.outcome.duration_seconds, 1.5, 1e-9);
+  EXPECT_NEAR(*fastest.outcome.cost, 1.5 * (16 * 0.001 + 0.002), 1e-9);
+  EXPECT_EQ(fastest.currency_code, "EUR");
+  EXPECT_THAT(fastest.reason, HasSubstr("the least time of 1 to 16; the remaining examples take 1.5 s and cost 0.027 EUR"));
+}
+
+// (W + 8) / W x (W + 2): least at W = 4, where 3 x 6 = 18.
+TEST(RecommendWorkersTest, TheLeastCostWeighsWorkersAgainstServers) {
+  const RecommendationDraft draft{.objective = Objective::kMinCost, .prices = MachinePrices{.worker_hour = 1, .parameter_server_hour = 2}};
+  EXPECT_EQ(Recommend(OneToEight(), draft).workers, 4);
+  EXPECT_FALSE(Recommend(OneToEight(), draft).outcome.cost.has_value());
+  EXPECT_THAT(Recommend(OneToEight(), draft).reason, HasSubstr("the least cost per example of 1 to 16"));
+}
+
+TEST(RecommendWorkersTest, ADeadlineAndABudgetNarrowTheChoice) {
+  RecommendationDraft draft{.objective = Objective::kMinCost,
+                            .deadline_seconds = 2,
+                            .examples = 1000,
+                            .prices = MachinePrices{.worker_hour = 3600, .parameter_server_hour = 0}};
+  EXPECT_EQ(Recommend(OneToEight(), draft).workers, 8);
+  draft.objective = Objective::kMaxThroughput;
+  draft.budget = 12;  // W + 8 <= 12
+  draft.deadline_seconds.reset();
+  EXPECT_EQ(Recommend(OneToEight(), draft).workers, 4);
+}
+
+TEST(RecommendWorkersTest, WhereConstraintsExcludeEachOtherTheNearestChoiceMissesTheLeast) {
+  const RecommendationDraft draft{.deadline_seconds = 2,
+                                  .examples = 1000,
+                                  .budget = 10,
+                                  .prices = MachinePrices{.worker_hour = 3600, .parameter_server_hour = 0, .currency_code = "EUR"}};
+  const Recommendation recommendation = Recommend(OneToEight(), draft);
+  EXPECT_EQ(recommendation.workers, 0);
+  EXPECT_FALSE(recommendation.prediction.has_value());
+  // 5 workers: 2.6 s (30 % too long) and 13 (30 % too much); with 4 it is 50 % and 20 %, with 6 a sixth and 40 %.
+  ASSERT_TRUE(recommendation.nearest.has_value());
+  EXPECT_EQ(recommendation.nearest->prediction.scenario.workers, 5);
+  EXPECT_EQ(recommendation.nearest->outcome.broken.size(), 2u);
+  EXPECT_EQ(recommendation.infeasible_reason,
+            "No number of workers of 1 to 16 keeps the deadline of 2 s and the budget of 10 EUR: the nearest, 5 workers, takes 2.6 s, which is 0.6 s "
+            "too long, and costs 13 EUR, which is 3 EUR too much.");
+}
+
+// From 12 to 16 workers 1000 examples gain 1 / 6 s, 10,000 gain 5 / 3.
+TEST(RecommendWorkersTest, ARunningJobIsMovedOnlyWhereTheRemainingExamplesPayForIt) {
+  RecommendationDraft draft{
+      .objective = Objective::kMaxThroughput, .examples = 1000, .current = CurrentAllocation{.workers = 12, .rescale_seconds = 1}};
+  const Recommendation stays = Recommend(OneToEight(), draft);
+  EXPECT_EQ(stays.workers, 12);
+  EXPECT_THAT(stays.reason, HasSubstr("; the running job stays as it is, for no change is worth the 1 s that it takes"));
+  draft.examples = 10'000;
+  const Recommendation moves = Recommend(OneToEight(), draft);
+  EXPECT_EQ(moves.workers, 16);
+  EXPECT_NEAR(*moves.outcome.duration_seconds, 16, 1e-9);
+  EXPECT_THAT(moves.reason, HasSubstr("; the change from 12 workers takes 1 s of that, and without it the rest would take 16.7 s"));
+  draft.examples.reset();
+  EXPECT_THAT(Recommend(OneToEight(), draft).reason, HasSubstr("cannot be weighed without the remaining examples"));
+}
+
+TEST(RecommendWorkersTest, ARunningJobThatBreaksAConstraintIsMoved) {
+  const RecommendationDraft draft{.objective = Objective::kMaxThroughput,
+                                  .deadline_seconds = 2,
+                                  .examples = 1000,
+                                  .current = CurrentAllocation{.workers = 4, .rescale_seconds = 0.25}};
+  EXPECT_EQ(Recommend(OneToEight(), draft).workers, 16);
+}
+
+// Where the link is the limit, more workers change nothing: the fewest are as good as all others.
+TEST(RecommendWorkersTest, OfWhatIsAsGoodTheFewestWorkersAreTakenOrThoseThatRun) {
+  const Profile profile = testing::DownloadThenCompute(4'000'000, 8'000'000);
+  RecommendationDraft draft{.options = {.steps_per_worker = 200}, .objective = Objective::kMaxThroughput, .min_workers = 8, .max_workers = 14};
+  draft.options.start = Start::kStaggered;
+  draft.options.replications = 3;
+  const Recommendation fewest = Recommend(profile, draft);
+  EXPECT_EQ(fewest.workers, 8);
+  EXPECT_FALSE(fewest.ties.empty());
+  draft.current = CurrentAllocation{.workers = 12, .rescale_seconds = 1};
+  EXPECT_EQ(Recommend(profile, draft).workers, 12);
+}
+
+// Each of two parameters takes a link 4 ms; on two servers they share none.
+TEST(RecommendWorkersTest, ServersAreChosenToo) {
+  testing::JobBuilder job;
+  job.Compute(1'000'000, {job.Download(4'000'000, {}, 0, "a"), job.Download(4'000'000, {}, 0, "b")});
+  RecommendationDraft draft{.objective = Objective::kMaxThroughput, .max_workers = 8, .max_parameter_servers = 3};
+  const Recommendation most = Recommend(job.Build(), draft);
+  EXPECT_EQ(most.parameter_servers, 2);
+  EXPECT_EQ(most.choices, 24);
+  EXPECT_THAT(most.reason, HasSubstr("1 to 8 workers and 1 to 3 servers"));
+  draft.objective = Objective::kMinCost;
+  draft.prices = MachinePrices{.worker_hour = 1, .parameter_server_hour = 1000};
+  EXPECT_EQ(Recommend(job.Build(), draft).parameter_servers, 1);
+}
+
+TEST(RecommendWorkersTest, AMemoryChangesNothingButTheRunsMade) {
+  const Profile profile = testing::NetworkProfile(5, {.layers = 4, .steps = 5});
+  testing::KeptRuns memory;
+  RecommendationDraft draft{.options = {.steps_per_worker = 60, .replications = 4}, .max_workers = 24};
+  std::vector<int64_t> recalled;
+  int64_t runs = 0;
+  for (const Objective objective : {Objective::kKnee, Objective::kMaxThroughput, Objective::kKnee}) {
+    draft.objective = objective;
+    const RecommendationQuery query = ResolveRecommendation(profile, draft).value();
+    const Recommendation without = RecommendWorkers(profile, query, NeverStop).value();
+    const Recommendation with = RecommendWorkers(profile, query, NeverStop, InOrder(), {.memory = &memory, .profile_digest = "d"}).value();
+    EXPECT_EQ(with.workers, without.workers);
+    EXPECT_EQ(with.reason, without.reason);
+    EXPECT_EQ(with.simulation.simulated_operations, without.simulation.simulated_operations);
+    EXPECT_EQ(with.frontier.size(), without.frontier.size());
+    recalled.push_back(with.simulation.recalled_runs);
+    runs = with.simulation.runs;
   }
+  EXPECT_EQ(recalled[0], 0);
+  EXPECT_GT(recalled[1], 0);
+  EXPECT_EQ(recalled[2], runs);
+}
+
+TEST(RecommendWorkersTest, ASpentTimeBudgetLeavesTheBestSoFarOrNoAnswer) {
+  const RecommendationQuery query = ResolveRecommendation(OneToEight(), {.options = {.steps_per_worker = 500}, .max_workers = 200}).value();
+  int answers = 0;
+  int cut_short = 0;
+  for (int allowed = 0; allowed < 400; allowed += 10) {
+    int asked = 0;
+    const auto stop = [&] { return asked++ < allowed ? absl::OkStatus() : TimeBudgetSpent(); };
+    const absl::StatusOr<Recommendation> answer = RecommendWorkers(OneToEight(), query, stop);
+    if (!answer.ok()) {
+      EXPECT_TRUE(IsTimeBudgetSpent(answer.status()));
+      EXPECT_EQ(answers, 0) << "more time must not take an answer away";
+      continue;
+    }
+    ++answers;
+    EXPECT_GE(answer->workers, 1);
+    if (answer->reason.find("the time budget ended the search") != std::string::npos) ++cut_short;
+  }
+  EXPECT_GT(answers, 0);
+  EXPECT_GT(cut_short, 0);
 }
 
 TEST(ResolveRecommendationTest, ByDefaultOneToSixteenOrSixteenCountsFromTheLeast) {
   const auto counts = [](const RecommendationDraft& draft) {
     const RecommendationQuery query = ResolveRecommendation(OneToEight(), draft).value();
-    return std::vector<int32_t>{query.scenarios.front().workers, query.scenarios.back().workers, static_cast<int32_t>(query.scenarios.size())};
+    return std::vector<int32_t>{query.min_workers, query.max_workers, static_cast<int32_t>(query.choices())};
   };
   EXPECT_THAT(counts({}), ElementsAre(1, 16, 16));
   EXPECT_THAT(counts({.min_workers = 10}), ElementsAre(10, 25, 16));
@@ -154,23 +298,46 @@ TEST(ResolveRecommendationTest, ReportsAllFaultsAtOnceWithTheirPaths) {
                                    "options.replications", "constraints.max_workers", "constraints.min_scaling_efficiency"));
 }
 
-TEST(ResolveRecommendationTest, NamesEveryFieldThatItCannotTakeIntoAccount) {
-  const auto fields = [](const RecommendationDraft& draft) {
-    const absl::Status status = ResolveRecommendation(OneToEight(), draft).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-    EXPECT_EQ(DetailsOf(status).reason, "RECOMMENDATION_UNSUPPORTED");
-    return FaultFields(status);
+TEST(ResolveRecommendationTest, RefusesGoalsThatMakeNoSenseOrLackWhatTheyNeed) {
+  const auto fields = [](const RecommendationDraft& draft) { return FaultFields(ResolveRecommendation(OneToEight(), draft).status()); };
+  const MachinePrices prices{.worker_hour = 1};
+  EXPECT_THAT(fields({.objective = Objective::kMinCost}), ElementsAre("prices"));
+  EXPECT_THAT(fields({.objective = Objective::kMinCost, .prices = MachinePrices{}}), ElementsAre("prices"));
+  EXPECT_THAT(fields({.objective = Objective::kMinCost, .prices = prices}), IsEmpty());
+  EXPECT_THAT(fields({.objective = Objective::kMinTime}), IsEmpty());
+  EXPECT_THAT(fields({.deadline_seconds = 1}), ElementsAre("constraints.examples"));
+  EXPECT_THAT(fields({.deadline_seconds = 0, .examples = 1}), ElementsAre("constraints.deadline"));
+  EXPECT_THAT(fields({.deadline_seconds = -1, .examples = 1}), ElementsAre("constraints.deadline"));
+  EXPECT_THAT(fields({.examples = 0}), ElementsAre("constraints.examples"));
+  EXPECT_THAT(fields({.budget = 1}), UnorderedElementsAre("constraints.examples", "prices"));
+  for (const double budget : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    EXPECT_THAT(fields({.examples = 1, .budget = budget, .prices = prices}), ElementsAre("constraints.budget"));
+  }
+  for (const double amount : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    EXPECT_THAT(fields({.prices = MachinePrices{.worker_hour = amount, .parameter_server_hour = amount}}),
+                ElementsAre("prices.worker_hour", "prices.parameter_server_hour"));
+    EXPECT_THAT(fields({.current = CurrentAllocation{.workers = 1, .rescale_seconds = amount}}), ElementsAre("current.rescale_seconds"));
+  }
+  EXPECT_THAT(fields({.prices = MachinePrices{.currency_code = std::string(17, 'E')}}), ElementsAre("prices.currency_code"));
+  EXPECT_THAT(fields({.current = CurrentAllocation{.workers = 0, .parameter_servers = 0}}),
+              ElementsAre("current.workers", "current.parameter_servers"));
+}
+
+TEST(ResolveRecommendationTest, RefusesServersThatCannotBeChosen) {
+  testing::JobBuilder unnamed;
+  unnamed.Compute(1, {unnamed.Download(1)});
+  testing::JobBuilder named;
+  named.Compute(1, {named.Download(1, {}, 0, "a")});
+  const auto fields = [](const Profile& profile, const RecommendationDraft& draft) {
+    return FaultFields(ResolveRecommendation(profile, draft).status());
   };
-  EXPECT_THAT(fields({.objective = Objective::kMinCost}), ElementsAre("objective"));
-  EXPECT_THAT(fields({.objective = Objective::kMinTime}), ElementsAre("objective"));
-  EXPECT_THAT(fields({.max_parameter_servers = 2}), ElementsAre("constraints.max_parameter_servers"));
-  EXPECT_THAT(fields({.deadline_seconds = 1}), ElementsAre("constraints.deadline"));
-  EXPECT_THAT(fields({.examples = 1}), ElementsAre("constraints.examples"));
-  EXPECT_THAT(fields({.budget = 1}), ElementsAre("constraints.budget"));
-  EXPECT_THAT(fields({.prices = RecommendationDraft::Prices{}}), ElementsAre("prices"));
-  EXPECT_THAT(fields({.current = RecommendationDraft::Current{}}), ElementsAre("current"));
-  EXPECT_THAT(fields({.objective = Objective::kMinTime, .deadline_seconds = 1, .examples = 5}),
-              ElementsAre("objective", "constraints.deadline", "constraints.examples"));
+  EXPECT_THAT(fields(unnamed.Build(), {.max_parameter_servers = 1}), IsEmpty());
+  EXPECT_THAT(fields(unnamed.Build(), {.max_parameter_servers = 2}), ElementsAre("constraints.max_parameter_servers"));
+  EXPECT_THAT(fields(named.Build(), {.max_parameter_servers = 2}), IsEmpty());
+  EXPECT_THAT(fields(named.Build(), {.max_parameter_servers = 0}), ElementsAre("constraints.max_parameter_servers"));
+  EXPECT_THAT(fields(named.Build(), {.max_parameter_servers = 257}), ElementsAre("constraints.max_parameter_servers"));
+  EXPECT_THAT(fields(named.Build(), {.max_workers = 200, .max_parameter_servers = 21}), ElementsAre("constraints.max_parameter_servers"));
+  EXPECT_THAT(fields(named.Build(), {.scenario = {.parameter_servers = 1}, .max_parameter_servers = 2}), ElementsAre("scenario.parameter_servers"));
 }
 
 TEST(RecommendWorkersTest, StopsWhenTold) {

@@ -83,7 +83,7 @@ TEST(RequestsTest, Recommendation) {
                                                          .budget = 6,
                                                          .min_scaling_efficiency = 0.7},
                               .prices = Prices{.worker_hour = 1, .parameter_server_hour = 2, .currency_code = "EUR"},
-                              .current = CurrentAllocation{.workers = 3, .rescale_seconds = 4}},
+                              .current = CurrentAllocation{.workers = 3, .rescale_seconds = 4, .parameter_servers = 5}},
       R"pb(profile: "profiles/a"
            scenario { parameter_servers: 2 }
            options { seed: 9 }
@@ -98,7 +98,7 @@ TEST(RequestsTest, Recommendation) {
              min_scaling_efficiency: 0.7
            }
            prices { worker_hour: 1 parameter_server_hour: 2 currency_code: "EUR" }
-           current { workers: 3 rescale_seconds: 4 })pb");
+           current { workers: 3 rescale_seconds: 4 parameter_servers: 5 })pb");
 }
 
 TEST(RequestsTest, Order) {

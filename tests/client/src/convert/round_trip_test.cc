@@ -99,6 +99,7 @@ TEST(PresenceTest, AnInfeasibleRecommendationHasNoPrediction) {
   RecommendWorkersResponse response;
   FromProto(message, response);
   EXPECT_EQ(response.prediction, std::nullopt);
+  EXPECT_EQ(response.nearest, std::nullopt);
   EXPECT_EQ(response.cost, std::nullopt);
   EXPECT_EQ(response.duration, std::nullopt);
 }

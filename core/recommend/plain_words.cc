@@ -1,0 +1,29 @@
+#include "core/recommend/plain_words.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace stepcast {
+
+namespace {
+
+constexpr double kMinute = 60;
+constexpr double kHour = 3600;
+constexpr double kDay = 86400;
+// A time is given in a unit from two of it on.
+constexpr double kFew = 2;
+
+}  // namespace
+
+std::string CountText(int32_t count, std::string_view noun) {
+  return absl::StrCat(count, " ", absl::string_view(noun.data(), noun.size()), count == 1 ? "" : "s");
+}
+
+std::string TimeText(double seconds) {
+  if (seconds < kFew * kMinute) return absl::StrFormat("%.3g s", seconds);
+  if (seconds < kFew * kHour) return absl::StrFormat("%.3g min", seconds / kMinute);
+  if (seconds < kFew * kDay) return absl::StrFormat("%.3g h", seconds / kHour);
+  return absl::StrFormat("%.3g d", seconds / kDay);
+}
+
+}  // namespace stepcast

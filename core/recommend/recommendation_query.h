@@ -1,0 +1,78 @@
+// What is asked of a recommendation: which numbers of workers and servers may be chosen, for what, and what must be kept.
+//
+// Threads: pure functions of their arguments; any number at once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+#include "core/model/simulation_options.h"
+
+namespace stepcast {
+
+enum class Objective : uint8_t { kKnee, kMaxThroughput, kMinCost, kMinTime };
+
+// What machines cost.
+struct MachinePrices {
+  double worker_hour = 0;
+  double parameter_server_hour = 0;
+  std::string currency_code;
+};
+
+// What a running job has, and what it costs to change it.
+struct CurrentAllocation {
+  int32_t workers = 0;
+  std::optional<int32_t> parameter_servers;  // resolved: always set
+  double rescale_seconds = 0;                // without progress
+};
+
+// What is asked for, unchecked.
+struct RecommendationDraft {
+  ScenarioDraft scenario;  // everything but the number of workers
+  SimulationOptionsDraft options;
+  Objective objective = Objective::kKnee;
+  std::optional<int32_t> min_workers;
+  std::optional<int32_t> max_workers;
+  std::optional<int32_t> max_parameter_servers;
+  std::optional<double> deadline_seconds;
+  std::optional<int64_t> examples;
+  std::optional<double> budget;
+  std::optional<double> min_scaling_efficiency;
+  std::optional<MachinePrices> prices;
+  std::optional<CurrentAllocation> current;
+};
+
+// A checked request.
+struct RecommendationQuery {
+  std::vector<Scenario> server_choices;  // with one worker; each more servers than the one before
+  int32_t min_workers = 1;
+  int32_t max_workers = 1;
+  SimulationOptions options;
+  Objective objective = Objective::kKnee;
+  std::optional<double> deadline_seconds;
+  std::optional<int64_t> examples;
+  std::optional<double> budget;
+  double min_scaling_efficiency = 0;
+  std::optional<MachinePrices> prices;
+  std::optional<CurrentAllocation> current;
+
+  size_t choices() const { return server_choices.size() * static_cast<size_t>(max_workers - min_workers + 1); }
+};
+
+inline constexpr int32_t kDefaultMaxWorkers = 16;
+// Most counts of workers from the least to the most, and most choices of workers and servers: a search has an end.
+inline constexpr int32_t kMaxSpread = 256;
+inline constexpr int64_t kMaxChoices = 4096;
+
+// Fails as ResolveScenario and ResolveOptions do, paths relative to the request (`scenario.workers`, `constraints.max_workers`), reason
+// RECOMMENDATION_INVALID, all faults at once. What fixes the number of workers (`scenario.workers`, start_offsets_ns, worker_groups) is a fault, and
+// so is a number of servers that the profile cannot be placed on, and what needs another field that is missing.
+absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile, const RecommendationDraft& draft);
+
+}  // namespace stepcast
