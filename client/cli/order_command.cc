@@ -41,10 +41,13 @@ class OrderCommand : public Command {
            "--method", [this](const auto& names) { AddMethods(names); }, "What to try; may be repeated (default tic, tac, reverse, recorded, graph)")
         ->type_name("tic|tac|search|reverse|random|recorded|graph")
         ->allow_extra_args(false);
+    app->add_flag("--inference", inference_, "Look at the downloads and the forward pass only");
     AddParsedOption(
         *app, "--transfers", "N", "How many transfers of the chosen order the table shows (default 10)",
         [](const std::string& text) { return ParseCount(text); }, [this](uint64_t count) { transfers_max_ = count; });
-    app->add_option("--save-priorities", save_, "Write the chosen order to this file, in the form of predict's --priorities")->type_name("FILE");
+    app->add_option("--save-priorities", save_,
+                    "Write the chosen order to this file, a line `name<TAB>priority` each, as TicTac enforces it and predict --priorities reads it")
+        ->type_name("FILE");
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByService, ScenarioFlags::Offsets::kAllowed);
     simulation_.Declare(*app);
     return app;
@@ -57,6 +60,7 @@ class OrderCommand : public Command {
     OptimizeOrderRequest request{
         .source = *std::move(source), .scenario = scenario_.scenario(), .options = simulation_.options(), .methods = methods_};
     request.scenario->workers = workers_;
+    request.inference = inference_;
     const absl::StatusOr<OptimizeOrderResponse> response = [&] {
       const Progress progress(session.console, "trying orders");
       return session.client.OptimizeOrder(request);
@@ -89,6 +93,7 @@ class OrderCommand : public Command {
   std::string profile_;
   int32_t workers_ = 1;
   std::vector<OrderMethod> methods_;
+  bool inference_ = false;
   size_t transfers_max_ = 10;
   std::string save_;
   ScenarioFlags scenario_;

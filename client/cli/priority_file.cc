@@ -38,7 +38,7 @@ absl::StatusOr<std::map<std::string, int32_t>> ParsePriorities(std::string_view 
 
 std::string PriorityText(const TransferOrderResult& order) {
   std::string text;
-  for (const RankedTransfer& transfer : order.transfers) absl::StrAppend(&text, transfer.name, "\t", transfer.rank, "\n");
+  for (const RankedTransfer& transfer : order.transfers) absl::StrAppend(&text, transfer.name, "\t", transfer.server_rank, "\n");
   return text;
 }
 

@@ -12,7 +12,7 @@
 #include "core/engine/step_graph.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
-#include "core/predict/order.h"
+#include "core/predict/order_query.h"
 
 namespace stepcast {
 

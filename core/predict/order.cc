@@ -5,53 +5,41 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
-#include "core/base/error.h"
 #include "core/engine/simulation.h"
 #include "core/predict/download_ranks.h"
 #include "core/predict/least_step.h"
 #include "core/predict/replications.h"
-#include "core/predict/request_faults.h"
+#include "core/predict/search_ranks.h"
 
 namespace stepcast {
 
 namespace {
 
-void CheckMethods(const std::vector<OrderMethod>& methods, RequestFaults& faults) {
-  for (size_t i = 0; i < methods.size(); ++i) {
-    const std::string path = absl::StrCat("methods[", i, "]");
-    const auto first = std::find(methods.begin(), methods.end(), methods[i]);
-    const auto before = static_cast<size_t>(first - methods.begin());
-    if (before < i) faults.Add(path, absl::StrCat("is the same method as methods[", before, "]"));
-    if (methods[i] == OrderMethod::kSearch) {
-      constexpr char kWhat[] = "SEARCH cannot be done yet";
-      faults.AddPart(path, MakeError(absl::StatusCode::kUnimplemented, absl::StrCat(path, ": ", kWhat),
-                                     {.reason = "METHOD_UNSUPPORTED", .faults = {{.field = "", .description = kWhat}}}));
-    }
-  }
-}
+constexpr TransferOrder kBaselines[] = {TransferOrder::kRecorded, TransferOrder::kGraph, TransferOrder::kRandom};
 
 // Transfers that took no time in any recorded step: the profile cannot have measured them.
-int32_t CountUnmeasuredTransfers(const Profile& profile) {
-  int32_t count = 0;
+std::vector<std::string> UnmeasuredTransfers(const Profile& profile) {
+  std::vector<std::string> names;
   for (size_t op = 0; op < profile.operations().size(); ++op) {
     if (!IsTransfer(profile.operations()[op].resource)) continue;
     const auto took_time = [op](const RecordedStep& step) { return step.end_ns[op] > step.start_ns[op]; };
-    if (std::none_of(profile.steps().begin(), profile.steps().end(), took_time)) ++count;
+    if (std::none_of(profile.steps().begin(), profile.steps().end(), took_time)) names.push_back(profile.operations()[op].name);
   }
-  return count;
+  return names;
 }
 
 std::vector<RankedTransfer> ListTransfers(const Profile& profile, const StepGraph& graph, const std::vector<int32_t>& ranks) {
   std::vector<RankedTransfer> transfers;
-  for (OpIndex op = 0; op < graph.size(); ++op) {
+  for (OpIndex op = 0; op < static_cast<OpIndex>(ranks.size()); ++op) {
     const int32_t rank = ranks[static_cast<size_t>(op)];
     if (rank == RunOptions::kUnranked) continue;
     const Operation& operation = profile.operations()[static_cast<size_t>(graph.source(op))];
-    transfers.push_back({.name = operation.name, .rank = rank, .size_bytes = operation.size_bytes});
+    transfers.push_back(
+        {.name = operation.name, .rank = rank, .size_bytes = operation.size_bytes, .parameter_server = graph.lanes().ServerOf(graph.lane(op))});
   }
   std::stable_sort(transfers.begin(), transfers.end(), [](const RankedTransfer& a, const RankedTransfer& b) { return a.rank < b.rank; });
+  std::vector<int32_t> before(static_cast<size_t>(graph.lanes().servers));
+  for (RankedTransfer& transfer : transfers) transfer.server_rank = before[static_cast<size_t>(transfer.parameter_server)]++;
   return transfers;
 }
 
@@ -64,103 +52,128 @@ Scenario Enforce(Scenario scenario, const OrderResult& order) {
   return scenario;
 }
 
-absl::StatusOr<OrderResult> FindOrder(OrderMethod method, const Profile& profile, const OrderQuery& query, const LeastStep& step, StopCheck stop) {
-  const absl::StatusOr<std::vector<int32_t>> ranks = DownloadRanks(method, profile, query.scenario, step.graph(), query.options.seed, stop);
-  if (!ranks.ok()) return ranks.status();
-  const bool enforced = method != OrderMethod::kGraph;
-  const absl::StatusOr<Span> makespan = step.Makespan(enforced ? *ranks : std::vector<int32_t>{}, stop);
-  if (!makespan.ok()) return makespan.status();
-  OrderResult result;
-  result.method = method;
-  result.transfers = ListTransfers(profile, step.graph(), *ranks);
-  result.makespan_ns = ToNanoseconds(*makespan);
-  result.scheduling_efficiency = step.bounds().Efficiency(*makespan);
-  return result;
-}
+class OrderOptimizer {
+ public:
+  OrderOptimizer(const Profile& profile, const OrderQuery& query, const LeastStep& step, StopCheck stop)
+      : profile_(profile), query_(query), step_(step), stop_(stop) {}
 
-// Sets straggler_effect of all orders. A single worker waits for nobody.
-absl::Status SimulateStragglers(const Profile& profile, const OrderQuery& query, OrderAnswer& answer, StopCheck stop) {
-  if (query.scenario.workers == 1) return absl::OkStatus();
-  for (OrderResult& order : answer.orders) {
-    Scenario synchronous = Enforce(query.scenario, order);
-    synchronous.synchronization = Synchronization::kSynchronous;
-    absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = RankedGraph::Make(profile, synchronous, stop);
-    if (!graph.ok()) return graph.status();
-    Replications runs(profile, synchronous, query.options, *std::move(graph));
-    const absl::StatusOr<RunSummary> run = runs.Run(0, stop);
-    if (!run.ok()) return run.status();
-    runs.Add(*run);
-    order.straggler_effect = runs.straggler_fraction();
-    answer.simulation.simulated_operations += runs.simulated_operations();
+  absl::StatusOr<OrderAnswer> Run(const Executor& executor, StopCheck search_stop) && {
+    const absl::StatusOr<Span> bound = LeastMakespanOf(step_, stop_);
+    if (!bound.ok()) return bound.status();
+    lower_bound_ = *bound;
+    answer_.upper_makespan_ns = ToNanoseconds(step_.bounds().upper);
+    answer_.lower_makespan_ns = ToNanoseconds(step_.bounds().lower);
+    answer_.speedup_bound = step_.bounds().SpeedupBound();
+    answer_.order_lower_bound_ns = ToNanoseconds(lower_bound_);
+    answer_.operations = step_.graph().size();
+    answer_.unmeasured_transfers = UnmeasuredTransfers(profile_);
+    for (const OrderMethod method : query_.methods) {
+      if (absl::Status status = AddOrder(method, search_stop); !status.ok()) return status;
+    }
+    const auto shorter = [](const OrderResult& a, const OrderResult& b) { return a.makespan_ns < b.makespan_ns; };
+    answer_.chosen = std::min_element(answer_.orders.begin(), answer_.orders.end(), shorter)->method;
+    if (absl::Status status = SimulateStragglers(); !status.ok()) return status;
+    if (absl::Status status = PredictOrders(executor); !status.ok()) return status;
+    return std::move(answer_);
   }
-  return absl::OkStatus();
-}
 
-// Sets the throughput of all orders and of the two that all are compared with.
-absl::Status PredictOrders(const Profile& profile, const OrderQuery& query, OrderAnswer& answer, StopCheck stop, const Executor& executor) {
-  ThroughputQuery throughput{.scenarios = {query.scenario, query.scenario}, .options = query.options};
-  throughput.scenarios[1].transfer_order = TransferOrder::kRandom;
-  for (const OrderResult& order : answer.orders) throughput.scenarios.push_back(Enforce(query.scenario, order));
-  const absl::StatusOr<ThroughputAnswer> predicted = PredictThroughput(profile, throughput, stop, executor);
-  if (!predicted.ok()) return predicted.status();
-  answer.graph_steps_per_second = predicted->predictions[0].steps_per_second;
-  answer.random_steps_per_second = predicted->predictions[1].steps_per_second;
-  for (size_t i = 0; i < answer.orders.size(); ++i) {
-    const Prediction& prediction = predicted->predictions[i + 2];
-    answer.orders[i].steps_per_second = prediction.steps_per_second;
-    answer.orders[i].examples_per_second = prediction.examples_per_second;
-    answer.orders[i].confidence_interval = prediction.confidence_interval;
+ private:
+  absl::StatusOr<FoundRanks> FindRanks(OrderMethod method, StopCheck search_stop) const {
+    if (method == OrderMethod::kSearch) {
+      return SearchRanks(profile_, query_.scenario, step_, {.lower_bound = lower_bound_, .seed = query_.options.seed}, stop_, search_stop);
+    }
+    absl::StatusOr<std::vector<int32_t>> ranks = DownloadRanks(method, profile_, query_.scenario, step_.graph(), query_.options.seed, stop_);
+    if (!ranks.ok()) return ranks.status();
+    const bool enforced = method != OrderMethod::kGraph;
+    const absl::StatusOr<Span> makespan = step_.Makespan(enforced ? *ranks : std::vector<int32_t>{}, stop_);
+    if (!makespan.ok()) return makespan.status();
+    return FoundRanks{.ranks = *std::move(ranks), .makespan = *makespan, .is_best = *makespan == lower_bound_};
   }
-  answer.simulation.Add(predicted->simulation);
-  return absl::OkStatus();
-}
+
+  absl::Status AddOrder(OrderMethod method, StopCheck search_stop) {
+    const absl::StatusOr<FoundRanks> found = FindRanks(method, search_stop);
+    if (!found.ok()) return found.status();
+    OrderResult& result = answer_.orders.emplace_back();
+    result.method = method;
+    result.transfers = ListTransfers(profile_, step_.graph(), found->ranks);
+    result.makespan_ns = ToNanoseconds(found->makespan);
+    if (lower_bound_ > Span{}) result.gap = ToSeconds(found->makespan - lower_bound_) / ToSeconds(lower_bound_);
+    result.is_best = found->is_best;
+    result.scheduling_efficiency = step_.bounds().Efficiency(found->makespan);
+    return absl::OkStatus();
+  }
+
+  // Sets straggler_effect of all orders. A single worker waits for nobody.
+  absl::Status SimulateStragglers() {
+    if (query_.scenario.workers == 1) return absl::OkStatus();
+    for (OrderResult& order : answer_.orders) {
+      Scenario synchronous = Enforce(query_.scenario, order);
+      synchronous.synchronization = Synchronization::kSynchronous;
+      absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = RankedGraph::Make(profile_, synchronous, stop_);
+      if (!graph.ok()) return graph.status();
+      Replications runs(profile_, synchronous, query_.options, *std::move(graph));
+      const auto run = runs.Run(0, stop_);
+      if (!run.ok()) return run.status();
+      runs.Add(*run);
+      order.straggler_effect = runs.straggler_fraction();
+      answer_.simulation.simulated_operations += runs.simulated_operations();
+    }
+    return absl::OkStatus();
+  }
+
+  // Sets the throughput of all orders and of those that all are compared with.
+  absl::Status PredictOrders(const Executor& executor) {
+    ThroughputQuery throughput{.scenarios = {}, .options = query_.options};
+    for (const TransferOrder order : kBaselines) throughput.scenarios.emplace_back(query_.scenario).transfer_order = order;
+    for (const OrderResult& order : answer_.orders) throughput.scenarios.push_back(Enforce(query_.scenario, order));
+    const absl::StatusOr<ThroughputAnswer> predicted = PredictThroughput(profile_, throughput, stop_, executor);
+    if (!predicted.ok()) return predicted.status();
+    auto prediction = predicted->predictions.begin();
+    for (const TransferOrder order : kBaselines) {
+      answer_.baselines.push_back({.order = order,
+                                   .steps_per_second = prediction->steps_per_second,
+                                   .examples_per_second = prediction->examples_per_second,
+                                   .confidence_interval = prediction->confidence_interval});
+      ++prediction;
+    }
+    for (OrderResult& order : answer_.orders) {
+      order.steps_per_second = prediction->steps_per_second;
+      order.examples_per_second = prediction->examples_per_second;
+      order.confidence_interval = prediction->confidence_interval;
+      for (const OrderBaseline& baseline : answer_.baselines) order.speedups.push_back(SpeedupOver(baseline, order));
+      ++prediction;
+    }
+    answer_.simulation.Add(predicted->simulation);
+    return absl::OkStatus();
+  }
+
+  static OrderSpeedup SpeedupOver(const OrderBaseline& baseline, const OrderResult& order) {
+    OrderSpeedup result{.over = baseline.order, .speedup = order.steps_per_second / baseline.steps_per_second, .confidence_interval = std::nullopt};
+    const Interval& own = order.confidence_interval;
+    const Interval& other = baseline.confidence_interval;
+    if (other.lower <= 0) return result;
+    // By Bonferroni's inequality both hold with at least this probability.
+    result.confidence_interval =
+        Interval{.lower = own.lower / other.upper, .upper = own.upper / other.lower, .level = std::max(0.0, own.level + other.level - 1)};
+    return result;
+  }
+
+  const Profile& profile_;
+  const OrderQuery& query_;
+  const LeastStep& step_;
+  const StopCheck stop_;
+  Span lower_bound_;
+  OrderAnswer answer_;
+};
 
 }  // namespace
 
-absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft& draft) {
-  RequestFaults faults;
-  ScenarioDraft unordered = draft.scenario;
-  unordered.transfer_order.reset();
-  unordered.transfer_priorities.clear();
-  absl::StatusOr<Scenario> scenario = ResolveScenario(profile, unordered);
-  faults.AddPart("scenario", scenario.status());
-  if (draft.scenario.transfer_order.has_value()) faults.Add("scenario.transfer_order", "must be unset: the methods say which orders to try");
-  if (!draft.scenario.transfer_priorities.empty()) {
-    faults.Add("scenario.transfer_priorities",
-               absl::StrCat(draft.scenario.transfer_priorities.size(), " given, must be empty: the methods say which orders to try"));
-  }
-  absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
-  faults.AddPart("options", options.status());
-  CheckMethods(draft.methods, faults);
-  if (scenario.ok() && options.ok() && options->start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {
-    faults.Add("scenario.start_offsets_ns", "must be empty with start STAGGERED, which draws them");
-  }
-  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok()) return status;
-  OrderQuery query{.scenario = *std::move(scenario), .options = *options, .methods = draft.methods};
-  if (query.methods.empty()) {
-    query.methods = {OrderMethod::kTic, OrderMethod::kTac, OrderMethod::kReverse, OrderMethod::kRecorded, OrderMethod::kGraph};
-  }
-  return query;
-}
-
-absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query, StopCheck stop, const Executor& executor) {
-  const absl::StatusOr<LeastStep> step = LeastStep::Build(profile, query.scenario);
+absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query, StopCheck stop, const Executor& executor,
+                                          std::optional<StopCheck> search_stop) {
+  const Profile& judged = query.forward_pass.has_value() ? *query.forward_pass : profile;
+  const absl::StatusOr<LeastStep> step = LeastStep::Build(judged, query.scenario, stop);
   if (!step.ok()) return step.status();
-  OrderAnswer answer;
-  answer.upper_makespan_ns = ToNanoseconds(step->bounds().upper);
-  answer.lower_makespan_ns = ToNanoseconds(step->bounds().lower);
-  answer.speedup_bound = step->bounds().SpeedupBound();
-  answer.transfers_without_measured_time = CountUnmeasuredTransfers(profile);
-  for (const OrderMethod method : query.methods) {
-    absl::StatusOr<OrderResult> order = FindOrder(method, profile, query, *step, stop);
-    if (!order.ok()) return order.status();
-    answer.orders.push_back(*std::move(order));
-  }
-  const auto shorter = [](const OrderResult& a, const OrderResult& b) { return a.makespan_ns < b.makespan_ns; };
-  answer.chosen = std::min_element(answer.orders.begin(), answer.orders.end(), shorter)->method;
-  if (absl::Status status = SimulateStragglers(profile, query, answer, stop); !status.ok()) return status;
-  if (absl::Status status = PredictOrders(profile, query, answer, stop, executor); !status.ok()) return status;
-  return answer;
+  return OrderOptimizer(judged, query, *step, stop).Run(executor, search_stop.value_or(stop));
 }
 
 }  // namespace stepcast

@@ -7,7 +7,6 @@
 
 #include "core/engine/simulation.h"
 #include "core/ordering/tic_tac.h"
-#include "core/ordering/transfer_graph.h"
 
 namespace stepcast {
 
@@ -17,12 +16,6 @@ using Ranks = std::vector<int32_t>;
 
 size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
-OperationKind KindOf(const StepGraph& graph, OpIndex op) {
-  const Resource resource = graph.lanes().KindOf(graph.lane(op));
-  if (resource == Resource::kDownlink) return OperationKind::kDownload;
-  return resource == Resource::kWorker ? OperationKind::kComputation : OperationKind::kOther;
-}
-
 // Computations take their least time over the steps (TicTac, 5), transfers what the link takes for them alone.
 TransferGraph ToTransferGraph(const StepGraph& graph) {
   std::vector<TransferGraph::Operation> operations;
@@ -30,7 +23,7 @@ TransferGraph ToTransferGraph(const StepGraph& graph) {
   operations.reserve(Index(graph.size()));
   for (OpIndex op = 0; op < graph.size(); ++op) {
     const Span time = graph.IsTransfer(op) ? graph.work(op).Total() : graph.duration(0, op);
-    operations.push_back({.kind = KindOf(graph, op), .time = time});
+    operations.push_back({.kind = OrderingKindOf(graph, op), .time = time});
     for (const OpIndex after : graph.dependents(op)) dependencies.push_back({.before = op, .after = after});
   }
   for (int32_t step = 1; step < graph.step_count(); ++step) {
@@ -73,6 +66,12 @@ absl::Status RankTac(const StepGraph& graph, StopCheck stop, Ranks& ranks) {
 }
 
 }  // namespace
+
+OperationKind OrderingKindOf(const StepGraph& graph, OpIndex op) {
+  const Resource resource = graph.lanes().KindOf(graph.lane(op));
+  if (resource == Resource::kDownlink) return OperationKind::kDownload;
+  return resource == Resource::kWorker ? OperationKind::kComputation : OperationKind::kOther;
+}
 
 absl::StatusOr<std::vector<int32_t>> TransferRanks(const Profile& profile, const Scenario& scenario, const StepGraph& graph, StopCheck stop) {
   Ranks ranks(Index(graph.size()), RunOptions::kUnranked);

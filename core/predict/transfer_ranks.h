@@ -12,8 +12,12 @@
 #include "core/engine/step_graph.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
+#include "core/ordering/transfer_graph.h"
 
 namespace stepcast {
+
+// What an operation is to an order of transfers.
+OperationKind OrderingKindOf(const StepGraph& graph, OpIndex op);
 
 // What RunOptions::ranks is for scenario.transfer_order: by OpIndex, lowest first, kUnranked for what the order does not name. Empty for kGraph,
 // kRecorded and kRandom, which need no ranks: the engine applies them itself.

@@ -1,6 +1,10 @@
 #include "server/convert/order_convert.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -13,6 +17,25 @@ namespace stepcast::server {
 
 namespace {
 
+constexpr size_t kMostNamedTransfers = 1000;
+
+v1::OrderSpeedup WireSpeedup(const OrderSpeedup& speedup) {
+  v1::OrderSpeedup wire;
+  wire.set_over(WireOf(kTransferOrders, speedup.over));
+  wire.set_speedup(speedup.speedup);
+  if (speedup.confidence_interval.has_value()) *wire.mutable_confidence_interval() = ToWire(*speedup.confidence_interval);
+  return wire;
+}
+
+v1::OrderBaseline WireBaseline(const OrderBaseline& baseline) {
+  v1::OrderBaseline wire;
+  wire.set_transfer_order(WireOf(kTransferOrders, baseline.order));
+  wire.set_steps_per_second(baseline.steps_per_second);
+  wire.set_examples_per_second(baseline.examples_per_second);
+  *wire.mutable_confidence_interval() = ToWire(baseline.confidence_interval);
+  return wire;
+}
+
 v1::TransferOrderResult WireOrder(const OrderResult& order, double speedup_bound) {
   v1::TransferOrderResult wire;
   wire.set_method(WireOf(kOrderMethods, order.method));
@@ -21,6 +44,8 @@ v1::TransferOrderResult WireOrder(const OrderResult& order, double speedup_bound
     ranked.set_name(transfer.name);
     ranked.set_rank(transfer.rank);
     ranked.set_size_bytes(transfer.size_bytes);
+    ranked.set_parameter_server(transfer.parameter_server);
+    ranked.set_server_rank(transfer.server_rank);
   }
   wire.set_makespan_ns(order.makespan_ns);
   wire.set_scheduling_efficiency(order.scheduling_efficiency);
@@ -29,6 +54,9 @@ v1::TransferOrderResult WireOrder(const OrderResult& order, double speedup_bound
   wire.set_examples_per_second(order.examples_per_second);
   wire.set_speedup_bound(speedup_bound);
   *wire.mutable_confidence_interval() = ToWire(order.confidence_interval);
+  wire.set_gap(order.gap);
+  wire.set_best(order.is_best);
+  for (const OrderSpeedup& speedup : order.speedups) *wire.add_speedups() = WireSpeedup(speedup);
   return wire;
 }
 
@@ -45,6 +73,7 @@ OptimizeOrderCall FromWire(const v1::OptimizeOrderRequest& wire) {
     if (wire.methods(i) == v1::ORDER_METHOD_UNSPECIFIED) faults.Add(path, "0: a method must be named");
     if (const auto method = CoreOf(kOrderMethods, wire.methods(i), path, faults)) draft.methods.push_back(*method);
   }
+  draft.inference = wire.inference();
   if (wire.has_time_budget()) call.time_budget_seconds = FromWire(wire.time_budget(), "time_budget", faults);
   call.faults = std::move(faults).Take();
   return call;
@@ -58,9 +87,16 @@ v1::OptimizeOrderResponse ToWire(const OptimizeOrderAnswer& answer) {
   wire.set_upper_makespan_ns(orders.upper_makespan_ns);
   wire.set_lower_makespan_ns(orders.lower_makespan_ns);
   wire.set_speedup_bound(orders.speedup_bound);
-  wire.set_transfers_without_measured_time(orders.transfers_without_measured_time);
-  wire.set_graph_steps_per_second(orders.graph_steps_per_second);
-  wire.set_random_steps_per_second(orders.random_steps_per_second);
+  wire.set_order_lower_bound_ns(orders.order_lower_bound_ns);
+  wire.set_operations(orders.operations);
+  const std::vector<std::string>& unmeasured = orders.unmeasured_transfers;
+  wire.set_transfers_without_measured_time(static_cast<int32_t>(unmeasured.size()));
+  for (size_t i = 0; i < std::min(unmeasured.size(), kMostNamedTransfers); ++i) wire.add_unmeasured_transfers(unmeasured[i]);
+  for (const OrderBaseline& baseline : orders.baselines) {
+    *wire.add_baselines() = WireBaseline(baseline);
+    if (baseline.order == TransferOrder::kGraph) wire.set_graph_steps_per_second(baseline.steps_per_second);
+    if (baseline.order == TransferOrder::kRandom) wire.set_random_steps_per_second(baseline.steps_per_second);
+  }
   *wire.mutable_simulation() = ToWire(orders.simulation, answer.context.engine_seconds);
   wire.set_profile_digest(answer.context.profile_digest);
   wire.set_engine_version(kEngineVersion);

@@ -28,6 +28,7 @@ struct OptimizeOrderRequest {
   SimulationOptions options;
   std::vector<OrderMethod> methods;  // empty: TIC, TAC, REVERSE, RECORDED and GRAPH
   std::optional<std::chrono::nanoseconds> time_budget;
+  bool inference = false;  // the downloads and the forward pass only
 
   friend bool operator==(const OptimizeOrderRequest&, const OptimizeOrderRequest&) = default;
 };
@@ -37,8 +38,19 @@ struct RankedTransfer {
   std::string name;
   int32_t rank = 0;  // lowest first; equal ranks go in order of arrival
   int64_t size_bytes = 0;
+  int32_t parameter_server = 0;  // that it comes from
+  int32_t server_rank = 0;       // how many transfers from the same server go before it
 
   friend bool operator==(const RankedTransfer&, const RankedTransfer&) = default;
+};
+
+// Throughput in one order over that in another.
+struct OrderSpeedup {
+  TransferOrder over = TransferOrder::kUnspecified;
+  double speedup = 0;
+  std::optional<ConfidenceInterval> confidence_interval;
+
+  friend bool operator==(const OrderSpeedup&, const OrderSpeedup&) = default;
 };
 
 // What one method found.
@@ -52,8 +64,21 @@ struct TransferOrderResult {
   double examples_per_second = 0;
   double speedup_bound = 0;
   ConfidenceInterval confidence_interval;  // of examples_per_second
+  double gap = 0;                          // makespan over order_lower_bound_ns, less 1
+  bool best = false;                       // proved: no order of the downloads makes a shorter step
+  std::vector<OrderSpeedup> speedups;      // over each of the baselines
 
   friend bool operator==(const TransferOrderResult&, const TransferOrderResult&) = default;
+};
+
+// What an order that nobody chose makes at the scenario.
+struct OrderBaseline {
+  TransferOrder transfer_order = TransferOrder::kUnspecified;
+  double steps_per_second = 0;
+  double examples_per_second = 0;
+  ConfidenceInterval confidence_interval;  // of examples_per_second
+
+  friend bool operator==(const OrderBaseline&, const OrderBaseline&) = default;
 };
 
 struct OptimizeOrderResponse {
@@ -68,6 +93,10 @@ struct OptimizeOrderResponse {
   SimulationStatistics simulation;
   std::string profile_digest;
   std::string engine_version;
+  std::vector<OrderBaseline> baselines;           // RECORDED, GRAPH, RANDOM
+  int64_t order_lower_bound_ns = 0;               // no order of the downloads makes a shorter step
+  std::vector<std::string> unmeasured_transfers;  // at most 1000 of those counted
+  int32_t operations = 0;                         // of the step that orders were judged by
 
   friend bool operator==(const OptimizeOrderResponse&, const OptimizeOrderResponse&) = default;
 };

@@ -21,18 +21,49 @@ void ToProto(const OptimizeOrderRequest& from, v1::OptimizeOrderRequest& to) {
   ToProto(from.options, *to.mutable_options());
   for (const OrderMethod method : from.methods) to.add_methods(static_cast<v1::OrderMethod>(method));
   if (from.time_budget) ToProto(*from.time_budget, *to.mutable_time_budget());
+  to.set_inference(from.inference);
 }
 
 void ToProto(const RankedTransfer& from, v1::RankedTransfer& to) {
   to.set_name(from.name);
   to.set_rank(from.rank);
   to.set_size_bytes(from.size_bytes);
+  to.set_parameter_server(from.parameter_server);
+  to.set_server_rank(from.server_rank);
 }
 
 void FromProto(const v1::RankedTransfer& from, RankedTransfer& to) {
   to.name = from.name();
   to.rank = from.rank();
   to.size_bytes = from.size_bytes();
+  to.parameter_server = from.parameter_server();
+  to.server_rank = from.server_rank();
+}
+
+void ToProto(const OrderSpeedup& from, v1::OrderSpeedup& to) {
+  to.set_over(static_cast<v1::Scenario::TransferOrder>(from.over));
+  to.set_speedup(from.speedup);
+  if (from.confidence_interval) ToProto(*from.confidence_interval, *to.mutable_confidence_interval());
+}
+
+void FromProto(const v1::OrderSpeedup& from, OrderSpeedup& to) {
+  to.over = static_cast<TransferOrder>(from.over());
+  to.speedup = from.speedup();
+  if (from.has_confidence_interval()) FromProto(from.confidence_interval(), to.confidence_interval.emplace());
+}
+
+void ToProto(const OrderBaseline& from, v1::OrderBaseline& to) {
+  to.set_transfer_order(static_cast<v1::Scenario::TransferOrder>(from.transfer_order));
+  to.set_steps_per_second(from.steps_per_second);
+  to.set_examples_per_second(from.examples_per_second);
+  ToProto(from.confidence_interval, *to.mutable_confidence_interval());
+}
+
+void FromProto(const v1::OrderBaseline& from, OrderBaseline& to) {
+  to.transfer_order = static_cast<TransferOrder>(from.transfer_order());
+  to.steps_per_second = from.steps_per_second();
+  to.examples_per_second = from.examples_per_second();
+  FromProto(from.confidence_interval(), to.confidence_interval);
 }
 
 void ToProto(const TransferOrderResult& from, v1::TransferOrderResult& to) {
@@ -45,6 +76,9 @@ void ToProto(const TransferOrderResult& from, v1::TransferOrderResult& to) {
   to.set_examples_per_second(from.examples_per_second);
   to.set_speedup_bound(from.speedup_bound);
   ToProto(from.confidence_interval, *to.mutable_confidence_interval());
+  to.set_gap(from.gap);
+  to.set_best(from.best);
+  ToProto(from.speedups, *to.mutable_speedups());
 }
 
 void FromProto(const v1::TransferOrderResult& from, TransferOrderResult& to) {
@@ -57,6 +91,9 @@ void FromProto(const v1::TransferOrderResult& from, TransferOrderResult& to) {
   to.examples_per_second = from.examples_per_second();
   to.speedup_bound = from.speedup_bound();
   FromProto(from.confidence_interval(), to.confidence_interval);
+  to.gap = from.gap();
+  to.best = from.best();
+  FromProto(from.speedups(), to.speedups);
 }
 
 void ToProto(const OptimizeOrderResponse& from, v1::OptimizeOrderResponse& to) {
@@ -71,6 +108,10 @@ void ToProto(const OptimizeOrderResponse& from, v1::OptimizeOrderResponse& to) {
   ToProto(from.simulation, *to.mutable_simulation());
   to.set_profile_digest(from.profile_digest);
   to.set_engine_version(from.engine_version);
+  ToProto(from.baselines, *to.mutable_baselines());
+  to.set_order_lower_bound_ns(from.order_lower_bound_ns);
+  for (const std::string& name : from.unmeasured_transfers) to.add_unmeasured_transfers(name);
+  to.set_operations(from.operations);
 }
 
 void FromProto(const v1::OptimizeOrderResponse& from, OptimizeOrderResponse& to) {
@@ -85,6 +126,10 @@ void FromProto(const v1::OptimizeOrderResponse& from, OptimizeOrderResponse& to)
   FromProto(from.simulation(), to.simulation);
   to.profile_digest = from.profile_digest();
   to.engine_version = from.engine_version();
+  FromProto(from.baselines(), to.baselines);
+  to.order_lower_bound_ns = from.order_lower_bound_ns();
+  to.unmeasured_transfers.assign(from.unmeasured_transfers().begin(), from.unmeasured_transfers().end());
+  to.operations = from.operations();
 }
 
 }  // namespace stepcast::client

@@ -24,7 +24,9 @@ TEST(PriorityFileTest, WhatIsWrongIsSaidWithItsLine) {
 }
 
 TEST(PriorityFileTest, ReadsWhatItWrote) {
-  const TransferOrderResult order{.transfers = {{.name = "z", .rank = 0}, {.name = "a", .rank = 0}, {.name = "m", .rank = 1}}};
+  const TransferOrderResult order{.transfers = {{.name = "z", .rank = 0, .server_rank = 0},
+                                                {.name = "a", .rank = 0, .parameter_server = 1, .server_rank = 0},
+                                                {.name = "m", .rank = 1, .server_rank = 1}}};
   EXPECT_EQ(PriorityText(order), "z\t0\na\t0\nm\t1\n");
   EXPECT_THAT(*ParsePriorities(PriorityText(order)), ElementsAre(Pair("a", 0), Pair("m", 1), Pair("z", 0)));
 }

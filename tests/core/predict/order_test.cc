@@ -23,8 +23,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
-const std::vector<OrderMethod> kEveryMethod{OrderMethod::kTic,    OrderMethod::kTac,      OrderMethod::kReverse,
-                                            OrderMethod::kRandom, OrderMethod::kRecorded, OrderMethod::kGraph};
+const std::vector<OrderMethod> kEveryMethod{OrderMethod::kTic,      OrderMethod::kTac,   OrderMethod::kReverse, OrderMethod::kRandom,
+                                            OrderMethod::kRecorded, OrderMethod::kGraph, OrderMethod::kSearch};
 
 SimulationOptionsDraft ShortRun() { return {.steps_per_worker = 4, .warmup_steps = 0, .replications = 1}; }
 
@@ -224,9 +224,12 @@ TEST(OrderTest, TacIsTheScenariosTacAndGraphAndRandomAreTheScenariosOwn) {
   };
   EXPECT_EQ(answer.orders[0].steps_per_second, predict(TransferOrder::kGraph));
   EXPECT_EQ(answer.orders[1].steps_per_second, predict(TransferOrder::kTac));
-  EXPECT_EQ(answer.graph_steps_per_second, predict(TransferOrder::kGraph));
-  EXPECT_EQ(answer.random_steps_per_second, predict(TransferOrder::kRandom));
-  EXPECT_NE(answer.graph_steps_per_second, answer.random_steps_per_second);
+  ASSERT_EQ(answer.baselines.size(), 3u);
+  for (const OrderBaseline& baseline : answer.baselines) EXPECT_EQ(baseline.steps_per_second, predict(baseline.order));
+  EXPECT_EQ(answer.baselines[0].order, TransferOrder::kRecorded);
+  EXPECT_EQ(answer.baselines[1].order, TransferOrder::kGraph);
+  EXPECT_EQ(answer.baselines[2].order, TransferOrder::kRandom);
+  EXPECT_NE(answer.baselines[1].steps_per_second, answer.baselines[2].steps_per_second);
 }
 
 TEST(OrderTest, ChosenIsTheShortestAndTheFirstOfSeveral) {
@@ -263,7 +266,7 @@ TEST(OrderTest, LikeWorkersWithOneOrderEnforcedDoNotWaitForEachOther) {
   for (const OrderResult& order : Answer(profile, draft).orders) EXPECT_LT(order.straggler_effect, 1e-9);
 }
 
-TEST(OrderTest, TransfersWithoutAMeasuredTimeAreCounted) {
+TEST(OrderTest, TransfersWithoutAMeasuredTimeAreNamed) {
   ProfileDraft draft = testing::DraftOf({{.name = "a", .resource = Resource::kDownlink, .time_ns = 10},
                                          {.name = "b", .resource = Resource::kDownlink, .time_ns = 10},
                                          {.name = "c", .resource = Resource::kUplink, .time_ns = 10},
@@ -271,7 +274,7 @@ TEST(OrderTest, TransfersWithoutAMeasuredTimeAreCounted) {
   draft.steps.push_back(draft.steps[0]);
   draft.steps[0].end_ns = {0, 0, 0, 0};
   draft.steps[1].end_ns = {0, 7, 0, 5};
-  EXPECT_EQ(Answer(Profile::Create(std::move(draft)).value(), {.options = ShortRun()}).transfers_without_measured_time, 2);
+  EXPECT_THAT(Answer(Profile::Create(std::move(draft)).value(), {.options = ShortRun()}).unmeasured_transfers, ElementsAre("a", "c"));
 }
 
 TEST(OrderTest, AProfileWithoutDownloadsHasEmptyOrders) {
@@ -301,12 +304,100 @@ TEST(OrderTest, AllFaultsAreReportedAtOnceWithTheirPaths) {
                                            "methods[2]"));
 }
 
-TEST(OrderTest, SearchIsRefusedByName) {
-  const absl::Status status = ResolveOrder(testing::NetworkProfile(1, {}), {.methods = {OrderMethod::kTac, OrderMethod::kSearch}}).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(DetailsOf(status).reason, "METHOD_UNSUPPORTED");
-  ASSERT_EQ(DetailsOf(status).faults.size(), 1u);
-  EXPECT_EQ(DetailsOf(status).faults[0].field, "methods[1]");
+TEST(OrderTest, SearchReachesTheBestMakespanOfEveryGoldenCase) {
+  for (const testing::GoldenOrderCase& golden : testing::ReadGoldenOrderCases()) {
+    const OrderAnswer answer = Answer(testing::ProfileOf(golden), {.options = ShortRun(), .methods = {OrderMethod::kTac, OrderMethod::kSearch}});
+    const OrderResult& search = answer.orders[1];
+    EXPECT_EQ(search.makespan_ns, golden.best_makespan_ns);
+    EXPECT_TRUE(search.is_best);
+    EXPECT_EQ(answer.orders[0].makespan_ns == search.makespan_ns, answer.chosen == OrderMethod::kTac);
+  }
+}
+
+TEST(OrderTest, SearchIsNeverWorseThanAnyOtherMethodAndNoOrderBeatsTheLowerBound) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    const Profile profile = testing::NetworkProfile(
+        seed, {.layers = static_cast<int32_t>(4 + seed % 12), .servers = static_cast<int32_t>(1 + seed % 3), .downloads_reversed = seed % 2 == 0});
+    OrderDraft draft{.options = ShortRun(), .methods = kEveryMethod};
+    if (seed % 4 == 1) draft.scenario = {.multiplexing = Multiplexing::kWindow, .window_bytes = 200'000};
+    const OrderAnswer answer = Answer(profile, draft);
+    const OrderResult& search = answer.orders.back();
+    for (const OrderResult& other : answer.orders) {
+      EXPECT_LE(search.makespan_ns, other.makespan_ns);
+      EXPECT_GE(other.makespan_ns, answer.order_lower_bound_ns);
+      EXPECT_NEAR(other.gap, static_cast<double>(other.makespan_ns) / static_cast<double>(answer.order_lower_bound_ns) - 1, 1e-6);
+      if (other.is_best) {
+        EXPECT_EQ(other.makespan_ns, search.makespan_ns);
+      }
+    }
+    EXPECT_GE(answer.order_lower_bound_ns, answer.lower_makespan_ns);
+  }
+}
+
+TEST(OrderTest, RanksAreListedAmongEachServersTransfersToo) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    SCOPED_TRACE(seed);
+    const Profile profile = testing::NetworkProfile(seed, {.layers = 9, .servers = 3});
+    for (const OrderResult& order : Answer(profile, {.options = ShortRun(), .methods = kEveryMethod}).orders) {
+      std::map<int32_t, int32_t> next;
+      for (const RankedTransfer& transfer : order.transfers) EXPECT_EQ(transfer.server_rank, next[transfer.parameter_server]++);
+      EXPECT_EQ(next.size(), 3u);
+    }
+  }
+}
+
+// Two servers, and a worker whose own link carries twice what one of theirs does: both downloads travel at once, in 100 ns, not in 160.
+TEST(OrderTest, LinksOfSeveralServersAreBusyAtOnceWhereTheWorkersOwnCarriesThem) {
+  ProfileDraft draft = testing::DraftOf({{.name = "a", .resource = Resource::kDownlink, .time_ns = 100, .parameter_server = 0},
+                                         {.name = "b", .resource = Resource::kDownlink, .time_ns = 60, .parameter_server = 1},
+                                         {.name = "compute", .time_ns = 40, .waiting_for = {0, 1}}});
+  draft.parameter_servers = 2;
+  OrderDraft order{.options = ShortRun()};
+  order.scenario.worker_groups = {{.count = 1, .bandwidth_bytes_per_second = 2 * testing::kNanosecondPerByte}};
+  const OrderAnswer answer = Answer(Profile::Create(std::move(draft)).value(), order);
+  EXPECT_EQ(answer.lower_makespan_ns, 100);
+  EXPECT_EQ(answer.upper_makespan_ns, 200);
+  for (const OrderResult& result : answer.orders) EXPECT_EQ(result.makespan_ns, 140);
+}
+
+TEST(OrderTest, SpeedupsAreQuotientsWithIntervalsFromTheEndsOfBoth) {
+  const Profile profile = testing::NetworkProfile(4, {.layers = 6, .steps = 4});
+  OrderDraft draft{.options = {.steps_per_worker = 60, .replications = 3}, .methods = {OrderMethod::kTac}};
+  draft.scenario.workers = 2;
+  const OrderAnswer answer = Answer(profile, draft);
+  const OrderResult& order = answer.orders[0];
+  ASSERT_EQ(order.speedups.size(), answer.baselines.size());
+  for (size_t i = 0; i < order.speedups.size(); ++i) {
+    const OrderSpeedup& speedup = order.speedups[i];
+    const Interval& other = answer.baselines[i].confidence_interval;
+    EXPECT_EQ(speedup.over, answer.baselines[i].order);
+    EXPECT_DOUBLE_EQ(speedup.speedup, order.steps_per_second / answer.baselines[i].steps_per_second);
+    ASSERT_TRUE(speedup.confidence_interval.has_value());
+    EXPECT_DOUBLE_EQ(speedup.confidence_interval->lower, order.confidence_interval.lower / other.upper);
+    EXPECT_DOUBLE_EQ(speedup.confidence_interval->upper, order.confidence_interval.upper / other.lower);
+    EXPECT_DOUBLE_EQ(speedup.confidence_interval->level, 0.9);
+  }
+}
+
+TEST(OrderTest, InferenceIsTheDownloadsAndTheForwardPass) {
+  const Profile profile = testing::NetworkProfile(2, {.layers = 6});
+  const Profile forward = testing::NetworkProfile(2, {.layers = 6, .training = false});
+  const OrderAnswer inference = Answer(profile, {.options = ShortRun(), .methods = kEveryMethod, .inference = true});
+  const OrderAnswer alone = Answer(forward, {.options = ShortRun(), .methods = kEveryMethod});
+  EXPECT_EQ(inference.operations, 12);
+  EXPECT_LT(inference.operations, Answer(profile, {.options = ShortRun()}).operations);
+  for (size_t i = 0; i < alone.orders.size(); ++i) EXPECT_EQ(inference.orders[i].transfers.size(), alone.orders[i].transfers.size());
+}
+
+TEST(OrderTest, ASpentTimeForTheSearchLeavesTheOtherMethodsBest) {
+  const Profile profile = testing::NetworkProfile(6, {.layers = 14, .downloads_reversed = true});
+  const OrderQuery query = ResolveOrder(profile, {.options = ShortRun(), .methods = {OrderMethod::kTac, OrderMethod::kSearch}}).value();
+  int asked = 0;
+  const auto spent = [&] { return ++asked > 0 ? TimeBudgetSpent() : absl::OkStatus(); };
+  const absl::StatusOr<OrderAnswer> answer = OptimizeOrder(profile, query, NeverStop, InOrder(), spent);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_LE(answer->orders[1].makespan_ns, answer->orders[0].makespan_ns);
 }
 
 TEST(OrderTest, TimesPastTheSimulatedTimeThereIsAreAnError) {
@@ -330,7 +421,7 @@ TEST(OrderTest, ASpentTimeBudgetLeavesTheAnswerOfFewerReplications) {
   ASSERT_TRUE(early.ok()) << early.status();
   EXPECT_LT(early->simulation.simulated_operations, whole.simulation.simulated_operations);
   EXPECT_EQ(early->orders.size(), whole.orders.size());
-  EXPECT_GT(early->random_steps_per_second, 0);
+  EXPECT_GT(early->baselines[2].steps_per_second, 0);
   limit = 0;
   EXPECT_TRUE(IsTimeBudgetSpent(OptimizeOrder(profile, query, stop).status()));
 }

@@ -1,0 +1,56 @@
+#include "core/predict/order_query.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/predict/forward_pass.h"
+#include "core/predict/request_faults.h"
+
+namespace stepcast {
+
+namespace {
+
+void CheckMethods(const std::vector<OrderMethod>& methods, RequestFaults& faults) {
+  for (size_t i = 0; i < methods.size(); ++i) {
+    const auto first = std::find(methods.begin(), methods.end(), methods[i]);
+    const auto before = static_cast<size_t>(first - methods.begin());
+    if (before < i) faults.Add(absl::StrCat("methods[", i, "]"), absl::StrCat("is the same method as methods[", before, "]"));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft& draft) {
+  RequestFaults faults;
+  ScenarioDraft unordered = draft.scenario;
+  unordered.transfer_order.reset();
+  unordered.transfer_priorities.clear();
+  absl::StatusOr<Scenario> scenario = ResolveScenario(profile, unordered);
+  faults.AddPart("scenario", scenario.status());
+  if (draft.scenario.transfer_order.has_value()) faults.Add("scenario.transfer_order", "must be unset: the methods say which orders to try");
+  if (!draft.scenario.transfer_priorities.empty()) {
+    faults.Add("scenario.transfer_priorities",
+               absl::StrCat(draft.scenario.transfer_priorities.size(), " given, must be empty: the methods say which orders to try"));
+  }
+  absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
+  faults.AddPart("options", options.status());
+  CheckMethods(draft.methods, faults);
+  if (scenario.ok() && options.ok() && options->start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {
+    faults.Add("scenario.start_offsets_ns", "must be empty with start STAGGERED, which draws them");
+  }
+  absl::StatusOr<Profile> forward_pass = draft.inference ? ForwardPass(profile) : profile;
+  faults.AddPart("inference", forward_pass.status());
+  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok()) return status;
+  OrderQuery query{.scenario = *std::move(scenario), .options = *options, .methods = draft.methods, .forward_pass = std::nullopt};
+  if (draft.inference) query.forward_pass = *std::move(forward_pass);
+  if (query.methods.empty()) {
+    query.methods = {OrderMethod::kTic, OrderMethod::kTac, OrderMethod::kReverse, OrderMethod::kRecorded, OrderMethod::kGraph};
+  }
+  return query;
+}
+
+}  // namespace stepcast
