@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "client/cli/allocate_command.h"
 #include "client/cli/command.h"
+#include "client/cli/compare_command.h"
 #include "client/cli/import_commands.h"
 #include "client/cli/order_command.h"
 #include "client/cli/parsed_option.h"
@@ -34,6 +36,8 @@ constexpr char kFooter[] =
     "  stepcast profile upload resnet50.json --id resnet50\n"
     "  stepcast recommend resnet50 --min-efficiency 0.7\n"
     "  stepcast order --local resnet50.json --workers 1 --method tac --output json\n"
+    "  stepcast allocate --local jobs.json --workers 16\n"
+    "  stepcast compare --local resnet50.json --workers 1-8\n"
     "  stepcast trace --local resnet50.json --workers 4 --out trace.json";
 
 class CommandLine {
@@ -50,6 +54,8 @@ class CommandLine {
     Add(app_, MakePredictCommand());
     Add(app_, MakeRecommendCommand());
     Add(app_, MakeOrderCommand());
+    Add(app_, MakeAllocateCommand());
+    Add(app_, MakeCompareCommand());
     Add(app_, MakeTraceCommand());
     CLI::App* profile = app_.add_subcommand("profile", "Make, store, show and check profiles");
     profile->require_subcommand(1);

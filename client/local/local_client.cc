@@ -12,6 +12,8 @@
 #include "core/base/error.h"
 #include "core/model/profile_limits.h"
 #include "server/base/clock.h"
+#include "server/convert/allocation_convert.h"
+#include "server/convert/comparison_convert.h"
 #include "server/convert/order_convert.h"
 #include "server/convert/prediction_convert.h"
 #include "server/convert/profile_convert.h"
@@ -99,6 +101,14 @@ class LocalConnection : public Connection {
   absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(const v1::OptimizeOrderRequest& request, const Call& call) override {
     const Deadline deadline(clock_, call);
     return Compute<server::OptimizeOrderAnswer>(predictions_.OptimizeOrder(server::FromWire(request)), deadline);
+  }
+  absl::StatusOr<v1::AllocateWorkersResponse> AllocateWorkers(const v1::AllocateWorkersRequest& request, const Call& call) override {
+    const Deadline deadline(clock_, call);
+    return Compute<server::AllocateWorkersAnswer>(predictions_.AllocateWorkers(server::FromWire(request)), deadline);
+  }
+  absl::StatusOr<v1::CompareModelsResponse> CompareModels(const v1::CompareModelsRequest& request, const Call& call) override {
+    const Deadline deadline(clock_, call);
+    return Compute<server::CompareModelsAnswer>(predictions_.CompareModels(server::FromWire(request)), deadline);
   }
 
   absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take, const Call& call) override {

@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/src/connection.h"
+#include "client/src/convert/allocation_proto.h"
+#include "client/src/convert/comparison_proto.h"
 #include "client/src/convert/order_proto.h"
 #include "client/src/convert/prediction_proto.h"
 #include "client/src/convert/profile_proto.h"
@@ -153,6 +155,18 @@ absl::StatusOr<OptimizeOrderResponse> Client::OptimizeOrder(const OptimizeOrderR
   v1::OptimizeOrderRequest message;
   ToProto(request, message);
   return Converted<OptimizeOrderResponse>(connection_->OptimizeOrder(message, InForce(options_, call)));
+}
+
+absl::StatusOr<AllocateWorkersResponse> Client::AllocateWorkers(const AllocateWorkersRequest& request, const CallOptions& call) const {
+  v1::AllocateWorkersRequest message;
+  ToProto(request, message);
+  return Converted<AllocateWorkersResponse>(connection_->AllocateWorkers(message, InForce(options_, call)));
+}
+
+absl::StatusOr<CompareModelsResponse> Client::CompareModels(const CompareModelsRequest& request, const CallOptions& call) const {
+  v1::CompareModelsRequest message;
+  ToProto(request, message);
+  return Converted<CompareModelsResponse>(connection_->CompareModels(message, InForce(options_, call)));
 }
 
 absl::Status Client::GenerateTrace(const GenerateTraceRequest& request, const TracePieces& take, const CallOptions& call) const {

@@ -1,3 +1,4 @@
+#include "stepcast/comparison.h"
 #include "stepcast/order.h"
 #include "stepcast/profile.h"
 
@@ -17,6 +18,22 @@ std::string_view ResourceName(Resource resource) {
       break;
   }
   return "RESOURCE_UNSPECIFIED";
+}
+
+std::string_view ComparedModelName(ComparedModel model) {
+  switch (model) {
+    case ComparedModel::kQueueing:
+      return "QUEUEING";
+    case ComparedModel::kCynthia:
+      return "CYNTHIA";
+    case ComparedModel::kCynthiaHalved:
+      return "CYNTHIA_HALVED";
+    case ComparedModel::kCoarseTensors:
+      return "COARSE_TENSORS";
+    case ComparedModel::kUnspecified:
+      break;
+  }
+  return "MODEL_UNSPECIFIED";
 }
 
 std::string_view OrderMethodName(OrderMethod method) {

@@ -81,6 +81,12 @@ class GrpcStub : public Stub {
   absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(const v1::OptimizeOrderRequest& request, Timeout timeout) override {
     return Unary<v1::OptimizeOrderResponse>(*predictions_, &v1::PredictionService::Stub::OptimizeOrder, request, timeout);
   }
+  absl::StatusOr<v1::AllocateWorkersResponse> AllocateWorkers(const v1::AllocateWorkersRequest& request, Timeout timeout) override {
+    return Unary<v1::AllocateWorkersResponse>(*predictions_, &v1::PredictionService::Stub::AllocateWorkers, request, timeout);
+  }
+  absl::StatusOr<v1::CompareModelsResponse> CompareModels(const v1::CompareModelsRequest& request, Timeout timeout) override {
+    return Unary<v1::CompareModelsResponse>(*predictions_, &v1::PredictionService::Stub::CompareModels, request, timeout);
+  }
 
   absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take, Timeout timeout) override {
     grpc::ClientContext context;

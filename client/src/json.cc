@@ -8,6 +8,8 @@
 
 #include <memory>
 
+#include "client/src/convert/allocation_proto.h"
+#include "client/src/convert/comparison_proto.h"
 #include "client/src/convert/order_proto.h"
 #include "client/src/convert/prediction_proto.h"
 #include "client/src/convert/profile_proto.h"
@@ -59,5 +61,7 @@ std::string ToJson(const PredictThroughputResponse& response) { return PrintAs<v
 std::string ToJson(const RecommendWorkersResponse& response) { return PrintAs<v1::RecommendWorkersResponse>(response); }
 std::string ToJson(const TransferOrderResult& result) { return PrintAs<v1::TransferOrderResult>(result); }
 std::string ToJson(const OptimizeOrderResponse& response) { return PrintAs<v1::OptimizeOrderResponse>(response); }
+std::string ToJson(const AllocateWorkersResponse& response) { return PrintAs<v1::AllocateWorkersResponse>(response); }
+std::string ToJson(const CompareModelsResponse& response) { return PrintAs<v1::CompareModelsResponse>(response); }
 
 }  // namespace stepcast::client

@@ -51,6 +51,14 @@ class RemoteConnection : public Connection {
     return Run<v1::OptimizeOrderResponse>(call, Repeatable::kYes,
                                           [&](std::chrono::nanoseconds timeout) { return stub_->OptimizeOrder(request, timeout); });
   }
+  absl::StatusOr<v1::AllocateWorkersResponse> AllocateWorkers(const v1::AllocateWorkersRequest& request, const Call& call) override {
+    return Run<v1::AllocateWorkersResponse>(call, Repeatable::kYes,
+                                            [&](std::chrono::nanoseconds timeout) { return stub_->AllocateWorkers(request, timeout); });
+  }
+  absl::StatusOr<v1::CompareModelsResponse> CompareModels(const v1::CompareModelsRequest& request, const Call& call) override {
+    return Run<v1::CompareModelsResponse>(call, Repeatable::kYes,
+                                          [&](std::chrono::nanoseconds timeout) { return stub_->CompareModels(request, timeout); });
+  }
 
   // Repeatable only until something was handed on, which cannot be taken back.
   absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take, const Call& call) override {

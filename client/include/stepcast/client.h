@@ -10,7 +10,7 @@
 // Deadlines: each call blocks until there is an answer, at most ClientOptions::timeout (60 s), whatever it retries meanwhile; CallOptions says
 // otherwise for one call. Past it the call fails with DEADLINE_EXCEEDED, and the server stops working on it.
 //
-// Idempotency and retries: GetProfile, ListProfiles, the three predictions and, until its first piece has come, GenerateTrace change nothing and are
+// Idempotency and retries: GetProfile, ListProfiles, the predictions and, until its first piece has come, GenerateTrace change nothing and are
 // retried as RetryPolicy says. CreateProfile,
 // UploadProfile and the imports are retried only because they are idempotent by request_id: the client sends the same UUID with every attempt, and
 // the server stores once and returns to each attempt what it stored then. Give your own request_id to make that hold across calls, too. DeleteProfile
@@ -28,7 +28,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "stepcast/allocation.h"
 #include "stepcast/client_options.h"
+#include "stepcast/comparison.h"
 #include "stepcast/order.h"
 #include "stepcast/prediction.h"
 #include "stepcast/profile.h"
@@ -76,6 +78,9 @@ class Client {
   absl::StatusOr<PredictThroughputResponse> PredictThroughput(const PredictThroughputRequest& request, const CallOptions& call = {}) const;
   absl::StatusOr<RecommendWorkersResponse> RecommendWorkers(const RecommendWorkersRequest& request, const CallOptions& call = {}) const;
   absl::StatusOr<OptimizeOrderResponse> OptimizeOrder(const OptimizeOrderRequest& request, const CallOptions& call = {}) const;
+  // A bad job has its own status in the reply and does not fail the call.
+  absl::StatusOr<AllocateWorkersResponse> AllocateWorkers(const AllocateWorkersRequest& request, const CallOptions& call = {}) const;
+  absl::StatusOr<CompareModelsResponse> CompareModels(const CompareModelsRequest& request, const CallOptions& call = {}) const;
   // Hands each piece of the trace to `take`, on this thread, as it comes. The server waits while `take` works. Where that fails the call is cancelled
   // and fails with the same status. Errors: after some pieces, too; what was taken is no whole trace then.
   absl::Status GenerateTrace(const GenerateTraceRequest& request, const TracePieces& take, const CallOptions& call = {}) const;

@@ -8,6 +8,8 @@
 
 #include <string>
 
+#include "stepcast/allocation.h"
+#include "stepcast/comparison.h"
 #include "stepcast/order.h"
 #include "stepcast/prediction.h"
 #include "stepcast/profile.h"
@@ -28,5 +30,7 @@ std::string ToJson(const PredictThroughputResponse& response);
 std::string ToJson(const RecommendWorkersResponse& response);
 std::string ToJson(const TransferOrderResult& result);
 std::string ToJson(const OptimizeOrderResponse& response);
+std::string ToJson(const AllocateWorkersResponse& response);
+std::string ToJson(const CompareModelsResponse& response);
 
 }  // namespace stepcast::client

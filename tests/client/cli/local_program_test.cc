@@ -273,5 +273,32 @@ TEST_F(LocalProgramTest, TheExamplesOfTheHelpWork) {
   EXPECT_EQ(Run({"trace", "--local", resnet, "--workers", "4", "--out", directory_.Path("trace.json")}).exit_code, 0);
 }
 
+TEST_F(LocalProgramTest, ComparesModels) {
+  const Json json = Json::parse(Run({"compare", tiny_, "--local", "--workers", "1,2", "--steps", "100", "--output", "json"}).out);
+  ASSERT_EQ(json["comparisons"].size(), 2);
+  EXPECT_EQ(json["comparisons"][1]["workers"], 2);
+  EXPECT_EQ(json["comparisons"][1]["models"][0]["model"], "QUEUEING");
+  const Outcome table = Run({"compare", tiny_, "--local", "--steps", "100"});
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("Cynthia"));
+}
+
+TEST_F(LocalProgramTest, AllocatesWorkersToTheJobsOfAFile) {
+  const Json jobs{{"jobs", {{{"id", "a"}, {"profile", tiny_}}, {{"id", "b"}, {"profile", tiny_}, {"weight", -1}}}}, {"capacity", {{"workers", 9}}}};
+  const std::string file = directory_.Write("jobs.json", jobs.dump());
+  const Json json = Json::parse(Run({"allocate", file, "--local", "--workers", "3", "--steps", "100", "--output", "json"}).out);
+  EXPECT_EQ(json["allocations"][0]["id"], "a");
+  EXPECT_LE(json["allocations"][0]["workers"], 3);
+  EXPECT_GE(json["allocations"][0]["workers"], 1);
+  EXPECT_EQ(json["allocations"][1]["error"]["details"][0]["reason"], "JOB_INVALID");
+  EXPECT_THAT(Run({"allocate", file, "--local", "--steps", "100"}).out, HasSubstr("error (b): weight: -1"));
+}
+
+TEST_F(LocalProgramTest, AFileThatHoldsNoJobsIsRefused) {
+  const Outcome outcome = Run({"allocate", directory_.Write("jobs.json", "{\"jobs\": 3}"), "--local"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("REQUEST_UNREADABLE"));
+}
+
 }  // namespace
 }  // namespace stepcast::client

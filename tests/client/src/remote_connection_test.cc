@@ -45,7 +45,11 @@ TEST_F(RemoteConnectionTest, CallsThatChangeNothingAreRetried) {
   EXPECT_TRUE(client_.RecommendWorkers({}).ok());
   FailTwice();
   EXPECT_TRUE(client_.OptimizeOrder({}).ok());
-  EXPECT_EQ(script_.attempts.size(), 15);
+  FailTwice();
+  EXPECT_TRUE(client_.AllocateWorkers({}).ok());
+  FailTwice();
+  EXPECT_TRUE(client_.CompareModels({}).ok());
+  EXPECT_EQ(script_.attempts.size(), 21);
 }
 
 TEST_F(RemoteConnectionTest, AStreamIsRetriedUntilItsFirstPieceHasCome) {

@@ -55,6 +55,12 @@ class FakeStub : public Stub {
   absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(const v1::OptimizeOrderRequest&, Timeout timeout) override {
     return Next<v1::OptimizeOrderResponse>("OptimizeOrder", "", timeout);
   }
+  absl::StatusOr<v1::AllocateWorkersResponse> AllocateWorkers(const v1::AllocateWorkersRequest&, Timeout timeout) override {
+    return Next<v1::AllocateWorkersResponse>("AllocateWorkers", "", timeout);
+  }
+  absl::StatusOr<v1::CompareModelsResponse> CompareModels(const v1::CompareModelsRequest&, Timeout timeout) override {
+    return Next<v1::CompareModelsResponse>("CompareModels", "", timeout);
+  }
   // Hands on the script's chunks before it ends with the script's status.
   absl::Status GenerateTrace(const v1::GenerateTraceRequest&, TakeChunk take, Timeout timeout) override {
     for (const std::string& chunk : script_.chunks) {

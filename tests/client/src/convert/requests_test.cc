@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "client/src/convert/allocation_proto.h"
+#include "client/src/convert/comparison_proto.h"
 #include "client/src/convert/order_proto.h"
 #include "client/src/convert/prediction_proto.h"
 #include "client/src/convert/profile_requests_proto.h"
@@ -46,6 +48,58 @@ void ExpectIs(const Struct& request, const std::string& text, bool complete = tr
   if (complete) {
     EXPECT_THAT(EmptyFields(message), testing::IsEmpty()) << "the contract has grown";
   }
+}
+
+TEST(RequestsTest, Comparison) {
+  ExpectIs<v1::CompareModelsRequest>(
+      CompareModelsRequest{.source = "profiles/a", .worker_counts = {1, 2}, .scenario = {.parameter_servers = 2}, .options = {.seed = 9}},
+      R"pb(profile: "profiles/a"
+           worker_counts: [ 1, 2 ]
+           scenario { parameter_servers: 2 }
+           options { seed: 9 })pb");
+}
+
+TEST(RequestsTest, Allocation) {
+  const AllocateWorkersRequest request{.jobs = {{.id = "a",
+                                                 .source = "profiles/a",
+                                                 .scenario = {.parameter_servers = 2},
+                                                 .weight = 0.5,
+                                                 .min_workers = 0,
+                                                 .max_workers = 8,
+                                                 .gang = 4,
+                                                 .max_parameter_servers = 3,
+                                                 .remaining_examples = 100,
+                                                 .current = CurrentAllocation{.workers = 4, .rescale_seconds = 1.5}}},
+                                       .capacity = ClusterCapacity{.workers = 16, .parameter_servers = 5},
+                                       .objective = AllocationObjective::kMaxMinFair,
+                                       .options = {.seed = 9}};
+  const std::string text = R"pb(jobs {
+                                  id: "a"
+                                  profile: "profiles/a"
+                                  scenario { parameter_servers: 2 }
+                                  weight: 0.5
+                                  min_workers: 0
+                                  max_workers: 8
+                                  gang: 4
+                                  max_parameter_servers: 3
+                                  remaining_examples: 100
+                                  current { workers: 4 rescale_seconds: 1.5 }
+                                }
+                                capacity { workers: 16 parameter_servers: 5 }
+                                objective: MAX_MIN_FAIR
+                                options { seed: 9 })pb";
+  ExpectIs<v1::AllocateWorkersRequest>(request, text);
+}
+
+TEST(RequestsTest, AnAllocationMayBeReadFromJson) {
+  const absl::StatusOr<AllocateWorkersRequest> request = ParseAllocateWorkersRequest(
+      R"({"jobs": [{"id": "a", "profile": "a.json", "minWorkers": 0}], "capacity": {"workers": 16}, "objective": "MIN_MAKESPAN"})");
+  ASSERT_TRUE(request.ok()) << request.status();
+  const AllocateWorkersRequest expected{.jobs = {{.id = "a", .source = "a.json", .min_workers = 0}},
+                                        .capacity = ClusterCapacity{.workers = 16},
+                                        .objective = AllocationObjective::kMinMakespan};
+  EXPECT_EQ(*request, expected);
+  EXPECT_TRUE(absl::IsInvalidArgument(ParseAllocateWorkersRequest(R"({"jobz": []})").status()));
 }
 
 TEST(RequestsTest, Prediction) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "client/src/convert/allocation_proto.h"
+#include "client/src/convert/comparison_proto.h"
 #include "client/src/convert/order_proto.h"
 #include "client/src/convert/prediction_proto.h"
 #include "client/src/convert/profile_proto.h"
@@ -34,7 +36,8 @@ class RoundTripTest : public testing::Test {};
 using Pairs = testing::Types<Pair<v1::Profile, Profile>, Pair<v1::Scenario, Scenario>, Pair<v1::SimulationOptions, SimulationOptions>,
                              Pair<v1::Prediction, Prediction>, Pair<v1::PredictThroughputResponse, PredictThroughputResponse>,
                              Pair<v1::RecommendWorkersResponse, RecommendWorkersResponse>, Pair<v1::TransferOrderResult, TransferOrderResult>,
-                             Pair<v1::OptimizeOrderResponse, OptimizeOrderResponse>, Pair<v1::ImportProfileResponse, ImportProfileResponse>,
+                             Pair<v1::OptimizeOrderResponse, OptimizeOrderResponse>, Pair<v1::CompareModelsResponse, CompareModelsResponse>,
+                             Pair<v1::AllocationJob, AllocationJob>, Pair<v1::ImportProfileResponse, ImportProfileResponse>,
                              Pair<v1::ListProfilesResponse, ListProfilesResponse>>;
 TYPED_TEST_SUITE(RoundTripTest, Pairs);
 
@@ -57,6 +60,33 @@ TYPED_TEST(RoundTripTest, EveryFieldComesBack) {
     typename TypeParam::Struct value;
     FromProto(message, value);
     typename TypeParam::Message back;
+    ToProto(value, back);
+    ASSERT_EQ(Difference(message, back), "");
+  }
+}
+
+// An error that is no random message, but one of the service's.
+void MakeErrorsReal(v1::AllocateWorkersResponse& message) {
+  for (v1::JobAllocation& job : *message.mutable_allocations()) {
+    job.mutable_error()->set_code(3);
+    google::protobuf::Any detail;
+    detail.set_type_url("type.googleapis.com/google.rpc.ErrorInfo");
+    detail.set_value("bytes");
+    job.mutable_error()->mutable_details()->Clear();
+    *job.mutable_error()->add_details() = detail;
+  }
+}
+
+TEST(AllocationRoundTripTest, EveryFieldComesBack) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 generator(seed);
+    v1::AllocateWorkersResponse message;
+    FillRandomly(message, generator, /*all=*/true);
+    MakeErrorsReal(message);
+    AllocateWorkersResponse value;
+    FromProto(message, value);
+    v1::AllocateWorkersResponse back;
     ToProto(value, back);
     ASSERT_EQ(Difference(message, back), "");
   }

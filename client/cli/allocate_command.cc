@@ -1,0 +1,93 @@
+#include "client/cli/allocate_command.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/allocation_table.h"
+#include "client/cli/parsed_option.h"
+#include "client/cli/profile_argument.h"
+#include "client/cli/progress.h"
+#include "client/cli/simulation_flags.h"
+
+#include "stepcast/json.h"
+#include "stepcast/profile_encoding.h"
+
+namespace stepcast::client {
+
+namespace {
+
+absl::StatusOr<AllocationObjective> ParseObjective(const std::string& text) {
+  if (text == "total-utility") return AllocationObjective::kTotalUtility;
+  if (text == "max-min-fair") return AllocationObjective::kMaxMinFair;
+  if (text == "min-makespan") return AllocationObjective::kMinMakespan;
+  return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is none of total-utility, max-min-fair, min-makespan"));
+}
+
+class AllocateCommand : public Command {
+ public:
+  CLI::App* Declare(CLI::App& parent) override {
+    CLI::App* app = parent.add_subcommand("allocate", "How a cluster's workers are shared between jobs");
+    app->add_option("JOBS", path_,
+                    "A file with the request as proto JSON: {\"jobs\": [{\"id\": ..., \"profile\": ..., \"weight\": ...,\n"
+                    "\"minWorkers\": ..., \"maxWorkers\": ..., \"gang\": ..., \"remainingExamples\": ...}], \"capacity\": {\"workers\": ...}}.\n"
+                    "A job's `profile` is a file, or the name of a stored profile")
+        ->required()
+        ->type_name("");
+    app->add_option("--workers", workers_, "Workers to share (default: the file's capacity)")->type_name("N");
+    app->add_option("--parameter-servers", servers_, "Parameter servers to share (default: the file's, else as many as wanted)")->type_name("N");
+    AddParsedOption(
+        *app, "--objective", "total-utility|max-min-fair|min-makespan",
+        "total-utility: the highest sum of weight x speed-up (default); max-min-fair: the highest least speed-up / weight; min-makespan: the "
+        "earliest end of the last job",
+        ParseObjective, [this](AllocationObjective objective) { objective_ = objective; });
+    simulation_.Declare(*app);
+    return app;
+  }
+
+  ExitCode Run(const Session& session) const override {
+    const absl::StatusOr<std::string> text = ReadFile(path_);
+    if (!text.ok()) return session.Refused(text.status());
+    absl::StatusOr<AllocateWorkersRequest> request = ParseAllocateWorkersRequest(*text);
+    if (!request.ok()) return session.Refused(request.status());
+    for (AllocationJob& job : request->jobs) {
+      const std::string* name = std::get_if<std::string>(&job.source);
+      if (name == nullptr || name->empty()) continue;
+      absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, *name);
+      if (!source.ok()) return ReportProfileFailure(session, *name, source.status());
+      job.source = *std::move(source);
+    }
+    ApplyFlags(*request);
+    const absl::StatusOr<AllocateWorkersResponse> response = [&] {
+      const Progress progress(session.console, "allocating");
+      return session.client.AllocateWorkers(*request);
+    }();
+    if (!response.ok()) return session.Refused(response.status());
+    return session.Answer(ToJson(*response), [&] { return AllocationText(*response); });
+  }
+
+ private:
+  void ApplyFlags(AllocateWorkersRequest& request) const {
+    if (workers_ || servers_) {
+      ClusterCapacity capacity = request.capacity.value_or(ClusterCapacity{});
+      if (workers_) capacity.workers = *workers_;
+      if (servers_) capacity.parameter_servers = servers_;
+      request.capacity = capacity;
+    }
+    if (objective_ != AllocationObjective::kUnspecified) request.objective = objective_;
+    if (simulation_.options() != SimulationOptions{}) request.options = simulation_.options();
+  }
+
+  std::string path_;
+  std::optional<int32_t> workers_;
+  std::optional<int32_t> servers_;
+  AllocationObjective objective_ = AllocationObjective::kUnspecified;
+  SimulationFlags simulation_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeAllocateCommand() { return std::make_unique<AllocateCommand>(); }
+
+}  // namespace stepcast::client

@@ -1,0 +1,46 @@
+#include "client/cli/allocation_table.h"
+
+#include <gtest/gtest.h>
+
+namespace stepcast::client {
+namespace {
+
+AllocateWorkersResponse TwoJobs() {
+  return {.allocations = {{.id = "vision",
+                           .workers = 5,
+                           .parameter_servers = 2,
+                           .utility = 3.5,
+                           .speedup = 3.5,
+                           .examples_per_second = 350,
+                           .interpolated = true,
+                           .duration = std::chrono::seconds(20)},
+                          {.id = "text", .status = absl::NotFoundError("there is no profile profiles/text")}},
+          .total_utility = 3.5,
+          .workers = 5,
+          .parameter_servers = 2,
+          .one_more_worker = {.utility_gain = 0.25, .changes = {{.id = "vision", .workers = 6, .parameter_servers = 2}}}};
+}
+
+TEST(AllocationTableTest, EachJobHasARowAndABadOneItsError) {
+  EXPECT_EQ(AllocationText(TwoJobs()),
+            "job     workers  servers  examples/s  speed-up  utility  time left\n"
+            "vision        5        2      ~350.0     3.500    3.500    20.00 s\n"
+            "text          -        -           -         -        -          -\n"
+            "total: 5 workers, 2 servers, utility 3.500\n"
+            "one more worker would add 0.2500 of utility: vision would have 6 workers\n"
+            "error (text): there is no profile profiles/text\n");
+}
+
+TEST(AllocationTableTest, OneMoreWorkerMayBeOfNoUse) {
+  AllocateWorkersResponse response = TwoJobs();
+  response.one_more_worker = {};
+  EXPECT_NE(AllocationText(response).find("one more worker would be of no use\n"), std::string::npos);
+}
+
+TEST(AllocationTableTest, ACapacityThatIsTooSmallIsAllThatIsSaid) {
+  const AllocateWorkersResponse response{.infeasible_reason = "capacity.workers: too few"};
+  EXPECT_EQ(AllocationText(response), "No allocation: capacity.workers: too few\n");
+}
+
+}  // namespace
+}  // namespace stepcast::client
