@@ -46,19 +46,17 @@ OutstandingDownloads::OutstandingDownloads(const DependencyGroups& groups, std::
     : groups_(&groups),
       times_(std::move(times)),
       freed_(times_.size()),
-      counts_(Index(groups.size())),
-      loads_(Index(groups.size())),
-      mixes_(Index(groups.size())),
+      waiting_(Index(groups.size())),
       impending_(Index(groups.size())),
-      reached_(Index(groups.size())) {}
+      visited_(Index(groups.size())) {}
 
 absl::StatusOr<OutstandingDownloads> OutstandingDownloads::Create(const DependencyGroups& groups, std::vector<Span> times, StopCheck stop) {
   OutstandingDownloads result(groups, std::move(times));
   if (absl::Status status = result.AddUpLoads(stop); !status.ok()) return status;
   for (int32_t g = 0; g < groups.size(); ++g) {
     const DependencyGroups::Group& group = groups.groups()[Index(g)];
-    result.counts_[Index(g)] = group.download_count;
-    if (group.download_count == 1) result.freed_[result.mixes_[Index(g)]] += group.computation;
+    result.waiting_[Index(g)].count = group.download_count;
+    if (group.download_count == 1) result.freed_[result.waiting_[Index(g)].mix] += group.computation;
   }
   result.FillPassed();
   result.UpdateImpendingLoads();
@@ -66,7 +64,7 @@ absl::StatusOr<OutstandingDownloads> OutstandingDownloads::Create(const Dependen
 }
 
 absl::Status OutstandingDownloads::AddUpLoads(StopCheck stop) {
-  std::vector<Bits> sets(loads_.size());
+  std::vector<Bits> sets(waiting_.size());
   int64_t checked = 0;
   for (size_t first = 0; first < times_.size(); first += kDownloadsPerSweep) {
     std::vector<SumsOfEight> tables;
@@ -81,8 +79,8 @@ absl::Status OutstandingDownloads::AddUpLoads(StopCheck stop) {
       const Bits& set = sets[Index(g)];
       for (size_t byte = 0; byte < kBytes; ++byte) {
         const SumsOfEight::Sum& sum = tables[byte].Of(set[byte]);
-        loads_[Index(g)] += sum.load;
-        mixes_[Index(g)] ^= sum.mix;
+        waiting_[Index(g)].load += sum.load;
+        waiting_[Index(g)].mix ^= sum.mix;
       }
       const auto dependents = groups_->dependents(g);
       for (const int32_t dependent : dependents) {
@@ -97,36 +95,47 @@ absl::Status OutstandingDownloads::AddUpLoads(StopCheck stop) {
   return absl::OkStatus();
 }
 
-// What depends on the download is found in one pass, as groups come after what they wait for, and without a branch that is hard to foretell.
 void OutstandingDownloads::Remove(size_t download) {
   const int32_t first = groups_->download_groups()[download];
-  std::fill(reached_.begin(), reached_.end(), uint8_t{0});
+  ++visit_;
+  visited_[Index(first)] = visit_;
+  to_visit_.assign(1, first);
   fresh_.clear();
-  for (int32_t g = first; g < groups_->size(); ++g) {
-    uint8_t reached = g == first ? 1 : 0;
-    for (const int32_t before : groups_->dependencies(g)) reached |= reached_[Index(before)];
-    reached_[Index(g)] = reached;
-    counts_[Index(g)] -= reached;
-    loads_[Index(g)] = loads_[Index(g)] - Span{times_[download].ticks & -static_cast<int64_t>(reached)};
-    mixes_[Index(g)] ^= static_cast<uint32_t>(download) & -static_cast<uint32_t>(reached);
-    if (reached == 0 || counts_[Index(g)] != 1) continue;
-    const DependencyGroups::Group& group = groups_->groups()[Index(g)];
-    freed_[mixes_[Index(g)]] += group.computation;
-    if (group.computes) fresh_.push_back(g);
+  while (!to_visit_.empty()) {
+    const int32_t at = to_visit_.back();
+    to_visit_.pop_back();
+    Release(at, download);
+    const auto dependents = groups_->dependents(at);
+    work_ += 1 + static_cast<int64_t>(dependents.size());
+    for (const int32_t dependent : dependents) {
+      if (visited_[Index(dependent)] == visit_) continue;
+      visited_[Index(dependent)] = visit_;
+      to_visit_.push_back(dependent);
+    }
   }
-  work_ += groups_->size() - first;
+  std::sort(fresh_.begin(), fresh_.end());
   MergePassed(fresh_);
   UpdateImpendingLoads();
 }
 
+void OutstandingDownloads::Release(int32_t group, size_t download) {
+  Waiting& waiting = waiting_[Index(group)];
+  waiting.load = waiting.load - times_[download];
+  waiting.mix ^= static_cast<uint32_t>(download);
+  if (--waiting.count != 1) return;
+  const DependencyGroups::Group& of = groups_->groups()[Index(group)];
+  freed_[waiting.mix] += of.computation;
+  if (of.computes) fresh_.push_back(group);
+}
+
 void OutstandingDownloads::FillPassed() {
   for (int32_t g = 0; g < groups_->size(); ++g) {
-    if (counts_[Index(g)] > 0 && IsPassed(g)) passed_.push_back(g);
+    if (waiting_[Index(g)].count > 0 && IsPassed(g)) passed_.push_back(g);
   }
 }
 
 void OutstandingDownloads::MergePassed(const std::vector<int32_t>& fresh) {
-  std::erase_if(passed_, [&](int32_t g) { return counts_[Index(g)] == 0; });
+  std::erase_if(passed_, [&](int32_t g) { return waiting_[Index(g)].count == 0; });
   if (fresh.empty()) return;
   merged_.clear();
   std::merge(passed_.begin(), passed_.end(), fresh.begin(), fresh.end(), std::back_inserter(merged_));

@@ -35,23 +35,32 @@ class OutstandingDownloads {
   Span impending_load(size_t download) const { return LeastLoadFrom(groups_->download_groups()[download]); }
 
   // What has to travel before a group's operations can all be done.
-  Span load(int32_t group) const { return loads_[Index(group)]; }
+  Span load(int32_t group) const { return waiting_[Index(group)].load; }
 
-  // It has travelled. Cost: linear in the groups, some 2 ns each.
+  // It has travelled. Cost: linear in the groups that depend on it.
   // REQUIRES: it is outstanding.
   void Remove(size_t download);
   // Groups and dependencies looked at so far: the unit of StopCheck.
   int64_t work() const { return work_; }
 
  private:
+  // What a group waits for.
+  struct Waiting {
+    int32_t count = 0;
+    uint32_t mix = 0;  // of the numbers of the downloads, by exclusive or: the number itself where there is but one
+    Span load;
+  };
+
   OutstandingDownloads(const DependencyGroups& groups, std::vector<Span> times);
 
-  // Sets loads_ and mixes_.
+  // Sets loads and mixes.
   absl::Status AddUpLoads(StopCheck stop);
+  // The group waits for one less.
+  void Release(int32_t group, size_t download);
   // Whether M+ looks past the group: it computes nothing, or waits for one download at most.
-  bool IsPassed(int32_t group) const { return counts_[Index(group)] <= 1 || !groups_->groups()[Index(group)].computes; }
+  bool IsPassed(int32_t group) const { return waiting_[Index(group)].count <= 1 || !groups_->groups()[Index(group)].computes; }
   // Over the group and what depends on it.
-  Span LeastLoadFrom(int32_t group) const { return IsPassed(group) ? impending_[Index(group)] : loads_[Index(group)]; }
+  Span LeastLoadFrom(int32_t group) const { return IsPassed(group) ? impending_[Index(group)] : waiting_[Index(group)].load; }
   void FillPassed();
   // `fresh`: groups that are passed from now on, ascending.
   void MergePassed(const std::vector<int32_t>& fresh);
@@ -61,14 +70,12 @@ class OutstandingDownloads {
   const DependencyGroups* groups_;
   std::vector<Span> times_;
   std::vector<Span> freed_;
-  // By group: of the downloads it waits for their number, their times together, and the exclusive or of their numbers, which is the number itself
-  // where there is but one.
-  std::vector<int32_t> counts_;
-  std::vector<Span> loads_;
-  std::vector<uint32_t> mixes_;
-  std::vector<int32_t> passed_;  // groups that M+ looks past and that still wait, ascending
-  std::vector<Span> impending_;  // by group that is passed: the least load behind it of a group that is not
-  std::vector<uint8_t> reached_;
+  std::vector<Waiting> waiting_;   // by group
+  std::vector<int32_t> passed_;    // groups that M+ looks past and that still wait, ascending
+  std::vector<Span> impending_;    // by group that is passed: the least load behind it of a group that is not
+  std::vector<uint32_t> visited_;  // by group: the last visit
+  std::vector<int32_t> to_visit_;
+  uint32_t visit_ = 0;
   std::vector<int32_t> fresh_;
   std::vector<int32_t> merged_;
   int64_t work_ = 0;
