@@ -1,0 +1,107 @@
+"""Recommendations: every objective and constraint is weighed, and what is answered explains itself."""
+
+import unittest
+
+from contract import details_of, from_json, grpc, recommendation_pb2
+from sample import small
+from stepcastd import ServerTest
+
+
+class RecommendTest(ServerTest):
+    """Of small(), W workers that start together take 20 W + 22 ms for a step: 42, 62, 82, 102."""
+
+    def recommended(self, request):
+        complete = {"inline_profile": small(), "options": {"steps_per_worker": 50}, **request}
+        return self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), complete))
+
+    def test_time_and_cost_are_those_of_the_remaining_examples(self):
+        batch = small()["batch_size"]
+        reply = self.recommended(
+            {
+                "objective": "MIN_TIME",
+                "constraints": {"max_workers": 4, "examples": 1000 * batch},
+                "prices": {"worker_hour": 3600, "parameter_server_hour": 7200, "currency_code": "EUR"},
+            }
+        )
+        self.assertEqual((reply.workers, reply.parameter_servers, reply.choices), (4, 1, 4))
+        self.assertAlmostEqual(reply.duration.ToTimedelta().total_seconds(), 1000 * 0.102 / 4, delta=1e-3)
+        self.assertAlmostEqual(reply.cost, 1000 * 0.102 / 4 * (4 + 2), delta=1e-3)
+        self.assertEqual(reply.currency_code, "EUR")
+        costs = [each.cost for each in reply.frontier_outcomes]
+        for workers, cost in enumerate(costs, 1):
+            self.assertAlmostEqual(cost, 1000 * (0.020 + 0.022 / workers) * (workers + 2), delta=1e-3)
+        self.assertTrue(all(each.keeps_constraints for each in reply.frontier_outcomes))
+        self.assertIn("the least time", reply.reason)
+
+    def test_the_least_cost_needs_no_examples(self):
+        # (20 + 22 / W) (W + s): with a server as dear as ten workers the least is at 3.3, with a cheap one at 1.
+        for server_hour, workers in ((10, 3), (0.01, 1)):
+            reply = self.recommended(
+                {"objective": "MIN_COST", "constraints": {"max_workers": 8}, "prices": {"worker_hour": 1, "parameter_server_hour": server_hour}}
+            )
+            self.assertEqual(reply.workers, workers)
+            self.assertFalse(reply.HasField("cost") or reply.HasField("duration"))
+
+    def test_what_cannot_be_kept_is_answered_with_the_nearest_choice(self):
+        batch = small()["batch_size"]
+        reply = self.recommended({"constraints": {"max_workers": 4, "examples": 1000 * batch, "deadline": "20s"}})
+        self.assertEqual(reply.workers, 0)
+        self.assertFalse(reply.HasField("prediction"))
+        self.assertEqual(reply.nearest.workers, 4)
+        [missed] = reply.nearest.outcome.broken_constraints
+        self.assertEqual(missed.kind, recommendation_pb2.BrokenConstraint.DEADLINE)
+        self.assertAlmostEqual(missed.missed_by, 0.275, delta=1e-3)
+        self.assertIn("which is 5.5 s too long", reply.infeasible_reason)
+        self.assertFalse(any(each.keeps_constraints for each in reply.frontier_outcomes))
+
+    def test_a_running_job_moves_only_where_the_rest_pays_for_it(self):
+        batch = small()["batch_size"]
+        current = {"workers": 3, "rescale_seconds": 10}
+        for steps, workers in ((1000, 3), (100_000, 4)):
+            reply = self.recommended(
+                {"objective": "MAX_THROUGHPUT", "constraints": {"max_workers": 4, "examples": steps * batch}, "current": current}
+            )
+            self.assertEqual(reply.workers, workers)
+        self.assertIn("the change from 3 workers takes 10 s", reply.reason)
+        unknown = self.recommended({"objective": "MAX_THROUGHPUT", "constraints": {"max_workers": 4}, "current": current})
+        self.assertIn("cannot be weighed without the remaining examples", unknown.reason)
+
+    def test_a_long_range_is_searched_not_tried(self):
+        reply = self.recommended({"objective": "MAX_THROUGHPUT", "constraints": {"max_workers": 200}})
+        self.assertEqual(reply.choices, 200)
+        self.assertLess(len(reply.frontier), 60)
+        self.assertEqual(len(reply.frontier), len(reply.frontier_outcomes))
+        counts = [each.scenario.workers for each in reply.frontier]
+        self.assertEqual(counts, sorted(counts))
+        best = max(each.examples_per_second for each in reply.frontier)
+        self.assertGreaterEqual(reply.prediction.examples_per_second, best * 0.999)
+
+    def test_servers_are_chosen_where_they_can_be(self):
+        profile = small()
+        profile["operations"] += [
+            {"name": "pull b", "resource": "DOWNLINK", "size_bytes": profile["operations"][0]["size_bytes"], "parameter": "b"},
+        ]
+        profile["operations"][1]["waiting_for"] = [0, 4]  # 40 W + 22 ms on one server, 20 W + 22 on two
+        for step in profile["steps"]:
+            step["start_ns"].append(0)
+            step["end_ns"].append(1)
+        reply = self.recommended({"inline_profile": profile, "objective": "MAX_THROUGHPUT", "constraints": {"max_workers": 4, "max_parameter_servers": 2}})
+        self.assertEqual((reply.parameter_servers, reply.choices), (2, 8))
+        self.assertEqual({each.scenario.parameter_servers for each in reply.frontier}, {1, 2})
+
+    def test_one_request_has_one_answer(self):
+        request = {"objective": "MIN_COST", "constraints": {"max_workers": 40}, "prices": {"worker_hour": 1}}
+        first, second = (self.recommended(request) for _ in range(2))
+        for reply in (first, second):
+            reply.simulation.ClearField("engine_seconds")
+            reply.simulation.ClearField("cached")
+        self.assertEqual(first, second)
+
+    def test_what_needs_another_field_says_which(self):
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.recommended({"constraints": {"budget": 5, "deadline": "1s"}})
+        self.assertEqual(set(details_of(caught.exception).violations), {"constraints.examples", "prices"})
+
+
+if __name__ == "__main__":
+    unittest.main()
