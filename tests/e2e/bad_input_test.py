@@ -5,7 +5,7 @@ import os
 import re
 import unittest
 
-from contract import details_of, from_json, grpc, prediction, store, trace_pb2
+from contract import details_of, from_json, grpc, prediction_request, store
 from sample import message, small
 from stepcastd import ServerTest
 
@@ -48,9 +48,9 @@ class BadInputTest(ServerTest):
             elif hasattr(store, f"{method}Request"):
                 getattr(self.server.profiles, method)(from_json(getattr(store, f"{method}Request")(), request))
             elif method == "GenerateTrace":
-                list(self.server.predictions.GenerateTrace(from_json(trace_pb2.GenerateTraceRequest(), request)))
+                list(self.server.predictions.GenerateTrace(from_json(prediction_request(method), request)))
             else:
-                getattr(self.server.predictions, method)(from_json(getattr(prediction, f"{method}Request")(), request))
+                getattr(self.server.predictions, method)(from_json(prediction_request(method), request))
         return details_of(raised.exception)
 
     def test_every_case_is_refused_for_its_reason_at_its_field(self):

@@ -15,7 +15,7 @@ grpc.__path__.append(os.path.join(STUBS, "grpc"))
 from google.protobuf import json_format  # noqa: E402
 from google.rpc import error_details_pb2, status_pb2  # noqa: E402
 from grpc.health.v1 import health_pb2, health_pb2_grpc  # noqa: E402, F401
-from stepcast.v1 import order_pb2, profile_pb2, recommendation_pb2, scenario_pb2  # noqa: E402, F401
+from stepcast.v1 import allocation_pb2, comparison_pb2, order_pb2, profile_pb2, recommendation_pb2, scenario_pb2  # noqa: E402, F401
 from stepcast.v1 import prediction_pb2 as prediction  # noqa: E402
 from stepcast.v1 import prediction_service_pb2 as trace_pb2  # noqa: E402, F401
 from stepcast.v1 import prediction_service_pb2_grpc as prediction_grpc  # noqa: E402
@@ -47,6 +47,14 @@ def details_of(error):
     return found
 
 
+def details_within(status):
+    """The same of a google.rpc.Status that is part of a reply."""
+    found = Details(code=next(code for code in grpc.StatusCode if code.value[0] == status.code), message=status.message)
+    for packed in status.details:
+        _read(packed, found)
+    return found
+
+
 def _read(packed, found):
     info, bad, resource = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.ResourceInfo()
     retry, quota = error_details_pb2.RetryInfo(), error_details_pb2.QuotaFailure()
@@ -62,6 +70,12 @@ def _read(packed, found):
         found.quota_subjects = [violation.subject for violation in quota.violations]
     else:
         raise AssertionError(f"an unknown detail: {packed.type_url}")
+
+
+def prediction_request(method):
+    """An empty request of a method of PredictionService: each has its file."""
+    modules = (prediction, recommendation_pb2, order_pb2, allocation_pb2, comparison_pb2, trace_pb2)
+    return next(getattr(module, f"{method}Request") for module in modules if hasattr(module, f"{method}Request"))()
 
 
 def from_json(message, value):

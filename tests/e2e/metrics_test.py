@@ -20,6 +20,8 @@ METHODS = {
         "PredictThroughput": "unary",
         "RecommendWorkers": "unary",
         "OptimizeOrder": "unary",
+        "AllocateWorkers": "unary",
+        "CompareModels": "unary",
         "GenerateTrace": "server_stream",
     },
     "grpc.health.v1.Health": {"Check": "unary", "Watch": "server_stream"},

@@ -38,6 +38,8 @@ TEST(EnumTableTest, EveryTableIsCompleteAndOneToOne) {
   ExpectComplete(kHorizons);
   ExpectComplete(kObjectives);
   ExpectComplete(kOrderMethods);
+  ExpectComplete(kAllocationObjectives);
+  ExpectComplete(kRivalModels);
   ExpectComplete(kProfileEncodings);
   ExpectComplete(kProfileViews);
 }
