@@ -12,11 +12,6 @@ namespace stepcast::client {
 
 namespace {
 
-std::string IntervalText(const ConfidenceInterval& interval) {
-  if (interval.lower == interval.upper) return "-";
-  return absl::StrCat(NumberText(interval.lower), " .. ", NumberText(interval.upper));
-}
-
 // 1, 2, 3, 5 as `1-3, 5`.
 std::string CountsText(const std::vector<int32_t>& counts) {
   std::string text;
@@ -59,17 +54,6 @@ std::vector<Warning> Collect(const std::vector<Prediction>& predictions) {
   return warnings;
 }
 
-std::string Warnings(const std::vector<Prediction>& predictions) {
-  std::string text;
-  for (const Warning& warning : Collect(predictions)) {
-    const bool one = warning.counts.size() == 1 && warning.counts[0] == 1;
-    absl::StrAppend(&text, "warning (", CountsText(warning.counts), one ? " worker" : " workers");
-    if (!warning.alike) absl::StrAppend(&text, "; the numbers are those for ", warning.counts[0]);
-    absl::StrAppend(&text, "): ", warning.text, "\n");
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string BottleneckText(Resource resource, int32_t parameter_server) {
@@ -87,37 +71,36 @@ std::string BottleneckText(Resource resource, int32_t parameter_server) {
   }
 }
 
-std::string PredictionTable(const std::vector<Prediction>& predictions, std::optional<size_t> marked) {
-  using Align = Table::Align;
-  const double level = predictions.empty() ? 0 : predictions[0].confidence_interval.level;
-  const std::string interval = level > 0 ? absl::StrCat(level * 100, "% interval") : "interval";
-  std::vector<Table::Column> columns{
-      {"workers"}, {"examples/s"}, {interval}, {"speed-up"}, {"efficiency"}, {"step p50"}, {"bottleneck", Align::kLeft}};
-  if (marked) columns.insert(columns.begin(), Table::Column{"", Align::kLeft});
-  Table table(std::move(columns));
-  for (size_t i = 0; i < predictions.size(); ++i) {
-    const Prediction& prediction = predictions[i];
-    std::vector<std::string> row{absl::StrCat(prediction.scenario.workers),
-                                 NumberText(prediction.examples_per_second),
-                                 IntervalText(prediction.confidence_interval),
-                                 NumberText(prediction.speedup),
-                                 PercentText(prediction.scaling_efficiency),
-                                 DurationText(prediction.step_time.p50),
-                                 BottleneckText(prediction.bottleneck, prediction.bottleneck_parameter_server)};
-    if (marked) row.insert(row.begin(), i == *marked ? "->" : "");
-    table.AddRow(std::move(row));
-  }
-  return table.Text() + Warnings(predictions);
+std::string IntervalText(const ConfidenceInterval& interval) {
+  if (interval.lower == interval.upper) return "-";
+  return absl::StrCat(NumberText(interval.lower), " .. ", NumberText(interval.upper));
 }
 
-std::string RecommendationText(const RecommendWorkersResponse& response) {
-  const auto chosen = std::find_if(response.frontier.begin(), response.frontier.end(), [&](const Prediction& prediction) {
-    return prediction.scenario.workers == response.workers && prediction.scenario.parameter_servers.value_or(0) == response.parameter_servers;
-  });
-  const std::string first = response.workers > 0 ? response.reason : absl::StrCat("No recommendation: ", response.infeasible_reason);
-  std::optional<size_t> marked;
-  if (chosen != response.frontier.end()) marked = static_cast<size_t>(chosen - response.frontier.begin());
-  return absl::StrCat(first, "\n\n", PredictionTable(response.frontier, marked));
+std::string WarningsText(const std::vector<Prediction>& predictions) {
+  std::string text;
+  for (const Warning& warning : Collect(predictions)) {
+    const bool one = warning.counts.size() == 1 && warning.counts[0] == 1;
+    absl::StrAppend(&text, "warning (", CountsText(warning.counts), one ? " worker" : " workers");
+    if (!warning.alike) absl::StrAppend(&text, "; the numbers are those for ", warning.counts[0]);
+    absl::StrAppend(&text, "): ", warning.text, "\n");
+  }
+  return text;
+}
+
+std::string IntervalTitle(const std::vector<Prediction>& predictions) {
+  const double level = predictions.empty() ? 0 : predictions[0].confidence_interval.level;
+  return level > 0 ? absl::StrCat(level * 100, "% interval") : "interval";
+}
+
+std::string PredictionTable(const std::vector<Prediction>& predictions) {
+  Table table(
+      {{"workers"}, {"examples/s"}, {IntervalTitle(predictions)}, {"speed-up"}, {"efficiency"}, {"step p50"}, {"bottleneck", Table::Align::kLeft}});
+  for (const Prediction& prediction : predictions) {
+    table.AddRow({absl::StrCat(prediction.scenario.workers), NumberText(prediction.examples_per_second), IntervalText(prediction.confidence_interval),
+                  NumberText(prediction.speedup), PercentText(prediction.scaling_efficiency), DurationText(prediction.step_time.p50),
+                  BottleneckText(prediction.bottleneck, prediction.bottleneck_parameter_server)});
+  }
+  return table.Text() + WarningsText(predictions);
 }
 
 }  // namespace stepcast::client

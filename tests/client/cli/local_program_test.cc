@@ -126,6 +126,32 @@ TEST_F(LocalProgramTest, RecommendsWithinItsBounds) {
   EXPECT_THAT(table.out, HasSubstr("\n->"));
 }
 
+TEST_F(LocalProgramTest, RecommendsByTimeAndMoney) {
+  const std::vector<std::string> flags{"recommend", "--local",           tiny_,  "--max-workers",  "4",   "--steps",       "100", "--objective",
+                                       "min-cost",  "--examples",        "1000", "--worker-hour",  "2.5", "--server-hour", "1",   "--currency",
+                                       "EUR",       "--current-workers", "2",    "--rescale-time", "90s", "--deadline",    "30d", "--output",
+                                       "json"};
+  std::vector<std::string> with_days = flags;
+  EXPECT_EQ(Run(with_days).exit_code, 2);  // days are no unit
+  with_days[with_days.size() - 3] = "700h";
+  const Outcome outcome = Run(with_days);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["currencyCode"], "EUR");
+  EXPECT_GT(json["cost"], 0);
+  EXPECT_EQ(json["frontierOutcomes"].size(), json["frontier"].size());
+  EXPECT_THAT(std::string(json["reason"]), HasSubstr("the least cost"));
+  with_days.resize(with_days.size() - 2);
+  const Outcome table = Run(with_days);
+  EXPECT_THAT(table.out, testing::AllOf(HasSubstr("cost, EUR"), HasSubstr("\n->")));
+}
+
+TEST_F(LocalProgramTest, SaysWhatComesNearestToWhatCannotBeKept) {
+  const Outcome outcome = Run({"recommend", "--local", tiny_, "--max-workers", "4", "--steps", "100", "--examples", "1000000", "--deadline", "1us"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, testing::AllOf(HasSubstr("No recommendation: "), HasSubstr("too long"), HasSubstr("comes nearest to the constraints")));
+}
+
 TEST_F(LocalProgramTest, TracesToAFileOrStandardOutput) {
   const std::string file = directory_.Path("trace.json");
   const std::vector<std::string> flags{"trace", "--local", tiny_, "--workers", "2", "--steps", "3", "--multiplexing", "window", "--window", "600"};
@@ -235,6 +261,7 @@ TEST_F(LocalProgramTest, WrongUsageEndsWithTwoAndSaysWhy) {
       {{"--local", "--output", "yaml", "predict", tiny_}, "\"yaml\" is none of table, json"},
       {{"--local", "order", tiny_, "--method", "magic"}, "\"magic\" is none of"},
       {{"--local", "recommend", tiny_, "--objective", "joy"}, "\"joy\" is none of"},
+      {{"--local", "recommend", tiny_, "--rescale-time", "5s"}, "--current-workers"},
       {{"--local", "profile", "list"}, "--local does not have"},
       {{"--local", "profile", "upload", tiny_}, "--local does not have"},
       {{"--local", "profile", "delete", "tiny"}, "--local does not have"},

@@ -49,25 +49,5 @@ TEST(BottleneckTextTest, NamesEveryResource) {
   EXPECT_EQ(BottleneckText(static_cast<Resource>(99), 0), "unknown");
 }
 
-TEST(RecommendationTextTest, MarksTheChosenRow) {
-  const RecommendWorkersResponse response{.workers = 2,
-                                          .parameter_servers = 1,
-                                          .reason = "2 workers give the most.",
-                                          .frontier = {Row(1, 100, Resource::kWorker), Row(2, 190, Resource::kWorker)}};
-  EXPECT_EQ(RecommendationText(response),
-            "2 workers give the most.\n"
-            "\n"
-            "    workers  examples/s    95% interval  speed-up  efficiency  step p50  bottleneck\n"
-            "          1       100.0  98.00 .. 102.0     1.000      100.0%  64.93 ms  computation of the workers\n"
-            "->        2       190.0  186.2 .. 193.8     1.900       95.0%  64.93 ms  computation of the workers\n");
-}
-
-TEST(RecommendationTextTest, SaysWhyThereIsNone) {
-  const RecommendWorkersResponse response{.frontier = {Row(1, 100, Resource::kWorker)}, .infeasible_reason = "at most 0.4 is reached"};
-  const std::string text = RecommendationText(response);
-  EXPECT_EQ(text.substr(0, text.find('\n')), "No recommendation: at most 0.4 is reached");
-  EXPECT_EQ(text.find("->"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace stepcast::client

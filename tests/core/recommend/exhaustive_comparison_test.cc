@@ -155,7 +155,7 @@ TEST(ExhaustiveComparisonTest, ZooModels) {
         const Profile profile =
             BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = gigabit * 125e6}, .step_time_variation = variation}).value();
         const std::string name = absl::StrCat(model, " ", gigabit, " Gbit/s", variation > 0 ? " varied" : "");
-        CompareEveryQuestion(name, profile, IsFull() ? DraftFor(32, 4, 150) : DraftFor(16, 2, 60), total);
+        CompareEveryQuestion(name, profile, IsFull() ? DraftFor(32, 4, 150) : DraftFor(16, 2, 30), total);
       }
     }
   }
@@ -184,7 +184,7 @@ TEST(ExhaustiveComparisonTest, MeasuredLayerProfiles) {
     const std::string text(std::istreambuf_iterator<char>(stream), {});
     const Profile profile =
         ImportLayerProfile(text, {.model = model, .batch_size = 64, .platform = {.bandwidth_bytes_per_second = 1.25e9}}).value().profile;
-    CompareEveryQuestion(model, profile, IsFull() ? DraftFor(32, 4, 150) : DraftFor(16, 2, 40), total);
+    CompareEveryQuestion(model, profile, IsFull() ? DraftFor(32, 4, 150) : DraftFor(16, 2, 30), total);
   }
   if (found == 0) GTEST_SKIP() << "no layer profiles; set STEPCAST_SHARED_DATA to the folder that has layer_profiles";
   total.Print("all");
