@@ -80,7 +80,9 @@ class OrderOptimizer {
  private:
   absl::StatusOr<FoundRanks> FindRanks(OrderMethod method, StopCheck search_stop) const {
     if (method == OrderMethod::kSearch) {
-      return SearchRanks(profile_, query_.scenario, step_, {.lower_bound = lower_bound_, .seed = query_.options.seed}, stop_, search_stop);
+      return SearchRanks(profile_, query_.scenario, step_,
+                         {.lower_bound = lower_bound_, .seed = query_.options.seed, .time_budget_seconds = query_.options.time_budget_seconds}, stop_,
+                         search_stop);
     }
     absl::StatusOr<std::vector<int32_t>> ranks = DownloadRanks(method, profile_, query_.scenario, step_.graph(), query_.options.seed, stop_);
     if (!ranks.ok()) return ranks.status();

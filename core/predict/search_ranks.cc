@@ -53,10 +53,14 @@ TransferGraph ScheduledGraph(const LeastStep& step, const std::vector<OpIndex>& 
   return {std::move(operations), dependencies};
 }
 
-int64_t MostOrders(const ListSchedule& schedule) {
+int64_t MostOrders(const ListSchedule& schedule, double time_budget_seconds) {
   const auto downloads = static_cast<int64_t>(schedule.downloads().size());
   constexpr int64_t kLeast = 50'000;  // all orders of kMostDownloadsToTryAll are fewer
-  return std::min(kMostSearchedOperations / schedule.cost(), std::max(kLeast, kMostOrdersPerPair * downloads * (downloads - 1) / 2));
+  int64_t operations = kMostSearchedOperations;
+  if (time_budget_seconds > 0) {
+    operations = static_cast<int64_t>(std::min(static_cast<double>(operations), time_budget_seconds * kSearchedOperationsPerSecond));
+  }
+  return std::min(operations / schedule.cost(), std::max(kLeast, kMostOrdersPerPair * downloads * (downloads - 1) / 2));
 }
 
 }  // namespace
@@ -98,8 +102,10 @@ absl::StatusOr<FoundRanks> SearchRanks(const Profile& profile, const Scenario& s
   }
 
   const auto judge = [&](std::span<const int32_t> order, Span limit) { return schedule.Makespan(order, limit); };
-  const OrderSearchOptions options{
-      .evaluations_max = MostOrders(schedule), .cost_of_evaluation = schedule.cost(), .lower_bound = task.lower_bound, .seed = task.seed};
+  const OrderSearchOptions options{.evaluations_max = MostOrders(schedule, task.time_budget_seconds),
+                                   .cost_of_evaluation = schedule.cost(),
+                                   .lower_bound = task.lower_bound,
+                                   .seed = task.seed};
   const absl::StatusOr<FoundOrder> found = SearchOrder(starts, judge, options, search_stop);
   if (!found.ok()) return found.status();
   // Where both are as long what was searched for is the answer: then it says more than "none".

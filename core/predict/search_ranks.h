@@ -19,6 +19,8 @@ namespace stepcast {
 // downloads.
 inline constexpr int64_t kMostSearchedOperations = 100'000'000;
 inline constexpr int64_t kMostOrdersPerPair = 300;
+// Operations for each second of a time budget. There is no clock here: this takes less than half a second.
+inline constexpr double kSearchedOperationsPerSecond = 1e7;
 // Random orders that the search starts from, beside those of the other methods.
 inline constexpr int32_t kRandomStarts = 20;
 
@@ -31,6 +33,7 @@ struct FoundRanks {
 struct SearchTask {
   Span lower_bound;  // LeastMakespanOf(step)
   uint64_t seed = 1;
+  double time_budget_seconds = 0;  // of all that is asked, 0: none; the search leaves about half of it
 };
 
 // Of the makespans of every method's order (DownloadRanks) and of those that the search sees, the shortest. The search asks `search_stop`, all else
