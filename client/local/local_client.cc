@@ -128,7 +128,7 @@ class LocalConnection : public Connection {
   server::ProfileHandler profiles_{store_, ProfileLimits{}};
   server::JobPool jobs_{{.threads = Processors(), .helpers = Processors() - 1}};
   const server::PoolExecutor executor_{jobs_};
-  server::PredictionHandler predictions_{store_, clock_, ProfileLimits{}, executor_};
+  server::PredictionHandler predictions_{{.store = store_, .clock = clock_, .executor = executor_}, ProfileLimits{}};
 };
 
 }  // namespace

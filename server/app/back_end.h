@@ -14,6 +14,7 @@
 #include "server/base/clock.h"
 #include "server/handlers/prediction_handler.h"
 #include "server/handlers/profile_handler.h"
+#include "server/handlers/run_cache.h"
 #include "server/jobs/job_pool.h"
 #include "server/jobs/pool_executor.h"
 #include "server/metrics/server_metrics.h"
@@ -42,6 +43,7 @@ class BackEnd {
   JobPool simulation_jobs_;
   const PoolExecutor executor_;
   const ProfileHandler profiles_;
+  RunCache runs_;
   const PredictionHandler predictions_;
   ByteBudget budget_;
   FailureLog failures_;

@@ -88,6 +88,10 @@ void AddLimits(CLI::App& app, ServerOptions& options) {
   AddRange(app, "--max-pending-bytes", options.max_pending_bytes, int64_t{1024}, std::numeric_limits<int64_t>::max() / 4,
            "Bytes of all requests under way together");
   AddRange(app, "--max-job-seconds", options.max_job_seconds, 0.001, kMaxSeconds, "Longest computation for one call");
+  AddRange(app, "--max-answer-cache-bytes", options.max_answer_cache_bytes, int64_t{0}, std::numeric_limits<int64_t>::max() / 4,
+           "Answers that are kept for equal requests; 0: none");
+  AddRange(app, "--max-run-cache-bytes", options.max_run_cache_bytes, int64_t{0}, std::numeric_limits<int64_t>::max() / 4,
+           "Simulated runs that are kept for other requests; 0: none");
   AddRange(app, "--max-profiles", options.store_limits.max_profiles, int64_t{1}, std::numeric_limits<int64_t>::max() / 4, "Profiles in the store");
   AddRange(app, "--max-store-bytes", options.store_limits.max_total_bytes, int64_t{1}, std::numeric_limits<int64_t>::max() / 4,
            "Bytes of all profiles in the store");

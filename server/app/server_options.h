@@ -33,6 +33,8 @@ struct ServerOptions {
   int64_t max_profile_bytes = int64_t{512} << 20;  // of one upload
   int64_t max_pending_bytes = int64_t{2} << 30;    // of all requests under way
   double max_job_seconds = 600;
+  int64_t max_answer_cache_bytes = int64_t{64} << 20;
+  int64_t max_run_cache_bytes = int64_t{256} << 20;
   ProfileLimits profile_limits;
   double drain_delay_seconds = 0;     // between turning NOT_SERVING and refusing calls
   double drain_timeout_seconds = 30;  // for calls in flight

@@ -70,6 +70,7 @@ struct AnswerContext {
   SimulationOptions options;
   std::string profile_digest;
   double engine_seconds = 0;
+  bool is_cut_short = false;  // by the time budget: another time it may say more
 };
 
 struct PredictThroughputAnswer {

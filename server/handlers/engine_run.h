@@ -3,6 +3,7 @@
 // Threads: it may be made on one thread and run on another; the check it hands on may be asked by several at once if `stop` may.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -28,15 +29,21 @@ class EngineRun {
   EngineRun(const Environment& environment, AnswerContext context);
 
   // Calls `compute` with a check that is `stop` and, once the budget is spent, TimeBudgetSpent(). Its answer gets the context, with the seconds
-  // taken.
+  // taken and whether the budget was spent.
   template <typename Answer, typename Compute>
   absl::StatusOr<Answer> Do(StopCheck stop, Compute compute) {
-    const auto stop_or_spent = [&] { return Check(stop); };
+    std::atomic<bool> is_cut_short{false};
+    const auto stop_or_spent = [&] {
+      absl::Status status = Check(stop);
+      if (IsTimeBudgetSpent(status)) is_cut_short = true;
+      return status;
+    };
     const int64_t start_ns = environment_.clock.MonotonicNs();
     auto answer = compute(stop_or_spent);
     context_.engine_seconds = static_cast<double>(environment_.clock.MonotonicNs() - start_ns) * 1e-9;
     Report(answer.status(), answer.ok() ? answer->simulation.simulated_operations : 0);
     if (!answer.ok()) return answer.status();
+    context_.is_cut_short = is_cut_short;
     return Answer{.answer = *std::move(answer), .context = std::move(context_)};
   }
 

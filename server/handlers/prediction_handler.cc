@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include "core/allocate/allocation.h"
 #include "core/base/error.h"
@@ -44,9 +45,12 @@ void MergeTimeBudget(OptimizeOrderCall& call) {
 
 }  // namespace
 
-PredictionHandler::PredictionHandler(ProfileStore& store, const Clock& clock, const ProfileLimits& limits, const Executor& executor,
-                                     SimulationObserver* observer)
-    : store_(store), clock_(clock), limits_(limits), executor_(executor), observer_(observer) {}
+PredictionHandler::PredictionHandler(const Environment& environment, const ProfileLimits& limits) : environment_(environment), limits_(limits) {}
+
+EngineRun PredictionHandler::RunOf(std::string_view method, const SimulationOptions& options, const std::string& digest) const {
+  return EngineRun({.clock = environment_.clock, .observer = environment_.observer, .method = method},
+                   {.options = options, .profile_digest = digest});
+}
 
 absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource source, const std::vector<Fault>& faults) const {
   if (std::holds_alternative<std::monostate>(source)) {
@@ -62,51 +66,48 @@ absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource
   }
   const absl::StatusOr<std::string> id = ProfileIdOf(std::get<std::string>(source), "profile");
   if (!id.ok()) return WithFaults(faults, id.status());
-  absl::StatusOr<StoredProfile> stored = store_.Get(*id);
+  absl::StatusOr<StoredProfile> stored = environment_.store.Get(*id);
   if (!stored.ok()) return WithFaults(faults, stored.status());
   absl::StatusOr<Profile> profile = DecodeProfile(stored->content);
   if (!profile.ok()) return profile.status();
   return Subject{.profile = *std::move(profile), .digest = std::move(stored->summary.digest)};
 }
 
-absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictThroughput(PredictThroughputCall call) const {
+template <typename Answer, typename Call, typename Resolve, typename Compute>
+absl::StatusOr<Computation<Answer>> PredictionHandler::Prepare(std::string_view method, Call call, Resolve resolve, Compute compute) const {
   absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
   if (!subject.ok()) return subject.status();
-  absl::StatusOr<ThroughputQuery> query = ResolveThroughput(subject->profile, call.draft);
+  auto query = resolve(subject->profile, call.draft);
   const absl::Status checked = WithFaults(std::move(call.faults), query.status());
   if (!checked.ok()) return checked;
-  EngineRun run({.clock = clock_, .observer = observer_, .method = "PredictThroughput"},
-                {.options = query->options, .profile_digest = std::move(subject->digest)});
-  return [run = std::move(run), profile = subject->profile, query = *std::move(query), &executor = executor_](StopCheck stop) mutable {
-    return run.Do<PredictThroughputAnswer>(stop, [&](StopCheck check) { return stepcast::PredictThroughput(profile, query, check, executor); });
-  };
+  std::string content = subject->digest;
+  EngineRun run = RunOf(method, query->options, content);
+  const KnownRuns known{.memory = environment_.runs, .profile_digest = content};
+  return Computation<Answer>(std::move(content), [run = std::move(run), profile = std::move(subject->profile), query = *std::move(query), known,
+                                                  compute, &executor = environment_.executor](StopCheck stop) mutable {
+    return run.template Do<Answer>(stop, [&](StopCheck check) { return compute(profile, query, check, executor, known); });
+  });
+}
+
+absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictThroughput(PredictThroughputCall call) const {
+  return Prepare<PredictThroughputAnswer>("PredictThroughput", std::move(call), ResolveThroughput, stepcast::PredictThroughput);
 }
 
 absl::StatusOr<Computation<RecommendWorkersAnswer>> PredictionHandler::RecommendWorkers(RecommendWorkersCall call) const {
-  absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
-  if (!subject.ok()) return subject.status();
-  absl::StatusOr<RecommendationQuery> query = ResolveRecommendation(subject->profile, call.draft);
-  const absl::Status checked = WithFaults(std::move(call.faults), query.status());
-  if (!checked.ok()) return checked;
-  EngineRun run({.clock = clock_, .observer = observer_, .method = "RecommendWorkers"},
-                {.options = query->options, .profile_digest = std::move(subject->digest)});
-  return [run = std::move(run), profile = subject->profile, query = *std::move(query), &executor = executor_](StopCheck stop) mutable {
-    return run.Do<RecommendWorkersAnswer>(stop, [&](StopCheck check) { return stepcast::RecommendWorkers(profile, query, check, executor); });
-  };
+  return Prepare<RecommendWorkersAnswer>("RecommendWorkers", std::move(call), ResolveRecommendation, stepcast::RecommendWorkers);
 }
 
 absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrder(OptimizeOrderCall call) const {
   MergeTimeBudget(call);
-  absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
-  if (!subject.ok()) return subject.status();
-  absl::StatusOr<OrderQuery> query = ResolveOrder(subject->profile, call.draft);
-  const absl::Status checked = WithFaults(std::move(call.faults), query.status());
-  if (!checked.ok()) return checked;
-  EngineRun run({.clock = clock_, .observer = observer_, .method = "OptimizeOrder"},
-                {.options = query->options, .profile_digest = std::move(subject->digest)});
-  return [run = std::move(run), profile = subject->profile, query = *std::move(query), &executor = executor_](StopCheck stop) mutable {
-    return run.Do<OptimizeOrderAnswer>(stop, [&](StopCheck check) { return stepcast::OptimizeOrder(profile, query, check, executor); });
-  };
+  return Prepare<OptimizeOrderAnswer>("OptimizeOrder", std::move(call), ResolveOrder,
+                                      [](const Profile& profile, const OrderQuery& query, StopCheck stop, const Executor& executor,
+                                         const KnownRuns&) { return stepcast::OptimizeOrder(profile, query, stop, executor); });
+}
+
+absl::StatusOr<Computation<CompareModelsAnswer>> PredictionHandler::CompareModels(CompareModelsCall call) const {
+  return Prepare<CompareModelsAnswer>("CompareModels", std::move(call), ResolveComparison,
+                                      [](const Profile& profile, const ComparisonQuery& query, StopCheck stop, const Executor& executor,
+                                         const KnownRuns&) { return stepcast::CompareModels(profile, query, stop, executor); });
 }
 
 absl::StatusOr<AllocationJob> PredictionHandler::ResolveJob(AllocationJobCall call, const AllocationQuery& query, std::string& profile_digest) const {
@@ -125,29 +126,19 @@ absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWo
   if (!checked.ok()) return checked;
   std::vector<std::string> digests(call.jobs.size());
   for (size_t i = 0; i < call.jobs.size(); ++i) query->jobs.push_back(ResolveJob(std::move(call.jobs[i]), *query, digests[i]));
-  EngineRun run({.clock = clock_, .observer = observer_, .method = "AllocateWorkers"}, {.options = query->options});
-  return [run = std::move(run), query = *std::move(query), ids = std::move(call.draft.job_ids), digests = std::move(digests),
-          &executor = executor_](StopCheck stop) mutable {
-    auto answer = run.Do<AllocateWorkersAnswer>(stop, [&](StopCheck check) { return stepcast::AllocateWorkers(query, check, executor); });
-    if (answer.ok()) {
-      answer->job_ids = std::move(ids);
-      answer->profile_digests = std::move(digests);
-    }
-    return answer;
-  };
-}
-
-absl::StatusOr<Computation<CompareModelsAnswer>> PredictionHandler::CompareModels(CompareModelsCall call) const {
-  absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
-  if (!subject.ok()) return subject.status();
-  absl::StatusOr<ComparisonQuery> query = ResolveComparison(subject->profile, call.draft);
-  const absl::Status checked = WithFaults(std::move(call.faults), query.status());
-  if (!checked.ok()) return checked;
-  EngineRun run({.clock = clock_, .observer = observer_, .method = "CompareModels"},
-                {.options = query->options, .profile_digest = std::move(subject->digest)});
-  return [run = std::move(run), profile = subject->profile, query = *std::move(query), &executor = executor_](StopCheck stop) mutable {
-    return run.Do<CompareModelsAnswer>(stop, [&](StopCheck check) { return stepcast::CompareModels(profile, query, check, executor); });
-  };
+  EngineRun run = RunOf("AllocateWorkers", query->options, "");
+  const bool all_found = std::none_of(digests.begin(), digests.end(), [](const std::string& digest) { return digest.empty(); });
+  std::string content = all_found ? absl::StrJoin(digests, " ") : "";
+  return Computation<AllocateWorkersAnswer>(
+      std::move(content), [run = std::move(run), query = *std::move(query), ids = std::move(call.draft.job_ids), digests = std::move(digests),
+                           &executor = environment_.executor](StopCheck stop) mutable {
+        auto answer = run.Do<AllocateWorkersAnswer>(stop, [&](StopCheck check) { return stepcast::AllocateWorkers(query, check, executor); });
+        if (answer.ok()) {
+          answer->job_ids = std::move(ids);
+          answer->profile_digests = std::move(digests);
+        }
+        return answer;
+      });
 }
 
 absl::StatusOr<TraceComputation> PredictionHandler::GenerateTrace(GenerateTraceCall call) const {
@@ -156,8 +147,7 @@ absl::StatusOr<TraceComputation> PredictionHandler::GenerateTrace(GenerateTraceC
   absl::StatusOr<TraceQuery> query = ResolveTrace(subject->profile, call.draft);
   const absl::Status checked = WithFaults(std::move(call.faults), query.status());
   if (!checked.ok()) return checked;
-  EngineRun run({.clock = clock_, .observer = observer_, .method = "GenerateTrace"},
-                {.options = query->options, .profile_digest = std::move(subject->digest)});
+  EngineRun run = RunOf("GenerateTrace", query->options, subject->digest);
   return [run = std::move(run), profile = subject->profile, query = *std::move(query)](TextSink sink, StopCheck stop) mutable {
     return run.Do<GenerateTraceAnswer>(stop, [&](StopCheck check) { return WriteTrace(profile, query, sink, check); });
   };

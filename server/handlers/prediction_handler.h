@@ -8,6 +8,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
@@ -16,26 +18,32 @@
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
 #include "core/model/profile_limits.h"
+#include "core/predict/run_memory.h"
 #include "core/trace/text_pieces.h"
 #include "server/base/clock.h"
 #include "server/convert/prediction_requests.h"
+#include "server/handlers/computation.h"
+#include "server/handlers/engine_run.h"
 #include "server/handlers/simulation_observer.h"
 #include "server/store/profile_store.h"
 
 namespace stepcast::server {
 
-// What is left of a checked request. Keeps its profile alive; may be run on any thread, once. A time budget counts from the checking on.
-template <typename Answer>
-using Computation = absl::AnyInvocable<absl::StatusOr<Answer>(StopCheck) &&>;
-
-// The same for a trace, whose pieces go to a sink, which may block.
+// As Computation, for a trace, whose pieces go to a sink, which may block.
 using TraceComputation = absl::AnyInvocable<absl::StatusOr<GenerateTraceAnswer>(TextSink, StopCheck) &&>;
 
 class PredictionHandler {
  public:
-  // Store, clock, executor and observer, which may be null, are borrowed, and must outlive the computations.
-  PredictionHandler(ProfileStore& store, const Clock& clock, const ProfileLimits& limits, const Executor& executor,
-                    SimulationObserver* observer = nullptr);
+  // What is borrowed must outlive the computations.
+  struct Environment {
+    ProfileStore& store;
+    const Clock& clock;
+    const Executor& executor;
+    RunMemory* runs = nullptr;               // of all computations; may be null
+    SimulationObserver* observer = nullptr;  // may be null
+  };
+
+  PredictionHandler(const Environment& environment, const ProfileLimits& limits);
 
   absl::StatusOr<Computation<PredictThroughputAnswer>> PredictThroughput(PredictThroughputCall call) const;
   absl::StatusOr<Computation<RecommendWorkersAnswer>> RecommendWorkers(RecommendWorkersCall call) const;
@@ -50,14 +58,17 @@ class PredictionHandler {
 
   // `faults` are the request's: they go before what is found here, and are returned with it.
   absl::StatusOr<Subject> Find(ProfileSource source, const std::vector<Fault>& faults) const;
+  // Finds the profile, checks the request with `resolve`, and leaves `compute` to be done.
+  template <typename Answer, typename Call, typename Resolve, typename Compute>
+  absl::StatusOr<Computation<Answer>> Prepare(std::string_view method, Call call, Resolve resolve, Compute compute) const;
   // The digest is set where a profile was found.
   absl::StatusOr<AllocationJob> ResolveJob(AllocationJobCall call, const AllocationQuery& query, std::string& profile_digest) const;
 
-  ProfileStore& store_;
-  const Clock& clock_;
+  // For one computation of `method`.
+  EngineRun RunOf(std::string_view method, const SimulationOptions& options, const std::string& digest) const;
+
+  const Environment environment_;
   const ProfileLimits limits_;
-  const Executor& executor_;
-  SimulationObserver* const observer_;
 };
 
 }  // namespace stepcast::server

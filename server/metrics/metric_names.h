@@ -24,6 +24,12 @@ inline constexpr char kPredictions[] = "stepcast_predictions_total";
 inline constexpr char kSimulationSeconds[] = "stepcast_simulation_seconds";
 inline constexpr char kSimulatedOperations[] = "stepcast_simulated_operations_total";
 
+inline constexpr char kSharedAnswers[] = "stepcast_shared_answers_total";
+inline constexpr char kCacheLookups[] = "stepcast_cache_lookups_total";
+inline constexpr char kCacheEvictions[] = "stepcast_cache_evictions_total";
+inline constexpr char kCacheEntries[] = "stepcast_cache_entries";
+inline constexpr char kCacheBytes[] = "stepcast_cache_bytes";
+
 inline constexpr char kBuildInfo[] = "stepcast_build_info";
 
 inline constexpr char kProcessCpuSeconds[] = "process_cpu_seconds_total";

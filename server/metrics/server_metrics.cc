@@ -15,7 +15,10 @@ ServerMetrics::ServerMetrics(const ServerMetricsOptions& options)
       simulation_jobs(registry_, "simulation"),
       store_jobs(registry_, "store"),
       store(registry_),
-      simulations(registry_) {
+      simulations(registry_),
+      sharing(registry_),
+      answer_cache(registry_, "answers"),
+      run_cache(registry_, "runs") {
   prometheus::BuildGauge()
       .Name(metric::kBuildInfo)
       .Help("Always 1; the labels say what is running.")

@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "server/metrics/cache_metrics.h"
 #include "server/metrics/call_metrics.h"
 #include "server/metrics/job_metrics.h"
 #include "server/metrics/process_metrics.h"
+#include "server/metrics/sharing_metrics.h"
 #include "server/metrics/simulation_metrics.h"
 #include "server/metrics/store_metrics.h"
 
@@ -40,6 +42,9 @@ class ServerMetrics {
   JobMetrics store_jobs;
   StoreMetrics store;
   SimulationMetrics simulations;
+  SharingMetrics sharing;
+  CacheMetrics answer_cache;
+  CacheMetrics run_cache;
 };
 
 }  // namespace stepcast::server

@@ -8,7 +8,9 @@
 
 #include "absl/status/status.h"
 
+#include "server/base/bounded_cache.h"
 #include "server/base/clock.h"
+#include "server/handlers/sharing_observer.h"
 #include "server/jobs/job_pool.h"
 #include "server/rpc/byte_budget.h"
 
@@ -27,9 +29,12 @@ struct CallEnvironment {
   ByteBudget& budget;
   const Clock& clock;
   FailureObserver& failures;
+  SharingObserver& sharing;
+  CacheObserver* answer_cache = nullptr;  // may be null
   int64_t max_message_bytes = 0;
   int64_t max_profile_bytes = 0;
   double max_job_seconds = 0;
+  int64_t max_answer_cache_bytes = 0;
 };
 
 }  // namespace stepcast::server

@@ -1,18 +1,13 @@
 #include "server/rpc/call_state.h"
 
 #include <chrono>
-#include <string>
 
-#include "absl/strings/str_cat.h"
-
-#include "core/base/error.h"
 #include "server/rpc/grpc_status.h"
 
 namespace stepcast::server {
 
 namespace {
 
-constexpr double kNsPerSecond = 1e9;
 constexpr int64_t kLongestNs = int64_t{1} << 61;
 
 // The deadline on the clock's monotonic time; none where the caller set none.
@@ -37,14 +32,9 @@ CallState::CallState(const CallEnvironment& environment, std::string_view method
       cancellation_(environment.clock, DeadlineOf(context, environment.clock)),
       bytes_(environment.budget) {}
 
-void CallState::StartJob() { job_end_ns_ = environment_.clock.MonotonicNs() + static_cast<int64_t>(environment_.max_job_seconds * kNsPerSecond); }
-
 absl::Status CallState::Check() const {
   absl::Status status = cancellation_.Check();
-  if (!status.ok() || !job_end_ns_ || environment_.clock.MonotonicNs() < *job_end_ns_) return status;
-  return MakeError(
-      absl::StatusCode::kDeadlineExceeded, absl::StrCat("the computation has reached the limit max_job_seconds = ", environment_.max_job_seconds),
-      {.reason = "JOB_TOO_LONG", .metadata = {{"max_job_seconds", absl::StrCat(environment_.max_job_seconds)}}, .quota_subject = "max_job_seconds"});
+  return status.ok() && job_limit_ ? job_limit_->Check() : status;
 }
 
 grpc::Status CallState::Failed(const absl::Status& status) const {

@@ -12,6 +12,7 @@
 #include "server/jobs/cancellation.h"
 #include "server/rpc/byte_budget.h"
 #include "server/rpc/call_environment.h"
+#include "server/rpc/job_limit.h"
 
 namespace stepcast::server {
 
@@ -26,7 +27,7 @@ class CallState {
   // The caller has gone. Threads: any.
   void Cancel() { cancellation_.Cancel(); }
   // The time a job may take counts from now on. REQUIRES: before the job asks Check, on its thread.
-  void StartJob();
+  void StartJob() { job_limit_.emplace(environment_); }
   // OK: go on. CANCELLED, DEADLINE_EXCEEDED, or DEADLINE_EXCEEDED, reason JOB_TOO_LONG, once a started job has taken max_job_seconds.
   absl::Status Check() const;
 
@@ -38,7 +39,7 @@ class CallState {
   const std::string_view method_;
   Cancellation cancellation_;
   ByteBudget::Share bytes_;
-  std::optional<int64_t> job_end_ns_;
+  std::optional<JobLimit> job_limit_;
 };
 
 }  // namespace stepcast::server

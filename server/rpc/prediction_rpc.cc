@@ -9,6 +9,8 @@
 #include "server/convert/prediction_convert.h"
 #include "server/convert/recommendation_convert.h"
 #include "server/convert/trace_convert.h"
+#include "server/rpc/message_buffer.h"
+#include "server/rpc/shared_answers.h"
 #include "server/rpc/stream_call.h"
 #include "server/rpc/unary_call.h"
 #include "stepcast/v1/prediction_service.grpc.pb.h"
@@ -24,7 +26,8 @@ using Raw = v1::PredictionService::WithRawCallbackMethod_PredictThroughput<
 
 class PredictionRpc final : public Raw {
  public:
-  PredictionRpc(const PredictionHandler& handler, const CallEnvironment& environment) : handler_(handler), environment_(environment) {}
+  PredictionRpc(const PredictionHandler& handler, const CallEnvironment& environment)
+      : handler_(handler), environment_(environment), answers_(environment) {}
 
   grpc::ServerUnaryReactor* PredictThroughput(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                               grpc::ByteBuffer* reply) override {
@@ -79,24 +82,32 @@ class PredictionRpc final : public Raw {
   template <typename Request, typename Check>
   grpc::ServerUnaryReactor* Start(const Wire& wire, Check check) {
     auto* call = new UnaryCall(environment_, wire.method, *wire.context, *wire.request, *wire.reply);
-    call->Start([this, check](UnaryCall& started) {
+    call->Start([this, check, method = wire.method](UnaryCall& started) {
       Request message;
       const absl::Status parsed = started.Read(message);
       if (!parsed.ok()) return started.Fail(parsed);
       auto computation = check(FromWire(message));
       if (!computation.ok()) return started.Fail(computation.status());
-      started.RunOn(environment_.simulation_jobs,
-                    [todo = *std::move(computation)](UnaryCall& checked) mutable { Compute(checked, std::move(todo)); });
+      // The profile's content stands for it, be it stored or sent.
+      if constexpr (requires { message.clear_source(); }) message.clear_source();
+      SharedAnswers::Question question{.method = method, .key = SharedAnswers::KeyOf(method, computation->content(), message)};
+      answers_.Answer(started, std::move(question),
+                      [todo = *std::move(computation)](StopCheck stop) mutable { return Compute(std::move(todo), stop); });
     });
     return call;
   }
 
   template <typename Answer>
-  static void Compute(UnaryCall& call, Computation<Answer> computation) {
-    call.state().StartJob();
-    const absl::StatusOr<Answer> answer = std::move(computation)([&call] { return call.state().Check(); });
-    if (!answer.ok()) return call.Fail(answer.status());
-    call.Reply(ToWire(*answer));
+  static absl::StatusOr<ComputedReply> Compute(Computation<Answer> computation, StopCheck stop) {
+    const absl::StatusOr<Answer> answer = std::move(computation)(stop);
+    if (!answer.ok()) return answer.status();
+    ComputedReply computed{.reply = {}, .is_final = !answer->context.is_cut_short};
+    auto message = ToWire(*answer);
+    absl::Status written = SerializeMessage(message, computed.reply.computed);
+    message.mutable_simulation()->set_cached(true);
+    written.Update(SerializeMessage(message, computed.reply.shared));
+    if (!written.ok()) return written;
+    return computed;
   }
 
   static void Stream(StreamCall& call, TraceComputation computation) {
@@ -111,6 +122,7 @@ class PredictionRpc final : public Raw {
 
   const PredictionHandler& handler_;
   const CallEnvironment& environment_;
+  SharedAnswers answers_;
 };
 
 }  // namespace

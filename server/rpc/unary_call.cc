@@ -37,6 +37,17 @@ void UnaryCall::Reply(const google::protobuf::MessageLite& message) {
   Finish(grpc::Status::OK);
 }
 
+void UnaryCall::Reply(const grpc::ByteBuffer& bytes) {
+  reply_ = bytes;
+  state_.bytes().Release();
+  Finish(grpc::Status::OK);
+}
+
+void UnaryCall::Tell(const absl::StatusOr<SharedReplyPointer>& result, bool is_first) {
+  if (!result.ok()) return Fail(result.status());
+  Reply(is_first ? (*result)->computed : (*result)->shared);
+}
+
 void UnaryCall::Fail(const absl::Status& status) {
   state_.bytes().Release();
   Finish(state_.Failed(status));

@@ -14,15 +14,18 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
+#include "server/jobs/flights.h"
 #include "server/jobs/job_pool.h"
 #include "server/rpc/call_state.h"
+#include "server/rpc/shared_reply.h"
 
 namespace stepcast::server {
 
-class UnaryCall final : public grpc::ServerUnaryReactor {
+class UnaryCall final : public grpc::ServerUnaryReactor, public Waiter<SharedReplyPointer> {
  public:
-  // A part of the work. Ends with exactly one of Reply, Fail and RunOn.
+  // A part of the work. Ends with exactly one of Reply, Fail, RunOn and SharedAnswers::Answer.
   using Part = absl::AnyInvocable<void(UnaryCall&) &&>;
 
   UnaryCall(const CallEnvironment& environment, std::string_view method, const grpc::CallbackServerContext& context, const grpc::ByteBuffer& request,
@@ -35,9 +38,14 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
 
   absl::Status Read(google::protobuf::MessageLite& message) const;
   void Reply(const google::protobuf::MessageLite& message);
+  void Reply(const grpc::ByteBuffer& bytes);
   void Fail(const absl::Status& status);
 
   CallState& state() { return state_; }
+
+  // As one that waits for a shared answer.
+  absl::Status Check() const override { return state_.Check(); }
+  void Tell(const absl::StatusOr<SharedReplyPointer>& result, bool is_first) override;
 
   void OnCancel() override { state_.Cancel(); }
   void OnDone() override { delete this; }

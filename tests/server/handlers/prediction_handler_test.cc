@@ -30,7 +30,7 @@ class PredictionHandlerTest : public ::testing::Test {
   FakeClock clock_;
   MemoryProfileStore store_{StoreLimits(), clock_};
   InOrder executor_;
-  PredictionHandler handler_{store_, clock_, ProfileLimits(), executor_};
+  PredictionHandler handler_{{.store = store_, .clock = clock_, .executor = executor_}, ProfileLimits()};
 };
 
 TEST_F(PredictionHandlerTest, AStoredAndAnInlineProfileGiveTheSameAnswer) {

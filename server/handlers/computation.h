@@ -1,0 +1,35 @@
+// What is left of a checked request.
+//
+// Keeps its profile alive; may be run on any thread, once. A time budget counts from the checking on.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+
+namespace stepcast::server {
+
+template <typename Answer>
+class Computation {
+ public:
+  using Run = absl::AnyInvocable<absl::StatusOr<Answer>(StopCheck) &&>;
+
+  // `content`: see below.
+  Computation(std::string content, Run run) : content_(std::move(content)), run_(std::move(run)) {}
+
+  absl::StatusOr<Answer> operator()(StopCheck stop) && { return std::move(run_)(stop); }
+
+  // Digests of the profiles it computes with: with the same ones, an equal request of the same method has the same answer. Empty where it must not be
+  // shared, because it says what a profile's store failed with.
+  const std::string& content() const { return content_; }
+
+ private:
+  std::string content_;
+  Run run_;
+};
+
+}  // namespace stepcast::server

@@ -1,0 +1,60 @@
+// Answers of one server: each is computed once for all equal calls, those under way and, while the cache has room, those to come.
+//
+// Two calls are equal if their method, the content of their profiles and everything else in their requests are. What a time budget cut short is given
+// to those who waited for it, and not kept. Threads: safe. Lifetime: borrows the environment; outlives its calls.
+#pragma once
+
+#include <google/protobuf/message_lite.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "server/base/bounded_cache.h"
+#include "server/handlers/sharing_observer.h"
+#include "server/jobs/flights.h"
+#include "server/rpc/call_environment.h"
+#include "server/rpc/shared_reply.h"
+#include "server/rpc/unary_call.h"
+
+namespace stepcast::server {
+
+// A reply that was computed, before it is shared.
+struct ComputedReply {
+  SharedReply reply;
+  bool is_final = true;  // another computation would say the same
+};
+
+class SharedAnswers {
+ public:
+  using Compute = absl::AnyInvocable<absl::StatusOr<ComputedReply>(StopCheck) &&>;
+  struct Question {
+    std::string_view method;  // a literal
+    std::string key;          // of KeyOf; empty: equal to no other
+  };
+
+  explicit SharedAnswers(const CallEnvironment& environment);
+
+  // Of a request whose profiles have been replaced by `content`, what they hold.
+  static std::string KeyOf(std::string_view method, std::string_view content, const google::protobuf::MessageLite& request);
+
+  // Ends the call, now or later: with an answer there is, or with what `compute` gives on the pool for simulations. The call is not to be touched
+  // afterwards.
+  void Answer(UnaryCall& call, Question question, Compute compute);
+
+ private:
+  using Replies = Flights<SharedReplyPointer>;
+
+  void Run(Replies::Flight& flight, const std::string& key, Compute compute);
+
+  const CallEnvironment& environment_;
+  BoundedCache<SharedReply> kept_;
+  Replies flights_;
+};
+
+}  // namespace stepcast::server
