@@ -55,6 +55,10 @@ void CheckNumbers(const AllocationJobDraft& draft, AllocationObjective objective
   if (draft.current->workers < 1 || draft.current->workers > limits.max_workers) {
     faults.Add("current.workers", absl::StrCat(draft.current->workers, " is not from 1 to ", limits.max_workers));
   }
+  const ScenarioLimits scenario_limits;
+  if (const int32_t servers = draft.current->servers.value_or(1); servers < 1 || servers > scenario_limits.max_parameter_servers) {
+    faults.Add("current.parameter_servers", absl::StrCat(servers, " is not from 1 to ", scenario_limits.max_parameter_servers));
+  }
   const double seconds = draft.current->rescale_seconds;
   if (!(seconds >= 0 && seconds <= limits.max_rescale_seconds)) {
     faults.Add("current.rescale_seconds", absl::StrCat(seconds, " is not from 0 to ", limits.max_rescale_seconds));
@@ -95,6 +99,7 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile, const
   std::vector<int32_t> counts = CountsOf(draft, capacity.workers + 1, limits, faults);
   if (absl::Status status = std::move(faults).ToStatus("JOB_INVALID"); !status.ok()) return status;
   const AllocationJobDraft::Current current = draft.current.value_or(AllocationJobDraft::Current{});
+  const int32_t scenario_servers = one_worker->parameter_servers;
   return AllocationJob{.profile = profile,
                        .one_worker = *std::move(one_worker),
                        .server_choices = std::move(server_choices),
@@ -103,6 +108,7 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile, const
                        .weight = draft.weight.value_or(1),
                        .remaining_examples = draft.remaining_examples.value_or(0),
                        .current_workers = current.workers,
+                       .current_servers = current.servers.value_or(scenario_servers),
                        .rescale_seconds = current.rescale_seconds};
 }
 

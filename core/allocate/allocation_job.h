@@ -29,6 +29,7 @@ struct AllocationJobDraft {
   struct Current {
     int32_t workers = 0;
     double rescale_seconds = 0;
+    std::optional<int32_t> servers;  // the scenario's
   };
   std::optional<Current> current;
 };
@@ -43,6 +44,7 @@ struct AllocationJob {
   double weight = 1;
   int64_t remaining_examples = 0;  // 0: not known
   int32_t current_workers = 0;     // 0: it is not running
+  int32_t current_servers = 0;
   double rescale_seconds = 0;
 };
 

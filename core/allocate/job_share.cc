@@ -12,7 +12,7 @@ JobShare ShareAt(const AllocationJob& job, const ThroughputCurve& curve, int32_t
   double rate = value.examples_per_second;
   if (job.remaining_examples > 0) {
     const auto examples = static_cast<double>(job.remaining_examples);
-    const bool rescaled = job.current_workers > 0 && workers != job.current_workers;
+    const bool rescaled = job.current_workers > 0 && (workers != job.current_workers || servers != job.current_servers);
     share.duration_seconds = examples / rate + (rescaled ? job.rescale_seconds : 0);
     rate = examples / *share.duration_seconds;
   }

@@ -23,7 +23,10 @@ AllocationJobCall JobOf(const v1::AllocationJob& wire) {
   if (wire.has_gang()) draft.gang = wire.gang();
   if (wire.has_max_parameter_servers()) draft.max_parameter_servers = wire.max_parameter_servers();
   if (wire.has_remaining_examples()) draft.remaining_examples = wire.remaining_examples();
-  if (wire.has_current()) draft.current = {.workers = wire.current().workers(), .rescale_seconds = wire.current().rescale_seconds()};
+  if (wire.has_current()) {
+    draft.current = {.workers = wire.current().workers(), .rescale_seconds = wire.current().rescale_seconds()};
+    if (wire.current().has_parameter_servers()) draft.current->servers = wire.current().parameter_servers();
+  }
   call.faults = std::move(faults).Take();
   return call;
 }

@@ -69,6 +69,7 @@ void ToProto(const AllocationJob& from, v1::AllocationJob& to) {
   if (!from.current) return;
   to.mutable_current()->set_workers(from.current->workers);
   to.mutable_current()->set_rescale_seconds(from.current->rescale_seconds);
+  if (from.current->parameter_servers) to.mutable_current()->set_parameter_servers(*from.current->parameter_servers);
 }
 
 void FromProto(const v1::AllocationJob& from, AllocationJob& to) {
@@ -82,7 +83,9 @@ void FromProto(const v1::AllocationJob& from, AllocationJob& to) {
   if (from.has_gang()) to.gang = from.gang();
   if (from.has_max_parameter_servers()) to.max_parameter_servers = from.max_parameter_servers();
   if (from.has_remaining_examples()) to.remaining_examples = from.remaining_examples();
-  if (from.has_current()) to.current = {.workers = from.current().workers(), .rescale_seconds = from.current().rescale_seconds()};
+  if (!from.has_current()) return;
+  to.current = {.workers = from.current().workers(), .rescale_seconds = from.current().rescale_seconds()};
+  if (from.current().has_parameter_servers()) to.current->parameter_servers = from.current().parameter_servers();
 }
 
 void ToProto(const AllocateWorkersRequest& from, v1::AllocateWorkersRequest& to) {

@@ -71,15 +71,16 @@ TEST(AllocationJobTest, ServersAreTriedUpToTheMost) {
 }
 
 TEST(AllocationJobTest, EveryFaultIsNamed) {
-  EXPECT_THAT(FaultyFields({.scenario = {.workers = 3, .bandwidth_bytes_per_second = -1},
-                            .weight = 0,
-                            .min_workers = -1,
-                            .gang = 0,
-                            .max_parameter_servers = 17,
-                            .remaining_examples = 0,
-                            .current = AllocationJobDraft::Current{.workers = 0, .rescale_seconds = -1}}),
-              UnorderedElementsAre("scenario.workers", "scenario.bandwidth_bytes_per_second", "weight", "min_workers", "gang",
-                                   "max_parameter_servers", "remaining_examples", "current.workers", "current.rescale_seconds"));
+  EXPECT_THAT(
+      FaultyFields({.scenario = {.workers = 3, .bandwidth_bytes_per_second = -1},
+                    .weight = 0,
+                    .min_workers = -1,
+                    .gang = 0,
+                    .max_parameter_servers = 17,
+                    .remaining_examples = 0,
+                    .current = AllocationJobDraft::Current{.workers = 0, .rescale_seconds = -1, .servers = 0}}),
+      UnorderedElementsAre("scenario.workers", "scenario.bandwidth_bytes_per_second", "weight", "min_workers", "gang", "max_parameter_servers",
+                           "remaining_examples", "current.workers", "current.parameter_servers", "current.rescale_seconds"));
 }
 
 TEST(AllocationJobTest, BoundsThatLeaveNothingAreFaults) {

@@ -56,6 +56,7 @@ TEST(JobShareTest, ARescaleIsSpreadOverTheRestOfTheJob) {
   AllocationJob job = TwoCounts();
   job.remaining_examples = 900;
   job.current_workers = 1;
+  job.current_servers = 1;
   job.rescale_seconds = 10;
   const std::vector<JobShare> shares = Shares(job);
   EXPECT_DOUBLE_EQ(*shares[0].duration_seconds, 90);
@@ -64,6 +65,15 @@ TEST(JobShareTest, ARescaleIsSpreadOverTheRestOfTheJob) {
   EXPECT_DOUBLE_EQ(shares[1].speedup, 1.5);
   EXPECT_DOUBLE_EQ(shares[1].examples_per_second, 18);
   EXPECT_DOUBLE_EQ(MeritOf(shares[1], job, AllocationObjective::kMinMakespan), -60);
+}
+
+TEST(JobShareTest, AnotherNumberOfServersIsARescaleToo) {
+  AllocationJob job = TwoCounts();
+  job.remaining_examples = 900;
+  job.current_workers = 2;
+  job.current_servers = 2;
+  job.rescale_seconds = 10;
+  EXPECT_DOUBLE_EQ(*Shares(job)[1].duration_seconds, 60);
 }
 
 TEST(JobShareTest, AJobThatDoesNotRunYetHasNoRescale) {

@@ -24,6 +24,7 @@ TEST(AllocationConvertTest, AJobCarriesEverything) {
   job.set_remaining_examples(1000);
   job.mutable_current()->set_workers(6);
   job.mutable_current()->set_rescale_seconds(7);
+  job.mutable_current()->set_parameter_servers(3);
   wire.mutable_capacity()->set_workers(12);
   wire.mutable_capacity()->set_parameter_servers(5);
   wire.set_objective(v1::AllocateWorkersRequest::MIN_MAKESPAN);
@@ -46,6 +47,7 @@ TEST(AllocationConvertTest, AJobCarriesEverything) {
   EXPECT_EQ(draft.remaining_examples, 1000);
   EXPECT_EQ(draft.current->workers, 6);
   EXPECT_EQ(draft.current->rescale_seconds, 7);
+  EXPECT_EQ(draft.current->servers, 3);
 }
 
 TEST(AllocationConvertTest, WhatIsUnsetStaysUnset) {

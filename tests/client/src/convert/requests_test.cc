@@ -69,7 +69,7 @@ TEST(RequestsTest, Allocation) {
                                                  .gang = 4,
                                                  .max_parameter_servers = 3,
                                                  .remaining_examples = 100,
-                                                 .current = CurrentAllocation{.workers = 4, .rescale_seconds = 1.5}}},
+                                                 .current = CurrentAllocation{.workers = 4, .rescale_seconds = 1.5, .parameter_servers = 2}}},
                                        .capacity = ClusterCapacity{.workers = 16, .parameter_servers = 5},
                                        .objective = AllocationObjective::kMaxMinFair,
                                        .options = {.seed = 9}};
@@ -83,7 +83,7 @@ TEST(RequestsTest, Allocation) {
                                   gang: 4
                                   max_parameter_servers: 3
                                   remaining_examples: 100
-                                  current { workers: 4 rescale_seconds: 1.5 }
+                                  current { workers: 4 rescale_seconds: 1.5 parameter_servers: 2 }
                                 }
                                 capacity { workers: 16 parameter_servers: 5 }
                                 objective: MAX_MIN_FAIR

@@ -71,7 +71,7 @@ void MakeErrorsReal(v1::AllocateWorkersResponse& message) {
     job.mutable_error()->set_code(3);
     google::protobuf::Any detail;
     detail.set_type_url("type.googleapis.com/google.rpc.ErrorInfo");
-    detail.set_value("bytes");
+    detail.set_value("");
     job.mutable_error()->mutable_details()->Clear();
     *job.mutable_error()->add_details() = detail;
   }
