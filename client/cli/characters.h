@@ -1,0 +1,19 @@
+// Texts that others chose, as characters that are safe to draw.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace stepcast::client {
+
+// The characters of a text in UTF-8. Bytes that are none become U+FFFD; what drives a terminal, turns the direction of writing or may not stand in
+// XML becomes a space.
+std::u32string Characters(std::string_view text);
+
+// REQUIRES: characters from Characters, or of a literal.
+std::string Utf8(std::u32string_view characters);
+
+// At most `length` of them; the last one is U+2026 where some were cut off.
+std::u32string Shortened(std::u32string_view characters, size_t length);
+
+}  // namespace stepcast::client
