@@ -32,7 +32,7 @@ constexpr char kFooter[] =
     "Exit status: 0 done, 1 refused by the service or not reached, 2 wrong usage.\n\n"
     "Examples:\n"
     "  stepcast --local profile zoo resnet50 --bandwidth 1Gbit/s --save resnet50.json\n"
-    "  stepcast --local predict resnet50.json --workers 1-16\n"
+    "  stepcast --local predict resnet50.json --workers 1-16 --plot\n"
     "  stepcast profile upload resnet50.json --id resnet50\n"
     "  stepcast recommend resnet50 --min-efficiency 0.7\n"
     "  stepcast order --local resnet50.json --workers 1 --method tac --output json\n"

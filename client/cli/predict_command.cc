@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "client/cli/parsed_option.h"
+#include "client/cli/plot_flag.h"
 #include "client/cli/prediction_table.h"
 #include "client/cli/profile_argument.h"
 #include "client/cli/progress.h"
 #include "client/cli/scenario_flags.h"
 #include "client/cli/simulation_flags.h"
+#include "client/cli/throughput_plot.h"
 #include "client/cli/worker_list.h"
 
 #include "stepcast/json.h"
@@ -35,10 +37,12 @@ class PredictCommand : public Command {
         [](const std::string& text) { return ParseWorkerList(text); }, [this](std::vector<int32_t> counts) { counts_ = std::move(counts); });
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
     simulation_.Declare(*app);
+    plot_.Declare(*app);
     return app;
   }
 
   ExitCode Run(const Session& session) const override {
+    if (const ExitCode code = plot_.Check(session); code != ExitCode::kDone) return code;
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
     if (!source.ok()) return ReportProfileFailure(session, profile_, source.status());
     scenario_.Explain(session);
@@ -49,7 +53,9 @@ class PredictCommand : public Command {
       return session.client.PredictThroughput(request);
     }();
     if (!response.ok()) return ReportProfileFailure(session, profile_, response.status());
-    return session.Answer(ToJson(*response), [&] { return PredictionTable(response->predictions); });
+    const ThroughputPlot plot = PlotOf(PlotTitle(request.source), response->predictions);
+    const ExitCode code = session.Answer(ToJson(*response), [&] { return PredictionTable(response->predictions) + plot_.Text(session, plot); });
+    return code == ExitCode::kDone ? plot_.Save(session, plot) : code;
   }
 
  private:
@@ -68,6 +74,7 @@ class PredictCommand : public Command {
   std::vector<int32_t> counts_;
   ScenarioFlags scenario_;
   SimulationFlags simulation_;
+  PlotFlag plot_;
 };
 
 }  // namespace

@@ -7,12 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/parsed_option.h"
+#include "client/cli/plot_flag.h"
 #include "client/cli/profile_argument.h"
 #include "client/cli/progress.h"
 #include "client/cli/quantity.h"
 #include "client/cli/recommendation_table.h"
 #include "client/cli/scenario_flags.h"
 #include "client/cli/simulation_flags.h"
+#include "client/cli/throughput_plot.h"
 
 #include "stepcast/json.h"
 
@@ -42,10 +44,12 @@ class RecommendCommand : public Command {
     DeclareCurrent(*app);
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kForbidden);
     simulation_.Declare(*app);
+    plot_.Declare(*app);
     return app;
   }
 
   ExitCode Run(const Session& session) const override {
+    if (const ExitCode code = plot_.Check(session); code != ExitCode::kDone) return code;
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
     if (!source.ok()) return ReportProfileFailure(session, profile_, source.status());
     scenario_.Explain(session);
@@ -61,7 +65,9 @@ class RecommendCommand : public Command {
       return session.client.RecommendWorkers(request);
     }();
     if (!response.ok()) return ReportProfileFailure(session, profile_, response.status());
-    return session.Answer(ToJson(*response), [&] { return RecommendationText(*response); });
+    const ThroughputPlot plot = PlotOf(PlotTitle(request.source), *response);
+    const ExitCode code = session.Answer(ToJson(*response), [&] { return RecommendationText(*response) + plot_.Text(session, plot); });
+    return code == ExitCode::kDone ? plot_.Save(session, plot) : code;
   }
 
  private:
@@ -138,6 +144,7 @@ class RecommendCommand : public Command {
   std::optional<CurrentAllocation> current_;
   ScenarioFlags scenario_;
   SimulationFlags simulation_;
+  PlotFlag plot_;
 };
 
 }  // namespace

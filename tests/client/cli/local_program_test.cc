@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "stepcast/json.h"
@@ -18,9 +21,10 @@ using testing::StartsWith;
 
 class LocalProgramTest : public testing::Test {
  protected:
-  Outcome Run(std::vector<std::string> arguments) const {
+  Outcome Run(std::vector<std::string> arguments, std::map<std::string, std::string> environment = {}) const {
     arguments.insert(arguments.begin(), STEPCAST_PROGRAM);
-    return RunProgram(arguments, {{"STEPCAST_SERVER", ""}});
+    environment.emplace("STEPCAST_SERVER", "");
+    return RunProgram(arguments, environment);
   }
 
   TemporaryDirectory directory_;
@@ -150,6 +154,59 @@ TEST_F(LocalProgramTest, SaysWhatComesNearestToWhatCannotBeKept) {
   const Outcome outcome = Run({"recommend", "--local", tiny_, "--max-workers", "4", "--steps", "100", "--examples", "1000000", "--deadline", "1us"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, testing::AllOf(HasSubstr("No recommendation: "), HasSubstr("too long"), HasSubstr("comes nearest to the constraints")));
+}
+
+TEST_F(LocalProgramTest, PlotsBelowTheTableInWhatTheLocaleHas) {
+  const std::vector<std::string> flags{"predict", tiny_, "--local", "--workers", "1-4", "--steps", "100", "--plot"};
+  const Outcome utf8 = Run(flags, {{"LC_ALL", "C.UTF-8"}});
+  EXPECT_EQ(utf8.exit_code, 0) << utf8.err;
+  EXPECT_THAT(utf8.out,
+              testing::AllOf(StartsWith("workers  examples/s"), HasSubstr("\n\ntiny\n1 server, 1.000 MB/s links, "), HasSubstr("\u25c6 knee: ")));
+  const Outcome ascii = Run(flags, {{"LC_ALL", "C"}});
+  EXPECT_THAT(ascii.out, HasSubstr("# knee: "));
+  EXPECT_TRUE(std::all_of(ascii.out.begin(), ascii.out.end(), [](char c) { return c > 0; })) << ascii.out;
+  const Outcome recommended = Run({"recommend", "--local", "--max-workers", "3", "--steps", "100", "--plot", tiny_}, {{"LC_ALL", "C"}});
+  EXPECT_EQ(recommended.exit_code, 0) << recommended.err;
+  EXPECT_THAT(recommended.out, testing::AllOf(HasSubstr("\n->"), HasSubstr("# recommended: ")));
+}
+
+TEST_F(LocalProgramTest, APlotInAFileIsSvgBesideAnyOutput) {
+  const std::string file = directory_.Path("curve.svg");
+  const Outcome predicted = Run({"predict", tiny_, "--local", "--workers", "1-4", "--steps", "100", "--plot", file, "--output", "json"});
+  EXPECT_EQ(predicted.exit_code, 0) << predicted.err;
+  EXPECT_EQ(Json::parse(predicted.out)["predictions"].size(), 4);
+  EXPECT_THAT(directory_.Read("curve.svg"), testing::AllOf(StartsWith("<?xml"), HasSubstr("<title>tiny</title>"), HasSubstr("knee: ")));
+  const Outcome recommended = Run({"recommend", tiny_, "--local", "--max-workers", "3", "--steps", "100", "--plot=" + file});
+  EXPECT_EQ(recommended.exit_code, 0) << recommended.err;
+  EXPECT_EQ(recommended.out.find("linear scaling"), std::string::npos) << "it is in the file";
+  EXPECT_THAT(directory_.Read("curve.svg"), HasSubstr("recommended: "));
+}
+
+TEST_F(LocalProgramTest, APlotIsValidXmlWhateverTheModelIsCalled) {
+  constexpr char kChecker[] = "/usr/bin/xmllint";
+  if (!std::filesystem::exists(kChecker)) GTEST_SKIP() << "there is no " << kChecker;
+  Profile profile = TinyProfile();
+  profile.model = "]]></svg> & <b \"'\x01\u00e4\ufffe";
+  const std::string file = directory_.Path("curve.svg");
+  const Outcome outcome = Run({"predict", directory_.Write("odd.json", ToJson(profile)), "--local", "--workers", "1-4", "--plot", file});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Outcome checked = RunProgram({kChecker, "--noout", "--nonet", file});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err << directory_.Read("curve.svg");
+}
+
+TEST_F(LocalProgramTest, RefusesPlotsThatCannotBe) {
+  for (const char* const command : {"predict", "recommend"}) {
+    const Outcome json = Run({command, tiny_, "--local", "--plot", "--output", "json"});
+    EXPECT_EQ(json.exit_code, 2);
+    EXPECT_EQ(json.out, "");
+    EXPECT_THAT(json.err, HasSubstr("--plot: with --output json"));
+    const Outcome swallowed = Run({command, "--plot", tiny_, "--local"});
+    EXPECT_EQ(swallowed.exit_code, 2);
+    EXPECT_THAT(swallowed.err, HasSubstr("does not end in .svg"));
+    const Outcome unwritable = Run({command, tiny_, "--local", "--steps", "100", "--plot", directory_.Path("none/curve.svg")});
+    EXPECT_EQ(unwritable.exit_code, 1);
+    EXPECT_THAT(unwritable.err, HasSubstr("cannot write " + directory_.Path("none/curve.svg")));
+  }
 }
 
 TEST_F(LocalProgramTest, TracesToAFileOrStandardOutput) {
