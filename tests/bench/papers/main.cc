@@ -1,0 +1,48 @@
+// stepcast_paper_results: asks the papers' questions of the model zoo, and prints the answers as markdown tables.
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/bench/papers/enforced_order.h"
+#include "tests/bench/papers/scaling.h"
+#include "tests/bench/papers/second_server.h"
+
+namespace stepcast::bench {
+namespace {
+
+void Print(const char* title, const std::string& table) {
+  std::printf("### %s\n\n%s\n", title, table.c_str());
+  std::fflush(stdout);
+}
+
+void Append(std::vector<ScalingCurves> more, std::vector<ScalingCurves>& curves) {
+  for (ScalingCurves& one : more) curves.push_back(std::move(one));
+}
+
+void PrintAll() {
+  std::vector<ScalingCurves> plain = MeasureScaling({});
+  std::vector<ScalingCurves> inception = plain;
+  // Parsing as long as a ninth of the transfer at 1 Gbit/s: the example of ICPE 2020, section 4.3.
+  Append(MeasureScaling({.parsing_overhead = {.seconds_per_byte = 1 / kGigabit / 9}}), inception);
+  Append(MeasureScaling({.gigabits_per_second = 1}), inception);
+  Print("Saturation of Inception-v3, examples/s", SaturationTable(inception));
+  Print("A second parameter server, examples/s", SecondServerTable(MeasureSecondServer({})));
+  Print("TIC / TAC / SEARCH over a random order, %", OrderTable({}, MeasureOrders({})));
+  Append(MeasureScaling({.model = "alexnet", .batch_sizes = {64, 512}}), plain);
+  Print("Simpler models beside the simulation", RivalTable(plain));
+}
+
+}  // namespace
+}  // namespace stepcast::bench
+
+int main() {
+  try {
+    stepcast::bench::PrintAll();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "stepcast_paper_results: %s\n", error.what());
+    return 2;
+  }
+}
