@@ -88,7 +88,9 @@ TEST(SvgPlotTest, EverythingIsInsideAndPointsAreInOrder) {
       EXPECT_TRUE(across[i] >= 120 && across[i] <= 730 && down[i] >= 76 && down[i] <= 380);
       if (i == 0) continue;
       EXPECT_LT(across[i - 1], across[i]);
-      if (plot.points[i - 1].throughput <= plot.points[i].throughput) EXPECT_GE(down[i - 1], down[i]);
+      if (plot.points[i - 1].throughput <= plot.points[i].throughput) {
+        EXPECT_GE(down[i - 1], down[i]);
+      }
     }
   }
 }

@@ -143,8 +143,12 @@ TEST(TerminalPlotTest, LinesFitAndPointsAreInOrder) {
       ASSERT_EQ(found.size(), plot.points.size());
       for (size_t i = 1; i < found.size(); ++i) {
         EXPECT_LT(found[i - 1].first, found[i].first);
-        if (plot.points[i - 1].throughput <= plot.points[i].throughput) EXPECT_GE(found[i - 1].second, found[i].second);
-        if (plot.points[i - 1].throughput >= plot.points[i].throughput) EXPECT_LE(found[i - 1].second, found[i].second);
+        if (plot.points[i - 1].throughput <= plot.points[i].throughput) {
+          EXPECT_GE(found[i - 1].second, found[i].second);
+        }
+        if (plot.points[i - 1].throughput >= plot.points[i].throughput) {
+          EXPECT_LE(found[i - 1].second, found[i].second);
+        }
       }
     }
   }

@@ -89,7 +89,9 @@ TEST(ThroughputPlotTest, EverythingIsBetweenTheAxes) {
     const auto is_inside = [](double fraction) { return fraction >= 0 && fraction <= 1 + 1e-9; };
     for (size_t i = 0; i < plot.points.size(); ++i) {
       const PlotPoint& point = plot.points[i];
-      if (i > 0) EXPECT_LT(plot.points[i - 1].workers, point.workers);
+      if (i > 0) {
+        EXPECT_LT(plot.points[i - 1].workers, point.workers);
+      }
       EXPECT_TRUE(is_inside(workers.Fraction(point.workers)));
       EXPECT_LE(point.lower, point.throughput);
       EXPECT_LE(point.throughput, point.upper);
