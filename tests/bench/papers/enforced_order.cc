@@ -25,11 +25,8 @@ OrderGains MeasureOne(const EnforcedOrderOptions& options, OrderGains one) {
   one.computation_share = forward.computation_seconds / (forward.download_seconds * one.workers);
   OrderDraft draft{
       .scenario = {.workers = one.workers}, .options = OptionsOf(options.length), .methods = options.methods, .inference = one.inference};
-  draft.options.time_budget_seconds = options.search_seconds;
-  if (!one.inference) {
-    draft.scenario.synchronization = Synchronization::kSynchronous;
-    draft.options.start = Start::kSimultaneous;
-  }
+  draft.scenario.synchronization = options.synchronization;
+  if (options.synchronization == Synchronization::kSynchronous) draft.options.start = Start::kSimultaneous;
   const OrderAnswer answer = Valid(OptimizeOrder(profile, Valid(ResolveOrder(profile, draft)), NeverStop));
   for (const OrderResult& order : answer.orders) one.gains.push_back(GainOverRandom(order));
   return one;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model/scenario.h"
 #include "core/predict/order_query.h"
 #include "tests/bench/papers/cluster.h"
 
@@ -18,8 +19,8 @@ struct EnforcedOrderOptions {
   std::vector<int32_t> batch_sizes = {8, 16, 32, 64, 128, 256};
   std::vector<OrderMethod> methods = {OrderMethod::kTic, OrderMethod::kTac, OrderMethod::kSearch};
   std::vector<int32_t> workers = {1, 4};
+  Synchronization synchronization = Synchronization::kSynchronous;  // TicTac's workers are replicas in one graph
   double gigabits_per_second = 10;
-  double search_seconds = 1;  // of time budget, which makes the search shorter
   Length length = {.steps_per_worker = 60, .replications = 2};
 };
 
@@ -32,7 +33,7 @@ struct OrderGains {
   std::vector<double> gains;     // speed-up over a random order, less 1; one a method
 };
 
-// One a model, workload (inference first), number of workers and batch size, in that order. Training is synchronous, as there.
+// One a model, workload (inference first), number of workers and batch size, in that order.
 std::vector<OrderGains> MeasureOrders(const EnforcedOrderOptions& options);
 // A cell is a batch size: the computation share, and what each method gains.
 std::string OrderTable(const EnforcedOrderOptions& options, const std::vector<OrderGains>& gains);

@@ -29,7 +29,9 @@ void PrintAll() {
   Append(MeasureScaling({.gigabits_per_second = 1}), inception);
   Print("Saturation of Inception-v3, examples/s", SaturationTable(inception));
   Print("A second parameter server, examples/s", SecondServerTable(MeasureSecondServer({})));
-  Print("TIC / TAC / SEARCH over a random order, %", OrderTable({}, MeasureOrders({})));
+  Print("TIC / TAC / SEARCH over a random order, %, synchronous", OrderTable({}, MeasureOrders({})));
+  const EnforcedOrderOptions asynchronous{.methods = {OrderMethod::kTic}, .workers = {4}, .synchronization = Synchronization::kAsynchronous};
+  Print("TIC over a random order, %, asynchronous", OrderTable(asynchronous, MeasureOrders(asynchronous)));
   Append(MeasureScaling({.model = "alexnet", .batch_sizes = {64, 512}}), plain);
   Print("Simpler models beside the simulation", RivalTable(plain));
 }
