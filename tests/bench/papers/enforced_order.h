@@ -19,7 +19,7 @@ struct EnforcedOrderOptions {
   std::vector<int32_t> batch_sizes = {8, 16, 32, 64, 128, 256};
   std::vector<OrderMethod> methods = {OrderMethod::kTic, OrderMethod::kTac, OrderMethod::kSearch};
   std::vector<int32_t> workers = {1, 4};
-  Synchronization synchronization = Synchronization::kSynchronous;  // TicTac's workers are replicas in one graph
+  Synchronization synchronization = Synchronization::kSynchronous;  // as TicTac's training; taken for inference, too
   double gigabits_per_second = 10;
   Length length = {.steps_per_worker = 60, .replications = 2};
 };
