@@ -8,12 +8,12 @@ from sample import message, recorded
 from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
 
 
-def huge():
-    """A request whose simulation takes hours."""
+def huge(seed=1):
+    """A request whose simulation takes hours; with another seed it is not equal."""
     return prediction.PredictThroughputRequest(
         inline_profile=message(recorded()),
         worker_counts=[512],
-        options=scenario_pb2.SimulationOptions(steps_per_worker=10_000_000, replications=1000),
+        options=scenario_pb2.SimulationOptions(steps_per_worker=10_000_000, replications=1000, seed=seed),
     )
 
 
@@ -46,12 +46,12 @@ class FullQueueTest(ServerTest):
         calls = []
         self.addCleanup(lambda: [call.cancel() for call in calls])
         for at in range(2):
-            calls.append(self.server.predictions.PredictThroughput.future(huge(), timeout=PATIENCE_SECONDS))
+            calls.append(self.server.predictions.PredictThroughput.future(huge(seed=at), timeout=PATIENCE_SECONDS))
             waiting = ("stepcast_jobs_running", "stepcast_queue_length")[at]
             eventually(lambda waiting=waiting: self.server.metric(waiting, pool="simulation") == 1, f"{waiting} is 1")
         began = time.monotonic()
         with self.assertRaises(grpc.RpcError) as raised:
-            self.server.predictions.PredictThroughput(huge(), timeout=PATIENCE_SECONDS)
+            self.server.predictions.PredictThroughput(huge(seed=2), timeout=PATIENCE_SECONDS)
         self.assertLess(time.monotonic() - began, 1)
         details = details_of(raised.exception)
         self.assertEqual((details.code, details.reason), (grpc.StatusCode.RESOURCE_EXHAUSTED, "QUEUE_FULL"))

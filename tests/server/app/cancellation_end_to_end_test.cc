@@ -94,9 +94,9 @@ TEST_F(CancellationEndToEndTest, ADeadlineEndsItsSimulationWithinTenMilliseconds
 TEST_F(CancellationEndToEndTest, AFullQueueRefusesAtOnceAndSaysWhenToComeAgain) {
   Call running(server_, EndlessRequest(profile_));
   watch_.WaitStarted(1);
-  Call waiting(server_, EndlessRequest(profile_));
+  Call waiting(server_, EndlessRequest(profile_, 2));
   watch_.WaitQueued(2);
-  Call refused(server_, EndlessRequest(profile_));
+  Call refused(server_, EndlessRequest(profile_, 3));
   const grpc::Status status = refused.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonOf(status), "QUEUE_FULL");
@@ -109,7 +109,7 @@ TEST_F(CancellationEndToEndTest, AFullQueueRefusesAtOnceAndSaysWhenToComeAgain) 
 TEST_F(CancellationEndToEndTest, OthersAreServedWhileSimulationsFillTheQueue) {
   Call running(server_, EndlessRequest(profile_));
   watch_.WaitStarted(1);
-  Call waiting(server_, EndlessRequest(profile_));
+  Call waiting(server_, EndlessRequest(profile_, 2));
   watch_.WaitQueued(2);
   v1::GetProfileRequest get;
   get.set_name(profile_);
@@ -126,7 +126,7 @@ TEST_F(CancellationEndToEndTest, OthersAreServedWhileSimulationsFillTheQueue) {
 TEST_F(CancellationEndToEndTest, ACallCancelledWhileItWaitsEndsWhenItsTurnComes) {
   Call running(server_, EndlessRequest(profile_));
   watch_.WaitStarted(1);
-  Call waiting(server_, EndlessRequest(profile_));
+  Call waiting(server_, EndlessRequest(profile_, 2));
   watch_.WaitQueued(2);
   waiting.Cancel();
   EXPECT_EQ(waiting.Finish().error_code(), grpc::StatusCode::CANCELLED);

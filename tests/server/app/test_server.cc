@@ -124,7 +124,7 @@ std::vector<std::string> FieldsOf(const grpc::Status& status) {
   return fields;
 }
 
-v1::PredictThroughputRequest EndlessRequest(const std::string& profile) {
+v1::PredictThroughputRequest EndlessRequest(const std::string& profile, uint64_t seed) {
   constexpr int kWorkers = 4;
   constexpr int kMostSteps = 10'000'000;
   v1::PredictThroughputRequest request;
@@ -132,6 +132,7 @@ v1::PredictThroughputRequest EndlessRequest(const std::string& profile) {
   request.add_worker_counts(kWorkers);
   request.mutable_options()->set_steps_per_worker(kMostSteps);
   request.mutable_options()->set_replications(1000);
+  request.mutable_options()->set_seed(seed);
   return request;
 }
 

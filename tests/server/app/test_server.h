@@ -93,6 +93,7 @@ std::string ReasonOf(const grpc::Status& status);
 std::vector<std::string> FieldsOf(const grpc::Status& status);
 
 // A prediction of the profile that takes hours.
-v1::PredictThroughputRequest EndlessRequest(const std::string& profile);
+// With other seeds they are not equal.
+v1::PredictThroughputRequest EndlessRequest(const std::string& profile, uint64_t seed = 1);
 
 }  // namespace stepcast::server

@@ -160,12 +160,14 @@ TEST(RequestsTest, Order) {
                                                           .scenario = Scenario{.workers = 2},
                                                           .options = {.seed = 9},
                                                           .methods = {OrderMethod::kTac, OrderMethod::kSearch},
-                                                          .time_budget = milliseconds(1500)},
+                                                          .time_budget = milliseconds(1500),
+                                                          .inference = true},
                                      R"pb(profile: "profiles/a"
                                           scenario { workers: 2 }
                                           options { seed: 9 }
                                           methods: [ TAC, SEARCH ]
-                                          time_budget { seconds: 1 nanos: 500000000 })pb");
+                                          time_budget { seconds: 1 nanos: 500000000 }
+                                          inference: true)pb");
 }
 
 TEST(RequestsTest, Trace) {

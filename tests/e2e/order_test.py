@@ -1,0 +1,64 @@
+"""Orders of transfers, from the real server."""
+
+import unittest
+
+from contract import order_pb2, scenario_pb2, store
+from sample import message, recorded
+from stepcastd import ServerTest
+
+OPTIONS = scenario_pb2.SimulationOptions(steps_per_worker=60, warmup_steps=5, replications=2)
+METHODS = [order_pb2.TIC, order_pb2.TAC, order_pb2.REVERSE, order_pb2.RANDOM, order_pb2.RECORDED, order_pb2.GRAPH, order_pb2.SEARCH]
+
+
+class OrderTest(ServerTest):
+    def setUp(self):
+        super().setUp()
+        self.name = self.server.profiles.CreateProfile(store.CreateProfileRequest(profile=message(recorded("resnet50_16")))).name
+
+    def order(self, **request):
+        return self.server.predictions.OptimizeOrder(order_pb2.OptimizeOrderRequest(**{"profile": self.name, "options": OPTIONS, "methods": METHODS, **request}))
+
+    def test_a_search_is_never_worse_than_any_other_method(self):
+        reply = self.order()
+        by_method = {order.method: order for order in reply.orders}
+        self.assertEqual(list(by_method), METHODS)
+        search = by_method[order_pb2.SEARCH]
+        self.assertEqual(search.makespan_ns, min(order.makespan_ns for order in reply.orders))
+        self.assertEqual(by_method[reply.chosen].makespan_ns, search.makespan_ns)
+        for order in reply.orders:
+            self.assertGreaterEqual(order.makespan_ns, reply.order_lower_bound_ns)
+            self.assertEqual(sorted(transfer.name for transfer in order.transfers), sorted(transfer.name for transfer in search.transfers))
+
+    def test_what_orders_gain_is_said_against_three_others(self):
+        reply = self.order(methods=[order_pb2.TAC])
+        baselines = {baseline.transfer_order: baseline for baseline in reply.baselines}
+        scenario = scenario_pb2.Scenario
+        self.assertEqual(set(baselines), {scenario.RECORDED, scenario.GRAPH, scenario.RANDOM})
+        self.assertEqual({speedup.over for speedup in reply.orders[0].speedups}, set(baselines))
+        for speedup in reply.orders[0].speedups:
+            baseline = baselines[speedup.over]
+            self.assertAlmostEqual(speedup.speedup, reply.orders[0].steps_per_second / baseline.steps_per_second)
+            self.assertLessEqual(baseline.confidence_interval.lower, baseline.examples_per_second)
+
+    def test_inference_leaves_out_what_follows_the_forward_pass(self):
+        whole, inference = self.order(methods=[order_pb2.TAC]), self.order(methods=[order_pb2.TAC], inference=True)
+        self.assertLess(inference.operations, whole.operations)
+        self.assertLess(inference.orders[0].makespan_ns, whole.orders[0].makespan_ns)
+        self.assertEqual(len(inference.orders[0].transfers), len(whole.orders[0].transfers))
+
+    def test_with_several_servers_each_has_ranks_of_its_own(self):
+        reply = self.order(methods=[order_pb2.TAC], scenario=scenario_pb2.Scenario(workers=2, parameter_servers=2))
+        ranks = {0: [], 1: []}
+        for transfer in reply.orders[0].transfers:
+            ranks[transfer.parameter_server].append(transfer.server_rank)
+        for of_server in ranks.values():
+            self.assertEqual(of_server, list(range(len(of_server))))
+
+    def test_a_time_budget_is_kept(self):
+        reply = self.order(methods=[order_pb2.SEARCH], time_budget={"seconds": 5})
+        self.assertLess(reply.simulation.engine_seconds, 6)
+        self.assertEqual(len(reply.orders), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
