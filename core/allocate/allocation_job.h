@@ -12,6 +12,7 @@
 #include "core/allocate/claim.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
+#include "core/predict/run_memory.h"
 
 namespace stepcast {
 
@@ -46,6 +47,7 @@ struct AllocationJob {
   int32_t current_workers = 0;     // 0: it is not running
   int32_t current_servers = 0;
   double rescale_seconds = 0;
+  KnownRuns known;  // of its profile; may be set once it is checked
 };
 
 struct AllocationJobLimits {

@@ -17,7 +17,7 @@ absl::StatusOr<JobCurve> SimulateCurve(const AllocationJob& job, const Simulatio
       query.scenarios.back().workers = workers;
     }
   }
-  const absl::StatusOr<ThroughputAnswer> answer = PredictThroughput(job.profile, query, stop, executor);
+  const absl::StatusOr<ThroughputAnswer> answer = PredictThroughput(job.profile, query, stop, executor, job.known);
   if (!answer.ok()) return answer.status();
   JobCurve curve{.one_worker_examples_per_second = answer->predictions.front().examples_per_second, .simulation = answer->simulation};
   for (size_t i = 1; i < answer->predictions.size(); ++i) {

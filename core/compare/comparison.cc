@@ -105,8 +105,9 @@ absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile, const 
   return ComparisonQuery{.throughput = *std::move(query), .options = options};
 }
 
-absl::StatusOr<ComparisonAnswer> CompareModels(const Profile& profile, const ComparisonQuery& query, StopCheck stop, const Executor& executor) {
-  absl::StatusOr<ThroughputAnswer> ours = PredictThroughput(profile, query.throughput, stop, executor);
+absl::StatusOr<ComparisonAnswer> CompareModels(const Profile& profile, const ComparisonQuery& query, StopCheck stop, const Executor& executor,
+                                               const KnownRuns& known) {
+  absl::StatusOr<ThroughputAnswer> ours = PredictThroughput(profile, query.throughput, stop, executor, known);
   if (!ours.ok()) return ours.status();
   Scenario one_worker = query.throughput.scenarios.front();
   one_worker.workers = 1;

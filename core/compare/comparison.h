@@ -62,6 +62,6 @@ absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile, const 
 // Cost: as PredictThroughput, and the recorded steps once for the phases and once for every count.
 // Failure: as PredictThroughput.
 absl::StatusOr<ComparisonAnswer> CompareModels(const Profile& profile, const ComparisonQuery& query, StopCheck stop,
-                                               const Executor& executor = InOrder());
+                                               const Executor& executor = InOrder(), const KnownRuns& known = {});
 
 }  // namespace stepcast

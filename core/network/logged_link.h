@@ -25,6 +25,7 @@ class LoggedLink {
     int64_t virtual_at = 0;
     int64_t active = 0;
   };
+
  public:
   using Flow = EqualShareLink::Flow;
 

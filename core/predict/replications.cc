@@ -25,10 +25,11 @@ constexpr double kDriftThatMatters = 0.02;
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(const Profile& profile, const Scenario& scenario, StopCheck stop) {
-  StepGraph graph = StepGraph::Build(profile, scenario);
-  absl::StatusOr<std::vector<int32_t>> ranks = TransferRanks(profile, scenario, graph, stop);
+  absl::StatusOr<StepGraph> graph = StepGraph::Build(profile, scenario, StepGraph::Times::kRecorded, stop);
+  if (!graph.ok()) return graph.status();
+  absl::StatusOr<std::vector<int32_t>> ranks = TransferRanks(profile, scenario, *graph, stop);
   if (!ranks.ok()) return ranks.status();
-  return std::make_shared<const RankedGraph>(RankedGraph{.graph = std::move(graph), .ranks = *std::move(ranks)});
+  return std::make_shared<const RankedGraph>(RankedGraph{.graph = *std::move(graph), .ranks = *std::move(ranks)});
 }
 
 bool RankedGraph::SharedBy(Scenario a, Scenario b) {

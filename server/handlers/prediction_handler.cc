@@ -105,9 +105,7 @@ absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrde
 }
 
 absl::StatusOr<Computation<CompareModelsAnswer>> PredictionHandler::CompareModels(CompareModelsCall call) const {
-  return Prepare<CompareModelsAnswer>("CompareModels", std::move(call), ResolveComparison,
-                                      [](const Profile& profile, const ComparisonQuery& query, StopCheck stop, const Executor& executor,
-                                         const KnownRuns&) { return stepcast::CompareModels(profile, query, stop, executor); });
+  return Prepare<CompareModelsAnswer>("CompareModels", std::move(call), ResolveComparison, stepcast::CompareModels);
 }
 
 absl::StatusOr<AllocationJob> PredictionHandler::ResolveJob(AllocationJobCall call, const AllocationQuery& query, std::string& profile_digest) const {
@@ -117,6 +115,7 @@ absl::StatusOr<AllocationJob> PredictionHandler::ResolveJob(AllocationJobCall ca
   absl::StatusOr<AllocationJob> job = ResolveAllocationJob(subject->profile, call.draft, query.capacity, query.objective);
   const absl::Status checked = WithFaults(std::move(call.faults), job.status());
   if (!checked.ok()) return checked;
+  job->known = {.memory = environment_.runs, .profile_digest = profile_digest};
   return job;
 }
 

@@ -3,7 +3,7 @@
 import threading
 import unittest
 
-from contract import grpc, json_format, order_pb2, prediction, recommendation_pb2, scenario_pb2, store
+from contract import allocation_pb2, comparison_pb2, grpc, json_format, order_pb2, prediction, recommendation_pb2, scenario_pb2, store
 from sample import message, recorded, small
 from stepcastd import ServerTest
 
@@ -126,6 +126,19 @@ class SharingTest(ServerTest):
         alone = self.predict(profile=name, worker_counts=[4])
         self.assertFalse(alone.simulation.cached)
         self.assertGreater(self.server.metric("stepcast_cache_lookups_total", cache="runs", result="hit"), hits)
+        self.assertEqual(self.server.metric("stepcast_cache_lookups_total", cache="runs", result="miss"), misses)
+
+
+    def test_an_allocation_a_recommendation_and_a_comparison_share_their_runs(self):
+        name = self.create(recorded())
+        self.server.predictions.AllocateWorkers(
+            allocation_pb2.AllocateWorkersRequest(
+                jobs=[{"id": "a", "profile": name}, {"id": "b", "profile": name}], capacity={"workers": 8}, options=OPTIONS
+            )
+        )
+        misses = self.server.metric("stepcast_cache_lookups_total", cache="runs", result="miss")
+        self.server.predictions.CompareModels(comparison_pb2.CompareModelsRequest(profile=name, worker_counts=[2, 4], options=OPTIONS))
+        self.predict(profile=name, worker_counts=[3])
         self.assertEqual(self.server.metric("stepcast_cache_lookups_total", cache="runs", result="miss"), misses)
 
 

@@ -114,8 +114,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(SimulationOptionsTest, EveryFaultIsReportedAtOnce) {
   const absl::Status status =
-      ResolveOptions({.steps_per_worker = 0, .warmup_steps = -1, .replications = -1, .horizon_steps = 5, .confidence_level = 2})
-          .status();
+      ResolveOptions({.steps_per_worker = 0, .warmup_steps = -1, .replications = -1, .horizon_steps = 5, .confidence_level = 2}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Paths(status), ElementsAre("steps_per_worker", "warmup_steps", "replications", "confidence_level", "horizon_steps"));
 }
