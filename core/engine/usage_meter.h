@@ -36,7 +36,7 @@ class UsageMeter {
     const bool exposed = state.transfers > 0 && !state.computing;
     // Without a branch, which nothing could foresee.
     const int64_t change = static_cast<int64_t>(exposed) - static_cast<int64_t>(state.exposed);
-    exposed_ -= change * now.ticks;
+    exposed_ -= static_cast<Ticks>(change * now.ticks);
     exposed_now_ += change;
     state.exposed = exposed;
   }

@@ -99,6 +99,7 @@ TEST(FlightsTest, EveryPassengerIsToldOnceWhateverHappensAtOnce) {
   std::atomic<int> flown{0};
   std::vector<std::deque<Passenger>> passengers(kThreads);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < kRounds; ++i) {
