@@ -72,6 +72,7 @@ absl::Status MemoryProfileStore::Delete(const std::string& id, const std::string
   if (!etag.empty() && etag != stored_etag) return EtagMismatch(id, etag, stored_etag);
   total_bytes_ -= static_cast<int64_t>(found->second.content.size());
   profiles_.erase(found);
+  ++generation_;
   return absl::OkStatus();
 }
 

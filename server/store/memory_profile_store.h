@@ -3,6 +3,8 @@
 // Cost: Put, Get, Delete O(log n) and a copy of the content; List O(log n + profiles looked at).
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <string>
@@ -25,6 +27,7 @@ class MemoryProfileStore final : public ProfileStore {
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;
   absl::Status Delete(const std::string& id, const std::string& etag) override;
   absl::Status Check() override;
+  uint64_t Generation() const override { return generation_; }
 
  private:
   absl::Status CheckQuota(int64_t new_bytes) const STEPCAST_REQUIRES(mutex_);
@@ -32,6 +35,7 @@ class MemoryProfileStore final : public ProfileStore {
 
   const StoreLimits limits_;
   const Clock& clock_;
+  std::atomic<uint64_t> generation_{0};
   Mutex mutex_;
   std::map<std::string, StoredProfile> profiles_ STEPCAST_GUARDED_BY(mutex_);
   int64_t total_bytes_ STEPCAST_GUARDED_BY(mutex_) = 0;

@@ -30,6 +30,7 @@ class ObservedProfileStore final : public ProfileStore {
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;
   absl::Status Delete(const std::string& id, const std::string& etag) override;
   absl::Status Check() override;
+  uint64_t Generation() const override { return store_.Generation(); }
 
  private:
   template <typename Operation>

@@ -79,6 +79,10 @@ class ProfileStore {
   virtual absl::Status Delete(const std::string& id, const std::string& etag) = 0;
   // OK while the store can serve. For readiness.
   virtual absl::Status Check() = 0;
+  // Changes whenever what a profile's name stands for may have changed: after a deletion, here or by another process on the same store. Read it
+  // before the store; what was read may be used as long as it is still the same. A Delete commits, then changes it, then returns; another
+  // process's is known here soon after. Cost: some nanoseconds, no lock.
+  virtual uint64_t Generation() const = 0;
 };
 
 }  // namespace stepcast::server

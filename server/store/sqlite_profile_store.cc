@@ -126,7 +126,9 @@ absl::Status SqliteProfileStore::Delete(const std::string& id, const std::string
   if (!there->has_value()) return ProfileNotFound(id);
   if (!etag.empty() && etag != (*there)->etag) return EtagMismatch(id, etag, (*there)->etag);
   if (absl::Status status = DeleteProfile(*writer_, id); !status.ok()) return status;
-  return transaction.Commit();
+  if (absl::Status status = transaction.Commit(); !status.ok()) return status;
+  ++generation_;
+  return absl::OkStatus();
 }
 
 absl::Status SqliteProfileStore::Check() {

@@ -6,6 +6,8 @@
 // Failure: beside those of ProfileStore, DATA_LOSS, reason STORE_CORRUPT, where the database file is damaged.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +44,7 @@ class SqliteProfileStore final : public ProfileStore {
   absl::Status Delete(const std::string& id, const std::string& etag) override;
   // Reads, and looks whether the file is still in its place; does not try to write.
   absl::Status Check() override;
+  uint64_t Generation() const override { return generation_; }
 
  private:
   struct Connections {
@@ -61,6 +64,7 @@ class SqliteProfileStore final : public ProfileStore {
   const DataDirectory directory_;  // first, so that it is given up last
   const StoreLimits limits_;
   const Clock& clock_;
+  std::atomic<uint64_t> generation_{0};
   Mutex mutex_;
   const std::unique_ptr<SqliteConnection> writer_ STEPCAST_PT_GUARDED_BY(mutex_);
   SqliteConnectionPool readers_;

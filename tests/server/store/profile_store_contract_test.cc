@@ -130,6 +130,56 @@ TEST_P(ProfileStoreTest, ADeletedProfileIsGone) {
   EXPECT_THAT(Ids({}), ElementsAre());
 }
 
+TEST_P(ProfileStoreTest, EveryDeletionChangesTheGenerationAndNothingElseDoes) {
+  const uint64_t at_first = store_->Generation();
+  const ProfileSummary stored = MustPut(SampleProfile("a", "content"));
+  MustPut(SampleProfile("b", "other"));
+  EXPECT_TRUE(store_->Get("a").ok());
+  EXPECT_FALSE(store_->Delete("a", stored.etag + "x").ok());
+  EXPECT_FALSE(store_->Delete("c", "").ok());
+  EXPECT_EQ(store_->Generation(), at_first);
+  ASSERT_TRUE(store_->Delete("a", stored.etag).ok());
+  const uint64_t after_one = store_->Generation();
+  EXPECT_NE(after_one, at_first);
+  ASSERT_TRUE(store_->Delete("b", "").ok());
+  EXPECT_NE(store_->Generation(), after_one);
+  EXPECT_NE(store_->Generation(), at_first);
+}
+
+TEST_P(ProfileStoreTest, WhatWasReadUnderTheSameGenerationStillHolds) {
+  constexpr int kReaders = 3;
+  constexpr int kRounds = 200;
+  // The one who writes says what is stored, before it puts and after a deletion has returned; readers keep what they read and its generation.
+  std::atomic<int> deleted_up_to{-1};
+  std::atomic<bool> done{false};
+  std::vector<std::thread> readers;
+  readers.reserve(kReaders);
+  for (int reader = 0; reader < kReaders; ++reader) {
+    readers.emplace_back([&] {
+      std::string kept;
+      uint64_t kept_at = 0;
+      while (!done) {
+        const int gone = deleted_up_to;
+        const uint64_t generation = store_->Generation();
+        if (!kept.empty() && generation == kept_at) {
+          ASSERT_GT(std::stoi(kept), gone) << "a deleted content was trusted";
+          continue;
+        }
+        const absl::StatusOr<StoredProfile> got = store_->Get("a");
+        kept = got.ok() ? got->content : "";
+        kept_at = generation;
+      }
+    });
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    MustPut(SampleProfile("a", absl::StrCat(round)));
+    EXPECT_TRUE(store_->Delete("a", "").ok());
+    deleted_up_to = round;
+  }
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+}
+
 TEST_P(ProfileStoreTest, DeleteWithAnotherEtagIsAborted) {
   const ProfileSummary stored = MustPut(SampleProfile("a", "content"));
   ExpectError(store_->Delete("a", stored.etag + "x"), absl::StatusCode::kAborted, "ETAG_MISMATCH");
