@@ -20,6 +20,7 @@
 #include "server/metrics/server_metrics.h"
 #include "server/rpc/byte_budget.h"
 #include "server/rpc/call_environment.h"
+#include "server/rpc/call_gate.h"
 #include "server/store/observed_profile_store.h"
 
 namespace stepcast::server {
@@ -45,6 +46,7 @@ class BackEnd {
   const ProfileHandler profiles_;
   RunCache runs_;
   const PredictionHandler predictions_;
+  OpenGate gate_;
   ByteBudget budget_;
   FailureLog failures_;
   const CallEnvironment environment_;

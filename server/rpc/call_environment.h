@@ -14,6 +14,7 @@
 #include "server/handlers/sharing_observer.h"
 #include "server/jobs/job_pool.h"
 #include "server/rpc/byte_budget.h"
+#include "server/rpc/call_gate.h"
 
 namespace stepcast::server {
 
@@ -25,6 +26,7 @@ class FailureObserver {
 };
 
 struct CallEnvironment {
+  CallGate& gate;
   JobPool& store_jobs;       // what may block on the store
   JobPool& simulation_jobs;  // what computes for long
   ByteBudget& budget;

@@ -1,6 +1,7 @@
 #include "server/rpc/call_state.h"
 
 #include <chrono>
+#include <utility>
 
 #include "server/rpc/grpc_status.h"
 
@@ -26,11 +27,16 @@ bool IsOurs(absl::StatusCode code) {
 
 }  // namespace
 
-CallState::CallState(const CallEnvironment& environment, std::string_view method, const grpc::CallbackServerContext& context)
+CallState::CallState(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context)
     : environment_(environment),
       method_(method),
+      context_(context),
       cancellation_(environment.clock, DeadlineOf(context, environment.clock)),
-      bytes_(environment.budget) {}
+      bytes_(environment.budget) {
+  absl::StatusOr<std::shared_ptr<const Caller>> caller = environment.gate.Admit(method, context);
+  admitted_ = caller.status();
+  if (caller.ok()) caller_ = *std::move(caller);
+}
 
 absl::Status CallState::Check() const {
   absl::Status status = cancellation_.Check();
@@ -38,7 +44,7 @@ absl::Status CallState::Check() const {
 }
 
 grpc::Status CallState::Failed(const absl::Status& status) const {
-  if (IsOurs(status.code())) environment_.failures.OnFailure(method_, status);
+  if (IsOurs(status.code())) environment_.failures.OnFailure(method_.name, status);
   return ToGrpcStatus(status);
 }
 

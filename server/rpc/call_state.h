@@ -4,25 +4,31 @@
 #include <grpcpp/server_context.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <string_view>
+#include <string>
 
 #include "absl/status/status.h"
 
 #include "server/jobs/cancellation.h"
 #include "server/rpc/byte_budget.h"
 #include "server/rpc/call_environment.h"
+#include "server/rpc/call_gate.h"
 #include "server/rpc/job_limit.h"
 
 namespace stepcast::server {
 
 class CallState {
  public:
-  // Takes the call's deadline from its context. `method` is a literal.
-  CallState(const CallEnvironment& environment, std::string_view method, const grpc::CallbackServerContext& context);
+  // Asks the gate, and takes the call's deadline from its context, which is borrowed.
+  CallState(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context);
 
   const CallEnvironment& environment() const { return environment_; }
   ByteBudget::Share& bytes() { return bytes_; }
+  // OK, or why the call must end before it has done anything.
+  const absl::Status& admitted() const { return admitted_; }
+  // Whom the call is counted for.
+  std::string client() const { return ClientOf(caller_.get(), context_); }
 
   // The caller has gone. Threads: any.
   void Cancel() { cancellation_.Cancel(); }
@@ -36,7 +42,10 @@ class CallState {
 
  private:
   const CallEnvironment& environment_;
-  const std::string_view method_;
+  const CalledMethod method_;
+  const grpc::CallbackServerContext& context_;
+  absl::Status admitted_;
+  std::shared_ptr<const Caller> caller_;  // null: nameless
   Cancellation cancellation_;
   ByteBudget::Share bytes_;
   std::optional<JobLimit> job_limit_;

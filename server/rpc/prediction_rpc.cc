@@ -64,7 +64,7 @@ class PredictionRpc final : public Raw {
   }
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerateTrace(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override {
-    auto* call = new StreamCall(environment_, "GenerateTrace", *context, *request);
+    auto* call = new StreamCall(environment_, Method("GenerateTrace"), *context, *request);
     call->Start([this](StreamCall& started) {
       v1::GenerateTraceRequest message;
       const absl::Status parsed = started.Read(message);
@@ -78,6 +78,8 @@ class PredictionRpc final : public Raw {
   }
 
  private:
+  static CalledMethod Method(std::string_view name) { return {.service = v1::PredictionService::service_full_name(), .name = name}; }
+
   struct Wire {
     std::string_view method;
     grpc::CallbackServerContext* context;
@@ -88,7 +90,7 @@ class PredictionRpc final : public Raw {
   // `check` is the handler's method.
   template <typename Request, typename Check>
   grpc::ServerUnaryReactor* Start(const Wire& wire, Check check) {
-    auto* call = new UnaryCall(environment_, wire.method, *wire.context, *wire.request, *wire.reply);
+    auto* call = new UnaryCall(environment_, Method(wire.method), *wire.context, *wire.request, *wire.reply);
     call->Start([this, check, method = wire.method](UnaryCall& started) {
       Request message;
       const absl::Status parsed = started.Read(message);

@@ -57,7 +57,7 @@ class ProfileRpc final : public Raw {
 
   grpc::ServerReadReactor<grpc::ByteBuffer>* UploadProfile(grpc::CallbackServerContext* context, grpc::ByteBuffer* reply) override {
     using Call = UploadCall<CollectedBytes>;
-    return new Call(environment_, "UploadProfile", *context, *reply,
+    return new Call(environment_, Method("UploadProfile"), *context, *reply,
                     [this](const Call::Header& header, CollectedBytes& bytes, StopCheck stop) -> absl::StatusOr<Call::Reply> {
                       const absl::StatusOr<ProfileAnswer> answer = handler_.Upload(FromWire(header), bytes.Take(), stop);
                       if (!answer.ok()) return answer.status();
@@ -67,7 +67,7 @@ class ProfileRpc final : public Raw {
 
   grpc::ServerReadReactor<grpc::ByteBuffer>* ImportProfile(grpc::CallbackServerContext* context, grpc::ByteBuffer* reply) override {
     using Call = UploadCall<SpooledImport>;
-    return new Call(environment_, "ImportProfile", *context, *reply,
+    return new Call(environment_, Method("ImportProfile"), *context, *reply,
                     [this](const Call::Header& header, const SpooledImport& import, StopCheck stop) -> absl::StatusOr<Call::Reply> {
                       const std::unique_ptr<ByteSource> recording = import.recording().Read();
                       const std::unique_ptr<ByteSource> graph = import.graph().size() > 0 ? import.graph().Read() : nullptr;
@@ -79,11 +79,13 @@ class ProfileRpc final : public Raw {
   }
 
  private:
+  static CalledMethod Method(std::string_view name) { return {.service = v1::ProfileService::service_full_name(), .name = name}; }
+
   // Runs `answer` with the parsed request, all of it on the pool for the store.
   template <typename Request, typename Answer>
   grpc::ServerUnaryReactor* Start(std::string_view method, grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                   grpc::ByteBuffer* reply, Answer answer) {
-    auto* call = new UnaryCall(environment_, method, *context, *request, *reply);
+    auto* call = new UnaryCall(environment_, Method(method), *context, *request, *reply);
     call->Start([answer](UnaryCall& started) {
       Request message;
       const absl::Status parsed = started.Read(message);

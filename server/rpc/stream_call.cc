@@ -15,13 +15,14 @@ constexpr std::chrono::milliseconds kCheckInterval{5};
 
 }  // namespace
 
-StreamCall::StreamCall(const CallEnvironment& environment, std::string_view method, const grpc::CallbackServerContext& context,
+StreamCall::StreamCall(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context,
                        const grpc::ByteBuffer& request)
     : state_(environment, method, context), request_(request) {}
 
 void StreamCall::Start(Part part) {
-  const absl::Status admitted = state_.bytes().Add(static_cast<int64_t>(request_.Length()));
-  if (!admitted.ok()) return End(admitted);
+  if (!state_.admitted().ok()) return End(state_.admitted());
+  const absl::Status counted = state_.bytes().Add(static_cast<int64_t>(request_.Length()));
+  if (!counted.ok()) return End(counted);
   RunOn(state_.environment().store_jobs, std::move(part));
 }
 

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <deque>
 #include <optional>
-#include <string_view>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -29,10 +28,10 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   // A part of the work. Ends with exactly one of End and RunOn.
   using Part = absl::AnyInvocable<void(StreamCall&) &&>;
 
-  StreamCall(const CallEnvironment& environment, std::string_view method, const grpc::CallbackServerContext& context,
+  StreamCall(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context,
              const grpc::ByteBuffer& request);
 
-  // Runs the first part on the pool for the store, unless the requests under way hold too many bytes already.
+  // Runs the first part on the pool for the store, unless the caller is not admitted or the requests under way hold too many bytes already.
   void Start(Part part);
   // Runs `part` on `pool`, unless that refuses it or the caller has gone meanwhile: then the call ends.
   void RunOn(JobPool& pool, Part part);

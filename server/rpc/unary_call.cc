@@ -6,13 +6,14 @@
 
 namespace stepcast::server {
 
-UnaryCall::UnaryCall(const CallEnvironment& environment, std::string_view method, const grpc::CallbackServerContext& context,
+UnaryCall::UnaryCall(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context,
                      const grpc::ByteBuffer& request, grpc::ByteBuffer& reply)
     : state_(environment, method, context), request_(request), reply_(reply) {}
 
 void UnaryCall::Start(Part part) {
-  const absl::Status admitted = state_.bytes().Add(static_cast<int64_t>(request_.Length()));
-  if (!admitted.ok()) return Fail(admitted);
+  if (!state_.admitted().ok()) return Fail(state_.admitted());
+  const absl::Status counted = state_.bytes().Add(static_cast<int64_t>(request_.Length()));
+  if (!counted.ok()) return Fail(counted);
   RunOn(state_.environment().store_jobs, std::move(part));
 }
 

@@ -10,8 +10,6 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
-#include <string_view>
-
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,10 +26,10 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Waiter<SharedRep
   // A part of the work. Ends with exactly one of Reply, Fail, RunOn and SharedAnswers::Answer.
   using Part = absl::AnyInvocable<void(UnaryCall&) &&>;
 
-  UnaryCall(const CallEnvironment& environment, std::string_view method, const grpc::CallbackServerContext& context, const grpc::ByteBuffer& request,
-            grpc::ByteBuffer& reply);
+  UnaryCall(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context,
+            const grpc::ByteBuffer& request, grpc::ByteBuffer& reply);
 
-  // Runs the first part on the pool for the store, unless the requests under way hold too many bytes already.
+  // Runs the first part on the pool for the store, unless the caller is not admitted or the requests under way hold too many bytes already.
   void Start(Part part);
   // Runs `part` on `pool`, unless that refuses it or the caller has gone meanwhile: then the call fails.
   void RunOn(JobPool& pool, Part part);

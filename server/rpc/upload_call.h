@@ -11,7 +11,6 @@
 
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "absl/functional/any_invocable.h"
@@ -34,10 +33,14 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   // What is done with a complete upload, on the pool for the store.
   using Work = absl::AnyInvocable<absl::StatusOr<Reply>(const Header& header, Content& content, StopCheck stop) &&>;
 
-  UploadCall(const CallEnvironment& environment, std::string_view method, const grpc::CallbackServerContext& context, grpc::ByteBuffer& reply,
+  UploadCall(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context, grpc::ByteBuffer& reply,
              Work work)
       : state_(environment, method, context), reply_(reply), work_(std::move(work)), content_(std::in_place, environment) {
-    StartRead(&message_);
+    if (state_.admitted().ok()) {
+      StartRead(&message_);
+    } else {
+      End(state_.admitted());
+    }
   }
 
   void OnReadDone(bool ok) override {
