@@ -1,5 +1,6 @@
 // stepcastd: reads its flags, serves until it is told to stop, drains.
 #include <iostream>
+#include <string>
 #include <variant>
 
 #include "server/app/command_line.h"
@@ -13,7 +14,7 @@ constexpr int kBrokenStart = 1;
 constexpr int kWrongUsage = 2;
 
 int Complain(const absl::Status& status, int exit_status) {
-  std::cerr << "stepcastd: " << status.message() << std::endl;
+  for (const std::string& line : stepcast::server::ComplaintsOf(status)) std::cerr << "stepcastd: " << line << std::endl;
   return exit_status;
 }
 

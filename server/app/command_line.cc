@@ -6,13 +6,18 @@
 #include <limits>
 #include <map>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
 #include "core/base/error.h"
+#include "server/app/config_file.h"
 #include "server/app/listen_address.h"
+#include "server/app/setting_flags.h"
+#include "server/app/setting_layers.h"
 
 namespace stepcast::server {
 
@@ -117,6 +122,27 @@ void AddProfileLimits(CLI::App& app, ProfileLimits& limits) {
   AddRange(app, "--max-label-key-bytes", limits.max_label_key_bytes, size_t{1}, size_t{1024}, "Bytes of a label's key");
 }
 
+// Lightest first.
+absl::StatusOr<std::vector<GivenSetting>> Given(const TypedFlags& typed, const CLI::App& table) {
+  std::vector<GivenSetting> given;
+  if (!typed.config.empty()) {
+    absl::StatusOr<std::vector<GivenSetting>> file = ReadConfigFile(typed.config);
+    if (!file.ok()) return file.status();
+    given = *std::move(file);
+  }
+  for (GivenSetting& each : EnvironmentSettings(table)) given.push_back(std::move(each));
+  given.insert(given.end(), typed.given.begin(), typed.given.end());
+  return given;
+}
+
+// The faults of both together.
+absl::Status Both(const absl::Status& first, const absl::Status& second) {
+  if (first.ok() || second.ok()) return first.ok() ? second : first;
+  std::vector<Fault> faults = DetailsOf(first).faults;
+  for (Fault& fault : DetailsOf(second).faults) faults.push_back(std::move(fault));
+  return FaultsError("FLAG_INVALID", std::move(faults));
+}
+
 absl::Status Check(const ServerOptions& options) {
   if (absl::Status status = CheckListenAddress("--listen", options.listen); !status.ok()) return status;
   if (absl::Status status = options.http_listen.empty() ? absl::OkStatus() : CheckListenAddress("--http-listen", options.http_listen); !status.ok()) {
@@ -134,26 +160,41 @@ absl::StatusOr<std::variant<ServerOptions, PrintText>> ParseCommandLine(int argc
   ServerOptions options;
   options.threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
   options.data_dir = DefaultDataDirectory();
-  CLI::App app("stepcastd serves Stepcast: it stores training profiles and predicts from them how fast a distributed training job runs.",
-               "stepcastd");
-  app.set_version_flag("--version", std::string("stepcastd ") + STEPCAST_VERSION);
-  AddService(app, options);
-  AddLimits(app, options);
-  AddProfileLimits(app, options.profile_limits);
-  // The library reports everything, help included, by an exception.
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    return PrintText{app.help()};
-  } catch (const CLI::CallForVersion&) {
-    return PrintText{app.version() + "\n"};
-  } catch (const CLI::Error& error) {
-    return FaultsError("FLAG_INVALID", {{.field = "", .description = error.what()}});
-  }
+  CLI::App table("stepcastd serves Stepcast: it stores training profiles and predicts from them how fast a distributed training job runs.",
+                 "stepcastd");
+  table.footer("A flag counts more than its variable, that more than the file of --config. SIGHUP reads all three again.");
+  AddService(table, options);
+  AddLimits(table, options);
+  AddProfileLimits(table, options.profile_limits);
+
+  using Wish = TypedFlags::Wish;
+  const absl::StatusOr<TypedFlags> typed = ReadFlags(argc, argv, table);
+  if (!typed.ok()) return typed.status();
+  if (typed->wish == Wish::kHelp) return PrintText{table.help()};
+  if (typed->wish == Wish::kVersion) return PrintText{absl::StrCat("stepcastd ", STEPCAST_VERSION, "\n")};
+
+  const absl::StatusOr<std::vector<GivenSetting>> given = Given(*typed, table);
+  if (!given.ok()) return given.status();
+  const absl::Status applied = Apply(*given, table);
   if (options.http_listen == "none") options.http_listen.clear();
-  const absl::Status checked = Check(options);
+  const absl::Status checked = Both(applied, Check(options));
   if (!checked.ok()) return checked;
+  if (typed->wish == Wish::kCheckConfig) return PrintText{"ok\n"};
+  if (typed->wish == Wish::kPrintConfig) return PrintText{ConfigText(*given, table)};
+  options.settings = ShownSettings(*given, table);
+  options.unknown_variables = UnknownVariables(table);
   return options;
+}
+
+std::vector<std::string> ComplaintsOf(const absl::Status& status) {
+  const ErrorDetails details = DetailsOf(status);
+  if (details.faults.empty()) return {std::string(status.message())};
+  std::vector<std::string> lines;
+  for (const Fault& fault : details.faults) {
+    lines.push_back(absl::StrCat(fault.field, fault.field.empty() ? "" : ": ", fault.description));
+  }
+  if (details.faults_left_out > 0) lines.push_back(absl::StrCat("and ", details.faults_left_out, " more"));
+  return lines;
 }
 
 }  // namespace stepcast::server

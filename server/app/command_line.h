@@ -1,21 +1,29 @@
-// The command line of stepcastd: flags, and for each an environment variable, STEPCAST_ and its name in capitals. A flag counts more.
+// The configuration of stepcastd: one table of settings, which flags, environment and configuration file share.
+//
+// Each setting is a flag, a variable of the environment, STEPCAST_ and its name in capitals, and a key of the file that --config names. A flag counts
+// more than its variable, that more than the file, that more than the default.
 #pragma once
 
 #include <string>
 #include <variant>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include "server/app/server_options.h"
 
 namespace stepcast::server {
 
-// Text that was asked for instead of a server: --help or --version.
+// Text that was asked for instead of a server: --help, --version, --check-config or --print-config.
 struct PrintText {
   std::string text;
 };
 
-// INVALID_ARGUMENT, reason FLAG_INVALID, with what is wrong.
+// Reads the environment and the file anew at each call. INVALID_ARGUMENT, reason FLAG_INVALID or CONFIG_INVALID, with all that is wrong.
 absl::StatusOr<std::variant<ServerOptions, PrintText>> ParseCommandLine(int argc, const char* const* argv);
+
+// One line for each thing that is wrong: each fault and how many more there are, or the message.
+std::vector<std::string> ComplaintsOf(const absl::Status& status);
 
 }  // namespace stepcast::server

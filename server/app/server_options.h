@@ -1,8 +1,10 @@
-// Everything a server can be told, with its defaults. Each is a flag of stepcastd of the same name.
+// Everything a server can be told, with its defaults. Most are flags of stepcastd of the same name.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "core/model/profile_limits.h"
 #include "server/jobs/job_pool.h"
@@ -40,7 +42,9 @@ struct ServerOptions {
   double drain_delay_seconds = 0;     // between turning NOT_SERVING and refusing calls
   double drain_timeout_seconds = 30;  // for calls in flight
   LogOptions log;
-  JobObserver* simulation_observer = nullptr;  // borrowed; told of the simulations' jobs beside the metrics. For tests
+  std::map<std::string, std::string> settings;  // as they were given, by the names of flags, without secrets; only shown
+  std::vector<std::string> unknown_variables;   // of the environment, that look like settings; only logged
+  JobObserver* simulation_observer = nullptr;   // borrowed; told of the simulations' jobs beside the metrics. For tests
 };
 
 }  // namespace stepcast::server

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/error.h"
@@ -27,11 +30,15 @@ ServerOptions Options(const std::vector<const char*>& arguments) {
 // Sets a variable of the environment for a test.
 class Variable {
  public:
-  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Variable() { unsetenv(name_); }
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name); before != nullptr) before_ = before;
+    setenv(name, value, 1);
+  }
+  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
 
  private:
   const char* name_;
+  std::optional<std::string> before_;
 };
 
 TEST(CommandLineTest, WithoutFlagsTheServerIsOnLoopbackAndDurable) {
@@ -97,6 +104,73 @@ TEST(CommandLineTest, WhatIsWrongIsNamed) {
 TEST(CommandLineTest, AWrongVariableIsNoBetterThanAWrongFlag) {
   const Variable queue("STEPCAST_QUEUE_MAX", "-4");
   EXPECT_FALSE(Parse({}).ok());
+}
+
+// A configuration file for a test.
+std::string Config(const std::string& text) {
+  const std::string path = std::string(::testing::TempDir()) + ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml";
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(CommandLineTest, TheFileCountsLessThanTheEnvironmentAndThatLessThanAFlag) {
+  const std::string file = Config("threads: 3\nqueue-max: 3\nstore-threads: 3\nlog-format: json\n");
+  const Variable queue("STEPCAST_QUEUE_MAX", "5");
+  const Variable store("STEPCAST_STORE_THREADS", "5");
+  const ServerOptions options = Options({"--config", file.c_str(), "--store-threads", "7"});
+  EXPECT_EQ(options.threads, 3);
+  EXPECT_EQ(options.queue_max, 5);
+  EXPECT_EQ(options.store_threads, 7);
+  EXPECT_EQ(options.log.format, LogFormat::kJson);
+  EXPECT_EQ(options.settings.at("queue-max"), "5");
+  EXPECT_EQ(options.settings.at("store-queue-max"), "256");
+}
+
+TEST(CommandLineTest, EveryLayersFaultsAreNamedTogetherEvenThoseThatAreReplaced) {
+  const std::string file = Config("threads: many\nbogus: 1\nlog-level: loud\n");
+  const Variable queue("STEPCAST_QUEUE_MAX", "-4");
+  const std::vector<std::string> complaints =
+      ComplaintsOf(Parse({"--config", file.c_str(), "--threads", "2", "--max-steps", "0", "--listen", "nowhere"}).status());
+  EXPECT_THAT(complaints,
+              ::testing::ElementsAre(
+                  AllOf(HasSubstr(file + ":1"), HasSubstr("--threads"), HasSubstr("many")), AllOf(HasSubstr(file + ":2"), HasSubstr("bogus")),
+                  AllOf(HasSubstr(file + ":3"), HasSubstr("--log-level"), HasSubstr("loud")), AllOf(HasSubstr("STEPCAST_QUEUE_MAX"), HasSubstr("-4")),
+                  AllOf(HasSubstr("--max-steps"), HasSubstr("0")), AllOf(HasSubstr("--listen"), HasSubstr("nowhere"))));
+}
+
+TEST(CommandLineTest, AFileMayBeNamedByTheEnvironmentButNotByAFile) {
+  const std::string file = Config("threads: 3\n");
+  {
+    const Variable config("STEPCAST_CONFIG", file.c_str());
+    EXPECT_EQ(Options({}).threads, 3);
+  }
+  const std::string nested = Config("config: other.yaml\n");
+  EXPECT_THAT(std::string(Parse({"--config", nested.c_str()}).status().message()), HasSubstr("config"));
+}
+
+TEST(CommandLineTest, WhatIsPrintedIsAConfigurationOfTheSameSettings) {
+  const Variable level("STEPCAST_LOG_LEVEL", "error");
+  const auto printed = Parse({"--print-config", "--threads", "3", "--http-listen", "none"});
+  ASSERT_TRUE(printed.ok()) << printed.status();
+  const std::string text = std::get<PrintText>(*printed).text;
+  EXPECT_THAT(text, HasSubstr("threads: 3  # --threads\n"));
+  EXPECT_THAT(text, HasSubstr("log-level: error  # STEPCAST_LOG_LEVEL\n"));
+  EXPECT_THAT(text, HasSubstr("queue-max: 64  # default\n"));
+  const std::string file = Config(text);
+  EXPECT_EQ(Options({"--config", file.c_str()}).settings, Options({"--threads", "3", "--http-listen", "none"}).settings);
+}
+
+TEST(CommandLineTest, ASoundConfigurationIsOk) {
+  const auto checked = Parse({"--check-config"});
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(std::get<PrintText>(*checked).text, "ok\n");
+  EXPECT_FALSE(Parse({"--check-config", "--threads", "0"}).ok());
+}
+
+TEST(CommandLineTest, AVariableThatIsNoSettingIsFoundAndTheClientsAreNot) {
+  const Variable typo("STEPCAST_TREADS", "3");
+  const Variable client("STEPCAST_SERVER", "127.0.0.1:1");
+  EXPECT_THAT(Options({}).unknown_variables, ::testing::ElementsAre("STEPCAST_TREADS"));
 }
 
 TEST(CommandLineTest, HelpNamesEveryFlagsVariable) {
