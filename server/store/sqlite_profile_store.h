@@ -11,13 +11,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "server/base/clock.h"
-#include "server/base/mutex.h"
-#include "server/store/data_directory.h"
 #include "server/store/profile_store.h"
-#include "server/store/sqlite_connection_pool.h"
+#include "server/store/sqlite_database.h"
 #include "server/store/store_limits.h"
 
 namespace stepcast::server {
@@ -31,10 +28,11 @@ struct SqliteProfileStoreOptions {
 
 class SqliteProfileStore final : public ProfileStore {
  public:
-  static constexpr char kDatabaseFile[] = "profiles.sqlite3";
+  static constexpr const char* kDatabaseFile = SqliteDatabase::kFile;
 
-  // Takes the directory, creates the database or brings it to today's schema. The clock is borrowed.
-  // Errors name the directory: those of DataDirectory::Own, MigrateSchema and SqliteError.
+  // In a database that it shares. Borrows both.
+  SqliteProfileStore(SqliteDatabase& database, const StoreLimits& limits, const Clock& clock) : database_(database), limits_(limits), clock_(clock) {}
+  // In a database of its own; fails as SqliteDatabase::Open does. The clock is borrowed.
   static absl::StatusOr<std::unique_ptr<SqliteProfileStore>> Open(const SqliteProfileStoreOptions& options, const Clock& clock);
 
   absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile, const std::string& request_id) override;
@@ -42,32 +40,20 @@ class SqliteProfileStore final : public ProfileStore {
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;
   absl::Status Delete(const std::string& id, const std::string& etag) override;
-  // Reads, and looks whether the file is still in its place; does not try to write.
   absl::Status Check() override;
   uint64_t Generation() const override { return generation_; }
 
  private:
-  struct Connections {
-    std::unique_ptr<SqliteConnection> writer;
-    std::vector<std::unique_ptr<SqliteConnection>> readers;
-  };
-
-  static absl::StatusOr<Connections> Connect(const DataDirectory& directory, const SqliteProfileStoreOptions& options);
-  SqliteProfileStore(DataDirectory directory, const StoreLimits& limits, const Clock& clock, Connections connections);
-
   // What an earlier request with this id stored; none: it is new.
-  absl::StatusOr<std::optional<ProfileSummary>> Replay(const ProfileSummary& summary, const std::string& request_id) STEPCAST_REQUIRES(mutex_);
-  absl::StatusOr<ProfileSummary> PutNew(const StoredProfile& profile) STEPCAST_REQUIRES(mutex_);
-  absl::Status CheckQuota(int64_t new_bytes) STEPCAST_REQUIRES(mutex_);
-  absl::Status CheckFile() STEPCAST_REQUIRES(mutex_);
+  absl::StatusOr<std::optional<ProfileSummary>> Replay(SqliteConnection& connection, const ProfileSummary& summary, const std::string& request_id);
+  absl::StatusOr<ProfileSummary> PutNew(SqliteConnection& connection, const StoredProfile& profile);
+  absl::Status CheckQuota(SqliteConnection& connection, int64_t new_bytes);
 
-  const DataDirectory directory_;  // first, so that it is given up last
+  std::unique_ptr<SqliteDatabase> owned_;  // null: borrowed
+  SqliteDatabase& database_;
   const StoreLimits limits_;
   const Clock& clock_;
   std::atomic<uint64_t> generation_{0};
-  Mutex mutex_;
-  const std::unique_ptr<SqliteConnection> writer_ STEPCAST_PT_GUARDED_BY(mutex_);
-  SqliteConnectionPool readers_;
 };
 
 }  // namespace stepcast::server
