@@ -65,7 +65,36 @@ CREATE TRIGGER profile_removed AFTER DELETE ON profiles BEGIN
 END;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1};
+// Bytes are apart, so that looking for an operation to take or counting does not pass over them: the request of an open one, the result of a done
+// one. No promise hangs on the order of states but that 0 and 1 are open.
+constexpr char kVersion2[] = R"sql(
+CREATE TABLE operations (
+  id TEXT PRIMARY KEY,
+  method TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  request_id TEXT NOT NULL,
+  request_digest TEXT NOT NULL,
+  state INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  released INTEGER NOT NULL,
+  replica TEXT NOT NULL,
+  lease_until_ns INTEGER NOT NULL,
+  progress INTEGER NOT NULL,
+  cancel_requested INTEGER NOT NULL,
+  create_time_ns INTEGER NOT NULL,
+  start_time_ns INTEGER NOT NULL,
+  end_time_ns INTEGER NOT NULL,
+  byte_count INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX operation_requests ON operations (owner, request_id) WHERE request_id <> '';
+CREATE INDEX operation_states ON operations (state, id, lease_until_ns, byte_count);
+CREATE TABLE operation_bytes (
+  operation TEXT PRIMARY KEY REFERENCES operations (id) ON DELETE CASCADE,
+  bytes BLOB NOT NULL
+) STRICT;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2};
 static_assert(std::size(kMigrations) == kSchemaVersion);
 
 absl::Status TooNew(int64_t version, size_t known) {

@@ -47,12 +47,12 @@ absl::Status ProfileCorrupt(const std::string& id, std::string_view what) {
 
 absl::Status StoreFull(std::string_view limit, int64_t value) {
   const std::string name(limit);
-  return MakeError(absl::StatusCode::kResourceExhausted, absl::StrCat("the profile store is full: ", name, " is ", value),
+  return MakeError(absl::StatusCode::kResourceExhausted, absl::StrCat("the store is full: ", name, " is ", value),
                    {.reason = "STORE_FULL", .metadata = {{name, absl::StrCat(value)}}, .retry_delay_ms = kFullRetryDelayMs, .quota_subject = name});
 }
 
 absl::Status StoreUnavailable(std::string_view why) {
-  return MakeError(absl::StatusCode::kUnavailable, absl::StrCat("the profile store cannot serve: ", std::string(why)),
+  return MakeError(absl::StatusCode::kUnavailable, absl::StrCat("the store cannot serve: ", std::string(why)),
                    {.reason = "STORE_UNAVAILABLE", .retry_delay_ms = kUnavailableRetryDelayMs});
 }
 

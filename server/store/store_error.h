@@ -18,7 +18,7 @@ absl::Status RequestIdReused(const std::string& request_id, const std::string& f
 absl::Status EtagMismatch(const std::string& id, const std::string& etag, const std::string& stored_etag);
 // DATA_LOSS, reason PROFILE_CORRUPT.
 absl::Status ProfileCorrupt(const std::string& id, std::string_view what);
-// RESOURCE_EXHAUSTED, reason STORE_FULL. `limit` is the name of the field of StoreLimits.
+// RESOURCE_EXHAUSTED, reason STORE_FULL. `limit` is the name of the field of StoreLimits or OperationLimits.
 absl::Status StoreFull(std::string_view limit, int64_t value);
 // UNAVAILABLE, reason STORE_UNAVAILABLE, to be retried.
 absl::Status StoreUnavailable(std::string_view why);

@@ -1,0 +1,58 @@
+// The store of operations in memory: for tests, and for a server that need not remember.
+//
+// Cost: Claim and Expire O(operations), the rest O(log n) and a copy of the bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "server/base/clock.h"
+#include "server/base/mutex.h"
+#include "server/store/operation_limits.h"
+#include "server/store/operation_rules.h"
+#include "server/store/operation_store.h"
+
+namespace stepcast::server {
+
+class MemoryOperationStore final : public OperationStore {
+ public:
+  // The clock is borrowed; leases run on its monotonic time.
+  MemoryOperationStore(const OperationLimits& limits, const Clock& clock) : limits_(limits), clock_(clock) {}
+
+  absl::StatusOr<OperationRecord> Start(const NewOperation& operation) override;
+  absl::StatusOr<StoredOperation> Get(const std::string& id) override;
+  absl::StatusOr<OperationPage> List(const OperationQuery& query) override;
+  absl::StatusOr<std::optional<ClaimedOperation>> Claim(const OperationClaim& claim) override;
+  absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt, int64_t progress, int64_t lease_ns) override;
+  absl::Status Finish(const OperationAttempt& attempt, const OperationResult& result) override;
+  absl::Status Release(const OperationAttempt& attempt) override;
+  absl::StatusOr<OperationRecord> RequestCancel(const std::string& id) override;
+  absl::Status Delete(const std::string& id) override;
+  absl::StatusOr<int64_t> Expire() override;
+  absl::StatusOr<OperationCounts> Count() override;
+
+ private:
+  struct Entry {
+    OperationRecord record;
+    std::string bytes;  // the request; once done, the result
+  };
+  using Request = std::pair<std::string, std::string>;  // owner, request_id
+
+  OperationTime Now() const { return {.lease_ns = clock_.MonotonicNs(), .wall_ns = clock_.WallNs()}; }
+  int64_t CountOpen() const STEPCAST_REQUIRES(mutex_);
+  // Gives back what a done one no longer needs.
+  void SetBytes(Entry& entry, std::string bytes) STEPCAST_REQUIRES(mutex_);
+  void Erase(std::map<std::string, Entry>::iterator at) STEPCAST_REQUIRES(mutex_);
+
+  const OperationLimits limits_;
+  const Clock& clock_;
+  Mutex mutex_;
+  std::map<std::string, Entry> operations_ STEPCAST_GUARDED_BY(mutex_);
+  std::map<Request, std::string> ids_ STEPCAST_GUARDED_BY(mutex_);
+  int64_t bytes_ STEPCAST_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace stepcast::server
