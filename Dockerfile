@@ -8,7 +8,7 @@ RUN ./dev build release && cmake --install build/release --prefix /opt/stepcast 
 
 FROM debian:bookworm-slim
 RUN apt-get update \
- && apt-get install -y --no-install-recommends libgrpc++1.51 libprotobuf32 libsqlite3-0 libspdlog1.10 libprometheus-cpp-core1.0 libcivetweb1 libssl3 libyaml-cpp0.7 zlib1g \
+ && apt-get install -y --no-install-recommends libgrpc++1.51 libprotobuf32 libsqlite3-0 libpq5 libspdlog1.10 libprometheus-cpp-core1.0 libcivetweb1 libssl3 libyaml-cpp0.7 zlib1g \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* \
  && install -d -o 65532 -g 65532 /var/lib/stepcast
 COPY --from=build /opt/stepcast/bin/ /usr/local/bin/

@@ -19,6 +19,7 @@ _LIBRARIES = (
     ("CivetServer.h", "civetweb"),
     ("civetweb.h", "civetweb"),
     ("sqlite3.h", "sqlite3"),
+    ("libpq-fe.h", "libpq"),
     ("zlib.h", "zlib"),
     ("sys/", "posix"),
     ("arpa/", "posix"),

@@ -1,0 +1,184 @@
+#include "server/store/postgres_connection.h"
+
+#include <libpq-fe.h>
+#include <poll.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "server/store/postgres_error.h"
+
+namespace stepcast::server {
+
+namespace {
+
+constexpr int kBinary = 1;
+// What the server needs to say that a statement took too long, before we believe that it will not.
+constexpr int kGraceMs = 1000;
+constexpr char kUse[] = "use the database";
+
+std::string Where(PGconn* connection) {
+  const char* host = PQhost(connection);
+  const char* port = PQport(connection);
+  return absl::StrCat("database at ", host == nullptr ? "" : host, " port ", port == nullptr ? "" : port);
+}
+
+// True: one of the events. False: nothing in time. A signal counts as an event: who waits looks again.
+bool Poll(pollfd* descriptors, nfds_t count, int timeout_ms) {
+  const int ready = poll(descriptors, count, timeout_ms);
+  return ready > 0 || (ready < 0 && errno == EINTR);
+}
+
+absl::Status ErrorOf(PGresult* result) {
+  const auto field = [&](int code) {
+    const char* text = PQresultErrorField(result, code);
+    return std::string(text == nullptr ? "" : text);
+  };
+  std::string state = field(PG_DIAG_SQLSTATE);
+  const std::string primary = field(PG_DIAG_MESSAGE_PRIMARY);
+  return PostgresError(state, kUse, primary.empty() ? PQresultErrorMessage(result) : primary);
+}
+
+}  // namespace
+
+absl::Status CheckConninfo(const std::string& conninfo) {
+  char* error = nullptr;
+  PQconninfoOption* parsed = PQconninfoParse(conninfo.c_str(), &error);
+  const bool good = parsed != nullptr;
+  PQconninfoFree(parsed);
+  PQfreemem(error);
+  if (good) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kInvalidArgument, "is no connection string of PostgreSQL (keyword=value ..., or postgresql://...)",
+                   {.reason = "CONNECTION_STRING_INVALID"});
+}
+
+absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(const PostgresConnectionOptions& options) {
+  if (absl::Status status = CheckConninfo(options.conninfo); !status.ok()) return status;
+  // Later ones count more, and `dbname` stands for all that is in the string.
+  const std::string timeout = absl::StrCat(options.connect_timeout_seconds);
+  const std::array<const char*, 4> keywords = {"connect_timeout", "fallback_application_name", "dbname", nullptr};
+  const std::array<const char*, 4> values = {timeout.c_str(), "stepcastd", options.conninfo.c_str(), nullptr};
+  PGconn* raw = PQconnectdbParams(keywords.data(), values.data(), 1);
+  std::unique_ptr<PostgresConnection> connection(new PostgresConnection(raw, options.statement_timeout_ms + kGraceMs));
+  if (PQstatus(raw) != CONNECTION_OK) {
+    const std::string said = raw == nullptr ? "out of memory" : PQerrorMessage(raw);
+    return PostgresError("", absl::StrCat("connect to the ", Where(raw)), said);
+  }
+  if (absl::Status status = connection->Configure(options.statement_timeout_ms); !status.ok()) return status;
+  return connection;
+}
+
+PostgresConnection::~PostgresConnection() { PQfinish(connection_); }
+
+absl::Status PostgresConnection::Configure(int statement_timeout_ms) {
+  PQsetNoticeProcessor(
+      connection_, [](void* /*arg*/, const char* /*message*/) {}, nullptr);
+  if (PQsetnonblocking(connection_, 1) != 0) return Lost();
+  // A process that stops in the middle of a transaction must not hold its locks for ever.
+  const std::string timeout = absl::StrCat(statement_timeout_ms);
+  PostgresParameters parameters;
+  parameters.Text(timeout);
+  return Run("SELECT set_config(name, CASE WHEN name = 'synchronous_commit' THEN CASE setting WHEN 'off' THEN 'on' ELSE setting END "
+             "WHEN setting::bigint BETWEEN 1 AND $1::bigint THEN setting ELSE $1 END, false) FROM pg_settings "
+             "WHERE name IN ('synchronous_commit', 'statement_timeout', 'idle_in_transaction_session_timeout')",
+             parameters)
+      .status();
+}
+
+absl::StatusOr<PostgresResult> PostgresConnection::Run(const char* sql, const PostgresParameters& parameters) {
+  if (lost_) return Lost();
+  if (PQsendQueryParams(connection_, sql, parameters.count(), parameters.types(), parameters.values(), parameters.lengths(), parameters.formats(),
+                        kBinary) == 0) {
+    return Lost();
+  }
+  return Collect();
+}
+
+absl::Status PostgresConnection::Script(const std::string& script) {
+  if (lost_ || PQsendQuery(connection_, script.c_str()) == 0) return Lost();
+  return Collect().status();
+}
+
+// The result of the last statement that was sent, or the first error of any.
+absl::StatusOr<PostgresResult> PostgresConnection::Collect() {
+  if (absl::Status status = Flush(); !status.ok()) return status;
+  absl::Status failed;
+  PostgresResult last(nullptr);
+  while (true) {
+    if (absl::Status status = AwaitResult(); !status.ok()) return failed.ok() ? status : failed;
+    PGresult* raw = PQgetResult(connection_);
+    if (raw == nullptr) break;
+    last = PostgresResult(raw);
+    const ExecStatusType kind = PQresultStatus(raw);
+    if (failed.ok() && kind != PGRES_COMMAND_OK && kind != PGRES_TUPLES_OK && kind != PGRES_EMPTY_QUERY) failed = ErrorOf(raw);
+  }
+  if (!failed.ok()) return failed;
+  return last;
+}
+
+absl::Status PostgresConnection::Flush() {
+  while (true) {
+    const int left = PQflush(connection_);
+    if (left == 0) return absl::OkStatus();
+    if (left < 0) return Lost();
+    // The server may want to say something before it reads on.
+    pollfd descriptor{.fd = PQsocket(connection_), .events = POLLIN | POLLOUT, .revents = 0};
+    if (!Poll(&descriptor, 1, patience_ms_)) return TimedOut();
+    if ((descriptor.revents & (POLLIN | POLLERR | POLLHUP)) != 0 && PQconsumeInput(connection_) == 0) return Lost();
+  }
+}
+
+absl::Status PostgresConnection::AwaitResult() {
+  while (PQisBusy(connection_) != 0) {
+    pollfd descriptor{.fd = PQsocket(connection_), .events = POLLIN, .revents = 0};
+    if (!Poll(&descriptor, 1, patience_ms_)) return TimedOut();
+    if (PQconsumeInput(connection_) == 0) return Lost();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> PostgresConnection::AwaitNotification(std::chrono::milliseconds longest, int wake) {
+  if (lost_) return Lost();
+  if (TakeNotifications()) return true;
+  std::array<pollfd, 2> descriptors = {pollfd{.fd = PQsocket(connection_), .events = POLLIN, .revents = 0},
+                                       pollfd{.fd = wake, .events = POLLIN, .revents = 0}};
+  if (!Poll(descriptors.data(), descriptors.size(), static_cast<int>(longest.count()))) return false;
+  if (PQconsumeInput(connection_) == 0 || PQstatus(connection_) != CONNECTION_OK) return Lost();
+  return TakeNotifications();
+}
+
+bool PostgresConnection::TakeNotifications() {
+  bool any = false;
+  while (PGnotify* notification = PQnotifies(connection_)) {
+    PQfreemem(notification);
+    any = true;
+  }
+  return any;
+}
+
+bool PostgresConnection::InTransaction() const { return PQtransactionStatus(connection_) != PQTRANS_IDLE; }
+
+bool PostgresConnection::IsBroken() {
+  if (lost_ || PQstatus(connection_) != CONNECTION_OK) return true;
+  pollfd descriptor{.fd = PQsocket(connection_), .events = POLLIN, .revents = 0};
+  // A server that ends says so first, and only what is read after that is the end.
+  while (!lost_ && Poll(&descriptor, 1, 0)) lost_ = PQconsumeInput(connection_) == 0 || PQstatus(connection_) != CONNECTION_OK;
+  return lost_;
+}
+
+absl::Status PostgresConnection::TimedOut() {
+  lost_ = true;  // what would still come belongs to a statement nobody waits for
+  return PostgresError("", kUse, absl::StrCat("the ", Where(connection_), " did not answer within ", patience_ms_, " ms"));
+}
+
+absl::Status PostgresConnection::Lost() {
+  lost_ = true;
+  const std::string said = PQerrorMessage(connection_);
+  return PostgresError("", kUse, absl::StrCat("the ", Where(connection_), " is lost: ", said.empty() ? "the connection is closed" : said));
+}
+
+}  // namespace stepcast::server

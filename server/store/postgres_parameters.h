@@ -1,0 +1,42 @@
+// The values of one statement's parameters, $1 and on, in the binary form PostgreSQL reads.
+//
+// Texts go as bytea, so every byte may occur, a zero too, and they compare bytewise; the views given must outlive the use.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepcast::server {
+
+class PostgresParameters {
+ public:
+  PostgresParameters& Integer(int64_t value);  // bigint
+  PostgresParameters& Bytes(std::string_view value);
+  PostgresParameters& NullBytes();
+  PostgresParameters& BytesArray(const std::vector<std::string_view>& values);  // bytea[]
+  // For functions of PostgreSQL that take a text. REQUIRES: UTF-8 without a zero byte.
+  PostgresParameters& Text(std::string_view value);
+
+  // As PQsendQueryParams takes them.
+  int count() const { return static_cast<int>(types_.size()); }
+  const unsigned* types() const { return types_.data(); }
+  const char* const* values() const { return values_.data(); }
+  const int* lengths() const { return lengths_.data(); }
+  const int* formats() const { return formats_.data(); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  PostgresParameters& Add(unsigned type, std::string_view value);
+
+  std::deque<std::string> owned_;  // does not move what it has
+  std::vector<unsigned> types_;
+  std::vector<const char*> values_;
+  std::vector<int> lengths_;
+  std::vector<int> formats_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace stepcast::server

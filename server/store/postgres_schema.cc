@@ -1,0 +1,141 @@
+#include "server/store/postgres_schema.h"
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "server/store/postgres_transaction.h"
+
+namespace stepcast::server {
+
+namespace {
+
+// Texts are bytea: they may hold any byte, and compare bytewise whatever the database's collation is.
+// `stepcast_totals` has one row, kept by triggers inside every transaction: counting anew would make each put O(profiles). To lock it is to be the
+// one who writes. Its `deletions` tells replicas whether they have missed a notification.
+// A content is stored before its profile, outside that lock, hence the deferred reference. EXTERNAL: not compressed, which takes longer than it
+// saves.
+constexpr char kVersion1[] = R"sql(
+CREATE TABLE stepcast_profiles (
+  sequence bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id bytea NOT NULL UNIQUE,
+  digest bytea NOT NULL,
+  etag bytea NOT NULL,
+  display_name bytea NOT NULL,
+  model bytea NOT NULL,
+  framework bytea NOT NULL,
+  label_keys bytea[] NOT NULL,
+  label_values bytea[] NOT NULL,
+  batch_size bigint NOT NULL,
+  parameter_servers bigint NOT NULL,
+  operation_count bigint NOT NULL,
+  step_count bigint NOT NULL,
+  size_bytes bigint NOT NULL,
+  create_time_ns bigint NOT NULL,
+  content_bytes bigint NOT NULL
+);
+CREATE TABLE stepcast_contents (
+  profile bigint PRIMARY KEY REFERENCES stepcast_profiles ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+  checksum bigint NOT NULL,
+  bytes bytea NOT NULL
+);
+ALTER TABLE stepcast_contents ALTER COLUMN bytes SET STORAGE EXTERNAL;
+CREATE TABLE stepcast_requests (
+  sequence bigint PRIMARY KEY,
+  request_id bytea NOT NULL UNIQUE,
+  profile_id bytea NOT NULL,
+  digest bytea NOT NULL,
+  etag bytea NOT NULL,
+  create_time_ns bigint NOT NULL
+);
+CREATE TABLE stepcast_totals (
+  only_row boolean PRIMARY KEY CHECK (only_row),
+  profiles bigint NOT NULL,
+  content_bytes bigint NOT NULL,
+  deletions bigint NOT NULL
+);
+INSERT INTO stepcast_totals VALUES (true, 0, 0, 0);
+CREATE FUNCTION stepcast_profile_added() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE stepcast_totals SET profiles = profiles + 1, content_bytes = content_bytes + new.content_bytes;
+  RETURN NULL;
+END $$;
+CREATE FUNCTION stepcast_profile_removed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE stepcast_totals SET profiles = profiles - 1, content_bytes = content_bytes - old.content_bytes, deletions = deletions + 1;
+  NOTIFY stepcast_profile_removed;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER stepcast_profile_added AFTER INSERT ON stepcast_profiles FOR EACH ROW EXECUTE FUNCTION stepcast_profile_added();
+CREATE TRIGGER stepcast_profile_removed AFTER DELETE ON stepcast_profiles FOR EACH ROW EXECUTE FUNCTION stepcast_profile_removed();
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1};
+
+// One at a time in a database; the number is "STPC".
+constexpr char kLock[] = "SELECT pg_advisory_xact_lock(1398034499)";
+constexpr char kDuplicateTable[] = "42P07";
+constexpr char kDuplicateFunction[] = "42723";
+
+absl::Status TooNew(int64_t version, size_t known) {
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition,
+      absl::StrCat("the database has schema version ", version, ", this program knows up to ", known, "; use a newer program"),
+      {.reason = "STORE_SCHEMA_TOO_NEW", .metadata = {{"schema_version", absl::StrCat(version)}, {"known_schema_version", absl::StrCat(known)}}});
+}
+
+absl::Status OrForeign(const absl::Status& status) {
+  ErrorDetails details = DetailsOf(status);
+  const auto state = details.metadata.find("sqlstate");
+  if (state == details.metadata.end() || (state->second != kDuplicateTable && state->second != kDuplicateFunction)) return status;
+  details.reason = "STORE_FOREIGN";
+  return MakeError(absl::StatusCode::kFailedPrecondition,
+                   absl::StrCat("the database has tables named as Stepcast's that are not: ", std::string(status.message())), details);
+}
+
+// 0 where there are no tables yet.
+absl::StatusOr<int64_t> Version(PostgresConnection& connection) {
+  // Not to_regclass: it may answer from what the session remembers, though a lock that was waited for says otherwise.
+  const absl::StatusOr<PostgresResult> there =
+      connection.Run("SELECT count(*) > 0 FROM pg_tables WHERE tablename = 'stepcast_schema' AND schemaname = ANY (current_schemas(false))");
+  if (!there.ok()) return there.status();
+  if (there->Integer(0, 0) == 0) return 0;
+  const absl::StatusOr<PostgresResult> version = connection.Run("SELECT version FROM stepcast_schema");
+  if (!version.ok()) return version.status();
+  return version->rows() == 1 ? version->Integer(0, 0) : 0;
+}
+
+// The next step, unless another process has done it meanwhile.
+absl::Status Step(PostgresConnection& connection, std::span<const char* const> migrations) {
+  PostgresTransaction transaction(connection);
+  if (!transaction.status().ok()) return transaction.status();
+  if (absl::Status locked = connection.Run(kLock).status(); !locked.ok()) return locked;
+  const absl::StatusOr<int64_t> version = Version(connection);
+  if (!version.ok()) return version.status();
+  if (*version < 0 || static_cast<size_t>(*version) >= migrations.size()) return absl::OkStatus();
+  if (*version == 0) {
+    const absl::Status marked = connection.Script("CREATE TABLE stepcast_schema (version bigint NOT NULL); INSERT INTO stepcast_schema VALUES (0)");
+    if (!marked.ok()) return OrForeign(marked);
+  }
+  if (absl::Status status = connection.Script(migrations[static_cast<size_t>(*version)]); !status.ok()) return OrForeign(status);
+  if (absl::Status status = connection.Script("UPDATE stepcast_schema SET version = version + 1"); !status.ok()) return status;
+  return transaction.Commit();
+}
+
+}  // namespace
+
+std::span<const char* const> PostgresMigrations() { return kMigrations; }
+
+absl::Status MigratePostgres(PostgresConnection& connection, std::span<const char* const> migrations) {
+  while (true) {
+    const absl::StatusOr<int64_t> version = Version(connection);
+    if (!version.ok()) return version.status();
+    if (*version < 0 || static_cast<size_t>(*version) > migrations.size()) return TooNew(*version, migrations.size());
+    if (static_cast<size_t>(*version) == migrations.size()) return absl::OkStatus();
+    if (absl::Status status = Step(connection, migrations); !status.ok()) return status;
+  }
+}
+
+}  // namespace stepcast::server
