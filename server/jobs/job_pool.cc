@@ -55,6 +55,11 @@ class JobPool::State {
     return true;
   }
 
+  bool HasIdle() const {
+    MutexLock lock(mutex_);
+    return !draining_ && unfinished_ + helpers_ < threads();
+  }
+
   bool IsCrowded() const {
     MutexLock lock(mutex_);
     return unfinished_ + helpers_ > threads();
@@ -179,6 +184,8 @@ JobPool::~JobPool() = default;
 absl::Status JobPool::Submit(Job job) { return state_->Submit(std::move(job)); }
 
 bool JobPool::SubmitIfIdle(Job helper) { return state_->SubmitIfIdle(helper); }
+
+bool JobPool::HasIdle() const { return state_->HasIdle(); }
 
 bool JobPool::IsCrowded() const { return state_->IsCrowded(); }
 

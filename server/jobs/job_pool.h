@@ -53,6 +53,8 @@ class JobPool {
   // Runs `helper` at once if jobs and helpers together are fewer than `threads`; else, or after Drain began, false, and it is destroyed without
   // having run. Takes no job's place in the queue, and the observer is told nothing of it.
   bool SubmitIfIdle(Job helper);
+  // Whether a job would begin at once, on a processor that nothing else has.
+  bool HasIdle() const;
   // Whether jobs and helpers together are more than `threads`: a helper that can end early should.
   bool IsCrowded() const;
   // Takes no more jobs, runs those it has, and returns when they and all helpers are done and destroyed. Idempotent. REQUIRES: not called by one of

@@ -216,11 +216,14 @@ TEST(JobPoolTest, AHelperIsTakenOnlyIfAThreadIsIdle) {
   };
   ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
   EXPECT_TRUE(pool.SubmitIfIdle(help));
+  EXPECT_TRUE(pool.HasIdle());
   EXPECT_TRUE(pool.SubmitIfIdle(help));
+  EXPECT_FALSE(pool.HasIdle());
   EXPECT_FALSE(pool.SubmitIfIdle(help));
   EXPECT_FALSE(pool.IsCrowded());
   gate.Open();
   pool.Drain();
+  EXPECT_FALSE(pool.HasIdle());
   EXPECT_EQ(helped, 2);
   EXPECT_EQ(observer.queued, 1);
   EXPECT_EQ(observer.started, 1);

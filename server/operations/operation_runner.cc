@@ -1,0 +1,217 @@
+#include "server/operations/operation_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace stepcast::server {
+
+namespace {
+
+absl::Status LostError() { return MakeError(absl::StatusCode::kAborted, "another replica has the operation", {.reason = "OPERATION_LOST"}); }
+
+absl::Status LeavingError() { return MakeError(absl::StatusCode::kUnavailable, "the server is shutting down", {.reason = "SHUTTING_DOWN"}); }
+
+bool IsLost(const absl::Status& status) { return absl::IsAborted(status) || absl::IsNotFound(status); }
+
+}  // namespace
+
+OperationRunner::OperationRunner(const OperationRunnerOptions& options, OperationRunnerEnvironment environment)
+    : options_(options),
+      environment_(std::move(environment)),
+      last_taken_ns_(environment_.clock.MonotonicNs()),
+      next_expiry_ns_(environment_.clock.MonotonicNs()) {}
+
+int64_t OperationRunner::Tick() {
+  const int64_t now_ns = environment_.clock.MonotonicNs();
+  const bool is_leaving = CollectNews();
+  const size_t before = running_.size();
+  std::erase_if(running_, [this](const AttemptPointer& attempt) { return attempt->is_ended && Settle(*attempt); });
+  if (running_.size() < before) environment_.ended();
+  for (const AttemptPointer& attempt : running_) {
+    if (attempt->next_beat_ns <= now_ns) Beat(*attempt, now_ns);
+  }
+  if (is_leaving) {
+    StopAll();
+  } else {
+    TakeWhatFits(now_ns);
+    if (next_expiry_ns_ <= now_ns) Expire(now_ns);
+  }
+  if (is_leaving && running_.empty()) {
+    MutexLock lock(mutex_);
+    has_left_ = true;
+    left_.NotifyAll();
+  }
+  return UntilNext(now_ns);
+}
+
+void OperationRunner::BeatSoon() {
+  {
+    MutexLock lock(mutex_);
+    beat_soon_ = true;
+  }
+  environment_.wake();
+}
+
+void OperationRunner::Leave() {
+  {
+    MutexLock lock(mutex_);
+    leaving_ = true;
+  }
+  environment_.wake();
+}
+
+bool OperationRunner::HasLeft() const {
+  MutexLock lock(mutex_);
+  return has_left_;
+}
+
+void OperationRunner::WaitUntilLeft() {
+  MutexLock lock(mutex_);
+  while (!has_left_) left_.Wait(mutex_);
+}
+
+bool OperationRunner::CollectNews() {
+  std::vector<AttemptPointer> ended;
+  bool beat_soon = false;
+  bool is_leaving = false;
+  {
+    MutexLock lock(mutex_);
+    ended.swap(ended_);
+    beat_soon = std::exchange(beat_soon_, false);
+    is_leaving = leaving_;
+  }
+  for (const AttemptPointer& attempt : ended) attempt->is_ended = true;
+  if (beat_soon) {
+    for (const AttemptPointer& attempt : running_) attempt->next_beat_ns = environment_.clock.MonotonicNs();
+  }
+  return is_leaving;
+}
+
+void OperationRunner::Beat(Attempt& attempt, int64_t now_ns) {
+  const absl::StatusOr<HeartbeatAnswer> answer = environment_.store.Heartbeat(attempt.key, attempt.progress, options_.lease_ns);
+  // While the store is away nobody else can take it either, so the work goes on; and if somebody has, the next answer says so.
+  attempt.next_beat_ns = now_ns + (answer.ok() ? options_.lease_ns / 3 : options_.poll_ns);
+  if (!answer.ok() || *answer == HeartbeatAnswer::kGoOn) return;
+  if (*answer == HeartbeatAnswer::kCancelled) {
+    attempt.stop.Cancel();
+  } else {
+    attempt.stop.Cancel(LostError());
+  }
+}
+
+bool OperationRunner::Settle(Attempt& attempt) {
+  if (!attempt.is_refused && (attempt.outcome->ok() || !attempt.is_leaving)) return SettleFinished(attempt);
+  const absl::Status released = environment_.store.Release(attempt.key);
+  environment_.observer.OnAttemptEnd(IsLost(released) ? "lost" : "released");
+  // If the store is away, the lease will run out.
+  return true;
+}
+
+bool OperationRunner::SettleFinished(Attempt& attempt) {
+  const absl::StatusOr<std::string>& outcome = *attempt.outcome;
+  if (absl::IsUnavailable(outcome.status())) {
+    environment_.observer.OnAttemptEnd("retried");
+    return true;
+  }
+  const absl::Status finished =
+      environment_.store.Finish(attempt.key, outcome.ok() ? OperationResult{.is_error = false, .bytes = *outcome}
+                                                          : OperationResult{.is_error = true, .bytes = environment_.error_bytes(outcome.status())});
+  // Kept until the store is back, or somebody else has it.
+  if (absl::IsUnavailable(finished) && !attempt.is_leaving) return false;
+  if (finished.ok()) {
+    environment_.observer.OnAttemptEnd(outcome.ok() ? "succeeded" : absl::IsCancelled(outcome.status()) ? "cancelled" : "failed");
+    return true;
+  }
+  if (outcome.ok() && !IsLost(finished) && !absl::IsUnavailable(finished)) {
+    // The store does not take the result, for its size for instance: that is the end then.
+    attempt.outcome = finished;
+    return SettleFinished(attempt);
+  }
+  environment_.observer.OnAttemptEnd("lost");
+  return true;
+}
+
+void OperationRunner::StopAll() {
+  for (const AttemptPointer& attempt : running_) {
+    attempt->is_leaving = true;
+    attempt->stop.Cancel(LeavingError());
+  }
+}
+
+void OperationRunner::TakeWhatFits(int64_t now_ns) {
+  while (MayTake(now_ns) && TakeOne(now_ns)) {
+  }
+}
+
+bool OperationRunner::MayTake(int64_t now_ns) {
+  if (running_.size() >= static_cast<size_t>(options_.max_running)) return false;
+  if (environment_.has_capacity()) return true;
+  return running_.empty() && now_ns - last_taken_ns_ >= options_.patience_ns;
+}
+
+bool OperationRunner::TakeOne(int64_t now_ns) {
+  absl::StatusOr<std::optional<ClaimedOperation>> claimed = environment_.store.Claim({.replica = options_.replica, .lease_ns = options_.lease_ns});
+  if (!claimed.ok() || !claimed->has_value()) return false;
+  ClaimedOperation& operation = **claimed;
+  last_taken_ns_ = now_ns;
+  environment_.observer.OnAttempt();
+  const auto attempt = std::make_shared<Attempt>(
+      OperationAttempt{.id = operation.record.id, .replica = options_.replica, .number = operation.record.attempts}, environment_.clock);
+  attempt->next_beat_ns = now_ns + options_.lease_ns / 3;
+  running_.push_back(attempt);
+  Begin(attempt, std::move(operation.request));
+  return true;
+}
+
+void OperationRunner::Begin(const AttemptPointer& attempt, std::string request) {
+  const absl::Status submitted = environment_.checking.Submit([this, attempt, request = std::move(request)] {
+    absl::StatusOr<OperationWork> work = environment_.check(request);
+    if (work.ok()) return Compute(attempt, *std::move(work));
+    attempt->outcome = work.status();
+    End(attempt);
+  });
+  if (!submitted.ok()) Refuse(attempt);
+}
+
+void OperationRunner::Compute(const AttemptPointer& attempt, OperationWork work) {
+  const absl::Status submitted = environment_.computing.Submit([this, attempt, work = std::move(work)]() mutable {
+    const absl::Status go_on = attempt->stop.Check();
+    if (go_on.ok()) {
+      attempt->outcome = std::move(work)([&] { return attempt->stop.Check(); }, attempt->progress);
+    } else {
+      attempt->outcome = go_on;
+    }
+    work = nullptr;
+    End(attempt);
+  });
+  if (!submitted.ok()) Refuse(attempt);
+}
+
+void OperationRunner::Refuse(const AttemptPointer& attempt) {
+  attempt->is_refused = true;
+  End(attempt);
+}
+
+void OperationRunner::End(const AttemptPointer& attempt) {
+  {
+    MutexLock lock(mutex_);
+    ended_.push_back(attempt);
+  }
+  environment_.wake();
+}
+
+void OperationRunner::Expire(int64_t now_ns) {
+  next_expiry_ns_ = now_ns + options_.expire_every_ns;
+  // What is not deleted now is the next time.
+  environment_.store.Expire().status().IgnoreError();
+}
+
+int64_t OperationRunner::UntilNext(int64_t now_ns) const {
+  int64_t next_ns = now_ns + options_.poll_ns;
+  for (const AttemptPointer& attempt : running_) next_ns = std::min(next_ns, attempt->next_beat_ns);
+  return std::max<int64_t>(0, next_ns - now_ns);
+}
+
+}  // namespace stepcast::server

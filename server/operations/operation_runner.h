@@ -1,0 +1,133 @@
+// Computes long-running operations: takes them from the store when this replica has capacity, keeps their leases, and brings back what came of them.
+//
+// Work is checked on one pool, computed on another, and the store is only ever called by Tick: a slow store holds none of their threads.
+// Calls go first: an operation is taken when a thread for computing is idle; only one that is due longer than the patience says is taken all the
+// same. A replica that dies is known by its lease: another begins anew. One that leaves gives back what it has, for another to take at once. Threads:
+// Tick is called by one thread at a time; the rest is safe. Lifetime: borrows all it is given, and outlives its jobs once HasLeft.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "server/base/clock.h"
+#include "server/base/mutex.h"
+#include "server/jobs/cancellation.h"
+#include "server/jobs/job_pool.h"
+#include "server/store/operation_store.h"
+
+namespace stepcast::server {
+
+// What is left of a checked request: gives the bytes of its response, and says meanwhile how far it is.
+using OperationWork = absl::AnyInvocable<absl::StatusOr<std::string>(StopCheck stop, std::atomic<int64_t>& progress) &&>;
+
+// Told of attempts. For metrics. Threads: that of Tick.
+class OperationObserver {
+ public:
+  virtual ~OperationObserver() = default;
+  virtual void OnAttempt() = 0;
+  // `outcome` is one of kAttemptOutcomes.
+  virtual void OnAttemptEnd(std::string_view outcome) = 0;
+};
+
+// lost: another has it, or it was deleted. released: for another to take. retried: it met what may pass, and is begun again when its lease has run
+// out.
+inline constexpr std::string_view kAttemptOutcomes[] = {"succeeded", "failed", "cancelled", "lost", "released", "retried"};
+
+struct OperationRunnerOptions {
+  std::string replica;                             // no other replica on the store has this name
+  int max_running = 1;                             // at one time; 0: takes none
+  int64_t lease_ns = int64_t{15} * 1'000'000'000;  // renewed at a third
+  int64_t patience_ns = int64_t{10} * 1'000'000'000;
+  int64_t poll_ns = 500'000'000;  // how often the store is asked for what other replicas have queued
+  int64_t expire_every_ns = int64_t{60} * 1'000'000'000;
+};
+
+struct OperationRunnerEnvironment {
+  OperationStore& store;
+  JobPool& checking;
+  JobPool& computing;  // of nothing else: a computation may take hours
+  const Clock& clock;
+  OperationObserver& observer;
+  std::function<bool()> has_capacity;
+  std::function<absl::StatusOr<OperationWork>(const std::string& request)> check;  // on its pool; may block
+  std::function<std::string(const absl::Status&)> error_bytes;                     // what is kept of an error
+  std::function<void()> wake;                                                      // there is something for Tick to do. Any thread
+  std::function<void()> ended;                                                     // some operation is done. The thread of Tick
+};
+
+class OperationRunner {
+ public:
+  OperationRunner(const OperationRunnerOptions& options, OperationRunnerEnvironment environment);
+  OperationRunner(const OperationRunner&) = delete;
+  OperationRunner& operator=(const OperationRunner&) = delete;
+
+  // Does what is due, and returns after how many nanoseconds to call it again at the latest.
+  int64_t Tick();
+
+  // Asks the store about all that runs at the next Tick, because something may have been cancelled.
+  void BeatSoon();
+  // Takes no more, and stops what runs; later Ticks give it back.
+  void Leave();
+  // Whether Leave was called and nothing runs any more.
+  bool HasLeft() const;
+  // REQUIRES: Leave was called, and another thread goes on calling Tick.
+  void WaitUntilLeft();
+
+ private:
+  // One attempt of this replica. Shared with its job.
+  struct Attempt {
+    Attempt(OperationAttempt taken, const Clock& clock) : key(std::move(taken)), stop(clock) {}
+
+    const OperationAttempt key;
+    Cancellation stop;
+    std::atomic<int64_t> progress{0};
+    bool is_refused = false;                             // by a pool: it has not been computed
+    std::optional<absl::StatusOr<std::string>> outcome;  // written by the job before it puts the attempt into ended_, then only by Tick
+    bool is_ended = false;                               // this and the rest: only by Tick
+    bool is_leaving = false;
+    int64_t next_beat_ns = 0;
+  };
+  using AttemptPointer = std::shared_ptr<Attempt>;
+
+  // Whether it is to leave.
+  bool CollectNews();
+  void Beat(Attempt& attempt, int64_t now_ns);
+  // Whether it is settled: nothing is left to be done for it.
+  bool Settle(Attempt& attempt);
+  bool SettleFinished(Attempt& attempt);
+  void StopAll();
+  void TakeWhatFits(int64_t now_ns);
+  bool MayTake(int64_t now_ns);
+  // False: there is none.
+  bool TakeOne(int64_t now_ns);
+  void Begin(const AttemptPointer& attempt, std::string request);
+  void Compute(const AttemptPointer& attempt, OperationWork work);
+  void Refuse(const AttemptPointer& attempt);
+  void End(const AttemptPointer& attempt);
+  void Expire(int64_t now_ns);
+  int64_t UntilNext(int64_t now_ns) const;
+
+  const OperationRunnerOptions options_;
+  const OperationRunnerEnvironment environment_;
+  std::vector<AttemptPointer> running_;  // this and the next two: only by Tick
+  int64_t last_taken_ns_;
+  int64_t next_expiry_ns_;
+  mutable Mutex mutex_;
+  CondVar left_;
+  std::vector<AttemptPointer> ended_ STEPCAST_GUARDED_BY(mutex_);  // whose jobs are over
+  bool leaving_ STEPCAST_GUARDED_BY(mutex_) = false;
+  bool has_left_ STEPCAST_GUARDED_BY(mutex_) = false;
+  bool beat_soon_ STEPCAST_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace stepcast::server
