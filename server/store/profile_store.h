@@ -1,4 +1,4 @@
-// The keyed store of profiles, behind one interface: in memory, and on disk (SQLite).
+// The keyed store of profiles, behind one interface: in memory, on disk (SQLite), and in a database that several processes share (PostgreSQL).
 //
 // A stored profile never changes; its content is bytes the store does not look into. What Put has acknowledged is durable where the store is.
 // Threads: safe. Calls may block on the disk, so they belong on a pool, never in a reactor.

@@ -1,9 +1,8 @@
 #include "server/store/sqlite_profile_rows.h"
 
-#include <zlib.h>
-
 #include <utility>
 
+#include "server/store/content_checksum.h"
 #include "server/store/profile_filter.h"
 #include "server/store/store_error.h"
 
@@ -73,15 +72,6 @@ class SummaryReader {
   bool has_row_ = false;
 };
 
-// Of the content and of what says whose it is, so that bytes under another profile's name are found too.
-int64_t Checksum(const ProfileSummary& summary, const std::string& content) {
-  uLong sum = crc32_z(0, nullptr, 0);
-  for (const std::string* part : {&summary.id, &summary.digest, &content}) {
-    sum = crc32_z(sum, reinterpret_cast<const Bytef*>(part->data()), part->size());
-  }
-  return static_cast<int64_t>(sum);
-}
-
 }  // namespace
 
 absl::StatusOr<std::optional<ProfileSummary>> FindProfile(SqliteConnection& connection, const std::string& id) {
@@ -96,7 +86,7 @@ absl::StatusOr<std::string> ReadContent(SqliteConnection& connection, const Prof
   if (!found.ok()) return found.status();
   if (!*found) return ProfileCorrupt(summary.id, "it is missing");
   std::string content = rows.BytesAt(1);
-  if (Checksum(summary, content) != rows.IntegerAt(0)) return ProfileCorrupt(summary.id, "the checksum is another");
+  if (ContentChecksum(summary, content) != rows.IntegerAt(0)) return ProfileCorrupt(summary.id, "the checksum is another");
   return content;
 }
 
@@ -118,7 +108,7 @@ absl::Status InsertProfile(SqliteConnection& connection, const ProfileSummary& s
     if (absl::Status status = insert.Integer(*sequence).Text(key).Text(value).Run(); !status.ok()) return status;
   }
   SqliteStatement insert = connection.Use("INSERT INTO contents (profile, checksum, bytes) VALUES (?, ?, ?)");
-  return insert.Integer(*sequence).Integer(Checksum(summary, content)).Blob(content).Run();
+  return insert.Integer(*sequence).Integer(ContentChecksum(summary, content)).Blob(content).Run();
 }
 
 absl::Status DeleteProfile(SqliteConnection& connection, const std::string& id) {

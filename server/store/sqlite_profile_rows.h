@@ -12,22 +12,10 @@
 #include "absl/status/statusor.h"
 
 #include "server/store/profile_store.h"
+#include "server/store/put_rules.h"
 #include "server/store/sqlite_connection.h"
 
 namespace stepcast::server {
-
-// What a request_id stored, when it was new.
-struct RequestRow {
-  std::string profile_id;
-  std::string digest;
-  std::string etag;
-  int64_t create_time_ns = 0;
-};
-
-struct TotalsRow {
-  int64_t profiles = 0;
-  int64_t content_bytes = 0;
-};
 
 absl::StatusOr<std::optional<ProfileSummary>> FindProfile(SqliteConnection& connection, const std::string& id);
 // The content of a profile that is there. DATA_LOSS, reason PROFILE_CORRUPT, unless the bytes have the checksum they had when inserted.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/store/etag.h"
+#include "server/store/put_rules.h"
 #include "server/store/sqlite_profile_rows.h"
 #include "server/store/sqlite_transaction.h"
 #include "server/store/store_error.h"
@@ -88,15 +89,9 @@ absl::StatusOr<std::optional<ProfileSummary>> SqliteProfileStore::Replay(SqliteC
   const absl::StatusOr<std::optional<RequestRow>> seen = FindRequest(connection, request_id);
   if (!seen.ok()) return seen.status();
   if (!seen->has_value()) return std::optional<ProfileSummary>();
-  const RequestRow& first = **seen;
-  if (first.profile_id != summary.id || first.digest != summary.digest) return RequestIdReused(request_id, first.profile_id);
-  absl::StatusOr<std::optional<ProfileSummary>> there = FindProfile(connection, summary.id);
-  if (!there.ok() || (there->has_value() && (*there)->etag == first.etag)) return there;
-  // Deleted since. A late repetition of the request must not bring it back.
-  ProfileSummary then = summary;
-  then.etag = first.etag;
-  then.create_time_ns = first.create_time_ns;
-  return then;
+  const absl::StatusOr<std::optional<ProfileSummary>> there = FindProfile(connection, summary.id);
+  if (!there.ok()) return there.status();
+  return AnswerAgain(request_id, **seen, *there, summary);
 }
 
 absl::StatusOr<ProfileSummary> SqliteProfileStore::PutNew(SqliteConnection& connection, const StoredProfile& profile) {
@@ -113,9 +108,7 @@ absl::StatusOr<ProfileSummary> SqliteProfileStore::PutNew(SqliteConnection& conn
 absl::Status SqliteProfileStore::CheckQuota(SqliteConnection& connection, int64_t new_bytes) {
   const absl::StatusOr<TotalsRow> totals = ReadTotals(connection);
   if (!totals.ok()) return totals.status();
-  if (totals->profiles >= limits_.max_profiles) return StoreFull("max_profiles", limits_.max_profiles);
-  if (new_bytes > limits_.max_total_bytes - totals->content_bytes) return StoreFull("max_total_bytes", limits_.max_total_bytes);
-  return absl::OkStatus();
+  return CheckRoom(*totals, limits_, new_bytes);
 }
 
 }  // namespace stepcast::server

@@ -70,19 +70,18 @@ std::string PostgresServer::Conninfo(const std::string& database) const {
   return absl::StrCat("host=", directory_.path(), " user=stepcast dbname=", database);
 }
 
-std::string PostgresServer::NewDatabase() { return Database(absl::StrCat("test", ++databases_)); }
-
-std::string PostgresServer::Database(const std::string& name) {
-  const std::unique_ptr<PostgresConnection> connection = MustConnect(Conninfo("template1"));
-  PostgresParameters parameters;
-  parameters.Text(name);
-  const absl::StatusOr<PostgresResult> there = connection->Run("SELECT 1 FROM pg_database WHERE datname = $1", parameters);
-  EXPECT_TRUE(there.ok()) << there.status();
-  if (there.ok() && there->rows() == 0) {
-    const absl::Status made = connection->Script(absl::StrCat("CREATE DATABASE ", name, " TEMPLATE template0"));
-    EXPECT_TRUE(made.ok()) << made;
-  }
+std::string PostgresServer::NewDatabase() {
+  const std::string name = absl::StrCat("test", ++databases_);
+  const absl::Status made = MustConnect(Conninfo("template1"))->Script(absl::StrCat("CREATE DATABASE ", name, " TEMPLATE template0"));
+  EXPECT_TRUE(made.ok()) << made;
   return Conninfo(name);
+}
+
+std::string PostgresServer::Schema(const std::string& name) {
+  if (schemas_.empty()) schemas_ = NewDatabase();
+  const absl::Status made = MustConnect(schemas_)->Script(absl::StrCat("CREATE SCHEMA IF NOT EXISTS ", name));
+  EXPECT_TRUE(made.ok()) << made;
+  return absl::StrCat(schemas_, " options='-c search_path=", name, "'");
 }
 
 void PostgresServer::Stop() {

@@ -27,8 +27,8 @@ class PostgresServer {
   std::string Conninfo(const std::string& database) const;
   // The connection string of a new and empty one.
   std::string NewDatabase();
-  // The same of one with this name, made unless it is there.
-  std::string Database(const std::string& name);
+  // The connection string of a schema with this name in a database for all of them, made unless it is there. Cheaper than a database.
+  std::string Schema(const std::string& name);
 
   // Ends it as a crash would, or starts it again. Idempotent; Start returns when it answers.
   void Stop();
@@ -42,6 +42,7 @@ class PostgresServer {
   const TemporaryDirectory directory_;
   pid_t server_ = -1;
   int databases_ = 0;
+  std::string schemas_;  // the connection string of the database they are in; empty: not made yet
 };
 
 // A connection that must open. REQUIRES: within a test.

@@ -1,10 +1,9 @@
 // What ProfileStore promises, asked of every implementation.
+#include "tests/server/store/profile_store_contract.h"
+
 #include <atomic>
-#include <functional>
-#include <memory>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,55 +11,14 @@
 #include "gtest/gtest.h"
 
 #include "core/base/error.h"
-#include "server/base/clock.h"
-#include "server/store/memory_profile_store.h"
 #include "server/store/profile_store.h"
-#include "server/store/sqlite_profile_store.h"
 #include "tests/server/store/sample_profile.h"
-#include "tests/server/store/temporary_directory.h"
 
 namespace stepcast::server {
+
 namespace {
 
 using testing::ElementsAre;
-
-struct Implementation {
-  std::string name;
-  std::function<std::unique_ptr<ProfileStore>(const std::string& directory, const StoreLimits& limits, const Clock& clock)> make;
-};
-
-class ProfileStoreTest : public testing::TestWithParam<Implementation> {
- protected:
-  void SetUp() override { Restart({}); }
-
-  // An empty store with these limits.
-  void Restart(const StoreLimits& limits) {
-    store_ = nullptr;
-    store_ = GetParam().make(absl::StrCat(directory_.path(), "/", ++stores_), limits, clock_);
-    ASSERT_NE(store_, nullptr);
-  }
-
-  ProfileSummary MustPut(const StoredProfile& profile, const std::string& request_id = "") {
-    absl::StatusOr<ProfileSummary> stored = store_->Put(profile, request_id);
-    EXPECT_TRUE(stored.ok()) << stored.status();
-    return stored.ok() ? *stored : ProfileSummary{};
-  }
-
-  std::vector<std::string> Ids(const ListQuery& query, bool* more = nullptr) {
-    const absl::StatusOr<ProfilePage> page = store_->List(query);
-    EXPECT_TRUE(page.ok()) << page.status();
-    std::vector<std::string> ids;
-    if (!page.ok()) return ids;
-    for (const ProfileSummary& summary : page->profiles) ids.push_back(summary.id);
-    if (more != nullptr) *more = page->more;
-    return ids;
-  }
-
-  TemporaryDirectory directory_;
-  FakeClock clock_;
-  std::unique_ptr<ProfileStore> store_;
-  int stores_ = 0;
-};
 
 void ExpectError(const absl::Status& status, absl::StatusCode code, const std::string& reason) {
   EXPECT_EQ(status.code(), code) << status;
@@ -365,19 +323,6 @@ TEST_P(ProfileStoreTest, ThreadsOnTheSameIdsSeeWholeProfilesOnly) {
   EXPECT_EQ(put, kThreads * kRounds);
   EXPECT_GT(deleted, 0);
 }
-
-std::unique_ptr<ProfileStore> MakeMemory(const std::string& /*directory*/, const StoreLimits& limits, const Clock& clock) {
-  return std::make_unique<MemoryProfileStore>(limits, clock);
-}
-
-std::unique_ptr<ProfileStore> MakeSqlite(const std::string& directory, const StoreLimits& limits, const Clock& clock) {
-  auto store = SqliteProfileStore::Open({.directory = directory, .limits = limits}, clock);
-  EXPECT_TRUE(store.ok()) << store.status();
-  return store.ok() ? *std::move(store) : nullptr;
-}
-
-INSTANTIATE_TEST_SUITE_P(Stores, ProfileStoreTest, testing::Values(Implementation{"Memory", MakeMemory}, Implementation{"Sqlite", MakeSqlite}),
-                         [](const auto& implementation) { return implementation.param.name; });
 
 }  // namespace
 }  // namespace stepcast::server

@@ -1,0 +1,45 @@
+// A profile store that keeps what it has read of another one, within a bound of bytes, for as long as that one's generation is the same.
+//
+// Only what is there is kept: a name that stands for nothing now may stand for something with the next call. Errors, lists and writes are the other
+// store's. Cost: a Get that finds its profile kept is a copy of it. Threads: safe. Lifetime: borrows the store and the observer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "server/base/bounded_cache.h"
+#include "server/store/profile_store.h"
+
+namespace stepcast::server {
+
+class CachedProfileStore final : public ProfileStore {
+ public:
+  // `observer` may be null.
+  CachedProfileStore(ProfileStore& store, size_t max_bytes, CacheObserver* observer = nullptr) : store_(store), kept_(max_bytes, observer) {}
+
+  absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile, const std::string& request_id) override { return store_.Put(profile, request_id); }
+  absl::StatusOr<StoredProfile> Get(const std::string& id) override;
+  // Asks nothing of the store if the profile or its summary is kept.
+  absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
+  absl::StatusOr<ProfilePage> List(const ListQuery& query) override { return store_.List(query); }
+  absl::Status Delete(const std::string& id, const std::string& etag) override { return store_.Delete(id, etag); }
+  absl::Status Check() override { return store_.Check(); }
+  uint64_t Generation() const override { return store_.Generation(); }
+
+ private:
+  struct Entry {
+    uint64_t generation = 0;  // before it was read
+    StoredProfile profile;
+    bool has_content = false;
+  };
+
+  std::shared_ptr<const Entry> Find(const std::string& id, uint64_t generation);
+  void Keep(Entry entry);
+
+  ProfileStore& store_;
+  BoundedCache<Entry> kept_;
+};
+
+}  // namespace stepcast::server
