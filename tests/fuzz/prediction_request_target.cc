@@ -1,0 +1,210 @@
+// The requests of PredictionService: the first byte is the method, the rest the message. What is accepted is computed, up to a number of checks.
+#include <google/protobuf/util/json_util.h>
+
+#include <array>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/executor.h"
+#include "server/base/clock.h"
+#include "server/convert/allocation_convert.h"
+#include "server/convert/calibration_convert.h"
+#include "server/convert/comparison_convert.h"
+#include "server/convert/order_convert.h"
+#include "server/convert/prediction_convert.h"
+#include "server/convert/profile_codec.h"
+#include "server/convert/profile_convert.h"
+#include "server/convert/recommendation_convert.h"
+#include "server/convert/trace_convert.h"
+#include "server/handlers/prediction_handler.h"
+#include "server/store/memory_profile_store.h"
+#include "tests/core/predict/kept_runs.h"
+#include "tests/fuzz/demand.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/message_mutator.h"
+#include "tests/fuzz/refusal.h"
+#include "tests/fuzz/small_limits.h"
+#include "tests/fuzz/small_profile.h"
+
+namespace stepcast::fuzz {
+
+namespace {
+
+using google::protobuf::Message;
+using server::PredictionHandler;
+
+constexpr int kMaxChecks = 40;  // each some 4096 chunks of a transfer or operations
+constexpr size_t kMaxTraceBytes = size_t{1} << 20;
+
+void DemandSound(const absl::Status& status) {
+  DemandSoundRefusal(status, {absl::StatusCode::kInvalidArgument, absl::StatusCode::kNotFound, absl::StatusCode::kFailedPrecondition,
+                              absl::StatusCode::kOutOfRange, absl::StatusCode::kCancelled});
+}
+
+absl::Status Enough() { return MakeError(absl::StatusCode::kCancelled, "enough", {.reason = "ENOUGH"}); }
+
+template <typename Answer>
+std::string Written(const Answer& answer) {
+  const auto message = server::ToWire(answer);
+  std::string json;
+  Demand(google::protobuf::util::MessageToJsonString(message, &json).ok(), "every reply can be written as JSON:", message.ShortDebugString());
+  return message.SerializeAsString();
+}
+
+class PredictionRequestTarget final : public FuzzTarget {
+ public:
+  PredictionRequestTarget() : store_({}, clock_), handler_({.store = store_, .clock = clock_, .executor = executor_, .runs = &runs_}, SmallLimits()) {
+    const Profile profile = Profile::Create(SmallDraft()).value();
+    const server::EncodedProfile encoded = server::EncodeProfile(profile);
+    Demand(store_.Put({.summary = {.id = "small", .digest = encoded.digest}, .content = encoded.content}, "").ok(), "a profile is stored");
+  }
+
+  std::vector<std::string> Seeds() const override {
+    std::vector<std::string> seeds;
+    const auto add = [&](size_t method, const Message& message) { seeds.push_back(static_cast<char>(method) + message.SerializeAsString()); };
+    for (const bool is_inline : {false, true}) {
+      const auto about = [&](auto message) {
+        if (is_inline) {
+          *message.mutable_inline_profile() = server::ToWire(SmallDraft());
+        } else {
+          message.set_profile("profiles/small");
+        }
+        return message;
+      };
+      auto predict = about(v1::PredictThroughputRequest());
+      predict.add_worker_counts(2);
+      predict.mutable_options()->set_steps_per_worker(20);
+      predict.mutable_options()->set_warmup_steps(2);
+      predict.mutable_options()->set_replications(2);
+      add(0, predict);
+      auto recommend = about(v1::RecommendWorkersRequest());
+      recommend.mutable_constraints()->set_max_workers(3);
+      *recommend.mutable_options() = predict.options();
+      add(1, recommend);
+      auto order = about(v1::OptimizeOrderRequest());
+      *order.mutable_options() = predict.options();
+      add(2, order);
+      auto compare = about(v1::CompareModelsRequest());
+      compare.add_worker_counts(2);
+      *compare.mutable_options() = predict.options();
+      add(4, compare);
+      auto trace = about(v1::GenerateTraceRequest());
+      trace.mutable_options()->set_steps_per_worker(4);
+      trace.mutable_options()->set_warmup_steps(0);
+      add(6, trace);
+      v1::AllocateWorkersRequest allocate;
+      allocate.mutable_capacity()->set_workers(3);
+      *allocate.mutable_options() = predict.options();
+      for (const char* id : {"a", "b"}) {
+        v1::AllocationJob job;
+        job.set_id(id);
+        *allocate.add_jobs() = about(job);
+      }
+      add(3, allocate);
+    }
+    v1::FitParsingOverheadRequest fit;
+    for (int i = 1; i <= 4; ++i) {
+      v1::ParsingMeasurement& measurement = *fit.add_measurements();
+      measurement.set_size_bytes(1000 * i);
+      measurement.set_seconds(1e-3 * i + 1e-5 * (i % 2));
+    }
+    add(5, fit);
+    return seeds;
+  }
+
+  bool Run(std::string_view input) override {
+    if (input.empty()) return false;
+    const std::string bytes(input.substr(1));
+    switch (MethodOf(input[0])) {
+      case 0:
+        return Try<v1::PredictThroughputRequest>(bytes, &PredictionHandler::PredictThroughput);
+      case 1:
+        return Try<v1::RecommendWorkersRequest>(bytes, &PredictionHandler::RecommendWorkers);
+      case 2:
+        return Try<v1::OptimizeOrderRequest>(bytes, &PredictionHandler::OptimizeOrder);
+      case 3:
+        return Try<v1::AllocateWorkersRequest>(bytes, &PredictionHandler::AllocateWorkers);
+      case 4:
+        return Try<v1::CompareModelsRequest>(bytes, &PredictionHandler::CompareModels);
+      case 5:
+        return Try<v1::FitParsingOverheadRequest>(bytes, &PredictionHandler::FitParsingOverhead);
+      default:
+        return TryTrace(bytes);
+    }
+  }
+
+  std::string Mutate(std::string input, const Mutation& mutation) const override {
+    if (input.empty() || mutation.random.Below(32) == 0) return mutation.bytes(std::move(input));
+    return input[0] + MutateSerialised(*Prototypes()[MethodOf(input[0])], input.substr(1), mutation);
+  }
+
+ private:
+  static constexpr size_t kMethods = 7;
+
+  static size_t MethodOf(char first) { return static_cast<unsigned char>(first) % kMethods; }
+
+  static std::array<const Message*, kMethods> Prototypes() {
+    return {&v1::PredictThroughputRequest::default_instance(), &v1::RecommendWorkersRequest::default_instance(),
+            &v1::OptimizeOrderRequest::default_instance(),     &v1::AllocateWorkersRequest::default_instance(),
+            &v1::CompareModelsRequest::default_instance(),     &v1::FitParsingOverheadRequest::default_instance(),
+            &v1::GenerateTraceRequest::default_instance()};
+  }
+
+  // `check` is the handler's method. The second time all runs are recalled, and the reply must be the same.
+  template <typename Request, typename Check>
+  bool Try(const std::string& bytes, Check check) {
+    runs_ = {};
+    const absl::StatusOr<std::string> first = Compute<Request>(bytes, check);
+    if (!first.ok()) {
+      DemandSound(first.status());
+      return false;
+    }
+    const absl::StatusOr<std::string> second = Compute<Request>(bytes, check);
+    Demand(second.ok() && *second == *first, "a reply is the same with runs that are known:", second.status().ToString());
+    return true;
+  }
+
+  template <typename Request, typename Check>
+  absl::StatusOr<std::string> Compute(const std::string& bytes, Check check) {
+    Request request;
+    if (!request.ParseFromString(bytes)) return Enough();
+    auto computation = std::invoke(check, handler_, server::FromWire(request));
+    if (!computation.ok()) return computation.status();
+    int checks = 0;
+    const auto answer = (*std::move(computation))([&] { return ++checks > kMaxChecks ? Enough() : absl::OkStatus(); });
+    if (!answer.ok()) return answer.status();
+    return Written(*answer);
+  }
+
+  bool TryTrace(const std::string& bytes) {
+    v1::GenerateTraceRequest request;
+    if (!request.ParseFromString(bytes)) return false;
+    auto computation = handler_.GenerateTrace(server::FromWire(request));
+    size_t size = 0;
+    const auto sink = [&](const std::string& piece) {
+      size += piece.size();
+      return size > kMaxTraceBytes ? Enough() : absl::OkStatus();
+    };
+    int checks = 0;
+    const absl::Status traced = computation.ok()
+                                    ? (*std::move(computation))(sink, [&] { return ++checks > kMaxChecks ? Enough() : absl::OkStatus(); }).status()
+                                    : computation.status();
+    if (!traced.ok()) DemandSound(traced);
+    return traced.ok();
+  }
+
+  const server::FakeClock clock_;
+  server::MemoryProfileStore store_;
+  const InOrder executor_;
+  testing::KeptRuns runs_;
+  const PredictionHandler handler_;
+};
+
+}  // namespace
+
+std::unique_ptr<FuzzTarget> MakeFuzzTarget() { return std::make_unique<PredictionRequestTarget>(); }
+
+}  // namespace stepcast::fuzz
