@@ -1,0 +1,67 @@
+#include "client/src/load/prepared_call.h"
+
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include "client/src/convert/prediction_proto.h"
+
+#include "stepcast/v1/order.pb.h"
+#include "stepcast/v1/recommendation.pb.h"
+#include "tests/client/support/tiny_profile.h"
+
+namespace stepcast::client {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+SimulationOptions SomeOptions() { return {.steps_per_worker = 77, .seed = 5, .replications = 3}; }
+
+TEST(PreparedCallTest, ASeedBehindTheRequestChangesNothingElse) {
+  const PredictThroughputRequest request{.source = TinyProfile(), .worker_counts = {1, 4}, .options = SomeOptions()};
+  const PreparedCall call = Prepare(request);
+  v1::PredictThroughputRequest expected;
+  ToProto(request, expected);
+  v1::PredictThroughputRequest sent;
+  ASSERT_TRUE(sent.ParseFromString(call.request));
+  EXPECT_TRUE(MessageDifferencer::Equals(sent, expected)) << sent.ShortDebugString();
+  for (const uint64_t seed : {uint64_t{0}, uint64_t{1}, uint64_t{300}, ~uint64_t{0}}) {
+    expected.mutable_options()->set_seed(seed);
+    ASSERT_TRUE(sent.ParseFromString(call.request + call.seed(seed)));
+    EXPECT_TRUE(MessageDifferencer::Equals(sent, expected)) << sent.ShortDebugString();
+  }
+}
+
+TEST(PreparedCallTest, EachMethodHasItsSeed) {
+  const PreparedCall recommend = Prepare(RecommendWorkersRequest{.source = "profiles/a", .options = SomeOptions()});
+  v1::RecommendWorkersRequest recommendation;
+  ASSERT_TRUE(recommendation.ParseFromString(recommend.request + recommend.seed(9)));
+  EXPECT_EQ(recommendation.options().seed(), 9);
+  EXPECT_EQ(recommendation.options().steps_per_worker(), 77);
+  const PreparedCall order = Prepare(OptimizeOrderRequest{.source = "profiles/a", .options = SomeOptions()});
+  v1::OptimizeOrderRequest ordering;
+  ASSERT_TRUE(ordering.ParseFromString(order.request + order.seed(9)));
+  EXPECT_EQ(ordering.options().seed(), 9);
+  EXPECT_EQ(PreparePing().seed, nullptr);
+}
+
+TEST(PreparedCallTest, OnlyAnAnswerPassesAsOne) {
+  const PreparedCall call = Prepare(PredictThroughputRequest{.source = "profiles/a"});
+  v1::PredictThroughputResponse reply;
+  EXPECT_EQ(call.check(reply.SerializeAsString()).code(), absl::StatusCode::kDataLoss);
+  reply.add_predictions()->set_examples_per_second(1);
+  EXPECT_TRUE(call.check(reply.SerializeAsString()).ok());
+  EXPECT_EQ(call.check("no message").code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(LoadQuestionsTest, GoThroughAllCallsAndThenToTheNextSeed) {
+  const LoadQuestions questions{.calls = {PreparePing(), Prepare(PredictThroughputRequest{.source = "profiles/a"})}, .vary = 3, .first_seed = 10};
+  std::vector<uint64_t> seeds;
+  for (uint64_t question = 0; question < 8; ++question) {
+    EXPECT_EQ(questions.CallOf(question).method, questions.calls[question % 2].method);
+    seeds.push_back(questions.SeedOf(question));
+  }
+  EXPECT_EQ(seeds, (std::vector<uint64_t>{10, 10, 11, 11, 12, 12, 10, 10}));
+}
+
+}  // namespace
+}  // namespace stepcast::client
