@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client/cli/allocate_command.h"
+#include "client/cli/bench_command.h"
 #include "client/cli/command.h"
 #include "client/cli/compare_command.h"
 #include "client/cli/fit_command.h"
@@ -41,7 +42,8 @@ constexpr char kFooter[] =
     "  stepcast order --local resnet50.json --workers 1 --method tac --output json\n"
     "  stepcast allocate --local jobs.json --workers 16\n"
     "  stepcast compare --local resnet50.json --workers 1-8\n"
-    "  stepcast trace --local resnet50.json --workers 4 --out trace.json";
+    "  stepcast trace --local resnet50.json --workers 4 --out trace.json\n"
+    "  stepcast bench resnet50 --rate 1000,2000 --max-p99-ms 5";
 
 class CommandLine {
  public:
@@ -60,6 +62,7 @@ class CommandLine {
     Add(app_, MakeAllocateCommand());
     Add(app_, MakeCompareCommand());
     Add(app_, MakeTraceCommand());
+    Add(app_, MakeBenchCommand());
     CLI::App* profile = app_.add_subcommand("profile", "Make, store, show and check profiles");
     profile->require_subcommand(1);
     for (const auto& make : {MakeImportCommand, MakeZooCommand, MakeCheckCommand, MakeFitCommand, MakeUploadCommand, MakeGetCommand, MakeListCommand,
@@ -109,7 +112,8 @@ class CommandLine {
     const char* const environment = std::getenv("STEPCAST_SERVER");
     if (environment != nullptr && *environment != '\0') options.server = environment;
     if (!server_.empty()) options.server = server_;
-    return {.client = local_ ? MakeLocalClient(options) : Client(options), .local = local_, .output = output_, .console = console_};
+    return {
+        .client = local_ ? MakeLocalClient(options) : Client(options), .options = options, .local = local_, .output = output_, .console = console_};
   }
 
   const Console& console_;

@@ -15,7 +15,8 @@ enum class OutputFormat { kTable, kJson };
 
 struct Session {
   Client client;
-  bool local = false;  // profiles are files, and there is no store
+  ClientOptions options = {};  // the client's
+  bool local = false;          // profiles are files, and there is no store
   OutputFormat output = OutputFormat::kTable;
   const Console& console;
 

@@ -18,10 +18,7 @@ void SimulationFlags::Declare(CLI::App& app) {
          "Steps of each worker that do not count (default: at least 50, or a twentieth of --steps, and more where a run takes longer to settle)")
       ->type_name("N")
       ->group(kGroup);
-  app.add_option("--replications", options_.replications,
-                 "Independent runs (default 5; with --precision at most so many, default 100; 1 where nothing is random)")
-      ->type_name("N")
-      ->group(kGroup);
+  DeclareReplications(app);
   app.add_option("--precision", options_.relative_precision, "Stop when the interval's half-width is below this share of the value")
       ->type_name("SHARE")
       ->group(kGroup);
@@ -37,6 +34,19 @@ void SimulationFlags::Declare(CLI::App& app) {
 void SimulationFlags::DeclareForTrace(CLI::App& app) {
   DeclareSteps(app, "Steps of each worker that are shown (default 5)");
   DeclareChance(app);
+}
+
+void SimulationFlags::DeclareForLoad(CLI::App& app) {
+  DeclareSteps(app, "Steps each worker completes, warm-up included (default 1000)");
+  DeclareReplications(app);
+  DeclareChance(app);
+}
+
+void SimulationFlags::DeclareReplications(CLI::App& app) {
+  app.add_option("--replications", options_.replications,
+                 "Independent runs (default 5; with --precision at most so many, default 100; 1 where nothing is random)")
+      ->type_name("N")
+      ->group(kGroup);
 }
 
 void SimulationFlags::DeclareSteps(CLI::App& app, const std::string& help) {

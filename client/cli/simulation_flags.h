@@ -14,12 +14,15 @@ class SimulationFlags {
   void Declare(CLI::App& app);
   // Only those that have an effect on a trace.
   void DeclareForTrace(CLI::App& app);
+  // Only those that decide how much one of many calls computes.
+  void DeclareForLoad(CLI::App& app);
 
   // What the flags say.
   const SimulationOptions& options() const { return options_; }
 
  private:
   void DeclareSteps(CLI::App& app, const std::string& help);
+  void DeclareReplications(CLI::App& app);
   void DeclareChance(CLI::App& app);
   void DeclareHorizon(CLI::App& app);
 
