@@ -27,14 +27,18 @@ int main(int argc, char** argv) {
   if (const auto* print = std::get_if<PrintText>(&*command)) return (std::cout << print->text).flush() ? 0 : kBrokenStart;
 
   SilenceLibraryLogs();
-  BlockStopSignals();
-  const auto server = Server::Start(std::get<ServerOptions>(*command));
+  BlockSignals();
+  const auto& options = std::get<ServerOptions>(*command);
+  const auto server = Server::Start(options);
   if (!server.ok()) return Complain(server.status(), kBrokenStart);
   std::cout << "listening grpc " << (*server)->grpc_address() << "\n";
   if (!(*server)->http_address().empty()) std::cout << "listening http " << (*server)->http_address() << "\n";
   std::cout.flush();
 
-  WaitForStopSignal();
+  for (Signal signal = Signal::kNone; signal != Signal::kStop; signal = WaitForSignal(options.security.reload_seconds)) {
+    if (signal == Signal::kReload) (*server)->Reload(ParseOptions(argc, argv));
+    if (signal == Signal::kNone) (*server)->RefreshCredentials();
+  }
   (*server)->Drain();
   return 0;
 }

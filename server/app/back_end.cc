@@ -21,7 +21,7 @@ std::string TemporaryDirectory() {
 
 }  // namespace
 
-BackEnd::BackEnd(const ServerOptions& options, const Clock& clock, Log& log, ServerMetrics& metrics, ProfileStore& store)
+BackEnd::BackEnd(const ServerOptions& options, const Clock& clock, Log& log, ServerMetrics& metrics, CallGate& gate, ProfileStore& store)
     : store_(store, metrics.store, clock),
       simulation_observer_(metrics.simulation_jobs, options.simulation_observer),
       store_jobs_({.threads = options.store_threads,
@@ -40,7 +40,7 @@ BackEnd::BackEnd(const ServerOptions& options, const Clock& clock, Log& log, Ser
                    options.profile_limits),
       budget_(options.max_pending_bytes),
       failures_(log),
-      environment_{.gate = gate_,
+      environment_{.gate = gate,
                    .store_jobs = store_jobs_,
                    .simulation_jobs = simulation_jobs_,
                    .budget = budget_,

@@ -27,7 +27,7 @@ namespace stepcast::server {
 
 class BackEnd {
  public:
-  BackEnd(const ServerOptions& options, const Clock& clock, Log& log, ServerMetrics& metrics, ProfileStore& store);
+  BackEnd(const ServerOptions& options, const Clock& clock, Log& log, ServerMetrics& metrics, CallGate& gate, ProfileStore& store);
 
   grpc::Service& profile_service() { return *profile_service_; }
   grpc::Service& prediction_service() { return *prediction_service_; }
@@ -46,7 +46,6 @@ class BackEnd {
   const ProfileHandler profiles_;
   RunCache runs_;
   const PredictionHandler predictions_;
-  OpenGate gate_;
   ByteBudget budget_;
   FailureLog failures_;
   const CallEnvironment environment_;

@@ -12,9 +12,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 #include "core/base/error.h"
 #include "server/app/config_file.h"
+#include "server/app/credentials.h"
 #include "server/app/listen_address.h"
 #include "server/app/setting_flags.h"
 #include "server/app/setting_layers.h"
@@ -143,11 +146,24 @@ absl::Status Both(const absl::Status& first, const absl::Status& second) {
   return FaultsError("FLAG_INVALID", std::move(faults));
 }
 
+void AddSecurity(CLI::App& app, SecurityOptions& options) {
+  Add(app, "--tls-cert", options.tls_cert, "PEM file of the server's certificate, then those it was signed with: serve over TLS");
+  Add(app, "--tls-key", options.tls_key, "PEM file of its key");
+  Add(app, "--tls-client-ca", options.tls_client_ca, "PEM file of those who sign clients' certificates: only clients that have one may connect");
+  Add(app, "--tokens", options.tokens, "YAML file of who may call, with which token or certificate, and as what: reader, writer or admin");
+  app.add_flag("--allow-insecure", options.allow_insecure, "Serve beyond loopback in clear, or to everybody")
+      ->envname(VariableOf("--allow-insecure"))
+      ->default_str("false");
+  AddRange(app, "--reload-seconds", options.reload_seconds, 0.0, kMaxSeconds,
+           "How often those files are looked at, besides at SIGHUP, and read again if they have changed; 0: never");
+}
+
 absl::Status Check(const ServerOptions& options) {
   if (absl::Status status = CheckListenAddress("--listen", options.listen); !status.ok()) return status;
   if (absl::Status status = options.http_listen.empty() ? absl::OkStatus() : CheckListenAddress("--http-listen", options.http_listen); !status.ok()) {
     return status;
   }
+  if (absl::Status status = CheckExposure(options.listen, options.security); !status.ok()) return status;
   if (options.store == StoreKind::kSqlite && options.data_dir.empty()) {
     return FaultsError("FLAG_INVALID", {{.field = "--data-dir", .description = "is required where neither XDG_STATE_HOME nor HOME is set"}});
   }
@@ -166,6 +182,7 @@ absl::StatusOr<std::variant<ServerOptions, PrintText>> ParseCommandLine(int argc
   AddService(table, options);
   AddLimits(table, options);
   AddProfileLimits(table, options.profile_limits);
+  AddSecurity(table, options.security);
 
   using Wish = TypedFlags::Wish;
   const absl::StatusOr<TypedFlags> typed = ReadFlags(argc, argv, table);
@@ -179,11 +196,22 @@ absl::StatusOr<std::variant<ServerOptions, PrintText>> ParseCommandLine(int argc
   if (options.http_listen == "none") options.http_listen.clear();
   const absl::Status checked = Both(applied, Check(options));
   if (!checked.ok()) return checked;
+  if (typed->wish == Wish::kCheckConfig) {
+    const absl::Status loaded = LoadCredentials(options.security, absl::ToUnixSeconds(absl::Now())).status();
+    if (!loaded.ok()) return loaded;
+  }
   if (typed->wish == Wish::kCheckConfig) return PrintText{"ok\n"};
   if (typed->wish == Wish::kPrintConfig) return PrintText{ConfigText(*given, table)};
   options.settings = ShownSettings(*given, table);
   options.unknown_variables = UnknownVariables(table);
   return options;
+}
+
+absl::StatusOr<ServerOptions> ParseOptions(int argc, const char* const* argv) {
+  absl::StatusOr<std::variant<ServerOptions, PrintText>> command = ParseCommandLine(argc, argv);
+  if (!command.ok()) return command.status();
+  if (auto* options = std::get_if<ServerOptions>(&*command)) return std::move(*options);
+  return FaultsError("FLAG_INVALID", {{.field = "", .description = "text was asked for, not a server"}});
 }
 
 std::vector<std::string> ComplaintsOf(const absl::Status& status) {

@@ -23,6 +23,9 @@ struct PrintText {
 // Reads the environment and the file anew at each call. INVALID_ARGUMENT, reason FLAG_INVALID or CONFIG_INVALID, with all that is wrong.
 absl::StatusOr<std::variant<ServerOptions, PrintText>> ParseCommandLine(int argc, const char* const* argv);
 
+// The same without text: INVALID_ARGUMENT, reason FLAG_INVALID, where text was asked for.
+absl::StatusOr<ServerOptions> ParseOptions(int argc, const char* const* argv);
+
 // One line for each thing that is wrong: each fault and how many more there are, or the message.
 std::vector<std::string> ComplaintsOf(const absl::Status& status);
 

@@ -1,6 +1,5 @@
 #include "server/app/grpc_endpoint.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
@@ -37,11 +36,11 @@ void SetChannelArguments(grpc::ServerBuilder& builder) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Start(const GrpcEndpointOptions& options, CallMetrics& metrics, const Clock& clock) {
-  std::unique_ptr<GrpcEndpoint> endpoint(new GrpcEndpoint);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Start(const GrpcEndpointOptions& options, CallGate& gate, CallMetrics& metrics,
+                                                                  const Clock& clock) {
+  std::unique_ptr<GrpcEndpoint> endpoint(new GrpcEndpoint(gate));
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &endpoint->port_);
+  builder.AddListeningPort(options.address, options.credentials, &endpoint->port_);
   SetLimits(builder, options.max_message_bytes);
   SetChannelArguments(builder);
   for (grpc::Service* service : options.services) builder.RegisterService(service);

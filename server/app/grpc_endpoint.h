@@ -1,6 +1,7 @@
-// The gRPC server proper: an address, limits, reflection, and the services it is given.
+// The gRPC server proper: an address, limits, and the services it is given.
 #pragma once
 
+#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 
 #include <cstdint>
@@ -12,27 +13,30 @@
 
 #include "server/base/clock.h"
 #include "server/metrics/call_metrics.h"
+#include "server/rpc/call_gate.h"
 #include "server/rpc/unknown_method_rpc.h"
 
 namespace stepcast::server {
 
 struct GrpcEndpointOptions {
   std::string address;
+  std::shared_ptr<grpc::ServerCredentials> credentials;
   int64_t max_message_bytes = 0;
   std::vector<grpc::Service*> services;  // borrowed
 };
 
 class GrpcEndpoint {
  public:
-  // Serving when it returns. UNAVAILABLE, reason LISTEN_FAILED, if the address cannot be listened on. Borrows metrics and clock.
-  static absl::StatusOr<std::unique_ptr<GrpcEndpoint>> Start(const GrpcEndpointOptions& options, CallMetrics& metrics, const Clock& clock);
+  // Serving when it returns. UNAVAILABLE, reason LISTEN_FAILED, if the address cannot be listened on. Borrows gate, metrics and clock.
+  static absl::StatusOr<std::unique_ptr<GrpcEndpoint>> Start(const GrpcEndpointOptions& options, CallGate& gate, CallMetrics& metrics,
+                                                             const Clock& clock);
 
   int port() const { return port_; }
   // Refuses new calls, gives those in flight so long to finish, cancels the rest; returns when all are over.
   void Shutdown(double timeout_seconds);
 
  private:
-  GrpcEndpoint() = default;
+  explicit GrpcEndpoint(CallGate& gate) : unknown_methods_(gate) {}
 
   UnknownMethodRpc unknown_methods_;
   int port_ = 0;

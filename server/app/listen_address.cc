@@ -1,10 +1,13 @@
 #include "server/app/listen_address.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 
@@ -64,6 +67,16 @@ absl::Status CheckListenAddress(const std::string& flag, const std::string& addr
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (has_port && !host.empty() && (bracketed || host.find_first_of(":[]") == std::string::npos)) return absl::OkStatus();
   return FaultsError("FLAG_INVALID", {{.field = flag, .description = Quoted(address) + " is no HOST:PORT"}});
+}
+
+bool IsLoopback(const std::string& address) {
+  const std::string host = HostOf(address);
+  in_addr v4{};
+  in6_addr v6{};
+  constexpr uint32_t kLoopbackNet = 127;
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == kLoopbackNet;
+  if (inet_pton(AF_INET6, host.c_str(), &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
+  return host == "localhost";
 }
 
 std::string WithPort(const std::string& address, int port) { return absl::StrCat(address.substr(0, address.rfind(':')), ":", port); }

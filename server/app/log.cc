@@ -64,9 +64,14 @@ class Log::Sink {
   spdlog::logger logger;
 };
 
-Log::Log(const LogOptions& options) : format_(options.format), sink_(std::make_unique<Sink>(options)) {}
+Log::Log(const LogOptions& options) : format_(options.format), level_(options.level), sink_(std::make_unique<Sink>(options)) {}
 
 Log::~Log() = default;
+
+void Log::SetLevel(LogLevel level) {
+  level_ = level;
+  sink_->logger.set_level(LevelOf(level));
+}
 
 std::string Log::Line(std::string_view event, Fields fields) const {
   const bool json = format_ == LogFormat::kJson;

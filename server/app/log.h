@@ -4,6 +4,7 @@
 // Threads: safe.
 #pragma once
 
+#include <atomic>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -24,6 +25,10 @@ class Log {
   explicit Log(const LogOptions& options);
   ~Log();
 
+  // How much is logged, from now on.
+  void SetLevel(LogLevel level);
+  LogLevel level() const { return level_; }
+
   void Info(std::string_view event, Fields fields = {});
   void Warning(std::string_view event, Fields fields = {});
   void Error(std::string_view event, Fields fields = {});
@@ -34,6 +39,7 @@ class Log {
   std::string Line(std::string_view event, Fields fields) const;
 
   const LogFormat format_;
+  std::atomic<LogLevel> level_;
   std::unique_ptr<Sink> sink_;
 };
 

@@ -2,7 +2,12 @@
 
 #include <google/protobuf/descriptor.h>
 
+#include <set>
+#include <utility>
+
 #include "grpc/health/v1/health.pb.h"
+#include "grpc/reflection/v1/reflection.pb.h"
+#include "grpc/reflection/v1alpha/reflection.pb.h"
 
 #include "stepcast/v1/prediction_service.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
@@ -32,9 +37,15 @@ std::vector<MethodLabels> ServedMethods() {
   AddServices(*v1::CreateProfileRequest::descriptor()->file(), methods);
   AddServices(*v1::GenerateTraceRequest::descriptor()->file(), methods);
   AddServices(*grpc::health::v1::HealthCheckRequest::descriptor()->file(), methods);
-  // Inside gRPC's own library, which shows no descriptor of it.
-  methods.push_back({.service = "grpc.reflection.v1alpha.ServerReflection", .method = "ServerReflectionInfo", .type = "bidi_stream"});
+  AddServices(*grpc::reflection::v1::ServerReflectionRequest::descriptor()->file(), methods);
+  AddServices(*grpc::reflection::v1alpha::ServerReflectionRequest::descriptor()->file(), methods);
   return methods;
+}
+
+std::vector<std::string> AllServices() {
+  std::set<std::string> services;
+  for (MethodLabels& method : ServedMethods()) services.insert(std::move(method.service));
+  return {services.begin(), services.end()};
 }
 
 std::vector<std::string> ServedServices() {

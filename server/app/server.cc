@@ -2,10 +2,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include "core/base/error.h"
 #include "core/predict/throughput.h"
@@ -14,10 +19,12 @@
 #include "server/app/listen_address.h"
 #include "server/app/log.h"
 #include "server/app/served_methods.h"
+#include "server/app/server_security.h"
 #include "server/base/clock.h"
 #include "server/http/http_server.h"
 #include "server/metrics/server_metrics.h"
 #include "server/rpc/health_rpc.h"
+#include "server/rpc/reflection_rpc.h"
 #include "server/store/memory_profile_store.h"
 #include "server/store/sqlite_profile_store.h"
 
@@ -28,6 +35,18 @@ namespace {
 absl::StatusOr<std::unique_ptr<ProfileStore>> OpenStore(const ServerOptions& options, const Clock& clock) {
   if (options.store == StoreKind::kMemory) return std::make_unique<MemoryProfileStore>(options.store_limits, clock);
   return SqliteProfileStore::Open({.directory = options.data_dir, .limits = options.store_limits, .readers = options.store_threads}, clock);
+}
+
+// The names of settings that differ and are not for Reload.
+std::string WaitingForRestart(const std::map<std::string, std::string>& now, const std::map<std::string, std::string>& next) {
+  static const auto& reloaded =
+      *new std::set<std::string>{"log-level", "drain-delay", "drain-timeout", "tls-cert", "tls-key", "tls-client-ca", "tokens"};
+  std::vector<std::string> waiting;
+  for (const auto& [name, value] : next) {
+    const auto old = now.find(name);
+    if (reloaded.count(name) == 0 && old != now.end() && old->second != value) waiting.push_back(name);
+  }
+  return absl::StrJoin(waiting, ",");
 }
 
 std::string StoreText(const ServerOptions& options) { return options.store == StoreKind::kMemory ? "memory" : options.data_dir; }
@@ -52,13 +71,15 @@ struct Server::Parts {
     return metrics.Text();
   }
 
-  const ServerOptions options;
+  ServerOptions options;  // those of Reload change
   const RealClock clock;
   Log log;
   ServerMetrics metrics;
+  std::unique_ptr<ServerSecurity> security;
   std::unique_ptr<ProfileStore> store;
   std::unique_ptr<BackEnd> back_end;
   HealthRpc health;
+  std::unique_ptr<ReflectionRpc> reflection;
   std::atomic<bool> serving{false};
   bool drained = false;
   std::unique_ptr<HttpServer> http;
@@ -76,11 +97,17 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   auto parts = std::make_unique<Parts>(options);
   Parts& part = *parts;
 
+  // Who may ask.
+  absl::StatusOr<std::unique_ptr<ServerSecurity>> security = ServerSecurity::Create(options.security, part.log, part.metrics.security, part.clock);
+  if (!security.ok()) return security.status();
+  part.security = *std::move(security);
+  part.reflection = std::make_unique<ReflectionRpc>(part.security->gate(), AllServices());
+
   // What holds the data, and what works on it.
   absl::StatusOr<std::unique_ptr<ProfileStore>> store = OpenStore(options, part.clock);
   if (!store.ok()) return store.status();
   part.store = *std::move(store);
-  part.back_end = std::make_unique<BackEnd>(options, part.clock, part.log, part.metrics, *part.store);
+  part.back_end = std::make_unique<BackEnd>(options, part.clock, part.log, part.metrics, part.security->gate(), *part.store);
 
   // What watches it, not ready yet.
   if (!options.http_listen.empty()) {
@@ -92,9 +119,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 
   // What asks it.
   const GrpcEndpointOptions endpoint{.address = options.listen,
+                                     .credentials = part.security->ListenerCredentials(),
                                      .max_message_bytes = options.max_message_bytes,
-                                     .services = {&part.back_end->profile_service(), &part.back_end->prediction_service(), &part.health.service()}};
-  absl::StatusOr<std::unique_ptr<GrpcEndpoint>> grpc = GrpcEndpoint::Start(endpoint, part.metrics.calls, part.clock);
+                                     .services = {&part.back_end->profile_service(), &part.back_end->prediction_service(), &part.health.service(),
+                                                  &part.reflection->v1(), &part.reflection->v1alpha()}};
+  absl::StatusOr<std::unique_ptr<GrpcEndpoint>> grpc = GrpcEndpoint::Start(endpoint, part.security->gate(), part.metrics.calls, part.clock);
   if (!grpc.ok()) return grpc.status();
   part.grpc = *std::move(grpc);
 
@@ -112,6 +141,21 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 }
 
 std::string Server::MetricsText() { return parts_->MetricsText(); }
+
+void Server::Reload(const absl::StatusOr<ServerOptions>& options) {
+  Parts& part = *parts_;
+  const absl::Status status = options.ok() ? part.security->Reload(options->security) : options.status();
+  part.metrics.security.OnReload(status.ok());
+  if (!status.ok()) return part.log.Error("not reloaded", {{"why", std::string(status.message())}});
+  const std::string waiting = WaitingForRestart(part.options.settings, options->settings);
+  part.options.drain_delay_seconds = options->drain_delay_seconds;
+  part.options.drain_timeout_seconds = options->drain_timeout_seconds;
+  part.log.SetLevel(options->log.level);
+  part.log.Info("reloaded");
+  if (!waiting.empty()) part.log.Warning("settings wait for a restart", {{"settings", waiting}});
+}
+
+void Server::RefreshCredentials() { parts_->security->Refresh(); }
 
 void Server::Drain() {
   Parts& part = *parts_;

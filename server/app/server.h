@@ -29,6 +29,12 @@ class Server {
   // What /metrics shows.
   std::string MetricsText();
 
+  // Takes what can change while serving from new options, or says in the log why none could be had: then all is as it was. Log level, drain delay and
+  // drain timeout, tokens and certificates change at once; other settings that differ are named in the log, and wait for a restart.
+  void Reload(const absl::StatusOr<ServerOptions>& options);
+  // Reads tokens and certificates again, if their files have changed.
+  void RefreshCredentials();
+
   // Stops: health turns NOT_SERVING and /readyz 503; after drain_delay new calls are refused, and calls in flight get drain_timeout to finish, then
   // they are cancelled. Returns when the last job is done. Idempotent.
   void Drain();

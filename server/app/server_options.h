@@ -21,6 +21,16 @@ struct LogOptions {
   LogFormat format = LogFormat::kText;
 };
 
+// Who may call, and how calls are kept from others' eyes.
+struct SecurityOptions {
+  std::string tls_cert;  // files; empty: none
+  std::string tls_key;
+  std::string tls_client_ca;
+  std::string tokens;
+  bool allow_insecure = false;  // beyond loopback, in clear or for everybody
+  double reload_seconds = 10;   // between looks at the files above; 0: none
+};
+
 struct ServerOptions {
   std::string listen = "127.0.0.1:50051";      // HOST:PORT; port 0: any free one
   std::string http_listen = "127.0.0.1:9464";  // the same; empty: no pages
@@ -42,6 +52,7 @@ struct ServerOptions {
   double drain_delay_seconds = 0;     // between turning NOT_SERVING and refusing calls
   double drain_timeout_seconds = 30;  // for calls in flight
   LogOptions log;
+  SecurityOptions security;
   std::map<std::string, std::string> settings;  // as they were given, by the names of flags, without secrets; only shown
   std::vector<std::string> unknown_variables;   // of the environment, that look like settings; only logged
   JobObserver* simulation_observer = nullptr;   // borrowed; told of the simulations' jobs beside the metrics. For tests

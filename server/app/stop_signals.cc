@@ -2,8 +2,11 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cmath>
 #include <thread>
 
 namespace stepcast::server {
@@ -18,25 +21,51 @@ sigset_t StopSignals() {
   return signals;
 }
 
-int Wait() {
-  const sigset_t signals = StopSignals();
+sigset_t AllSignals() {
+  sigset_t signals = StopSignals();
+  sigaddset(&signals, SIGHUP);
+  return signals;
+}
+
+// The number of the signal that came; 0: the time is over, or a debugger's stop interrupted the wait.
+int Wait(const sigset_t& signals, double timeout_seconds) {
+  constexpr double kNsPerSecond = 1e9;
   int number = 0;
-  while (sigwait(&signals, &number) != 0) {
-  }
-  return number;
+  if (timeout_seconds == 0) return sigwait(&signals, &number) == 0 ? number : 0;
+  timespec timeout{};
+  double seconds = 0;
+  timeout.tv_nsec = static_cast<long>(std::modf(timeout_seconds, &seconds) * kNsPerSecond);
+  timeout.tv_sec = static_cast<time_t>(seconds);
+  number = sigtimedwait(&signals, nullptr, &timeout);
+  return number > 0 ? number : 0;
+}
+
+void EndAtTheNext() {
+  constexpr int kSignalStatus = 128;
+  std::thread([] {
+    int number = 0;
+    while (number == 0) number = Wait(StopSignals(), 0);
+    _exit(kSignalStatus + number);
+  }).detach();
 }
 
 }  // namespace
 
-void BlockStopSignals() {
-  const sigset_t signals = StopSignals();
+void BlockSignals() {
+  const sigset_t signals = AllSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-void WaitForStopSignal() {
-  constexpr int kSignalStatus = 128;
-  Wait();
-  std::thread([] { _exit(kSignalStatus + Wait()); }).detach();
+Signal WaitForSignal(double timeout_seconds) {
+  switch (Wait(AllSignals(), timeout_seconds)) {
+    case 0:
+      return Signal::kNone;
+    case SIGHUP:
+      return Signal::kReload;
+    default:
+      EndAtTheNext();
+      return Signal::kStop;
+  }
 }
 
 }  // namespace stepcast::server

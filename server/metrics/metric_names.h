@@ -30,6 +30,10 @@ inline constexpr char kCacheEvictions[] = "stepcast_cache_evictions_total";
 inline constexpr char kCacheEntries[] = "stepcast_cache_entries";
 inline constexpr char kCacheBytes[] = "stepcast_cache_bytes";
 
+inline constexpr char kRejections[] = "stepcast_rejections_total";
+inline constexpr char kCertificateExpirySeconds[] = "stepcast_tls_certificate_expiry_seconds";
+inline constexpr char kReloads[] = "stepcast_reloads_total";
+
 inline constexpr char kBuildInfo[] = "stepcast_build_info";
 
 inline constexpr char kProcessCpuSeconds[] = "process_cpu_seconds_total";

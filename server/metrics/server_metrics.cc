@@ -18,7 +18,8 @@ ServerMetrics::ServerMetrics(const ServerMetricsOptions& options)
       simulations(registry_),
       sharing(registry_),
       answer_cache(registry_, "answers"),
-      run_cache(registry_, "runs") {
+      run_cache(registry_, "runs"),
+      security(registry_) {
   prometheus::BuildGauge()
       .Name(metric::kBuildInfo)
       .Help("Always 1; the labels say what is running.")

@@ -13,6 +13,7 @@
 #include "server/metrics/call_metrics.h"
 #include "server/metrics/job_metrics.h"
 #include "server/metrics/process_metrics.h"
+#include "server/metrics/security_metrics.h"
 #include "server/metrics/sharing_metrics.h"
 #include "server/metrics/simulation_metrics.h"
 #include "server/metrics/store_metrics.h"
@@ -45,6 +46,7 @@ class ServerMetrics {
   SharingMetrics sharing;
   CacheMetrics answer_cache;
   CacheMetrics run_cache;
+  SecurityMetrics security;
 };
 
 }  // namespace stepcast::server

@@ -10,6 +10,7 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTI
 # Longest first: generated files share a prefix with the library they are made for.
 _LIBRARIES = (
     ("grpc/health/v1/", "proto"),
+    ("grpc/reflection/", "proto"),
     ("stepcast/v1/", "proto"),
     ("google/rpc/", "proto"),
     ("tensorflow/", "tensorflow"),

@@ -21,7 +21,7 @@ class SettingsTest(unittest.TestCase):
     def setUpClass(cls):
         usage = subprocess.run([os.environ["STEPCASTD"], "--help"], capture_output=True, text=True, check=True).stdout
         # name, default and variable of each flag.
-        cls.settings = re.findall(r"^  (--[a-z-]+) .*=(\S*) \(Env:(\w+)\)", usage, re.M)
+        cls.settings = re.findall(r"^  (--[a-z-]+)(?:[^=\n]*=(\S*)|[^=\n]*?) \(Env:(\w+)\)", usage, re.M)
         cls.flags = {flag for flag, _, _ in cls.settings}
         cls.defaults = {variable: default for _, default, variable in cls.settings}
         assert len(cls.settings) > 10, usage

@@ -173,6 +173,19 @@ TEST(CommandLineTest, AVariableThatIsNoSettingIsFoundAndTheClientsAreNot) {
   EXPECT_THAT(Options({}).unknown_variables, ::testing::ElementsAre("STEPCAST_TREADS"));
 }
 
+TEST(CommandLineTest, BeyondLoopbackNothingIsServedInClearOrToEverybody) {
+  const auto complaint = [](const std::vector<const char*>& arguments) { return std::string(Parse(arguments).status().message()); };
+  EXPECT_THAT(complaint({"--listen", "0.0.0.0:0"}), AllOf(HasSubstr("0.0.0.0:0"), HasSubstr("--tls-cert"), HasSubstr("--allow-insecure")));
+  EXPECT_THAT(complaint({"--listen", "0.0.0.0:0", "--tokens", "t"}), HasSubstr("--tls-cert"));
+  EXPECT_THAT(complaint({"--listen", "0.0.0.0:0", "--tls-cert", "c", "--tls-key", "k"}), AllOf(HasSubstr("--tokens"), HasSubstr("--tls-client-ca")));
+  EXPECT_EQ(complaint({"--listen", "0.0.0.0:0", "--tls-cert", "c", "--tls-key", "k", "--tokens", "t"}), "");
+  EXPECT_EQ(complaint({"--listen", "0.0.0.0:0", "--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "a"}), "");
+  EXPECT_EQ(complaint({"--listen", "0.0.0.0:0", "--allow-insecure"}), "");
+  EXPECT_EQ(complaint({"--listen", "127.0.0.1:0", "--tokens", "t"}), "");
+  EXPECT_THAT(complaint({"--tls-cert", "c"}), HasSubstr("--tls-key"));
+  EXPECT_THAT(complaint({"--tls-client-ca", "c"}), HasSubstr("--tls-cert"));
+}
+
 TEST(CommandLineTest, HelpNamesEveryFlagsVariable) {
   const auto parsed = Parse({"--help"});
   ASSERT_TRUE(parsed.ok()) << parsed.status();

@@ -8,6 +8,13 @@
 namespace stepcast::server {
 namespace {
 
+TEST(ListenAddressTest, OnlyWhatNeverLeavesTheMachineIsLoopback) {
+  for (const char* const address : {"127.0.0.1:0", "127.9.9.9:1", "localhost:1", "[::1]:50051"}) EXPECT_TRUE(IsLoopback(address)) << address;
+  for (const char* const address : {"0.0.0.0:0", "[::]:0", "128.0.0.1:1", "10.127.0.0:1", "localhost.example.com:1", "127.0.0.1.example.com:1"}) {
+    EXPECT_FALSE(IsLoopback(address)) << address;
+  }
+}
+
 TEST(ListenAddressTest, AnAddressHasAHostAndAPort) {
   for (const std::string address : {"127.0.0.1:0", "localhost:65535", "[::1]:50051", "0.0.0.0:1"}) {
     EXPECT_TRUE(CheckListenAddress("--listen", address).ok()) << address;

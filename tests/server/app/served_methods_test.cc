@@ -1,10 +1,25 @@
 #include "server/app/served_methods.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "server/security/method_access.h"
+#include "stepcast/v1/admin_service.pb.h"
+#include "stepcast/v1/job_service.pb.h"
 
 namespace stepcast::server {
 namespace {
+
+TEST(ServedMethodsTest, ReflectionListsEachServiceOnce) {
+  EXPECT_THAT(AllServices(), ::testing::IsSupersetOf({"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "stepcast.v1.ProfileService"}));
+  const std::vector<std::string> services = AllServices();
+  EXPECT_EQ(std::set<std::string>(services.begin(), services.end()).size(), services.size());
+}
 
 TEST(ServedMethodsTest, EveryMethodHasItsTypeInGosSpelling) {
   std::map<std::string, std::string> types;
@@ -15,6 +30,31 @@ TEST(ServedMethodsTest, EveryMethodHasItsTypeInGosSpelling) {
   EXPECT_EQ(types.at("stepcast.v1.PredictionService/GenerateTrace"), "server_stream");
   EXPECT_EQ(types.at("grpc.health.v1.Health/Watch"), "server_stream");
   EXPECT_EQ(types.at("grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"), "bidi_stream");
+}
+
+// Of all services that are compiled in, served yet or not.
+std::set<std::string> AllMethods() {
+  v1::StartJobRequest::descriptor();
+  v1::PingRequest::descriptor();
+  std::set<std::string> methods;
+  for (const char* const file : {"stepcast/v1/profile_service.proto", "stepcast/v1/prediction_service.proto", "stepcast/v1/job_service.proto",
+                                 "stepcast/v1/admin_service.proto", "google/longrunning/operations.proto", "grpc/health/v1/health.proto",
+                                 "grpc/reflection/v1/reflection.proto", "grpc/reflection/v1alpha/reflection.proto"}) {
+    const auto* descriptor = google::protobuf::DescriptorPool::generated_pool()->FindFileByName(file);
+    EXPECT_NE(descriptor, nullptr) << file;
+    for (int i = 0; descriptor != nullptr && i < descriptor->service_count(); ++i) {
+      const auto* service = descriptor->service(i);
+      for (int j = 0; j < service->method_count(); ++j) methods.insert(service->full_name() + "/" + service->method(j)->name());
+    }
+  }
+  return methods;
+}
+
+TEST(ServedMethodsTest, EveryMethodAndNoOtherHasARowOfAccess) {
+  std::set<std::string> rows;
+  for (const MethodAccess& row : MethodAccessTable()) rows.emplace(row.method);
+  EXPECT_THAT(rows, ::testing::ContainerEq(AllMethods()));
+  for (const MethodLabels& method : ServedMethods()) EXPECT_EQ(rows.count(method.service + "/" + method.method), 1u) << method.service;
 }
 
 TEST(ServedMethodsTest, HealthIsReportedForTheServicesOfTheContract) {

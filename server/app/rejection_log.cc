@@ -1,0 +1,39 @@
+#include "server/app/rejection_log.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "core/base/quoted.h"
+
+namespace stepcast::server {
+
+void RejectionLog::OnRejected(const CalledMethod& method, const std::string& peer, const absl::Status& status) {
+  const ErrorDetails details = DetailsOf(status);
+  metrics_.OnRejected(details.reason);
+  int left_out = 0;
+  if (!MayLog(left_out)) return;
+  const auto caller = details.metadata.find("caller");
+  log_.Warning("call refused", {{"method", Quoted(method.name)},
+                                {"peer", peer},
+                                {"reason", details.reason},
+                                {"caller", caller == details.metadata.end() ? "" : caller->second},
+                                {"left_out", absl::StrCat(left_out)}});
+}
+
+bool RejectionLog::MayLog(int& left_out) {
+  constexpr int64_t kNsPerSecond = 1'000'000'000;
+  const int64_t second = clock_.MonotonicNs() / kNsPerSecond;
+  MutexLock lock(mutex_);
+  if (std::exchange(second_, second) != second) lines_ = 0;
+  if (lines_ == kLinesPerSecond) {
+    ++left_out_;
+    return false;
+  }
+  ++lines_;
+  left_out = std::exchange(left_out_, 0);
+  return true;
+}
+
+}  // namespace stepcast::server

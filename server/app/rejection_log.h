@@ -1,0 +1,36 @@
+// Counts callers that were turned away, and logs them, at most so many a second: who tries many tokens must not fill the disk.
+#pragma once
+
+#include <string>
+
+#include "server/app/log.h"
+#include "server/base/clock.h"
+#include "server/base/mutex.h"
+#include "server/metrics/security_metrics.h"
+#include "server/rpc/guarded_gate.h"
+
+namespace stepcast::server {
+
+class RejectionLog final : public RejectionObserver {
+ public:
+  static constexpr int kLinesPerSecond = 5;
+
+  // Borrows all three.
+  RejectionLog(Log& log, SecurityMetrics& metrics, const Clock& clock) : log_(log), metrics_(metrics), clock_(clock) {}
+
+  void OnRejected(const CalledMethod& method, const std::string& peer, const absl::Status& status) override;
+
+ private:
+  // Whether there is room for a line, and how many there was none for since the last one.
+  bool MayLog(int& left_out);
+
+  Log& log_;
+  SecurityMetrics& metrics_;
+  const Clock& clock_;
+  Mutex mutex_;
+  int64_t second_ STEPCAST_GUARDED_BY(mutex_) = 0;
+  int lines_ STEPCAST_GUARDED_BY(mutex_) = 0;
+  int left_out_ STEPCAST_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace stepcast::server

@@ -1,0 +1,38 @@
+// What each method asks of its caller: one table for every method of every service.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/security/role.h"
+
+namespace stepcast::server {
+
+enum class Access : uint8_t {
+  kAnybody,  // no credentials
+  kKnown,    // any caller that is known, whatever its role
+  kReader,
+  kWriter,
+  kAdmin
+};
+
+struct MethodAccess {
+  std::string_view method;  // "stepcast.v1.ProfileService/GetProfile"
+  Access access;
+};
+
+// Sorted by method.
+const std::vector<MethodAccess>& MethodAccessTable();
+
+// Of a method that is not in the table, kKnown: that there is none may be said to known callers only.
+Access AccessOf(std::string_view service, std::string_view method);
+
+// The least role that has the access; none: no role is needed.
+std::optional<Role> RoleFor(Access access);
+
+}  // namespace stepcast::server

@@ -1,0 +1,58 @@
+// Those who are known to the server, by a token or by the name in their certificate.
+//
+// Written as a YAML list. An entry has a name, a role, and one of three proofs:
+//   - {name: scheduler, role: writer, sha256: 9f86d0...}            SHA-256 of its token, in hexadecimal
+//   - {name: laptop, role: reader, token: 0123456789abcdef}         the token itself
+//   - {name: ci, role: admin, certificate: ci.example.com}          a subject alternative name or the common name
+// A name may have several entries of the same role, so that a token can be replaced while the old one is still good.
+// Threads: a value that does not change.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "server/security/role.h"
+#include "server/security/token_digest.h"
+
+namespace stepcast::server {
+
+struct Principal {
+  std::string name;
+  Role role = Role::kReader;
+};
+
+class Principals {
+ public:
+  static constexpr size_t kMaxEntries = 1000;  // each token costs every call a comparison
+  static constexpr size_t kMinTokenBytes = 16;
+  static constexpr size_t kMaxNameBytes = 64;
+
+  // INVALID_ARGUMENT, reason TOKENS_INVALID, with every fault under "LINE: "; no fault quotes a token or a digest.
+  static absl::StatusOr<Principals> Parse(const std::string& text);
+
+  // Null: nobody. Cost: a SHA-256 and a comparison with every token, whichever it is.
+  std::shared_ptr<const Principal> ByToken(std::string_view token) const;
+  std::shared_ptr<const Principal> ByCertificateName(std::string_view name) const;
+
+  size_t size() const { return tokens_.size() + certificates_.size(); }
+
+ private:
+  class Reader;
+
+  struct Token {
+    TokenDigest digest;
+    std::shared_ptr<const Principal> principal;
+  };
+
+  std::vector<Token> tokens_;
+  std::map<std::string, std::shared_ptr<const Principal>, std::less<>> certificates_;
+};
+
+}  // namespace stepcast::server

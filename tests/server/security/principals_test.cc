@@ -1,0 +1,88 @@
+#include "server/security/principals.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+
+namespace stepcast::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kToken[] = "correct horse battery staple";
+constexpr char kAbcDigest[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+Principals Parsed(const std::string& text) {
+  absl::StatusOr<Principals> principals = Principals::Parse(text);
+  EXPECT_TRUE(principals.ok()) << principals.status();
+  return principals.ok() ? *std::move(principals) : Principals();
+}
+
+TEST(PrincipalsTest, ATokenAndItsDigestNameTheirCaller) {
+  const Principals principals =
+      Parsed(absl::StrCat("- {name: a, role: writer, token: ", kToken, "}\n- {name: b, role: reader, sha256: ", kAbcDigest, "}\n"));
+  ASSERT_NE(principals.ByToken(kToken), nullptr);
+  EXPECT_EQ(principals.ByToken(kToken)->name, "a");
+  EXPECT_EQ(principals.ByToken(kToken)->role, Role::kWriter);
+  ASSERT_NE(principals.ByToken("abc"), nullptr);
+  EXPECT_EQ(principals.ByToken("abc")->name, "b");
+  EXPECT_EQ(principals.ByToken(kAbcDigest), nullptr);
+  EXPECT_EQ(principals.ByToken(""), nullptr);
+}
+
+TEST(PrincipalsTest, ACertificatesNameIsMatchedAsAWhole) {
+  const Principals principals = Parsed("- name: ci\n  role: admin\n  certificate: ci.example.com\n");
+  ASSERT_NE(principals.ByCertificateName("ci.example.com"), nullptr);
+  EXPECT_EQ(principals.ByCertificateName("ci.example.com")->role, Role::kAdmin);
+  EXPECT_EQ(principals.ByCertificateName("ci.example.co"), nullptr);
+  EXPECT_EQ(principals.ByCertificateName("example.com"), nullptr);
+  EXPECT_EQ(principals.ByToken("ci.example.com"), nullptr);
+}
+
+TEST(PrincipalsTest, ATokenCanBeReplacedWhileTheOldOneIsGood) {
+  const Principals principals =
+      Parsed("- {name: a, role: reader, token: 0123456789abcdef-old}\n- {name: a, role: reader, token: 0123456789abcdef-new}\n");
+  EXPECT_EQ(principals.ByToken("0123456789abcdef-old")->name, "a");
+  EXPECT_EQ(principals.ByToken("0123456789abcdef-new")->name, "a");
+}
+
+TEST(PrincipalsTest, AnEmptyListKnowsNobody) { EXPECT_EQ(Parsed("# nobody yet\n").size(), 0u); }
+
+TEST(PrincipalsTest, WhatIsWrongIsNamedWithItsLineAndNoSecret) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"- {name: a, role: king, token: 0123456789abcdef}", "king"},
+      {"- {name: 'a b', role: reader, token: 0123456789abcdef}", "a b"},
+      {"- {role: reader, token: 0123456789abcdef}", "name"},
+      {"- {name: a, role: reader}", "one of sha256"},
+      {"- {name: a, role: reader, token: 0123456789abcdef, certificate: b}", "one of sha256"},
+      {"- {name: a, role: reader, token: 0123456789abcde}", "16"},
+      {"- {name: a, role: reader, sha256: 0123456789abcdef}", "64"},
+      {"- {name: a, role: reader, token: [0123456789abcdef]}", "token"},
+      {"- {name: a, role: reader, tokens: 0123456789abcdef}", "tokens"},
+      {"- {name: a, role: reader, token: 0123456789abcdef}\n- {name: b, role: reader, token: 0123456789abcdef}", "same token"},
+      {"- {name: a, role: reader, token: 0123456789abcdef}\n- {name: a, role: admin, token: fedcba9876543210}", "another role"},
+      {"- {name: a, role: reader, certificate: c}\n- {name: b, role: admin, certificate: c}", "no other entry"},
+      {"- a", "map"},
+      {"a: b", "list"},
+      {"- {", "flow"},
+  };
+  for (const auto& [text, part] : cases) {
+    const absl::Status status = Principals::Parse(text).status();
+    ASSERT_EQ(DetailsOf(status).reason, "TOKENS_INVALID") << text;
+    EXPECT_THAT(DetailsOf(status).faults.front().field, ::testing::AnyOf("1", "2")) << text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(part)) << text;
+    EXPECT_THAT(std::string(status.message()), ::testing::Not(HasSubstr("0123456789abcde"))) << text;
+  }
+}
+
+TEST(PrincipalsTest, TooManyAreRefused) {
+  std::string text;
+  for (size_t i = 0; i <= Principals::kMaxEntries; ++i) absl::StrAppend(&text, "- {name: a, role: reader, token: 0123456789abcdef", i, "}\n");
+  EXPECT_THAT(std::string(Principals::Parse(text).status().message()), HasSubstr("at most 1000"));
+}
+
+}  // namespace
+}  // namespace stepcast::server
