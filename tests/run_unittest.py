@@ -5,6 +5,6 @@ import unittest
 
 sys.path.insert(0, ".")
 result = unittest.TextTestRunner(verbosity=2).run(unittest.defaultTestLoader.loadTestsFromNames(sys.argv[1:]))
-if not result.wasSuccessful() or not result.testsRun:
+if not result.wasSuccessful() or not (result.testsRun or result.skipped):
     sys.exit(1)
 sys.exit(77 if result.skipped else 0)

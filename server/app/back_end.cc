@@ -19,10 +19,16 @@ std::string TemporaryDirectory() {
   return error ? "/tmp" : path.string();
 }
 
+// What is in memory already need not be kept there twice.
+size_t ProfileCacheBytes(const ServerOptions& options) {
+  return options.store == StoreKind::kMemory ? 0 : static_cast<size_t>(options.max_profile_cache_bytes);
+}
+
 }  // namespace
 
 BackEnd::BackEnd(const ServerOptions& options, const Clock& clock, Log& log, ServerMetrics& metrics, CallGate& gate, ProfileStore& store)
-    : store_(store, metrics.store, clock),
+    : observed_(store, metrics.store, clock),
+      store_(observed_, ProfileCacheBytes(options), &metrics.profile_cache),
       simulation_observer_(metrics.simulation_jobs, options.simulation_observer),
       store_jobs_({.threads = options.store_threads,
                    .queue_max = static_cast<size_t>(options.store_queue_max),

@@ -21,6 +21,7 @@
 #include "server/rpc/byte_budget.h"
 #include "server/rpc/call_environment.h"
 #include "server/rpc/call_gate.h"
+#include "server/store/cached_profile_store.h"
 #include "server/store/observed_profile_store.h"
 
 namespace stepcast::server {
@@ -38,7 +39,8 @@ class BackEnd {
 
  private:
   // Each is declared after what it uses.
-  ObservedProfileStore store_;
+  ObservedProfileStore observed_;
+  CachedProfileStore store_;
   JobObserverPair simulation_observer_;
   JobPool store_jobs_;
   JobPool simulation_jobs_;

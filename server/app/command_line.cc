@@ -21,6 +21,7 @@
 #include "server/app/listen_address.h"
 #include "server/app/setting_flags.h"
 #include "server/app/setting_layers.h"
+#include "server/store/postgres_connection.h"
 
 namespace stepcast::server {
 
@@ -31,7 +32,7 @@ constexpr int kMaxThreads = 1024;
 constexpr int64_t kMaxMessage = std::numeric_limits<int>::max();
 constexpr int64_t kMaxIndex = std::numeric_limits<int>::max();
 
-const char* const kStoreNames = "sqlite (durable) or memory (forgets when it ends)";
+const char* const kStoreNames = "sqlite (durable), postgres (durable, shared by replicas) or memory (forgets when it ends)";
 
 // STEPCAST_HTTP_LISTEN for --http-listen.
 std::string VariableOf(const std::string& flag) {
@@ -72,9 +73,15 @@ std::string DefaultDataDirectory() {
 void AddService(CLI::App& app, ServerOptions& options) {
   Add(app, "--listen", options.listen, "HOST:PORT for gRPC; port 0: any free one, printed at start");
   Add(app, "--http-listen", options.http_listen, "HOST:PORT for /metrics, /healthz and /readyz; port 0 as above; none: no pages");
-  AddChoice<StoreKind>(app, "--store", options.store, {{"sqlite", StoreKind::kSqlite}, {"memory", StoreKind::kMemory}},
+  AddChoice<StoreKind>(app, "--store", options.store,
+                       {{"sqlite", StoreKind::kSqlite}, {"postgres", StoreKind::kPostgres}, {"memory", StoreKind::kMemory}},
                        absl::StrCat("Where profiles are kept: ", kStoreNames));
   Add(app, "--data-dir", options.data_dir, "Directory of the sqlite store, created if missing");
+  Add(app, "--postgres", options.postgres,
+      "Database of the postgres store: a connection string or URL of libpq, what it lacks from PGHOST, PGPASSFILE and so on; better not on the "
+      "command line if it holds a password")
+      ->group(kSecretGroup);
+  AddRange(app, "--store-wait-seconds", options.store_wait_seconds, 0.0, kMaxSeconds, "Seconds to go on trying to reach the database at start");
   AddChoice<LogLevel>(
       app, "--log-level", options.log.level,
       {{"debug", LogLevel::kDebug}, {"info", LogLevel::kInfo}, {"warning", LogLevel::kWarning}, {"error", LogLevel::kError}, {"off", LogLevel::kOff}},
@@ -100,6 +107,8 @@ void AddLimits(CLI::App& app, ServerOptions& options) {
   AddRange(app, "--max-job-seconds", options.max_job_seconds, 0.001, kMaxSeconds, "Longest computation for one call");
   AddRange(app, "--max-answer-cache-bytes", options.max_answer_cache_bytes, int64_t{0}, std::numeric_limits<int64_t>::max() / 4,
            "Answers that are kept for equal requests; 0: none");
+  AddRange(app, "--max-profile-cache-bytes", options.max_profile_cache_bytes, int64_t{0}, std::numeric_limits<int64_t>::max() / 4,
+           "Profiles of a durable store that are kept in memory; 0: none");
   AddRange(app, "--max-run-cache-bytes", options.max_run_cache_bytes, int64_t{0}, std::numeric_limits<int64_t>::max() / 4,
            "Simulated runs that are kept for other requests; 0: none");
   AddRange(app, "--max-profiles", options.store_limits.max_profiles, int64_t{1}, std::numeric_limits<int64_t>::max() / 4, "Profiles in the store");
@@ -166,6 +175,10 @@ absl::Status Check(const ServerOptions& options) {
   if (absl::Status status = CheckExposure(options.listen, options.security); !status.ok()) return status;
   if (options.store == StoreKind::kSqlite && options.data_dir.empty()) {
     return FaultsError("FLAG_INVALID", {{.field = "--data-dir", .description = "is required where neither XDG_STATE_HOME nor HOME is set"}});
+  }
+  if (options.store == StoreKind::kPostgres) {
+    const absl::Status readable = CheckConninfo(options.postgres);
+    if (!readable.ok()) return FaultsError("FLAG_INVALID", {{.field = "--postgres", .description = std::string(readable.message())}});
   }
   return absl::OkStatus();
 }

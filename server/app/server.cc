@@ -20,22 +20,16 @@
 #include "server/app/log.h"
 #include "server/app/served_methods.h"
 #include "server/app/server_security.h"
+#include "server/app/stores.h"
 #include "server/base/clock.h"
 #include "server/http/http_server.h"
 #include "server/metrics/server_metrics.h"
 #include "server/rpc/health_rpc.h"
 #include "server/rpc/reflection_rpc.h"
-#include "server/store/memory_profile_store.h"
-#include "server/store/sqlite_profile_store.h"
 
 namespace stepcast::server {
 
 namespace {
-
-absl::StatusOr<std::unique_ptr<ProfileStore>> OpenStore(const ServerOptions& options, const Clock& clock) {
-  if (options.store == StoreKind::kMemory) return std::make_unique<MemoryProfileStore>(options.store_limits, clock);
-  return SqliteProfileStore::Open({.directory = options.data_dir, .limits = options.store_limits, .readers = options.store_threads}, clock);
-}
 
 // The names of settings that differ and are not for Reload.
 std::string WaitingForRestart(const std::map<std::string, std::string>& now, const std::map<std::string, std::string>& next) {
@@ -48,8 +42,6 @@ std::string WaitingForRestart(const std::map<std::string, std::string>& now, con
   }
   return absl::StrJoin(waiting, ",");
 }
-
-std::string StoreText(const ServerOptions& options) { return options.store == StoreKind::kMemory ? "memory" : options.data_dir; }
 
 }  // namespace
 
@@ -67,7 +59,7 @@ struct Server::Parts {
   }
 
   std::string MetricsText() {
-    metrics.store.Refresh(*store);
+    metrics.store.Refresh(*stores.profiles);
     return metrics.Text();
   }
 
@@ -76,7 +68,7 @@ struct Server::Parts {
   Log log;
   ServerMetrics metrics;
   std::unique_ptr<ServerSecurity> security;
-  std::unique_ptr<ProfileStore> store;
+  Stores stores;
   std::unique_ptr<BackEnd> back_end;
   HealthRpc health;
   std::unique_ptr<ReflectionRpc> reflection;
@@ -104,10 +96,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   part.reflection = std::make_unique<ReflectionRpc>(part.security->gate(), AllServices());
 
   // What holds the data, and what works on it.
-  absl::StatusOr<std::unique_ptr<ProfileStore>> store = OpenStore(options, part.clock);
-  if (!store.ok()) return store.status();
-  part.store = *std::move(store);
-  part.back_end = std::make_unique<BackEnd>(options, part.clock, part.log, part.metrics, part.security->gate(), *part.store);
+  absl::StatusOr<Stores> stores = OpenStores(options, part.clock);
+  if (!stores.ok()) return stores.status();
+  part.stores = *std::move(stores);
+  part.back_end = std::make_unique<BackEnd>(options, part.clock, part.log, part.metrics, part.security->gate(), *part.stores.profiles);
 
   // What watches it, not ready yet.
   if (!options.http_listen.empty()) {

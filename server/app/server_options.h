@@ -12,7 +12,7 @@
 
 namespace stepcast::server {
 
-enum class StoreKind : uint8_t { kSqlite, kMemory };
+enum class StoreKind : uint8_t { kSqlite, kMemory, kPostgres };
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
 enum class LogFormat : uint8_t { kText, kJson };
 
@@ -35,7 +35,9 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:50051";      // HOST:PORT; port 0: any free one
   std::string http_listen = "127.0.0.1:9464";  // the same; empty: no pages
   StoreKind store = StoreKind::kSqlite;
-  std::string data_dir;  // REQUIRES: not empty with kSqlite
+  std::string data_dir;            // REQUIRES: not empty with kSqlite
+  std::string postgres;            // of kPostgres: libpq's connection string; what it lacks comes from the PG* environment. May hold a password
+  double store_wait_seconds = 10;  // of kPostgres: to go on trying at start
   StoreLimits store_limits;
   int threads = 2;  // of simulations, at one time
   int queue_max = 64;
@@ -47,6 +49,7 @@ struct ServerOptions {
   int64_t max_pending_bytes = int64_t{2} << 30;    // of all requests under way
   double max_job_seconds = 600;
   int64_t max_answer_cache_bytes = int64_t{64} << 20;
+  int64_t max_profile_cache_bytes = int64_t{128} << 20;
   int64_t max_run_cache_bytes = int64_t{256} << 20;
   ProfileLimits profile_limits;
   double drain_delay_seconds = 0;     // between turning NOT_SERVING and refusing calls

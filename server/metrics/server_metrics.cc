@@ -19,6 +19,7 @@ ServerMetrics::ServerMetrics(const ServerMetricsOptions& options)
       sharing(registry_),
       answer_cache(registry_, "answers"),
       run_cache(registry_, "runs"),
+      profile_cache(registry_, "profiles"),
       security(registry_) {
   prometheus::BuildGauge()
       .Name(metric::kBuildInfo)

@@ -46,6 +46,7 @@ class ServerMetrics {
   SharingMetrics sharing;
   CacheMetrics answer_cache;
   CacheMetrics run_cache;
+  CacheMetrics profile_cache;
   SecurityMetrics security;
 };
 

@@ -18,6 +18,7 @@ size_t BytesOf(const StoredProfile& profile) {
 }  // namespace
 
 absl::StatusOr<StoredProfile> CachedProfileStore::Get(const std::string& id) {
+  if (!keeps_) return store_.Get(id);
   const uint64_t generation = store_.Generation();
   if (const auto kept = Find(id, generation); kept != nullptr && kept->has_content) return kept->profile;
   absl::StatusOr<StoredProfile> profile = store_.Get(id);
@@ -26,6 +27,7 @@ absl::StatusOr<StoredProfile> CachedProfileStore::Get(const std::string& id) {
 }
 
 absl::StatusOr<ProfileSummary> CachedProfileStore::GetSummary(const std::string& id) {
+  if (!keeps_) return store_.GetSummary(id);
   const uint64_t generation = store_.Generation();
   if (const auto kept = Find(id, generation); kept != nullptr) return kept->profile.summary;
   absl::StatusOr<ProfileSummary> summary = store_.GetSummary(id);

@@ -16,8 +16,9 @@ namespace stepcast::server {
 
 class CachedProfileStore final : public ProfileStore {
  public:
-  // `observer` may be null.
-  CachedProfileStore(ProfileStore& store, size_t max_bytes, CacheObserver* observer = nullptr) : store_(store), kept_(max_bytes, observer) {}
+  // `observer` may be null. With a bound of 0 it only passes on.
+  CachedProfileStore(ProfileStore& store, size_t max_bytes, CacheObserver* observer = nullptr)
+      : store_(store), keeps_(max_bytes > 0), kept_(max_bytes, observer) {}
 
   absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile, const std::string& request_id) override { return store_.Put(profile, request_id); }
   absl::StatusOr<StoredProfile> Get(const std::string& id) override;
@@ -39,6 +40,7 @@ class CachedProfileStore final : public ProfileStore {
   void Keep(Entry entry);
 
   ProfileStore& store_;
+  const bool keeps_;
   BoundedCache<Entry> kept_;
 };
 

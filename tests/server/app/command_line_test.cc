@@ -160,6 +160,19 @@ TEST(CommandLineTest, WhatIsPrintedIsAConfigurationOfTheSameSettings) {
   EXPECT_EQ(Options({"--config", file.c_str()}).settings, Options({"--threads", "3", "--http-listen", "none"}).settings);
 }
 
+TEST(CommandLineTest, TheDatabasesStringIsCheckedAndNeverShown) {
+  const Variable database("STEPCAST_POSTGRES", "host=db password=hidden");
+  const ServerOptions options = Options({"--store", "postgres"});
+  EXPECT_EQ(options.store, StoreKind::kPostgres);
+  EXPECT_EQ(options.postgres, "host=db password=hidden");
+  EXPECT_EQ(options.settings.at("postgres").find("hidden"), std::string::npos);
+  EXPECT_EQ(std::get<PrintText>(*Parse({"--store", "postgres", "--print-config"})).text.find("hidden"), std::string::npos);
+  const absl::Status refused = Parse({"--store", "postgres", "--postgres", "hidden words"}).status();
+  ASSERT_EQ(DetailsOf(refused).faults.size(), 1) << refused;
+  EXPECT_EQ(DetailsOf(refused).faults[0].field, "--postgres");
+  EXPECT_EQ(refused.ToString().find("hidden"), std::string::npos);
+}
+
 TEST(CommandLineTest, ASoundConfigurationIsOk) {
   const auto checked = Parse({"--check-config"});
   ASSERT_TRUE(checked.ok()) << checked.status();

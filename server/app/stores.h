@@ -1,0 +1,30 @@
+// What holds the data, on one medium.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+#include "server/app/server_options.h"
+#include "server/base/clock.h"
+#include "server/store/postgres_database.h"
+#include "server/store/profile_store.h"
+#include "server/store/sqlite_database.h"
+
+namespace stepcast::server {
+
+// Member order is lifetime.
+struct Stores {
+  std::unique_ptr<SqliteDatabase> database;    // null without one
+  std::unique_ptr<PostgresDatabase> postgres;  // the same
+  std::unique_ptr<ProfileStore> profiles;
+};
+
+// Fails as the medium does. The clock is borrowed.
+absl::StatusOr<Stores> OpenStores(const ServerOptions& options, const Clock& clock);
+
+// Which medium it is, for people.
+std::string StoreText(const ServerOptions& options);
+
+}  // namespace stepcast::server
