@@ -1,4 +1,4 @@
-// stepcast_bench: measures the engine against its peers, prints a line for each row, and fails where a minimum does not hold.
+// stepcast_bench: measures the engine against its peers and the server under load, prints a line for each row, and fails where a minimum does not hold.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -42,7 +42,7 @@ int Run(const Flags& flags) {
   const std::vector<Benchmark> benchmarks = AllRows().Matching(flags.filter);
   if (benchmarks.empty()) throw std::runtime_error("no row's name contains \"" + flags.filter + "\"");
   if (flags.list) {
-    for (const Benchmark& benchmark : benchmarks) std::printf("%-29s %s\n", benchmark.name.c_str(), benchmark.sides.c_str());
+    for (const Benchmark& benchmark : benchmarks) std::printf("%-34s %s\n", benchmark.name.c_str(), benchmark.sides.c_str());
     return 0;
   }
   const std::vector<Row> rows = Measure(benchmarks, flags.rounds);
@@ -62,7 +62,7 @@ int Run(const Flags& flags) {
 }  // namespace stepcast::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures the engine against its peers.");
+  CLI::App app("Measures the engine against its peers, and the server under load.");
   stepcast::bench::Flags flags;
   app.add_option("--json", flags.json, "Also write the rows to this file");
   app.add_option("--filter", flags.filter, "Only rows whose name contains this");

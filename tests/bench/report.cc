@@ -12,14 +12,14 @@ const char* Sign(const Goal& goal) { return goal.direction == Goal::Direction::k
 }  // namespace
 
 std::string TableHeading() {
-  return absl::StrFormat("%-29s %11s %11s %9s  %-19s %9s %9s  %s", "name", "ours ns/op", "theirs", "ratio", "spread", "minimum", "aim", "holds");
+  return absl::StrFormat("%-34s %11s %11s %9s  %-19s %9s %9s  %s", "name", "ours ns/op", "theirs", "ratio", "spread", "minimum", "aim", "holds");
 }
 
 std::string TableLine(const Row& row) {
   const std::string spread = absl::StrFormat("[%.2f, %.2f]", row.ratio.low, row.ratio.high);
-  std::string line = absl::StrFormat("%-29s %11.2f %11.2f %9.2f  %-19s %s %6g %s %6g  %-5s  %s", row.name, row.ours, row.theirs, row.ratio.median,
+  std::string line = absl::StrFormat("%-34s %11.2f %11.2f %9.2f  %-19s %s %6g %s %6g  %-5s  %s", row.name, row.ours, row.theirs, row.ratio.median,
                                      spread, Sign(row.goal), row.goal.minimum, Sign(row.goal), row.goal.aim, row.holds ? "yes" : "NO", row.sides);
-  if (!row.note.empty()) line += absl::StrFormat("\n%31s%s", "", row.note);
+  if (!row.note.empty()) line += absl::StrFormat("\n%36s%s", "", row.note);
   return line;
 }
 

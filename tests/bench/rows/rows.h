@@ -13,6 +13,7 @@ void AddMaxMinRows(Registry& registry);
 void AddTraceRow(Registry& registry);
 void AddSweepRow(Registry& registry);
 void AddThreadsRow(Registry& registry);
+void AddServerRows(Registry& registry);
 
 inline Registry AllRows() {
   Registry registry;
@@ -24,6 +25,7 @@ inline Registry AllRows() {
   AddTraceRow(registry);
   AddSweepRow(registry);
   AddThreadsRow(registry);
+  AddServerRows(registry);
   return registry;
 }
 
