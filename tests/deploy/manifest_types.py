@@ -1,0 +1,48 @@
+"""Kubernetes' own idea of its resources, as npm's packages have it in TypeScript: a field that it does not know, or of a wrong type, is an error."""
+
+import json
+import os
+import subprocess
+import tempfile
+
+import yaml
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGES = os.path.join(HERE, "node_modules")
+COMPILER = os.path.join(PACKAGES, "typescript/bin/tsc")
+# Kinds that are not Kubernetes' own, by the group that defines them.
+MODELS = {"monitoring.coreos.com": "@kubernetes-models/prometheus-operator"}
+OPTIONS = {"noEmit": True, "strict": True, "skipLibCheck": True, "module": "esnext", "moduleResolution": "bundler", "target": "es2022", "types": []}
+
+
+def installed():
+    return os.path.isfile(COMPILER)
+
+
+def rendered(folder):
+    """What `kubectl apply -k` would send."""
+    done = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True)
+    if done.returncode or done.stderr:
+        raise RuntimeError(done.stderr)
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def faults(resources):
+    """What the compiler says of them as constants of their types; empty: nothing. Only constants that are written out have their fields known."""
+    lines = []
+    for index, resource in enumerate(resources):
+        version, kind = resource["apiVersion"], resource["kind"]
+        package = MODELS.get(version.partition("/")[0], "kubernetes-models")
+        lines.append(f'import type {{ I{kind} as Type{index} }} from "{package}/{version}";')
+        lines.append(f"export const resource{index}: Type{index} = {json.dumps(resource, indent=2)};")
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(PACKAGES, os.path.join(folder, "node_modules"))
+        with open(os.path.join(folder, "tsconfig.json"), "w", encoding="utf-8") as file:
+            json.dump({"compilerOptions": OPTIONS, "files": ["resources.ts"]}, file)
+        with open(os.path.join(folder, "resources.ts"), "w", encoding="utf-8") as file:
+            file.write("\n".join(lines))
+        done = subprocess.run(["node", COMPILER, "--project", folder, "--pretty", "false"], capture_output=True, text=True)
+    said = (done.stdout + done.stderr).splitlines()
+    if done.returncode and not said:
+        raise RuntimeError(f"the compiler ended with {done.returncode}")
+    return said
