@@ -13,6 +13,7 @@ DECODERS = {
     "client_text": ["client/cli/measurement_file.cc", "client/cli/priority_file.cc", "client/cli/quantity.cc", "client/cli/variable_file.cc",
                     "client/cli/worker_list.cc"],
     "command_line": ["server/app/command_line.cc", "server/app/listen_address.cc"],
+    "configuration": ["server/app/config_file.cc", "server/app/setting_layers.cc", "server/app/small_file.cc"],
     "graph_def": _IMPORT + _RECORDING + _WIRE,
     "layer_profile": _IMPORT + ["core/importing/layer_graph.cc", "core/importing/layer_line.cc", "core/importing/layer_profile.cc"],
     "listing": ["server/handlers/filter_parser.cc", "server/handlers/page_token.cc", "server/handlers/profile_name.cc", "server/store/profile_filter.cc"],
