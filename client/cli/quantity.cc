@@ -66,12 +66,13 @@ absl::StatusOr<double> ParseRate(std::string_view text) {
   Parts parts;
   if (!Split(text, parts)) return Refuse(text, kRight);
   if (parts.unit.empty()) return parts.number;
-  const double factor = TakePrefix(parts.unit);
+  const double rate = parts.number * TakePrefix(parts.unit);
+  if (!std::isfinite(rate)) return Refuse(text, kRight);
   for (const std::string_view bits : {"bit/s", "b/s", "bps", "bits/s"}) {
-    if (parts.unit == bits) return parts.number * factor / 8;
+    if (parts.unit == bits) return rate / 8;
   }
   for (const std::string_view bytes : {"B/s", "Bps", "byte/s", "bytes/s"}) {
-    if (parts.unit == bytes) return parts.number * factor;
+    if (parts.unit == bytes) return rate;
   }
   return Refuse(text, kRight);
 }
