@@ -71,4 +71,9 @@ std::u32string Shortened(std::u32string_view characters, size_t length) {
   return std::u32string(characters.substr(0, length - 1)) + kEllipsis;
 }
 
+std::string InQuotes(std::string_view text) {
+  constexpr size_t kShown = 60;
+  return "\"" + Utf8(Shortened(Characters(text.substr(0, 4 * kShown + 4)), kShown)) + "\"";
+}
+
 }  // namespace stepcast::client

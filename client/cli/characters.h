@@ -16,4 +16,7 @@ std::string Utf8(std::u32string_view characters);
 // At most `length` of them; the last one is U+2026 where some were cut off.
 std::u32string Shortened(std::u32string_view characters, size_t length);
 
+// A text as an error may repeat it: in double quotes, and no more than 60 of its characters.
+std::string InQuotes(std::string_view text);
+
 }  // namespace stepcast::client

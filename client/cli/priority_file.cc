@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/characters.h"
 
 namespace stepcast::client {
 
@@ -28,10 +29,10 @@ absl::StatusOr<std::map<std::string, int32_t>> ParsePriorities(std::string_view 
     int32_t rank = 0;
     const auto [stop, error] = std::from_chars(rank_text.data(), rank_text.data() + rank_text.size(), rank);
     if (error != std::errc() || stop != rank_text.data() + rank_text.size()) {
-      return Refuse(number, absl::StrCat("\"", std::string(rank_text), "\" is no rank"));
+      return Refuse(number, absl::StrCat(InQuotes(rank_text), " is no rank"));
     }
     const std::string name(line.substr(0, tab));
-    if (!priorities.emplace(name, rank).second) return Refuse(number, absl::StrCat("\"", name, "\" comes twice"));
+    if (!priorities.emplace(name, rank).second) return Refuse(number, absl::StrCat(InQuotes(name), " comes twice"));
   }
   return priorities;
 }

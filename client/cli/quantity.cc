@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/characters.h"
 
 namespace stepcast::client {
 
@@ -18,7 +19,7 @@ struct Parts {
 };
 
 absl::Status Refuse(std::string_view text, std::string_view right) {
-  return absl::InvalidArgumentError(absl::StrCat("\"", std::string(text), "\" is not ", std::string(right)));
+  return absl::InvalidArgumentError(absl::StrCat(InQuotes(text), " is not ", std::string(right)));
 }
 
 // A finite number that is not negative, and the rest.

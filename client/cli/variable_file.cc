@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/characters.h"
 #include "client/cli/quantity.h"
 
 namespace stepcast::client {
@@ -21,7 +22,7 @@ absl::StatusOr<std::map<std::string, int64_t>> ParseVariableSizes(std::string_vi
     const absl::StatusOr<int64_t> size = ParseBytes({bytes.data(), bytes.size()});
     if (!size.ok()) return absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", size.status().message()));
     const std::string name(absl::StripTrailingAsciiWhitespace(content.substr(0, space)));
-    if (!sizes.emplace(name, *size).second) return absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", name, " is there twice"));
+    if (!sizes.emplace(name, *size).second) return absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", InQuotes(name), " is there twice"));
   }
   return sizes;
 }

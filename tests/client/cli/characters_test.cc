@@ -41,5 +41,11 @@ TEST(ShortenedTest, SaysThatSomethingIsMissing) {
   EXPECT_EQ(Shortened(U"abcd", 0), U"");
 }
 
+TEST(InQuotesTest, RepeatsNoMoreThanALine) {
+  EXPECT_EQ(InQuotes("1 \u00b5s\x1b"), "\"1 \u00b5s \"");
+  EXPECT_EQ(InQuotes(std::string(60, 'x')), "\"" + std::string(60, 'x') + "\"");
+  EXPECT_EQ(InQuotes(std::string(1'000'000, 'x')), "\"" + std::string(59, 'x') + "\u2026\"");
+}
+
 }  // namespace
 }  // namespace stepcast::client

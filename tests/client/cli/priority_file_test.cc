@@ -21,6 +21,7 @@ TEST(PriorityFileTest, WhatIsWrongIsSaidWithItsLine) {
   EXPECT_THAT(std::string(ParsePriorities("a\tone").status().message()), HasSubstr("line 1: \"one\" is no rank"));
   EXPECT_THAT(std::string(ParsePriorities("a\t1\n\na\t2").status().message()), HasSubstr("line 3: \"a\" comes twice"));
   EXPECT_FALSE(ParsePriorities("a\t99999999999").ok());
+  EXPECT_LT(ParsePriorities("a\t" + std::string(10'000, 'x')).status().message().size(), 200u) << "a file is not repeated whole";
 }
 
 TEST(PriorityFileTest, ReadsWhatItWrote) {
