@@ -24,10 +24,11 @@ void ToProto(std::chrono::nanoseconds from, google::protobuf::Duration& to) {
 }
 
 void ToProto(SystemNanoseconds from, google::protobuf::Timestamp& to) {
-  // A timestamp's nanos count forward, also before 1970.
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(from);
-  to.set_seconds(seconds.time_since_epoch().count());
-  to.set_nanos(static_cast<int32_t>((from - seconds).count()));
+  // A timestamp's nanos count forward, also before 1970. The earliest time's whole second is beyond what nanoseconds count to.
+  const int64_t total = from.time_since_epoch().count();
+  const bool is_between = total % kSecond < 0;
+  to.set_seconds(total / kSecond - (is_between ? 1 : 0));
+  to.set_nanos(static_cast<int32_t>(total % kSecond + (is_between ? kSecond : 0)));
 }
 
 void FromProto(const google::protobuf::Duration& from, std::chrono::nanoseconds& to) {

@@ -10,6 +10,7 @@
 #include "client/src/convert/allocation_proto.h"
 #include "client/src/convert/calibration_proto.h"
 #include "client/src/convert/comparison_proto.h"
+#include "client/src/convert/duration_proto.h"
 #include "client/src/convert/order_proto.h"
 #include "client/src/convert/prediction_proto.h"
 #include "client/src/convert/profile_proto.h"
@@ -152,6 +153,22 @@ TEST(UnknownEnumTest, AValueOfALaterServerIsKept) {
   FromProto(message, prediction);
   EXPECT_EQ(static_cast<int>(prediction.bottleneck), 17);
   EXPECT_EQ(ResourceName(prediction.bottleneck), "RESOURCE_UNSPECIFIED");
+}
+
+TEST(TimestampTest, TheEarliestAndTheLatestTimeComeBack) {
+  for (const int64_t seconds : {int64_t{-1'000'000'000'000}, int64_t{-1}, int64_t{0}, int64_t{1'000'000'000'000}}) {
+    google::protobuf::Timestamp sent;
+    sent.set_seconds(seconds);
+    sent.set_nanos(1);
+    SystemNanoseconds time;
+    FromProto(sent, time);
+    google::protobuf::Timestamp written;
+    ToProto(time, written);
+    EXPECT_GE(written.nanos(), 0) << seconds;
+    SystemNanoseconds back;
+    FromProto(written, back);
+    EXPECT_EQ(back, time) << seconds;
+  }
 }
 
 }  // namespace
