@@ -37,20 +37,21 @@ absl::Status Unfit(const PemFile& file, const std::string& why) {
 
 Bio Open(const PemFile& file) { return Bio(BIO_new_mem_buf(file.text.data(), static_cast<int>(file.text.size()))); }
 
-// All there are, in order; none if one of them is broken.
-std::vector<Certificate> CertificatesIn(const PemFile& file) {
-  std::vector<Certificate> found;
-  const Bio bio = Open(file);
-  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) found.emplace_back(certificate);
-  if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE) found.clear();
-  ERR_clear_error();
-  return found;
-}
-
 // Asked for a passphrase, the library would ask the terminal.
 int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* was_asked) {
   *static_cast<bool*>(was_asked) = true;
   return -1;
+}
+
+// All there are, in order; none if one of them is broken.
+std::vector<Certificate> CertificatesIn(const PemFile& file) {
+  std::vector<Certificate> found;
+  bool was_asked = false;
+  const Bio bio = Open(file);
+  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, &NoPassphrase, &was_asked)) found.emplace_back(certificate);
+  if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE) found.clear();
+  ERR_clear_error();
+  return found;
 }
 
 int64_t UnixSeconds(const ASN1_TIME* time) {
