@@ -9,6 +9,7 @@ _RECORDING = ["core/importing/graph_dependencies.cc", "core/importing/recorded_o
 _WIRE = ["core/importing/wire_reader.cc", "core/importing/graph_reader.cc"]
 
 DECODERS = {
+    "certificate": ["server/security/certificate.cc"],
     "client_profile": ["client/src/profile_encoding.cc", "client/src/convert/profile_proto.cc", "client/src/json.cc", "client/src/utf8.cc"],
     "client_text": ["client/cli/measurement_file.cc", "client/cli/priority_file.cc", "client/cli/quantity.cc", "client/cli/variable_file.cc",
                     "client/cli/worker_list.cc"],
@@ -24,6 +25,7 @@ DECODERS = {
         "server/convert/scenario_convert.cc", "server/convert/trace_convert.cc", "server/handlers/prediction_handler.cc", "core/model/scenario.cc",
         "core/model/simulation_options.cc", "core/allocate/allocation_query.cc", "core/allocate/allocation_job.cc", "core/predict/order_query.cc",
         "core/recommend/recommendation_query.cc"],
+    "principals": ["server/security/principals.cc", "server/security/token_digest.cc", "server/security/role.cc"],
     "profile_request": ["server/convert/profile_service_convert.cc", "server/handlers/profile_handler.cc", "server/handlers/profile_name.cc",
                         "server/handlers/import_formats.cc"],
     "profile_upload": _PROFILE + ["server/convert/utf8.cc"],
