@@ -33,23 +33,34 @@ def resources(kind):
     return [resource for documents in kubernetes_files().values() for resource in documents if resource["kind"] == kind]
 
 
-def stateful_set():
-    (only,) = resources("StatefulSet")
+def overlays():
+    return sorted(os.listdir(os.path.join(KUBERNETES, "overlays")))
+
+
+def workload(overlay):
+    """What makes the overlay's pods."""
+    files = {path: documents for path, documents in kubernetes_files().items() if f"/overlays/{overlay}/" in path}
+    (only,) = [resource for documents in files.values() for resource in documents if resource["kind"] in ("StatefulSet", "Deployment")]
     return only
 
 
-def pod():
-    return stateful_set()["spec"]["template"]["spec"]
+def pod(overlay):
+    return workload(overlay)["spec"]["template"]["spec"]
 
 
-def container():
-    (only,) = pod()["containers"]
+def container(overlay):
+    (only,) = pod(overlay)["containers"]
     return only
 
 
-def environment():
-    """Of the container, where a value is written out."""
-    return {variable["name"]: variable["value"] for variable in container()["env"] if "value" in variable}
+def tls():
+    """The component's patch of a pod."""
+    return document("deploy/kubernetes/components/tls/served_over_tls.yaml")["spec"]["template"]["spec"]
+
+
+def environment(variables):
+    """name -> value, of those whose value is written out."""
+    return {variable["name"]: variable["value"] for variable in variables if "value" in variable}
 
 
 def flags(arguments):

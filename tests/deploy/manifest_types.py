@@ -7,6 +7,8 @@ import tempfile
 
 import yaml
 
+from deployment import KUBERNETES
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGES = os.path.join(HERE, "node_modules")
 COMPILER = os.path.join(PACKAGES, "typescript/bin/tsc")
@@ -19,8 +21,21 @@ def installed():
     return os.path.isfile(COMPILER)
 
 
-def rendered(folder):
+def rendered(overlay):
     """What `kubectl apply -k` would send."""
+    return _rendered(os.path.join(KUBERNETES, "overlays", overlay))
+
+
+def rendered_with(overlay, *components):
+    """The same of a kustomization that adds components, as a user writes it."""
+    with tempfile.TemporaryDirectory() as folder:
+        above = os.path.relpath(KUBERNETES, os.path.realpath(folder))
+        with open(os.path.join(folder, "kustomization.yaml"), "w", encoding="utf-8") as file:
+            yaml.safe_dump({"resources": [f"{above}/overlays/{overlay}"], "components": [f"{above}/components/{name}" for name in components]}, file)
+        return _rendered(folder)
+
+
+def _rendered(folder):
     done = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True)
     if done.returncode or done.stderr:
         raise RuntimeError(done.stderr)

@@ -4,38 +4,25 @@ import copy
 import json
 import os
 import shutil
-import tempfile
 import unittest
 
 import jsonschema
-import yaml
 
-from deployment import KUBERNETES, document
-from manifest_types import PACKAGES, faults, installed, rendered
+from deployment import KUBERNETES, document, overlays
+from manifest_types import PACKAGES, faults, installed, rendered, rendered_with
 
-OVERLAYS = sorted(os.listdir(os.path.join(KUBERNETES, "overlays")))
-
-
-def with_component(overlay):
-    with tempfile.TemporaryDirectory() as folder:
-        above = os.path.relpath(KUBERNETES, os.path.realpath(folder))
-        with open(os.path.join(folder, "kustomization.yaml"), "w", encoding="utf-8") as file:
-            yaml.safe_dump({"resources": [f"{above}/overlays/{overlay}"], "components": [f"{above}/components/service-monitor"]}, file)
-        return rendered(folder)
+COMPONENTS = sorted(os.listdir(os.path.join(KUBERNETES, "components")))
 
 
 @unittest.skipUnless(shutil.which("kubectl"), "kubectl is not installed")
 @unittest.skipUnless(installed(), "npm has not installed the types: ./dev test does")
 class KubernetesSchemaTest(unittest.TestCase):
-    def test_every_overlay_fits_with_and_without_the_monitor(self):
-        for overlay in OVERLAYS:
-            resources = with_component(overlay)
-            kinds = sorted(resource["kind"] for resource in rendered(os.path.join(KUBERNETES, "overlays", overlay)))
-            self.assertEqual(sorted([*kinds, "ServiceMonitor"]), sorted(resource["kind"] for resource in resources))
-            self.assertEqual(faults(resources), [], overlay)
+    def test_every_overlay_fits_as_it_is_and_with_every_component(self):
+        for overlay in overlays():
+            self.assertEqual(faults([*rendered(overlay), *rendered_with(overlay, *COMPONENTS)]), [], overlay)
 
     def test_a_fault_anywhere_is_found(self):
-        (good,) = [resource for resource in rendered(os.path.join(KUBERNETES, "overlays/embedded")) if resource["kind"] == "StatefulSet"]
+        (good,) = [resource for resource in rendered("embedded") if resource["kind"] == "StatefulSet"]
         resources = []
         for change in (
             lambda pod: pod.update(terminationGracePeriodSecond=90),

@@ -4,16 +4,20 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
-from deployment import ALERTING, compose_server, container, environment, flags, image_command, pod, rules
+from deployment import ALERTING, compose_server, container, environment, flags, image_command, overlays, pod, rules, tls
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from postgres import Postgres  # noqa: E402
 from stepcastd import Server  # noqa: E402
 
 # How long the server may take to exit once it has stopped (server/README.md, "Decisions").
 EXIT_SECONDS = 2
+# Read by libpq.
+LIBPQ_VARIABLES = {"PGPASSWORD"}
 
 
 class SettingsTest(unittest.TestCase):
@@ -29,33 +33,74 @@ class SettingsTest(unittest.TestCase):
     def seconds_to_stop(self, variables):
         return EXIT_SECONDS + sum(float(variables.get(name, self.defaults[name])) for name in ("STEPCAST_DRAIN_DELAY", "STEPCAST_DRAIN_TIMEOUT"))
 
+    def starts(self, variables, *arguments):
+        # Only not to wait.
+        with mock.patch.dict(os.environ, {**variables, "STEPCAST_DRAIN_DELAY": "0"}):
+            server = Server(*arguments)
+        try:
+            self.assertEqual(server.http("/readyz")[0], 200)
+        finally:
+            self.assertEqual(server.close(), 0)
+
     def test_flags_are_the_servers(self):
-        for arguments in (container()["args"], image_command()[1:], compose_server().get("command", [])):
+        for arguments in (*(container(overlay)["args"] for overlay in overlays()), image_command()[1:], compose_server().get("command", [])):
             written = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
             self.assertEqual(len(written), len(flags(arguments)), arguments)
             self.assertLessEqual(set(written), self.flags)
         self.assertEqual(image_command()[0], "stepcastd")
 
-    def test_the_pods_flags_are_the_images(self):
-        self.assertEqual(flags(container()["args"]), flags(image_command()))
+    def test_embedded_pods_are_started_as_the_image_is(self):
+        asked = {**flags(container("embedded")["args"]), "--allow-insecure": environment(container("embedded")["env"])["STEPCAST_ALLOW_INSECURE"]}
+        self.assertEqual(asked, flags(image_command()))
 
     def test_variables_are_the_servers(self):
-        self.assertLessEqual({variable["name"] for variable in container()["env"]}, self.defaults.keys())
+        for overlay in overlays():
+            self.assertLessEqual({variable["name"] for variable in container(overlay)["env"]} - LIBPQ_VARIABLES, self.defaults.keys())
+        (patch,) = tls()["containers"]
+        self.assertLessEqual({variable["name"] for variable in patch["env"]}, self.defaults.keys())
         self.assertLessEqual(compose_server().get("environment", {}).keys(), self.defaults.keys())
 
     def test_the_server_starts_with_these_values(self):
-        for variables in (environment(), compose_server()["environment"]):
-            # Only not to wait.
-            with mock.patch.dict(os.environ, {**variables, "STEPCAST_DRAIN_DELAY": "0"}):
-                server = Server()
-            try:
-                self.assertEqual(server.http("/readyz")[0], 200)
-            finally:
-                self.assertEqual(server.close(), 0)
+        for variables in (environment(container("embedded")["env"]), compose_server()["environment"]):
+            self.starts(variables)
+
+    def test_the_server_starts_with_the_shared_values_and_a_database(self):
+        postgres = Postgres()
+        self.addCleanup(postgres.close)
+        self.starts({**environment(container("shared")["env"]), "STEPCAST_POSTGRES": postgres.new_database(), "PGPASSWORD": "unused"}, "--store", "postgres")
+
+    def test_the_server_accepts_the_files_of_secrets_beyond_loopback(self):
+        (patch,) = tls()["containers"]
+        mounts = {mount["name"]: mount["mountPath"] for mount in patch["volumeMounts"]}
+        with tempfile.TemporaryDirectory() as folder:
+            for name in mounts:
+                os.mkdir(os.path.join(folder, name))
+            certificate, key = os.path.join(folder, "tls/tls.crt"), os.path.join(folder, "tls/tls.key")
+            self.make_certificate(certificate, key)
+            with open(os.path.join(folder, "tokens/tokens.yaml"), "w", encoding="utf-8") as file:
+                file.write("- {name: scheduler, role: writer, token: 0123456789abcdef}\n")
+            for volume in tls()["volumes"]:
+                for file in os.scandir(os.path.join(folder, volume["name"])):
+                    os.chmod(file.path, volume["secret"]["defaultMode"])
+            variables = environment(patch["env"])
+            for name, path in mounts.items():
+                variables = {variable: value.replace(path, os.path.join(folder, name)) for variable, value in variables.items()}
+            command = [os.environ["STEPCASTD"], "--check-config", *container("embedded")["args"]]
+            done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (0, "ok\n"), done.stderr)
+
+    def make_certificate(self, certificate, key):
+        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=stepcast", "-days", "2"]
+        subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
 
     def test_nobody_kills_a_server_that_drains(self):
-        self.assertGreater(pod()["terminationGracePeriodSeconds"], self.seconds_to_stop(environment()))
+        for overlay in overlays():
+            self.assertGreater(pod(overlay)["terminationGracePeriodSeconds"], self.seconds_to_stop(environment(container(overlay)["env"])))
         self.assertGreater(float(compose_server()["stop_grace_period"].removesuffix("s")), self.seconds_to_stop(compose_server()["environment"]))
+
+    def test_a_start_that_waits_for_the_database_is_not_cut_short(self):
+        probe = container("shared")["startupProbe"]
+        self.assertGreater(probe["periodSeconds"] * probe["failureThreshold"], float(environment(container("shared")["env"])["STEPCAST_STORE_WAIT_SECONDS"]))
 
     def test_flags_that_alerts_name_are_the_servers(self):
         alerts = [rule for rule in rules(ALERTING) if "alert" in rule]
