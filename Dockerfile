@@ -1,9 +1,13 @@
 # The server in a small image. The tests run while it is built: an image that exists has passed them.
 #   docker build -t stepcast .
 FROM debian:bookworm-slim AS build
+# Folders whose tests to run where time is short, such as "tests/core tests/server"; default: every test.
+ARG TESTS
+# Compilers and tests at one time; default: as many as there are processors.
+ARG JOBS
 COPY . /src
 WORKDIR /src
-RUN ./dev test
+RUN ./dev test dev $TESTS
 RUN ./dev build release && cmake --install build/release --prefix /opt/stepcast --strip
 
 FROM debian:bookworm-slim
