@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "server/app/command_line.h"
+#include "server/app/data_copy.h"
 #include "server/app/library_logs.h"
 #include "server/app/server.h"
 #include "server/app/stop_signals.h"
@@ -25,6 +26,11 @@ int main(int argc, char** argv) {
   const auto command = ParseCommandLine(argc, argv);
   if (!command.ok()) return Complain(command.status(), kWrongUsage);
   if (const auto* print = std::get_if<PrintText>(&*command)) return (std::cout << print->text).flush() ? 0 : kBrokenStart;
+
+  if (const auto* copy = std::get_if<DataCopy>(&*command)) {
+    const absl::Status copied = CopyData(*copy);
+    return copied.ok() ? 0 : Complain(copied, kBrokenStart);
+  }
 
   SilenceLibraryLogs();
   BlockSignals();

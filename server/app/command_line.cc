@@ -185,7 +185,7 @@ absl::Status Check(const ServerOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<std::variant<ServerOptions, PrintText>> ParseCommandLine(int argc, const char* const* argv) {
+absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> ParseCommandLine(int argc, const char* const* argv) {
   ServerOptions options;
   options.threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
   options.data_dir = DefaultDataDirectory();
@@ -215,16 +215,19 @@ absl::StatusOr<std::variant<ServerOptions, PrintText>> ParseCommandLine(int argc
   }
   if (typed->wish == Wish::kCheckConfig) return PrintText{"ok\n"};
   if (typed->wish == Wish::kPrintConfig) return PrintText{ConfigText(*given, table)};
+  if (!typed->backup_to.empty() || !typed->restore_from.empty()) {
+    return DataCopy{.data_dir = options.data_dir, .backup_to = typed->backup_to, .restore_from = typed->restore_from};
+  }
   options.settings = ShownSettings(*given, table);
   options.unknown_variables = UnknownVariables(table);
   return options;
 }
 
 absl::StatusOr<ServerOptions> ParseOptions(int argc, const char* const* argv) {
-  absl::StatusOr<std::variant<ServerOptions, PrintText>> command = ParseCommandLine(argc, argv);
+  absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> command = ParseCommandLine(argc, argv);
   if (!command.ok()) return command.status();
   if (auto* options = std::get_if<ServerOptions>(&*command)) return std::move(*options);
-  return FaultsError("FLAG_INVALID", {{.field = "", .description = "text was asked for, not a server"}});
+  return FaultsError("FLAG_INVALID", {{.field = "", .description = "no server was asked for"}});
 }
 
 std::vector<std::string> ComplaintsOf(const absl::Status& status) {

@@ -20,10 +20,17 @@ struct PrintText {
   std::string text;
 };
 
-// Reads the environment and the file anew at each call. INVALID_ARGUMENT, reason FLAG_INVALID or CONFIG_INVALID, with all that is wrong.
-absl::StatusOr<std::variant<ServerOptions, PrintText>> ParseCommandLine(int argc, const char* const* argv);
+// A copy that was asked for instead of a server: --backup-to or --restore-from.
+struct DataCopy {
+  std::string data_dir;
+  std::string backup_to;     // empty: restore
+  std::string restore_from;  // empty: back up
+};
 
-// The same without text: INVALID_ARGUMENT, reason FLAG_INVALID, where text was asked for.
+// Reads the environment and the file anew at each call. INVALID_ARGUMENT, reason FLAG_INVALID or CONFIG_INVALID, with all that is wrong.
+absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> ParseCommandLine(int argc, const char* const* argv);
+
+// The same for a server only: INVALID_ARGUMENT, reason FLAG_INVALID, where something else was asked for.
 absl::StatusOr<ServerOptions> ParseOptions(int argc, const char* const* argv);
 
 // One line for each thing that is wrong: each fault and how many more there are, or the message.

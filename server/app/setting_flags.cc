@@ -21,10 +21,15 @@ struct Wishes {
   bool version = false;
 };
 
-void AddWishes(CLI::App& app, Wishes& wishes, std::string& config) {
+void AddWishes(CLI::App& app, Wishes& wishes, TypedFlags& typed) {
+  std::string& config = typed.config;
   app.add_option("--config", config, absl::StrCat("YAML file of settings: names of flags without dashes, and values (Env:", kConfigVariable, ")"));
   app.add_flag("--check-config", wishes.check, "Say whether the configuration is sound, and what is wrong with it; serve nothing");
   app.add_flag("--print-config", wishes.print, "Print every setting and where it comes from, without secrets; serve nothing");
+  CLI::Option* backup = app.add_option("--backup-to", typed.backup_to,
+                                       "Copy the sqlite store of --data-dir to this new file, even while a server runs on it; serve nothing");
+  app.add_option("--restore-from", typed.restore_from, "Begin the sqlite store of --data-dir, which has none yet, from such a copy; serve nothing")
+      ->excludes(backup);
   app.add_flag("--version", wishes.version, "Print the version; serve nothing");
 }
 
@@ -49,8 +54,8 @@ absl::StatusOr<TypedFlags> ReadFlags(int argc, const char* const* argv, CLI::App
     const bool needs_value = option->get_expected_min() > 0;
     flag = needs_value ? flags.add_option(option->get_name(), text) : flags.add_flag(option->get_name(), text);
   }
-  AddWishes(flags, wishes, typed.config);
-  AddWishes(table, wishes, typed.config);
+  AddWishes(flags, wishes, typed);
+  AddWishes(table, wishes, typed);
   // The library reports everything, help included, by an exception.
   try {
     flags.parse(argc, argv);

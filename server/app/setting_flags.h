@@ -17,6 +17,8 @@ namespace stepcast::server {
 struct TypedFlags {
   enum class Wish { kServe, kHelp, kVersion, kCheckConfig, kPrintConfig };
   Wish wish = Wish::kServe;
+  std::string backup_to;            // not empty: copy the data there; serve nothing
+  std::string restore_from;         // the same, from there
   std::string config;               // --config, or its variable; empty: no file
   std::vector<GivenSetting> given;  // not checked
 };

@@ -51,6 +51,17 @@ absl::StatusOr<int64_t> SqliteConnection::IntegerOf(std::string_view sql) {
   return *row ? statement.IntegerAt(0) : 0;
 }
 
+absl::Status SqliteConnection::CopyTo(SqliteConnection& other) {
+  constexpr char kDoing[] = "copy the database";
+  sqlite3_backup* copy = sqlite3_backup_init(other.database_, "main", database_, "main");
+  if (copy == nullptr) return SqliteError(sqlite3_extended_errcode(other.database_), kDoing);
+  const int code = sqlite3_backup_step(copy, -1);  // all in one step, which is one reading transaction
+  const int finished = sqlite3_backup_finish(copy);
+  if (finished != SQLITE_OK) return SqliteError(finished, kDoing);
+  // Busy and locked are no errors to the function above.
+  return SqliteError(code, kDoing);
+}
+
 bool SqliteConnection::InTransaction() const { return sqlite3_get_autocommit(database_) == 0; }
 
 bool SqliteConnection::FileIsGone() const {

@@ -39,6 +39,9 @@ class SqliteConnection {
   // The integer in the first column of the only row of `sql`.
   absl::StatusOr<int64_t> IntegerOf(std::string_view sql);
 
+  // Puts all of this database, as it is now, in place of what `other` has. Others may read and write this one meanwhile.
+  absl::Status CopyTo(SqliteConnection& other);
+
   // Whether a transaction is open.
   bool InTransaction() const;
   // Whether the file was removed or replaced since it was opened, so that what is written would be lost.

@@ -132,6 +132,14 @@ absl::Status Apply(SqliteConnection& connection, const char* migration, size_t n
 
 std::span<const char* const> SchemaMigrations() { return kMigrations; }
 
+absl::Status CheckSchema(SqliteConnection& connection) {
+  if (absl::Status ours = CheckIsOurs(connection); !ours.ok()) return ours;
+  const absl::StatusOr<int64_t> version = connection.IntegerOf("PRAGMA user_version");
+  if (!version.ok()) return version.status();
+  if (*version == 0) return Foreign(0);
+  return *version < 0 || *version > kSchemaVersion ? TooNew(*version, kSchemaVersion) : absl::OkStatus();
+}
+
 absl::Status MigrateSchema(SqliteConnection& connection, std::span<const char* const> migrations) {
   if (absl::Status ours = CheckIsOurs(connection); !ours.ok()) return ours;
   const absl::StatusOr<int64_t> version = connection.IntegerOf("PRAGMA user_version");

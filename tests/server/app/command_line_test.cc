@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-absl::StatusOr<std::variant<ServerOptions, PrintText>> Parse(std::vector<const char*> arguments) {
+absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> Parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "stepcastd");
   return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data());
 }
@@ -171,6 +171,17 @@ TEST(CommandLineTest, TheDatabasesStringIsCheckedAndNeverShown) {
   ASSERT_EQ(DetailsOf(refused).faults.size(), 1) << refused;
   EXPECT_EQ(DetailsOf(refused).faults[0].field, "--postgres");
   EXPECT_EQ(refused.ToString().find("hidden"), std::string::npos);
+}
+
+TEST(CommandLineTest, ACopyIsAskedForInsteadOfAServer) {
+  const auto backup = Parse({"--backup-to", "/copy", "--data-dir", "/data"});
+  ASSERT_TRUE(backup.ok()) << backup.status();
+  EXPECT_EQ(std::get<DataCopy>(*backup).data_dir, "/data");
+  EXPECT_EQ(std::get<DataCopy>(*backup).backup_to, "/copy");
+  const auto restore = Parse({"--restore-from", "/copy", "--data-dir", "/data"});
+  ASSERT_TRUE(restore.ok()) << restore.status();
+  EXPECT_EQ(std::get<DataCopy>(*restore).restore_from, "/copy");
+  EXPECT_EQ(DetailsOf(Parse({"--backup-to", "/a", "--restore-from", "/b"}).status()).reason, "FLAG_INVALID");
 }
 
 TEST(CommandLineTest, ASoundConfigurationIsOk) {

@@ -282,6 +282,17 @@ TEST_P(ProfileStoreTest, FiltersBeforeItCountsThePage) {
   EXPECT_THAT(Ids({.filter = {.model = "none"}}), ElementsAre());
 }
 
+TEST_P(ProfileStoreTest, AWallClockThatJumpsBackChangesTimesOnly) {
+  const ProfileSummary first = MustPut(SampleProfile("b", "content"), "request");
+  clock_.SetWall(first.create_time_ns - 3'600'000'000'000);
+  const ProfileSummary second = MustPut(SampleProfile("a", "other"), "another");
+  EXPECT_EQ(second.create_time_ns, clock_.WallNs());
+  EXPECT_EQ(MustPut(SampleProfile("b", "content"), "request"), first);
+  EXPECT_THAT(store_->List({})->profiles, ElementsAre(second, first));
+  EXPECT_TRUE(store_->Check().ok());
+  EXPECT_TRUE(store_->Delete("b", first.etag).ok());
+}
+
 TEST_P(ProfileStoreTest, ChecksOk) { EXPECT_TRUE(store_->Check().ok()); }
 
 TEST_P(ProfileStoreTest, ThreadsOnTheSameIdsSeeWholeProfilesOnly) {
