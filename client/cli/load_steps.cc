@@ -43,8 +43,8 @@ absl::StatusOr<std::vector<uint32_t>> ParseConcurrencies(std::string_view text) 
 }
 
 absl::StatusOr<std::vector<double>> ParseRates(std::string_view text) {
-  return ParseList<double>(text, absl::StrCat("a number of calls a second above 0 and up to ", kMaxRate),
-                           [](double rate) { return rate > 0 && rate <= kMaxRate; });
+  return ParseList<double>(text, absl::StrCat("a number of calls a second from ", kMinRate, " to ", kMaxRate),
+                           [](double rate) { return rate >= kMinRate && rate <= kMaxRate; });
 }
 
 }  // namespace stepcast::client

@@ -12,11 +12,12 @@
 namespace stepcast::client {
 
 inline constexpr uint32_t kMaxConcurrency = 10'000;
+inline constexpr double kMinRate = 1e-3;
 inline constexpr double kMaxRate = 1e6;
 
 // Calls under way at once, each from 1 to kMaxConcurrency: `1,8,64`.
 absl::StatusOr<std::vector<uint32_t>> ParseConcurrencies(std::string_view text);
-// Calls a second, each above 0 and at most kMaxRate: `0.5,1000,2000`.
+// Calls a second, each from kMinRate to kMaxRate: `0.5,1000,2000`.
 absl::StatusOr<std::vector<double>> ParseRates(std::string_view text);
 
 }  // namespace stepcast::client

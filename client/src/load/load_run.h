@@ -30,7 +30,7 @@ struct ClosedLoop {
 };
 
 struct OpenLoop {
-  double rate = 1;  // calls a second, above 0
+  double rate = 1;  // calls a second, so many that the time between two is a number of nanoseconds
 };
 
 struct LoadPlan {

@@ -1,11 +1,14 @@
 #include "client/src/load/prepared_call.h"
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
 #include "client/src/convert/prediction_proto.h"
 
+#include "stepcast/v1/admin_service.pb.h"
 #include "stepcast/v1/order.pb.h"
+#include "stepcast/v1/prediction_service.pb.h"
 #include "stepcast/v1/recommendation.pb.h"
 #include "tests/client/support/tiny_profile.h"
 
@@ -42,6 +45,20 @@ TEST(PreparedCallTest, EachMethodHasItsSeed) {
   ASSERT_TRUE(ordering.ParseFromString(order.request + order.seed(9)));
   EXPECT_EQ(ordering.options().seed(), 9);
   EXPECT_EQ(PreparePing().seed, nullptr);
+}
+
+TEST(PreparedCallTest, EachMethodIsOneOfTheContract) {
+  // So that the linker keeps both services' descriptors.
+  ASSERT_NE(v1::PingRequest::descriptor(), nullptr);
+  ASSERT_NE(v1::GenerateTraceRequest::descriptor(), nullptr);
+  const std::vector<PreparedCall> calls{PreparePing(), Prepare(PredictThroughputRequest{.source = "profiles/a"}),
+                                        Prepare(RecommendWorkersRequest{.source = "profiles/a"}),
+                                        Prepare(OptimizeOrderRequest{.source = "profiles/a"})};
+  for (const PreparedCall& call : calls) {
+    std::string name = call.method.substr(1);
+    name[name.find('/')] = '.';
+    EXPECT_NE(google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(name), nullptr) << name;
+  }
 }
 
 TEST(PreparedCallTest, OnlyAnAnswerPassesAsOne) {
