@@ -72,7 +72,40 @@ CREATE TRIGGER stepcast_profile_added AFTER INSERT ON stepcast_profiles FOR EACH
 CREATE TRIGGER stepcast_profile_removed AFTER DELETE ON stepcast_profiles FOR EACH ROW EXECUTE FUNCTION stepcast_profile_removed();
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1};
+// Leases run on the database's clock, whatever those of the replicas say. Bytes are apart as in SQLite: the request of an open operation, the result
+// of a done one.
+constexpr char kVersion2[] = R"sql(
+CREATE FUNCTION stepcast_now_ns() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+  SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000
+$$;
+CREATE TABLE stepcast_operations (
+  id bytea PRIMARY KEY,
+  method bytea NOT NULL,
+  owner bytea NOT NULL,
+  request_id bytea NOT NULL,
+  request_digest bytea NOT NULL,
+  state bigint NOT NULL,
+  attempts bigint NOT NULL,
+  released bigint NOT NULL,
+  replica bytea NOT NULL,
+  lease_until_ns bigint NOT NULL,
+  progress bigint NOT NULL,
+  cancel_requested bigint NOT NULL,
+  create_time_ns bigint NOT NULL,
+  start_time_ns bigint NOT NULL,
+  end_time_ns bigint NOT NULL,
+  byte_count bigint NOT NULL
+);
+CREATE UNIQUE INDEX stepcast_operation_requests ON stepcast_operations (owner, request_id) WHERE request_id <> '';
+CREATE INDEX stepcast_operations_open ON stepcast_operations (id) WHERE state <= 1;
+CREATE TABLE stepcast_operation_bytes (
+  operation bytea PRIMARY KEY REFERENCES stepcast_operations ON DELETE CASCADE,
+  bytes bytea NOT NULL
+);
+ALTER TABLE stepcast_operation_bytes ALTER COLUMN bytes SET STORAGE EXTERNAL;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2};
 
 // One at a time in a database; the number is "STPC".
 constexpr char kLock[] = "SELECT pg_advisory_xact_lock(1398034499)";

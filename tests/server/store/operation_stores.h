@@ -1,20 +1,15 @@
-// Every implementation of OperationStore, for tests of what all promise.
+// Implementations of OperationStore, for tests of what all promise. Each test program says which it has.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "server/base/clock.h"
-#include "server/store/memory_operation_store.h"
 #include "server/store/operation_limits.h"
 #include "server/store/operation_store.h"
-#include "server/store/sqlite_database.h"
-#include "server/store/sqlite_operation_store.h"
-#include "tests/server/store/temporary_directory.h"
 
 namespace stepcast::server {
 
@@ -22,50 +17,20 @@ namespace stepcast::server {
 class OperationStores {
  public:
   virtual ~OperationStores() = default;
+  // To be asked for anew for every call: it may bring the test's clock to the store first.
   virtual OperationStore& operations() = 0;
 };
 
 struct OperationStoreKind {
   std::string name;
-  uint64_t seeds = 0;  // of random plays that take a second or two
+  uint64_t seeds = 0;             // of random plays that take a second or two
+  bool has_steady_leases = true;  // whatever the time of day does
   // Empty; null if it could not be made. The clock is borrowed.
   std::function<std::unique_ptr<OperationStores>(const OperationLimits& limits, const Clock& clock)> make;
+  // Why there can be none here; empty if there can.
+  std::function<std::string()> missing = [] { return ""; };
 };
 
-class MemoryOperationStores final : public OperationStores {
- public:
-  MemoryOperationStores(const OperationLimits& limits, const Clock& clock) : store_(limits, clock) {}
-  OperationStore& operations() override { return store_; }
-
- private:
-  MemoryOperationStore store_;
-};
-
-class SqliteOperationStores final : public OperationStores {
- public:
-  static std::unique_ptr<OperationStores> Make(const OperationLimits& limits, const Clock& clock) {
-    auto stores = std::make_unique<SqliteOperationStores>();
-    absl::StatusOr<std::unique_ptr<SqliteDatabase>> database = SqliteDatabase::Open({.directory = stores->directory_.path()});
-    if (!database.ok()) return nullptr;
-    stores->database_ = *std::move(database);
-    absl::StatusOr<std::unique_ptr<SqliteOperationStore>> store = SqliteOperationStore::Open(*stores->database_, limits, clock);
-    if (!store.ok()) return nullptr;
-    stores->store_ = *std::move(store);
-    return stores;
-  }
-  OperationStore& operations() override { return *store_; }
-
- private:
-  TemporaryDirectory directory_;
-  std::unique_ptr<SqliteDatabase> database_;
-  std::unique_ptr<SqliteOperationStore> store_;
-};
-
-inline std::vector<OperationStoreKind> OperationStoreKinds() {
-  return {{.name = "Memory",
-           .seeds = 200,
-           .make = [](const OperationLimits& limits, const Clock& clock) { return std::make_unique<MemoryOperationStores>(limits, clock); }},
-          {.name = "Sqlite", .seeds = 5, .make = SqliteOperationStores::Make}};
-}
+std::vector<OperationStoreKind> OperationStoreKinds();
 
 }  // namespace stepcast::server
