@@ -26,7 +26,8 @@ size_t ProfileCacheBytes(const ServerOptions& options) {
 
 }  // namespace
 
-BackEnd::BackEnd(const ServerOptions& options, const Clock& clock, Log& log, ServerMetrics& metrics, CallGate& gate, ProfileStore& store)
+BackEnd::BackEnd(const ServerOptions& options, const Clock& clock, Log& log, ServerMetrics& metrics, CallGate& gate, ProfileStore& store,
+                 OperationStore& operations)
     : observed_(store, metrics.store, clock),
       store_(observed_, ProfileCacheBytes(options), &metrics.profile_cache),
       simulation_observer_(metrics.simulation_jobs, options.simulation_observer),
@@ -61,9 +62,11 @@ BackEnd::BackEnd(const ServerOptions& options, const Clock& clock, Log& log, Ser
                    .max_job_seconds = options.max_job_seconds,
                    .max_answer_cache_bytes = options.max_answer_cache_bytes},
       profile_service_(MakeProfileService(profiles_, environment_)),
-      prediction_service_(MakePredictionService(predictions_, environment_)) {}
+      prediction_service_(MakePredictionService(predictions_, environment_)),
+      operations_(options.operations, {.calls = environment_, .predictions = predictions_, .store = operations, .metrics = metrics.operations}) {}
 
 void BackEnd::Drain() {
+  operations_.Leave();
   // Jobs of the first pool may submit to the second.
   store_jobs_.Drain();
   simulation_jobs_.Drain();

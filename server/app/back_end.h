@@ -1,4 +1,4 @@
-// Everything between the profile store and gRPC: handlers, job pools and the two services.
+// Everything between the stores and gRPC: handlers, job pools and the services.
 //
 // Lifetime: borrows what its constructor is given. To be drained before it is destroyed, when no call is left.
 #pragma once
@@ -10,6 +10,7 @@
 #include "server/app/failure_log.h"
 #include "server/app/job_observer_pair.h"
 #include "server/app/log.h"
+#include "server/app/operation_end.h"
 #include "server/app/server_options.h"
 #include "server/base/clock.h"
 #include "server/handlers/prediction_handler.h"
@@ -28,10 +29,12 @@ namespace stepcast::server {
 
 class BackEnd {
  public:
-  BackEnd(const ServerOptions& options, const Clock& clock, Log& log, ServerMetrics& metrics, CallGate& gate, ProfileStore& store);
+  BackEnd(const ServerOptions& options, const Clock& clock, Log& log, ServerMetrics& metrics, CallGate& gate, ProfileStore& store,
+          OperationStore& operations);
 
   grpc::Service& profile_service() { return *profile_service_; }
   grpc::Service& prediction_service() { return *prediction_service_; }
+  OperationEnd& operations() { return operations_; }
   // OK while the store can serve.
   absl::Status Check() { return store_.Check(); }
   // Returns when the jobs there are have run; more are refused.
@@ -53,6 +56,7 @@ class BackEnd {
   const CallEnvironment environment_;
   const std::unique_ptr<grpc::Service> profile_service_;
   const std::unique_ptr<grpc::Service> prediction_service_;
+  OperationEnd operations_;
 };
 
 }  // namespace stepcast::server

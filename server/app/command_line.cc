@@ -116,6 +116,25 @@ void AddLimits(CLI::App& app, ServerOptions& options) {
            "Bytes of all profiles in the store");
 }
 
+void AddOperations(CLI::App& app, OperationOptions& options) {
+  constexpr int64_t kMaxCount = int64_t{1} << 40;
+  Add(app, "--replica-id", options.replica_id, "Beginning of this server's name among those on its store; default: the host's name");
+  AddRange(app, "--max-running-operations", options.max_running, 0, kMaxThreads,
+           "Long-running operations computed here at one time, beside the calls; 0: this server computes none");
+  AddRange(app, "--operation-lease-seconds", options.lease_seconds, 0.1, kMaxSeconds,
+           "Seconds after which another server takes the operations of one that is gone");
+  AddRange(app, "--max-operation-seconds", options.max_seconds, 0.001, kMaxSeconds, "Longest computation of an operation");
+  AddRange(app, "--max-operation-attempts", options.max_attempts, int64_t{1}, int64_t{1000},
+           "Attempts at an operation, each ended by its server's death, before it is given up");
+  AddRange(app, "--operation-retention-seconds", options.retention_seconds, 0.0, 1e9, "Seconds that a done operation is kept");
+  AddRange(app, "--max-open-operations", options.max_open, int64_t{1}, kMaxCount, "Operations in the store that are not done");
+  AddRange(app, "--max-done-operations", options.max_done, int64_t{0}, kMaxCount, "Done operations that are kept");
+  AddRange(app, "--max-operation-store-bytes", options.max_store_bytes, int64_t{1}, std::numeric_limits<int64_t>::max() / 4,
+           "Bytes of requests and results of operations beyond which no other is started");
+  AddRange(app, "--max-job-bytes", options.max_job_bytes, int64_t{1024}, kMaxMessage, "Largest request of an operation");
+  AddRange(app, "--max-waiting-calls", options.max_waiting_calls, int64_t{0}, kMaxCount, "Calls that wait for operations at one time");
+}
+
 // Those that bound what the engine can compute with can only be lowered.
 void AddProfileLimits(CLI::App& app, ProfileLimits& limits) {
   AddRange(app, "--max-operations", limits.max_operations, int64_t{1}, kMaxIndex, "Operations of a profile");
@@ -194,6 +213,7 @@ absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> ParseCommandLin
   table.footer("A flag counts more than its variable, that more than the file of --config. SIGHUP reads all three again.");
   AddService(table, options);
   AddLimits(table, options);
+  AddOperations(table, options.operations);
   AddProfileLimits(table, options.profile_limits);
   AddSecurity(table, options.security);
 

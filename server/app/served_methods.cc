@@ -5,10 +5,12 @@
 #include <set>
 #include <utility>
 
+#include "google/longrunning/operations.pb.h"
 #include "grpc/health/v1/health.pb.h"
 #include "grpc/reflection/v1/reflection.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
 
+#include "stepcast/v1/job_service.pb.h"
 #include "stepcast/v1/prediction_service.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 
@@ -36,6 +38,8 @@ std::vector<MethodLabels> ServedMethods() {
   std::vector<MethodLabels> methods;
   AddServices(*v1::CreateProfileRequest::descriptor()->file(), methods);
   AddServices(*v1::GenerateTraceRequest::descriptor()->file(), methods);
+  AddServices(*v1::StartJobRequest::descriptor()->file(), methods);
+  AddServices(*google::longrunning::Operation::descriptor()->file(), methods);
   AddServices(*grpc::health::v1::HealthCheckRequest::descriptor()->file(), methods);
   AddServices(*grpc::reflection::v1::ServerReflectionRequest::descriptor()->file(), methods);
   AddServices(*grpc::reflection::v1alpha::ServerReflectionRequest::descriptor()->file(), methods);
@@ -50,7 +54,8 @@ std::vector<std::string> AllServices() {
 
 std::vector<std::string> ServedServices() {
   return {v1::CreateProfileRequest::descriptor()->file()->service(0)->full_name(),
-          v1::GenerateTraceRequest::descriptor()->file()->service(0)->full_name()};
+          v1::GenerateTraceRequest::descriptor()->file()->service(0)->full_name(), v1::StartJobRequest::descriptor()->file()->service(0)->full_name(),
+          google::longrunning::Operation::descriptor()->file()->service(0)->full_name()};
 }
 
 }  // namespace stepcast::server

@@ -60,6 +60,7 @@ struct Server::Parts {
 
   std::string MetricsText() {
     metrics.store.Refresh(*stores.profiles);
+    metrics.operations.Refresh(*stores.operations);
     return metrics.Text();
   }
 
@@ -99,7 +100,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   absl::StatusOr<Stores> stores = OpenStores(options, part.clock);
   if (!stores.ok()) return stores.status();
   part.stores = *std::move(stores);
-  part.back_end = std::make_unique<BackEnd>(options, part.clock, part.log, part.metrics, part.security->gate(), *part.stores.profiles);
+  part.back_end =
+      std::make_unique<BackEnd>(options, part.clock, part.log, part.metrics, part.security->gate(), *part.stores.profiles, *part.stores.operations);
 
   // What watches it, not ready yet.
   if (!options.http_listen.empty()) {
@@ -110,11 +112,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   }
 
   // What asks it.
-  const GrpcEndpointOptions endpoint{.address = options.listen,
-                                     .credentials = part.security->ListenerCredentials(),
-                                     .max_message_bytes = options.max_message_bytes,
-                                     .services = {&part.back_end->profile_service(), &part.back_end->prediction_service(), &part.health.service(),
-                                                  &part.reflection->v1(), &part.reflection->v1alpha()}};
+  const GrpcEndpointOptions endpoint{
+      .address = options.listen,
+      .credentials = part.security->ListenerCredentials(),
+      .max_message_bytes = options.max_message_bytes,
+      .services = {&part.back_end->profile_service(), &part.back_end->prediction_service(), &part.back_end->operations().job_service(),
+                   &part.back_end->operations().operations_service(), &part.health.service(), &part.reflection->v1(), &part.reflection->v1alpha()}};
   absl::StatusOr<std::unique_ptr<GrpcEndpoint>> grpc = GrpcEndpoint::Start(endpoint, part.security->gate(), part.metrics.calls, part.clock);
   if (!grpc.ok()) return grpc.status();
   part.grpc = *std::move(grpc);
@@ -156,6 +159,8 @@ void Server::Drain() {
                              {"timeout_seconds", absl::StrCat(part.options.drain_timeout_seconds)}});
   part.serving = false;
   part.health.SetServing(false);
+  // Others on the store go on with what is computed here, while calls may still be.
+  part.back_end->operations().Leave();
   // Balancers need this long to notice; calls that come meanwhile are served.
   std::this_thread::sleep_for(std::chrono::duration<double>(part.options.drain_delay_seconds));
   part.health.EndWatches();

@@ -31,6 +31,21 @@ struct SecurityOptions {
   double reload_seconds = 10;   // between looks at the files above; 0: none
 };
 
+// Of long-running operations. The flags say `operation` where the names here need not.
+struct OperationOptions {
+  std::string replica_id;  // the beginning of this server's name among those on its store; empty: the host's name
+  int max_running = 1;     // at one time on this server; 0: it computes none
+  double lease_seconds = 15;
+  double max_seconds = 86'400;  // of one attempt
+  int64_t max_attempts = 5;
+  double retention_seconds = 604'800;
+  int64_t max_open = 10'000;
+  int64_t max_done = 10'000;
+  int64_t max_store_bytes = int64_t{1} << 30;
+  int64_t max_job_bytes = int64_t{16} << 20;  // of one request
+  int64_t max_waiting_calls = 1000;
+};
+
 struct ServerOptions {
   std::string listen = "127.0.0.1:50051";      // HOST:PORT; port 0: any free one
   std::string http_listen = "127.0.0.1:9464";  // the same; empty: no pages
@@ -52,6 +67,7 @@ struct ServerOptions {
   int64_t max_profile_cache_bytes = int64_t{128} << 20;
   int64_t max_run_cache_bytes = int64_t{256} << 20;
   ProfileLimits profile_limits;
+  OperationOptions operations;
   double drain_delay_seconds = 0;     // between turning NOT_SERVING and refusing calls
   double drain_timeout_seconds = 30;  // for calls in flight
   LogOptions log;

@@ -2,17 +2,33 @@
 
 #include <utility>
 
+#include "server/store/memory_operation_store.h"
 #include "server/store/memory_profile_store.h"
+#include "server/store/operation_limits.h"
+#include "server/store/postgres_operation_store.h"
 #include "server/store/postgres_profile_store.h"
+#include "server/store/sqlite_operation_store.h"
 #include "server/store/sqlite_profile_store.h"
 
 namespace stepcast::server {
 
 namespace {
 
+// Besides the pool for the store, what computes operations and what waits for them ask it.
+constexpr int kOperationThreads = 2;
+
+OperationLimits LimitsOf(const OperationOptions& options) {
+  return {.max_open_operations = options.max_open,
+          .max_operation_store_bytes = options.max_store_bytes,
+          .max_done_operations = options.max_done,
+          .retention_ns = static_cast<int64_t>(options.retention_seconds * 1e9),
+          .max_attempts = options.max_attempts};
+}
+
 absl::StatusOr<Stores> OpenMemory(const ServerOptions& options, const Clock& clock) {
   Stores stores;
   stores.profiles = std::make_unique<MemoryProfileStore>(options.store_limits, clock);
+  stores.operations = std::make_unique<MemoryOperationStore>(LimitsOf(options.operations), clock);
   return stores;
 }
 
@@ -22,18 +38,24 @@ absl::StatusOr<Stores> OpenSqlite(const ServerOptions& options, const Clock& clo
   Stores stores;
   stores.database = *std::move(database);
   stores.profiles = std::make_unique<SqliteProfileStore>(*stores.database, options.store_limits, clock);
+  absl::StatusOr<std::unique_ptr<SqliteOperationStore>> operations =
+      SqliteOperationStore::Open(*stores.database, LimitsOf(options.operations), clock);
+  if (!operations.ok()) return operations.status();
+  stores.operations = *std::move(operations);
   return stores;
 }
 
 absl::StatusOr<Stores> OpenPostgres(const ServerOptions& options, const Clock& clock) {
-  absl::StatusOr<std::unique_ptr<PostgresDatabase>> database = PostgresDatabase::Open(
-      {.connection = {.conninfo = options.postgres}, .connections = options.store_threads, .wait_seconds = options.store_wait_seconds});
+  absl::StatusOr<std::unique_ptr<PostgresDatabase>> database = PostgresDatabase::Open({.connection = {.conninfo = options.postgres},
+                                                                                       .connections = options.store_threads + kOperationThreads,
+                                                                                       .wait_seconds = options.store_wait_seconds});
   if (!database.ok()) return database.status();
   absl::StatusOr<std::unique_ptr<PostgresProfileStore>> profiles = PostgresProfileStore::Open(**database, options.store_limits, clock);
   if (!profiles.ok()) return profiles.status();
   Stores stores;
   stores.postgres = *std::move(database);
   stores.profiles = *std::move(profiles);
+  stores.operations = std::make_unique<PostgresOperationStore>(*stores.postgres, LimitsOf(options.operations));
   return stores;
 }
 

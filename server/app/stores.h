@@ -1,4 +1,4 @@
-// What holds the data, on one medium.
+// What holds the data: the stores of profiles and of operations, on one medium.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 
 #include "server/app/server_options.h"
 #include "server/base/clock.h"
+#include "server/store/operation_store.h"
 #include "server/store/postgres_database.h"
 #include "server/store/profile_store.h"
 #include "server/store/sqlite_database.h"
@@ -19,6 +20,7 @@ struct Stores {
   std::unique_ptr<SqliteDatabase> database;    // null without one
   std::unique_ptr<PostgresDatabase> postgres;  // the same
   std::unique_ptr<ProfileStore> profiles;
+  std::unique_ptr<OperationStore> operations;
 };
 
 // Fails as the medium does. The clock is borrowed.

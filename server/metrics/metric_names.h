@@ -20,6 +20,11 @@ inline constexpr char kJobSeconds[] = "stepcast_job_seconds";
 inline constexpr char kStoreOperationSeconds[] = "stepcast_store_operation_seconds";
 inline constexpr char kStoreProfiles[] = "stepcast_store_profiles";
 
+inline constexpr char kOperations[] = "stepcast_operations";
+inline constexpr char kOperationQueueAge[] = "stepcast_operation_queue_age_seconds";
+inline constexpr char kOperationAttempts[] = "stepcast_operation_attempts_total";
+inline constexpr char kOperationAttemptsEnded[] = "stepcast_operation_attempts_ended_total";
+
 inline constexpr char kPredictions[] = "stepcast_predictions_total";
 inline constexpr char kSimulationSeconds[] = "stepcast_simulation_seconds";
 inline constexpr char kSimulatedOperations[] = "stepcast_simulated_operations_total";

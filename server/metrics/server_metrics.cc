@@ -15,6 +15,7 @@ ServerMetrics::ServerMetrics(const ServerMetricsOptions& options)
       simulation_jobs(registry_, "simulation"),
       store_jobs(registry_, "store"),
       store(registry_),
+      operations(registry_),
       simulations(registry_),
       sharing(registry_),
       answer_cache(registry_, "answers"),

@@ -12,6 +12,7 @@
 #include "server/metrics/cache_metrics.h"
 #include "server/metrics/call_metrics.h"
 #include "server/metrics/job_metrics.h"
+#include "server/metrics/operation_metrics.h"
 #include "server/metrics/process_metrics.h"
 #include "server/metrics/security_metrics.h"
 #include "server/metrics/sharing_metrics.h"
@@ -42,6 +43,7 @@ class ServerMetrics {
   JobMetrics simulation_jobs;
   JobMetrics store_jobs;
   StoreMetrics store;
+  OperationMetrics operations;
   SimulationMetrics simulations;
   SharingMetrics sharing;
   CacheMetrics answer_cache;

@@ -27,6 +27,8 @@ class CallState {
   ByteBudget::Share& bytes() { return bytes_; }
   // OK, or why the call must end before it has done anything.
   const absl::Status& admitted() const { return admitted_; }
+  // The caller's name; empty where it has none.
+  std::string caller() const { return caller_ == nullptr ? "" : caller_->name; }
   // Whom the call is counted for.
   std::string client() const { return ClientOf(caller_.get(), context_); }
 

@@ -13,6 +13,7 @@ _LIBRARIES = (
     ("grpc/reflection/", "proto"),
     ("stepcast/v1/", "proto"),
     ("google/rpc/", "proto"),
+    ("google/longrunning/", "proto"),
     ("tensorflow/", "tensorflow"),
     ("google/protobuf/", "protobuf"),
     ("grpcpp/", "grpc"),

@@ -25,6 +25,14 @@ METHODS = {
         "GenerateTrace": "server_stream",
         "FitParsingOverhead": "unary",
     },
+    "stepcast.v1.JobService": {"StartJob": "unary"},
+    "google.longrunning.Operations": {
+        "ListOperations": "unary",
+        "GetOperation": "unary",
+        "DeleteOperation": "unary",
+        "CancelOperation": "unary",
+        "WaitOperation": "unary",
+    },
     "grpc.health.v1.Health": {"Check": "unary", "Watch": "server_stream"},
 }
 

@@ -214,9 +214,33 @@ TEST(CommandLineTest, HelpNamesEveryFlagsVariable) {
   const auto parsed = Parse({"--help"});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   const std::string& text = std::get<PrintText>(*parsed).text;
-  for (const char* flag :
-       {"listen", "http-listen", "store", "data-dir", "threads", "queue-max", "store-threads", "max-message-bytes", "max-profile-bytes",
-        "max-job-seconds", "max-operations", "max-steps", "drain-delay", "drain-timeout", "log-level", "log-format"}) {
+  for (const char* flag : {"listen",
+                           "http-listen",
+                           "store",
+                           "data-dir",
+                           "threads",
+                           "queue-max",
+                           "store-threads",
+                           "max-message-bytes",
+                           "max-profile-bytes",
+                           "max-job-seconds",
+                           "max-operations",
+                           "replica-id",
+                           "max-running-operations",
+                           "operation-lease-seconds",
+                           "max-operation-seconds",
+                           "max-operation-attempts",
+                           "operation-retention-seconds",
+                           "max-open-operations",
+                           "max-done-operations",
+                           "max-operation-store-bytes",
+                           "max-job-bytes",
+                           "max-waiting-calls",
+                           "max-steps",
+                           "drain-delay",
+                           "drain-timeout",
+                           "log-level",
+                           "log-format"}) {
     std::string variable = "STEPCAST_";
     for (const char* c = flag; *c != '\0'; ++c) variable.push_back(*c == '-' ? '_' : static_cast<char>(std::toupper(*c)));
     EXPECT_THAT(text, HasSubstr(std::string("--") + flag));

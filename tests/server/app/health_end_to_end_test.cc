@@ -100,6 +100,8 @@ TEST(ReflectionEndToEndTest, EveryServiceCanBeDescribed) {
   TestServer server;
   EXPECT_THAT(Reflect(server, "stepcast.v1.ProfileService"), ::testing::HasSubstr("UploadProfile"));
   EXPECT_THAT(Reflect(server, "stepcast.v1.PredictionService"), ::testing::HasSubstr("PredictThroughput"));
+  EXPECT_THAT(Reflect(server, "stepcast.v1.JobService"), ::testing::HasSubstr("StartJob"));
+  EXPECT_THAT(Reflect(server, "google.longrunning.Operations"), ::testing::HasSubstr("WaitOperation"));
   EXPECT_THAT(Reflect(server, "grpc.health.v1.Health"), ::testing::HasSubstr("HealthCheckResponse"));
 }
 

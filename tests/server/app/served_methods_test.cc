@@ -58,7 +58,8 @@ TEST(ServedMethodsTest, EveryMethodAndNoOtherHasARowOfAccess) {
 }
 
 TEST(ServedMethodsTest, HealthIsReportedForTheServicesOfTheContract) {
-  EXPECT_THAT(ServedServices(), ::testing::ElementsAre("stepcast.v1.ProfileService", "stepcast.v1.PredictionService"));
+  EXPECT_THAT(ServedServices(), ::testing::ElementsAre("stepcast.v1.ProfileService", "stepcast.v1.PredictionService", "stepcast.v1.JobService",
+                                                       "google.longrunning.Operations"));
 }
 
 }  // namespace

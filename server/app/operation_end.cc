@@ -1,0 +1,87 @@
+#include "server/app/operation_end.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+
+#include "server/convert/operation_convert.h"
+#include "server/rpc/job_computation.h"
+#include "server/rpc/job_rpc.h"
+#include "server/rpc/operations_rpc.h"
+#include "server/store/etag.h"
+
+namespace stepcast::server {
+
+namespace {
+
+// A name that no other replica has, and no earlier process of this one had.
+std::string ReplicaId(const std::string& given) {
+  constexpr size_t kRandomDigits = 8;
+  std::array<char, 256> host{};
+  const bool has_name = gethostname(host.data(), host.size() - 1) == 0;
+  const absl::StatusOr<std::string> random = NewEtag();
+  const std::string name = !given.empty() ? given : has_name ? host.data() : "stepcastd";
+  return absl::StrCat(name, "-", random.ok() ? random->substr(0, kRandomDigits) : absl::StrCat(getpid()));
+}
+
+OperationRunnerOptions RunnerOptions(const OperationOptions& options) {
+  return {
+      .replica = ReplicaId(options.replica_id), .max_running = options.max_running, .lease_ns = static_cast<int64_t>(options.lease_seconds * 1e9)};
+}
+
+}  // namespace
+
+OperationEnd::OperationEnd(const OperationOptions& options, const Environment& environment)
+    : handler_(environment.store),
+      waiters_(handler_, environment.calls.clock, options.max_waiting_calls),
+      jobs_({.threads = std::max(1, options.max_running), .queue_max = static_cast<size_t>(std::max(1, options.max_running))}),
+      runner_(
+          RunnerOptions(options),
+          {.store = environment.store,
+           .checking = environment.calls.store_jobs,
+           .computing = jobs_,
+           .clock = environment.calls.clock,
+           .observer = environment.metrics,
+           .has_capacity = [&calls = environment.calls] { return calls.simulation_jobs.HasIdle(); },
+           .check = [job = JobComputationOptions{.handler = environment.predictions,
+                                                 .clock = environment.calls.clock,
+                                                 .max_seconds = options.max_seconds}](const std::string& request) { return CheckJob(request, job); },
+           .error_bytes = ErrorBytes,
+           .wake = [this] { runner_ticker_.Wake(); },
+           .ended = [this] { waiter_ticker_.Wake(); }}),
+      environment_{.calls = environment.calls,
+                   .handler = handler_,
+                   .waiters = waiters_,
+                   .started = [this] { runner_ticker_.Wake(); },
+                   .cancelled =
+                       [this] {
+                         runner_.BeatSoon();
+                         waiter_ticker_.Wake();
+                       },
+                   .waits = [this] { waiter_ticker_.Wake(); },
+                   .max_job_bytes = options.max_job_bytes},
+      job_service_(MakeJobService(environment_)),
+      operations_service_(MakeOperationsService(environment_)) {
+  runner_ticker_.Start([this] { return runner_.Tick(); });
+  waiter_ticker_.Start([this] { return waiters_.Tick(); });
+}
+
+OperationEnd::~OperationEnd() {
+  Leave();
+  // The last job may not have come back from its runner yet.
+  jobs_.Drain();
+  runner_ticker_.Stop();
+  waiter_ticker_.Stop();
+}
+
+void OperationEnd::Leave() {
+  waiters_.Leave();
+  waiter_ticker_.Wake();
+  runner_.Leave();
+  runner_.WaitUntilLeft();
+}
+
+}  // namespace stepcast::server

@@ -1,0 +1,56 @@
+// Everything of long-running operations between their store and gRPC: what computes them, what waits for them, and their two services.
+//
+// Lifetime: borrows what its constructor is given. To be left before the pools of its calls are drained.
+#pragma once
+
+#include <grpcpp/impl/service_type.h>
+
+#include <memory>
+#include <string>
+
+#include "server/app/server_options.h"
+#include "server/handlers/operation_handler.h"
+#include "server/handlers/prediction_handler.h"
+#include "server/jobs/job_pool.h"
+#include "server/metrics/operation_metrics.h"
+#include "server/operations/operation_runner.h"
+#include "server/operations/ticker.h"
+#include "server/rpc/call_environment.h"
+#include "server/rpc/operation_environment.h"
+#include "server/rpc/operation_waiters.h"
+#include "server/store/operation_store.h"
+
+namespace stepcast::server {
+
+class OperationEnd {
+ public:
+  struct Environment {
+    const CallEnvironment& calls;
+    const PredictionHandler& predictions;
+    OperationStore& store;
+    OperationMetrics& metrics;
+  };
+
+  OperationEnd(const OperationOptions& options, const Environment& environment);
+  ~OperationEnd();
+
+  grpc::Service& job_service() { return *job_service_; }
+  grpc::Service& operations_service() { return *operations_service_; }
+
+  // Gives what is computed here back to the store, for another replica, and ends the calls that wait. Idempotent.
+  void Leave();
+
+ private:
+  // Each is declared after what it uses.
+  const OperationHandler handler_;
+  Ticker runner_ticker_;
+  Ticker waiter_ticker_;
+  OperationWaiters waiters_;
+  JobPool jobs_;
+  OperationRunner runner_;
+  const OperationEnvironment environment_;
+  const std::unique_ptr<grpc::Service> job_service_;
+  const std::unique_ptr<grpc::Service> operations_service_;
+};
+
+}  // namespace stepcast::server

@@ -1,0 +1,145 @@
+#include "server/convert/operation_convert.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "server/convert/sha256.h"
+#include "server/convert/wire_error.h"
+
+namespace stepcast::server {
+
+namespace {
+
+namespace longrunning = google::longrunning;
+using State = v1::JobMetadata::State;
+
+std::string DeterministicBytes(const google::protobuf::MessageLite& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  message.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
+
+std::string MethodOf(const v1::StartJobRequest& wire) {
+  switch (wire.computation_case()) {
+    case v1::StartJobRequest::kPredictThroughput:
+      return "PredictThroughput";
+    case v1::StartJobRequest::kRecommendWorkers:
+      return "RecommendWorkers";
+    case v1::StartJobRequest::kOptimizeOrder:
+      return "OptimizeOrder";
+    case v1::StartJobRequest::kAllocateWorkers:
+      return "AllocateWorkers";
+    case v1::StartJobRequest::COMPUTATION_NOT_SET:
+      break;
+  }
+  return "";
+}
+
+State ToWire(OperationState state) {
+  switch (state) {
+    case OperationState::kQueued:
+      return v1::JobMetadata::QUEUED;
+    case OperationState::kRunning:
+      return v1::JobMetadata::RUNNING;
+    case OperationState::kSucceeded:
+      return v1::JobMetadata::SUCCEEDED;
+    case OperationState::kCancelled:
+      return v1::JobMetadata::JOB_CANCELLED;
+    case OperationState::kFailed:
+    case OperationState::kExhausted:
+      return v1::JobMetadata::FAILED;
+  }
+  return v1::JobMetadata::STATE_UNSPECIFIED;
+}
+
+void SetTime(int64_t since_epoch_ns, google::protobuf::Timestamp& time) {
+  constexpr int64_t kNsPerSecond = 1'000'000'000;
+  time.set_seconds(since_epoch_ns / kNsPerSecond);
+  time.set_nanos(static_cast<int32_t>(since_epoch_ns % kNsPerSecond));
+}
+
+v1::JobMetadata MetadataOf(const OperationRecord& record) {
+  v1::JobMetadata metadata;
+  metadata.set_method(record.method);
+  metadata.set_state(ToWire(record.state));
+  SetTime(record.create_time_ns, *metadata.mutable_create_time());
+  if (record.start_time_ns != 0) SetTime(record.start_time_ns, *metadata.mutable_start_time());
+  if (record.end_time_ns != 0) SetTime(record.end_time_ns, *metadata.mutable_end_time());
+  metadata.set_attempts(static_cast<int32_t>(record.attempts));
+  metadata.set_simulated_operations(record.progress);
+  metadata.set_replica(record.replica);
+  metadata.set_cancel_requested(record.cancel_requested);
+  return metadata;
+}
+
+absl::Status ErrorOf(const OperationRecord& record) {
+  if (record.state == OperationState::kCancelled) {
+    return MakeError(absl::StatusCode::kCancelled, "the operation was cancelled", {.reason = "CANCELLED"});
+  }
+  const std::string attempts = absl::StrCat(record.attempts - record.released);
+  return MakeError(absl::StatusCode::kAborted, absl::StrCat("given up after ", attempts, " attempts, in each of which the server went away"),
+                   {.reason = "ATTEMPTS_EXHAUSTED", .metadata = {{"attempts", attempts}}});
+}
+
+}  // namespace
+
+StartJobCall FromWire(const v1::StartJobRequest& wire) {
+  StartJobCall call;
+  call.operation.method = MethodOf(wire);
+  if (call.operation.method.empty()) call.faults.push_back({.field = "computation", .description = "one computation is required"});
+  call.operation.request_id = wire.request_id();
+  v1::StartJobRequest kept = wire;
+  kept.clear_request_id();
+  call.operation.request = DeterministicBytes(kept);
+  call.operation.request_digest = Sha256Hex(call.operation.request);
+  return call;
+}
+
+ListOperationsCall FromWire(const longrunning::ListOperationsRequest& wire) {
+  return {.name = wire.name(), .filter = wire.filter(), .page_size = wire.page_size(), .page_token = wire.page_token()};
+}
+
+WaitOperationCall FromWire(const longrunning::WaitOperationRequest& wire) {
+  WaitOperationCall call{.name = wire.name(), .timeout_seconds = std::nullopt};
+  if (wire.has_timeout()) call.timeout_seconds = static_cast<double>(wire.timeout().seconds()) + 1e-9 * wire.timeout().nanos();
+  return call;
+}
+
+longrunning::Operation ToWire(const StoredOperation& operation) {
+  const OperationRecord& record = operation.record;
+  longrunning::Operation wire;
+  wire.set_name(absl::StrCat("operations/", record.id));
+  wire.mutable_metadata()->PackFrom(MetadataOf(record));
+  wire.set_done(IsDone(record.state));
+  if (record.state == OperationState::kSucceeded) {
+    wire.mutable_response()->set_type_url(absl::StrCat("type.googleapis.com/stepcast.v1.", record.method, "Response"));
+    wire.mutable_response()->set_value(operation.result);
+  } else if (wire.done()) {
+    const bool has_error = record.state == OperationState::kFailed;
+    // Kept bytes are those of ErrorBytes; were they damaged, it would still be an error.
+    if (!wire.mutable_error()->ParseFromString(has_error ? operation.result : ErrorBytes(ErrorOf(record)))) {
+      wire.mutable_error()->set_code(static_cast<int>(absl::StatusCode::kDataLoss));
+    }
+  }
+  return wire;
+}
+
+longrunning::ListOperationsResponse ToWire(const ListOperationsAnswer& answer) {
+  longrunning::ListOperationsResponse wire;
+  for (const StoredOperation& operation : answer.operations) *wire.add_operations() = ToWire(operation);
+  wire.set_next_page_token(answer.next_page_token);
+  return wire;
+}
+
+std::string ErrorBytes(const absl::Status& status) { return ToWireError(status).details; }
+
+}  // namespace stepcast::server

@@ -1,0 +1,28 @@
+// Between the messages of JobService and google.longrunning.Operations and their plain requests and answers.
+//
+// Threads: pure functions. Cost: linear in the message.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "google/longrunning/operations.pb.h"
+
+#include "server/convert/operation_requests.h"
+#include "stepcast/v1/job_service.pb.h"
+
+namespace stepcast::server {
+
+// The bytes to be kept are the message without its request_id, the same for equal ones.
+StartJobCall FromWire(const v1::StartJobRequest& wire);
+ListOperationsCall FromWire(const google::longrunning::ListOperationsRequest& wire);
+WaitOperationCall FromWire(const google::longrunning::WaitOperationRequest& wire);
+
+// One that is done without a result has the error that its state stands for.
+google::longrunning::Operation ToWire(const StoredOperation& operation);
+google::longrunning::ListOperationsResponse ToWire(const ListOperationsAnswer& answer);
+
+// What is kept of an operation's error: a serialised google.rpc.Status. REQUIRES: !status.ok().
+std::string ErrorBytes(const absl::Status& status);
+
+}  // namespace stepcast::server

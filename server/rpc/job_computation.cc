@@ -1,0 +1,76 @@
+#include "server/rpc/job_computation.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "server/convert/allocation_convert.h"
+#include "server/convert/order_convert.h"
+#include "server/convert/prediction_convert.h"
+#include "server/convert/recommendation_convert.h"
+#include "stepcast/v1/job_service.pb.h"
+
+namespace stepcast::server {
+
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+
+absl::Status TooLong(double max_seconds) {
+  return MakeError(
+      absl::StatusCode::kDeadlineExceeded, absl::StrCat("the computation has reached the limit max_operation_seconds = ", max_seconds),
+      {.reason = "JOB_TOO_LONG", .metadata = {{"max_operation_seconds", absl::StrCat(max_seconds)}}, .quota_subject = "max_operation_seconds"});
+}
+
+// The reply of `computation`, serialised.
+template <typename Answer>
+absl::StatusOr<std::string> ReplyOf(Computation<Answer> computation, StopCheck stop) {
+  const absl::StatusOr<Answer> answer = std::move(computation)(stop);
+  if (!answer.ok()) return answer.status();
+  std::string reply;
+  if (!ToWire(*answer).SerializeToString(&reply)) {
+    return MakeError(absl::StatusCode::kInternal, "the reply takes 2 GiB or more", {.reason = "REPLY_TOO_LARGE"});
+  }
+  return reply;
+}
+
+template <typename Answer>
+absl::StatusOr<OperationWork> WorkOf(absl::StatusOr<Computation<Answer>> computation, const JobComputationOptions& options) {
+  if (!computation.ok()) return computation.status();
+  return OperationWork([todo = *std::move(computation), &clock = options.clock, max_seconds = options.max_seconds](
+                           StopCheck stop, std::atomic<int64_t>& progress) mutable {
+    const int64_t end_ns = clock.MonotonicNs() + static_cast<int64_t>(max_seconds * kNsPerSecond);
+    const auto stop_or_end = [&] {
+      progress.fetch_add(kStopCheckInterval, std::memory_order_relaxed);
+      return clock.MonotonicNs() < end_ns ? stop() : TooLong(max_seconds);
+    };
+    return ReplyOf(std::move(todo), stop_or_end);
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<OperationWork> CheckJob(const std::string& request, const JobComputationOptions& options) {
+  v1::StartJobRequest job;
+  if (!job.ParseFromString(request)) {
+    return MakeError(absl::StatusCode::kDataLoss, "the kept bytes are no StartJobRequest", {.reason = "OPERATION_CORRUPT"});
+  }
+  const PredictionHandler& handler = options.handler;
+  switch (job.computation_case()) {
+    case v1::StartJobRequest::kPredictThroughput:
+      return WorkOf(handler.PredictThroughput(FromWire(job.predict_throughput())), options);
+    case v1::StartJobRequest::kRecommendWorkers:
+      return WorkOf(handler.RecommendWorkers(FromWire(job.recommend_workers())), options);
+    case v1::StartJobRequest::kOptimizeOrder:
+      return WorkOf(handler.OptimizeOrder(FromWire(job.optimize_order())), options);
+    case v1::StartJobRequest::kAllocateWorkers:
+      return WorkOf(handler.AllocateWorkers(FromWire(job.allocate_workers())), options);
+    case v1::StartJobRequest::COMPUTATION_NOT_SET:
+      break;
+  }
+  return MakeError(absl::StatusCode::kUnimplemented, "this server does not know the computation", {.reason = "COMPUTATION_UNKNOWN"});
+}
+
+}  // namespace stepcast::server

@@ -1,0 +1,111 @@
+#include "server/rpc/operations_rpc.h"
+
+#include <google/protobuf/empty.pb.h>
+
+#include <string_view>
+
+#include "google/longrunning/operations.grpc.pb.h"
+
+#include "server/convert/operation_convert.h"
+#include "server/rpc/unary_call.h"
+
+namespace stepcast::server {
+
+namespace {
+
+namespace longrunning = google::longrunning;
+
+using Raw = longrunning::Operations::WithRawCallbackMethod_ListOperations<longrunning::Operations::WithRawCallbackMethod_GetOperation<
+    longrunning::Operations::WithRawCallbackMethod_DeleteOperation<longrunning::Operations::WithRawCallbackMethod_CancelOperation<
+        longrunning::Operations::WithRawCallbackMethod_WaitOperation<longrunning::Operations::Service>>>>>;
+
+class OperationsRpc final : public Raw {
+ public:
+  explicit OperationsRpc(const OperationEnvironment& environment) : environment_(environment) {}
+
+  grpc::ServerUnaryReactor* ListOperations(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+    return Start<longrunning::ListOperationsRequest>({"ListOperations", context, request, reply},
+                                                     [this](UnaryCall& call, const longrunning::ListOperationsRequest& message) {
+                                                       const auto answer = environment_.handler.List(FromWire(message));
+                                                       if (!answer.ok()) return call.Fail(answer.status());
+                                                       call.Reply(ToWire(*answer));
+                                                     });
+  }
+
+  grpc::ServerUnaryReactor* GetOperation(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+    return Start<longrunning::GetOperationRequest>({"GetOperation", context, request, reply},
+                                                   [this](UnaryCall& call, const longrunning::GetOperationRequest& message) {
+                                                     const auto operation = environment_.handler.Get(message.name());
+                                                     if (!operation.ok()) return call.Fail(operation.status());
+                                                     call.Reply(ToWire(*operation));
+                                                   });
+  }
+
+  grpc::ServerUnaryReactor* DeleteOperation(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+    return Start<longrunning::DeleteOperationRequest>({"DeleteOperation", context, request, reply},
+                                                      [this](UnaryCall& call, const longrunning::DeleteOperationRequest& message) {
+                                                        ReplyEmpty(call, environment_.handler.Delete(message.name()));
+                                                      });
+  }
+
+  grpc::ServerUnaryReactor* CancelOperation(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+    return Start<longrunning::CancelOperationRequest>({"CancelOperation", context, request, reply},
+                                                      [this](UnaryCall& call, const longrunning::CancelOperationRequest& message) {
+                                                        const absl::Status status = environment_.handler.Cancel(message.name());
+                                                        if (status.ok()) environment_.cancelled();
+                                                        ReplyEmpty(call, status);
+                                                      });
+  }
+
+  grpc::ServerUnaryReactor* WaitOperation(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+    return Start<longrunning::WaitOperationRequest>(
+        {"WaitOperation", context, request, reply},
+        [this](UnaryCall& call, const longrunning::WaitOperationRequest& message) { Wait(call, FromWire(message)); });
+  }
+
+ private:
+  struct Wire {
+    std::string_view method;
+    grpc::CallbackServerContext* context;
+    const grpc::ByteBuffer* request;
+    grpc::ByteBuffer* reply;
+  };
+
+  // Has `part` end the call, with the parsed request, on the pool for the store.
+  template <typename Request, typename Part>
+  grpc::ServerUnaryReactor* Start(const Wire& wire, Part part) {
+    const CalledMethod method{.service = longrunning::Operations::service_full_name(), .name = wire.method};
+    auto* call = new UnaryCall(environment_.calls, method, *wire.context, *wire.request, *wire.reply);
+    call->Start([part](UnaryCall& started) {
+      Request message;
+      const absl::Status parsed = started.Read(message);
+      if (!parsed.ok()) return started.Fail(parsed);
+      part(started, message);
+    });
+    return call;
+  }
+
+  static void ReplyEmpty(UnaryCall& call, const absl::Status& status) {
+    if (!status.ok()) return call.Fail(status);
+    call.Reply(google::protobuf::Empty());
+  }
+
+  void Wait(UnaryCall& call, const WaitOperationCall& asked) const {
+    const absl::StatusOr<double> seconds = OperationHandler::WaitSeconds(asked);
+    if (!seconds.ok()) return call.Fail(seconds.status());
+    const absl::StatusOr<StoredOperation> operation = environment_.handler.Get(asked.name);
+    if (!operation.ok()) return call.Fail(operation.status());
+    if (IsDone(operation->record.state) || *seconds == 0) return call.Reply(ToWire(*operation));
+    environment_.waiters.Wait(call, asked.name, *seconds);
+    // It may have ended in between.
+    environment_.waits();
+  }
+
+  const OperationEnvironment& environment_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeOperationsService(const OperationEnvironment& environment) { return std::make_unique<OperationsRpc>(environment); }
+
+}  // namespace stepcast::server
