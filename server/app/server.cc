@@ -50,7 +50,10 @@ struct Server::Parts {
   explicit Parts(const ServerOptions& given)
       : options(given),
         log(given.log),
-        metrics({.methods = ServedMethods(), .version = STEPCAST_VERSION, .engine_version = kEngineVersion}),
+        metrics({.methods = ServedMethods(),
+                 .version = STEPCAST_VERSION,
+                 .engine_version = kEngineVersion,
+                 .max_profiles = given.store_limits.max_profiles}),
         health(ServedServices()) {}
 
   absl::Status Ready() {

@@ -19,6 +19,7 @@ inline constexpr char kJobSeconds[] = "stepcast_job_seconds";
 
 inline constexpr char kStoreOperationSeconds[] = "stepcast_store_operation_seconds";
 inline constexpr char kStoreProfiles[] = "stepcast_store_profiles";
+inline constexpr char kStoreProfilesMax[] = "stepcast_store_profiles_max";
 
 inline constexpr char kOperations[] = "stepcast_operations";
 inline constexpr char kOperationQueueAge[] = "stepcast_operation_queue_age_seconds";

@@ -28,6 +28,12 @@ ServerMetrics::ServerMetrics(const ServerMetricsOptions& options)
       .Register(registry_)
       .Add({{"version", options.version}, {"engine_version", options.engine_version}})
       .Set(1);
+  prometheus::BuildGauge()
+      .Name(metric::kStoreProfilesMax)
+      .Help("Profiles that the store may hold.")
+      .Register(registry_)
+      .Add({})
+      .Set(static_cast<double>(options.max_profiles));
 }
 
 std::string ServerMetrics::Text() const {

@@ -5,6 +5,7 @@
 
 #include <prometheus/registry.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct ServerMetricsOptions {
   std::vector<MethodLabels> methods;
   std::string version;
   std::string engine_version;
+  int64_t max_profiles = 0;
 };
 
 class ServerMetrics {

@@ -9,6 +9,7 @@ import unittest
 
 import yaml
 
+from certificate import make_certificate
 from deployment import ALERTING, CASES, JOB, RECORDING, dashboard, document, panels, rules
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
@@ -51,6 +52,15 @@ class ExposedMetricsTest(unittest.TestCase):
             cls.samples = list(samples(server.http("/metrics")[1]))
         finally:
             server.close()
+        # What only a server with TLS has.
+        with tempfile.TemporaryDirectory() as folder:
+            certificate, key = make_certificate(folder)
+            server = Server("--tls-cert", certificate, "--tls-key", key)
+            try:
+                known = {name for name, _, _ in cls.samples}
+                cls.samples += [sample for sample in samples(server.http("/metrics")[1]) if sample[0] not in known]
+            finally:
+                server.close()
         cls.names = {name for name, _, _ in cls.samples}
         cls.recorded = {rule["record"] for rule in rules(RECORDING)}
 

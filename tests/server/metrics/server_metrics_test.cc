@@ -18,6 +18,10 @@ TEST(ServerMetricsTest, TheBuildIsNamed) {
   EXPECT_THAT(ServerMetrics(Options()).Text(), HasSubstr("stepcast_build_info{engine_version=\"4\",version=\"1.2.3\"} 1\n"));
 }
 
+TEST(ServerMetricsTest, TheStoresLimitIsThereToCompareWith) {
+  EXPECT_THAT(ServerMetrics({.max_profiles = 1500}).Text(), HasSubstr("stepcast_store_profiles_max 1500\n"));
+}
+
 TEST(ServerMetricsTest, TwoServersShareNothing) {
   ServerMetrics first(Options());
   ServerMetrics second(Options());
