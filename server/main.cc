@@ -41,7 +41,8 @@ int main(int argc, char** argv) {
   if (!(*server)->http_address().empty()) std::cout << "listening http " << (*server)->http_address() << "\n";
   std::cout.flush();
 
-  for (Signal signal = Signal::kNone; signal != Signal::kStop; signal = WaitForSignal(options.security.reload_seconds)) {
+  const double period = options.security.reload_seconds;
+  for (Signal signal = WaitForSignal(period); signal != Signal::kStop; signal = WaitForSignal(period)) {
     if (signal == Signal::kReload) (*server)->Reload(ParseOptions(argc, argv));
     if (signal == Signal::kNone) (*server)->RefreshCredentials();
   }

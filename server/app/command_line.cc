@@ -186,6 +186,13 @@ void AddSecurity(CLI::App& app, SecurityOptions& options) {
            "How often those files are looked at, besides at SIGHUP, and read again if they have changed; 0: never");
 }
 
+void AddConnections(CLI::App& app, ConnectionOptions& options) {
+  AddRange(app, "--max-connection-age-seconds", options.max_age_seconds, 0.0, kMaxSeconds,
+           "Age at which clients are told to connect anew, which spreads them over servers; 0: never");
+  AddRange(app, "--max-connection-age-grace-seconds", options.max_age_grace_seconds, 0.0, kMaxSeconds, "What calls in flight then get to finish");
+  AddRange(app, "--max-calls-per-connection", options.max_calls, 1, 1'000'000, "Calls on one connection at one time; more wait at the client");
+}
+
 absl::Status Check(const ServerOptions& options) {
   if (absl::Status status = CheckListenAddress("--listen", options.listen); !status.ok()) return status;
   if (absl::Status status = options.http_listen.empty() ? absl::OkStatus() : CheckListenAddress("--http-listen", options.http_listen); !status.ok()) {
@@ -215,6 +222,7 @@ absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> ParseCommandLin
   AddLimits(table, options);
   AddOperations(table, options.operations);
   AddProfileLimits(table, options.profile_limits);
+  AddConnections(table, options.connections);
   AddSecurity(table, options.security);
 
   using Wish = TypedFlags::Wish;

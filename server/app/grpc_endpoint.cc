@@ -22,6 +22,22 @@ void SetLimits(grpc::ServerBuilder& builder, int64_t max_message_bytes) {
   builder.SetMaxSendMessageSize(-1);
 }
 
+// What gRPC inflates, it inflates whole before it looks at the size: half a megabyte becomes half a gigabyte.
+void RefuseCompression(grpc::ServerBuilder& builder) {
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+}
+
+void SetConnectionLimits(grpc::ServerBuilder& builder, const ConnectionOptions& options) {
+  constexpr double kMsPerSecond = 1000;
+  constexpr int kHandshakeTimeoutMs = 20'000;  // from accepting to the first HTTP/2 settings
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_calls);
+  if (options.max_age_seconds == 0) return;
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, static_cast<int>(options.max_age_seconds * kMsPerSecond));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, static_cast<int>(options.max_age_grace_seconds * kMsPerSecond));
+}
+
 void SetChannelArguments(grpc::ServerBuilder& builder) {
   constexpr int kKeepaliveTimeMs = 60'000;  // finds connections that are dead but were never closed, and with them abandoned calls
   constexpr int kKeepaliveTimeoutMs = 20'000;
@@ -43,6 +59,8 @@ absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Start(const GrpcEndp
   builder.AddListeningPort(options.address, options.credentials, &endpoint->port_);
   SetLimits(builder, options.max_message_bytes);
   SetChannelArguments(builder);
+  SetConnectionLimits(builder, options.connections);
+  RefuseCompression(builder);
   for (grpc::Service* service : options.services) builder.RegisterService(service);
   builder.RegisterCallbackGenericService(&endpoint->unknown_methods_);
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "server/app/server_options.h"
 #include "server/base/clock.h"
 #include "server/metrics/call_metrics.h"
 #include "server/rpc/call_gate.h"
@@ -22,6 +23,7 @@ struct GrpcEndpointOptions {
   std::string address;
   std::shared_ptr<grpc::ServerCredentials> credentials;
   int64_t max_message_bytes = 0;
+  ConnectionOptions connections;
   std::vector<grpc::Service*> services;  // borrowed
 };
 

@@ -119,6 +119,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
       .address = options.listen,
       .credentials = part.security->ListenerCredentials(),
       .max_message_bytes = options.max_message_bytes,
+      .connections = options.connections,
       .services = {&part.back_end->profile_service(), &part.back_end->prediction_service(), &part.back_end->operations().job_service(),
                    &part.back_end->operations().operations_service(), &part.health.service(), &part.reflection->v1(), &part.reflection->v1alpha()}};
   absl::StatusOr<std::unique_ptr<GrpcEndpoint>> grpc = GrpcEndpoint::Start(endpoint, part.security->gate(), part.metrics.calls, part.clock);

@@ -46,6 +46,12 @@ struct OperationOptions {
   int64_t max_waiting_calls = 1000;
 };
 
+struct ConnectionOptions {
+  double max_age_seconds = 0;          // then the client is told to connect anew; 0: never
+  double max_age_grace_seconds = 600;  // for calls in flight after that
+  int max_calls = 1000;                // on one connection at one time
+};
+
 struct ServerOptions {
   std::string listen = "127.0.0.1:50051";      // HOST:PORT; port 0: any free one
   std::string http_listen = "127.0.0.1:9464";  // the same; empty: no pages
@@ -70,6 +76,7 @@ struct ServerOptions {
   OperationOptions operations;
   double drain_delay_seconds = 0;     // between turning NOT_SERVING and refusing calls
   double drain_timeout_seconds = 30;  // for calls in flight
+  ConnectionOptions connections;
   LogOptions log;
   SecurityOptions security;
   std::map<std::string, std::string> settings;  // as they were given, by the names of flags, without secrets; only shown
