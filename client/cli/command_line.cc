@@ -13,6 +13,8 @@
 #include "client/cli/bench_command.h"
 #include "client/cli/command.h"
 #include "client/cli/compare_command.h"
+#include "client/cli/credential_flags.h"
+#include "client/cli/error_report.h"
 #include "client/cli/fit_command.h"
 #include "client/cli/import_commands.h"
 #include "client/cli/order_command.h"
@@ -80,7 +82,11 @@ class CommandLine {
       return app_.exit(error, console_.out, console_.err) == 0 ? ExitCode::kDone : ExitCode::kMisused;
     }
     for (const auto& [app, command] : commands_) {
-      if (app->parsed()) return command->Run(MakeSession());
+      if (!app->parsed()) continue;
+      const absl::StatusOr<ClientCredentials> credentials = credentials_.Read();
+      if (credentials.ok()) return command->Run(MakeSession(*credentials));
+      console_.err << ErrorReport(credentials.status());
+      return ExitCode::kMisused;
     }
     return ExitCode::kMisused;
   }
@@ -90,6 +96,7 @@ class CommandLine {
     CLI::Option* server = app_.add_option("--server", server_, "The server (default: the environment's STEPCAST_SERVER, else 127.0.0.1:50051)");
     server->type_name("HOST:PORT");
     app_.add_flag("--local", local_, "Work on profile files in this process, without a server")->excludes(server);
+    credentials_.Declare(app_);
     const auto parse_output = [](const std::string& text) -> absl::StatusOr<OutputFormat> {
       if (text == "table") return OutputFormat::kTable;
       if (text == "json") return OutputFormat::kJson;
@@ -107,8 +114,8 @@ class CommandLine {
     commands_.emplace_back(app, std::move(command));
   }
 
-  Session MakeSession() const {
-    ClientOptions options{.timeout = timeout_};
+  Session MakeSession(const ClientCredentials& credentials) const {
+    ClientOptions options{.timeout = timeout_, .credentials = credentials};
     const char* const environment = std::getenv("STEPCAST_SERVER");
     if (environment != nullptr && *environment != '\0') options.server = environment;
     if (!server_.empty()) options.server = server_;
@@ -120,6 +127,7 @@ class CommandLine {
   CLI::App app_{"Predicts how fast a distributed training job will run."};
   std::string server_;
   bool local_ = false;
+  CredentialFlags credentials_;
   OutputFormat output_ = OutputFormat::kTable;
   std::chrono::nanoseconds timeout_ = ClientOptions().timeout;
   std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> commands_;

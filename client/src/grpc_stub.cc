@@ -3,7 +3,6 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "client/src/channel_credentials.h"
 #include "client/src/wire_status.h"
 
 #include "stepcast/v1/prediction_service.grpc.pb.h"
@@ -34,7 +34,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
-  return grpc::CreateCustomChannel(options.server, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(options.server, ChannelCredentialsOf(options.credentials), arguments);
 }
 
 void SetTimeout(std::chrono::nanoseconds timeout, grpc::ClientContext& context) {

@@ -9,7 +9,7 @@
 
 namespace stepcast::client {
 
-// Connects with the first call, and again after a loss. The channel is plaintext.
+// Connects with the first call, and again after a loss.
 std::unique_ptr<Stub> MakeGrpcStub(const ClientOptions& options);
 
 }  // namespace stepcast::client

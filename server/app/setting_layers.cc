@@ -26,8 +26,7 @@ constexpr char kHidden[] = "(set)";
 
 // Those the command-line client reads, which may stand beside the server's, and the file's own.
 const std::set<std::string, std::less<>>& OtherVariables() {
-  static const auto& names = *new std::set<std::string, std::less<>>{"STEPCAST_CONFIG",      "STEPCAST_SERVER",     "STEPCAST_TLS_CA",
-                                                                     "STEPCAST_CLIENT_CERT", "STEPCAST_CLIENT_KEY", "STEPCAST_TOKEN_FILE"};
+  static const auto& names = *new std::set<std::string, std::less<>>{"STEPCAST_CONFIG", "STEPCAST_SERVER", "STEPCAST_TLS_CA", "STEPCAST_TOKEN_FILE"};
   return names;
 }
 

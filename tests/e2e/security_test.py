@@ -1,5 +1,6 @@
 """Who may call what: every method with every kind of credentials, from the server's own table; and what happens when the files change."""
 
+import contextlib
 import hashlib
 import os
 import re
@@ -8,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import threading
 import unittest
 import warnings
 
@@ -334,6 +336,78 @@ class ReloadTest(SecurityTest):
         eventually(lambda: "wait for a restart" in server.errors(), "the log names them")
         (line,) = [line for line in server.errors().splitlines() if "wait for a restart" in line]
         self.assertTrue(line.endswith("settings=threads"), line)
+
+
+class ProgramTest(SecurityTest):
+    """The command line, as a client of a guarded server."""
+
+    def setUp(self):
+        super().setUp()
+        self.token = os.path.join(self.files.folder, "token")
+        self.files.write(self.token, TOKENS["reader"] + "\n")
+
+    def list_profiles(self, address, *flags, **variables):
+        command = [os.environ["STEPCAST"], "--server", address, "--timeout", "5s", *flags, "profile", "list", "--output", "json"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, env={**os.environ, **variables})
+
+    def test_certificates_and_token_let_it_in(self):
+        server = self.start(*self.files.tls(), "--tls-client-ca", self.files.authority.pair.certificate, "--tokens", self.files.tokens)
+        mine = self.files.authority.sign("mine", "somebody")
+        root = self.files.authority.pair.certificate
+        flags = ["--tls-ca", root, "--tls-cert", mine.certificate, "--tls-key", mine.key]
+        self.assertEqual(self.list_profiles(server.address, *flags, "--token-file", self.token).returncode, 0)
+        self.assertEqual(self.list_profiles(server.address, *flags[2:], STEPCAST_TLS_CA=root, STEPCAST_TOKEN_FILE=self.token).returncode, 0)
+        self.assertIn("CERTIFICATE_UNKNOWN", self.list_profiles(server.address, *flags).stderr)
+        for wrong in (["--token-file", self.token], ["--tls-ca", root, "--token-file", self.token], ["--tls", *flags[2:], "--token-file", self.token]):
+            done = self.list_profiles(server.address, *wrong)
+            self.assertEqual(done.returncode, 1, wrong)
+            self.assertIn("UNAVAILABLE", done.stderr)
+
+    def test_a_file_without_a_token_is_wrong_usage(self):
+        for text in ("", "two tokens", "\x01"):
+            self.files.write(self.token, text)
+            done = self.list_profiles("127.0.0.1:1", "--token-file", self.token)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(self.token, done.stderr)
+        self.assertIn("No such file", self.list_profiles("127.0.0.1:1", "--token-file", os.path.join(self.files.folder, "missing")).stderr)
+
+    def test_a_token_goes_in_clear_to_this_machine_only(self):
+        server = self.start("--tokens", self.files.tokens)
+        self.assertEqual(self.list_profiles(server.address, "--token-file", self.token).returncode, 0)
+        address = _address_beyond_loopback()
+        if address is None:
+            self.skipTest("this machine has no address but loopback's")
+        with socket.create_server((address, 0)) as listener:
+            heard = []
+
+            def listen():
+                # Until the listener is shut.
+                with contextlib.suppress(OSError):
+                    while True:
+                        connection, _ = listener.accept()
+                        connection.settimeout(1)
+                        with connection, contextlib.suppress(OSError):
+                            while text := connection.recv(65536):
+                                heard.append(text)
+
+            thread = threading.Thread(target=listen, daemon=True)
+            thread.start()
+            done = self.list_profiles(f"{address}:{listener.getsockname()[1]}", "--token-file", self.token)
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join(PATIENCE_SECONDS)
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn(TOKENS["reader"].encode(), b"".join(heard))
+
+
+def _address_beyond_loopback():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Sends nothing; says which address would be used.
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        address = probe.getsockname()[0]
+    return None if address.startswith("127.") else address
 
 
 def _text(matrix, headings):

@@ -27,10 +27,22 @@ struct CallOptions {
   std::optional<RetryPolicy> retry;
 };
 
+// Whom a client believes, and who it says it is. All texts, no files; empty: none.
+//
+// A token without TLS is shown to a server on this machine only: calls to any other fail with UNAVAILABLE before it is sent.
+struct ClientCredentials {
+  bool use_tls = false;           // implied by root_certificates and certificate; without the former the system's are believed
+  std::string root_certificates;  // PEM
+  std::string certificate;        // PEM, the client's own, if the server asks for one; with private_key
+  std::string private_key;        // PEM
+  std::string token;              // shown with every call
+};
+
 struct ClientOptions {
   std::string server = "127.0.0.1:50051";                       // HOST:PORT, or any gRPC target
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // of a call, all its attempts and pauses together
   RetryPolicy retry;
+  ClientCredentials credentials;
   size_t max_reply_bytes = size_t{1} << 30;  // a larger reply fails with RESOURCE_EXHAUSTED
 };
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "client/src/channel_credentials.h"
 #include "client/src/wire_status.h"
 
 namespace stepcast::client {
@@ -118,7 +119,7 @@ class Transport : public GrpcLoadTransport {
     for (const char* name : {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS}) {
       arguments.SetInt(name, kReconnectMs);
     }
-    return grpc::CreateCustomChannel(options_.client.server, grpc::InsecureChannelCredentials(), arguments);
+    return grpc::CreateCustomChannel(options_.client.server, ChannelCredentialsOf(options_.client.credentials), arguments);
   }
 
   void Begin(Slot& slot, grpc::GenericStub& stub, const Sendable& sendable, uint64_t seed, grpc::CompletionQueue& queue) const {
