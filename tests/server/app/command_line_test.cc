@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -108,7 +109,8 @@ TEST(CommandLineTest, AWrongVariableIsNoBetterThanAWrongFlag) {
 
 // A configuration file for a test.
 std::string Config(const std::string& text) {
-  const std::string path = std::string(::testing::TempDir()) + ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml";
+  const std::string path =
+      ::testing::TempDir() + std::to_string(getpid()) + ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml";
   std::ofstream(path) << text;
   return path;
 }

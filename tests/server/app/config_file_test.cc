@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <string>
@@ -17,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string Written(const std::string& text) {
-  const std::string path = absl::StrCat(::testing::TempDir(), ::testing::UnitTest::GetInstance()->current_test_info()->name(), ".yaml");
+  const std::string path = absl::StrCat(::testing::TempDir(), getpid(), ::testing::UnitTest::GetInstance()->current_test_info()->name(), ".yaml");
   std::ofstream(path) << text;
   return path;
 }
