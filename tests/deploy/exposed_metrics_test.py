@@ -9,10 +9,10 @@ import unittest
 
 import yaml
 
-from certificate import make_certificate
 from deployment import ALERTING, CASES, JOB, RECORDING, dashboard, document, panels, rules
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from certificates import Authority  # noqa: E402
 from contract import store  # noqa: E402
 from stepcastd import Server, samples  # noqa: E402
 
@@ -54,8 +54,8 @@ class ExposedMetricsTest(unittest.TestCase):
             server.close()
         # What only a server with TLS has.
         with tempfile.TemporaryDirectory() as folder:
-            certificate, key = make_certificate(folder)
-            server = Server("--tls-cert", certificate, "--tls-key", key)
+            pair = Authority(folder, "authority").sign_server()
+            server = Server("--tls-cert", pair.certificate, "--tls-key", pair.key)
             try:
                 known = {name for name, _, _ in cls.samples}
                 cls.samples += [sample for sample in samples(server.http("/metrics")[1]) if sample[0] not in known]

@@ -8,10 +8,10 @@ import tempfile
 import unittest
 from unittest import mock
 
-from certificate import make_certificate
 from deployment import ALERTING, compose_server, container, environment, flags, image_command, overlays, pod, rules, tls
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from certificates import Authority  # noqa: E402
 from postgres import Postgres  # noqa: E402
 from stepcastd import Server  # noqa: E402
 
@@ -78,7 +78,9 @@ class SettingsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for name in mounts:
                 os.mkdir(os.path.join(folder, name))
-            make_certificate(os.path.join(folder, "tls"))
+            pair = Authority(folder, "authority").sign_server()
+            os.rename(pair.certificate, os.path.join(folder, "tls/tls.crt"))
+            os.rename(pair.key, os.path.join(folder, "tls/tls.key"))
             with open(os.path.join(folder, "tokens/tokens.yaml"), "w", encoding="utf-8") as file:
                 file.write("- {name: scheduler, role: writer, token: 0123456789abcdef}\n")
             for volume in tls()["volumes"]:
