@@ -77,6 +77,11 @@ def compose_server():
     return document("deploy/compose.yaml")["services"]["stepcast"]
 
 
+def compose_variables():
+    """Of the server, with every file of compose."""
+    return {**compose_server()["environment"], **document("deploy/compose.postgres.yaml")["services"]["stepcast"]["environment"]}
+
+
 def rules(path):
     return [rule for group in document(path)["groups"] for rule in group["rules"]]
 

@@ -49,7 +49,8 @@ class ComposeSchemaTest(unittest.TestCase):
         self.validator = jsonschema.Draft7Validator(schema)
 
     def test_compose_fits(self):
-        self.assertEqual([error.message for error in self.validator.iter_errors(document("deploy/compose.yaml"))], [])
+        for file in ("deploy/compose.yaml", "deploy/compose.postgres.yaml"):
+            self.assertEqual([error.message for error in self.validator.iter_errors(document(file))], [], file)
 
     def test_a_misspelt_key_is_found(self):
         changed = document("deploy/compose.yaml")

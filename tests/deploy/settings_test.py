@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from deployment import ALERTING, compose_server, container, environment, flags, image_command, overlays, pod, rules, tls
+from deployment import ALERTING, compose_server, compose_variables, container, environment, flags, image_command, overlays, pod, rules, tls
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from certificates import Authority  # noqa: E402
@@ -61,7 +61,7 @@ class SettingsTest(unittest.TestCase):
             self.assertLessEqual({variable["name"] for variable in container(overlay)["env"]} - LIBPQ_VARIABLES, self.defaults.keys())
         (patch,) = tls()["containers"]
         self.assertLessEqual({variable["name"] for variable in patch["env"]}, self.defaults.keys())
-        self.assertLessEqual(compose_server().get("environment", {}).keys(), self.defaults.keys())
+        self.assertLessEqual(compose_variables().keys() - LIBPQ_VARIABLES, self.defaults.keys())
 
     def test_the_server_starts_with_these_values(self):
         for variables in (environment(container("embedded")["env"]), compose_server()["environment"]):
@@ -70,7 +70,8 @@ class SettingsTest(unittest.TestCase):
     def test_the_server_starts_with_the_shared_values_and_a_database(self):
         postgres = Postgres()
         self.addCleanup(postgres.close)
-        self.starts({**environment(container("shared")["env"]), "STEPCAST_POSTGRES": postgres.new_database(), "PGPASSWORD": "unused"}, "--store", "postgres")
+        for variables in ({**environment(container("shared")["env"]), "STEPCAST_STORE": flags(container("shared")["args"])["--store"]}, compose_variables()):
+            self.starts({**variables, "STEPCAST_POSTGRES": postgres.new_database(), "PGPASSWORD": "unused"})
 
     def test_the_server_accepts_the_files_of_secrets_beyond_loopback(self):
         (patch,) = tls()["containers"]
