@@ -139,7 +139,7 @@ class LocalConnection : public Connection {
     // What `take` says is the caller's own, and goes back as it is.
     absl::Status taken;
     const auto sink = [&](const std::string& piece) { return taken = take(piece); };
-    const absl::Status status = (*std::move(computation))(sink, deadline).status();
+    const absl::Status status = std::move(computation->run)(sink, deadline).status();
     return taken.ok() ? AsSeenByClients(status) : taken;
   }
 

@@ -5,6 +5,10 @@
 #include <string>
 #include <system_error>
 
+#include "absl/strings/str_cat.h"
+
+#include "core/predict/throughput.h"
+#include "server/rpc/admin_rpc.h"
 #include "server/rpc/prediction_rpc.h"
 #include "server/rpc/profile_rpc.h"
 
@@ -24,37 +28,69 @@ size_t ProfileCacheBytes(const ServerOptions& options) {
   return options.store == StoreKind::kMemory ? 0 : static_cast<size_t>(options.max_profile_cache_bytes);
 }
 
+const char* NameOf(StoreKind store) {
+  switch (store) {
+    case StoreKind::kSqlite:
+      return "sqlite";
+    case StoreKind::kPostgres:
+      return "postgres";
+    case StoreKind::kMemory:
+      break;
+  }
+  return "memory";
+}
+
+ServerDescription Describe(const ServerOptions& options, const std::string& replica, const Clock& clock) {
+  return {.version = STEPCAST_VERSION,
+          .engine_version = kEngineVersion,
+          .replica = replica,
+          .start_time_ns = clock.WallNs(),
+          .store = NameOf(options.store),
+          .settings = options.settings};
+}
+
+// The contract's levels are the log's, one later.
+WireLogLevel SetLevel(Log& log, WireLogLevel level) {
+  const LogLevel before = log.SetLevel(static_cast<LogLevel>(static_cast<int>(level) - 1));
+  log.Warning("log level changed", {{"level", absl::StrCat(static_cast<int>(level))}});
+  return static_cast<WireLogLevel>(static_cast<int>(before) + 1);
+}
+
 }  // namespace
 
-BackEnd::BackEnd(const ServerOptions& options, const Clock& clock, Log& log, ServerMetrics& metrics, CallGate& gate, ProfileStore& store,
-                 OperationStore& operations)
-    : observed_(store, metrics.store, clock),
-      store_(observed_, ProfileCacheBytes(options), &metrics.profile_cache),
-      simulation_observer_(metrics.simulation_jobs, options.simulation_observer),
+BackEnd::BackEnd(const ServerOptions& options, const Environment& environment)
+    : observed_(environment.store, environment.metrics.store, environment.clock),
+      store_(observed_, ProfileCacheBytes(options), &environment.metrics.profile_cache),
+      simulation_observer_(environment.metrics.simulation_jobs, options.simulation_observer),
       store_jobs_({.threads = options.store_threads,
                    .queue_max = static_cast<size_t>(options.store_queue_max),
-                   .observer = &metrics.store_jobs,
-                   .clock = &clock}),
+                   .observer = &environment.metrics.store_jobs,
+                   .clock = &environment.clock}),
       simulation_jobs_({.threads = options.threads,
                         .queue_max = static_cast<size_t>(options.queue_max),
+                        .queue_seconds_max = options.queue_max_seconds,
                         .helpers = options.threads - 1,
+                        .nice = kSimulationNice,
                         .observer = &simulation_observer_,
-                        .clock = &clock}),
+                        .clock = &environment.clock}),
       executor_(simulation_jobs_),
       profiles_(store_, options.profile_limits),
-      runs_(static_cast<size_t>(options.max_run_cache_bytes), &metrics.run_cache),
-      predictions_({.store = store_, .clock = clock, .executor = executor_, .runs = &runs_, .observer = &metrics.simulations},
+      runs_(static_cast<size_t>(options.max_run_cache_bytes), &environment.metrics.run_cache),
+      predictions_({.store = store_, .clock = environment.clock, .executor = executor_, .runs = &runs_, .observer = &environment.metrics.simulations},
                    options.profile_limits),
       budget_(options.max_pending_bytes),
-      failures_(log),
-      environment_{.gate = gate,
+      call_log_(environment.log),
+      environment_{.gate = environment.gate,
+                   .costs = costs_,
                    .store_jobs = store_jobs_,
                    .simulation_jobs = simulation_jobs_,
                    .budget = budget_,
-                   .clock = clock,
-                   .failures = failures_,
-                   .sharing = metrics.sharing,
-                   .answer_cache = &metrics.answer_cache,
+                   .clock = environment.clock,
+                   .observer = call_log_,
+                   .rejections = environment.metrics.rejections,
+                   .sharing = environment.metrics.sharing,
+                   .answer_cache = &environment.metrics.answer_cache,
+                   .request_cache = &environment.metrics.request_cache,
                    .max_message_bytes = options.max_message_bytes,
                    .max_profile_bytes = options.max_profile_bytes,
                    .max_import_bytes = options.max_import_bytes,
@@ -63,7 +99,14 @@ BackEnd::BackEnd(const ServerOptions& options, const Clock& clock, Log& log, Ser
                    .max_answer_cache_bytes = options.max_answer_cache_bytes},
       profile_service_(MakeProfileService(profiles_, environment_)),
       prediction_service_(MakePredictionService(predictions_, environment_)),
-      operations_(options.operations, {.calls = environment_, .predictions = predictions_, .store = operations, .metrics = metrics.operations}) {}
+      admin_service_(MakeAdminService({.description = Describe(options, environment.replica, environment.clock),
+                                       .set_log_level = [&log = environment.log](WireLogLevel level) { return SetLevel(log, level); }},
+                                      environment_)),
+      operations_(options.operations, {.replica = environment.replica,
+                                       .calls = environment_,
+                                       .predictions = predictions_,
+                                       .store = environment.operations,
+                                       .metrics = environment.metrics.operations}) {}
 
 void BackEnd::Drain() {
   operations_.Leave();

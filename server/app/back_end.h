@@ -6,8 +6,9 @@
 #include <grpcpp/impl/service_type.h>
 
 #include <memory>
+#include <string>
 
-#include "server/app/failure_log.h"
+#include "server/app/call_log.h"
 #include "server/app/job_observer_pair.h"
 #include "server/app/log.h"
 #include "server/app/operation_end.h"
@@ -16,6 +17,7 @@
 #include "server/handlers/prediction_handler.h"
 #include "server/handlers/profile_handler.h"
 #include "server/handlers/run_cache.h"
+#include "server/jobs/cost_model.h"
 #include "server/jobs/job_pool.h"
 #include "server/jobs/pool_executor.h"
 #include "server/metrics/server_metrics.h"
@@ -29,11 +31,22 @@ namespace stepcast::server {
 
 class BackEnd {
  public:
-  BackEnd(const ServerOptions& options, const Clock& clock, Log& log, ServerMetrics& metrics, CallGate& gate, ProfileStore& store,
-          OperationStore& operations);
+  // Borrowed.
+  struct Environment {
+    const std::string& replica;  // names this process among the servers of a store
+    const Clock& clock;
+    Log& log;
+    ServerMetrics& metrics;
+    CallGate& gate;
+    ProfileStore& store;
+    OperationStore& operations;
+  };
+
+  BackEnd(const ServerOptions& options, const Environment& environment);
 
   grpc::Service& profile_service() { return *profile_service_; }
   grpc::Service& prediction_service() { return *prediction_service_; }
+  grpc::Service& admin_service() { return *admin_service_; }
   OperationEnd& operations() { return operations_; }
   // OK while the store can serve.
   absl::Status Check() { return store_.Check(); }
@@ -52,10 +65,12 @@ class BackEnd {
   RunCache runs_;
   const PredictionHandler predictions_;
   ByteBudget budget_;
-  FailureLog failures_;
+  CostModel costs_;
+  CallLog call_log_;
   const CallEnvironment environment_;
   const std::unique_ptr<grpc::Service> profile_service_;
   const std::unique_ptr<grpc::Service> prediction_service_;
+  const std::unique_ptr<grpc::Service> admin_service_;
   OperationEnd operations_;
 };
 

@@ -96,6 +96,8 @@ void AddLimits(CLI::App& app, ServerOptions& options) {
   AddRange(app, "--threads", options.threads, 1, kMaxThreads,
            "Simulations at one time; those that idle make others faster; default: the number of processors");
   AddRange(app, "--queue-max", options.queue_max, 0, 1'000'000, "Simulations that may wait");
+  AddRange(app, "--queue-max-seconds", options.queue_max_seconds, 0.0, kMaxSeconds,
+           "Expected seconds of simulation that may wait, on one thread; 0: no bound");
   AddRange(app, "--store-threads", options.store_threads, 1, kMaxThreads, "Threads for the store and for checking requests");
   AddRange(app, "--store-queue-max", options.store_queue_max, 0, 1'000'000, "Requests that may wait for one of those");
   AddRange(app, "--max-message-bytes", options.max_message_bytes, int64_t{1024}, kMaxMessage, "Largest request message");

@@ -18,6 +18,10 @@ class JobObserverPair final : public JobObserver {
     first_.OnRefused();
     if (second_ != nullptr) second_->OnRefused();
   }
+  void OnDropped() override {
+    first_.OnDropped();
+    if (second_ != nullptr) second_->OnDropped();
+  }
   void OnStarted(size_t queue_length, double wait_seconds) override {
     first_.OnStarted(queue_length, wait_seconds);
     if (second_ != nullptr) second_->OnStarted(queue_length, wait_seconds);

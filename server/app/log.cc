@@ -68,12 +68,7 @@ Log::Log(const LogOptions& options) : format_(options.format), level_(options.le
 
 Log::~Log() = default;
 
-void Log::SetLevel(LogLevel level) {
-  level_ = level;
-  sink_->logger.set_level(LevelOf(level));
-}
-
-std::string Log::Line(std::string_view event, Fields fields) const {
+std::string Log::Line(std::string_view event, const Fields& fields) const {
   const bool json = format_ == LogFormat::kJson;
   std::string line = json ? absl::StrCat("\"event\":", QuotedJson(event)) : std::string(event);
   for (const Field& field : fields) {
@@ -86,10 +81,19 @@ std::string Log::Line(std::string_view event, Fields fields) const {
   return line;
 }
 
-void Log::Info(std::string_view event, Fields fields) { sink_->logger.info(Line(event, fields)); }
+bool Log::Writes(LogLevel level) const { return level_.load(std::memory_order_relaxed) <= level && level != LogLevel::kOff; }
 
-void Log::Warning(std::string_view event, Fields fields) { sink_->logger.warn(Line(event, fields)); }
+LogLevel Log::SetLevel(LogLevel level) {
+  sink_->logger.set_level(LevelOf(level));
+  return level_.exchange(level);
+}
 
-void Log::Error(std::string_view event, Fields fields) { sink_->logger.error(Line(event, fields)); }
+void Log::Debug(std::string_view event, const Fields& fields) { sink_->logger.debug(Line(event, fields)); }
+
+void Log::Info(std::string_view event, const Fields& fields) { sink_->logger.info(Line(event, fields)); }
+
+void Log::Warning(std::string_view event, const Fields& fields) { sink_->logger.warn(Line(event, fields)); }
+
+void Log::Error(std::string_view event, const Fields& fields) { sink_->logger.error(Line(event, fields)); }
 
 }  // namespace stepcast::server

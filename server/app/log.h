@@ -5,10 +5,10 @@
 #pragma once
 
 #include <atomic>
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/app/server_options.h"
 
@@ -20,23 +20,26 @@ class Log {
     std::string_view key;
     std::string value;
   };
-  using Fields = std::initializer_list<Field>;
+  using Fields = std::vector<Field>;
 
   explicit Log(const LogOptions& options);
   ~Log();
 
-  // How much is logged, from now on.
-  void SetLevel(LogLevel level);
-  LogLevel level() const { return level_; }
+  void Debug(std::string_view event, const Fields& fields = {});
+  void Info(std::string_view event, const Fields& fields = {});
+  void Warning(std::string_view event, const Fields& fields = {});
+  void Error(std::string_view event, const Fields& fields = {});
 
-  void Info(std::string_view event, Fields fields = {});
-  void Warning(std::string_view event, Fields fields = {});
-  void Error(std::string_view event, Fields fields = {});
+  // Whether a line of this level would be written.
+  bool Writes(LogLevel level) const;
+  LogLevel level() const { return level_; }
+  // From now on; returns the one before.
+  LogLevel SetLevel(LogLevel level);
 
  private:
   class Sink;
 
-  std::string Line(std::string_view event, Fields fields) const;
+  std::string Line(std::string_view event, const Fields& fields) const;
 
   const LogFormat format_;
   std::atomic<LogLevel> level_;

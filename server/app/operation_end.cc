@@ -1,35 +1,18 @@
 #include "server/app/operation_end.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-
-#include "absl/strings/str_cat.h"
 
 #include "server/convert/operation_convert.h"
 #include "server/rpc/job_computation.h"
 #include "server/rpc/job_rpc.h"
 #include "server/rpc/operations_rpc.h"
-#include "server/store/etag.h"
 
 namespace stepcast::server {
 
 namespace {
 
-// A name that no other replica has, and no earlier process of this one had.
-std::string ReplicaId(const std::string& given) {
-  constexpr size_t kRandomDigits = 8;
-  std::array<char, 256> host{};
-  const bool has_name = gethostname(host.data(), host.size() - 1) == 0;
-  const absl::StatusOr<std::string> random = NewEtag();
-  const std::string name = !given.empty() ? given : has_name ? host.data() : "stepcastd";
-  return absl::StrCat(name, "-", random.ok() ? random->substr(0, kRandomDigits) : absl::StrCat(getpid()));
-}
-
-OperationRunnerOptions RunnerOptions(const OperationOptions& options) {
-  return {
-      .replica = ReplicaId(options.replica_id), .max_running = options.max_running, .lease_ns = static_cast<int64_t>(options.lease_seconds * 1e9)};
+OperationRunnerOptions RunnerOptions(const OperationOptions& options, const std::string& replica) {
+  return {.replica = replica, .max_running = options.max_running, .lease_ns = static_cast<int64_t>(options.lease_seconds * 1e9)};
 }
 
 }  // namespace
@@ -37,9 +20,10 @@ OperationRunnerOptions RunnerOptions(const OperationOptions& options) {
 OperationEnd::OperationEnd(const OperationOptions& options, const Environment& environment)
     : handler_(environment.store),
       waiters_(handler_, environment.calls.clock, options.max_waiting_calls),
-      jobs_({.threads = std::max(1, options.max_running), .queue_max = static_cast<size_t>(std::max(1, options.max_running))}),
+      jobs_(
+          {.threads = std::max(1, options.max_running), .queue_max = static_cast<size_t>(std::max(1, options.max_running)), .nice = kSimulationNice}),
       runner_(
-          RunnerOptions(options),
+          RunnerOptions(options, environment.replica),
           {.store = environment.store,
            .checking = environment.calls.store_jobs,
            .computing = jobs_,

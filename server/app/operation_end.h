@@ -25,6 +25,7 @@ namespace stepcast::server {
 class OperationEnd {
  public:
   struct Environment {
+    const std::string& replica;  // names this process among the servers of the store
     const CallEnvironment& calls;
     const PredictionHandler& predictions;
     OperationStore& store;

@@ -10,6 +10,7 @@
 #include "grpc/reflection/v1/reflection.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
 
+#include "stepcast/v1/admin_service.pb.h"
 #include "stepcast/v1/job_service.pb.h"
 #include "stepcast/v1/prediction_service.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
@@ -40,6 +41,7 @@ std::vector<MethodLabels> ServedMethods() {
   AddServices(*v1::GenerateTraceRequest::descriptor()->file(), methods);
   AddServices(*v1::StartJobRequest::descriptor()->file(), methods);
   AddServices(*google::longrunning::Operation::descriptor()->file(), methods);
+  AddServices(*v1::PingRequest::descriptor()->file(), methods);
   AddServices(*grpc::health::v1::HealthCheckRequest::descriptor()->file(), methods);
   AddServices(*grpc::reflection::v1::ServerReflectionRequest::descriptor()->file(), methods);
   AddServices(*grpc::reflection::v1alpha::ServerReflectionRequest::descriptor()->file(), methods);
@@ -55,7 +57,8 @@ std::vector<std::string> AllServices() {
 std::vector<std::string> ServedServices() {
   return {v1::CreateProfileRequest::descriptor()->file()->service(0)->full_name(),
           v1::GenerateTraceRequest::descriptor()->file()->service(0)->full_name(), v1::StartJobRequest::descriptor()->file()->service(0)->full_name(),
-          google::longrunning::Operation::descriptor()->file()->service(0)->full_name()};
+          google::longrunning::Operation::descriptor()->file()->service(0)->full_name(),
+          v1::PingRequest::descriptor()->file()->service(0)->full_name()};
 }
 
 }  // namespace stepcast::server

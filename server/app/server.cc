@@ -18,6 +18,7 @@
 #include "server/app/grpc_endpoint.h"
 #include "server/app/listen_address.h"
 #include "server/app/log.h"
+#include "server/app/replica_id.h"
 #include "server/app/served_methods.h"
 #include "server/app/server_security.h"
 #include "server/app/stores.h"
@@ -69,6 +70,7 @@ struct Server::Parts {
 
   ServerOptions options;  // those of Reload change
   const RealClock clock;
+  const std::string replica = ReplicaId(options.operations.replica_id);
   Log log;
   ServerMetrics metrics;
   std::unique_ptr<ServerSecurity> security;
@@ -103,8 +105,14 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   absl::StatusOr<Stores> stores = OpenStores(options, part.clock);
   if (!stores.ok()) return stores.status();
   part.stores = *std::move(stores);
-  part.back_end =
-      std::make_unique<BackEnd>(options, part.clock, part.log, part.metrics, part.security->gate(), *part.stores.profiles, *part.stores.operations);
+  const BackEnd::Environment environment{.replica = part.replica,
+                                         .clock = part.clock,
+                                         .log = part.log,
+                                         .metrics = part.metrics,
+                                         .gate = part.security->gate(),
+                                         .store = *part.stores.profiles,
+                                         .operations = *part.stores.operations};
+  part.back_end = std::make_unique<BackEnd>(options, environment);
 
   // What watches it, not ready yet.
   if (!options.http_listen.empty()) {
@@ -120,8 +128,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
       .credentials = part.security->ListenerCredentials(),
       .max_message_bytes = options.max_message_bytes,
       .connections = options.connections,
-      .services = {&part.back_end->profile_service(), &part.back_end->prediction_service(), &part.back_end->operations().job_service(),
-                   &part.back_end->operations().operations_service(), &part.health.service(), &part.reflection->v1(), &part.reflection->v1alpha()}};
+      .services = {&part.back_end->profile_service(), &part.back_end->prediction_service(), &part.back_end->admin_service(),
+                   &part.back_end->operations().job_service(), &part.back_end->operations().operations_service(), &part.health.service(),
+                   &part.reflection->v1(), &part.reflection->v1alpha()}};
   absl::StatusOr<std::unique_ptr<GrpcEndpoint>> grpc = GrpcEndpoint::Start(endpoint, part.security->gate(), part.metrics.calls, part.clock);
   if (!grpc.ok()) return grpc.status();
   part.grpc = *std::move(grpc);
@@ -132,6 +141,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   part.log.Info("serving", {{"version", STEPCAST_VERSION},
                             {"grpc", server->grpc_address()},
                             {"http", server->http_address()},
+                            {"replica", server->parts_->replica},
                             {"store", StoreText(options)},
                             {"threads", absl::StrCat(options.threads)}});
   for (const std::string& name : options.unknown_variables)

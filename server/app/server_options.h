@@ -16,6 +16,10 @@ enum class StoreKind : uint8_t { kSqlite, kMemory, kPostgres };
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
 enum class LogFormat : uint8_t { kText, kJson };
 
+// By how much threads that simulate yield (nice(1)), so that calls are taken, and answered where the answer is known, while every processor
+// simulates.
+inline constexpr int kSimulationNice = 10;
+
 struct LogOptions {
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kText;
@@ -62,6 +66,7 @@ struct ServerOptions {
   StoreLimits store_limits;
   int threads = 2;  // of simulations, at one time
   int queue_max = 64;
+  double queue_max_seconds = 3600;  // of expected simulation that waits; 0: no bound
   int store_threads = 4;
   int store_queue_max = 256;
   int64_t max_message_bytes = int64_t{64} << 20;

@@ -26,6 +26,11 @@ absl::Status EngineRun::Check(StopCheck stop) const {
   return status;
 }
 
+void EngineRun::ReportUnsteady(const std::vector<Prediction>& predictions) const {
+  const auto unsteady = std::count_if(predictions.begin(), predictions.end(), [](const Prediction& prediction) { return !prediction.steady_state; });
+  if (environment_.observer != nullptr && unsteady > 0) environment_.observer->OnUnsteady(environment_.method, unsteady);
+}
+
 void EngineRun::Report(const absl::Status& status, int64_t simulated_operations) const {
   if (environment_.observer == nullptr) return;
   environment_.observer->OnSimulation(environment_.method, status.code(), context_.engine_seconds, simulated_operations);

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
+#include "core/predict/throughput.h"
 #include "server/base/clock.h"
 #include "server/convert/prediction_requests.h"
 #include "server/handlers/simulation_observer.h"
@@ -43,12 +45,14 @@ class EngineRun {
     context_.engine_seconds = static_cast<double>(environment_.clock.MonotonicNs() - start_ns) * 1e-9;
     Report(answer.status(), answer.ok() ? answer->simulation.simulated_operations : 0);
     if (!answer.ok()) return answer.status();
+    if constexpr (requires { answer->predictions; }) ReportUnsteady(answer->predictions);
     context_.is_cut_short = is_cut_short;
     return Answer{.answer = *std::move(answer), .context = std::move(context_)};
   }
 
  private:
   absl::Status Check(StopCheck stop) const;
+  void ReportUnsteady(const std::vector<Prediction>& predictions) const;
   void Report(const absl::Status& status, int64_t simulated_operations) const;
 
   Environment environment_;

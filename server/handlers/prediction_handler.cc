@@ -87,10 +87,15 @@ absl::StatusOr<Computation<Answer>> PredictionHandler::Prepare(std::string_view 
   std::string content = subject->digest;
   EngineRun run = RunOf(method, query->options, content);
   const KnownRuns known{.memory = environment_.runs, .profile_digest = content};
-  return Computation<Answer>(std::move(content), [run = std::move(run), profile = std::move(subject->profile), query = *std::move(query), known,
-                                                  compute, &executor = environment_.executor](StopCheck stop) mutable {
-    return run.template Do<Answer>(stop, [&](StopCheck check) { return compute(profile, query, check, executor, known); });
-  });
+  ExpectedWork work{.method = std::string(method),
+                    .profile = content,
+                    .operations = OperationsOf(subject->profile, *query),
+                    .most_seconds = query->options.time_budget_seconds};
+  return Computation<Answer>(std::move(content), std::move(work),
+                             [run = std::move(run), profile = std::move(subject->profile), query = *std::move(query), known, compute,
+                              &executor = environment_.executor](StopCheck stop) mutable {
+                               return run.template Do<Answer>(stop, [&](StopCheck check) { return compute(profile, query, check, executor, known); });
+                             });
 }
 
 absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictThroughput(PredictThroughputCall call) const {
@@ -132,26 +137,29 @@ absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWo
   EngineRun run = RunOf("AllocateWorkers", query->options, "");
   const bool all_found = std::none_of(digests.begin(), digests.end(), [](const std::string& digest) { return digest.empty(); });
   std::string content = all_found ? absl::StrJoin(digests, " ") : "";
-  return Computation<AllocateWorkersAnswer>(
-      std::move(content), [run = std::move(run), query = *std::move(query), ids = std::move(call.draft.job_ids), digests = std::move(digests),
-                           &executor = environment_.executor](StopCheck stop) mutable {
-        auto answer = run.Do<AllocateWorkersAnswer>(stop, [&](StopCheck check) { return stepcast::AllocateWorkers(query, check, executor); });
-        if (answer.ok()) {
-          answer->job_ids = std::move(ids);
-          answer->profile_digests = std::move(digests);
-        }
-        return answer;
-      });
+  ExpectedWork work{.method = "AllocateWorkers", .operations = OperationsOf(*query), .most_seconds = query->options.time_budget_seconds};
+  return Computation<AllocateWorkersAnswer>(std::move(content), std::move(work),
+                                            [run = std::move(run), query = *std::move(query), ids = std::move(call.draft.job_ids),
+                                             digests = std::move(digests), &executor = environment_.executor](StopCheck stop) mutable {
+                                              auto answer = run.Do<AllocateWorkersAnswer>(
+                                                  stop, [&](StopCheck check) { return stepcast::AllocateWorkers(query, check, executor); });
+                                              if (answer.ok()) {
+                                                answer->job_ids = std::move(ids);
+                                                answer->profile_digests = std::move(digests);
+                                              }
+                                              return answer;
+                                            });
 }
 
 absl::StatusOr<Computation<FitParsingOverheadAnswer>> PredictionHandler::FitParsingOverhead(const FitParsingOverheadCall& call) const {
   absl::StatusOr<ParsingOverheadQuery> query = ResolveParsingOverhead(call.draft);
   if (!query.ok()) return query.status();
-  return Computation<FitParsingOverheadAnswer>(kNoProfile, [query = *std::move(query)](StopCheck stop) -> absl::StatusOr<FitParsingOverheadAnswer> {
-    absl::StatusOr<ParsingOverheadFit> fit = stepcast::FitParsingOverhead(query, stop);
-    if (!fit.ok()) return fit.status();
-    return FitParsingOverheadAnswer{.answer = *fit, .context = {}};
-  });
+  return Computation<FitParsingOverheadAnswer>(kNoProfile, {.method = "FitParsingOverhead"},
+                                               [query = *std::move(query)](StopCheck stop) -> absl::StatusOr<FitParsingOverheadAnswer> {
+                                                 absl::StatusOr<ParsingOverheadFit> fit = stepcast::FitParsingOverhead(query, stop);
+                                                 if (!fit.ok()) return fit.status();
+                                                 return FitParsingOverheadAnswer{.answer = *fit, .context = {}};
+                                               });
 }
 
 absl::StatusOr<TraceComputation> PredictionHandler::GenerateTrace(GenerateTraceCall call) const {
@@ -161,9 +169,12 @@ absl::StatusOr<TraceComputation> PredictionHandler::GenerateTrace(GenerateTraceC
   const absl::Status checked = WithFaults(std::move(call.faults), query.status());
   if (!checked.ok()) return checked;
   EngineRun run = RunOf("GenerateTrace", query->options, subject->digest);
-  return [run = std::move(run), profile = subject->profile, query = *std::move(query)](TextSink sink, StopCheck stop) mutable {
-    return run.Do<GenerateTraceAnswer>(stop, [&](StopCheck check) { return WriteTrace(profile, query, sink, check); });
-  };
+  ExpectedWork work{.method = "GenerateTrace", .profile = subject->digest, .operations = OperationsOf(subject->profile, *query)};
+  return TraceComputation{
+      .work = std::move(work),
+      .run = [run = std::move(run), profile = subject->profile, query = *std::move(query)](TextSink sink, StopCheck stop) mutable {
+        return run.Do<GenerateTraceAnswer>(stop, [&](StopCheck check) { return WriteTrace(profile, query, sink, check); });
+      }};
 }
 
 }  // namespace stepcast::server

@@ -7,6 +7,7 @@
 // with.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,13 +25,17 @@
 #include "server/convert/prediction_requests.h"
 #include "server/handlers/computation.h"
 #include "server/handlers/engine_run.h"
+#include "server/handlers/expected_work.h"
 #include "server/handlers/simulation_observer.h"
 #include "server/store/profile_store.h"
 
 namespace stepcast::server {
 
 // As Computation, for a trace, whose pieces go to a sink, which may block.
-using TraceComputation = absl::AnyInvocable<absl::StatusOr<GenerateTraceAnswer>(TextSink, StopCheck) &&>;
+struct TraceComputation {
+  ExpectedWork work;
+  absl::AnyInvocable<absl::StatusOr<GenerateTraceAnswer>(TextSink, StopCheck) &&> run;
+};
 
 class PredictionHandler {
  public:
@@ -54,6 +59,9 @@ class PredictionHandler {
   // About no profile, and nothing is simulated.
   absl::StatusOr<Computation<FitParsingOverheadAnswer>> FitParsingOverhead(const FitParsingOverheadCall& call) const;
   absl::StatusOr<TraceComputation> GenerateTrace(GenerateTraceCall call) const;
+
+  // Changes whenever what a profile's name stands for may have changed (ProfileStore::Generation).
+  uint64_t ProfilesGeneration() const { return environment_.store.Generation(); }
 
  private:
   struct Subject;

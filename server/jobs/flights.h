@@ -5,6 +5,7 @@
 // told outside every lock, each exactly once. Lifetime: a waiter is borrowed until it is told; Flights must outlive its flights.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -57,6 +58,12 @@ class Flights {
       for (const auto& [waiter, status] : gone) waiter->Tell(status, false);
       if (!is_empty) return absl::OkStatus();
       return MakeError(absl::StatusCode::kCancelled, "nobody waits for the answer any more", {.reason = "CANCELLED"});
+    }
+
+    // Whether anyone waits on it who has not gone.
+    bool IsWanted() const {
+      MutexLock lock(flights_.mutex_);
+      return std::any_of(waiters_.begin(), waiters_.end(), [](const Waiter<Result>* waiter) { return waiter->Check().ok(); });
     }
 
     // Tells all who wait. Call once.

@@ -1,26 +1,48 @@
 #include "server/jobs/job_pool.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <deque>
+#include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
-
-#include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
 #include "server/base/mutex.h"
+#include "server/jobs/fair_queue.h"
+#include "server/jobs/job_admission.h"
 
 namespace stepcast::server {
 
 namespace {
 
+constexpr int64_t kReapIntervalNs = 10'000'000;  // at most so often a full queue is searched for jobs that nobody wants
+constexpr int kRestartDelayMs = 500;
+
 double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+double CostOf(const JobTicket& ticket) { return ticket.expected_seconds > 0 ? ticket.expected_seconds : kUnknownJobSeconds; }
+
+absl::Status ShuttingDownError() {
+  return MakeError(absl::StatusCode::kUnavailable, "the server is shutting down", {.reason = "SHUTTING_DOWN", .retry_delay_ms = kRestartDelayMs});
+}
 
 }  // namespace
 
 class JobPool::State {
  public:
+  struct Waiting {
+    JobTicket ticket;
+    Job job;
+    IsAbandoned is_abandoned;
+    int64_t since_ns = 0;
+    uint64_t number = 0;
+  };
+
   explicit State(const JobPoolOptions& options) : options_(options), clock_(options.clock == nullptr ? real_clock_ : *options.clock) {
     for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { RunJobs(); });
     for (int i = 0; i < options_.helpers; ++i) threads_.emplace_back([this] { RunHelpers(); });
@@ -31,20 +53,23 @@ class JobPool::State {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  absl::Status Submit(Job job) {
+  absl::Status Submit(Waiting next) {
     size_t queue_length = 0;
-    const Admission admission = Enqueue(job, queue_length);
-    if (admission == Admission::kTaken) {
+    std::vector<Waiting> displaced;
+    absl::Status status = Enqueue(next, queue_length, displaced);
+    if (IsFull(status) && Reap()) status = Enqueue(next, queue_length, displaced);
+    for (Waiting& waiting : displaced) Refuse(std::move(waiting));
+    if (status.ok()) {
       work_.NotifyOne();
       if (options_.observer != nullptr) options_.observer->OnQueued(queue_length);
-      return absl::OkStatus();
+    } else if (options_.observer != nullptr) {
+      options_.observer->OnRefused();
     }
-    if (options_.observer != nullptr) options_.observer->OnRefused();
-    return admission == Admission::kFull ? FullError() : ShuttingDownError();
+    return status;
   }
 
   // Moves from `helper` only if it is taken.
-  bool SubmitIfIdle(Job& helper) {
+  bool SubmitIfIdle(Helper& helper) {
     {
       MutexLock lock(mutex_);
       if (draining_ || helpers_ >= static_cast<size_t>(options_.helpers) || unfinished_ + helpers_ >= threads()) return false;
@@ -65,6 +90,21 @@ class JobPool::State {
     return unfinished_ + helpers_ > threads();
   }
 
+  std::vector<JobListing> List() const {
+    const int64_t now_ns = clock_.MonotonicNs();
+    std::vector<JobListing> jobs;
+    {
+      MutexLock lock(mutex_);
+      const auto add = [&](const JobTicket& ticket, int64_t since_ns, bool is_running) {
+        jobs.push_back({.ticket = ticket, .is_running = is_running, .age_seconds = Seconds(now_ns - since_ns)});
+      };
+      for (const auto& [number, running] : running_) add(running.ticket, running.since_ns, true);
+      queue_.ForEach([&](const Waiting& waiting) { add(waiting.ticket, waiting.since_ns, false); });
+    }
+    std::stable_sort(jobs.begin(), jobs.end(), [](const JobListing& a, const JobListing& b) { return a.age_seconds > b.age_seconds; });
+    return jobs;
+  }
+
   void Drain() {
     MutexLock lock(mutex_);
     draining_ = true;
@@ -74,38 +114,98 @@ class JobPool::State {
   }
 
  private:
-  enum class Admission { kTaken, kFull, kDraining };
-
-  struct Waiting {
-    Job job;
+  struct Running {
+    JobTicket ticket;
     int64_t since_ns = 0;
+    int64_t start_ns = 0;
   };
 
+  static bool IsFull(const absl::Status& status) { return status.code() == absl::StatusCode::kResourceExhausted; }
   size_t threads() const { return static_cast<size_t>(options_.threads); }
 
-  // Moves from `job` only if it is taken, so that a refused one is destroyed outside the lock.
-  Admission Enqueue(Job& job, size_t& queue_length) {
+  PoolLoad Load(const std::string& client, int64_t now_ns) const STEPCAST_REQUIRES(mutex_) {
+    PoolLoad load{.now_ns = now_ns,
+                  .threads = threads(),
+                  .unfinished = unfinished_,
+                  .queue_seconds = queue_.cost(),
+                  .ahead_seconds = queue_.CostBefore(client)};
+    for (const auto& [number, running] : running_) {
+      double left = running.ticket.expected_seconds - Seconds(now_ns - running.start_ns);
+      if (running.ticket.deadline_ns) left = std::min(left, Seconds(*running.ticket.deadline_ns - now_ns));
+      load.running_seconds += std::max(0.0, left);
+    }
+    return load;
+  }
+
+  // Moves from `next` only if it is taken, so that a refused one is destroyed outside the lock. What had to go for it is to be told outside, too.
+  absl::Status Enqueue(Waiting& next, size_t& queue_length, std::vector<Waiting>& displaced) {
     const int64_t now_ns = clock_.MonotonicNs();
     MutexLock lock(mutex_);
-    if (draining_) return Admission::kDraining;
+    if (draining_) return ShuttingDownError();
+    const PoolLoad load = Load(next.ticket.client, now_ns);
+    if (absl::Status status = CheckDeadline(next.ticket, load); !status.ok()) return status;
     // Counting what is unfinished, not what is in the queue, makes the answer independent of how soon an idle thread wakes up.
-    if (unfinished_ >= threads() + options_.queue_max) return Admission::kFull;
+    if (absl::Status status = CheckRoom(next.ticket, load, {.queue_max = options_.queue_max, .queue_seconds_max = options_.queue_seconds_max});
+        !status.ok()) {
+      std::optional<Waiting> longest = queue_.TakeFromLongest(queue_.SizeOf(next.ticket.client) + 1);
+      if (!longest) return status;
+      --unfinished_;
+      displaced.push_back(*std::move(longest));
+    }
     ++unfinished_;
-    queue_.push_back({.job = std::move(job), .since_ns = now_ns});
+    next.since_ns = now_ns;
+    next.number = next_number_++;
+    const std::string client = next.ticket.client;
+    const double cost = CostOf(next.ticket);
+    queue_.Push(client, cost, std::move(next));
     queue_length = queue_.size();
-    return Admission::kTaken;
+    return absl::OkStatus();
+  }
+
+  // Ends the jobs that nobody waits for. False: there was none, or the queue was searched a moment ago.
+  bool Reap() {
+    const int64_t now_ns = clock_.MonotonicNs();
+    std::map<uint64_t, IsAbandoned> asked;
+    {
+      MutexLock lock(mutex_);
+      if (now_ns < next_reap_ns_) return false;
+      next_reap_ns_ = now_ns + kReapIntervalNs;
+      queue_.ForEach([&](const Waiting& waiting) {
+        if (waiting.is_abandoned) asked.emplace(waiting.number, waiting.is_abandoned);
+      });
+    }
+    std::erase_if(asked, [](const auto& entry) { return !entry.second(); });
+    std::vector<Waiting> abandoned;
+    {
+      MutexLock lock(mutex_);
+      abandoned = queue_.ExtractIf([&](const Waiting& waiting) { return asked.contains(waiting.number); });
+      unfinished_ -= abandoned.size();
+    }
+    for (Waiting& waiting : abandoned) Refuse(std::move(waiting));
+    return !abandoned.empty();
+  }
+
+  void Refuse(Waiting waiting) {
+    if (options_.observer != nullptr) options_.observer->OnDropped();
+    std::move(waiting.job)(MakeError(absl::StatusCode::kResourceExhausted, "the job queue is full: a client with fewer jobs waiting came first",
+                                     {.reason = "QUEUE_FULL",
+                                      .metadata = {{"queue_max", std::to_string(options_.queue_max)}},
+                                      .retry_delay_ms = kRestartDelayMs,
+                                      .quota_subject = "queue_max"}));
   }
 
   void RunJobs() {
+    Yield();
     Waiting next;
     size_t queue_length = 0;
     while (Next(next, queue_length)) {
       const int64_t start_ns = clock_.MonotonicNs();
       if (options_.observer != nullptr) options_.observer->OnStarted(queue_length, Seconds(start_ns - next.since_ns));
-      std::move(next.job)();
+      std::move(next.job)(absl::OkStatus());
       next.job = nullptr;
+      next.is_abandoned = nullptr;
       if (options_.observer != nullptr) options_.observer->OnDone(Seconds(clock_.MonotonicNs() - start_ns));
-      CountDone();
+      CountDone(next.number);
     }
   }
 
@@ -114,21 +214,22 @@ class JobPool::State {
     MutexLock lock(mutex_);
     while (queue_.empty() && !draining_) work_.Wait(mutex_);
     if (queue_.empty()) return false;
-    next = std::move(queue_.front());
-    queue_.pop_front();
+    next = queue_.Pop();
     queue_length = queue_.size();
+    running_.emplace(next.number, Running{.ticket = next.ticket, .since_ns = next.since_ns, .start_ns = clock_.MonotonicNs()});
     return true;
   }
 
   void RunHelpers() {
-    for (Job helper; NextHelper(helper);) {
+    Yield();
+    for (Helper helper; NextHelper(helper);) {
       std::move(helper)();
       helper = nullptr;
       CountHelperDone();
     }
   }
 
-  bool NextHelper(Job& next) {
+  bool NextHelper(Helper& next) {
     MutexLock lock(mutex_);
     while (helper_queue_.empty() && !draining_) helper_work_.Wait(mutex_);
     if (helper_queue_.empty()) return false;
@@ -143,23 +244,16 @@ class JobPool::State {
     if (unfinished_ == 0 && helpers_ == 0) idle_.NotifyAll();
   }
 
-  void CountDone() {
+  void CountDone(uint64_t number) {
     MutexLock lock(mutex_);
+    running_.erase(number);
     --unfinished_;
     if (unfinished_ == 0 && helpers_ == 0) idle_.NotifyAll();
   }
 
-  absl::Status FullError() const {
-    return MakeError(absl::StatusCode::kResourceExhausted, absl::StrCat("the job queue is full: ", options_.queue_max, " jobs are waiting"),
-                     {.reason = "QUEUE_FULL",
-                      .metadata = {{"queue_max", absl::StrCat(options_.queue_max)}},
-                      .retry_delay_ms = options_.retry_delay_ms,
-                      .quota_subject = "queue_max"});
-  }
-
-  absl::Status ShuttingDownError() const {
-    return MakeError(absl::StatusCode::kUnavailable, "the server is shutting down",
-                     {.reason = "SHUTTING_DOWN", .retry_delay_ms = options_.retry_delay_ms});
+  // Linux gives each thread a niceness of its own. To yield is always allowed.
+  void Yield() const {
+    if (options_.nice != 0) setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), options_.nice);
   }
 
   const JobPoolOptions options_;
@@ -169,10 +263,13 @@ class JobPool::State {
   CondVar work_;         // a job was queued, or draining began
   CondVar helper_work_;  // the same of helpers
   CondVar idle_;         // nothing is unfinished
-  std::deque<Waiting> queue_ STEPCAST_GUARDED_BY(mutex_);
-  std::deque<Job> helper_queue_ STEPCAST_GUARDED_BY(mutex_);  // each has a thread that is about to take it
-  size_t unfinished_ STEPCAST_GUARDED_BY(mutex_) = 0;         // jobs queued or running
-  size_t helpers_ STEPCAST_GUARDED_BY(mutex_) = 0;            // the same of helpers
+  FairQueue<Waiting> queue_ STEPCAST_GUARDED_BY(mutex_);
+  std::map<uint64_t, Running> running_ STEPCAST_GUARDED_BY(mutex_);
+  std::deque<Helper> helper_queue_ STEPCAST_GUARDED_BY(mutex_);  // each has a thread that is about to take it
+  size_t unfinished_ STEPCAST_GUARDED_BY(mutex_) = 0;            // jobs queued or running
+  size_t helpers_ STEPCAST_GUARDED_BY(mutex_) = 0;               // the same of helpers
+  uint64_t next_number_ STEPCAST_GUARDED_BY(mutex_) = 0;
+  int64_t next_reap_ns_ STEPCAST_GUARDED_BY(mutex_) = 0;
   bool draining_ STEPCAST_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
@@ -181,13 +278,24 @@ JobPool::JobPool(const JobPoolOptions& options) : state_(std::make_unique<State>
 
 JobPool::~JobPool() = default;
 
-absl::Status JobPool::Submit(Job job) { return state_->Submit(std::move(job)); }
+absl::Status JobPool::Submit(JobTicket ticket, Job job, IsAbandoned is_abandoned) {
+  return state_->Submit({.ticket = std::move(ticket), .job = std::move(job), .is_abandoned = std::move(is_abandoned)});
+}
 
-bool JobPool::SubmitIfIdle(Job helper) { return state_->SubmitIfIdle(helper); }
+absl::Status JobPool::Submit(Helper job) {
+  // Of one client, so none takes another's place.
+  return Submit({}, [job = std::move(job)](const absl::Status& status) mutable {
+    if (status.ok()) std::move(job)();
+  });
+}
+
+bool JobPool::SubmitIfIdle(Helper helper) { return state_->SubmitIfIdle(helper); }
 
 bool JobPool::HasIdle() const { return state_->HasIdle(); }
 
 bool JobPool::IsCrowded() const { return state_->IsCrowded(); }
+
+std::vector<JobListing> JobPool::List() const { return state_->List(); }
 
 void JobPool::Drain() { state_->Drain(); }
 

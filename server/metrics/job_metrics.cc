@@ -15,7 +15,12 @@ JobMetrics::JobMetrics(prometheus::Registry& registry, const std::string& pool)
       running_(prometheus::BuildGauge().Name(metric::kJobsRunning).Help("Jobs that run.").Register(registry).Add({{"pool", pool}})),
       refused_(prometheus::BuildCounter()
                    .Name(metric::kJobsRefused)
-                   .Help("Jobs refused because the queue was full or the server was stopping.")
+                   .Help("Jobs refused at once: the queue was full, the deadline out of reach, or the server stopping.")
+                   .Register(registry)
+                   .Add({{"pool", pool}})),
+      dropped_(prometheus::BuildCounter()
+                   .Name(metric::kJobsDropped)
+                   .Help("Jobs taken out of the queue: abandoned by their callers, or displaced by a client with fewer.")
                    .Register(registry)
                    .Add({{"pool", pool}})),
       wait_seconds_(prometheus::BuildHistogram()
@@ -29,6 +34,11 @@ JobMetrics::JobMetrics(prometheus::Registry& registry, const std::string& pool)
 void JobMetrics::OnQueued(size_t /*queue_length*/) { queue_length_.Increment(); }
 
 void JobMetrics::OnRefused() { refused_.Increment(); }
+
+void JobMetrics::OnDropped() {
+  queue_length_.Decrement();
+  dropped_.Increment();
+}
 
 void JobMetrics::OnStarted(size_t /*queue_length*/, double wait_seconds) {
   queue_length_.Decrement();

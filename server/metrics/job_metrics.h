@@ -19,6 +19,7 @@ class JobMetrics final : public JobObserver {
 
   void OnQueued(size_t queue_length) override;
   void OnRefused() override;
+  void OnDropped() override;
   void OnStarted(size_t queue_length, double wait_seconds) override;
   void OnDone(double run_seconds) override;
 
@@ -26,6 +27,7 @@ class JobMetrics final : public JobObserver {
   prometheus::Gauge& queue_length_;
   prometheus::Gauge& running_;
   prometheus::Counter& refused_;
+  prometheus::Counter& dropped_;
   prometheus::Histogram& wait_seconds_;
   prometheus::Histogram& run_seconds_;
 };

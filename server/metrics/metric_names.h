@@ -15,7 +15,10 @@ inline constexpr char kQueueLength[] = "stepcast_queue_length";
 inline constexpr char kQueueWaitSeconds[] = "stepcast_queue_wait_seconds";
 inline constexpr char kJobsRunning[] = "stepcast_jobs_running";
 inline constexpr char kJobsRefused[] = "stepcast_jobs_refused_total";
+inline constexpr char kJobsDropped[] = "stepcast_jobs_dropped_total";
 inline constexpr char kJobSeconds[] = "stepcast_job_seconds";
+
+inline constexpr char kRejections[] = "stepcast_rejections_total";
 
 inline constexpr char kStoreOperationSeconds[] = "stepcast_store_operation_seconds";
 inline constexpr char kStoreProfiles[] = "stepcast_store_profiles";
@@ -27,6 +30,7 @@ inline constexpr char kOperationAttempts[] = "stepcast_operation_attempts_total"
 inline constexpr char kOperationAttemptsEnded[] = "stepcast_operation_attempts_ended_total";
 
 inline constexpr char kPredictions[] = "stepcast_predictions_total";
+inline constexpr char kUnsteadyPredictions[] = "stepcast_unsteady_predictions_total";
 inline constexpr char kSimulationSeconds[] = "stepcast_simulation_seconds";
 inline constexpr char kSimulatedOperations[] = "stepcast_simulated_operations_total";
 
@@ -36,7 +40,6 @@ inline constexpr char kCacheEvictions[] = "stepcast_cache_evictions_total";
 inline constexpr char kCacheEntries[] = "stepcast_cache_entries";
 inline constexpr char kCacheBytes[] = "stepcast_cache_bytes";
 
-inline constexpr char kRejections[] = "stepcast_rejections_total";
 inline constexpr char kCertificateExpirySeconds[] = "stepcast_tls_certificate_expiry_seconds";
 inline constexpr char kReloads[] = "stepcast_reloads_total";
 

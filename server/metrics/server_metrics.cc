@@ -21,6 +21,8 @@ ServerMetrics::ServerMetrics(const ServerMetricsOptions& options)
       answer_cache(registry_, "answers"),
       run_cache(registry_, "runs"),
       profile_cache(registry_, "profiles"),
+      request_cache(registry_, "requests"),
+      rejections(registry_),
       security(registry_) {
   prometheus::BuildGauge()
       .Name(metric::kBuildInfo)

@@ -15,6 +15,7 @@
 #include "server/metrics/job_metrics.h"
 #include "server/metrics/operation_metrics.h"
 #include "server/metrics/process_metrics.h"
+#include "server/metrics/rejection_metrics.h"
 #include "server/metrics/security_metrics.h"
 #include "server/metrics/sharing_metrics.h"
 #include "server/metrics/simulation_metrics.h"
@@ -51,6 +52,8 @@ class ServerMetrics {
   CacheMetrics answer_cache;
   CacheMetrics run_cache;
   CacheMetrics profile_cache;
+  CacheMetrics request_cache;
+  RejectionMetrics rejections;
   SecurityMetrics security;
 };
 

@@ -19,6 +19,10 @@ SimulationMetrics::SimulationMetrics(prometheus::Registry& registry)
                        .Help("Computations for predictions that ended, by method and status code.")
                        .Register(registry)),
       seconds_(prometheus::BuildHistogram().Name(metric::kSimulationSeconds).Help("Time in the engine for one call.").Register(registry)),
+      unsteady_(prometheus::BuildCounter()
+                    .Name(metric::kUnsteadyPredictions)
+                    .Help("Predictions that carry the warning that they have not converged.")
+                    .Register(registry)),
       operations_(prometheus::BuildCounter()
                       .Name(metric::kSimulatedOperations)
                       .Help("Operations simulated for calls that were answered.")
@@ -27,6 +31,7 @@ SimulationMetrics::SimulationMetrics(prometheus::Registry& registry)
   for (const std::string_view method : kSimulatingMethods) {
     seconds_.Add({{"method", std::string(method)}}, Buckets());
     predictions_.Add({{"method", std::string(method)}, {"code", "OK"}});
+    unsteady_.Add({{"method", std::string(method)}});
   }
 }
 
@@ -35,6 +40,10 @@ void SimulationMetrics::OnSimulation(std::string_view method, absl::StatusCode c
   predictions_.Add({{"method", std::string(method)}, {"code", code_name}}).Increment();
   seconds_.Add({{"method", std::string(method)}}, Buckets()).Observe(seconds);
   operations_.Increment(static_cast<double>(simulated_operations));
+}
+
+void SimulationMetrics::OnUnsteady(std::string_view method, int64_t predictions) {
+  unsteady_.Add({{"method", std::string(method)}}).Increment(static_cast<double>(predictions));
 }
 
 }  // namespace stepcast::server

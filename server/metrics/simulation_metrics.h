@@ -15,10 +15,12 @@ class SimulationMetrics final : public SimulationObserver {
   explicit SimulationMetrics(prometheus::Registry& registry);
 
   void OnSimulation(std::string_view method, absl::StatusCode code, double seconds, int64_t simulated_operations) override;
+  void OnUnsteady(std::string_view method, int64_t predictions) override;
 
  private:
   prometheus::Family<prometheus::Counter>& predictions_;
   prometheus::Family<prometheus::Histogram>& seconds_;
+  prometheus::Family<prometheus::Counter>& unsteady_;
   prometheus::Counter& operations_;
 };
 

@@ -176,16 +176,20 @@ void OperationRunner::Begin(const AttemptPointer& attempt, std::string request) 
 }
 
 void OperationRunner::Compute(const AttemptPointer& attempt, OperationWork work) {
-  const absl::Status submitted = environment_.computing.Submit([this, attempt, work = std::move(work)]() mutable {
-    const absl::Status go_on = attempt->stop.Check();
-    if (go_on.ok()) {
-      attempt->outcome = std::move(work)([&] { return attempt->stop.Check(); }, attempt->progress);
-    } else {
-      attempt->outcome = go_on;
-    }
-    work = nullptr;
-    End(attempt);
-  });
+  // All operations together take turns with each of the clients that call.
+  JobTicket ticket{.client = "operations", .method = "StartJob"};
+  const absl::Status submitted =
+      environment_.computing.Submit(std::move(ticket), [this, attempt, work = std::move(work)](const absl::Status& taken) mutable {
+        if (!taken.ok()) return Refuse(attempt);
+        const absl::Status go_on = attempt->stop.Check();
+        if (go_on.ok()) {
+          attempt->outcome = std::move(work)([&] { return attempt->stop.Check(); }, attempt->progress);
+        } else {
+          attempt->outcome = go_on;
+        }
+        work = nullptr;
+        End(attempt);
+      });
   if (!submitted.ok()) Refuse(attempt);
 }
 

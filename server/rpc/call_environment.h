@@ -12,28 +12,46 @@
 #include "server/base/bounded_cache.h"
 #include "server/base/clock.h"
 #include "server/handlers/sharing_observer.h"
+#include "server/jobs/cost_model.h"
 #include "server/jobs/job_pool.h"
+#include "server/metrics/rejection_metrics.h"
 #include "server/rpc/byte_budget.h"
 #include "server/rpc/call_gate.h"
 
 namespace stepcast::server {
 
-// Told of calls that failed for a reason that is the server's own. Threads: called by any.
-class FailureObserver {
+// A code that says that something is wrong here, not with the request.
+bool IsServersFault(absl::StatusCode code);
+
+// What a log says of a call.
+struct CallLabels {
+  std::string_view method;
+  std::string client;
+  std::string request_id;  // of its x-request-id; empty: it has none
+  std::string trace_id;    // of its traceparent (W3C Trace Context); the same
+};
+
+// Told how calls ended. Threads: called by any.
+class CallObserver {
  public:
-  virtual ~FailureObserver() = default;
-  virtual void OnFailure(std::string_view method, const absl::Status& status) = 0;
+  virtual ~CallObserver() = default;
+  // Whether it wants to be told of every call; else only of those that failed for a reason that is the server's own.
+  virtual bool WantsEveryCall() const = 0;
+  virtual void OnEnd(const CallLabels& call, const absl::Status& status) = 0;
 };
 
 struct CallEnvironment {
   CallGate& gate;
+  CostModel& costs;          // of simulations
   JobPool& store_jobs;       // what may block on the store
   JobPool& simulation_jobs;  // what computes for long
   ByteBudget& budget;
   const Clock& clock;
-  FailureObserver& failures;
+  CallObserver& observer;
+  RejectionMetrics& rejections;
   SharingObserver& sharing;
-  CacheObserver* answer_cache = nullptr;  // may be null
+  CacheObserver* answer_cache = nullptr;   // may be null
+  CacheObserver* request_cache = nullptr;  // the same
   int64_t max_message_bytes = 0;
   int64_t max_profile_bytes = 0;
   int64_t max_import_bytes = 0;

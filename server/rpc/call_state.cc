@@ -1,8 +1,11 @@
 #include "server/rpc/call_state.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "core/base/error.h"
+#include "server/rpc/call_metadata.h"
 #include "server/rpc/grpc_status.h"
 
 namespace stepcast::server {
@@ -19,19 +22,19 @@ std::optional<int64_t> DeadlineOf(const grpc::CallbackServerContext& context, co
   return left > kLongestNs ? std::nullopt : std::optional<int64_t>(clock.MonotonicNs() + left);
 }
 
-// A code that says that something is wrong here, not with the request.
-bool IsOurs(absl::StatusCode code) {
+}  // namespace
+
+bool IsServersFault(absl::StatusCode code) {
   return code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown || code == absl::StatusCode::kDataLoss ||
          code == absl::StatusCode::kUnavailable;
 }
-
-}  // namespace
 
 CallState::CallState(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context)
     : environment_(environment),
       method_(method),
       context_(context),
-      cancellation_(environment.clock, DeadlineOf(context, environment.clock)),
+      deadline_ns_(DeadlineOf(context, environment.clock)),
+      cancellation_(environment.clock, deadline_ns_),
       bytes_(environment.budget) {
   absl::StatusOr<std::shared_ptr<const Caller>> caller = environment.gate.Admit(method, context);
   admitted_ = caller.status();
@@ -43,9 +46,31 @@ absl::Status CallState::Check() const {
   return status.ok() && job_limit_ ? job_limit_->Check() : status;
 }
 
+JobTicket CallState::Ticket(const ExpectedWork& work) const {
+  double seconds = environment_.costs.ExpectedSeconds({.group = work.method, .kind = work.profile, .size = work.operations});
+  if (seconds == 0) seconds = work.operations * kLeastSecondsPerOperation;
+  if (work.most_seconds > 0) seconds = std::min(seconds, work.most_seconds);
+  seconds = std::min(seconds, environment_.max_job_seconds);
+  return {.client = ClientOf(caller_.get(), context_),
+          .method = work.method,
+          .request_id = RequestIdOf(context_),
+          .expected_seconds = seconds,
+          .deadline_ns = deadline_ns_};
+}
+
+CallLabels CallState::Labels() const {
+  return {.method = method_.name, .client = ClientOf(caller_.get(), context_), .request_id = RequestIdOf(context_), .trace_id = TraceIdOf(context_)};
+}
+
 grpc::Status CallState::Failed(const absl::Status& status) const {
-  if (IsOurs(status.code())) environment_.failures.OnFailure(method_.name, status);
+  if (status.ok()) return Succeeded(), grpc::Status::OK;
+  environment_.rejections.OnFailure(DetailsOf(status).reason);
+  if (IsServersFault(status.code()) || environment_.observer.WantsEveryCall()) environment_.observer.OnEnd(Labels(), status);
   return ToGrpcStatus(status);
+}
+
+void CallState::Succeeded() const {
+  if (environment_.observer.WantsEveryCall()) environment_.observer.OnEnd(Labels(), absl::OkStatus());
 }
 
 }  // namespace stepcast::server

@@ -10,7 +10,9 @@
 
 #include "absl/status/status.h"
 
+#include "server/handlers/expected_work.h"
 #include "server/jobs/cancellation.h"
+#include "server/jobs/job_ticket.h"
 #include "server/rpc/byte_budget.h"
 #include "server/rpc/call_environment.h"
 #include "server/rpc/call_gate.h"
@@ -29,8 +31,8 @@ class CallState {
   const absl::Status& admitted() const { return admitted_; }
   // The caller's name; empty where it has none.
   std::string caller() const { return caller_ == nullptr ? "" : caller_->name; }
-  // Whom the call is counted for.
-  std::string client() const { return ClientOf(caller_.get(), context_); }
+  // For a job of this call.
+  JobTicket Ticket(const ExpectedWork& work) const;
 
   // The caller has gone. Threads: any.
   void Cancel() { cancellation_.Cancel(); }
@@ -39,15 +41,19 @@ class CallState {
   // OK: go on. CANCELLED, DEADLINE_EXCEEDED, or DEADLINE_EXCEEDED, reason JOB_TOO_LONG, once a started job has taken max_job_seconds.
   absl::Status Check() const;
 
-  // The status for the wire, after whoever must know of it was told.
+  // The status for the wire, after whoever must know of it was told. REQUIRES: here and below, the call has not been finished.
   grpc::Status Failed(const absl::Status& status) const;
+  void Succeeded() const;
 
  private:
+  CallLabels Labels() const;
+
   const CallEnvironment& environment_;
   const CalledMethod method_;
   const grpc::CallbackServerContext& context_;
   absl::Status admitted_;
   std::shared_ptr<const Caller> caller_;  // null: nameless
+  const std::optional<int64_t> deadline_ns_;
   Cancellation cancellation_;
   ByteBudget::Share bytes_;
   std::optional<JobLimit> job_limit_;

@@ -71,8 +71,8 @@ class PredictionRpc final : public Raw {
       if (!parsed.ok()) return started.End(parsed);
       auto computation = handler_.GenerateTrace(FromWire(message));
       if (!computation.ok()) return started.End(computation.status());
-      started.RunOn(environment_.simulation_jobs,
-                    [todo = *std::move(computation)](StreamCall& checked) mutable { Stream(checked, std::move(todo)); });
+      const ExpectedWork work = computation->work;
+      started.Compute(work, [todo = *std::move(computation)](StreamCall& checked) mutable { Stream(checked, std::move(todo)); });
     });
     return call;
   }
@@ -91,7 +91,9 @@ class PredictionRpc final : public Raw {
   template <typename Request, typename Check>
   grpc::ServerUnaryReactor* Start(const Wire& wire, Check check) {
     auto* call = new UnaryCall(environment_, Method(wire.method), *wire.context, *wire.request, *wire.reply);
-    call->Start([this, check, method = wire.method](UnaryCall& started) {
+    SharedAnswers::Request asked = SharedAnswers::RequestOf(*call, wire.method, handler_.ProfilesGeneration());
+    if (answers_.AnswerAtOnce(*call, asked)) return call;
+    call->Start([this, check, asked = std::move(asked)](UnaryCall& started) mutable {
       Request message;
       const absl::Status parsed = started.Read(message);
       if (!parsed.ok()) return started.Fail(parsed);
@@ -99,7 +101,8 @@ class PredictionRpc final : public Raw {
       if (!computation.ok()) return started.Fail(computation.status());
       // The profile's content stands for it, be it stored or sent.
       if constexpr (requires { message.clear_source(); }) message.clear_source();
-      SharedAnswers::Question question{.method = method, .key = SharedAnswers::KeyOf(method, computation->content(), message)};
+      std::string key = SharedAnswers::KeyOf(asked.method, computation->content(), message);
+      SharedAnswers::Question question{.request = std::move(asked), .key = std::move(key), .work = computation->work()};
       answers_.Answer(started, std::move(question),
                       [todo = *std::move(computation)](StopCheck stop) mutable { return Compute(std::move(todo), stop); });
     });
@@ -126,7 +129,7 @@ class PredictionRpc final : public Raw {
       message.set_chunk(std::move(piece));
       return call.Write(message);
     };
-    call.End(std::move(computation)(sink, [&call] { return call.state().Check(); }).status());
+    call.End(std::move(computation.run)(sink, [&call] { return call.state().Check(); }).status());
   }
 
   const PredictionHandler& handler_;

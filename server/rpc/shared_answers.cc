@@ -15,6 +15,9 @@ namespace stepcast::server {
 
 namespace {
 
+// One part in so many of the room for answers is for those known by their requests' bytes.
+constexpr size_t kRecentPart = 4;
+
 std::string DeterministicBytes(const google::protobuf::MessageLite& message) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
@@ -28,43 +31,70 @@ std::string DeterministicBytes(const google::protobuf::MessageLite& message) {
 }  // namespace
 
 SharedAnswers::SharedAnswers(const CallEnvironment& environment)
-    : environment_(environment), kept_(static_cast<size_t>(environment.max_answer_cache_bytes), environment.answer_cache) {}
+    : environment_(environment),
+      recent_(static_cast<size_t>(environment.max_answer_cache_bytes) / kRecentPart, environment.request_cache),
+      kept_(static_cast<size_t>(environment.max_answer_cache_bytes) / kRecentPart * (kRecentPart - 1), environment.answer_cache) {}
 
 std::string SharedAnswers::KeyOf(std::string_view method, std::string_view content, const google::protobuf::MessageLite& request) {
   if (content.empty()) return "";
   return Sha256Hex(std::string(method).append("\n").append(content).append("\n").append(DeterministicBytes(request)));
 }
 
+SharedAnswers::Request SharedAnswers::RequestOf(const UnaryCall& call, std::string_view method, uint64_t generation) {
+  std::string key = call.BytesAfter(std::string(method).append("\n"), RecentAnswers::kMaxRequestBytes);
+  return {.method = method, .key = std::move(key), .generation = generation};
+}
+
+bool SharedAnswers::AnswerAtOnce(UnaryCall& call, const Request& request) {
+  if (request.key.empty() || !call.state().admitted().ok()) return false;
+  const SharedReplyPointer reply = recent_.Find(request.key, request.generation);
+  if (reply == nullptr) return false;
+  environment_.sharing.OnShared(request.method, SharedFrom::kCache);
+  call.Reply(reply->shared);
+  return true;
+}
+
 void SharedAnswers::Answer(UnaryCall& call, Question question, Compute compute) {
   const bool is_shared = !question.key.empty();
   // No other call has this one's address while it lasts.
   if (!is_shared) question.key = absl::StrCat(reinterpret_cast<uintptr_t>(&call));
+  JobTicket ticket = call.state().Ticket(question.work);
   const std::shared_ptr<Replies::Flight> flight = flights_.Board(question.key, call);
-  if (flight == nullptr) return environment_.sharing.OnShared(question.method, SharedFrom::kFlight);
+  if (flight == nullptr) return environment_.sharing.OnShared(question.request.method, SharedFrom::kFlight);
   // Looked for only by who has boarded: an answer is kept before its flight ends, so it cannot be missed in between.
   if (is_shared) {
     if (SharedReplyPointer kept = kept_.Find(question.key)) {
-      environment_.sharing.OnShared(question.method, SharedFrom::kCache);
+      environment_.sharing.OnShared(question.request.method, SharedFrom::kCache);
+      if (!question.request.key.empty()) recent_.Keep(question.request.key, kept, question.request.generation);
       return flight->Land(std::move(kept));
     }
   }
-  const absl::Status submitted = environment_.simulation_jobs.Submit(
-      [this, flight, key = is_shared ? question.key : "", compute = std::move(compute)]() mutable { Run(*flight, key, std::move(compute)); });
+  auto job = [this, flight, key = is_shared ? question.key : "", work = std::move(question.work),
+              compute = std::move(compute)](const absl::Status& taken) mutable {
+    if (!taken.ok()) return flight->Land(taken);
+    Run(*flight, key, work, std::move(compute));
+  };
+  const absl::Status submitted = environment_.simulation_jobs.Submit(std::move(ticket), std::move(job), [flight] { return !flight->IsWanted(); });
   if (!submitted.ok()) flight->Land(submitted);
 }
 
-void SharedAnswers::Run(Replies::Flight& flight, const std::string& key, Compute compute) {
+void SharedAnswers::Run(Replies::Flight& flight, const std::string& key, const ExpectedWork& work, Compute compute) {
   const JobLimit limit(environment_);
   const auto stop = [&] {
     absl::Status status = limit.Check();
     return status.ok() ? flight.Check() : status;
   };
   if (const absl::Status status = stop(); !status.ok()) return flight.Land(status);
+  const int64_t start_ns = environment_.clock.MonotonicNs();
   absl::StatusOr<ComputedReply> computed = std::move(compute)(stop);
   if (!computed.ok()) return flight.Land(computed.status());
-  if (computed->is_final && !key.empty()) {
-    const grpc::ByteBuffer& shared = computed->reply.shared;
-    kept_.Keep(key, std::make_shared<const SharedReply>(SharedReply{.computed = shared, .shared = shared}), shared.Length());
+  if (computed->is_final) {
+    environment_.costs.Observe({.group = work.method, .kind = work.profile, .size = work.operations},
+                               static_cast<double>(environment_.clock.MonotonicNs() - start_ns) * 1e-9);
+    if (!key.empty()) {
+      const grpc::ByteBuffer& shared = computed->reply.shared;
+      kept_.Keep(key, std::make_shared<const SharedReply>(SharedReply{.computed = shared, .shared = shared}), shared.Length());
+    }
   }
   flight.Land(std::make_shared<const SharedReply>(std::move(computed->reply)));
 }

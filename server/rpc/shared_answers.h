@@ -7,6 +7,7 @@
 #include <google/protobuf/message_lite.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,9 +17,11 @@
 
 #include "core/base/stop_check.h"
 #include "server/base/bounded_cache.h"
+#include "server/handlers/expected_work.h"
 #include "server/handlers/sharing_observer.h"
 #include "server/jobs/flights.h"
 #include "server/rpc/call_environment.h"
+#include "server/rpc/recent_answers.h"
 #include "server/rpc/shared_reply.h"
 #include "server/rpc/unary_call.h"
 
@@ -33,9 +36,17 @@ struct ComputedReply {
 class SharedAnswers {
  public:
   using Compute = absl::AnyInvocable<absl::StatusOr<ComputedReply>(StopCheck) &&>;
-  struct Question {
+  // A request as it came.
+  struct Request {
     std::string_view method;  // a literal
-    std::string key;          // of KeyOf; empty: equal to no other
+    std::string key;          // of its bytes; empty: it is too large to be known by them
+    uint64_t generation = 0;  // of the store, read before its profile was
+  };
+  // What it means.
+  struct Question {
+    Request request;
+    std::string key;  // of KeyOf; empty: equal to no other
+    ExpectedWork work;
   };
 
   explicit SharedAnswers(const CallEnvironment& environment);
@@ -43,6 +54,10 @@ class SharedAnswers {
   // Of a request whose profiles have been replaced by `content`, what they hold.
   static std::string KeyOf(std::string_view method, std::string_view content, const google::protobuf::MessageLite& request);
 
+  // The call's request, as AnswerAtOnce wants it.
+  static Request RequestOf(const UnaryCall& call, std::string_view method, uint64_t generation);
+  // Ends the call if the very same request was answered before, and true; else false, and the call is as it was. Never waits.
+  bool AnswerAtOnce(UnaryCall& call, const Request& request);
   // Ends the call, now or later: with an answer there is, or with what `compute` gives on the pool for simulations. The call is not to be touched
   // afterwards.
   void Answer(UnaryCall& call, Question question, Compute compute);
@@ -50,9 +65,10 @@ class SharedAnswers {
  private:
   using Replies = Flights<SharedReplyPointer>;
 
-  void Run(Replies::Flight& flight, const std::string& key, Compute compute);
+  void Run(Replies::Flight& flight, const std::string& key, const ExpectedWork& work, Compute compute);
 
   const CallEnvironment& environment_;
+  RecentAnswers recent_;
   BoundedCache<SharedReply> kept_;
   Replies flights_;
 };

@@ -23,16 +23,22 @@ void StreamCall::Start(Part part) {
   if (!state_.admitted().ok()) return End(state_.admitted());
   const absl::Status counted = state_.bytes().Add(static_cast<int64_t>(request_.Length()));
   if (!counted.ok()) return End(counted);
-  RunOn(state_.environment().store_jobs, std::move(part));
-}
-
-void StreamCall::RunOn(JobPool& pool, Part part) {
-  const absl::Status submitted = pool.Submit([this, part = std::move(part)]() mutable {
+  const absl::Status submitted = state_.environment().store_jobs.Submit([this, part = std::move(part)]() mutable {
     const absl::Status go_on = state_.Check();
     if (!go_on.ok()) return End(go_on);
     std::move(part)(*this);
   });
   // Once taken, the call may be over already.
+  if (!submitted.ok()) End(submitted);
+}
+
+void StreamCall::Compute(const ExpectedWork& work, Part part) {
+  const absl::Status submitted =
+      state_.environment().simulation_jobs.Submit(state_.Ticket(work), [this, part = std::move(part)](const absl::Status& taken) mutable {
+        const absl::Status go_on = taken.ok() ? state_.Check() : taken;
+        if (!go_on.ok()) return End(go_on);
+        std::move(part)(*this);
+      });
   if (!submitted.ok()) End(submitted);
 }
 

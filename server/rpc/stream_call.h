@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 
 #include "server/base/mutex.h"
-#include "server/jobs/job_pool.h"
+#include "server/handlers/expected_work.h"
 #include "server/rpc/call_state.h"
 
 namespace stepcast::server {
@@ -25,7 +25,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   static constexpr size_t kMostWaiting = 4;
 
-  // A part of the work. Ends with exactly one of End and RunOn.
+  // A part of the work. Ends with exactly one of End and Compute.
   using Part = absl::AnyInvocable<void(StreamCall&) &&>;
 
   StreamCall(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context,
@@ -33,8 +33,8 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   // Runs the first part on the pool for the store, unless the caller is not admitted or the requests under way hold too many bytes already.
   void Start(Part part);
-  // Runs `part` on `pool`, unless that refuses it or the caller has gone meanwhile: then the call ends.
-  void RunOn(JobPool& pool, Part part);
+  // Runs `part` on the pool for simulations, unless that refuses it or the caller has gone meanwhile: then the call ends.
+  void Compute(const ExpectedWork& work, Part part);
 
   absl::Status Read(google::protobuf::MessageLite& message) const;
   // Waits until there is room, and hands the message on. Failure: what CallState::Check says, CANCELLED for a broken stream.

@@ -1,6 +1,7 @@
 #include "server/rpc/unary_call.h"
 
 #include <utility>
+#include <vector>
 
 #include "server/rpc/message_buffer.h"
 
@@ -14,17 +15,20 @@ void UnaryCall::Start(Part part) {
   if (!state_.admitted().ok()) return Fail(state_.admitted());
   const absl::Status counted = state_.bytes().Add(static_cast<int64_t>(request_.Length()));
   if (!counted.ok()) return Fail(counted);
-  RunOn(state_.environment().store_jobs, std::move(part));
-}
-
-void UnaryCall::RunOn(JobPool& pool, Part part) {
-  const absl::Status submitted = pool.Submit([this, part = std::move(part)]() mutable {
+  const absl::Status submitted = state_.environment().store_jobs.Submit([this, part = std::move(part)]() mutable {
     const absl::Status go_on = state_.Check();
     if (!go_on.ok()) return Fail(go_on);
     std::move(part)(*this);
   });
   // Once taken, the call may be over already.
   if (!submitted.ok()) Fail(submitted);
+}
+
+std::string UnaryCall::BytesAfter(std::string prefix, size_t max_bytes) const {
+  std::vector<grpc::Slice> slices;
+  if (request_.Length() > max_bytes || !request_.Dump(&slices).ok()) return "";
+  for (const grpc::Slice& slice : slices) prefix.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return prefix;
 }
 
 absl::Status UnaryCall::Read(google::protobuf::MessageLite& message) const {
@@ -35,12 +39,14 @@ void UnaryCall::Reply(const google::protobuf::MessageLite& message) {
   const absl::Status written = SerializeMessage(message, reply_);
   if (!written.ok()) return Fail(written);
   state_.bytes().Release();
+  state_.Succeeded();
   Finish(grpc::Status::OK);
 }
 
 void UnaryCall::Reply(const grpc::ByteBuffer& bytes) {
   reply_ = bytes;
   state_.bytes().Release();
+  state_.Succeeded();
   Finish(grpc::Status::OK);
 }
 

@@ -10,6 +10,8 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <string>
+
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,16 +25,16 @@ namespace stepcast::server {
 
 class UnaryCall final : public grpc::ServerUnaryReactor, public Waiter<SharedReplyPointer> {
  public:
-  // A part of the work. Ends with exactly one of Reply, Fail, RunOn and SharedAnswers::Answer.
+  // A part of the work. Ends with exactly one of Reply, Fail and SharedAnswers::Answer.
   using Part = absl::AnyInvocable<void(UnaryCall&) &&>;
 
   UnaryCall(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context,
             const grpc::ByteBuffer& request, grpc::ByteBuffer& reply);
 
+  // `prefix` and the request's bytes, where these are no more than `max_bytes`; else empty.
+  std::string BytesAfter(std::string prefix, size_t max_bytes) const;
   // Runs the first part on the pool for the store, unless the caller is not admitted or the requests under way hold too many bytes already.
   void Start(Part part);
-  // Runs `part` on `pool`, unless that refuses it or the caller has gone meanwhile: then the call fails.
-  void RunOn(JobPool& pool, Part part);
 
   absl::Status Read(google::protobuf::MessageLite& message) const;
   void Reply(const google::protobuf::MessageLite& message);

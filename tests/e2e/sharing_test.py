@@ -143,7 +143,7 @@ class SharingTest(ServerTest):
 
 
 class NoCacheTest(ServerTest):
-    flags = ["--max-answer-cache-bytes", "0", "--max-run-cache-bytes", "0"]
+    flags = ["--max-answer-cache-bytes", "0", "--max-run-cache-bytes", "0", "--max-profile-cache-bytes", "0"]
 
     def test_without_room_everything_is_computed_again_and_says_the_same(self):
         name = self.server.profiles.CreateProfile(store.CreateProfileRequest(profile=message(recorded()))).name

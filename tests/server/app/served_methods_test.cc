@@ -59,7 +59,7 @@ TEST(ServedMethodsTest, EveryMethodAndNoOtherHasARowOfAccess) {
 
 TEST(ServedMethodsTest, HealthIsReportedForTheServicesOfTheContract) {
   EXPECT_THAT(ServedServices(), ::testing::ElementsAre("stepcast.v1.ProfileService", "stepcast.v1.PredictionService", "stepcast.v1.JobService",
-                                                       "google.longrunning.Operations"));
+                                                       "google.longrunning.Operations", "stepcast.v1.AdminService"));
 }
 
 }  // namespace

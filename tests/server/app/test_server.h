@@ -29,6 +29,7 @@ class JobWatch final : public JobObserver {
  public:
   void OnQueued(size_t queue_length) override;
   void OnRefused() override;
+  void OnDropped() override {}
   void OnStarted(size_t queue_length, double wait_seconds) override;
   void OnDone(double run_seconds) override;
 

@@ -13,6 +13,7 @@ class Recorder final : public SimulationObserver {
     last = {std::string(method), code, seconds, simulated_operations};
     ++calls;
   }
+  void OnUnsteady(std::string_view /*method*/, int64_t predictions) override { unsteady += predictions; }
   struct Simulation {
     std::string method;
     absl::StatusCode code = absl::StatusCode::kUnknown;
@@ -20,9 +21,21 @@ class Recorder final : public SimulationObserver {
     int64_t operations = 0;
   } last;
   int calls = 0;
+  int64_t unsteady = 0;
 };
 
 absl::StatusOr<ThroughputAnswer> Answer(int64_t operations) { return ThroughputAnswer{.simulation = {.simulated_operations = operations}}; }
+
+TEST(EngineRunTest, PredictionsThatHaveNotConvergedAreReported) {
+  const FakeClock clock;
+  Recorder recorder;
+  EngineRun run({.clock = clock, .observer = &recorder, .method = "PredictThroughput"}, {});
+  ASSERT_TRUE(run.Do<PredictThroughputAnswer>(NeverStop, [&](StopCheck) -> absl::StatusOr<ThroughputAnswer> {
+                   return ThroughputAnswer{.predictions = {{.steady_state = true}, {.steady_state = false}, {.steady_state = false}}};
+                 })
+                  .ok());
+  EXPECT_EQ(recorder.unsteady, 2);
+}
 
 TEST(EngineRunTest, SecondsAndOperationsAreReportedAndReturned) {
   FakeClock clock;

@@ -129,7 +129,7 @@ TEST_F(PredictionHandlerTest, ATraceIsWrittenToItsSink) {
     text += piece;
     return absl::OkStatus();
   };
-  const auto answer = (*std::move(computation))(take, NeverStop);
+  const auto answer = std::move(computation->run)(take, NeverStop);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(text.substr(0, 2) + text.substr(text.size() - 4), "{\"\n]}\n");
   EXPECT_GT(answer->answer.events, 0);

@@ -22,6 +22,7 @@ class CountingObserver final : public JobObserver {
  public:
   void OnQueued(size_t /*queue_length*/) override { ++queued; }
   void OnRefused() override { ++refused; }
+  void OnDropped() override { ++dropped; }
   void OnStarted(size_t /*queue_length*/, double seconds) override {
     ++started;
     wait_seconds = seconds;
@@ -33,6 +34,7 @@ class CountingObserver final : public JobObserver {
 
   std::atomic<int> queued{0};
   std::atomic<int> refused{0};
+  std::atomic<int> dropped{0};
   std::atomic<int> started{0};
   std::atomic<int> done{0};
   std::atomic<double> wait_seconds{-1};
@@ -89,7 +91,7 @@ TEST(JobPoolTest, AQueueOfNoneStillUsesIdleThreads) {
 
 TEST(JobPoolTest, AFullQueueSaysWhenToRetryAndWhichLimit) {
   Gate gate;
-  JobPool pool({.threads = 1, .queue_max = 1, .retry_delay_ms = 250});
+  JobPool pool({.threads = 1, .queue_max = 1});
   const OpenAtEnd open(gate);
   ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
   ASSERT_TRUE(pool.Submit([] {}).ok());
@@ -97,10 +99,103 @@ TEST(JobPoolTest, AFullQueueSaysWhenToRetryAndWhichLimit) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   const ErrorDetails details = DetailsOf(refused);
   EXPECT_EQ(details.reason, "QUEUE_FULL");
-  EXPECT_EQ(details.retry_delay_ms, 250);
+  EXPECT_EQ(details.retry_delay_ms, 100);
   EXPECT_EQ(details.quota_subject, "queue_max");
   EXPECT_EQ(details.metadata.at("queue_max"), "1");
   gate.Open();
+}
+
+TEST(JobPoolTest, InAFullQueueAClientWithLessWaitingTakesThePlaceOfOneWithMore) {
+  CountingObserver observer;
+  Gate gate;
+  JobPool pool({.threads = 1, .queue_max = 3, .observer = &observer});
+  const OpenAtEnd open(gate);
+  ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
+  std::vector<absl::Status> greedy(4, absl::UnknownError("not called"));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(pool.Submit({.client = "greedy"}, [&, i](const absl::Status& taken) { greedy[i] = taken; }).ok());
+  EXPECT_FALSE(pool.Submit({.client = "greedy"}, [&](const absl::Status& taken) { greedy[3] = taken; }).ok());
+  absl::Status modest = absl::UnknownError("not called");
+  ASSERT_TRUE(pool.Submit({.client = "modest"}, [&](const absl::Status& taken) { modest = taken; }).ok());
+  EXPECT_EQ(DetailsOf(greedy[2]).reason, "QUEUE_FULL");
+  EXPECT_GT(DetailsOf(greedy[2]).retry_delay_ms, 0);
+  gate.Open();
+  pool.Drain();
+  EXPECT_TRUE(greedy[0].ok());
+  EXPECT_TRUE(greedy[1].ok());
+  EXPECT_TRUE(modest.ok());
+  EXPECT_EQ(greedy[3].code(), absl::StatusCode::kUnknown);
+  EXPECT_EQ(observer.dropped, 1);
+  EXPECT_EQ(observer.done, 4);
+}
+
+TEST(JobPoolTest, JobsThatNobodyWantsAnyMoreMakeRoom) {
+  FakeClock clock;
+  Gate gate;
+  JobPool pool({.threads = 1, .queue_max = 1, .clock = &clock});
+  const OpenAtEnd open(gate);
+  clock.Advance(1'000'000'000);
+  ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
+  std::atomic<bool> is_abandoned{false};
+  absl::Status abandoned = absl::UnknownError("not called");
+  ASSERT_TRUE(pool.Submit(
+                      {}, [&](const absl::Status& taken) { abandoned = taken; }, [&] { return is_abandoned.load(); })
+                  .ok());
+  EXPECT_FALSE(pool.Submit([] {}).ok());
+  is_abandoned = true;
+  clock.Advance(1'000'000'000);
+  EXPECT_TRUE(pool.Submit([] {}).ok());
+  EXPECT_FALSE(abandoned.ok());
+  EXPECT_NE(abandoned.code(), absl::StatusCode::kUnknown);
+}
+
+TEST(JobPoolTest, AJobWhoseDeadlineIsBehindWhatWaitsIsRefusedAtOnce) {
+  FakeClock clock;
+  Gate gate;
+  std::promise<void> runs;
+  JobPool pool({.threads = 1, .queue_max = 10, .clock = &clock});
+  const OpenAtEnd open(gate);
+  ASSERT_TRUE(pool.Submit({.expected_seconds = 10},
+                          [&](const absl::Status&) {
+                            runs.set_value();
+                            gate.Wait();
+                          })
+                  .ok());
+  runs.get_future().wait();
+  const absl::Status refused = pool.Submit({.expected_seconds = 1, .deadline_ns = 5'000'000'000}, [](const absl::Status&) { FAIL() << "called"; });
+  EXPECT_EQ(DetailsOf(refused).reason, "DEADLINE_UNREACHABLE");
+  clock.Advance(8'000'000'000);  // two seconds are left of the first
+  EXPECT_TRUE(pool.Submit({.expected_seconds = 1, .deadline_ns = 13'000'000'000}, [](const absl::Status&) {}).ok());
+}
+
+TEST(JobPoolTest, ListsWhatRunsAndWhatWaitsTheOldestFirst) {
+  FakeClock clock;
+  Gate gate;
+  std::promise<void> runs;
+  JobPool pool({.threads = 1, .queue_max = 10, .clock = &clock});
+  const OpenAtEnd open(gate);
+  ASSERT_TRUE(pool.Submit({.client = "a", .method = "M", .request_id = "1", .expected_seconds = 4},
+                          [&](const absl::Status&) {
+                            runs.set_value();
+                            gate.Wait();
+                          })
+                  .ok());
+  runs.get_future().wait();
+  clock.Advance(2'000'000'000);
+  ASSERT_TRUE(pool.Submit({.client = "b"}, [](const absl::Status&) {}).ok());
+  clock.Advance(1'000'000'000);
+  const std::vector<JobListing> jobs = pool.List();
+  ASSERT_EQ(jobs.size(), 2);
+  EXPECT_EQ(jobs[0].ticket.client, "a");
+  EXPECT_EQ(jobs[0].ticket.method, "M");
+  EXPECT_EQ(jobs[0].ticket.request_id, "1");
+  EXPECT_TRUE(jobs[0].is_running);
+  EXPECT_DOUBLE_EQ(jobs[0].age_seconds, 3);
+  EXPECT_EQ(jobs[1].ticket.client, "b");
+  EXPECT_FALSE(jobs[1].is_running);
+  EXPECT_DOUBLE_EQ(jobs[1].age_seconds, 1);
+  gate.Open();
+  pool.Drain();
+  EXPECT_TRUE(pool.List().empty());
 }
 
 TEST(JobPoolTest, TakesJobsAgainOnceThereIsRoom) {

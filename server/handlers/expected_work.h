@@ -1,0 +1,37 @@
+// How much a checked request is expected to simulate: what a queue goes by before anything has run.
+//
+// Rough: the runs that tell whether a prediction is steady come on top, and so does a search over orders; runs that are recalled, a precision that is
+// reached early and choices that need not be tried make it less. What a unit of it takes is learned (CostModel). Threads: pure functions of their arguments.
+#pragma once
+
+#include <string>
+
+#include "core/allocate/allocation_query.h"
+#include "core/compare/comparison.h"
+#include "core/model/profile.h"
+#include "core/predict/order_query.h"
+#include "core/predict/throughput.h"
+#include "core/recommend/recommendation_query.h"
+#include "core/trace/trace.h"
+
+namespace stepcast::server {
+
+struct ExpectedWork {
+  std::string method;
+  std::string profile;      // digest; empty: of several, or of none
+  double operations = 0;    // simulated
+  double most_seconds = 0;  // the request's time budget; 0: none
+};
+
+// No machine simulates faster: a fifth of what the fast engines take on one thread (core/predict/throughput.h).
+inline constexpr double kLeastSecondsPerOperation = 1e-9;
+
+// Simulated operations of all runs.
+double OperationsOf(const Profile& profile, const ThroughputQuery& query);
+double OperationsOf(const Profile& profile, const RecommendationQuery& query);
+double OperationsOf(const Profile& profile, const OrderQuery& query);
+double OperationsOf(const Profile& profile, const ComparisonQuery& query);
+double OperationsOf(const Profile& profile, const TraceQuery& query);
+double OperationsOf(const AllocationQuery& query);
+
+}  // namespace stepcast::server
