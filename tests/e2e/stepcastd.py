@@ -23,6 +23,8 @@ _NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 class Server:
     """Clients of it: profiles, predictions, health. It may be killed and started again on the same data."""
 
+    listen = "127.0.0.1:0"
+
     def __init__(self, *flags):
         self.flags = flags
         self.folder = tempfile.mkdtemp(prefix="stepcast-e2e-")
@@ -32,7 +34,7 @@ class Server:
     def start(self):
         with open(os.path.join(self.folder, "stderr"), "ab") as errors:
             self.process = subprocess.Popen(
-                [os.environ["STEPCASTD"], "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--data-dir", os.path.join(self.folder, "data"), *self.flags],
+                [os.environ["STEPCASTD"], "--listen", self.listen, "--http-listen", "127.0.0.1:0", "--data-dir", os.path.join(self.folder, "data"), *self.flags],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -1,0 +1,113 @@
+"""Three replicas on one PostgreSQL, and what happens to them."""
+
+import random
+import signal
+import socket
+import threading
+
+from e2e import Postgres, Server, eventually, grpc
+
+REPLICAS = 3
+# An operation of a replica that was killed waits no longer than its lease; how often that happens to one here says nothing about it.
+FLAGS = ("--operation-lease-seconds", "3", "--max-operation-attempts", "100", "--threads", "2")
+
+
+def _free_port():
+    """One that nothing listens on, below those the system gives to whoever asks for any."""
+    while True:
+        port = random.SystemRandom().randrange(20000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
+
+
+class Replica(Server):
+    """A server that has the same address whenever it is started."""
+
+    def __init__(self, *flags):
+        self.listen = f"127.0.0.1:{_free_port()}"
+        super().__init__(*flags)
+
+
+class Fleet:
+    """The replicas, their database, and what was done to both so far."""
+
+    def __init__(self):
+        self.postgres = Postgres()
+        conninfo = self.postgres.new_database()
+        self.replicas = [Replica("--store", "postgres", "--postgres", conninfo, *FLAGS) for _ in range(REPLICAS)]
+        # Clients that reach one replica only; they come back with it.
+        self.channels = [replica.new_channel(**{"grpc.max_reconnect_backoff_ms": 500}) for replica in self.replicas]
+        self.kills, self.terminations, self.outages = 0, 0, 0
+        self.violations = []
+
+    def new_channel(self, service_config):
+        """A client of all of them."""
+        addresses = ",".join(replica.listen for replica in self.replicas)
+        return grpc.insecure_channel(f"ipv4:{addresses}", options=[("grpc.service_config", service_config), ("grpc.use_local_subchannel_pool", 1)])
+
+    def end_one(self, generator, pause_seconds):
+        """Kills one, or asks it to stop, and starts it again some time later."""
+        at = generator.randrange(REPLICAS)
+        replica = self.replicas[at]
+        if replica.process.poll() is not None:
+            self.violations.append(f"replica {at} ended by itself with status {replica.process.returncode}")
+        elif generator.random() < 0.7:
+            replica.kill()
+            self.kills += 1
+        else:
+            self._stop(at)
+            self.terminations += 1
+        threading.Event().wait(pause_seconds)
+        replica.start()
+
+    def restart_database(self, generator):
+        """By the thread that started it: PostgreSQL ends when that does."""
+        how = generator.choice((signal.SIGINT, signal.SIGQUIT))  # fast, immediate
+        self.postgres.process.send_signal(how)
+        self.postgres.process.wait()
+        threading.Event().wait(generator.uniform(0.5, 1.5))
+        self.postgres.start()
+        self.outages += 1
+
+    def await_ready(self):
+        for replica in self.replicas:
+            eventually(lambda replica=replica: replica.http("/readyz")[0] == 200, f"{replica.listen} is ready")
+
+    def close(self):
+        for channel in self.channels:
+            channel.close()
+        for at in range(REPLICAS):
+            self._stop(at)
+            self.replicas[at].close()
+        self.postgres.close()
+
+    def _stop(self, at):
+        replica = self.replicas[at]
+        replica.terminate()
+        status = replica.wait()
+        if status != 0:
+            self.violations.append(f"replica {at} answered SIGTERM with status {status}: {replica.errors()[-2000:]}")
+
+
+class Trouble(threading.Thread):
+    """Ends a replica every few seconds, and starts it again."""
+
+    def __init__(self, fleet, seed):
+        super().__init__(name="trouble")
+        self.fleet, self.random = fleet, random.Random(f"trouble {seed}")
+        self.over = threading.Event()
+
+    def run(self):
+        try:
+            while not self.over.wait(self.random.uniform(2, 6)):
+                self.fleet.end_one(self.random, self.random.uniform(0.1, 1.5))
+        except Exception as error:  # pylint: disable=broad-except
+            self.fleet.violations.append(f"a replica did not come back: {error!r}")
+
+    def stop(self):
+        self.over.set()
+        self.join()
