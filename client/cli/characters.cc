@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 
+#include "absl/strings/str_cat.h"
+
 namespace stepcast::client {
 
 namespace {
@@ -73,7 +75,7 @@ std::u32string Shortened(std::u32string_view characters, size_t length) {
 
 std::string InQuotes(std::string_view text) {
   constexpr size_t kShown = 60;
-  return "\"" + Utf8(Shortened(Characters(text.substr(0, 4 * kShown + 4)), kShown)) + "\"";
+  return absl::StrCat("\"", Utf8(Shortened(Characters(text.substr(0, 4 * kShown + 4)), kShown)), "\"");
 }
 
 }  // namespace stepcast::client
