@@ -5,6 +5,7 @@
 
 #include "server/app/command_line.h"
 #include "server/app/data_copy.h"
+#include "server/app/library_locks.h"
 #include "server/app/library_logs.h"
 #include "server/app/server.h"
 #include "server/app/stop_signals.h"
@@ -32,6 +33,7 @@ int main(int argc, char** argv) {
     return copied.ok() ? 0 : Complain(copied, kBrokenStart);
   }
 
+  StopLookingForLockCycles();
   SilenceLibraryLogs();
   BlockSignals();
   const auto& options = std::get<ServerOptions>(*command);

@@ -108,6 +108,12 @@ BackEnd::BackEnd(const ServerOptions& options, const Environment& environment)
                                        .store = environment.operations,
                                        .metrics = environment.metrics.operations}) {}
 
+void BackEnd::SetLimits(const ServerOptions& options) {
+  simulation_jobs_.SetLimits(static_cast<size_t>(options.queue_max), options.queue_max_seconds);
+  store_jobs_.SetLimits(static_cast<size_t>(options.store_queue_max), 0);
+  budget_.SetMax(options.max_pending_bytes);
+}
+
 void BackEnd::Drain() {
   operations_.Leave();
   // Jobs of the first pool may submit to the second.

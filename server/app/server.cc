@@ -35,7 +35,8 @@ namespace {
 // The names of settings that differ and are not for Reload.
 std::string WaitingForRestart(const std::map<std::string, std::string>& now, const std::map<std::string, std::string>& next) {
   static const auto& reloaded =
-      *new std::set<std::string>{"log-level", "drain-delay", "drain-timeout", "tls-cert", "tls-key", "tls-client-ca", "tokens"};
+      *new std::set<std::string>{"log-level", "drain-delay", "drain-timeout",     "tls-cert",        "tls-key",          "tls-client-ca",
+                                 "tokens",    "queue-max",   "queue-max-seconds", "store-queue-max", "max-pending-bytes"};
   std::vector<std::string> waiting;
   for (const auto& [name, value] : next) {
     const auto old = now.find(name);
@@ -160,6 +161,7 @@ void Server::Reload(const absl::StatusOr<ServerOptions>& options) {
   part.options.drain_delay_seconds = options->drain_delay_seconds;
   part.options.drain_timeout_seconds = options->drain_timeout_seconds;
   part.log.SetLevel(options->log.level);
+  part.back_end->SetLimits(*options);
   part.log.Info("reloaded");
   if (!waiting.empty()) part.log.Warning("settings wait for a restart", {{"settings", waiting}});
 }

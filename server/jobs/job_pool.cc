@@ -43,7 +43,10 @@ class JobPool::State {
     uint64_t number = 0;
   };
 
-  explicit State(const JobPoolOptions& options) : options_(options), clock_(options.clock == nullptr ? real_clock_ : *options.clock) {
+  explicit State(const JobPoolOptions& options)
+      : options_(options),
+        clock_(options.clock == nullptr ? real_clock_ : *options.clock),
+        limits_{.queue_max = options.queue_max, .queue_seconds_max = options.queue_seconds_max} {
     for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { RunJobs(); });
     for (int i = 0; i < options_.helpers; ++i) threads_.emplace_back([this] { RunHelpers(); });
   }
@@ -85,6 +88,11 @@ class JobPool::State {
     return !draining_ && unfinished_ + helpers_ < threads();
   }
 
+  void SetLimits(const AdmissionLimits& limits) {
+    MutexLock lock(mutex_);
+    limits_ = limits;
+  }
+
   bool IsCrowded() const {
     MutexLock lock(mutex_);
     return unfinished_ + helpers_ > threads();
@@ -120,6 +128,11 @@ class JobPool::State {
     int64_t start_ns = 0;
   };
 
+  AdmissionLimits Limits() const {
+    MutexLock lock(mutex_);
+    return limits_;
+  }
+
   static bool IsFull(const absl::Status& status) { return status.code() == absl::StatusCode::kResourceExhausted; }
   size_t threads() const { return static_cast<size_t>(options_.threads); }
 
@@ -145,8 +158,7 @@ class JobPool::State {
     const PoolLoad load = Load(next.ticket.client, now_ns);
     if (absl::Status status = CheckDeadline(next.ticket, load); !status.ok()) return status;
     // Counting what is unfinished, not what is in the queue, makes the answer independent of how soon an idle thread wakes up.
-    if (absl::Status status = CheckRoom(next.ticket, load, {.queue_max = options_.queue_max, .queue_seconds_max = options_.queue_seconds_max});
-        !status.ok()) {
+    if (absl::Status status = CheckRoom(next.ticket, load, limits_); !status.ok()) {
       std::optional<Waiting> longest = queue_.TakeFromLongest(queue_.SizeOf(next.ticket.client) + 1);
       if (!longest) return status;
       --unfinished_;
@@ -189,7 +201,7 @@ class JobPool::State {
     if (options_.observer != nullptr) options_.observer->OnDropped();
     std::move(waiting.job)(MakeError(absl::StatusCode::kResourceExhausted, "the job queue is full: a client with fewer jobs waiting came first",
                                      {.reason = "QUEUE_FULL",
-                                      .metadata = {{"queue_max", std::to_string(options_.queue_max)}},
+                                      .metadata = {{"queue_max", std::to_string(Limits().queue_max)}},
                                       .retry_delay_ms = kRestartDelayMs,
                                       .quota_subject = "queue_max"}));
   }
@@ -263,6 +275,7 @@ class JobPool::State {
   CondVar work_;         // a job was queued, or draining began
   CondVar helper_work_;  // the same of helpers
   CondVar idle_;         // nothing is unfinished
+  AdmissionLimits limits_ STEPCAST_GUARDED_BY(mutex_);
   FairQueue<Waiting> queue_ STEPCAST_GUARDED_BY(mutex_);
   std::map<uint64_t, Running> running_ STEPCAST_GUARDED_BY(mutex_);
   std::deque<Helper> helper_queue_ STEPCAST_GUARDED_BY(mutex_);  // each has a thread that is about to take it
@@ -294,6 +307,10 @@ bool JobPool::SubmitIfIdle(Helper helper) { return state_->SubmitIfIdle(helper);
 bool JobPool::HasIdle() const { return state_->HasIdle(); }
 
 bool JobPool::IsCrowded() const { return state_->IsCrowded(); }
+
+void JobPool::SetLimits(size_t queue_max, double queue_seconds_max) {
+  state_->SetLimits({.queue_max = queue_max, .queue_seconds_max = queue_seconds_max});
+}
 
 std::vector<JobListing> JobPool::List() const { return state_->List(); }
 

@@ -70,6 +70,8 @@ class JobPool {
   bool HasIdle() const;
   // Whether jobs and helpers together are more than `threads`: a helper that can end early should.
   bool IsCrowded() const;
+  // As those of the options, for jobs that come from now on.
+  void SetLimits(size_t queue_max, double queue_seconds_max);
   // What waits and runs, the oldest first.
   std::vector<JobListing> List() const;
   // Takes no more jobs, runs those it has, and returns when they and all helpers are done and destroyed. Idempotent. REQUIRES: not called by one of

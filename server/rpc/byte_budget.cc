@@ -13,16 +13,16 @@ constexpr int kRetryDelayMs = 1000;
 }  // namespace
 
 absl::Status ByteBudget::Share::Add(int64_t bytes) {
+  const int64_t max_bytes = budget_.max_bytes_;
   const int64_t now = budget_.bytes_.fetch_add(bytes) + bytes;
-  if (now <= budget_.max_bytes_) {
+  if (now <= max_bytes) {
     bytes_ += bytes;
     return absl::OkStatus();
   }
   budget_.bytes_.fetch_sub(bytes);
-  return MakeError(absl::StatusCode::kResourceExhausted,
-                   absl::StrCat("the requests under way hold the ", budget_.max_bytes_, " bytes there are for them"),
+  return MakeError(absl::StatusCode::kResourceExhausted, absl::StrCat("the requests under way hold the ", max_bytes, " bytes there are for them"),
                    {.reason = "MEMORY_EXHAUSTED",
-                    .metadata = {{"max_pending_bytes", absl::StrCat(budget_.max_bytes_)}},
+                    .metadata = {{"max_pending_bytes", absl::StrCat(max_bytes)}},
                     .retry_delay_ms = kRetryDelayMs,
                     .quota_subject = "max_pending_bytes"});
 }

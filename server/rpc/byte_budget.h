@@ -15,6 +15,9 @@ class ByteBudget {
  public:
   explicit ByteBudget(int64_t max_bytes) : max_bytes_(max_bytes) {}
 
+  // From now on; what is held already is held.
+  void SetMax(int64_t max_bytes) { max_bytes_ = max_bytes; }
+
   // A part of the budget; gives it back when destroyed. One owner, no threads.
   class Share {
    public:
@@ -33,7 +36,7 @@ class ByteBudget {
   };
 
  private:
-  const int64_t max_bytes_;
+  std::atomic<int64_t> max_bytes_;
   std::atomic<int64_t> bytes_{0};
 };
 

@@ -190,7 +190,7 @@ class PredictionRequestTarget final : public FuzzTarget {
     };
     int checks = 0;
     const absl::Status traced = computation.ok()
-                                    ? (*std::move(computation))(sink, [&] { return ++checks > kMaxChecks ? Enough() : absl::OkStatus(); }).status()
+                                    ? std::move(computation->run)(sink, [&] { return ++checks > kMaxChecks ? Enough() : absl::OkStatus(); }).status()
                                     : computation.status();
     if (!traced.ok()) DemandSound(traced);
     return traced.ok();

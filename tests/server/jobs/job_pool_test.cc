@@ -167,6 +167,18 @@ TEST(JobPoolTest, AJobWhoseDeadlineIsBehindWhatWaitsIsRefusedAtOnce) {
   EXPECT_TRUE(pool.Submit({.expected_seconds = 1, .deadline_ns = 13'000'000'000}, [](const absl::Status&) {}).ok());
 }
 
+TEST(JobPoolTest, LimitsThatChangeHoldForWhatComesNext) {
+  Gate gate;
+  JobPool pool({.threads = 1, .queue_max = 0});
+  const OpenAtEnd open(gate);
+  ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
+  EXPECT_FALSE(pool.Submit([] {}).ok());
+  pool.SetLimits(1, 0);
+  EXPECT_TRUE(pool.Submit([] {}).ok());
+  const absl::Status refused = pool.Submit([] {});
+  EXPECT_EQ(DetailsOf(refused).metadata.at("queue_max"), "1");
+}
+
 TEST(JobPoolTest, ListsWhatRunsAndWhatWaitsTheOldestFirst) {
   FakeClock clock;
   Gate gate;
