@@ -1,7 +1,8 @@
 // How much a checked request is expected to simulate: what a queue goes by before anything has run.
 //
 // Rough: the runs that tell whether a prediction is steady come on top, and so does a search over orders; runs that are recalled, a precision that is
-// reached early and choices that need not be tried make it less. What a unit of it takes is learned (CostModel). Threads: pure functions of their arguments.
+// reached early and choices that need not be tried make it less. What a unit of it takes is learned (CostModel). Threads: pure functions of their
+// arguments.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// stepcast_bench: measures the engine against its peers and the server under load, prints a line for each row, and fails where a minimum does not hold.
+// stepcast_bench: measures the engine against its peers and the server under load, prints a line for each row, and fails where a minimum does not
+// hold.
 #include <cstdio>
 #include <exception>
 #include <fstream>
