@@ -64,7 +64,7 @@ struct Server::Parts {
   }
 
   std::string MetricsText() {
-    metrics.store.Refresh(*stores.profiles);
+    metrics.store.Refresh(*stores.profiles, clock);
     metrics.operations.Refresh(*stores.operations);
     return metrics.Text();
   }

@@ -31,8 +31,10 @@ void StoreMetrics::OnOperation(std::string_view operation, absl::StatusCode code
   if (code == absl::StatusCode::kOk && (operation == "put" || operation == "delete")) changed_ = true;
 }
 
-void StoreMetrics::Refresh(ProfileStore& store) {
-  if (!changed_.exchange(false)) return;
+void StoreMetrics::Refresh(ProfileStore& store, const Clock& clock) {
+  const int64_t now_ns = clock.MonotonicNs();
+  const bool is_old = now_ns - counted_ns_ >= kRecountNs;
+  if (!changed_.exchange(false) && !is_old) return;
   int64_t count = 0;
   ListQuery query{.limit = kPageSize};
   for (bool more = true; more;) {
@@ -45,6 +47,7 @@ void StoreMetrics::Refresh(ProfileStore& store) {
     more = page->more && !page->profiles.empty();
     if (more) query.after = page->profiles.back().id;
   }
+  counted_ns_ = now_ns;
   profiles_.Set(static_cast<double>(count));
 }
 

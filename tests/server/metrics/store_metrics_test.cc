@@ -32,21 +32,33 @@ TEST_F(StoreMetricsTest, OperationsAreTimedByTheirOutcome) {
 TEST_F(StoreMetricsTest, ProfilesAreCountedOverAllPages) {
   constexpr int kProfiles = 2500;
   for (int i = 0; i < kProfiles; ++i) Put("id-" + std::to_string(i));
-  metrics_.Refresh(store_);
+  metrics_.Refresh(store_, clock_);
   EXPECT_THAT(Text(), HasSubstr("stepcast_store_profiles 2500\n"));
 }
 
 TEST_F(StoreMetricsTest, TheyAreCountedAgainOnlyAfterAChange) {
   Put("a");
-  metrics_.Refresh(store_);
+  metrics_.Refresh(store_, clock_);
   Put("b");
-  metrics_.Refresh(store_);
+  metrics_.Refresh(store_, clock_);
   EXPECT_THAT(Text(), HasSubstr("stepcast_store_profiles 1\n")) << "nobody said that the store had changed";
   metrics_.OnOperation("put", absl::StatusCode::kAlreadyExists, 0);
-  metrics_.Refresh(store_);
+  metrics_.Refresh(store_, clock_);
   EXPECT_THAT(Text(), HasSubstr("stepcast_store_profiles 1\n"));
   metrics_.OnOperation("put", absl::StatusCode::kOk, 0);
-  metrics_.Refresh(store_);
+  metrics_.Refresh(store_, clock_);
+  EXPECT_THAT(Text(), HasSubstr("stepcast_store_profiles 2\n"));
+}
+
+TEST_F(StoreMetricsTest, WhatOthersDoToASharedStoreShowsAfterAWhile) {
+  Put("a");
+  metrics_.Refresh(store_, clock_);
+  Put("b");
+  clock_.Advance(StoreMetrics::kRecountNs - 1);
+  metrics_.Refresh(store_, clock_);
+  EXPECT_THAT(Text(), HasSubstr("stepcast_store_profiles 1\n"));
+  clock_.Advance(1);
+  metrics_.Refresh(store_, clock_);
   EXPECT_THAT(Text(), HasSubstr("stepcast_store_profiles 2\n"));
 }
 

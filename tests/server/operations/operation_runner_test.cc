@@ -116,8 +116,9 @@ class Replica {
   FlakyStore store_;
   std::counting_semaphore<> woken_{0};
   OperationRunner runner_;
-  JobPool checking_{{.threads = 1}};
+  // Jobs of the second pool submit to the first.
   JobPool computing_{{.threads = 1}};
+  JobPool checking_{{.threads = 1}};
 };
 
 class OperationRunnerTest : public testing::Test {
