@@ -1,15 +1,17 @@
 """The service configuration for clients: gRPC takes it, and with it a client outlives any one of several servers."""
 
+import collections
 import json
 import os
 import re
 import sys
+import threading
 import unittest
 
 from deployment import text
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
-from contract import grpc, prediction, prediction_grpc, scenario_pb2  # noqa: E402
+from contract import grpc, prediction, prediction_grpc, scenario_pb2, store, store_grpc  # noqa: E402
 from sample import message, recorded, small  # noqa: E402
 from stepcastd import PATIENCE_SECONDS, Server, eventually  # noqa: E402
 
@@ -34,9 +36,10 @@ class ContractTest(unittest.TestCase):
                 self.assertFalse(named & WRITING)
 
     def test_only_what_says_later_is_called_again(self):
+        # CANCELLED, where the caller did not cancel, is gRPC's own word for a call that reached a server in the moment of its shutdown.
         # RESOURCE_EXHAUSTED may be a request that is too large, today and tomorrow; which, is in the details, where gRPC does not look.
         for config in json.loads(CONFIG)["methodConfig"]:
-            self.assertEqual(config["retryPolicy"]["retryableStatusCodes"], ["UNAVAILABLE"])
+            self.assertEqual(config["retryPolicy"]["retryableStatusCodes"], ["UNAVAILABLE", "CANCELLED"])
 
 
 class TwoServersTest(unittest.TestCase):
@@ -92,6 +95,43 @@ class TwoServersTest(unittest.TestCase):
             return self.answered(leaving) == before
 
         eventually(passed_over, "its health is heeded")
+
+
+class SuddenStopTest(unittest.TestCase):
+    """Servers without a drain delay: calls go on coming to one that shuts down."""
+
+    callers = 8
+    stops = 5
+
+    def test_calls_that_reach_a_server_in_the_moment_of_its_shutdown_are_answered_by_the_other(self):
+        other = Server("--store", "memory")
+        self.addCleanup(other.close)
+        for _ in range(self.stops):
+            leaving = Server("--store", "memory")
+            self.addCleanup(leaving.close)
+            errors, counts, over = [], collections.Counter(), threading.Event()
+            callers = [threading.Thread(target=self.ask, args=(number, (leaving, other), over, counts, errors)) for number in range(self.callers)]
+            for caller in callers:
+                caller.start()
+            eventually(lambda: errors or len(counts) == self.callers, "all callers are served")
+            leaving.terminate()
+            leaving.wait()
+            over.set()
+            for caller in callers:
+                caller.join()
+            self.assertEqual(errors, [])
+
+    def ask(self, number, servers, over, counts, errors):
+        addresses = ",".join(server.address for server in servers)
+        channel = grpc.insecure_channel(f"ipv4:{addresses}", options=[("grpc.service_config", CONFIG), ("grpc.use_local_subchannel_pool", 1)])
+        profiles = store_grpc.ProfileServiceStub(channel)
+        while not over.is_set():
+            try:
+                profiles.ListProfiles(store.ListProfilesRequest(), timeout=PATIENCE_SECONDS)
+                counts[number] += 1
+            except grpc.RpcError as error:
+                errors.append(f"{error.code().name}: {error.details()}")
+        channel.close()
 
 
 if __name__ == "__main__":
