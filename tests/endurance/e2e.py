@@ -7,7 +7,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
 
 from contract import admin_grpc, admin_pb2, allocation_pb2, calibration_pb2, comparison_pb2, details_of, grpc  # noqa: E402, F401
-from contract import health_pb2, health_pb2_grpc, order_pb2, prediction, prediction_grpc, profile_pb2  # noqa: E402, F401
+from contract import health_pb2, health_pb2_grpc, json_format, order_pb2, prediction, prediction_grpc, profile_pb2  # noqa: E402, F401
 from contract import recommendation_pb2, scenario_pb2, store, store_grpc, trace_pb2  # noqa: E402, F401
 from operations_test import comparable  # noqa: E402, F401
 from postgres import Postgres  # noqa: E402, F401

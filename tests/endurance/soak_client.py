@@ -5,7 +5,7 @@ import socket
 import threading
 import uuid
 
-from e2e import admin_grpc, admin_pb2, allocation_pb2, calibration_pb2, comparison_pb2, duration_pb2, grpc, health_pb2, health_pb2_grpc, job_service_pb2
+from e2e import admin_grpc, admin_pb2, allocation_pb2, calibration_pb2, comparison_pb2, duration_pb2, grpc, health_pb2, health_pb2_grpc, job_service_pb2, json_format
 from e2e import job_service_pb2_grpc, message, operations_pb2, operations_pb2_grpc, order_pb2, prediction, prediction_grpc, profile_pb2, recommendation_pb2
 from e2e import recorded, scenario_pb2, small, store, store_grpc, trace_pb2
 
@@ -80,10 +80,11 @@ class SoakClient(threading.Thread):
         self.delete(self.expect("UploadProfile", self.profiles.UploadProfile, self.chunks(RECORDED.SerializeToString())).name)
 
     def step_upload_cut_short(self):
-        content = RECORDED.SerializeToString()
+        # As JSON: the binary form may be a whole profile again without its last step.
+        content = json_format.MessageToJson(RECORDED).encode()
         cut = self.random.randrange(1, len(content) - 2)
-        refused = ((INVALID, "PROFILE_MALFORMED"), (INVALID, "PROFILE_INVALID"))
-        self.expect("UploadProfile cut short", self.profiles.UploadProfile, self.chunks(content[:cut]), *refused)
+        chunks = self.chunks(content[:cut], store.UploadProfileRequest.JSON)
+        self.expect("UploadProfile cut short", self.profiles.UploadProfile, chunks, (INVALID, "PROFILE_MALFORMED"))
 
     def step_upload_broken_off(self):
         going_on = threading.Event()
@@ -111,8 +112,8 @@ class SoakClient(threading.Thread):
         bad = message(small(batch_size=-1))
         self.expect("CreateProfile of bad", self.profiles.CreateProfile, store.CreateProfileRequest(profile=bad), (INVALID, "PROFILE_INVALID"))
 
-    def chunks(self, content):
-        yield store.UploadProfileRequest(header=store.UploadProfileRequest.Header(profile_id=self.new_id()))
+    def chunks(self, content, encoding=store.UploadProfileRequest.BINARY):
+        yield store.UploadProfileRequest(header=store.UploadProfileRequest.Header(profile_id=self.new_id(), encoding=encoding))
         for at in range(0, len(content), 7919):
             yield store.UploadProfileRequest(chunk=content[at : at + 7919])
 
