@@ -38,7 +38,7 @@ std::string TraceIdIn(const std::string& traceparent) {
   if (traceparent.size() < kBytes || traceparent[2] != '-' || traceparent[35] != '-' || traceparent[52] != '-') return "";
   if (traceparent.size() > kBytes && (traceparent.compare(0, 2, "00") == 0 || traceparent[kBytes] != '-')) return "";
   const std::string version = traceparent.substr(0, 2);
-  const std::string trace = traceparent.substr(kTraceAt, kTraceBytes);
+  std::string trace = traceparent.substr(kTraceAt, kTraceBytes);
   if (!IsLowerHex(version) || version == "ff" || !IsLowerHex(trace) || trace.find_first_not_of('0') == std::string::npos) return "";
   return trace;
 }
