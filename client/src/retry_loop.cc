@@ -24,9 +24,12 @@ std::chrono::nanoseconds Backoff(const RetryPolicy& policy, int retry, double ch
 
 std::optional<std::chrono::nanoseconds> PauseBeforeRetry(const RetryPolicy& policy, const absl::Status& status, int attempts, double chance) {
   if (attempts >= policy.max_attempts) return std::nullopt;
-  const std::optional<std::chrono::nanoseconds> asked = GetErrorDetails(status).retry_delay;
+  const ErrorDetails details = GetErrorDetails(status);
+  const std::optional<std::chrono::nanoseconds> asked = details.retry_delay;
   // Without RetryInfo, RESOURCE_EXHAUSTED means that the request itself is too large, today and tomorrow.
-  const bool retryable = absl::IsUnavailable(status) || (absl::IsResourceExhausted(status) && asked.has_value());
+  const bool later = absl::IsUnavailable(status) || (absl::IsResourceExhausted(status) && asked.has_value());
+  // What gRPC itself, giving no reason, answers to a call that reaches a server in the moment of its shutdown.
+  const bool retryable = later || (absl::IsCancelled(status) && details.reason.empty());
   if (!retryable) return std::nullopt;
   const std::chrono::nanoseconds backoff = Backoff(policy, attempts - 1, chance);
   const std::chrono::nanoseconds room = std::chrono::nanoseconds::max() - backoff;

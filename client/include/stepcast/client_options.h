@@ -10,10 +10,10 @@ namespace stepcast::client {
 
 // When a failed call is made again.
 //
-// Only errors that say "not now" are retried: UNAVAILABLE, and RESOURCE_EXHAUSTED if the server said when to come back (RetryInfo). The pause before
-// retry k (from 0) is drawn uniformly from the upper half of [0, min(initial_backoff * multiplier^k, max_backoff)], so that clients that failed
-// together do not come back together; a RetryInfo is added to it. A pause that would end after the call's deadline is not begun: the last error is
-// returned at once.
+// Only errors that say "not now" are retried: UNAVAILABLE, RESOURCE_EXHAUSTED if the server said when to come back (RetryInfo), and CANCELLED without
+// a reason, which comes of a server that shuts down. The pause before retry k (from 0) is drawn uniformly from the upper half of [0,
+// min(initial_backoff * multiplier^k, max_backoff)], so that clients that failed together do not come back together; a RetryInfo is added to it. A
+// pause that would end after the call's deadline is not begun: the last error is returned at once.
 struct RetryPolicy {
   int max_attempts = 5;  // the first one included; 1 or less: never retry
   std::chrono::nanoseconds initial_backoff = std::chrono::milliseconds(100);

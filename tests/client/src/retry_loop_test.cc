@@ -58,6 +58,21 @@ TEST_F(RetryLoopTest, UnavailableIsRetriedWithPausesThatDouble) {
   EXPECT_EQ(timeouts_.size(), 5);
 }
 
+TEST_F(RetryLoopTest, WhatAServersShutdownCancelledIsRetried) {
+  RunFailing(absl::CancelledError("CANCELLED")).IgnoreError();
+  EXPECT_EQ(timeouts_.size(), 5);
+}
+
+TEST_F(RetryLoopTest, ACancellationWithAReasonIsFinal) {
+  google::rpc::ErrorInfo info;
+  info.set_reason("CANCELLED");
+  info.set_domain("stepcast");
+  absl::Status status = absl::CancelledError("somebody cancelled it");
+  status.SetPayload("type.googleapis.com/google.rpc.ErrorInfo", absl::Cord(info.SerializeAsString()));
+  RunFailing(status).IgnoreError();
+  EXPECT_EQ(timeouts_.size(), 1);
+}
+
 TEST_F(RetryLoopTest, ChanceTakesUpToHalfOfAPause) {
   world_.chance = 0;
   RunFailing(absl::UnavailableError("down")).IgnoreError();
@@ -85,10 +100,10 @@ TEST_F(RetryLoopTest, AMessageThatIsTooLargeIsNotRetried) {
 
 TEST_F(RetryLoopTest, OtherCodesAreNotRetried) {
   for (const absl::StatusCode code :
-       {absl::StatusCode::kCancelled, absl::StatusCode::kUnknown, absl::StatusCode::kInvalidArgument, absl::StatusCode::kDeadlineExceeded,
-        absl::StatusCode::kNotFound, absl::StatusCode::kAlreadyExists, absl::StatusCode::kPermissionDenied, absl::StatusCode::kFailedPrecondition,
-        absl::StatusCode::kAborted, absl::StatusCode::kOutOfRange, absl::StatusCode::kUnimplemented, absl::StatusCode::kInternal,
-        absl::StatusCode::kDataLoss, absl::StatusCode::kUnauthenticated}) {
+       {absl::StatusCode::kUnknown, absl::StatusCode::kInvalidArgument, absl::StatusCode::kDeadlineExceeded, absl::StatusCode::kNotFound,
+        absl::StatusCode::kAlreadyExists, absl::StatusCode::kPermissionDenied, absl::StatusCode::kFailedPrecondition, absl::StatusCode::kAborted,
+        absl::StatusCode::kOutOfRange, absl::StatusCode::kUnimplemented, absl::StatusCode::kInternal, absl::StatusCode::kDataLoss,
+        absl::StatusCode::kUnauthenticated}) {
     EXPECT_EQ(RunFailing(WithRetryInfo(code, milliseconds(1))).code(), code);
     EXPECT_THAT(world_.sleeps, IsEmpty()) << absl::StatusCodeToString(code);
   }
