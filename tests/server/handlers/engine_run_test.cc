@@ -30,9 +30,11 @@ TEST(EngineRunTest, PredictionsThatHaveNotConvergedAreReported) {
   const FakeClock clock;
   Recorder recorder;
   EngineRun run({.clock = clock, .observer = &recorder, .method = "PredictThroughput"}, {});
-  ASSERT_TRUE(run.Do<PredictThroughputAnswer>(NeverStop, [&](StopCheck) -> absl::StatusOr<ThroughputAnswer> {
-                   return ThroughputAnswer{.predictions = {{.steady_state = true}, {.steady_state = false}, {.steady_state = false}}};
-                 })
+  ASSERT_TRUE(run.Do<PredictThroughputAnswer>(
+                     NeverStop,
+                     [&](StopCheck) -> absl::StatusOr<ThroughputAnswer> {
+                       return ThroughputAnswer{.predictions = {{.steady_state = true}, {.steady_state = false}, {.steady_state = false}}};
+                     })
                   .ok());
   EXPECT_EQ(recorder.unsteady, 2);
 }
