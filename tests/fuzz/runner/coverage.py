@@ -39,7 +39,7 @@ def _lines(corpus, work):
     raw.unlink()
     found = {}
     for file in json.loads(told.stdout)["data"][0]["files"]:
-        path = pathlib.Path(file["filename"])
+        path = pathlib.Path(file["filename"]).resolve()  # ccache makes it go by way of the build
         if path.is_relative_to(_TOP) and str(path.relative_to(_TOP)) in DECODERS[corpus.target]:
             found[str(path.relative_to(_TOP))] = (file["summary"]["lines"]["count"], file["summary"]["lines"]["covered"])
     missing = set(DECODERS[corpus.target]) - set(found)
