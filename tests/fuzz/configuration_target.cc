@@ -1,7 +1,7 @@
 // The configuration file of stepcastd.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <string>
 #include <utility>
 #include <variant>
@@ -72,7 +72,17 @@ class ConfigurationTarget final : public FuzzTarget {
     return std::get<server::PrintText>(*parsed).text;
   }
 
-  static std::string WithoutSources(const std::string& text) { return std::regex_replace(text, std::regex(" *#[^\n]*"), ""); }
+  // Each line up to its remark.
+  static std::string WithoutSources(const std::string& text) {
+    std::string rest;
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      const std::string line = text.substr(at, end - at);
+      rest += line.substr(0, line.find(" #")) + "\n";
+      at = end + 1;
+    }
+    return rest;
+  }
 
   const TemporaryFile file_;
 };

@@ -21,7 +21,7 @@ namespace stepcast::fuzz {
 
 namespace {
 
-constexpr uint64_t kMutations = 2000;  // unless told
+constexpr uint64_t kMutations = 1000;  // unless told
 constexpr size_t kMaxBytes = 4096;
 constexpr size_t kMaxPool = 4096;  // inputs that are mutated
 
