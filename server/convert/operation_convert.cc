@@ -1,13 +1,11 @@
 #include "server/convert/operation_convert.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "server/convert/deterministic_bytes.h"
 #include "server/convert/sha256.h"
 #include "server/convert/wire_error.h"
 
@@ -17,16 +15,6 @@ namespace {
 
 namespace longrunning = google::longrunning;
 using State = v1::JobMetadata::State;
-
-std::string DeterministicBytes(const google::protobuf::MessageLite& message) {
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  message.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
-}
 
 std::string MethodOf(const v1::StartJobRequest& wire) {
   switch (wire.computation_case()) {

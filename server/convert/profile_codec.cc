@@ -2,7 +2,6 @@
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
 
@@ -13,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
+#include "server/convert/deterministic_bytes.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/sha256.h"
 
@@ -25,21 +25,10 @@ namespace pb = google::protobuf;
 // The contract's messages are four deep.
 constexpr int kMaxNesting = 16;
 
-std::string Serialize(const v1::Profile& message) {
-  std::string bytes;
-  {
-    pb::io::StringOutputStream stream(&bytes);
-    pb::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    message.SerializeToCodedStream(&coded);
-  }
-  return bytes;
-}
-
 std::string DigestOf(v1::Profile message) {
   message.clear_display_name();
   message.clear_labels();
-  return Sha256Hex(Serialize(message));
+  return Sha256Hex(DeterministicBytes(message));
 }
 
 bool ParseBinary(std::string_view bytes, v1::Profile& message) {
@@ -123,7 +112,7 @@ ProfileLimits NoLimits() {
 
 EncodedProfile EncodeProfile(const Profile& profile) {
   v1::Profile message = ToWire(profile.content());
-  std::string content = Serialize(message);
+  std::string content = DeterministicBytes(message);
   return {.content = std::move(content), .digest = DigestOf(std::move(message))};
 }
 

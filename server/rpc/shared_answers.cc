@@ -1,13 +1,11 @@
 #include "server/rpc/shared_answers.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
+#include "server/convert/deterministic_bytes.h"
 #include "server/convert/sha256.h"
 #include "server/rpc/job_limit.h"
 
@@ -17,16 +15,6 @@ namespace {
 
 // One part in so many of the room for answers is for those known by their requests' bytes.
 constexpr size_t kRecentPart = 4;
-
-std::string DeterministicBytes(const google::protobuf::MessageLite& message) {
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  message.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
-}
 
 }  // namespace
 
@@ -58,7 +46,6 @@ void SharedAnswers::Answer(UnaryCall& call, Question question, Compute compute) 
   const bool is_shared = !question.key.empty();
   // No other call has this one's address while it lasts.
   if (!is_shared) question.key = absl::StrCat(reinterpret_cast<uintptr_t>(&call));
-  JobTicket ticket = call.state().Ticket(question.work);
   const std::shared_ptr<Replies::Flight> flight = flights_.Board(question.key, call);
   if (flight == nullptr) return environment_.sharing.OnShared(question.request.method, SharedFrom::kFlight);
   // Looked for only by who has boarded: an answer is kept before its flight ends, so it cannot be missed in between.
@@ -69,6 +56,7 @@ void SharedAnswers::Answer(UnaryCall& call, Question question, Compute compute) 
       return flight->Land(std::move(kept));
     }
   }
+  JobTicket ticket = call.state().Ticket(question.work);
   auto job = [this, flight, key = is_shared ? question.key : "", work = std::move(question.work),
               compute = std::move(compute)](const absl::Status& taken) mutable {
     if (!taken.ok()) return flight->Land(taken);
