@@ -31,14 +31,6 @@ class CallGate {
   virtual absl::StatusOr<std::shared_ptr<const Caller>> Admit(const CalledMethod& method, const grpc::CallbackServerContext& context) = 0;
 };
 
-// Admits everybody, without a name.
-class OpenGate final : public CallGate {
- public:
-  absl::StatusOr<std::shared_ptr<const Caller>> Admit(const CalledMethod& /*method*/, const grpc::CallbackServerContext& /*context*/) override {
-    return nullptr;
-  }
-};
-
 // Whom the call is counted for: the caller's name, or the host of the peer's address, without its port.
 std::string ClientOf(const Caller* caller, const grpc::CallbackServerContext& context);
 
