@@ -11,7 +11,7 @@ namespace stepcast::server {
 
 void RejectionLog::OnRejected(const CalledMethod& method, const std::string& peer, const absl::Status& status) {
   const ErrorDetails details = DetailsOf(status);
-  metrics_.OnRejected(details.reason);
+  metrics_.OnFailure(details.reason);
   int left_out = 0;
   if (!MayLog(left_out)) return;
   const auto caller = details.metadata.find("caller");

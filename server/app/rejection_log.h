@@ -6,7 +6,7 @@
 #include "server/app/log.h"
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
-#include "server/metrics/security_metrics.h"
+#include "server/metrics/rejection_metrics.h"
 #include "server/rpc/guarded_gate.h"
 
 namespace stepcast::server {
@@ -16,7 +16,7 @@ class RejectionLog final : public RejectionObserver {
   static constexpr int kLinesPerSecond = 5;
 
   // Borrows all three.
-  RejectionLog(Log& log, SecurityMetrics& metrics, const Clock& clock) : log_(log), metrics_(metrics), clock_(clock) {}
+  RejectionLog(Log& log, RejectionMetrics& metrics, const Clock& clock) : log_(log), metrics_(metrics), clock_(clock) {}
 
   void OnRejected(const CalledMethod& method, const std::string& peer, const absl::Status& status) override;
 
@@ -25,7 +25,7 @@ class RejectionLog final : public RejectionObserver {
   bool MayLog(int& left_out);
 
   Log& log_;
-  SecurityMetrics& metrics_;
+  RejectionMetrics& metrics_;
   const Clock& clock_;
   Mutex mutex_;
   int64_t second_ STEPCAST_GUARDED_BY(mutex_) = 0;

@@ -97,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   Parts& part = *parts;
 
   // Who may ask.
-  absl::StatusOr<std::unique_ptr<ServerSecurity>> security = ServerSecurity::Create(options.security, part.log, part.metrics.security, part.clock);
+  absl::StatusOr<std::unique_ptr<ServerSecurity>> security = ServerSecurity::Create(options.security, part.log, part.metrics, part.clock);
   if (!security.ok()) return security.status();
   part.security = *std::move(security);
   part.reflection = std::make_unique<ReflectionRpc>(part.security->gate(), AllServices());

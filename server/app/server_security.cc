@@ -23,10 +23,10 @@ absl::Status RestartNeeded(const char* flag) {
 
 }  // namespace
 
-ServerSecurity::ServerSecurity(Log& log, SecurityMetrics& metrics, const Clock& clock)
-    : log_(log), metrics_(metrics), clock_(clock), rejections_(log, metrics, clock), gate_(rejections_) {}
+ServerSecurity::ServerSecurity(Log& log, ServerMetrics& metrics, const Clock& clock)
+    : log_(log), metrics_(metrics.security), clock_(clock), rejections_(log, metrics.rejections, clock), gate_(rejections_) {}
 
-absl::StatusOr<std::unique_ptr<ServerSecurity>> ServerSecurity::Create(const SecurityOptions& options, Log& log, SecurityMetrics& metrics,
+absl::StatusOr<std::unique_ptr<ServerSecurity>> ServerSecurity::Create(const SecurityOptions& options, Log& log, ServerMetrics& metrics,
                                                                        const Clock& clock) {
   std::unique_ptr<ServerSecurity> security(new ServerSecurity(log, metrics, clock));
   absl::StatusOr<Credentials> credentials = security->Load(options);

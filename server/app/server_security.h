@@ -18,7 +18,7 @@
 #include "server/app/rejection_log.h"
 #include "server/app/tls_certificates.h"
 #include "server/base/clock.h"
-#include "server/metrics/security_metrics.h"
+#include "server/metrics/server_metrics.h"
 #include "server/rpc/guarded_gate.h"
 
 namespace stepcast::server {
@@ -26,8 +26,7 @@ namespace stepcast::server {
 class ServerSecurity {
  public:
   // Borrows log, metrics and clock. Fails as LoadCredentials and TlsCertificates::Create do.
-  static absl::StatusOr<std::unique_ptr<ServerSecurity>> Create(const SecurityOptions& options, Log& log, SecurityMetrics& metrics,
-                                                                const Clock& clock);
+  static absl::StatusOr<std::unique_ptr<ServerSecurity>> Create(const SecurityOptions& options, Log& log, ServerMetrics& metrics, const Clock& clock);
 
   CallGate& gate() { return gate_; }
   // In clear without a certificate.
@@ -41,7 +40,7 @@ class ServerSecurity {
   void Refresh();
 
  private:
-  ServerSecurity(Log& log, SecurityMetrics& metrics, const Clock& clock);
+  ServerSecurity(Log& log, ServerMetrics& metrics, const Clock& clock);
 
   absl::StatusOr<Credentials> Load(const SecurityOptions& options) const;
   void Use(const Credentials& credentials);

@@ -12,15 +12,16 @@
 
 namespace stepcast::server {
 
-inline constexpr std::string_view kRejectionReasons[] = {"QUEUE_FULL",   "DEADLINE_UNREACHABLE", "MEMORY_EXHAUSTED", "STORE_FULL",
-                                                         "JOB_TOO_LONG", "STORE_UNAVAILABLE",    "SHUTTING_DOWN"};
+inline constexpr std::string_view kRejectionReasons[] = {
+    "QUEUE_FULL",    "DEADLINE_UNREACHABLE", "MEMORY_EXHAUSTED",      "STORE_FULL",    "JOB_TOO_LONG",        "STORE_UNAVAILABLE",
+    "SHUTTING_DOWN", "CREDENTIALS_MISSING",  "CREDENTIALS_MALFORMED", "TOKEN_UNKNOWN", "CERTIFICATE_UNKNOWN", "ROLE_TOO_LOW"};
 
 class RejectionMetrics {
  public:
   // The registry must outlive it.
   explicit RejectionMetrics(prometheus::Registry& registry);
 
-  // Of any call that failed: the reason in its error.
+  // Of any call that failed, once: the reason in its error.
   void OnFailure(std::string_view reason);
 
  private:

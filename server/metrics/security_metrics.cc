@@ -1,7 +1,5 @@
 #include "server/metrics/security_metrics.h"
 
-#include <string>
-
 #include "server/metrics/metric_names.h"
 
 namespace stepcast::server {
@@ -24,19 +22,7 @@ SecurityMetrics::SecurityMetrics(prometheus::Registry& registry)
                   .Help("When the first certificate of the server's chain expires, since the Unix epoch; no series without TLS.")
                   .Register(registry)),
       reloads_done_(Reloads(registry, "ok")),
-      reloads_failed_(Reloads(registry, "failed")) {
-  prometheus::Family<prometheus::Counter>& family =
-      prometheus::BuildCounter().Name(metric::kRejections).Help("Calls turned away, by the reason in their error.").Register(registry);
-  for (const std::string_view reason :
-       {std::string_view("CREDENTIALS_MISSING"), std::string_view("CREDENTIALS_MALFORMED"), std::string_view("TOKEN_UNKNOWN"),
-        std::string_view("CERTIFICATE_UNKNOWN"), std::string_view("ROLE_TOO_LOW")}) {
-    rejections_.emplace(reason, &family.Add({{"reason", std::string(reason)}}));
-  }
-}
-
-void SecurityMetrics::OnRejected(std::string_view reason) {
-  if (const auto found = rejections_.find(reason); found != rejections_.end()) found->second->Increment();
-}
+      reloads_failed_(Reloads(registry, "failed")) {}
 
 void SecurityMetrics::OnReload(bool done) { (done ? reloads_done_ : reloads_failed_).Increment(); }
 

@@ -64,7 +64,8 @@ CallLabels CallState::Labels() const {
 
 grpc::Status CallState::Failed(const absl::Status& status) const {
   if (status.ok()) return Succeeded(), grpc::Status::OK;
-  environment_.rejections.OnFailure(DetailsOf(status).reason);
+  // Who was not admitted has been counted by the gate's observer.
+  if (admitted_.ok()) environment_.rejections.OnFailure(DetailsOf(status).reason);
   if (IsServersFault(status.code()) || environment_.observer.WantsEveryCall()) environment_.observer.OnEnd(Labels(), status);
   return ToGrpcStatus(status);
 }
