@@ -53,7 +53,7 @@ class AdminRpc final : public Raw {
   AdminRpc(AdminEnvironment admin, const CallEnvironment& environment) : admin_(std::move(admin)), environment_(environment) {}
 
   grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    auto* call = new UnaryCall(environment_, Method("Ping"), *context, *request, *reply);
+    auto* call = new UnaryCall(environment_, v1::AdminService::service_full_name(), {"Ping", context, request, reply});
     if (call->state().admitted().ok()) {
       const grpc::Slice empty;
       call->Reply(grpc::ByteBuffer(&empty, 1));
@@ -86,25 +86,9 @@ class AdminRpc final : public Raw {
   }
 
  private:
-  struct Wire {
-    std::string_view method;
-    grpc::CallbackServerContext* context;
-    const grpc::ByteBuffer* request;
-    grpc::ByteBuffer* reply;
-  };
-
-  static CalledMethod Method(std::string_view name) { return {.service = v1::AdminService::service_full_name(), .name = name}; }
-
-  template <typename Request, typename Answer>
-  grpc::ServerUnaryReactor* Start(const Wire& wire, Answer answer) {
-    auto* call = new UnaryCall(environment_, Method(wire.method), *wire.context, *wire.request, *wire.reply);
-    call->Start([answer](UnaryCall& started) {
-      Request message;
-      const absl::Status parsed = started.Read(message);
-      if (!parsed.ok()) return started.Fail(parsed);
-      answer(started, message);
-    });
-    return call;
+  template <typename Request, typename Part>
+  grpc::ServerUnaryReactor* Start(const UnaryWire& wire, Part part) {
+    return StartUnary<Request>(environment_, v1::AdminService::service_full_name(), wire, std::move(part));
   }
 
   const AdminEnvironment admin_;

@@ -23,8 +23,7 @@ class JobRpc final : public v1::JobService::WithRawCallbackMethod_StartJob<v1::J
   explicit JobRpc(const OperationEnvironment& environment) : environment_(environment) {}
 
   grpc::ServerUnaryReactor* StartJob(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    const CalledMethod method{.service = v1::JobService::service_full_name(), .name = "StartJob"};
-    auto* call = new UnaryCall(environment_.calls, method, *context, *request, *reply);
+    auto* call = new UnaryCall(environment_.calls, v1::JobService::service_full_name(), {"StartJob", context, request, reply});
     call->Start([this, bytes = static_cast<int64_t>(request->Length())](UnaryCall& started) {
       if (bytes > environment_.max_job_bytes) return started.Fail(TooLarge(bytes, environment_.max_job_bytes));
       v1::StartJobRequest message;

@@ -2,7 +2,7 @@
 
 #include <google/protobuf/empty.pb.h>
 
-#include <string_view>
+#include <utility>
 
 #include "google/longrunning/operations.grpc.pb.h"
 
@@ -64,25 +64,9 @@ class OperationsRpc final : public Raw {
   }
 
  private:
-  struct Wire {
-    std::string_view method;
-    grpc::CallbackServerContext* context;
-    const grpc::ByteBuffer* request;
-    grpc::ByteBuffer* reply;
-  };
-
-  // Has `part` end the call, with the parsed request, on the pool for the store.
   template <typename Request, typename Part>
-  grpc::ServerUnaryReactor* Start(const Wire& wire, Part part) {
-    const CalledMethod method{.service = longrunning::Operations::service_full_name(), .name = wire.method};
-    auto* call = new UnaryCall(environment_.calls, method, *wire.context, *wire.request, *wire.reply);
-    call->Start([part](UnaryCall& started) {
-      Request message;
-      const absl::Status parsed = started.Read(message);
-      if (!parsed.ok()) return started.Fail(parsed);
-      part(started, message);
-    });
-    return call;
+  grpc::ServerUnaryReactor* Start(const UnaryWire& wire, Part part) {
+    return StartUnary<Request>(environment_.calls, longrunning::Operations::service_full_name(), wire, std::move(part));
   }
 
   static void ReplyEmpty(UnaryCall& call, const absl::Status& status) {

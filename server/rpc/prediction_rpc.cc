@@ -64,7 +64,8 @@ class PredictionRpc final : public Raw {
   }
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerateTrace(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override {
-    auto* call = new StreamCall(environment_, Method("GenerateTrace"), *context, *request);
+    const CalledMethod method{.service = v1::PredictionService::service_full_name(), .name = "GenerateTrace"};
+    auto* call = new StreamCall(environment_, method, *context, *request);
     call->Start([this](StreamCall& started) {
       v1::GenerateTraceRequest message;
       const absl::Status parsed = started.Read(message);
@@ -78,19 +79,10 @@ class PredictionRpc final : public Raw {
   }
 
  private:
-  static CalledMethod Method(std::string_view name) { return {.service = v1::PredictionService::service_full_name(), .name = name}; }
-
-  struct Wire {
-    std::string_view method;
-    grpc::CallbackServerContext* context;
-    const grpc::ByteBuffer* request;
-    grpc::ByteBuffer* reply;
-  };
-
   // `check` is the handler's method.
   template <typename Request, typename Check>
-  grpc::ServerUnaryReactor* Start(const Wire& wire, Check check) {
-    auto* call = new UnaryCall(environment_, Method(wire.method), *wire.context, *wire.request, *wire.reply);
+  grpc::ServerUnaryReactor* Start(const UnaryWire& wire, Check check) {
+    auto* call = new UnaryCall(environment_, v1::PredictionService::service_full_name(), wire);
     SharedAnswers::Request asked = SharedAnswers::RequestOf(*call, wire.method, handler_.ProfilesGeneration());
     if (answers_.AnswerAtOnce(*call, asked)) return call;
     call->Start([this, check, asked = std::move(asked)](UnaryCall& started) mutable {

@@ -30,24 +30,24 @@ class ProfileRpc final : public Raw {
   ProfileRpc(const ProfileHandler& handler, const CallEnvironment& environment) : handler_(handler), environment_(environment) {}
 
   grpc::ServerUnaryReactor* CreateProfile(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<v1::CreateProfileRequest>("CreateProfile", context, request, reply,
+    return Start<v1::CreateProfileRequest>({"CreateProfile", context, request, reply},
                                            [this](UnaryCall& call, const v1::CreateProfileRequest& message) {
                                              return handler_.Create(FromWire(message), [&] { return call.state().Check(); });
                                            });
   }
 
   grpc::ServerUnaryReactor* GetProfile(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<v1::GetProfileRequest>("GetProfile", context, request, reply,
+    return Start<v1::GetProfileRequest>({"GetProfile", context, request, reply},
                                         [this](UnaryCall&, const v1::GetProfileRequest& message) { return handler_.Get(FromWire(message)); });
   }
 
   grpc::ServerUnaryReactor* ListProfiles(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<v1::ListProfilesRequest>("ListProfiles", context, request, reply,
+    return Start<v1::ListProfilesRequest>({"ListProfiles", context, request, reply},
                                           [this](UnaryCall&, const v1::ListProfilesRequest& message) { return handler_.List(FromWire(message)); });
   }
 
   grpc::ServerUnaryReactor* DeleteProfile(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<v1::DeleteProfileRequest>("DeleteProfile", context, request, reply,
+    return Start<v1::DeleteProfileRequest>({"DeleteProfile", context, request, reply},
                                            [this](UnaryCall&, const v1::DeleteProfileRequest& message) -> absl::StatusOr<absl::monostate> {
                                              absl::Status status = handler_.Delete(FromWire(message));
                                              if (!status.ok()) return status;
@@ -81,20 +81,14 @@ class ProfileRpc final : public Raw {
  private:
   static CalledMethod Method(std::string_view name) { return {.service = v1::ProfileService::service_full_name(), .name = name}; }
 
-  // Runs `answer` with the parsed request, all of it on the pool for the store.
+  // Replies with what `answer` makes of the parsed request.
   template <typename Request, typename Answer>
-  grpc::ServerUnaryReactor* Start(std::string_view method, grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                  grpc::ByteBuffer* reply, Answer answer) {
-    auto* call = new UnaryCall(environment_, Method(method), *context, *request, *reply);
-    call->Start([answer](UnaryCall& started) {
-      Request message;
-      const absl::Status parsed = started.Read(message);
-      if (!parsed.ok()) return started.Fail(parsed);
-      const auto answered = answer(started, message);
-      if (!answered.ok()) return started.Fail(answered.status());
-      started.Reply(ToWire(*answered));
+  grpc::ServerUnaryReactor* Start(const UnaryWire& wire, Answer answer) {
+    return StartUnary<Request>(environment_, v1::ProfileService::service_full_name(), wire, [answer](UnaryCall& call, const Request& message) {
+      const auto answered = answer(call, message);
+      if (!answered.ok()) return call.Fail(answered.status());
+      call.Reply(ToWire(*answered));
     });
-    return call;
   }
 
   const ProfileHandler& handler_;

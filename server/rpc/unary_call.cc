@@ -7,9 +7,8 @@
 
 namespace stepcast::server {
 
-UnaryCall::UnaryCall(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context,
-                     const grpc::ByteBuffer& request, grpc::ByteBuffer& reply)
-    : state_(environment, method, context), request_(request), reply_(reply) {}
+UnaryCall::UnaryCall(const CallEnvironment& environment, std::string_view service, const UnaryWire& wire)
+    : state_(environment, {.service = service, .name = wire.method}, *wire.context), request_(*wire.request), reply_(*wire.reply) {}
 
 void UnaryCall::Start(Part part) {
   if (!state_.admitted().ok()) return Fail(state_.admitted());

@@ -11,6 +11,8 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -23,13 +25,21 @@
 
 namespace stepcast::server {
 
+// A unary call as gRPC hands it over.
+struct UnaryWire {
+  std::string_view method;  // GetProfile
+  grpc::CallbackServerContext* context;
+  const grpc::ByteBuffer* request;
+  grpc::ByteBuffer* reply;
+};
+
 class UnaryCall final : public grpc::ServerUnaryReactor, public Waiter<SharedReplyPointer> {
  public:
   // A part of the work. Ends with exactly one of Reply, Fail and SharedAnswers::Answer.
   using Part = absl::AnyInvocable<void(UnaryCall&) &&>;
 
-  UnaryCall(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context,
-            const grpc::ByteBuffer& request, grpc::ByteBuffer& reply);
+  // `service`: stepcast.v1.ProfileService.
+  UnaryCall(const CallEnvironment& environment, std::string_view service, const UnaryWire& wire);
 
   // `prefix` and the request's bytes, where these are no more than `max_bytes`; else empty.
   std::string BytesAfter(std::string prefix, size_t max_bytes) const;
@@ -55,5 +65,18 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Waiter<SharedRep
   const grpc::ByteBuffer& request_;
   grpc::ByteBuffer& reply_;
 };
+
+// Has `part` end a new call, with the parsed request, on the pool for the store.
+template <typename Request, typename Part>
+UnaryCall* StartUnary(const CallEnvironment& environment, std::string_view service, const UnaryWire& wire, Part part) {
+  auto* call = new UnaryCall(environment, service, wire);
+  call->Start([part = std::move(part)](UnaryCall& started) {
+    Request message;
+    const absl::Status parsed = started.Read(message);
+    if (!parsed.ok()) return started.Fail(parsed);
+    part(started, message);
+  });
+  return call;
+}
 
 }  // namespace stepcast::server
