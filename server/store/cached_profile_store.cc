@@ -10,7 +10,7 @@ size_t BytesOf(const StoredProfile& profile) {
   constexpr size_t kLabelBytes = 96;  // what holds one
   const ProfileSummary& summary = profile.summary;
   size_t bytes = sizeof(StoredProfile) + profile.content.size() + summary.id.size() + summary.digest.size() + summary.etag.size();
-  bytes += summary.display_name.size() + summary.model.size() + summary.framework.size();
+  bytes += summary.display_name.size() + summary.model.size() + summary.framework.size() + summary.owner.size();
   for (const auto& [key, value] : summary.labels) bytes += key.size() + value.size() + kLabelBytes;
   return bytes;
 }

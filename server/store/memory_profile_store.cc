@@ -29,9 +29,9 @@ absl::StatusOr<ProfileSummary> MemoryProfileStore::Put(const StoredProfile& prof
     Remember(request_id, existing);
     return existing;
   }
-  if (absl::Status quota = CheckQuota(content_bytes); !quota.ok()) return quota;
+  if (absl::Status quota = CheckQuota(stored); !quota.ok()) return quota;
   profiles_.emplace(summary.id, std::move(stored));
-  total_bytes_ += content_bytes;
+  Count(summary.owner, 1, content_bytes);
   Remember(request_id, summary);
   return summary;
 }
@@ -70,7 +70,7 @@ absl::Status MemoryProfileStore::Delete(const std::string& id, const std::string
   if (found == profiles_.end()) return ProfileNotFound(id);
   const std::string& stored_etag = found->second.summary.etag;
   if (!etag.empty() && etag != stored_etag) return EtagMismatch(id, etag, stored_etag);
-  total_bytes_ -= static_cast<int64_t>(found->second.content.size());
+  Count(found->second.summary.owner, -1, -static_cast<int64_t>(found->second.content.size()));
   profiles_.erase(found);
   ++generation_;
   return absl::OkStatus();
@@ -78,10 +78,24 @@ absl::Status MemoryProfileStore::Delete(const std::string& id, const std::string
 
 absl::Status MemoryProfileStore::Check() { return absl::OkStatus(); }
 
-absl::Status MemoryProfileStore::CheckQuota(int64_t new_bytes) const {
-  if (static_cast<int64_t>(profiles_.size()) >= limits_.max_profiles) return StoreFull("max_profiles", limits_.max_profiles);
-  if (new_bytes > limits_.max_total_bytes - total_bytes_) return StoreFull("max_total_bytes", limits_.max_total_bytes);
-  return absl::OkStatus();
+absl::Status MemoryProfileStore::CheckQuota(const StoredProfile& profile) const {
+  const std::string& owner = profile.summary.owner;
+  const auto new_bytes = static_cast<int64_t>(profile.content.size());
+  if (HasShareLimit(owner, limits_)) {
+    const auto owned = owned_.find(owner);
+    const absl::Status share = CheckShare(owner, owned == owned_.end() ? TotalsRow{} : owned->second, limits_, new_bytes);
+    if (!share.ok()) return share;
+  }
+  return CheckRoom(totals_, limits_, new_bytes);
+}
+
+void MemoryProfileStore::Count(const std::string& owner, int64_t profiles, int64_t bytes) {
+  TotalsRow& owned = owned_[owner];
+  for (TotalsRow* row : {&totals_, &owned}) {
+    row->profiles += profiles;
+    row->content_bytes += bytes;
+  }
+  if (owned.profiles == 0) owned_.erase(owner);
 }
 
 void MemoryProfileStore::Remember(const std::string& request_id, const ProfileSummary& stored) {

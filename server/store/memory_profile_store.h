@@ -12,6 +12,7 @@
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
 #include "server/store/profile_store.h"
+#include "server/store/put_rules.h"
 #include "server/store/store_limits.h"
 
 namespace stepcast::server {
@@ -30,7 +31,9 @@ class MemoryProfileStore final : public ProfileStore {
   uint64_t Generation() const override { return generation_; }
 
  private:
-  absl::Status CheckQuota(int64_t new_bytes) const STEPCAST_REQUIRES(mutex_);
+  absl::Status CheckQuota(const StoredProfile& profile) const STEPCAST_REQUIRES(mutex_);
+  // By so many more profiles and bytes; both may be negative.
+  void Count(const std::string& owner, int64_t profiles, int64_t bytes) STEPCAST_REQUIRES(mutex_);
   void Remember(const std::string& request_id, const ProfileSummary& stored) STEPCAST_REQUIRES(mutex_);
 
   const StoreLimits limits_;
@@ -38,7 +41,8 @@ class MemoryProfileStore final : public ProfileStore {
   std::atomic<uint64_t> generation_{0};
   Mutex mutex_;
   std::map<std::string, StoredProfile> profiles_ STEPCAST_GUARDED_BY(mutex_);
-  int64_t total_bytes_ STEPCAST_GUARDED_BY(mutex_) = 0;
+  TotalsRow totals_ STEPCAST_GUARDED_BY(mutex_);
+  std::map<std::string, TotalsRow> owned_ STEPCAST_GUARDED_BY(mutex_);          // by those who have any
   std::map<std::string, ProfileSummary> requests_ STEPCAST_GUARDED_BY(mutex_);  // what each stored
   std::deque<std::string> request_order_ STEPCAST_GUARDED_BY(mutex_);           // oldest first
 };

@@ -13,8 +13,7 @@ namespace {
 
 #define STEPCAST_SUMMARY                                                                                                                     \
   "id, digest, etag, display_name, model, framework, label_keys, label_values, batch_size, parameter_servers, operation_count, step_count, " \
-  "size_bytes, "                                                                                                                             \
-  "create_time_ns"
+  "size_bytes, create_time_ns, owner"
 
 constexpr char kFindProfile[] = "SELECT " STEPCAST_SUMMARY " FROM stepcast_profiles WHERE id = $1";
 constexpr char kReadProfile[] =
@@ -25,8 +24,8 @@ constexpr char kListProfiles[] = "SELECT " STEPCAST_SUMMARY
                                  " FROM stepcast_profiles WHERE id > $1 AND ($2::bytea IS NULL OR model = $2) AND label_keys @> $5 AND NOT EXISTS "
                                  "(SELECT FROM unnest($3, $4) AS term "
                                  "(key, value) WHERE label_values[array_position(label_keys, key)] IS DISTINCT FROM value) ORDER BY id LIMIT $6 + 1";
-constexpr int kChecksumColumn = 14;
-constexpr int kContentColumn = 15;
+constexpr int kChecksumColumn = 15;
+constexpr int kContentColumn = 16;
 
 ProfileSummary SummaryAt(const PostgresResult& result, int row) {
   const auto text = [&](int column) { return std::string(result.Bytes(row, column)); };
@@ -46,6 +45,7 @@ ProfileSummary SummaryAt(const PostgresResult& result, int row) {
   summary.step_count = static_cast<int32_t>(result.Integer(row, 11));
   summary.size_bytes = result.Integer(row, 12);
   summary.create_time_ns = result.Integer(row, 13);
+  summary.owner = text(14);
   return summary;
 }
 
@@ -128,10 +128,15 @@ absl::Status InsertProfile(PostgresConnection& connection, int64_t sequence, con
   PostgresParameters parameters;
   parameters.Bytes(summary.id).Bytes(summary.digest).Bytes(summary.etag).Bytes(summary.display_name).Bytes(summary.model).Bytes(summary.framework);
   parameters.BytesArray(keys).BytesArray(values).Integer(summary.batch_size).Integer(summary.parameter_servers).Integer(summary.operation_count);
-  parameters.Integer(summary.step_count).Integer(summary.size_bytes).Integer(summary.create_time_ns).Integer(content_bytes).Integer(sequence);
+  parameters.Integer(summary.step_count)
+      .Integer(summary.size_bytes)
+      .Integer(summary.create_time_ns)
+      .Bytes(summary.owner)
+      .Integer(content_bytes)
+      .Integer(sequence);
   return connection
       .Run("INSERT INTO stepcast_profiles (" STEPCAST_SUMMARY
-           ", content_bytes, sequence) OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+           ", content_bytes, sequence) OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
            parameters)
       .status();
 }
@@ -151,24 +156,33 @@ absl::StatusOr<TotalsRow> LockTotals(PostgresConnection& connection) {
   return Totals(connection, "SELECT profiles, content_bytes FROM stepcast_totals FOR UPDATE");
 }
 
+absl::StatusOr<TotalsRow> ReadOwned(PostgresConnection& connection, const std::string& owner) {
+  PostgresParameters parameters;
+  parameters.Bytes(owner);
+  const absl::StatusOr<PostgresResult> result = connection.Run("SELECT profiles, content_bytes FROM stepcast_owners WHERE owner = $1", parameters);
+  if (!result.ok()) return result.status();
+  if (result->rows() == 0) return TotalsRow{};
+  return TotalsRow{.profiles = result->Integer(0, 0), .content_bytes = result->Integer(0, 1)};
+}
+
 absl::StatusOr<std::optional<RequestRow>> FindRequest(PostgresConnection& connection, const std::string& request_id) {
   PostgresParameters parameters;
   parameters.Bytes(request_id);
   const absl::StatusOr<PostgresResult> result =
-      connection.Run("SELECT profile_id, digest, etag, create_time_ns FROM stepcast_requests WHERE request_id = $1", parameters);
+      connection.Run("SELECT profile_id, digest, etag, owner, create_time_ns FROM stepcast_requests WHERE request_id = $1", parameters);
   if (!result.ok()) return result.status();
   if (result->rows() == 0) return std::optional<RequestRow>();
   const auto text = [&](int column) { return std::string(result->Bytes(0, column)); };
-  return RequestRow{.profile_id = text(0), .digest = text(1), .etag = text(2), .create_time_ns = result->Integer(0, 3)};
+  return RequestRow{.profile_id = text(0), .digest = text(1), .etag = text(2), .owner = text(3), .create_time_ns = result->Integer(0, 4)};
 }
 
 absl::Status InsertRequest(PostgresConnection& connection, const std::string& request_id, const ProfileSummary& stored, int64_t max_request_ids) {
   // Numbers are without gaps, which a sequence's would not be: one writes at a time, only the lowest are removed, the next is the highest plus one.
   PostgresParameters parameters;
-  parameters.Bytes(request_id).Bytes(stored.id).Bytes(stored.digest).Bytes(stored.etag).Integer(stored.create_time_ns);
+  parameters.Bytes(request_id).Bytes(stored.id).Bytes(stored.digest).Bytes(stored.etag).Bytes(stored.owner).Integer(stored.create_time_ns);
   const absl::StatusOr<PostgresResult> inserted = connection.Run(
-      "INSERT INTO stepcast_requests (sequence, request_id, profile_id, digest, etag, create_time_ns) "
-      "SELECT coalesce(max(sequence), 0) + 1, $1, $2, $3, $4, $5 FROM stepcast_requests RETURNING sequence",
+      "INSERT INTO stepcast_requests (sequence, request_id, profile_id, digest, etag, owner, create_time_ns) "
+      "SELECT coalesce(max(sequence), 0) + 1, $1, $2, $3, $4, $5, $6 FROM stepcast_requests RETURNING sequence",
       parameters);
   if (!inserted.ok()) return inserted.status();
   PostgresParameters oldest;

@@ -31,6 +31,8 @@ absl::Status DeleteProfile(PostgresConnection& connection, const std::string& id
 absl::StatusOr<TotalsRow> ReadTotals(PostgresConnection& connection);
 // The same, and until the transaction ends nobody else writes profiles.
 absl::StatusOr<TotalsRow> LockTotals(PostgresConnection& connection);
+// What the owner has; once LockTotals was called it stays so. REQUIRES: it has a name.
+absl::StatusOr<TotalsRow> ReadOwned(PostgresConnection& connection, const std::string& owner);
 
 absl::StatusOr<std::optional<RequestRow>> FindRequest(PostgresConnection& connection, const std::string& request_id);
 // Forgets the oldest ones beyond `max_request_ids`. REQUIRES: LockTotals was called.

@@ -64,11 +64,23 @@ absl::StatusOr<PostgresProfileStore::Found> PostgresProfileStore::Look(PostgresC
     }
   }
   if (!there->has_value()) {
-    if (absl::Status room = CheckRoom(totals, limits_, static_cast<int64_t>(profile.content.size())); !room.ok()) return room;
+    if (absl::Status quota = CheckQuota(connection, profile, totals); !quota.ok()) return quota;
   } else if ((*there)->digest != summary.digest) {
     return ProfileExists(summary.id, (*there)->digest, summary.digest);
   }
   return Found{.again = {}, .there = *std::move(there)};
+}
+
+absl::Status PostgresProfileStore::CheckQuota(PostgresConnection& connection, const StoredProfile& profile, const TotalsRow& totals) {
+  const std::string& owner = profile.summary.owner;
+  const auto new_bytes = static_cast<int64_t>(profile.content.size());
+  if (HasShareLimit(owner, limits_)) {
+    // Asked after the totals were locked, not with them: a statement that waited for a lock sees other tables as they were before.
+    const absl::StatusOr<TotalsRow> owned = ReadOwned(connection, owner);
+    if (!owned.ok()) return owned.status();
+    if (absl::Status share = CheckShare(owner, *owned, limits_, new_bytes); !share.ok()) return share;
+  }
+  return CheckRoom(totals, limits_, new_bytes);
 }
 
 absl::StatusOr<ProfileSummary> PostgresProfileStore::PutOn(PostgresConnection& connection, const StoredProfile& profile,

@@ -2,8 +2,8 @@
 //
 // Durability: a Put or Delete that returned OK is committed, as durably as the database is. One that failed with UNAVAILABLE because the connection
 // broke while it committed is done or not; a Put may be repeated in either case.
-// Cost: Get, GetSummary and List are one round trip, Put eleven, and what writes takes turns, among all processes, for six of them and the commit; so
-// the limits are exact. A content crosses the network before its turn.
+// Cost: Get, GetSummary and List are one round trip, Put eleven, two more where its owner has a limit, and what writes takes turns, among all
+// processes, for six or seven of them and the commit; so the limits are exact. A content crosses the network before its turn.
 // Threads: safe; as many calls at one time as the database has connections for.
 #pragma once
 
@@ -47,6 +47,7 @@ class PostgresProfileStore final : public ProfileStore {
       : connections_(database.connections()), limits_(limits), clock_(clock), generation_(std::move(generation)) {}
 
   absl::StatusOr<Found> Look(PostgresConnection& connection, const StoredProfile& profile, const std::string& request_id, const TotalsRow& totals);
+  absl::Status CheckQuota(PostgresConnection& connection, const StoredProfile& profile, const TotalsRow& totals);
   absl::StatusOr<ProfileSummary> PutOn(PostgresConnection& connection, const StoredProfile& profile, const std::string& request_id);
   absl::StatusOr<ProfileSummary> Write(PostgresConnection& connection, const StoredProfile& profile, const std::string& request_id, bool seems_new);
   // `sequence` is that of the content if it was sent already.

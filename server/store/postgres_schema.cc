@@ -105,7 +105,36 @@ CREATE TABLE stepcast_operation_bytes (
 ALTER TABLE stepcast_operation_bytes ALTER COLUMN bytes SET STORAGE EXTERNAL;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2};
+// Profiles of before belong to nobody, as those of a replica do that is older than this. `stepcast_owners` has a row for each client that has
+// profiles and a name, kept as the totals are and for the same reason. Triggers fire in the order of their names: these lock a client's row after
+// that of the totals, as a put does, so that a deletion by hand and a put never wait for each other.
+constexpr char kVersion3[] = R"sql(
+ALTER TABLE stepcast_profiles ADD COLUMN owner bytea NOT NULL DEFAULT '';
+ALTER TABLE stepcast_requests ADD COLUMN owner bytea NOT NULL DEFAULT '';
+CREATE TABLE stepcast_owners (
+  owner bytea PRIMARY KEY,
+  profiles bigint NOT NULL,
+  content_bytes bigint NOT NULL
+);
+CREATE FUNCTION stepcast_profile_added_to_owner() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO stepcast_owners AS o VALUES (new.owner, 1, new.content_bytes)
+    ON CONFLICT (owner) DO UPDATE SET profiles = o.profiles + 1, content_bytes = o.content_bytes + excluded.content_bytes;
+  RETURN NULL;
+END $$;
+CREATE FUNCTION stepcast_profile_removed_from_owner() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE stepcast_owners SET profiles = profiles - 1, content_bytes = content_bytes - old.content_bytes WHERE owner = old.owner;
+  DELETE FROM stepcast_owners WHERE owner = old.owner AND profiles = 0;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER stepcast_profile_added_to_owner AFTER INSERT ON stepcast_profiles FOR EACH ROW WHEN (new.owner <> '')
+  EXECUTE FUNCTION stepcast_profile_added_to_owner();
+CREATE TRIGGER stepcast_profile_removed_from_owner AFTER DELETE ON stepcast_profiles FOR EACH ROW WHEN (old.owner <> '')
+  EXECUTE FUNCTION stepcast_profile_removed_from_owner();
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
 
 // One at a time in a database; the number is "STPC".
 constexpr char kLock[] = "SELECT pg_advisory_xact_lock(1398034499)";

@@ -26,6 +26,7 @@ struct ProfileSummary {
   std::string display_name;
   std::string model;
   std::string framework;
+  std::string owner;  // the name of the client who stored it first; empty: one without a name
   std::map<std::string, std::string> labels;
   int32_t batch_size = 0;
   int32_t parameter_servers = 0;
@@ -67,8 +68,9 @@ class ProfileStore {
   // Stores `profile`, or returns what is there under the same id if its digest is the same (AIP-155; the first one's labels stay).
   // With a request_id seen before: returns what it stored then, or fails with INVALID_ARGUMENT, reason REQUEST_ID_REUSED, if id or digest differ.
   // A late repetition does not bring back what was deleted since. An empty request_id is none; one whose Put failed is not remembered.
-  // ALREADY_EXISTS, reason PROFILE_EXISTS, with the resource, if the id is taken by another digest. RESOURCE_EXHAUSTED, reason STORE_FULL,
-  // with the quota subject, if a limit of the store is reached. etag and create_time_ns are set by the store, the rest is kept as given.
+  // ALREADY_EXISTS, reason PROFILE_EXISTS, with the resource, if the id is taken by another digest. RESOURCE_EXHAUSTED, with the quota
+  // subject, if a limit is reached: reason CLIENT_QUOTA_EXCEEDED one of its owner's share, STORE_FULL one of the store. What is there already belongs
+  // to its first owner, and counts for nobody else. etag and create_time_ns are set by the store, the rest is kept as given.
   virtual absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile, const std::string& request_id) = 0;
   // NOT_FOUND, reason PROFILE_NOT_FOUND, with the resource. DATA_LOSS, reason PROFILE_CORRUPT, if the stored bytes are not those that were put.
   virtual absl::StatusOr<StoredProfile> Get(const std::string& id) = 0;

@@ -1,4 +1,4 @@
-// What the stores on SQL decide alike about a Put: whether a request was there before, and whether there is room.
+// What the stores decide alike about a Put: whether a request was there before, and whether there is room.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,11 @@ struct RequestRow {
   std::string profile_id;
   std::string digest;
   std::string etag;
+  std::string owner;
   int64_t create_time_ns = 0;
 };
 
+// Of the whole store, or of one owner.
 struct TotalsRow {
   int64_t profiles = 0;
   int64_t content_bytes = 0;
@@ -33,5 +35,10 @@ absl::StatusOr<ProfileSummary> AnswerAgain(const std::string& request_id, const 
 
 // STORE_FULL if one more profile with so many bytes is too much.
 absl::Status CheckRoom(const TotalsRow& totals, const StoreLimits& limits, int64_t new_bytes);
+
+// Whether the owner has a limit of its own, so that what it has must be known.
+bool HasShareLimit(const std::string& owner, const StoreLimits& limits);
+// CLIENT_QUOTA_EXCEEDED if one more profile with so many bytes is too much for the owner. REQUIRES: HasShareLimit.
+absl::Status CheckShare(const std::string& owner, const TotalsRow& owned, const StoreLimits& limits, int64_t new_bytes);
 
 }  // namespace stepcast::server

@@ -13,15 +13,15 @@ namespace {
 // One row for each label, at least one; the labels of a profile come together.
 #define STEPCAST_SELECT_SUMMARIES                                                                                                           \
   "SELECT p.sequence, p.id, p.digest, p.etag, p.display_name, p.model, p.framework, p.batch_size, p.parameter_servers, p.operation_count, " \
-  "p.step_count, p.size_bytes, p.create_time_ns, l.key, l.value FROM profiles AS p LEFT JOIN labels AS l ON l.profile = p.sequence "
+  "p.step_count, p.size_bytes, p.create_time_ns, p.owner, l.key, l.value FROM profiles AS p LEFT JOIN labels AS l ON l.profile = p.sequence "
 
 constexpr char kFindProfile[] = STEPCAST_SELECT_SUMMARIES "WHERE p.id = ?";
 constexpr char kListProfiles[] = STEPCAST_SELECT_SUMMARIES "WHERE p.id > ? ORDER BY p.id";
 #undef STEPCAST_SELECT_SUMMARIES
 
 constexpr int kSequenceColumn = 0;
-constexpr int kLabelKeyColumn = 13;
-constexpr int kLabelValueColumn = 14;
+constexpr int kLabelKeyColumn = 14;
+constexpr int kLabelValueColumn = 15;
 
 ProfileSummary SummaryAt(const SqliteStatement& row) {
   ProfileSummary summary;
@@ -37,6 +37,7 @@ ProfileSummary SummaryAt(const SqliteStatement& row) {
   summary.step_count = static_cast<int32_t>(row.IntegerAt(10));
   summary.size_bytes = row.IntegerAt(11);
   summary.create_time_ns = row.IntegerAt(12);
+  summary.owner = row.BytesAt(13);
   return summary;
 }
 
@@ -72,6 +73,13 @@ class SummaryReader {
   bool has_row_ = false;
 };
 
+// The one row there is; none is nothing.
+absl::StatusOr<TotalsRow> TotalsOf(SqliteStatement& rows) {
+  const absl::StatusOr<bool> found = rows.Step();
+  if (!found.ok()) return found.status();
+  return *found ? TotalsRow{.profiles = rows.IntegerAt(0), .content_bytes = rows.IntegerAt(1)} : TotalsRow{};
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<ProfileSummary>> FindProfile(SqliteConnection& connection, const std::string& id) {
@@ -94,13 +102,14 @@ absl::Status InsertProfile(SqliteConnection& connection, const ProfileSummary& s
   {
     SqliteStatement insert = connection.Use(
         "INSERT INTO profiles (id, digest, etag, display_name, model, framework, batch_size, parameter_servers, operation_count, step_count, "
-        "size_bytes, create_time_ns, content_bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "size_bytes, create_time_ns, content_bytes, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     insert.Text(summary.id).Text(summary.digest).Text(summary.etag).Text(summary.display_name).Text(summary.model).Text(summary.framework);
     insert.Integer(summary.batch_size).Integer(summary.parameter_servers).Integer(summary.operation_count).Integer(summary.step_count);
     insert.Integer(summary.size_bytes).Integer(summary.create_time_ns).Integer(static_cast<int64_t>(content.size()));
+    insert.Text(summary.owner);
     if (absl::Status status = insert.Run(); !status.ok()) return status;
   }
-  // The rowid of the last INSERT into profiles; the trigger's UPDATE does not change it.
+  // The rowid of the last INSERT into profiles; what triggers do does not change it.
   const absl::StatusOr<int64_t> sequence = connection.IntegerOf("SELECT last_insert_rowid()");
   if (!sequence.ok()) return sequence.status();
   for (const auto& [key, value] : summary.labels) {
@@ -133,22 +142,30 @@ absl::StatusOr<ProfilePage> ListProfiles(SqliteConnection& connection, const Lis
 
 absl::StatusOr<TotalsRow> ReadTotals(SqliteConnection& connection) {
   SqliteStatement rows = connection.Use("SELECT profiles, content_bytes FROM totals");
-  const absl::StatusOr<bool> found = rows.Step();
-  if (!found.ok()) return found.status();
-  return *found ? TotalsRow{.profiles = rows.IntegerAt(0), .content_bytes = rows.IntegerAt(1)} : TotalsRow{};
+  return TotalsOf(rows);
+}
+
+absl::StatusOr<TotalsRow> ReadOwned(SqliteConnection& connection, const std::string& owner) {
+  SqliteStatement rows = connection.Use("SELECT profiles, content_bytes FROM owners WHERE owner = ?");
+  return TotalsOf(rows.Text(owner));
 }
 
 absl::StatusOr<std::optional<RequestRow>> FindRequest(SqliteConnection& connection, const std::string& request_id) {
-  SqliteStatement rows = connection.Use("SELECT profile_id, digest, etag, create_time_ns FROM requests WHERE request_id = ?");
+  SqliteStatement rows = connection.Use("SELECT profile_id, digest, etag, owner, create_time_ns FROM requests WHERE request_id = ?");
   const absl::StatusOr<bool> found = rows.Text(request_id).Step();
   if (!found.ok()) return found.status();
   if (!*found) return std::optional<RequestRow>();
-  return RequestRow{.profile_id = rows.BytesAt(0), .digest = rows.BytesAt(1), .etag = rows.BytesAt(2), .create_time_ns = rows.IntegerAt(3)};
+  return RequestRow{.profile_id = rows.BytesAt(0),
+                    .digest = rows.BytesAt(1),
+                    .etag = rows.BytesAt(2),
+                    .owner = rows.BytesAt(3),
+                    .create_time_ns = rows.IntegerAt(4)};
 }
 
 absl::Status InsertRequest(SqliteConnection& connection, const std::string& request_id, const ProfileSummary& stored, int64_t max_request_ids) {
-  SqliteStatement insert = connection.Use("INSERT INTO requests (request_id, profile_id, digest, etag, create_time_ns) VALUES (?, ?, ?, ?, ?)");
-  insert.Text(request_id).Text(stored.id).Text(stored.digest).Text(stored.etag).Integer(stored.create_time_ns);
+  SqliteStatement insert =
+      connection.Use("INSERT INTO requests (request_id, profile_id, digest, etag, owner, create_time_ns) VALUES (?, ?, ?, ?, ?, ?)");
+  insert.Text(request_id).Text(stored.id).Text(stored.digest).Text(stored.etag).Text(stored.owner).Integer(stored.create_time_ns);
   if (absl::Status status = insert.Run(); !status.ok()) return status;
   // Numbers are without gaps, because only the lowest are ever removed and the next one is the highest plus one.
   return connection.Use("DELETE FROM requests WHERE sequence <= (SELECT max(sequence) FROM requests) - ?").Integer(max_request_ids).Run();

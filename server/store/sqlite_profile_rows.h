@@ -26,6 +26,8 @@ absl::Status DeleteProfile(SqliteConnection& connection, const std::string& id);
 absl::StatusOr<ProfilePage> ListProfiles(SqliteConnection& connection, const ListQuery& query);
 
 absl::StatusOr<TotalsRow> ReadTotals(SqliteConnection& connection);
+// What the owner has. REQUIRES: it has a name.
+absl::StatusOr<TotalsRow> ReadOwned(SqliteConnection& connection, const std::string& owner);
 
 absl::StatusOr<std::optional<RequestRow>> FindRequest(SqliteConnection& connection, const std::string& request_id);
 // Forgets the oldest ones beyond `max_request_ids`.

@@ -95,7 +95,7 @@ absl::StatusOr<std::optional<ProfileSummary>> SqliteProfileStore::Replay(SqliteC
 }
 
 absl::StatusOr<ProfileSummary> SqliteProfileStore::PutNew(SqliteConnection& connection, const StoredProfile& profile) {
-  if (absl::Status quota = CheckQuota(connection, static_cast<int64_t>(profile.content.size())); !quota.ok()) return quota;
+  if (absl::Status quota = CheckQuota(connection, profile); !quota.ok()) return quota;
   absl::StatusOr<std::string> etag = NewEtag();
   if (!etag.ok()) return etag.status();
   ProfileSummary stored = profile.summary;
@@ -105,7 +105,14 @@ absl::StatusOr<ProfileSummary> SqliteProfileStore::PutNew(SqliteConnection& conn
   return stored;
 }
 
-absl::Status SqliteProfileStore::CheckQuota(SqliteConnection& connection, int64_t new_bytes) {
+absl::Status SqliteProfileStore::CheckQuota(SqliteConnection& connection, const StoredProfile& profile) {
+  const std::string& owner = profile.summary.owner;
+  const auto new_bytes = static_cast<int64_t>(profile.content.size());
+  if (HasShareLimit(owner, limits_)) {
+    const absl::StatusOr<TotalsRow> owned = ReadOwned(connection, owner);
+    if (!owned.ok()) return owned.status();
+    if (absl::Status share = CheckShare(owner, *owned, limits_, new_bytes); !share.ok()) return share;
+  }
   const absl::StatusOr<TotalsRow> totals = ReadTotals(connection);
   if (!totals.ok()) return totals.status();
   return CheckRoom(*totals, limits_, new_bytes);

@@ -47,7 +47,7 @@ class SqliteProfileStore final : public ProfileStore {
   // What an earlier request with this id stored; none: it is new.
   absl::StatusOr<std::optional<ProfileSummary>> Replay(SqliteConnection& connection, const ProfileSummary& summary, const std::string& request_id);
   absl::StatusOr<ProfileSummary> PutNew(SqliteConnection& connection, const StoredProfile& profile);
-  absl::Status CheckQuota(SqliteConnection& connection, int64_t new_bytes);
+  absl::Status CheckQuota(SqliteConnection& connection, const StoredProfile& profile);
 
   std::unique_ptr<SqliteDatabase> owned_;  // null: borrowed
   SqliteDatabase& database_;

@@ -94,7 +94,26 @@ CREATE TABLE operation_bytes (
 ) STRICT;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2};
+// Profiles of before belong to nobody. `owners` has a row for each client that has profiles and a name, kept as `totals` is and for the same reason.
+constexpr char kVersion3[] = R"sql(
+ALTER TABLE profiles ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE requests ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+CREATE TABLE owners (
+  owner TEXT PRIMARY KEY,
+  profiles INTEGER NOT NULL,
+  content_bytes INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER owned_profile_added AFTER INSERT ON profiles WHEN new.owner <> '' BEGIN
+  INSERT INTO owners VALUES (new.owner, 1, new.content_bytes)
+    ON CONFLICT (owner) DO UPDATE SET profiles = profiles + 1, content_bytes = content_bytes + excluded.content_bytes;
+END;
+CREATE TRIGGER owned_profile_removed AFTER DELETE ON profiles WHEN old.owner <> '' BEGIN
+  UPDATE owners SET profiles = profiles - 1, content_bytes = content_bytes - old.content_bytes WHERE owner = old.owner;
+  DELETE FROM owners WHERE owner = old.owner AND profiles = 0;
+END;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
 static_assert(std::size(kMigrations) == kSchemaVersion);
 
 absl::Status TooNew(int64_t version, size_t known) {

@@ -51,6 +51,18 @@ absl::Status StoreFull(std::string_view limit, int64_t value) {
                    {.reason = "STORE_FULL", .metadata = {{name, absl::StrCat(value)}}, .retry_delay_ms = kFullRetryDelayMs, .quota_subject = name});
 }
 
+absl::Status ClientQuotaExceeded(const ClientUse& use) {
+  const std::string what =
+      absl::StrCat(use.client, " has ", use.used, " in the store and wants ", use.wanted, " more, but ", use.limit, " is ", use.value);
+  return MakeError(absl::StatusCode::kResourceExhausted, absl::StrCat(what, "; delete what is no longer needed"),
+                   {.reason = "CLIENT_QUOTA_EXCEEDED",
+                    .metadata = {{"client", use.client},
+                                 {use.limit, absl::StrCat(use.value)},
+                                 {"used", absl::StrCat(use.used)},
+                                 {"wanted", absl::StrCat(use.wanted)}},
+                    .quota_subject = absl::StrCat("client:", use.client)});
+}
+
 absl::Status StoreUnavailable(std::string_view why) {
   return MakeError(absl::StatusCode::kUnavailable, absl::StrCat("the store cannot serve: ", std::string(why)),
                    {.reason = "STORE_UNAVAILABLE", .retry_delay_ms = kUnavailableRetryDelayMs});

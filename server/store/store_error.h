@@ -1,6 +1,7 @@
 // The errors that every store gives alike.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,18 @@ absl::Status EtagMismatch(const std::string& id, const std::string& etag, const 
 absl::Status ProfileCorrupt(const std::string& id, std::string_view what);
 // RESOURCE_EXHAUSTED, reason STORE_FULL. `limit` is the name of the field of StoreLimits or OperationLimits.
 absl::Status StoreFull(std::string_view limit, int64_t value);
+
+// What a client has of what it may have, and what more it asked for.
+struct ClientUse {
+  std::string client;
+  std::string limit;  // the name of the field of StoreLimits
+  int64_t value = 0;  // of that
+  int64_t used = 0;
+  int64_t wanted = 0;
+};
+
+// RESOURCE_EXHAUSTED, reason CLIENT_QUOTA_EXCEEDED. Only a deletion of the client's own makes room, so it is not to be retried.
+absl::Status ClientQuotaExceeded(const ClientUse& use);
 // UNAVAILABLE, reason STORE_UNAVAILABLE, to be retried.
 absl::Status StoreUnavailable(std::string_view why);
 

@@ -14,6 +14,8 @@
 #include "gtest/gtest.h"
 
 #include "core/base/error.h"
+#include "server/store/content_checksum.h"
+#include "server/store/postgres_schema.h"
 #include "tests/server/store/owning_postgres_profile_store.h"
 #include "tests/server/store/postgres_test.h"
 #include "tests/server/store/profile_store_kind.h"
@@ -124,6 +126,76 @@ TEST_F(PostgresProfileStoreTest, LimitsAreExactThoughReplicasPutAtTheSameTime) {
   EXPECT_EQ(totals->Integer(0, 0), 20);
   EXPECT_EQ(totals->Integer(0, 1), 2000);
   EXPECT_EQ(totals->Integer(0, 2), 20);
+}
+
+TEST_F(PostgresProfileStoreTest, AClientsQuotaIsExactThoughReplicasPutAtTheSameTime) {
+  constexpr int kReplicas = 4;
+  constexpr int kPuts = 15;
+  const StoreLimits limits = {.max_client_profiles = 9, .max_client_store_bytes = 7 * 100};
+  // They begin together, so that they meet where the quota ends.
+  std::vector<std::unique_ptr<ProfileStore>> stores;
+  for (int replica = 0; replica < kReplicas; ++replica) stores.push_back(Replica(limits));
+  std::atomic<int> stored{0};
+  std::vector<std::thread> replicas;
+  for (int replica = 0; replica < kReplicas; ++replica) {
+    replicas.emplace_back([&, replica, store = stores[static_cast<size_t>(replica)].get()] {
+      for (int put = 0; put < kPuts; ++put) {
+        const std::string id = absl::StrCat("p", replica, "-", put);
+        const absl::Status status = store->Put(ProfileOf("anna", id, std::string(100, 'x')), "").status();
+        if (status.ok()) {
+          ++stored;
+          continue;
+        }
+        EXPECT_EQ(DetailsOf(status).quota_subject, "client:anna") << status;
+        EXPECT_TRUE(store->Put(ProfileOf("", id, std::string(100, 'x')), "").ok());
+      }
+    });
+  }
+  for (std::thread& replica : replicas) replica.join();
+  EXPECT_EQ(stored, 7);
+  const auto owned = MustConnect(conninfo_)->Run("SELECT profiles, content_bytes FROM stepcast_owners");
+  ASSERT_TRUE(owned.ok()) << owned.status();
+  ASSERT_EQ(owned->rows(), 1);  // nobody has none
+  EXPECT_EQ(owned->Integer(0, 0), 7);
+  EXPECT_EQ(owned->Integer(0, 1), 700);
+}
+
+TEST_F(PostgresProfileStoreTest, ADeletionByHandFreesItsOwnersQuota) {
+  const auto store = Replica({.max_client_profiles = 1});
+  ASSERT_TRUE(store->Put(ProfileOf("anna", "a", "content"), "").ok());
+  ASSERT_FALSE(store->Put(ProfileOf("anna", "b", "content"), "").ok());
+  ASSERT_TRUE(MustConnect(conninfo_)->Script("DELETE FROM stepcast_profiles").ok());
+  EXPECT_TRUE(store->Put(ProfileOf("anna", "b", "content"), "").ok());
+}
+
+TEST_F(PostgresProfileStoreTest, ProfilesOfBeforeThereWereOwnersBelongToNobody) {
+  const auto by_hand = MustConnect(conninfo_);
+  ASSERT_TRUE(MigratePostgres(*by_hand, PostgresMigrations().first(2)).ok());
+  // As a program of that version stores one, for a request.
+  ASSERT_TRUE(
+      by_hand
+          ->Script(absl::StrCat("INSERT INTO stepcast_profiles VALUES (DEFAULT, 'a', 'd', 'e', '', 'm', '', '{}', '{}', 1, 1, 1, 1, 7, 5, 7); "
+                                "INSERT INTO stepcast_contents VALUES (1, ",
+                                ContentChecksum({.id = "a", .digest = "d"}, "content"),
+                                ", 'content'); INSERT INTO stepcast_requests VALUES (1, 'request', 'a', 'd', 'e', 5)"))
+          .ok());
+  const auto store = Replica({.max_client_profiles = 1});
+  ASSERT_TRUE(store->Get("a").ok()) << store->Get("a").status();
+  EXPECT_EQ(store->Get("a")->content, "content");
+  EXPECT_EQ(store->GetSummary("a")->owner, "");
+  StoredProfile again = ProfileOf("anna", "a", "content");
+  again.summary.digest = "d";
+  EXPECT_EQ(store->Put(again, "request")->owner, "");
+  EXPECT_TRUE(store->Put(ProfileOf("anna", "b", "content"), "").ok());
+  EXPECT_EQ(DetailsOf(store->Put(ProfileOf("anna", "c", "content"), "").status()).quota_subject, "client:anna");
+  EXPECT_TRUE(store->Delete("a", "e").ok());
+  // A replica that is older, and still runs, names no owner.
+  ASSERT_TRUE(by_hand
+                  ->Script("INSERT INTO stepcast_profiles (id, digest, etag, display_name, model, framework, label_keys, label_values, batch_size, "
+                           "parameter_servers, operation_count, step_count, size_bytes, create_time_ns, content_bytes) "
+                           "VALUES ('z', 'd', 'e', '', 'm', '', '{}', '{}', 1, 1, 1, 1, 7, 5, 7)")
+                  .ok());
+  EXPECT_EQ(store->GetSummary("z")->owner, "");
 }
 
 TEST_F(PostgresProfileStoreTest, TheSameRequestToManyReplicasStoresOnce) {

@@ -1,4 +1,5 @@
 // Durable stores against the one in memory: the same answers to any sequence of calls.
+#include <iterator>
 #include <memory>
 #include <random>
 #include <string>
@@ -17,10 +18,15 @@ namespace stepcast::server {
 namespace {
 
 // An answer in words, without the etag, which is random.
-std::string Words(const absl::Status& status) { return absl::StrCat(absl::StatusCodeToString(status.code()), " ", DetailsOf(status).reason); }
+std::string Words(const absl::Status& status) {
+  const ErrorDetails details = DetailsOf(status);
+  std::string words = absl::StrCat(absl::StatusCodeToString(status.code()), " ", details.reason, " ", details.quota_subject);
+  if (!details.quota_subject.empty()) absl::StrAppend(&words, " ", std::string(status.message()));
+  return words;
+}
 
 std::string Words(const ProfileSummary& summary) {
-  std::string words = absl::StrCat(summary.id, " ", summary.digest, " ", summary.model, " ", summary.create_time_ns);
+  std::string words = absl::StrCat(summary.id, " ", summary.digest, " ", summary.model, " ", summary.owner, " ", summary.create_time_ns);
   for (const auto& [key, value] : summary.labels) absl::StrAppend(&words, " ", key, "=", value);
   return words;
 }
@@ -75,9 +81,10 @@ class Pair {
 
   std::pair<std::string, std::string> CallPut(const std::string& id) {
     StoredProfile profile = SampleProfile(id, std::string(random_() % 3 + 1, 'x'));
-    // A repetition of a request is identical in everything, so what describes the profile follows from its id.
+    // A repetition of a request is identical in everything but who makes it, so what describes the profile follows from its id.
     profile.summary.labels = {{"id", id}, {absl::StrCat("l", id.back() % 3), "v"}};
     profile.summary.model = absl::StrCat("m", id.back() % 2);
+    profile.summary.owner = kOwners[random_() % std::size(kOwners)];
     const std::string request_id = random_() % 2 == 0 ? "" : absl::StrCat("r", random_() % 12);
     return {Words(memory_.Put(profile, request_id)), Words(disk_->Put(profile, request_id))};
   }
@@ -104,10 +111,12 @@ class Pair {
     return {Words(memory_.List(query)), Words(disk_->List(query))};
   }
 
+  static constexpr const char* kOwners[] = {"", "anna", "bert"};
+
   const ProfileStoreKind kind_;
   const std::string place_;
   std::mt19937_64 random_;
-  const StoreLimits limits_ = {.max_profiles = 6, .max_total_bytes = 12, .max_request_ids = 5};
+  const StoreLimits limits_ = {.max_profiles = 6, .max_total_bytes = 12, .max_client_profiles = 3, .max_client_store_bytes = 6, .max_request_ids = 5};
   FakeClock clock_;
   MemoryProfileStore memory_{limits_, clock_};
   std::unique_ptr<ProfileStore> disk_;

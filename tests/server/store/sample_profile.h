@@ -32,6 +32,13 @@ inline StoredProfile SampleProfile(std::string id, std::string content) {
   return profile;
 }
 
+// One that a client with this name stores.
+inline StoredProfile ProfileOf(std::string owner, std::string id, std::string content) {
+  StoredProfile profile = SampleProfile(std::move(id), std::move(content));
+  profile.summary.owner = std::move(owner);
+  return profile;
+}
+
 // `size` bytes that follow from the seed, all 256 values among them.
 inline std::string SampleContent(uint64_t seed, size_t size) {
   std::mt19937_64 random(seed);

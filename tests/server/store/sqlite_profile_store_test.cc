@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 
 #include "core/base/error.h"
+#include "server/store/content_checksum.h"
 #include "server/store/sqlite_schema.h"
 #include "tests/server/store/child_process.h"
 #include "tests/server/store/sample_profile.h"
@@ -75,16 +76,47 @@ TEST_F(SqliteProfileStoreTest, TheQuotaCountsWhatWasThereBefore) {
   EXPECT_EQ(DetailsOf(store->Put(SampleProfile("b", "content"), "").status()).quota_subject, "max_profiles");
 }
 
+TEST_F(SqliteProfileStoreTest, AClientsQuotaCountsWhatWasThereBefore) {
+  const SqliteProfileStoreOptions options = {.directory = directory_.path(), .limits = {.max_client_profiles = 1}};
+  ASSERT_TRUE((*SqliteProfileStore::Open(options, clock_))->Put(ProfileOf("anna", "a", "content"), "").ok());
+  const auto store = *SqliteProfileStore::Open(options, clock_);
+  EXPECT_EQ(store->GetSummary("a")->owner, "anna");
+  EXPECT_EQ(DetailsOf(store->Put(ProfileOf("anna", "b", "content"), "").status()).quota_subject, "client:anna");
+}
+
+TEST_F(SqliteProfileStoreTest, ProfilesOfBeforeThereWereOwnersBelongToNobody) {
+  {
+    const auto before = SqliteConnection::Open({.path = File()});
+    ASSERT_TRUE(before.ok()) << before.status();
+    ASSERT_TRUE(MigrateSchema(**before, SchemaMigrations().first(2)).ok());
+  }
+  // As a program of that version stores one, for a request.
+  Tamper(absl::StrCat("INSERT INTO profiles VALUES (1, 'a', 'd', 'e', '', 'm', '', 1, 1, 1, 1, 7, 5, 7); INSERT INTO contents VALUES (1, ",
+                      ContentChecksum({.id = "a", .digest = "d"}, "content"),
+                      ", CAST('content' AS BLOB)); INSERT INTO requests VALUES (1, 'request', 'a', 'd', 'e', 5)"));
+  const auto store = *SqliteProfileStore::Open({.directory = directory_.path(), .limits = {.max_client_profiles = 1}}, clock_);
+  ASSERT_TRUE(store->Get("a").ok()) << store->Get("a").status();
+  EXPECT_EQ(store->Get("a")->content, "content");
+  EXPECT_EQ(store->GetSummary("a")->owner, "");
+  StoredProfile again = ProfileOf("anna", "a", "content");
+  again.summary.digest = "d";
+  EXPECT_EQ(store->Put(again, "request")->owner, "");
+  EXPECT_TRUE(store->Put(ProfileOf("anna", "b", "content"), "").ok());
+  EXPECT_EQ(DetailsOf(store->Put(ProfileOf("anna", "c", "content"), "").status()).quota_subject, "client:anna");
+  EXPECT_TRUE(store->Delete("a", "e").ok());
+}
+
 TEST_F(SqliteProfileStoreTest, DeletingRemovesLabelsAndContentToo) {
   {
     const auto store = Open();
-    ASSERT_TRUE(store->Put(SampleProfile("a", "content"), "").ok());
+    ASSERT_TRUE(store->Put(ProfileOf("anna", "a", "content"), "").ok());
     ASSERT_TRUE(store->Delete("a", "").ok());
   }
   const auto connection = SqliteConnection::Open({.path = File()});
   ASSERT_TRUE(connection.ok()) << connection.status();
   EXPECT_EQ(*(*connection)->IntegerOf("SELECT (SELECT count(*) FROM labels) + (SELECT count(*) FROM contents)"), 0);
   EXPECT_EQ(*(*connection)->IntegerOf("SELECT profiles + content_bytes FROM totals"), 0);
+  EXPECT_EQ(*(*connection)->IntegerOf("SELECT count(*) FROM owners"), 0);
 }
 
 TEST_F(SqliteProfileStoreTest, TheDatabaseHasAWriteAheadLogAndOurMark) {
