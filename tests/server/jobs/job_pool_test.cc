@@ -12,34 +12,11 @@
 #include "gtest/gtest.h"
 
 #include "core/base/error.h"
+#include "tests/server/jobs/counting_observer.h"
 #include "tests/server/jobs/gate.h"
 
 namespace stepcast::server {
 namespace {
-
-// Counts what the pool tells, and knows how long jobs waited and ran.
-class CountingObserver final : public JobObserver {
- public:
-  void OnQueued(size_t /*queue_length*/) override { ++queued; }
-  void OnRefused() override { ++refused; }
-  void OnDropped() override { ++dropped; }
-  void OnStarted(size_t /*queue_length*/, double seconds) override {
-    ++started;
-    wait_seconds = seconds;
-  }
-  void OnDone(double seconds) override {
-    ++done;
-    run_seconds = seconds;
-  }
-
-  std::atomic<int> queued{0};
-  std::atomic<int> refused{0};
-  std::atomic<int> dropped{0};
-  std::atomic<int> started{0};
-  std::atomic<int> done{0};
-  std::atomic<double> wait_seconds{-1};
-  std::atomic<double> run_seconds{-1};
-};
 
 TEST(JobPoolTest, RunsEveryJobOnce) {
   std::vector<std::atomic<int>> runs(50);
@@ -309,72 +286,6 @@ TEST(JobPoolTest, TheObserverLearnsHowLongAJobWaitedAndRan) {
   EXPECT_EQ(observer.done, 2);
   EXPECT_DOUBLE_EQ(observer.wait_seconds, 2);
   EXPECT_DOUBLE_EQ(observer.run_seconds, 3);
-}
-
-TEST(JobPoolTest, AHelperIsTakenOnlyIfAThreadIsIdle) {
-  Gate gate;
-  CountingObserver observer;
-  std::atomic<int> helped{0};
-  JobPool pool({.threads = 3, .queue_max = 0, .helpers = 3, .observer = &observer});
-  const OpenAtEnd open(gate);
-  const auto help = [&] {
-    gate.Wait();
-    ++helped;
-  };
-  ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
-  EXPECT_TRUE(pool.SubmitIfIdle(help));
-  EXPECT_TRUE(pool.HasIdle());
-  EXPECT_TRUE(pool.SubmitIfIdle(help));
-  EXPECT_FALSE(pool.HasIdle());
-  EXPECT_FALSE(pool.SubmitIfIdle(help));
-  EXPECT_FALSE(pool.IsCrowded());
-  gate.Open();
-  pool.Drain();
-  EXPECT_FALSE(pool.HasIdle());
-  EXPECT_EQ(helped, 2);
-  EXPECT_EQ(observer.queued, 1);
-  EXPECT_EQ(observer.started, 1);
-  EXPECT_EQ(observer.done, 1);
-  EXPECT_EQ(observer.refused, 0);
-}
-
-TEST(JobPoolTest, APoolWithoutHelpersTakesNone) {
-  JobPool pool({.threads = 2});
-  EXPECT_FALSE(pool.SubmitIfIdle([] { FAIL() << "ran"; }));
-}
-
-TEST(JobPoolTest, NoJobIsRefusedForAHelperOrWaitsForOne) {
-  Gate gate;
-  Gate helper_may_end;
-  JobPool pool({.threads = 2, .queue_max = 1, .helpers = 2});
-  const OpenAtEnd open(gate);
-  const OpenAtEnd open_helper(helper_may_end);
-  ASSERT_TRUE(pool.SubmitIfIdle([&] { helper_may_end.Wait(); }));
-  ASSERT_TRUE(pool.SubmitIfIdle([&] { helper_may_end.Wait(); }));
-  std::vector<std::promise<void>> runs(2);
-  for (std::promise<void>& run : runs) {
-    ASSERT_TRUE(pool.Submit([&] {
-                      run.set_value();
-                      gate.Wait();
-                    })
-                    .ok());
-  }
-  for (std::promise<void>& run : runs) run.get_future().wait();
-  EXPECT_TRUE(pool.IsCrowded());
-  EXPECT_TRUE(pool.Submit([] {}).ok());
-  EXPECT_FALSE(pool.Submit([] {}).ok());
-  EXPECT_FALSE(pool.SubmitIfIdle([] { FAIL() << "ran though no thread was idle"; }));
-}
-
-TEST(JobPoolTest, DrainWaitsForHelpersAndTakesNoMore) {
-  auto held = std::make_shared<int>(0);
-  const std::weak_ptr<int> watched = held;
-  JobPool pool({.threads = 2, .helpers = 2});
-  ASSERT_TRUE(pool.SubmitIfIdle([held] {}));
-  held.reset();
-  pool.Drain();
-  EXPECT_TRUE(watched.expired());
-  EXPECT_FALSE(pool.SubmitIfIdle([] { FAIL() << "ran after Drain"; }));
 }
 
 TEST(JobPoolTest, UnderManySubmittersEveryTakenJobRunsAndNoRefusedOneDoes) {
