@@ -24,7 +24,7 @@
 #include "tests/core/predict/kept_runs.h"
 #include "tests/fuzz/demand.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/fuzz/message_mutator.h"
+#include "tests/fuzz/method_input.h"
 #include "tests/fuzz/refusal.h"
 #include "tests/fuzz/small_limits.h"
 #include "tests/fuzz/small_profile.h"
@@ -64,7 +64,7 @@ class PredictionRequestTarget final : public FuzzTarget {
 
   std::vector<std::string> Seeds() const override {
     std::vector<std::string> seeds;
-    const auto add = [&](size_t method, const Message& message) { seeds.push_back(static_cast<char>(method) + message.SerializeAsString()); };
+    const auto add = [&](size_t method, const Message& message) { seeds.push_back(MethodInput(method, message)); };
     for (const bool is_inline : {false, true}) {
       const auto about = [&](auto message) {
         if (is_inline) {
@@ -118,7 +118,7 @@ class PredictionRequestTarget final : public FuzzTarget {
   bool Run(std::string_view input) override {
     if (input.empty()) return false;
     const std::string bytes(input.substr(1));
-    switch (MethodOf(input[0])) {
+    switch (MethodOf(input[0], kMethods)) {
       case 0:
         return Try<v1::PredictThroughputRequest>(bytes, &PredictionHandler::PredictThroughput);
       case 1:
@@ -136,15 +136,10 @@ class PredictionRequestTarget final : public FuzzTarget {
     }
   }
 
-  std::string Mutate(std::string input, const Mutation& mutation) const override {
-    if (input.empty() || mutation.random.Below(32) == 0) return mutation.bytes(std::move(input));
-    return input[0] + MutateSerialised(*Prototypes()[MethodOf(input[0])], input.substr(1), mutation);
-  }
+  std::string Mutate(std::string input, const Mutation& mutation) const override { return MutateRequest(Prototypes(), std::move(input), mutation); }
 
  private:
   static constexpr size_t kMethods = 7;
-
-  static size_t MethodOf(char first) { return static_cast<unsigned char>(first) % kMethods; }
 
   static std::array<const Message*, kMethods> Prototypes() {
     return {&v1::PredictThroughputRequest::default_instance(), &v1::RecommendWorkersRequest::default_instance(),

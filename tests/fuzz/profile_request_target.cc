@@ -11,7 +11,7 @@
 #include "server/store/memory_profile_store.h"
 #include "tests/fuzz/demand.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/fuzz/message_mutator.h"
+#include "tests/fuzz/method_input.h"
 #include "tests/fuzz/profile_forms.h"
 #include "tests/fuzz/refusal.h"
 #include "tests/fuzz/small_limits.h"
@@ -82,7 +82,7 @@ class ProfileRequestTarget final : public FuzzTarget {
  public:
   std::vector<std::string> Seeds() const override {
     std::vector<std::string> seeds;
-    const auto add = [&](size_t method, const Message& message) { seeds.push_back(static_cast<char>(method) + message.SerializeAsString()); };
+    const auto add = [&](size_t method, const Message& message) { seeds.push_back(MethodInput(method, message)); };
     v1::CreateProfileRequest create;
     *create.mutable_profile() = server::ToWire(SmallDraft());
     create.set_request_id("123e4567-e89b-12d3-a456-426614174000");
@@ -118,7 +118,7 @@ class ProfileRequestTarget final : public FuzzTarget {
   bool Run(std::string_view input) override {
     if (input.empty()) return false;
     const std::string bytes(input.substr(1));
-    switch (MethodOf(input[0])) {
+    switch (MethodOf(input[0], kMethods)) {
       case 0:
         return Try<v1::CreateProfileRequest>(bytes);
       case 1:
@@ -134,15 +134,10 @@ class ProfileRequestTarget final : public FuzzTarget {
     }
   }
 
-  std::string Mutate(std::string input, const Mutation& mutation) const override {
-    if (input.empty() || mutation.random.Below(32) == 0) return mutation.bytes(std::move(input));
-    return input[0] + MutateSerialised(*Prototypes()[MethodOf(input[0])], input.substr(1), mutation);
-  }
+  std::string Mutate(std::string input, const Mutation& mutation) const override { return MutateRequest(Prototypes(), std::move(input), mutation); }
 
  private:
   static constexpr size_t kMethods = 6;
-
-  static size_t MethodOf(char first) { return static_cast<unsigned char>(first) % kMethods; }
 
   static std::array<const Message*, kMethods> Prototypes() {
     return {&v1::CreateProfileRequest::default_instance(),

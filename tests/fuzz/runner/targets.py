@@ -19,6 +19,7 @@ DECODERS = {
     "layer_profile": ["core/importing/layer_graph.cc", "core/importing/layer_line.cc", "core/importing/layer_profile.cc"],
     "listing": ["server/handlers/filter_parser.cc", "server/handlers/page_token.cc", "server/handlers/profile_name.cc", "server/store/profile_filter.cc"],
     "message_bytes": ["server/rpc/message_buffer.cc"],
+    "operation_request": ["server/convert/operation_convert.cc", "server/handlers/operation_handler.cc", "server/rpc/job_computation.cc"],
     "prediction_request": [
         "server/convert/allocation_convert.cc", "server/convert/calibration_convert.cc", "server/convert/comparison_convert.cc",
         "server/convert/order_convert.cc", "server/convert/prediction_convert.cc", "server/convert/recommendation_convert.cc",
