@@ -71,7 +71,7 @@ class Service {
   absl::Status Call(const longrunning::CancelOperationRequest& request) { return handler_.Cancel(Known(request.name())); }
   absl::Status Call(const longrunning::DeleteOperationRequest& request) {
     Demand(handler_.Cancel(first_).ok(), "one in the queue is done once it is cancelled");
-    const absl::Status deleted = handler_.Delete(Known(request.name()));
+    absl::Status deleted = handler_.Delete(Known(request.name()));
     if (deleted.ok()) Demand(!handler_.Get(first_).ok(), "what was deleted is gone");
     return deleted;
   }
