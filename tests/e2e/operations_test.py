@@ -213,16 +213,11 @@ class QueuedTest(OperationsTest):
 
     def test_who_waits_is_told_when_it_is_cancelled_and_too_many_may_not_wait(self):
         name = self.queue().name
-        waiting = self.operations.WaitOperation.future(operations_pb2.WaitOperationRequest(name=name), timeout=PATIENCE_SECONDS)
-
-        def is_full():
-            try:
-                self.wait(name, 1)
-            except grpc.RpcError as error:
-                return details_of(error).reason == "TOO_MANY_WAITING"
-            return False
-
-        eventually(is_full, "another call waits")
+        request = operations_pb2.WaitOperationRequest(name=name)
+        calls = [self.operations.WaitOperation.future(request, timeout=PATIENCE_SECONDS) for _ in range(2)]
+        eventually(lambda: any(call.done() for call in calls), "one of two waits too many")
+        refused, waiting = sorted(calls, key=lambda call: not call.done())
+        self.assertEqual(details_of(refused.exception()).reason, "TOO_MANY_WAITING")
         self.cancel(name)
         self.assertEqual(details_within(waiting.result().error).code, grpc.StatusCode.CANCELLED)
 
