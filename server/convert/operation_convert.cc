@@ -26,6 +26,8 @@ std::string MethodOf(const v1::StartJobRequest& wire) {
       return "OptimizeOrder";
     case v1::StartJobRequest::kAllocateWorkers:
       return "AllocateWorkers";
+    case v1::StartJobRequest::kCompareModels:
+      return "CompareModels";
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;
   }

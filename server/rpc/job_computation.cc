@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "server/convert/allocation_convert.h"
+#include "server/convert/comparison_convert.h"
 #include "server/convert/order_convert.h"
 #include "server/convert/prediction_convert.h"
 #include "server/convert/recommendation_convert.h"
@@ -67,6 +68,8 @@ absl::StatusOr<OperationWork> CheckJob(const std::string& request, const JobComp
       return WorkOf(handler.OptimizeOrder(FromWire(job.optimize_order())), options);
     case v1::StartJobRequest::kAllocateWorkers:
       return WorkOf(handler.AllocateWorkers(FromWire(job.allocate_workers())), options);
+    case v1::StartJobRequest::kCompareModels:
+      return WorkOf(handler.CompareModels(FromWire(job.compare_models())), options);
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;
   }

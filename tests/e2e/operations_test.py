@@ -3,7 +3,7 @@
 import unittest
 import uuid
 
-from contract import allocation_pb2, details_of, details_within, grpc, order_pb2, prediction, recommendation_pb2, scenario_pb2
+from contract import allocation_pb2, comparison_pb2, details_of, details_within, grpc, order_pb2, prediction, recommendation_pb2, scenario_pb2
 from sample import message, recorded, small
 from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
 
@@ -109,6 +109,7 @@ class ComputedTest(OperationsTest):
             "recommend_workers": (recommend, self.server.predictions.RecommendWorkers),
             "optimize_order": (order, self.server.predictions.OptimizeOrder),
             "allocate_workers": (allocate, self.server.predictions.AllocateWorkers),
+            "compare_models": (comparison_pb2.CompareModelsRequest(inline_profile=message(small())), self.server.predictions.CompareModels),
         }
         for name, (request, unary) in cases.items():
             with self.subTest(name):

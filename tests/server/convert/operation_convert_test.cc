@@ -57,6 +57,8 @@ TEST(OperationConvertTest, EveryComputationHasItsMethod) {
   EXPECT_EQ(FromWire(job).operation.method, "OptimizeOrder");
   job.mutable_allocate_workers();
   EXPECT_EQ(FromWire(job).operation.method, "AllocateWorkers");
+  job.mutable_compare_models();
+  EXPECT_EQ(FromWire(job).operation.method, "CompareModels");
 }
 
 TEST(OperationConvertTest, AnOpenOneHasNeitherResponseNorError) {
