@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client/src/connection.h"
+#include "client/src/local_error.h"
 #include "client/src/wire_status.h"
 
 #include "core/base/error.h"
@@ -33,6 +34,8 @@
 namespace stepcast::client {
 
 namespace {
+
+namespace longrunning = google::longrunning;
 
 // The status that a client of a server would see.
 absl::Status AsSeenByClients(const absl::Status& status) {
@@ -81,6 +84,9 @@ class StreamSource final : public ByteSource {
  private:
   ByteStream& stream_;
 };
+
+// Nobody would go on with a job once this process is gone.
+absl::Status NoJobs() { return MakeLocalError(absl::StatusCode::kUnimplemented, "NO_JOBS", "without a server there are no jobs"); }
 
 class LocalConnection : public Connection {
  public:
@@ -142,6 +148,15 @@ class LocalConnection : public Connection {
     const absl::Status status = std::move(computation->run)(sink, deadline).status();
     return taken.ok() ? AsSeenByClients(status) : taken;
   }
+
+  absl::StatusOr<longrunning::Operation> StartJob(const v1::StartJobRequest&, const Call&) override { return NoJobs(); }
+  absl::StatusOr<longrunning::Operation> GetOperation(const longrunning::GetOperationRequest&, const Call&) override { return NoJobs(); }
+  absl::StatusOr<longrunning::ListOperationsResponse> ListOperations(const longrunning::ListOperationsRequest&, const Call&) override {
+    return NoJobs();
+  }
+  absl::StatusOr<longrunning::Operation> AwaitOperation(const std::string&, const Call&) override { return NoJobs(); }
+  absl::Status CancelOperation(const longrunning::CancelOperationRequest&, const Call&) override { return NoJobs(); }
+  absl::Status DeleteOperation(const longrunning::DeleteOperationRequest&, const Call&) override { return NoJobs(); }
 
  private:
   server::RealClock clock_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/src/client_call.h"
 #include "client/src/connection.h"
 #include "client/src/convert/allocation_proto.h"
 #include "client/src/convert/calibration_proto.h"
@@ -18,27 +19,11 @@
 #include "client/src/grpc_stub.h"
 #include "client/src/local_error.h"
 #include "client/src/remote_connection.h"
-#include "client/src/request_id.h"
 #include "client/src/retry_environment.h"
 
 namespace stepcast::client {
 
 namespace {
-
-Call InForce(const ClientOptions& client, const CallOptions& call) {
-  return {.timeout = call.timeout.value_or(client.timeout), .retry = call.retry.value_or(client.retry)};
-}
-
-std::string Identified(const std::string& request_id) { return request_id.empty() ? NewRequestId() : request_id; }
-
-// Not a reference: a StatusOr that failed has nothing to convert.
-template <typename Struct, typename Message>
-absl::StatusOr<Struct> Converted(const absl::StatusOr<Message>& reply) {
-  if (!reply.ok()) return reply.status();
-  Struct result;
-  FromProto(*reply, result);
-  return result;
-}
 
 v1::UploadProfileRequest::Header UploadHeader(const StoreOptions& store, ProfileEncoding encoding) {
   static_assert(static_cast<int>(ProfileEncoding::kBinary) == v1::UploadProfileRequest::BINARY);
@@ -210,5 +195,7 @@ absl::Status Client::GenerateTrace(const GenerateTraceRequest& request, const Tr
   ToProto(request, message);
   return connection_->GenerateTrace(message, take, InForce(options_, call));
 }
+
+JobClient Client::Jobs() const { return JobClient(connection_, options_); }
 
 }  // namespace stepcast::client

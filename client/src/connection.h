@@ -6,14 +6,17 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/src/byte_stream.h"
+#include "google/longrunning/operations.pb.h"
 
 #include "stepcast/client_options.h"
+#include "stepcast/v1/job_service.pb.h"
 #include "stepcast/v1/prediction_service.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 
@@ -48,6 +51,15 @@ class Connection {
   virtual absl::StatusOr<v1::FitParsingOverheadResponse> FitParsingOverhead(const v1::FitParsingOverheadRequest& request, const Call& call) = 0;
   // Hands every chunk to `take`; what that fails with ends the call.
   virtual absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take, const Call& call) = 0;
+
+  virtual absl::StatusOr<google::longrunning::Operation> StartJob(const v1::StartJobRequest& request, const Call& call) = 0;
+  virtual absl::StatusOr<google::longrunning::Operation> GetOperation(const google::longrunning::GetOperationRequest& request, const Call& call) = 0;
+  virtual absl::StatusOr<google::longrunning::ListOperationsResponse> ListOperations(const google::longrunning::ListOperationsRequest& request,
+                                                                                     const Call& call) = 0;
+  // Once it is done.
+  virtual absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string& name, const Call& call) = 0;
+  virtual absl::Status CancelOperation(const google::longrunning::CancelOperationRequest& request, const Call& call) = 0;
+  virtual absl::Status DeleteOperation(const google::longrunning::DeleteOperationRequest& request, const Call& call) = 0;
 };
 
 }  // namespace stepcast::client

@@ -1,4 +1,5 @@
 #include "stepcast/comparison.h"
+#include "stepcast/job.h"
 #include "stepcast/order.h"
 #include "stepcast/profile.h"
 
@@ -56,6 +57,24 @@ std::string_view OrderMethodName(OrderMethod method) {
       break;
   }
   return "ORDER_METHOD_UNSPECIFIED";
+}
+
+std::string_view JobStateName(JobState state) {
+  switch (state) {
+    case JobState::kQueued:
+      return "QUEUED";
+    case JobState::kRunning:
+      return "RUNNING";
+    case JobState::kSucceeded:
+      return "SUCCEEDED";
+    case JobState::kFailed:
+      return "FAILED";
+    case JobState::kCancelled:
+      return "CANCELLED";
+    case JobState::kUnspecified:
+      break;
+  }
+  return "STATE_UNSPECIFIED";
 }
 
 }  // namespace stepcast::client

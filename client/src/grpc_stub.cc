@@ -12,13 +12,17 @@
 
 #include "client/src/channel_credentials.h"
 #include "client/src/wire_status.h"
+#include "google/longrunning/operations.grpc.pb.h"
 
+#include "stepcast/v1/job_service.grpc.pb.h"
 #include "stepcast/v1/prediction_service.grpc.pb.h"
 #include "stepcast/v1/profile_service.grpc.pb.h"
 
 namespace stepcast::client {
 
 namespace {
+
+namespace longrunning = google::longrunning;
 
 // Well under the 4 MiB that gRPC takes in one message unless told otherwise.
 constexpr size_t kChunkBytes = size_t{512} << 10;
@@ -51,7 +55,10 @@ absl::Status FromGrpc(const grpc::Status& status) {
 class GrpcStub : public Stub {
  public:
   explicit GrpcStub(const std::shared_ptr<grpc::Channel>& channel)
-      : profiles_(v1::ProfileService::NewStub(channel)), predictions_(v1::PredictionService::NewStub(channel)) {}
+      : profiles_(v1::ProfileService::NewStub(channel)),
+        predictions_(v1::PredictionService::NewStub(channel)),
+        jobs_(v1::JobService::NewStub(channel)),
+        operations_(longrunning::Operations::NewStub(channel)) {}
 
   absl::StatusOr<v1::Profile> CreateProfile(const v1::CreateProfileRequest& request, Timeout timeout) override {
     return Unary<v1::Profile>(*profiles_, &v1::ProfileService::Stub::CreateProfile, request, timeout);
@@ -118,6 +125,25 @@ class GrpcStub : public Stub {
     return taken.ok() ? FromGrpc(status) : taken;
   }
 
+  absl::StatusOr<longrunning::Operation> StartJob(const v1::StartJobRequest& request, Timeout timeout) override {
+    return Unary<longrunning::Operation>(*jobs_, &v1::JobService::Stub::StartJob, request, timeout);
+  }
+  absl::StatusOr<longrunning::Operation> GetOperation(const longrunning::GetOperationRequest& request, Timeout timeout) override {
+    return Unary<longrunning::Operation>(*operations_, &longrunning::Operations::Stub::GetOperation, request, timeout);
+  }
+  absl::StatusOr<longrunning::ListOperationsResponse> ListOperations(const longrunning::ListOperationsRequest& request, Timeout timeout) override {
+    return Unary<longrunning::ListOperationsResponse>(*operations_, &longrunning::Operations::Stub::ListOperations, request, timeout);
+  }
+  absl::StatusOr<longrunning::Operation> WaitOperation(const longrunning::WaitOperationRequest& request, Timeout timeout) override {
+    return Unary<longrunning::Operation>(*operations_, &longrunning::Operations::Stub::WaitOperation, request, timeout);
+  }
+  absl::Status CancelOperation(const longrunning::CancelOperationRequest& request, Timeout timeout) override {
+    return Unary<google::protobuf::Empty>(*operations_, &longrunning::Operations::Stub::CancelOperation, request, timeout).status();
+  }
+  absl::Status DeleteOperation(const longrunning::DeleteOperationRequest& request, Timeout timeout) override {
+    return Unary<google::protobuf::Empty>(*operations_, &longrunning::Operations::Stub::DeleteOperation, request, timeout).status();
+  }
+
  private:
   template <typename Reply, typename Service, typename Request>
   static absl::StatusOr<Reply> Unary(Service& service, grpc::Status (Service::*method)(grpc::ClientContext*, const Request&, Reply*),
@@ -168,6 +194,8 @@ class GrpcStub : public Stub {
 
   std::unique_ptr<v1::ProfileService::Stub> profiles_;
   std::unique_ptr<v1::PredictionService::Stub> predictions_;
+  std::unique_ptr<v1::JobService::Stub> jobs_;
+  std::unique_ptr<longrunning::Operations::Stub> operations_;
 };
 
 }  // namespace

@@ -1,8 +1,6 @@
 #include "stepcast/json.h"
 
 #include <google/protobuf/descriptor.h>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/type_resolver_util.h>
 
@@ -11,6 +9,8 @@
 #include "client/src/convert/allocation_proto.h"
 #include "client/src/convert/calibration_proto.h"
 #include "client/src/convert/comparison_proto.h"
+#include "client/src/convert/deterministic_bytes.h"
+#include "client/src/convert/job_proto.h"
 #include "client/src/convert/order_proto.h"
 #include "client/src/convert/prediction_proto.h"
 #include "client/src/convert/profile_proto.h"
@@ -22,15 +22,8 @@ namespace stepcast::client {
 
 namespace {
 
-// Through the deterministic binary form, because only there maps have an order.
+// Through the deterministic binary form, because only there maps have an order. The types of what Any holds are found among those of this program.
 std::string Print(const google::protobuf::Message& message) {
-  std::string binary;
-  {
-    google::protobuf::io::StringOutputStream stream(&binary);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    message.SerializeToCodedStream(&coded);
-  }
   const std::unique_ptr<google::protobuf::util::TypeResolver> resolver(
       google::protobuf::util::NewTypeResolverForDescriptorPool("type.googleapis.com", message.GetDescriptor()->file()->pool()));
   google::protobuf::util::JsonPrintOptions options;
@@ -38,7 +31,7 @@ std::string Print(const google::protobuf::Message& message) {
   options.always_print_primitive_fields = true;
   std::string json;
   const auto status = google::protobuf::util::BinaryToJsonString(resolver.get(), "type.googleapis.com/" + message.GetDescriptor()->full_name(),
-                                                                 binary, &json, options);
+                                                                 DeterministicBytes(message), &json, options);
   // Fails only for text that is not UTF-8 and durations out of bounds, neither of which a reply that was parsed can have.
   return status.ok() ? json : std::string("{}\n");
 }
@@ -65,5 +58,7 @@ std::string ToJson(const OptimizeOrderResponse& response) { return PrintAs<v1::O
 std::string ToJson(const AllocateWorkersResponse& response) { return PrintAs<v1::AllocateWorkersResponse>(response); }
 std::string ToJson(const FitParsingOverheadResponse& response) { return PrintAs<v1::FitParsingOverheadResponse>(response); }
 std::string ToJson(const CompareModelsResponse& response) { return PrintAs<v1::CompareModelsResponse>(response); }
+std::string ToJson(const Job& job) { return PrintAs<google::longrunning::Operation>(job); }
+std::string ToJson(const ListJobsResponse& response) { return PrintAs<google::longrunning::ListOperationsResponse>(response); }
 
 }  // namespace stepcast::client

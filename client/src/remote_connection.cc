@@ -2,11 +2,14 @@
 
 #include <utility>
 
+#include "client/src/operation_wait.h"
 #include "client/src/retry_loop.h"
 
 namespace stepcast::client {
 
 namespace {
+
+namespace longrunning = google::longrunning;
 
 class RemoteConnection : public Connection {
  public:
@@ -77,6 +80,31 @@ class RemoteConnection : public Connection {
       return begun ? absl::OkStatus() : status;
     });
     return begun ? status : unbegun;
+  }
+
+  absl::StatusOr<longrunning::Operation> StartJob(const v1::StartJobRequest& request, const Call& call) override {
+    return Run<longrunning::Operation>(call, IfIdentified(request.request_id()),
+                                       [&](std::chrono::nanoseconds timeout) { return stub_->StartJob(request, timeout); });
+  }
+  absl::StatusOr<longrunning::Operation> GetOperation(const longrunning::GetOperationRequest& request, const Call& call) override {
+    return Run<longrunning::Operation>(call, Repeatable::kYes,
+                                       [&](std::chrono::nanoseconds timeout) { return stub_->GetOperation(request, timeout); });
+  }
+  absl::StatusOr<longrunning::ListOperationsResponse> ListOperations(const longrunning::ListOperationsRequest& request, const Call& call) override {
+    return Run<longrunning::ListOperationsResponse>(call, Repeatable::kYes,
+                                                    [&](std::chrono::nanoseconds timeout) { return stub_->ListOperations(request, timeout); });
+  }
+  absl::StatusOr<longrunning::Operation> AwaitOperation(const std::string& name, const Call& call) override {
+    return client::AwaitOperation(name, call, *stub_, *environment_);
+  }
+  // What is cancelled already stays so.
+  absl::Status CancelOperation(const longrunning::CancelOperationRequest& request, const Call& call) override {
+    return RetryLoop(call, Repeatable::kYes, *environment_,
+                     [&](std::chrono::nanoseconds timeout) { return stub_->CancelOperation(request, timeout); });
+  }
+  absl::Status DeleteOperation(const longrunning::DeleteOperationRequest& request, const Call& call) override {
+    return RetryLoop(call, Repeatable::kNo, *environment_,
+                     [&](std::chrono::nanoseconds timeout) { return stub_->DeleteOperation(request, timeout); });
   }
 
  private:

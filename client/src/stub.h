@@ -11,7 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/src/connection.h"
+#include "google/longrunning/operations.pb.h"
 
+#include "stepcast/v1/job_service.pb.h"
 #include "stepcast/v1/prediction_service.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 
@@ -39,6 +41,14 @@ class Stub {
   virtual absl::StatusOr<v1::FitParsingOverheadResponse> FitParsingOverhead(const v1::FitParsingOverheadRequest& request, Timeout timeout) = 0;
   // Hands every chunk to `take`; what that fails with ends the call.
   virtual absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take, Timeout timeout) = 0;
+
+  virtual absl::StatusOr<google::longrunning::Operation> StartJob(const v1::StartJobRequest& request, Timeout timeout) = 0;
+  virtual absl::StatusOr<google::longrunning::Operation> GetOperation(const google::longrunning::GetOperationRequest& request, Timeout timeout) = 0;
+  virtual absl::StatusOr<google::longrunning::ListOperationsResponse> ListOperations(const google::longrunning::ListOperationsRequest& request,
+                                                                                     Timeout timeout) = 0;
+  virtual absl::StatusOr<google::longrunning::Operation> WaitOperation(const google::longrunning::WaitOperationRequest& request, Timeout timeout) = 0;
+  virtual absl::Status CancelOperation(const google::longrunning::CancelOperationRequest& request, Timeout timeout) = 0;
+  virtual absl::Status DeleteOperation(const google::longrunning::DeleteOperationRequest& request, Timeout timeout) = 0;
 };
 
 }  // namespace stepcast::client

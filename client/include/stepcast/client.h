@@ -32,6 +32,7 @@
 #include "stepcast/calibration.h"
 #include "stepcast/client_options.h"
 #include "stepcast/comparison.h"
+#include "stepcast/job_client.h"
 #include "stepcast/order.h"
 #include "stepcast/prediction.h"
 #include "stepcast/profile.h"
@@ -92,6 +93,9 @@ class Client {
   // Hands each piece of the trace to `take`, on this thread, as it comes. The server waits while `take` works. Where that fails the call is cancelled
   // and fails with the same status. Errors: after some pieces, too; what was taken is no whole trace then.
   absl::Status GenerateTrace(const GenerateTraceRequest& request, const TracePieces& take, const CallOptions& call = {}) const;
+
+  // Computations that outlive their call, over the same connection.
+  JobClient Jobs() const;
 
  private:
   std::shared_ptr<Connection> connection_;

@@ -11,6 +11,7 @@
 #include "stepcast/allocation.h"
 #include "stepcast/calibration.h"
 #include "stepcast/comparison.h"
+#include "stepcast/job.h"
 #include "stepcast/order.h"
 #include "stepcast/prediction.h"
 #include "stepcast/profile.h"
@@ -34,5 +35,8 @@ std::string ToJson(const OptimizeOrderResponse& response);
 std::string ToJson(const AllocateWorkersResponse& response);
 std::string ToJson(const CompareModelsResponse& response);
 std::string ToJson(const FitParsingOverheadResponse& response);
+// A google.longrunning.Operation; metadata, reply and the details of an error name their types in "@type".
+std::string ToJson(const Job& job);
+std::string ToJson(const ListJobsResponse& response);
 
 }  // namespace stepcast::client

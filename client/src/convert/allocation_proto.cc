@@ -2,19 +2,15 @@
 
 #include <google/protobuf/util/json_util.h>
 
-#include <map>
 #include <string>
-#include <utility>
 
-#include "absl/strings/cord.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/src/convert/duration_proto.h"
 #include "client/src/convert/prediction_proto.h"
 #include "client/src/convert/repeated.h"
 #include "client/src/convert/scenario_proto.h"
+#include "client/src/convert/status_proto.h"
 #include "client/src/local_error.h"
-#include "client/src/wire_status.h"
 
 namespace stepcast::client {
 
@@ -32,23 +28,6 @@ void ToProto(const ClusterCapacity& from, v1::ClusterCapacity& to) {
 void FromProto(const v1::ClusterCapacity& from, ClusterCapacity& to) {
   to.workers = from.workers();
   if (from.has_parameter_servers()) to.parameter_servers = from.parameter_servers();
-}
-
-// Details travel as the payloads of a status, by their type: see wire_status.h. A status gives them in random order; here they come in the order of
-// their types, but ErrorInfo first, as the server writes it.
-void ToProto(const absl::Status& from, google::rpc::Status& to) {
-  to.set_code(static_cast<int>(from.code()));
-  to.set_message(std::string(from.message()));
-  std::map<std::pair<bool, std::string>, std::string> details;
-  from.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
-    const bool is_behind = !absl::EndsWith(type, "google.rpc.ErrorInfo");
-    details[{is_behind, std::string(type)}] = std::string(payload);
-  });
-  for (const auto& [key, payload] : details) {
-    google::protobuf::Any& detail = *to.add_details();
-    detail.set_type_url(key.second);
-    detail.set_value(payload);
-  }
 }
 
 void ToProto(const OneMoreWorker& from, v1::OneMoreWorker& to) {
@@ -153,9 +132,7 @@ void ToProto(const JobAllocation& from, v1::JobAllocation& to) {
 
 void FromProto(const v1::JobAllocation& from, JobAllocation& to) {
   to.id = from.id();
-  if (from.has_error()) {
-    to.status = StatusFromWire(static_cast<absl::StatusCode>(from.error().code()), from.error().message(), from.error().SerializeAsString());
-  }
+  if (from.has_error()) FromProto(from.error(), to.status);
   to.workers = from.workers();
   to.parameter_servers = from.parameter_servers();
   to.utility = from.utility();

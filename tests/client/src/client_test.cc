@@ -32,6 +32,14 @@ class MockConnection : public Connection {
   MOCK_METHOD(absl::StatusOr<v1::CompareModelsResponse>, CompareModels, (const v1::CompareModelsRequest&, const Call&), (override));
   MOCK_METHOD(absl::StatusOr<v1::FitParsingOverheadResponse>, FitParsingOverhead, (const v1::FitParsingOverheadRequest&, const Call&), (override));
   MOCK_METHOD(absl::Status, GenerateTrace, (const v1::GenerateTraceRequest&, TakeChunk, const Call&), (override));
+  MOCK_METHOD(absl::StatusOr<google::longrunning::Operation>, StartJob, (const v1::StartJobRequest&, const Call&), (override));
+  MOCK_METHOD(absl::StatusOr<google::longrunning::Operation>, GetOperation, (const google::longrunning::GetOperationRequest&, const Call&),
+              (override));
+  MOCK_METHOD(absl::StatusOr<google::longrunning::ListOperationsResponse>, ListOperations,
+              (const google::longrunning::ListOperationsRequest&, const Call&), (override));
+  MOCK_METHOD(absl::StatusOr<google::longrunning::Operation>, AwaitOperation, (const std::string&, const Call&), (override));
+  MOCK_METHOD(absl::Status, CancelOperation, (const google::longrunning::CancelOperationRequest&, const Call&), (override));
+  MOCK_METHOD(absl::Status, DeleteOperation, (const google::longrunning::DeleteOperationRequest&, const Call&), (override));
 };
 
 class ClientTest : public testing::Test {

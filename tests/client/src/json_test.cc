@@ -37,6 +37,21 @@ TEST(JsonTest, AnOrderReadsAsTheContractSays) {
   EXPECT_EQ(json["chosen"], "TAC");
 }
 
+TEST(JsonTest, AJobIsAnOperationThatHoldsItsReply) {
+  const Json json = Json::parse(ToJson(Job{.name = "operations/o-1",
+                                           .method = "PredictThroughput",
+                                           .state = JobState::kSucceeded,
+                                           .done = true,
+                                           .reply = PredictThroughputResponse{.predictions = {{.examples_per_second = 2.5}}}}));
+  EXPECT_EQ(json["name"], "operations/o-1");
+  EXPECT_EQ(json["done"], true);
+  EXPECT_EQ(json["metadata"]["@type"], "type.googleapis.com/stepcast.v1.JobMetadata");
+  EXPECT_EQ(json["metadata"]["state"], "SUCCEEDED");
+  EXPECT_EQ(json["response"]["@type"], "type.googleapis.com/stepcast.v1.PredictThroughputResponse");
+  EXPECT_EQ(json["response"]["predictions"][0]["examplesPerSecond"], 2.5);
+  EXPECT_FALSE(json.contains("error"));
+}
+
 TEST(JsonTest, KeysOfMapsAreInOrder) {
   Profile profile;
   for (char c = 'z'; c >= 'a'; --c) profile.labels[std::string(1, c)] = "v";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ class FakeStub : public Stub {
     std::deque<absl::Status> statuses;
     std::vector<Attempt> attempts;
     std::vector<std::string> chunks;  // of every stream
+    int open_for = 0;                 // so many times an operation that is asked for is not done
+    std::vector<std::chrono::seconds> waits;
+    std::function<void()> on_wait;
   };
 
   explicit FakeStub(Script& script) : script_(script) {}
@@ -64,6 +68,27 @@ class FakeStub : public Stub {
   absl::StatusOr<v1::FitParsingOverheadResponse> FitParsingOverhead(const v1::FitParsingOverheadRequest&, Timeout timeout) override {
     return Next<v1::FitParsingOverheadResponse>("FitParsingOverhead", "", timeout);
   }
+  absl::StatusOr<google::longrunning::Operation> StartJob(const v1::StartJobRequest& request, Timeout timeout) override {
+    return Next<google::longrunning::Operation>("StartJob", request.request_id(), timeout);
+  }
+  absl::StatusOr<google::longrunning::Operation> GetOperation(const google::longrunning::GetOperationRequest&, Timeout timeout) override {
+    return NextOperation("GetOperation", timeout);
+  }
+  absl::StatusOr<google::longrunning::ListOperationsResponse> ListOperations(const google::longrunning::ListOperationsRequest&,
+                                                                             Timeout timeout) override {
+    return Next<google::longrunning::ListOperationsResponse>("ListOperations", "", timeout);
+  }
+  absl::StatusOr<google::longrunning::Operation> WaitOperation(const google::longrunning::WaitOperationRequest& request, Timeout timeout) override {
+    script_.waits.emplace_back(request.timeout().seconds());
+    if (script_.on_wait) script_.on_wait();
+    return NextOperation("WaitOperation", timeout);
+  }
+  absl::Status CancelOperation(const google::longrunning::CancelOperationRequest&, Timeout timeout) override {
+    return Next<google::longrunning::Operation>("CancelOperation", "", timeout).status();
+  }
+  absl::Status DeleteOperation(const google::longrunning::DeleteOperationRequest&, Timeout timeout) override {
+    return Next<google::longrunning::Operation>("DeleteOperation", "", timeout).status();
+  }
   // Hands on the script's chunks before it ends with the script's status.
   absl::Status GenerateTrace(const v1::GenerateTraceRequest&, TakeChunk take, Timeout timeout) override {
     for (const std::string& chunk : script_.chunks) {
@@ -81,6 +106,12 @@ class FakeStub : public Stub {
     script_.statuses.pop_front();
     if (!status.ok()) return status;
     return Reply();
+  }
+
+  absl::StatusOr<google::longrunning::Operation> NextOperation(const char* method, Timeout timeout) {
+    absl::StatusOr<google::longrunning::Operation> operation = Next<google::longrunning::Operation>(method, "", timeout);
+    if (operation.ok()) operation->set_done(script_.open_for-- <= 0);
+    return operation;
   }
 
   Script& script_;

@@ -1,0 +1,23 @@
+// Waits for the end of an operation, for longer than a call of WaitOperation may take.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/src/connection.h"
+#include "client/src/retry_environment.h"
+#include "client/src/stub.h"
+
+namespace stepcast::client {
+
+// An operation that is done. First looks whether there is such a one, as any call does. From then on what may be retried is, whatever the number of
+// attempts that the policy allows, for kMaxOutage; unless it allows none.
+// Failure: DEADLINE_EXCEEDED, reason JOB_NOT_DONE, once the call's time is over.
+absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string& name, const Call& call, Stub& stub, RetryEnvironment& environment);
+
+// What one WaitOperation asks for, well below the ten minutes that a server waits at most.
+inline constexpr std::chrono::nanoseconds kWaitRound = std::chrono::seconds(60);
+// A server that starts again is back in seconds; one that recovers its store, or another that takes its place, in less than this.
+inline constexpr std::chrono::nanoseconds kMaxOutage = std::chrono::seconds(60);
+
+}  // namespace stepcast::client
