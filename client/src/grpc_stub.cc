@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "client/src/channel_credentials.h"
+#include "client/src/connect_time.h"
 #include "client/src/wire_status.h"
 #include "google/longrunning/operations.grpc.pb.h"
 
@@ -36,7 +37,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
   arguments.SetMaxReceiveMessageSize(static_cast<int>(std::min<size_t>(options.max_reply_bytes, std::numeric_limits<int>::max())));
   arguments.SetMaxSendMessageSize(-1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMaxConnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
   return grpc::CreateCustomChannel(options.server, ChannelCredentialsOf(options.credentials), arguments);
 }

@@ -21,6 +21,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "client/src/channel_credentials.h"
+#include "client/src/connect_time.h"
 #include "client/src/wire_status.h"
 
 namespace stepcast::client {
@@ -116,9 +117,9 @@ class Transport : public GrpcLoadTransport {
     arguments.SetInt(GRPC_ARG_ENABLE_DEADLINE_CHECKS, 1);
     // Otherwise all channels to a server would share one connection.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    for (const char* name : {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS}) {
-      arguments.SetInt(name, kReconnectMs);
-    }
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMaxConnectMs);
     return grpc::CreateCustomChannel(options_.client.server, ChannelCredentialsOf(options_.client.credentials), arguments);
   }
 
