@@ -1,28 +1,33 @@
 #include "client/cli/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "client/cli/allocate_command.h"
+#include "client/cli/allocate_question.h"
 #include "client/cli/bench_command.h"
+#include "client/cli/call_command.h"
 #include "client/cli/command.h"
-#include "client/cli/compare_command.h"
+#include "client/cli/compare_question.h"
 #include "client/cli/credential_flags.h"
 #include "client/cli/error_report.h"
 #include "client/cli/fit_command.h"
 #include "client/cli/import_commands.h"
-#include "client/cli/order_command.h"
+#include "client/cli/job_commands.h"
+#include "client/cli/order_question.h"
 #include "client/cli/parsed_option.h"
-#include "client/cli/predict_command.h"
+#include "client/cli/predict_question.h"
 #include "client/cli/profile_commands.h"
 #include "client/cli/quantity.h"
-#include "client/cli/recommend_command.h"
+#include "client/cli/recommend_question.h"
+#include "client/cli/start_job_command.h"
 #include "client/cli/trace_command.h"
 #include "client/local/local_client.h"
 
@@ -45,6 +50,7 @@ constexpr char kFooter[] =
     "  stepcast allocate --local jobs.json --workers 16\n"
     "  stepcast compare --local resnet50.json --workers 1-8\n"
     "  stepcast trace --local resnet50.json --workers 4 --out trace.json\n"
+    "  stepcast job start order resnet50 --method search --wait\n"
     "  stepcast bench resnet50 --rate 1000,2000 --max-p99-ms 5";
 
 class CommandLine {
@@ -58,11 +64,7 @@ class CommandLine {
     // So that --local, --output and the others may stand anywhere.
     app_.fallthrough();
     DeclareGlobalOptions();
-    Add(app_, MakePredictCommand());
-    Add(app_, MakeRecommendCommand());
-    Add(app_, MakeOrderCommand());
-    Add(app_, MakeAllocateCommand());
-    Add(app_, MakeCompareCommand());
+    for (const auto& make : kQuestions) Add(app_, MakeCallCommand(make()));
     Add(app_, MakeTraceCommand());
     Add(app_, MakeBenchCommand());
     CLI::App* profile = app_.add_subcommand("profile", "Make, store, show and check profiles");
@@ -71,6 +73,7 @@ class CommandLine {
                              MakeDeleteCommand}) {
       Add(*profile, make());
     }
+    DeclareJobs();
   }
 
   ExitCode Run(int argc, const char* const* argv) {
@@ -92,6 +95,19 @@ class CommandLine {
   }
 
  private:
+  static constexpr std::array kQuestions{MakePredictQuestion, MakeRecommendQuestion, MakeOrderQuestion, MakeAllocateQuestion, MakeCompareQuestion};
+
+  void DeclareJobs() {
+    CLI::App* job = app_.add_subcommand("job", "Have the server compute what takes longer than a call, and follow it");
+    job->require_subcommand(1);
+    CLI::App* start = job->add_subcommand("start", "Start a computation, and print the name of its job");
+    start->require_subcommand(1);
+    for (const auto& make : kQuestions) Add(*start, MakeStartJobCommand(make()));
+    for (const auto& make : {MakeGetJobCommand, MakeListJobsCommand, MakeWaitForJobCommand, MakeCancelJobCommand, MakeDeleteJobCommand}) {
+      Add(*job, make());
+    }
+  }
+
   void DeclareGlobalOptions() {
     CLI::Option* server = app_.add_option("--server", server_, "The server (default: the environment's STEPCAST_SERVER, else 127.0.0.1:50051)");
     server->type_name("HOST:PORT");
@@ -105,8 +121,8 @@ class CommandLine {
     AddParsedOption(app_, "--output", "table|json", "How to print the answer: for people (default), or the reply's proto JSON", parse_output,
                     [this](OutputFormat output) { output_ = output; });
     AddParsedOption(
-        app_, "--timeout", "TIME", "Give up after so long: 60, 60s, 2m (default 60s)", [](const std::string& text) { return ParseDuration(text); },
-        [this](std::chrono::nanoseconds timeout) { timeout_ = timeout; });
+        app_, "--timeout", "TIME", "Give up after so long: 60, 60s, 2m (default 60s; waiting for a job: no limit)",
+        [](const std::string& text) { return ParseDuration(text); }, [this](std::chrono::nanoseconds timeout) { timeout_ = timeout; });
   }
 
   void Add(CLI::App& parent, std::unique_ptr<Command> command) {
@@ -115,12 +131,17 @@ class CommandLine {
   }
 
   Session MakeSession(const ClientCredentials& credentials) const {
-    ClientOptions options{.timeout = timeout_, .credentials = credentials};
+    ClientOptions options{.credentials = credentials};
+    if (timeout_) options.timeout = *timeout_;
     const char* const environment = std::getenv("STEPCAST_SERVER");
     if (environment != nullptr && *environment != '\0') options.server = environment;
     if (!server_.empty()) options.server = server_;
-    return {
-        .client = local_ ? MakeLocalClient(options) : Client(options), .options = options, .local = local_, .output = output_, .console = console_};
+    return {.client = local_ ? MakeLocalClient(options) : Client(options),
+            .options = options,
+            .patience = timeout_.value_or(std::chrono::nanoseconds::max()),
+            .local = local_,
+            .output = output_,
+            .console = console_};
   }
 
   const Console& console_;
@@ -129,7 +150,7 @@ class CommandLine {
   bool local_ = false;
   CredentialFlags credentials_;
   OutputFormat output_ = OutputFormat::kTable;
-  std::chrono::nanoseconds timeout_ = ClientOptions().timeout;
+  std::optional<std::chrono::nanoseconds> timeout_;
   std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> commands_;
 };
 

@@ -19,6 +19,7 @@ class PlotFlag {
   // This outlives the parse.
   void Declare(CLI::App& app);
 
+  bool given() const { return place_.has_value(); }
   // Whether there would be nothing but JSON where JSON is asked for: kDone, or kMisused, reported.
   ExitCode Check(const Session& session) const;
   // What follows the table: an empty line and the plot, where it was asked for in the terminal.

@@ -1,27 +1,17 @@
 #include "client/cli/profile_argument.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <string_view>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/name_argument.h"
 
 #include "stepcast/error_details.h"
 #include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
-
-namespace {
-
-constexpr std::string_view kCollection = "profiles/";
-
-bool MayBeId(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
-}
-
-}  // namespace
 
 bool IsFile(const std::string& path) {
   std::error_code error;
@@ -30,9 +20,9 @@ bool IsFile(const std::string& path) {
 }
 
 absl::StatusOr<std::string> StoredName(const std::string& argument) {
-  const std::string id = argument.rfind(kCollection, 0) == 0 ? argument.substr(kCollection.size()) : argument;
-  if (!MayBeId(id)) return absl::InvalidArgumentError(absl::StrCat("\"", argument, "\" cannot be the name of a stored profile"));
-  return absl::StrCat(std::string(kCollection), id);
+  const std::optional<std::string> name = NameIn("profiles/", argument);
+  if (!name) return absl::InvalidArgumentError(absl::StrCat("\"", argument, "\" cannot be the name of a stored profile"));
+  return *name;
 }
 
 absl::StatusOr<ProfileSource> ProfileFromArgument(const Session& session, const std::string& argument) {

@@ -1,27 +1,15 @@
 #include "client/cli/profile_table.h"
 
-#include <array>
-#include <chrono>
-#include <ctime>
-
 #include "absl/strings/str_cat.h"
 #include "client/cli/measure_text.h"
 #include "client/cli/table.h"
+#include "client/cli/time_text.h"
 
 namespace stepcast::client {
 
 namespace {
 
 using Align = Table::Align;
-
-std::string TimeText(const Profile& profile) {
-  if (!profile.create_time) return "-";
-  const std::time_t seconds = std::chrono::floor<std::chrono::seconds>(*profile.create_time).time_since_epoch().count();
-  std::tm parts{};
-  std::array<char, 64> text{};
-  if (gmtime_r(&seconds, &parts) == nullptr) return "-";
-  return std::string(text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%SZ", &parts));
-}
 
 std::string LabelsText(const Profile& profile) {
   std::string text;
@@ -57,8 +45,8 @@ std::string ProfileTable(const std::vector<Profile>& profiles) {
                {"labels", Align::kLeft}});
   for (const Profile& profile : profiles) {
     table.AddRow({profile.name, OrDash(profile.model), absl::StrCat(profile.batch_size), absl::StrCat(profile.parameter_servers),
-                  absl::StrCat(profile.operation_count), absl::StrCat(profile.step_count), BytesText(profile.size_bytes), TimeText(profile),
-                  LabelsText(profile)});
+                  absl::StrCat(profile.operation_count), absl::StrCat(profile.step_count), BytesText(profile.size_bytes),
+                  TimeText(profile.create_time), LabelsText(profile)});
   }
   return table.Text();
 }
@@ -81,7 +69,7 @@ std::string ProfileText(const Profile& profile) {
   }
   table.AddRow({"steps", absl::StrCat(profile.step_count)});
   table.AddRow({"size", BytesText(profile.size_bytes)});
-  table.AddRow({"created", TimeText(profile)});
+  table.AddRow({"created", TimeText(profile.create_time)});
   table.AddRow({"digest", OrDash(profile.digest)});
   table.AddRow({"etag", OrDash(profile.etag)});
   return table.Text();

@@ -1,6 +1,7 @@
 // What every command is run with.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -16,7 +17,9 @@ enum class OutputFormat { kTable, kJson };
 struct Session {
   Client client;
   ClientOptions options = {};  // the client's
-  bool local = false;          // profiles are files, and there is no store
+  // How long to wait for what takes as long as it takes.
+  std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
+  bool local = false;  // profiles are files, and there is no store
   OutputFormat output = OutputFormat::kTable;
   const Console& console;
 

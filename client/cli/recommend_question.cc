@@ -1,15 +1,16 @@
-#include "client/cli/recommend_command.h"
+#include "client/cli/recommend_question.h"
 
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/plot_flag.h"
 #include "client/cli/profile_argument.h"
-#include "client/cli/progress.h"
 #include "client/cli/quantity.h"
 #include "client/cli/recommendation_table.h"
 #include "client/cli/scenario_flags.h"
@@ -30,7 +31,7 @@ absl::StatusOr<Objective> ParseObjective(const std::string& text) {
   return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is none of knee, max-throughput, min-cost, min-time"));
 }
 
-class RecommendCommand : public Command {
+class RecommendQuestion : public Question {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("recommend", "How many workers, and servers, the job should get");
@@ -48,25 +49,31 @@ class RecommendCommand : public Command {
     return app;
   }
 
-  ExitCode Run(const Session& session) const override {
-    if (const ExitCode code = plot_.Check(session); code != ExitCode::kDone) return code;
+  std::string Activity() const override { return "trying numbers of workers"; }
+
+  ExitCode Check(const Session& session) const override { return plot_.Check(session); }
+
+  std::string_view AnswerFlag() const override { return plot_.given() ? "--plot" : ""; }
+
+  absl::StatusOr<JobComputation> Ask(const Session& session) const override {
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
-    if (!source.ok()) return ReportProfileFailure(session, profile_, source.status());
+    if (!source.ok()) return source.status();
     scenario_.Explain(session);
-    const RecommendWorkersRequest request{.source = *std::move(source),
-                                          .scenario = scenario_.scenario(),
-                                          .options = simulation_.options(),
-                                          .objective = objective_,
-                                          .constraints = constraints_,
-                                          .prices = prices_,
-                                          .current = current_};
-    const absl::StatusOr<RecommendWorkersResponse> response = [&] {
-      const Progress progress(session.console, "trying numbers of workers");
-      return session.client.RecommendWorkers(request);
-    }();
-    if (!response.ok()) return ReportProfileFailure(session, profile_, response.status());
-    const ThroughputPlot plot = PlotOf(PlotTitle(request.source), *response);
-    const ExitCode code = session.Answer(ToJson(*response), [&] { return RecommendationText(*response) + plot_.Text(session, plot); });
+    return RecommendWorkersRequest{.source = *std::move(source),
+                                   .scenario = scenario_.scenario(),
+                                   .options = simulation_.options(),
+                                   .objective = objective_,
+                                   .constraints = constraints_,
+                                   .prices = prices_,
+                                   .current = current_};
+  }
+
+  ExitCode Report(const Session& session, const absl::Status& status) const override { return ReportProfileFailure(session, profile_, status); }
+
+  ExitCode Answer(const Session& session, const JobComputation& asked, const JobReply& reply) const override {
+    const auto& response = std::get<RecommendWorkersResponse>(reply);
+    const ThroughputPlot plot = PlotOf(PlotTitle(std::get<RecommendWorkersRequest>(asked).source), response);
+    const ExitCode code = session.Answer(ToJson(response), [&] { return RecommendationText(response) + plot_.Text(session, plot); });
     return code == ExitCode::kDone ? plot_.Save(session, plot) : code;
   }
 
@@ -149,6 +156,6 @@ class RecommendCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> MakeRecommendCommand() { return std::make_unique<RecommendCommand>(); }
+std::unique_ptr<Question> MakeRecommendQuestion() { return std::make_unique<RecommendQuestion>(); }
 
 }  // namespace stepcast::client

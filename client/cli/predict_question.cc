@@ -1,15 +1,16 @@
-#include "client/cli/predict_command.h"
+#include "client/cli/predict_question.h"
 
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "client/cli/parsed_option.h"
 #include "client/cli/plot_flag.h"
 #include "client/cli/prediction_table.h"
 #include "client/cli/profile_argument.h"
-#include "client/cli/progress.h"
 #include "client/cli/scenario_flags.h"
 #include "client/cli/simulation_flags.h"
 #include "client/cli/throughput_plot.h"
@@ -27,7 +28,7 @@ std::vector<int32_t> OneTo(int32_t last) {
   return counts;
 }
 
-class PredictCommand : public Command {
+class PredictQuestion : public Question {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("predict", "How fast the job runs, for one or more numbers of workers");
@@ -41,20 +42,26 @@ class PredictCommand : public Command {
     return app;
   }
 
-  ExitCode Run(const Session& session) const override {
-    if (const ExitCode code = plot_.Check(session); code != ExitCode::kDone) return code;
+  std::string Activity() const override { return "predicting"; }
+
+  ExitCode Check(const Session& session) const override { return plot_.Check(session); }
+
+  std::string_view AnswerFlag() const override { return plot_.given() ? "--plot" : ""; }
+
+  absl::StatusOr<JobComputation> Ask(const Session& session) const override {
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
-    if (!source.ok()) return ReportProfileFailure(session, profile_, source.status());
+    if (!source.ok()) return source.status();
     scenario_.Explain(session);
-    const PredictThroughputRequest request{
+    return PredictThroughputRequest{
         .source = *std::move(source), .worker_counts = Counts(), .scenario = scenario_.scenario(), .options = simulation_.options()};
-    const absl::StatusOr<PredictThroughputResponse> response = [&] {
-      const Progress progress(session.console, "predicting");
-      return session.client.PredictThroughput(request);
-    }();
-    if (!response.ok()) return ReportProfileFailure(session, profile_, response.status());
-    const ThroughputPlot plot = PlotOf(PlotTitle(request.source), response->predictions);
-    const ExitCode code = session.Answer(ToJson(*response), [&] { return PredictionTable(response->predictions) + plot_.Text(session, plot); });
+  }
+
+  ExitCode Report(const Session& session, const absl::Status& status) const override { return ReportProfileFailure(session, profile_, status); }
+
+  ExitCode Answer(const Session& session, const JobComputation& asked, const JobReply& reply) const override {
+    const auto& response = std::get<PredictThroughputResponse>(reply);
+    const ThroughputPlot plot = PlotOf(PlotTitle(std::get<PredictThroughputRequest>(asked).source), response.predictions);
+    const ExitCode code = session.Answer(ToJson(response), [&] { return PredictionTable(response.predictions) + plot_.Text(session, plot); });
     return code == ExitCode::kDone ? plot_.Save(session, plot) : code;
   }
 
@@ -79,6 +86,6 @@ class PredictCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> MakePredictCommand() { return std::make_unique<PredictCommand>(); }
+std::unique_ptr<Question> MakePredictQuestion() { return std::make_unique<PredictQuestion>(); }
 
 }  // namespace stepcast::client

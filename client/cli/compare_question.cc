@@ -1,13 +1,13 @@
-#include "client/cli/compare_command.h"
+#include "client/cli/compare_question.h"
 
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "client/cli/comparison_table.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/profile_argument.h"
-#include "client/cli/progress.h"
 #include "client/cli/scenario_flags.h"
 #include "client/cli/simulation_flags.h"
 #include "client/cli/worker_list.h"
@@ -18,7 +18,7 @@ namespace stepcast::client {
 
 namespace {
 
-class CompareCommand : public Command {
+class CompareQuestion : public Question {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("compare", "What simpler models of asynchronous training predict, beside the simulation");
@@ -31,18 +31,21 @@ class CompareCommand : public Command {
     return app;
   }
 
-  ExitCode Run(const Session& session) const override {
+  std::string Activity() const override { return "comparing"; }
+
+  absl::StatusOr<JobComputation> Ask(const Session& session) const override {
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
-    if (!source.ok()) return ReportProfileFailure(session, profile_, source.status());
+    if (!source.ok()) return source.status();
     scenario_.Explain(session);
-    const CompareModelsRequest request{
+    return CompareModelsRequest{
         .source = *std::move(source), .worker_counts = counts_, .scenario = scenario_.scenario(), .options = simulation_.options()};
-    const absl::StatusOr<CompareModelsResponse> response = [&] {
-      const Progress progress(session.console, "comparing");
-      return session.client.CompareModels(request);
-    }();
-    if (!response.ok()) return ReportProfileFailure(session, profile_, response.status());
-    return session.Answer(ToJson(*response), [&] { return ComparisonText(*response); });
+  }
+
+  ExitCode Report(const Session& session, const absl::Status& status) const override { return ReportProfileFailure(session, profile_, status); }
+
+  ExitCode Answer(const Session& session, const JobComputation&, const JobReply& reply) const override {
+    const auto& response = std::get<CompareModelsResponse>(reply);
+    return session.Answer(ToJson(response), [&] { return ComparisonText(response); });
   }
 
  private:
@@ -54,6 +57,6 @@ class CompareCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> MakeCompareCommand() { return std::make_unique<CompareCommand>(); }
+std::unique_ptr<Question> MakeCompareQuestion() { return std::make_unique<CompareQuestion>(); }
 
 }  // namespace stepcast::client

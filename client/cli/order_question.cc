@@ -1,10 +1,12 @@
-#include "client/cli/order_command.h"
+#include "client/cli/order_question.h"
 
 #include <algorithm>
 #include <array>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +14,6 @@
 #include "client/cli/parsed_option.h"
 #include "client/cli/priority_file.h"
 #include "client/cli/profile_argument.h"
-#include "client/cli/progress.h"
 #include "client/cli/quantity.h"
 #include "client/cli/scenario_flags.h"
 #include "client/cli/simulation_flags.h"
@@ -31,7 +32,7 @@ constexpr std::array<std::pair<const char*, OrderMethod>, 7> kMethods{{{"tic", O
                                                                        {"recorded", OrderMethod::kRecorded},
                                                                        {"graph", OrderMethod::kGraph}}};
 
-class OrderCommand : public Command {
+class OrderQuestion : public Question {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("order", "In which order the job's tensors should travel");
@@ -43,7 +44,7 @@ class OrderCommand : public Command {
         ->allow_extra_args(false);
     app->add_flag("--inference", inference_, "Look at the downloads and the forward pass only");
     AddParsedOption(
-        *app, "--transfers", "N", "How many transfers of the chosen order the table shows (default 10)",
+        *app, "--transfers", "N", absl::StrCat("How many transfers of the chosen order the table shows (default ", kDefaultTransfers, ")"),
         [](const std::string& text) { return ParseCount(text); }, [this](uint64_t count) { transfers_max_ = count; });
     app->add_option("--save-priorities", save_,
                     "Write the chosen order to this file, a line `name<TAB>priority` each, as TicTac enforces it and predict --priorities reads it")
@@ -53,21 +54,27 @@ class OrderCommand : public Command {
     return app;
   }
 
-  ExitCode Run(const Session& session) const override {
+  std::string Activity() const override { return "trying orders"; }
+
+  std::string_view AnswerFlag() const override { return save_.empty() ? "" : "--save-priorities"; }
+
+  absl::StatusOr<JobComputation> Ask(const Session& session) const override {
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
-    if (!source.ok()) return ReportProfileFailure(session, profile_, source.status());
+    if (!source.ok()) return source.status();
     scenario_.Explain(session);
     OptimizeOrderRequest request{
         .source = *std::move(source), .scenario = scenario_.scenario(), .options = simulation_.options(), .methods = methods_};
     request.scenario->workers = workers_;
     request.inference = inference_;
-    const absl::StatusOr<OptimizeOrderResponse> response = [&] {
-      const Progress progress(session.console, "trying orders");
-      return session.client.OptimizeOrder(request);
-    }();
-    if (!response.ok()) return ReportProfileFailure(session, profile_, response.status());
-    if (!save_.empty() && !Save(*response)) return session.Misused(absl::StrCat("cannot write ", save_));
-    return session.Answer(ToJson(*response), [&] { return OrderText(*response, transfers_max_); });
+    return request;
+  }
+
+  ExitCode Report(const Session& session, const absl::Status& status) const override { return ReportProfileFailure(session, profile_, status); }
+
+  ExitCode Answer(const Session& session, const JobComputation&, const JobReply& reply) const override {
+    const auto& response = std::get<OptimizeOrderResponse>(reply);
+    if (!save_.empty() && !Save(response)) return session.Misused(absl::StrCat("cannot write ", save_));
+    return session.Answer(ToJson(response), [&] { return OrderText(response, transfers_max_); });
   }
 
  private:
@@ -94,7 +101,7 @@ class OrderCommand : public Command {
   int32_t workers_ = 1;
   std::vector<OrderMethod> methods_;
   bool inference_ = false;
-  size_t transfers_max_ = 10;
+  size_t transfers_max_ = kDefaultTransfers;
   std::string save_;
   ScenarioFlags scenario_;
   SimulationFlags simulation_;
@@ -102,6 +109,6 @@ class OrderCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> MakeOrderCommand() { return std::make_unique<OrderCommand>(); }
+std::unique_ptr<Question> MakeOrderQuestion() { return std::make_unique<OrderQuestion>(); }
 
 }  // namespace stepcast::client

@@ -1,14 +1,14 @@
-#include "client/cli/allocate_command.h"
+#include "client/cli/allocate_question.h"
 
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/allocation_table.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/profile_argument.h"
-#include "client/cli/progress.h"
 #include "client/cli/simulation_flags.h"
 
 #include "stepcast/json.h"
@@ -25,7 +25,7 @@ absl::StatusOr<AllocationObjective> ParseObjective(const std::string& text) {
   return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is none of total-utility, max-min-fair, min-makespan"));
 }
 
-class AllocateCommand : public Command {
+class AllocateQuestion : public Question {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("allocate", "How a cluster's workers are shared between jobs");
@@ -46,25 +46,30 @@ class AllocateCommand : public Command {
     return app;
   }
 
-  ExitCode Run(const Session& session) const override {
+  std::string Activity() const override { return "allocating"; }
+
+  absl::StatusOr<JobComputation> Ask(const Session& session) const override {
     const absl::StatusOr<std::string> text = ReadFile(path_);
-    if (!text.ok()) return session.Refused(text.status());
+    if (!text.ok()) return text.status();
     absl::StatusOr<AllocateWorkersRequest> request = ParseAllocateWorkersRequest(*text);
-    if (!request.ok()) return session.Refused(request.status());
+    if (!request.ok()) return request.status();
     for (AllocationJob& job : request->jobs) {
       const std::string* name = std::get_if<std::string>(&job.source);
       if (name == nullptr || name->empty()) continue;
       absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, *name);
-      if (!source.ok()) return ReportProfileFailure(session, *name, source.status());
+      if (!source.ok()) return source.status();
       job.source = *std::move(source);
     }
     ApplyFlags(*request);
-    const absl::StatusOr<AllocateWorkersResponse> response = [&] {
-      const Progress progress(session.console, "allocating");
-      return session.client.AllocateWorkers(*request);
-    }();
-    if (!response.ok()) return session.Refused(response.status());
-    return session.Answer(ToJson(*response), [&] { return AllocationText(*response); });
+    return *std::move(request);
+  }
+
+  // A message that is too large has many profiles, of which none is the one to store.
+  ExitCode Report(const Session& session, const absl::Status& status) const override { return ReportProfileFailure(session, "", status); }
+
+  ExitCode Answer(const Session& session, const JobComputation&, const JobReply& reply) const override {
+    const auto& response = std::get<AllocateWorkersResponse>(reply);
+    return session.Answer(ToJson(response), [&] { return AllocationText(response); });
   }
 
  private:
@@ -88,6 +93,6 @@ class AllocateCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> MakeAllocateCommand() { return std::make_unique<AllocateCommand>(); }
+std::unique_ptr<Question> MakeAllocateQuestion() { return std::make_unique<AllocateQuestion>(); }
 
 }  // namespace stepcast::client

@@ -1,0 +1,12 @@
+// What `predict` asks.
+#pragma once
+
+#include <memory>
+
+#include "client/cli/question.h"
+
+namespace stepcast::client {
+
+std::unique_ptr<Question> MakePredictQuestion();
+
+}  // namespace stepcast::client
