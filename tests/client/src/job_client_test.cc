@@ -8,6 +8,7 @@
 #include "client/src/remote_connection.h"
 
 #include "stepcast/client.h"
+#include "stepcast/error_details.h"
 #include "tests/client/support/fake_retry_environment.h"
 #include "tests/client/support/fake_stub.h"
 
@@ -50,6 +51,22 @@ TEST_F(JobClientTest, AllButADeletionAreRetried) {
   FailTwice();
   EXPECT_EQ(jobs_.Delete("operations/o-1"), absl::UnavailableError("one"));
   EXPECT_EQ(script_.attempts.size(), 13);
+}
+
+TEST_F(JobClientTest, AllPagesAreRead) {
+  script_.page_tokens = {"p2", "p3", ""};
+  const absl::StatusOr<std::vector<Job>> all = jobs_.ListAll();
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->size(), 3);
+  EXPECT_EQ((*all)[0].name, "operations/after-");
+  EXPECT_EQ((*all)[2].name, "operations/after-p3");
+}
+
+TEST_F(JobClientTest, MorePagesThanAllowedAndRepeatedTokensAreErrors) {
+  script_.page_tokens = {"p2", "p3", "p4", ""};
+  EXPECT_EQ(GetErrorDetails(jobs_.ListAll({}, 2).status()).reason, "TOO_MANY_JOBS");
+  script_.page_tokens = {"again", "again", "again"};
+  EXPECT_EQ(GetErrorDetails(jobs_.ListAll().status()).reason, "PAGE_TOKEN_REPEATED");
 }
 
 }  // namespace

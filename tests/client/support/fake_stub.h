@@ -23,8 +23,9 @@ class FakeStub : public Stub {
   struct Script {
     std::deque<absl::Status> statuses;
     std::vector<Attempt> attempts;
-    std::vector<std::string> chunks;  // of every stream
-    int open_for = 0;                 // so many times an operation that is asked for is not done
+    std::vector<std::string> chunks;      // of every stream
+    std::deque<std::string> page_tokens;  // the next one of each page of operations, each of which has one
+    int open_for = 0;                     // so many times an operation that is asked for is not done
     std::vector<std::chrono::seconds> waits;
     std::function<void()> on_wait;
   };
@@ -74,9 +75,14 @@ class FakeStub : public Stub {
   absl::StatusOr<google::longrunning::Operation> GetOperation(const google::longrunning::GetOperationRequest&, Timeout timeout) override {
     return NextOperation("GetOperation", timeout);
   }
-  absl::StatusOr<google::longrunning::ListOperationsResponse> ListOperations(const google::longrunning::ListOperationsRequest&,
+  absl::StatusOr<google::longrunning::ListOperationsResponse> ListOperations(const google::longrunning::ListOperationsRequest& request,
                                                                              Timeout timeout) override {
-    return Next<google::longrunning::ListOperationsResponse>("ListOperations", "", timeout);
+    auto page = Next<google::longrunning::ListOperationsResponse>("ListOperations", "", timeout);
+    if (!page.ok() || script_.page_tokens.empty()) return page;
+    page->add_operations()->set_name("operations/after-" + request.page_token());
+    page->set_next_page_token(script_.page_tokens.front());
+    script_.page_tokens.pop_front();
+    return page;
   }
   absl::StatusOr<google::longrunning::Operation> WaitOperation(const google::longrunning::WaitOperationRequest& request, Timeout timeout) override {
     script_.waits.emplace_back(request.timeout().seconds());
