@@ -113,7 +113,7 @@ class TimelineImport {
     // Downloads and computations first, to know the place of each.
     place_.assign(kept.size(), -1);
     for (size_t i = 0; i < recorded_.size(); ++i) Place(i, std::move(computations[i]));
-    for (const int32_t node : recorded_) Connect(node, std::move((*dependencies)[static_cast<size_t>(node)]));
+    for (const int32_t node : recorded_) Connect(node, (*dependencies)[static_cast<size_t>(node)]);
     return absl::OkStatus();
   }
 

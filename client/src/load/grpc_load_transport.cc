@@ -40,7 +40,7 @@ struct Sendable {
   std::string (*seed)(uint64_t) = nullptr;
 };
 
-class Transport : public GrpcLoadTransport {
+class Transport final : public GrpcLoadTransport {
  public:
   Transport(const GrpcLoadOptions& options, LoadQuestions questions)
       : options_(options), questions_(std::move(questions)), slots_(options.calls_max) {
