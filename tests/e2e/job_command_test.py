@@ -167,9 +167,9 @@ class QueuedJobTest(JobCommandTest):
 
     def test_gives_up_waiting_in_time_and_the_job_goes_on(self):
         job = self.queue()
-        errors = self.refused("job", "wait", job, "--timeout", "300ms")
+        errors = self.refused("job", "wait", job, "--timeout", "4s")
         self.assertIn(f"error: DEADLINE_EXCEEDED: JOB_NOT_DONE: {job} ", errors)
-        self.assertIn("JOB_NOT_DONE", self.refused("job", "start", "predict", self.small, "--wait", "--timeout", "2s"))
+        self.assertIn("JOB_NOT_DONE", self.refused("job", "start", "predict", self.small, "--wait", "--timeout", "4s"))
         self.assertEqual(self.state(job), "QUEUED")
         self.assertIn("state      queued\n", self.done("job", "get", job))
 
