@@ -47,19 +47,24 @@ void OperationWaiters::Wait(UnaryCall& call, const std::string& name, double sec
   if (!refused.ok()) call.Fail(refused);
 }
 
-void OperationWaiters::Look(const std::string& name, std::vector<Waiting>& waiting) const {
+void OperationWaiters::FreePlace() {
+  MutexLock lock(mutex_);
+  --count_;
+}
+
+void OperationWaiters::Look(const std::string& name, std::vector<Waiting>& waiting) {
   const absl::StatusOr<StoredOperation> operation = handler_.Get(name);
   // A store that is away for a moment ends nobody's waiting before its time.
   const bool is_away = absl::IsUnavailable(operation.status());
   const bool is_done = is_away ? false : !operation.ok() || IsDone(operation->record.state);
   const int64_t now_ns = clock_.MonotonicNs();
   std::erase_if(waiting, [&](const Waiting& each) {
-    if (const absl::Status go_on = each.call->Check(); !go_on.ok()) {
+    const absl::Status go_on = each.call->Check();
+    if (go_on.ok() && !is_done && now_ns < each.until_ns) return false;
+    FreePlace();
+    if (!go_on.ok()) {
       each.call->Fail(go_on);
-      return true;
-    }
-    if (!is_done && now_ns < each.until_ns) return false;
-    if (operation.ok()) {
+    } else if (operation.ok()) {
       each.call->Reply(ToWire(*operation));
     } else {
       each.call->Fail(operation.status());
@@ -76,27 +81,27 @@ int64_t OperationWaiters::Tick() {
     taken.swap(waiting_);
     is_leaving = leaving_;
   }
-  int64_t left = 0;
+  bool is_left = false;
   int64_t next_ns = clock_.MonotonicNs() + kPollNs;
   for (auto& [name, waiting] : taken) {
     if (is_leaving) {
-      for (const Waiting& each : waiting) each.call->Fail(ShuttingDown());
+      for (const Waiting& each : waiting) {
+        FreePlace();
+        each.call->Fail(ShuttingDown());
+      }
       waiting.clear();
       continue;
     }
     Look(name, waiting);
-    left += static_cast<int64_t>(waiting.size());
+    is_left = is_left || !waiting.empty();
     for (const Waiting& each : waiting) next_ns = std::min(next_ns, each.until_ns);
   }
-  MutexLock lock(mutex_);
   // Those that came meanwhile have woken the next Tick.
-  int64_t came = 0;
-  for (const auto& [name, waiting] : waiting_) came += static_cast<int64_t>(waiting.size());
+  MutexLock lock(mutex_);
   for (auto& [name, waiting] : taken) {
     if (!waiting.empty()) waiting_[name].insert(waiting_[name].end(), waiting.begin(), waiting.end());
   }
-  count_ = left + came;
-  return left == 0 ? kNothingToDoNs : std::max<int64_t>(0, next_ns - clock_.MonotonicNs());
+  return !is_left ? kNothingToDoNs : std::max<int64_t>(0, next_ns - clock_.MonotonicNs());
 }
 
 void OperationWaiters::Leave() {

@@ -41,7 +41,9 @@ class OperationWaiters {
   using Waitings = std::map<std::string, std::vector<Waiting>>;  // by the name of the operation
 
   // Ends those of one operation that are at an end, and leaves the others in `waiting`.
-  void Look(const std::string& name, std::vector<Waiting>& waiting) const;
+  void Look(const std::string& name, std::vector<Waiting>& waiting);
+  // To be called before a call is ended: whoever hears of its end may come at once for its place.
+  void FreePlace();
 
   const OperationHandler& handler_;
   const Clock& clock_;

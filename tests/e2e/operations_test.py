@@ -288,5 +288,25 @@ class QueuedTest(OperationsTest):
                 self.assertEqual(self.refused(lambda: call(b"\xff\xff\xff", timeout=PATIENCE_SECONDS)).reason, "REQUEST_MALFORMED")
 
 
+class WaitingTest(OperationsTest):
+    """On a server that computes none, and where fifty calls may wait."""
+
+    flags = ("--max-running-operations", "0", "--max-waiting-calls", "50")
+
+    def test_a_place_is_free_once_its_caller_has_been_told(self):
+        name = self.start(predict_throughput=prediction_of(small())).name
+        request = operations_pb2.WaitOperationRequest(name=name, timeout=duration_pb2.Duration(nanos=100_000_000))
+        begun = [self.operations.WaitOperation.future(request, timeout=PATIENCE_SECONDS) for _ in range(50)]
+        # All are told at one time, and whoever has heard comes at once for his place.
+        for _ in range(10):
+            again = []
+            for call in begun:
+                self.assertFalse(call.result().done)
+                again.append(self.operations.WaitOperation.future(request, timeout=PATIENCE_SECONDS))
+            begun = again
+        for call in begun:
+            self.assertFalse(call.result().done)
+
+
 if __name__ == "__main__":
     unittest.main()
