@@ -70,6 +70,7 @@ std::string ProfileText(const Profile& profile) {
   table.AddRow({"steps", absl::StrCat(profile.step_count)});
   table.AddRow({"size", BytesText(profile.size_bytes)});
   table.AddRow({"created", TimeText(profile.create_time)});
+  if (!profile.owner.empty()) table.AddRow({"owner", profile.owner});
   table.AddRow({"digest", OrDash(profile.digest)});
   table.AddRow({"etag", OrDash(profile.etag)});
   return table.Text();

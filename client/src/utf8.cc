@@ -58,6 +58,7 @@ std::string FirstBrokenText(const Profile& profile) {
   }
   if (!IsUtf8(profile.digest)) return "digest";
   if (!IsUtf8(profile.etag)) return "etag";
+  if (!IsUtf8(profile.owner)) return "owner";
   return "";
 }
 

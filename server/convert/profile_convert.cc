@@ -122,6 +122,7 @@ v1::Profile ToWire(const ProfileAnswer& answer) {
   wire.set_size_bytes(summary.size_bytes);
   wire.set_operation_count(summary.operation_count);
   wire.set_step_count(summary.step_count);
+  wire.set_owner(summary.owner);
   return wire;
 }
 

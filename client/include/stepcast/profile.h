@@ -81,6 +81,7 @@ struct Profile {
   int64_t size_bytes = 0;                                                      // output: of the stored content
   int32_t operation_count = 0;                                                 // output, also where `operations` is left out
   int32_t step_count = 0;                                                      // output, also where `steps` is left out
+  std::string owner;                                                           // output: the client who stored it first; empty: one without a name
 
   friend bool operator==(const Profile&, const Profile&) = default;
 };

@@ -78,6 +78,7 @@ void ToProto(const Profile& from, v1::Profile& to) {
   to.set_size_bytes(from.size_bytes);
   to.set_operation_count(from.operation_count);
   to.set_step_count(from.step_count);
+  to.set_owner(from.owner);
 }
 
 void FromProto(const v1::Profile& from, Profile& to) {
@@ -97,6 +98,7 @@ void FromProto(const v1::Profile& from, Profile& to) {
   to.size_bytes = from.size_bytes();
   to.operation_count = from.operation_count();
   to.step_count = from.step_count();
+  to.owner = from.owner();
 }
 
 }  // namespace stepcast::client

@@ -13,6 +13,7 @@ Profile Stored() {
   profile.labels = {{"gpu", "v100"}, {"team", "vision"}};
   profile.digest = "abc";
   profile.etag = "e1";
+  profile.owner = "vision-ci";
   profile.create_time = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20) + std::chrono::hours(12) + std::chrono::milliseconds(1500);
   profile.size_bytes = 1536;
   profile.operation_count = 4;
@@ -45,6 +46,7 @@ TEST(ProfileTextTest, HasALineAPropertyAndTheGraphInShort) {
             "steps              1\n"
             "size               1.500 KiB\n"
             "created            2026-11-20 12:00:01Z\n"
+            "owner              vision-ci\n"
             "digest             abc\n"
             "etag               e1\n");
 }

@@ -54,6 +54,7 @@ TEST(Utf8Test, FindsTheBrokenTextOfAProfile) {
   EXPECT_EQ(broken([](Profile& p) { p.operations[1].parameter = "\xff"; }), "operations[1].parameter");
   EXPECT_EQ(broken([](Profile& p) { p.digest = "\xff"; }), "digest");
   EXPECT_EQ(broken([](Profile& p) { p.etag = "\xff"; }), "etag");
+  EXPECT_EQ(broken([](Profile& p) { p.owner = "\xff"; }), "owner");
 }
 
 }  // namespace
