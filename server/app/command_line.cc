@@ -116,6 +116,10 @@ void AddLimits(CLI::App& app, ServerOptions& options) {
   AddRange(app, "--max-profiles", options.store_limits.max_profiles, int64_t{1}, std::numeric_limits<int64_t>::max() / 4, "Profiles in the store");
   AddRange(app, "--max-store-bytes", options.store_limits.max_total_bytes, int64_t{1}, std::numeric_limits<int64_t>::max() / 4,
            "Bytes of all profiles in the store");
+  AddRange(app, "--max-client-profiles", options.store_limits.max_client_profiles, int64_t{0}, std::numeric_limits<int64_t>::max() / 4,
+           "Profiles that one client may have in the store, by the name that --tokens gives it; 0: no limit, as clients without a name never have");
+  AddRange(app, "--max-client-store-bytes", options.store_limits.max_client_store_bytes, int64_t{0}, std::numeric_limits<int64_t>::max() / 4,
+           "Bytes of the profiles that one client may have in the store; the same");
 }
 
 void AddOperations(CLI::App& app, OperationOptions& options) {

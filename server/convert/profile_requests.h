@@ -26,6 +26,7 @@ struct ProfilePlacement {
   std::string profile_id;  // empty: from the digest
   std::string request_id;  // empty: none
   bool validate_only = false;
+  std::string owner;  // the caller's name; empty: it has none. Not of the request
 
   friend bool operator==(const ProfilePlacement&, const ProfilePlacement&) = default;
 };

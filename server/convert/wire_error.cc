@@ -12,6 +12,7 @@ namespace stepcast::server {
 namespace {
 
 constexpr size_t kMaxMetadataValueBytes = 256;
+constexpr size_t kMaxSubjectBytes = 96;  // a client's name fits
 
 google::rpc::ErrorInfo MakeErrorInfo(const absl::Status& status, const ErrorDetails& details, size_t left_out) {
   google::rpc::ErrorInfo info;
@@ -53,7 +54,7 @@ google::rpc::Status MakeStatus(const absl::Status& status, const ErrorDetails& d
   if (!details.quota_subject.empty()) {
     google::rpc::QuotaFailure quota;
     auto* violation = quota.add_violations();
-    violation->set_subject(ToUtf8(details.quota_subject, 64));
+    violation->set_subject(ToUtf8(details.quota_subject, kMaxSubjectBytes));
     violation->set_description(message);
     wire.add_details()->PackFrom(quota);
   }

@@ -18,12 +18,13 @@ namespace stepcast::server {
 
 namespace {
 
-ProfileSummary SummaryOf(const Profile& profile, const EncodedProfile& encoded, std::string id) {
-  return {.id = std::move(id),
+ProfileSummary SummaryOf(const Profile& profile, const EncodedProfile& encoded, const std::string& id, const std::string& owner) {
+  return {.id = id,
           .digest = encoded.digest,
           .display_name = profile.display_name(),
           .model = profile.model(),
           .framework = profile.framework(),
+          .owner = owner,
           .labels = profile.labels(),
           .batch_size = profile.batch_size(),
           .parameter_servers = profile.parameter_servers(),
@@ -42,7 +43,7 @@ absl::Status TakenError(const std::string& id) {
 size_t WireBytes(const ProfileSummary& summary) {
   constexpr size_t kFixed = 200;
   constexpr size_t kPerLabel = 8;
-  size_t bytes = kFixed + summary.id.size() + summary.display_name.size() + summary.model.size() + summary.framework.size();
+  size_t bytes = kFixed + summary.id.size() + summary.display_name.size() + summary.model.size() + summary.framework.size() + summary.owner.size();
   for (const auto& [key, value] : summary.labels) bytes += kPerLabel + key.size() + value.size();
   return bytes;
 }
@@ -111,7 +112,7 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Store(const Profile& profile, cons
   if (std::vector<Fault> broken = FindBrokenText(profile.content()); !broken.empty()) return FaultsError("PROFILE_INVALID", std::move(broken));
   EncodedProfile encoded = EncodeProfile(profile);
   const std::string id = placement.profile_id.empty() ? DerivedProfileId(encoded.digest) : placement.profile_id;
-  StoredProfile stored{.summary = SummaryOf(profile, encoded, id), .content = std::move(encoded.content)};
+  StoredProfile stored{.summary = SummaryOf(profile, encoded, id, placement.owner), .content = std::move(encoded.content)};
   if (const absl::Status go_on = stop(); !go_on.ok()) return go_on;
   if (!placement.validate_only) {
     absl::StatusOr<ProfileSummary> summary = store_.Put(stored, placement.request_id);

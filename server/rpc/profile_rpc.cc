@@ -25,6 +25,13 @@ using Raw = v1::ProfileService::WithRawCallbackMethod_CreateProfile<
 
 google::protobuf::Empty ToWire(absl::monostate) { return {}; }
 
+// The same, of the one who makes the call.
+template <typename ToStore>
+ToStore Owned(ToStore to_store, const CallState& state) {
+  to_store.placement.owner = state.caller();
+  return to_store;
+}
+
 class ProfileRpc final : public Raw {
  public:
   ProfileRpc(const ProfileHandler& handler, const CallEnvironment& environment) : handler_(handler), environment_(environment) {}
@@ -32,7 +39,7 @@ class ProfileRpc final : public Raw {
   grpc::ServerUnaryReactor* CreateProfile(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
     return Start<v1::CreateProfileRequest>({"CreateProfile", context, request, reply},
                                            [this](UnaryCall& call, const v1::CreateProfileRequest& message) {
-                                             return handler_.Create(FromWire(message), [&] { return call.state().Check(); });
+                                             return handler_.Create(Owned(FromWire(message), call.state()), [&] { return call.state().Check(); });
                                            });
   }
 
@@ -58,8 +65,9 @@ class ProfileRpc final : public Raw {
   grpc::ServerReadReactor<grpc::ByteBuffer>* UploadProfile(grpc::CallbackServerContext* context, grpc::ByteBuffer* reply) override {
     using Call = UploadCall<CollectedBytes>;
     return new Call(environment_, Method("UploadProfile"), *context, *reply,
-                    [this](const Call::Header& header, CollectedBytes& bytes, StopCheck stop) -> absl::StatusOr<Call::Reply> {
-                      const absl::StatusOr<ProfileAnswer> answer = handler_.Upload(FromWire(header), bytes.Take(), stop);
+                    [this](const Call::Header& header, CollectedBytes& bytes, const CallState& state) -> absl::StatusOr<Call::Reply> {
+                      const absl::StatusOr<ProfileAnswer> answer =
+                          handler_.Upload(Owned(FromWire(header), state), bytes.Take(), [&] { return state.Check(); });
                       if (!answer.ok()) return answer.status();
                       return std::make_unique<v1::Profile>(server::ToWire(*answer));
                     });
@@ -68,11 +76,12 @@ class ProfileRpc final : public Raw {
   grpc::ServerReadReactor<grpc::ByteBuffer>* ImportProfile(grpc::CallbackServerContext* context, grpc::ByteBuffer* reply) override {
     using Call = UploadCall<SpooledImport>;
     return new Call(environment_, Method("ImportProfile"), *context, *reply,
-                    [this](const Call::Header& header, const SpooledImport& import, StopCheck stop) -> absl::StatusOr<Call::Reply> {
+                    [this](const Call::Header& header, const SpooledImport& import, const CallState& state) -> absl::StatusOr<Call::Reply> {
                       const std::unique_ptr<ByteSource> recording = import.recording().Read();
                       const std::unique_ptr<ByteSource> graph = import.graph().size() > 0 ? import.graph().Read() : nullptr;
+                      const ImportBytes bytes{.recording = *recording, .graph = graph.get()};
                       const absl::StatusOr<ImportProfileAnswer> answer =
-                          handler_.Import(FromWire(header), {.recording = *recording, .graph = graph.get()}, stop);
+                          handler_.Import(Owned(FromWire(header), state), bytes, [&] { return state.Check(); });
                       if (!answer.ok()) return answer.status();
                       return std::make_unique<v1::ImportProfileResponse>(server::ToWire(*answer));
                     });

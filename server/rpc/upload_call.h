@@ -18,7 +18,6 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/error.h"
-#include "core/base/stop_check.h"
 #include "server/rpc/call_state.h"
 #include "server/rpc/message_buffer.h"
 
@@ -31,7 +30,7 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   using Header = typename Request::Header;
   using Reply = std::unique_ptr<google::protobuf::MessageLite>;
   // What is done with a complete upload, on the pool for the store.
-  using Work = absl::AnyInvocable<absl::StatusOr<Reply>(const Header& header, Content& content, StopCheck stop) &&>;
+  using Work = absl::AnyInvocable<absl::StatusOr<Reply>(const Header& header, Content& content, const CallState& state) &&>;
 
   UploadCall(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context, grpc::ByteBuffer& reply,
              Work work)
@@ -92,8 +91,7 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   absl::Status Run() {
     if (absl::Status go_on = state_.Check(); !go_on.ok()) return go_on;
-    const auto stop = [this] { return state_.Check(); };
-    absl::StatusOr<Reply> reply = std::move(work_)(*header_, *content_, stop);
+    absl::StatusOr<Reply> reply = std::move(work_)(*header_, *content_, state_);
     return reply.ok() ? SerializeMessage(**reply, reply_) : reply.status();
   }
 

@@ -73,6 +73,14 @@ TEST(CommandLineTest, FlagsSetWhatTheyName) {
   EXPECT_EQ(options.drain_delay_seconds, 1.5);
 }
 
+TEST(CommandLineTest, AClientHasNoLimitOfItsOwnUnlessItIsGiven) {
+  EXPECT_EQ(Options({}).store_limits.max_client_profiles, 0);
+  EXPECT_EQ(Options({}).store_limits.max_client_store_bytes, 0);
+  const StoreLimits limits = Options({"--max-client-profiles", "7", "--max-client-store-bytes", "8000"}).store_limits;
+  EXPECT_EQ(limits.max_client_profiles, 7);
+  EXPECT_EQ(limits.max_client_store_bytes, 8000);
+}
+
 TEST(CommandLineTest, TheEnvironmentCountsLessThanAFlag) {
   const Variable listen("STEPCAST_LISTEN", "127.0.0.1:7");
   const Variable store("STEPCAST_STORE", "memory");
@@ -94,6 +102,10 @@ TEST(CommandLineTest, WhatIsWrongIsNamed) {
       {{"--max-message-bytes", "3000000000"}, "--max-message-bytes"},
       {{"--max-parameter-servers", "257"}, "--max-parameter-servers"},
       {{"--drain-delay", "-1"}, "--drain-delay"},
+      {{"--max-client-profiles", "-1"}, "--max-client-profiles"},
+      {{"--max-client-profiles", "1.5"}, "--max-client-profiles"},
+      {{"--max-client-store-bytes", "9223372036854775808"}, "--max-client-store-bytes"},
+      {{"--max-client-store-bytes", "all"}, "--max-client-store-bytes"},
   };
   for (const auto& [arguments, name] : cases) {
     const absl::Status status = Parse(arguments).status();
@@ -237,6 +249,8 @@ TEST(CommandLineTest, HelpNamesEveryFlagsVariable) {
                            "max-done-operations",
                            "max-operation-store-bytes",
                            "max-job-bytes",
+                           "max-client-profiles",
+                           "max-client-store-bytes",
                            "max-waiting-calls",
                            "max-steps",
                            "drain-delay",

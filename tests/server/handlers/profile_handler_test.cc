@@ -68,6 +68,19 @@ TEST_F(ProfileHandlerTest, AnAnswerSaysWhatWasStored) {
   EXPECT_FALSE(summary.etag.empty());
 }
 
+TEST_F(ProfileHandlerTest, AProfileBelongsToItsCallerWhicheverWayItComes) {
+  EXPECT_EQ(Create(RandomProfile(1), {.profile_id = "created", .owner = "anna"})->summary.owner, "anna");
+  const std::string bytes = EncodeProfile(*Profile::Create(RandomProfile(2))).content;
+  const auto uploaded = handler_.Upload({.placement = {.profile_id = "uploaded", .owner = "bert"}}, bytes, NeverStop);
+  ASSERT_TRUE(uploaded.ok()) << uploaded.status();
+  const ZooImport alexnet{.model = "alexnet", .options = {.platform = {.bandwidth_bytes_per_second = 1e9}}};
+  const auto imported = Import({.placement = {.profile_id = "imported", .owner = "carl"}, .format = alexnet}, "");
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(store_.GetSummary("created")->owner, "anna");
+  EXPECT_EQ(store_.GetSummary("uploaded")->owner, "bert");
+  EXPECT_EQ(store_.GetSummary("imported")->owner, "carl");
+}
+
 TEST_F(ProfileHandlerTest, ATakenIdIsRefusedUnlessItHoldsTheSame) {
   ASSERT_TRUE(Create(RandomProfile(1), {.profile_id = "mine"}).ok());
   EXPECT_TRUE(Create(RandomProfile(1), {.profile_id = "mine"}).ok());
