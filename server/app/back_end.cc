@@ -112,6 +112,7 @@ void BackEnd::SetLimits(const ServerOptions& options) {
   simulation_jobs_.SetLimits(static_cast<size_t>(options.queue_max), options.queue_max_seconds);
   store_jobs_.SetLimits(static_cast<size_t>(options.store_queue_max), 0);
   budget_.SetMax(options.max_pending_bytes);
+  store_.SetLimits(options.store_limits);
 }
 
 void BackEnd::Drain() {

@@ -50,7 +50,8 @@ class BackEnd {
   OperationEnd& operations() { return operations_; }
   // OK while the store can serve.
   absl::Status Check() { return store_.Check(); }
-  // Takes over the limits that may change while calls are under way: of the queues and of the bytes of requests.
+  // Takes over the limits that may change while calls are under way: of the queues, of the bytes of requests and of
+  // the store.
   void SetLimits(const ServerOptions& options);
   // Returns when the jobs there are have run; more are refused.
   void Drain();

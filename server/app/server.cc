@@ -34,9 +34,10 @@ namespace {
 
 // The names of settings that differ and are not for Reload.
 std::string WaitingForRestart(const std::map<std::string, std::string>& now, const std::map<std::string, std::string>& next) {
-  static const auto& reloaded =
-      *new std::set<std::string>{"log-level", "drain-delay", "drain-timeout",     "tls-cert",        "tls-key",          "tls-client-ca",
-                                 "tokens",    "queue-max",   "queue-max-seconds", "store-queue-max", "max-pending-bytes"};
+  static const auto& reloaded = *new std::set<std::string>{
+      "log-level",       "drain-delay",         "drain-timeout",         "tls-cert",        "tls-key",           "tls-client-ca",
+      "tokens",          "queue-max",           "queue-max-seconds",     "store-queue-max", "max-pending-bytes", "max-profiles",
+      "max-store-bytes", "max-client-profiles", "max-client-store-bytes"};
   std::vector<std::string> waiting;
   for (const auto& [name, value] : next) {
     const auto old = now.find(name);
@@ -162,6 +163,7 @@ void Server::Reload(const absl::StatusOr<ServerOptions>& options) {
   part.options.drain_timeout_seconds = options->drain_timeout_seconds;
   part.log.SetLevel(options->log.level);
   part.back_end->SetLimits(*options);
+  part.metrics.SetMaxProfiles(options->store_limits.max_profiles);
   part.log.Info("reloaded");
   if (!waiting.empty()) part.log.Warning("settings wait for a restart", {{"settings", waiting}});
 }

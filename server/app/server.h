@@ -30,7 +30,8 @@ class Server {
   std::string MetricsText();
 
   // Takes what can change while serving from new options, or says in the log why none could be had: then all is as it was. Log level, drain delay and
-  // drain timeout, tokens and certificates change at once; other settings that differ are named in the log, and wait for a restart.
+  // drain timeout, tokens, certificates and the limits of queues, requests and the store change at once; other settings that differ are named in the
+  // log, and wait for a restart.
   void Reload(const absl::StatusOr<ServerOptions>& options);
   // Reads tokens and certificates again, if their files have changed.
   void RefreshCredentials();

@@ -1,6 +1,5 @@
 #include "server/metrics/server_metrics.h"
 
-#include <prometheus/gauge.h>
 #include <prometheus/text_serializer.h>
 
 #include <utility>
@@ -11,6 +10,7 @@ namespace stepcast::server {
 
 ServerMetrics::ServerMetrics(const ServerMetricsOptions& options)
     : registry_(prometheus::Registry::InsertBehavior::Merge),
+      max_profiles_(prometheus::BuildGauge().Name(metric::kStoreProfilesMax).Help("Profiles that the store may hold.").Register(registry_).Add({})),
       calls(registry_, options.methods),
       simulation_jobs(registry_, "simulation"),
       store_jobs(registry_, "store"),
@@ -30,12 +30,7 @@ ServerMetrics::ServerMetrics(const ServerMetricsOptions& options)
       .Register(registry_)
       .Add({{"version", options.version}, {"engine_version", options.engine_version}})
       .Set(1);
-  prometheus::BuildGauge()
-      .Name(metric::kStoreProfilesMax)
-      .Help("Profiles that the store may hold.")
-      .Register(registry_)
-      .Add({})
-      .Set(static_cast<double>(options.max_profiles));
+  SetMaxProfiles(options.max_profiles);
 }
 
 std::string ServerMetrics::Text() const {

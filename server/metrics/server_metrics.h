@@ -3,6 +3,7 @@
 // Threads: safe. A value like any other: two servers in one process do not share any.
 #pragma once
 
+#include <prometheus/gauge.h>
 #include <prometheus/registry.h>
 
 #include <cstdint>
@@ -34,12 +35,16 @@ class ServerMetrics {
  public:
   explicit ServerMetrics(const ServerMetricsOptions& options);
 
+  // What the store may hold from now on.
+  void SetMaxProfiles(int64_t max_profiles) { max_profiles_.Set(static_cast<double>(max_profiles)); }
+
   // In the Prometheus text format 0.0.4.
   std::string Text() const;
 
  private:
   prometheus::Registry registry_;
   ProcessMetrics process_;
+  prometheus::Gauge& max_profiles_;
 
  public:
   CallMetrics calls;

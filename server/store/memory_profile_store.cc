@@ -17,6 +17,7 @@ absl::StatusOr<ProfileSummary> MemoryProfileStore::Put(const StoredProfile& prof
   ProfileSummary summary = stored.summary;
   const auto content_bytes = static_cast<int64_t>(stored.content.size());
 
+  const StoreLimits limits = limits_.Get();
   MutexLock lock(mutex_);
   if (const auto seen = requests_.find(request_id); seen != requests_.end()) {
     const ProfileSummary& first = seen->second;
@@ -26,13 +27,13 @@ absl::StatusOr<ProfileSummary> MemoryProfileStore::Put(const StoredProfile& prof
   if (const auto there = profiles_.find(summary.id); there != profiles_.end()) {
     const ProfileSummary& existing = there->second.summary;
     if (existing.digest != summary.digest) return ProfileExists(summary.id, existing.digest, summary.digest);
-    Remember(request_id, existing);
+    Remember(request_id, existing, limits);
     return existing;
   }
-  if (absl::Status quota = CheckQuota(stored); !quota.ok()) return quota;
+  if (absl::Status quota = CheckQuota(stored, limits); !quota.ok()) return quota;
   profiles_.emplace(summary.id, std::move(stored));
   Count(summary.owner, 1, content_bytes);
-  Remember(request_id, summary);
+  Remember(request_id, summary, limits);
   return summary;
 }
 
@@ -78,15 +79,15 @@ absl::Status MemoryProfileStore::Delete(const std::string& id, const std::string
 
 absl::Status MemoryProfileStore::Check() { return absl::OkStatus(); }
 
-absl::Status MemoryProfileStore::CheckQuota(const StoredProfile& profile) const {
+absl::Status MemoryProfileStore::CheckQuota(const StoredProfile& profile, const StoreLimits& limits) const {
   const std::string& owner = profile.summary.owner;
   const auto new_bytes = static_cast<int64_t>(profile.content.size());
-  if (HasShareLimit(owner, limits_)) {
+  if (HasShareLimit(owner, limits)) {
     const auto owned = owned_.find(owner);
-    const absl::Status share = CheckShare(owner, owned == owned_.end() ? TotalsRow{} : owned->second, limits_, new_bytes);
+    const absl::Status share = CheckShare(owner, owned == owned_.end() ? TotalsRow{} : owned->second, limits, new_bytes);
     if (!share.ok()) return share;
   }
-  return CheckRoom(totals_, limits_, new_bytes);
+  return CheckRoom(totals_, limits, new_bytes);
 }
 
 void MemoryProfileStore::Count(const std::string& owner, int64_t profiles, int64_t bytes) {
@@ -98,11 +99,11 @@ void MemoryProfileStore::Count(const std::string& owner, int64_t profiles, int64
   if (owned.profiles == 0) owned_.erase(owner);
 }
 
-void MemoryProfileStore::Remember(const std::string& request_id, const ProfileSummary& stored) {
+void MemoryProfileStore::Remember(const std::string& request_id, const ProfileSummary& stored, const StoreLimits& limits) {
   if (request_id.empty()) return;
   requests_.emplace(request_id, stored);
   request_order_.push_back(request_id);
-  if (static_cast<int64_t>(request_order_.size()) <= limits_.max_request_ids) return;
+  if (static_cast<int64_t>(request_order_.size()) <= limits.max_request_ids) return;
   requests_.erase(request_order_.front());
   request_order_.pop_front();
 }

@@ -13,7 +13,7 @@
 #include "server/base/mutex.h"
 #include "server/store/profile_store.h"
 #include "server/store/put_rules.h"
-#include "server/store/store_limits.h"
+#include "server/store/reloaded_limits.h"
 
 namespace stepcast::server {
 
@@ -27,16 +27,17 @@ class MemoryProfileStore final : public ProfileStore {
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;
   absl::Status Delete(const std::string& id, const std::string& etag) override;
+  void SetLimits(const StoreLimits& limits) override { limits_.Set(limits); }
   absl::Status Check() override;
   uint64_t Generation() const override { return generation_; }
 
  private:
-  absl::Status CheckQuota(const StoredProfile& profile) const STEPCAST_REQUIRES(mutex_);
+  absl::Status CheckQuota(const StoredProfile& profile, const StoreLimits& limits) const STEPCAST_REQUIRES(mutex_);
   // By so many more profiles and bytes; both may be negative.
   void Count(const std::string& owner, int64_t profiles, int64_t bytes) STEPCAST_REQUIRES(mutex_);
-  void Remember(const std::string& request_id, const ProfileSummary& stored) STEPCAST_REQUIRES(mutex_);
+  void Remember(const std::string& request_id, const ProfileSummary& stored, const StoreLimits& limits) STEPCAST_REQUIRES(mutex_);
 
-  const StoreLimits limits_;
+  ReloadedLimits limits_;
   const Clock& clock_;
   std::atomic<uint64_t> generation_{0};
   Mutex mutex_;

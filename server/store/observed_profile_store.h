@@ -29,6 +29,7 @@ class ObservedProfileStore final : public ProfileStore {
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;
   absl::Status Delete(const std::string& id, const std::string& etag) override;
+  void SetLimits(const StoreLimits& limits) override { store_.SetLimits(limits); }
   absl::Status Check() override;
   uint64_t Generation() const override { return store_.Generation(); }
 

@@ -72,15 +72,16 @@ absl::StatusOr<PostgresProfileStore::Found> PostgresProfileStore::Look(PostgresC
 }
 
 absl::Status PostgresProfileStore::CheckQuota(PostgresConnection& connection, const StoredProfile& profile, const TotalsRow& totals) {
+  const StoreLimits limits = limits_.Get();
   const std::string& owner = profile.summary.owner;
   const auto new_bytes = static_cast<int64_t>(profile.content.size());
-  if (HasShareLimit(owner, limits_)) {
+  if (HasShareLimit(owner, limits)) {
     // Asked after the totals were locked, not with them: a statement that waited for a lock sees other tables as they were before.
     const absl::StatusOr<TotalsRow> owned = ReadOwned(connection, owner);
     if (!owned.ok()) return owned.status();
-    if (absl::Status share = CheckShare(owner, *owned, limits_, new_bytes); !share.ok()) return share;
+    if (absl::Status share = CheckShare(owner, *owned, limits, new_bytes); !share.ok()) return share;
   }
-  return CheckRoom(totals, limits_, new_bytes);
+  return CheckRoom(totals, limits, new_bytes);
 }
 
 absl::StatusOr<ProfileSummary> PostgresProfileStore::PutOn(PostgresConnection& connection, const StoredProfile& profile,
@@ -115,7 +116,7 @@ absl::StatusOr<ProfileSummary> PostgresProfileStore::Write(PostgresConnection& c
   absl::StatusOr<ProfileSummary> stored = Settle(connection, profile, found->there, sequence);
   if (!stored.ok()) return stored;
   if (!request_id.empty()) {
-    if (absl::Status status = InsertRequest(connection, request_id, *stored, limits_.max_request_ids); !status.ok()) return status;
+    if (absl::Status status = InsertRequest(connection, request_id, *stored, limits_.Get().max_request_ids); !status.ok()) return status;
   }
   if (absl::Status status = transaction.Commit(); !status.ok()) return status;
   return stored;

@@ -18,6 +18,7 @@
 #include "server/store/postgres_generation.h"
 #include "server/store/profile_store.h"
 #include "server/store/put_rules.h"
+#include "server/store/reloaded_limits.h"
 #include "server/store/store_limits.h"
 
 namespace stepcast::server {
@@ -32,6 +33,7 @@ class PostgresProfileStore final : public ProfileStore {
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;
   absl::Status Delete(const std::string& id, const std::string& etag) override;
+  void SetLimits(const StoreLimits& limits) override { limits_.Set(limits); }
   // Does not wait: whether the database answered in the last seconds.
   absl::Status Check() override { return generation_->Check(); }
   uint64_t Generation() const override { return generation_->Current(); }
@@ -57,7 +59,7 @@ class PostgresProfileStore final : public ProfileStore {
   absl::Status DeleteOn(PostgresConnection& connection, const std::string& id, const std::string& etag);
 
   PostgresConnectionPool& connections_;
-  const StoreLimits limits_;
+  ReloadedLimits limits_;
   const Clock& clock_;
   const std::unique_ptr<PostgresGeneration> generation_;
 };

@@ -16,6 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "server/store/store_limits.h"
+
 namespace stepcast::server {
 
 // What is known of a profile without reading its content.
@@ -79,6 +81,8 @@ class ProfileStore {
   virtual absl::StatusOr<ProfilePage> List(const ListQuery& query) = 0;
   // NOT_FOUND as Get; ABORTED, reason ETAG_MISMATCH, if `etag` is not empty and not the stored one's.
   virtual absl::Status Delete(const std::string& id, const std::string& etag) = 0;
+  // For every Put that begins afterwards. What is there stays, though it may be more than the new limits allow.
+  virtual void SetLimits(const StoreLimits& limits) = 0;
   // OK while the store can serve. For readiness.
   virtual absl::Status Check() = 0;
   // Changes whenever what a profile's name stands for may have changed: after a deletion, here or by another process on the same store. Read it

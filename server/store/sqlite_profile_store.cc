@@ -36,7 +36,7 @@ absl::StatusOr<ProfileSummary> SqliteProfileStore::Put(const StoredProfile& prof
   absl::StatusOr<ProfileSummary> stored = there->has_value() ? **std::move(there) : PutNew(*writing, profile);
   if (!stored.ok()) return stored;
   if (!request_id.empty()) {
-    absl::Status status = InsertRequest(*writing, request_id, *stored, limits_.max_request_ids);
+    absl::Status status = InsertRequest(*writing, request_id, *stored, limits_.Get().max_request_ids);
     if (!status.ok()) return status;
   }
   if (absl::Status status = writing.Commit(); !status.ok()) return status;
@@ -106,16 +106,17 @@ absl::StatusOr<ProfileSummary> SqliteProfileStore::PutNew(SqliteConnection& conn
 }
 
 absl::Status SqliteProfileStore::CheckQuota(SqliteConnection& connection, const StoredProfile& profile) {
+  const StoreLimits limits = limits_.Get();
   const std::string& owner = profile.summary.owner;
   const auto new_bytes = static_cast<int64_t>(profile.content.size());
-  if (HasShareLimit(owner, limits_)) {
+  if (HasShareLimit(owner, limits)) {
     const absl::StatusOr<TotalsRow> owned = ReadOwned(connection, owner);
     if (!owned.ok()) return owned.status();
-    if (absl::Status share = CheckShare(owner, *owned, limits_, new_bytes); !share.ok()) return share;
+    if (absl::Status share = CheckShare(owner, *owned, limits, new_bytes); !share.ok()) return share;
   }
   const absl::StatusOr<TotalsRow> totals = ReadTotals(connection);
   if (!totals.ok()) return totals.status();
-  return CheckRoom(*totals, limits_, new_bytes);
+  return CheckRoom(*totals, limits, new_bytes);
 }
 
 }  // namespace stepcast::server

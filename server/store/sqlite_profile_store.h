@@ -14,6 +14,7 @@
 
 #include "server/base/clock.h"
 #include "server/store/profile_store.h"
+#include "server/store/reloaded_limits.h"
 #include "server/store/sqlite_database.h"
 #include "server/store/store_limits.h"
 
@@ -40,6 +41,7 @@ class SqliteProfileStore final : public ProfileStore {
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;
   absl::Status Delete(const std::string& id, const std::string& etag) override;
+  void SetLimits(const StoreLimits& limits) override { limits_.Set(limits); }
   absl::Status Check() override;
   uint64_t Generation() const override { return generation_; }
 
@@ -51,7 +53,7 @@ class SqliteProfileStore final : public ProfileStore {
 
   std::unique_ptr<SqliteDatabase> owned_;  // null: borrowed
   SqliteDatabase& database_;
-  const StoreLimits limits_;
+  ReloadedLimits limits_;
   const Clock& clock_;
   std::atomic<uint64_t> generation_{0};
 };

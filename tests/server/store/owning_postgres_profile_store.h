@@ -36,6 +36,7 @@ class OwningPostgresProfileStore final : public ProfileStore {
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override { return store_->GetSummary(id); }
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override { return store_->List(query); }
   absl::Status Delete(const std::string& id, const std::string& etag) override { return store_->Delete(id, etag); }
+  void SetLimits(const StoreLimits& limits) override { store_->SetLimits(limits); }
   absl::Status Check() override { return store_->Check(); }
   uint64_t Generation() const override { return store_->Generation(); }
 

@@ -41,6 +41,7 @@ class OwningCachedProfileStore final : public ProfileStore {
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override { return cached_.GetSummary(id); }
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override { return cached_.List(query); }
   absl::Status Delete(const std::string& id, const std::string& etag) override { return cached_.Delete(id, etag); }
+  void SetLimits(const StoreLimits& limits) override { cached_.SetLimits(limits); }
   absl::Status Check() override { return cached_.Check(); }
   uint64_t Generation() const override { return cached_.Generation(); }
 

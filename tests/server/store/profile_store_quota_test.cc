@@ -98,6 +98,20 @@ TEST_P(ProfileStoreTest, WithoutALimitAClientMayFillTheStore) {
   EXPECT_EQ(DetailsOf(store_->Put(ProfileOf("anna", "q", "content"), "").status()).reason, "STORE_FULL");
 }
 
+TEST_P(ProfileStoreTest, NewLimitsHoldForTheNextPutAndTakeNothingAway) {
+  MustPut(ProfileOf("anna", "a", "content"));
+  MustPut(ProfileOf("anna", "b", "content"));
+  store_->SetLimits({.max_client_profiles = 1});
+  ExpectQuotaExceeded(store_->Put(ProfileOf("anna", "c", "content"), "").status(), "anna");
+  EXPECT_THAT(Ids({}), ElementsAre("a", "b"));
+  ASSERT_TRUE(store_->Delete("a", "").ok());
+  ExpectQuotaExceeded(store_->Put(ProfileOf("anna", "c", "content"), "").status(), "anna");
+  store_->SetLimits({.max_profiles = 1});
+  EXPECT_EQ(DetailsOf(store_->Put(ProfileOf("anna", "c", "content"), "").status()).reason, "STORE_FULL");
+  store_->SetLimits({});
+  MustPut(ProfileOf("anna", "c", "content"));
+}
+
 TEST_P(ProfileStoreTest, AnOwnersNameIsAnyBytes) {
   const std::string name("a\0\xff'\"", 5);
   Restart({.max_client_profiles = 1});
