@@ -54,7 +54,7 @@ class Principals::Reader {
     for (const auto& field : entry) {
       const std::string key = field.first.IsScalar() ? field.first.Scalar() : "";
       if (known.count(key) == 0) {
-        Blame(field.first, absl::StrCat(Quoted(key), " is no part of an entry"));
+        Blame(field.first, "has a part that is none of name, role, sha256, token and certificate");
       } else if (!field.second.IsScalar() || !fields.emplace(key, field.second.Scalar()).second) {
         Blame(field.first, absl::StrCat(Quoted(key), " must have one plain value"));
       }
@@ -67,8 +67,8 @@ class Principals::Reader {
     std::map<std::string, std::string> fields = Fields(entry);
     const std::string name = fields["name"];
     const std::optional<Role> role = RoleOf(fields["role"]);
-    if (!IsName(name)) Blame(entry, absl::StrCat("name ", Quoted(name), " must be 1 to ", kMaxNameBytes, " letters, digits and ._-@/:"));
-    if (!role) Blame(entry, absl::StrCat("role ", Quoted(fields["role"]), " must be reader, writer or admin"));
+    if (!IsName(name)) Blame(entry, absl::StrCat("name must be 1 to ", kMaxNameBytes, " letters, digits and ._-@/:"));
+    if (!role) Blame(entry, "role must be reader, writer or admin");
     if (fields.count("sha256") + fields.count("token") + fields.count("certificate") != 1) {
       return Blame(entry, "must have one of sha256, token and certificate");
     }
@@ -105,7 +105,9 @@ absl::StatusOr<Principals> Principals::Parse(const std::string& text) {
   try {
     return Reader().Read(YAML::Load(text));
   } catch (const YAML::Exception& exception) {
-    return FaultsError(kReason, {{.field = absl::StrCat(exception.mark.line + 1), .description = exception.msg}});
+    // What it quotes of the text comes after a colon.
+    const std::string why = exception.msg.substr(0, exception.msg.find(':'));
+    return FaultsError(kReason, {{.field = absl::StrCat(exception.mark.line + 1), .description = why}});
   }
 }
 

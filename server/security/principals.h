@@ -34,7 +34,8 @@ class Principals {
   static constexpr size_t kMinTokenBytes = 16;
   static constexpr size_t kMaxNameBytes = 64;
 
-  // INVALID_ARGUMENT, reason TOKENS_INVALID, with every fault under "LINE: "; no fault quotes a token or a digest.
+  // INVALID_ARGUMENT, reason TOKENS_INVALID, with every fault under "LINE: "; no fault quotes what was refused: a slip of the pen puts a
+  // token where something else is expected.
   static absl::StatusOr<Principals> Parse(const std::string& text);
 
   // Null: nobody. Cost: a SHA-256 and a comparison with every token, whichever it is.

@@ -53,15 +53,21 @@ TEST(PrincipalsTest, AnEmptyListKnowsNobody) { EXPECT_EQ(Parsed("# nobody yet\n"
 
 TEST(PrincipalsTest, WhatIsWrongIsNamedWithItsLineAndNoSecret) {
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"- {name: a, role: king, token: 0123456789abcdef}", "king"},
-      {"- {name: 'a b', role: reader, token: 0123456789abcdef}", "a b"},
+      {"- {name: a, role: king, token: 0123456789abcdef}", "role must be"},
+      {"- {name: 'a b', role: reader, token: 0123456789abcdef}", "name must be"},
       {"- {role: reader, token: 0123456789abcdef}", "name"},
       {"- {name: a, role: reader}", "one of sha256"},
       {"- {name: a, role: reader, token: 0123456789abcdef, certificate: b}", "one of sha256"},
       {"- {name: a, role: reader, token: 0123456789abcde}", "16"},
       {"- {name: a, role: reader, sha256: 0123456789abcdef}", "64"},
       {"- {name: a, role: reader, token: [0123456789abcdef]}", "token"},
-      {"- {name: a, role: reader, tokens: 0123456789abcdef}", "tokens"},
+      {"- {name: a, role: reader, tokens: 0123456789abcdef}", "none of name"},
+      // A colon that is missing, one too many, a tag and an alias: what was meant for a token stands elsewhere.
+      {"- {name: a, role: reader, token 0123456789abcdef}", "none of name"},
+      {"- {name: a, role: reader, !token: 0123456789abcdef}", "none of name"},
+      {"- {name: a, role: 0123456789abcdef, token: fedcba9876543210}", "role must be"},
+      {"- {name: 'token: 0123456789abcdef', role: reader}", "name must be"},
+      {"- {name: a, role: reader, token: *0123456789abcdef}", "anchor"},
       {"- {name: a, role: reader, token: 0123456789abcdef}\n- {name: b, role: reader, token: 0123456789abcdef}", "same token"},
       {"- {name: a, role: reader, token: 0123456789abcdef}\n- {name: a, role: admin, token: fedcba9876543210}", "another role"},
       {"- {name: a, role: reader, certificate: c}\n- {name: b, role: admin, certificate: c}", "no other entry"},
