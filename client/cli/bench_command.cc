@@ -44,7 +44,7 @@ constexpr char kAbout[] =
     "Exit status: 0 done, 1 a measurement missed a target, had no answer or lost the server, 2 wrong usage.";
 
 absl::StatusOr<nanoseconds> ParseLength(const std::string& text) {
-  const absl::StatusOr<nanoseconds> length = ParseDuration(text);
+  absl::StatusOr<nanoseconds> length = ParseDuration(text);
   if (length.ok() && *length > kMaxLength) return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is more than an hour"));
   return length;
 }
@@ -58,7 +58,7 @@ absl::StatusOr<nanoseconds> ParseLengthAboveZero(const std::string& text) {
 // From 1 to `max`.
 auto CountUpTo(uint64_t max) {
   return [max](const std::string& text) -> absl::StatusOr<uint64_t> {
-    const absl::StatusOr<uint64_t> count = ParseCount(text);
+    absl::StatusOr<uint64_t> count = ParseCount(text);
     if (count.ok() && (*count < 1 || *count > max)) return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not from 1 to ", max));
     return count;
   };
