@@ -38,7 +38,7 @@ class CollectedBytes {
     if (static_cast<int64_t>(bytes_.size() + chunk.size()) > max_bytes_) {
       return StreamTooLarge("PROFILE_TOO_LARGE", "chunk", "max_profile_bytes", max_bytes_);
     }
-    const absl::Status admitted = share.Add(static_cast<int64_t>(chunk.size()));
+    absl::Status admitted = share.Add(static_cast<int64_t>(chunk.size()));
     if (admitted.ok()) bytes_.append(chunk);
     return admitted;
   }

@@ -71,7 +71,7 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
   absl::Status Take() {
     Request request;
-    const absl::Status parsed = ParseMessage(message_, state_.environment().max_message_bytes, request);
+    absl::Status parsed = ParseMessage(message_, state_.environment().max_message_bytes, request);
     message_.Clear();
     if (!parsed.ok()) return parsed;
     if (request.has_header()) {
