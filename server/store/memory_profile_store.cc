@@ -84,7 +84,7 @@ absl::Status MemoryProfileStore::CheckQuota(const StoredProfile& profile, const 
   const auto new_bytes = static_cast<int64_t>(profile.content.size());
   if (HasShareLimit(owner, limits)) {
     const auto owned = owned_.find(owner);
-    const absl::Status share = CheckShare(owner, owned == owned_.end() ? TotalsRow{} : owned->second, limits, new_bytes);
+    absl::Status share = CheckShare(owner, owned == owned_.end() ? TotalsRow{} : owned->second, limits, new_bytes);
     if (!share.ok()) return share;
   }
   return CheckRoom(totals_, limits, new_bytes);

@@ -134,7 +134,7 @@ absl::Status InsertOperation(PostgresConnection& connection, const OperationReco
   row.Integer(static_cast<int64_t>(record.state)).Integer(record.attempts).Integer(record.released).Bytes(record.replica);
   row.Integer(record.lease_until_ns).Integer(record.progress).Integer(record.cancel_requested ? 1 : 0);
   row.Integer(record.create_time_ns).Integer(record.start_time_ns).Integer(record.end_time_ns).Integer(static_cast<int64_t>(request.size()));
-  const absl::Status inserted =
+  absl::Status inserted =
       connection.Run("INSERT INTO stepcast_operations VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)", row).status();
   if (!inserted.ok()) return inserted;
   PostgresParameters bytes;
@@ -158,7 +158,7 @@ absl::Status UpdateOperation(PostgresConnection& connection, const OperationReco
 absl::Status ReplaceOperationBytes(PostgresConnection& connection, const std::string& id, const std::string& bytes) {
   PostgresParameters count;
   count.Bytes(id).Integer(static_cast<int64_t>(bytes.size()));
-  const absl::Status counted = connection.Run("UPDATE stepcast_operations SET byte_count = $2 WHERE id = $1", count).status();
+  absl::Status counted = connection.Run("UPDATE stepcast_operations SET byte_count = $2 WHERE id = $1", count).status();
   if (!counted.ok()) return counted;
   PostgresParameters parameters;
   parameters.Bytes(id).Bytes(bytes);
