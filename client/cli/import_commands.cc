@@ -35,7 +35,11 @@ class ImportFlags {
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
     app.add_option("--save", save_, "Write the profile to this file, in proto JSON, and store nothing")->type_name("FILE");
-    app.add_option("--variation", variation_, "Standard deviation of a computation's time, as a share of it (default 0: one step)")
+    app.add_option("--variation", variation_,
+                   "Standard deviation of each computation's time by itself, as a share of it;\n0: one step, exactly as measured (default 0.05, and "
+                   "0.05 common to a step)")
+        ->type_name("SHARE");
+    app.add_option("--common-variation", common_variation_, "The same of all of a step's computations together (default 0 with --variation)")
         ->type_name("SHARE");
     app.add_option("--steps", steps_, "Steps to make when there is variation (default 20)")->type_name("N");
     AddParsedOption(
@@ -47,14 +51,20 @@ class ImportFlags {
   template <typename Format>
   void Fill(Format& format) const {
     format.platform = platform_.platform();
+    FillVariation(format);
+  }
+
+  template <typename Format>
+  void FillVariation(Format& format) const {
     format.step_time_variation = variation_;
+    format.common_time_variation = common_variation_;
     format.steps = steps_;
     format.seed = seed_;
   }
 
   Platform platform() const { return platform_.platform(); }
   // Whether anything was said of how the steps made vary.
-  bool varies() const { return variation_ != 0 || steps_ || seed_; }
+  bool varies() const { return variation_ || common_variation_ || steps_ || seed_; }
 
   ImportOptions Options(const Session& session) const {
     ImportOptions options = options_;
@@ -92,7 +102,8 @@ class ImportFlags {
 
   ImportOptions options_;
   std::string save_;
-  double variation_ = 0;
+  std::optional<double> variation_;
+  std::optional<double> common_variation_;
   std::optional<int32_t> steps_;
   std::optional<uint64_t> seed_;
   PlatformFlags platform_;
@@ -154,7 +165,7 @@ class ImportCommand : public Command {
   std::string_view Unused(RecordingFormat format) const {
     if (format == RecordingFormat::kLayers && !graph_.empty()) return "--graph";
     if (format != RecordingFormat::kTimeline && !variables_.empty()) return "--variables";
-    return format != RecordingFormat::kLayers && flags_.varies() ? "--variation, --steps or --seed" : "";
+    return format == RecordingFormat::kRunMetadata && flags_.varies() ? "--variation, --common-variation, --steps or --seed" : "";
   }
 
   absl::StatusOr<std::map<std::string, int64_t>> Sizes() const {
@@ -171,7 +182,8 @@ class ImportCommand : public Command {
       return session.client.ImportRunMetadata({.recording = path_, .graph = graph_}, options, import);
     }
     if (format == RecordingFormat::kTimeline) {
-      const TimelineOptions options{.model = model_, .batch_size = batch_size_, .platform = flags_.platform(), .variable_bytes = sizes};
+      TimelineOptions options{.model = model_, .batch_size = batch_size_, .platform = flags_.platform(), .variable_bytes = sizes};
+      flags_.FillVariation(options);
       return session.client.ImportTimeline({.recording = path_, .graph = graph_}, options, import);
     }
     const absl::StatusOr<std::string> text = ReadFile(path_);

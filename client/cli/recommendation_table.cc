@@ -72,8 +72,9 @@ Table EmptyTable(const RecommendWorkersResponse& response, const Columns& column
   constexpr auto kLeft = Table::Align::kLeft;
   std::vector<Table::Column> titles{{"", kLeft}, {"workers"}};
   if (columns.servers) titles.push_back({"servers"});
-  for (const std::string& title : {std::string("examples/s"), IntervalTitle(response.frontier), std::string("speed-up"), std::string("efficiency")}) {
-    titles.push_back({title});
+  for (const std::string& title : {std::string("examples/s"), IntervalTitle(response.frontier), RunsTitle(response.frontier), std::string("speed-up"),
+                                   std::string("efficiency")}) {
+    if (!title.empty()) titles.push_back({title});
   }
   if (columns.durations) titles.push_back({"time"});
   if (columns.costs) titles.push_back({response.currency_code.empty() ? "cost" : absl::StrCat("cost, ", response.currency_code)});
@@ -91,6 +92,7 @@ std::vector<std::string> RowOf(const RecommendWorkersResponse& response, const C
   if (columns.servers) row.push_back(absl::StrCat(choice.second));
   row.push_back(NumberText(prediction.examples_per_second));
   row.push_back(IntervalText(prediction.confidence_interval));
+  if (!RunsTitle(response.frontier).empty()) row.push_back(IntervalText(prediction.run_interval));
   row.push_back(NumberText(prediction.speedup));
   row.push_back(PercentText(prediction.scaling_efficiency));
   if (columns.durations) row.push_back(outcome.duration ? DurationText(*outcome.duration) : "");

@@ -175,14 +175,16 @@ absl::Status ChoiceSearch::Deepen(StopCheck stop, const Executor& executor, bool
 
 TriedChoice ChoiceSearch::Weigh(const Prediction& prediction, bool in_full) const {
   TriedChoice tried{.choice = {prediction.scenario.workers, prediction.scenario.parameter_servers}, .prediction = prediction};
-  Pace pace{.examples_per_second = prediction.examples_per_second,
-            .one_worker_examples_per_second = prediction.examples_per_second / prediction.speedup};
+  const double expected = ExpectedExamplesPerSecond(prediction);
+  Pace pace{.examples_per_second = expected, .one_worker_examples_per_second = prediction.examples_per_second / prediction.speedup};
   tried.outcome = weighing_.OutcomeOf(tried.choice, pace);
   tried.outcome.in_full = in_full;
   tried.score = weighing_.ScoreOf(tried.choice, pace);
-  pace.examples_per_second = prediction.confidence_interval.lower;
+  // A single run may be in either regime, but the mean is what is compared.
+  const double off = expected - prediction.examples_per_second;
+  pace.examples_per_second = prediction.confidence_interval.lower + off;
   tried.lowest_value = weighing_.ScoreOf(tried.choice, pace).value;
-  pace.examples_per_second = prediction.confidence_interval.upper;
+  pace.examples_per_second = prediction.confidence_interval.upper + off;
   tried.highest_value = weighing_.ScoreOf(tried.choice, pace).value;
   return tried;
 }
@@ -201,8 +203,9 @@ void ChoiceSearch::Learn() {
       return candidate.scenario.parameter_servers == prediction.scenario.parameter_servers;
     });
     row->one_worker = prediction.examples_per_second / prediction.speedup;
-    if (i >= before) roughness_ = std::max(roughness_, row->curve.ExcessOf(prediction.scenario.workers, prediction.examples_per_second));
-    row->curve.Know(prediction.scenario.workers, prediction.confidence_interval.upper);
+    const double expected = ExpectedExamplesPerSecond(prediction);
+    if (i >= before) roughness_ = std::max(roughness_, row->curve.ExcessOf(prediction.scenario.workers, expected));
+    row->curve.Know(prediction.scenario.workers, prediction.confidence_interval.upper + expected - prediction.examples_per_second);
     if (!best_.has_value() || tried_[i].score > tried_[*best_].score) best_ = i;
   }
   if (!best_.has_value()) return;

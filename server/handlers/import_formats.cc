@@ -65,7 +65,9 @@ struct Importer {
     if (*read > 0) return FaultsError("REQUEST_INVALID", {{.field = "chunk", .description = "bytes, where a model of the zoo takes none"}});
     absl::StatusOr<Profile> profile = BuildZooProfile(zoo.model, zoo.options, limits);
     if (!profile.ok()) return UnderOptions("header.model_zoo", profile.status());
-    return ImportedProfile{.profile = *std::move(profile), .notes = {}};
+    FaultList none;
+    const StepVariation variation = ResolveStepVariation(zoo.options.variation, profile->operations().size(), limits, none);
+    return ImportedProfile{.profile = *std::move(profile), .notes = {NoteOn(variation)}};
   }
   absl::StatusOr<ImportedProfile> operator()(const RecordingOptions& options) const {
     return Under("header.run_metadata", ImportRunMetadata(bytes.recording, bytes.graph, options, limits, stop));
