@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/importing/layer_graph.h"
+#include "core/importing/units.h"
 #include "core/model/fault_list.h"
 #include "core/model/limit_fault.h"
 #include "core/model/platform_rules.h"
@@ -17,8 +18,6 @@ namespace stepcast {
 
 namespace {
 
-constexpr double kNsPerMs = 1e6;
-constexpr double kMebibyte = 1 << 20;
 
 void CheckOptions(const LayerProfileOptions& options, const ProfileLimits& limits, FaultList& faults) {
   if (options.model.size() > limits.max_text_bytes) faults.Add("model", TooLong(options.model, "max_text_bytes", limits.max_text_bytes));

@@ -14,7 +14,7 @@
 #include "tests/core/model/random_draft.h"
 #include "tests/support/profile_json.h"
 
-namespace stepcast {
+namespace stepcast::step_schedule_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -201,4 +201,4 @@ TEST(ResolveStepVariationTest, MoreTimesThanTheLimitAllowsAreRefusedBeforeTheyAr
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::step_schedule_test

@@ -9,7 +9,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::run_interval_test {
 namespace {
 
 std::vector<RunEstimate> Runs(const std::vector<double>& values, double standard_error = 0) {
@@ -89,4 +89,4 @@ TEST(SplitInTwoTest, GroupsAreFarApartForTheirSpreadAndTheirMean) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::run_interval_test

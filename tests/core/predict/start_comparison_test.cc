@@ -9,7 +9,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::start_comparison_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -118,4 +118,4 @@ TEST(StartComparisonTest, ADecisionNeverRestsOnTheSlowerRegimeAlone) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::start_comparison_test
