@@ -18,7 +18,6 @@ namespace stepcast {
 
 namespace {
 
-
 void CheckOptions(const LayerProfileOptions& options, const ProfileLimits& limits, FaultList& faults) {
   if (options.model.size() > limits.max_text_bytes) faults.Add("model", TooLong(options.model, "max_text_bytes", limits.max_text_bytes));
   if (options.batch_size < 1) faults.Add("batch_size", absl::StrCat(options.batch_size, " is below 1"));

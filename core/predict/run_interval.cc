@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kGroupsThatMatter = 0.05;
 constexpr double kSpreadsApart = 8;
-constexpr size_t kLeastValues = 4;
+constexpr size_t kLeastRunsToSplit = 4;
 
 struct Sample {
   double mean = 0;
@@ -32,7 +32,7 @@ Sample SampleOf(const std::vector<double>& values, size_t from, size_t to) {
 
 double SplitInTwo(std::vector<double> values) {
   constexpr double kOneGroup = std::numeric_limits<double>::infinity();
-  if (values.size() < kLeastValues) return kOneGroup;
+  if (values.size() < kLeastRunsToSplit) return kOneGroup;
   std::sort(values.begin(), values.end());
   size_t best = 1;
   double least = kOneGroup;
