@@ -58,6 +58,16 @@ std::vector<int32_t> WorkersOf(const AllocationAnswer& answer) {
   return workers;
 }
 
+TEST(AllocateWorkersTest, WhatWeakensACurveIsSaidOfItsJob) {
+  AllocationQuery query = Query({{LinkBound(), {}}, {Computing(1000), {}}}, {.workers = 4});
+  query.options = *ResolveOptions({.start = Start::kSimultaneous, .steps_per_worker = 60, .replications = 1});
+  const AllocationAnswer answer = Allocated(query);
+  for (const JobAllocation& job : answer.jobs) {
+    ASSERT_THAT(job.warnings, ::testing::Not(IsEmpty()));
+    EXPECT_THAT(job.warnings, ::testing::Contains(HasSubstr("nothing is random here")));
+  }
+}
+
 TEST(AllocationTest, WorkersGoWhereTheyAreOfUse) {
   const AllocationAnswer answer = Allocated(Query({{LinkBound(), {}}, {Computing(1000), {}}}, {.workers = 6}));
   EXPECT_THAT(WorkersOf(answer), ElementsAre(1, 5));

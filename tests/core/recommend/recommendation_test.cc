@@ -75,6 +75,37 @@ TEST(RecommendWorkersTest, TheChosenOneIsWhatPredictThroughputSaysOfIt) {
   EXPECT_EQ(chosen.replications, 5);
 }
 
+// What a reader compares row by row.
+TEST(RecommendWorkersTest, EveryRowThatIsShownIsWhatPredictThroughputSaysOfIt) {
+  const Profile profile = testing::NetworkProfile(3, {.layers = 4, .steps = 5});
+  const RecommendationDraft draft{.options = {.steps_per_worker = 60, .replications = 5}};
+  const Recommendation recommendation = Recommend(profile, draft);
+  ThroughputQuery query{.scenarios = {}, .options = ResolveRecommendation(profile, draft).value().options};
+  for (const Prediction& row : recommendation.frontier) query.scenarios.push_back(row.scenario);
+  ASSERT_LT(query.scenarios.size(), 16u);  // else nothing was left out
+  const ThroughputAnswer predicted = PredictThroughput(profile, query, NeverStop).value();
+  for (size_t i = 0; i < query.scenarios.size(); ++i) {
+    SCOPED_TRACE(query.scenarios[i].workers);
+    EXPECT_TRUE(recommendation.outcomes[i].in_full);
+    EXPECT_EQ(recommendation.frontier[i].examples_per_second, predicted.predictions[i].examples_per_second);
+    EXPECT_EQ(recommendation.frontier[i].confidence_interval.upper, predicted.predictions[i].confidence_interval.upper);
+    EXPECT_EQ(recommendation.frontier[i].warning, predicted.predictions[i].warning);
+  }
+}
+
+TEST(RecommendWorkersTest, OfManyTriesThoseThatAreClearlyWorseStayTries) {
+  const Recommendation recommendation = Recommend(OneToEight(), {.max_workers = 200});
+  ASSERT_GT(recommendation.outcomes.size(), 16u);
+  EXPECT_FALSE(recommendation.outcomes[1].in_full);
+}
+
+TEST(RecommendWorkersTest, WhatWeakensTheRowsWeakensTheAnswer) {
+  const Recommendation recommendation = Recommend(OneToEight(), {.options = {.start = Start::kSimultaneous}, .max_workers = 4});
+  ASSERT_THAT(recommendation.frontier[1].warning, HasSubstr("nothing is random here"));
+  ASSERT_THAT(recommendation.warnings, ::testing::Not(IsEmpty()));
+  EXPECT_THAT(recommendation.warnings, ::testing::Contains(HasSubstr("workers: " + recommendation.frontier[1].warning)));
+}
+
 TEST(RecommendWorkersTest, TheKneeIsWhereThroughputTimesEfficiencyIsGreatest) {
   const Recommendation recommendation = Recommend(OneToEight(), {.objective = Objective::kKnee});
   EXPECT_EQ(recommendation.workers, 8);
