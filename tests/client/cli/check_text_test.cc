@@ -79,7 +79,7 @@ TEST(CheckTextTest, EachLinkHasItsBandwidthItsWindowAndATable) {
       "  error of end times, as a share of the time since the phase began:\n"
       "  streams                     average  median    95th  maximum\n"
       "  as the profile says          10.00%   2.00%  30.00%  100.00%\n"
-      "* whole streams             5.00%   1.00%  20.00%   90.00%\n"
+      "* whole streams                 5.00%   1.00%  20.00%   90.00%\n"
       "    and an idle link's start    4.00%   0.50%  10.00%   80.00%\n"
       "  window (64.00 KiB)           50.00%  50.00%  50.00%  200.00%\n"
       "uplink: because\n");

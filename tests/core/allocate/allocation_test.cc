@@ -60,11 +60,12 @@ std::vector<int32_t> WorkersOf(const AllocationAnswer& answer) {
 
 TEST(AllocateWorkersTest, WhatWeakensACurveIsSaidOfItsJob) {
   AllocationQuery query = Query({{LinkBound(), {}}, {Computing(1000), {}}}, {.workers = 4});
-  query.options = *ResolveOptions({.start = Start::kSimultaneous, .steps_per_worker = 60, .replications = 1});
+  // Of a beginning, every prediction warns.
+  query.options = *ResolveOptions({.horizon = Horizon::kFirstSteps, .horizon_steps = 10});
   const AllocationAnswer answer = Allocated(query);
   for (const JobAllocation& job : answer.jobs) {
-    ASSERT_THAT(job.warnings, ::testing::Not(IsEmpty()));
-    EXPECT_THAT(job.warnings, ::testing::Contains(HasSubstr("nothing is random here")));
+    ASSERT_THAT(job.warnings, SizeIs(::testing::Gt(0u)));
+    EXPECT_THAT(job.warnings[0], HasSubstr("worker"));
   }
 }
 
