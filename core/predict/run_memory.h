@@ -30,8 +30,8 @@ class RunCounter {
 
 // A memory that a computation may use, and what it knows the profile by.
 struct KnownRuns {
-  RunMemory* memory = nullptr;  // null: none
-  std::string profile_digest;   // differs wherever anything in the profile that a run depends on does; REQUIRES: not empty where there is a memory
+  RunMemory* memory = nullptr;    // null: none
+  std::string profile_digest;     // differs wherever anything in the profile that a run depends on does; REQUIRES: not empty where there is a memory
   RunCounter* counter = nullptr;  // of the runs that are made; null: nobody wants to know
 };
 
