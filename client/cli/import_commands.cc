@@ -28,7 +28,9 @@ namespace {
 class ImportFlags {
  public:
   void Declare(CLI::App& app) {
-    app.add_option("--id", options_.store.profile_id, "Name of the profile: a-z, 0-9 and - (default: from its content)")->type_name("ID");
+    app.add_option("--id", options_.store.profile_id,
+                   "Name of the profile: a-z, 0-9 and - (default: of a model of the zoo its own where that is free, else from its content)")
+        ->type_name("ID");
     app.add_option("--display-name", options_.display_name, "Text for people (default: the model's name)")->type_name("TEXT");
     app.add_option_function<std::vector<std::string>>(
            "--label", [this](const auto& texts) { AddLabels(texts); }, "For filters; may be repeated")
@@ -62,6 +64,8 @@ class ImportFlags {
     format.seed = seed_;
   }
 
+  // What is only saved is asked of no store.
+  bool stores() const { return save_.empty(); }
   Platform platform() const { return platform_.platform(); }
   // Whether anything was said of how the steps made vary.
   bool varies() const { return variation_ || common_variation_ || steps_ || seed_; }
@@ -116,7 +120,7 @@ class ImportCommand : public Command {
     app->add_option(
            "FILE", path_,
            "layers: text of lines `nodeK -- Op -- key=value, ...` and edges between the nodes;\nrun-metadata: serialised RunMetadata of one or more "
-           "steps of a worker with parameter servers;\ntimeline: JSON of TensorFlow 1's timeline of a step")
+           "steps of a worker with parameter servers;\ntimeline: JSON of TensorFlow 1's timeline of a step.\nMay be compressed by gzip")
         ->required()
         ->type_name("");
     app->add_option("--format", format_, "What FILE is: layers, run-metadata or timeline (default: by its first bytes)")
@@ -130,6 +134,8 @@ class ImportCommand : public Command {
     flags_.Declare(*app);
     return app;
   }
+
+  bool NeedsNoServer() const override { return !flags_.stores(); }
 
   ExitCode Run(const Session& session) const override {
     for (const std::string& path : {path_, graph_, variables_}) {
@@ -213,6 +219,8 @@ class ZooCommand : public Command {
     flags_.Declare(*app);
     return app;
   }
+
+  bool NeedsNoServer() const override { return !flags_.stores(); }
 
   ExitCode Run(const Session& session) const override {
     ModelZooOptions zoo = zoo_;

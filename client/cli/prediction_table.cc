@@ -79,8 +79,11 @@ std::string IntervalText(const ConfidenceInterval& interval) {
 std::string WarningsText(const std::vector<Prediction>& predictions) {
   std::string text;
   for (const Warning& warning : Collect(predictions)) {
-    const bool one = warning.counts.size() == 1 && warning.counts[0] == 1;
-    absl::StrAppend(&text, "warning (", CountsText(warning.counts), one ? " worker" : " workers");
+    // With several numbers of servers a number of workers comes several times.
+    std::vector<int32_t> counts = warning.counts;
+    std::sort(counts.begin(), counts.end());
+    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+    absl::StrAppend(&text, "warning (", CountsText(counts), counts.back() == 1 ? " worker" : " workers");
     if (!warning.alike) absl::StrAppend(&text, "; the numbers are those for ", warning.counts[0]);
     absl::StrAppend(&text, "): ", warning.text, "\n");
   }

@@ -141,6 +141,7 @@ absl::Status PointSet::RunParts(std::vector<Part>& parts, StopCheck stop, const 
     const size_t i = unknown[k];
     absl::StatusOr<RunSummary> run = parts[i].runs->Run(parts[i].index, stop);
     failures[i] = run.status();
+    if (run.ok() && known_.counter != nullptr) known_.counter->Add(run->simulated_operations);
     if (run.ok()) known[i] = std::make_shared<const RunSummary>(*std::move(run));
     return run.ok();
   });

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 
 #include "core/base/error.h"
+#include "core/importing/file_kind.h"
 #include "core/importing/run_metadata_profile.h"
 
 namespace stepcast::server {
@@ -40,6 +41,29 @@ absl::StatusOr<std::string> ReadText(ByteSource& source) {
     if (*read == 0) return text;
     text.append(block.data(), *read);
   }
+}
+
+// Whether bytes of that kind may be what the call says they are.
+bool MayBe(const ImportProfileCall& call, FileKind kind) {
+  if (std::holds_alternative<LayerProfileOptions>(call.format)) return kind == FileKind::kLayers;
+  if (std::holds_alternative<TimelineOptions>(call.format)) return kind == FileKind::kTimeline;
+  return kind == FileKind::kBinary;
+}
+
+// Of a recording that could not be read: what kind of file it looks like, if that is another than was said, and which are read.
+absl::Status SayWhatItLooksLike(const absl::Status& status, const ImportProfileCall& call, FileKind kind) {
+  ErrorDetails details = DetailsOf(status);
+  const bool is_of_bytes = details.reason == "IMPORT_INVALID" && !details.faults.empty() && details.faults.front().field != kAtGraph &&
+                           IsAtBytes(details.faults.front().field);
+  if (!is_of_bytes || MayBe(call, kind)) return status;
+  const std::string looks(TextOf(kind));
+  details.faults.front().description.append("; it looks like ").append(looks).append("; ").append(kReadableFormats);
+  const absl::Status said = FaultsError(details.reason, details.faults);
+  ErrorDetails said_details = DetailsOf(said);
+  said_details.faults_left_out += details.faults_left_out;
+  said_details.metadata = std::move(details.metadata);
+  said_details.metadata.insert_or_assign("looks_like", looks);
+  return MakeError(said.code(), {said.message().data(), said.message().size()}, std::move(said_details));
 }
 
 struct Importer {
@@ -91,7 +115,11 @@ struct Importer {
 }  // namespace
 
 absl::StatusOr<ImportedProfile> ImportFormat(const ImportProfileCall& call, const ImportBytes& bytes, const ProfileLimits& limits, StopCheck stop) {
-  return std::visit(Importer{bytes, limits, stop}, call.format);
+  KindSource recording(bytes.recording);
+  const ImportBytes looked_at{.recording = recording, .graph = bytes.graph};
+  absl::StatusOr<ImportedProfile> imported = std::visit(Importer{looked_at, limits, stop}, call.format);
+  if (!imported.ok()) return SayWhatItLooksLike(imported.status(), call, recording.kind());
+  return imported;
 }
 
 }  // namespace stepcast::server

@@ -55,6 +55,11 @@ TEST(PredictionTableTest, WarningsThatDifferInNumbersAreOne) {
             "warning (2-3 workers; the numbers are those for 2): drifts by 3.5 %\n");
 }
 
+TEST(PredictionTableTest, ANumberOfWorkersThatComesAgainIsSaidOnce) {
+  EXPECT_EQ(WarningsText({Row(2, 1, Resource::kWorker, "drifts"), Row(4, 1, Resource::kWorker, "drifts"), Row(2, 1, Resource::kWorker, "drifts")}),
+            "warning (2, 4 workers): drifts\n");
+}
+
 TEST(BottleneckTextTest, NamesEveryResource) {
   EXPECT_EQ(BottleneckText(Resource::kDownlink, 0), "downlink of server 0");
   EXPECT_EQ(BottleneckText(Resource::kUplink, 3), "uplink of server 3");

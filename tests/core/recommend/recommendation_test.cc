@@ -1,5 +1,6 @@
 #include "core/recommend/recommendation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -30,6 +31,14 @@ Recommendation Recommend(const Profile& profile, RecommendationDraft draft) {
   const absl::StatusOr<Recommendation> recommendation = RecommendWorkers(profile, *query, NeverStop);
   EXPECT_TRUE(recommendation.ok()) << recommendation.status();
   return *recommendation;
+}
+
+// Of the first ten steps, which every prediction warns of.
+Recommendation RecommendTheBeginning(const Profile& profile, RecommendationDraft draft) {
+  draft.options = {.horizon = Horizon::kFirstSteps, .horizon_steps = 10};
+  const absl::StatusOr<RecommendationQuery> query = ResolveRecommendation(profile, draft);
+  EXPECT_TRUE(query.ok()) << query.status();
+  return RecommendWorkers(profile, *query, NeverStop).value();
 }
 
 std::vector<std::string> FaultFields(const absl::Status& status) {
@@ -75,6 +84,38 @@ TEST(RecommendWorkersTest, TheChosenOneIsWhatPredictThroughputSaysOfIt) {
   EXPECT_EQ(chosen.confidence_interval.lower, predicted.confidence_interval.lower);
   EXPECT_EQ(chosen.warning, predicted.warning);
   EXPECT_EQ(chosen.replications, 5);
+}
+
+// What a reader compares row by row.
+TEST(RecommendWorkersTest, EveryRowThatIsShownIsWhatPredictThroughputSaysOfIt) {
+  const Profile profile = testing::NetworkProfile(3, {.layers = 4, .steps = 5});
+  const RecommendationDraft draft{.options = {.steps_per_worker = 60, .replications = 5}};
+  const Recommendation recommendation = Recommend(profile, draft);
+  ThroughputQuery query{.scenarios = {}, .options = ResolveRecommendation(profile, draft).value().options};
+  for (const Prediction& row : recommendation.frontier) query.scenarios.push_back(row.scenario);
+  ASSERT_LT(query.scenarios.size(), 16u);  // else nothing was left out
+  const ThroughputAnswer predicted = PredictThroughput(profile, query, NeverStop).value();
+  for (size_t i = 0; i < query.scenarios.size(); ++i) {
+    SCOPED_TRACE(query.scenarios[i].workers);
+    EXPECT_TRUE(recommendation.outcomes[i].in_full);
+    EXPECT_EQ(recommendation.frontier[i].examples_per_second, predicted.predictions[i].examples_per_second);
+    EXPECT_EQ(recommendation.frontier[i].confidence_interval.upper, predicted.predictions[i].confidence_interval.upper);
+    EXPECT_EQ(recommendation.frontier[i].warning, predicted.predictions[i].warning);
+  }
+}
+
+TEST(RecommendWorkersTest, OfManyTriesThoseThatAreClearlyWorseStayTries) {
+  const Profile profile = testing::NetworkProfile(3, {.layers = 4, .steps = 5});
+  const Recommendation recommendation = Recommend(profile, {.objective = Objective::kMaxThroughput, .max_workers = 64, .max_parameter_servers = 4});
+  ASSERT_GT(recommendation.outcomes.size(), 16u);
+  const auto tried_only = [](const Outcome& outcome) { return !outcome.in_full; };
+  EXPECT_TRUE(std::any_of(recommendation.outcomes.begin(), recommendation.outcomes.end(), tried_only));
+}
+
+TEST(RecommendWorkersTest, WhatWeakensTheRowsWeakensTheAnswer) {
+  const Recommendation recommendation = RecommendTheBeginning(OneToEight(), {.max_workers = 4});
+  ASSERT_NE(recommendation.frontier[1].warning, "") << "a beginning is no steady state";
+  EXPECT_THAT(recommendation.warnings, ::testing::Contains(HasSubstr("workers: " + recommendation.frontier[1].warning)));
 }
 
 TEST(RecommendWorkersTest, TheKneeIsWhereThroughputTimesEfficiencyIsGreatest) {
