@@ -1,54 +1,85 @@
 #!/usr/bin/env bash
-# What a fresh clone does on a bare Debian 12: `./dev run --once`, then `./dev test`, in a root file system that has nothing else.
+# Verbs of ./dev as a new user runs them: in a root file system that is a bare Debian 12 and has nothing else, on a fresh clone of this tree.
 #
-# A prepared machine hides a missing install step; this does not. Usage, as root: tests/bare_root.sh [ROOT]
-# ROOT: where to make the root file system (default: a temporary directory, removed at the end); an existing one is used again as it is.
-# MIRROR: Debian mirror (default: mmdebstrap's). VERBS: what to run, separated by commas (default: "run --once,test").
-# Exit status: 0 all went well, 77 skipped, with what is missing; else that of the first verb that failed.
+# A prepared machine hides a missing installation step; this does not. As root: tests/bare_root.sh [--root DIR] [VERB...]
+#   VERB: what to run, with its options as one word: "run --once" (the default) "endure soak --seconds 10".
+#   --root DIR: where the root file system is made, and kept; one that is there is used again, with what was installed and built in it.
+#     Default: a temporary directory, removed at the end.
+#   MIRROR: the Debian mirror (default: this machine's).
+# Changes to tracked files that are not committed are part of the clone. Installs mmdebstrap and git where they are missing.
+# Exit status: 0 all went well; that of the first verb that failed; 77 if no bare Debian can be made here, with why.
 set -euo pipefail
 
 skip() {
-  echo "skipped: $*"
+  echo "bare root: cannot be made: $*" >&2
   exit 77
 }
 
+top="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+root="" keep=""
+if [[ "${1:-}" == --root ]]; then
+  root="${2:?--root needs a directory}" keep=yes
+  shift 2
+fi
+verbs=("${@:-run --once}")
+
 ((EUID == 0)) || skip "needs root"
-for tool in mmdebstrap git chroot mount; do
-  command -v "$tool" >/dev/null || skip "needs $tool"
+missing=()
+for tool in mmdebstrap git; do
+  command -v "$tool" >/dev/null || missing+=("$tool")
 done
-
-top="$(git -C "$(dirname "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)"
-keep="${1:+yes}"
-root="${1:-$(mktemp -d /tmp/stepcast-root.XXXXXX)}"
-IFS=, read -r -a verbs <<<"${VERBS:-run --once,test}"
-
-clean() {
-  ! mountpoint -q "$root/proc" || umount "$root/proc"
-  [[ -n "$keep" ]] || rm -rf --one-file-system "$root"
-}
-trap clean EXIT
-
-if [[ ! -e "$root/etc/debian_version" ]]; then
-  mmdebstrap --quiet --variant=minbase bookworm "$root" ${MIRROR:+"$MIRROR"} >&2 || skip "mmdebstrap cannot reach a Debian mirror"
+if ((${#missing[@]})); then
+  { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends "${missing[@]}"; } >&2 ||
+    skip "cannot install ${missing[*]}"
 fi
 
-# The network as this machine has it: resolver, apt's proxies, certificate authorities.
+clean() {
+  ! mountpoint -q "$root/proc" || umount "$root/proc" || umount --lazy "$root/proc"
+  [[ -n "$keep" ]] || rm -rf --one-file-system "$root"
+}
+root="${root:-$(mktemp -d /tmp/stepcast-root.XXXXXX)}"
+trap clean EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+if [[ ! -e "$root/etc/debian_version" ]]; then
+  # The mirror that this machine's apt takes Debian from, and its proxies.
+  # shellcheck disable=SC2016  # The dollar signs are apt's.
+  mirror="${MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Codename: bookworm' | head -n 1)}"
+  settings="$(mktemp)"
+  apt-config dump | { grep -E '^Acquire::https?::' || true; } >"$settings"
+  made=yes
+  mmdebstrap --quiet --variant=minbase --aptopt="$settings" bookworm "$root" ${mirror:+"$mirror"} >&2 || made=""
+  rm -f "$settings"
+  [[ -n "$made" ]] || skip "mmdebstrap fails, with the mirror ${mirror:-of its own}"
+fi
+
+# The network as this machine has it: resolver and certificate authorities.
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
-grep -lsr '^Acquire' /etc/apt/apt.conf.d | xargs -r cp -t "$root/etc/apt/apt.conf.d"
 mkdir -p "$root/usr/local/share/ca-certificates"
 find /usr/local/share/ca-certificates -name '*.crt' -exec cp -t "$root/usr/local/share/ca-certificates" {} +
 
-mount -t proc proc "$root/proc" || skip "cannot mount /proc in the root"
+mountpoint -q "$root/proc" || mount -t proc proc "$root/proc" || skip "cannot mount /proc in it"
 
-rm -rf "$root/stepcast"
-git clone -q --no-hardlinks "$top" "$root/stepcast"
-# The clone is of the last commit: what is not committed is not part of the trial.
-echo "bare root: Debian $(cat "$root/etc/debian_version"), $(dpkg-query --admindir="$root/var/lib/dpkg" --show | wc -l) packages, commit $(git -C "$root/stepcast" rev-parse --short HEAD)"
+# What is built in a root that is kept stays.
+if [[ -d "$root/stepcast/.git" ]]; then
+  git -c safe.directory='*' -C "$root/stepcast" fetch -q "$top" HEAD
+  git -C "$root/stepcast" reset -q --hard FETCH_HEAD
+else
+  git -c safe.directory='*' clone -q --no-hardlinks "$top" "$root/stepcast"
+fi
+git -c safe.directory='*' -C "$top" diff --binary HEAD >"$root/changes.patch"
+[[ ! -s "$root/changes.patch" ]] || git -C "$root/stepcast" apply "$root/changes.patch"
+echo "bare root: Debian $(cat "$root/etc/debian_version"), $(dpkg-query --admindir="$root/var/lib/dpkg" --show | wc -l) packages," \
+  "commit $(git -C "$root/stepcast" rev-parse --short HEAD)$([[ ! -s "$root/changes.patch" ]] || echo " with changes")"
+
+environment=(PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8)
+for name in http_proxy https_proxy no_proxy JOBS; do [[ -z "${!name:-}" ]] || environment+=("$name=${!name}"); done
 
 for verb in "${verbs[@]}"; do
   began=$SECONDS status=0
   read -r -a words <<<"$verb"
-  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 chroot "$root" /stepcast/dev "${words[@]}" || status=$?
+  env -i "${environment[@]}" chroot "$root" /stepcast/dev "${words[@]}" </dev/null || status=$?
   echo "bare root: ./dev $verb: status $status after $((SECONDS - began)) s"
   ((status == 0)) || exit "$status"
 done

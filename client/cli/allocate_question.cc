@@ -18,7 +18,7 @@ namespace stepcast::client {
 
 namespace {
 
-absl::StatusOr<AllocationObjective> ParseObjective(const std::string& text) {
+absl::StatusOr<AllocationObjective> ParseAllocationObjective(const std::string& text) {
   if (text == "total-utility") return AllocationObjective::kTotalUtility;
   if (text == "max-min-fair") return AllocationObjective::kMaxMinFair;
   if (text == "min-makespan") return AllocationObjective::kMinMakespan;
@@ -41,7 +41,7 @@ class AllocateQuestion : public Question {
         *app, "--objective", "total-utility|max-min-fair|min-makespan",
         "total-utility: the highest sum of weight x speed-up (default); max-min-fair: the highest least speed-up / weight; min-makespan: the "
         "earliest end of the last job",
-        ParseObjective, [this](AllocationObjective objective) { objective_ = objective; });
+        ParseAllocationObjective, [this](AllocationObjective objective) { objective_ = objective; });
     simulation_.Declare(*app);
     return app;
   }

@@ -31,7 +31,7 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kMaxLength = std::chrono::hours(1);
 constexpr uint64_t kMaxQuestions = 1'000'000'000'000;
 constexpr uint64_t kMaxConnections = 64;
-constexpr std::array<const char*, 5> kMethods{"ping", "predict", "recommend", "order", "mixed"};
+constexpr std::array<const char*, 5> kLoads{"ping", "predict", "recommend", "order", "mixed"};
 // Of ten calls of `mixed`.
 constexpr int kPredictionsInTen = 8;
 
@@ -103,7 +103,7 @@ class BenchCommand : public Command {
 
  private:
   static absl::StatusOr<std::string> ParseMethod(const std::string& text) {
-    for (const char* known : kMethods) {
+    for (const char* known : kLoads) {
       if (text == known) return text;
     }
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is none of ping, predict, recommend, order, mixed"));
@@ -140,15 +140,15 @@ class BenchCommand : public Command {
   }
 
   void DeclareTargets(CLI::App& app) {
-    constexpr char kGroup[] = "Targets (exit status 1 where a measurement misses one)";
+    constexpr char kTargetsGroup[] = "Targets (exit status 1 where a measurement misses one)";
     app.add_option("--max-p99-ms", targets_.max_p99_ms, "The 99th percentile of latency is at most so much")
         ->type_name("MS")
         ->check(CLI::NonNegativeNumber)
-        ->group(kGroup);
+        ->group(kTargetsGroup);
     app.add_option("--min-goodput", targets_.min_goodput, "At least so many calls a second are answered within --deadline")
         ->type_name("RATE")
         ->check(CLI::NonNegativeNumber)
-        ->group(kGroup);
+        ->group(kTargetsGroup);
   }
 
   std::vector<PreparedCall> CallsAbout(const ProfileSource& source) const {

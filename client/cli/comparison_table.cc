@@ -35,13 +35,11 @@ std::string CellOf(const ModelPrediction& model) {
   return absl::StrCat(NumberText(model.examples_per_second), " (", percent >= 0 ? "+" : "", percent, "%)");
 }
 
-std::string Seconds(double seconds) { return DurationText(std::chrono::nanoseconds(std::llround(seconds * 1e9))); }
-
 std::string InputsText(const CoarseProfile& inputs) {
-  return absl::StrCat("phases of one worker's step: downlink ", Seconds(inputs.downlink_phase_seconds), ", worker ",
-                      Seconds(inputs.worker_phase_seconds), ", uplink ", Seconds(inputs.uplink_phase_seconds), ", server ",
-                      Seconds(inputs.parameter_server_phase_seconds), "\nCynthia: T_P ", Seconds(inputs.computation_seconds), ", T_C ",
-                      Seconds(inputs.transfer_seconds), ", U_1 ", PercentText(inputs.network_utilization), ", with half of T_C ",
+  return absl::StrCat("phases of one worker's step: downlink ", SecondsText(inputs.downlink_phase_seconds), ", worker ",
+                      SecondsText(inputs.worker_phase_seconds), ", uplink ", SecondsText(inputs.uplink_phase_seconds), ", server ",
+                      SecondsText(inputs.parameter_server_phase_seconds), "\nCynthia: T_P ", SecondsText(inputs.computation_seconds), ", T_C ",
+                      SecondsText(inputs.transfer_seconds), ", U_1 ", PercentText(inputs.network_utilization), ", with half of T_C ",
                       PercentText(inputs.halved_network_utilization), "\n");
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 using Align = Table::Align;
 
-std::string OrDash(const std::string& text) { return text.empty() ? "-" : Utf8(Characters(text)); }
+std::string TextOrDash(const std::string& text) { return text.empty() ? "-" : Utf8(Characters(text)); }
 
 std::string StateText(const Job& job) {
   std::string state = absl::AsciiStrToLower(std::string(JobStateName(job.state)));
@@ -57,22 +57,22 @@ std::string JobTable(const std::vector<Job>& jobs) {
                {"started", Align::kLeft},
                {"ended", Align::kLeft}});
   for (const Job& job : jobs) {
-    table.AddRow({OrDash(job.name), OrDash(job.method), StateText(job), absl::StrCat(job.attempts), TimeText(job.create_time),
+    table.AddRow({TextOrDash(job.name), TextOrDash(job.method), StateText(job), absl::StrCat(job.attempts), TimeText(job.create_time),
                   TimeText(job.start_time), TimeText(job.end_time)});
   }
   return table.Text();
 }
 
 std::string JobText(const Job& job) {
-  Table table({{"job", Align::kLeft}, {OrDash(job.name), Align::kLeft}});
-  table.AddRow({"method", OrDash(job.method)});
+  Table table({{"job", Align::kLeft}, {TextOrDash(job.name), Align::kLeft}});
+  table.AddRow({"method", TextOrDash(job.method)});
   table.AddRow({"state", StateText(job)});
   table.AddRow({"attempts", absl::StrCat(job.attempts)});
   table.AddRow({"created", TimeText(job.create_time)});
   table.AddRow({"started", TimeText(job.start_time)});
   table.AddRow({"ended", TimeText(job.end_time)});
   table.AddRow({"simulated", absl::StrCat("about ", job.simulated_operations, " operations")});
-  table.AddRow({"server", OrDash(job.replica)});
+  table.AddRow({"server", TextOrDash(job.replica)});
   return table.Text();
 }
 

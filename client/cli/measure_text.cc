@@ -40,6 +40,8 @@ std::string DurationText(std::chrono::nanoseconds length) {
   return NumberText(ns / 1e9) + " s";
 }
 
+std::string SecondsText(double seconds) { return DurationText(std::chrono::nanoseconds(std::llround(seconds * 1e9))); }
+
 std::string BytesText(int64_t bytes) {
   constexpr std::array kUnits{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (std::abs(bytes) < 1024) return std::to_string(bytes) + " B";

@@ -13,6 +13,7 @@ std::string NumberText(double value);
 std::string PercentText(double fraction);
 // 812 ns, 81.35 ms, 1.25 s.
 std::string DurationText(std::chrono::nanoseconds length);
+std::string SecondsText(double seconds);
 // 512 B, 97.39 MiB.
 std::string BytesText(int64_t bytes);
 

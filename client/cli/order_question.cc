@@ -24,13 +24,13 @@ namespace stepcast::client {
 
 namespace {
 
-constexpr std::array<std::pair<const char*, OrderMethod>, 7> kMethods{{{"tic", OrderMethod::kTic},
-                                                                       {"tac", OrderMethod::kTac},
-                                                                       {"search", OrderMethod::kSearch},
-                                                                       {"reverse", OrderMethod::kReverse},
-                                                                       {"random", OrderMethod::kRandom},
-                                                                       {"recorded", OrderMethod::kRecorded},
-                                                                       {"graph", OrderMethod::kGraph}}};
+constexpr std::array<std::pair<const char*, OrderMethod>, 7> kOrderMethods{{{"tic", OrderMethod::kTic},
+                                                                            {"tac", OrderMethod::kTac},
+                                                                            {"search", OrderMethod::kSearch},
+                                                                            {"reverse", OrderMethod::kReverse},
+                                                                            {"random", OrderMethod::kRandom},
+                                                                            {"recorded", OrderMethod::kRecorded},
+                                                                            {"graph", OrderMethod::kGraph}}};
 
 class OrderQuestion : public Question {
  public:
@@ -80,8 +80,8 @@ class OrderQuestion : public Question {
  private:
   void AddMethods(const std::vector<std::string>& names) {
     for (const std::string& name : names) {
-      const auto* const at = std::find_if(kMethods.begin(), kMethods.end(), [&](const auto& known) { return name == known.first; });
-      if (at == kMethods.end()) {
+      const auto* const at = std::find_if(kOrderMethods.begin(), kOrderMethods.end(), [&](const auto& known) { return name == known.first; });
+      if (at == kOrderMethods.end()) {
         throw CLI::ValidationError("--method", absl::StrCat("\"", name, "\" is none of tic, tac, search, reverse, random, recorded, graph"));
       }
       methods_.push_back(at->second);

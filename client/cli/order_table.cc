@@ -25,12 +25,14 @@ std::string Methods(const OptimizeOrderResponse& response) {
 }
 
 // Of what orders are compared with.
-std::string NameOf(TransferOrder order) {
+std::string BaselineNameOf(TransferOrder order) {
   if (order == TransferOrder::kGraph) return "graph order";
   return order == TransferOrder::kRandom ? "random order" : "recorded order";
 }
 
-std::string IntervalText(const ConfidenceInterval& interval) { return absl::StrCat(NumberText(interval.lower), " to ", NumberText(interval.upper)); }
+std::string SpeedupIntervalText(const ConfidenceInterval& interval) {
+  return absl::StrCat(NumberText(interval.lower), " to ", NumberText(interval.upper));
+}
 
 std::string Bounds(const OptimizeOrderResponse& response) {
   return absl::StrCat("A step takes from ", DurationText(std::chrono::nanoseconds(response.lower_makespan_ns)), " (the busiest resource) to ",
@@ -47,8 +49,9 @@ std::string Baselines(const OptimizeOrderResponse& response, const TransferOrder
     const auto over = std::find_if(chosen.speedups.begin(), chosen.speedups.end(),
                                    [&](const OrderSpeedup& speedup) { return speedup.over == baseline.transfer_order; });
     const bool known = over != chosen.speedups.end();
-    table.AddRow({NameOf(baseline.transfer_order), NumberText(baseline.examples_per_second), IntervalText(baseline.confidence_interval),
-                  known ? NumberText(over->speedup) : "", known && over->confidence_interval ? IntervalText(*over->confidence_interval) : ""});
+    table.AddRow({BaselineNameOf(baseline.transfer_order), NumberText(baseline.examples_per_second),
+                  SpeedupIntervalText(baseline.confidence_interval), known ? NumberText(over->speedup) : "",
+                  known && over->confidence_interval ? SpeedupIntervalText(*over->confidence_interval) : ""});
   }
   return absl::StrCat("\n", table.Text());
 }

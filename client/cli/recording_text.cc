@@ -14,18 +14,16 @@ namespace stepcast::client {
 
 namespace {
 
-std::string Seconds(double seconds) { return DurationText(std::chrono::nanoseconds(std::llround(seconds * 1e9))); }
-
 std::string ClocksText(const ClockReport& clocks) {
   if (clocks.impossible_orders == 0) return "";
   std::string text = absl::StrCat("clocks: ", clocks.impossible_orders, " of ", clocks.orders, " recorded orders are impossible, by up to ",
-                                  Seconds(clocks.worst_seconds));
+                                  SecondsText(clocks.worst_seconds));
   if (clocks.server_ahead_seconds != 0) {
-    absl::StrAppend(&text, "; the server's clock is taken to be ", Seconds(std::abs(clocks.server_ahead_seconds)),
+    absl::StrAppend(&text, "; the server's clock is taken to be ", SecondsText(std::abs(clocks.server_ahead_seconds)),
                     clocks.server_ahead_seconds > 0 ? " ahead" : " behind");
   }
   absl::StrAppend(&text, "; ", clocks.clamped_orders, " clamped");
-  if (clocks.clamped_orders > 0) absl::StrAppend(&text, ", by up to ", Seconds(clocks.worst_clamped_seconds));
+  if (clocks.clamped_orders > 0) absl::StrAppend(&text, ", by up to ", SecondsText(clocks.worst_clamped_seconds));
   return text + "\n";
 }
 
@@ -55,8 +53,8 @@ std::string LinkText(const LinkReport& link) {
   const double megabytes = 1e-6;
   std::string text = absl::StrFormat("%s: %.4g MB/s of payload (%.4g to %.4g), the profile says %.4g; an idle link takes %s (%s to %s) to start\n",
                                      name, megabytes * link.bandwidth_bytes_per_second, megabytes * link.bandwidth_interval.lower,
-                                     megabytes * link.bandwidth_interval.upper, megabytes * link.stated_bytes_per_second, Seconds(link.start_seconds),
-                                     Seconds(link.start_interval.lower), Seconds(link.start_interval.upper));
+                                     megabytes * link.bandwidth_interval.upper, megabytes * link.stated_bytes_per_second,
+                                     SecondsText(link.start_seconds), SecondsText(link.start_interval.lower), SecondsText(link.start_interval.upper));
   absl::StrAppend(&text, "  window: ", WindowText(link), "\n  error of end times, as a share of the time since the phase began:\n");
   Table table({{"  streams", Table::Align::kLeft}, {"average"}, {"median"}, {"95th"}, {"maximum"}});
   for (const DisciplineReport& discipline : link.disciplines) {

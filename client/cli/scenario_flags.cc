@@ -17,7 +17,7 @@ namespace stepcast::client {
 
 namespace {
 
-constexpr char kGroup[] = "Scenario (default: as recorded)";
+constexpr char kScenarioGroup[] = "Scenario (default: as recorded)";
 
 absl::StatusOr<TransferOrder> ParseOrder(const std::string& text) {
   constexpr std::array<std::pair<const char*, TransferOrder>, 6> kOrders{{{"graph", TransferOrder::kGraph},
@@ -92,28 +92,28 @@ void ScenarioFlags::Declare(CLI::App& app, Order order, Offsets offsets) {
 void ScenarioFlags::DeclareLinks(CLI::App& app) {
   app.add_option("--servers", scenario_.parameter_servers, "Parameter servers; another number than recorded places the parameters anew")
       ->type_name("N")
-      ->group(kGroup);
+      ->group(kScenarioGroup);
   const auto parse_rate = [this](const std::string& text) {
     bandwidth_text_ = text;
     return ParseRate(text);
   };
   AddParsedOption(app, "--bandwidth", "RATE", "Payload rate of each link in each direction: 1Gbit/s, 125MB/s, or bytes per second", parse_rate,
                   [this](double rate) { scenario_.bandwidth_bytes_per_second = rate; })
-      ->group(kGroup);
+      ->group(kScenarioGroup);
   app.add_option_function<double>(
          "--parsing-seconds-per-byte", [this](double seconds) { Overhead(scenario_).seconds_per_byte = seconds; },
          "What a receiver computes per byte of a tensor; replaces the profile's overhead, also --parsing-seconds")
       ->type_name("S")
-      ->group(kGroup);
+      ->group(kScenarioGroup);
   app.add_option_function<double>(
          "--parsing-seconds", [this](double seconds) { Overhead(scenario_).seconds = seconds; },
          "What a receiver computes per tensor; replaces the profile's overhead, also --parsing-seconds-per-byte")
       ->type_name("S")
-      ->group(kGroup);
+      ->group(kScenarioGroup);
   app.add_flag_function(
          "--first-come", [this](int64_t) { scenario_.link_sharing = LinkSharing::kFirstCome; },
          "Links serve chunks whole, in order of arrival, instead of sharing equally")
-      ->group(kGroup);
+      ->group(kScenarioGroup);
   AddParsedOption(
       app, "--turns", "BYTES", "Links serve one worker at a time, so much in a turn, late-comers first: 65160 is what Linux sends at once",
       [](const std::string& text) { return ParseBytes(text); },
@@ -122,7 +122,7 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
         scenario_.turn_bytes = bytes;
       })
       ->excludes("--first-come")
-      ->group(kGroup);
+      ->group(kScenarioGroup);
 }
 
 void ScenarioFlags::DeclareMultiplexing(CLI::App& app) {
@@ -137,14 +137,14 @@ void ScenarioFlags::DeclareMultiplexing(CLI::App& app) {
   CLI::Option* quantum = AddParsedOption(app, "--quantum", "BYTES",
                                          "What a stream sends in each later turn (round-robin: 1MiB; window: all the rest, about 1MiB is gRPC 1.51)",
                                          parse_bytes, [this](int64_t bytes) { scenario_.quantum_bytes = bytes; });
-  for (CLI::Option* option : {how, window, quantum}) option->group(kGroup);
+  for (CLI::Option* option : {how, window, quantum}) option->group(kScenarioGroup);
 }
 
 void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
   app.add_flag_function(
          "--sync", [this](int64_t) { scenario_.synchronization = Synchronization::kSynchronous; },
          "A step begins when every worker has ended its last")
-      ->group(kGroup);
+      ->group(kScenarioGroup);
   const auto on_groups = [this](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
       const absl::StatusOr<WorkerGroup> group = ParseGroup(text);
@@ -156,11 +156,11 @@ void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
          "--worker-group", on_groups, "Workers that are alike, and how fast they and their links are; repeat it until all workers are counted")
       ->type_name("COUNT[:SPEED[:RATE]]")
       ->allow_extra_args(false)
-      ->group(kGroup);
+      ->group(kScenarioGroup);
   if (offsets == Offsets::kForbidden) return;
   AddParsedOption(app, "--offsets", "TIME,...", "By how much each worker starts late, one a worker: 0,5ms,0.1s", ParseOffsets,
                   [this](std::vector<int64_t> value) { scenario_.start_offsets_ns = std::move(value); })
-      ->group(kGroup);
+      ->group(kScenarioGroup);
 }
 
 void ScenarioFlags::DeclareOrder(CLI::App& app) {
@@ -170,8 +170,8 @@ void ScenarioFlags::DeclareOrder(CLI::App& app) {
       AddParsedOption(app, "--priorities", "FILE", "Serve transfers by rank, lowest first: a file of lines `name<TAB>rank`", ReadPriorities,
                       [this](std::map<std::string, int32_t> value) { scenario_.transfer_priorities = std::move(value); });
   order->excludes(priorities);
-  order->group(kGroup);
-  priorities->group(kGroup);
+  order->group(kScenarioGroup);
+  priorities->group(kScenarioGroup);
 }
 
 void ScenarioFlags::Explain(const Session& session) const {

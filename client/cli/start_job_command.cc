@@ -17,7 +17,7 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-constexpr char kGroup[] = "Job";
+constexpr char kJobGroup[] = "Job";
 
 class StartJobCommand : public Command {
  public:
@@ -27,8 +27,8 @@ class StartJobCommand : public Command {
     CLI::App* app = question_->Declare(parent);
     app->add_option("--request-id", request_id_, "A UUID that makes repeating the command safe: it starts one job (default: a new one)")
         ->type_name("UUID")
-        ->group(kGroup);
-    app->add_flag("--wait", wait_, "Wait until it is done, at most --timeout, and print the answer instead of the job's name")->group(kGroup);
+        ->group(kJobGroup);
+    app->add_flag("--wait", wait_, "Wait until it is done, at most --timeout, and print the answer instead of the job's name")->group(kJobGroup);
     return app;
   }
 

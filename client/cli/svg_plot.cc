@@ -64,9 +64,9 @@ std::string Escaped(std::u32string_view characters) {
 
 std::string WorkersText(int32_t workers) { return absl::StrCat(workers, workers == 1 ? " worker" : " workers"); }
 
-class Drawing {
+class SvgDrawing {
  public:
-  explicit Drawing(const ThroughputPlot& plot)
+  explicit SvgDrawing(const ThroughputPlot& plot)
       : plot_(plot), workers_(WorkersAxis(plot, 16)), throughput_(ThroughputAxis(plot, 9)), linear_(LinearScaling(plot, workers_, throughput_)) {}
 
   std::string Svg() {
@@ -193,6 +193,6 @@ class Drawing {
 
 }  // namespace
 
-std::string SvgPlot(const ThroughputPlot& plot) { return Drawing(plot).Svg(); }
+std::string SvgPlot(const ThroughputPlot& plot) { return SvgDrawing(plot).Svg(); }
 
 }  // namespace stepcast::client

@@ -84,9 +84,9 @@ class Canvas {
   std::vector<std::u32string> rows_;
 };
 
-class Drawing {
+class TerminalDrawing {
  public:
-  Drawing(const ThroughputPlot& plot, const Terminal& terminal)
+  TerminalDrawing(const ThroughputPlot& plot, const Terminal& terminal)
       : plot_(plot),
         utf8_(terminal.utf8),
         glyphs_(terminal.utf8 ? kUtf8Glyphs : kAsciiGlyphs),
@@ -236,6 +236,6 @@ class Drawing {
 
 }  // namespace
 
-std::string TerminalPlot(const ThroughputPlot& plot, const Terminal& terminal) { return Drawing(plot, terminal).Text(); }
+std::string TerminalPlot(const ThroughputPlot& plot, const Terminal& terminal) { return TerminalDrawing(plot, terminal).Text(); }
 
 }  // namespace stepcast::client

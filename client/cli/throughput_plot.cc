@@ -10,7 +10,7 @@ namespace stepcast::client {
 
 namespace {
 
-const char* NameOf(TransferOrder order) {
+const char* OrderNameOf(TransferOrder order) {
   switch (order) {
     case TransferOrder::kGraph:
       return "graph order";
@@ -37,7 +37,7 @@ std::string ScenarioText(const Scenario& scenario) {
   if (scenario.bandwidth_bytes_per_second) absl::StrAppend(&text, ", ", NumberText(*scenario.bandwidth_bytes_per_second / 1e6), " MB/s links");
   if (scenario.synchronization == Synchronization::kAsynchronous) absl::StrAppend(&text, ", asynchronous");
   if (scenario.synchronization == Synchronization::kSynchronous) absl::StrAppend(&text, ", synchronous");
-  if (const std::string order = NameOf(scenario.transfer_order); !order.empty()) absl::StrAppend(&text, ", ", order);
+  if (const std::string order = OrderNameOf(scenario.transfer_order); !order.empty()) absl::StrAppend(&text, ", ", order);
   return text;
 }
 

@@ -12,7 +12,6 @@ namespace stepcast::client {
 
 namespace {
 
-using Operation = google::longrunning::Operation;
 using std::chrono::nanoseconds;
 
 // A server may end a wait early; one that always does is not to be asked without a pause.
@@ -25,11 +24,11 @@ absl::Status NotDone(const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<Operation> AwaitOperation(const std::string& name, const Call& call, Stub& stub, RetryEnvironment& environment) {
+absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string& name, const Call& call, Stub& stub, RetryEnvironment& environment) {
   const RetryEnvironment::Time start = environment.Now();
   google::longrunning::GetOperationRequest look;
   look.set_name(name);
-  absl::StatusOr<Operation> operation;
+  absl::StatusOr<google::longrunning::Operation> operation;
   absl::Status status = RetryLoop(call, Repeatable::kYes, environment, [&](nanoseconds timeout) {
     operation = stub.GetOperation(look, timeout);
     return operation.status();

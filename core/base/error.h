@@ -29,6 +29,9 @@ struct ResourceDetail {
   friend bool operator==(const ResourceDetail&, const ResourceDetail&) = default;
 };
 
+// What a caller is told to wait where nothing says how long it takes.
+inline constexpr int kRetryDelayMs = 1000;
+
 struct ErrorDetails {
   std::string reason;                           // empty: the status carries no details
   std::map<std::string, std::string> metadata;  // the values

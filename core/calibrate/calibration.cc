@@ -15,7 +15,7 @@ namespace {
 using Phases = std::vector<RecordedPhase>;
 
 // Of a direction; beyond them steps are left out, evenly.
-constexpr size_t kMostTransfers = 1'000'000;
+constexpr size_t kMostUsedTransfers = 1'000'000;
 // A discipline's bandwidth is at most so many times the one measured, or as little below it.
 constexpr double kMostTuning = 1.03;
 
@@ -65,7 +65,7 @@ class LinkCalibrator {
     Phases phases;
     if (transfers == 0) return phases;
     const std::vector<RecordedStep>& steps = profile_.steps();
-    const size_t keep = std::clamp(kMostTransfers / transfers, size_t{1}, steps.size());
+    const size_t keep = std::clamp(kMostUsedTransfers / transfers, size_t{1}, steps.size());
     for (size_t i = 0; i < keep; ++i) {
       if (absl::Status status = stop_(); !status.ok()) return status;
       phases.push_back(PhaseOf(profile_, clocks.Corrected(profile_.content(), steps[i * steps.size() / keep]), link_.direction, order));

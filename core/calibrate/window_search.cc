@@ -11,7 +11,7 @@ namespace stepcast {
 
 namespace {
 
-constexpr size_t kMostTransfers = 30'000;
+constexpr size_t kMostSearchedTransfers = 30'000;
 constexpr double kGridRatio = 1.25;
 constexpr double kLeastWindow = 1024;
 // Turns cost time to replay: no quantum makes more of them than this in a phase.
@@ -24,7 +24,8 @@ constexpr int kPointsRefined = 6;
 std::vector<RecordedPhase> EvenlyChosen(std::span<const RecordedPhase> phases) {
   size_t transfers = 0;
   for (const RecordedPhase& phase : phases) transfers += phase.size();
-  const size_t keep = std::clamp(transfers == 0 ? 1 : phases.size() * kMostTransfers / std::max(transfers, kMostTransfers), size_t{1}, phases.size());
+  const size_t keep =
+      std::clamp(transfers == 0 ? 1 : phases.size() * kMostSearchedTransfers / std::max(transfers, kMostSearchedTransfers), size_t{1}, phases.size());
   std::vector<RecordedPhase> chosen;
   for (size_t i = 0; i < keep; ++i) chosen.push_back(phases[i * phases.size() / keep]);
   return chosen;

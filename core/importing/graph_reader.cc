@@ -10,12 +10,8 @@ namespace stepcast {
 
 namespace {
 
-using google::protobuf::internal::WireFormatLite;
-
 // A node's inputs are all held at once.
 constexpr size_t kMaxInputs = size_t{1} << 16;
-
-constexpr uint32_t Nested(int field) { return WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED); }
 
 // Elements of a shape; -1 where it is not known, or beyond any tensor.
 int64_t ElementsOf(const tensorflow::TensorShape& shape) {

@@ -18,7 +18,6 @@ namespace stepcast {
 
 namespace {
 
-constexpr char kSeparator[] = " -- ";
 constexpr size_t kMaxCycleNames = 20;
 
 struct Edge {
@@ -63,7 +62,7 @@ class Parser {
     layer.line = line;
     if (wrong.empty() && layer.is_input() && layer.parameter_bytes > 0) wrong.push_back("Input is data loading, which has no parameters");
     for (std::string& what : wrong) faults_.Add(Line(line), std::move(what));
-    const std::optional<int64_t> number = ParseNode(text.substr(0, text.find(kSeparator)));
+    const std::optional<int64_t> number = ParseNode(text.substr(0, text.find(kLayerSeparator)));
     if (!number.has_value()) return;
     // Also with faults, so that its edges are not reported as well.
     const auto [earlier, is_new] = index_of_.try_emplace(*number, layers_.size());
@@ -76,10 +75,10 @@ class Parser {
   }
 
   void ReadEdge(std::string_view text, int64_t line) {
-    const size_t middle = text.find(kSeparator);
+    const size_t middle = text.find(kLayerSeparator);
     const std::optional<int64_t> from = ParseNode(text.substr(0, middle));
     const std::optional<int64_t> to =
-        middle == std::string_view::npos ? std::nullopt : ParseNode(text.substr(middle + std::string_view(kSeparator).size()));
+        middle == std::string_view::npos ? std::nullopt : ParseNode(text.substr(middle + std::string_view(kLayerSeparator).size()));
     if (!from.has_value() || !to.has_value()) {
       faults_.Add(Line(line), absl::StrCat(Quoted(text), " is not an edge `nodeA -- nodeB`"));
       return;

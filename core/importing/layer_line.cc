@@ -9,19 +9,16 @@
 #include "absl/strings/str_split.h"
 
 #include "core/base/quoted.h"
+#include "core/importing/units.h"
 
 namespace stepcast {
 
 namespace {
 
-constexpr char kSeparator[] = " -- ";
-constexpr double kNsPerMs = 1e6;
 // Longest operation word that is taken; leaves room in a name for what is put around it.
 constexpr size_t kMaxTypeBytes = 128;
 
 std::string_view View(absl::string_view text) { return {text.data(), text.size()}; }
-absl::string_view AbslView(std::string_view text) { return {text.data(), text.size()}; }
-
 // The leading letters, digits and underscores: of `Conv2d(3, 64)` the `Conv2d`.
 std::string_view LeadingWord(std::string_view text) {
   size_t end = 0;
@@ -100,7 +97,7 @@ std::optional<int64_t> ParseNode(std::string_view text) {
 }
 
 MeasuredLayer ParseLayerLine(std::string_view line, const ProfileLimits& limits, std::vector<std::string>& wrong) {
-  const std::vector<absl::string_view> fields = absl::StrSplit(AbslView(line), kSeparator);
+  const std::vector<absl::string_view> fields = absl::StrSplit(AbslView(line), kLayerSeparator);
   if (fields.size() != 3) {
     wrong.push_back(absl::StrCat(Quoted(line), " is neither `nodeK -- Op -- key=value, ...` nor an edge"));
     return {};

@@ -12,6 +12,9 @@
 
 namespace stepcast {
 
+// Between the fields of a line, and the two ends of an edge.
+inline constexpr char kLayerSeparator[] = " -- ";
+
 // K of `nodeK`; empty if it is anything else, or too large for an int64.
 std::optional<int64_t> ParseNode(std::string_view text);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/importing/layer_graph.h"
+#include "core/importing/units.h"
 #include "core/model/fault_list.h"
 #include "core/model/limit_fault.h"
 #include "core/model/platform_rules.h"
@@ -16,9 +17,6 @@
 namespace stepcast {
 
 namespace {
-
-constexpr double kNsPerMs = 1e6;
-constexpr double kMebibyte = 1 << 20;
 
 StepVariation VariationOf(const LayerProfileOptions& options) {
   return {.share = options.step_time_variation, .steps = options.steps, .seed = options.seed};

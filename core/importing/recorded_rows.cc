@@ -6,6 +6,7 @@
 
 #include "core/base/quoted.h"
 #include "core/importing/recording_options.h"
+#include "core/importing/units.h"
 #include "core/model/limit_fault.h"
 
 namespace stepcast {
@@ -16,8 +17,6 @@ constexpr int64_t kMaxRowsPerOperation = 4;
 constexpr size_t kMaxDevices = 4096;
 // The year 2096, and a time no clock shows.
 constexpr int64_t kLatestNs = 4'000'000'000'000'000'000;
-
-absl::string_view AbslView(std::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
 

@@ -6,13 +6,11 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/quoted.h"
+#include "core/importing/units.h"
 
 namespace stepcast {
 
 namespace {
-
-constexpr double kMebibyte = 1 << 20;
-constexpr double kNsPerMs = 1e6;
 
 class Notes {
  public:

@@ -17,10 +17,6 @@ namespace stepcast {
 
 namespace {
 
-using google::protobuf::internal::WireFormatLite;
-
-constexpr uint32_t Nested(int field) { return WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED); }
-
 constexpr int64_t kNsPerMicro = 1000;
 // Beyond any clock; what is larger is cut so that no product overflows, and refused later.
 constexpr int64_t kFarMicros = int64_t{1} << 52;

@@ -8,6 +8,7 @@
 
 #include "core/base/quoted.h"
 #include "core/importing/recording_options.h"
+#include "core/importing/units.h"
 #include "core/model/limit_fault.h"
 
 namespace stepcast {
@@ -15,8 +16,6 @@ namespace stepcast {
 namespace {
 
 using Kind = TensorflowGraph::Kind;
-
-absl::string_view AbslView(std::string_view text) { return {text.data(), text.size()}; }
 
 bool IsOneOf(std::string_view op, std::initializer_list<std::string_view> names) { return std::find(names.begin(), names.end(), op) != names.end(); }
 

@@ -14,6 +14,7 @@
 #include "core/importing/graph_reader.h"
 #include "core/importing/operation_names.h"
 #include "core/importing/timeline_step.h"
+#include "core/importing/units.h"
 #include "core/importing/wire_reader.h"
 #include "core/model/limit_fault.h"
 #include "core/model/step_schedule.h"
@@ -22,7 +23,6 @@ namespace stepcast {
 
 namespace {
 
-constexpr double kMebibyte = 1 << 20;
 constexpr size_t kMaxNamed = 20;
 
 class TimelineImport {
@@ -185,7 +185,6 @@ class TimelineImport {
   }
 
   std::vector<std::string> Notes() const {
-    constexpr double kNsPerMs = 1e6;
     double bytes = 0;
     for (const auto& [name, size] : sizes_) bytes += static_cast<double>(size);
     std::vector<std::string> notes = {absl::StrFormat("Found %d operations of %.3f ms in all, and %d variables of %.2f MiB that are on a server.",

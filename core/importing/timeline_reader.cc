@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kMaxEventsPerOperation = 4;
-constexpr double kNsPerMicro = 1000;
+constexpr double kNsPerTimelineMicro = 1000;
 constexpr int kMaxDepth = 64;
 
 // What the parser calls. A function that returns false ends the parsing.
@@ -133,7 +133,7 @@ class EventHandler {
     constexpr double kLatest = 4e15;
     if (!std::isfinite(value) || std::abs(value) > kLatest) return Fail(absl::StrCat("byte ", bytes_.position(), ": ", value, " is no time"));
     // What is whole stays exact; a double has not all the nanoseconds of a date.
-    const int64_t ns = whole ? *whole * static_cast<int64_t>(kNsPerMicro) : std::llround(value * kNsPerMicro);
+    const int64_t ns = whole ? *whole * static_cast<int64_t>(kNsPerTimelineMicro) : std::llround(value * kNsPerTimelineMicro);
     (key_ == "ts" ? event_.start_ns : event_.length_ns) = ns;
     has_start_ = has_start_ || key_ == "ts";
     return true;

@@ -4,11 +4,12 @@
 
 #include "absl/strings/numbers.h"
 
+#include "core/importing/units.h"
+
 namespace stepcast {
 
 namespace {
 
-constexpr double kMebibyte = 1 << 20;
 constexpr double kMaxMebibytes = 1 << 30;
 
 std::string_view Trimmed(std::string_view text) {

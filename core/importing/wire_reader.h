@@ -7,6 +7,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/message_lite.h>
+#include <google/protobuf/wire_format_lite.h>
 
 #include <cstdint>
 #include <optional>
@@ -19,6 +20,11 @@
 #include "core/importing/byte_source.h"
 
 namespace stepcast {
+
+// The tag of a text or a message.
+constexpr uint32_t Nested(int field) {
+  return google::protobuf::internal::WireFormatLite::MakeTag(field, google::protobuf::internal::WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+}
 
 class WireReader {
  public:

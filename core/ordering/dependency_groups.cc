@@ -5,16 +5,16 @@
 #include <bit>
 #include <numeric>
 
+#include "core/base/index.h"
+
 namespace stepcast {
 
 namespace {
 
 // As many downloads as one sweep over the graph handles, a bit each.
 constexpr size_t kWords = 4;
-constexpr size_t kDownloadsPerSweep = kWords * 64;
-using Bits = std::array<uint64_t, kWords>;
-
-size_t Index(int32_t i) { return static_cast<size_t>(i); }
+constexpr size_t kDownloadsInWords = kWords * 64;
+using DownloadWords = std::array<uint64_t, kWords>;
 
 // Counts `work` units and asks `stop` every kStopCheckInterval of them.
 class Progress {
@@ -36,14 +36,14 @@ class Progress {
 absl::StatusOr<std::vector<int32_t>> CountDownloads(const TransferGraph& graph, StopCheck stop) {
   Progress progress(stop);
   std::vector<int32_t> counts(Index(graph.size()));
-  std::vector<Bits> sets(Index(graph.size()));
+  std::vector<DownloadWords> sets(Index(graph.size()));
   const std::vector<int32_t>& downloads = graph.downloads();
-  for (size_t first = 0; first < downloads.size(); first += kDownloadsPerSweep) {
-    std::fill(sets.begin(), sets.end(), Bits{});
-    const size_t end = std::min(first + kDownloadsPerSweep, downloads.size());
+  for (size_t first = 0; first < downloads.size(); first += kDownloadsInWords) {
+    std::fill(sets.begin(), sets.end(), DownloadWords{});
+    const size_t end = std::min(first + kDownloadsInWords, downloads.size());
     for (size_t d = first; d < end; ++d) sets[Index(downloads[d])][(d - first) / 64] |= uint64_t{1} << ((d - first) % 64);
     for (const int32_t op : graph.topological()) {
-      const Bits& set = sets[Index(op)];
+      const DownloadWords& set = sets[Index(op)];
       for (const uint64_t word : set) counts[Index(op)] += std::popcount(word);
       for (const int32_t after : graph.dependents(op)) {
         for (size_t w = 0; w < kWords; ++w) sets[Index(after)][w] |= set[w];

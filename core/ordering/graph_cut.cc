@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/base/index.h"
+
 namespace stepcast {
 
 namespace {
-
-size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
 using Targets = std::vector<std::vector<int32_t>>;
 

@@ -6,14 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/index.h"
 #include "core/ordering/dependency_groups.h"
 #include "core/ordering/outstanding_downloads.h"
 
 namespace stepcast {
 
 namespace {
-
-size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
 // Sums over a group and all that depend on it.
 class Behind {

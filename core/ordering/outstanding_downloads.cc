@@ -6,16 +6,16 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/index.h"
+
 namespace stepcast {
 
 namespace {
 
-size_t Index(int32_t i) { return static_cast<size_t>(i); }
-
 // As many downloads as one sweep over the groups handles, a bit each.
 constexpr size_t kBytes = 32;
-constexpr size_t kDownloadsPerSweep = kBytes * 8;
-using Bits = std::array<uint8_t, kBytes>;
+constexpr size_t kDownloadsInBytes = kBytes * 8;
+using DownloadBytes = std::array<uint8_t, kBytes>;
 
 // Of any set of eight downloads: their times together, and their numbers by exclusive or.
 class SumsOfEight {
@@ -64,19 +64,19 @@ absl::StatusOr<OutstandingDownloads> OutstandingDownloads::Create(const Dependen
 }
 
 absl::Status OutstandingDownloads::AddUpLoads(StopCheck stop) {
-  std::vector<Bits> sets(waiting_.size());
+  std::vector<DownloadBytes> sets(waiting_.size());
   int64_t checked = 0;
-  for (size_t first = 0; first < times_.size(); first += kDownloadsPerSweep) {
+  for (size_t first = 0; first < times_.size(); first += kDownloadsInBytes) {
     std::vector<SumsOfEight> tables;
     for (size_t byte = 0; byte < kBytes; ++byte) tables.emplace_back(times_, first + byte * 8);
-    std::fill(sets.begin(), sets.end(), Bits{});
-    const size_t end = std::min(first + kDownloadsPerSweep, times_.size());
+    std::fill(sets.begin(), sets.end(), DownloadBytes{});
+    const size_t end = std::min(first + kDownloadsInBytes, times_.size());
     for (size_t d = first; d < end; ++d) {
       uint8_t& byte = sets[Index(groups_->download_groups()[d])][(d - first) / 8];
       byte = static_cast<uint8_t>(byte | (1U << ((d - first) % 8)));
     }
     for (int32_t g = 0; g < groups_->size(); ++g) {
-      const Bits& set = sets[Index(g)];
+      const DownloadBytes& set = sets[Index(g)];
       for (size_t byte = 0; byte < kBytes; ++byte) {
         const SumsOfEight::Sum& sum = tables[byte].Of(set[byte]);
         waiting_[Index(g)].load += sum.load;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/base/index.h"
 #include "core/base/random.h"
 #include "core/engine/simulation.h"
 #include "core/predict/transfer_ranks.h"
@@ -12,8 +13,6 @@ namespace stepcast {
 namespace {
 
 constexpr uint64_t kPermutationStream = 4;
-
-size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
 std::vector<OpIndex> DownloadsOf(const StepGraph& graph) {
   std::vector<OpIndex> downloads;

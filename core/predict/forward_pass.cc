@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "core/base/index.h"
 #include "core/ordering/graph_cut.h"
 #include "core/ordering/transfer_graph.h"
 
@@ -19,8 +20,6 @@ namespace {
 
 using Operations = std::vector<Operation>;
 using Marks = std::vector<bool>;
-
-size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
 absl::Status Unknown(const std::string& why) {
   return MakeError(absl::StatusCode::kFailedPrecondition, absl::StrCat("cannot tell the forward pass of this profile: ", why),

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/bandwidth.h"
+#include "core/base/index.h"
 #include "core/engine/compute_speed.h"
 #include "core/engine/simulation.h"
 #include "core/network/max_min_network.h"
@@ -14,8 +15,6 @@ namespace stepcast {
 namespace {
 
 using Wide = unsigned __int128;
-
-size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/base/index.h"
 #include "core/ordering/graph_cut.h"
 #include "core/predict/transfer_ranks.h"
 
@@ -15,8 +16,6 @@ namespace {
 constexpr size_t kBitsPerWord = 64;
 // Lanes that are looked at in the time of an operation.
 constexpr int64_t kLanesPerOperation = 4;
-
-size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
 // Kinds and dependencies; times do not matter to where a cut is.
 TransferGraph WithoutTimes(const StepGraph& graph) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "core/base/index.h"
 #include "core/engine/simulation.h"
 #include "core/ordering/order_bound.h"
 #include "core/ordering/order_search.h"
@@ -18,8 +19,6 @@ namespace stepcast {
 namespace {
 
 using Ranks = std::vector<int32_t>;
-
-size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
 // The downloads, numbered from 0, as the ranks have them; equal ranks in graph order.
 std::vector<int32_t> OrderOf(const std::vector<OpIndex>& downloads, const Ranks& ranks) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/index.h"
 #include "core/engine/simulation.h"
 #include "core/ordering/tic_tac.h"
 
@@ -13,8 +14,6 @@ namespace stepcast {
 namespace {
 
 using Ranks = std::vector<int32_t>;
-
-size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
 // Computations take their least time over the steps (TicTac, 5), transfers what the link takes for them alone.
 TransferGraph ToTransferGraph(const StepGraph& graph) {

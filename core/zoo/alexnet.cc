@@ -8,7 +8,6 @@ namespace stepcast {
 
 Architecture AlexNetV2() {
   constexpr Window kPool{.height = 3, .width = 3, .stride = 2, .padding = Padding::kValid};
-  constexpr Window kThree{.height = 3, .width = 3};
   ArchitectureBuilder net({.height = 224, .width = 224, .channels = 3});
   auto layer = net.BiasedConvolution("conv1", ArchitectureBuilder::kImage, 64, {.height = 11, .width = 11, .stride = 4, .padding = Padding::kValid});
   layer = net.Pool("pool1", layer, kPool);

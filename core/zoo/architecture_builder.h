@@ -20,6 +20,10 @@ struct Window {
   Padding padding = Padding::kSame;
 };
 
+inline constexpr Window kOne{};
+inline constexpr Window kThree{.height = 3, .width = 3};
+inline constexpr Window kFive{.height = 5, .width = 5};
+
 // Arithmetic, for one example. Convolution and dense: a multiplication and an addition for each weight and output position. Of what is cheap,
 // operations per output element: ReLU and addition 1; batch normalisation 7 (mean 1, variance 3, subtract, scale, offset); response normalisation 10
 // (squares, sum of five, power, division); a pool reads its window; concatenation moves data and computes nothing; the loss 5 a class. Backward: as

@@ -11,9 +11,6 @@ namespace {
 
 using LayerId = ArchitectureBuilder::LayerId;
 
-constexpr Window kOne{};
-constexpr Window kThree{.height = 3, .width = 3};
-constexpr Window kFive{.height = 5, .width = 5};
 constexpr Window kHalve{.height = 3, .width = 3, .stride = 2};
 
 // Channels of a module's convolutions, as a row of the paper's table.

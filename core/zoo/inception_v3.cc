@@ -11,11 +11,8 @@ namespace {
 
 using LayerId = ArchitectureBuilder::LayerId;
 
-constexpr Window kOne{};
-constexpr Window kThree{.height = 3, .width = 3};
-constexpr Window kFive{.height = 5, .width = 5};
 constexpr Window kWholeThree{.height = 3, .width = 3, .padding = Padding::kValid};
-constexpr Window kHalve{.height = 3, .width = 3, .stride = 2, .padding = Padding::kValid};
+constexpr Window kHalveValid{.height = 3, .width = 3, .stride = 2, .padding = Padding::kValid};
 
 class Network {
  public:
@@ -27,13 +24,13 @@ class Network {
 
  private:
   LayerId Stem() {
-    LayerId layer = Convolve("conv_1a", ArchitectureBuilder::kImage, 32, kHalve);
+    LayerId layer = Convolve("conv_1a", ArchitectureBuilder::kImage, 32, kHalveValid);
     layer = Convolve("conv_2a", layer, 32, kWholeThree);
     layer = Convolve("conv_2b", layer, 64, kThree);
-    layer = net_.Pool("pool_3a", layer, kHalve);
+    layer = net_.Pool("pool_3a", layer, kHalveValid);
     layer = Convolve("conv_3b", layer, 80, kOne);
     layer = Convolve("conv_4a", layer, 192, kWholeThree);
-    return net_.Pool("pool_5a", layer, kHalve);
+    return net_.Pool("pool_5a", layer, kHalveValid);
   }
 
   // 35 x 35.
@@ -66,10 +63,10 @@ class Network {
   }
 
   LayerId Reduce17(const std::string& name, LayerId from) {
-    const LayerId one = Convolve(name + "/branch0", from, 384, kHalve);
+    const LayerId one = Convolve(name + "/branch0", from, 384, kHalveValid);
     LayerId three = Convolve(name + "/branch1_3x3a", Convolve(name + "/branch1_1x1", from, 64, kOne), 96, kThree);
-    three = Convolve(name + "/branch1_3x3b", three, 96, kHalve);
-    return net_.Concatenation(name + "/concat", {one, three, net_.Pool(name + "/pool", from, kHalve)});
+    three = Convolve(name + "/branch1_3x3b", three, 96, kHalveValid);
+    return net_.Concatenation(name + "/concat", {one, three, net_.Pool(name + "/pool", from, kHalveValid)});
   }
 
   LayerId Module17(const std::string& name, LayerId from, int64_t narrow) {
@@ -90,11 +87,11 @@ class Network {
   }
 
   LayerId Reduce8(const std::string& name, LayerId from) {
-    const LayerId three = Convolve(name + "/branch0_3x3", Convolve(name + "/branch0_1x1", from, 192, kOne), 320, kHalve);
+    const LayerId three = Convolve(name + "/branch0_3x3", Convolve(name + "/branch0_1x1", from, 192, kOne), 320, kHalveValid);
     LayerId seven = Convolve(name + "/branch1_1x1", from, 192, kOne);
     seven = Tall(name + "/branch1_7x1", Wide(name + "/branch1_1x7", seven, 192, 7), 192, 7);
-    seven = Convolve(name + "/branch1_3x3", seven, 192, kHalve);
-    return net_.Concatenation(name + "/concat", {three, seven, net_.Pool(name + "/pool", from, kHalve)});
+    seven = Convolve(name + "/branch1_3x3", seven, 192, kHalveValid);
+    return net_.Concatenation(name + "/concat", {three, seven, net_.Pool(name + "/pool", from, kHalveValid)});
   }
 
   LayerId Module8(const std::string& name, LayerId from) {

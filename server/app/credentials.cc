@@ -35,17 +35,17 @@ absl::StatusOr<std::string> Read(const std::string& path, std::string_view reaso
 }
 
 absl::Status LoadCertificates(const SecurityOptions& options, int64_t now, Credentials& credentials) {
-  constexpr char kReason[] = "CERTIFICATE_INVALID";
+  constexpr char kCertificateInvalid[] = "CERTIFICATE_INVALID";
   const std::pair<const std::string*, PemFile*> files[] = {{&options.tls_cert, &credentials.certificates.certificate},
                                                            {&options.tls_key, &credentials.certificates.key},
                                                            {&options.tls_client_ca, &credentials.certificates.client_ca}};
   for (const auto& [path, file] : files) {
     if (path->empty()) continue;
-    absl::StatusOr<std::string> text = Read(*path, kReason);
+    absl::StatusOr<std::string> text = Read(*path, kCertificateInvalid);
     if (!text.ok()) return text.status();
     *file = {.path = *path, .text = *std::move(text)};
   }
-  if (absl::Status status = CheckPrivate(options.tls_key, kReason); !status.ok()) return status;
+  if (absl::Status status = CheckPrivate(options.tls_key, kCertificateInvalid); !status.ok()) return status;
   absl::StatusOr<CertificateFacts> facts = CheckCertificates(credentials.certificates, now);
   if (!facts.ok()) return facts.status();
   credentials.facts = *std::move(facts);

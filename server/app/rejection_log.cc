@@ -23,7 +23,6 @@ void RejectionLog::OnRejected(const CalledMethod& method, const std::string& pee
 }
 
 bool RejectionLog::MayLog(int& left_out) {
-  constexpr int64_t kNsPerSecond = 1'000'000'000;
   const int64_t second = clock_.MonotonicNs() / kNsPerSecond;
   MutexLock lock(mutex_);
   if (std::exchange(second_, second) != second) lines_ = 0;

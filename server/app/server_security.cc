@@ -10,7 +10,6 @@ namespace stepcast::server {
 
 namespace {
 
-constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr int64_t kSecondsPerDay = 86'400;
 constexpr int64_t kWarnDays = 14;
 

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <thread>
 
+#include "server/base/clock.h"
+
 namespace stepcast::server {
 
 namespace {
@@ -29,7 +31,6 @@ sigset_t AllSignals() {
 
 // The number of the signal that came; 0: the time is over, or a debugger's stop interrupted the wait.
 int Wait(const sigset_t& signals, double timeout_seconds) {
-  constexpr double kNsPerSecond = 1e9;
   int number = 0;
   if (timeout_seconds == 0) return sigwait(&signals, &number) == 0 ? number : 0;
   timespec timeout{};

@@ -8,6 +8,8 @@
 
 namespace stepcast::server {
 
+inline constexpr int64_t kNsPerSecond = 1'000'000'000;
+
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "server/convert/deterministic_bytes.h"
+#include "server/convert/profile_convert.h"
 #include "server/convert/sha256.h"
 #include "server/convert/wire_error.h"
 
@@ -34,7 +35,7 @@ std::string MethodOf(const v1::StartJobRequest& wire) {
   return "";
 }
 
-State ToWire(OperationState state) {
+State StateToWire(OperationState state) {
   switch (state) {
     case OperationState::kQueued:
       return v1::JobMetadata::QUEUED;
@@ -51,19 +52,13 @@ State ToWire(OperationState state) {
   return v1::JobMetadata::STATE_UNSPECIFIED;
 }
 
-void SetTime(int64_t since_epoch_ns, google::protobuf::Timestamp& time) {
-  constexpr int64_t kNsPerSecond = 1'000'000'000;
-  time.set_seconds(since_epoch_ns / kNsPerSecond);
-  time.set_nanos(static_cast<int32_t>(since_epoch_ns % kNsPerSecond));
-}
-
 v1::JobMetadata MetadataOf(const OperationRecord& record) {
   v1::JobMetadata metadata;
   metadata.set_method(record.method);
-  metadata.set_state(ToWire(record.state));
-  SetTime(record.create_time_ns, *metadata.mutable_create_time());
-  if (record.start_time_ns != 0) SetTime(record.start_time_ns, *metadata.mutable_start_time());
-  if (record.end_time_ns != 0) SetTime(record.end_time_ns, *metadata.mutable_end_time());
+  metadata.set_state(StateToWire(record.state));
+  *metadata.mutable_create_time() = TimestampOf(record.create_time_ns);
+  if (record.start_time_ns != 0) *metadata.mutable_start_time() = TimestampOf(record.start_time_ns);
+  if (record.end_time_ns != 0) *metadata.mutable_end_time() = TimestampOf(record.end_time_ns);
   metadata.set_attempts(static_cast<int32_t>(record.attempts));
   metadata.set_simulated_operations(record.progress);
   metadata.set_replica(record.replica);

@@ -12,7 +12,7 @@ namespace stepcast::server {
 
 namespace {
 
-v1::StepTime ToWire(const StepTime& step_time) {
+v1::StepTime StepTimeToWire(const StepTime& step_time) {
   v1::StepTime wire;
   *wire.mutable_mean() = DurationOf(step_time.mean);
   *wire.mutable_p50() = DurationOf(step_time.p50);
@@ -21,7 +21,7 @@ v1::StepTime ToWire(const StepTime& step_time) {
   return wire;
 }
 
-v1::ResourceUtilization ToWire(const ResourceUtilization& utilization) {
+v1::ResourceUtilization UtilizationToWire(const ResourceUtilization& utilization) {
   v1::ResourceUtilization wire;
   wire.set_resource(WireOf(kResources, utilization.resource));
   wire.set_parameter_server(utilization.parameter_server);
@@ -67,10 +67,10 @@ v1::Prediction ToWire(const Prediction& prediction) {
   wire.set_examples_per_second(prediction.examples_per_second);
   wire.set_steps_per_second(prediction.steps_per_second);
   *wire.mutable_confidence_interval() = ToWire(prediction.confidence_interval);
-  *wire.mutable_step_time() = ToWire(prediction.step_time);
+  *wire.mutable_step_time() = StepTimeToWire(prediction.step_time);
   wire.set_speedup(prediction.speedup);
   wire.set_scaling_efficiency(prediction.scaling_efficiency);
-  for (const ResourceUtilization& utilization : prediction.utilization) *wire.add_utilization() = ToWire(utilization);
+  for (const ResourceUtilization& utilization : prediction.utilization) *wire.add_utilization() = UtilizationToWire(utilization);
   wire.set_bottleneck(WireOf(kResources, prediction.bottleneck.resource));
   wire.set_bottleneck_parameter_server(prediction.bottleneck.parameter_server);
   wire.set_exposed_communication_fraction(prediction.exposed_communication_fraction);

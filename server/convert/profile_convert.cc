@@ -11,9 +11,7 @@ namespace stepcast::server {
 
 namespace {
 
-constexpr int64_t kNsPerSecond = 1'000'000'000;
-
-Operation FromWire(const v1::Operation& wire, size_t index, FaultList& faults) {
+Operation OperationFromWire(const v1::Operation& wire, size_t index, FaultList& faults) {
   Operation operation;
   operation.name = wire.name();
   // The path is only written where it is needed: there may be a million operations.
@@ -28,7 +26,7 @@ Operation FromWire(const v1::Operation& wire, size_t index, FaultList& faults) {
   return operation;
 }
 
-v1::Operation ToWire(const Operation& operation) {
+v1::Operation OperationToWire(const Operation& operation) {
   v1::Operation wire;
   wire.set_name(operation.name);
   wire.set_resource(WireOf(kResources, operation.resource));
@@ -40,6 +38,14 @@ v1::Operation ToWire(const Operation& operation) {
 }
 
 }  // namespace
+
+google::protobuf::Timestamp TimestampOf(int64_t since_epoch_ns) {
+  constexpr int64_t kNsPerTimestampSecond = 1'000'000'000;
+  google::protobuf::Timestamp wire;
+  wire.set_seconds(since_epoch_ns / kNsPerTimestampSecond);
+  wire.set_nanos(static_cast<int32_t>(since_epoch_ns % kNsPerTimestampSecond));
+  return wire;
+}
 
 ParsingOverhead FromWire(const v1::ParsingOverhead& wire) { return {.seconds_per_byte = wire.seconds_per_byte(), .seconds = wire.seconds()}; }
 
@@ -68,7 +74,7 @@ ProfileInput FromWire(const v1::Profile& wire) {
   draft.platform = FromWire(wire.platform());
   draft.parameter_servers = wire.parameter_servers() == 0 ? 1 : wire.parameter_servers();
   draft.operations.reserve(static_cast<size_t>(wire.operations_size()));
-  for (const v1::Operation& operation : wire.operations()) draft.operations.push_back(FromWire(operation, draft.operations.size(), faults));
+  for (const v1::Operation& operation : wire.operations()) draft.operations.push_back(OperationFromWire(operation, draft.operations.size(), faults));
   draft.steps.reserve(static_cast<size_t>(wire.steps_size()));
   for (const v1::Step& step : wire.steps()) {
     draft.steps.push_back({.start_ns = {step.start_ns().begin(), step.start_ns().end()}, .end_ns = {step.end_ns().begin(), step.end_ns().end()}});
@@ -90,7 +96,7 @@ v1::Profile ToWire(const ProfileDraft& draft) {
   platform.set_window_bytes(draft.platform.window_bytes);
   wire.set_parameter_servers(draft.parameter_servers);
   wire.mutable_operations()->Reserve(static_cast<int>(draft.operations.size()));
-  for (const Operation& operation : draft.operations) *wire.add_operations() = ToWire(operation);
+  for (const Operation& operation : draft.operations) *wire.add_operations() = OperationToWire(operation);
   wire.mutable_steps()->Reserve(static_cast<int>(draft.steps.size()));
   for (const RecordedStep& recorded : draft.steps) {
     v1::Step& step = *wire.add_steps();
@@ -116,8 +122,7 @@ v1::Profile ToWire(const ProfileAnswer& answer) {
   wire.set_digest(summary.digest);
   wire.set_etag(summary.etag);
   if (summary.create_time_ns != 0) {
-    wire.mutable_create_time()->set_seconds(summary.create_time_ns / kNsPerSecond);
-    wire.mutable_create_time()->set_nanos(static_cast<int32_t>(summary.create_time_ns % kNsPerSecond));
+    *wire.mutable_create_time() = TimestampOf(summary.create_time_ns);
   }
   wire.set_size_bytes(summary.size_bytes);
   wire.set_operation_count(summary.operation_count);

@@ -3,7 +3,10 @@
 // Threads: pure functions. Cost: linear.
 #pragma once
 
+#include <cstdint>
 #include <string>
+
+#include "google/protobuf/timestamp.pb.h"
 
 #include "core/model/fault_list.h"
 #include "core/model/profile.h"
@@ -26,5 +29,8 @@ v1::Profile ToWire(const ProfileDraft& draft);
 // The BASIC view: what a summary holds, so no platform, operations and steps. With a content, the FULL one.
 v1::Profile ToWire(const ProfileAnswer& answer);
 v1::Profile ToWire(const ProfileSummary& summary);
+
+// REQUIRES: not before the epoch.
+google::protobuf::Timestamp TimestampOf(int64_t since_epoch_ns);
 
 }  // namespace stepcast::server

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMaxDurationSeconds = 315'576'000'000;
 constexpr int32_t kNanosPerSecond = 1'000'000'000;
 
-WorkerGroup FromWire(const v1::WorkerGroup& wire) {
+WorkerGroup GroupFromWire(const v1::WorkerGroup& wire) {
   WorkerGroup group;
   group.count = wire.count();
   if (wire.has_compute_speed_factor()) group.compute_speed_factor = wire.compute_speed_factor();
@@ -25,7 +25,7 @@ WorkerGroup FromWire(const v1::WorkerGroup& wire) {
   return group;
 }
 
-v1::WorkerGroup ToWire(const WorkerGroup& group) {
+v1::WorkerGroup GroupToWire(const WorkerGroup& group) {
   v1::WorkerGroup wire;
   wire.set_count(group.count);
   if (group.compute_speed_factor) wire.set_compute_speed_factor(*group.compute_speed_factor);
@@ -76,7 +76,7 @@ ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultL
   draft.transfer_order = CoreOf(kTransferOrders, wire.transfer_order(), at("transfer_order"), faults);
   draft.transfer_priorities = {wire.transfer_priorities().begin(), wire.transfer_priorities().end()};
   draft.start_offsets_ns = {wire.start_offsets_ns().begin(), wire.start_offsets_ns().end()};
-  for (const v1::WorkerGroup& group : wire.worker_groups()) draft.worker_groups.push_back(FromWire(group));
+  for (const v1::WorkerGroup& group : wire.worker_groups()) draft.worker_groups.push_back(GroupFromWire(group));
   return draft;
 }
 
@@ -95,7 +95,7 @@ v1::Scenario ToWire(const Scenario& scenario) {
   wire.set_transfer_order(WireOf(kTransferOrders, scenario.transfer_order));
   wire.mutable_transfer_priorities()->insert(scenario.transfer_priorities.begin(), scenario.transfer_priorities.end());
   wire.mutable_start_offsets_ns()->Add(scenario.start_offsets_ns.begin(), scenario.start_offsets_ns.end());
-  for (const WorkerGroup& group : scenario.worker_groups) *wire.add_worker_groups() = ToWire(group);
+  for (const WorkerGroup& group : scenario.worker_groups) *wire.add_worker_groups() = GroupToWire(group);
   return wire;
 }
 

@@ -16,14 +16,14 @@ namespace stepcast::server {
 
 namespace {
 
-constexpr std::string_view kCollection = "operations/";
+constexpr std::string_view kOperations = "operations/";
 // What a page token of operations is bound to: one of profiles is none.
 constexpr char kListing[] = "operations";
 
 absl::StatusOr<std::string> OperationIdOf(std::string_view name) {
   // Ids of operations have the form of those of profiles.
-  if (name.substr(0, kCollection.size()) == kCollection && IsProfileId(name.substr(kCollection.size()))) {
-    return std::string(name.substr(kCollection.size()));
+  if (name.substr(0, kOperations.size()) == kOperations && IsProfileId(name.substr(kOperations.size()))) {
+    return std::string(name.substr(kOperations.size()));
   }
   return FaultsError("REQUEST_INVALID", {{.field = "name",
                                           .description = name.empty() ? "a name `operations/{operation}` is required"

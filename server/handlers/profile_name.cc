@@ -11,7 +11,7 @@ namespace stepcast::server {
 
 namespace {
 
-constexpr std::string_view kCollection = "profiles/";
+constexpr std::string_view kProfiles = "profiles/";
 constexpr size_t kMaxIdLength = 63;
 constexpr size_t kDerivedDigits = 20;
 constexpr std::string_view kIdRule = "1 to 63 characters of a-z, 0-9 and -, beginning with a letter and not ending with -";
@@ -37,11 +37,11 @@ bool IsProfileId(std::string_view id) {
 
 std::string DerivedProfileId(std::string_view digest) { return std::string("p-").append(digest.substr(0, kDerivedDigits)); }
 
-std::string ProfileName(std::string_view id) { return std::string(kCollection).append(id); }
+std::string ProfileName(std::string_view id) { return std::string(kProfiles).append(id); }
 
 absl::StatusOr<std::string> ProfileIdOf(std::string_view name, std::string_view field) {
-  const bool in_collection = name.substr(0, kCollection.size()) == kCollection;
-  if (in_collection && IsProfileId(name.substr(kCollection.size()))) return std::string(name.substr(kCollection.size()));
+  const bool in_collection = name.substr(0, kProfiles.size()) == kProfiles;
+  if (in_collection && IsProfileId(name.substr(kProfiles.size()))) return std::string(name.substr(kProfiles.size()));
   return FaultsError("REQUEST_INVALID",
                      {{.field = std::string(field),
                        .description = name.empty() ? "a name `profiles/{profile}` is required"

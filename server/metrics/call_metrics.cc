@@ -12,7 +12,9 @@ CounterFamily& Counters(prometheus::Registry& registry, const char* name, const 
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
 }
 
-prometheus::Histogram::BucketBoundaries Buckets() { return {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}; }
+prometheus::Histogram::BucketBoundaries CallBuckets() {
+  return {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300};
+}
 
 }  // namespace
 
@@ -33,7 +35,8 @@ CallMetrics::Method& CallMetrics::Of(std::string_view path) {
 
 CallMetrics::Method CallMetrics::Make(const MethodLabels& labels) {
   const prometheus::Labels all{{"grpc_type", labels.type}, {"grpc_service", labels.service}, {"grpc_method", labels.method}};
-  Method method{.started = &started_.Add(all), .received = &received_.Add(all), .sent = &sent_.Add(all), .seconds = &seconds_.Add(all, Buckets())};
+  Method method{
+      .started = &started_.Add(all), .received = &received_.Add(all), .sent = &sent_.Add(all), .seconds = &seconds_.Add(all, CallBuckets())};
   for (size_t code = 0; code < kCodeNames.size(); ++code) {
     prometheus::Labels with_code = all;
     with_code.emplace("grpc_code", kCodeNames[code]);

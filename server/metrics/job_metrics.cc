@@ -6,7 +6,7 @@ namespace stepcast::server {
 
 namespace {
 
-prometheus::Histogram::BucketBoundaries Buckets() { return {0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600}; }
+prometheus::Histogram::BucketBoundaries JobBuckets() { return {0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600}; }
 
 }  // namespace
 
@@ -27,9 +27,9 @@ JobMetrics::JobMetrics(prometheus::Registry& registry, const std::string& pool)
                         .Name(metric::kQueueWaitSeconds)
                         .Help("Time a job waited before it ran.")
                         .Register(registry)
-                        .Add({{"pool", pool}}, Buckets())),
+                        .Add({{"pool", pool}}, JobBuckets())),
       run_seconds_(
-          prometheus::BuildHistogram().Name(metric::kJobSeconds).Help("Time a job ran.").Register(registry).Add({{"pool", pool}}, Buckets())) {}
+          prometheus::BuildHistogram().Name(metric::kJobSeconds).Help("Time a job ran.").Register(registry).Add({{"pool", pool}}, JobBuckets())) {}
 
 void JobMetrics::OnQueued(size_t /*queue_length*/) { queue_length_.Increment(); }
 

@@ -9,7 +9,7 @@ namespace stepcast::server {
 
 namespace {
 
-prometheus::Histogram::BucketBoundaries Buckets() { return {0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600}; }
+prometheus::Histogram::BucketBoundaries SimulationBuckets() { return {0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600}; }
 
 }  // namespace
 
@@ -29,7 +29,7 @@ SimulationMetrics::SimulationMetrics(prometheus::Registry& registry)
                       .Register(registry)
                       .Add({})) {
   for (const std::string_view method : kSimulatingMethods) {
-    seconds_.Add({{"method", std::string(method)}}, Buckets());
+    seconds_.Add({{"method", std::string(method)}}, SimulationBuckets());
     predictions_.Add({{"method", std::string(method)}, {"code", "OK"}});
     unsteady_.Add({{"method", std::string(method)}});
   }
@@ -38,7 +38,7 @@ SimulationMetrics::SimulationMetrics(prometheus::Registry& registry)
 void SimulationMetrics::OnSimulation(std::string_view method, absl::StatusCode code, double seconds, int64_t simulated_operations) {
   const std::string code_name(CodeName(static_cast<int>(code)));
   predictions_.Add({{"method", std::string(method)}, {"code", code_name}}).Increment();
-  seconds_.Add({{"method", std::string(method)}}, Buckets()).Observe(seconds);
+  seconds_.Add({{"method", std::string(method)}}, SimulationBuckets()).Observe(seconds);
   operations_.Increment(static_cast<double>(simulated_operations));
 }
 

@@ -17,7 +17,7 @@ namespace stepcast::server {
 namespace {
 
 using google::protobuf::util::TimeUtil;
-using Raw = v1::AdminService::WithRawCallbackMethod_Ping<v1::AdminService::WithRawCallbackMethod_GetServerInfo<
+using AdminMethods = v1::AdminService::WithRawCallbackMethod_Ping<v1::AdminService::WithRawCallbackMethod_GetServerInfo<
     v1::AdminService::WithRawCallbackMethod_ListRunning<v1::AdminService::WithRawCallbackMethod_SetLogLevel<v1::AdminService::Service>>>>;
 
 constexpr size_t kMaxListed = 1000;
@@ -48,7 +48,7 @@ v1::ListRunningResponse ToWire(const std::vector<JobListing>& jobs) {
   return reply;
 }
 
-class AdminRpc final : public Raw {
+class AdminRpc final : public AdminMethods {
  public:
   AdminRpc(AdminEnvironment admin, const CallEnvironment& environment) : admin_(std::move(admin)), environment_(environment) {}
 

@@ -6,12 +6,6 @@
 
 namespace stepcast::server {
 
-namespace {
-
-constexpr int kRetryDelayMs = 1000;
-
-}  // namespace
-
 absl::Status ByteBudget::Share::Add(int64_t bytes) {
   const int64_t max_bytes = budget_.max_bytes_;
   const int64_t now = budget_.bytes_.fetch_add(bytes) + bytes;

@@ -17,8 +17,6 @@ namespace stepcast::server {
 
 namespace {
 
-constexpr double kNsPerSecond = 1e9;
-
 absl::Status TooLong(double max_seconds) {
   return MakeError(
       absl::StatusCode::kDeadlineExceeded, absl::StrCat("the computation has reached the limit max_operation_seconds = ", max_seconds),

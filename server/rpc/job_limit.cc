@@ -8,12 +8,6 @@
 
 namespace stepcast::server {
 
-namespace {
-
-constexpr double kNsPerSecond = 1e9;
-
-}  // namespace
-
 JobLimit::JobLimit(const CallEnvironment& environment)
     : clock_(&environment.clock),
       max_seconds_(environment.max_job_seconds),

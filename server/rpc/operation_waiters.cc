@@ -12,9 +12,7 @@ namespace stepcast::server {
 
 namespace {
 
-constexpr double kNsPerSecond = 1e9;
 constexpr int64_t kNothingToDoNs = int64_t{3600} * 1'000'000'000;
-constexpr int kRetryDelayMs = 1000;
 
 absl::Status TooMany(int64_t max_waiting) {
   return MakeError(absl::StatusCode::kResourceExhausted, absl::StrCat(max_waiting, " calls wait for operations already"),

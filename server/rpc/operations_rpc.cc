@@ -15,11 +15,11 @@ namespace {
 
 namespace longrunning = google::longrunning;
 
-using Raw = longrunning::Operations::WithRawCallbackMethod_ListOperations<longrunning::Operations::WithRawCallbackMethod_GetOperation<
+using OperationsMethods = longrunning::Operations::WithRawCallbackMethod_ListOperations<longrunning::Operations::WithRawCallbackMethod_GetOperation<
     longrunning::Operations::WithRawCallbackMethod_DeleteOperation<longrunning::Operations::WithRawCallbackMethod_CancelOperation<
         longrunning::Operations::WithRawCallbackMethod_WaitOperation<longrunning::Operations::Service>>>>>;
 
-class OperationsRpc final : public Raw {
+class OperationsRpc final : public OperationsMethods {
  public:
   explicit OperationsRpc(const OperationEnvironment& environment) : environment_(environment) {}
 

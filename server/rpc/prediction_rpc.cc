@@ -20,12 +20,13 @@ namespace stepcast::server {
 
 namespace {
 
-using Raw = v1::PredictionService::WithRawCallbackMethod_PredictThroughput<v1::PredictionService::WithRawCallbackMethod_RecommendWorkers<
-    v1::PredictionService::WithRawCallbackMethod_OptimizeOrder<v1::PredictionService::WithRawCallbackMethod_AllocateWorkers<
-        v1::PredictionService::WithRawCallbackMethod_CompareModels<v1::PredictionService::WithRawCallbackMethod_FitParsingOverhead<
-            v1::PredictionService::WithRawCallbackMethod_GenerateTrace<v1::PredictionService::Service>>>>>>>;
+using PredictionMethods =
+    v1::PredictionService::WithRawCallbackMethod_PredictThroughput<v1::PredictionService::WithRawCallbackMethod_RecommendWorkers<
+        v1::PredictionService::WithRawCallbackMethod_OptimizeOrder<v1::PredictionService::WithRawCallbackMethod_AllocateWorkers<
+            v1::PredictionService::WithRawCallbackMethod_CompareModels<v1::PredictionService::WithRawCallbackMethod_FitParsingOverhead<
+                v1::PredictionService::WithRawCallbackMethod_GenerateTrace<v1::PredictionService::Service>>>>>>>;
 
-class PredictionRpc final : public Raw {
+class PredictionRpc final : public PredictionMethods {
  public:
   PredictionRpc(const PredictionHandler& handler, const CallEnvironment& environment)
       : handler_(handler), environment_(environment), answers_(environment) {}

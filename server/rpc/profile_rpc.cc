@@ -18,7 +18,7 @@ namespace stepcast::server {
 
 namespace {
 
-using Raw = v1::ProfileService::WithRawCallbackMethod_CreateProfile<
+using ProfileMethods = v1::ProfileService::WithRawCallbackMethod_CreateProfile<
     v1::ProfileService::WithRawCallbackMethod_UploadProfile<v1::ProfileService::WithRawCallbackMethod_ImportProfile<
         v1::ProfileService::WithRawCallbackMethod_GetProfile<v1::ProfileService::WithRawCallbackMethod_ListProfiles<
             v1::ProfileService::WithRawCallbackMethod_DeleteProfile<v1::ProfileService::Service>>>>>>;
@@ -32,7 +32,7 @@ ToStore Owned(ToStore to_store, const CallState& state) {
   return to_store;
 }
 
-class ProfileRpc final : public Raw {
+class ProfileRpc final : public ProfileMethods {
  public:
   ProfileRpc(const ProfileHandler& handler, const CallEnvironment& environment) : handler_(handler), environment_(environment) {}
 

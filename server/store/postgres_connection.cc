@@ -16,7 +16,7 @@ namespace stepcast::server {
 
 namespace {
 
-constexpr int kBinary = 1;
+constexpr int kBinaryResults = 1;
 // What the server needs to say that a statement took too long, before we believe that it will not.
 constexpr int kGraceMs = 1000;
 constexpr char kUse[] = "use the database";
@@ -92,7 +92,7 @@ absl::Status PostgresConnection::Configure(int statement_timeout_ms) {
 absl::StatusOr<PostgresResult> PostgresConnection::Run(const char* sql, const PostgresParameters& parameters) {
   if (lost_) return Lost();
   if (PQsendQueryParams(connection_, sql, parameters.count(), parameters.types(), parameters.values(), parameters.lengths(), parameters.formats(),
-                        kBinary) == 0) {
+                        kBinaryResults) == 0) {
     return Lost();
   }
   return Collect();

@@ -11,8 +11,6 @@ namespace stepcast::server {
 
 namespace {
 
-constexpr int kRetryDelayMs = 1000;
-
 // Classes and single states, from https://www.postgresql.org/docs/15/errcodes-appendix.html.
 constexpr std::string_view kUnavailable[] = {
     "08",     // the connection

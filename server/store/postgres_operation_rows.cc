@@ -15,11 +15,12 @@ constexpr char kLockOperation[] = "SELECT " STEPCAST_OPERATION ", stepcast_now_n
 constexpr char kLockClaimable[] = "SELECT " STEPCAST_OPERATION
                                   ", stepcast_now_ns() FROM stepcast_operations WHERE state <= 1 AND (state = 0 OR lease_until_ns <= "
                                   "(SELECT stepcast_now_ns())) ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED";
-constexpr char kFindOfRequest[] = "SELECT " STEPCAST_OPERATION " FROM stepcast_operations WHERE request_id <> '' AND owner = $1 AND request_id = $2";
+constexpr char kPostgresFindOfRequest[] =
+    "SELECT " STEPCAST_OPERATION " FROM stepcast_operations WHERE request_id <> '' AND owner = $1 AND request_id = $2";
 constexpr char kReadOperation[] =
     "SELECT " STEPCAST_OPERATION ", bytes FROM stepcast_operations LEFT JOIN stepcast_operation_bytes ON operation = id AND state > 1 WHERE id = $1";
 // One more than the page shows whether there are more; bytes are sent only for those that fit.
-constexpr char kListOperations[] =
+constexpr char kPostgresListOperations[] =
     "SELECT " STEPCAST_OPERATION
     ", bytes, bytes_before FROM (SELECT *, (sum(CASE WHEN state > 1 THEN byte_count ELSE 0 END) OVER (ORDER BY id))::bigint AS bytes_before, "
     "row_number() OVER (ORDER BY id) AS place FROM (SELECT * FROM stepcast_operations WHERE id > $1 ORDER BY id LIMIT $2 + 1) AS page) AS sums "
@@ -83,7 +84,7 @@ absl::StatusOr<OperationRoom> LockStarts(PostgresConnection& connection) {
 absl::StatusOr<std::optional<OperationRecord>> FindOperationOfRequest(PostgresConnection& connection, const NewOperation& operation) {
   PostgresParameters parameters;
   parameters.Bytes(operation.owner).Bytes(operation.request_id);
-  const absl::StatusOr<PostgresResult> result = connection.Run(kFindOfRequest, parameters);
+  const absl::StatusOr<PostgresResult> result = connection.Run(kPostgresFindOfRequest, parameters);
   if (!result.ok()) return result.status();
   return result->rows() == 0 ? std::nullopt : std::optional<OperationRecord>(RecordAt(*result, 0));
 }
@@ -104,7 +105,7 @@ absl::StatusOr<std::string> ReadOperationBytes(PostgresConnection& connection, c
 absl::StatusOr<OperationPage> ListOperations(PostgresConnection& connection, const OperationQuery& query) {
   PostgresParameters parameters;
   parameters.Bytes(query.after).Integer(query.limit).Integer(query.max_bytes);
-  const absl::StatusOr<PostgresResult> result = connection.Run(kListOperations, parameters);
+  const absl::StatusOr<PostgresResult> result = connection.Run(kPostgresListOperations, parameters);
   if (!result.ok()) return result.status();
   OperationPage page;
   for (int row = 0; row < result->rows(); ++row) {

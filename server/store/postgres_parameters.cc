@@ -9,7 +9,7 @@ constexpr unsigned kBytea = 17;
 constexpr unsigned kInt8 = 20;
 constexpr unsigned kText = 25;
 constexpr unsigned kByteaArray = 1001;
-constexpr int kBinary = 1;
+constexpr int kBinaryParameter = 1;
 
 void AppendBigEndian(std::string& to, uint64_t value, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) to += static_cast<char>(value >> shift & 0xff);
@@ -53,7 +53,7 @@ PostgresParameters& PostgresParameters::Add(unsigned type, std::string_view valu
   types_.push_back(type);
   values_.push_back(value.data() == nullptr ? "" : value.data());  // a null pointer would be NULL
   lengths_.push_back(static_cast<int>(value.size()));
-  formats_.push_back(kBinary);
+  formats_.push_back(kBinaryParameter);
   bytes_ += value.size();
   return *this;
 }

@@ -15,15 +15,16 @@ namespace {
   "id, digest, etag, display_name, model, framework, label_keys, label_values, batch_size, parameter_servers, operation_count, step_count, " \
   "size_bytes, create_time_ns, owner"
 
-constexpr char kFindProfile[] = "SELECT " STEPCAST_SUMMARY " FROM stepcast_profiles WHERE id = $1";
+constexpr char kPostgresFindProfile[] = "SELECT " STEPCAST_SUMMARY " FROM stepcast_profiles WHERE id = $1";
 constexpr char kReadProfile[] =
     "SELECT " STEPCAST_SUMMARY ", checksum, bytes FROM stepcast_profiles LEFT JOIN stepcast_contents ON profile = sequence WHERE id = $1";
 // $2: model or null. $3, $4: keys of labels and the values they must have. $5: keys that must be there. One more than the page shows whether there
 // are more.
-constexpr char kListProfiles[] = "SELECT " STEPCAST_SUMMARY
-                                 " FROM stepcast_profiles WHERE id > $1 AND ($2::bytea IS NULL OR model = $2) AND label_keys @> $5 AND NOT EXISTS "
-                                 "(SELECT FROM unnest($3, $4) AS term "
-                                 "(key, value) WHERE label_values[array_position(label_keys, key)] IS DISTINCT FROM value) ORDER BY id LIMIT $6 + 1";
+constexpr char kPostgresListProfiles[] =
+    "SELECT " STEPCAST_SUMMARY
+    " FROM stepcast_profiles WHERE id > $1 AND ($2::bytea IS NULL OR model = $2) AND label_keys @> $5 AND NOT EXISTS "
+    "(SELECT FROM unnest($3, $4) AS term "
+    "(key, value) WHERE label_values[array_position(label_keys, key)] IS DISTINCT FROM value) ORDER BY id LIMIT $6 + 1";
 constexpr int kChecksumColumn = 15;
 constexpr int kContentColumn = 16;
 
@@ -61,7 +62,7 @@ absl::StatusOr<TotalsRow> Totals(PostgresConnection& connection, const char* sql
 absl::StatusOr<std::optional<ProfileSummary>> FindProfile(PostgresConnection& connection, const std::string& id) {
   PostgresParameters parameters;
   parameters.Bytes(id);
-  const absl::StatusOr<PostgresResult> result = connection.Run(kFindProfile, parameters);
+  const absl::StatusOr<PostgresResult> result = connection.Run(kPostgresFindProfile, parameters);
   if (!result.ok()) return result.status();
   if (result->rows() == 0) return std::optional<ProfileSummary>();
   return SummaryAt(*result, 0);
@@ -93,7 +94,7 @@ absl::StatusOr<ProfilePage> ListProfiles(PostgresConnection& connection, const L
   parameters.Bytes(query.after);
   filter.model.has_value() ? parameters.Bytes(*filter.model) : parameters.NullBytes();
   parameters.BytesArray(keys).BytesArray(values).BytesArray({filter.present_labels.begin(), filter.present_labels.end()}).Integer(query.limit);
-  const absl::StatusOr<PostgresResult> result = connection.Run(kListProfiles, parameters);
+  const absl::StatusOr<PostgresResult> result = connection.Run(kPostgresListProfiles, parameters);
   if (!result.ok()) return result.status();
   ProfilePage page;
   page.more = result->rows() > query.limit;

@@ -17,7 +17,7 @@ namespace {
 // one who writes. Its `deletions` tells replicas whether they have missed a notification.
 // A content is stored before its profile, outside that lock, hence the deferred reference. EXTERNAL: not compressed, which takes longer than it
 // saves.
-constexpr char kVersion1[] = R"sql(
+constexpr char kPostgresVersion1[] = R"sql(
 CREATE TABLE stepcast_profiles (
   sequence bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id bytea NOT NULL UNIQUE,
@@ -74,7 +74,7 @@ CREATE TRIGGER stepcast_profile_removed AFTER DELETE ON stepcast_profiles FOR EA
 
 // Leases run on the database's clock, whatever those of the replicas say. Bytes are apart as in SQLite: the request of an open operation, the result
 // of a done one.
-constexpr char kVersion2[] = R"sql(
+constexpr char kPostgresVersion2[] = R"sql(
 CREATE FUNCTION stepcast_now_ns() RETURNS bigint LANGUAGE sql VOLATILE AS $$
   SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000
 $$;
@@ -108,7 +108,7 @@ ALTER TABLE stepcast_operation_bytes ALTER COLUMN bytes SET STORAGE EXTERNAL;
 // Profiles of before belong to nobody, as those of a replica do that is older than this. `stepcast_owners` has a row for each client that has
 // profiles and a name, kept as the totals are and for the same reason. Triggers fire in the order of their names: these lock a client's row after
 // that of the totals, as a put does, so that a deletion by hand and a put never wait for each other.
-constexpr char kVersion3[] = R"sql(
+constexpr char kPostgresVersion3[] = R"sql(
 ALTER TABLE stepcast_profiles ADD COLUMN owner bytea NOT NULL DEFAULT '';
 ALTER TABLE stepcast_requests ADD COLUMN owner bytea NOT NULL DEFAULT '';
 CREATE TABLE stepcast_owners (
@@ -134,14 +134,14 @@ CREATE TRIGGER stepcast_profile_removed_from_owner AFTER DELETE ON stepcast_prof
   EXECUTE FUNCTION stepcast_profile_removed_from_owner();
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
+constexpr const char* kPostgresMigrations[] = {kPostgresVersion1, kPostgresVersion2, kPostgresVersion3};
 
 // One at a time in a database; the number is "STPC".
 constexpr char kLock[] = "SELECT pg_advisory_xact_lock(1398034499)";
 constexpr char kDuplicateTable[] = "42P07";
 constexpr char kDuplicateFunction[] = "42723";
 
-absl::Status TooNew(int64_t version, size_t known) {
+absl::Status TooNewForPostgres(int64_t version, size_t known) {
   return MakeError(
       absl::StatusCode::kFailedPrecondition,
       absl::StrCat("the database has schema version ", version, ", this program knows up to ", known, "; use a newer program"),
@@ -188,13 +188,13 @@ absl::Status Step(PostgresConnection& connection, std::span<const char* const> m
 
 }  // namespace
 
-std::span<const char* const> PostgresMigrations() { return kMigrations; }
+std::span<const char* const> PostgresMigrations() { return kPostgresMigrations; }
 
 absl::Status MigratePostgres(PostgresConnection& connection, std::span<const char* const> migrations) {
   while (true) {
     const absl::StatusOr<int64_t> version = Version(connection);
     if (!version.ok()) return version.status();
-    if (*version < 0 || static_cast<size_t>(*version) > migrations.size()) return TooNew(*version, migrations.size());
+    if (*version < 0 || static_cast<size_t>(*version) > migrations.size()) return TooNewForPostgres(*version, migrations.size());
     if (static_cast<size_t>(*version) == migrations.size()) return absl::OkStatus();
     if (absl::Status status = Step(connection, migrations); !status.ok()) return status;
   }

@@ -12,8 +12,6 @@ namespace stepcast::server {
 
 namespace {
 
-constexpr int kRetryDelayMs = 1000;
-
 ErrorDetails Details(int code) { return {.metadata = {{"sqlite_code", absl::StrCat(code)}}}; }
 
 }  // namespace

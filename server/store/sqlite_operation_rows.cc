@@ -13,12 +13,12 @@ namespace {
   "create_time_ns, start_time_ns, end_time_ns, byte_count FROM operations "
 
 constexpr char kFindOperation[] = STEPCAST_SELECT_OPERATIONS "WHERE id = ?";
-constexpr char kFindOfRequest[] = STEPCAST_SELECT_OPERATIONS "WHERE request_id <> '' AND owner = ? AND request_id = ?";
+constexpr char kSqliteFindOfRequest[] = STEPCAST_SELECT_OPERATIONS "WHERE request_id <> '' AND owner = ? AND request_id = ?";
 // Each minimum is one look into the index of states.
 constexpr char kFindClaimable[] = STEPCAST_SELECT_OPERATIONS
     "WHERE id = (SELECT min(id) FROM (SELECT min(id) AS id FROM operations WHERE state = 0 UNION ALL "
     "SELECT min(id) FROM operations WHERE state = 1 AND lease_until_ns <= ?))";
-constexpr char kListOperations[] = STEPCAST_SELECT_OPERATIONS "WHERE id > ? ORDER BY id";
+constexpr char kSqliteListOperations[] = STEPCAST_SELECT_OPERATIONS "WHERE id > ? ORDER BY id";
 #undef STEPCAST_SELECT_OPERATIONS
 
 constexpr int kByteCountColumn = 15;
@@ -58,7 +58,7 @@ absl::StatusOr<std::optional<OperationRecord>> FindOperation(SqliteConnection& c
 }
 
 absl::StatusOr<std::optional<OperationRecord>> FindOperationOfRequest(SqliteConnection& connection, const NewOperation& operation) {
-  SqliteStatement rows = connection.Use(kFindOfRequest);
+  SqliteStatement rows = connection.Use(kSqliteFindOfRequest);
   return First(rows.Text(operation.owner).Text(operation.request_id));
 }
 
@@ -77,7 +77,7 @@ absl::StatusOr<std::string> ReadOperationBytes(SqliteConnection& connection, con
 absl::StatusOr<OperationPage> ListOperations(SqliteConnection& connection, const OperationQuery& query) {
   OperationPage page;
   int64_t bytes = 0;
-  SqliteStatement rows = connection.Use(kListOperations);
+  SqliteStatement rows = connection.Use(kSqliteListOperations);
   rows.Text(query.after);
   while (true) {
     const absl::StatusOr<bool> found = rows.Step();

@@ -15,8 +15,8 @@ namespace {
   "SELECT p.sequence, p.id, p.digest, p.etag, p.display_name, p.model, p.framework, p.batch_size, p.parameter_servers, p.operation_count, " \
   "p.step_count, p.size_bytes, p.create_time_ns, p.owner, l.key, l.value FROM profiles AS p LEFT JOIN labels AS l ON l.profile = p.sequence "
 
-constexpr char kFindProfile[] = STEPCAST_SELECT_SUMMARIES "WHERE p.id = ?";
-constexpr char kListProfiles[] = STEPCAST_SELECT_SUMMARIES "WHERE p.id > ? ORDER BY p.id";
+constexpr char kSqliteFindProfile[] = STEPCAST_SELECT_SUMMARIES "WHERE p.id = ?";
+constexpr char kSqliteListProfiles[] = STEPCAST_SELECT_SUMMARIES "WHERE p.id > ? ORDER BY p.id";
 #undef STEPCAST_SELECT_SUMMARIES
 
 constexpr int kSequenceColumn = 0;
@@ -83,7 +83,7 @@ absl::StatusOr<TotalsRow> TotalsOf(SqliteStatement& rows) {
 }  // namespace
 
 absl::StatusOr<std::optional<ProfileSummary>> FindProfile(SqliteConnection& connection, const std::string& id) {
-  SqliteStatement rows = connection.Use(kFindProfile);
+  SqliteStatement rows = connection.Use(kSqliteFindProfile);
   rows.Text(id);
   return SummaryReader(rows).Next();
 }
@@ -126,7 +126,7 @@ absl::Status DeleteProfile(SqliteConnection& connection, const std::string& id) 
 
 absl::StatusOr<ProfilePage> ListProfiles(SqliteConnection& connection, const ListQuery& query) {
   ProfilePage page;
-  SqliteStatement rows = connection.Use(kListProfiles);
+  SqliteStatement rows = connection.Use(kSqliteListProfiles);
   rows.Text(query.after);
   SummaryReader reader(rows);
   while (true) {

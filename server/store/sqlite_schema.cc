@@ -15,7 +15,7 @@ namespace {
 // Contents are apart from what lists need, so that a scan does not pass over them. Ids compare bytewise, SQLite's default.
 // AUTOINCREMENT: a sequence number never comes back, so what refers to a deleted profile cannot mean a later one.
 // `totals` has one row, kept by triggers inside every transaction: counting anew would make each put O(profiles).
-constexpr char kVersion1[] = R"sql(
+constexpr char kSqliteVersion1[] = R"sql(
 CREATE TABLE profiles (
   sequence INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
@@ -67,7 +67,7 @@ END;
 
 // Bytes are apart, so that looking for an operation to take or counting does not pass over them: the request of an open one, the result of a done
 // one. No promise hangs on the order of states but that 0 and 1 are open.
-constexpr char kVersion2[] = R"sql(
+constexpr char kSqliteVersion2[] = R"sql(
 CREATE TABLE operations (
   id TEXT PRIMARY KEY,
   method TEXT NOT NULL,
@@ -95,7 +95,7 @@ CREATE TABLE operation_bytes (
 )sql";
 
 // Profiles of before belong to nobody. `owners` has a row for each client that has profiles and a name, kept as `totals` is and for the same reason.
-constexpr char kVersion3[] = R"sql(
+constexpr char kSqliteVersion3[] = R"sql(
 ALTER TABLE profiles ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 ALTER TABLE requests ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 CREATE TABLE owners (
@@ -113,10 +113,10 @@ CREATE TRIGGER owned_profile_removed AFTER DELETE ON profiles WHEN old.owner <> 
 END;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
-static_assert(std::size(kMigrations) == kSchemaVersion);
+constexpr const char* kSqliteMigrations[] = {kSqliteVersion1, kSqliteVersion2, kSqliteVersion3};
+static_assert(std::size(kSqliteMigrations) == kSchemaVersion);
 
-absl::Status TooNew(int64_t version, size_t known) {
+absl::Status TooNewForSqlite(int64_t version, size_t known) {
   return MakeError(
       absl::StatusCode::kFailedPrecondition,
       absl::StrCat("the profile database has schema version ", version, ", this program knows up to ", known, "; use a newer program"),
@@ -149,21 +149,21 @@ absl::Status Apply(SqliteConnection& connection, const char* migration, size_t n
 
 }  // namespace
 
-std::span<const char* const> SchemaMigrations() { return kMigrations; }
+std::span<const char* const> SchemaMigrations() { return kSqliteMigrations; }
 
 absl::Status CheckSchema(SqliteConnection& connection) {
   if (absl::Status ours = CheckIsOurs(connection); !ours.ok()) return ours;
   const absl::StatusOr<int64_t> version = connection.IntegerOf("PRAGMA user_version");
   if (!version.ok()) return version.status();
   if (*version == 0) return Foreign(0);
-  return *version < 0 || *version > kSchemaVersion ? TooNew(*version, kSchemaVersion) : absl::OkStatus();
+  return *version < 0 || *version > kSchemaVersion ? TooNewForSqlite(*version, kSchemaVersion) : absl::OkStatus();
 }
 
 absl::Status MigrateSchema(SqliteConnection& connection, std::span<const char* const> migrations) {
   if (absl::Status ours = CheckIsOurs(connection); !ours.ok()) return ours;
   const absl::StatusOr<int64_t> version = connection.IntegerOf("PRAGMA user_version");
   if (!version.ok()) return version.status();
-  if (*version < 0 || static_cast<size_t>(*version) > migrations.size()) return TooNew(*version, migrations.size());
+  if (*version < 0 || static_cast<size_t>(*version) > migrations.size()) return TooNewForSqlite(*version, migrations.size());
   for (size_t next = static_cast<size_t>(*version); next < migrations.size(); ++next) {
     if (absl::Status status = Apply(connection, migrations[next], next + 1); !status.ok()) return status;
   }

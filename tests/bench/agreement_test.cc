@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace stepcast::bench {
+namespace stepcast::bench::agreement_test {
 namespace {
 
 TEST(AgreementTest, EqualEndsAgreeAndLaterOnesDoNotMatter) {
@@ -24,4 +24,4 @@ TEST(AgreementTest, MissingEndsAndWorkersAreRefused) {
 }
 
 }  // namespace
-}  // namespace stepcast::bench
+}  // namespace stepcast::bench::agreement_test

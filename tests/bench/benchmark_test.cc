@@ -6,7 +6,7 @@
 
 #include "tests/bench/registry.h"
 
-namespace stepcast::bench {
+namespace stepcast::bench::benchmark_test {
 namespace {
 
 TEST(GoalTest, AMinimumHoldsInItsDirectionAndAtItself) {
@@ -39,4 +39,4 @@ TEST(RegistryTest, AFilterPicksByPartOfTheNameAndKeepsTheOrder) {
 }
 
 }  // namespace
-}  // namespace stepcast::bench
+}  // namespace stepcast::bench::benchmark_test

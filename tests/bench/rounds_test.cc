@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace stepcast::bench {
+namespace stepcast::bench::rounds_test {
 namespace {
 
 TEST(SpreadTest, FewValuesSpreadFromTheLeastToTheMost) {
@@ -58,4 +58,4 @@ TEST(ValueTest, SidesGoWhereTheNameSays) {
 }
 
 }  // namespace
-}  // namespace stepcast::bench
+}  // namespace stepcast::bench::rounds_test

@@ -78,13 +78,14 @@ void ReadReply(const google::protobuf::Any& from, JobReply& to) {
                     Unpack<v1::CompareModelsResponse, CompareModelsResponse>(from, to));
 }
 
+// `client::` because what another file of one merged compilation has in its unnamed namespace would hide the overloads for times.
 v1::JobMetadata MetadataOf(const Job& from) {
   v1::JobMetadata to;
   to.set_method(from.method);
   to.set_state(static_cast<v1::JobMetadata::State>(from.state));
-  if (from.create_time) ToProto(*from.create_time, *to.mutable_create_time());
-  if (from.start_time) ToProto(*from.start_time, *to.mutable_start_time());
-  if (from.end_time) ToProto(*from.end_time, *to.mutable_end_time());
+  if (from.create_time) client::ToProto(*from.create_time, *to.mutable_create_time());
+  if (from.start_time) client::ToProto(*from.start_time, *to.mutable_start_time());
+  if (from.end_time) client::ToProto(*from.end_time, *to.mutable_end_time());
   to.set_attempts(from.attempts);
   to.set_simulated_operations(from.simulated_operations);
   to.set_replica(from.replica);
@@ -95,9 +96,9 @@ v1::JobMetadata MetadataOf(const Job& from) {
 void ReadMetadata(const v1::JobMetadata& from, Job& to) {
   to.method = from.method();
   to.state = static_cast<JobState>(from.state());
-  if (from.has_create_time()) FromProto(from.create_time(), to.create_time.emplace());
-  if (from.has_start_time()) FromProto(from.start_time(), to.start_time.emplace());
-  if (from.has_end_time()) FromProto(from.end_time(), to.end_time.emplace());
+  if (from.has_create_time()) client::FromProto(from.create_time(), to.create_time.emplace());
+  if (from.has_start_time()) client::FromProto(from.start_time(), to.start_time.emplace());
+  if (from.has_end_time()) client::FromProto(from.end_time(), to.end_time.emplace());
   to.attempts = from.attempts();
   to.simulated_operations = from.simulated_operations();
   to.replica = from.replica();

@@ -9,7 +9,7 @@
 #include "tests/bench/papers/scaling.h"
 #include "tests/bench/papers/second_server.h"
 
-namespace stepcast::bench {
+namespace stepcast::bench::paper_results_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -75,4 +75,4 @@ TEST(PaperResultsTest, AnOrderGainsMostWhereComputationAndCommunicationBalance) 
 }
 
 }  // namespace
-}  // namespace stepcast::bench
+}  // namespace stepcast::bench::paper_results_test

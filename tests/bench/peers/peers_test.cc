@@ -10,7 +10,7 @@
 #include "tests/bench/peers/list_scheduling_peer.h"
 #include "tests/bench/peers/pseudo_code_peer.h"
 
-namespace stepcast::bench {
+namespace stepcast::bench::peers_test {
 namespace {
 
 constexpr uint64_t kSeeds = 200;
@@ -58,4 +58,4 @@ TEST(PeersTest, CountTheOperationsThatTheEngineCounts) {
 }
 
 }  // namespace
-}  // namespace stepcast::bench
+}  // namespace stepcast::bench::peers_test

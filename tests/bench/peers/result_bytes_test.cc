@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace stepcast::bench {
+namespace stepcast::bench::result_bytes_test {
 namespace {
 
 TEST(ResultBytesTest, AResultComesBackAsItWas) {
@@ -14,4 +14,4 @@ TEST(ResultBytesTest, AResultComesBackAsItWas) {
 }
 
 }  // namespace
-}  // namespace stepcast::bench
+}  // namespace stepcast::bench::result_bytes_test

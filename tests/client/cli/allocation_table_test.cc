@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::allocation_table_test {
 namespace {
 
 AllocateWorkersResponse TwoJobs() {
@@ -43,4 +43,4 @@ TEST(AllocationTableTest, ACapacityThatIsTooSmallIsAllThatIsSaid) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::allocation_table_test

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace stepcast::client {
+namespace stepcast::client::bench_report_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -65,4 +65,4 @@ TEST(BenchReportTest, TheJsonHoldsEveryCount) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::bench_report_test

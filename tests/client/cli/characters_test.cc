@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::characters_test {
 namespace {
 
 TEST(CharactersTest, TakesCharactersOfEveryLength) {
@@ -48,4 +48,4 @@ TEST(InQuotesTest, RepeatsNoMoreThanALine) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::characters_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::comparison_table_test {
 namespace {
 
 TEST(ComparisonTableTest, EachModelHasItsDifferenceAndEachReasonIsSaidOnce) {
@@ -31,4 +31,4 @@ TEST(ComparisonTableTest, EachModelHasItsDifferenceAndEachReasonIsSaidOnce) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::comparison_table_test

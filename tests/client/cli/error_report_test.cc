@@ -5,7 +5,7 @@
 #include "absl/strings/cord.h"
 #include "google/rpc/error_details.pb.h"
 
-namespace stepcast::client {
+namespace stepcast::client::error_report_test {
 namespace {
 
 void Add(const google::protobuf::Message& detail, absl::Status& status) {
@@ -55,4 +55,4 @@ TEST(ErrorReportTest, HasLimitResourceAndDelay) {
 TEST(ErrorReportTest, NothingInItDrivesATerminal) { EXPECT_EQ(ErrorReport(absl::InternalError("a\x1b[31mb\nc")), "error: INTERNAL: a [31mb c\n"); }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::error_report_test

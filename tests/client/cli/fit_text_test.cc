@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::fit_text_test {
 namespace {
 
 using testing::HasSubstr;
@@ -32,4 +32,4 @@ TEST(FitTextTest, WarnsOfMeasurementsThatAreNothing) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::fit_text_test

@@ -8,7 +8,7 @@
 
 #include "stepcast/json.h"
 
-namespace stepcast::client {
+namespace stepcast::client::job_table_test {
 namespace {
 
 using testing::HasSubstr;
@@ -72,4 +72,4 @@ TEST(JobReplyTest, IsWhatTheCommandPrintsThatAsksInACall) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::job_table_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::json_object_test {
 namespace {
 
 TEST(JsonObjectTest, IsIndentedByOneSpaceALevel) {
@@ -32,4 +32,4 @@ TEST(JsonObjectTest, TextIsEscapedAndNumbersAreAsShortAsTheyComeBack) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::json_object_test

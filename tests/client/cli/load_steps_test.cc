@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace stepcast::client {
+namespace stepcast::client::load_steps_test {
 namespace {
 
 using testing::ElementsAre;
@@ -30,4 +30,4 @@ TEST(LoadStepsTest, TakesAtMost64) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::load_steps_test

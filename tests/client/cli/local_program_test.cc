@@ -12,7 +12,7 @@
 #include "tests/client/support/temporary_directory.h"
 #include "tests/client/support/tiny_profile.h"
 
-namespace stepcast::client {
+namespace stepcast::client::local_program_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -437,4 +437,4 @@ TEST_F(LocalProgramTest, SaysWhatIsWrongWithMeasurements) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::local_program_test

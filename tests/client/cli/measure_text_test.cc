@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace stepcast::client {
+namespace stepcast::client::measure_text_test {
 namespace {
 
 TEST(NumberTextTest, HasFourSignificantDigits) {
@@ -42,4 +42,4 @@ TEST(BytesTextTest, ChoosesItsUnit) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::measure_text_test

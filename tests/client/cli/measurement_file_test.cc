@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::measurement_file_test {
 namespace {
 
 using testing::ElementsAre;
@@ -40,4 +40,4 @@ TEST(MeasurementFileTest, TellsMeasurementsFromProfiles) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::measurement_file_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::name_argument_test {
 namespace {
 
 TEST(NameInTest, TakesANameWithAndWithoutItsCollection) {
@@ -17,4 +17,4 @@ TEST(NameInTest, RefusesWhatCannotBeOne) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::name_argument_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::order_table_test {
 namespace {
 
 OptimizeOrderResponse TwoOrders() {
@@ -69,4 +69,4 @@ TEST(OrderTableTest, NamesTheServersWhereThereAreSeveral) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::order_table_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-namespace stepcast::client {
+namespace stepcast::client::plot_axis_test {
 namespace {
 
 using testing::ElementsAre;
@@ -58,4 +58,4 @@ TEST(PlotAxisTest, TicksAreFewAscendingAndInside) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::plot_axis_test

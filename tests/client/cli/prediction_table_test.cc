@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::prediction_table_test {
 namespace {
 
 Prediction Row(int32_t workers, double examples, Resource bottleneck, const std::string& warning = "") {
@@ -50,4 +50,4 @@ TEST(BottleneckTextTest, NamesEveryResource) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::prediction_table_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::priority_file_test {
 namespace {
 
 using testing::ElementsAre;
@@ -33,4 +33,4 @@ TEST(PriorityFileTest, ReadsWhatItWrote) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::priority_file_test

@@ -4,7 +4,7 @@
 
 #include "tests/client/support/tiny_profile.h"
 
-namespace stepcast::client {
+namespace stepcast::client::profile_table_test {
 namespace {
 
 Profile Stored() {
@@ -52,4 +52,4 @@ TEST(ProfileTextTest, HasALineAPropertyAndTheGraphInShort) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::profile_table_test

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <streambuf>
 
-namespace stepcast::client {
+namespace stepcast::client::progress_test {
 namespace {
 
 // Collects what is written, and tells when something is.
@@ -62,4 +62,4 @@ TEST(ProgressTest, WhatIsQuickShowsNothing) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::progress_test

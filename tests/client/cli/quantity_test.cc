@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace stepcast::client {
+namespace stepcast::client::quantity_test {
 namespace {
 
 TEST(ParseCountTest, TakesDigitsOnly) {
@@ -72,4 +72,4 @@ TEST(ParseDurationTest, RefusesTheRest) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::quantity_test

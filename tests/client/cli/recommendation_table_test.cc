@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::recommendation_table_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -77,4 +77,4 @@ TEST(RecommendationTextTest, MarksTheNearestWhereThereIsNoRecommendation) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::recommendation_table_test

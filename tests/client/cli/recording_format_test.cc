@@ -6,7 +6,7 @@
 
 #include "tests/client/support/temporary_directory.h"
 
-namespace stepcast::client {
+namespace stepcast::client::recording_format_test {
 namespace {
 
 TEST(RecordingFormatTest, IsToldByTheFirstBytes) {
@@ -26,4 +26,4 @@ TEST(RecordingFormatTest, AFileThatIsNotThereHasNone) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::recording_format_test

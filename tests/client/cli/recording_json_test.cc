@@ -7,7 +7,7 @@
 #include "stepcast/json.h"
 #include "tests/client/support/tiny_profile.h"
 
-namespace stepcast::client {
+namespace stepcast::client::recording_json_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -57,4 +57,4 @@ TEST(RecordingJsonTest, EverythingIsCarried) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::recording_json_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::recording_text_test {
 namespace {
 
 using testing::HasSubstr;
@@ -65,4 +65,4 @@ TEST(RecordingTextTest, ClocksAreSpokenOfWhereTheyDisagree) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::recording_text_test

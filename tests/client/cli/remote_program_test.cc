@@ -9,7 +9,7 @@
 #include "tests/client/support/temporary_directory.h"
 #include "tests/client/support/tiny_profile.h"
 
-namespace stepcast::client {
+namespace stepcast::client::remote_program_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -113,4 +113,4 @@ TEST_F(RemoteProgramTest, TheFlagGoesBeforeTheEnvironment) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::remote_program_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::replay_text_test {
 namespace {
 
 using ::testing::EndsWith;
@@ -24,4 +24,4 @@ TEST(ReplayTextTest, AnEqualReplayNeedsNoAdvice) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::replay_text_test

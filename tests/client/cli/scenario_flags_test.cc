@@ -11,7 +11,7 @@
 
 #include "tests/client/support/temporary_directory.h"
 
-namespace stepcast::client {
+namespace stepcast::client::scenario_flags_test {
 namespace {
 
 // What the flags say; nothing where they are wrong.
@@ -143,4 +143,4 @@ TEST(SimulationFlagsTest, WrongUsageIsRefused) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::scenario_flags_test

@@ -9,7 +9,7 @@
 
 #include "tests/client/support/random_curve.h"
 
-namespace stepcast::client {
+namespace stepcast::client::svg_plot_test {
 namespace {
 
 using testing::HasSubstr;
@@ -109,4 +109,4 @@ TEST(SvgPlotTest, TheLegendFits) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::svg_plot_test

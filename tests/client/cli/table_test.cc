@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::table_test {
 namespace {
 
 TEST(TableTest, ColumnsAreAsWideAsWhatIsInThem) {
@@ -29,4 +29,4 @@ TEST(TableTest, CountsCharactersNotBytes) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::table_test

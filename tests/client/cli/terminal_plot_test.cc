@@ -11,7 +11,7 @@
 
 #include "tests/client/support/random_curve.h"
 
-namespace stepcast::client {
+namespace stepcast::client::terminal_plot_test {
 namespace {
 
 using testing::HasSubstr;
@@ -178,4 +178,4 @@ TEST(TerminalPlotTest, TheNarrowestAndTheWidestTerminalHaveTheirBounds) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::terminal_plot_test

@@ -7,7 +7,7 @@
 
 #include "tests/client/support/random_curve.h"
 
-namespace stepcast::client {
+namespace stepcast::client::throughput_plot_test {
 namespace {
 
 using Mark = PlotPoint::Mark;
@@ -105,4 +105,4 @@ TEST(ThroughputPlotTest, EverythingIsBetweenTheAxes) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::throughput_plot_test

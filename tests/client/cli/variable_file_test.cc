@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::variable_file_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -23,4 +23,4 @@ TEST(VariableFileTest, WhatIsNoSuchLineIsRefusedWithItsNumber) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::variable_file_test

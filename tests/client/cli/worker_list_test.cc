@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::worker_list_test {
 namespace {
 
 using testing::ElementsAre;
@@ -25,4 +25,4 @@ TEST(WorkerListTest, RefusesTheRest) {
 TEST(WorkerListTest, TakesAsManyAsOneCallMayAskFor) { EXPECT_EQ(ParseWorkerList("1-1024")->size(), 1024); }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::worker_list_test

@@ -11,7 +11,7 @@
 #include "stepcast/json.h"
 #include "tests/client/support/tiny_profile.h"
 
-namespace stepcast::client {
+namespace stepcast::client::local_client_test {
 namespace {
 
 TEST(LocalClientTest, PredictsWhatCanBeWorkedOutByHand) {
@@ -134,4 +134,4 @@ TEST(LocalClientTest, ThreadsShareOneClient) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::local_client_test

@@ -5,7 +5,7 @@
 
 #include "stepcast/profile_encoding.h"
 
-namespace stepcast::client {
+namespace stepcast::client::recording_report_test {
 namespace {
 
 std::string Recording() { return ReadFile(STEPCAST_SOURCE_DIR "/tests/data/testbed/vgg11_128.profile.json").value(); }
@@ -47,4 +47,4 @@ TEST(RecordingReportTest, WhatIsNoProfileIsRefused) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::recording_report_test

@@ -5,7 +5,7 @@
 
 #include "stepcast/profile_encoding.h"
 
-namespace stepcast::client {
+namespace stepcast::client::replay_report_test {
 namespace {
 
 TEST(ReplayReportTest, ARealRecordingIsExplainedButForAFewPercent) {
@@ -21,4 +21,4 @@ TEST(ReplayReportTest, WhatIsNoProfileIsRefused) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::replay_report_test

@@ -13,7 +13,7 @@
 #include "stepcast/error_details.h"
 #include "tests/client/support/temporary_directory.h"
 
-namespace stepcast::client {
+namespace stepcast::client::client_test {
 namespace {
 
 class MockConnection : public Connection {
@@ -191,4 +191,4 @@ TEST_F(ClientTest, CopiesShareOneConnection) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::client_test

@@ -10,7 +10,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
-namespace stepcast::client {
+namespace stepcast::client::error_details_test {
 namespace {
 
 // As a server sends it: everything in one google.rpc.Status.
@@ -74,4 +74,4 @@ TEST(ErrorDetailsTest, ErrorsOfTheClientItselfLookLikeThoseOfTheService) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::error_details_test

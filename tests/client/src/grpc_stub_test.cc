@@ -16,7 +16,7 @@
 #include "stepcast/error_details.h"
 #include "tests/client/support/fake_service.h"
 
-namespace stepcast::client {
+namespace stepcast::client::grpc_stub_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -195,4 +195,4 @@ TEST_F(GrpcStubTest, ThreadsShareOneClient) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::grpc_stub_test

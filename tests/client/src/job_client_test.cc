@@ -12,7 +12,7 @@
 #include "tests/client/support/fake_retry_environment.h"
 #include "tests/client/support/fake_stub.h"
 
-namespace stepcast::client {
+namespace stepcast::client::job_client_test {
 namespace {
 
 class JobClientTest : public testing::Test {
@@ -70,4 +70,4 @@ TEST_F(JobClientTest, MorePagesThanAllowedAndRepeatedTokensAreErrors) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::job_client_test

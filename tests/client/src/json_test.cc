@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace stepcast::client {
+namespace stepcast::client::json_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -64,4 +64,4 @@ TEST(JsonTest, KeysOfMapsAreInOrder) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::json_test

@@ -8,7 +8,7 @@
 #include "tests/client/support/fake_retry_environment.h"
 #include "tests/client/support/fake_stub.h"
 
-namespace stepcast::client {
+namespace stepcast::client::operation_wait_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -108,4 +108,4 @@ TEST_F(OperationWaitTest, TimeWithoutEndDoesNotOverflow) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::operation_wait_test

@@ -14,7 +14,7 @@
 #include "stepcast/json.h"
 #include "tests/client/support/random_message.h"
 
-namespace stepcast::client {
+namespace stepcast::client::profile_encoding_test {
 namespace {
 
 using testing::HasSubstr;
@@ -98,4 +98,4 @@ TEST(ReadFileTest, SaysWhatIsWrongWithThePath) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::profile_encoding_test

@@ -11,7 +11,7 @@
 #include "tests/client/support/fake_retry_environment.h"
 #include "tests/client/support/fake_stub.h"
 
-namespace stepcast::client {
+namespace stepcast::client::remote_connection_test {
 namespace {
 
 using std::chrono::seconds;
@@ -133,4 +133,4 @@ TEST_F(RemoteConnectionTest, OptionsOfACallOverrideThoseOfTheClient) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::remote_connection_test

@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace stepcast::client {
+namespace stepcast::client::request_id_test {
 namespace {
 
 TEST(RequestIdTest, IsAUuidOfVersionFour) {
@@ -19,4 +19,4 @@ TEST(RequestIdTest, NeverComesTwice) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::request_id_test

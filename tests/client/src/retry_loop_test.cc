@@ -10,7 +10,7 @@
 
 #include "tests/client/support/fake_retry_environment.h"
 
-namespace stepcast::client {
+namespace stepcast::client::retry_loop_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -160,4 +160,4 @@ TEST(PauseBeforeRetryTest, AnAbsurdPolicyGivesAPauseAllTheSame) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::retry_loop_test

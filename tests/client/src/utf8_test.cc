@@ -6,7 +6,7 @@
 
 #include "tests/client/support/tiny_profile.h"
 
-namespace stepcast::client {
+namespace stepcast::client::utf8_test {
 namespace {
 
 // A code point in the form that UTF-8 has for so many bytes, whether it may be used for it or not.
@@ -58,4 +58,4 @@ TEST(Utf8Test, FindsTheBrokenTextOfAProfile) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::utf8_test

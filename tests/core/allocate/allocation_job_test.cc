@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "tests/core/engine/job_builder.h"
 
-namespace stepcast {
+namespace stepcast::allocation_job_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -97,4 +97,4 @@ TEST(AllocationJobTest, WhatNeedsTheRemainingExamplesSaysSo) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::allocation_job_test

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast {
+namespace stepcast::allocation_query_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -39,4 +39,4 @@ TEST(AllocationQueryTest, EveryFaultIsNamed) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::allocation_query_test

@@ -12,7 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::claim_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -196,4 +196,4 @@ TEST(ClaimTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::claim_test

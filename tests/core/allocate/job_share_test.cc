@@ -7,7 +7,7 @@
 
 #include "tests/core/engine/job_builder.h"
 
-namespace stepcast {
+namespace stepcast::job_share_test {
 namespace {
 
 using testing::JobBuilder;
@@ -84,4 +84,4 @@ TEST(JobShareTest, AJobThatDoesNotRunYetHasNoRescale) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::job_share_test

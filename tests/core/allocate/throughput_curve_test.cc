@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace stepcast {
+namespace stepcast::throughput_curve_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -52,4 +52,4 @@ TEST(ThroughputCurveTest, OthersLieOnTheLineBetweenTheirNeighbours) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::throughput_curve_test

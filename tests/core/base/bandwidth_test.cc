@@ -8,7 +8,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::bandwidth_test {
 namespace {
 
 TEST(BandwidthTest, TimeIsBytesOverBandwidth) {
@@ -59,4 +59,4 @@ TEST(BandwidthTest, RatioIsRoundedToTheNearestUnitAndAtLeastOne) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::bandwidth_test

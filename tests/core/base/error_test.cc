@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace stepcast {
+namespace stepcast::error_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -98,4 +98,4 @@ TEST(UnderPathTest, AStatusWithoutFaultsIsReturnedAsItIs) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::error_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace stepcast {
+namespace stepcast::quoted_test {
 namespace {
 
 TEST(QuotedTest, PlainTextStandsInQuotes) {
@@ -24,4 +24,4 @@ TEST(QuotedTest, LongTextIsCutWithAnEllipsis) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::quoted_test

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace stepcast {
+namespace stepcast::random_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -95,4 +95,4 @@ TEST(RandomTest, NormalHasMeanZeroAndVarianceOneWithinSix) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::random_test

@@ -7,7 +7,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::time_test {
 namespace {
 
 TEST(TimeTest, UpToTenWorkersShareANanosecondWithoutRounding) {
@@ -46,4 +46,4 @@ TEST(TimeTest, TheEndOfTimeIsOverADayAwayAndLeavesRoomForOneMoreAddition) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::time_test

@@ -13,7 +13,7 @@
 #include "tests/core/calibrate/streams.h"
 #include "tests/support/profile_json.h"
 
-namespace stepcast {
+namespace stepcast::calibration_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -138,4 +138,4 @@ TEST_P(TestbedCalibrationTest, TheModelExplainsHalfOfTheEndsToTwoPercent) {
 INSTANTIATE_TEST_SUITE_P(Testbed, TestbedCalibrationTest, ::testing::Values("alexnet_64", "vgg11_128", "resnet50_16"));
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::calibration_test

@@ -9,7 +9,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::clock_skew_test {
 namespace {
 
 // Per step: 6 downloads, each with a computation that waits for it and for the last one, its upload and its update; each download reads what an
@@ -142,4 +142,4 @@ TEST(ClockSkewTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::clock_skew_test

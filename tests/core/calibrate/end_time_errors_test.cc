@@ -7,7 +7,7 @@
 #include "core/base/stop_check.h"
 #include "tests/core/calibrate/streams.h"
 
-namespace stepcast {
+namespace stepcast::end_time_errors_test {
 namespace {
 
 using testing::PhaseFrom;
@@ -45,4 +45,4 @@ TEST(EndTimeErrorsTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::end_time_errors_test

@@ -10,7 +10,7 @@
 #include "tests/core/calibrate/streams.h"
 #include "tests/core/engine/job_builder.h"
 
-namespace stepcast {
+namespace stepcast::link_replay_test {
 namespace {
 
 using testing::EngineEnds;
@@ -103,4 +103,4 @@ TEST(LinkReplayTest, ServicesAreCounted) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::link_replay_test

@@ -4,7 +4,7 @@
 
 #include "tests/core/calibrate/streams.h"
 
-namespace stepcast {
+namespace stepcast::lone_transfers_test {
 namespace {
 
 using testing::ProfileOf;
@@ -30,4 +30,4 @@ TEST(LoneTransfersTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::lone_transfers_test

@@ -12,7 +12,7 @@
 #include "core/calibrate/line_moments.h"
 #include "core/predict/student_t.h"
 
-namespace stepcast {
+namespace stepcast::measured_line_test {
 namespace {
 
 constexpr Line kTruth{.slope = 2.5e-10, .offset = 40e-6};
@@ -182,4 +182,4 @@ TEST(MeasuredLineTest, ScaleDoesNotMatter) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::measured_line_test

@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast {
+namespace stepcast::parsing_overhead_fit_test {
 namespace {
 
 using ::testing::AllOf;
@@ -64,4 +64,4 @@ TEST(ParsingOverheadFitTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::parsing_overhead_fit_test

@@ -12,7 +12,7 @@
 #include "core/calibrate/link_replay.h"
 #include "tests/core/calibrate/streams.h"
 
-namespace stepcast {
+namespace stepcast::payload_bandwidth_test {
 namespace {
 
 using testing::PhaseFrom;
@@ -121,4 +121,4 @@ TEST(PayloadBandwidthTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::payload_bandwidth_test

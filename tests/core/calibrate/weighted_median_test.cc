@@ -8,7 +8,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::weighted_median_test {
 namespace {
 
 TEST(WeightedMedianTest, OfTwoInTheMiddleTheLowerOne) {
@@ -34,4 +34,4 @@ TEST(WeightedMedianTest, AWeightIsAsSoManyCopies) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::weighted_median_test

@@ -10,7 +10,7 @@
 #include "core/base/random.h"
 #include "tests/core/calibrate/streams.h"
 
-namespace stepcast {
+namespace stepcast::window_search_test {
 namespace {
 
 using testing::RecordedByEngine;
@@ -120,4 +120,4 @@ TEST(WindowSearchTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::window_search_test

@@ -7,7 +7,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::closed_network_test {
 namespace {
 
 TEST(ClosedNetworkTest, OneWorkerTakesTheSumOfItsPhases) {
@@ -66,4 +66,4 @@ TEST(ClosedNetworkTest, AgreesWithTheSumOverAllStates) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::closed_network_test

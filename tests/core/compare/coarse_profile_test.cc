@@ -10,7 +10,7 @@
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 
-namespace stepcast {
+namespace stepcast::coarse_profile_test {
 namespace {
 
 using testing::JobBuilder;
@@ -105,4 +105,4 @@ TEST(CoarseProfileTest, ThePhasesOfAnyJobAddUpToItsSteps) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::coarse_profile_test

@@ -7,7 +7,7 @@
 #include "core/base/stop_check.h"
 #include "tests/core/engine/job_builder.h"
 
-namespace stepcast {
+namespace stepcast::coarse_tensors_test {
 namespace {
 
 using testing::JobBuilder;
@@ -51,4 +51,4 @@ TEST(CoarseTensorsTest, OfSeveralServersEachGivesAPart) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::coarse_tensors_test

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "tests/core/engine/job_builder.h"
 
-namespace stepcast {
+namespace stepcast::comparison_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -112,4 +112,4 @@ TEST(ComparisonTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::comparison_test

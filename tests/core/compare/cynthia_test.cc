@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast {
+namespace stepcast::cynthia_test {
 namespace {
 
 // T_P = 0.6 s, T_C = 0.2 s: U_1 = 0.4 / 1.0.
@@ -38,4 +38,4 @@ TEST(CynthiaTest, OfSeveralServersTheBusiestIsUtilized) {
 TEST(CynthiaTest, WithoutTransfersWorkersAddUp) { EXPECT_DOUBLE_EQ(CynthiaStepsPerSecond({.computation_seconds = 0.5}, 6), 12); }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::cynthia_test

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace stepcast {
+namespace stepcast::completion_series_test {
 namespace {
 
 TEST(CompletionSeriesTest, AMarkIsWhenThatManyStepsHadEndedHoweverManyThereAre) {
@@ -23,4 +23,4 @@ TEST(CompletionSeriesTest, AMarkIsWhenThatManyStepsHadEndedHoweverManyThereAre) 
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::completion_series_test

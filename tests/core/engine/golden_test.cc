@@ -17,7 +17,7 @@
 #include "core/model/scenario.h"
 #include "tests/support/profile_json.h"
 
-namespace stepcast {
+namespace stepcast::golden_test {
 namespace {
 
 using ::nlohmann::json;
@@ -93,4 +93,4 @@ INSTANTIATE_TEST_SUITE_P(ParameterServer, GoldenTest, ::testing::Range(size_t{0}
 TEST(GoldenFileTest, HasAsManyCasesAsAreRun) { EXPECT_EQ(Cases().size(), 80U); }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::golden_test

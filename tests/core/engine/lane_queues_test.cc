@@ -10,7 +10,7 @@
 #include "core/engine/step_graph.h"
 #include "tests/core/engine/job_builder.h"
 
-namespace stepcast {
+namespace stepcast::lane_queues_test {
 namespace {
 
 constexpr int32_t kNone = RunOptions::kUnranked;
@@ -122,4 +122,4 @@ TEST(LaneQueuesTest, AQueueServesStepAfterStep) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::lane_queues_test

@@ -20,7 +20,7 @@
 #include "tests/core/engine/naive_simulation.h"
 #include "tests/core/engine/random_case.h"
 
-namespace stepcast::testing {
+namespace stepcast::testing::naive_comparison_test {
 namespace {
 
 constexpr uint64_t kShards = 8;
@@ -288,4 +288,4 @@ TEST_P(NaiveComparisonTest, EverythingBeginsAndEndsWhenTheDefinitionSays) {
 INSTANTIATE_TEST_SUITE_P(Seeds, NaiveComparisonTest, ::testing::Range(uint64_t{0}, kShards));
 
 }  // namespace
-}  // namespace stepcast::testing
+}  // namespace stepcast::testing::naive_comparison_test

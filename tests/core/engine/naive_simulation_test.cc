@@ -12,7 +12,7 @@
 #include "core/model/scenario.h"
 #include "tests/support/profile_json.h"
 
-namespace stepcast::testing {
+namespace stepcast::testing::naive_simulation_test {
 namespace {
 
 using ::nlohmann::json;
@@ -64,4 +64,4 @@ TEST_P(NaiveGoldenTest, EveryStepEndsAtItsNanosecond) {
 INSTANTIATE_TEST_SUITE_P(ParameterServer, NaiveGoldenTest, ::testing::Range(size_t{0}, size_t{80}));
 
 }  // namespace
-}  // namespace stepcast::testing
+}  // namespace stepcast::testing::naive_simulation_test

@@ -8,7 +8,7 @@
 
 #include "tests/core/engine/job_builder.h"
 
-namespace stepcast {
+namespace stepcast::parameter_placement_test {
 namespace {
 
 using testing::JobBuilder;
@@ -79,4 +79,4 @@ TEST(ParameterPlacementTest, SplitsVgg11AsThePaperSawIt) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::parameter_placement_test

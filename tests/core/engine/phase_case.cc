@@ -13,8 +13,8 @@ namespace stepcast::testing {
 
 namespace {
 
-constexpr int64_t kRoundBytes = 125'000;  // a millisecond at 125 MB/s
-constexpr int64_t kRoundNs = 1'000'000;
+constexpr int64_t kPhaseBytes = 125'000;  // a millisecond at 125 MB/s
+constexpr int64_t kPhaseNs = 1'000'000;
 
 class PhaseCaseMaker {
  public:
@@ -39,10 +39,10 @@ class PhaseCaseMaker {
   // From least to most.
   int Pick(int least, int most) { return least + static_cast<int>(random_.Below(static_cast<uint64_t>(most - least) + 1)); }
   int32_t OneOf(const std::vector<int32_t>& values) { return values[random_.Below(values.size())]; }
-  int64_t Bytes() { return round_ ? kRoundBytes * Pick(1, 4) : static_cast<int64_t>(1 + random_.Below(2'000'000)); }
+  int64_t Bytes() { return round_ ? kPhaseBytes * Pick(1, 4) : static_cast<int64_t>(1 + random_.Below(2'000'000)); }
   int64_t DurationNs() {
     if (Chance(25)) return 0;
-    return round_ ? kRoundNs * Pick(1, 3) : static_cast<int64_t>(random_.Below(5'000'000));
+    return round_ ? kPhaseNs * Pick(1, 3) : static_cast<int64_t>(random_.Below(5'000'000));
   }
 
   int32_t Add(Resource resource, std::vector<int32_t> waiting_for, int server = 0) {
@@ -111,7 +111,7 @@ class PhaseCaseMaker {
     if (Chance(30)) asked.synchronization = Synchronization::kSynchronous;
     if (Chance(50)) {
       asked.multiplexing = Multiplexing::kWindow;
-      asked.window_bytes = round_ ? kRoundBytes * Pick(1, 2) : static_cast<int64_t>(1 + random_.Below(800'000));
+      asked.window_bytes = round_ ? kPhaseBytes * Pick(1, 2) : static_cast<int64_t>(1 + random_.Below(800'000));
     }
     if (Chance(20)) {
       asked.parsing_overhead =
@@ -119,7 +119,7 @@ class PhaseCaseMaker {
     }
     for (int w = 0; Chance(50) || w > 0; ++w) {
       if (w == *asked.workers) break;
-      asked.start_offsets_ns.push_back(round_ ? kRoundNs * Pick(0, 6) : static_cast<int64_t>(random_.Below(20'000'000)));
+      asked.start_offsets_ns.push_back(round_ ? kPhaseNs * Pick(0, 6) : static_cast<int64_t>(random_.Below(20'000'000)));
     }
     if (draft_.parameter_servers > 1 || Chance(30)) SetGroups(asked);
     absl::StatusOr<Scenario> scenario = ResolveScenario(profile, asked);

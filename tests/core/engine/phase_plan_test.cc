@@ -11,7 +11,7 @@
 #include "tests/core/engine/phase_case.h"
 #include "tests/core/engine/random_case.h"
 
-namespace stepcast {
+namespace stepcast::phase_plan_test {
 namespace {
 
 using testing::JobBuilder;
@@ -155,4 +155,4 @@ TEST(PhasePlanTest, PlansAndCutsAreThoseOfTheDefinitions) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::phase_plan_test

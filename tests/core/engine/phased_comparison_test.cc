@@ -14,7 +14,7 @@
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/phase_case.h"
 
-namespace stepcast::testing {
+namespace stepcast::testing::phased_comparison_test {
 namespace {
 
 constexpr uint64_t kShards = 8;
@@ -136,4 +136,4 @@ INSTANTIATE_TEST_SUITE_P(Models, PhasedZooTest, ::testing::ValuesIn([] {
                          [](const auto& model) { return model.param; });
 
 }  // namespace
-}  // namespace stepcast::testing
+}  // namespace stepcast::testing::phased_comparison_test

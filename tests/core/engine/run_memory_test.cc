@@ -11,7 +11,7 @@
 #include "tests/core/engine/job_builder.h"
 #include "tests/support/live_bytes.h"
 
-namespace stepcast {
+namespace stepcast::run_memory_test {
 namespace {
 
 using testing::live_bytes;
@@ -51,4 +51,4 @@ TEST(RunMemoryTest, DoesNotGrowWithTheNumberOfSteps) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::run_memory_test

@@ -12,7 +12,7 @@
 #include "core/engine/step_graph.h"
 #include "tests/core/engine/job_builder.h"
 
-namespace stepcast {
+namespace stepcast::simulation_limits_test {
 namespace {
 
 using testing::JobBuilder;
@@ -142,4 +142,4 @@ TEST(SimulationLimitsTest, SlowLinksThatLastPastTheEndOfTimeAreAnError) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::simulation_limits_test

@@ -17,7 +17,7 @@
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 
-namespace stepcast {
+namespace stepcast::simulation_test {
 namespace {
 
 using ::testing::Each;
@@ -185,4 +185,4 @@ TEST(SimulationTest, NoLaneIsEverUsedMoreThanFully) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::simulation_test

@@ -16,7 +16,7 @@
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 
-namespace stepcast {
+namespace stepcast::simulation_trace_test {
 namespace {
 
 // A random job's run, its chunks in the order in which they began.
@@ -116,4 +116,4 @@ TEST(SimulationTraceTest, OnlyWholeStepsAreTraced) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::simulation_trace_test

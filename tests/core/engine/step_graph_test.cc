@@ -12,7 +12,7 @@
 #include "tests/core/engine/naive_graph.h"
 #include "tests/core/engine/random_case.h"
 
-namespace stepcast {
+namespace stepcast::step_graph_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -146,4 +146,4 @@ TEST(StepGraphTest, AgreesWithTheNaiveGraph) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::step_graph_test

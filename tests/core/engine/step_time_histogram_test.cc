@@ -10,7 +10,7 @@
 #include "core/base/random.h"
 #include "core/base/time.h"
 
-namespace stepcast {
+namespace stepcast::step_time_histogram_test {
 namespace {
 
 constexpr double kShares[] = {0.001, 0.25, 0.5, 0.95, 0.99, 1.0};
@@ -77,4 +77,4 @@ TEST(StepTimeHistogramTest, MergedIsAsAddedToOne) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::step_time_histogram_test

@@ -9,7 +9,7 @@
 
 #include "core/base/time.h"
 
-namespace stepcast {
+namespace stepcast::throughput_estimator_test {
 namespace {
 
 // Completions written out by hand: ends[w] in seconds, from a start at starts[w]. Told instant by instant until every worker is done.
@@ -93,4 +93,4 @@ TEST(ThroughputEstimatorTest, TheHalvesTellAChangeOfPace) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::throughput_estimator_test

@@ -9,7 +9,7 @@
 #include "core/importing/recording_options.h"
 #include "tests/core/importing/random_training.h"
 
-namespace stepcast {
+namespace stepcast::graph_dependencies_test {
 namespace {
 
 constexpr char kWorker[] = "/job:worker/replica:0/task:0/device:CPU:0";
@@ -98,4 +98,4 @@ TEST(GraphDependenciesTest, WaysThroughWhatWasNotRecordedHaveALimit) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::graph_dependencies_test

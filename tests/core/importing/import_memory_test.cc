@@ -18,7 +18,7 @@
 #include "tests/support/recorded_data.h"
 #include "tests/support/run_metadata_writer.h"
 
-namespace stepcast {
+namespace stepcast::import_memory_test {
 namespace {
 
 using testing::live_bytes;
@@ -130,4 +130,4 @@ TEST(ImportMemoryTest, OfARecordedTimelineNoMoreIsHeldThanItsProfileAndAnAllowan
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::import_memory_test

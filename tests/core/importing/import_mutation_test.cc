@@ -15,7 +15,7 @@
 #include "tests/core/importing/timeline_writer.h"
 #include "tests/support/run_metadata_writer.h"
 
-namespace stepcast {
+namespace stepcast::import_mutation_test {
 namespace {
 
 constexpr uint64_t kSeeds = 3000;
@@ -96,4 +96,4 @@ TEST(ImportMutationTest, ABrokenTimelineIsRefusedOrMakesASoundProfile) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::import_mutation_test

@@ -8,7 +8,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::layer_graph_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -128,4 +128,4 @@ TEST(LayerGraphTest, DamagedTextIsRefusedAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::layer_graph_test

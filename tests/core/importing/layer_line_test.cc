@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace stepcast {
+namespace stepcast::layer_line_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -86,4 +86,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& bad) { return bad.param.title; });
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::layer_line_test

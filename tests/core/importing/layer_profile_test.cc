@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast {
+namespace stepcast::layer_profile_test {
 namespace {
 
 using ::testing::Contains;
@@ -123,4 +123,4 @@ TEST(LayerProfileTest, TheLimitsAreTheCallers) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::layer_profile_test

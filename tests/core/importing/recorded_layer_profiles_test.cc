@@ -12,7 +12,7 @@
 #include "core/importing/layer_profile.h"
 #include "tests/support/recorded_data.h"
 
-namespace stepcast {
+namespace stepcast::recorded_layer_profiles_test {
 namespace {
 
 using ::testing::Contains;
@@ -91,4 +91,4 @@ INSTANTIATE_TEST_SUITE_P(PipeDream, RecordedLayerProfileTest,
                          [](const auto& measured) { return measured.param.model; });
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::recorded_layer_profiles_test

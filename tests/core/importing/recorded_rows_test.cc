@@ -10,7 +10,7 @@
 #include "core/base/random.h"
 #include "tests/core/importing/random_training.h"
 
-namespace stepcast {
+namespace stepcast::recorded_rows_test {
 namespace {
 
 constexpr char kCpu[] = "/job:worker/replica:0/task:0/device:CPU:0";
@@ -115,4 +115,4 @@ TEST_F(RecordedRowsTest, TheOrderOfRowsDoesNotMatter) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::recorded_rows_test

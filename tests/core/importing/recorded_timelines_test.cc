@@ -12,7 +12,7 @@
 #include "tests/core/importing/random_training.h"
 #include "tests/support/recorded_data.h"
 
-namespace stepcast {
+namespace stepcast::recorded_timelines_test {
 namespace {
 
 using ::stepcast::testing::Told;
@@ -93,4 +93,4 @@ INSTANTIATE_TEST_SUITE_P(Ikhlestov, OtherTimelinesTest, ::testing::Values("CPU_t
                          [](const auto& file) { return file.param; });
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::recorded_timelines_test

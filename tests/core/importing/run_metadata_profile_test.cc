@@ -13,7 +13,7 @@
 #include "tests/core/importing/random_training.h"
 #include "tests/support/run_metadata_writer.h"
 
-namespace stepcast {
+namespace stepcast::run_metadata_profile_test {
 namespace {
 
 using ::stepcast::testing::Described;
@@ -212,4 +212,4 @@ TEST(RunMetadataProfileTest, WhatASourceFailsWithIsWhatTheImportFailsWith) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::run_metadata_profile_test

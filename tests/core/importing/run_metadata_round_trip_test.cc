@@ -10,7 +10,7 @@
 #include "tests/core/importing/random_training.h"
 #include "tests/support/run_metadata_writer.h"
 
-namespace stepcast {
+namespace stepcast::run_metadata_round_trip_test {
 namespace {
 
 using ::stepcast::testing::Described;
@@ -102,4 +102,4 @@ TEST(RunMetadataRoundTripTest, ClocksSecondsApartChangeNoLengthAndNothingOfTheWo
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::run_metadata_round_trip_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace stepcast {
+namespace stepcast::step_clock_test {
 namespace {
 
 // A server's read, its download, a computation, its upload, an update.
@@ -90,4 +90,4 @@ TEST(StepClockTest, EachServerHasAClock) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::step_clock_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast {
+namespace stepcast::tensorflow_device_test {
 namespace {
 
 TEST(TensorflowDeviceTest, BothFormsOfNamesSayJobTaskAndRole) {
@@ -31,4 +31,4 @@ TEST(TensorflowDeviceTest, ATaskThatIsNoNumberIsSaidToBeNone) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::tensorflow_device_test

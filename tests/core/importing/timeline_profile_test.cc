@@ -11,7 +11,7 @@
 #include "tests/core/importing/random_training.h"
 #include "tests/core/importing/timeline_writer.h"
 
-namespace stepcast {
+namespace stepcast::timeline_profile_test {
 namespace {
 
 using ::stepcast::testing::RandomTimeline;
@@ -129,4 +129,4 @@ TEST(TimelineProfileTest, NotesSayWhatWasAssumed) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::timeline_profile_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace stepcast {
+namespace stepcast::transfer_label_test {
 namespace {
 
 constexpr char kSource[] = "/job:ps/replica:0/task:0/device:CPU:0";
@@ -43,4 +43,4 @@ TEST(TransferLabelTest, TheSenderIsBehindTheNumberOfTheEdge) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::transfer_label_test

@@ -9,7 +9,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::dependency_cycle_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -80,4 +80,4 @@ TEST(DependencyCycleTest, AgreesWithTheTransitiveClosureOnRandomGraphs) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::dependency_cycle_test

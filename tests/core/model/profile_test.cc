@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "tests/core/model/random_draft.h"
 
-namespace stepcast {
+namespace stepcast::profile_test {
 namespace {
 
 TEST(ProfileTest, HoldsTheDraftItWasMadeFrom) {
@@ -54,4 +54,4 @@ TEST(ResourceNameTest, IsThatOfTheContract) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::profile_test

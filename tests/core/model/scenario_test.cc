@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast {
+namespace stepcast::scenario_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -291,4 +291,4 @@ TEST(ScenarioTest, TheLimitsAreTheCallers) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::scenario_test

@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast {
+namespace stepcast::simulation_options_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -141,4 +141,4 @@ TEST(SimulationOptionsTest, WarmupIsAutomaticUnlessAskedFor) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::simulation_options_test

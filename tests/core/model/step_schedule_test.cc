@@ -14,7 +14,7 @@
 #include "tests/core/model/random_draft.h"
 #include "tests/support/profile_json.h"
 
-namespace stepcast {
+namespace stepcast::step_schedule_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -156,4 +156,4 @@ TEST(CheckStepVariationTest, MoreTimesThanTheLimitAllowsAreRefusedBeforeTheyAreM
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::step_schedule_test

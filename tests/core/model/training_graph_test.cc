@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace stepcast {
+namespace stepcast::training_graph_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -60,4 +60,4 @@ TEST(TrainingGraphTest, NoLayersGiveNoOperations) { EXPECT_THAT(BuildTrainingGra
 TEST(TrainingGraphTest, AnUpdateMovesEachByteThreeTimesAtTheMemoryRate) { EXPECT_EQ(UpdateNs(20'000'000), 3'000'000); }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::training_graph_test

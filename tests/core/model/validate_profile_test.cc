@@ -15,7 +15,7 @@
 #include "tests/core/model/random_draft.h"
 #include "tests/support/profile_json.h"
 
-namespace stepcast {
+namespace stepcast::validate_profile_test {
 namespace {
 
 using ::stepcast::testing::RandomDraft;
@@ -295,4 +295,4 @@ TEST(ValidateProfileTest, GoldenAndRecordedProfilesAreValid) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::validate_profile_test

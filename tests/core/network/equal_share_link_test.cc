@@ -10,7 +10,7 @@
 #include "core/base/time.h"
 #include "core/network/max_min_network.h"
 
-namespace stepcast {
+namespace stepcast::equal_share_link_test {
 namespace {
 
 std::vector<int32_t> TakeEnded(EqualShareLink& link, Instant now) {
@@ -125,4 +125,4 @@ TEST(EqualShareLinkTest, AgreesWithMaxMinOverOneServerToTheTick) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::equal_share_link_test

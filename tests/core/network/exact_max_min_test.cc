@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace stepcast::testing {
+namespace stepcast::testing::exact_max_min_test {
 namespace {
 
 TEST(ExactMaxMinTest, FlowsOfOneLinkShareItEqually) {
@@ -20,4 +20,4 @@ TEST(ExactMaxMinTest, AFlowHeldBackElsewhereLeavesItsShare) {
 TEST(ExactMaxMinTest, NoFlowsNoRates) { EXPECT_TRUE(MaxMinRates({Exact(1)}, {}).empty()); }
 
 }  // namespace
-}  // namespace stepcast::testing
+}  // namespace stepcast::testing::exact_max_min_test

@@ -19,7 +19,7 @@
 #include "core/network/max_min_network.h"
 #include "tests/core/network/network_history.h"
 
-namespace stepcast {
+namespace stepcast::first_come_network_test {
 namespace {
 
 constexpr int64_t kUnit = LinkLevel::kUnit;
@@ -175,4 +175,4 @@ TEST(FirstComeNetworkTest, OnOneLinkEveryChunkEndsItsWorkAfterTheLaterOfItsArriv
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::first_come_network_test

@@ -11,7 +11,7 @@
 #include "core/network/max_min_network.h"
 #include "tests/core/network/network_history.h"
 
-namespace stepcast {
+namespace stepcast::independent_links_test {
 namespace {
 
 TEST(IndependentLinksTest, AWorkerTakesFromAllServersAtFullSpeed) {
@@ -56,4 +56,4 @@ TEST(IndependentLinksTest, AgreeWithMaxMinToTheTick) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::independent_links_test

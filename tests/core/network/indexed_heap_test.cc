@@ -10,7 +10,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::indexed_heap_test {
 namespace {
 
 // A multiset of keys and a map from slot to key, which say together what the heap holds.
@@ -97,4 +97,4 @@ TEST(IndexedHeapTest, LeavesInOrderOfKeys) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::indexed_heap_test

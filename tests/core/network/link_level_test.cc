@@ -10,7 +10,7 @@
 #include "core/network/level_clock.h"
 #include "tests/core/network/exact.h"
 
-namespace stepcast {
+namespace stepcast::link_level_test {
 namespace {
 
 using testing::Exact;
@@ -79,4 +79,4 @@ TEST(LevelClockTest, StandsStillWithoutFlows) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::link_level_test

@@ -11,7 +11,7 @@
 #include "core/base/time.h"
 #include "core/network/equal_share_link.h"
 
-namespace stepcast {
+namespace stepcast::logged_link_test {
 namespace {
 
 constexpr uint64_t kSeeds = 20;
@@ -98,4 +98,4 @@ TEST(LoggedLinkTest, TellsWhenEachChunkWouldHaveEndedHoweverOftenItForgets) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::logged_link_test

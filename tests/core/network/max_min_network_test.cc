@@ -15,7 +15,7 @@
 #include "tests/core/network/exact_max_min.h"
 #include "tests/core/network/network_history.h"
 
-namespace stepcast {
+namespace stepcast::max_min_network_test {
 namespace {
 
 using testing::Exact;
@@ -232,4 +232,4 @@ TEST(MaxMinNetworkTest, AgreesWithTheFullRefillToTheTick) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::max_min_network_test

@@ -11,7 +11,7 @@
 #include "core/base/time.h"
 #include "tests/core/network/every_turn.h"
 
-namespace stepcast {
+namespace stepcast::turns_link_test {
 namespace {
 
 using Ends = std::vector<std::pair<int64_t, int32_t>>;  // tick, flow
@@ -118,4 +118,4 @@ TEST(TurnsLinkTest, AgreesWithAnEventForEveryTurn) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::turns_link_test

@@ -8,7 +8,7 @@
 #include "tests/core/ordering/naive_order.h"
 #include "tests/core/ordering/random_graph.h"
 
-namespace stepcast {
+namespace stepcast::dependency_groups_test {
 namespace {
 
 TEST(DependencyGroupsTest, ALayerAfterEachDownloadIsOneGroupAndSoIsAllThatFollowsTheLoss) {
@@ -66,4 +66,4 @@ TEST(DependencyGroupsTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::dependency_groups_test

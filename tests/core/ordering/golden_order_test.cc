@@ -10,7 +10,7 @@
 #include "tests/core/ordering/golden_case.h"
 #include "tests/core/ordering/serial_schedule.h"
 
-namespace stepcast {
+namespace stepcast::golden_order_test {
 namespace {
 
 class GoldenOrderTest : public ::testing::Test {
@@ -66,4 +66,4 @@ TEST_F(GoldenOrderTest, BoundsAndEfficiencies) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::golden_order_test

@@ -7,7 +7,7 @@
 
 #include "tests/core/ordering/random_graph.h"
 
-namespace stepcast {
+namespace stepcast::graph_cut_test {
 namespace {
 
 // reaches[a][b]: b waits for a, directly or through others, or is a.
@@ -67,4 +67,4 @@ TEST(GraphCutTest, ADependencyMayPassOverIt) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::graph_cut_test

@@ -13,7 +13,7 @@
 #include "tests/core/ordering/random_graph.h"
 #include "tests/core/ordering/serial_schedule.h"
 
-namespace stepcast {
+namespace stepcast::order_search_test {
 namespace {
 
 std::vector<int32_t> InGraphOrder(const TransferGraph& graph) {
@@ -97,4 +97,4 @@ TEST(OrderBoundTest, NoOrderBeatsIt) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::order_search_test

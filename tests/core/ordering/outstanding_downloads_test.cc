@@ -10,7 +10,7 @@
 #include "tests/core/ordering/naive_order.h"
 #include "tests/core/ordering/random_graph.h"
 
-namespace stepcast {
+namespace stepcast::outstanding_downloads_test {
 namespace {
 
 std::vector<Span> DownloadTimes(const TransferGraph& graph) {
@@ -82,4 +82,4 @@ TEST(OutstandingDownloadsTest, CountsTransfersUnderTheGeneralTimeOracle) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::outstanding_downloads_test

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace stepcast {
+namespace stepcast::schedule_bounds_test {
 namespace {
 
 TEST(ScheduleBoundsTest, EverythingInTurnAndTheBusiestResourceAlone) {
@@ -30,4 +30,4 @@ TEST(ScheduleBoundsTest, NothingAtAllIsNoDivisionByZero) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::schedule_bounds_test

@@ -10,7 +10,7 @@
 #include "tests/core/ordering/random_graph.h"
 #include "tests/core/ordering/serial_schedule.h"
 
-namespace stepcast {
+namespace stepcast::tic_tac_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -156,4 +156,4 @@ TEST(TicTacTest, StopWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::tic_tac_test

@@ -8,7 +8,7 @@
 
 #include "tests/core/ordering/random_graph.h"
 
-namespace stepcast {
+namespace stepcast::transfer_graph_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -42,4 +42,4 @@ TEST(TransferGraphTest, TopologicalOrderHoldsEveryOperationAfterWhatItWaitsFor) 
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::transfer_graph_test

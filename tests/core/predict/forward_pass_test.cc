@@ -12,7 +12,7 @@
 #include "core/zoo/model_zoo.h"
 #include "tests/core/predict/example_profiles.h"
 
-namespace stepcast {
+namespace stepcast::forward_pass_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -111,4 +111,4 @@ TEST(ForwardPassTest, WhatCannotBeToldIsRefusedWithTheReason) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::forward_pass_test

@@ -9,7 +9,7 @@
 #include "core/predict/throughput.h"
 #include "core/zoo/model_zoo.h"
 
-namespace stepcast {
+namespace stepcast::interval_coverage_test {
 namespace {
 
 constexpr int kSeeds = 200;
@@ -79,4 +79,4 @@ TEST(SteadyStateTest, ModelsThatRememberTheirStartSayThatTheyHaveNotConverged) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::interval_coverage_test

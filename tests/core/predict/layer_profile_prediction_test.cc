@@ -18,7 +18,7 @@
 #include "core/predict/throughput.h"
 #include "tests/support/recorded_data.h"
 
-namespace stepcast {
+namespace stepcast::layer_profile_prediction_test {
 namespace {
 
 constexpr int32_t kBatch = 64;
@@ -133,4 +133,4 @@ INSTANTIATE_TEST_SUITE_P(AtOneAndTenGigabit, LayerProfilePredictionTest,
                          ::testing::Combine(::testing::Values("alexnet", "vgg16", "resnet18", "resnet50"), ::testing::Values(125e6, 1.25e9)));
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::layer_profile_prediction_test

@@ -13,7 +13,7 @@
 #include "tests/core/engine/random_case.h"
 #include "tests/core/predict/example_profiles.h"
 
-namespace stepcast {
+namespace stepcast::list_schedule_test {
 namespace {
 
 std::vector<int32_t> AnyOrder(size_t size, Random& random) {
@@ -86,4 +86,4 @@ TEST(ListScheduleTest, GivesUpAtTheLimitAndOnlyThere) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::list_schedule_test

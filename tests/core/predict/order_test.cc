@@ -17,7 +17,7 @@
 #include "tests/core/ordering/serial_schedule.h"
 #include "tests/core/predict/example_profiles.h"
 
-namespace stepcast {
+namespace stepcast::order_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -433,4 +433,4 @@ TEST(OrderTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::order_test

@@ -14,7 +14,7 @@
 #include "tests/core/engine/random_case.h"
 #include "tests/core/predict/kept_runs.h"
 
-namespace stepcast {
+namespace stepcast::point_set_test {
 namespace {
 
 using testing::KeptRuns;
@@ -177,4 +177,4 @@ TEST(RunSummaryTest, KnowsItsSizeWhichDoesNotDependOnTheLengthOfTheRun) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::point_set_test

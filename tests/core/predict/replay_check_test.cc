@@ -8,7 +8,7 @@
 
 #include "core/base/stop_check.h"
 
-namespace stepcast {
+namespace stepcast::replay_check_test {
 namespace {
 
 // A download of 1 ms, a computation of 2 ms, an upload of 1 ms, an update of 1 ms, recorded as if each transfer had cost `lost_ns` more at its
@@ -55,4 +55,4 @@ TEST(ReplayCheckTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::replay_check_test

@@ -12,7 +12,7 @@
 #include "core/base/stop_check.h"
 #include "tests/core/engine/job_builder.h"
 
-namespace stepcast {
+namespace stepcast::replications_test {
 namespace {
 
 using testing::JobBuilder;
@@ -125,4 +125,4 @@ TEST(ReplicationsTest, AGraphIsSharedWhereOnlyWorkersAndTheirStartsDiffer) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::replications_test

@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast {
+namespace stepcast::request_faults_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -64,4 +64,4 @@ TEST(RequestFaultsTest, AnotherFailureIsGivenOnlyWithoutFaults) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::request_faults_test

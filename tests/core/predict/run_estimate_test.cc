@@ -9,7 +9,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::run_estimate_test {
 namespace {
 
 // The definition, each time from scratch.
@@ -113,4 +113,4 @@ TEST(RunEstimateTest, CompletionsAtOneInstantAreNotCutApart) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::run_estimate_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace stepcast {
+namespace stepcast::run_key_test {
 namespace {
 
 struct Subject {
@@ -89,4 +89,4 @@ TEST(RunKeyTest, AnotherProfileOrReplicationHasAnotherKey) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::run_key_test

@@ -10,7 +10,7 @@
 #include "core/predict/throughput.h"
 #include "tests/core/engine/random_case.h"
 
-namespace stepcast {
+namespace stepcast::run_options_test {
 namespace {
 
 // Whatever a scenario asks for, and on the plain engine too, which traces.
@@ -71,4 +71,4 @@ TEST(RunOptionsTest, AHorizonTakesThePlaceOfStepsAndWarmUp) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::run_options_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stepcast {
+namespace stepcast::start_comparison_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -45,4 +45,4 @@ TEST(StartComparisonTest, AgreementChangesNothing) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::start_comparison_test

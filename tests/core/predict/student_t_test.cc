@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace stepcast {
+namespace stepcast::student_t_test {
 namespace {
 
 TEST(StudentTTest, OneValueHasNoWidth) {
@@ -50,4 +50,4 @@ TEST(StudentTTest, WidthIsTheTablesQuantileTimesTheStandardError) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::student_t_test

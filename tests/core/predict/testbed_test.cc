@@ -20,7 +20,7 @@
 #include "tests/support/profile_json.h"
 #include "tests/support/window_throughput.h"
 
-namespace stepcast {
+namespace stepcast::testbed_test {
 namespace {
 
 using ::nlohmann::json;
@@ -118,4 +118,4 @@ TEST(TestbedTurnsTest, TurnsOfASegmentExplainMoreThanEqualShares) {
 INSTANTIATE_TEST_SUITE_P(Recordings, TestbedTest, ::testing::Values("alexnet_64", "vgg11_128", "resnet50_16"));
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::testbed_test

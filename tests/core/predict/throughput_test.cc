@@ -20,7 +20,7 @@
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 
-namespace stepcast {
+namespace stepcast::throughput_test {
 namespace {
 
 using ::testing::Contains;
@@ -296,4 +296,4 @@ TEST(ThroughputTest, ScenariosAndWorkerCountsExcludeEachOther) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::throughput_test

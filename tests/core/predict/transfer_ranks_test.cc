@@ -11,7 +11,7 @@
 #include "core/engine/simulation.h"
 #include "tests/core/predict/example_profiles.h"
 
-namespace stepcast {
+namespace stepcast::transfer_ranks_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -118,4 +118,4 @@ TEST(TransferRanksTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::transfer_ranks_test

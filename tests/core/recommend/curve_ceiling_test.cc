@@ -9,7 +9,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::curve_ceiling_test {
 namespace {
 
 TEST(CurveCeilingTest, NothingKnownIsNoCeiling) { EXPECT_EQ(CurveCeiling().At(3), std::numeric_limits<double>::infinity()); }
@@ -73,4 +73,4 @@ TEST(CurveCeilingTest, HoldsEveryConcaveCurveWhateverIsKnownOfIt) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::curve_ceiling_test

@@ -22,7 +22,7 @@
 #include "tests/core/predict/example_profiles.h"
 #include "tests/support/recorded_data.h"
 
-namespace stepcast {
+namespace stepcast::exhaustive_comparison_test {
 namespace {
 
 // Values closer than this, as a share, are as good.
@@ -192,4 +192,4 @@ TEST(ExhaustiveComparisonTest, MeasuredLayerProfiles) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::exhaustive_comparison_test

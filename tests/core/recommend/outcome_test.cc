@@ -4,7 +4,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::outcome_test {
 namespace {
 
 RecommendationQuery Query() {
@@ -106,4 +106,4 @@ TEST(OutcomeTest, MoreThroughputIsNeverWorse) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::outcome_test

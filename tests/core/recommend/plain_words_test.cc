@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast {
+namespace stepcast::plain_words_test {
 namespace {
 
 TEST(PlainWordsTest, OneIsSingular) {
@@ -20,4 +20,4 @@ TEST(PlainWordsTest, TimesHaveTheUnitThatSuits) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::plain_words_test

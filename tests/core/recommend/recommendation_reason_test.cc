@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace stepcast {
+namespace stepcast::recommendation_reason_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -106,4 +106,4 @@ TEST(RecommendationReasonTest, InfeasibleNamesTheNearestChoiceAndWhatItLacks) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::recommendation_reason_test

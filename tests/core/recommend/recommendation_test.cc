@@ -13,7 +13,7 @@
 #include "tests/core/predict/example_profiles.h"
 #include "tests/core/predict/kept_runs.h"
 
-namespace stepcast {
+namespace stepcast::recommendation_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -346,4 +346,4 @@ TEST(RecommendWorkersTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::recommendation_test

@@ -9,7 +9,7 @@
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 
-namespace stepcast {
+namespace stepcast::throughput_bound_test {
 namespace {
 
 ThroughputBound BoundOf(const Profile& profile) { return ThroughputBound(StepGraph::Build(profile, testing::Resolved(profile))); }
@@ -68,4 +68,4 @@ TEST(ThroughputBoundTest, NoSimulationExceedsIt) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::throughput_bound_test

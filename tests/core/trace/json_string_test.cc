@@ -9,7 +9,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::json_string_test {
 namespace {
 
 std::string Escaped(std::string_view text) {
@@ -68,4 +68,4 @@ TEST(JsonStringTest, AnyBytesGiveValidJson) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::json_string_test

@@ -20,7 +20,7 @@
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 
-namespace stepcast {
+namespace stepcast::perfetto_writer_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -205,4 +205,4 @@ TEST(PerfettoWriterTest, RandomJobsAreShownAsTheyRan) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::perfetto_writer_test

@@ -8,7 +8,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::text_pieces_test {
 namespace {
 
 constexpr size_t kFull = TextPieces::kPieceBytes;
@@ -50,4 +50,4 @@ TEST(TextPiecesTest, ASinkThatFailsIsNotAskedAgain) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::text_pieces_test

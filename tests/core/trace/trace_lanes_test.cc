@@ -8,7 +8,7 @@
 
 #include "tests/core/engine/job_builder.h"
 
-namespace stepcast {
+namespace stepcast::trace_lanes_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -40,4 +40,4 @@ TEST(TraceLanesTest, SayWhichServerWhereThereAreSeveralAndLeaveOutWhatRunsNothin
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::trace_lanes_test

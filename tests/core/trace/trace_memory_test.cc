@@ -11,7 +11,7 @@
 #include "tests/core/engine/job_builder.h"
 #include "tests/support/live_bytes.h"
 
-namespace stepcast {
+namespace stepcast::trace_memory_test {
 namespace {
 
 using testing::live_bytes;
@@ -55,4 +55,4 @@ TEST(TraceMemoryTest, DoesNotGrowWithTheNumberOfSteps) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::trace_memory_test

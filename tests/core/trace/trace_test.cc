@@ -12,7 +12,7 @@
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 
-namespace stepcast {
+namespace stepcast::trace_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -154,4 +154,4 @@ TEST(WriteTraceTest, StopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::trace_test

@@ -7,7 +7,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast {
+namespace stepcast::trace_time_test {
 namespace {
 
 std::string Text(int64_t picoseconds) {
@@ -42,4 +42,4 @@ TEST(TraceTimeTest, MicrosecondsHaveNoDigitTooManyOrTooFew) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::trace_time_test

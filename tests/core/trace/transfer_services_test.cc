@@ -9,7 +9,7 @@
 #include "core/engine/step_graph.h"
 #include "tests/core/engine/random_case.h"
 
-namespace stepcast {
+namespace stepcast::transfer_services_test {
 namespace {
 
 TEST(TransferServicesTest, AWholeStreamIsOneService) {
@@ -44,4 +44,4 @@ TEST(TransferServicesTest, AreThoseTheGraphIsCutInto) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::transfer_services_test

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace stepcast {
+namespace stepcast::architecture_builder_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -80,4 +80,4 @@ TEST(ArchitectureBuilderTest, ANormalizedConvolutionHasAnOffsetInsteadOfBiases) 
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::architecture_builder_test

@@ -12,7 +12,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast {
+namespace stepcast::model_zoo_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -171,4 +171,4 @@ TEST(ModelZooTest, TheLimitsAreTheCallers) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::model_zoo_test

@@ -6,7 +6,7 @@
 
 #include "tests/server/app/test_server.h"
 
-namespace stepcast::server {
+namespace stepcast::server::calibration_end_to_end_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -60,4 +60,4 @@ TEST_F(CalibrationEndToEndTest, WhatIsNoLineIsRefused) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::calibration_end_to_end_test

@@ -10,7 +10,7 @@
 #include "tests/server/app/test_server.h"
 #include "tests/server/support/random_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::cancellation_end_to_end_test {
 namespace {
 
 using std::chrono::steady_clock;
@@ -149,4 +149,4 @@ TEST(JobLimitEndToEndTest, AComputationHasALimit) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::cancellation_end_to_end_test

@@ -12,7 +12,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast::server {
+namespace stepcast::server::command_line_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -271,4 +271,4 @@ TEST(CommandLineTest, TheVersionIsPrinted) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::command_line_test

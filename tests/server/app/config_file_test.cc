@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast::server {
+namespace stepcast::server::config_file_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -72,4 +72,4 @@ TEST(ConfigFileTest, WhatCannotBeReadIsNamed) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::config_file_test

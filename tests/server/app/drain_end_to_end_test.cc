@@ -8,7 +8,7 @@
 #include "tests/server/app/test_server.h"
 #include "tests/server/support/random_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::drain_end_to_end_test {
 namespace {
 
 // A prediction of about a second or less on any machine: far longer than draining takes to begin.
@@ -68,4 +68,4 @@ TEST(DrainEndToEndTest, NewCallsAreRefusedAfterwards) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::drain_end_to_end_test

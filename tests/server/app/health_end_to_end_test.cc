@@ -8,7 +8,7 @@
 
 #include "tests/server/app/test_server.h"
 
-namespace stepcast::server {
+namespace stepcast::server::health_end_to_end_test {
 namespace {
 
 namespace health = grpc::health::v1;
@@ -106,4 +106,4 @@ TEST(ReflectionEndToEndTest, EveryServiceCanBeDescribed) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::health_end_to_end_test

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast::server {
+namespace stepcast::server::listen_address_test {
 namespace {
 
 TEST(ListenAddressTest, OnlyWhatNeverLeavesTheMachineIsLoopback) {
@@ -38,4 +38,4 @@ TEST(ListenAddressTest, AnErrorSaysWhatTheSystemSays) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::listen_address_test

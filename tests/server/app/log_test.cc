@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace stepcast::server {
+namespace stepcast::server::log_test {
 namespace {
 
 using ::testing::EndsWith;
@@ -41,4 +41,4 @@ TEST(LogTest, WhatIsBelowTheLevelIsNotWritten) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::log_test

@@ -8,7 +8,7 @@
 #include "tests/server/app/test_server.h"
 #include "tests/server/support/random_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::prediction_end_to_end_test {
 namespace {
 
 template <typename Request>
@@ -159,4 +159,4 @@ TEST(PredictionEndToEndTest, ATimeBudgetEndsTheCallWithWhatThereIs) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::prediction_end_to_end_test

@@ -6,7 +6,7 @@
 #include "tests/server/app/test_server.h"
 #include "tests/server/support/random_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::profile_end_to_end_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -132,4 +132,4 @@ TEST(ProfileEndToEndTest, RequestsUnderWayTogetherHaveALimit) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::profile_end_to_end_test

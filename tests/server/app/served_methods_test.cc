@@ -12,7 +12,7 @@
 #include "stepcast/v1/admin_service.pb.h"
 #include "stepcast/v1/job_service.pb.h"
 
-namespace stepcast::server {
+namespace stepcast::server::served_methods_test {
 namespace {
 
 TEST(ServedMethodsTest, ReflectionListsEachServiceOnce) {
@@ -63,4 +63,4 @@ TEST(ServedMethodsTest, HealthIsReportedForTheServicesOfTheContract) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::served_methods_test

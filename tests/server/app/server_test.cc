@@ -11,7 +11,7 @@
 #include "tests/server/app/test_server.h"
 #include "tests/server/support/random_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::server_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -89,4 +89,4 @@ TEST(ServerTest, CallsAreCountedByMethodAndCode) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::server_test

@@ -10,7 +10,7 @@
 #include "tests/server/app/test_server.h"
 #include "tests/server/support/random_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::trace_end_to_end_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -108,4 +108,4 @@ TEST_F(TraceEndToEndTest, TheServerStopsWhileATraceIsUnderWay) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::trace_end_to_end_test

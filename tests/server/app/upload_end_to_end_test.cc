@@ -13,7 +13,7 @@
 #include "tests/server/support/random_profile.h"
 #include "tests/support/run_metadata_writer.h"
 
-namespace stepcast::server {
+namespace stepcast::server::upload_end_to_end_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -275,4 +275,4 @@ TEST(UploadEndToEndTest, AnImportOfTextIsCheckedLineByLine) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::upload_end_to_end_test

@@ -10,7 +10,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast::server {
+namespace stepcast::server::bounded_cache_test {
 namespace {
 
 // The obvious way: a list that is searched from the last asked for on.
@@ -121,4 +121,4 @@ TEST(BoundedCacheTest, WhatDoesNotFitAloneLeavesTheOthers) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::bounded_cache_test

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace stepcast::server {
+namespace stepcast::server::clock_test {
 namespace {
 
 TEST(FakeClockTest, StandsStillUntilAdvanced) {
@@ -41,4 +41,4 @@ TEST(RealClockTest, WallTimeIsSinceTheUnixEpochInNanoseconds) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::clock_test

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace stepcast::server {
+namespace stepcast::server::mutex_test {
 namespace {
 
 TEST(MutexTest, OneThreadAtATimeIsInside) {
@@ -54,4 +54,4 @@ TEST(CondVarTest, AWaitWithALimitEndsWithoutANotification) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::mutex_test

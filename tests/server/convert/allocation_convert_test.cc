@@ -5,7 +5,7 @@
 
 #include "google/rpc/error_details.pb.h"
 
-namespace stepcast::server {
+namespace stepcast::server::allocation_convert_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -119,4 +119,4 @@ TEST(AllocationConvertTest, AnAllocationCarriesEverything) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::allocation_convert_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stepcast::server {
+namespace stepcast::server::calibration_convert_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -43,4 +43,4 @@ TEST(CalibrationConvertTest, AFitCarriesEverything) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::calibration_convert_test

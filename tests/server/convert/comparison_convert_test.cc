@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stepcast::server {
+namespace stepcast::server::comparison_convert_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -57,4 +57,4 @@ TEST(ComparisonConvertTest, AComparisonCarriesEverything) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::comparison_convert_test

@@ -6,7 +6,7 @@
 
 #include <set>
 
-namespace stepcast::server {
+namespace stepcast::server::enum_table_test {
 namespace {
 
 // Every number of the wire enum but 0 stands for a value of its own, and comes back from it.
@@ -58,4 +58,4 @@ TEST(EnumTableTest, AnUnknownNumberIsAFaultThatNamesFieldAndNumber) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::enum_table_test

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast::server {
+namespace stepcast::server::operation_convert_test {
 namespace {
 
 v1::StartJobRequest Job(int workers) {
@@ -106,4 +106,4 @@ TEST(OperationConvertTest, DamagedErrorBytesAreStillAnError) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::operation_convert_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::server {
+namespace stepcast::server::order_convert_test {
 namespace {
 
 TEST(OrderConvertTest, OptimizeOrderRefusesMethodsItDoesNotKnow) {
@@ -87,4 +87,4 @@ TEST(OrderConvertTest, AnOrderCarriesEverything) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::order_convert_test

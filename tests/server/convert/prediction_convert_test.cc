@@ -5,7 +5,7 @@
 #include "server/convert/profile_convert.h"
 #include "tests/server/support/random_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::prediction_convert_test {
 namespace {
 
 TEST(PredictionConvertTest, TheProfileComesFromWhereTheRequestSays) {
@@ -104,4 +104,4 @@ TEST(PredictionConvertTest, AThroughputAnswerEchoesWhatItWasComputedWith) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::prediction_convert_test

@@ -14,7 +14,7 @@
 #include "tests/server/support/random_profile.h"
 #include "tests/support/profile_json.h"
 
-namespace stepcast::server {
+namespace stepcast::server::profile_codec_test {
 namespace {
 
 Profile Make(ProfileDraft draft) {
@@ -147,4 +147,4 @@ TEST(ProfileCodecTest, AStoredContentThatIsNoneIsDataLoss) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::profile_codec_test

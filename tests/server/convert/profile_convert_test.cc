@@ -4,7 +4,7 @@
 
 #include "tests/server/support/random_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::profile_convert_test {
 namespace {
 
 TEST(ProfileConvertTest, AProfileComesBackAsItWas) {
@@ -80,4 +80,4 @@ TEST(ProfileConvertTest, WhatWasNotStoredHasNoTime) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::profile_convert_test

@@ -5,7 +5,7 @@
 #include "server/convert/profile_convert.h"
 #include "tests/server/support/random_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::profile_service_convert_test {
 namespace {
 
 TEST(ProfileServiceConvertTest, CreateCarriesPlacementAndProfile) {
@@ -105,4 +105,4 @@ TEST(ProfileServiceConvertTest, AnswersCarryProfilesNotesAndToken) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::profile_service_convert_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::server {
+namespace stepcast::server::recommendation_convert_test {
 namespace {
 
 TEST(RecommendationConvertTest, RecommendWorkersCarriesEveryConstraint) {
@@ -102,4 +102,4 @@ TEST(RecommendationConvertTest, ARecommendationCarriesEverything) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::recommendation_convert_test

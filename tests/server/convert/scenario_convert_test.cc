@@ -7,7 +7,7 @@
 #include "core/base/random.h"
 #include "tests/server/support/random_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::scenario_convert_test {
 namespace {
 
 Scenario RandomScenario(uint64_t seed) {
@@ -191,4 +191,4 @@ TEST(DurationTest, WhatTheStandardForbidsIsAFault) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::scenario_convert_test

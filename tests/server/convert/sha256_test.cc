@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::server {
+namespace stepcast::server::sha256_test {
 namespace {
 
 // FIPS 180-2, appendix B.
@@ -14,4 +14,4 @@ TEST(Sha256Test, AgreesWithTheStandardsExamples) {
 TEST(Sha256Test, NothingHasADigestToo) { EXPECT_EQ(Sha256Hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"); }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::sha256_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::server {
+namespace stepcast::server::trace_convert_test {
 namespace {
 
 TEST(TraceConvertTest, GenerateTraceTakesItsScenarioAndOptions) {
@@ -20,4 +20,4 @@ TEST(TraceConvertTest, GenerateTraceTakesItsScenarioAndOptions) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::trace_convert_test

@@ -4,7 +4,7 @@
 
 #include "tests/server/support/random_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::utf8_test {
 namespace {
 
 TEST(Utf8Test, WholeCharactersAreKept) {
@@ -46,4 +46,4 @@ TEST(Utf8Test, BrokenTextOfAProfileIsFoundWhereverItStands) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::utf8_test

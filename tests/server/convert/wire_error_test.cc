@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 
-namespace stepcast::server {
+namespace stepcast::server::wire_error_test {
 namespace {
 
 google::rpc::Status Parse(const absl::Status& status) {
@@ -102,4 +102,4 @@ TEST(WireErrorTest, TextIsUtf8WhateverTheStatusCarries) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::wire_error_test

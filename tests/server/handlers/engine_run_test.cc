@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast::server {
+namespace stepcast::server::engine_run_test {
 namespace {
 
 class Recorder final : public SimulationObserver {
@@ -109,4 +109,4 @@ TEST(EngineRunTest, ACallerThatHasGoneCountsMoreThanTheBudget) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::engine_run_test

@@ -4,7 +4,7 @@
 
 #include "tests/server/support/random_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::expected_work_test {
 namespace {
 
 TEST(ExpectedWorkTest, APredictionsWorkIsThatOfItsWorkersAndOfTheOneTheyAreComparedWith) {
@@ -28,4 +28,4 @@ TEST(ExpectedWorkTest, IsWithinAFactorOfFiveOfWhatIsSimulated) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::expected_work_test

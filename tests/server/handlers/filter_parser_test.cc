@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 
-namespace stepcast::server {
+namespace stepcast::server::filter_parser_test {
 namespace {
 
 TEST(FilterParserTest, NothingTakesAll) {
@@ -60,4 +60,4 @@ TEST(FilterParserTest, AnyBytesAreReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::filter_parser_test

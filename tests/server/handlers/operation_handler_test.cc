@@ -10,7 +10,7 @@
 #include "server/handlers/page_token.h"
 #include "server/store/memory_operation_store.h"
 
-namespace stepcast::server {
+namespace stepcast::server::operation_handler_test {
 namespace {
 
 constexpr char kUuid[] = "0b1c6f4e-6d0b-4c3e-9a57-2f1f0d3b7a11";
@@ -90,4 +90,4 @@ TEST_F(OperationHandlerTest, CancelAndDeleteTakeNamesOfOperationsOnly) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::operation_handler_test

@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 
-namespace stepcast::server {
+namespace stepcast::server::page_token_test {
 namespace {
 
 TEST(PageTokenTest, ATokenLeadsBackToItsPlace) {
@@ -29,4 +29,4 @@ TEST(PageTokenTest, InventedTokensAreRefused) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::page_token_test

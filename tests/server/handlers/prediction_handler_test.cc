@@ -9,7 +9,7 @@
 #include "server/store/memory_profile_store.h"
 #include "tests/server/support/random_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::prediction_handler_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -183,4 +183,4 @@ TEST_F(PredictionHandlerTest, AProfileThatCannotBeReadIsDataLoss) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::prediction_handler_test

@@ -8,7 +8,7 @@
 #include "server/store/memory_profile_store.h"
 #include "tests/server/support/random_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::profile_handler_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -339,4 +339,4 @@ TEST_F(ProfileHandlerTest, APageFitsIntoAMessage) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::profile_handler_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::server {
+namespace stepcast::server::profile_name_test {
 namespace {
 
 TEST(ProfileNameTest, IdsFollowTheRule) {
@@ -45,4 +45,4 @@ TEST(ProfileNameTest, ARequestIdIsAUuid) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::profile_name_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::server {
+namespace stepcast::server::request_faults_test {
 namespace {
 
 TEST(RequestFaultsTest, WithoutFaultsTheStatusStaysAsItIs) {
@@ -45,4 +45,4 @@ TEST(RequestFaultsTest, PathsGetLonger) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::request_faults_test

@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast::server {
+namespace stepcast::server::http_server_test {
 namespace {
 
 using ::testing::EndsWith;
@@ -100,4 +100,4 @@ TEST_F(HttpServerTest, ABusyPortSaysSo) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::http_server_test

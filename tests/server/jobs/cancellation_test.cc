@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast::server {
+namespace stepcast::server::cancellation_test {
 namespace {
 
 TEST(CancellationTest, GoesOnWithoutCancelAndDeadline) {
@@ -78,4 +78,4 @@ TEST(CancellationTest, ManyWorkersSeeACancelFromAnotherThread) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::cancellation_test

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace stepcast::server {
+namespace stepcast::server::cost_model_test {
 namespace {
 
 TEST(CostModelTest, KnowsNothingAtFirst) { EXPECT_EQ(CostModel().ExpectedSeconds({.group = "g", .kind = "k", .size = 5}), 0); }
@@ -44,4 +44,4 @@ TEST(CostModelTest, ForgetsTheKindsLearnedLongestAgo) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::cost_model_test

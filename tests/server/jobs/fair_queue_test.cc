@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace stepcast::server {
+namespace stepcast::server::fair_queue_test {
 namespace {
 
 using testing::ElementsAre;
@@ -152,4 +152,4 @@ TEST(FairQueueTest, LeavesInTheOrderOfTheRulesOverOneList) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::fair_queue_test

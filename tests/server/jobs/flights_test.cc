@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace stepcast::server {
+namespace stepcast::server::flights_test {
 namespace {
 
 using Ints = Flights<int>;
@@ -130,4 +130,4 @@ TEST(FlightsTest, EveryPassengerIsToldOnceWhateverHappensAtOnce) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::flights_test

@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast::server {
+namespace stepcast::server::job_admission_test {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
@@ -72,4 +72,4 @@ TEST(JobAdmissionTest, OnAnIdleThreadAnExpectationMayBeWrongByFour) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::job_admission_test

@@ -10,7 +10,7 @@
 #include "tests/server/jobs/counting_observer.h"
 #include "tests/server/jobs/gate.h"
 
-namespace stepcast::server {
+namespace stepcast::server::job_pool_helpers_test {
 namespace {
 
 TEST(JobPoolHelpersTest, AHelperIsTakenOnlyIfAThreadIsIdle) {
@@ -80,4 +80,4 @@ TEST(JobPoolHelpersTest, DrainWaitsForHelpersAndTakesNoMore) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::job_pool_helpers_test

@@ -15,7 +15,7 @@
 #include "tests/server/jobs/counting_observer.h"
 #include "tests/server/jobs/gate.h"
 
-namespace stepcast::server {
+namespace stepcast::server::job_pool_test {
 namespace {
 
 TEST(JobPoolTest, RunsEveryJobOnce) {
@@ -324,4 +324,4 @@ TEST(JobPoolTest, UnderManySubmittersEveryTakenJobRunsAndNoRefusedOneDoes) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::job_pool_test

@@ -14,7 +14,7 @@
 #include "core/base/random.h"
 #include "tests/server/jobs/gate.h"
 
-namespace stepcast::server {
+namespace stepcast::server::pool_executor_test {
 namespace {
 
 // Some work whose result depends on the part, and which takes longer for some parts than for others.
@@ -227,4 +227,4 @@ TEST(PoolExecutorTest, NoPartsAreNoWork) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::pool_executor_test

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <prometheus/text_serializer.h>
 
-namespace stepcast::server {
+namespace stepcast::server::call_metrics_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -41,4 +41,4 @@ TEST_F(CallMetricsTest, WhatAClientInventsIsOneSeries) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::call_metrics_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stepcast::server {
+namespace stepcast::server::code_name_test {
 namespace {
 
 TEST(CodeNameTest, NamesAreGosAtTheCanonicalNumbers) {
@@ -21,4 +21,4 @@ TEST(CodeNameTest, AnyOtherNumberIsUnknown) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::code_name_test

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <prometheus/text_serializer.h>
 
-namespace stepcast::server {
+namespace stepcast::server::job_metrics_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -30,4 +30,4 @@ TEST(JobMetricsTest, GaugesFollowAJobThroughThePool) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::job_metrics_test

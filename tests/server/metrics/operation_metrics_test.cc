@@ -7,7 +7,7 @@
 #include "server/base/clock.h"
 #include "server/store/memory_operation_store.h"
 
-namespace stepcast::server {
+namespace stepcast::server::operation_metrics_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -45,4 +45,4 @@ TEST_F(OperationMetricsTest, AttemptsAreCountedByWhatBecameOfThem) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::operation_metrics_test

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <map>
 
-namespace stepcast::server {
+namespace stepcast::server::process_metrics_test {
 namespace {
 
 std::map<std::string, double> Values() {
@@ -38,4 +38,4 @@ TEST(ProcessMetricsTest, AnOpenDescriptorIsCounted) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::process_metrics_test

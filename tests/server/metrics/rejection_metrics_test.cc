@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace stepcast::server {
+namespace stepcast::server::rejection_metrics_test {
 namespace {
 
 using testing::HasSubstr;
@@ -33,4 +33,4 @@ TEST(RejectionMetricsTest, CountsByReasonAndPassesOverFaultsOfTheRequest) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::rejection_metrics_test

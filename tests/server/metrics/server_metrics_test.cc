@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-namespace stepcast::server {
+namespace stepcast::server::server_metrics_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -54,4 +54,4 @@ TEST(ServerMetricsTest, EveryFamilyIsThereOnceWithItsHelpAndType) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::server_metrics_test

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <prometheus/text_serializer.h>
 
-namespace stepcast::server {
+namespace stepcast::server::simulation_metrics_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -24,4 +24,4 @@ TEST(SimulationMetricsTest, AnswersAndFailuresAreCountedApart) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::simulation_metrics_test

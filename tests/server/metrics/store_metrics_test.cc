@@ -7,7 +7,7 @@
 #include "server/base/clock.h"
 #include "server/store/memory_profile_store.h"
 
-namespace stepcast::server {
+namespace stepcast::server::store_metrics_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -63,4 +63,4 @@ TEST_F(StoreMetricsTest, WhatOthersDoToASharedStoreShowsAfterAWhile) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::store_metrics_test

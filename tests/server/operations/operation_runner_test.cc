@@ -17,7 +17,7 @@
 #include "server/store/memory_operation_store.h"
 #include "tests/server/jobs/gate.h"
 
-namespace stepcast::server {
+namespace stepcast::server::operation_runner_test {
 namespace {
 
 using testing::ElementsAre;
@@ -348,4 +348,4 @@ TEST_F(OperationRunnerTest, WhatIsOldExpires) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::operation_runner_test

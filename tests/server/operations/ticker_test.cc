@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace stepcast::server {
+namespace stepcast::server::ticker_test {
 namespace {
 
 constexpr int64_t kNever = int64_t{3600} * 1'000'000'000;
@@ -64,4 +64,4 @@ TEST(TickerTest, OneThatWasNeverStartedStops) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::ticker_test

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast::server {
+namespace stepcast::server::byte_budget_test {
 namespace {
 
 TEST(ByteBudgetTest, WhatIsNotThereIsRefusedAndNotTaken) {
@@ -60,4 +60,4 @@ TEST(ByteBudgetTest, ManyThreadsNeverHoldMoreThanThereIs) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::byte_budget_test

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace stepcast::server {
+namespace stepcast::server::call_metadata_test {
 namespace {
 
 TEST(CallMetadataTest, TheTraceIsTheSecondPartOfATraceparent) {
@@ -34,4 +34,4 @@ TEST(CallMetadataTest, ARequestIdIsPrintableAndNotTooLong) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::call_metadata_test

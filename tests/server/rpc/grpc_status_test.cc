@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast::server {
+namespace stepcast::server::grpc_status_test {
 namespace {
 
 TEST(GrpcStatusTest, OkIsOkWithoutDetails) {
@@ -27,4 +27,4 @@ TEST(GrpcStatusTest, EveryCodeIsItselfAndHasDetailsOfTheSameCode) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::grpc_status_test

@@ -8,7 +8,7 @@
 #include "core/base/random.h"
 #include "stepcast/v1/profile_service.pb.h"
 
-namespace stepcast::server {
+namespace stepcast::server::message_buffer_test {
 namespace {
 
 constexpr int64_t kNoLimit = int64_t{1} << 40;
@@ -72,4 +72,4 @@ TEST(MessageBufferTest, DeepNestingIsRefused) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::message_buffer_test

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace stepcast::server {
+namespace stepcast::server::recent_answers_test {
 namespace {
 
 SharedReplyPointer ReplyOf(const std::string& bytes) {
@@ -39,4 +39,4 @@ TEST(RecentAnswersTest, TheRepliesCountAgainstTheBound) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::recent_answers_test

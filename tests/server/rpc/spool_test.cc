@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 
-namespace stepcast::server {
+namespace stepcast::server::spool_test {
 namespace {
 
 std::string All(ByteSource& source) {
@@ -58,4 +58,4 @@ TEST_F(SpoolTest, ADirectoryThatTakesNoFileIsNamed) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::spool_test

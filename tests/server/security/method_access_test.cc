@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-namespace stepcast::server {
+namespace stepcast::server::method_access_test {
 namespace {
 
 TEST(MethodAccessTest, EveryRowIsFoundByItsServiceAndMethod) {
@@ -49,4 +49,4 @@ TEST(MethodAccessTest, WhatChangesSomethingNeedsMoreThanAReader) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::method_access_test

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast::server {
+namespace stepcast::server::principals_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -91,4 +91,4 @@ TEST(PrincipalsTest, TooManyAreRefused) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::principals_test

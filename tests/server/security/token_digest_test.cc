@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace stepcast::server {
+namespace stepcast::server::token_digest_test {
 namespace {
 
 // FIPS 180-2, appendix B.1.
@@ -33,4 +33,4 @@ TEST(TokenDigestTest, OnlySixtyFourHexadecimalDigitsAreOne) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::token_digest_test

@@ -15,7 +15,7 @@
 #include "tests/server/store/child_process.h"
 #include "tests/server/store/temporary_directory.h"
 
-namespace stepcast::server {
+namespace stepcast::server::data_directory_test {
 namespace {
 
 using testing::HasSubstr;
@@ -86,4 +86,4 @@ TEST(DataDirectoryTest, AFileInTheWayOrNoPathIsAnError) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::data_directory_test

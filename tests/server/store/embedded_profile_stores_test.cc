@@ -9,7 +9,7 @@
 #include "server/store/sqlite_profile_store.h"
 #include "tests/server/store/profile_store_contract.h"
 
-namespace stepcast::server {
+namespace stepcast::server::embedded_profile_stores_test {
 namespace {
 
 std::unique_ptr<ProfileStore> OpenMemory(const std::string& /*place*/, const StoreLimits& limits, const Clock& clock) {
@@ -29,4 +29,4 @@ INSTANTIATE_TEST_SUITE_P(Stores, ProfileStoreTest, testing::Values(kMemory, kSql
 INSTANTIATE_TEST_SUITE_P(Stores, ProfileStoreEquivalenceTest, testing::Values(kSqlite, Cached(kSqlite)), KindName);
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::embedded_profile_stores_test

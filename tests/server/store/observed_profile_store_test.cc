@@ -9,7 +9,7 @@
 #include "server/store/memory_profile_store.h"
 #include "tests/server/store/sample_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::observed_profile_store_test {
 namespace {
 
 struct Operation {
@@ -62,4 +62,4 @@ TEST(ObservedProfileStoreTest, ReportsEveryOperationWithItsCodeAndTime) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::observed_profile_store_test

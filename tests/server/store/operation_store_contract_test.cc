@@ -12,7 +12,7 @@
 #include "server/store/operation_store.h"
 #include "tests/server/store/operation_stores.h"
 
-namespace stepcast::server {
+namespace stepcast::server::operation_store_contract_test {
 namespace {
 
 using testing::ElementsAre;
@@ -391,4 +391,4 @@ TEST_P(OperationStoreTest, CountsByStateAndKnowsHowLongTheFirstWaits) {
 INSTANTIATE_TEST_SUITE_P(Stores, OperationStoreTest, testing::ValuesIn(OperationStoreKinds()), [](const auto& kind) { return kind.param.name; });
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::operation_store_contract_test

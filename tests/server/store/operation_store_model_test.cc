@@ -13,7 +13,7 @@
 #include "server/store/operation_store.h"
 #include "tests/server/store/operation_stores.h"
 
-namespace stepcast::server {
+namespace stepcast::server::operation_store_model_test {
 namespace {
 
 constexpr int64_t kLease = 100;
@@ -217,4 +217,4 @@ TEST_P(OperationStoreModelTest, HasAtMostOneEndAndLosesNone) {
 INSTANTIATE_TEST_SUITE_P(Stores, OperationStoreModelTest, testing::ValuesIn(OperationStoreKinds()), [](const auto& kind) { return kind.param.name; });
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::operation_store_model_test

@@ -13,7 +13,7 @@
 #include "server/store/postgres_transaction.h"
 #include "tests/server/store/postgres_test.h"
 
-namespace stepcast::server {
+namespace stepcast::server::postgres_connection_pool_test {
 namespace {
 
 class PostgresConnectionPoolTest : public PostgresTest {};
@@ -106,4 +106,4 @@ TEST_F(PostgresConnectionPoolTest, WhatAnotherTransactionMadeFailIsRunAgain) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::postgres_connection_pool_test

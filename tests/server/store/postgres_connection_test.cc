@@ -16,7 +16,7 @@
 #include "tests/server/store/postgres_test.h"
 #include "tests/server/store/sample_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::postgres_connection_test {
 namespace {
 
 using testing::AllOf;
@@ -154,4 +154,4 @@ TEST(PostgresConninfoTest, WhatLibpqCannotReadIsRefusedWithoutQuotingIt) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::postgres_connection_test

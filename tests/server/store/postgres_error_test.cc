@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast::server {
+namespace stepcast::server::postgres_error_test {
 namespace {
 
 TEST(PostgresErrorTest, EachStateMeansWhatTheCallerCanDo) {
@@ -55,4 +55,4 @@ TEST(PostgresErrorTest, OnlyWhatAnotherTransactionCausedMayRunAgain) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::postgres_error_test

@@ -12,7 +12,7 @@
 #include "server/store/postgres_database.h"
 #include "tests/server/store/postgres_test.h"
 
-namespace stepcast::server {
+namespace stepcast::server::postgres_operation_store_test {
 namespace {
 
 constexpr int64_t kHour = int64_t{3600} * 1'000'000'000;
@@ -90,4 +90,4 @@ TEST_F(PostgresOperationStoreTest, ADatabaseThatIsAwayIsUnavailable) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::postgres_operation_store_test

@@ -21,7 +21,7 @@
 #include "tests/server/store/profile_store_kind.h"
 #include "tests/server/store/sample_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::postgres_profile_store_test {
 namespace {
 
 class PostgresProfileStoreTest : public PostgresTest {
@@ -253,4 +253,4 @@ TEST_F(PostgresProfileStoreTest, ADatabaseThatOnlyReadsRefusesWritesByName) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::postgres_profile_store_test

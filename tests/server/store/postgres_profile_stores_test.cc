@@ -11,7 +11,7 @@
 #include "tests/server/store/postgres_server.h"
 #include "tests/server/store/profile_store_contract.h"
 
-namespace stepcast::server {
+namespace stepcast::server::postgres_profile_stores_test {
 namespace {
 
 // In a schema of its own for every place.
@@ -26,4 +26,4 @@ INSTANTIATE_TEST_SUITE_P(Stores, ProfileStoreTest, testing::Values(kPostgres, Ca
 INSTANTIATE_TEST_SUITE_P(Stores, ProfileStoreEquivalenceTest, testing::Values(kPostgres), KindName);
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::postgres_profile_stores_test

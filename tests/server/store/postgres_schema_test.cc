@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "tests/server/store/postgres_test.h"
 
-namespace stepcast::server {
+namespace stepcast::server::postgres_schema_test {
 namespace {
 
 class PostgresSchemaTest : public PostgresTest {
@@ -97,4 +97,4 @@ TEST_F(PostgresSchemaTest, ReplicasThatStartTogetherMigrateOnce) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::postgres_schema_test

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace stepcast::server {
+namespace stepcast::server::profile_filter_test {
 namespace {
 
 const ProfileSummary kSummary = {.id = "p", .model = "resnet50", .labels = {{"cluster", "a"}, {"note", ""}}};
@@ -33,4 +33,4 @@ TEST(ProfileFilterTest, EveryTermMustHold) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::profile_filter_test

@@ -14,7 +14,7 @@
 #include "server/store/profile_store.h"
 #include "tests/server/store/sample_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::profile_store_contract_test {
 
 namespace {
 
@@ -340,4 +340,4 @@ TEST_P(ProfileStoreTest, ThreadsOnTheSameIdsSeeWholeProfilesOnly) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::profile_store_contract_test

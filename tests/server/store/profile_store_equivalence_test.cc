@@ -14,7 +14,7 @@
 #include "tests/server/store/sample_profile.h"
 #include "tests/server/store/temporary_directory.h"
 
-namespace stepcast::server {
+namespace stepcast::server::profile_store_equivalence_test {
 namespace {
 
 // An answer in words, without the etag, which is random.
@@ -138,4 +138,4 @@ TEST_P(ProfileStoreEquivalenceTest, AnswersAsMemoryDoes) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::profile_store_equivalence_test

@@ -16,7 +16,7 @@
 #include "tests/server/store/profile_store_contract.h"
 #include "tests/server/store/sample_profile.h"
 
-namespace stepcast::server {
+namespace stepcast::server::profile_store_quota_test {
 
 namespace {
 
@@ -226,4 +226,4 @@ TEST_P(ProfileStoreTest, RandomCallsAreAnsweredAsByCountingAllThereIs) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::profile_store_quota_test

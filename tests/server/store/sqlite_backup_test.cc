@@ -17,7 +17,7 @@
 #include "tests/server/store/sample_profile.h"
 #include "tests/server/store/temporary_directory.h"
 
-namespace stepcast::server {
+namespace stepcast::server::sqlite_backup_test {
 namespace {
 
 std::string ContentOf(int number) { return SampleContent(static_cast<uint64_t>(number), 1 + static_cast<size_t>(number) * 997 % 20'000); }
@@ -156,4 +156,4 @@ TEST_F(SqliteBackupTest, ADamagedStoreIsNotBackedUp) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::sqlite_backup_test

@@ -10,7 +10,7 @@
 #include "server/store/sqlite_transaction.h"
 #include "tests/server/store/temporary_directory.h"
 
-namespace stepcast::server {
+namespace stepcast::server::sqlite_connection_test {
 namespace {
 
 class SqliteConnectionTest : public testing::Test {
@@ -103,4 +103,4 @@ TEST_F(SqliteConnectionTest, OpeningADirectoryIsUnavailable) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::sqlite_connection_test

@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast::server {
+namespace stepcast::server::sqlite_error_test {
 namespace {
 
 TEST(SqliteErrorTest, SuccessIsOk) {
@@ -45,4 +45,4 @@ TEST(SqliteErrorTest, EachCodeMeansWhatTheCallerCanDo) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::sqlite_error_test

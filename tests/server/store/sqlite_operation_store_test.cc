@@ -11,7 +11,7 @@
 #include "tests/server/store/sample_profile.h"
 #include "tests/server/store/temporary_directory.h"
 
-namespace stepcast::server {
+namespace stepcast::server::sqlite_operation_store_test {
 namespace {
 
 constexpr int64_t kLease = 1'000'000'000;
@@ -110,4 +110,4 @@ TEST_F(SqliteOperationStoreTest, LookingForOneToTakeNeedsNoScan) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::sqlite_operation_store_test

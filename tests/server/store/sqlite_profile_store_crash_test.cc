@@ -20,7 +20,7 @@
 #include "tests/server/store/sample_profile.h"
 #include "tests/server/store/temporary_directory.h"
 
-namespace stepcast::server {
+namespace stepcast::server::sqlite_profile_store_crash_test {
 namespace {
 
 // From a few bytes to some hundred pages, so that a kill falls into every phase of a transaction.
@@ -126,4 +126,4 @@ TEST(SqliteProfileStoreCrashTest, EveryAcknowledgedProfileSurvivesAKill) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::sqlite_profile_store_crash_test

@@ -22,7 +22,7 @@
 #include "tests/server/store/sample_profile.h"
 #include "tests/server/store/temporary_directory.h"
 
-namespace stepcast::server {
+namespace stepcast::server::sqlite_profile_store_test {
 namespace {
 
 using testing::ElementsAre;
@@ -284,4 +284,4 @@ TEST_F(SqliteProfileStoreTest, ARemovedFileIsUnavailableNotSilentLoss) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::sqlite_profile_store_test

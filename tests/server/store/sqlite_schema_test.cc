@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "tests/server/store/temporary_directory.h"
 
-namespace stepcast::server {
+namespace stepcast::server::sqlite_schema_test {
 namespace {
 
 class SqliteSchemaTest : public testing::Test {
@@ -97,4 +97,4 @@ TEST_F(SqliteSchemaTest, ListingNeedsNoSort) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::sqlite_schema_test

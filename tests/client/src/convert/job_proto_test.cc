@@ -9,7 +9,7 @@
 #include "stepcast/error_details.h"
 #include "tests/client/support/random_message.h"
 
-namespace stepcast::client {
+namespace stepcast::client::job_proto_test {
 namespace {
 
 using google::longrunning::Operation;
@@ -113,4 +113,4 @@ TEST(JobProtoTest, EveryComputationIsSentAsItself) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::job_proto_test

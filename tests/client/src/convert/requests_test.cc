@@ -16,7 +16,7 @@
 #include "client/src/convert/recommendation_proto.h"
 #include "client/src/convert/trace_proto.h"
 
-namespace stepcast::client {
+namespace stepcast::client::requests_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -262,4 +262,4 @@ TEST(RequestsTest, StoredProfiles) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::requests_test

@@ -20,7 +20,7 @@
 
 #include "tests/client/support/random_message.h"
 
-namespace stepcast::client {
+namespace stepcast::client::round_trip_test {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -172,4 +172,4 @@ TEST(TimestampTest, TheEarliestAndTheLatestTimeComeBack) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::round_trip_test

@@ -11,7 +11,7 @@
 
 #include "tests/client/support/fake_service.h"
 
-namespace stepcast::client {
+namespace stepcast::client::grpc_load_transport_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -114,4 +114,4 @@ TEST(GrpcLoadTransportWithoutServerTest, EveryCallEndsAsUnavailable) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::grpc_load_transport_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace stepcast::client {
+namespace stepcast::client::latency_histogram_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -86,4 +86,4 @@ TEST(LatencyHistogramTest, OfNothingAllIsZero) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::latency_histogram_test

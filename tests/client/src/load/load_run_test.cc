@@ -10,7 +10,7 @@
 
 #include "tests/client/support/fake_load_server.h"
 
-namespace stepcast::client {
+namespace stepcast::client::load_run_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -164,4 +164,4 @@ TEST(LoadRunTest, QuestionsAreAskedInTurn) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::load_run_test

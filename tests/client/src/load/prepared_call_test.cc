@@ -12,7 +12,7 @@
 #include "stepcast/v1/recommendation.pb.h"
 #include "tests/client/support/tiny_profile.h"
 
-namespace stepcast::client {
+namespace stepcast::client::prepared_call_test {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -81,4 +81,4 @@ TEST(LoadQuestionsTest, GoThroughAllCallsAndThenToTheNextSeed) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::prepared_call_test
