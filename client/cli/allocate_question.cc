@@ -37,7 +37,7 @@ class AllocateQuestion : public Question {
                     "\"minWorkers\": ..., \"maxWorkers\": ..., \"gang\": ..., \"remainingExamples\": ...}], \"capacity\": {\"workers\": ...}}.\n"
                     "A job's `profile` is a file, or the name of a stored profile")
         ->required()
-        ->type_name("");
+        ->type_name("FILE");
     app->add_option("--workers", workers_, "Workers to share (default: the file's capacity)")->type_name("N");
     app->add_option("--parameter-servers", servers_, "Parameter servers to share (default: the file's, else as many as wanted)")->type_name("N");
     AddParsedOption(

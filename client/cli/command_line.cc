@@ -16,6 +16,7 @@
 #include "client/cli/call_command.h"
 #include "client/cli/command.h"
 #include "client/cli/compare_question.h"
+#include "client/cli/completion_command.h"
 #include "client/cli/credential_flags.h"
 #include "client/cli/error_report.h"
 #include "client/cli/fit_command.h"
@@ -75,6 +76,7 @@ class CommandLine {
       Add(*profile, make());
     }
     DeclareJobs();
+    Add(app_, MakeCompletionCommand());
   }
 
   ExitCode Run(int argc, const char* const* argv) {

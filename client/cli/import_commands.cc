@@ -212,7 +212,7 @@ class ZooCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("zoo", "Make a profile of a published architecture, and store it");
-    app->add_option("MODEL", zoo_.model, "alexnet, vgg11, vgg16, googlenet, inception_v3, resnet50 or resnet101")->required()->type_name("");
+    app->add_option("MODEL", zoo_.model, "The architecture")->required()->type_name("alexnet|vgg11|vgg16|googlenet|inception_v3|resnet50|resnet101");
     app->add_option("--batch-size", zoo_.batch_size, "Examples per step (default 32)")->type_name("N");
     app->add_option("--device-flops", zoo_.device_flops_per_second, "Floating-point operations per second the device reaches (default 5e12)")
         ->type_name("RATE");
