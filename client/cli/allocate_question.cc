@@ -1,7 +1,10 @@
 #include "client/cli/allocate_question.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -34,7 +37,7 @@ class AllocateQuestion : public Question {
                     "\"minWorkers\": ..., \"maxWorkers\": ..., \"gang\": ..., \"remainingExamples\": ...}], \"capacity\": {\"workers\": ...}}.\n"
                     "A job's `profile` is a file, or the name of a stored profile")
         ->required()
-        ->type_name("");
+        ->type_name("FILE");
     app->add_option("--workers", workers_, "Workers to share (default: the file's capacity)")->type_name("N");
     app->add_option("--parameter-servers", servers_, "Parameter servers to share (default: the file's, else as many as wanted)")->type_name("N");
     AddParsedOption(
@@ -44,6 +47,19 @@ class AllocateQuestion : public Question {
         ParseAllocationObjective, [this](AllocationObjective objective) { objective_ = objective; });
     simulation_.Declare(*app);
     return app;
+  }
+
+  // What cannot be read needs none to be refused. A pipe could be read only once: it is taken to name stored profiles.
+  bool NeedsNoServer() const override {
+    std::error_code error;
+    if (IsFile(path_) && !std::filesystem::is_regular_file(path_, error)) return false;
+    const absl::StatusOr<std::string> text = ReadFile(path_);
+    const absl::StatusOr<AllocateWorkersRequest> request =
+        text.ok() ? ParseAllocateWorkersRequest(*text) : absl::StatusOr<AllocateWorkersRequest>(text.status());
+    return !request.ok() || std::all_of(request->jobs.begin(), request->jobs.end(), [](const AllocationJob& job) {
+      const std::string* name = std::get_if<std::string>(&job.source);
+      return name == nullptr || name->empty() || IsFile(*name);
+    });
   }
 
   std::string Activity() const override { return "allocating"; }

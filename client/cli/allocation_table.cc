@@ -36,13 +36,15 @@ std::string AllocationText(const AllocateWorkersResponse& response) {
   using Align = Table::Align;
   Table table({{"job", Align::kLeft}, {"workers"}, {"servers"}, {"examples/s"}, {"speed-up"}, {"utility"}, {"time left"}});
   std::string errors;
+  std::string warnings;
   for (const JobAllocation& job : response.allocations) {
     table.AddRow(RowOf(job));
+    for (const std::string& warning : job.warnings) absl::StrAppend(&warnings, "warning (", job.id, "): ", warning, "\n");
     if (!job.status.ok()) absl::StrAppend(&errors, "error (", job.id, "): ", job.status.message(), "\n");
   }
   if (!response.infeasible_reason.empty()) return absl::StrCat("No allocation: ", response.infeasible_reason, "\n", errors);
   return absl::StrCat(table.Text(), "total: ", response.workers, " workers, ", response.parameter_servers, " servers, utility ",
-                      NumberText(response.total_utility), "\n", MoreText(response.one_more_worker), errors);
+                      NumberText(response.total_utility), "\n", MoreText(response.one_more_worker), warnings, errors);
 }
 
 }  // namespace stepcast::client

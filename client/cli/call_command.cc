@@ -26,6 +26,8 @@ class CallCommand : public Command {
 
   CLI::App* Declare(CLI::App& parent) override { return question_->Declare(parent); }
 
+  bool NeedsNoServer() const override { return question_->NeedsNoServer(); }
+
   ExitCode Run(const Session& session) const override {
     if (const ExitCode code = question_->Check(session); code != ExitCode::kDone) return code;
     const absl::StatusOr<JobComputation> asked = question_->Ask(session);

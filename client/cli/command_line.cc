@@ -16,6 +16,7 @@
 #include "client/cli/call_command.h"
 #include "client/cli/command.h"
 #include "client/cli/compare_question.h"
+#include "client/cli/completion_command.h"
 #include "client/cli/credential_flags.h"
 #include "client/cli/error_report.h"
 #include "client/cli/fit_command.h"
@@ -39,17 +40,18 @@ namespace {
 
 constexpr char kFooter[] =
     "Exit status: 0 done, 1 refused by the service or not reached, 2 wrong usage.\n\n"
-    "Examples:\n"
-    "  stepcast --local profile zoo resnet50 --bandwidth 1Gbit/s --save resnet50.json\n"
-    "  stepcast --local predict resnet50.json --workers 1-16 --plot\n"
-    "  stepcast --local profile check resnet50.json\n"
-    "  stepcast --local profile fit parsing.csv\n"
+    "Examples, without a server:\n"
+    "  stepcast profile zoo resnet50 --bandwidth 1Gbit/s --save resnet50.json\n"
+    "  stepcast predict resnet50.json --workers 1-16 --plot\n"
+    "  stepcast profile check resnet50.json\n"
+    "  stepcast profile fit parsing.csv\n"
+    "  stepcast order resnet50.json --workers 1 --method tac --output json\n"
+    "  stepcast allocate jobs.json --workers 16\n"
+    "  stepcast compare resnet50.json --workers 1-8\n"
+    "  stepcast trace resnet50.json --workers 4 --out trace.json\n"
+    "with one:\n"
     "  stepcast profile upload resnet50.json --id resnet50\n"
     "  stepcast recommend resnet50 --min-efficiency 0.7\n"
-    "  stepcast order --local resnet50.json --workers 1 --method tac --output json\n"
-    "  stepcast allocate --local jobs.json --workers 16\n"
-    "  stepcast compare --local resnet50.json --workers 1-8\n"
-    "  stepcast trace --local resnet50.json --workers 4 --out trace.json\n"
     "  stepcast job start order resnet50 --method search --wait\n"
     "  stepcast bench resnet50 --rate 1000,2000 --max-p99-ms 5";
 
@@ -74,6 +76,7 @@ class CommandLine {
       Add(*profile, make());
     }
     DeclareJobs();
+    Add(app_, MakeCompletionCommand());
   }
 
   ExitCode Run(int argc, const char* const* argv) {
@@ -87,7 +90,7 @@ class CommandLine {
     for (const auto& [app, command] : commands_) {
       if (!app->parsed()) continue;
       const absl::StatusOr<ClientCredentials> credentials = credentials_.Read();
-      if (credentials.ok()) return command->Run(MakeSession(*credentials));
+      if (credentials.ok()) return command->Run(MakeSession(*credentials, local_ || (NamedServer().empty() && command->NeedsNoServer())));
       console_.err << ErrorReport(credentials.status());
       return ExitCode::kMisused;
     }
@@ -109,9 +112,12 @@ class CommandLine {
   }
 
   void DeclareGlobalOptions() {
-    CLI::Option* server = app_.add_option("--server", server_, "The server (default: the environment's STEPCAST_SERVER, else 127.0.0.1:50051)");
+    CLI::Option* server = app_.add_option(
+        "--server", server_,
+        "The server (default: the environment's STEPCAST_SERVER; where neither names one, what is about files needs\nnone, and all else asks "
+        "127.0.0.1:50051)");
     server->type_name("HOST:PORT");
-    app_.add_flag("--local", local_, "Work on profile files in this process, without a server")->excludes(server);
+    app_.add_flag("--local", local_, "Work on profile files in this process, also where a server is named")->excludes(server);
     credentials_.Declare(app_);
     const auto parse_output = [](const std::string& text) -> absl::StatusOr<OutputFormat> {
       if (text == "table") return OutputFormat::kTable;
@@ -130,16 +136,21 @@ class CommandLine {
     commands_.emplace_back(app, std::move(command));
   }
 
-  Session MakeSession(const ClientCredentials& credentials) const {
+  // Empty: nobody has named one.
+  std::string NamedServer() const {
+    if (!server_.empty()) return server_;
+    const char* const environment = std::getenv("STEPCAST_SERVER");
+    return environment == nullptr ? "" : environment;
+  }
+
+  Session MakeSession(const ClientCredentials& credentials, bool local) const {
     ClientOptions options{.credentials = credentials};
     if (timeout_) options.timeout = *timeout_;
-    const char* const environment = std::getenv("STEPCAST_SERVER");
-    if (environment != nullptr && *environment != '\0') options.server = environment;
-    if (!server_.empty()) options.server = server_;
-    return {.client = local_ ? MakeLocalClient(options) : Client(options),
+    if (const std::string server = NamedServer(); !server.empty()) options.server = server;
+    return {.client = local ? MakeLocalClient(options) : Client(options),
             .options = options,
             .patience = timeout_.value_or(std::chrono::nanoseconds::max()),
-            .local = local_,
+            .local = local,
             .output = output_,
             .console = console_};
   }

@@ -31,6 +31,8 @@ class CompareQuestion : public Question {
     return app;
   }
 
+  bool NeedsNoServer() const override { return IsFile(profile_); }
+
   std::string Activity() const override { return "comparing"; }
 
   absl::StatusOr<JobComputation> Ask(const Session& session) const override {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/measure_text.h"
+#include "client/cli/prediction_table.h"
 #include "client/cli/table.h"
 
 namespace stepcast::client {
@@ -69,7 +70,9 @@ std::string ComparisonText(const CompareModelsResponse& response) {
     for (const ModelPrediction& model : comparison.models) row.push_back(CellOf(model));
     table.AddRow(std::move(row));
   }
-  return absl::StrCat(table.Text(), ReasonsText(response), "\n", InputsText(response.inputs));
+  std::vector<Prediction> predictions;
+  for (const ModelComparison& comparison : response.comparisons) predictions.push_back(comparison.prediction);
+  return absl::StrCat(table.Text(), ReasonsText(response), WarningsText(predictions), "\n", InputsText(response.inputs));
 }
 
 }  // namespace stepcast::client

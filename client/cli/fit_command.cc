@@ -32,6 +32,8 @@ class FitCommand : public Command {
     return app;
   }
 
+  bool NeedsNoServer() const override { return true; }
+
   ExitCode Run(const Session& session) const override {
     if (!IsFile(path_)) return session.Misused(absl::StrCat("there is no file \"", path_, "\""));
     absl::StatusOr<std::vector<ParsingMeasurement>> measurements = Measurements();

@@ -28,14 +28,20 @@ namespace {
 class ImportFlags {
  public:
   void Declare(CLI::App& app) {
-    app.add_option("--id", options_.store.profile_id, "Name of the profile: a-z, 0-9 and - (default: from its content)")->type_name("ID");
+    app.add_option("--id", options_.store.profile_id,
+                   "Name of the profile: a-z, 0-9 and - (default: of a model of the zoo its own where that is free, else from its content)")
+        ->type_name("ID");
     app.add_option("--display-name", options_.display_name, "Text for people (default: the model's name)")->type_name("TEXT");
     app.add_option_function<std::vector<std::string>>(
            "--label", [this](const auto& texts) { AddLabels(texts); }, "For filters; may be repeated")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
     app.add_option("--save", save_, "Write the profile to this file, in proto JSON, and store nothing")->type_name("FILE");
-    app.add_option("--variation", variation_, "Standard deviation of a computation's time, as a share of it (default 0: one step)")
+    app.add_option("--variation", variation_,
+                   "Standard deviation of each computation's time by itself, as a share of it;\n0: one step, exactly as measured (default 0.05, and "
+                   "0.05 common to a step)")
+        ->type_name("SHARE");
+    app.add_option("--common-variation", common_variation_, "The same of all of a step's computations together (default 0 with --variation)")
         ->type_name("SHARE");
     app.add_option("--steps", steps_, "Steps to make when there is variation (default 20)")->type_name("N");
     AddParsedOption(
@@ -47,14 +53,22 @@ class ImportFlags {
   template <typename Format>
   void Fill(Format& format) const {
     format.platform = platform_.platform();
+    FillVariation(format);
+  }
+
+  template <typename Format>
+  void FillVariation(Format& format) const {
     format.step_time_variation = variation_;
+    format.common_time_variation = common_variation_;
     format.steps = steps_;
     format.seed = seed_;
   }
 
+  // What is only saved is asked of no store.
+  bool stores() const { return save_.empty(); }
   Platform platform() const { return platform_.platform(); }
   // Whether anything was said of how the steps made vary.
-  bool varies() const { return variation_ != 0 || steps_ || seed_; }
+  bool varies() const { return variation_ || common_variation_ || steps_ || seed_; }
 
   ImportOptions Options(const Session& session) const {
     ImportOptions options = options_;
@@ -92,7 +106,8 @@ class ImportFlags {
 
   ImportOptions options_;
   std::string save_;
-  double variation_ = 0;
+  std::optional<double> variation_;
+  std::optional<double> common_variation_;
   std::optional<int32_t> steps_;
   std::optional<uint64_t> seed_;
   PlatformFlags platform_;
@@ -105,7 +120,7 @@ class ImportCommand : public Command {
     app->add_option(
            "FILE", path_,
            "layers: text of lines `nodeK -- Op -- key=value, ...` and edges between the nodes;\nrun-metadata: serialised RunMetadata of one or more "
-           "steps of a worker with parameter servers;\ntimeline: JSON of TensorFlow 1's timeline of a step")
+           "steps of a worker with parameter servers;\ntimeline: JSON of TensorFlow 1's timeline of a step.\nMay be compressed by gzip")
         ->required()
         ->type_name("");
     app->add_option("--format", format_, "What FILE is: layers, run-metadata or timeline (default: by its first bytes)")
@@ -119,6 +134,8 @@ class ImportCommand : public Command {
     flags_.Declare(*app);
     return app;
   }
+
+  bool NeedsNoServer() const override { return !flags_.stores(); }
 
   ExitCode Run(const Session& session) const override {
     for (const std::string& path : {path_, graph_, variables_}) {
@@ -154,7 +171,7 @@ class ImportCommand : public Command {
   std::string_view Unused(RecordingFormat format) const {
     if (format == RecordingFormat::kLayers && !graph_.empty()) return "--graph";
     if (format != RecordingFormat::kTimeline && !variables_.empty()) return "--variables";
-    return format != RecordingFormat::kLayers && flags_.varies() ? "--variation, --steps or --seed" : "";
+    return format == RecordingFormat::kRunMetadata && flags_.varies() ? "--variation, --common-variation, --steps or --seed" : "";
   }
 
   absl::StatusOr<std::map<std::string, int64_t>> Sizes() const {
@@ -171,7 +188,8 @@ class ImportCommand : public Command {
       return session.client.ImportRunMetadata({.recording = path_, .graph = graph_}, options, import);
     }
     if (format == RecordingFormat::kTimeline) {
-      const TimelineOptions options{.model = model_, .batch_size = batch_size_, .platform = flags_.platform(), .variable_bytes = sizes};
+      TimelineOptions options{.model = model_, .batch_size = batch_size_, .platform = flags_.platform(), .variable_bytes = sizes};
+      flags_.FillVariation(options);
       return session.client.ImportTimeline({.recording = path_, .graph = graph_}, options, import);
     }
     const absl::StatusOr<std::string> text = ReadFile(path_);
@@ -194,13 +212,15 @@ class ZooCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("zoo", "Make a profile of a published architecture, and store it");
-    app->add_option("MODEL", zoo_.model, "alexnet, vgg11, vgg16, googlenet, inception_v3, resnet50 or resnet101")->required()->type_name("");
+    app->add_option("MODEL", zoo_.model, "The architecture")->required()->type_name("alexnet|vgg11|vgg16|googlenet|inception_v3|resnet50|resnet101");
     app->add_option("--batch-size", zoo_.batch_size, "Examples per step (default 32)")->type_name("N");
     app->add_option("--device-flops", zoo_.device_flops_per_second, "Floating-point operations per second the device reaches (default 5e12)")
         ->type_name("RATE");
     flags_.Declare(*app);
     return app;
   }
+
+  bool NeedsNoServer() const override { return !flags_.stores(); }
 
   ExitCode Run(const Session& session) const override {
     ModelZooOptions zoo = zoo_;

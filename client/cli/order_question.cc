@@ -54,6 +54,8 @@ class OrderQuestion : public Question {
     return app;
   }
 
+  bool NeedsNoServer() const override { return IsFile(profile_); }
+
   std::string Activity() const override { return "trying orders"; }
 
   std::string_view AnswerFlag() const override { return save_.empty() ? "" : "--save-priorities"; }

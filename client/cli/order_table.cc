@@ -90,6 +90,7 @@ std::string Transfers(const TransferOrderResult& order, size_t transfers_max) {
 
 std::string OrderText(const OptimizeOrderResponse& response, size_t transfers_max) {
   std::string text = Methods(response) + Bounds(response) + Unmeasured(response);
+  for (const std::string& warning : response.warnings) absl::StrAppend(&text, "warning: ", warning, "\n");
   const auto chosen =
       std::find_if(response.orders.begin(), response.orders.end(), [&](const TransferOrderResult& order) { return order.method == response.chosen; });
   if (chosen == response.orders.end()) return text;

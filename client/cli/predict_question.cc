@@ -42,6 +42,8 @@ class PredictQuestion : public Question {
     return app;
   }
 
+  bool NeedsNoServer() const override { return IsFile(profile_); }
+
   std::string Activity() const override { return "predicting"; }
 
   ExitCode Check(const Session& session) const override { return plot_.Check(session); }

@@ -79,8 +79,11 @@ std::string IntervalText(const ConfidenceInterval& interval) {
 std::string WarningsText(const std::vector<Prediction>& predictions) {
   std::string text;
   for (const Warning& warning : Collect(predictions)) {
-    const bool one = warning.counts.size() == 1 && warning.counts[0] == 1;
-    absl::StrAppend(&text, "warning (", CountsText(warning.counts), one ? " worker" : " workers");
+    // With several numbers of servers a number of workers comes several times.
+    std::vector<int32_t> counts = warning.counts;
+    std::sort(counts.begin(), counts.end());
+    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+    absl::StrAppend(&text, "warning (", CountsText(counts), counts.back() == 1 ? " worker" : " workers");
     if (!warning.alike) absl::StrAppend(&text, "; the numbers are those for ", warning.counts[0]);
     absl::StrAppend(&text, "): ", warning.text, "\n");
   }
@@ -92,13 +95,41 @@ std::string IntervalTitle(const std::vector<Prediction>& predictions) {
   return level > 0 ? absl::StrCat(level * 100, "% interval") : "interval";
 }
 
+std::string RunsTitle(const std::vector<Prediction>& predictions) {
+  const double level = predictions.empty() ? 0 : predictions[0].run_interval.level;
+  return level > 0 ? absl::StrCat(level * 100, "% of runs") : "";
+}
+
+std::string RegimesText(const std::vector<Regime>& regimes) {
+  int32_t runs = 0;
+  for (const Regime& regime : regimes) runs += regime.replications + regime.other_start_replications;
+  std::string text;
+  for (const Regime& regime : regimes) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", NumberText(regime.examples_per_second), " in ",
+                    regime.replications + regime.other_start_replications, " of ", runs);
+  }
+  return text;
+}
+
 std::string PredictionTable(const std::vector<Prediction>& predictions) {
-  Table table(
-      {{"workers"}, {"examples/s"}, {IntervalTitle(predictions)}, {"speed-up"}, {"efficiency"}, {"step p50"}, {"bottleneck", Table::Align::kLeft}});
+  const bool regimes = std::any_of(predictions.begin(), predictions.end(), [](const Prediction& prediction) { return !prediction.regimes.empty(); });
+  const std::string runs = RunsTitle(predictions);
+  std::vector<Table::Column> columns{{"workers"}, {"examples/s"}, {IntervalTitle(predictions)}};
+  if (!runs.empty()) columns.push_back({runs});
+  for (const char* title : {"speed-up", "efficiency", "step p50"}) columns.push_back({title});
+  columns.push_back({"bottleneck", Table::Align::kLeft});
+  if (regimes) columns.push_back({"two regimes, by runs", Table::Align::kLeft});
+  Table table(columns);
   for (const Prediction& prediction : predictions) {
-    table.AddRow({absl::StrCat(prediction.scenario.workers), NumberText(prediction.examples_per_second), IntervalText(prediction.confidence_interval),
-                  NumberText(prediction.speedup), PercentText(prediction.scaling_efficiency), DurationText(prediction.step_time.p50),
-                  BottleneckText(prediction.bottleneck, prediction.bottleneck_parameter_server)});
+    std::vector<std::string> row{absl::StrCat(prediction.scenario.workers), NumberText(prediction.examples_per_second),
+                                 IntervalText(prediction.confidence_interval)};
+    if (!runs.empty()) row.push_back(IntervalText(prediction.run_interval));
+    row.push_back(NumberText(prediction.speedup));
+    row.push_back(PercentText(prediction.scaling_efficiency));
+    row.push_back(DurationText(prediction.step_time.p50));
+    row.push_back(BottleneckText(prediction.bottleneck, prediction.bottleneck_parameter_server));
+    if (regimes) row.push_back(RegimesText(prediction.regimes));
+    table.AddRow(std::move(row));
   }
   return table.Text() + WarningsText(predictions);
 }

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "client/cli/name_argument.h"
+#include "client/local/file_hint.h"
 
 #include "stepcast/error_details.h"
 #include "stepcast/profile_encoding.h"
@@ -29,7 +31,11 @@ absl::StatusOr<ProfileSource> ProfileFromArgument(const Session& session, const 
   if (!IsFile(argument)) {
     if (session.local) return absl::InvalidArgumentError(absl::StrCat("there is no file \"", argument, "\""));
     const absl::StatusOr<std::string> name = StoredName(argument);
-    if (!name.ok()) return absl::InvalidArgumentError(absl::StrCat("\"", argument, "\" is neither a file nor the name of a stored profile"));
+    if (!name.ok()) {
+      const std::string dashed = absl::StrReplaceAll(argument, {{"_", "-"}});
+      return absl::InvalidArgumentError(absl::StrCat("\"", argument, "\" is neither a file nor the name of a stored profile",
+                                                     StoredName(dashed).ok() ? absl::StrCat("; names have - for _: ", dashed) : ""));
+    }
     return ProfileSource(*name);
   }
   const absl::StatusOr<std::string> bytes = ReadFile(argument);
@@ -43,6 +49,12 @@ ExitCode ReportProfileFailure(const Session& session, const std::string& argumen
   const ErrorDetails details = GetErrorDetails(status);
   if (absl::IsInvalidArgument(status) && details.reason.empty()) return session.Misused({status.message().data(), status.message().size()});
   const ExitCode code = session.Refused(status);
+  if (!session.local && absl::IsUnavailable(status) && !argument.empty() && !IsFile(argument)) {
+    session.console.err << "hint: there is no file \"" << argument << "\", so it was taken for the name of a stored profile\n";
+  }
+  if (const std::string hint = details.reason == "PROFILE_UNREADABLE" && !argument.empty() ? NoProfileHint(argument) : ""; !hint.empty()) {
+    session.console.err << "hint: " << hint << '\n';
+  }
   // gRPC itself refuses a message that is too large, without a reason of ours.
   if (!session.local && absl::IsResourceExhausted(status) && details.reason.empty() && IsFile(argument)) {
     session.console.err << "hint: the file may be too large to be sent with a request; store it with `stepcast profile upload " << argument

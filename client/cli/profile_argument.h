@@ -13,8 +13,7 @@ namespace stepcast::client {
 // What the help says of it.
 inline constexpr char kProfileArgumentHelp[] =
     "A file with a profile (proto JSON, text or binary, by its content), or the name\nof a stored one, with or without `profiles/`. What is both is "
-    "the file; "
-    "it is sent\nwith the request and not stored. With --local it must be a file";
+    "the file. A file\nneeds no server; one that is named is sent it with the request, and does not\nstore it. With --local it must be a file";
 
 // Whether there is a file at `path`.
 bool IsFile(const std::string& path);

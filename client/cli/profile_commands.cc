@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/check_text.h"
 #include "client/cli/profile_argument.h"
 #include "client/cli/profile_table.h"
 #include "client/cli/progress.h"
 #include "client/cli/recording_json.h"
-#include "client/cli/recording_text.h"
-#include "client/cli/replay_text.h"
 #include "client/local/recording_report.h"
 #include "client/local/replay_report.h"
 
@@ -58,11 +57,14 @@ class UploadCommand : public Command {
 class CheckCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
-    CLI::App* app =
-        parent.add_subcommand("check", "Say everything that is wrong with a profile, and how well its steps are explained; stores nothing");
+    CLI::App* app = parent.add_subcommand(
+        "check", "Say everything that is wrong with a profile, how well its steps are explained, and what to do; stores nothing");
     app->add_option("FILE", path_, kFileHelp)->required()->type_name("");
+    app->add_flag("--details", details_, "Also each link's bandwidth, start and window, and how well each way of sharing it explains the recording");
     return app;
   }
+
+  bool NeedsNoServer() const override { return true; }
 
   ExitCode Run(const Session& session) const override {
     if (!IsFile(path_)) return session.Misused(absl::StrCat("there is no file \"", path_, "\""));
@@ -72,7 +74,7 @@ class CheckCommand : public Command {
     if (!explained.ok()) return session.Refused(explained.status());
     return session.Answer(CheckJson(*profile, explained->replay, explained->recording), [&] {
       return absl::StrCat("valid: ", profile->operation_count, " operations, ", profile->step_count, " steps, digest ", profile->digest, "\n",
-                          ReplayText(explained->replay), RecordingText(explained->recording));
+                          CheckSummary(explained->replay, explained->recording), details_ ? CheckDetails(explained->recording) : "");
     });
   }
 
@@ -94,18 +96,23 @@ class CheckCommand : public Command {
   }
 
   std::string path_;
+  bool details_ = false;
 };
 
 class GetCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("get", "Show a profile");
-    app->add_option("PROFILE", argument_, "The name of a stored profile, with or without `profiles/`; with --local a file")
+    app->add_option("PROFILE", argument_,
+                    "The name of a stored profile, with or without `profiles/`; with --local, or where no stored one can\nhave that name, a file")
         ->required()
         ->type_name("");
     app->add_flag("--basic", basic_, "Leave operations and steps out");
     return app;
   }
+
+  // What could be both is the stored profile, which is what the command is for.
+  bool NeedsNoServer() const override { return IsFile(argument_) && !StoredName(argument_).ok(); }
 
   ExitCode Run(const Session& session) const override {
     absl::StatusOr<std::string> name = Name(session);

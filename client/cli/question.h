@@ -26,6 +26,8 @@ class Question {
 
   // REQUIRES, of all below: the parse chose it.
 
+  // Whether all that it is about is in files.
+  virtual bool NeedsNoServer() const = 0;
   // Whether the flags go together: kDone, or kMisused, reported.
   virtual ExitCode Check(const Session&) const { return ExitCode::kDone; }
   // A flag that was given and says what else to do with the answer; empty: none was.

@@ -49,6 +49,8 @@ class RecommendQuestion : public Question {
     return app;
   }
 
+  bool NeedsNoServer() const override { return IsFile(profile_); }
+
   std::string Activity() const override { return "trying numbers of workers"; }
 
   ExitCode Check(const Session& session) const override { return plot_.Check(session); }

@@ -72,8 +72,9 @@ Table EmptyTable(const RecommendWorkersResponse& response, const Columns& column
   constexpr auto kLeft = Table::Align::kLeft;
   std::vector<Table::Column> titles{{"", kLeft}, {"workers"}};
   if (columns.servers) titles.push_back({"servers"});
-  for (const std::string& title : {std::string("examples/s"), IntervalTitle(response.frontier), std::string("speed-up"), std::string("efficiency")}) {
-    titles.push_back({title});
+  for (const std::string& title : {std::string("examples/s"), IntervalTitle(response.frontier), RunsTitle(response.frontier), std::string("speed-up"),
+                                   std::string("efficiency")}) {
+    if (!title.empty()) titles.push_back({title});
   }
   if (columns.durations) titles.push_back({"time"});
   if (columns.costs) titles.push_back({response.currency_code.empty() ? "cost" : absl::StrCat("cost, ", response.currency_code)});
@@ -83,14 +84,20 @@ Table EmptyTable(const RecommendWorkersResponse& response, const Columns& column
   return Table(std::move(titles));
 }
 
+// Whether it was tried with less than a prediction of it is made with.
+bool IsRough(const RecommendWorkersResponse& response, size_t i) {
+  return i < response.frontier_outcomes.size() && !response.frontier_outcomes[i].in_full;
+}
+
 std::vector<std::string> RowOf(const RecommendWorkersResponse& response, const Columns& columns, size_t i) {
   const Prediction& prediction = response.frontier[i];
   const FrontierOutcome outcome = i < response.frontier_outcomes.size() ? response.frontier_outcomes[i] : FrontierOutcome{};
   const Choice choice = ChoiceOf(prediction);
   std::vector<std::string> row{MarkOf(response, choice), absl::StrCat(choice.first)};
   if (columns.servers) row.push_back(absl::StrCat(choice.second));
-  row.push_back(NumberText(prediction.examples_per_second));
+  row.push_back(absl::StrCat(IsRough(response, i) ? "~" : "", NumberText(prediction.examples_per_second)));
   row.push_back(IntervalText(prediction.confidence_interval));
+  if (!RunsTitle(response.frontier).empty()) row.push_back(IntervalText(prediction.run_interval));
   row.push_back(NumberText(prediction.speedup));
   row.push_back(PercentText(prediction.scaling_efficiency));
   if (columns.durations) row.push_back(outcome.duration ? DurationText(*outcome.duration) : "");
@@ -105,6 +112,10 @@ std::string Legend(const RecommendWorkersResponse& response) {
   std::string text;
   if (!response.ties.empty()) absl::StrAppend(&text, "= is as good within the intervals.\n");
   if (response.nearest) absl::StrAppend(&text, "-> comes nearest to the constraints.\n");
+  bool any_rough = false;
+  for (size_t i = 0; i < response.frontier.size(); ++i) any_rough = any_rough || IsRough(response, i);
+  if (any_rough)
+    absl::StrAppend(&text, "~ was simulated with fewer replications and one start only, since it is clearly worse: predict says more.\n");
   const auto simulated = static_cast<int32_t>(response.frontier.size());
   if (response.choices > simulated) {
     absl::StrAppend(&text, simulated, " of ", response.choices,

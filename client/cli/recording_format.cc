@@ -1,9 +1,8 @@
 #include "client/cli/recording_format.h"
 
 #include <algorithm>
-#include <fstream>
 
-#include "absl/strings/str_cat.h"
+#include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
 
@@ -24,11 +23,9 @@ RecordingFormat DetectRecordingFormat(std::string_view first_bytes) {
 }
 
 absl::StatusOr<RecordingFormat> DetectRecordingFormatOf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes(kFirstBytes, '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (file.bad() || !file.is_open()) return absl::NotFoundError(absl::StrCat("cannot read ", path));
-  return DetectRecordingFormat(std::string_view(bytes).substr(0, static_cast<size_t>(file.gcount())));
+  const absl::StatusOr<std::string> bytes = ReadFileStart(path, kFirstBytes);
+  if (!bytes.ok()) return bytes.status();
+  return DetectRecordingFormat(*bytes);
 }
 
 }  // namespace stepcast::client

@@ -127,16 +127,15 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
 
 void ScenarioFlags::DeclareMultiplexing(CLI::App& app) {
   const auto parse_bytes = [](const std::string& text) { return ParseBytes(text); };
-  CLI::Option* how =
-      AddParsedOption(app, "--multiplexing", "window|whole-stream|round-robin",
-                      "How streams of one connection take turns (default: by --window, or the profile's, where there is one, else whole)",
-                      ParseMultiplexing, [this](Multiplexing value) { scenario_.multiplexing = value; });
+  CLI::Option* how = AddParsedOption(app, "--multiplexing", "window|whole-stream|round-robin",
+                                     "How streams share one connection (default: by --window, or the profile's, where there is one, else whole)",
+                                     ParseMultiplexing, [this](Multiplexing value) { scenario_.multiplexing = value; });
   CLI::Option* window = AddParsedOption(app, "--window", "BYTES",
                                         "Streams send so much first, the rest later: 65536, 4MiB (round-robin: 64KiB where the profile has none)",
                                         parse_bytes, [this](int64_t bytes) { scenario_.window_bytes = bytes; });
-  CLI::Option* quantum = AddParsedOption(app, "--quantum", "BYTES",
-                                         "What a stream sends in each later turn (round-robin: 1MiB; window: all the rest, about 1MiB is gRPC 1.51)",
-                                         parse_bytes, [this](int64_t bytes) { scenario_.quantum_bytes = bytes; });
+  CLI::Option* quantum = AddParsedOption(
+      app, "--quantum", "BYTES", "What a stream sends in each later service (round-robin: 1MiB; window: all the rest, about 1MiB is gRPC 1.51)",
+      parse_bytes, [this](int64_t bytes) { scenario_.quantum_bytes = bytes; });
   for (CLI::Option* option : {how, window, quantum}) option->group(kScenarioGroup);
 }
 

@@ -43,8 +43,9 @@ void SimulationFlags::DeclareForLoad(CLI::App& app) {
 }
 
 void SimulationFlags::DeclareReplications(CLI::App& app) {
-  app.add_option("--replications", options_.replications,
-                 "Independent runs (default 5; with --precision at most so many, default 100; 1 where nothing is random)")
+  app.add_option(
+         "--replications", options_.replications,
+         "Independent runs (default 5, up to 20 where single runs scatter; with --precision at most so many, default 100; 1 where nothing is random)")
       ->type_name("N")
       ->group(kSimulationGroup);
 }
@@ -58,9 +59,14 @@ void SimulationFlags::DeclareChance(CLI::App& app) {
       app, "--seed", "N", "Of all random choices (default 1)", [](const std::string& text) { return ParseCount(text); },
       [this](uint64_t seed) { options_.seed = seed; })
       ->group(kSimulationGroup);
-  app.add_flag_function(
-         "--staggered", [this](int64_t) { options_.start = Start::kStaggered; }, "Workers start at random instants within a step, not all at once")
-      ->group(kSimulationGroup);
+  CLI::Option* staggered = app.add_flag_function(
+      "--staggered", [this](int64_t) { options_.start = Start::kStaggered; },
+      "Workers start at random instants within a step (default of a steady state)");
+  CLI::Option* simultaneous = app.add_flag_function(
+      "--simultaneous", [this](int64_t) { options_.start = Start::kSimultaneous; },
+      "Workers start all at once (default of the first steps or seconds, and of a trace)");
+  staggered->group(kSimulationGroup);
+  simultaneous->group(kSimulationGroup)->excludes(staggered);
 }
 
 void SimulationFlags::DeclareHorizon(CLI::App& app) {

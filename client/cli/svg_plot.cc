@@ -26,7 +26,8 @@ constexpr size_t kScenarioLength = 96;
 constexpr char kStyle[] =
     "<style>text{font-family:sans-serif;font-size:12px;fill:#333}.title{font-size:16px;font-weight:bold}.grid{stroke:#ddd}.frame{stroke:#333;fill:"
     "none}"
-    ".band{fill:#1f77b4;fill-opacity:.2}.bar{stroke:#1f77b4;stroke-opacity:.6}.curve{stroke:#1f77b4;stroke-width:2;fill:none}"
+    ".runs{fill:#1f77b4;fill-opacity:.1}.band{fill:#1f77b4;fill-opacity:.2}.bar{stroke:#1f77b4;stroke-opacity:.6}.curve{stroke:#1f77b4;stroke-width:"
+    "2;fill:none}"
     ".linear{stroke:#888;stroke-dasharray:5 4}.point{fill:#1f77b4}.tie{fill:#fff;stroke:#d62728;stroke-width:2}.chosen{fill:#d62728}</style>\n";
 
 // With a tenth of a unit, which is finer than a screen.
@@ -114,16 +115,22 @@ class SvgDrawing {
     AddText("unit", (kLeft + kRight) / 2, kBottom + 38, "middle", U"workers");
   }
 
-  // The band needs two points; one has a bar only.
-  void AddIntervals() {
-    if (plot_.interval.empty()) return;
+  void AddBand(const char* style, double PlotPoint::*lower, double PlotPoint::*upper) {
+    if (plot_.points.size() < 2) return;
     std::string corners;
-    for (const PlotPoint& point : plot_.points) absl::StrAppend(&corners, Length(X(point.workers)), ",", Length(Y(point.upper)), " ");
+    for (const PlotPoint& point : plot_.points) absl::StrAppend(&corners, Length(X(point.workers)), ",", Length(Y(point.*upper)), " ");
     for (auto point = plot_.points.rbegin(); point != plot_.points.rend(); ++point) {
-      absl::StrAppend(&corners, Length(X(point->workers)), ",", Length(Y(point->lower)), " ");
+      absl::StrAppend(&corners, Length(X(point->workers)), ",", Length(Y((*point).*lower)), " ");
     }
     corners.pop_back();
-    if (plot_.points.size() > 1) absl::StrAppend(&svg_, "<polygon class=\"band\" points=\"", corners, "\"/>\n");
+    absl::StrAppend(&svg_, "<polygon class=\"", style, "\" points=\"", corners, "\"/>\n");
+  }
+
+  // A band needs two points; one has a bar only.
+  void AddIntervals() {
+    if (!plot_.runs.empty()) AddBand("runs", &PlotPoint::run_lower, &PlotPoint::run_upper);
+    if (plot_.interval.empty()) return;
+    AddBand("band", &PlotPoint::lower, &PlotPoint::upper);
     for (const PlotPoint& point : plot_.points) {
       if (point.lower < point.upper) AddLine("bar", X(point.workers), Y(point.upper), X(point.workers), Y(point.lower));
     }
@@ -146,6 +153,9 @@ class SvgDrawing {
     for (const PlotPoint& point : plot_.points) {
       std::string title = absl::StrCat(WorkersText(point.workers), ": ", NumberText(point.throughput), " examples/s");
       if (point.lower < point.upper) absl::StrAppend(&title, ", ", NumberText(point.lower), " .. ", NumberText(point.upper));
+      if (point.run_lower < point.run_upper) {
+        absl::StrAppend(&title, ", single runs ", NumberText(point.run_lower), " .. ", NumberText(point.run_upper));
+      }
       AddCircle(point.mark, X(point.workers), Y(point.throughput), title);
     }
   }
@@ -166,6 +176,11 @@ class SvgDrawing {
       absl::StrAppend(&svg_, "<rect class=\"band\" x=\"", Length(x), "\" y=\"", Length(y - 6), "\" width=\"", Length(kSample),
                       "\" height=\"12\"/>\n");
       add_name(plot_.interval);
+    }
+    if (!plot_.runs.empty()) {
+      absl::StrAppend(&svg_, "<rect class=\"runs\" x=\"", Length(x), "\" y=\"", Length(y - 6), "\" width=\"", Length(kSample),
+                      "\" height=\"12\"/>\n");
+      add_name(plot_.runs);
     }
     if (linear_) {
       AddLine("linear", x, y, x + kSample, y);

@@ -21,12 +21,12 @@ constexpr int kDotsAcross = 2;  // of one character
 constexpr int kDotsDown = 4;
 
 struct Glyphs {
-  char32_t point, tie, chosen, bar, linear;
+  char32_t point, tie, chosen, bar, runs, linear;
   char32_t side, side_tick, corner, bottom, bottom_tick;
 };
 
-constexpr Glyphs kUtf8Glyphs{U'\u25cf', U'\u25c7', U'\u25c6', U'\u2502', U'\u2804', U'\u2502', U'\u2524', U'\u2514', U'\u2500', U'\u252c'};
-constexpr Glyphs kAsciiGlyphs{U'o', U'=', U'#', U'|', U'.', U'|', U'+', U'+', U'-', U'+'};
+constexpr Glyphs kUtf8Glyphs{U'\u25cf', U'\u25c7', U'\u25c6', U'\u2502', U'\u254e', U'\u2804', U'\u2502', U'\u2524', U'\u2514', U'\u2500', U'\u252c'};
+constexpr Glyphs kAsciiGlyphs{U'o', U'=', U'#', U'|', U':', U'.', U'|', U'+', U'+', U'-', U'+'};
 
 struct Dot {
   int x = 0;
@@ -142,12 +142,15 @@ class TerminalDrawing {
     }
   }
 
+  void DrawBar(int32_t workers, double lower, double upper, char32_t glyph) {
+    if (lower == upper) return;
+    for (int row = canvas_.Row(upper); row <= canvas_.Row(lower); ++row) canvas_.PutGlyph(canvas_.Column(workers), row, glyph);
+  }
+
   void DrawBars() {
     for (const PlotPoint& point : plot_.points) {
-      if (point.lower == point.upper) continue;
-      for (int row = canvas_.Row(point.upper); row <= canvas_.Row(point.lower); ++row) {
-        canvas_.PutGlyph(canvas_.Column(point.workers), row, glyphs_.bar);
-      }
+      DrawBar(point.workers, point.run_lower, point.run_upper, glyphs_.runs);
+      DrawBar(point.workers, point.lower, point.upper, glyphs_.bar);
     }
   }
 
@@ -212,6 +215,7 @@ class TerminalDrawing {
     }
     if (plot_.ties) entries.push_back(entry(glyphs_.tie, "as good"));
     if (!plot_.interval.empty()) entries.push_back(entry(glyphs_.bar, plot_.interval));
+    if (!plot_.runs.empty()) entries.push_back(entry(glyphs_.runs, plot_.runs));
     if (linear_) entries.push_back(entry(glyphs_.linear, "linear scaling"));
     std::u32string line;
     for (const std::u32string& next : entries) {

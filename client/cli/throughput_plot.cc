@@ -48,10 +48,16 @@ PlotPoint PointOf(const Prediction& prediction) {
   const double value = prediction.examples_per_second;
   const ConfidenceInterval& interval = prediction.confidence_interval;
   const bool has_interval = interval.lower <= value && value <= interval.upper;
-  return {.workers = prediction.scenario.workers,
-          .throughput = value,
-          .lower = has_interval ? std::max(interval.lower, 0.0) : value,
-          .upper = has_interval ? std::min(interval.upper, kAxisMax) : value};
+  PlotPoint point{.workers = prediction.scenario.workers,
+                  .throughput = value,
+                  .lower = has_interval ? std::max(interval.lower, 0.0) : value,
+                  .upper = has_interval ? std::min(interval.upper, kAxisMax) : value};
+  const ConfidenceInterval& runs = prediction.run_interval;
+  if (runs.lower <= point.lower && point.upper <= runs.upper) {
+    point.run_lower = std::max(runs.lower, 0.0);
+    point.run_upper = std::min(runs.upper, kAxisMax);
+  }
+  return point;
 }
 
 // What can be drawn, ascending in workers.
@@ -73,6 +79,7 @@ ThroughputPlot Unmarked(const std::string& title, const std::vector<Prediction>&
   for (const Prediction& prediction : drawn) {
     const PlotPoint& point = plot.points.emplace_back(PointOf(prediction));
     if (point.lower < point.upper) plot.interval = IntervalTitle(drawn);
+    if (point.run_lower < point.run_upper) plot.runs = RunsTitle(drawn);
     const double one_worker = point.throughput / prediction.speedup;
     if (plot.one_worker == 0 && one_worker > 0 && MayBeDrawn(one_worker)) plot.one_worker = one_worker;
   }
@@ -130,7 +137,7 @@ PlotAxis WorkersAxis(const ThroughputPlot& plot, int ticks_max) {
 
 PlotAxis ThroughputAxis(const ThroughputPlot& plot, int ticks_max) {
   double largest = 0;
-  for (const PlotPoint& point : plot.points) largest = std::max(largest, point.upper);
+  for (const PlotPoint& point : plot.points) largest = std::max({largest, point.upper, point.run_upper});
   return AxisFromZero(largest, ticks_max);
 }
 

@@ -20,6 +20,8 @@ struct PlotPoint {
   double lower = 0;       // of its interval, which holds it, within the same bounds
   double upper = 0;
   Mark mark = Mark::kNone;
+  double run_lower = 0;  // where single runs fall, which holds the interval; 0 and 0: not known
+  double run_upper = 0;
 
   friend bool operator==(const PlotPoint&, const PlotPoint&) = default;
 };
@@ -29,6 +31,7 @@ struct ThroughputPlot {
   std::string scenario;           // but for the number of workers; empty: there are no points
   std::vector<PlotPoint> points;  // ascending in workers
   std::string interval;           // what to call the intervals; empty: none has a width
+  std::string runs;               // what to call where single runs fall; empty: no width either
   std::string chosen;             // what to call the chosen point; empty: there is none
   bool ties = false;
   double one_worker = 0;  // examples/s of one worker, which linear scaling multiplies; 0: not known

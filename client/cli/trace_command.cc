@@ -60,6 +60,8 @@ class TraceCommand : public Command {
     return app;
   }
 
+  bool NeedsNoServer() const override { return IsFile(profile_); }
+
   ExitCode Run(const Session& session) const override {
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
     if (!source.ok()) return ReportProfileFailure(session, profile_, source.status());

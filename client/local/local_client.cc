@@ -13,6 +13,8 @@
 
 #include "core/base/error.h"
 #include "core/importing/byte_source.h"
+#include "core/importing/gunzip_source.h"
+#include "core/importing/recording_options.h"
 #include "core/model/profile_limits.h"
 #include "server/base/clock.h"
 #include "server/convert/allocation_convert.h"
@@ -27,6 +29,7 @@
 #include "server/convert/wire_error.h"
 #include "server/handlers/prediction_handler.h"
 #include "server/handlers/profile_handler.h"
+#include "server/handlers/work_progress.h"
 #include "server/jobs/job_pool.h"
 #include "server/jobs/pool_executor.h"
 #include "server/store/memory_profile_store.h"
@@ -67,9 +70,15 @@ class Deadline {
 };
 
 template <typename Answer>
-auto Compute(absl::StatusOr<server::Computation<Answer>> computation, const Deadline& deadline) {
+auto Compute(absl::StatusOr<server::Computation<Answer>> computation, const server::Clock& clock, const Deadline& deadline) {
   if (!computation.ok()) return Reply<Answer>(computation.status());
-  return Reply<Answer>((*std::move(computation))(deadline));
+  // There are no jobs here.
+  server::WorkProgress progress(computation->work(), clock, server::Remedy::kAskForLess);
+  absl::StatusOr<Answer> answer = (*std::move(computation))([&] {
+    progress.Count();
+    return deadline();
+  });
+  return Reply<Answer>(answer.ok() ? std::move(answer) : progress.Explain(answer.status()));
 }
 
 // The calling thread computes, too, so one less than these helps it.
@@ -84,6 +93,11 @@ class StreamSource final : public ByteSource {
  private:
   ByteStream& stream_;
 };
+
+// A person's own file, read block by block, has no limit but the profile's.
+GunzipSource::Options Gunzip(const char* where) {
+  return {.admit = [](int64_t) { return absl::OkStatus(); }, .damaged = [where](const std::string& why) { return ImportFault(where, why); }};
+}
 
 // Nobody would go on with a job once this process is gone.
 absl::Status NoJobs() { return MakeLocalError(absl::StatusCode::kUnimplemented, "NO_JOBS", "without a server there are no jobs"); }
@@ -100,9 +114,11 @@ class LocalConnection : public Connection {
                                                           const Call& call) override {
     const Deadline deadline(clock_, call);
     StreamSource recording(streams.recording);
+    GunzipSource recorded(recording, Gunzip(kAtRecording));
     std::optional<StreamSource> graph;
-    if (streams.graph != nullptr) graph.emplace(*streams.graph);
-    return Reply(profiles_.Import(server::FromWire(header), {.recording = recording, .graph = graph ? &*graph : nullptr}, deadline));
+    std::optional<GunzipSource> graph_read;
+    if (streams.graph != nullptr) graph_read.emplace(graph.emplace(*streams.graph), Gunzip(kAtGraph));
+    return Reply(profiles_.Import(server::FromWire(header), {.recording = recorded, .graph = graph_read ? &*graph_read : nullptr}, deadline));
   }
   absl::StatusOr<v1::Profile> GetProfile(const v1::GetProfileRequest& request, const Call&) override {
     return Reply(profiles_.Get(server::FromWire(request)));
@@ -115,27 +131,27 @@ class LocalConnection : public Connection {
   }
   absl::StatusOr<v1::PredictThroughputResponse> PredictThroughput(const v1::PredictThroughputRequest& request, const Call& call) override {
     const Deadline deadline(clock_, call);
-    return Compute<server::PredictThroughputAnswer>(predictions_.PredictThroughput(server::FromWire(request)), deadline);
+    return Compute<server::PredictThroughputAnswer>(predictions_.PredictThroughput(server::FromWire(request)), clock_, deadline);
   }
   absl::StatusOr<v1::RecommendWorkersResponse> RecommendWorkers(const v1::RecommendWorkersRequest& request, const Call& call) override {
     const Deadline deadline(clock_, call);
-    return Compute<server::RecommendWorkersAnswer>(predictions_.RecommendWorkers(server::FromWire(request)), deadline);
+    return Compute<server::RecommendWorkersAnswer>(predictions_.RecommendWorkers(server::FromWire(request)), clock_, deadline);
   }
   absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(const v1::OptimizeOrderRequest& request, const Call& call) override {
     const Deadline deadline(clock_, call);
-    return Compute<server::OptimizeOrderAnswer>(predictions_.OptimizeOrder(server::FromWire(request)), deadline);
+    return Compute<server::OptimizeOrderAnswer>(predictions_.OptimizeOrder(server::FromWire(request)), clock_, deadline);
   }
   absl::StatusOr<v1::AllocateWorkersResponse> AllocateWorkers(const v1::AllocateWorkersRequest& request, const Call& call) override {
     const Deadline deadline(clock_, call);
-    return Compute<server::AllocateWorkersAnswer>(predictions_.AllocateWorkers(server::FromWire(request)), deadline);
+    return Compute<server::AllocateWorkersAnswer>(predictions_.AllocateWorkers(server::FromWire(request)), clock_, deadline);
   }
   absl::StatusOr<v1::CompareModelsResponse> CompareModels(const v1::CompareModelsRequest& request, const Call& call) override {
     const Deadline deadline(clock_, call);
-    return Compute<server::CompareModelsAnswer>(predictions_.CompareModels(server::FromWire(request)), deadline);
+    return Compute<server::CompareModelsAnswer>(predictions_.CompareModels(server::FromWire(request)), clock_, deadline);
   }
   absl::StatusOr<v1::FitParsingOverheadResponse> FitParsingOverhead(const v1::FitParsingOverheadRequest& request, const Call& call) override {
     const Deadline deadline(clock_, call);
-    return Compute<server::FitParsingOverheadAnswer>(predictions_.FitParsingOverhead(server::FromWire(request)), deadline);
+    return Compute<server::FitParsingOverheadAnswer>(predictions_.FitParsingOverhead(server::FromWire(request)), clock_, deadline);
   }
 
   absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take, const Call& call) override {
@@ -145,7 +161,12 @@ class LocalConnection : public Connection {
     // What `take` says is the caller's own, and goes back as it is.
     absl::Status taken;
     const auto sink = [&](const std::string& piece) { return taken = take(piece); };
-    const absl::Status status = std::move(computation->run)(sink, deadline).status();
+    server::WorkProgress progress(computation->work, clock_, server::Remedy::kAskForLess);
+    const auto stop = [&] {
+      progress.Count();
+      return deadline();
+    };
+    const absl::Status status = progress.Explain(std::move(computation->run)(sink, stop).status());
     return taken.ok() ? AsSeenByClients(status) : taken;
   }
 

@@ -25,18 +25,18 @@ DisciplineName NameOf(Discipline discipline) {
   switch (discipline) {
     case Discipline::kProfile:
       return {"PROFILE", "as the profile says"};
-    case Discipline::kFirstCome:
-      return {"FIRST_COME", "whole, first come"};
+    case Discipline::kWholeStream:
+      return {"WHOLE_STREAM", "whole streams, as requested"};
     case Discipline::kRoundRobin:
-      return {"ROUND_ROBIN", "round robin"};
+      return {"ROUND_ROBIN", "round robin, as gRPC"};
     case Discipline::kWindow:
       return {"WINDOW", "window, then the rest"};
     case Discipline::kBoundedWindow:
-      return {"BOUNDED_WINDOW", "window, then turns of 1 MiB more"};
-    case Discipline::kTurns:
-      return {"TURNS", "equal turns"};
+      return {"BOUNDED_WINDOW", "window, later services of 1 MiB more"};
+    case Discipline::kEqualQuanta:
+      return {"EQUAL_QUANTA", "round robin, equal quanta"};
     case Discipline::kRecordedOrder:
-      return {"RECORDED_ORDER", "whole, in the recorded order"};
+      return {"RECORDED_ORDER", "whole streams, as they ended"};
   }
   return {"DISCIPLINE_UNSPECIFIED", "unknown"};
 }
@@ -70,7 +70,7 @@ LinkReport ReportOf(const LinkCalibration& link, double level) {
                                   .plain_name = name.plain_name,
                                   .bandwidth_bytes_per_second = tried.setting.bytes_per_second,
                                   .window_bytes = Bytes(tried.setting.first_bytes),
-                                  .quantum_bytes = Bytes(tried.setting.turn_bytes),
+                                  .quantum_bytes = Bytes(tried.setting.quantum_bytes),
                                   .errors = ErrorsOf(tried.errors)});
   }
   report.nearest = NameOf(link.nearest).name;

@@ -22,7 +22,7 @@ struct EndErrorReport {
 };
 
 struct DisciplineReport {
-  std::string name;        // FIRST_COME and so on
+  std::string name;        // WHOLE_STREAM and so on
   std::string plain_name;  // for people
   double bandwidth_bytes_per_second = 0;
   int64_t window_bytes = 0;   // 0: streams are sent whole

@@ -41,6 +41,7 @@ class Contest {
       job.status = curve.status();
       if (!job.status.ok()) continue;
       job.curve = curve->curve.points();
+      job.warnings = curve->warnings;
       answer.simulation.Add(curve->simulation);
       shares_[i] = SharesOf(*query_.jobs[i], curve->curve, curve->one_worker_examples_per_second);
     }

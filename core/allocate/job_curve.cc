@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/predict/distinct_warnings.h"
+
 namespace stepcast {
 
 int64_t PointsOf(const AllocationJob& job) {
@@ -19,12 +21,14 @@ absl::StatusOr<JobCurve> SimulateCurve(const AllocationJob& job, const Simulatio
   }
   const absl::StatusOr<ThroughputAnswer> answer = PredictThroughput(job.profile, query, stop, executor, job.known);
   if (!answer.ok()) return answer.status();
-  JobCurve curve{.one_worker_examples_per_second = answer->predictions.front().examples_per_second, .simulation = answer->simulation};
+  JobCurve curve{.one_worker_examples_per_second = ExpectedExamplesPerSecond(answer->predictions.front()),
+                 .warnings = WarningsByWorkers(answer->predictions),
+                 .simulation = answer->simulation};
   for (size_t i = 1; i < answer->predictions.size(); ++i) {
     const Prediction& prediction = answer->predictions[i];
     curve.curve.Add({.workers = prediction.scenario.workers,
                      .servers = prediction.scenario.parameter_servers,
-                     .examples_per_second = prediction.examples_per_second,
+                     .examples_per_second = ExpectedExamplesPerSecond(prediction),
                      .confidence_interval = prediction.confidence_interval});
   }
   return curve;

@@ -79,15 +79,15 @@ class LinkCalibrator {
     LinkSetting stated{.bytes_per_second = platform.bandwidth_bytes_per_second, .first_bytes = static_cast<double>(platform.window_bytes)};
     LinkSetting recorded = whole;
     recorded.by_recorded_end = true;
-    LinkSetting turns = whole;
-    turns.first_bytes = static_cast<double>(kRoundRobinWindowBytes);
-    turns.turn_bytes = static_cast<double>(kRoundRobinQuantumBytes);
+    LinkSetting round_robin = whole;
+    round_robin.first_bytes = static_cast<double>(kRoundRobinWindowBytes);
+    round_robin.quantum_bytes = static_cast<double>(kRoundRobinQuantumBytes);
     absl::Status status = TryIn(by_graph_, Discipline::kProfile, stated);
-    status.Update(Try(Discipline::kFirstCome, whole));
-    status.Update(Try(Discipline::kRoundRobin, turns));
-    status.Update(TryWindow(Discipline::kWindow, whole, TurnRule::kRest));
-    status.Update(TryWindow(Discipline::kBoundedWindow, whole, TurnRule::kWindowAndMore));
-    status.Update(TryWindow(Discipline::kTurns, whole, TurnRule::kSame));
+    status.Update(Try(Discipline::kWholeStream, whole));
+    status.Update(Try(Discipline::kRoundRobin, round_robin));
+    status.Update(TryWindow(Discipline::kWindow, whole, QuantumRule::kRest));
+    status.Update(TryWindow(Discipline::kBoundedWindow, whole, QuantumRule::kWindowAndMore));
+    status.Update(TryWindow(Discipline::kEqualQuanta, whole, QuantumRule::kSame));
     status.Update(Try(Discipline::kRecordedOrder, recorded));
     if (!status.ok()) return status;
     return ChooseNearest();
@@ -130,7 +130,7 @@ class LinkCalibrator {
   }
 
   // Twice: the bandwidth is tuned to the first window found, since one that is off a little makes up for another window.
-  absl::Status TryWindow(Discipline discipline, const LinkSetting& whole, TurnRule rule) {
+  absl::Status TryWindow(Discipline discipline, const LinkSetting& whole, QuantumRule rule) {
     for (const Phases* phases : {&by_graph_, &by_end_}) {
       if (phases->empty()) continue;
       LinkSetting setting = whole;
@@ -144,7 +144,7 @@ class LinkCalibrator {
         if (!found.ok()) return found.status();
       }
       const bool is_first = phases == &by_graph_;
-      if (rule == TurnRule::kRest && (is_first || found->distance < link_.window.distance)) link_.window = *found;
+      if (rule == QuantumRule::kRest && (is_first || found->distance < link_.window.distance)) link_.window = *found;
       if (absl::Status status = TryTuned(*phases, discipline, WithWindow(setting, found->window_bytes, rule)); !status.ok()) return status;
     }
     return absl::OkStatus();

@@ -23,15 +23,15 @@
 
 namespace stepcast {
 
-// How a link may serve its streams. Those recorded to be requested at the same instant go in graph order or in that of their ends, whichever is
-// nearer.
+// How the streams of one worker's connection may share it, in the words of a scenario's Multiplexing. Those recorded to be requested at the same
+// instant go in graph order or in that of their ends, whichever is nearer.
 enum class Discipline : uint8_t {
   kProfile,        // the profile's window and bandwidth, in graph order
-  kFirstCome,      // whole streams in the order of their requests
-  kRoundRobin,     // what ROUND_ROBIN stands for: 64 KiB, then turns of 1 MiB
+  kWholeStream,    // whole streams in the order of their requests
+  kRoundRobin,     // what ROUND_ROBIN stands for: 64 KiB, then a quantum of 1 MiB at a time
   kWindow,         // the window found, the rest at once
   kBoundedWindow,  // the window found, later services bounded by it and 1 MiB
-  kTurns,          // equal turns, of the quantum found
+  kEqualQuanta,    // round robin of equal quanta, of the size found
   kRecordedOrder,  // whole streams in the order in which they were recorded to end
 };
 
@@ -46,11 +46,11 @@ struct LinkCalibration {
   Resource direction = Resource::kDownlink;
   std::string unavailable_reason;  // not empty: nothing below is filled in
   PayloadBandwidth bandwidth;
-  double stated_bytes_per_second = 0;           // by the profile
-  WindowEstimate window;                        // with the rest at once
-  std::vector<DisciplineErrors> disciplines;    // each once, in the enum's order
-  Discipline nearest = Discipline::kFirstCome;  // the simplest that is about as near as the nearest; never kProfile
-  EndTimeErrors with_start;                     // the nearest one's, where what finds the link idle waits for bandwidth.start_seconds
+  double stated_bytes_per_second = 0;             // by the profile
+  WindowEstimate window;                          // with the rest at once
+  std::vector<DisciplineErrors> disciplines;      // each once, in the enum's order
+  Discipline nearest = Discipline::kWholeStream;  // the simplest that is about as near as the nearest; never kProfile
+  EndTimeErrors with_start;                       // the nearest one's, where what finds the link idle waits for bandwidth.start_seconds
 };
 
 struct Calibration {

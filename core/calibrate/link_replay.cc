@@ -7,8 +7,8 @@ namespace stepcast {
 
 int64_t LinkSetting::ServicesOf(double size_bytes) const {
   if (first_bytes <= 0 || size_bytes <= first_bytes) return 1;
-  if (turn_bytes <= 0) return 2;
-  return 1 + static_cast<int64_t>(std::ceil((size_bytes - first_bytes) / turn_bytes));
+  if (quantum_bytes <= 0) return 2;
+  return 1 + static_cast<int64_t>(std::ceil((size_bytes - first_bytes) / quantum_bytes));
 }
 
 std::span<const double> LinkReplay::AtHand(std::span<const RecordedTransfer> phase, const LinkSetting& setting) {
@@ -16,13 +16,13 @@ std::span<const double> LinkReplay::AtHand(std::span<const RecordedTransfer> pha
   if (setting.by_recorded_end) {
     ServeByRecordedEnd(phase, setting);
   } else {
-    ServeInTurns(phase, setting);
+    ServeRoundRobin(phase, setting);
   }
   for (size_t i = 0; i < phase.size(); ++i) ends_[i] += phase[i].parsing_ns;
   return ends_;
 }
 
-void LinkReplay::ServeInTurns(std::span<const RecordedTransfer> phase, const LinkSetting& setting) {
+void LinkReplay::ServeRoundRobin(std::span<const RecordedTransfer> phase, const LinkSetting& setting) {
   const double ns_per_byte = 1e9 / setting.bytes_per_second;
   queue_.clear();
   size_t head = 0;
@@ -38,7 +38,7 @@ void LinkReplay::ServeInTurns(std::span<const RecordedTransfer> phase, const Lin
       now += 1e9 * setting.start_seconds;
     }
     Stream stream = queue_[head++];
-    const double most = setting.first_bytes <= 0 ? stream.left : !stream.is_begun ? setting.first_bytes : setting.turn_bytes;
+    const double most = setting.first_bytes <= 0 ? stream.left : !stream.is_begun ? setting.first_bytes : setting.quantum_bytes;
     const double carried = most > 0 ? std::min(stream.left, most) : stream.left;
     now += carried * ns_per_byte;
     join();

@@ -2,7 +2,7 @@
 //
 // The engine's rules for one worker and one server (ICPE 2020, 3.2.2, Fig. 12), without the rest of the job, so that many settings can be tried:
 // streams join a queue when they are requested, first come first served; a first service carries up to `first_bytes`, each later one up to
-// `turn_bytes`; what is left rejoins at the back, behind what was requested until then. Held equal to the engine over random cases. Threads: none.
+// `quantum_bytes`; what is left rejoins at the back, behind what was requested until then. Held equal to the engine over random cases. Threads: none.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace stepcast {
 struct LinkSetting {
   double bytes_per_second = 0;
   double first_bytes = 0;        // 0: streams are sent whole
-  double turn_bytes = 0;         // 0: all the rest in one service
+  double quantum_bytes = 0;      // 0: all the rest in one service
   double start_seconds = 0;      // before what finds the link idle
   bool by_recorded_end = false;  // whole streams, of those that wait the one that was recorded to end first
 
@@ -38,7 +38,7 @@ class LinkReplay {
     bool is_begun = false;
   };
 
-  void ServeInTurns(std::span<const RecordedTransfer> phase, const LinkSetting& setting);
+  void ServeRoundRobin(std::span<const RecordedTransfer> phase, const LinkSetting& setting);
   void ServeByRecordedEnd(std::span<const RecordedTransfer> phase, const LinkSetting& setting);
 
   std::vector<double> ends_;

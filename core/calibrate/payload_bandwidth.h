@@ -1,7 +1,7 @@
 // The payload bandwidth of a link, and what a busy period costs before it flows, from recordings of one worker.
 //
 // In a busy period the bytes that have ended grow with time. Where a line explains that growth (streams that are sent whole), its slope is the
-// bandwidth, whatever was lost at the start; elsewhere (streams that take turns) only the whole period tells, all bytes over all time, start
+// bandwidth, whatever was lost at the start; elsewhere (streams that alternate) only the whole period tells, all bytes over all time, start
 // included. Over the periods: a robust mean (measured_line.h), so that periods in which something was lost or retransmitted count as outliers, with
 // Student's t. What a recorded transfer took by itself is not used: it holds the wait behind others. Threads: pure functions.
 #pragma once

@@ -33,7 +33,7 @@ std::vector<RecordedPhase> EvenlyChosen(std::span<const RecordedPhase> phases) {
 
 class WindowSearch {
  public:
-  WindowSearch(std::span<const RecordedPhase> phases, const LinkSetting& setting, TurnRule rule, StopCheck stop)
+  WindowSearch(std::span<const RecordedPhase> phases, const LinkSetting& setting, QuantumRule rule, StopCheck stop)
       : phases_(EvenlyChosen(phases)), setting_(setting), rule_(rule), stop_(stop) {}
 
   absl::StatusOr<WindowEstimate> Find() {
@@ -69,7 +69,7 @@ class WindowSearch {
     std::sort(sizes.begin(), sizes.end());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     largest_ = sizes.back();
-    least_ = rule_ == TurnRule::kSame ? std::max(kLeastWindow, most_bytes / kMostTurns) : kLeastWindow;
+    least_ = rule_ == QuantumRule::kSame ? std::max(kLeastWindow, most_bytes / kMostTurns) : kLeastWindow;
     double window = least_;
     while (window < largest_) {
       Try(window);
@@ -126,7 +126,7 @@ class WindowSearch {
 
   const std::vector<RecordedPhase> phases_;
   const LinkSetting setting_;
-  const TurnRule rule_;
+  const QuantumRule rule_;
   const StopCheck stop_;
   absl::Status status_;
   double largest_ = 0;
@@ -136,17 +136,17 @@ class WindowSearch {
 
 }  // namespace
 
-LinkSetting WithWindow(LinkSetting setting, double window_bytes, TurnRule rule) {
+LinkSetting WithWindow(LinkSetting setting, double window_bytes, QuantumRule rule) {
   setting.first_bytes = window_bytes;
-  setting.turn_bytes = 0;
-  if (window_bytes > 0 && rule == TurnRule::kWindowAndMore) setting.turn_bytes = window_bytes + kTurnBeyondWindowBytes;
-  if (window_bytes > 0 && rule == TurnRule::kSame) setting.turn_bytes = window_bytes;
+  setting.quantum_bytes = 0;
+  if (window_bytes > 0 && rule == QuantumRule::kWindowAndMore) setting.quantum_bytes = window_bytes + kQuantumBeyondWindowBytes;
+  if (window_bytes > 0 && rule == QuantumRule::kSame) setting.quantum_bytes = window_bytes;
   return setting;
 }
 
 bool IsAboutAsNear(double distance, double best) { return distance <= 1.1 * best + 0.002; }
 
-absl::StatusOr<WindowEstimate> FindWindow(std::span<const RecordedPhase> phases, const LinkSetting& setting, TurnRule rule, StopCheck stop) {
+absl::StatusOr<WindowEstimate> FindWindow(std::span<const RecordedPhase> phases, const LinkSetting& setting, QuantumRule rule, StopCheck stop) {
   return WindowSearch(phases, setting, rule, stop).Find();
 }
 

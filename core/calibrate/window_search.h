@@ -17,16 +17,16 @@
 namespace stepcast {
 
 // What a stream's services after the first one carry.
-enum class TurnRule : uint8_t {
+enum class QuantumRule : uint8_t {
   kRest,           // all that is left: gRPC before 1.51
   kWindowAndMore,  // the window and 1 MiB: gRPC from 1.51 on
-  kSame,           // as much as the first: turns
+  kSame,           // as much as the first: equal quanta
 };
 
-inline constexpr double kTurnBeyondWindowBytes = 1'048'576;
+inline constexpr double kQuantumBeyondWindowBytes = 1'048'576;
 
 // The setting with this window, 0: none.
-LinkSetting WithWindow(LinkSetting setting, double window_bytes, TurnRule rule);
+LinkSetting WithWindow(LinkSetting setting, double window_bytes, QuantumRule rule);
 
 struct WindowEstimate {
   // Whether some window explains the ends clearly better than streams that are sent whole.
@@ -41,7 +41,7 @@ struct WindowEstimate {
 
 // Looks at all phases up to 30,000 transfers, else at as many of them, evenly chosen, one at least. Cost: some 150 replays of those.
 // Failure: what `stop` returns. REQUIRES: there are transfers; bytes_per_second > 0.
-absl::StatusOr<WindowEstimate> FindWindow(std::span<const RecordedPhase> phases, const LinkSetting& setting, TurnRule rule, StopCheck stop);
+absl::StatusOr<WindowEstimate> FindWindow(std::span<const RecordedPhase> phases, const LinkSetting& setting, QuantumRule rule, StopCheck stop);
 
 // Whether a distance is as good as the best one, given what chance and a model's small faults change.
 bool IsAboutAsNear(double distance, double best);

@@ -7,7 +7,7 @@ namespace stepcast {
 
 absl::StatusOr<RecordedRun> RunRecordedSteps(const Profile& profile, const Scenario& scenario, const RankedGraph& ranked, TraceSink* trace,
                                              StopCheck stop) {
-  const SimulationOptions options{.steps_per_worker = ranked.graph.step_count(), .warmup_steps = 0, .replications = 1};
+  const SimulationOptions options{.steps_per_worker = ranked.graph.step_count(), .warmup_steps = 0, .replications = 1, .start = Start::kSimultaneous};
   RunOptions run = RunOptionsOf(profile, scenario, options, ranked.ranks, 0);
   run.replay = true;
   run.keep_step_ends = true;

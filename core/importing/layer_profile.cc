@@ -18,16 +18,12 @@ namespace stepcast {
 
 namespace {
 
-StepVariation VariationOf(const LayerProfileOptions& options) {
-  return {.share = options.step_time_variation, .steps = options.steps, .seed = options.seed};
-}
-
 void CheckOptions(const LayerProfileOptions& options, const ProfileLimits& limits, FaultList& faults) {
   if (options.model.size() > limits.max_text_bytes) faults.Add("model", TooLong(options.model, "max_text_bytes", limits.max_text_bytes));
   if (options.batch_size < 1) faults.Add("batch_size", absl::StrCat(options.batch_size, " is below 1"));
   if (options.batch_size > limits.max_batch_size) faults.Add("batch_size", OverLimit(options.batch_size, "max_batch_size", limits.max_batch_size));
   CheckPlatform("platform", options.platform, faults);
-  CheckStepVariation(VariationOf(options), 0, limits, faults);
+  ResolveStepVariation(options.variation, 0, limits, faults);
 }
 
 // The layers that compute, with their indices among each other.
@@ -80,10 +76,10 @@ std::vector<std::string> NotesOn(const std::vector<MeasuredLayer>& measured) {
   return notes;
 }
 
-ProfileDraft MakeDraft(TrainingGraph graph, const LayerProfileOptions& options) {
+ProfileDraft MakeDraft(TrainingGraph graph, const LayerProfileOptions& options, const StepVariation& variation) {
   ProfileDraft draft{.display_name = options.model, .model = options.model, .framework = "layer profile", .batch_size = options.batch_size};
   draft.platform = options.platform;
-  draft.steps = MakeSteps(graph.operations, graph.durations_ns, options.platform, VariationOf(options));
+  draft.steps = MakeSteps(graph.operations, graph.durations_ns, options.platform, variation);
   draft.operations = std::move(graph.operations);
   return draft;
 }
@@ -99,11 +95,13 @@ absl::StatusOr<ImportedProfile> ImportLayerProfile(std::string_view text, const 
   if (layers.empty()) return FaultsError("IMPORT_INVALID", {{.field = "line 1", .description = "the text has no layer but data loading"}});
 
   TrainingGraph graph = BuildTrainingGraph(layers);
-  CheckStepVariation(VariationOf(options), graph.operations.size(), limits, faults);
+  const StepVariation variation = ResolveStepVariation(options.variation, graph.operations.size(), limits, faults);
   if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
-  absl::StatusOr<Profile> profile = Profile::Create(MakeDraft(std::move(graph), options), limits);
+  absl::StatusOr<Profile> profile = Profile::Create(MakeDraft(std::move(graph), options, variation), limits);
   if (!profile.ok()) return FaultsError("IMPORT_INVALID", DetailsOf(profile.status()).faults);
-  return ImportedProfile{.profile = *std::move(profile), .notes = NotesOn(measured)};
+  ImportedProfile imported{.profile = *std::move(profile), .notes = NotesOn(measured)};
+  imported.notes.push_back(NoteOn(variation));
+  return imported;
 }
 
 }  // namespace stepcast

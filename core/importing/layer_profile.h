@@ -13,16 +13,15 @@
 
 #include "core/importing/imported_profile.h"
 #include "core/model/profile.h"
+#include "core/model/step_schedule.h"
 
 namespace stepcast {
 
 struct LayerProfileOptions {
   std::string model;
-  int32_t batch_size = 0;          // required
-  Platform platform;               // bandwidth is required
-  double step_time_variation = 0;  // standard deviation of a computation's time, as a share of it
-  int32_t steps = 20;              // when there is variation; else 1
-  uint64_t seed = 1;
+  int32_t batch_size = 0;        // required
+  Platform platform;             // bandwidth is required
+  StepVariationDraft variation;  // the text has mean times only
 };
 
 // Makes, per layer in graph order: a download if it has parameters, a forward operation (waits for its download and the forward operations of the

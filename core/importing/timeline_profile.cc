@@ -50,10 +50,13 @@ class TimelineImport {
     draft.steps = {{.start_ns = std::vector<int64_t>(operations_.size(), 0), .end_ns = std::vector<int64_t>(operations_.size(), 1)}};
     const absl::StatusOr<Profile> sound = Profile::Create(draft, limits_);
     if (!sound.ok()) return AsImportFaults(sound.status());
-    draft.steps = {ScheduleStep(operations_, durations_ns_, recording.platform)};
+    FaultList faults;
+    const StepVariation variation = ResolveStepVariation(options_.variation, operations_.size(), limits_, faults);
+    if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
+    draft.steps = MakeSteps(operations_, durations_ns_, recording.platform, variation);
     absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits_);
     if (!profile.ok()) return AsImportFaults(profile.status());
-    return ImportedProfile{.profile = *std::move(profile), .notes = Notes()};
+    return ImportedProfile{.profile = *std::move(profile), .notes = Notes(variation)};
   }
 
  private:
@@ -184,7 +187,7 @@ class TimelineImport {
     }
   }
 
-  std::vector<std::string> Notes() const {
+  std::vector<std::string> Notes(const StepVariation& variation) const {
     double bytes = 0;
     for (const auto& [name, size] : sizes_) bytes += static_cast<double>(size);
     std::vector<std::string> notes = {absl::StrFormat("Found %d operations of %.3f ms in all, and %d variables of %.2f MiB that are on a server.",
@@ -207,6 +210,7 @@ class TimelineImport {
         "Assumed: each variable is downloaded at the start of the step, and a gradient of its size uploaded for each update of it; updates take as "
         "long as recorded.");
     notes.emplace_back("Made: the times of the step, as one worker alone would have recorded them; recorded are the operations' lengths.");
+    notes.push_back(NoteOn(variation));
     return notes;
   }
 
@@ -230,6 +234,7 @@ absl::StatusOr<ImportedProfile> ImportTimeline(ByteSource& recording, ByteSource
                                                StopCheck stop) {
   FaultList faults;
   CheckRecordingOptions(options.recording, limits, faults);
+  ResolveStepVariation(options.variation, 0, limits, faults);
   if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
   TimelineImport import(options, limits);
   if (absl::Status status = import.Read(recording, graph, stop); !status.ok()) return status;

@@ -12,12 +12,14 @@
 #include "core/importing/imported_profile.h"
 #include "core/importing/recording_options.h"
 #include "core/model/profile_limits.h"
+#include "core/model/step_schedule.h"
 
 namespace stepcast {
 
 struct TimelineOptions {
   RecordingOptions recording;
   std::map<std::string, int64_t> variable_bytes;  // of those on a server, by the name of their operation
+  StepVariationDraft variation;                   // a timeline has one step
 };
 
 // `graph`: a serialised GraphDef whose variables with a known shape are on a server, too; null: none. Reads it first.

@@ -29,10 +29,11 @@ class OptionsResolver {
 
   absl::StatusOr<SimulationOptions> Run() && {
     options_.seed = draft_.seed.value_or(options_.seed);
-    options_.start = draft_.start.value_or(options_.start);
     ResolveSteps();
     ResolvePrecision();
     ResolveHorizon();
+    // The first steps of a job are asked for as they follow its start, a steady state as no particular start leaves it.
+    options_.start = draft_.start.value_or(options_.horizon == Horizon::kSteadyState ? Start::kStaggered : Start::kSimultaneous);
     if (!faults_.empty()) return FaultsError("OPTIONS_INVALID", std::move(faults_).Take());
     return options_;
   }
@@ -51,6 +52,7 @@ class OptionsResolver {
   void ResolvePrecision() {
     const bool until_precise = draft_.relative_precision.value_or(0) > 0;
     options_.replications = draft_.replications.value_or(until_precise ? kMostUntilPrecise : options_.replications);
+    options_.automatic_replications = !draft_.replications.has_value() && !until_precise;
     CheckRange("replications", options_.replications, 1, kMaxReplications);
     options_.relative_precision = draft_.relative_precision.value_or(options_.relative_precision);
     if (!Within(options_.relative_precision, 0, 1))

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 #include "core/base/bandwidth.h"
 #include "core/base/random.h"
@@ -17,6 +18,7 @@ namespace stepcast {
 namespace {
 
 constexpr double kLeastFactor = 0.05;  // no computation becomes shorter than this share of itself
+constexpr uint64_t kCommonStream = 1;
 
 int64_t RoundNs(double ns) { return std::llround(std::min(ns, static_cast<double>(kFarNs))); }
 
@@ -158,15 +160,33 @@ class Scheduler {
 
 }  // namespace
 
-void CheckStepVariation(const StepVariation& variation, size_t operations, const ProfileLimits& limits, FaultList& faults) {
-  const bool share_known = variation.share >= 0 && variation.share <= kMaxVariationShare;
-  if (!share_known) faults.Add("step_time_variation", absl::StrCat(variation.share, " is not from 0 to ", kMaxVariationShare));
+StepVariation ResolveStepVariation(const StepVariationDraft& draft, size_t operations, const ProfileLimits& limits, FaultList& faults) {
+  const bool assumed = !draft.own.has_value() && !draft.common.has_value();
+  StepVariation variation{.own = draft.own.value_or(assumed ? kAssumedVariation : 0),
+                          .common = draft.common.value_or(assumed ? kAssumedVariation : 0),
+                          .seed = draft.seed,
+                          .assumed = assumed};
+  for (const auto& [path, share] : {std::pair("step_time_variation", variation.own), std::pair("common_time_variation", variation.common)}) {
+    if (!(share >= 0 && share <= kMaxVariationShare)) faults.Add(path, absl::StrCat(share, " is not from 0 to ", kMaxVariationShare));
+  }
+  const int64_t most = operations == 0 ? kMaxMadeSteps : limits.max_recorded_times / static_cast<int64_t>(operations);
+  variation.steps = draft.steps.value_or(static_cast<int32_t>(std::clamp<int64_t>(most, 1, variation.steps)));
   if (variation.steps < 1 || variation.steps > kMaxMadeSteps) {
     faults.Add("steps", absl::StrCat(variation.steps, " is not from 1 to ", kMaxMadeSteps));
-  } else if (share_known && variation.share > 0 && static_cast<int64_t>(operations) > limits.max_recorded_times / variation.steps) {
+  } else if (variation.varies() && variation.steps > most) {
     faults.Add("steps", absl::StrCat(operations, " operations in ", variation.steps,
                                      " steps are above the limit max_recorded_times = ", limits.max_recorded_times));
   }
+  return variation;
+}
+
+std::string NoteOn(const StepVariation& variation) {
+  if (!variation.varies()) return "Made: one step, without any variation, as asked for: workers that start together may stay in lockstep.";
+  return absl::StrFormat(
+      "%s: %d steps in which the time of each computation varies by %g %% by itself and that of all of a worker's by %g %% together (standard "
+      "deviations%s).",
+      variation.assumed ? "Assumed" : "Made", variation.steps, 100 * variation.own, 100 * variation.common,
+      variation.assumed ? "; nothing shows them, and with step_time_variation 0 there is one step without any" : ", as asked for");
 }
 
 RecordedStep ScheduleStep(const std::vector<Operation>& operations, const std::vector<int64_t>& durations_ns, const Platform& platform) {
@@ -175,14 +195,22 @@ RecordedStep ScheduleStep(const std::vector<Operation>& operations, const std::v
 
 std::vector<RecordedStep> MakeSteps(const std::vector<Operation>& operations, const std::vector<int64_t>& durations_ns, const Platform& platform,
                                     const StepVariation& variation) {
-  if (variation.share == 0) return {ScheduleStep(operations, durations_ns, platform)};
+  if (!variation.varies()) return {ScheduleStep(operations, durations_ns, platform)};
+  const auto common_factor = [&](int32_t step) {
+    if (step % 2 == 0 && step + 1 == variation.steps) return 1.0;
+    Random random({variation.seed, static_cast<uint64_t>(step / 2), kCommonStream});
+    return std::max(kLeastFactor, 1 + (step % 2 == 0 ? 1 : -1) * variation.common * random.Normal());
+  };
   std::vector<RecordedStep> steps;
   for (int32_t step = 0; step < variation.steps; ++step) {
     Random random({variation.seed, static_cast<uint64_t>(step)});
+    const double common = common_factor(step);
     std::vector<int64_t> varied = durations_ns;
     for (size_t i = 0; i < operations.size(); ++i) {
       if (IsTransfer(operations[i].resource)) continue;
-      varied[i] = RoundNs(static_cast<double>(varied[i]) * std::max(kLeastFactor, 1 + variation.share * random.Normal()));
+      const double own = std::max(kLeastFactor, 1 + variation.own * random.Normal());
+      const double all = operations[i].resource == Resource::kWorker ? common : 1;
+      varied[i] = RoundNs(static_cast<double>(varied[i]) * own * all);
     }
     steps.push_back(ScheduleStep(operations, varied, platform));
   }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/model/fault_list.h"
@@ -10,18 +12,39 @@
 
 namespace stepcast {
 
-// How the made steps differ from each other.
+// How the made steps differ from each other: standard deviations as shares of a computation's duration, 0 to kMaxVariationShare.
 struct StepVariation {
-  double share = 0;    // standard deviation of a computation's duration, as a share of it; 0: one step, exactly as given
-  int32_t steps = 20;  // when there is variation
+  double own = 0;      // of each computation by itself
+  double common = 0;   // of a factor that all computations of a worker share in a step
+  int32_t steps = 20;  // when there is variation; without any one step is made, exactly as given
+  uint64_t seed = 1;
+
+  bool assumed = false;  // neither share was asked for
+
+  bool varies() const { return own > 0 || common > 0; }
+};
+
+// A variation as asked for. Where neither share is given both are kAssumedVariation; where one is given the other is 0.
+struct StepVariationDraft {
+  std::optional<double> own;
+  std::optional<double> common;
+  std::optional<int32_t> steps;  // default 20, or as many as the limits allow
   uint64_t seed = 1;
 };
 
 inline constexpr double kMaxVariationShare = 0.5;
 inline constexpr int32_t kMaxMadeSteps = 1000;
 
-// Faults at `step_time_variation` and `steps` for what is out of bounds, or makes more times of so many operations than the limits allow.
-void CheckStepVariation(const StepVariation& variation, size_t operations, const ProfileLimits& limits, FaultList& faults);
+// What is assumed of a job that was recorded in one step or not at all. A job without any variation would keep its workers in lockstep for ever,
+// which no cluster does. The size is what the testbed's jobs are given (tests/testbed), not a measurement.
+inline constexpr double kAssumedVariation = 0.05;
+
+// With its defaults, for a graph of so many operations. Faults at `step_time_variation` (own), `common_time_variation` and `steps` for what is out of
+// bounds, or makes more times than the limits allow.
+StepVariation ResolveStepVariation(const StepVariationDraft& draft, size_t operations, const ProfileLimits& limits, FaultList& faults);
+
+// What an import says of the steps that it made, a sentence.
+std::string NoteOn(const StepVariation& variation);
 
 // One step: the schedule of one worker alone on its platform, by the rules of the simulation (ICPE 2020, 3.2; window multiplexing where the platform
 // has a window; parsing overhead computed by the receiver, shown as a gap between a transfer and what waits for it), rounded to nanoseconds.
@@ -32,8 +55,10 @@ void CheckStepVariation(const StepVariation& variation, size_t operations, const
 inline constexpr int64_t kFarNs = int64_t{1} << 60;
 RecordedStep ScheduleStep(const std::vector<Operation>& operations, const std::vector<int64_t>& durations_ns, const Platform& platform);
 
-// One step, or with variation so many as asked for: in each, every computation's duration is multiplied by max(0.05, 1 + share * Normal()), drawn in
-// graph order from a generator keyed by {seed, step}.
+// One step, or with variation so many as asked for: in each, every computation's duration is multiplied by max(0.05, 1 + own * Normal()), drawn in
+// graph order from a generator keyed by {seed, step}; and a worker's by max(0.05, 1 +- common * Normal()), one for all of a step and keyed by
+// {seed, pair, 1}: the steps 2k and 2k + 1 are a pair with opposite signs (antithetic variates), the last one of an odd number has the factor 1, so
+// that a few steps have the mean that many would.
 std::vector<RecordedStep> MakeSteps(const std::vector<Operation>& operations, const std::vector<int64_t>& durations_ns, const Platform& platform,
                                     const StepVariation& variation);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/engine/simulation.h"
+#include "core/predict/distinct_warnings.h"
 #include "core/predict/download_ranks.h"
 #include "core/predict/least_step.h"
 #include "core/predict/replications.h"
@@ -41,6 +42,31 @@ std::vector<RankedTransfer> ListTransfers(const Profile& profile, const StepGrap
   std::vector<int32_t> before(static_cast<size_t>(graph.lanes().servers));
   for (RankedTransfer& transfer : transfers) transfer.server_rank = before[static_cast<size_t>(transfer.parameter_server)]++;
   return transfers;
+}
+
+const char* NameOf(TransferOrder order) {
+  if (order == TransferOrder::kRecorded) return "recorded order";
+  return order == TransferOrder::kGraph ? "graph order" : "random order";
+}
+
+const char* NameOf(OrderMethod method) {
+  switch (method) {
+    case OrderMethod::kTic:
+      return "TIC";
+    case OrderMethod::kTac:
+      return "TAC";
+    case OrderMethod::kSearch:
+      return "SEARCH";
+    case OrderMethod::kReverse:
+      return "REVERSE";
+    case OrderMethod::kRandom:
+      return "RANDOM";
+    case OrderMethod::kRecorded:
+      return "RECORDED";
+    case OrderMethod::kGraph:
+      return "GRAPH";
+  }
+  return "";
 }
 
 // The scenario with the order of a result enforced.
@@ -130,6 +156,7 @@ class OrderOptimizer {
     for (const OrderResult& order : answer_.orders) throughput.scenarios.push_back(Enforce(query_.scenario, order));
     const absl::StatusOr<ThroughputAnswer> predicted = PredictThroughput(profile_, throughput, stop_, executor);
     if (!predicted.ok()) return predicted.status();
+    AddWarnings(predicted->predictions);
     auto prediction = predicted->predictions.begin();
     for (const TransferOrder order : kBaselines) {
       answer_.baselines.push_back({.order = order,
@@ -147,6 +174,16 @@ class OrderOptimizer {
     }
     answer_.simulation.Add(predicted->simulation);
     return absl::OkStatus();
+  }
+
+  // The baselines come first.
+  void AddWarnings(const std::vector<Prediction>& predictions) {
+    std::vector<std::string> names;
+    for (const TransferOrder order : kBaselines) names.push_back(NameOf(order));
+    for (const OrderResult& order : answer_.orders) names.push_back(NameOf(order.method));
+    std::vector<std::string> warnings;
+    for (const Prediction& prediction : predictions) warnings.push_back(prediction.warning);
+    answer_.warnings = WarningsByName(names, warnings);
   }
 
   static OrderSpeedup SpeedupOver(const OrderBaseline& baseline, const OrderResult& order) {

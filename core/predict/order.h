@@ -69,6 +69,7 @@ struct OrderAnswer {
   int32_t operations = 0;                         // of the step that is judged, parsing overheads included
   std::vector<OrderBaseline> baselines;           // kRecorded, kGraph, kRandom
   std::vector<std::string> unmeasured_transfers;  // that no recorded step shows to have taken any time, in graph order
+  std::vector<std::string> warnings;              // of the predictions at the scenario, by order (WarningsByName)
   SimulationStatistics simulation;
 };
 

@@ -39,7 +39,7 @@ absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft
   absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
   faults.AddPart("options", options.status());
   CheckMethods(draft.methods, faults);
-  if (scenario.ok() && options.ok() && options->start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {
+  if (scenario.ok() && draft.options.start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {
     faults.Add("scenario.start_offsets_ns", "must be empty with start STAGGERED, which draws them");
   }
   absl::StatusOr<Profile> forward_pass = draft.inference ? ForwardPass(profile) : profile;

@@ -26,6 +26,7 @@ Scenario OneWorkerOf(Scenario scenario) {
 
 SimulationOptions Quickly(SimulationOptions options) {
   options.replications = std::min(options.replications, PointSet::kRunsOfATry);
+  options.automatic_replications = false;
   return options;
 }
 
@@ -63,6 +64,8 @@ absl::StatusOr<size_t> PointSet::FindOrAppend(const Scenario& scenario, StopChec
   absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = GraphOf(scenario, stop);
   if (!graph.ok()) return graph.status();
   entries_.push_back(Entry{.runs = Replications(profile_, scenario, Quickly(options_), *std::move(graph)), .other_start = std::nullopt});
+  // What is in lockstep at every number of workers would make all of them look alike.
+  if (!StartsAtRandom(scenario, options_)) CompareStarts(entries_.back());
   return entries_.size() - 1;
 }
 
@@ -76,10 +79,17 @@ absl::StatusOr<std::shared_ptr<const RankedGraph>> PointSet::GraphOf(const Scena
 void PointSet::Deepen(Entry& entry) {
   if (entry.in_full) return;
   entry.in_full = true;
-  entry.runs.Allow(options_.replications);
+  entry.runs.Allow(options_);
+  CompareStarts(entry);
+}
+
+void PointSet::CompareStarts(Entry& entry) {
   const Scenario& scenario = entry.runs.scenario();
-  if (options_.horizon == Horizon::kSteadyState && scenario.workers > 1) {
-    entry.other_start.emplace(profile_, WithOtherStart(scenario), WithOtherStart(options_), entry.runs.graph());
+  if (entry.other_start.has_value()) return;
+  // Workers that wait for each other at every step forget their start in the first one.
+  const bool remembers = scenario.workers > 1 && scenario.synchronization == Synchronization::kAsynchronous;
+  if (options_.horizon == Horizon::kSteadyState && remembers) {
+    entry.other_start.emplace(profile_, WithOtherStart(scenario), WithOtherStart(scenario, options_), entry.runs.graph());
   }
 }
 
@@ -131,6 +141,7 @@ absl::Status PointSet::RunParts(std::vector<Part>& parts, StopCheck stop, const 
     const size_t i = unknown[k];
     absl::StatusOr<RunSummary> run = parts[i].runs->Run(parts[i].index, stop);
     failures[i] = run.status();
+    if (run.ok() && known_.counter != nullptr) known_.counter->Add(run->simulated_operations);
     if (run.ok()) known[i] = std::make_shared<const RunSummary>(*std::move(run));
     return run.ok();
   });
@@ -157,8 +168,11 @@ Prediction PointSet::Summarize(size_t index) const {
   Prediction prediction = entry.runs.Summarize();
   prediction.speedup = prediction.steps_per_second / entries_[entry.baseline].runs.StepsPerSecond().mean;
   prediction.scaling_efficiency = prediction.speedup / prediction.scenario.workers;
-  if (entry.other_start.has_value() && entry.other_start->done() > 0) {
-    const Starts starts{.asked = options_.start, .own = entry.runs.StepsPerSecond(), .other = entry.other_start->StepsPerSecond()};
+  if (options_.horizon == Horizon::kSteadyState) {
+    Starts starts{.at_random = StartsAtRandom(entry.runs.scenario(), options_), .own = {entry.runs.StepsPerSecond(), entry.runs.Runs()}, .other = {}};
+    if (entry.other_start.has_value() && entry.other_start->done() > 0) {
+      starts.other = {entry.other_start->StepsPerSecond(), entry.other_start->Runs()};
+    }
     JudgeStarts(starts, profile_.batch_size(), prediction);
   }
   return prediction;

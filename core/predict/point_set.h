@@ -38,7 +38,8 @@ class PointSet {
   // The index of that scenario, which RunAll will run in full: all the replications that the options ask for, the other start, and one worker for the
   // speed-up. Failure, here and below: only what `stop` returns.
   absl::StatusOr<size_t> Add(const Scenario& scenario, StopCheck stop);
-  // As Add, but of at most kRunsOfATry replications, and without the other start: whether it has reached its steady state is judged by itself alone.
+  // As Add, but of at most kRunsOfATry replications, and where workers start at random without the other start: whether it has reached its steady
+  // state is then judged by itself alone.
   absl::StatusOr<size_t> Try(const Scenario& scenario, StopCheck stop);
 
   // Makes what is wanted and not done. Where `stop` says that the time budget is spent: OK if every point has a run.
@@ -73,6 +74,8 @@ class PointSet {
   absl::StatusOr<size_t> FindOrAppend(const Scenario& scenario, StopCheck stop);
   absl::StatusOr<std::shared_ptr<const RankedGraph>> GraphOf(const Scenario& scenario, StopCheck stop) const;
   void Deepen(Entry& entry);
+  // Wants the other start, where it can matter.
+  void CompareStarts(Entry& entry);
   std::vector<Part> NextParts();
   void AddPart(Replications& runs, int32_t round, std::vector<Part>& parts) const;
   absl::Status RunParts(std::vector<Part>& parts, StopCheck stop, const Executor& executor);

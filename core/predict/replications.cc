@@ -10,7 +10,9 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
+#include "core/predict/run_interval.h"
 #include "core/predict/run_options.h"
+#include "core/predict/start_comparison.h"
 #include "core/predict/transfer_ranks.h"
 
 namespace stepcast {
@@ -19,6 +21,12 @@ namespace {
 
 // Fewer values say too little of their own spread to stop by.
 constexpr int32_t kLeastReplicationsForPrecision = 3;
+// Where replications were not asked for: at so many it is decided whether there will be twice as many, so that their number does not depend on how
+// many are made at once.
+constexpr int32_t kMilestones[] = {5, 10};
+constexpr int32_t kMostUnasked = 20;
+// A half-width of the interval of single runs, as a share of the mean, that is worth more runs.
+constexpr double kWideRuns = 0.05;
 // A drift between the halves of the counted time that matters, as a share of the throughput.
 constexpr double kDriftThatMatters = 0.02;
 
@@ -46,18 +54,34 @@ Replications::Replications(const Profile& profile, const Scenario& scenario, con
                            std::shared_ptr<const RankedGraph> graph)
     : profile_(&profile), scenario_(scenario), options_(options), graph_(std::move(graph)) {}
 
-bool Replications::IsRandom() const {
-  return graph_->graph.step_count() > 1 || scenario_.transfer_order == TransferOrder::kRandom || options_.start == Start::kStaggered;
+bool Replications::IsRandom() const { return graph_->graph.step_count() > 1 || scenario_.transfer_order == TransferOrder::kRandom || StartMatters(); }
+
+// Workers that wait for each other at every step forget in the first one how they started.
+bool Replications::StartMatters() const {
+  return StartsAtRandom(scenario_, options_) && scenario_.workers > 1 && scenario_.synchronization == Synchronization::kAsynchronous;
 }
 
-void Replications::Allow(int32_t replications) { options_.replications = std::max(options_.replications, replications); }
+void Replications::Allow(const SimulationOptions& options) {
+  options_.replications = std::max(options_.replications, options.replications);
+  options_.automatic_replications = options_.automatic_replications || options.automatic_replications;
+}
 
 int32_t Replications::Wanted() const {
   const int32_t most = IsRandom() ? options_.replications : 1;
+  if (options_.automatic_replications && IsRandom()) return WantedUnasked();
   if (options_.relative_precision <= 0 || done() >= most) return most - done();
   if (done() < kLeastReplicationsForPrecision) return std::min(kLeastReplicationsForPrecision, most) - done();
   const MeanInterval interval = StepsPerSecond();
   return interval.half_width <= options_.relative_precision * interval.mean ? 0 : 1;
+}
+
+int32_t Replications::WantedUnasked() const {
+  for (const int32_t milestone : kMilestones) {
+    if (done() < milestone) return milestone - done();
+    const Interval run = SingleRunInterval({estimates_.begin(), estimates_.begin() + milestone}, options_.confidence_level);
+    if (run.upper - run.lower <= kWideRuns * (run.upper + run.lower)) return 0;
+  }
+  return kMostUnasked - done();
 }
 
 absl::StatusOr<RunSummary> Replications::Run(int32_t index, StopCheck stop) const {
@@ -114,8 +138,15 @@ MeanInterval Replications::StepsPerSecond() const {
   return interval;
 }
 
+std::vector<double> Replications::Runs() const {
+  std::vector<double> values;
+  for (const RunEstimate& estimate : estimates_) values.push_back(estimate.steps_per_second);
+  return values;
+}
+
 Prediction Replications::Summarize() const {
   const MeanInterval steps = StepsPerSecond();
+  const Interval run = SingleRunInterval(estimates_, options_.confidence_level);
   const double batch = profile_->batch_size();
   Prediction prediction;
   prediction.scenario = scenario_;
@@ -124,6 +155,7 @@ Prediction Replications::Summarize() const {
   prediction.confidence_interval = {.lower = std::max(0.0, steps.mean - steps.half_width) * batch,
                                     .upper = (steps.mean + steps.half_width) * batch,
                                     .level = options_.confidence_level};
+  prediction.run_interval = {.lower = run.lower * batch, .upper = run.upper * batch, .level = run.level};
   prediction.step_time = {.mean = step_times_.MeanSeconds(),
                           .p50 = step_times_.PercentileSeconds(0.50),
                           .p95 = step_times_.PercentileSeconds(0.95),

@@ -1,7 +1,8 @@
 // Independent runs of one scenario, and what they say together.
 //
 // Replications differ only in the random choices: the recorded steps sampled, random orders, staggered starts. Where nothing is random, one run is
-// all there is. Threads: const members may be called at once. Cost: one run of the engine per Run.
+// all there is. Where their number was not asked for it grows, at 5 and at 10 of them, to twice as many while a single run is known to no better than
+// 5 %: what scatters needs more of them to say how much. Threads: const members may be called at once. Cost: one run of the engine per Run.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +45,8 @@ class Replications {
   const SimulationOptions& options() const { return options_; }
   const std::shared_ptr<const RankedGraph>& graph() const { return graph_; }
   int32_t done() const { return static_cast<int32_t>(estimates_.size()); }
-  // So many are made at most; never fewer than before. REQUIRES: replications > 0.
-  void Allow(int32_t replications);
+  // As many are made as these options ask for; never fewer than before.
+  void Allow(const SimulationOptions& options);
   // How many more runs are wanted, whatever they will say; 0 where their number or the precision is reached.
   int32_t Wanted() const;
   // The run of that index, from 0. Any number may be made at once. FAILED_PRECONDITION, reason SIMULATION_TOO_SHORT, where there is no throughput to
@@ -56,6 +57,8 @@ class Replications {
 
   // Of the runs done so far. REQUIRES, here and below: done() > 0.
   MeanInterval StepsPerSecond() const;
+  // Each run's, in steps per second.
+  std::vector<double> Runs() const;
   // speedup and scaling_efficiency are left to the caller, and so is what another start would say.
   Prediction Summarize() const;
   int64_t simulated_operations() const { return simulated_operations_; }
@@ -67,6 +70,9 @@ class Replications {
   bool IsRandom() const;
 
  private:
+  bool StartMatters() const;
+  // As Wanted, where replications were not asked for and something is random.
+  int32_t WantedUnasked() const;
   absl::Status CheckMeasured(const RunResult& result) const;
   void AddUtilization(const RunSummary& run);
   void DescribeResources(Prediction& prediction) const;

@@ -71,13 +71,14 @@ void AddScenario(const Scenario& scenario, Bytes& bytes) {
 }
 
 void AddOptions(const SimulationOptions& options, Bytes& bytes) {
-  const auto& [steps, warmup, automatic_warmup, seed, replications, precision, budget, start, horizon, horizon_steps, horizon_seconds, level] =
-      options;
+  const auto& [steps, warmup, automatic_warmup, seed, replications, automatic_replications, precision, budget, start, horizon, horizon_steps,
+               horizon_seconds, level] = options;
   bytes.Add(steps);
   bytes.Add(warmup);
   bytes.Add(automatic_warmup);
   bytes.Add(seed);
   static_cast<void>(replications);
+  static_cast<void>(automatic_replications);
   static_cast<void>(precision);
   static_cast<void>(budget);
   bytes.Add(start);

@@ -4,6 +4,7 @@
 // Threads: one computation asks from one thread at a time; several computations may ask at once, so what serves several must be safe.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -20,10 +21,18 @@ class RunMemory {
   virtual void Keep(const std::string& key, std::shared_ptr<const RunSummary> run) = 0;
 };
 
+// Told how much was simulated, as runs end. Threads: any, several at once.
+class RunCounter {
+ public:
+  virtual ~RunCounter() = default;
+  virtual void Add(int64_t simulated_operations) = 0;
+};
+
 // A memory that a computation may use, and what it knows the profile by.
 struct KnownRuns {
-  RunMemory* memory = nullptr;  // null: none
-  std::string profile_digest;   // differs wherever anything in the profile that a run depends on does; REQUIRES: not empty where there is a memory
+  RunMemory* memory = nullptr;    // null: none
+  std::string profile_digest;     // differs wherever anything in the profile that a run depends on does; REQUIRES: not empty where there is a memory
+  RunCounter* counter = nullptr;  // of the runs that are made; null: nobody wants to know
 };
 
 }  // namespace stepcast

@@ -6,6 +6,7 @@
 #include "core/base/bandwidth.h"
 #include "core/base/random.h"
 #include "core/base/time.h"
+#include "core/predict/start_comparison.h"
 
 namespace stepcast {
 
@@ -23,7 +24,7 @@ double MeanRecordedStepNs(const Profile& profile) {
 std::vector<Span> StartOffsets(const Profile& profile, const Scenario& scenario, const SimulationOptions& options, int32_t replication) {
   std::vector<Span> offsets(static_cast<size_t>(scenario.workers));
   for (size_t worker = 0; worker < scenario.start_offsets_ns.size(); ++worker) offsets[worker] = Nanoseconds(scenario.start_offsets_ns[worker]);
-  if (options.start == Start::kStaggered) {
+  if (StartsAtRandom(scenario, options)) {
     const double step_ns = MeanRecordedStepNs(profile);
     for (size_t worker = 0; worker < offsets.size(); ++worker) {
       Random random({options.seed, static_cast<uint64_t>(replication), worker, kStaggerStream});

@@ -2,49 +2,101 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+
+#include "core/predict/run_interval.h"
 
 namespace stepcast {
 
 namespace {
 
 constexpr int32_t kOtherReplications = 3;
-// A smaller difference, as a share of the throughput, is not worth a warning.
+// A smaller difference between starts, as a share of the throughput, is not worth a warning.
 constexpr double kDifferenceThatMatters = 0.01;
 
+std::string RegimeText(const Regime& regime, const Starts& starts, int32_t own, int32_t other) {
+  const char* own_start = starts.at_random ? "that start at random times" : "that start as asked";
+  const char* other_start = starts.at_random ? "that start together" : "that start at random times";
+  std::string text = absl::StrFormat("%.4g examples/s in %d of %d runs %s", regime.examples_per_second, regime.replications, own, own_start);
+  if (other > 0) absl::StrAppendFormat(&text, " and %d of %d %s", regime.other_start_replications, other, other_start);
+  return text;
+}
+
 }  // namespace
+
+bool StartsAtRandom(const Scenario& scenario, const SimulationOptions& options) {
+  return options.start == Start::kStaggered && scenario.start_offsets_ns.empty();
+}
 
 Scenario WithOtherStart(Scenario scenario) {
   scenario.start_offsets_ns.clear();
   return scenario;
 }
 
-SimulationOptions WithOtherStart(SimulationOptions options) {
-  options.start = options.start == Start::kStaggered ? Start::kSimultaneous : Start::kStaggered;
+SimulationOptions WithOtherStart(const Scenario& scenario, SimulationOptions options) {
+  options.start = StartsAtRandom(scenario, options) ? Start::kSimultaneous : Start::kStaggered;
   options.replications = std::min(options.replications, kOtherReplications);
+  options.automatic_replications = false;
   options.relative_precision = 0;
   return options;
 }
 
-bool Disagree(const Starts& starts) {
-  const double difference = std::abs(starts.own.mean - starts.other.mean);
-  const double explained = std::hypot(starts.own.half_width, starts.other.half_width);
-  return difference > std::max(explained, kDifferenceThatMatters * starts.own.mean);
+bool Disagree(const RunsOfAStart& own, const RunsOfAStart& other) {
+  if (own.runs.empty() || other.runs.empty()) return false;
+  const double difference = std::abs(own.mean.mean - other.mean.mean);
+  const double explained = std::hypot(own.mean.half_width, other.mean.half_width);
+  return difference > std::max(explained, kDifferenceThatMatters * own.mean.mean);
+}
+
+std::vector<Regime> RegimesOf(const Starts& starts, double batch_size) {
+  std::vector<double> all = starts.own.runs;
+  all.insert(all.end(), starts.other.runs.begin(), starts.other.runs.end());
+  double split = SplitInTwo(all);
+  if (split == std::numeric_limits<double>::infinity()) {
+    if (!Disagree(starts.own, starts.other)) return {};
+    // Each run is of the start whose mean it is nearer to.
+    split = (starts.own.mean.mean + starts.other.mean.mean) / 2;
+  }
+  Regime fast;
+  Regime slow;
+  for (const auto& [runs, replications] :
+       {std::pair(&starts.own.runs, &Regime::replications), std::pair(&starts.other.runs, &Regime::other_start_replications)}) {
+    for (const double run : *runs) {
+      Regime& regime = run >= split ? fast : slow;
+      regime.examples_per_second += run * batch_size;
+      ++(regime.*replications);
+    }
+  }
+  for (Regime* regime : {&fast, &slow}) regime->examples_per_second /= regime->replications + regime->other_start_replications;
+  return {fast, slow};
 }
 
 void JudgeStarts(const Starts& starts, double batch_size, Prediction& prediction) {
-  if (!Disagree(starts)) return;
-  const char* own = starts.asked == Start::kStaggered ? "start at random times" : "start as asked";
-  const char* other = starts.asked == Start::kStaggered ? "start together" : "start at random times";
-  std::string warning = absl::StrFormat(
-      "the start still shows: workers that %s make %.4g examples/s, workers that %s %.4g; a real cluster may do either, and runs of more "
-      "steps_per_worker come closer to each other",
-      own, starts.own.mean * batch_size, other, starts.other.mean * batch_size);
+  prediction.regimes = RegimesOf(starts, batch_size);
+  if (prediction.regimes.empty()) return;
+  const auto own = static_cast<int32_t>(starts.own.runs.size());
+  const auto other = static_cast<int32_t>(starts.other.runs.size());
+  std::string warning = absl::StrCat("two regimes: ", RegimeText(prediction.regimes[0], starts, own, other), ", ",
+                                     RegimeText(prediction.regimes[1], starts, own, other),
+                                     "; a real cluster may do either, and runs of more steps_per_worker come closer to each other");
   prediction.warning = prediction.steady_state || prediction.warning.empty() ? std::move(warning) : absl::StrCat(prediction.warning, "; ", warning);
   prediction.steady_state = false;
+}
+
+double ExpectedExamplesPerSecond(const Prediction& prediction) {
+  if (prediction.regimes.empty() || prediction.regimes.front().replications > 0) return prediction.examples_per_second;
+  double sum = 0;
+  int32_t runs = 0;
+  for (const Regime& regime : prediction.regimes) {
+    sum += regime.examples_per_second * (regime.replications + regime.other_start_replications);
+    runs += regime.replications + regime.other_start_replications;
+  }
+  return sum / runs;
 }
 
 }  // namespace stepcast

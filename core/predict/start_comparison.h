@@ -1,11 +1,11 @@
-// Whether a throughput depends on how the workers started.
+// Whether a throughput depends on how the workers started, and the regimes that runs fall into.
 //
 // Workers that start together may stay in step for thousands of steps, at another throughput than workers that do not: then a run of ordinary length
-// has not reached the steady state, however well its replications agree. So a simultaneous and a staggered start are compared. Threads: pure
-// functions.
+// has not reached the steady state, however well its replications agree. So a simultaneous and a staggered start are compared, and runs of either are
+// looked at for two groups. Threads: pure functions.
 #pragma once
 
-#include <string>
+#include <vector>
 
 #include "core/model/simulation_options.h"
 #include "core/predict/student_t.h"
@@ -13,21 +13,33 @@
 
 namespace stepcast {
 
-// The same job, started the other way, run a few times.
-Scenario WithOtherStart(Scenario scenario);
-SimulationOptions WithOtherStart(SimulationOptions options);
+// How workers start in a run: at random instants, unless together or at instants that the scenario gives was asked for.
+bool StartsAtRandom(const Scenario& scenario, const SimulationOptions& options);
 
-// Both in steps per second, each over its own runs.
-struct Starts {
-  Start asked = Start::kSimultaneous;
-  MeanInterval own;
-  MeanInterval other;
+// The same job, started the other way, run a few times: at random where it was not, else together.
+Scenario WithOtherStart(Scenario scenario);
+SimulationOptions WithOtherStart(const Scenario& scenario, SimulationOptions options);
+
+// Runs of one start, in steps per second.
+struct RunsOfAStart {
+  MeanInterval mean;
+  std::vector<double> runs;
 };
 
-// Whether they differ by more than both intervals explain, and by a share that matters.
-bool Disagree(const Starts& starts);
+struct Starts {
+  bool at_random = false;  // the start asked for, and so not the other
+  RunsOfAStart own;
+  RunsOfAStart other;  // none, where it was not run
+};
 
-// Takes the prediction's steady state back, with a warning, where they disagree.
+// Whether the means differ by more than both intervals explain, and by a share that matters.
+bool Disagree(const RunsOfAStart& own, const RunsOfAStart& other);
+
+// The two regimes that runs fall into, the faster first; empty where there is one. Two: where SplitInTwo parts all runs, or where the starts
+// disagree.
+std::vector<Regime> RegimesOf(const Starts& starts, double batch_size);
+
+// Adds the regimes to the prediction, and where there are two takes its steady state back, with a warning.
 void JudgeStarts(const Starts& starts, double batch_size, Prediction& prediction);
 
 }  // namespace stepcast

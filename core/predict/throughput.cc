@@ -64,7 +64,7 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile, const 
     absl::StatusOr<Scenario> scenario = ResolveScenario(profile, asked.draft);
     faults.AddPart(asked.path, scenario.status(), {{asked.path + ".workers", asked.workers_path}});
     if (!scenario.ok()) continue;
-    if (options.ok() && options->start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {
+    if (draft.options.start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {
       faults.Add(asked.path + ".start_offsets_ns", "must be empty with start STAGGERED, which draws them");
     }
     query.scenarios.push_back(*std::move(scenario));

@@ -22,7 +22,7 @@
 namespace stepcast {
 
 // The version of the engine: the same version, profile, scenario, options and seed give the same answer.
-inline constexpr char kEngineVersion[] = "1";
+inline constexpr char kEngineVersion[] = "2";
 
 struct Interval {
   double lower = 0;
@@ -54,11 +54,19 @@ struct SimulationStatistics {
   void Add(const SimulationStatistics& other);
 };
 
+// One of two throughputs that runs of the same job settle at, by how its workers happen to lie in time.
+struct Regime {
+  double examples_per_second = 0;        // mean of its runs
+  int32_t replications = 0;              // runs of the start asked for that fell in it
+  int32_t other_start_replications = 0;  // runs of the other start that did
+};
+
 struct Prediction {
   Scenario scenario;
   double examples_per_second = 0;
   double steps_per_second = 0;
-  Interval confidence_interval;  // of examples_per_second
+  Interval confidence_interval;  // of examples_per_second, the mean over runs
+  Interval run_interval;         // where the examples_per_second of a single run of this horizon falls
   StepTime step_time;
   double speedup = 0;             // over the same scenario with one worker
   double scaling_efficiency = 0;  // speedup / workers
@@ -68,7 +76,12 @@ struct Prediction {
   bool steady_state = true;
   std::string warning;
   int32_t replications = 0;
+  std::vector<Regime> regimes;  // two, the faster first, where runs do not agree on one throughput; else none
 };
+
+// What a decision should rest on: examples_per_second, but where all runs of the start asked for fell into the slower of two regimes, the mean over
+// all runs of both starts.
+double ExpectedExamplesPerSecond(const Prediction& prediction);
 
 struct ThroughputAnswer {
   std::vector<Prediction> predictions;  // one a scenario, in the order asked for
@@ -98,7 +111,8 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile, const 
 // Predicts every scenario, and one worker of each for the speed-up.
 //
 // REQUIRES: the query was resolved for this profile.
-// Each is also run a few times with the other start, simultaneous or staggered, to tell whether it has reached its steady state.
+// Each is also run a few times with the other start, simultaneous or staggered, to tell whether it has reached its steady state, and where the number
+// of replications was not asked for and single runs scatter widely, in up to 20 of them.
 // The runs are the parts given to `executor`; `stop` is asked by all of them. The answer does not depend on how many run at once.
 // Cost: 5 to 10 ns per simulated operation where the engine is a fast one, some 50 ns where it is the plain one, of which there are operations x
 // steps_per_worker x workers x replications for each scenario.

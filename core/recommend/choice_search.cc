@@ -12,6 +12,8 @@ namespace {
 
 // So few choices are all tried: a curve is worth that much.
 constexpr size_t kTriedAll = 8;
+// So few tries are all run in full in the end: a row that is shown should say what a prediction of it does.
+constexpr size_t kAllFinished = 16;
 // Choices tried between two looks at the results, wherever the runs are made.
 constexpr size_t kTriedAtOnce = 4;
 
@@ -135,10 +137,15 @@ absl::Status ChoiceSearch::Search(StopCheck stop, const Executor& executor) {
   for (std::vector<Cell> cells = Seeds();; cells = NextCells()) {
     if (cells.empty() && best_.has_value()) {
       bool deepened = false;
-      if (absl::Status status = Deepen(stop, executor, deepened); !status.ok()) return status;
+      if (absl::Status status = Deepen(Depth::kAsGood, stop, executor, deepened); !status.ok()) return status;
       if (deepened) continue;
       cells = NeighboursOfChosen();
-      if (cells.empty()) return absl::OkStatus();
+      if (cells.empty()) {
+        if (tried_.size() > kAllFinished) return absl::OkStatus();
+        if (absl::Status status = Deepen(Depth::kAll, stop, executor, deepened); !status.ok() || !deepened) return status;
+        // What the others make of it in full may change the order.
+        continue;
+      }
     }
     if (absl::Status status = Try(std::move(cells), stop, executor); !status.ok()) return status;
   }
@@ -162,9 +169,9 @@ absl::Status ChoiceSearch::Try(std::vector<Cell> cells, StopCheck stop, const Ex
   return absl::OkStatus();
 }
 
-absl::Status ChoiceSearch::Deepen(StopCheck stop, const Executor& executor, bool& deepened) {
+absl::Status ChoiceSearch::Deepen(Depth depth, StopCheck stop, const Executor& executor, bool& deepened) {
   for (const TriedChoice& tried : tried_) {
-    if (tried.outcome.in_full || (!IsTied(tried) && &tried != &tried_[*best_])) continue;
+    if (tried.outcome.in_full || (depth == Depth::kAsGood && !IsTied(tried) && &tried != &tried_[*best_])) continue;
     deepened = true;
     if (const absl::StatusOr<size_t> point = points_.Add(tried.prediction.scenario, stop); !point.ok()) return point.status();
   }
@@ -175,14 +182,16 @@ absl::Status ChoiceSearch::Deepen(StopCheck stop, const Executor& executor, bool
 
 TriedChoice ChoiceSearch::Weigh(const Prediction& prediction, bool in_full) const {
   TriedChoice tried{.choice = {prediction.scenario.workers, prediction.scenario.parameter_servers}, .prediction = prediction};
-  Pace pace{.examples_per_second = prediction.examples_per_second,
-            .one_worker_examples_per_second = prediction.examples_per_second / prediction.speedup};
+  const double expected = ExpectedExamplesPerSecond(prediction);
+  Pace pace{.examples_per_second = expected, .one_worker_examples_per_second = prediction.examples_per_second / prediction.speedup};
   tried.outcome = weighing_.OutcomeOf(tried.choice, pace);
   tried.outcome.in_full = in_full;
   tried.score = weighing_.ScoreOf(tried.choice, pace);
-  pace.examples_per_second = prediction.confidence_interval.lower;
+  // A single run may be in either regime, but the mean is what is compared.
+  const double off = expected - prediction.examples_per_second;
+  pace.examples_per_second = prediction.confidence_interval.lower + off;
   tried.lowest_value = weighing_.ScoreOf(tried.choice, pace).value;
-  pace.examples_per_second = prediction.confidence_interval.upper;
+  pace.examples_per_second = prediction.confidence_interval.upper + off;
   tried.highest_value = weighing_.ScoreOf(tried.choice, pace).value;
   return tried;
 }
@@ -201,8 +210,9 @@ void ChoiceSearch::Learn() {
       return candidate.scenario.parameter_servers == prediction.scenario.parameter_servers;
     });
     row->one_worker = prediction.examples_per_second / prediction.speedup;
-    if (i >= before) roughness_ = std::max(roughness_, row->curve.ExcessOf(prediction.scenario.workers, prediction.examples_per_second));
-    row->curve.Know(prediction.scenario.workers, prediction.confidence_interval.upper);
+    const double expected = ExpectedExamplesPerSecond(prediction);
+    if (i >= before) roughness_ = std::max(roughness_, row->curve.ExcessOf(prediction.scenario.workers, expected));
+    row->curve.Know(prediction.scenario.workers, prediction.confidence_interval.upper + expected - prediction.examples_per_second);
     if (!best_.has_value() || tried_[i].score > tried_[*best_].score) best_ = i;
   }
   if (!best_.has_value()) return;

@@ -2,8 +2,9 @@
 //
 // First a coarse grid, numbers of workers twice as large as the one before, of those choices only that could win by what links and processors can
 // carry (ThroughputBound); then between them, where the curve might still be high enough (CurveCeiling), always the most promising first. What comes
-// out best is run in full, with everything that is not clearly worse, and so are its neighbours; all of it until nothing new could win.
-// The order in which choices are tried, and so the answer, depends on nothing but the query. Threads: none of its own.
+// out best is run in full, with everything that is not clearly worse, and so are its neighbours; all of it until nothing new could win. In the end
+// all that was tried is run in full where it is no more than 16 choices: a row that is shown then says what a prediction of it does. The order in
+// which choices are tried, and so the answer, depends on nothing but the query. Threads: none of its own.
 #pragma once
 
 #include <cstddef>
@@ -90,7 +91,9 @@ class ChoiceSearch {
   std::vector<Cell> NeighboursOfChosen() const;
 
   absl::Status Try(std::vector<Cell> cells, StopCheck stop, const Executor& executor);
-  absl::Status Deepen(StopCheck stop, const Executor& executor, bool& deepened);
+  // Which of the tried choices are run in full.
+  enum class Depth : uint8_t { kAsGood, kAll };
+  absl::Status Deepen(Depth depth, StopCheck stop, const Executor& executor, bool& deepened);
   absl::Status Search(StopCheck stop, const Executor& executor);
   void Learn();
   TriedChoice Weigh(const Prediction& prediction, bool in_full) const;

@@ -1,5 +1,6 @@
 #include "core/recommend/recommendation.h"
 
+#include "core/predict/distinct_warnings.h"
 #include "core/recommend/choice_search.h"
 #include "core/recommend/recommendation_reason.h"
 
@@ -17,6 +18,7 @@ absl::StatusOr<Recommendation> RecommendWorkers(const Profile& profile, const Re
     recommendation.frontier.push_back(tried.prediction);
     recommendation.outcomes.push_back(tried.outcome);
   }
+  recommendation.warnings = WarningsByWorkers(recommendation.frontier);
   if (chosen.score.miss > 0) {
     recommendation.nearest = NearestChoice{.prediction = chosen.prediction, .outcome = chosen.outcome};
     recommendation.infeasible_reason = InfeasibleReasonFor(facts);

@@ -32,9 +32,10 @@ struct Recommendation {
   std::optional<Prediction> prediction;
   Outcome outcome;  // of the recommended choice
   std::string reason;
-  std::vector<Prediction> frontier;  // what was simulated, in ascending order of servers, then of workers
-  std::vector<Outcome> outcomes;     // parallel to frontier
-  std::vector<Choice> ties;          // as good as the recommended one
+  std::vector<Prediction> frontier;   // what was simulated, in ascending order of servers, then of workers
+  std::vector<Outcome> outcomes;      // parallel to frontier
+  std::vector<Choice> ties;           // as good as the recommended one
+  std::vector<std::string> warnings;  // of the frontier, WarningsByWorkers
   std::optional<NearestChoice> nearest;
   std::string infeasible_reason;
   std::string currency_code;

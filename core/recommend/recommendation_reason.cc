@@ -126,7 +126,7 @@ std::string NextStep(const ReasonFacts& facts) {
   const Choice& chosen = facts.chosen.choice;
   const TriedChoice* const next = Find(facts, {chosen.workers + 1, chosen.parameter_servers});
   if (next == nullptr) return "";
-  const double change = next->prediction.examples_per_second / facts.chosen.prediction.examples_per_second - 1;
+  const double change = ExpectedExamplesPerSecond(next->prediction) / ExpectedExamplesPerSecond(facts.chosen.prediction) - 1;
   if (std::abs(change) < kChangeWorthSaying) return "; one more would change nothing";
   return absl::StrFormat("; one more would %s %.3g %%", change > 0 ? "add" : "lose", 100 * std::abs(change));
 }
@@ -146,6 +146,17 @@ std::string Fall(const ReasonFacts& facts) {
   if (!apart || least.examples_per_second > (1 - kChangeWorthSaying) * most.examples_per_second) return "";
   return absl::StrFormat("; with more than %s throughput falls, to %.4g examples/s at %d", CountText(most.scenario.workers, "worker"),
                          least.examples_per_second, least.scenario.workers);
+}
+
+// What runs of the chosen one make that do not agree on one throughput; empty where they do.
+std::string RegimesText(const Prediction& prediction) {
+  if (prediction.regimes.empty()) return "";
+  const auto runs = [](const Regime& regime) { return regime.replications + regime.other_start_replications; };
+  const Regime& fast = prediction.regimes.front();
+  const Regime& slow = prediction.regimes.back();
+  const int32_t all = runs(fast) + runs(slow);
+  return absl::StrFormat("; it has two regimes, %.4g examples/s in %d of %d runs and %.4g in %d, by how its workers happen to start",
+                         fast.examples_per_second, runs(fast), all, slow.examples_per_second, runs(slow));
 }
 
 std::string CutShort(const ReasonFacts& facts) {
@@ -174,10 +185,10 @@ std::string MissText(const ReasonFacts& facts, ConstraintKind kind) {
 
 std::string ReasonFor(const ReasonFacts& facts) {
   const Prediction& prediction = facts.chosen.prediction;
-  return absl::StrFormat("%s %s %.4g examples/s%s, %s%s%s%s; the most used resource is %s%s%s.", ChoiceText(facts.query, facts.chosen.choice),
+  return absl::StrFormat("%s %s %.4g examples/s%s, %s%s%s%s; the most used resource is %s%s%s%s.", ChoiceText(facts.query, facts.chosen.choice),
                          facts.chosen.choice.workers == 1 && !ServersVary(facts.query) ? "gives" : "give", prediction.examples_per_second,
                          Speedup(prediction), Objectively(facts), Remaining(facts), Change(facts), NextStep(facts), Bottleneck(prediction.bottleneck),
-                         Fall(facts), CutShort(facts));
+                         Fall(facts), RegimesText(prediction), CutShort(facts));
 }
 
 std::string InfeasibleReasonFor(const ReasonFacts& facts) {

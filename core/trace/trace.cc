@@ -39,7 +39,8 @@ void RefuseWhatHasNoEffect(const SimulationOptionsDraft& draft, RequestFaults& f
 SimulationOptions OptionsOf(const SimulationOptionsDraft& draft) {
   SimulationOptions options{.steps_per_worker = draft.steps_per_worker.value_or(kDefaultTraceSteps), .warmup_steps = 0, .replications = 1};
   options.seed = draft.seed.value_or(options.seed);
-  options.start = draft.start.value_or(options.start);
+  // As the first steps of any job: together, unless said otherwise.
+  options.start = draft.start.value_or(Start::kSimultaneous);
   return options;
 }
 
@@ -71,7 +72,7 @@ absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft
                                                           " events, which is above the limit max_trace_events = ", limits.max_trace_events));
     }
   }
-  if (scenario.ok() && options.start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {
+  if (scenario.ok() && draft.options.start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {
     faults.Add("scenario.start_offsets_ns", "must be empty with start STAGGERED, which draws them");
   }
   RefuseWhatHasNoEffect(draft.options, faults);

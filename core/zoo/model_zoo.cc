@@ -37,8 +37,6 @@ constexpr std::array kEntries{
     Entry{"vgg16", Vgg16},
 };
 
-StepVariation VariationOf(const ZooOptions& options) { return {.share = options.step_time_variation, .steps = options.steps, .seed = options.seed}; }
-
 void CheckOptions(const ZooOptions& options, const ProfileLimits& limits, FaultList& faults) {
   if (options.batch_size < 1) faults.Add("batch_size", absl::StrCat(options.batch_size, " is below 1"));
   if (options.batch_size > limits.max_batch_size) faults.Add("batch_size", OverLimit(options.batch_size, "max_batch_size", limits.max_batch_size));
@@ -91,17 +89,17 @@ absl::StatusOr<Profile> BuildZooProfile(std::string_view model, const ZooOptions
   const auto* const entry = std::find_if(kEntries.begin(), kEntries.end(), [&](const Entry& one) { return one.name == model; });
   if (entry == kEntries.end()) faults.Add("model", absl::StrCat(Quoted(model), " is none of ", AllNames()));
   CheckOptions(options, limits, faults);
-  CheckStepVariation(VariationOf(options), 0, limits, faults);
+  ResolveStepVariation(options.variation, 0, limits, faults);
   if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
 
   TrainingGraph graph = BuildTrainingGraph(TimedLayers(entry->build(), options));
   CheckDurations(graph, limits, faults);
-  CheckStepVariation(VariationOf(options), graph.operations.size(), limits, faults);
+  const StepVariation variation = ResolveStepVariation(options.variation, graph.operations.size(), limits, faults);
   if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
 
   ProfileDraft draft{.display_name = std::string(model), .model = std::string(model), .framework = "model zoo", .batch_size = options.batch_size};
   draft.platform = options.platform;
-  draft.steps = MakeSteps(graph.operations, graph.durations_ns, options.platform, VariationOf(options));
+  draft.steps = MakeSteps(graph.operations, graph.durations_ns, options.platform, variation);
   draft.operations = std::move(graph.operations);
   absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits);
   if (!profile.ok()) return FaultsError("IMPORT_INVALID", DetailsOf(profile.status()).faults);

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/model/profile.h"
+#include "core/model/step_schedule.h"
 
 namespace stepcast {
 
@@ -16,9 +17,7 @@ struct ZooOptions {
   int32_t batch_size = 32;
   Platform platform;                      // bandwidth is required
   double device_flops_per_second = 5e12;  // computation time = FLOPs / this
-  double step_time_variation = 0;         // standard deviation of a computation's time, as a share of it
-  int32_t steps = 20;                     // when there is variation; else 1
-  uint64_t seed = 1;
+  StepVariationDraft variation;           // nothing was recorded
 };
 
 // Names accepted by BuildZooProfile, in ascending order.

@@ -106,6 +106,7 @@ BackEnd::BackEnd(const ServerOptions& options, const Environment& environment)
                                        .calls = environment_,
                                        .predictions = predictions_,
                                        .store = environment.operations,
+                                       .profiles = store_,
                                        .metrics = environment.metrics.operations}) {}
 
 void BackEnd::SetLimits(const ServerOptions& options) {

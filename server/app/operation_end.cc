@@ -18,7 +18,7 @@ OperationRunnerOptions RunnerOptions(const OperationOptions& options, const std:
 }  // namespace
 
 OperationEnd::OperationEnd(const OperationOptions& options, const Environment& environment)
-    : handler_(environment.store),
+    : handler_(environment.store, environment.profiles),
       waiters_(handler_, environment.calls.clock, options.max_waiting_calls),
       jobs_(
           {.threads = std::max(1, options.max_running), .queue_max = static_cast<size_t>(std::max(1, options.max_running)), .nice = kSimulationNice}),

@@ -19,6 +19,7 @@
 #include "server/rpc/operation_environment.h"
 #include "server/rpc/operation_waiters.h"
 #include "server/store/operation_store.h"
+#include "server/store/profile_store.h"
 
 namespace stepcast::server {
 
@@ -29,6 +30,7 @@ class OperationEnd {
     const CallEnvironment& calls;
     const PredictionHandler& predictions;
     OperationStore& store;
+    ProfileStore& profiles;
     OperationMetrics& metrics;
   };
 

@@ -118,7 +118,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 
   // What watches it, not ready yet.
   if (!options.http_listen.empty()) {
-    const HttpPages pages{.metrics = [&part] { return part.MetricsText(); }, .ready = [&part] { return part.Ready(); }};
+    const HttpPages pages{.version = STEPCAST_VERSION, .metrics = [&part] { return part.MetricsText(); }, .ready = [&part] { return part.Ready(); }};
     absl::StatusOr<std::unique_ptr<HttpServer>> http = HttpServer::Start(options.http_listen, pages);
     if (!http.ok()) return http.status();
     part.http = *std::move(http);

@@ -35,6 +35,24 @@ std::string MethodOf(const v1::StartJobRequest& wire) {
   return "";
 }
 
+// A job of AllocateWorkers whose profile is not there has an error of its own, and does not fail the others.
+std::string ProfileOf(const v1::StartJobRequest& wire) {
+  switch (wire.computation_case()) {
+    case v1::StartJobRequest::kPredictThroughput:
+      return wire.predict_throughput().profile();
+    case v1::StartJobRequest::kRecommendWorkers:
+      return wire.recommend_workers().profile();
+    case v1::StartJobRequest::kOptimizeOrder:
+      return wire.optimize_order().profile();
+    case v1::StartJobRequest::kCompareModels:
+      return wire.compare_models().profile();
+    case v1::StartJobRequest::kAllocateWorkers:
+    case v1::StartJobRequest::COMPUTATION_NOT_SET:
+      break;
+  }
+  return "";
+}
+
 State StateToWire(OperationState state) {
   switch (state) {
     case OperationState::kQueued:
@@ -81,6 +99,7 @@ StartJobCall FromWire(const v1::StartJobRequest& wire) {
   StartJobCall call;
   call.operation.method = MethodOf(wire);
   if (call.operation.method.empty()) call.faults.push_back({.field = "computation", .description = "one computation is required"});
+  call.profile = ProfileOf(wire);
   call.operation.request_id = wire.request_id();
   v1::StartJobRequest kept = wire;
   kept.clear_request_id();

@@ -77,6 +77,13 @@ v1::Prediction ToWire(const Prediction& prediction) {
   wire.set_steady_state(prediction.steady_state);
   wire.set_warning(prediction.warning);
   wire.set_replications(prediction.replications);
+  *wire.mutable_run_interval() = ToWire(prediction.run_interval);
+  for (const Regime& regime : prediction.regimes) {
+    v1::Regime& to = *wire.add_regimes();
+    to.set_examples_per_second(regime.examples_per_second);
+    to.set_replications(regime.replications);
+    to.set_other_start_replications(regime.other_start_replications);
+  }
   return wire;
 }
 

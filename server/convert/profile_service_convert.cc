@@ -16,14 +16,23 @@ ProfilePlacement PlacementOf(const Message& wire) {
   return {.profile_id = wire.profile_id(), .request_id = wire.request_id(), .validate_only = wire.validate_only()};
 }
 
+// Of the options of a format that has one step or none, whose four fields are the same.
+template <typename Message>
+StepVariationDraft VariationOf(const Message& wire) {
+  StepVariationDraft variation;
+  if (wire.has_step_time_variation()) variation.own = wire.step_time_variation();
+  if (wire.has_common_time_variation()) variation.common = wire.common_time_variation();
+  if (wire.has_steps()) variation.steps = wire.steps();
+  if (wire.has_seed()) variation.seed = wire.seed();
+  return variation;
+}
+
 LayerProfileOptions LayerOptionsOf(const v1::LayerProfileOptions& wire) {
   LayerProfileOptions options;
   options.model = wire.model();
   options.batch_size = wire.batch_size();
   options.platform = FromWire(wire.platform());
-  options.step_time_variation = wire.step_time_variation();
-  if (wire.has_steps()) options.steps = wire.steps();
-  if (wire.has_seed()) options.seed = wire.seed();
+  options.variation = VariationOf(wire);
   return options;
 }
 
@@ -39,9 +48,7 @@ ZooImport ZooImportOf(const v1::ModelZooOptions& wire) {
   if (wire.has_batch_size()) options.batch_size = wire.batch_size();
   options.platform = FromWire(wire.platform());
   if (wire.has_device_flops_per_second()) options.device_flops_per_second = wire.device_flops_per_second();
-  options.step_time_variation = wire.step_time_variation();
-  if (wire.has_steps()) options.steps = wire.steps();
-  if (wire.has_seed()) options.seed = wire.seed();
+  options.variation = VariationOf(wire);
   return import;
 }
 
@@ -68,7 +75,8 @@ ImportProfileCall FromWire(const v1::ImportProfileRequest::Header& wire) {
   if (wire.has_run_metadata()) call.format = RecordingOptionsOf(wire.run_metadata());
   if (wire.has_timeline()) {
     const auto& sizes = wire.timeline().variable_bytes();
-    call.format = TimelineOptions{.recording = RecordingOptionsOf(wire.timeline()), .variable_bytes = {sizes.begin(), sizes.end()}};
+    call.format = TimelineOptions{
+        .recording = RecordingOptionsOf(wire.timeline()), .variable_bytes = {sizes.begin(), sizes.end()}, .variation = VariationOf(wire.timeline())};
   }
   return call;
 }

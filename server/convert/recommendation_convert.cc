@@ -96,6 +96,7 @@ v1::RecommendWorkersResponse ToWire(const RecommendWorkersAnswer& answer) {
   wire.set_currency_code(recommendation.currency_code);
   wire.set_choices(recommendation.choices);
   wire.set_untried_gain_bound(recommendation.untried_gain_bound);
+  for (const std::string& warning : recommendation.warnings) wire.add_warnings(warning);
   *wire.mutable_simulation() = ToWire(recommendation.simulation, answer.context.engine_seconds);
   *wire.mutable_options() = ToWire(answer.context.options);
   wire.set_profile_digest(answer.context.profile_digest);

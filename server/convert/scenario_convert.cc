@@ -124,7 +124,7 @@ v1::SimulationOptions ToWire(const SimulationOptions& options) {
     if (!options.automatic_warmup) wire.set_warmup_steps(options.warmup_steps);
   }
   wire.set_seed(options.seed);
-  wire.set_replications(options.replications);
+  if (!options.automatic_replications) wire.set_replications(options.replications);
   wire.set_relative_precision(options.relative_precision);
   if (options.time_budget_seconds > 0) *wire.mutable_time_budget() = DurationOf(options.time_budget_seconds);
   wire.set_start(WireOf(kStarts, options.start));

@@ -5,23 +5,38 @@
 // arguments.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <memory>
 #include <string>
 
 #include "core/allocate/allocation_query.h"
 #include "core/compare/comparison.h"
 #include "core/model/profile.h"
 #include "core/predict/order_query.h"
+#include "core/predict/run_memory.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation_query.h"
 #include "core/trace/trace.h"
 
 namespace stepcast::server {
 
+// Of the runs of one computation that have ended. Threads: safe.
+class SimulatedOperations final : public RunCounter {
+ public:
+  void Add(int64_t simulated_operations) override { count_.fetch_add(simulated_operations, std::memory_order_relaxed); }
+  int64_t count() const { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int64_t> count_{0};
+};
+
 struct ExpectedWork {
   std::string method;
   std::string profile;      // digest; empty: of several, or of none
   double operations = 0;    // simulated
   double most_seconds = 0;  // the request's time budget; 0: none
+  std::shared_ptr<SimulatedOperations> simulated = std::make_shared<SimulatedOperations>();  // so far; shared by all copies
 };
 
 // No machine simulates faster: a fifth of what the fast engines take on one thread (core/predict/throughput.h).

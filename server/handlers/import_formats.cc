@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 
 #include "core/base/error.h"
+#include "core/importing/file_kind.h"
 #include "core/importing/run_metadata_profile.h"
 
 namespace stepcast::server {
@@ -42,6 +43,29 @@ absl::StatusOr<std::string> ReadText(ByteSource& source) {
   }
 }
 
+// Whether bytes of that kind may be what the call says they are.
+bool MayBe(const ImportProfileCall& call, FileKind kind) {
+  if (std::holds_alternative<LayerProfileOptions>(call.format)) return kind == FileKind::kLayers;
+  if (std::holds_alternative<TimelineOptions>(call.format)) return kind == FileKind::kTimeline;
+  return kind == FileKind::kBinary;
+}
+
+// Of a recording that could not be read: what kind of file it looks like, if that is another than was said, and which are read.
+absl::Status SayWhatItLooksLike(const absl::Status& status, const ImportProfileCall& call, FileKind kind) {
+  ErrorDetails details = DetailsOf(status);
+  const bool is_of_bytes = details.reason == "IMPORT_INVALID" && !details.faults.empty() && details.faults.front().field != kAtGraph &&
+                           IsAtBytes(details.faults.front().field);
+  if (!is_of_bytes || MayBe(call, kind)) return status;
+  const std::string looks(TextOf(kind));
+  details.faults.front().description.append("; it looks like ").append(looks).append("; ").append(kReadableFormats);
+  const absl::Status said = FaultsError(details.reason, details.faults);
+  ErrorDetails said_details = DetailsOf(said);
+  said_details.faults_left_out += details.faults_left_out;
+  said_details.metadata = std::move(details.metadata);
+  said_details.metadata.insert_or_assign("looks_like", looks);
+  return MakeError(said.code(), {said.message().data(), said.message().size()}, std::move(said_details));
+}
+
 struct Importer {
   const ImportBytes& bytes;
   const ProfileLimits& limits;
@@ -65,7 +89,9 @@ struct Importer {
     if (*read > 0) return FaultsError("REQUEST_INVALID", {{.field = "chunk", .description = "bytes, where a model of the zoo takes none"}});
     absl::StatusOr<Profile> profile = BuildZooProfile(zoo.model, zoo.options, limits);
     if (!profile.ok()) return UnderOptions("header.model_zoo", profile.status());
-    return ImportedProfile{.profile = *std::move(profile), .notes = {}};
+    FaultList none;
+    const StepVariation variation = ResolveStepVariation(zoo.options.variation, profile->operations().size(), limits, none);
+    return ImportedProfile{.profile = *std::move(profile), .notes = {NoteOn(variation)}};
   }
   absl::StatusOr<ImportedProfile> operator()(const RecordingOptions& options) const {
     return Under("header.run_metadata", ImportRunMetadata(bytes.recording, bytes.graph, options, limits, stop));
@@ -89,7 +115,11 @@ struct Importer {
 }  // namespace
 
 absl::StatusOr<ImportedProfile> ImportFormat(const ImportProfileCall& call, const ImportBytes& bytes, const ProfileLimits& limits, StopCheck stop) {
-  return std::visit(Importer{bytes, limits, stop}, call.format);
+  KindSource recording(bytes.recording);
+  const ImportBytes looked_at{.recording = recording, .graph = bytes.graph};
+  absl::StatusOr<ImportedProfile> imported = std::visit(Importer{looked_at, limits, stop}, call.format);
+  if (!imported.ok()) return SayWhatItLooksLike(imported.status(), call, recording.kind());
+  return imported;
 }
 
 }  // namespace stepcast::server

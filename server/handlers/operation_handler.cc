@@ -11,6 +11,7 @@
 #include "core/base/quoted.h"
 #include "server/handlers/page_token.h"
 #include "server/handlers/profile_name.h"
+#include "server/handlers/similar_profiles.h"
 
 namespace stepcast::server {
 
@@ -30,6 +31,15 @@ absl::StatusOr<std::string> OperationIdOf(std::string_view name) {
                                                                       : Quoted(name).append(" is no name `operations/{operation}`")}});
 }
 
+// NOT_FOUND where it is not there. A name that is none, and a store that cannot say, are for the computation to meet.
+absl::Status WithoutProfile(const std::string& name, ProfileStore& profiles) {
+  if (name.empty()) return absl::OkStatus();
+  const absl::StatusOr<std::string> id = ProfileIdOf(name, "profile");
+  if (!id.ok()) return absl::OkStatus();
+  const absl::Status found = profiles.GetSummary(*id).status();
+  return absl::IsNotFound(found) ? NameSimilar(found, *id, profiles) : absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<StoredOperation> OperationHandler::Start(StartJobCall call, std::string owner) const {
@@ -37,6 +47,7 @@ absl::StatusOr<StoredOperation> OperationHandler::Start(StartJobCall call, std::
   for (Fault& fault : FaultsOf(ProfilePlacement{.request_id = call.operation.request_id}, "")) faults.push_back(std::move(fault));
   if (!faults.empty()) return FaultsError("REQUEST_INVALID", std::move(faults));
   call.operation.owner = std::move(owner);
+  call.operation.refusal = WithoutProfile(call.profile, profiles_);
   absl::StatusOr<OperationRecord> started = store_.Start(call.operation);
   if (!started.ok()) return started.status();
   // A repeated request may mean one that is done.

@@ -12,14 +12,16 @@
 
 #include "server/convert/operation_requests.h"
 #include "server/store/operation_store.h"
+#include "server/store/profile_store.h"
 
 namespace stepcast::server {
 
 class OperationHandler {
  public:
-  // The store is borrowed.
-  explicit OperationHandler(OperationStore& store) : store_(store) {}
+  // The stores are borrowed.
+  OperationHandler(OperationStore& store, ProfileStore& profiles) : store_(store), profiles_(profiles) {}
 
+  // NOT_FOUND, as a call, where the one profile it is about is not there; a repetition is answered all the same.
   absl::StatusOr<StoredOperation> Start(StartJobCall call, std::string owner) const;
   // `name` of these: operations/{operation}.
   absl::StatusOr<StoredOperation> Get(const std::string& name) const;
@@ -36,6 +38,7 @@ class OperationHandler {
 
  private:
   OperationStore& store_;
+  ProfileStore& profiles_;
 };
 
 }  // namespace stepcast::server

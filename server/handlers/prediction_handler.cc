@@ -21,6 +21,7 @@
 #include "server/handlers/engine_run.h"
 #include "server/handlers/profile_name.h"
 #include "server/handlers/request_faults.h"
+#include "server/handlers/similar_profiles.h"
 
 namespace stepcast::server {
 
@@ -34,6 +35,9 @@ namespace {
 
 // The content of an answer that depends on its request alone.
 constexpr char kNoProfile[] = "-";
+
+// Of jobs of one request whose profiles are not there; each look for others costs a page of the store.
+constexpr int kMostJobsWithSimilar = 4;
 
 // The request's own budget is one of its options under another name; the shorter one counts.
 void MergeTimeBudget(OptimizeOrderCall& call) {
@@ -56,7 +60,7 @@ EngineRun PredictionHandler::RunOf(std::string_view method, const SimulationOpti
                    {.options = options, .profile_digest = digest});
 }
 
-absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource source, const std::vector<Fault>& faults) const {
+absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource source, const std::vector<Fault>& faults, Names names) const {
   if (std::holds_alternative<std::monostate>(source)) {
     return WithFaults(faults, FaultsError("REQUEST_INVALID", {{.field = "profile", .description = "one of profile and inline_profile is required"}}));
   }
@@ -71,7 +75,7 @@ absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource
   const absl::StatusOr<std::string> id = ProfileIdOf(std::get<std::string>(source), "profile");
   if (!id.ok()) return WithFaults(faults, id.status());
   absl::StatusOr<StoredProfile> stored = environment_.store.Get(*id);
-  if (!stored.ok()) return WithFaults(faults, stored.status());
+  if (!stored.ok()) return WithFaults(faults, names == Names::kSimilar ? NameSimilar(stored.status(), *id, environment_.store) : stored.status());
   absl::StatusOr<Profile> profile = DecodeProfile(stored->content);
   if (!profile.ok()) return profile.status();
   return Subject{.profile = *std::move(profile), .digest = std::move(stored->summary.digest)};
@@ -86,14 +90,14 @@ absl::StatusOr<Computation<Answer>> PredictionHandler::Prepare(std::string_view 
   if (!checked.ok()) return checked;
   std::string content = subject->digest;
   EngineRun run = RunOf(method, query->options, content);
-  const KnownRuns known{.memory = environment_.runs, .profile_digest = content};
   ExpectedWork work{.method = std::string(method),
                     .profile = content,
                     .operations = OperationsOf(subject->profile, *query),
                     .most_seconds = query->options.time_budget_seconds};
-  return Computation<Answer>(std::move(content), std::move(work),
+  const KnownRuns known{.memory = environment_.runs, .profile_digest = content, .counter = work.simulated.get()};
+  return Computation<Answer>(std::move(content), work,
                              [run = std::move(run), profile = std::move(subject->profile), query = *std::move(query), known, compute,
-                              &executor = environment_.executor](StopCheck stop) mutable {
+                              counter = work.simulated, &executor = environment_.executor](StopCheck stop) mutable {
                                return run.template Do<Answer>(stop, [&](StopCheck check) { return compute(profile, query, check, executor, known); });
                              });
 }
@@ -117,8 +121,9 @@ absl::StatusOr<Computation<CompareModelsAnswer>> PredictionHandler::CompareModel
   return Prepare<CompareModelsAnswer>("CompareModels", std::move(call), ResolveComparison, stepcast::CompareModels);
 }
 
-absl::StatusOr<AllocationJob> PredictionHandler::ResolveJob(AllocationJobCall call, const AllocationQuery& query, std::string& profile_digest) const {
-  absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
+absl::StatusOr<AllocationJob> PredictionHandler::ResolveJob(AllocationJobCall call, const AllocationQuery& query, const Names names,
+                                                            std::string& profile_digest) const {
+  absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults, names);
   if (!subject.ok()) return subject.status();
   profile_digest = std::move(subject->digest);
   absl::StatusOr<AllocationJob> job = ResolveAllocationJob(subject->profile, call.draft, query.capacity, query.objective);
@@ -133,22 +138,30 @@ absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWo
   const absl::Status checked = WithFaults(std::move(call.faults), query.status());
   if (!checked.ok()) return checked;
   std::vector<std::string> digests(call.jobs.size());
-  for (size_t i = 0; i < call.jobs.size(); ++i) query->jobs.push_back(ResolveJob(std::move(call.jobs[i]), *query, digests[i]));
+  int without_profile = 0;
+  for (size_t i = 0; i < call.jobs.size(); ++i) {
+    const Names names = without_profile < kMostJobsWithSimilar ? Names::kSimilar : Names::kNone;
+    query->jobs.push_back(ResolveJob(std::move(call.jobs[i]), *query, names, digests[i]));
+    without_profile += absl::IsNotFound(query->jobs.back().status()) ? 1 : 0;
+  }
   EngineRun run = RunOf("AllocateWorkers", query->options, "");
   const bool all_found = std::none_of(digests.begin(), digests.end(), [](const std::string& digest) { return digest.empty(); });
   std::string content = all_found ? absl::StrJoin(digests, " ") : "";
   ExpectedWork work{.method = "AllocateWorkers", .operations = OperationsOf(*query), .most_seconds = query->options.time_budget_seconds};
-  return Computation<AllocateWorkersAnswer>(std::move(content), std::move(work),
-                                            [run = std::move(run), query = *std::move(query), ids = std::move(call.draft.job_ids),
-                                             digests = std::move(digests), &executor = environment_.executor](StopCheck stop) mutable {
-                                              auto answer = run.Do<AllocateWorkersAnswer>(
-                                                  stop, [&](StopCheck check) { return stepcast::AllocateWorkers(query, check, executor); });
-                                              if (answer.ok()) {
-                                                answer->job_ids = std::move(ids);
-                                                answer->profile_digests = std::move(digests);
-                                              }
-                                              return answer;
-                                            });
+  for (absl::StatusOr<AllocationJob>& job : query->jobs) {
+    if (job.ok()) job->known.counter = work.simulated.get();
+  }
+  return Computation<AllocateWorkersAnswer>(
+      std::move(content), work,
+      [run = std::move(run), query = *std::move(query), counter = work.simulated, ids = std::move(call.draft.job_ids), digests = std::move(digests),
+       &executor = environment_.executor](StopCheck stop) mutable {
+        auto answer = run.Do<AllocateWorkersAnswer>(stop, [&](StopCheck check) { return stepcast::AllocateWorkers(query, check, executor); });
+        if (answer.ok()) {
+          answer->job_ids = std::move(ids);
+          answer->profile_digests = std::move(digests);
+        }
+        return answer;
+      });
 }
 
 absl::StatusOr<Computation<FitParsingOverheadAnswer>> PredictionHandler::FitParsingOverhead(const FitParsingOverheadCall& call) const {

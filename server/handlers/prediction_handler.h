@@ -67,12 +67,14 @@ class PredictionHandler {
   struct Subject;
 
   // `faults` are the request's: they go before what is found here, and are returned with it.
-  absl::StatusOr<Subject> Find(ProfileSource source, const std::vector<Fault>& faults) const;
+  // Whether the error for a profile that is not there names others that are like it.
+  enum class Names : uint8_t { kSimilar, kNone };
+  absl::StatusOr<Subject> Find(ProfileSource source, const std::vector<Fault>& faults, Names names = Names::kSimilar) const;
   // Finds the profile, checks the request with `resolve`, and leaves `compute` to be done.
   template <typename Answer, typename Call, typename Resolve, typename Compute>
   absl::StatusOr<Computation<Answer>> Prepare(std::string_view method, Call call, Resolve resolve, Compute compute) const;
   // The digest is set where a profile was found.
-  absl::StatusOr<AllocationJob> ResolveJob(AllocationJobCall call, const AllocationQuery& query, std::string& profile_digest) const;
+  absl::StatusOr<AllocationJob> ResolveJob(AllocationJobCall call, const AllocationQuery& query, Names names, std::string& profile_digest) const;
 
   // For one computation of `method`.
   EngineRun RunOf(std::string_view method, const SimulationOptions& options, const std::string& digest) const;

@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <map>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "core/importing/file_kind.h"
 #include "server/convert/profile_codec.h"
 #include "server/convert/utf8.h"
 #include "server/handlers/filter_parser.h"
 #include "server/handlers/page_token.h"
 #include "server/handlers/profile_name.h"
 #include "server/handlers/request_faults.h"
+#include "server/handlers/similar_profiles.h"
 
 namespace stepcast::server {
 
@@ -37,6 +40,32 @@ absl::Status TakenError(const std::string& id) {
   const std::string name = ProfileName(id);
   return MakeError(absl::StatusCode::kAlreadyExists, absl::StrCat(name, " holds another profile"),
                    {.reason = "PROFILE_EXISTS", .resource = {.type = "stepcast.v1.Profile", .name = name}});
+}
+
+// The id that what is imported has by default: a model of the zoo its name, as far as an id can say it. Empty: none of its own.
+std::string OwnNameOf(const ImportProfileCall& call) {
+  const auto* zoo = std::get_if<ZooImport>(&call.format);
+  if (zoo == nullptr) return "";
+  std::string name = zoo->model;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+// Of the two ids that a profile may have by default: between looking and storing another took the first, or the request that is repeated chose before
+// that was so.
+bool WentToAnotherId(const absl::Status& put) {
+  const std::string reason = DetailsOf(put).reason;
+  return reason == "PROFILE_EXISTS" || reason == "REQUEST_ID_REUSED";
+}
+
+// Of an upload that is no profile; where it may be one, what is wrong with it says more.
+absl::Status SayWhatItLooksLike(const absl::Status& malformed, const std::string& bytes) {
+  const FileKind kind = KindOf(std::string_view(bytes).substr(0, kKindBytes));
+  if (kind == FileKind::kProfileJson || kind == FileKind::kProfileText || kind == FileKind::kBinary || kind == FileKind::kEmpty) return malformed;
+  ErrorDetails details = DetailsOf(malformed);
+  if (details.faults.empty()) return malformed;
+  details.faults.front().description.append("; they look like ").append(TextOf(kind)).append("; ").append(kReadableFormats);
+  return FaultsError(details.reason, std::move(details.faults));
 }
 
 // About what a summary takes on the wire.
@@ -74,7 +103,7 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Create(CreateProfileCall call, Sto
   const absl::StatusOr<Profile> profile = Profile::Create(std::move(call.profile->draft), limits_);
   const absl::Status checked = WithFaults(std::move(faults), UnderPath("profile", profile.status()));
   if (!checked.ok()) return checked;
-  return Store(*profile, call.placement, stop);
+  return Store(*profile, call.placement, "", stop);
 }
 
 absl::StatusOr<ProfileAnswer> ProfileHandler::Upload(const UploadProfileCall& call, std::string bytes, StopCheck stop) const {
@@ -83,13 +112,13 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Upload(const UploadProfileCall& ca
   // In an unknown encoding the bytes mean nothing.
   if (!call.faults.empty()) return FaultsError("REQUEST_INVALID", std::move(faults));
   absl::StatusOr<ProfileInput> input = ReadProfile(call.encoding, bytes);
-  if (!input.ok()) return WithFaults(std::move(faults), input.status());
+  if (!input.ok()) return WithFaults(std::move(faults), SayWhatItLooksLike(input.status(), bytes));
   std::string().swap(bytes);
   for (Fault& fault : input->faults) faults.push_back(std::move(fault));
   const absl::StatusOr<Profile> profile = Profile::Create(std::move(input->draft), limits_);
   const absl::Status checked = WithFaults(std::move(faults), profile.status());
   if (!checked.ok()) return checked;
-  return Store(*profile, call.placement, stop);
+  return Store(*profile, call.placement, "", stop);
 }
 
 absl::StatusOr<ImportProfileAnswer> ProfileHandler::Import(const ImportProfileCall& call, const ImportBytes& bytes, StopCheck stop) const {
@@ -102,27 +131,46 @@ absl::StatusOr<ImportProfileAnswer> ProfileHandler::Import(const ImportProfileCa
   const absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits_);
   const absl::Status checked = WithFaults(std::move(faults), UnderPath("header", profile.status()));
   if (!checked.ok()) return checked;
-  absl::StatusOr<ProfileAnswer> stored = Store(*profile, call.placement, stop);
+  absl::StatusOr<ProfileAnswer> stored = Store(*profile, call.placement, OwnNameOf(call), stop);
   if (!stored.ok()) return stored.status();
   if (call.placement.validate_only) stored->content = profile->content();
   return ImportProfileAnswer{.profile = *std::move(stored), .notes = std::move(imported->notes)};
 }
 
-absl::StatusOr<ProfileAnswer> ProfileHandler::Store(const Profile& profile, const ProfilePlacement& placement, StopCheck stop) const {
+absl::StatusOr<std::string> ProfileHandler::DefaultId(const std::string& own_name, const std::string& digest) const {
+  std::string derived = DerivedProfileId(digest);
+  if (own_name.empty()) return derived;
+  // The same content is the same profile, so it stays where it is.
+  const absl::StatusOr<ProfileSummary> there = store_.GetSummary(derived);
+  if (there.ok() && there->digest == digest) return derived;
+  if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
+  const absl::StatusOr<ProfileSummary> named = store_.GetSummary(own_name);
+  if (!named.ok() && !absl::IsNotFound(named.status())) return named.status();
+  return named.ok() && named->digest != digest ? derived : own_name;
+}
+
+absl::StatusOr<ProfileAnswer> ProfileHandler::Store(const Profile& profile, const ProfilePlacement& placement, const std::string& own_name,
+                                                    StopCheck stop) const {
   if (std::vector<Fault> broken = FindBrokenText(profile.content()); !broken.empty()) return FaultsError("PROFILE_INVALID", std::move(broken));
   EncodedProfile encoded = EncodeProfile(profile);
-  const std::string id = placement.profile_id.empty() ? DerivedProfileId(encoded.digest) : placement.profile_id;
-  StoredProfile stored{.summary = SummaryOf(profile, encoded, id, placement.owner), .content = std::move(encoded.content)};
+  const absl::StatusOr<std::string> id = placement.profile_id.empty() ? DefaultId(own_name, encoded.digest) : placement.profile_id;
+  if (!id.ok()) return id.status();
+  StoredProfile stored{.summary = SummaryOf(profile, encoded, *id, placement.owner), .content = std::move(encoded.content)};
   if (const absl::Status go_on = stop(); !go_on.ok()) return go_on;
   if (!placement.validate_only) {
     absl::StatusOr<ProfileSummary> summary = store_.Put(stored, placement.request_id);
+    if (placement.profile_id.empty() && !own_name.empty() && WentToAnotherId(summary.status())) {
+      stored.summary.id = *id == own_name ? DerivedProfileId(stored.summary.digest) : own_name;
+      const absl::StatusOr<ProfileSummary> other = store_.Put(stored, placement.request_id);
+      if (other.ok()) summary = other;
+    }
     if (!summary.ok()) return summary.status();
     return ProfileAnswer{.summary = *std::move(summary), .content = std::nullopt};
   }
-  absl::StatusOr<ProfileSummary> there = store_.GetSummary(id);
+  absl::StatusOr<ProfileSummary> there = store_.GetSummary(*id);
   if (absl::IsNotFound(there.status())) return ProfileAnswer{.summary = std::move(stored.summary), .content = std::nullopt};
   if (!there.ok()) return there.status();
-  if (there->digest != stored.summary.digest) return TakenError(id);
+  if (there->digest != stored.summary.digest) return TakenError(*id);
   return ProfileAnswer{.summary = *std::move(there), .content = std::nullopt};
 }
 
@@ -132,11 +180,11 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Get(const GetProfileCall& call) co
   if (!checked.ok()) return checked;
   if (call.view == ProfileView::kBasic) {
     absl::StatusOr<ProfileSummary> summary = store_.GetSummary(*id);
-    if (!summary.ok()) return summary.status();
+    if (!summary.ok()) return NameSimilar(summary.status(), *id, store_);
     return ProfileAnswer{.summary = *std::move(summary), .content = std::nullopt};
   }
   absl::StatusOr<StoredProfile> stored = store_.Get(*id);
-  if (!stored.ok()) return stored.status();
+  if (!stored.ok()) return NameSimilar(stored.status(), *id, store_);
   const absl::StatusOr<Profile> profile = DecodeProfile(stored->content);
   if (!profile.ok()) return profile.status();
   return ProfileAnswer{.summary = std::move(stored->summary), .content = profile->content()};
@@ -166,7 +214,7 @@ absl::StatusOr<ListProfilesAnswer> ProfileHandler::List(const ListProfilesCall& 
 
 absl::Status ProfileHandler::Delete(const DeleteProfileCall& call) const {
   const absl::StatusOr<std::string> id = ProfileIdOf(call.name, "name");
-  return id.ok() ? store_.Delete(*id, call.etag) : id.status();
+  return id.ok() ? NameSimilar(store_.Delete(*id, call.etag), *id, store_) : id.status();
 }
 
 }  // namespace stepcast::server

@@ -41,7 +41,9 @@ class ProfileHandler {
   static constexpr size_t kMaxPageBytes = size_t{3} << 20;
 
  private:
-  absl::StatusOr<ProfileAnswer> Store(const Profile& profile, const ProfilePlacement& placement, StopCheck stop) const;
+  // `own_name`: the id it has by default where that is free; empty: the digest's.
+  absl::StatusOr<ProfileAnswer> Store(const Profile& profile, const ProfilePlacement& placement, const std::string& own_name, StopCheck stop) const;
+  absl::StatusOr<std::string> DefaultId(const std::string& own_name, const std::string& digest) const;
 
   ProfileStore& store_;
   const ProfileLimits limits_;

@@ -49,6 +49,15 @@ Reply ReadyReply(const absl::Status& ready) {
   return {.code = 503, .reason = "Service Unavailable", .body = absl::StrCat("not ready: ", ready.message(), "\n")};
 }
 
+Reply IndexReply(const std::string& version) {
+  return {.body = absl::StrCat("stepcastd ", version,
+                               "\n\n"
+                               "/metrics  measurements, for Prometheus\n"
+                               "/healthz  200 while the process answers\n"
+                               "/readyz   200 while it can serve, else 503 and why\n\n"
+                               "Predictions are asked over gRPC, on another port: see stepcastd --help.\n")};
+}
+
 absl::Status ListenError(const std::string& address, std::string_view why) {
   return MakeError(absl::StatusCode::kUnavailable,
                    absl::StrCat("cannot listen for HTTP on ", address, ": ", absl::string_view(why.data(), why.size())),
@@ -64,10 +73,12 @@ class HttpServer::Civet {
       : metrics_([make = std::move(pages.metrics)] { return Reply{.type = "text/plain; version=0.0.4; charset=utf-8", .body = make()}; }),
         alive_([] { return Reply{.body = "ok\n"}; }),
         ready_([check = std::move(pages.ready)] { return ReadyReply(check()); }),
+        index_([version = std::move(pages.version)] { return IndexReply(version); }),
         server_(options) {
     server_.addHandler("/metrics$", metrics_);
     server_.addHandler("/healthz$", alive_);
     server_.addHandler("/readyz$", ready_);
+    server_.addHandler("/$", index_);
   }
 
   std::vector<int> Ports() { return server_.getListeningPorts(); }
@@ -76,6 +87,7 @@ class HttpServer::Civet {
   Page metrics_;
   Page alive_;
   Page ready_;
+  Page index_;
   CivetServer server_;
 };
 

@@ -1,4 +1,5 @@
-// The pages for machines that watch the service: /metrics for Prometheus, /healthz and /readyz for an orchestrator.
+// The pages for machines that watch the service: /metrics for Prometheus, /healthz and /readyz for an orchestrator; and / for whoever looks what
+// there is.
 //
 // GET and HEAD only. /healthz is 200 while the process can answer at all; /readyz is 200 while `ready` says OK and 503, with the reason, otherwise.
 // Threads: has its own few; they call the pages' functions, which must be safe and may block shortly.
@@ -15,6 +16,7 @@
 namespace stepcast::server {
 
 struct HttpPages {
+  std::string version;  // of the server
   std::function<std::string()> metrics;
   std::function<absl::Status()> ready;
 };

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -40,8 +41,8 @@ class Flights {
    public:
     Flight(Flights& flights, std::string key) : flights_(flights), key_(std::move(key)) {}
 
-    // Tells those whose own check fails, and lets them go. CANCELLED once nobody is left; then nobody comes any more.
-    absl::Status Check() {
+    // Tells those whose own check fails, what `explain` makes of that, and lets them go. CANCELLED once nobody is left; then nobody comes any more.
+    absl::Status Check(absl::FunctionRef<absl::Status(const absl::Status&)> explain = AsItIs) {
       std::vector<std::pair<Waiter<Result>*, absl::Status>> gone;
       bool is_empty = false;
       {
@@ -55,7 +56,7 @@ class Flights {
         is_empty = waiters_.empty();
         if (is_empty) flights_.Close(*this);
       }
-      for (const auto& [waiter, status] : gone) waiter->Tell(status, false);
+      for (const auto& [waiter, status] : gone) waiter->Tell(explain(status), false);
       if (!is_empty) return absl::OkStatus();
       return MakeError(absl::StatusCode::kCancelled, "nobody waits for the answer any more", {.reason = "CANCELLED"});
     }
@@ -80,6 +81,8 @@ class Flights {
 
    private:
     friend class Flights;
+
+    static absl::Status AsItIs(const absl::Status& status) { return status; }
 
     Flights& flights_;
     const std::string key_;

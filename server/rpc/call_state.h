@@ -38,7 +38,8 @@ class CallState {
   void Cancel() { cancellation_.Cancel(); }
   // The time a job may take counts from now on. REQUIRES: before the job asks Check, on its thread.
   void StartJob() { job_limit_.emplace(environment_); }
-  // OK: go on. CANCELLED, DEADLINE_EXCEEDED, or DEADLINE_EXCEEDED, reason JOB_TOO_LONG, once a started job has taken max_job_seconds.
+  // OK: go on. CANCELLED, DEADLINE_EXCEEDED, up to 250 ms before the deadline so that it arrives, or DEADLINE_EXCEEDED, reason JOB_TOO_LONG, once a
+  // started job has taken max_job_seconds.
   absl::Status Check() const;
 
   // The status for the wire, after whoever must know of it was told. REQUIRES: here and below, the call has not been finished.

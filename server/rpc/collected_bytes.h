@@ -1,15 +1,20 @@
 // What follows the header of UploadProfile: bytes in memory, up to the limit of a profile.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "core/importing/byte_source.h"
+#include "core/importing/gunzip_source.h"
 #include "server/rpc/byte_budget.h"
 #include "server/rpc/call_environment.h"
 #include "stepcast/v1/profile_service.pb.h"
@@ -43,7 +48,30 @@ class CollectedBytes {
     return admitted;
   }
 
-  std::string Take() { return std::exchange(bytes_, {}); }
+  // The bytes, or what they decompress to where they are compressed by gzip; that counts in `share`, too, and against the same limit.
+  absl::StatusOr<std::string> Take(ByteBudget::Share& share) {
+    std::string compressed = std::exchange(bytes_, {});
+    TextSource source(compressed);
+    int64_t inflated = 0;
+    GunzipSource bytes(
+        source, {.admit =
+                     [&](int64_t more) {
+                       inflated += more;
+                       if (inflated > max_bytes_) return StreamTooLarge("PROFILE_TOO_LARGE", "chunk", "max_profile_bytes", max_bytes_);
+                       return share.Add(more);
+                     },
+                 .damaged = [](const std::string& why) { return FaultsError("PROFILE_MALFORMED", {{.field = "chunk", .description = why}}); }});
+    std::string taken;
+    std::array<char, size_t{64} << 10> block;
+    while (true) {
+      const absl::StatusOr<size_t> read = bytes.Read(block.data(), block.size());
+      if (!read.ok()) return read.status();
+      // What is not compressed need not be copied.
+      if (inflated == 0) return *read == 0 ? std::string() : std::move(compressed);
+      if (*read == 0) return taken;
+      taken.append(block.data(), *read);
+    }
+  }
 
  private:
   const int64_t max_bytes_;

@@ -11,6 +11,7 @@
 #include "server/convert/order_convert.h"
 #include "server/convert/prediction_convert.h"
 #include "server/convert/recommendation_convert.h"
+#include "server/handlers/work_progress.h"
 #include "stepcast/v1/job_service.pb.h"
 
 namespace stepcast::server {
@@ -25,9 +26,9 @@ absl::Status TooLong(double max_seconds) {
 
 // The reply of `computation`, serialised.
 template <typename Answer>
-absl::StatusOr<std::string> ReplyOf(Computation<Answer> computation, StopCheck stop) {
+absl::StatusOr<std::string> ReplyOf(Computation<Answer> computation, const WorkProgress& done, StopCheck stop) {
   const absl::StatusOr<Answer> answer = std::move(computation)(stop);
-  if (!answer.ok()) return answer.status();
+  if (!answer.ok()) return done.Explain(answer.status());
   std::string reply;
   if (!ToWire(*answer).SerializeToString(&reply)) {
     return MakeError(absl::StatusCode::kInternal, "the reply takes 2 GiB or more", {.reason = "REPLY_TOO_LARGE"});
@@ -41,11 +42,13 @@ absl::StatusOr<OperationWork> WorkOf(absl::StatusOr<Computation<Answer>> computa
   return OperationWork([todo = *std::move(computation), &clock = options.clock, max_seconds = options.max_seconds](
                            StopCheck stop, std::atomic<int64_t>& progress) mutable {
     const int64_t end_ns = clock.MonotonicNs() + static_cast<int64_t>(max_seconds * kNsPerSecond);
+    WorkProgress done(todo.work(), clock, Remedy::kAskForLess);
     const auto stop_or_end = [&] {
+      done.Count();
       progress.fetch_add(kStopCheckInterval, std::memory_order_relaxed);
       return clock.MonotonicNs() < end_ns ? stop() : TooLong(max_seconds);
     };
-    return ReplyOf(std::move(todo), stop_or_end);
+    return ReplyOf(std::move(todo), done, stop_or_end);
   });
 }
 

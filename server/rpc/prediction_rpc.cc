@@ -10,6 +10,7 @@
 #include "server/convert/prediction_convert.h"
 #include "server/convert/recommendation_convert.h"
 #include "server/convert/trace_convert.h"
+#include "server/handlers/work_progress.h"
 #include "server/rpc/message_buffer.h"
 #include "server/rpc/shared_answers.h"
 #include "server/rpc/stream_call.h"
@@ -74,7 +75,7 @@ class PredictionRpc final : public PredictionMethods {
       auto computation = handler_.GenerateTrace(FromWire(message));
       if (!computation.ok()) return started.End(computation.status());
       const ExpectedWork work = computation->work;
-      started.Compute(work, [todo = *std::move(computation)](StreamCall& checked) mutable { Stream(checked, std::move(todo)); });
+      started.Compute(work, [work, todo = *std::move(computation)](StreamCall& checked) mutable { Stream(checked, work, std::move(todo)); });
     });
     return call;
   }
@@ -115,14 +116,20 @@ class PredictionRpc final : public PredictionMethods {
     return computed;
   }
 
-  static void Stream(StreamCall& call, TraceComputation computation) {
+  static void Stream(StreamCall& call, const ExpectedWork& work, TraceComputation computation) {
     call.state().StartJob();
+    // No job makes a trace.
+    WorkProgress progress(work, call.state().environment().clock, Remedy::kAskForLess);
     const auto sink = [&call](std::string piece) {
       v1::GenerateTraceResponse message;
       message.set_chunk(std::move(piece));
       return call.Write(message);
     };
-    call.End(std::move(computation.run)(sink, [&call] { return call.state().Check(); }).status());
+    const auto stop = [&] {
+      progress.Count();
+      return call.state().Check();
+    };
+    call.End(progress.Explain(std::move(computation.run)(sink, stop).status()));
   }
 
   const PredictionHandler& handler_;

@@ -65,9 +65,11 @@ class ProfileRpc final : public ProfileMethods {
   grpc::ServerReadReactor<grpc::ByteBuffer>* UploadProfile(grpc::CallbackServerContext* context, grpc::ByteBuffer* reply) override {
     using Call = UploadCall<CollectedBytes>;
     return new Call(environment_, Method("UploadProfile"), *context, *reply,
-                    [this](const Call::Header& header, CollectedBytes& bytes, const CallState& state) -> absl::StatusOr<Call::Reply> {
+                    [this](const Call::Header& header, CollectedBytes& bytes, CallState& state) -> absl::StatusOr<Call::Reply> {
+                      absl::StatusOr<std::string> taken = bytes.Take(state.bytes());
+                      if (!taken.ok()) return taken.status();
                       const absl::StatusOr<ProfileAnswer> answer =
-                          handler_.Upload(Owned(FromWire(header), state), bytes.Take(), [&] { return state.Check(); });
+                          handler_.Upload(Owned(FromWire(header), state), *std::move(taken), [&] { return state.Check(); });
                       if (!answer.ok()) return answer.status();
                       return std::make_unique<v1::Profile>(server::ToWire(*answer));
                     });
@@ -76,9 +78,9 @@ class ProfileRpc final : public ProfileMethods {
   grpc::ServerReadReactor<grpc::ByteBuffer>* ImportProfile(grpc::CallbackServerContext* context, grpc::ByteBuffer* reply) override {
     using Call = UploadCall<SpooledImport>;
     return new Call(environment_, Method("ImportProfile"), *context, *reply,
-                    [this](const Call::Header& header, const SpooledImport& import, const CallState& state) -> absl::StatusOr<Call::Reply> {
-                      const std::unique_ptr<ByteSource> recording = import.recording().Read();
-                      const std::unique_ptr<ByteSource> graph = import.graph().size() > 0 ? import.graph().Read() : nullptr;
+                    [this](const Call::Header& header, SpooledImport& import, CallState& state) -> absl::StatusOr<Call::Reply> {
+                      const std::unique_ptr<ByteSource> recording = import.Recording(header, state.bytes());
+                      const std::unique_ptr<ByteSource> graph = import.Graph(header, state.bytes());
                       const ImportBytes bytes{.recording = *recording, .graph = graph.get()};
                       const absl::StatusOr<ImportProfileAnswer> answer =
                           handler_.Import(Owned(FromWire(header), state), bytes, [&] { return state.Check(); });

@@ -7,6 +7,7 @@
 
 #include "server/convert/deterministic_bytes.h"
 #include "server/convert/sha256.h"
+#include "server/handlers/work_progress.h"
 #include "server/rpc/job_limit.h"
 
 namespace stepcast::server {
@@ -57,25 +58,28 @@ void SharedAnswers::Answer(UnaryCall& call, Question question, Compute compute) 
     }
   }
   JobTicket ticket = call.state().Ticket(question.work);
+  const ExpectedWork asked = question.work;
   auto job = [this, flight, key = is_shared ? question.key : "", work = std::move(question.work),
               compute = std::move(compute)](const absl::Status& taken) mutable {
     if (!taken.ok()) return flight->Land(taken);
     Run(*flight, key, work, std::move(compute));
   };
   const absl::Status submitted = environment_.simulation_jobs.Submit(std::move(ticket), std::move(job), [flight] { return !flight->IsWanted(); });
-  if (!submitted.ok()) flight->Land(submitted);
+  if (!submitted.ok()) flight->Land(SayWhatWasAsked(submitted, asked, Remedy::kStartAJob));
 }
 
 void SharedAnswers::Run(Replies::Flight& flight, const std::string& key, const ExpectedWork& work, Compute compute) {
   const JobLimit limit(environment_);
+  WorkProgress progress(work, environment_.clock, Remedy::kStartAJob);
   const auto stop = [&] {
+    progress.Count();
     absl::Status status = limit.Check();
-    return status.ok() ? flight.Check() : status;
+    return status.ok() ? flight.Check([&](const absl::Status& gone) { return progress.Explain(gone); }) : status;
   };
   if (const absl::Status status = stop(); !status.ok()) return flight.Land(status);
   const int64_t start_ns = environment_.clock.MonotonicNs();
   absl::StatusOr<ComputedReply> computed = std::move(compute)(stop);
-  if (!computed.ok()) return flight.Land(computed.status());
+  if (!computed.ok()) return flight.Land(progress.Explain(computed.status()));
   if (computed->is_final) {
     environment_.costs.Observe({.group = work.method, .kind = work.profile, .size = work.operations},
                                static_cast<double>(environment_.clock.MonotonicNs() - start_ns) * 1e-9);

@@ -3,6 +3,8 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/importing/gunzip_source.h"
+#include "core/importing/recording_options.h"
 #include "server/rpc/collected_bytes.h"
 
 namespace stepcast::server {
@@ -23,7 +25,7 @@ absl::Status SpooledImport::Add(const Request::Header& header, const Request& re
   const std::string& bytes = to_graph ? request.graph_chunk() : request.chunk();
   Spool& spool = to_graph ? graph_ : recording_;
   const auto size = static_cast<int64_t>(bytes.size());
-  if (absl::Status status = CheckSize(header, field, size); !status.ok()) return status;
+  if (absl::Status status = CheckSize(header, field, recording_.size() + graph_.size() + size); !status.ok()) return status;
   // What goes on to the file passes through memory as one message, which has a limit of its own.
   if (spool.in_memory()) {
     if (absl::Status admitted = share.Add(size); !admitted.ok()) return admitted;
@@ -38,8 +40,40 @@ absl::Status SpooledImport::Add(const Request::Header& header, const Request& re
   return appended;
 }
 
-absl::Status SpooledImport::CheckSize(const Request::Header& header, const char* field, int64_t more) const {
-  const int64_t size = recording_.size() + graph_.size() + more;
+class SpooledImport::Gunzipped final : public ByteSource {
+ public:
+  struct Place {
+    const char* field;  // of the request
+    const char* where;  // of faults of the bytes
+  };
+
+  Gunzipped(SpooledImport& import, const Spool& spool, const Place& place, const Request::Header& header, ByteBudget::Share& share)
+      : spooled_(spool.Read()),
+        bytes_(*spooled_, {.admit =
+                               [&import, place, &header, &share](int64_t more) {
+                                 import.inflated_ += more;
+                                 absl::Status fits = import.CheckSize(header, place.field, import.inflated_);
+                                 return fits.ok() && header.has_layer_profile() ? share.Add(more) : fits;
+                               },
+                           .damaged = [place](const std::string& why) { return ImportFault(place.where, why); }}) {}
+
+  absl::StatusOr<size_t> Read(char* buffer, size_t size) override { return bytes_.Read(buffer, size); }
+
+ private:
+  const std::unique_ptr<ByteSource> spooled_;
+  GunzipSource bytes_;
+};
+
+std::unique_ptr<ByteSource> SpooledImport::Recording(const Request::Header& header, ByteBudget::Share& share) {
+  return std::make_unique<Gunzipped>(*this, recording_, Gunzipped::Place{.field = "chunk", .where = kAtRecording}, header, share);
+}
+
+std::unique_ptr<ByteSource> SpooledImport::Graph(const Request::Header& header, ByteBudget::Share& share) {
+  if (graph_.size() == 0) return nullptr;
+  return std::make_unique<Gunzipped>(*this, graph_, Gunzipped::Place{.field = "graph_chunk", .where = kAtGraph}, header, share);
+}
+
+absl::Status SpooledImport::CheckSize(const Request::Header& header, const char* field, int64_t size) const {
   if (header.has_layer_profile() && size > max_profile_bytes_)
     return StreamTooLarge("PROFILE_TOO_LARGE", field, "max_profile_bytes", max_profile_bytes_);
   if (size > max_import_bytes_) return StreamTooLarge("IMPORT_TOO_LARGE", field, "max_import_bytes", max_import_bytes_);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/status.h"
 
+#include "core/importing/byte_source.h"
 #include "server/rpc/byte_budget.h"
 #include "server/rpc/call_environment.h"
 #include "server/rpc/spool.h"
@@ -22,16 +24,23 @@ class SpooledImport {
   // for a layer profile, which is read as a whole, that of an import for all others.
   absl::Status Add(const Request::Header& header, const Request& request, ByteBudget::Share& share);
 
-  const Spool& recording() const { return recording_; }
-  const Spool& graph() const { return graph_; }
+  // Their bytes, or what they decompress to where they are compressed by gzip, which is held to the same limits; what is read as a whole counts in
+  // `share`. Failure: INVALID_ARGUMENT above a limit, or where the compressed bytes are damaged. Null: there is no graph. Borrow all that is named.
+  std::unique_ptr<ByteSource> Recording(const Request::Header& header, ByteBudget::Share& share);
+  std::unique_ptr<ByteSource> Graph(const Request::Header& header, ByteBudget::Share& share);
 
  private:
-  absl::Status CheckSize(const Request::Header& header, const char* field, int64_t more) const;
+  // What is read from a spool as it may be compressed.
+  class Gunzipped;
+
+  // Of so many bytes, recording and graph together.
+  absl::Status CheckSize(const Request::Header& header, const char* field, int64_t size) const;
 
   const int64_t max_profile_bytes_;
   const int64_t max_import_bytes_;
   Spool recording_;
   Spool graph_;
+  int64_t inflated_ = 0;
 };
 
 }  // namespace stepcast::server

@@ -30,7 +30,7 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   using Header = typename Request::Header;
   using Reply = std::unique_ptr<google::protobuf::MessageLite>;
   // What is done with a complete upload, on the pool for the store.
-  using Work = absl::AnyInvocable<absl::StatusOr<Reply>(const Header& header, Content& content, const CallState& state) &&>;
+  using Work = absl::AnyInvocable<absl::StatusOr<Reply>(const Header& header, Content& content, CallState& state) &&>;
 
   UploadCall(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context, grpc::ByteBuffer& reply,
              Work work)

@@ -15,6 +15,7 @@ absl::StatusOr<OperationRecord> MemoryOperationStore::Start(const NewOperation& 
     if (absl::Status status = CheckRepetition(first, operation); !status.ok()) return status;
     return first;
   }
+  if (!operation.refusal.ok()) return operation.refusal;
   const auto new_bytes = static_cast<int64_t>(operation.request.size());
   if (absl::Status room = CheckRoom(CountOpen(), bytes_, new_bytes, limits_); !room.ok()) return room;
   operations_.emplace(record->id, Entry{.record = *record, .bytes = operation.request});

@@ -30,6 +30,7 @@ absl::StatusOr<OperationRecord> PostgresOperationStore::StartOn(PostgresConnecti
       return **std::move(first);
     }
   }
+  if (!operation.refusal.ok()) return operation.refusal;
   const absl::Status fits = CheckRoom(room->open, room->bytes, static_cast<int64_t>(operation.request.size()), limits_);
   if (!fits.ok()) return fits;
   absl::StatusOr<OperationRecord> record = NewRecord(operation, At(room->now_ns));

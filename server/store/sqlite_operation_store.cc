@@ -29,6 +29,7 @@ absl::StatusOr<OperationRecord> SqliteOperationStore::Start(const NewOperation& 
       return **std::move(first);
     }
   }
+  if (!operation.refusal.ok()) return operation.refusal;
   const absl::StatusOr<OperationTotals> totals = ReadOperationTotals(*writing);
   if (!totals.ok()) return totals.status();
   const auto new_bytes = static_cast<int64_t>(operation.request.size());

@@ -60,7 +60,7 @@ std::vector<TrainingLayer> RandomLayers(int32_t count, uint64_t seed) {
 }  // namespace
 
 Profile ZooProfile(std::string_view model) {
-  const ZooOptions options{.platform = {.bandwidth_bytes_per_second = kBytesPerSecond}, .step_time_variation = kVariation, .steps = kZooSteps};
+  const ZooOptions options{.platform = {.bandwidth_bytes_per_second = kBytesPerSecond}, .variation = {.own = kVariation, .steps = kZooSteps}};
   return Valid(BuildZooProfile(model, options));
 }
 
@@ -69,7 +69,7 @@ Job ZooJob(std::string_view model, int32_t servers) { return JobOf(ZooProfile(mo
 Job LayeredJob(int32_t layers, int32_t recorded_steps, uint64_t seed) {
   TrainingGraph graph = BuildTrainingGraph(RandomLayers(layers, seed));
   ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = kBytesPerSecond}};
-  draft.steps = MakeSteps(graph.operations, graph.durations_ns, draft.platform, {.share = kVariation, .steps = recorded_steps, .seed = seed});
+  draft.steps = MakeSteps(graph.operations, graph.durations_ns, draft.platform, {.own = kVariation, .steps = recorded_steps, .seed = seed});
   draft.operations = std::move(graph.operations);
   return JobOf(Valid(Profile::Create(std::move(draft))), 1);
 }

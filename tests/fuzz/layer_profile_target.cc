@@ -23,8 +23,8 @@ class LayerProfileTarget final : public FuzzTarget {
 
   bool Run(std::string_view input) override {
     if (input.empty()) return false;
-    LayerProfileOptions options{.model = "m", .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}, .steps = 3};
-    if (input[0] % 2 != 0) options.step_time_variation = 0.2;
+    LayerProfileOptions options{.model = "m", .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}, .variation = {.own = 0, .steps = 3}};
+    if (input[0] % 2 != 0) options.variation.own = 0.2;
     return TryImport({.format = options}, {.recording = input.substr(1)});
   }
 

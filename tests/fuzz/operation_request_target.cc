@@ -104,7 +104,7 @@ class Service {
   server::MemoryOperationStore operations_{{}, clock_};
   const InOrder executor_;
   const server::PredictionHandler predictions_{{.store = profiles_, .clock = clock_, .executor = executor_}, SmallLimits()};
-  const OperationHandler handler_{operations_};
+  const OperationHandler handler_{operations_, profiles_};
   std::string first_;
 };
 

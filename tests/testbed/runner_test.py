@@ -11,6 +11,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "runner"))
 
 import machine  # noqa: E402
+import measuring  # noqa: E402
 import network  # noqa: E402
 import nodes  # noqa: E402
 import packets  # noqa: E402
@@ -80,7 +81,14 @@ class JobTest(unittest.TestCase):
         grid = {(point.model, point.workers) for point in points() if point.kind == "as recorded"}
         self.assertEqual(grid, {(model, workers) for model in MODELS for workers in (1, 2, 3, 4, 6, 8)})
         kinds = {point.kind for point in points()}
-        self.assertEqual(kinds, {"as recorded", "2 servers", "graph order", "one queue for all"})
+        self.assertEqual(kinds, {"as recorded", "2 servers", "graph order", "one queue for all", "started together"})
+
+    def test_points_that_scatter_get_ten_restarts_and_more_until_the_mean_is_known(self):
+        self.assertTrue(all(point.restarts >= 10 for point in points() if 2 <= point.workers <= 4))
+        self.assertTrue(all(point.most_restarts > point.restarts for point in points() if point.workers > 1))
+        self.assertEqual({(point.restarts, point.most_restarts) for point in points(restarts=3, most_restarts=1) if point.workers > 1}, {(3, 3)})
+        self.assertTrue(measuring.is_precise([10.0, 10.1, 9.9]))
+        self.assertFalse(measuring.is_precise([8.0, 12.0, 10.0]))
 
 
 class JudgementTest(unittest.TestCase):
@@ -91,6 +99,18 @@ class JudgementTest(unittest.TestCase):
     def test_an_error_counts_beyond_twice_both_standard_errors(self):
         self.assertAlmostEqual(report.beyond_errors(self.entry()), 0.0)
         self.assertAlmostEqual(report.beyond_errors(self.entry(relative_error=-0.25)), 0.15)
+
+    def test_a_report_has_every_point_and_how_many_restarts_were_where_they_should_be(self):
+        measurement = measuring.Measurement([20.0, 22.0, 30.0], [[0, 1]] * 3, 1.1)
+        reply = {"predicted": [[21.0, 22.0]], "run_interval": {"lower": 19.0, "upper": 25.0}, "steady": {"staggered": 24.0, "simultaneous": 12.0}}
+        predicted = prediction.Prediction(reply)
+        entries = [report.entry(Point("alexnet_64", 2, together=together), measurement, predicted, predicted) for together in (False, True)]
+        self.assertEqual(entries[0]["restarts_inside"], 2)
+        self.assertAlmostEqual(entries[0]["steady"]["simultaneous"]["relative_error"], -0.5)
+        header, rule, *rows = report.table(entries).splitlines()
+        self.assertEqual({line.count("|") for line in (header, rule, *rows)}, {header.count("|")})
+        self.assertIn("| 19.00 to 25.00 | 2 of 3 | +0.0 % | -50.0 % |", rows[0])
+        self.assertIn("4 of 6 with several workers", report.summary(entries))
 
     def test_a_machine_is_noisy_where_steps_scatter_or_timeouts_occur(self):
         quiet = machine.Quiet()
@@ -164,6 +184,8 @@ class RealRunTest(unittest.TestCase):
         found = prediction.predict(os.environ["STEPCAST_TESTBED_PREDICTOR"], profile, start_offsets_ns=[[0, 20_000_000]], window=[0.2, 2.0], baselines=True)
         self.assertGreater(found.mean, 0)
         self.assertEqual(set(found.baselines), set(report.BASELINES))
+        self.assertEqual(set(found.steady), set(report.STARTS))
+        self.assertTrue(found.run_interval[0] <= found.mean <= found.run_interval[1])
 
 
 if __name__ == "__main__":

@@ -82,6 +82,7 @@ struct JobAllocation {
   std::optional<std::chrono::nanoseconds> duration;
   std::vector<CurvePoint> curve;
   std::string profile_digest;
+  std::vector<std::string> warnings;  // of the curve, each once
 
   friend bool operator==(const JobAllocation&, const JobAllocation&) = default;
 };

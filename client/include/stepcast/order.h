@@ -97,6 +97,7 @@ struct OptimizeOrderResponse {
   int64_t order_lower_bound_ns = 0;               // no order of the downloads makes a shorter step
   std::vector<std::string> unmeasured_transfers;  // at most 1000 of those counted
   int32_t operations = 0;                         // of the step that orders were judged by
+  std::vector<std::string> warnings;              // of the throughputs, each once
 
   friend bool operator==(const OptimizeOrderResponse&, const OptimizeOrderResponse&) = default;
 };

@@ -58,12 +58,22 @@ struct SimulationStatistics {
   friend bool operator==(const SimulationStatistics&, const SimulationStatistics&) = default;
 };
 
+// A throughput that some runs of a job settle at and others do not.
+struct Regime {
+  double examples_per_second = 0;        // mean over its runs
+  int32_t replications = 0;              // that fell into it
+  int32_t other_start_replications = 0;  // runs of the other start that did
+
+  friend bool operator==(const Regime&, const Regime&) = default;
+};
+
 // What one scenario will do.
 struct Prediction {
   Scenario scenario;                       // in force, defaults filled in
   double examples_per_second = 0;          // of all workers together
   double steps_per_second = 0;             // of all workers together
-  ConfidenceInterval confidence_interval;  // of examples_per_second; has no width where nothing is random
+  ConfidenceInterval confidence_interval;  // of examples_per_second, the mean over runs; has no width where nothing is random
+  ConfidenceInterval run_interval;         // where the examples_per_second of a single run falls
   StepTime step_time;
   double speedup = 0;             // over the same scenario with one worker
   double scaling_efficiency = 0;  // speedup over the number of workers
@@ -74,6 +84,7 @@ struct Prediction {
   bool steady_state = false;                  // false: it drifts, another start gives another number, or a finite horizon was asked for
   std::string warning;                        // what to know before trusting the number; empty: nothing
   int32_t replications = 0;
+  std::vector<Regime> regimes;  // two, the faster first, where runs do not agree on one throughput; else none
 
   friend bool operator==(const Prediction&, const Prediction&) = default;
 };

@@ -3,6 +3,7 @@
 // Threads: pure functions; any number at once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,7 +24,10 @@ ProfileEncoding DetectProfileEncoding(std::string_view bytes);
 // Failure: INVALID_ARGUMENT, reason PROFILE_UNREADABLE, saying where. Only the form is checked: whether the profile is valid, the service says.
 absl::StatusOr<Profile> ParseProfile(std::string_view bytes, ProfileEncoding encoding = ProfileEncoding::kUnspecified);
 
-// The content of a file. Failure: NOT_FOUND or PERMISSION_DENIED, reason FILE_UNREADABLE; OUT_OF_RANGE over 1 GiB; the path is in the message.
+// The content of a file, decompressed where that is compressed by gzip. Failure: NOT_FOUND or PERMISSION_DENIED, reason FILE_UNREADABLE; the same
+// with INVALID_ARGUMENT for a directory and for damaged compression; OUT_OF_RANGE over 1 GiB; the path is in the message.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
+// The first `size` bytes of that, or all there are.
+absl::StatusOr<std::string> ReadFileStart(const std::string& path, size_t size);
 
 }  // namespace stepcast::client

@@ -37,9 +37,10 @@ struct ImportOptions {
 // For text with measured times per layer.
 struct LayerProfileOptions {
   std::string model;
-  int32_t batch_size = 0;  // required
-  Platform platform;       // its bandwidth is required
-  double step_time_variation = 0;
+  int32_t batch_size = 0;                       // required
+  Platform platform;                            // its bandwidth is required
+  std::optional<double> step_time_variation;    // of each computation by itself
+  std::optional<double> common_time_variation;  // of all computations of a step together
   std::optional<int32_t> steps;
   std::optional<uint64_t> seed;
 
@@ -52,7 +53,8 @@ struct ModelZooOptions {
   std::optional<int32_t> batch_size;
   Platform platform;  // its bandwidth is required
   std::optional<double> device_flops_per_second;
-  double step_time_variation = 0;
+  std::optional<double> step_time_variation;    // of each computation by itself
+  std::optional<double> common_time_variation;  // of all computations of a step together
   std::optional<int32_t> steps;
   std::optional<uint64_t> seed;
 
@@ -74,6 +76,10 @@ struct TimelineOptions {
   int32_t batch_size = 0;                         // required
   Platform platform;                              // its bandwidth is required
   std::map<std::string, int64_t> variable_bytes;  // of the variables on a server; required without a graph
+  std::optional<double> step_time_variation;      // as in LayerProfileOptions, as what follows
+  std::optional<double> common_time_variation;
+  std::optional<int32_t> steps;
+  std::optional<uint64_t> seed;
 
   friend bool operator==(const TimelineOptions&, const TimelineOptions&) = default;
 };

@@ -117,8 +117,9 @@ struct RecommendWorkersResponse {
   std::vector<FrontierOutcome> frontier_outcomes;  // parallel to frontier
   std::vector<Tie> ties;
   std::optional<NearestChoice> nearest;
-  int32_t choices = 0;            // that the request allows
-  double untried_gain_bound = 0;  // share of the recommended value
+  int32_t choices = 0;                // that the request allows
+  double untried_gain_bound = 0;      // share of the recommended value
+  std::vector<std::string> warnings;  // of the frontier, each once
 
   friend bool operator==(const RecommendWorkersResponse&, const RecommendWorkersResponse&) = default;
 };

@@ -128,6 +128,7 @@ void ToProto(const JobAllocation& from, v1::JobAllocation& to) {
   if (from.duration) ToProto(*from.duration, *to.mutable_duration());
   ToProto(from.curve, *to.mutable_curve());
   to.set_profile_digest(from.profile_digest);
+  for (const std::string& warning : from.warnings) to.add_warnings(warning);
 }
 
 void FromProto(const v1::JobAllocation& from, JobAllocation& to) {
@@ -142,6 +143,7 @@ void FromProto(const v1::JobAllocation& from, JobAllocation& to) {
   if (from.has_duration()) FromProto(from.duration(), to.duration.emplace());
   FromProto(from.curve(), to.curve);
   to.profile_digest = from.profile_digest();
+  to.warnings.assign(from.warnings().begin(), from.warnings().end());
 }
 
 void ToProto(const AllocationChange& from, v1::AllocationChange& to) {

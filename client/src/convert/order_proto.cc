@@ -112,6 +112,7 @@ void ToProto(const OptimizeOrderResponse& from, v1::OptimizeOrderResponse& to) {
   to.set_order_lower_bound_ns(from.order_lower_bound_ns);
   for (const std::string& name : from.unmeasured_transfers) to.add_unmeasured_transfers(name);
   to.set_operations(from.operations);
+  for (const std::string& warning : from.warnings) to.add_warnings(warning);
 }
 
 void FromProto(const v1::OptimizeOrderResponse& from, OptimizeOrderResponse& to) {
@@ -130,6 +131,7 @@ void FromProto(const v1::OptimizeOrderResponse& from, OptimizeOrderResponse& to)
   to.order_lower_bound_ns = from.order_lower_bound_ns();
   to.unmeasured_transfers.assign(from.unmeasured_transfers().begin(), from.unmeasured_transfers().end());
   to.operations = from.operations();
+  to.warnings.assign(from.warnings().begin(), from.warnings().end());
 }
 
 }  // namespace stepcast::client

@@ -18,6 +18,18 @@ void FromProto(const v1::ConfidenceInterval& from, ConfidenceInterval& to) {
   to.level = from.level();
 }
 
+void ToProto(const Regime& from, v1::Regime& to) {
+  to.set_examples_per_second(from.examples_per_second);
+  to.set_replications(from.replications);
+  to.set_other_start_replications(from.other_start_replications);
+}
+
+void FromProto(const v1::Regime& from, Regime& to) {
+  to.examples_per_second = from.examples_per_second();
+  to.replications = from.replications();
+  to.other_start_replications = from.other_start_replications();
+}
+
 void ToProto(const StepTime& from, v1::StepTime& to) {
   ToProto(from.mean, *to.mutable_mean());
   ToProto(from.p50, *to.mutable_p50());
@@ -73,6 +85,8 @@ void ToProto(const Prediction& from, v1::Prediction& to) {
   to.set_steady_state(from.steady_state);
   to.set_warning(from.warning);
   to.set_replications(from.replications);
+  ToProto(from.run_interval, *to.mutable_run_interval());
+  ToProto(from.regimes, *to.mutable_regimes());
 }
 
 void FromProto(const v1::Prediction& from, Prediction& to) {
@@ -90,6 +104,8 @@ void FromProto(const v1::Prediction& from, Prediction& to) {
   to.steady_state = from.steady_state();
   to.warning = from.warning();
   to.replications = from.replications();
+  FromProto(from.run_interval(), to.run_interval);
+  FromProto(from.regimes(), to.regimes);
 }
 
 void ToProto(const PredictThroughputRequest& from, v1::PredictThroughputRequest& to) {

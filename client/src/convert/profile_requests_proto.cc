@@ -8,13 +8,24 @@ namespace stepcast::client {
 static_assert(static_cast<int>(ProfileView::kBasic) == v1::BASIC);
 static_assert(static_cast<int>(ProfileView::kFull) == v1::FULL);
 
+namespace {
+
+// How made steps vary: four fields that three messages have in common.
+template <typename From, typename To>
+void VariationToProto(const From& from, To& to) {
+  if (from.step_time_variation) to.set_step_time_variation(*from.step_time_variation);
+  if (from.common_time_variation) to.set_common_time_variation(*from.common_time_variation);
+  if (from.steps) to.set_steps(*from.steps);
+  if (from.seed) to.set_seed(*from.seed);
+}
+
+}  // namespace
+
 void ToProto(const LayerProfileOptions& from, v1::LayerProfileOptions& to) {
   to.set_model(from.model);
   to.set_batch_size(from.batch_size);
   ToProto(from.platform, *to.mutable_platform());
-  to.set_step_time_variation(from.step_time_variation);
-  if (from.steps) to.set_steps(*from.steps);
-  if (from.seed) to.set_seed(*from.seed);
+  VariationToProto(from, to);
 }
 
 void ToProto(const ModelZooOptions& from, v1::ModelZooOptions& to) {
@@ -22,9 +33,7 @@ void ToProto(const ModelZooOptions& from, v1::ModelZooOptions& to) {
   if (from.batch_size) to.set_batch_size(*from.batch_size);
   ToProto(from.platform, *to.mutable_platform());
   if (from.device_flops_per_second) to.set_device_flops_per_second(*from.device_flops_per_second);
-  to.set_step_time_variation(from.step_time_variation);
-  if (from.steps) to.set_steps(*from.steps);
-  if (from.seed) to.set_seed(*from.seed);
+  VariationToProto(from, to);
 }
 
 void ToProto(const RunMetadataOptions& from, v1::RunMetadataOptions& to) {
@@ -38,6 +47,7 @@ void ToProto(const TimelineOptions& from, v1::TimelineOptions& to) {
   to.set_batch_size(from.batch_size);
   ToProto(from.platform, *to.mutable_platform());
   to.mutable_variable_bytes()->insert(from.variable_bytes.begin(), from.variable_bytes.end());
+  VariationToProto(from, to);
 }
 
 void ToProto(const ImportOptions& from, v1::ImportProfileRequest::Header& to) {

@@ -120,6 +120,7 @@ void ToProto(const RecommendWorkersResponse& from, v1::RecommendWorkersResponse&
   if (from.nearest) ToProto(*from.nearest, *to.mutable_nearest());
   to.set_choices(from.choices);
   to.set_untried_gain_bound(from.untried_gain_bound);
+  for (const std::string& warning : from.warnings) to.add_warnings(warning);
 }
 
 void FromProto(const v1::RecommendWorkersResponse& from, RecommendWorkersResponse& to) {
@@ -141,6 +142,7 @@ void FromProto(const v1::RecommendWorkersResponse& from, RecommendWorkersRespons
   if (from.has_nearest()) FromProto(from.nearest(), to.nearest.emplace());
   to.choices = from.choices();
   to.untried_gain_bound = from.untried_gain_bound();
+  to.warnings.assign(from.warnings().begin(), from.warnings().end());
 }
 
 }  // namespace stepcast::client

@@ -24,7 +24,7 @@ Profile GpuProfile(std::string_view model, int32_t batch_size, double bandwidth_
   return Valid(BuildZooProfile(model, {.batch_size = batch_size,
                                        .platform = {.bandwidth_bytes_per_second = bandwidth_bytes_per_second},
                                        .device_flops_per_second = flops_per_second,
-                                       .step_time_variation = kVariation}));
+                                       .variation = {.own = kVariation}}));
 }
 
 SimulationOptionsDraft OptionsOf(const Length& length) {

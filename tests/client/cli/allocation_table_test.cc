@@ -37,6 +37,17 @@ TEST(AllocationTableTest, OneMoreWorkerMayBeOfNoUse) {
   EXPECT_NE(AllocationText(response).find("one more worker would be of no use\n"), std::string::npos);
 }
 
+TEST(AllocationTableTest, WhatWeakensAJobsCurveStandsBelow) {
+  AllocateWorkersResponse response = TwoJobs();
+  response.allocations[0].warnings = {"2-8 workers: the start still shows", "1 worker: nothing is random"};
+  EXPECT_NE(AllocationText(response).find("vision would have 6 workers\n"
+                                          "warning (vision): 2-8 workers: the start still shows\n"
+                                          "warning (vision): 1 worker: nothing is random\n"
+                                          "error (text)"),
+            std::string::npos)
+      << AllocationText(response);
+}
+
 TEST(AllocationTableTest, ACapacityThatIsTooSmallIsAllThatIsSaid) {
   const AllocateWorkersResponse response{.infeasible_reason = "capacity.workers: too few"};
   EXPECT_EQ(AllocationText(response), "No allocation: capacity.workers: too few\n");

@@ -30,5 +30,11 @@ TEST(ComparisonTableTest, EachModelHasItsDifferenceAndEachReasonIsSaidOnce) {
             "Cynthia: T_P 50.00 ms, T_C 6.000 ms, U_1 50.0%, with half of T_C 25.0%\n");
 }
 
+TEST(ComparisonTableTest, WhatWeakensTheSimulationStandsBelow) {
+  const CompareModelsResponse response{
+      .comparisons = {{.workers = 2, .prediction = {.scenario = {.workers = 2}, .examples_per_second = 100, .warning = "the start still shows"}}}};
+  EXPECT_NE(ComparisonText(response).find("\nwarning (2 workers): the start still shows\n"), std::string::npos) << ComparisonText(response);
+}
+
 }  // namespace
 }  // namespace stepcast::client::comparison_table_test

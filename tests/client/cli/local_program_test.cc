@@ -39,6 +39,43 @@ TEST_F(LocalProgramTest, PredictsATable) {
   EXPECT_THAT(outcome.out, HasSubstr("      1        2000"));
 }
 
+TEST_F(LocalProgramTest, WhatIsAboutFilesNeedsNeitherFlagNorServer) {
+  const std::string jobs = directory_.Write("jobs.json", Json{{"jobs", {{{"id", "a"}, {"profile", tiny_}}}}, {"capacity", {{"workers", 3}}}}.dump());
+  const std::string parsing = directory_.Write("parsing.csv", "1000,3e-6\n2000,5e-6\n3000,7e-6\n");
+  const std::vector<std::vector<std::string>> commands{
+      {"predict", tiny_, "--workers", "1", "--steps", "50"},
+      {"recommend", tiny_, "--max-workers", "2", "--steps", "50"},
+      {"order", tiny_, "--steps", "50"},
+      {"compare", tiny_, "--workers", "1", "--steps", "50"},
+      {"trace", tiny_, "--workers", "1"},
+      {"allocate", jobs, "--steps", "50"},
+      {"profile", "check", tiny_},
+      {"profile", "fit", parsing},
+      {"profile", "get", tiny_},
+      {"profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s", "--save", directory_.Path("alexnet.json")},
+  };
+  for (std::vector<std::string> command : commands) {
+    const Outcome outcome = Run(command);
+    EXPECT_EQ(outcome.exit_code, 0) << testing::PrintToString(command) << outcome.err;
+    // A server that is named is asked, whatever the command is about.
+    for (const auto& [flags, environment] :
+         std::vector<std::pair<std::vector<std::string>, std::string>>{{{"--server", "127.0.0.1:1"}, ""}, {{}, "127.0.0.1:1"}}) {
+      std::vector<std::string> named = command;
+      named.insert(named.end(), flags.begin(), flags.end());
+      if (command[1] == "get") continue;  // of a server it names what is stored
+      const Outcome asked = Run(named, {{"STEPCAST_SERVER", environment}});
+      EXPECT_EQ(asked.exit_code, 1) << testing::PrintToString(named) << asked.out;
+      EXPECT_THAT(asked.err, HasSubstr("UNAVAILABLE")) << testing::PrintToString(named);
+    }
+  }
+}
+
+TEST_F(LocalProgramTest, WhatIsNoFileIsAskedOfTheServerAndSaid) {
+  const Outcome outcome = Run({"predict", "resnet50", "--server", "127.0.0.1:1"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("hint: there is no file \"resnet50\", so it was taken for the name of a stored profile"));
+}
+
 TEST_F(LocalProgramTest, PredictsForOneToSixteenWorkersUnlessTold) {
   const Json json = Json::parse(Run({"predict", tiny_, "--local", "--steps", "100", "--output", "json"}).out);
   ASSERT_EQ(json["predictions"].size(), 16);
@@ -335,6 +372,7 @@ TEST_F(LocalProgramTest, WrongUsageEndsWithTwoAndSaysWhy) {
       {{"predict"}, "PROFILE is required"},
       {{"--local", "predict", "/nowhere.json"}, "there is no file \"/nowhere.json\""},
       {{"predict", "/nowhere.json"}, "neither a file nor the name of a stored profile"},
+      {{"predict", "inception_v3"}, "names have - for _: inception-v3"},
       {{"--local", "predict", tiny_, "--workers", "0"}, "\"0\" is no number of workers"},
       {{"--local", "predict", tiny_, "--bandwidth", "10G"}, "\"10G\" is not a rate"},
       {{"--local", "predict", tiny_, "--frobnicate"}, "--frobnicate"},

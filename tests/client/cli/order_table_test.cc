@@ -52,6 +52,12 @@ TEST(OrderTableTest, CountsTheTransfersItDoesNotShow) {
   EXPECT_EQ(OrderText(TwoOrders(), 0), std::string(kMethods) + kAgainst);
 }
 
+TEST(OrderTableTest, WhatWeakensTheThroughputsStandsBelowThem) {
+  OptimizeOrderResponse response = TwoOrders();
+  response.warnings = {"TAC, GRAPH: the start still shows"};
+  EXPECT_EQ(OrderText(response, 0), std::string(kMethods) + "warning: TAC, GRAPH: the start still shows\n" + kAgainst);
+}
+
 TEST(OrderTableTest, WarnsOfTransfersNobodyMeasured) {
   OptimizeOrderResponse response = TwoOrders();
   response.transfers_without_measured_time = 3;

@@ -45,8 +45,8 @@ RecommendWorkersResponse WithOutcomes() {
   response.frontier = {Row(1, 100, Resource::kWorker), Row(2, 190, Resource::kWorker)};
   response.frontier[1].scenario.parameter_servers = 2;
   response.frontier_outcomes = {
-      {.cost = 3, .duration = std::chrono::minutes(1), .keeps_constraints = true},
-      {.cost = 4.5, .duration = std::chrono::seconds(30), .broken_constraints = {{BrokenConstraint::Kind::kBudget, 0.125}}}};
+      {.cost = 3, .duration = std::chrono::minutes(1), .keeps_constraints = true, .in_full = true},
+      {.cost = 4.5, .duration = std::chrono::seconds(30), .broken_constraints = {{BrokenConstraint::Kind::kBudget, 0.125}}, .in_full = true}};
   response.ties = {{.workers = 2, .parameter_servers = 2}};
   response.untried_gain_bound = 0.25;
   return response;
@@ -74,6 +74,21 @@ TEST(RecommendationTextTest, MarksTheNearestWhereThereIsNoRecommendation) {
   const std::string text = RecommendationText(response);
   EXPECT_THAT(text, HasSubstr("\n->        2 "));
   EXPECT_THAT(text, HasSubstr("\n-> comes nearest to the constraints.\n"));
+}
+
+TEST(RecommendationTextTest, MarksRowsThatWereOnlyTried) {
+  RecommendWorkersResponse response = WithOutcomes();
+  response.frontier_outcomes[1].in_full = false;
+  const std::string text = RecommendationText(response);
+  EXPECT_THAT(text, HasSubstr("      ~190.0  "));
+  EXPECT_THAT(text, HasSubstr("       100.0  "));
+  EXPECT_THAT(text, HasSubstr("\n~ was simulated with fewer replications"));
+}
+
+TEST(RecommendationTextTest, WhatWeakensTheAnswerStandsBelow) {
+  RecommendWorkersResponse response = WithOutcomes();
+  response.frontier[1].warning = "the start still shows";
+  EXPECT_THAT(RecommendationText(response), HasSubstr("\nwarning (2 workers): the start still shows\n"));
 }
 
 }  // namespace

@@ -56,6 +56,17 @@ TEST(SvgPlotTest, DrawsASmallPlot) {
 )");
 }
 
+TEST(SvgPlotTest, SingleRunsAreAWiderAndLighterBand) {
+  const std::string svg =
+      SvgPlot({.title = "runs",
+               .points = {{1, 100, 90, 110, PlotPoint::Mark::kNone, 50, 150}, {2, 180, 160, 200, PlotPoint::Mark::kNone, 120, 250}},
+               .interval = "95% interval",
+               .runs = "95% of runs"});
+  EXPECT_LT(svg.find("<polygon class=\"runs\""), svg.find("<polygon class=\"band\""));
+  EXPECT_THAT(svg, HasSubstr("1 worker: 100.0 examples/s, 90.00 .. 110.0, single runs 50.00 .. 150.0</title>"));
+  EXPECT_THAT(svg, HasSubstr(">95% of runs</text>"));
+}
+
 TEST(SvgPlotTest, EscapesTextsOfOthers) {
   const std::string svg = SvgPlot({.title = "</title><script>\"a\" & 'b'\x01\xff", .scenario = "<x>"});
   EXPECT_THAT(svg, HasSubstr("<title>&lt;/title&gt;&lt;script&gt;&quot;a&quot; &amp; &apos;b&apos; \ufffd</title>"));

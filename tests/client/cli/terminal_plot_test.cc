@@ -101,6 +101,17 @@ examples/s
 )");
 }
 
+TEST(TerminalPlotTest, SingleRunsReachBeyondTheInterval) {
+  const ThroughputPlot plot{.title = "runs",
+                            .points = {{1, 100, 100, 100}, {2, 200, 150, 250, PlotPoint::Mark::kNone, 50, 300}},
+                            .interval = "95% interval",
+                            .runs = "95% of runs"};
+  const std::string ascii = TerminalPlot(plot, {.columns = 40});
+  EXPECT_THAT(ascii, HasSubstr("o prediction   | 95% interval\n: 95% of runs\n"));
+  EXPECT_EQ(std::count(ascii.begin(), ascii.end(), ':'), 1 + 8);
+  EXPECT_THAT(TerminalPlot(plot, {.columns = 40, .utf8 = true}), HasSubstr("╎ 95% of runs"));
+}
+
 TEST(TerminalPlotTest, AZeroCurveLiesOnTheAxis) {
   const std::string text = TerminalPlot({.title = "stuck", .points = {{1, 0, 0, 0}, {2, 0, 0, 0}}}, {.columns = 40});
   EXPECT_THAT(text, HasSubstr("\n       0.0 +o                          o\n"));

@@ -32,6 +32,17 @@ TEST(ThroughputPlotTest, MarksTheMostThroughputTimesEfficiency) {
                                        PlotPoint{4, 210, 209, 211, Mark::kNone}));
 }
 
+TEST(ThroughputPlotTest, SingleRunsAreDrawnWhereTheyAreKnown) {
+  Prediction row = Row(2, 100);
+  row.run_interval = {.lower = 80, .upper = 130, .level = 0.95};
+  const ThroughputPlot plot = PlotOf("", {row});
+  EXPECT_EQ(plot.runs, "95% of runs");
+  EXPECT_EQ(plot.points[0].run_lower, 80);
+  EXPECT_EQ(plot.points[0].run_upper, 130);
+  EXPECT_GE(ThroughputAxis(plot, 6).to, 130);
+  EXPECT_EQ(PlotOf("", {Row(2, 100)}).runs, "");
+}
+
 TEST(ThroughputPlotTest, NamesTheScenario) {
   Prediction row = Row(1, 100, 2);
   row.scenario.bandwidth_bytes_per_second = 119.5e6;

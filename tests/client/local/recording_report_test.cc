@@ -30,7 +30,7 @@ TEST(RecordingReportTest, ARealRecordingsLinksAreMeasuredAndExplained) {
     EXPECT_EQ(link.disciplines[0].name, "PROFILE");
     EXPECT_LT(link.disciplines[0].errors.median, 0.02);
     EXPECT_EQ(link.disciplines[2].window_bytes, 65'536);
-    EXPECT_EQ(link.nearest, "FIRST_COME");
+    EXPECT_EQ(link.nearest, "WHOLE_STREAM");
     EXPECT_LT(link.with_start.median, link.disciplines[1].errors.median);
   }
 }

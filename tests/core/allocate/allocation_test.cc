@@ -58,6 +58,17 @@ std::vector<int32_t> WorkersOf(const AllocationAnswer& answer) {
   return workers;
 }
 
+TEST(AllocateWorkersTest, WhatWeakensACurveIsSaidOfItsJob) {
+  AllocationQuery query = Query({{LinkBound(), {}}, {Computing(1000), {}}}, {.workers = 4});
+  // Of a beginning, every prediction warns.
+  query.options = *ResolveOptions({.horizon = Horizon::kFirstSteps, .horizon_steps = 10});
+  const AllocationAnswer answer = Allocated(query);
+  for (const JobAllocation& job : answer.jobs) {
+    ASSERT_THAT(job.warnings, SizeIs(::testing::Gt(0u)));
+    EXPECT_THAT(job.warnings[0], HasSubstr("worker"));
+  }
+}
+
 TEST(AllocationTest, WorkersGoWhereTheyAreOfUse) {
   const AllocationAnswer answer = Allocated(Query({{LinkBound(), {}}, {Computing(1000), {}}}, {.workers = 6}));
   EXPECT_THAT(WorkersOf(answer), ElementsAre(1, 5));

@@ -61,9 +61,9 @@ TEST(CalibrationTest, SaysHowTheRecordedLinkServedItsStreams) {
     Random random({seed});
     const bool has_ties = seed % 2 == 0;
     const Calibration whole = Calibrated(Recorded({.multiplexing = Multiplexing::kWholeStream}, random, has_ties));
-    EXPECT_EQ(whole.downlink.nearest, Discipline::kFirstCome);
+    EXPECT_EQ(whole.downlink.nearest, Discipline::kWholeStream);
     EXPECT_FALSE(whole.downlink.window.is_identified);
-    EXPECT_LT(Of(whole.downlink, Discipline::kFirstCome).errors.median, 0.02);
+    EXPECT_LT(Of(whole.downlink, Discipline::kWholeStream).errors.median, 0.02);
     EXPECT_NEAR(whole.downlink.bandwidth.bytes_per_second.value / 1e9, 1, 0.02);
 
     const Calibration window = Calibrated(Recorded({.multiplexing = Multiplexing::kWindow, .window_bytes = 300'000}, random, has_ties));
@@ -74,10 +74,10 @@ TEST(CalibrationTest, SaysHowTheRecordedLinkServedItsStreams) {
     // The profile says 0.8e9 and no window.
     EXPECT_GT(Of(window.downlink, Discipline::kProfile).errors.median, 0.1);
 
-    const Calibration turns = Calibrated(Recorded({.multiplexing = Multiplexing::kRoundRobin}, random, has_ties));
+    const Calibration quanta = Calibrated(Recorded({.multiplexing = Multiplexing::kRoundRobin}, random, has_ties));
     // A window of 64 KiB bounded by itself and 1 MiB is nearly the same.
-    EXPECT_THAT(turns.downlink.nearest, AnyOf(Discipline::kRoundRobin, Discipline::kBoundedWindow));
-    EXPECT_LT(Of(turns.downlink, Discipline::kRoundRobin).errors.median, 0.02);
+    EXPECT_THAT(quanta.downlink.nearest, AnyOf(Discipline::kRoundRobin, Discipline::kBoundedWindow));
+    EXPECT_LT(Of(quanta.downlink, Discipline::kRoundRobin).errors.median, 0.02);
   }
 }
 
@@ -121,11 +121,11 @@ TEST_P(TestbedCalibrationTest, TheModelExplainsHalfOfTheEndsToTwoPercent) {
                 1e-6 * bandwidth.bytes_per_second.value, 1e-6 * bandwidth.bytes_per_second.lower, 1e-6 * bandwidth.bytes_per_second.upper,
                 1e6 * bandwidth.start_seconds.value, 1e6 * bandwidth.start_seconds.lower, 1e6 * bandwidth.start_seconds.upper);
     PrintErrors("profile", Of(*link, Discipline::kProfile).errors);
-    PrintErrors("first come", Of(*link, Discipline::kFirstCome).errors);
+    PrintErrors("whole stream", Of(*link, Discipline::kWholeStream).errors);
     PrintErrors("first come, with start", link->with_start);
     PrintErrors("round robin", Of(*link, Discipline::kRoundRobin).errors);
     EXPECT_LT(Of(*link, Discipline::kProfile).errors.median, 0.02);
-    EXPECT_EQ(link->nearest, Discipline::kFirstCome);
+    EXPECT_EQ(link->nearest, Discipline::kWholeStream);
     EXPECT_LT(link->with_start.median, 0.0125);
     EXPECT_FALSE(link->window.is_identified);
     EXPECT_GT(link->window.lower_bytes, 0.95 * link->window.largest_bytes);

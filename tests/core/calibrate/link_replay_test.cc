@@ -54,7 +54,7 @@ TEST(LinkReplayTest, EndsAsTheEngineEndsThemUnderEveryMultiplexing) {
     if (seed % 3 > 1) {
       const auto quantum = 100 + static_cast<int64_t>(random.Below(20'000));
       scenario.quantum_bytes = quantum;
-      setting.turn_bytes = static_cast<double>(quantum);
+      setting.quantum_bytes = static_cast<double>(quantum);
     }
     ASSERT_EQ(Replayed(requests, setting), EngineEnds(requests, scenario, TransferOrder::kGraph));
   }
@@ -98,8 +98,8 @@ TEST(LinkReplayTest, ServicesAreCounted) {
   EXPECT_EQ((LinkSetting{}.ServicesOf(1e9)), 1);
   EXPECT_EQ((LinkSetting{.first_bytes = 10}.ServicesOf(10)), 1);
   EXPECT_EQ((LinkSetting{.first_bytes = 10}.ServicesOf(11)), 2);
-  EXPECT_EQ((LinkSetting{.first_bytes = 10, .turn_bytes = 5}.ServicesOf(20)), 3);
-  EXPECT_EQ((LinkSetting{.first_bytes = 10, .turn_bytes = 5}.ServicesOf(21)), 4);
+  EXPECT_EQ((LinkSetting{.first_bytes = 10, .quantum_bytes = 5}.ServicesOf(20)), 3);
+  EXPECT_EQ((LinkSetting{.first_bytes = 10, .quantum_bytes = 5}.ServicesOf(21)), 4);
 }
 
 }  // namespace

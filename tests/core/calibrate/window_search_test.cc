@@ -21,7 +21,7 @@ constexpr int kSteps = 10;
 struct Sought {
   double window = 0;
   double noise = 0;
-  TurnRule rule = TurnRule::kRest;
+  QuantumRule rule = QuantumRule::kRest;
 };
 
 // A network of 12 to 30 tensors, most of them small; the largest three hold most bytes. Requested within a fiftieth of the time they take.
@@ -36,8 +36,8 @@ std::vector<StreamRequest> Network(Random& random) {
 std::vector<RecordedPhase> Recorded(const Sought& sought, std::vector<StreamRequest> requests, Random& random) {
   ScenarioDraft scenario{.multiplexing = Multiplexing::kWholeStream};
   if (sought.window > 0) scenario = {.multiplexing = Multiplexing::kWindow, .window_bytes = static_cast<int64_t>(sought.window)};
-  if (sought.rule == TurnRule::kWindowAndMore) scenario.quantum_bytes = static_cast<int64_t>(sought.window + kTurnBeyondWindowBytes);
-  if (sought.rule == TurnRule::kSame) scenario.quantum_bytes = static_cast<int64_t>(sought.window);
+  if (sought.rule == QuantumRule::kWindowAndMore) scenario.quantum_bytes = static_cast<int64_t>(sought.window + kQuantumBeyondWindowBytes);
+  if (sought.rule == QuantumRule::kSame) scenario.quantum_bytes = static_cast<int64_t>(sought.window);
   std::vector<RecordedPhase> phases;
   for (int step = 0; step < kSteps; ++step) {
     for (size_t i = requests.size(); i > 1; --i) std::swap(requests[i - 1].size_bytes, requests[random.Below(i)].size_bytes);
@@ -78,8 +78,8 @@ TEST_P(WindowSearchTest, FindsTheWindowThatMadeTheRecording) {
 
 INSTANTIATE_TEST_SUITE_P(NoiseAndRules, WindowSearchTest,
                          ::testing::Values(Sought{.noise = 0}, Sought{.noise = 0.01}, Sought{.noise = 0.02}, Sought{.noise = 0.05},
-                                           Sought{.noise = 0.02, .rule = TurnRule::kWindowAndMore}, Sought{.noise = 0, .rule = TurnRule::kSame},
-                                           Sought{.noise = 0.02, .rule = TurnRule::kSame}));
+                                           Sought{.noise = 0.02, .rule = QuantumRule::kWindowAndMore}, Sought{.noise = 0, .rule = QuantumRule::kSame},
+                                           Sought{.noise = 0.02, .rule = QuantumRule::kSame}));
 
 TEST(WindowSearchTest, WithoutAWindowThereIsNoneToFind) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
@@ -87,7 +87,7 @@ TEST(WindowSearchTest, WithoutAWindowThereIsNoneToFind) {
     Random random({seed, 5});
     const std::vector<StreamRequest> requests = Network(random);
     const std::vector<RecordedPhase> phases = Recorded({.noise = 0.01 * static_cast<double>(seed % 6)}, requests, random);
-    const WindowEstimate found = FindWindow(phases, {.bytes_per_second = 1e9}, TurnRule::kRest, NeverStop).value();
+    const WindowEstimate found = FindWindow(phases, {.bytes_per_second = 1e9}, QuantumRule::kRest, NeverStop).value();
     EXPECT_FALSE(found.is_identified) << found.window_bytes << " at " << found.distance;
     EXPECT_EQ(found.window_bytes, 0);
     EXPECT_EQ(found.upper_bytes, Largest(requests));
@@ -99,23 +99,23 @@ TEST(WindowSearchTest, AWindowThatNoTensorExceedsCannotBeTold) {
   Random random({9});
   const std::vector<StreamRequest> requests = Network(random);
   const std::vector<RecordedPhase> phases = Recorded({.window = Largest(requests)}, requests, random);
-  const WindowEstimate found = FindWindow(phases, {.bytes_per_second = 1e9}, TurnRule::kRest, NeverStop).value();
+  const WindowEstimate found = FindWindow(phases, {.bytes_per_second = 1e9}, QuantumRule::kRest, NeverStop).value();
   EXPECT_FALSE(found.is_identified);
   EXPECT_EQ(found.largest_bytes, Largest(requests));
 }
 
 TEST(WindowSearchTest, ARuleSaysWhatLaterServicesCarry) {
-  EXPECT_EQ(WithWindow({}, 5, TurnRule::kRest).turn_bytes, 0);
-  EXPECT_EQ(WithWindow({}, 5, TurnRule::kWindowAndMore).turn_bytes, 5 + kTurnBeyondWindowBytes);
-  EXPECT_EQ(WithWindow({}, 5, TurnRule::kSame).turn_bytes, 5);
-  EXPECT_EQ(WithWindow({}, 5, TurnRule::kSame).first_bytes, 5);
-  EXPECT_EQ(WithWindow({}, 0, TurnRule::kSame).turn_bytes, 0);
+  EXPECT_EQ(WithWindow({}, 5, QuantumRule::kRest).quantum_bytes, 0);
+  EXPECT_EQ(WithWindow({}, 5, QuantumRule::kWindowAndMore).quantum_bytes, 5 + kQuantumBeyondWindowBytes);
+  EXPECT_EQ(WithWindow({}, 5, QuantumRule::kSame).quantum_bytes, 5);
+  EXPECT_EQ(WithWindow({}, 5, QuantumRule::kSame).first_bytes, 5);
+  EXPECT_EQ(WithWindow({}, 0, QuantumRule::kSame).quantum_bytes, 0);
 }
 
 TEST(WindowSearchTest, StopsWhenTold) {
   Random random({9});
   const std::vector<RecordedPhase> phases = Recorded({}, Network(random), random);
-  EXPECT_EQ(FindWindow(phases, {.bytes_per_second = 1e9}, TurnRule::kRest, [] { return absl::CancelledError(); }).status().code(),
+  EXPECT_EQ(FindWindow(phases, {.bytes_per_second = 1e9}, QuantumRule::kRest, [] { return absl::CancelledError(); }).status().code(),
             absl::StatusCode::kCancelled);
 }
 

@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, PhasedComparisonTest, ::testing::Range(uint64_t{
 class PhasedZooTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(PhasedZooTest, AModelRunsMemoisedAndTheSame) {
-  const ZooOptions zoo{.platform = {.bandwidth_bytes_per_second = 1.25e9}, .step_time_variation = 0.1, .steps = 4};
+  const ZooOptions zoo{.platform = {.bandwidth_bytes_per_second = 1.25e9}, .variation = {.own = 0.1, .steps = 4}};
   const absl::StatusOr<Profile> profile = BuildZooProfile(GetParam(), zoo);
   ASSERT_TRUE(profile.ok()) << profile.status();
   for (const int32_t workers : {1, 2, 5, 16}) {

@@ -58,7 +58,9 @@ TEST(LayerProfileTest, LayersBecomeTransfersAndComputationsInGraphOrder) {
 }
 
 TEST(LayerProfileTest, TheMadeStepIsTheCriticalPathByHand) {
-  const Profile profile = ImportLayerProfile(kText, Options())->profile;
+  LayerProfileOptions exact = Options();
+  exact.variation.own = 0;
+  const Profile profile = ImportLayerProfile(kText, exact)->profile;
   ASSERT_EQ(profile.steps().size(), 1u);
   const RecordedStep& step = profile.steps()[0];
   // At a byte a microsecond: 4.0 ms of download, 4.5 of node2, 0.5 of node4 (ready at once, and before node3, but in the queue after it), 1.5 of
@@ -74,17 +76,18 @@ TEST(LayerProfileTest, NotesSayWhatWasFoundLeftOutAndAssumed) {
   EXPECT_THAT(notes, Contains("Left out: data loading (node1), 635.900 ms a step, which is no computation of the model."));
   EXPECT_THAT(notes, Contains(HasSubstr("one variable")));
   EXPECT_THAT(notes, Contains(HasSubstr("2e+10 bytes per second")));
+  EXPECT_THAT(notes, Contains(HasSubstr("Assumed: 20 steps in which the time of each computation varies by 5 % by itself")));
 }
 
 TEST(LayerProfileTest, VariationMakesTheStepsAskedForAndFollowsTheSeed) {
   LayerProfileOptions options = Options();
-  options.step_time_variation = 0.1;
-  options.steps = 6;
+  options.variation.own = 0.1;
+  options.variation.steps = 6;
   const Profile first = ImportLayerProfile(kText, options)->profile;
   EXPECT_EQ(first.steps().size(), 6u);
   EXPECT_NE(first.steps()[0], first.steps()[1]);
   EXPECT_EQ(ImportLayerProfile(kText, options)->profile.content(), first.content());
-  options.seed = 2;
+  options.variation.seed = 2;
   EXPECT_NE(ImportLayerProfile(kText, options)->profile.steps(), first.steps());
 }
 
@@ -98,7 +101,7 @@ std::vector<std::string> Paths(const absl::StatusOr<ImportedProfile>& imported) 
 }
 
 TEST(LayerProfileTest, FaultsOfOptionsAndTextAreReportedTogether) {
-  const LayerProfileOptions bad{.model = std::string(300, 'm'), .batch_size = 0, .step_time_variation = 0.9, .steps = 0};
+  const LayerProfileOptions bad{.model = std::string(300, 'm'), .batch_size = 0, .variation = {.own = 0.9, .steps = 0}};
   EXPECT_THAT(Paths(ImportLayerProfile("nonsense", bad)),
               ElementsAre("model", "batch_size", "platform.bandwidth_bytes_per_second", "step_time_variation", "steps", "line 1"));
 }
@@ -118,7 +121,7 @@ TEST(LayerProfileTest, TheLimitsAreTheCallers) {
   EXPECT_THAT(Paths(ImportLayerProfile(kText, Options(), {.max_operations = 13})), ElementsAre("operations"));
   EXPECT_TRUE(ImportLayerProfile(kText, Options(), {.max_operations = 14}).ok());
   LayerProfileOptions varied = Options();
-  varied.step_time_variation = 0.1;
+  varied.variation = {.own = 0.1, .steps = 20};
   EXPECT_THAT(Paths(ImportLayerProfile(kText, varied, {.max_recorded_times = int64_t{14} * 19})), ElementsAre("steps"));
 }
 

@@ -42,7 +42,9 @@ class RecordedLayerProfileTest : public ::testing::TestWithParam<Measured> {
   ImportedProfile Import(double bandwidth) const {
     std::ifstream file(File(), std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
-    return ImportLayerProfile(text, {.model = GetParam().model, .batch_size = 64, .platform = {.bandwidth_bytes_per_second = bandwidth}}).value();
+    return ImportLayerProfile(
+               text, {.model = GetParam().model, .batch_size = 64, .platform = {.bandwidth_bytes_per_second = bandwidth}, .variation = {.own = 0}})
+        .value();
   }
 };
 

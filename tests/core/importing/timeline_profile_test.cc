@@ -39,7 +39,9 @@ std::string Event(const std::string& rest) {
 TEST(TimelineProfileTest, VariablesTravelAndAllElseIsAsItWas) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Timeline timeline = RandomTimeline(seed);
-    const absl::StatusOr<ImportedProfile> imported = Import(WriteTimeline(timeline));
+    TimelineOptions exact = Options({{"var0", 4000}});
+    exact.variation.own = 0;
+    const absl::StatusOr<ImportedProfile> imported = Import(WriteTimeline(timeline), exact);
     ASSERT_TRUE(imported.ok()) << imported.status() << " seed " << seed;
     std::map<std::string, std::vector<std::string>> expected;
     std::map<std::string, int64_t> lengths;
@@ -70,6 +72,19 @@ TEST(TimelineProfileTest, VariablesTravelAndAllElseIsAsItWas) {
     }
     EXPECT_EQ(found, expected) << "seed " << seed;
   }
+}
+
+// A timeline has one step, so how others would differ is assumed, and said.
+TEST(TimelineProfileTest, StepsVaryUnlessOneIsAskedFor) {
+  const ImportedProfile assumed = Import(WriteTimeline(RandomTimeline(1))).value();
+  EXPECT_EQ(assumed.profile.steps().size(), 20u);
+  EXPECT_THAT(assumed.notes.back(), ::testing::HasSubstr("Assumed: 20 steps"));
+  TimelineOptions bad = Options({{"var0", 4000}});
+  bad.variation = {.own = 0.6, .steps = 0};
+  const absl::Status refused = Import(WriteTimeline(RandomTimeline(1)), bad).status();
+  std::vector<std::string> fields;
+  for (const Fault& fault : DetailsOf(refused).faults) fields.push_back(fault.field);
+  EXPECT_THAT(fields, ::testing::ElementsAre("step_time_variation", "steps"));
 }
 
 TEST(TimelineProfileTest, AGraphSaysHowLargeVariablesAre) {

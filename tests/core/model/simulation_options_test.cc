@@ -29,7 +29,8 @@ TEST(SimulationOptionsTest, WhatIsUnsetHasTheDefaultsOfTheContract) {
   EXPECT_EQ(options.replications, 5);
   EXPECT_EQ(options.relative_precision, 0);
   EXPECT_EQ(options.time_budget_seconds, 0);
-  EXPECT_EQ(options.start, Start::kSimultaneous);
+  EXPECT_TRUE(options.automatic_replications);
+  EXPECT_EQ(options.start, Start::kStaggered);
   EXPECT_EQ(options.horizon, Horizon::kSteadyState);
   EXPECT_EQ(options.confidence_level, 0.95);
 }
@@ -38,6 +39,18 @@ TEST(SimulationOptionsTest, APrecisionEndsReplicationsSoTheirMostIsHigher) {
   EXPECT_EQ(ResolveOptions({.relative_precision = 0.01})->replications, 100);
   EXPECT_EQ(ResolveOptions({.replications = 7, .relative_precision = 0.01})->replications, 7);
   EXPECT_EQ(ResolveOptions({.relative_precision = 0})->replications, 5);
+}
+
+TEST(SimulationOptionsTest, ReplicationsGrowByThemselvesOnlyWhereNothingSaysTheirNumber) {
+  EXPECT_FALSE(ResolveOptions({.replications = 5})->automatic_replications);
+  EXPECT_FALSE(ResolveOptions({.relative_precision = 0.01})->automatic_replications);
+}
+
+TEST(SimulationOptionsTest, OnlyASteadyStateStartsStaggeredByDefault) {
+  EXPECT_EQ(ResolveOptions({.horizon = Horizon::kFirstSteps, .horizon_steps = 3})->start, Start::kSimultaneous);
+  EXPECT_EQ(ResolveOptions({.horizon = Horizon::kFirstSeconds, .horizon_seconds = 3})->start, Start::kSimultaneous);
+  EXPECT_EQ(ResolveOptions({.start = Start::kStaggered, .horizon = Horizon::kFirstSteps, .horizon_steps = 3})->start, Start::kStaggered);
+  EXPECT_EQ(ResolveOptions({.start = Start::kSimultaneous})->start, Start::kSimultaneous);
 }
 
 TEST(SimulationOptionsTest, TheWarmUpShrinksWithAShortRunOnly) {

@@ -109,13 +109,13 @@ TEST(StepScheduleTest, RandomGraphsKeepDependenciesAndShareNoResource) {
 }
 
 TEST(MakeStepsTest, WithoutVariationThereIsOneStepAsGiven) {
-  const std::vector<RecordedStep> steps = MakeSteps(SmallGraph(), {0, 0, 7, 0, 5}, kByteANanosecond, {.share = 0, .steps = 9});
+  const std::vector<RecordedStep> steps = MakeSteps(SmallGraph(), {0, 0, 7, 0, 5}, kByteANanosecond, {.own = 0, .steps = 9});
   EXPECT_THAT(steps, ElementsAre(ScheduleStep(SmallGraph(), {0, 0, 7, 0, 5}, kByteANanosecond)));
 }
 
 TEST(MakeStepsTest, VariationHasTheMeanAndDeviationAskedForAndFollowsTheSeed) {
   constexpr int64_t kDuration = 1'000'000;
-  const StepVariation variation{.share = 0.2, .steps = 1000, .seed = 5};
+  const StepVariation variation{.own = 0.2, .steps = 1000, .seed = 5};
   const std::vector<RecordedStep> steps = MakeSteps(SmallGraph(), {0, 0, kDuration, 0, 5}, kByteANanosecond, variation);
   ASSERT_EQ(steps.size(), 1000u);
   double sum = 0;
@@ -129,30 +129,75 @@ TEST(MakeStepsTest, VariationHasTheMeanAndDeviationAskedForAndFollowsTheSeed) {
   EXPECT_NEAR(mean, 1, 0.02);
   EXPECT_NEAR(std::sqrt(squares / 1000 - mean * mean), 0.2, 0.02);
   EXPECT_EQ(MakeSteps(SmallGraph(), {0, 0, kDuration, 0, 5}, kByteANanosecond, variation), steps);
-  EXPECT_NE(MakeSteps(SmallGraph(), {0, 0, kDuration, 0, 5}, kByteANanosecond, {.share = 0.2, .steps = 1000, .seed = 6}), steps);
+  EXPECT_NE(MakeSteps(SmallGraph(), {0, 0, kDuration, 0, 5}, kByteANanosecond, {.own = 0.2, .steps = 1000, .seed = 6}), steps);
   EXPECT_NE(steps[0], steps[1]);
 }
 
-std::vector<std::string> Paths(const StepVariation& variation, size_t operations, const ProfileLimits& limits = {}) {
+// The same factor for all of a worker's computations of a step, none of it on the server's; pairs of steps cancel out.
+TEST(MakeStepsTest, CommonVariationMovesAllComputationsOfAWorkerTogether) {
+  const std::vector<Operation> graph = {{.name = "a", .resource = Resource::kWorker},
+                                        {.name = "b", .resource = Resource::kWorker, .waiting_for = {0}},
+                                        {.name = "up", .resource = Resource::kUplink, .size_bytes = 1, .waiting_for = {1}},
+                                        {.name = "update", .resource = Resource::kParameterServer, .waiting_for = {2}}};
+  const std::vector<RecordedStep> steps =
+      MakeSteps(graph, {2'000'000, 1'000'000, 0, 500'000}, kByteANanosecond, {.common = 0.1, .steps = 21, .seed = 3});
+  ASSERT_EQ(steps.size(), 21u);
+  const auto duration = [&](size_t step, size_t op) { return static_cast<double>(steps[step].end_ns[op] - steps[step].start_ns[op]); };
+  double least = 1;
+  double most = 1;
+  for (size_t step = 0; step < steps.size(); ++step) {
+    EXPECT_EQ(duration(step, 3), 500'000) << step;
+    EXPECT_NEAR(duration(step, 0), 2 * duration(step, 1), 2) << step;
+    if (step % 2 == 1) {
+      EXPECT_NEAR(duration(step, 0) + duration(step - 1, 0), 4'000'000, 2) << step;
+    }
+    least = std::min(least, duration(step, 0) / 2e6);
+    most = std::max(most, duration(step, 0) / 2e6);
+  }
+  EXPECT_EQ(duration(20, 0), 2'000'000);
+  EXPECT_LT(least, 0.95);
+  EXPECT_GT(most, 1.05);
+}
+
+TEST(ResolveStepVariationTest, WhatIsAssumedIsAssumedOnlyWhereNothingIsAsked) {
   FaultList faults;
-  CheckStepVariation(variation, operations, limits, faults);
+  const StepVariation assumed = ResolveStepVariation({}, 10, {}, faults);
+  EXPECT_EQ(assumed.own, kAssumedVariation);
+  EXPECT_EQ(assumed.common, kAssumedVariation);
+  EXPECT_EQ(assumed.steps, 20);
+  EXPECT_THAT(NoteOn(assumed), ::testing::HasSubstr("Assumed: 20 steps"));
+  const StepVariation own = ResolveStepVariation({.own = 0.1}, 10, {}, faults);
+  EXPECT_EQ(own.own, 0.1);
+  EXPECT_EQ(own.common, 0);
+  const StepVariation none = ResolveStepVariation({.common = 0}, 10, {}, faults);
+  EXPECT_FALSE(none.varies());
+  EXPECT_THAT(NoteOn(none), ::testing::HasSubstr("one step"));
+  // A graph that twenty steps would make too large gets fewer, unless they were asked for.
+  EXPECT_EQ(ResolveStepVariation({}, 10, {.max_recorded_times = 70}, faults).steps, 7);
+  EXPECT_TRUE(faults.empty());
+}
+
+std::vector<std::string> Paths(const StepVariationDraft& draft, size_t operations, const ProfileLimits& limits = {}) {
+  FaultList faults;
+  ResolveStepVariation(draft, operations, limits, faults);
   std::vector<std::string> paths;
   for (const Fault& fault : std::move(faults).Take()) paths.push_back(fault.field);
   return paths;
 }
 
-TEST(CheckStepVariationTest, BoundsAreThoseOfTheContract) {
-  EXPECT_THAT(Paths({.share = 0.5, .steps = 1000}, 10), IsEmpty());
-  EXPECT_THAT(Paths({.share = 0.51}, 10), ElementsAre("step_time_variation"));
-  EXPECT_THAT(Paths({.share = std::numeric_limits<double>::quiet_NaN()}, 10), ElementsAre("step_time_variation"));
-  EXPECT_THAT(Paths({.share = -0.1, .steps = 0}, 10), ElementsAre("step_time_variation", "steps"));
+TEST(ResolveStepVariationTest, BoundsAreThoseOfTheContract) {
+  EXPECT_THAT(Paths({.own = 0.5, .common = 0.5, .steps = 1000}, 10), IsEmpty());
+  EXPECT_THAT(Paths({.own = 0.51}, 10), ElementsAre("step_time_variation"));
+  EXPECT_THAT(Paths({.common = 0.51}, 10), ElementsAre("common_time_variation"));
+  EXPECT_THAT(Paths({.own = std::numeric_limits<double>::quiet_NaN()}, 10), ElementsAre("step_time_variation"));
+  EXPECT_THAT(Paths({.own = -0.1, .steps = 0}, 10), ElementsAre("step_time_variation", "steps"));
   EXPECT_THAT(Paths({.steps = 1001}, 10), ElementsAre("steps"));
 }
 
-TEST(CheckStepVariationTest, MoreTimesThanTheLimitAllowsAreRefusedBeforeTheyAreMade) {
-  EXPECT_THAT(Paths({.share = 0.1, .steps = 20}, 10, {.max_recorded_times = 200}), IsEmpty());
-  EXPECT_THAT(Paths({.share = 0.1, .steps = 21}, 10, {.max_recorded_times = 200}), ElementsAre("steps"));
-  EXPECT_THAT(Paths({.share = 0, .steps = 21}, 10, {.max_recorded_times = 200}), IsEmpty());
+TEST(ResolveStepVariationTest, MoreTimesThanTheLimitAllowsAreRefusedBeforeTheyAreMade) {
+  EXPECT_THAT(Paths({.own = 0.1, .steps = 20}, 10, {.max_recorded_times = 200}), IsEmpty());
+  EXPECT_THAT(Paths({.own = 0.1, .steps = 21}, 10, {.max_recorded_times = 200}), ElementsAre("steps"));
+  EXPECT_THAT(Paths({.own = 0, .steps = 21}, 10, {.max_recorded_times = 200}), IsEmpty());
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace {
 constexpr int kSeeds = 200;
 
 Profile Zoo(const std::string& model, double bytes_per_second, double variation) {
-  absl::StatusOr<Profile> profile = BuildZooProfile(
-      model, {.platform = {.bandwidth_bytes_per_second = bytes_per_second}, .step_time_variation = variation, .steps = 20, .seed = 3});
+  absl::StatusOr<Profile> profile =
+      BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = bytes_per_second}, .variation = {.own = variation, .steps = 20, .seed = 3}});
   EXPECT_TRUE(profile.ok()) << profile.status();
   return *std::move(profile);
 }
@@ -39,7 +39,8 @@ struct Job {
 
 class IntervalCoverageTest : public ::testing::TestWithParam<Job> {};
 
-TEST_P(IntervalCoverageTest, HoldsTheLongRunsMean) {
+// A job runs once: the next run of the same length, with another seed, falls where run_interval says, converged or not.
+TEST_P(IntervalCoverageTest, HoldsTheLongRunsMeanAndTheNextSingleRun) {
   const Job& job = GetParam();
   const Profile profile = Zoo(job.model, job.bytes_per_second, 0.2);
   // As many replications as the short runs have, each a hundred times as long.
@@ -47,8 +48,14 @@ TEST_P(IntervalCoverageTest, HoldsTheLongRunsMean) {
   int held = 0;
   int converged = 0;
   double width = 0;
+  int runs_held = 0;
+  double runs_width = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const Prediction prediction = Predict(profile, job.workers, {.steps_per_worker = job.steps, .seed = seed});
+    const Prediction next = Predict(profile, job.workers, {.steps_per_worker = job.steps, .seed = seed + 1'000'000, .replications = 1});
+    const Interval& runs = prediction.run_interval;
+    runs_held += runs.lower <= next.examples_per_second && next.examples_per_second <= runs.upper;
+    runs_width += (runs.upper - runs.lower) / truth.examples_per_second;
     if (!prediction.steady_state) continue;
     ++converged;
     width += (prediction.confidence_interval.upper - prediction.confidence_interval.lower) / truth.examples_per_second;
@@ -58,6 +65,10 @@ TEST_P(IntervalCoverageTest, HoldsTheLongRunsMean) {
   RecordProperty("converged", converged);
   std::printf("%s, %d workers: the 95 %% interval held the long run's mean in %d of %d converged runs of %d; mean width %.2f %%\n", job.model.c_str(),
               job.workers, held, converged, kSeeds, 100 * width / converged);
+  std::printf("%s, %d workers: the 95 %% interval of single runs held the next one in %d of %d; mean width %.2f %%\n", job.model.c_str(), job.workers,
+              runs_held, kSeeds, 100 * runs_width / kSeeds);
+  EXPECT_GE(runs_held, kSeeds * 9 / 10);
+  EXPECT_LE(runs_width / kSeeds, 0.2);
   EXPECT_GE(converged, kSeeds / 2);
   EXPECT_GE(held, converged * 9 / 10);
   // One that holds everything says nothing.

@@ -78,9 +78,12 @@ class LayerProfilePredictionTest : public ::testing::TestWithParam<std::tuple<st
     text_.assign(std::istreambuf_iterator<char>(stream), {});
   }
 
+  // One step, exactly as measured.
   Profile Import(double bytes_per_second) const {
-    return ImportLayerProfile(text_,
-                              {.model = std::get<0>(GetParam()), .batch_size = kBatch, .platform = {.bandwidth_bytes_per_second = bytes_per_second}})
+    return ImportLayerProfile(text_, {.model = std::get<0>(GetParam()),
+                                      .batch_size = kBatch,
+                                      .platform = {.bandwidth_bytes_per_second = bytes_per_second},
+                                      .variation = {.own = 0}})
         .value()
         .profile;
   }

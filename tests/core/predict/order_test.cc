@@ -100,6 +100,14 @@ TEST(OrderTest, WhatEachMethodIs) {
   EXPECT_THAT(ranks[OrderMethod::kTic], ElementsAre(Entry("a", 0), Entry("b", 0), Entry("c", 0)));
 }
 
+TEST(OrderTest, WhatWeakensAThroughputIsSaidOfItsOrders) {
+  const Profile profile = testing::NetworkProfile(3, {.layers = 4, .steps = 5});
+  // Of a beginning, every prediction warns.
+  const OrderAnswer answer = Answer(profile, {.options = {.horizon = Horizon::kFirstSteps, .horizon_steps = 10}, .methods = {OrderMethod::kTac}});
+  ASSERT_FALSE(answer.warnings.empty());
+  EXPECT_EQ(answer.warnings[0].rfind("recorded order, graph order, random order, TAC", 0), 0U) << answer.warnings[0];
+}
+
 TEST(OrderTest, RandomIsOnePermutationThatTheSeedDecides) {
   const Profile profile = testing::NetworkProfile(1, {.layers = 12});
   std::set<std::vector<std::string>> seen;

@@ -48,18 +48,42 @@ int32_t RunsUntilEnough(Replications runs) {
 
 TEST(ReplicationsTest, WhereNothingIsRandomOneRunIsEnough) {
   const Profile profile = Job(false);
-  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2}, {.steps_per_worker = 50, .warmup_steps = 5, .replications = 7})), 1);
+  const SimulationOptions together{.steps_per_worker = 50, .warmup_steps = 5, .replications = 7, .start = stepcast::Start::kSimultaneous};
+  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2}, together)), 1);
+  SimulationOptions staggered = together;
+  staggered.start = stepcast::Start::kStaggered;
+  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 1}, staggered)), 1) << "one worker has nobody to be apart from";
+  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2, .synchronization = Synchronization::kSynchronous}, staggered)), 1)
+      << "workers that wait for each other forget their start";
+  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2, .start_offsets_ns = {0, 5}}, staggered)), 1) << "offsets that are given are not drawn";
 }
 
 TEST(ReplicationsTest, SampledStepsRandomOrdersAndStaggeredStartsAreRandom) {
-  const SimulationOptions options{.steps_per_worker = 50, .warmup_steps = 5, .replications = 7};
+  const SimulationOptions options{.steps_per_worker = 50, .warmup_steps = 5, .replications = 7, .start = stepcast::Start::kSimultaneous};
   SimulationOptions staggered = options;
-  staggered.start = Start::kStaggered;
+  staggered.start = stepcast::Start::kStaggered;
   const Profile sampled = Job(true);
   const Profile fixed = Job(false);
   EXPECT_EQ(RunsUntilEnough(Start(sampled, {.workers = 2}, options)), 7);
   EXPECT_EQ(RunsUntilEnough(Start(fixed, {.workers = 2, .transfer_order = TransferOrder::kRandom}, options)), 7);
   EXPECT_EQ(RunsUntilEnough(Start(fixed, {.workers = 2}, staggered)), 7);
+}
+
+// Five where they agree within 5 %, or were asked for; ten and then twenty where single runs scatter further.
+TEST(ReplicationsTest, WhatScattersIsRunMoreOftenUnlessTheirNumberWasAskedFor) {
+  const Profile profile = Job(true);
+  const SimulationOptions calm{.steps_per_worker = 2000, .warmup_steps = 50, .automatic_replications = true};
+  const SimulationOptions wild{.steps_per_worker = 12, .warmup_steps = 0, .automatic_replications = true};
+  SimulationOptions asked = wild;
+  asked.automatic_replications = false;
+  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2}, calm)), 5);
+  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2}, wild)), 20);
+  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2}, asked)), 5);
+  Replications runs = Start(profile, {.workers = 2}, wild);
+  RunAll(runs);
+  const Prediction prediction = runs.Summarize();
+  EXPECT_LT(prediction.run_interval.lower, prediction.confidence_interval.lower);
+  EXPECT_GT(prediction.run_interval.upper, prediction.confidence_interval.upper);
 }
 
 TEST(ReplicationsTest, APrecisionIsNotTrustedBeforeThreeRuns) {

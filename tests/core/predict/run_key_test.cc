@@ -54,7 +54,7 @@ TEST(RunKeyTest, EverythingThatChangesARunChangesItsKey) {
       [](Subject& s) { s.options.warmup_steps = 49; },
       [](Subject& s) { s.options.automatic_warmup = true; },
       [](Subject& s) { s.options.seed = 2; },
-      [](Subject& s) { s.options.start = Start::kStaggered; },
+      [](Subject& s) { s.options.start = Start::kSimultaneous; },
       [](Subject& s) { s.options.horizon = Horizon::kFirstSteps; },
       [](Subject& s) { s.options.horizon_steps = 9; },
       [](Subject& s) { s.options.horizon_seconds = 9; },

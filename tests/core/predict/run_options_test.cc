@@ -53,7 +53,7 @@ TEST(RunOptionsTest, StaggeredStartsAreDrawnAnewInEachReplication) {
   const SimulationOptions staggered{.seed = 7, .start = Start::kStaggered};
   EXPECT_EQ(OptionsOf(staggered, 1).start_offsets, OptionsOf(staggered, 1).start_offsets);
   EXPECT_NE(OptionsOf(staggered, 1).start_offsets, OptionsOf(staggered, 2).start_offsets);
-  EXPECT_EQ(OptionsOf({.seed = 7}, 1).start_offsets, std::vector<Span>(3));
+  EXPECT_EQ(OptionsOf({.seed = 7, .start = Start::kSimultaneous}, 1).start_offsets, std::vector<Span>(3));
   EXPECT_EQ(OptionsOf(staggered, 2).replication, 2U);
 }
 

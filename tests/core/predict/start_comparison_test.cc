@@ -3,45 +3,118 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/random.h"
+
 namespace stepcast::start_comparison_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Runs of one start, their mean's interval as wide as is said.
+RunsOfAStart Runs(std::vector<double> values, double half_width = 0) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return {.mean = {.mean = sum / static_cast<double>(values.size()), .half_width = half_width}, .runs = std::move(values)};
+}
 
 TEST(StartComparisonTest, TheOtherStartIsTheOtherOne) {
-  EXPECT_EQ(WithOtherStart(SimulationOptions{.start = Start::kSimultaneous}).start, Start::kStaggered);
-  EXPECT_EQ(WithOtherStart(SimulationOptions{.start = Start::kStaggered}).start, Start::kSimultaneous);
-  EXPECT_TRUE(WithOtherStart(Scenario{.start_offsets_ns = {1, 2}}).start_offsets_ns.empty());
-  EXPECT_EQ(WithOtherStart(SimulationOptions{.replications = 2, .relative_precision = 0.1}).replications, 2);
-  EXPECT_EQ(WithOtherStart(SimulationOptions{.replications = 100, .relative_precision = 0.1}).relative_precision, 0);
+  const Scenario free;
+  const Scenario given{.start_offsets_ns = {1, 2}};
+  EXPECT_EQ(WithOtherStart(free, {.start = Start::kSimultaneous}).start, Start::kStaggered);
+  EXPECT_EQ(WithOtherStart(free, {.start = Start::kStaggered}).start, Start::kSimultaneous);
+  EXPECT_TRUE(WithOtherStart(given).start_offsets_ns.empty());
+  EXPECT_EQ(WithOtherStart(given, {.start = Start::kStaggered}).start, Start::kStaggered) << "offsets that are given are no random start";
+  EXPECT_EQ(WithOtherStart(free, {.replications = 2, .relative_precision = 0.1}).replications, 2);
+  EXPECT_EQ(WithOtherStart(free, {.replications = 100, .relative_precision = 0.1}).relative_precision, 0);
+  EXPECT_FALSE(WithOtherStart(free, {.automatic_replications = true}).automatic_replications);
 }
 
 TEST(StartComparisonTest, ADifferenceMustBeBeyondBothIntervalsAndMatter) {
-  EXPECT_FALSE(Disagree({.own = {.mean = 100, .half_width = 3}, .other = {.mean = 104.9, .half_width = 4}}));
-  EXPECT_TRUE(Disagree({.own = {.mean = 100, .half_width = 3}, .other = {.mean = 105.1, .half_width = 4}}));
-  EXPECT_FALSE(Disagree({.own = {.mean = 100}, .other = {.mean = 100.9}}));
-  EXPECT_TRUE(Disagree({.own = {.mean = 100}, .other = {.mean = 98.9}}));
+  EXPECT_FALSE(Disagree(Runs({100}, 3), Runs({104.9}, 4)));
+  EXPECT_TRUE(Disagree(Runs({100}, 3), Runs({105.1}, 4)));
+  EXPECT_FALSE(Disagree(Runs({100}), Runs({100.9})));
+  EXPECT_TRUE(Disagree(Runs({100}), Runs({98.9})));
+  EXPECT_FALSE(Disagree(Runs({100}), {}));
 }
 
-TEST(StartComparisonTest, AWarningSaysBothInExamples) {
+TEST(RegimesTest, RunsOfEachStartAreCountedWhereTheyFell) {
+  const Starts starts{.at_random = true, .own = Runs({100, 101, 50, 99, 102}), .other = Runs({49, 51, 50})};
+  const std::vector<Regime> regimes = RegimesOf(starts, 2);
+  ASSERT_EQ(regimes.size(), 2u);
+  EXPECT_DOUBLE_EQ(regimes[0].examples_per_second, 201);
+  EXPECT_EQ(regimes[0].replications, 4);
+  EXPECT_EQ(regimes[0].other_start_replications, 0);
+  EXPECT_DOUBLE_EQ(regimes[1].examples_per_second, 100);
+  EXPECT_EQ(regimes[1].replications, 1);
+  EXPECT_EQ(regimes[1].other_start_replications, 3);
+}
+
+TEST(RegimesTest, StartsThatDisagreeAreTwoWhereverTheirRunsLie) {
+  const std::vector<Regime> regimes = RegimesOf({.own = Runs({100, 103, 106, 103}, 1), .other = Runs({110, 115, 120}, 1)}, 1);
+  ASSERT_EQ(regimes.size(), 2u);
+  EXPECT_EQ(regimes[0].replications + regimes[1].replications, 4);
+  EXPECT_EQ(regimes[0].other_start_replications + regimes[1].other_start_replications, 3);
+  EXPECT_GT(regimes[0].other_start_replications, 0);
+}
+
+// Every run one apart from the next, or two groups that differ by less than matters.
+TEST(RegimesTest, ASpreadIsNoRegime) {
+  EXPECT_THAT(RegimesOf({.own = Runs({90, 95, 100, 105, 110}, 9), .other = Runs({97, 103, 99}, 9)}, 1), IsEmpty());
+  EXPECT_THAT(RegimesOf({.own = Runs({100, 100, 100, 104, 104}, 3), .other = Runs({100, 104, 104}, 3)}, 1), IsEmpty());
+  EXPECT_THAT(RegimesOf({.own = Runs({100, 50, 100})}, 1), IsEmpty()) << "three runs say nothing of groups";
+}
+
+TEST(RegimesTest, NormalRunsAreTakenForTwoRegimesInFewerThanOneCaseInAHundred) {
+  int found = 0;
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    Random random({seed});
+    Starts starts;
+    // A spread of 20 %, so that the 5 % are no help.
+    for (int i = 0; i < 5; ++i) starts.own.runs.push_back(100 + 20 * random.Normal());
+    for (int i = 0; i < 3; ++i) starts.other.runs.push_back(100 + 20 * random.Normal());
+    starts.own.mean = starts.other.mean = {.mean = 100, .half_width = 30};
+    found += RegimesOf(starts, 1).empty() ? 0 : 1;
+  }
+  EXPECT_LT(found, 20);
+}
+
+TEST(StartComparisonTest, AWarningSaysBothInExamplesAndHowManyRunsFellInEach) {
   Prediction prediction;
-  JudgeStarts({.own = {.mean = 7.5}, .other = {.mean = 11.5}}, 32, prediction);
+  JudgeStarts({.at_random = true, .own = Runs({11.5, 11.5, 11.5, 11.5, 7.5}), .other = Runs({7.5, 7.5, 7.5})}, 32, prediction);
   EXPECT_FALSE(prediction.steady_state);
-  EXPECT_THAT(prediction.warning, HasSubstr("240 examples/s"));
-  EXPECT_THAT(prediction.warning, HasSubstr("random times 368"));
+  EXPECT_EQ(prediction.regimes.size(), 2u);
+  EXPECT_THAT(prediction.warning, HasSubstr("368 examples/s in 4 of 5 runs that start at random times and 0 of 3 that start together"));
+  EXPECT_THAT(prediction.warning, HasSubstr("240 examples/s in 1 of 5 runs that start at random times and 3 of 3 that start together"));
 }
 
 TEST(StartComparisonTest, AnotherWarningOfTheSameKindIsKept) {
   Prediction prediction{.steady_state = false, .warning = "it drifts"};
-  JudgeStarts({.own = {.mean = 7.5}, .other = {.mean = 11.5}}, 32, prediction);
-  EXPECT_THAT(prediction.warning, HasSubstr("it drifts; the start"));
+  JudgeStarts({.own = Runs({7.5}), .other = Runs({11.5})}, 32, prediction);
+  EXPECT_THAT(prediction.warning, HasSubstr("it drifts; two regimes"));
 }
 
 TEST(StartComparisonTest, AgreementChangesNothing) {
   Prediction prediction{.warning = "one replication only"};
-  JudgeStarts({.own = {.mean = 7.5}, .other = {.mean = 7.5}}, 32, prediction);
+  JudgeStarts({.own = Runs({7.5}), .other = Runs({7.5})}, 32, prediction);
   EXPECT_TRUE(prediction.steady_state);
+  EXPECT_THAT(prediction.regimes, IsEmpty());
   EXPECT_EQ(prediction.warning, "one replication only");
+}
+
+// Where no replication was in the faster regime, that it exists counts; where one was, the mean has it already.
+TEST(StartComparisonTest, ADecisionNeverRestsOnTheSlowerRegimeAlone) {
+  Prediction slow{.examples_per_second = 50};
+  slow.regimes = {{.examples_per_second = 100, .other_start_replications = 3}, {.examples_per_second = 50, .replications = 5}};
+  EXPECT_DOUBLE_EQ(ExpectedExamplesPerSecond(slow), (3 * 100 + 5 * 50) / 8.0);
+  Prediction both{.examples_per_second = 60};
+  both.regimes = {{.examples_per_second = 100, .replications = 1}, {.examples_per_second = 50, .replications = 4}};
+  EXPECT_EQ(ExpectedExamplesPerSecond(both), 60);
+  EXPECT_EQ(ExpectedExamplesPerSecond({.examples_per_second = 7}), 7);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/predict/replay_check.h"
+#include "core/predict/throughput.h"
 #include "tests/support/profile_json.h"
 #include "tests/support/window_throughput.h"
 
@@ -113,6 +114,37 @@ TEST(TestbedTurnsTest, TurnsOfASegmentExplainMoreThanEqualShares) {
   EXPECT_LT(absolute[1] / points, 0.05);
   EXPECT_LT(absolute[1], 0.8 * absolute[0]);
   EXPECT_LT(sum[1], 0.5 * sum[0]);
+}
+
+// The steady state that PredictThroughput answers, against the real mean of restarts with random offsets: with staggered starts, the default, and
+// with simultaneous ones, which were it before.
+TEST(TestbedStartTest, TheDefaultStartIsNoWorseThanStartingTogether) {
+  const json measured = testing::ReadJsonFile(std::string(kFolder) + "measured.json");
+  double absolute[2] = {};
+  int points = 0;
+  std::printf("%14s %8s %18s %18s %18s\n", "", "workers", "measured steps/s", "staggered", "simultaneous");
+  for (const auto& [model, of_model] : measured.items()) {
+    const Profile profile = Load(model);
+    for (const json& point : of_model.at("points")) {
+      const double mean = point.at("mean").get<double>();
+      double predicted[2] = {};
+      for (const int i : {0, 1}) {
+        const SimulationOptionsDraft options{.steps_per_worker = 300, .start = i == 0 ? Start::kStaggered : Start::kSimultaneous};
+        const ScenarioDraft scenario{.workers = point.at("workers").get<int32_t>(), .transfer_order = TransferOrder::kRecorded};
+        const ThroughputQuery query = ResolveThroughput(profile, {.scenario = scenario, .options = options}).value();
+        predicted[i] = PredictThroughput(profile, query, NeverStop).value().predictions.front().steps_per_second;
+        absolute[i] += std::abs(predicted[i] / mean - 1);
+      }
+      ++points;
+      std::printf("%14s %8d %10.2f +- %4.2f %10.2f %+5.1f %% %10.2f %+5.1f %%\n", model.c_str(), point.at("workers").get<int>(), mean,
+                  point.at("standard_error").get<double>(), predicted[0], 100 * (predicted[0] / mean - 1), predicted[1],
+                  100 * (predicted[1] / mean - 1));
+    }
+  }
+  std::printf("mean absolute error: staggered %.2f %%, simultaneous %.2f %%\n", 100 * absolute[0] / points, 100 * absolute[1] / points);
+  ASSERT_EQ(points, 18);
+  // Jobs that vary from step to step forget their start, so both are the same but for chance.
+  EXPECT_LE(absolute[0] / points, absolute[1] / points + 0.005);
 }
 
 INSTANTIATE_TEST_SUITE_P(Recordings, TestbedTest, ::testing::Values("alexnet_64", "vgg11_128", "resnet50_16"));

@@ -121,7 +121,8 @@ TEST(ThroughputTest, AJobMayGainFromTheDelayThatSharingIs) {
   JobBuilder job;
   job.Compute(10'000, {job.Download(1000)});
   job.Update(10'000, {job.Compute(100, {job.Update(1500)})});
-  const ThroughputAnswer answer = Predicted(job.Build(), {.worker_counts = {1, 2}, .options = {.steps_per_worker = 60}});
+  const ThroughputAnswer answer =
+      Predicted(job.Build(), {.worker_counts = {1, 2}, .options = {.steps_per_worker = 60, .start = Start::kSimultaneous}});
   EXPECT_DOUBLE_EQ(answer.predictions[0].steps_per_second, 1e9 / 21'100);
   EXPECT_DOUBLE_EQ(answer.predictions[1].steps_per_second, 2e9 / 12'000);
   EXPECT_GT(answer.predictions[1].scaling_efficiency, 1.7);

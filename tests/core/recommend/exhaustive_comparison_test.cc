@@ -153,7 +153,7 @@ TEST(ExhaustiveComparisonTest, ZooModels) {
     for (const int gigabit : {10, 40}) {
       for (const double variation : {0.0, 0.1}) {
         const Profile profile =
-            BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = gigabit * 125e6}, .step_time_variation = variation}).value();
+            BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = gigabit * 125e6}, .variation = {.own = variation}}).value();
         const std::string name = absl::StrCat(model, " ", gigabit, " Gbit/s", variation > 0 ? " varied" : "");
         CompareEveryQuestion(name, profile, IsFull() ? DraftFor(32, 4, 150) : DraftFor(16, 2, 30), total);
       }

@@ -1,5 +1,6 @@
 #include "core/recommend/recommendation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -23,11 +24,21 @@ using ::testing::UnorderedElementsAre;
 
 Recommendation Recommend(const Profile& profile, RecommendationDraft draft) {
   if (!draft.options.steps_per_worker.has_value()) draft.options.steps_per_worker = 20;
+  // Workers that wait for each other at every step have one throughput, however they start.
+  if (!draft.scenario.synchronization.has_value()) draft.scenario.synchronization = Synchronization::kSynchronous;
   const absl::StatusOr<RecommendationQuery> query = ResolveRecommendation(profile, draft);
   EXPECT_TRUE(query.ok()) << query.status();
   const absl::StatusOr<Recommendation> recommendation = RecommendWorkers(profile, *query, NeverStop);
   EXPECT_TRUE(recommendation.ok()) << recommendation.status();
   return *recommendation;
+}
+
+// Of the first ten steps, which every prediction warns of.
+Recommendation RecommendTheBeginning(const Profile& profile, RecommendationDraft draft) {
+  draft.options = {.horizon = Horizon::kFirstSteps, .horizon_steps = 10};
+  const absl::StatusOr<RecommendationQuery> query = ResolveRecommendation(profile, draft);
+  EXPECT_TRUE(query.ok()) << query.status();
+  return RecommendWorkers(profile, *query, NeverStop).value();
 }
 
 std::vector<std::string> FaultFields(const absl::Status& status) {
@@ -36,7 +47,7 @@ std::vector<std::string> FaultFields(const absl::Status& status) {
   return fields;
 }
 
-// A download of 1 ms and a computation of 8. Like workers that start together stay together: W of them take W ms for their downloads and 8 to
+// A download of 1 ms and a computation of 8. W workers that wait for each other take W ms for their downloads and 8 to
 // compute, so throughput is W / (W + 8) and efficiency 9 / (W + 8); throughput^2 / W is greatest at W = 8.
 Profile OneToEight() { return testing::DownloadThenCompute(1'000'000, 8'000'000); }
 
@@ -75,6 +86,38 @@ TEST(RecommendWorkersTest, TheChosenOneIsWhatPredictThroughputSaysOfIt) {
   EXPECT_EQ(chosen.replications, 5);
 }
 
+// What a reader compares row by row.
+TEST(RecommendWorkersTest, EveryRowThatIsShownIsWhatPredictThroughputSaysOfIt) {
+  const Profile profile = testing::NetworkProfile(3, {.layers = 4, .steps = 5});
+  const RecommendationDraft draft{.options = {.steps_per_worker = 60, .replications = 5}};
+  const Recommendation recommendation = Recommend(profile, draft);
+  ThroughputQuery query{.scenarios = {}, .options = ResolveRecommendation(profile, draft).value().options};
+  for (const Prediction& row : recommendation.frontier) query.scenarios.push_back(row.scenario);
+  ASSERT_LT(query.scenarios.size(), 16u);  // else nothing was left out
+  const ThroughputAnswer predicted = PredictThroughput(profile, query, NeverStop).value();
+  for (size_t i = 0; i < query.scenarios.size(); ++i) {
+    SCOPED_TRACE(query.scenarios[i].workers);
+    EXPECT_TRUE(recommendation.outcomes[i].in_full);
+    EXPECT_EQ(recommendation.frontier[i].examples_per_second, predicted.predictions[i].examples_per_second);
+    EXPECT_EQ(recommendation.frontier[i].confidence_interval.upper, predicted.predictions[i].confidence_interval.upper);
+    EXPECT_EQ(recommendation.frontier[i].warning, predicted.predictions[i].warning);
+  }
+}
+
+TEST(RecommendWorkersTest, OfManyTriesThoseThatAreClearlyWorseStayTries) {
+  const Profile profile = testing::NetworkProfile(3, {.layers = 4, .steps = 5});
+  const Recommendation recommendation = Recommend(profile, {.objective = Objective::kMaxThroughput, .max_workers = 64, .max_parameter_servers = 4});
+  ASSERT_GT(recommendation.outcomes.size(), 16u);
+  const auto tried_only = [](const Outcome& outcome) { return !outcome.in_full; };
+  EXPECT_TRUE(std::any_of(recommendation.outcomes.begin(), recommendation.outcomes.end(), tried_only));
+}
+
+TEST(RecommendWorkersTest, WhatWeakensTheRowsWeakensTheAnswer) {
+  const Recommendation recommendation = RecommendTheBeginning(OneToEight(), {.max_workers = 4});
+  ASSERT_NE(recommendation.frontier[1].warning, "") << "a beginning is no steady state";
+  EXPECT_THAT(recommendation.warnings, ::testing::Contains(HasSubstr("workers: " + recommendation.frontier[1].warning)));
+}
+
 TEST(RecommendWorkersTest, TheKneeIsWhereThroughputTimesEfficiencyIsGreatest) {
   const Recommendation recommendation = Recommend(OneToEight(), {.objective = Objective::kKnee});
   EXPECT_EQ(recommendation.workers, 8);
@@ -95,6 +138,19 @@ TEST(RecommendWorkersTest, AMinimumEfficiencyBoundsTheCount) {
   EXPECT_EQ(Recommend(OneToEight(), {.objective = Objective::kMaxThroughput, .min_scaling_efficiency = 0.7}).workers, 4);
   EXPECT_EQ(Recommend(OneToEight(), {.objective = Objective::kKnee, .min_scaling_efficiency = 0.7}).workers, 4);
   EXPECT_EQ(Recommend(OneToEight(), {.objective = Objective::kKnee, .min_scaling_efficiency = 0.5}).workers, 8);
+}
+
+// Like workers that start together stay in lockstep, at W / (W + 8); those that do not come near W / 9. At 4 workers and more the lockstep's
+// efficiency is below 0.7 (0.69 at 5), that of both is not.
+TEST(RecommendWorkersTest, OfTwoRegimesTheSlowerAloneDecidesNothing) {
+  const Recommendation recommendation = Recommend(OneToEight(), {.scenario = {.synchronization = Synchronization::kAsynchronous},
+                                                                 .options = {.steps_per_worker = 200, .start = Start::kSimultaneous},
+                                                                 .objective = Objective::kMaxThroughput,
+                                                                 .max_workers = 8,
+                                                                 .min_scaling_efficiency = 0.7});
+  EXPECT_GT(recommendation.workers, 4);
+  EXPECT_EQ(recommendation.prediction->regimes.size(), 2u);
+  EXPECT_THAT(recommendation.reason, HasSubstr("it has two regimes, "));
 }
 
 TEST(RecommendWorkersTest, WhatCannotBeKeptIsSaidWithTheNearestCountAndTheCurve) {
@@ -186,6 +242,7 @@ TEST(RecommendWorkersTest, ARunningJobThatBreaksAConstraintIsMoved) {
 TEST(RecommendWorkersTest, OfWhatIsAsGoodTheFewestWorkersAreTakenOrThoseThatRun) {
   const Profile profile = testing::DownloadThenCompute(4'000'000, 8'000'000);
   RecommendationDraft draft{.options = {.steps_per_worker = 200}, .objective = Objective::kMaxThroughput, .min_workers = 8, .max_workers = 14};
+  draft.scenario.synchronization = Synchronization::kAsynchronous;
   draft.options.start = Start::kStaggered;
   draft.options.replications = 3;
   const Recommendation fewest = Recommend(profile, draft);

@@ -41,6 +41,7 @@ TEST(ProfileServiceConvertTest, AnImportHasTheFormatThatIsSet) {
   layers.set_batch_size(3);
   layers.mutable_platform()->set_bandwidth_bytes_per_second(4);
   layers.set_step_time_variation(0.25);
+  layers.set_common_time_variation(0.125);
   layers.set_steps(5);
   layers.set_seed(6);
   const ImportProfileCall call = FromWire(wire);
@@ -50,9 +51,10 @@ TEST(ProfileServiceConvertTest, AnImportHasTheFormatThatIsSet) {
   EXPECT_EQ(options.model, "m");
   EXPECT_EQ(options.batch_size, 3);
   EXPECT_EQ(options.platform.bandwidth_bytes_per_second, 4);
-  EXPECT_EQ(options.step_time_variation, 0.25);
-  EXPECT_EQ(options.steps, 5);
-  EXPECT_EQ(options.seed, 6U);
+  EXPECT_EQ(options.variation.own, 0.25);
+  EXPECT_EQ(options.variation.common, 0.125);
+  EXPECT_EQ(options.variation.steps, 5);
+  EXPECT_EQ(options.variation.seed, 6U);
 }
 
 TEST(ProfileServiceConvertTest, AZooImportKeepsDefaultsForWhatIsUnset) {
@@ -61,14 +63,17 @@ TEST(ProfileServiceConvertTest, AZooImportKeepsDefaultsForWhatIsUnset) {
   const auto defaults = std::get<ZooImport>(FromWire(wire).format);
   EXPECT_EQ(defaults.model, "vgg16");
   EXPECT_EQ(defaults.options.batch_size, ZooOptions().batch_size);
+  EXPECT_EQ(defaults.options.variation.own, std::nullopt);
   EXPECT_EQ(defaults.options.device_flops_per_second, ZooOptions().device_flops_per_second);
   wire.mutable_model_zoo()->set_batch_size(0);
+  wire.mutable_model_zoo()->set_step_time_variation(0);
   wire.mutable_model_zoo()->set_device_flops_per_second(1e12);
   wire.mutable_model_zoo()->set_steps(7);
   const auto set = std::get<ZooImport>(FromWire(wire).format);
+  EXPECT_EQ(set.options.variation.own, 0) << "0 was said: one step";
   EXPECT_EQ(set.options.batch_size, 0) << "0 was said, so it is the importer's to refuse";
   EXPECT_EQ(set.options.device_flops_per_second, 1e12);
-  EXPECT_EQ(set.options.steps, 7);
+  EXPECT_EQ(set.options.variation.steps, 7);
 }
 
 TEST(ProfileServiceConvertTest, ViewsHaveTheirDefaults) {

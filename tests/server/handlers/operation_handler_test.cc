@@ -9,6 +9,7 @@
 #include "server/base/clock.h"
 #include "server/handlers/page_token.h"
 #include "server/store/memory_operation_store.h"
+#include "server/store/memory_profile_store.h"
 
 namespace stepcast::server::operation_handler_test {
 namespace {
@@ -34,7 +35,8 @@ class OperationHandlerTest : public ::testing::Test {
 
   FakeClock clock_;
   MemoryOperationStore store_{{}, clock_};
-  const OperationHandler handler_{store_};
+  MemoryProfileStore profiles_{StoreLimits(), clock_};
+  const OperationHandler handler_{store_, profiles_};
 };
 
 TEST_F(OperationHandlerTest, AStartKnowsItsOwnerAndARepetitionGivesTheResult) {
@@ -49,6 +51,28 @@ TEST_F(OperationHandlerTest, AStartKnowsItsOwnerAndARepetitionGivesTheResult) {
 TEST_F(OperationHandlerTest, AllFaultsOfAStartAreReportedAtOnce) {
   const StartJobCall call{.operation = {.request_id = "x"}, .faults = {{.field = "computation", .description = "missing"}}};
   EXPECT_THAT(FieldsOf(handler_.Start(call, "").status()), ::testing::ElementsAre("computation", "request_id"));
+}
+
+TEST_F(OperationHandlerTest, AboutAProfileThatIsNotThereNothingIsStarted) {
+  StartJobCall call{
+      .operation = {.method = "m", .request_id = kUuid, .request_digest = "d", .request = "r"}, .profile = "profiles/mine", .faults = {}};
+  const absl::Status refused = handler_.Start(call, "").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kNotFound) << refused;
+  EXPECT_EQ(DetailsOf(refused).reason, "PROFILE_NOT_FOUND");
+  EXPECT_TRUE(handler_.List({})->operations.empty());
+  ASSERT_TRUE(profiles_.Put({.summary = {.id = "mine", .digest = "x"}, .content = "c"}, "").ok());
+  const auto started = handler_.Start(call, "");
+  ASSERT_TRUE(started.ok()) << started.status();
+  // What was started goes on, and so does a repetition mean it.
+  ASSERT_TRUE(profiles_.Delete("mine", "").ok());
+  const auto again = handler_.Start(call, "");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->record.id, started->record.id);
+}
+
+TEST_F(OperationHandlerTest, ANameThatIsNoneIsForTheComputationToRefuse) {
+  const StartJobCall call{.operation = {.method = "m", .request_digest = "d", .request = "r"}, .profile = "No/Name", .faults = {}};
+  EXPECT_TRUE(handler_.Start(call, "").ok());
 }
 
 TEST_F(OperationHandlerTest, AllFaultsOfAListingAreReportedAtOnce) {

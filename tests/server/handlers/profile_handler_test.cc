@@ -81,6 +81,70 @@ TEST_F(ProfileHandlerTest, AProfileBelongsToItsCallerWhicheverWayItComes) {
   EXPECT_EQ(store_.GetSummary("imported")->owner, "carl");
 }
 
+ImportProfileCall Zoo(const std::string& model, double bandwidth = 1e9, const std::string& request_id = "") {
+  return {.placement = {.request_id = request_id},
+          .format = ZooImport{.model = model, .options = {.platform = {.bandwidth_bytes_per_second = bandwidth}}}};
+}
+
+TEST_F(ProfileHandlerTest, AModelOfTheZooHasItsOwnNameWhereThatIsFree) {
+  EXPECT_EQ(Import(Zoo("alexnet"), "")->profile.summary.id, "alexnet");
+  EXPECT_EQ(Import(Zoo("inception_v3"), "")->profile.summary.id, "inception-v3") << "as far as an id can say it";
+  EXPECT_EQ(Import(Zoo("alexnet"), "")->profile.summary.id, "alexnet") << "the same content is the same profile";
+  ImportProfileCall checked = Zoo("alexnet", 2e9);
+  checked.placement.validate_only = true;
+  const std::string would_be = Import(checked, "")->profile.summary.id;
+  const std::string other = Import(Zoo("alexnet", 2e9), "")->profile.summary.id;
+  EXPECT_THAT(other, StartsWith("p-")) << "the name is taken by other content";
+  EXPECT_EQ(would_be, other);
+  EXPECT_EQ(StoredCount(), 3U);
+  // It stays where it is, also once the name is free.
+  ASSERT_TRUE(handler_.Delete({.name = "profiles/alexnet"}).ok());
+  EXPECT_EQ(Import(Zoo("alexnet", 2e9), "")->profile.summary.id, other);
+}
+
+TEST_F(ProfileHandlerTest, ARepeatedImportIsTheFirstOneWhicheverIdThatGot) {
+  const std::string request_id = "01234567-89ab-cdef-0123-456789abcdef";
+  ASSERT_EQ(Import(Zoo("alexnet", 1e9), "")->profile.summary.id, "alexnet");
+  const std::string other = Import(Zoo("alexnet", 2e9, request_id), "")->profile.summary.id;
+  ASSERT_TRUE(handler_.Delete({.name = "profiles/" + other}).ok());
+  ASSERT_TRUE(handler_.Delete({.name = "profiles/alexnet"}).ok());
+  const auto again = Import(Zoo("alexnet", 2e9, request_id), "");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->profile.summary.id, other);
+  EXPECT_EQ(StoredCount(), 0U) << "a late repetition does not bring back what was deleted";
+  EXPECT_EQ(DetailsOf(Import(Zoo("alexnet", 3e9, request_id), "").status()).reason, "REQUEST_ID_REUSED");
+}
+
+TEST_F(ProfileHandlerTest, WhatIsNotThereIsToldWithWhatIsLikeIt) {
+  ASSERT_TRUE(Import(Zoo("resnet50"), "").ok());
+  for (const ProfileView view : {ProfileView::kBasic, ProfileView::kFull}) {
+    const absl::Status status = handler_.Get({.name = "profiles/resnet5", .view = view}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+    EXPECT_EQ(DetailsOf(status).metadata.at("similar"), "profiles/resnet50");
+  }
+  EXPECT_EQ(DetailsOf(handler_.Delete({.name = "profiles/resnet5"})).metadata.at("similar"), "profiles/resnet50");
+}
+
+TEST_F(ProfileHandlerTest, AnImportOfTheWrongKindSaysWhatItLooksLikeAndWhatIsRead) {
+  const std::string pytorch = R"({"schemaVersion": 1, "deviceProperties": [], "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add"}]})";
+  const RecordingOptions recording{.batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  const LayerProfileOptions layers{.batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  const TimelineOptions timeline{.recording = recording, .variable_bytes = {{"w", 4}}};
+  for (const ImportProfileCall& call :
+       {ImportProfileCall{.format = recording}, ImportProfileCall{.format = layers}, ImportProfileCall{.format = timeline}}) {
+    const absl::Status status = Import(call, pytorch).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << call.format.index();
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("looks like a trace of PyTorch's profiler")) << call.format.index();
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("run-metadata (TensorFlow's serialised RunMetadata)")) << call.format.index();
+    EXPECT_EQ(DetailsOf(status).metadata.count("looks_like"), 1U);
+  }
+  const absl::Status broken = Import({.format = layers}, "node1 -- Conv -- nothing=here\n").status();
+  EXPECT_FALSE(broken.ok());
+  EXPECT_THAT(std::string(broken.message()), ::testing::Not(::testing::HasSubstr("looks like"))) << "it is what it was said to be";
+  const absl::Status uploaded = handler_.Upload({.encoding = ProfileEncoding::kJson}, pytorch, NeverStop).status();
+  EXPECT_THAT(std::string(uploaded.message()), ::testing::HasSubstr("they look like a trace of PyTorch's profiler"));
+}
+
 TEST_F(ProfileHandlerTest, ATakenIdIsRefusedUnlessItHoldsTheSame) {
   ASSERT_TRUE(Create(RandomProfile(1), {.profile_id = "mine"}).ok());
   EXPECT_TRUE(Create(RandomProfile(1), {.profile_id = "mine"}).ok());

@@ -38,7 +38,8 @@ std::string Ask(int port, const std::string& request_line) {
 class HttpServerTest : public ::testing::Test {
  protected:
   static HttpPages Pages() {
-    return {.metrics = [] { return std::string("some_metric 1\n"); },
+    return {.version = "1.2.3",
+            .metrics = [] { return std::string("some_metric 1\n"); },
             .ready = [] { return ready_ ? absl::OkStatus() : absl::UnavailableError("the store is gone"); }};
   }
   static void SetUpTestSuite() {
@@ -86,8 +87,17 @@ TEST_F(HttpServerTest, HeadHasNoBody) {
   EXPECT_THAT(reply, Not(HasSubstr("some_metric")));
 }
 
+TEST_F(HttpServerTest, TheFirstPageSaysWhatThereIs) {
+  const std::string reply = Ask("GET /");
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(reply, HasSubstr("Content-Type: text/plain; charset=utf-8\r\n"));
+  for (const char* part : {"\r\n\r\nstepcastd 1.2.3\n", "\n/metrics ", "\n/healthz ", "\n/readyz "}) EXPECT_THAT(reply, HasSubstr(part));
+  const std::string head = Ask("HEAD /");
+  EXPECT_THAT(head, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(head, EndsWith("\r\n\r\n"));
+}
+
 TEST_F(HttpServerTest, NothingElseIsThere) {
-  EXPECT_THAT(Ask("GET /"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Ask("GET /etc/passwd"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Ask("GET /metrics/more"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Ask("POST /metrics"), StartsWith("HTTP/1.1 404"));

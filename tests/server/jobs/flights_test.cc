@@ -50,6 +50,20 @@ TEST(FlightsTest, AllWhoAskTheSameGetOneAnswer) {
   EXPECT_EQ(other.told_->status(), absl::InternalError("broken"));
 }
 
+TEST(FlightsTest, WhoGivesUpIsToldWhatCanBeSaidOfIt) {
+  Ints flights;
+  Passenger first;
+  Passenger second;
+  const auto flight = flights.Board("key", first);
+  flights.Board("key", second);
+  first.gone_ = true;
+  const absl::Status going_on = flight->Check([](const absl::Status& status) { return absl::Status(status.code(), "half way"); });
+  EXPECT_TRUE(going_on.ok()) << going_on;
+  EXPECT_EQ(first.told_->status(), absl::DeadlineExceededError("half way"));
+  EXPECT_FALSE(second.told_.has_value());
+  flight->Land(1);
+}
+
 TEST(FlightsTest, WhoComesAfterTheLandingFliesAnew) {
   Ints flights;
   Passenger first;

@@ -210,6 +210,17 @@ TEST_P(OperationStoreTest, AfterItsLastAttemptItIsExhaustedAndTheLastHolderHasLo
   EXPECT_EQ(StateOf(id), OperationState::kExhausted);
 }
 
+TEST_P(OperationStoreTest, WhatIsRefusedIsNotStartedUnlessItWasBefore) {
+  NewOperation operation{.method = "Method", .request_id = "id", .request_digest = "d", .request = "r", .refusal = absl::NotFoundError("gone")};
+  EXPECT_EQ(store().Start(operation).status(), operation.refusal);
+  EXPECT_EQ(Claim("r1").id, "");
+  operation.refusal = absl::OkStatus();
+  const absl::StatusOr<OperationRecord> started = store().Start(operation);
+  ASSERT_TRUE(started.ok()) << started.status();
+  operation.refusal = absl::NotFoundError("gone");
+  EXPECT_EQ(store().Start(operation)->id, started->id);
+}
+
 TEST_P(OperationStoreTest, CancellingWhatWaitsEndsIt) {
   const std::string id = MustStart();
   const absl::StatusOr<OperationRecord> cancelled = store().RequestCancel(id);

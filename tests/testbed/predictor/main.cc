@@ -1,7 +1,8 @@
 // What Stepcast and the models it is compared with predict for measurements of the testbed, over the same window and start offsets.
 //
 // Reads from standard input {profile, workers, parameter_servers, transfer_order, link_sharing, window_seconds: [begin, end], seeds,
-// restarts: [{start_offsets_ns}], baselines}; writes {predicted: [steps/s by restart, each a list by seed], baselines: {name: steps/s}}.
+// restarts: [{start_offsets_ns}], baselines}; writes {predicted: [steps/s by restart, each a list by seed], run_interval: {lower, upper} of one
+// restart's steps/s, and where baselines are asked for steady: {staggered, simultaneous} and baselines: {name: steps/s}, both of a steady state}.
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -16,6 +17,8 @@
 #include "core/engine/step_graph.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
+#include "core/predict/run_interval.h"
+#include "core/predict/throughput.h"
 #include "tests/support/profile_json.h"
 #include "tests/support/window_throughput.h"
 
@@ -76,6 +79,26 @@ json Predict(const Profile& profile, const Scenario& scenario, const json& reque
   return predicted;
 }
 
+// Where 95 % of single restarts are expected to be. Runs with the offsets of another restart are as good an example of this one as its own.
+json RunInterval(const json& predicted) {
+  std::vector<RunEstimate> runs;
+  for (const json& restart : predicted) {
+    for (const json& rate : restart) runs.push_back({.steps_per_second = rate.get<double>()});
+  }
+  const Interval interval = SingleRunInterval(runs, 0.95);
+  return {{"lower", interval.lower}, {"upper", interval.upper}};
+}
+
+// What PredictThroughput answers by default, and what it did when simultaneous starts were the default.
+json SteadyStates(const Profile& profile, const ScenarioDraft& scenario) {
+  json steady = json::object();
+  for (const auto& [name, start] : {std::pair("staggered", Start::kStaggered), std::pair("simultaneous", Start::kSimultaneous)}) {
+    const ThroughputQuery query = OrThrow(ResolveThroughput(profile, {.scenario = scenario, .options = {.steps_per_worker = 300, .start = start}}));
+    steady[name] = OrThrow(PredictThroughput(profile, query, NeverStop)).predictions.front().steps_per_second;
+  }
+  return steady;
+}
+
 // Their steady states; what a model says nothing about is left out.
 json Baselines(const Profile& profile, ScenarioDraft scenario, int32_t workers) {
   scenario.workers.reset();
@@ -93,7 +116,11 @@ void Run() {
   const Profile profile = OrThrow(Profile::Create(testing::ProfileFromJson(request.at("profile"))));
   const ScenarioDraft draft = DraftFrom(request);
   json reply{{"predicted", Predict(profile, OrThrow(ResolveScenario(profile, draft)), request)}};
-  if (request.at("baselines").get<bool>()) reply["baselines"] = Baselines(profile, draft, *draft.workers);
+  reply["run_interval"] = RunInterval(reply["predicted"]);
+  if (request.at("baselines").get<bool>()) {
+    reply["steady"] = SteadyStates(profile, draft);
+    reply["baselines"] = Baselines(profile, draft, *draft.workers);
+  }
   std::cout << reply << "\n";
 }
 

@@ -8,6 +8,7 @@ import nodes
 import packets
 from job import MODELS, Job
 from network import Network
+from points import PRECISION
 
 _LATEST_START_NS = 200_000_000
 # Steps of the one-worker recording, and how long they take at most.
@@ -33,6 +34,11 @@ class Measurement:
     @property
     def standard_error(self):
         return statistics.stdev(self.rates) / len(self.rates) ** 0.5
+
+
+def is_precise(rates):
+    """Whether the mean's standard error is below the share that a verdict needs."""
+    return statistics.stdev(rates) / len(rates) ** 0.5 <= PRECISION * statistics.fmean(rates)
 
 
 class Laboratory:
@@ -68,9 +74,11 @@ class Laboratory:
         job = Job(point.model, servers=point.servers, download_order=point.download_order)
         rates, offsets, spreads = [], [], []
         with Network(point.servers, point.workers, first_come=point.first_come) as network:
-            for restart in range(point.restarts):
+            for restart in range(point.most_restarts):
+                if restart >= point.restarts and is_precise(rates):
+                    break
                 rng = random.Random(f"{point} {restart}")
-                planned = [rng.randrange(_LATEST_START_NS) for _ in range(point.workers)]
+                planned = [0 if point.together else rng.randrange(_LATEST_START_NS) for _ in range(point.workers)]
                 run = nodes.run(self._node, network, job, start_offsets_ns=planned, seconds=point.window[1], seed=restart + 1)
                 if point.workers == 1:
                     self._quiet.note_one_worker(run)

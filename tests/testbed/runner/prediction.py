@@ -10,13 +10,16 @@ TURN_BYTES = 65_160
 
 
 class Prediction:
-    """Steps per second: mean over restarts and seeds, and its standard error; and the baselines' by name."""
+    """Steps per second: mean over restarts and seeds, and its standard error; where 95 % of single restarts fall; and the baselines' by name."""
 
     def __init__(self, reply):
         runs = [rate for restart in reply["predicted"] for rate in restart]
         self.mean = statistics.fmean(runs)
         # Of the seeds: the start offsets are those of the measurement.
         self.standard_error = (statistics.fmean(statistics.variance(restart) for restart in reply["predicted"]) / len(runs)) ** 0.5
+        self.run_interval = (reply["run_interval"]["lower"], reply["run_interval"]["upper"])
+        # Of a steady state, with staggered and with simultaneous starts.
+        self.steady = reply.get("steady", {})
         self.baselines = reply.get("baselines", {})
 
 

@@ -18,7 +18,7 @@ import recording
 import report
 from job import MODELS
 from measuring import RECORDED_STEPS, SETTLING_STEPS, SWITCHING_STEPS, Laboratory
-from points import points
+from points import MOST_RESTARTS, PRECISION, points
 from prediction import predict
 
 _README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
@@ -54,14 +54,15 @@ def _measure(options):
     if quiet.verdict() != "measured":
         return _finish(quiet, options, [], explained)
     entries = []
-    for point in points(options.models, options.restarts):
+    for point in points(options.models, options.restarts, options.most_restarts):
         measurement = laboratory.measure(point)
         entries.append(_compare(options.predictor, profiles[point.model], point, measurement))
         one = entries[-1]
         print(
             f"{point.model} W={point.workers} {point.kind}: measured {one['measured']:.2f} ± {one['measured_standard_error']:.2f} steps/s, "
             f"predicted {one['predicted']:.2f} ± {one['predicted_standard_error']:.2f} ({100 * one['relative_error']:+.1f} %, "
-            f"{100 * one['equal_shares_relative_error']:+.1f} % with equal shares)",
+            f"{100 * one['equal_shares_relative_error']:+.1f} % with equal shares), {one['restarts_inside']} of {one['restarts']} restarts inside "
+            f"{one['run_interval'][0]:.2f} to {one['run_interval'][1]:.2f}",
             flush=True,
         )
     print(f"testbed: {time.monotonic() - began:.0f} s")
@@ -75,12 +76,18 @@ def _options():
     parser.add_argument("--record-to", type=pathlib.Path, metavar="FOLDER", help="keep the one-worker profiles, as FOLDER/MODEL.profile.json")
     parser.add_argument("--record-only", action="store_true", help="measure nothing else")
     parser.add_argument("--model", action="append", dest="models", choices=MODELS, help="only this one; may be repeated")
-    parser.add_argument("--restarts", type=int, default=4, metavar="N", help="of every point with several workers, at least 2 (default 4)")
+    parser.add_argument(
+        "--restarts", type=int, metavar="N", help="at least so many of every point with several workers, 2 or more (default: 10 with 2 to 4 workers, else 4)"
+    )
+    parser.add_argument(
+        "--most-restarts", type=int, default=MOST_RESTARTS, metavar="N",
+        help=f"at most so many, until the standard error is below {PRECISION:.0%} (default {MOST_RESTARTS})",
+    )
     for program in ("node", "predictor", "recorder", "stepcast"):
         parser.add_argument(f"--{program}", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.models = options.models or list(MODELS)
-    if options.restarts < 2:
+    if options.restarts is not None and options.restarts < 2:
         parser.error(f"--restarts {options.restarts}: a standard error needs at least 2")
     return options
 
@@ -142,7 +149,7 @@ def _explain(title, stepcast, profile, folder):
 
 def _compare(predictor, profile, point, measurement):
     asked = {"start_offsets_ns": measurement.start_offsets_ns, "window": point.window, "servers": point.servers, "order": point.transfer_order}
-    prediction = predict(predictor, profile, sharing=point.link_sharing, baselines=point.kind == "as recorded", **asked)
+    prediction = predict(predictor, profile, sharing=point.link_sharing, baselines=point.kind in ("as recorded", "started together"), **asked)
     equal_shares = predict(predictor, profile, sharing="EQUAL", **asked)
     return report.entry(point, measurement, prediction, equal_shares)
 

@@ -191,6 +191,7 @@ TEST(RequestsTest, LayerProfile) {
                                                         .batch_size = 64,
                                                         .platform = {.bandwidth_bytes_per_second = 1e9, .window_bytes = 5},
                                                         .step_time_variation = 0.1,
+                                                        .common_time_variation = 0.2,
                                                         .steps = 3,
                                                         .seed = 4},
                                     R"pb(model: "vgg"
@@ -201,6 +202,7 @@ TEST(RequestsTest, LayerProfile) {
                                            window_bytes: 5
                                          }
                                          step_time_variation: 0.1
+                                         common_time_variation: 0.2
                                          steps: 3
                                          seed: 4)pb");
 }
@@ -210,7 +212,7 @@ TEST(RequestsTest, ZooModel) {
                                                 .batch_size = 64,
                                                 .platform = {.bandwidth_bytes_per_second = 1e9},
                                                 .device_flops_per_second = 2e12,
-                                                .step_time_variation = 0.1,
+                                                .step_time_variation = 0.0,
                                                 .steps = 3,
                                                 .seed = 4},
                                 R"pb(model: "vgg16"
@@ -220,7 +222,7 @@ TEST(RequestsTest, ZooModel) {
                                        parsing_overhead {}
                                      }
                                      device_flops_per_second: 2e12
-                                     step_time_variation: 0.1
+                                     step_time_variation: 0.0
                                      steps: 3
                                      seed: 4)pb");
 }

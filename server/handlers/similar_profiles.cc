@@ -1,0 +1,143 @@
+#include "server/handlers/similar_profiles.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include "core/base/error.h"
+#include "core/base/quoted.h"
+#include "core/zoo/model_zoo.h"
+#include "server/handlers/profile_name.h"
+
+namespace stepcast::server {
+
+namespace {
+
+constexpr size_t kMostNamed = 3;
+// Texts are compared as far as an id may reach.
+constexpr size_t kLettersCompared = 63;
+// Shorter ones are held by too much.
+constexpr size_t kLeastHeld = 3;
+constexpr int kWithItsModel = 8;
+
+// Letters and digits alone, in lower case: "ResNet-50" as "resnet50".
+std::string Plain(std::string_view text) {
+  std::string plain;
+  for (const char c : text.substr(0, kLettersCompared)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (absl::ascii_isalnum(byte)) plain.push_back(static_cast<char>(absl::ascii_tolower(byte)));
+  }
+  return plain;
+}
+
+// Levenshtein's.
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+bool Holds(std::string_view whole, std::string_view part) { return part.size() >= kLeastHeld && whole.find(part) != std::string_view::npos; }
+
+// The lower the likelier; none: not like it. REQUIRES: both are plain.
+std::optional<size_t> Distance(std::string_view asked, std::string_view other) {
+  if (other.empty()) return std::nullopt;
+  if (asked == other) return 0;
+  if (Holds(other, asked) || Holds(asked, other)) return 1;
+  const size_t most = std::max(asked.size(), other.size()) / 3;
+  if (std::max(asked.size(), other.size()) - std::min(asked.size(), other.size()) > most) return std::nullopt;
+  const size_t edits = EditDistance(asked, other);
+  return edits <= most ? std::optional(1 + edits) : std::nullopt;
+}
+
+struct Candidate {
+  size_t distance = 0;
+  std::string name;
+  std::string why;  // empty: its name is what is like it
+};
+
+std::optional<Candidate> CandidateOf(const std::string& asked, const ProfileSummary& profile) {
+  std::optional<Candidate> best;
+  const auto take = [&](std::optional<size_t> distance, std::string why) {
+    if (distance && (!best || *distance < best->distance))
+      best = Candidate{.distance = *distance, .name = ProfileName(profile.id), .why = std::move(why)};
+  };
+  take(Distance(asked, Plain(profile.id)), "");
+  take(Distance(asked, Plain(profile.model)), "model " + Quoted(profile.model));
+  // A text for people is long, and unlike a name by nature: only what it says counts.
+  const std::optional<size_t> display = Distance(asked, Plain(profile.display_name));
+  if (display && *display <= 1) take(display, Quoted(profile.display_name));
+  return best;
+}
+
+// The model of the zoo that an id stands for; empty: of none.
+std::string ZooModelOf(const std::string& asked) {
+  for (const std::string_view model : ZooModels()) {
+    if (Plain(model) == asked) return std::string(model);
+  }
+  return "";
+}
+
+std::vector<Candidate> CandidatesFor(const std::string& id, const std::string& asked, ProfileStore& store) {
+  std::map<std::string, Candidate> by_name;
+  const auto look_at = [&](const ListQuery& query) {
+    const absl::StatusOr<ProfilePage> page = store.List(query);
+    // An error that says less is still the answer.
+    if (!page.ok()) return;
+    for (const ProfileSummary& profile : page->profiles) {
+      if (std::optional<Candidate> candidate = CandidateOf(asked, profile)) by_name.emplace(candidate->name, *std::move(candidate));
+    }
+  };
+  look_at({.filter = {.model = id}, .limit = kWithItsModel});
+  if (const std::string model = ZooModelOf(asked); !model.empty() && model != id) look_at({.filter = {.model = model}, .limit = kWithItsModel});
+  look_at({.limit = kProfilesCompared});
+  std::vector<Candidate> candidates;
+  for (auto& [name, candidate] : by_name) candidates.push_back(std::move(candidate));
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return a.distance < b.distance; });
+  candidates.resize(std::min(candidates.size(), kMostNamed));
+  return candidates;
+}
+
+}  // namespace
+
+absl::Status NameSimilar(const absl::Status& status, const std::string& id, ProfileStore& store) {
+  ErrorDetails details = DetailsOf(status);
+  if (!absl::IsNotFound(status) || details.resource.name != ProfileName(id)) return status;
+  const std::string asked = Plain(id);
+  std::string message(status.message().data(), status.message().size());
+  const std::vector<Candidate> candidates = CandidatesFor(id, asked, store);
+  if (!candidates.empty()) {
+    std::vector<std::string> names;
+    std::vector<std::string> texts;
+    for (const Candidate& candidate : candidates) {
+      names.push_back(candidate.name);
+      texts.push_back(candidate.why.empty() ? candidate.name : absl::StrCat(candidate.name, " (", candidate.why, ")"));
+    }
+    absl::StrAppend(&message, "; like it: ", absl::StrJoin(texts, ", "));
+    details.metadata.insert_or_assign("similar", absl::StrJoin(names, " "));
+  }
+  if (std::string model = ZooModelOf(asked); !model.empty()) {
+    absl::StrAppend(&message, "; ", model, " is a model of the zoo, which ImportProfile (stepcast profile zoo ", model, ") makes a profile of");
+    details.metadata.insert_or_assign("zoo_model", std::move(model));
+  }
+  return MakeError(status.code(), message, std::move(details));
+}
+
+}  // namespace stepcast::server

@@ -1,0 +1,109 @@
+"""`stepcast completion bash` in a real bash: every command and option that the help shows is completed, and nothing else is."""
+
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+import unittest
+
+STEPCAST = os.environ["STEPCAST"]
+
+
+def stepcast(*arguments, **options):
+    return subprocess.run([STEPCAST, *arguments], capture_output=True, text=True, **options)
+
+
+def help_of(path):
+    """The commands below, and the options, that the help of a command shows."""
+    text = stepcast(*path, "--help").stdout
+    commands = re.search(r"^Subcommands:\n((?:  .*\n)*)", text, re.M)
+    options = re.findall(r"^  ((?:-\w,)?--[a-z0-9-]+)", text, re.M)
+    return re.findall(r"^  ([a-z-]+)", commands[1], re.M) if commands else [], {name for names in options for name in names.split(",")}
+
+
+def tree(path=(), above=frozenset()):
+    """path -> (commands, options), of every command; an option of a command may stand after those below it."""
+    commands, options = help_of(path)
+    found = {path: (commands, above | options)}
+    for command in commands:
+        found.update(tree((*path, command), above | options))
+    return found
+
+
+class CompletionTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.script = stepcast("completion", "bash", check=True).stdout
+
+    def complete(self, *lines, folder="/"):
+        """What bash's function leaves for each line, a list of words the last of which is being written."""
+        program = self.script + 'ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _stepcast; printf "%s\\n" "${COMPREPLY[@]}" .; }\n'
+        program += "\n".join("ask stepcast " + shlex.join(line) for line in lines)
+        done = subprocess.run(["bash", "--norc", "-u", "-c", program], cwd=folder, capture_output=True, text=True, check=True)
+        self.assertEqual(done.stderr, "")
+        return [[word for word in answer.splitlines() if word] for answer in done.stdout.split(".\n")[:-1]]
+
+    def test_every_command_and_option_of_the_help_is_completed(self):
+        found = tree()
+        self.assertGreater(len(found), 25)
+        self.assertIn(("job", "start", "predict"), found)
+        commands = self.complete(*((*path, "") for path, (below, _) in found.items() if below))
+        for path, answer in zip((path for path, (below, _) in found.items() if below), commands, strict=True):
+            self.assertEqual(answer, found[path][0], path)
+        options = self.complete(*((*path, "-") for path in found))
+        for path, answer in zip(found, options, strict=True):
+            self.assertEqual(set(answer), found[path][1], path)
+
+    def test_commands_are_found_behind_options_and_their_values(self):
+        words = self.complete(
+            ["--output", "json", "jo"],
+            ["--output", "=", "json", "jo"],
+            ["--local", "--timeout", "profile", "pro"],
+            ["job", "--server", "host", "st"],
+            ["job", "start", "--wa"],
+            ["job", "start", "predict", "--wa"],
+        )
+        self.assertEqual(words, [["job"], ["job"], ["profile"], ["start"], [], ["--warmup", "--wait"]])
+
+    def test_values_are_those_of_the_type(self):
+        words = self.complete(
+            ["--output", ""], ["--output", "="], ["--output", "=", "j"], ["--output=t"], ["predict", "x", "--order", "r"], ["profile", "import", "--format", ""],
+            ["completion", ""], ["predict", "--workers", ""], ["recommend", "x", "--plot", "--ser"])  # fmt: skip
+        self.assertEqual(
+            words,
+            [["table", "json"], ["table", "json"], ["json"], ["--output=table"], ["recorded", "random", "reverse"], ["layers", "run-metadata", "timeline"],
+             ["bash"], [], ["--server", "--server-hour", "--servers"]])  # fmt: skip
+
+    def test_every_model_that_is_completed_is_in_the_zoo(self):
+        (models,) = self.complete(["profile", "zoo", ""])
+        self.assertIn("resnet50", models)
+        with tempfile.TemporaryDirectory() as folder:
+            for model in models:
+                made = stepcast("--local", "profile", "zoo", model, "--bandwidth", "1Gbit/s", "--save", os.path.join(folder, model))
+                self.assertEqual(made.returncode, 0, made.stderr)
+
+    def test_files_are_completed_where_one_is_asked_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("a profile.json", "a.svg"):
+                with open(os.path.join(folder, name), "w", encoding="utf-8"):
+                    pass
+            both = ["a profile.json", "a.svg"]
+            words = self.complete(["predict", "a"], ["allocate", "a"], ["--tls-ca", "a"], ["predict", "x", "--plot", "a"], ["job", "get", "a"], folder=folder)
+            self.assertEqual([sorted(answer) for answer in words], [both, both, both, both, []])
+
+    def test_a_shell_that_is_not_known_is_named(self):
+        refused = stepcast("completion", "zsh")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("zsh", refused.stderr)
+        self.assertIn("bash", refused.stderr)
+
+    def test_the_program_completes_itself(self):
+        # As the README says it.
+        program = 'PATH="$1:$PATH"; source <(stepcast completion bash); complete -p stepcast'
+        done = subprocess.run(["bash", "--norc", "-c", program, "bash", os.path.dirname(STEPCAST)], capture_output=True, text=True, check=True)
+        self.assertEqual(done.stdout, "complete -F _stepcast stepcast\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
