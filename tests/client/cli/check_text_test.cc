@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stepcast::client {
+namespace stepcast::client::check_text_test {
 namespace {
 
 using testing::AllOf;
@@ -109,4 +109,4 @@ TEST(CheckTextTest, ClocksAreSpokenOfWhereTheyDisagree) {
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::check_text_test

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-namespace stepcast::client {
+namespace stepcast::client::completion_command_test {
 namespace {
 
 using testing::HasSubstr;
@@ -70,4 +70,4 @@ TEST_F(BashCompletionTest, OptionsAreThoseOfTheCommandsAboveOnlyWhereTheyFallThr
 }
 
 }  // namespace
-}  // namespace stepcast::client
+}  // namespace stepcast::client::completion_command_test

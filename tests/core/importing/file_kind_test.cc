@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace stepcast {
+namespace stepcast::file_kind_test {
 namespace {
 
 using std::string_view_literals::operator""sv;
@@ -51,4 +51,4 @@ TEST(FileKindTest, ASourceIsHandedOnWholeWhileItsBeginningIsKept) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::file_kind_test

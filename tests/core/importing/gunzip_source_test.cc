@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-namespace stepcast {
+namespace stepcast::gunzip_source_test {
 namespace {
 
 std::string Gzipped(const std::string& text) {
@@ -115,4 +115,4 @@ TEST(GunzipSourceTest, ALittleThatBecomesMuchEndsAtTheLimit) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::gunzip_source_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stepcast {
+namespace stepcast::distinct_warnings_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -35,4 +35,4 @@ TEST(DistinctWarningsTest, OrdersGoByTheirNames) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::distinct_warnings_test

@@ -10,7 +10,7 @@
 #include "server/security/method_access.h"
 #include "server/store/memory_profile_store.h"
 
-namespace stepcast::server {
+namespace stepcast::server::similar_profiles_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -91,4 +91,4 @@ TEST_F(SimilarProfilesTest, OnlyWhoMayListProfilesMayNameThem) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::similar_profiles_test

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/stop_check.h"
 
-namespace stepcast::server {
+namespace stepcast::server::work_progress_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -63,4 +63,4 @@ TEST(WorkProgressTest, AllElseStaysAsItIs) {
 }
 
 }  // namespace
-}  // namespace stepcast::server
+}  // namespace stepcast::server::work_progress_test
