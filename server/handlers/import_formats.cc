@@ -1,5 +1,6 @@
 #include "server/handlers/import_formats.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -53,11 +54,13 @@ bool MayBe(const ImportProfileCall& call, FileKind kind) {
 // Of a recording that could not be read: what kind of file it looks like, if that is another than was said, and which are read.
 absl::Status SayWhatItLooksLike(const absl::Status& status, const ImportProfileCall& call, FileKind kind) {
   ErrorDetails details = DetailsOf(status);
-  const bool is_of_bytes = details.reason == "IMPORT_INVALID" && !details.faults.empty() && details.faults.front().field != kAtGraph &&
-                           IsAtBytes(details.faults.front().field);
-  if (!is_of_bytes || MayBe(call, kind)) return status;
+  const auto of_bytes = std::find_if(details.faults.begin(), details.faults.end(),
+                                     [](const Fault& fault) { return IsAtBytes(fault.field) && fault.field != kAtGraph; });
+  if (details.reason != "IMPORT_INVALID" || of_bytes == details.faults.end() || MayBe(call, kind)) return status;
   const std::string looks(TextOf(kind));
-  details.faults.front().description.append("; it looks like ").append(looks).append("; ").append(kReadableFormats);
+  of_bytes->description.append("; it looks like ").append(looks).append("; ").append(kReadableFormats);
+  // What is wrong with all else follows from that.
+  std::rotate(details.faults.begin(), of_bytes, of_bytes + 1);
   const absl::Status said = FaultsError(details.reason, details.faults);
   ErrorDetails said_details = DetailsOf(said);
   said_details.faults_left_out += details.faults_left_out;

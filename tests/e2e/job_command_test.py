@@ -109,7 +109,6 @@ class ComputedJobTest(JobCommandTest):
 
     def test_a_job_fails_as_its_call_does(self):
         for question in (
-            ["predict", "nobody"],
             ["recommend", self.write("bad.json", small(batch_size=-1))],
             ["predict", self.small, "--workers", "1", "--steps", "-1"],
         ):
@@ -121,6 +120,10 @@ class ComputedJobTest(JobCommandTest):
                 self.assertEqual((status, errors), (1, expected))
                 self.assertIn("state      failed\n", out)
                 self.assertRegex(self.refused("job", "start", *question, "--wait"), f"^started: {NAME}\n{re.escape(expected)}$")
+
+    def test_a_job_on_a_profile_that_is_not_there_is_refused_as_its_call_is(self):
+        for command in ("predict", "recommend", "order", "compare"):
+            self.assertEqual(self.refused("job", "start", command, "nobody", "--wait"), self.refused(command, "nobody"))
 
     def test_what_runs_is_cancelled_and_forgotten(self):
         job = self.start("predict", self.write("recorded.json", recorded()), *LONG, "50")

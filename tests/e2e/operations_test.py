@@ -129,7 +129,7 @@ class ComputedTest(OperationsTest):
 
     def test_a_wrong_request_ends_its_operation_as_it_fails_its_call(self):
         for request in (
-            prediction.PredictThroughputRequest(profile="profiles/nobody", worker_counts=[1]),
+            prediction.PredictThroughputRequest(profile="profiles/No/Name", worker_counts=[1]),
             prediction.PredictThroughputRequest(inline_profile=message(small(batch_size=-1)), worker_counts=[-1]),
             prediction.PredictThroughputRequest(),
         ):
@@ -139,6 +139,12 @@ class ComputedTest(OperationsTest):
                 self.assertTrue(done.done)
                 self.assertEqual(details_within(done.error), expected)
                 self.assertEqual(self.metadata(done).state, State.FAILED)
+
+    def test_about_a_profile_that_is_not_there_nothing_is_started(self):
+        request = prediction.PredictThroughputRequest(profile="profiles/nobody", worker_counts=[1])
+        expected = self.refused(lambda: self.server.predictions.PredictThroughput(request, timeout=PATIENCE_SECONDS))
+        self.assertEqual((expected.code, expected.reason), (grpc.StatusCode.NOT_FOUND, "PROFILE_NOT_FOUND"))
+        self.assertEqual(self.refused(lambda: self.start(predict_throughput=request)), expected)
 
     def test_what_runs_is_cancelled_and_nothing_of_it_is_left(self):
         name = self.start(predict_throughput=long_prediction(replications=50)).name

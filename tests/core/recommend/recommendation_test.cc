@@ -105,8 +105,11 @@ TEST(RecommendWorkersTest, EveryRowThatIsShownIsWhatPredictThroughputSaysOfIt) {
 }
 
 TEST(RecommendWorkersTest, OfManyTriesThoseThatAreClearlyWorseStayTries) {
-  const Profile profile = testing::NetworkProfile(3, {.layers = 4, .steps = 5});
-  const Recommendation recommendation = Recommend(profile, {.objective = Objective::kMaxThroughput, .max_workers = 64, .max_parameter_servers = 4});
+  testing::JobBuilder job;
+  std::vector<int32_t> downloads;
+  for (const char* parameter : {"a", "b", "c", "d"}) downloads.push_back(job.Download(1'000'000, {}, 0, parameter));
+  job.Compute(8'000'000, downloads);
+  const Recommendation recommendation = Recommend(job.Build(), {.max_workers = 64, .max_parameter_servers = 4});
   ASSERT_GT(recommendation.outcomes.size(), 16u);
   const auto tried_only = [](const Outcome& outcome) { return !outcome.in_full; };
   EXPECT_TRUE(std::any_of(recommendation.outcomes.begin(), recommendation.outcomes.end(), tried_only));
