@@ -33,6 +33,7 @@ work="$(mktemp -d)"
 server="" network=""
 
 clean() {
+  [[ $? == 0 || ! -s "$work/server.log" ]] || sed 's/^/stepcastd: /' "$work/server.log" >&2
   # By their numbers, and nothing else: the server first, then what holds its network.
   stop_server || true
   [[ -z "$network" ]] || kill "$network" 2>/dev/null || true
@@ -106,12 +107,15 @@ start_server() {
     sh -c 'cd "$1" && umask "$2" && shift 2 && exec "$@"' sh "$(unit_setting WorkingDirectory)" "$(unit_setting UMask)" "${command[@]}" 2>"$work/server.log")
   server=$!
   while ((count < 2)); do
-    read -r -t 60 line <&3 || {
-      cat "$work/server.log" >&2
-      die "the server does not start by: ${command[*]}"
-    }
+    read -r -t 60 line <&3 || die "the server does not start by: ${command[*]}"
     [[ "$line" != listening* ]] || count=$((count + 1))
   done
+  # It listens before it is ready.
+  for ((count = 0; count < 300; ++count)); do
+    ! alone bash -c 'exec 2>/dev/null 3<>/dev/tcp/127.0.0.1/9464 && printf "GET /readyz HTTP/1.0\r\n\r\n" >&3 && grep -q " 200 " <&3' || break
+    sleep 0.1
+  done
+  ((count < 300)) || die "the server does not become ready"
   [[ "$(sed -n 's/^Uid:\t\([0-9]*\)\t.*/\1/p' "/proc/$server/status")" == "$(within id -u "$(unit_setting User)")" ]] || die "the server has another user"
   holds "${command[*]}: serves as the user $(unit_setting User)"
 }

@@ -101,10 +101,32 @@ class MaintainerScriptTest(unittest.TestCase):
     def test_the_file_of_settings_is_a_conffile(self):
         self.assertEqual(text("deploy/packages/server/conffiles").split(), [unit()["ExecStart"].split()[-1]])
 
-    def test_nothing_is_done_for_a_command_that_is_not_known(self):
-        for name in SCRIPTS:
-            done = run("/bin/sh", os.path.join(FOLDER, "server", name), "dance", env={"PATH": "/nowhere"})
-            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""), name)
+    def calls(self, script, *arguments):
+        """What a maintainer script runs, none of which does anything here."""
+        with tempfile.TemporaryDirectory() as folder:
+            log = os.path.join(folder, "log")
+            for program in ("deb-systemd-helper", "deb-systemd-invoke", "systemctl", "systemd-sysusers", "install", "rm", "rmdir"):
+                path = os.path.join(folder, program)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(f'#!/bin/sh\necho {program} "$@" >>{log}\n')
+                os.chmod(path, 0o755)
+            open(log, "w", encoding="utf-8").close()
+            done = run("/bin/sh", os.path.join(FOLDER, "server", script), *arguments, env={"PATH": folder})
+            self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+            with open(log, encoding="utf-8") as file:
+                # systemd is told only where it runs.
+                return [line for line in file.read().splitlines() if not line.startswith("systemctl ")]
+
+    def test_nothing_is_done_for_what_is_none_of_theirs(self):
+        for arguments in (("upgrade", "0.2.0"), ("failed-upgrade", "0.2.0"), ("disappear", "other", "0.2.0"), ("dance",)):
+            for script in ("prerm", "postrm"):
+                self.assertEqual(self.calls(script, *arguments), [], (script, arguments))
+        self.assertEqual(self.calls("postinst", "dance"), [])
+
+    def test_only_an_empty_directory_is_ever_deleted(self):
+        self.assertIn("systemd-sysusers stepcast-server.conf", self.calls("postinst", "configure", ""))
+        self.assertEqual(self.calls("postrm", "remove"), ["deb-systemd-helper mask stepcastd.service"])
+        self.assertEqual(self.calls("postrm", "purge")[2:], ["rmdir /etc/stepcast", "rmdir /var/lib/stepcast"])
 
 
 class VersionTest(unittest.TestCase):
