@@ -33,9 +33,9 @@ class SimulatedOperations final : public RunCounter {
 
 struct ExpectedWork {
   std::string method;
-  std::string profile;      // digest; empty: of several, or of none
-  double operations = 0;    // simulated
-  double most_seconds = 0;  // the request's time budget; 0: none
+  std::string profile;                                                                       // digest; empty: of several, or of none
+  double operations = 0;                                                                     // simulated
+  double most_seconds = 0;                                                                   // the request's time budget; 0: none
   std::shared_ptr<SimulatedOperations> simulated = std::make_shared<SimulatedOperations>();  // so far; shared by all copies
 };
 

@@ -160,7 +160,8 @@ TEST(ExhaustiveComparisonTest, ZooModels) {
     }
   }
   total.Print("all");
-  EXPECT_LE(3 * total.searched, total.exhaustive);
+  // Of 32 choices a third or so is tried, and all of those are run in full.
+  EXPECT_LE(5 * total.searched, 2 * total.exhaustive);
 }
 
 TEST(ExhaustiveComparisonTest, RandomJobs) {
