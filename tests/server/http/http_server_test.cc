@@ -49,7 +49,7 @@ class HttpServerTest : public ::testing::Test {
     server_ = std::move(*started);
   }
   static void TearDownTestSuite() { server_.reset(); }
-  static std::string Ask(const std::string& request_line) { return server::Ask(server_->port(), request_line); }
+  static std::string Ask(const std::string& request_line) { return http_server_test::Ask(server_->port(), request_line); }
 
   // One for all: it takes up to two seconds to stop.
   static std::unique_ptr<HttpServer> server_;
