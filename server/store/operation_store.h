@@ -114,7 +114,8 @@ class OperationStore {
   virtual ~OperationStore() = default;
 
   // Queues it. With a request_id its owner has used for an operation that is still kept: returns that one, or fails with INVALID_ARGUMENT, reason
-  // REQUEST_ID_REUSED, if its digest is another. Else its refusal, where it has one. RESOURCE_EXHAUSTED, reason STORE_FULL, with the quota subject, at a limit.
+  // REQUEST_ID_REUSED, if its digest is another. Else its refusal, where it has one. RESOURCE_EXHAUSTED, reason STORE_FULL, with the quota subject,
+  // at a limit.
   virtual absl::StatusOr<OperationRecord> Start(const NewOperation& operation) = 0;
   // NOT_FOUND, reason OPERATION_NOT_FOUND, with the resource.
   virtual absl::StatusOr<StoredOperation> Get(const std::string& id) = 0;
