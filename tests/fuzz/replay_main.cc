@@ -22,7 +22,7 @@ namespace stepcast::fuzz {
 namespace {
 
 constexpr uint64_t kMutations = 1000;  // unless told
-constexpr size_t kMaxMutatedBytes = 4096;
+constexpr size_t kMaxInputBytes = 4096;
 constexpr size_t kMaxPool = 4096;  // inputs that are mutated
 
 std::vector<std::string> FilesIn(const std::string& folder) {
@@ -65,8 +65,8 @@ void RunMutations(const FuzzTarget& target, std::vector<std::string> inputs, uin
   for (uint64_t i = 0; i < count; ++i) {
     Random random({i});
     const auto mutate_bytes = [&](std::string bytes) { return MutateBytes(std::move(bytes), random); };
-    std::string mutated = target.Mutate(inputs[random.Below(inputs.size())], {.random = random, .max_bytes = kMaxMutatedBytes, .bytes = mutate_bytes});
-    if (mutated.size() > kMaxMutatedBytes || !trials.Run(mutated)) continue;
+    std::string mutated = target.Mutate(inputs[random.Below(inputs.size())], {.random = random, .max_bytes = kMaxInputBytes, .bytes = mutate_bytes});
+    if (mutated.size() > kMaxInputBytes || !trials.Run(mutated)) continue;
     // Old ones make room once there are many.
     if (inputs.size() < kMaxPool) {
       inputs.push_back(std::move(mutated));
