@@ -25,7 +25,8 @@ std::string RegimesText(const std::vector<Regime>& regimes, const Starts& starts
   const Regime& slow = regimes.back();
   const char* own_start = starts.at_random ? "that start at random times" : "that start as asked";
   const char* other_start = starts.at_random ? "that start together" : "that start at random times";
-  std::string text = absl::StrFormat("%.4g examples/s in %d of %d runs %s", fast.examples_per_second, fast.replications, starts.own.runs.size(), own_start);
+  std::string text =
+      absl::StrFormat("%.4g examples/s in %d of %d runs %s", fast.examples_per_second, fast.replications, starts.own.runs.size(), own_start);
   if (!starts.other.runs.empty()) {
     absl::StrAppendFormat(&text, " and %d of %d %s", fast.other_start_replications, starts.other.runs.size(), other_start);
   }
