@@ -170,7 +170,8 @@ StepVariation ResolveStepVariation(const StepVariationDraft& draft, size_t opera
     if (!(share >= 0 && share <= kMaxVariationShare)) faults.Add(path, absl::StrCat(share, " is not from 0 to ", kMaxVariationShare));
   }
   const int64_t most = operations == 0 ? kMaxMadeSteps : limits.max_recorded_times / static_cast<int64_t>(operations);
-  variation.steps = draft.steps.value_or(static_cast<int32_t>(std::clamp<int64_t>(most, 1, variation.steps)));
+  const int64_t allowed = std::min(most, limits.max_steps);
+  variation.steps = draft.steps.value_or(static_cast<int32_t>(std::clamp<int64_t>(allowed, 1, variation.steps)));
   if (variation.steps < 1 || variation.steps > kMaxMadeSteps) {
     faults.Add("steps", absl::StrCat(variation.steps, " is not from 1 to ", kMaxMadeSteps));
   } else if (variation.varies() && variation.steps > most) {

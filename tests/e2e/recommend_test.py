@@ -8,10 +8,10 @@ from stepcastd import ServerTest
 
 
 class RecommendTest(ServerTest):
-    """Of small(), W workers that start together take 20 W + 22 ms for a step: 42, 62, 82, 102."""
+    """Of small(), W workers that wait for each other take 20 W + 22 ms for a step: 42, 62, 82, 102."""
 
     def recommended(self, request):
-        complete = {"inline_profile": small(), "options": {"steps_per_worker": 50}, **request}
+        complete = {"inline_profile": small(), "scenario": {"synchronization": "SYNCHRONOUS"}, "options": {"steps_per_worker": 50}, **request}
         return self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), complete))
 
     def test_time_and_cost_are_those_of_the_remaining_examples(self):

@@ -47,7 +47,7 @@ class RegimesTest(ServerTest):
             self.assertIn("two regimes", one.warning)
         # Those that start together stay together, those that start at random do not.
         self.assertEqual((lockstep.regimes[0].replications, lockstep.regimes[1].replications), (0, 1))
-        self.assertEqual(lockstep.regimes[0].other_start_replications, 1)
+        self.assertEqual(lockstep.regimes[0].other_start_replications, 3)
         self.assertEqual((answer.regimes[0].replications, answer.regimes[1].other_start_replications), (answer.replications, 1))
 
     def test_a_recommendation_does_not_rest_on_the_slower_regime_alone(self):

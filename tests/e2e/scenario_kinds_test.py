@@ -34,7 +34,8 @@ class ScenarioKindsTest(ServerTest):
 
     def test_a_link_that_serves_first_come_sets_workers_apart_where_equal_shares_keep_them_in_step(self):
         # Two workers: 20 ms down, 20 of computation, 20 up and 2 of update, both at once; or one 10 ms behind the other, and neither waits again.
-        self.assert_steps(self.predicted(small(), {"workers": 2, "link_sharing": "EQUAL"}), 2 / 0.062)
+        together = {"steps_per_worker": 50, "start": "SIMULTANEOUS"}
+        self.assert_steps(self.predicted(small(), {"workers": 2, "link_sharing": "EQUAL"}, together), 2 / 0.062)
         answer = self.predicted(small(), {"workers": 2, "link_sharing": "FIRST_COME"})
         self.assert_steps(answer, 2 / 0.042)
         self.assertEqual(answer.scenario.link_sharing, answer.scenario.FIRST_COME)

@@ -325,7 +325,11 @@ TEST_F(LocalProgramTest, ImportsATimelineWithTheSizesOfItsVariables) {
   EXPECT_THAT(without.err, HasSubstr("header.timeline.variable_bytes"));
   EXPECT_EQ(Run(with({"--format", "layers"})).exit_code, 1);
   EXPECT_THAT(Run(with({"--format", "run-metadata", "--variables", sizes})).err, HasSubstr("--variables does not apply to RunMetadata"));
-  EXPECT_THAT(Run(with({"--variables", sizes, "--steps", "3"})).err, HasSubstr("does not apply to a timeline"));
+  EXPECT_THAT(Run(with({"--format", "run-metadata", "--steps", "3"})).err, HasSubstr("--steps or --seed does not apply to RunMetadata"));
+  const Outcome varied = Run(with({"--variables", sizes, "--variation", "0.1", "--steps", "3"}));
+  ASSERT_EQ(varied.exit_code, 0) << varied.err;
+  EXPECT_EQ(Json::parse(varied.out)["profile"]["steps"].size(), 3u);
+  EXPECT_EQ(Json::parse(Run(with({"--variables", sizes, "--variation", "0"})).out)["profile"]["steps"].size(), 1u);
 }
 
 TEST_F(LocalProgramTest, ARefusedProfileNamesEveryFaultAndEndsWithOne) {

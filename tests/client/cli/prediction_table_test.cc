@@ -35,9 +35,9 @@ TEST(PredictionTableTest, ShowsWhereSingleRunsFallAndBothRegimesWhereThereAreTwo
   two.regimes = {{.examples_per_second = 200, .replications = 10}, {.examples_per_second = 100, .replications = 10, .other_start_replications = 3}};
   EXPECT_EQ(
       PredictionTable({one, two}),
-      "workers  examples/s    95% interval      95% of runs  speed-up  efficiency  step p50  bottleneck                  two regimes, by runs\n"
-      "      1       100.0  98.00 .. 102.0   90.00 .. 110.0     1.000      100.0%  64.93 ms  computation of the workers\n"
-      "      2       150.0  147.0 .. 153.0   99.50 .. 201.5     1.500       75.0%  64.93 ms  downlink of server 1        200.0 in 10 of 23, 100.0 in "
+      "workers  examples/s    95% interval     95% of runs  speed-up  efficiency  step p50  bottleneck                  two regimes, by runs\n"
+      "      1       100.0  98.00 .. 102.0  90.00 .. 110.0     1.000      100.0%  64.93 ms  computation of the workers\n"
+      "      2       150.0  147.0 .. 153.0  99.50 .. 201.5     1.500       75.0%  64.93 ms  downlink of server 1        200.0 in 10 of 23, 100.0 in "
       "13 of 23\n");
 }
 

@@ -174,6 +174,7 @@ TEST(ResolveStepVariationTest, WhatIsAssumedIsAssumedOnlyWhereNothingIsAsked) {
   EXPECT_THAT(NoteOn(none), ::testing::HasSubstr("one step"));
   // A graph that twenty steps would make too large gets fewer, unless they were asked for.
   EXPECT_EQ(ResolveStepVariation({}, 10, {.max_recorded_times = 70}, faults).steps, 7);
+  EXPECT_EQ(ResolveStepVariation({}, 10, {.max_steps = 16}, faults).steps, 16);
   EXPECT_TRUE(faults.empty());
 }
 

@@ -213,6 +213,7 @@ TEST(RequestsTest, ZooModel) {
                                                 .platform = {.bandwidth_bytes_per_second = 1e9},
                                                 .device_flops_per_second = 2e12,
                                                 .step_time_variation = 0.0,
+                                                .common_time_variation = 0.1,
                                                 .steps = 3,
                                                 .seed = 4},
                                 R"pb(model: "vgg16"
@@ -223,6 +224,7 @@ TEST(RequestsTest, ZooModel) {
                                      }
                                      device_flops_per_second: 2e12
                                      step_time_variation: 0.0
+                                     common_time_variation: 0.1
                                      steps: 3
                                      seed: 4)pb");
 }
@@ -236,14 +238,25 @@ TEST(RequestsTest, RecordingsOfTensorflow) {
                                           parsing_overhead {}
                                         })pb");
   ExpectIs<v1::TimelineOptions>(
-      TimelineOptions{.model = "m", .batch_size = 3, .platform = {.bandwidth_bytes_per_second = 1e9}, .variable_bytes = {{"w", 8}}},
+      TimelineOptions{.model = "m",
+                      .batch_size = 3,
+                      .platform = {.bandwidth_bytes_per_second = 1e9},
+                      .variable_bytes = {{"w", 8}},
+                      .step_time_variation = 0.1,
+                      .common_time_variation = 0.2,
+                      .steps = 3,
+                      .seed = 4},
       R"pb(model: "m"
            batch_size: 3
            platform {
              bandwidth_bytes_per_second: 1e9
              parsing_overhead {}
            }
-           variable_bytes { key: "w" value: 8 })pb");
+           variable_bytes { key: "w" value: 8 }
+           step_time_variation: 0.1
+           common_time_variation: 0.2
+           steps: 3
+           seed: 4)pb");
 }
 
 TEST(RequestsTest, ImportHeader) {
