@@ -20,7 +20,7 @@ import recording  # noqa: E402
 import report  # noqa: E402
 from job import MODELS, Job  # noqa: E402
 from network import Network, payload_bytes_per_second  # noqa: E402
-from points import Point, points  # noqa: E402
+from points import KINDS, Point, points  # noqa: E402
 
 
 def frame(stream, length, kind=0):
@@ -81,7 +81,8 @@ class JobTest(unittest.TestCase):
         grid = {(point.model, point.workers) for point in points() if point.kind == "as recorded"}
         self.assertEqual(grid, {(model, workers) for model in MODELS for workers in (1, 2, 3, 4, 6, 8)})
         kinds = {point.kind for point in points()}
-        self.assertEqual(kinds, {"as recorded", "2 servers", "graph order", "one queue for all", "started together"})
+        self.assertEqual(kinds, set(KINDS))
+        self.assertEqual({point.kind for point in points(kinds=["2 servers"])}, {"2 servers"})
 
     def test_points_that_scatter_get_ten_restarts_and_more_until_the_mean_is_known(self):
         self.assertTrue(all(point.restarts >= 10 for point in points() if 2 <= point.workers <= 4))

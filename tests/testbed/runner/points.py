@@ -8,6 +8,7 @@ WORKERS = (1, 2, 3, 4, 6, 8)
 # A mean of restarts is judged when its standard error is below this share of it, or after so many restarts.
 PRECISION = 0.02
 MOST_RESTARTS = 30
+KINDS = ("as recorded", "started together", "2 servers", "graph order", "one queue for all")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +59,9 @@ def _least_restarts(workers):
     return {1: 2, 2: 10, 3: 10, 4: 10}.get(workers, 4)
 
 
-def points(models=MODELS, restarts=None, most_restarts=MOST_RESTARTS):
-    """The grid, then what differs from it in one thing. restarts: the least of every point with several workers, None: as many as they need."""
+def points(models=MODELS, restarts=None, most_restarts=MOST_RESTARTS, kinds=KINDS):
+    """The grid, then what differs from it in one thing, as far as it is of these kinds. restarts: the least of every point with several workers, None: as
+    many as they need."""
 
     def point(model, workers, **changes):
         least = _least_restarts(workers) if workers == 1 or restarts is None else restarts
@@ -73,4 +75,4 @@ def points(models=MODELS, restarts=None, most_restarts=MOST_RESTARTS):
         point(model, 3, download_order="graph"),
         point(model, 4, first_come=True),
     ]
-    return grid + others
+    return [one for one in grid + others if one.kind in kinds]

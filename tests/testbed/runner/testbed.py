@@ -18,7 +18,7 @@ import recording
 import report
 from job import MODELS
 from measuring import RECORDED_STEPS, SETTLING_STEPS, SWITCHING_STEPS, Laboratory
-from points import MOST_RESTARTS, PRECISION, points
+from points import KINDS, MOST_RESTARTS, PRECISION, points
 from prediction import predict
 
 _README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
@@ -54,7 +54,7 @@ def _measure(options):
     if quiet.verdict() != "measured":
         return _finish(quiet, options, [], explained)
     entries = []
-    for point in points(options.models, options.restarts, options.most_restarts):
+    for point in points(options.models, options.restarts, options.most_restarts, options.kinds or KINDS):
         measurement = laboratory.measure(point)
         entries.append(_compare(options.predictor, profiles[point.model], point, measurement))
         one = entries[-1]
@@ -83,6 +83,7 @@ def _options():
         "--most-restarts", type=int, default=MOST_RESTARTS, metavar="N",
         help=f"at most so many, until the standard error is below {PRECISION:.0%} (default {MOST_RESTARTS})",
     )
+    parser.add_argument("--kind", action="append", dest="kinds", choices=KINDS, help="only points of this kind; may be repeated")
     for program in ("node", "predictor", "recorder", "stepcast"):
         parser.add_argument(f"--{program}", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
