@@ -237,26 +237,25 @@ TEST(RequestsTest, RecordingsOfTensorflow) {
                                           bandwidth_bytes_per_second: 1e9
                                           parsing_overhead {}
                                         })pb");
-  ExpectIs<v1::TimelineOptions>(
-      TimelineOptions{.model = "m",
-                      .batch_size = 3,
-                      .platform = {.bandwidth_bytes_per_second = 1e9},
-                      .variable_bytes = {{"w", 8}},
-                      .step_time_variation = 0.1,
-                      .common_time_variation = 0.2,
-                      .steps = 3,
-                      .seed = 4},
-      R"pb(model: "m"
-           batch_size: 3
-           platform {
-             bandwidth_bytes_per_second: 1e9
-             parsing_overhead {}
-           }
-           variable_bytes { key: "w" value: 8 }
-           step_time_variation: 0.1
-           common_time_variation: 0.2
-           steps: 3
-           seed: 4)pb");
+  ExpectIs<v1::TimelineOptions>(TimelineOptions{.model = "m",
+                                                .batch_size = 3,
+                                                .platform = {.bandwidth_bytes_per_second = 1e9},
+                                                .variable_bytes = {{"w", 8}},
+                                                .step_time_variation = 0.1,
+                                                .common_time_variation = 0.2,
+                                                .steps = 3,
+                                                .seed = 4},
+                                R"pb(model: "m"
+                                     batch_size: 3
+                                     platform {
+                                       bandwidth_bytes_per_second: 1e9
+                                       parsing_overhead {}
+                                     }
+                                     variable_bytes { key: "w" value: 8 }
+                                     step_time_variation: 0.1
+                                     common_time_variation: 0.2
+                                     steps: 3
+                                     seed: 4)pb");
 }
 
 TEST(RequestsTest, ImportHeader) {
