@@ -65,7 +65,7 @@ class LaneSchedule {
   template <typename Watcher>
   Instant Run(Instant begin, std::span<const Arrival> arrivals, const int64_t* durations, std::vector<Ready>& ready, Watcher&& watcher) {
     if (in_order_of_arrival_) return RunInOrderOfArrival(begin, arrivals, durations, watcher);
-    std::memcpy(pending_.data(), pending_counts_.data(), pending_counts_.size() * sizeof(int32_t));
+    std::copy(pending_counts_.begin(), pending_counts_.end(), pending_.begin());
     int32_t* const pending = pending_.data();
     const auto operations = static_cast<int32_t>(operations_.size());
     const int32_t* head = queue_.data();
