@@ -15,23 +15,32 @@ namespace stepcast::client {
 
 namespace {
 
-constexpr std::array<std::pair<const char*, double>, 5> kPercentiles{{{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p99.9", 0.999}}};
+constexpr std::array<std::pair<const char*, double>, 5> kPercentiles{
+    {{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p99.9", 0.999}}};
 
-double Milliseconds(std::chrono::nanoseconds length) { return std::chrono::duration<double, std::milli>(length).count(); }
-double Seconds(std::chrono::nanoseconds length) { return std::chrono::duration<double>(length).count(); }
+double Milliseconds(std::chrono::nanoseconds length) {
+  return std::chrono::duration<double, std::milli>(length).count();
+}
+double Seconds(std::chrono::nanoseconds length) {
+  return std::chrono::duration<double>(length).count();
+}
 
 std::string LoadText(const BenchStep& step) {
-  if (const auto* closed = std::get_if<ClosedLoop>(&step.loop)) return absl::StrCat(closed->concurrency, " at once");
+  if (const auto* closed = std::get_if<ClosedLoop>(&step.loop))
+    return absl::StrCat(closed->concurrency, " at once");
   return absl::StrCat(NumberText(std::get<OpenLoop>(step.loop).rate), "/s");
 }
 
-std::string CodeName(size_t code) { return absl::StatusCodeToString(static_cast<absl::StatusCode>(code)); }
+std::string CodeName(size_t code) {
+  return absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
+}
 
 // `RESOURCE_EXHAUSTED 12, UNAVAILABLE 3`; empty where all is well.
 std::string FailuresText(const LoadResult& result) {
   std::vector<std::string> parts;
   for (size_t code = 1; code < result.codes.size(); ++code) {
-    if (result.codes[code] > 0) parts.push_back(absl::StrCat(CodeName(code), " ", result.codes[code]));
+    if (result.codes[code] > 0)
+      parts.push_back(absl::StrCat(CodeName(code), " ", result.codes[code]));
   }
   if (result.unsent > 0) parts.push_back(absl::StrCat("not sent ", result.unsent));
   return absl::StrJoin(parts, ", ");
@@ -42,7 +51,9 @@ std::vector<std::string> Cells(const BenchStep& step) {
   const double calls = static_cast<double>(Sum(result.codes)) / Seconds(result.window);
   std::vector<std::string> cells{LoadText(step), NumberText(calls), NumberText(result.Goodput())};
   for (const auto& percentile : kPercentiles) {
-    cells.push_back(result.latency.count() == 0 ? "-" : DurationText(result.latency.Percentile(percentile.second)));
+    cells.push_back(result.latency.count() == 0
+                        ? "-"
+                        : DurationText(result.latency.Percentile(percentile.second)));
   }
   cells.push_back(result.latency.count() == 0 ? "-" : DurationText(result.latency.max()));
   const std::string failures = FailuresText(result);
@@ -54,7 +65,8 @@ JsonObject LatencyObject(const LatencyHistogram& latency) {
   JsonObject object;
   object.Add("count", latency.count());
   object.Add("mean", Milliseconds(latency.Mean()));
-  for (const auto& [name, part] : kPercentiles) object.Add(name, Milliseconds(latency.Percentile(part)));
+  for (const auto& [name, part] : kPercentiles)
+    object.Add(name, Milliseconds(latency.Percentile(part)));
   object.Add("max", Milliseconds(latency.max()));
   return object;
 }
@@ -88,13 +100,17 @@ JsonObject StepObject(const BenchStep& step) {
 
 std::string MissedBy(const BenchStep& step, const BenchTargets& targets) {
   const LoadResult& result = step.result;
-  if (result.server_gone) return absl::StrCat("the server is gone: ", kUnavailableMax, " calls in a row were UNAVAILABLE");
+  if (result.server_gone)
+    return absl::StrCat("the server is gone: ", kUnavailableMax,
+                        " calls in a row were UNAVAILABLE");
   if (result.latency.count() == 0) return "no call that counts was answered";
-  if (const double p99 = Milliseconds(result.latency.Percentile(0.99)); targets.max_p99_ms && p99 > *targets.max_p99_ms) {
+  if (const double p99 = Milliseconds(result.latency.Percentile(0.99));
+      targets.max_p99_ms && p99 > *targets.max_p99_ms) {
     return absl::StrCat("p99 is ", NumberText(p99), " ms, above ", NumberText(*targets.max_p99_ms));
   }
   if (targets.min_goodput && result.Goodput() < *targets.min_goodput) {
-    return absl::StrCat("goodput is ", NumberText(result.Goodput()), "/s, below ", NumberText(*targets.min_goodput));
+    return absl::StrCat("goodput is ", NumberText(result.Goodput()), "/s, below ",
+                        NumberText(*targets.min_goodput));
   }
   return "";
 }
@@ -104,7 +120,8 @@ std::string MissedBy(const BenchStep& step, const BenchTargets& targets) {
 std::vector<std::string> MissedBy(const BenchReport& report, const BenchTargets& targets) {
   std::vector<std::string> missed;
   for (const BenchStep& step : report.steps) {
-    if (const std::string why = MissedBy(step, targets); !why.empty()) missed.push_back(absl::StrCat(LoadText(step), ": ", why));
+    if (const std::string why = MissedBy(step, targets); !why.empty())
+      missed.push_back(absl::StrCat(LoadText(step), ": ", why));
   }
   return missed;
 }

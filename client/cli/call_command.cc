@@ -13,11 +13,21 @@ namespace {
 struct CallMethod {
   const Client& client;
 
-  absl::StatusOr<JobReply> operator()(const PredictThroughputRequest& request) const { return client.PredictThroughput(request); }
-  absl::StatusOr<JobReply> operator()(const RecommendWorkersRequest& request) const { return client.RecommendWorkers(request); }
-  absl::StatusOr<JobReply> operator()(const OptimizeOrderRequest& request) const { return client.OptimizeOrder(request); }
-  absl::StatusOr<JobReply> operator()(const AllocateWorkersRequest& request) const { return client.AllocateWorkers(request); }
-  absl::StatusOr<JobReply> operator()(const CompareModelsRequest& request) const { return client.CompareModels(request); }
+  absl::StatusOr<JobReply> operator()(const PredictThroughputRequest& request) const {
+    return client.PredictThroughput(request);
+  }
+  absl::StatusOr<JobReply> operator()(const RecommendWorkersRequest& request) const {
+    return client.RecommendWorkers(request);
+  }
+  absl::StatusOr<JobReply> operator()(const OptimizeOrderRequest& request) const {
+    return client.OptimizeOrder(request);
+  }
+  absl::StatusOr<JobReply> operator()(const AllocateWorkersRequest& request) const {
+    return client.AllocateWorkers(request);
+  }
+  absl::StatusOr<JobReply> operator()(const CompareModelsRequest& request) const {
+    return client.CompareModels(request);
+  }
 };
 
 class CallCommand : public Command {
@@ -46,6 +56,8 @@ class CallCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> MakeCallCommand(std::unique_ptr<Question> question) { return std::make_unique<CallCommand>(std::move(question)); }
+std::unique_ptr<Command> MakeCallCommand(std::unique_ptr<Question> question) {
+  return std::make_unique<CallCommand>(std::move(question));
+}
 
 }  // namespace stepcast::client

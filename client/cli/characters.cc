@@ -15,11 +15,13 @@ constexpr char32_t kEllipsis = 0x2026;
 bool IsSafe(char32_t c) {
   if (c < 0x20 || (c >= 0x7f && c < 0xa0)) return false;  // controls
   if (c == 0x200e || c == 0x200f || c == 0x061c) return false;
-  if ((c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069)) return false;  // ends of lines, directions
-  return (c & 0xfffe) != 0xfffe;                                                   // no characters
+  if ((c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
+    return false;                 // ends of lines, directions
+  return (c & 0xfffe) != 0xfffe;  // no characters
 }
 
-// The character that begins at `at`, and moves on; kBroken for one byte that begins none (RFC 3629).
+// The character that begins at `at`, and moves on; kBroken for one byte that begins none (RFC
+// 3629).
 char32_t Next(std::string_view text, size_t& at) {
   const auto first = static_cast<unsigned char>(text[at++]);
   if (first < 0x80) return first;
@@ -35,7 +37,9 @@ char32_t Next(std::string_view text, size_t& at) {
     character = (character << 6) | (byte & 0x3f);
   }
   constexpr std::array<char32_t, 4> kLeast{0, 0x80, 0x800, 0x10000};
-  if (character < kLeast[more] || character > 0x10ffff || (character >= 0xd800 && character <= 0xdfff)) return kBroken;
+  if (character < kLeast[more] || character > 0x10ffff ||
+      (character >= 0xd800 && character <= 0xdfff))
+    return kBroken;
   at += more;
   return character;
 }
@@ -75,7 +79,8 @@ std::u32string Shortened(std::u32string_view characters, size_t length) {
 
 std::string InQuotes(std::string_view text) {
   constexpr size_t kShown = 60;
-  return absl::StrCat("\"", Utf8(Shortened(Characters(text.substr(0, 4 * kShown + 4)), kShown)), "\"");
+  return absl::StrCat("\"", Utf8(Shortened(Characters(text.substr(0, 4 * kShown + 4)), kShown)),
+                      "\"");
 }
 
 }  // namespace stepcast::client

@@ -6,8 +6,8 @@
 
 namespace stepcast::client {
 
-// The characters of a text in UTF-8. Bytes that are none become U+FFFD; what drives a terminal, turns the direction of writing or may not stand in
-// XML becomes a space.
+// The characters of a text in UTF-8. Bytes that are none become U+FFFD; what drives a terminal,
+// turns the direction of writing or may not stand in XML becomes a space.
 std::u32string Characters(std::string_view text);
 
 // REQUIRES: characters from Characters, or of a literal.

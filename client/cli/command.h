@@ -14,8 +14,8 @@ class Command {
 
   // Adds itself below `parent`, and returns what it added. The command outlives the parse.
   virtual CLI::App* Declare(CLI::App& parent) = 0;
-  // REQUIRES, here and below: the parse chose it. Whether all that it is about is in files, so that it is answered in this process where nobody has
-  // named a server.
+  // REQUIRES, here and below: the parse chose it. Whether all that it is about is in files, so that
+  // it is answered in this process where nobody has named a server.
   virtual bool NeedsNoServer() const { return false; }
   virtual ExitCode Run(const Session& session) const = 0;
 };

@@ -71,8 +71,9 @@ class CommandLine {
     Add(app_, MakeBenchCommand());
     CLI::App* profile = app_.add_subcommand("profile", "Make, store, show and check profiles");
     profile->require_subcommand(1);
-    for (const auto& make : {MakeImportCommand, MakeZooCommand, MakeCheckCommand, MakeFitCommand, MakeUploadCommand, MakeGetCommand, MakeListCommand,
-                             MakeDeleteCommand}) {
+    for (const auto& make :
+         {MakeImportCommand, MakeZooCommand, MakeCheckCommand, MakeFitCommand, MakeUploadCommand,
+          MakeGetCommand, MakeListCommand, MakeDeleteCommand}) {
       Add(*profile, make());
     }
     DeclareJobs();
@@ -85,12 +86,15 @@ class CommandLine {
     } catch (const CLI::ParseError& error) {
       // Help and the version are "errors" with status 0.
       if (error.get_exit_code() != 0) console_.err << "error: ";
-      return app_.exit(error, console_.out, console_.err) == 0 ? ExitCode::kDone : ExitCode::kMisused;
+      return app_.exit(error, console_.out, console_.err) == 0 ? ExitCode::kDone
+                                                               : ExitCode::kMisused;
     }
     for (const auto& [app, command] : commands_) {
       if (!app->parsed()) continue;
       const absl::StatusOr<ClientCredentials> credentials = credentials_.Read();
-      if (credentials.ok()) return command->Run(MakeSession(*credentials, local_ || (NamedServer().empty() && command->NeedsNoServer())));
+      if (credentials.ok())
+        return command->Run(MakeSession(
+            *credentials, local_ || (NamedServer().empty() && command->NeedsNoServer())));
       console_.err << ErrorReport(credentials.status());
       return ExitCode::kMisused;
     }
@@ -98,37 +102,48 @@ class CommandLine {
   }
 
  private:
-  static constexpr std::array kQuestions{MakePredictQuestion, MakeRecommendQuestion, MakeOrderQuestion, MakeAllocateQuestion, MakeCompareQuestion};
+  static constexpr std::array kQuestions{MakePredictQuestion, MakeRecommendQuestion,
+                                         MakeOrderQuestion, MakeAllocateQuestion,
+                                         MakeCompareQuestion};
 
   void DeclareJobs() {
-    CLI::App* job = app_.add_subcommand("job", "Have the server compute what takes longer than a call, and follow it");
+    CLI::App* job = app_.add_subcommand(
+        "job", "Have the server compute what takes longer than a call, and follow it");
     job->require_subcommand(1);
-    CLI::App* start = job->add_subcommand("start", "Start a computation, and print the name of its job");
+    CLI::App* start =
+        job->add_subcommand("start", "Start a computation, and print the name of its job");
     start->require_subcommand(1);
     for (const auto& make : kQuestions) Add(*start, MakeStartJobCommand(make()));
-    for (const auto& make : {MakeGetJobCommand, MakeListJobsCommand, MakeWaitForJobCommand, MakeCancelJobCommand, MakeDeleteJobCommand}) {
+    for (const auto& make : {MakeGetJobCommand, MakeListJobsCommand, MakeWaitForJobCommand,
+                             MakeCancelJobCommand, MakeDeleteJobCommand}) {
       Add(*job, make());
     }
   }
 
   void DeclareGlobalOptions() {
-    CLI::Option* server = app_.add_option(
-        "--server", server_,
-        "The server (default: the environment's STEPCAST_SERVER; where neither names one, what is about files needs\nnone, and all else asks "
-        "127.0.0.1:50051)");
+    CLI::Option* server =
+        app_.add_option("--server", server_,
+                        "The server (default: the environment's STEPCAST_SERVER; where neither "
+                        "names one, what is about files needs\nnone, and all else asks "
+                        "127.0.0.1:50051)");
     server->type_name("HOST:PORT");
-    app_.add_flag("--local", local_, "Work on profile files in this process, also where a server is named")->excludes(server);
+    app_.add_flag("--local", local_,
+                  "Work on profile files in this process, also where a server is named")
+        ->excludes(server);
     credentials_.Declare(app_);
     const auto parse_output = [](const std::string& text) -> absl::StatusOr<OutputFormat> {
       if (text == "table") return OutputFormat::kTable;
       if (text == "json") return OutputFormat::kJson;
       return absl::InvalidArgumentError("\"" + text + "\" is none of table, json");
     };
-    AddParsedOption(app_, "--output", "table|json", "How to print the answer: for people (default), or the reply's proto JSON", parse_output,
-                    [this](OutputFormat output) { output_ = output; });
+    AddParsedOption(app_, "--output", "table|json",
+                    "How to print the answer: for people (default), or the reply's proto JSON",
+                    parse_output, [this](OutputFormat output) { output_ = output; });
     AddParsedOption(
-        app_, "--timeout", "TIME", "Give up after so long: 60, 60s, 2m (default 60s; waiting for a job: no limit)",
-        [](const std::string& text) { return ParseDuration(text); }, [this](std::chrono::nanoseconds timeout) { timeout_ = timeout; });
+        app_, "--timeout", "TIME",
+        "Give up after so long: 60, 60s, 2m (default 60s; waiting for a job: no limit)",
+        [](const std::string& text) { return ParseDuration(text); },
+        [this](std::chrono::nanoseconds timeout) { timeout_ = timeout; });
   }
 
   void Add(CLI::App& parent, std::unique_ptr<Command> command) {
@@ -167,6 +182,8 @@ class CommandLine {
 
 }  // namespace
 
-ExitCode RunCommandLine(int argc, const char* const* argv, const Console& console) { return CommandLine(console).Run(argc, argv); }
+ExitCode RunCommandLine(int argc, const char* const* argv, const Console& console) {
+  return CommandLine(console).Run(argc, argv);
+}
 
 }  // namespace stepcast::client

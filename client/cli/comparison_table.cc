@@ -33,15 +33,19 @@ std::string TitleOf(ComparedModel model) {
 std::string CellOf(const ModelPrediction& model) {
   if (!model.unavailable_reason.empty()) return "-";
   const auto percent = static_cast<int64_t>(std::llround(model.relative_difference * 100));
-  return absl::StrCat(NumberText(model.examples_per_second), " (", percent >= 0 ? "+" : "", percent, "%)");
+  return absl::StrCat(NumberText(model.examples_per_second), " (", percent >= 0 ? "+" : "", percent,
+                      "%)");
 }
 
 std::string InputsText(const CoarseProfile& inputs) {
-  return absl::StrCat("phases of one worker's step: downlink ", SecondsText(inputs.downlink_phase_seconds), ", worker ",
-                      SecondsText(inputs.worker_phase_seconds), ", uplink ", SecondsText(inputs.uplink_phase_seconds), ", server ",
-                      SecondsText(inputs.parameter_server_phase_seconds), "\nCynthia: T_P ", SecondsText(inputs.computation_seconds), ", T_C ",
-                      SecondsText(inputs.transfer_seconds), ", U_1 ", PercentText(inputs.network_utilization), ", with half of T_C ",
-                      PercentText(inputs.halved_network_utilization), "\n");
+  return absl::StrCat(
+      "phases of one worker's step: downlink ", SecondsText(inputs.downlink_phase_seconds),
+      ", worker ", SecondsText(inputs.worker_phase_seconds), ", uplink ",
+      SecondsText(inputs.uplink_phase_seconds), ", server ",
+      SecondsText(inputs.parameter_server_phase_seconds), "\nCynthia: T_P ",
+      SecondsText(inputs.computation_seconds), ", T_C ", SecondsText(inputs.transfer_seconds),
+      ", U_1 ", PercentText(inputs.network_utilization), ", with half of T_C ",
+      PercentText(inputs.halved_network_utilization), "\n");
 }
 
 // Each reason once.
@@ -49,7 +53,8 @@ std::string ReasonsText(const CompareModelsResponse& response) {
   std::set<std::string> lines;
   for (const ModelComparison& comparison : response.comparisons) {
     for (const ModelPrediction& model : comparison.models) {
-      if (!model.unavailable_reason.empty()) lines.insert(absl::StrCat(TitleOf(model.model), ": ", model.unavailable_reason, "\n"));
+      if (!model.unavailable_reason.empty())
+        lines.insert(absl::StrCat(TitleOf(model.model), ": ", model.unavailable_reason, "\n"));
     }
   }
   std::string text;
@@ -62,17 +67,21 @@ std::string ReasonsText(const CompareModelsResponse& response) {
 std::string ComparisonText(const CompareModelsResponse& response) {
   std::vector<Table::Column> columns{{"workers"}, {"simulated examples/s"}};
   if (!response.comparisons.empty()) {
-    for (const ModelPrediction& model : response.comparisons.front().models) columns.push_back({TitleOf(model.model)});
+    for (const ModelPrediction& model : response.comparisons.front().models)
+      columns.push_back({TitleOf(model.model)});
   }
   Table table(std::move(columns));
   for (const ModelComparison& comparison : response.comparisons) {
-    std::vector<std::string> row{absl::StrCat(comparison.workers), NumberText(comparison.prediction.examples_per_second)};
+    std::vector<std::string> row{absl::StrCat(comparison.workers),
+                                 NumberText(comparison.prediction.examples_per_second)};
     for (const ModelPrediction& model : comparison.models) row.push_back(CellOf(model));
     table.AddRow(std::move(row));
   }
   std::vector<Prediction> predictions;
-  for (const ModelComparison& comparison : response.comparisons) predictions.push_back(comparison.prediction);
-  return absl::StrCat(table.Text(), ReasonsText(response), WarningsText(predictions), "\n", InputsText(response.inputs));
+  for (const ModelComparison& comparison : response.comparisons)
+    predictions.push_back(comparison.prediction);
+  return absl::StrCat(table.Text(), ReasonsText(response), WarningsText(predictions), "\n",
+                      InputsText(response.inputs));
 }
 
 }  // namespace stepcast::client

@@ -15,7 +15,8 @@ namespace {
 // Letters that mean nothing to a shell, neither in single quotes nor in a list of words.
 constexpr char kPlain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-|";
 
-constexpr char kScript[] = R"bash(# bash completion of PROGRAM, as `PROGRAM completion bash` prints it.
+constexpr char kScript[] =
+    R"bash(# bash completion of PROGRAM, as `PROGRAM completion bash` prints it.
 
 # _PROGRAM_words PATH: sets `commands` and `argument` to those of the command PATH, and adds its options to `options`.
 # An option is --name, --name=VALUES where it needs a value, --name~VALUES where it may have one; VALUES and `argument` are @ for a file, or a|b|c.
@@ -76,14 +77,18 @@ _PROGRAM() {
 complete -F _PROGRAM PROGRAM
 )bash";
 
-// What a value can be, as the script writes it: from `type`, which the help shows, and of an argument also from its name.
+// What a value can be, as the script writes it: from `type`, which the help shows, and of an
+// argument also from its name.
 std::string ValuesOf(const std::string& type, const std::string& argument) {
   std::string choices = type;
   const size_t open = type.find('{');
   if (open != std::string::npos && type.find('}', open) != std::string::npos) {
-    choices = absl::StrReplaceAll(type.substr(open + 1, type.find('}', open) - open - 1), {{",", "|"}, {" ", ""}});
+    choices = absl::StrReplaceAll(type.substr(open + 1, type.find('}', open) - open - 1),
+                                  {{",", "|"}, {" ", ""}});
   } else if (type.find('|') == std::string::npos) {
-    return type.find("FILE") != std::string::npos || argument.find("FILE") != std::string::npos ? "@" : "";
+    return type.find("FILE") != std::string::npos || argument.find("FILE") != std::string::npos
+               ? "@"
+               : "";
   }
   return choices.find_first_not_of(kPlain) == std::string::npos ? choices : "";
 }
@@ -92,11 +97,14 @@ std::string ValuesOf(const std::string& type, const std::string& argument) {
 std::vector<std::string> WordsOf(const CLI::Option& option) {
   std::string value;
   if (option.get_items_expected_max() > 0) {
-    value = absl::StrCat(option.get_items_expected_min() > 0 ? "=" : "~", ValuesOf(option.get_type_name(), ""));
+    value = absl::StrCat(option.get_items_expected_min() > 0 ? "=" : "~",
+                         ValuesOf(option.get_type_name(), ""));
   }
   std::vector<std::string> words;
-  for (const std::string& name : option.get_lnames()) words.push_back(absl::StrCat("--", name, value));
-  for (const std::string& name : option.get_snames()) words.push_back(absl::StrCat("-", name, value));
+  for (const std::string& name : option.get_lnames())
+    words.push_back(absl::StrCat("--", name, value));
+  for (const std::string& name : option.get_snames())
+    words.push_back(absl::StrCat("-", name, value));
   return words;
 }
 
@@ -107,24 +115,35 @@ void AppendCases(const CLI::App& app, const std::string& path, std::string& case
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;
     for (std::string& word : WordsOf(*option)) options.push_back(std::move(word));
-    if (option->get_positional() && argument.empty()) argument = ValuesOf(option->get_type_name(), option->get_single_name());
+    if (option->get_positional() && argument.empty())
+      argument = ValuesOf(option->get_type_name(), option->get_single_name());
   }
-  const std::vector<const CLI::App*> commands =
-      app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty() && !command->get_name().empty(); });
-  const auto name = [](std::string* out, const CLI::App* command) { absl::StrAppend(out, command->get_name()); };
+  const std::vector<const CLI::App*> commands = app.get_subcommands([](const CLI::App* command) {
+    return !command->get_group().empty() && !command->get_name().empty();
+  });
+  const auto name = [](std::string* out, const CLI::App* command) {
+    absl::StrAppend(out, command->get_name());
+  };
   // What falls through is an option of the commands above.
-  absl::StrAppend(&cases, "    '", path, "')\n      commands='", absl::StrJoin(commands, " ", name), "'\n      argument='", argument,
-                  "'\n      options", app.get_fallthrough() ? "+" : "", "=' ", absl::StrJoin(options, " "), "'\n      ;;\n");
-  for (const CLI::App* command : commands) AppendCases(*command, absl::StrCat(path, " ", command->get_name()), cases);
+  absl::StrAppend(&cases, "    '", path, "')\n      commands='", absl::StrJoin(commands, " ", name),
+                  "'\n      argument='", argument, "'\n      options",
+                  app.get_fallthrough() ? "+" : "", "=' ", absl::StrJoin(options, " "),
+                  "'\n      ;;\n");
+  for (const CLI::App* command : commands)
+    AppendCases(*command, absl::StrCat(path, " ", command->get_name()), cases);
 }
 
 class CompletionCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     program_ = &parent;
-    CLI::App* app = parent.add_subcommand(
-        "completion", "Print a script that completes commands, options and values in a shell: source <(stepcast completion bash)");
-    app->add_option("SHELL", shell_, "For which shell")->required()->type_name("")->check(CLI::IsMember({"bash"}));
+    CLI::App* app = parent.add_subcommand("completion",
+                                          "Print a script that completes commands, options and "
+                                          "values in a shell: source <(stepcast completion bash)");
+    app->add_option("SHELL", shell_, "For which shell")
+        ->required()
+        ->type_name("")
+        ->check(CLI::IsMember({"bash"}));
     return app;
   }
 

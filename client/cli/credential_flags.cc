@@ -27,34 +27,45 @@ absl::Status ReadInto(const std::string& path, std::string& content) {
 }
 
 bool IsToken(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); });
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isgraph(static_cast<unsigned char>(c));
+  });
 }
 
 }  // namespace
 
 void CredentialFlags::Declare(CLI::App& app) {
   app.add_flag("--tls", use_tls_, "Talk TLS, and believe whom this system believes");
-  app.add_option("--tls-ca", tls_ca_, "Talk TLS, and believe whom this PEM file names (or the environment's STEPCAST_TLS_CA)")->type_name("FILE");
-  CLI::Option* certificate = app.add_option("--tls-cert", tls_cert_, "Show the server this certificate, a PEM file")->type_name("FILE");
-  CLI::Option* key = app.add_option("--tls-key", tls_key_, "Its key, a PEM file")->type_name("FILE");
+  app.add_option(
+         "--tls-ca", tls_ca_,
+         "Talk TLS, and believe whom this PEM file names (or the environment's STEPCAST_TLS_CA)")
+      ->type_name("FILE");
+  CLI::Option* certificate =
+      app.add_option("--tls-cert", tls_cert_, "Show the server this certificate, a PEM file")
+          ->type_name("FILE");
+  CLI::Option* key =
+      app.add_option("--tls-key", tls_key_, "Its key, a PEM file")->type_name("FILE");
   certificate->needs(key);
   key->needs(certificate);
   app.add_option("--token-file", token_file_,
-                 "Show the server the token in this file (or the environment's STEPCAST_TOKEN_FILE); never in clear to another machine")
+                 "Show the server the token in this file (or the environment's "
+                 "STEPCAST_TOKEN_FILE); never in clear to another machine")
       ->type_name("FILE");
 }
 
 absl::StatusOr<ClientCredentials> CredentialFlags::Read() const {
   ClientCredentials credentials{.use_tls = use_tls_};
   const std::string token_file = OrVariable(token_file_, "STEPCAST_TOKEN_FILE");
-  absl::Status status = ReadInto(OrVariable(tls_ca_, "STEPCAST_TLS_CA"), credentials.root_certificates);
+  absl::Status status =
+      ReadInto(OrVariable(tls_ca_, "STEPCAST_TLS_CA"), credentials.root_certificates);
   status.Update(ReadInto(tls_cert_, credentials.certificate));
   status.Update(ReadInto(tls_key_, credentials.private_key));
   status.Update(ReadInto(token_file, credentials.token));
   if (!status.ok()) return status;
   absl::StripAsciiWhitespace(&credentials.token);
   if (!token_file.empty() && !IsToken(credentials.token)) {
-    return absl::InvalidArgumentError(absl::StrCat(token_file, " must hold one token and nothing else"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(token_file, " must hold one token and nothing else"));
   }
   return credentials;
 }

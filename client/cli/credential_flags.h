@@ -1,4 +1,5 @@
-// The flags that say how to reach a guarded server: --tls, --tls-ca, --tls-cert, --tls-key and --token-file.
+// The flags that say how to reach a guarded server: --tls, --tls-ca, --tls-cert, --tls-key and
+// --token-file.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,8 +16,8 @@ class CredentialFlags {
   // The flags write into this object, which must outlive the application.
   void Declare(CLI::App& app);
 
-  // What the files hold. Where a flag was not given, STEPCAST_TLS_CA and STEPCAST_TOKEN_FILE count. INVALID_ARGUMENT for a file
-  // that holds no token; else what reading fails with.
+  // What the files hold. Where a flag was not given, STEPCAST_TLS_CA and STEPCAST_TOKEN_FILE count.
+  // INVALID_ARGUMENT for a file that holds no token; else what reading fails with.
   absl::StatusOr<ClientCredentials> Read() const;
 
  private:

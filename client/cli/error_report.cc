@@ -29,14 +29,19 @@ void Line(std::string& report, const std::string& left, const std::string& right
 std::string ErrorReport(const absl::Status& status) {
   const ErrorDetails details = GetErrorDetails(status);
   std::string report =
-      absl::StrCat("error: ", absl::StatusCodeToString(status.code()), ": ", details.reason.empty() ? "" : Printable(details.reason) + ": ",
+      absl::StrCat("error: ", absl::StatusCodeToString(status.code()), ": ",
+                   details.reason.empty() ? "" : Printable(details.reason) + ": ",
                    Printable({status.message().data(), status.message().size()}), "\n");
-  for (const FieldViolation& violation : details.violations) Line(report, violation.field, violation.description);
-  if (const auto left_out = details.metadata.find("violations_left_out"); left_out != details.metadata.end()) {
+  for (const FieldViolation& violation : details.violations)
+    Line(report, violation.field, violation.description);
+  if (const auto left_out = details.metadata.find("violations_left_out");
+      left_out != details.metadata.end()) {
     Line(report, "", "and " + left_out->second + " more");
   }
-  for (const QuotaViolation& quota : details.quota_violations) Line(report, "limit " + quota.subject, quota.description);
-  if (details.resource && !details.resource->name.empty()) Line(report, details.resource->type, details.resource->name);
+  for (const QuotaViolation& quota : details.quota_violations)
+    Line(report, "limit " + quota.subject, quota.description);
+  if (details.resource && !details.resource->name.empty())
+    Line(report, details.resource->type, details.resource->name);
   if (details.retry_delay) Line(report, "try again in", DurationText(*details.retry_delay));
   return report;
 }

@@ -22,13 +22,16 @@ namespace {
 class FitCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
-    CLI::App* app = parent.add_subcommand("fit", "Fit what a receiver's parsing costs, a tensor and a byte, to measurements");
+    CLI::App* app = parent.add_subcommand(
+        "fit", "Fit what a receiver's parsing costs, a tensor and a byte, to measurements");
     app->add_option("FILE", path_,
-                    "Lines of size_bytes,seconds; or a profile, of which those transfers are taken that nothing held up: what they took beyond their "
+                    "Lines of size_bytes,seconds; or a profile, of which those transfers are taken "
+                    "that nothing held up: what they took beyond their "
                     "bytes' time holds their start, too")
         ->required()
         ->type_name("");
-    app->add_option("--level", level_, "Probability of the intervals (default 0.95)")->type_name("P");
+    app->add_option("--level", level_, "Probability of the intervals (default 0.95)")
+        ->type_name("P");
     return app;
   }
 
@@ -38,7 +41,8 @@ class FitCommand : public Command {
     if (!IsFile(path_)) return session.Misused(absl::StrCat("there is no file \"", path_, "\""));
     absl::StatusOr<std::vector<ParsingMeasurement>> measurements = Measurements();
     if (!measurements.ok()) return session.Refused(measurements.status());
-    const FitParsingOverheadRequest request{.measurements = *std::move(measurements), .confidence_level = level_};
+    const FitParsingOverheadRequest request{.measurements = *std::move(measurements),
+                                            .confidence_level = level_};
     const absl::StatusOr<FitParsingOverheadResponse> response = [&] {
       const Progress progress(session.console, "fitting");
       return session.client.FitParsingOverhead(request);

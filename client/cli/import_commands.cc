@@ -29,23 +29,33 @@ class ImportFlags {
  public:
   void Declare(CLI::App& app) {
     app.add_option("--id", options_.store.profile_id,
-                   "Name of the profile: a-z, 0-9 and - (default: of a model of the zoo its own where that is free, else from its content)")
+                   "Name of the profile: a-z, 0-9 and - (default: of a model of the zoo its own "
+                   "where that is free, else from its content)")
         ->type_name("ID");
-    app.add_option("--display-name", options_.display_name, "Text for people (default: the model's name)")->type_name("TEXT");
+    app.add_option("--display-name", options_.display_name,
+                   "Text for people (default: the model's name)")
+        ->type_name("TEXT");
     app.add_option_function<std::vector<std::string>>(
-           "--label", [this](const auto& texts) { AddLabels(texts); }, "For filters; may be repeated")
+           "--label", [this](const auto& texts) { AddLabels(texts); },
+           "For filters; may be repeated")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
-    app.add_option("--save", save_, "Write the profile to this file, in proto JSON, and store nothing")->type_name("FILE");
+    app.add_option("--save", save_,
+                   "Write the profile to this file, in proto JSON, and store nothing")
+        ->type_name("FILE");
     app.add_option("--variation", variation_,
-                   "Standard deviation of each computation's time by itself, as a share of it;\n0: one step, exactly as measured (default 0.05, and "
+                   "Standard deviation of each computation's time by itself, as a share of it;\n0: "
+                   "one step, exactly as measured (default 0.05, and "
                    "0.05 common to a step)")
         ->type_name("SHARE");
-    app.add_option("--common-variation", common_variation_, "The same of all of a step's computations together (default 0 with --variation)")
+    app.add_option("--common-variation", common_variation_,
+                   "The same of all of a step's computations together (default 0 with --variation)")
         ->type_name("SHARE");
-    app.add_option("--steps", steps_, "Steps to make when there is variation (default 20)")->type_name("N");
+    app.add_option("--steps", steps_, "Steps to make when there is variation (default 20)")
+        ->type_name("N");
     AddParsedOption(
-        app, "--seed", "N", "Of the variation (default 1)", [](const std::string& text) { return ParseCount(text); },
+        app, "--seed", "N", "Of the variation (default 1)",
+        [](const std::string& text) { return ParseCount(text); },
         [this](uint64_t seed) { seed_ = seed; });
     platform_.Declare(app);
   }
@@ -76,9 +86,11 @@ class ImportFlags {
     return options;
   }
 
-  ExitCode Finish(const Session& session, const absl::StatusOr<ImportProfileResponse>& response) const {
+  ExitCode Finish(const Session& session,
+                  const absl::StatusOr<ImportProfileResponse>& response) const {
     if (!response.ok()) return session.Refused(response.status());
-    if (!save_.empty() && !Save(ToJson(response->profile))) return session.Misused(absl::StrCat("cannot write ", save_));
+    if (!save_.empty() && !Save(ToJson(response->profile)))
+      return session.Misused(absl::StrCat("cannot write ", save_));
     // Of a long recording the JSON takes many times the memory of the import.
     return session.Answer(session.output == OutputFormat::kJson ? ToJson(*response) : "", [&] {
       std::string text = ProfileText(response->profile);
@@ -92,7 +104,8 @@ class ImportFlags {
   void AddLabels(const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
       const size_t equals = text.find('=');
-      if (equals == std::string::npos) throw CLI::ValidationError("--label", absl::StrCat("\"", text, "\" is not KEY=VALUE"));
+      if (equals == std::string::npos)
+        throw CLI::ValidationError("--label", absl::StrCat("\"", text, "\" is not KEY=VALUE"));
       options_.labels[text.substr(0, equals)] = text.substr(equals + 1);
     }
   }
@@ -116,20 +129,30 @@ class ImportFlags {
 class ImportCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
-    CLI::App* app = parent.add_subcommand("import", "Make a profile of measured layers, or of what TensorFlow recorded, and store it");
-    app->add_option(
-           "FILE", path_,
-           "layers: text of lines `nodeK -- Op -- key=value, ...` and edges between the nodes;\nrun-metadata: serialised RunMetadata of one or more "
-           "steps of a worker with parameter servers;\ntimeline: JSON of TensorFlow 1's timeline of a step.\nMay be compressed by gzip")
+    CLI::App* app = parent.add_subcommand(
+        "import",
+        "Make a profile of measured layers, or of what TensorFlow recorded, and store it");
+    app->add_option("FILE", path_,
+                    "layers: text of lines `nodeK -- Op -- key=value, ...` and edges between the "
+                    "nodes;\nrun-metadata: serialised RunMetadata of one or more "
+                    "steps of a worker with parameter servers;\ntimeline: JSON of TensorFlow 1's "
+                    "timeline of a step.\nMay be compressed by gzip")
         ->required()
         ->type_name("");
-    app->add_option("--format", format_, "What FILE is: layers, run-metadata or timeline (default: by its first bytes)")
+    app->add_option("--format", format_,
+                    "What FILE is: layers, run-metadata or timeline (default: by its first bytes)")
         ->type_name("FORMAT")
         ->check(CLI::IsMember({"layers", "run-metadata", "timeline"}));
-    app->add_option("--graph", graph_, "A serialised GraphDef: for RunMetadata without partition graphs, or for a timeline's sizes")
+    app->add_option("--graph", graph_,
+                    "A serialised GraphDef: for RunMetadata without partition graphs, or for a "
+                    "timeline's sizes")
         ->type_name("FILE");
-    app->add_option("--variables", variables_, "Lines `NAME BYTES`: the variables of a timeline that a server keeps")->type_name("FILE");
-    app->add_option("--batch-size", batch_size_, "Examples per step of the measurement")->type_name("N")->required();
+    app->add_option("--variables", variables_,
+                    "Lines `NAME BYTES`: the variables of a timeline that a server keeps")
+        ->type_name("FILE");
+    app->add_option("--batch-size", batch_size_, "Examples per step of the measurement")
+        ->type_name("N")
+        ->required();
     app->add_option("--model", model_, "Becomes the profile's model")->type_name("TEXT");
     flags_.Declare(*app);
     return app;
@@ -139,15 +162,18 @@ class ImportCommand : public Command {
 
   ExitCode Run(const Session& session) const override {
     for (const std::string& path : {path_, graph_, variables_}) {
-      if (!path.empty() && !IsFile(path)) return session.Misused(absl::StrCat("there is no file \"", path, "\""));
+      if (!path.empty() && !IsFile(path))
+        return session.Misused(absl::StrCat("there is no file \"", path, "\""));
     }
     const absl::StatusOr<RecordingFormat> format = Format();
     if (!format.ok()) return session.Refused(format.status());
     if (const std::string_view unused = Unused(*format); !unused.empty()) {
-      return session.Misused(absl::StrCat(std::string(unused), " does not apply to ", NameOf(*format)));
+      return session.Misused(
+          absl::StrCat(std::string(unused), " does not apply to ", NameOf(*format)));
     }
     const absl::StatusOr<std::map<std::string, int64_t>> sizes = Sizes();
-    if (!sizes.ok()) return session.Misused(absl::StrCat(variables_, ": ", sizes.status().message()));
+    if (!sizes.ok())
+      return session.Misused(absl::StrCat(variables_, ": ", sizes.status().message()));
     const auto response = [&] {
       const Progress progress(session.console, "importing");
       return Import(session, *format, *sizes);
@@ -171,7 +197,9 @@ class ImportCommand : public Command {
   std::string_view Unused(RecordingFormat format) const {
     if (format == RecordingFormat::kLayers && !graph_.empty()) return "--graph";
     if (format != RecordingFormat::kTimeline && !variables_.empty()) return "--variables";
-    return format == RecordingFormat::kRunMetadata && flags_.varies() ? "--variation, --common-variation, --steps or --seed" : "";
+    return format == RecordingFormat::kRunMetadata && flags_.varies()
+               ? "--variation, --common-variation, --steps or --seed"
+               : "";
   }
 
   absl::StatusOr<std::map<std::string, int64_t>> Sizes() const {
@@ -181,14 +209,20 @@ class ImportCommand : public Command {
     return ParseVariableSizes(*text);
   }
 
-  absl::StatusOr<ImportProfileResponse> Import(const Session& session, RecordingFormat format, const std::map<std::string, int64_t>& sizes) const {
+  absl::StatusOr<ImportProfileResponse> Import(const Session& session, RecordingFormat format,
+                                               const std::map<std::string, int64_t>& sizes) const {
     const ImportOptions import = flags_.Options(session);
     if (format == RecordingFormat::kRunMetadata) {
-      const RunMetadataOptions options{.model = model_, .batch_size = batch_size_, .platform = flags_.platform()};
-      return session.client.ImportRunMetadata({.recording = path_, .graph = graph_}, options, import);
+      const RunMetadataOptions options{
+          .model = model_, .batch_size = batch_size_, .platform = flags_.platform()};
+      return session.client.ImportRunMetadata({.recording = path_, .graph = graph_}, options,
+                                              import);
     }
     if (format == RecordingFormat::kTimeline) {
-      TimelineOptions options{.model = model_, .batch_size = batch_size_, .platform = flags_.platform(), .variable_bytes = sizes};
+      TimelineOptions options{.model = model_,
+                              .batch_size = batch_size_,
+                              .platform = flags_.platform(),
+                              .variable_bytes = sizes};
       flags_.FillVariation(options);
       return session.client.ImportTimeline({.recording = path_, .graph = graph_}, options, import);
     }
@@ -211,10 +245,15 @@ class ImportCommand : public Command {
 class ZooCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
-    CLI::App* app = parent.add_subcommand("zoo", "Make a profile of a published architecture, and store it");
-    app->add_option("MODEL", zoo_.model, "The architecture")->required()->type_name("alexnet|vgg11|vgg16|googlenet|inception_v3|resnet50|resnet101");
-    app->add_option("--batch-size", zoo_.batch_size, "Examples per step (default 32)")->type_name("N");
-    app->add_option("--device-flops", zoo_.device_flops_per_second, "Floating-point operations per second the device reaches (default 5e12)")
+    CLI::App* app =
+        parent.add_subcommand("zoo", "Make a profile of a published architecture, and store it");
+    app->add_option("MODEL", zoo_.model, "The architecture")
+        ->required()
+        ->type_name("alexnet|vgg11|vgg16|googlenet|inception_v3|resnet50|resnet101");
+    app->add_option("--batch-size", zoo_.batch_size, "Examples per step (default 32)")
+        ->type_name("N");
+    app->add_option("--device-flops", zoo_.device_flops_per_second,
+                    "Floating-point operations per second the device reaches (default 5e12)")
         ->type_name("RATE");
     flags_.Declare(*app);
     return app;

@@ -24,14 +24,17 @@ class NamedJobCommand : public Command {
   ExitCode Run(const Session& session) const final {
     if (session.local) return JobsNeedServer(session);
     const std::optional<std::string> name = NameIn("operations/", argument_);
-    if (!name) return session.Misused(absl::StrCat(InQuotes(argument_), " cannot be the name of a job"));
+    if (!name)
+      return session.Misused(absl::StrCat(InQuotes(argument_), " cannot be the name of a job"));
     return Run(session, *name);
   }
 
  protected:
   CLI::App* DeclareNamed(CLI::App& parent, const std::string& command, const std::string& about) {
     CLI::App* app = parent.add_subcommand(command, about);
-    app->add_option("NAME", argument_, "Its name, with or without `operations/`")->required()->type_name("");
+    app->add_option("NAME", argument_, "Its name, with or without `operations/`")
+        ->required()
+        ->type_name("");
     return app;
   }
 
@@ -43,7 +46,9 @@ class NamedJobCommand : public Command {
 
 class GetJobCommand : public NamedJobCommand {
  public:
-  CLI::App* Declare(CLI::App& parent) override { return DeclareNamed(parent, "get", "Show how far a job is, and what came of it"); }
+  CLI::App* Declare(CLI::App& parent) override {
+    return DeclareNamed(parent, "get", "Show how far a job is, and what came of it");
+  }
 
  private:
   ExitCode Run(const Session& session, const std::string& name) const override {
@@ -63,7 +68,9 @@ class GetJobCommand : public NamedJobCommand {
 class WaitForJobCommand : public NamedJobCommand {
  public:
   CLI::App* Declare(CLI::App& parent) override {
-    return DeclareNamed(parent, "wait", "Wait until a job is done, at most --timeout, and print its answer as the command does that asks in a call");
+    return DeclareNamed(parent, "wait",
+                        "Wait until a job is done, at most --timeout, and print its answer as the "
+                        "command does that asks in a call");
   }
 
  private:
@@ -80,7 +87,10 @@ class WaitForJobCommand : public NamedJobCommand {
 
 class CancelJobCommand : public NamedJobCommand {
  public:
-  CLI::App* Declare(CLI::App& parent) override { return DeclareNamed(parent, "cancel", "Ask for the end of a job; one that is done stays as it is"); }
+  CLI::App* Declare(CLI::App& parent) override {
+    return DeclareNamed(parent, "cancel",
+                        "Ask for the end of a job; one that is done stays as it is");
+  }
 
  private:
   ExitCode Run(const Session& session, const std::string& name) const override {
@@ -93,7 +103,9 @@ class CancelJobCommand : public NamedJobCommand {
 
 class DeleteJobCommand : public NamedJobCommand {
  public:
-  CLI::App* Declare(CLI::App& parent) override { return DeclareNamed(parent, "delete", "Forget a job that is done"); }
+  CLI::App* Declare(CLI::App& parent) override {
+    return DeclareNamed(parent, "delete", "Forget a job that is done");
+  }
 
  private:
   ExitCode Run(const Session& session, const std::string& name) const override {
@@ -106,10 +118,12 @@ class DeleteJobCommand : public NamedJobCommand {
 class ListJobsCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
-    CLI::App* app =
-        parent.add_subcommand("list", "Show the jobs there are, in the order of their starts; without --page-size and --page-token all of them");
+    CLI::App* app = parent.add_subcommand("list",
+                                          "Show the jobs there are, in the order of their starts; "
+                                          "without --page-size and --page-token all of them");
     app->add_option("--page-size", page_size_, "Show one page of at most so many")->type_name("N");
-    app->add_option("--page-token", request_.page_token, "Show the page that goes on from here")->type_name("TOKEN");
+    app->add_option("--page-token", request_.page_token, "Show the page that goes on from here")
+        ->type_name("TOKEN");
     return app;
   }
 
@@ -119,7 +133,8 @@ class ListJobsCommand : public Command {
     if (!response.ok()) return session.Refused(response.status());
     return session.Answer(ToJson(*response), [&] {
       std::string text = JobTable(response->jobs);
-      if (!response->next_page_token.empty()) absl::StrAppend(&text, "next page: --page-token ", response->next_page_token, "\n");
+      if (!response->next_page_token.empty())
+        absl::StrAppend(&text, "next page: --page-token ", response->next_page_token, "\n");
       return text;
     });
   }

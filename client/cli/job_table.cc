@@ -21,7 +21,9 @@ namespace {
 
 using Align = Table::Align;
 
-std::string TextOrDash(const std::string& text) { return text.empty() ? "-" : Utf8(Characters(text)); }
+std::string TextOrDash(const std::string& text) {
+  return text.empty() ? "-" : Utf8(Characters(text));
+}
 
 std::string StateText(const Job& job) {
   std::string state = absl::AsciiStrToLower(std::string(JobStateName(job.state)));
@@ -31,10 +33,18 @@ std::string StateText(const Job& job) {
 
 struct ToText {
   std::string operator()(std::monostate) const { return ""; }
-  std::string operator()(const PredictThroughputResponse& reply) const { return PredictionTable(reply.predictions); }
-  std::string operator()(const RecommendWorkersResponse& reply) const { return RecommendationText(reply); }
-  std::string operator()(const OptimizeOrderResponse& reply) const { return OrderText(reply, kDefaultTransfers); }
-  std::string operator()(const AllocateWorkersResponse& reply) const { return AllocationText(reply); }
+  std::string operator()(const PredictThroughputResponse& reply) const {
+    return PredictionTable(reply.predictions);
+  }
+  std::string operator()(const RecommendWorkersResponse& reply) const {
+    return RecommendationText(reply);
+  }
+  std::string operator()(const OptimizeOrderResponse& reply) const {
+    return OrderText(reply, kDefaultTransfers);
+  }
+  std::string operator()(const AllocateWorkersResponse& reply) const {
+    return AllocationText(reply);
+  }
   std::string operator()(const CompareModelsResponse& reply) const { return ComparisonText(reply); }
 };
 
@@ -57,8 +67,9 @@ std::string JobTable(const std::vector<Job>& jobs) {
                {"started", Align::kLeft},
                {"ended", Align::kLeft}});
   for (const Job& job : jobs) {
-    table.AddRow({TextOrDash(job.name), TextOrDash(job.method), StateText(job), absl::StrCat(job.attempts), TimeText(job.create_time),
-                  TimeText(job.start_time), TimeText(job.end_time)});
+    table.AddRow({TextOrDash(job.name), TextOrDash(job.method), StateText(job),
+                  absl::StrCat(job.attempts), TimeText(job.create_time), TimeText(job.start_time),
+                  TimeText(job.end_time)});
   }
   return table.Text();
 }

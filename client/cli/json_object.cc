@@ -24,7 +24,9 @@ std::string Quoted(std::string_view text) {
   return quoted + '"';
 }
 
-std::string Member(std::string_view name, const std::string& value) { return absl::StrCat(Quoted(name), ": ", value); }
+std::string Member(std::string_view name, const std::string& value) {
+  return absl::StrCat(Quoted(name), ": ", value);
+}
 
 // Deeper by one level.
 std::string Indented(const std::string& text) { return absl::StrReplaceAll(text, {{"\n", "\n "}}); }
@@ -37,20 +39,33 @@ void JsonObject::Add(std::string_view name, double value) {
   members_.push_back(Member(name, std::string(text, end.ptr)));
 }
 
-void JsonObject::Add(std::string_view name, int64_t value) { members_.push_back(Member(name, absl::StrCat("\"", value, "\""))); }
-void JsonObject::Add(std::string_view name, int32_t value) { members_.push_back(Member(name, absl::StrCat(value))); }
-void JsonObject::Add(std::string_view name, bool value) { members_.push_back(Member(name, value ? "true" : "false")); }
-void JsonObject::Add(std::string_view name, const std::string& value) { members_.push_back(Member(name, Quoted(value))); }
-void JsonObject::Add(std::string_view name, const JsonObject& value) { members_.push_back(Member(name, value.Text())); }
+void JsonObject::Add(std::string_view name, int64_t value) {
+  members_.push_back(Member(name, absl::StrCat("\"", value, "\"")));
+}
+void JsonObject::Add(std::string_view name, int32_t value) {
+  members_.push_back(Member(name, absl::StrCat(value)));
+}
+void JsonObject::Add(std::string_view name, bool value) {
+  members_.push_back(Member(name, value ? "true" : "false"));
+}
+void JsonObject::Add(std::string_view name, const std::string& value) {
+  members_.push_back(Member(name, Quoted(value)));
+}
+void JsonObject::Add(std::string_view name, const JsonObject& value) {
+  members_.push_back(Member(name, value.Text()));
+}
 
 void JsonObject::Add(std::string_view name, const std::vector<JsonObject>& values) {
-  const std::string list = absl::StrJoin(values, ",\n", [](std::string* out, const JsonObject& value) { out->append(value.Text()); });
-  members_.push_back(Member(name, values.empty() ? "[]" : absl::StrCat("[", Indented(absl::StrCat("\n", list)), "\n]")));
+  const std::string list = absl::StrJoin(
+      values, ",\n", [](std::string* out, const JsonObject& value) { out->append(value.Text()); });
+  members_.push_back(Member(
+      name, values.empty() ? "[]" : absl::StrCat("[", Indented(absl::StrCat("\n", list)), "\n]")));
 }
 
 std::string JsonObject::Text(int level) const {
   if (members_.empty()) return "{}";
-  std::string text = absl::StrCat("{", Indented(absl::StrCat("\n", absl::StrJoin(members_, ",\n"))), "\n}");
+  std::string text =
+      absl::StrCat("{", Indented(absl::StrCat("\n", absl::StrJoin(members_, ",\n"))), "\n}");
   for (int i = 0; i < level; ++i) text = Indented(text);
   return text;
 }

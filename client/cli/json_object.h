@@ -1,4 +1,5 @@
-// A JSON object written by hand, in the form of the replies' JSON (stepcast/json.h): one space a level, 64-bit integers as strings.
+// A JSON object written by hand, in the form of the replies' JSON (stepcast/json.h): one space a
+// level, 64-bit integers as strings.
 #pragma once
 
 #include <cstdint>

@@ -21,15 +21,18 @@ bool ParseNumber(std::string_view text, Number& number) {
 
 // `fits` is false of what is not a number, too.
 template <typename Number, typename Fits>
-absl::StatusOr<std::vector<Number>> ParseList(std::string_view text, const std::string& right, const Fits& fits) {
+absl::StatusOr<std::vector<Number>> ParseList(std::string_view text, const std::string& right,
+                                              const Fits& fits) {
   std::vector<Number> numbers;
   for (size_t at = 0; at <= text.size();) {
     const size_t comma = std::min(text.find(',', at), text.size());
     const std::string_view part = text.substr(at, comma - at);
     at = comma + 1;
     Number number{};
-    if (!ParseNumber(part, number) || !fits(number)) return absl::InvalidArgumentError(absl::StrCat("\"", std::string(part), "\" is not ", right));
-    if (numbers.size() == kMaxSteps) return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxSteps, " numbers"));
+    if (!ParseNumber(part, number) || !fits(number))
+      return absl::InvalidArgumentError(absl::StrCat("\"", std::string(part), "\" is not ", right));
+    if (numbers.size() == kMaxSteps)
+      return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxSteps, " numbers"));
     numbers.push_back(number);
   }
   return numbers;
@@ -43,8 +46,9 @@ absl::StatusOr<std::vector<uint32_t>> ParseConcurrencies(std::string_view text) 
 }
 
 absl::StatusOr<std::vector<double>> ParseRates(std::string_view text) {
-  return ParseList<double>(text, absl::StrCat("a number of calls a second from ", kMinRate, " to ", kMaxRate),
-                           [](double rate) { return rate >= kMinRate && rate <= kMaxRate; });
+  return ParseList<double>(
+      text, absl::StrCat("a number of calls a second from ", kMinRate, " to ", kMaxRate),
+      [](double rate) { return rate >= kMinRate && rate <= kMaxRate; });
 }
 
 }  // namespace stepcast::client

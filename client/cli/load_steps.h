@@ -1,4 +1,5 @@
-// How hard a server is pressed, one measurement after the other, as people write it: numbers separated by commas, in the order given.
+// How hard a server is pressed, one measurement after the other, as people write it: numbers
+// separated by commas, in the order given.
 //
 // Failure: INVALID_ARGUMENT, with the part that is wrong; more than 64 numbers are wrong, too.
 #pragma once

@@ -25,7 +25,8 @@ std::string NumberText(double value) {
   std::string text = Fixed(value, std::clamp(kDigits - 1 - magnitude, 0, 12));
   // 9.9996 has become 10.000, a digit too many.
   const double rounded = std::fabs(std::stod(text));
-  if (rounded >= std::pow(10.0, magnitude + 1)) return Fixed(value, std::clamp(kDigits - 2 - magnitude, 0, 12));
+  if (rounded >= std::pow(10.0, magnitude + 1))
+    return Fixed(value, std::clamp(kDigits - 2 - magnitude, 0, 12));
   return text;
 }
 
@@ -40,7 +41,9 @@ std::string DurationText(std::chrono::nanoseconds length) {
   return NumberText(ns / 1e9) + " s";
 }
 
-std::string SecondsText(double seconds) { return DurationText(std::chrono::nanoseconds(std::llround(seconds * 1e9))); }
+std::string SecondsText(double seconds) {
+  return DurationText(std::chrono::nanoseconds(std::llround(seconds * 1e9)));
+}
 
 std::string BytesText(int64_t bytes) {
   constexpr std::array kUnits{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

@@ -17,17 +17,21 @@ absl::string_view AsAbsl(std::string_view text) { return {text.data(), text.size
 
 bool IsSkipped(absl::string_view line) { return line.empty() || line[0] == '#'; }
 
-bool HasSeparator(absl::string_view line) { return line.find_first_of(",;\t") != absl::string_view::npos; }
+bool HasSeparator(absl::string_view line) {
+  return line.find_first_of(",;\t") != absl::string_view::npos;
+}
 
 absl::StatusOr<ParsingMeasurement> ParseLine(absl::string_view line, int number) {
   const std::vector<absl::string_view> cells = absl::StrSplit(line, absl::ByAnyChar(",;\t"));
   ParsingMeasurement measurement;
-  if (cells.size() == 2 && absl::SimpleAtoi(cells[0], &measurement.size_bytes) && absl::SimpleAtod(cells[1], &measurement.seconds)) {
+  if (cells.size() == 2 && absl::SimpleAtoi(cells[0], &measurement.size_bytes) &&
+      absl::SimpleAtod(cells[1], &measurement.seconds)) {
     return measurement;
   }
   constexpr size_t kShown = 60;
-  return absl::InvalidArgumentError(
-      absl::StrCat("line ", number, " is not \"size_bytes,seconds\": \"", absl::CHexEscape(line.substr(0, kShown)), "\""));
+  return absl::InvalidArgumentError(absl::StrCat("line ", number,
+                                                 " is not \"size_bytes,seconds\": \"",
+                                                 absl::CHexEscape(line.substr(0, kShown)), "\""));
 }
 
 }  // namespace
@@ -38,7 +42,8 @@ bool LooksLikeMeasurements(std::string_view text) {
     if (IsSkipped(line)) continue;
     if (line.find_first_of("{:") != absl::string_view::npos) return false;
     return HasSeparator(line) && (absl::ascii_isdigit(static_cast<unsigned char>(line[0])) ||
-                                  absl::ascii_isalpha(static_cast<unsigned char>(line[0])) || line[0] == '-' || line[0] == '+');
+                                  absl::ascii_isalpha(static_cast<unsigned char>(line[0])) ||
+                                  line[0] == '-' || line[0] == '+');
   }
   return false;
 }

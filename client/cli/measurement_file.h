@@ -1,7 +1,8 @@
 // Measurements of parsing, from a file: a line each, `size_bytes,seconds`.
 //
-// Separators are commas, semicolons or tabs; empty lines and those that begin with # are skipped, and so is a first line that begins with a letter:
-// the columns' names. Threads: pure functions. Cost: linear.
+// Separators are commas, semicolons or tabs; empty lines and those that begin with # are skipped,
+// and so is a first line that begins with a letter: the columns' names. Threads: pure functions.
+// Cost: linear.
 #pragma once
 
 #include <string_view>

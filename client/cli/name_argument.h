@@ -7,7 +7,8 @@
 
 namespace stepcast::client {
 
-// `collection` and the id, of either `ID` or `COLLECTION/ID`; none for what cannot be one. `collection` ends in a slash.
+// `collection` and the id, of either `ID` or `COLLECTION/ID`; none for what cannot be one.
+// `collection` ends in a slash.
 std::optional<std::string> NameIn(std::string_view collection, std::string_view argument);
 
 }  // namespace stepcast::client

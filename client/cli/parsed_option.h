@@ -10,10 +10,13 @@
 
 namespace stepcast::client {
 
-// Adds an option whose text `parse` turns into an absl::StatusOr, and `store` keeps. What `parse` refuses is wrong usage.
+// Adds an option whose text `parse` turns into an absl::StatusOr, and `store` keeps. What `parse`
+// refuses is wrong usage.
 template <typename Parse, typename Store>
-CLI::Option* AddParsedOption(CLI::App& app, const std::string& name, const char* type, const std::string& help, Parse parse, Store store) {
-  const auto on_text = [name, parse = std::move(parse), store = std::move(store)](const std::string& text) {
+CLI::Option* AddParsedOption(CLI::App& app, const std::string& name, const char* type,
+                             const std::string& help, Parse parse, Store store) {
+  const auto on_text = [name, parse = std::move(parse),
+                        store = std::move(store)](const std::string& text) {
     auto value = parse(text);
     if (!value.ok()) throw CLI::ValidationError(name, std::string(value.status().message()));
     store(*std::move(value));

@@ -20,7 +20,8 @@ template <typename Fits>
 TickStep LeastStep(int exponent, const Fits& fits) {
   for (;; ++exponent) {
     for (const double digit : {1.0, 2.0, 5.0}) {
-      const double size = exponent < 0 ? digit / std::pow(10.0, -exponent) : digit * std::pow(10.0, exponent);
+      const double size =
+          exponent < 0 ? digit / std::pow(10.0, -exponent) : digit * std::pow(10.0, exponent);
       if (fits(size)) return {size, exponent};
     }
   }
@@ -44,7 +45,8 @@ PlotAxis AxisFromZero(double largest, int ticks_max) {
   constexpr int kLeastExponent = -7;
   PlotAxis axis;
   const double top = largest < kLeast ? 1 : largest;
-  const TickStep step = LeastStep(kLeastExponent, [&](double size) { return std::ceil(top / size) <= ticks_max - 1; });
+  const TickStep step = LeastStep(
+      kLeastExponent, [&](double size) { return std::ceil(top / size) <= ticks_max - 1; });
   AddTicks(axis, step, 0, std::ceil(top / step.size));
   axis.to = axis.ticks.back();
   return axis;
@@ -54,7 +56,9 @@ PlotAxis AxisOfCounts(int first, int last, int ticks_max) {
   PlotAxis axis;
   axis.from = first == last ? first - 1.0 : first;
   axis.to = first == last ? last + 1.0 : last;
-  const auto ticks = [&](double size) { return std::floor(axis.to / size) - std::ceil(axis.from / size) + 1; };
+  const auto ticks = [&](double size) {
+    return std::floor(axis.to / size) - std::ceil(axis.from / size) + 1;
+  };
   const TickStep step = LeastStep(0, [&](double size) { return ticks(size) <= ticks_max; });
   AddTicks(axis, step, std::ceil(axis.from / step.size), std::floor(axis.to / step.size));
   return axis;

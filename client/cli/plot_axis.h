@@ -20,12 +20,12 @@ struct PlotAxis {
 // The largest number an axis can reach.
 inline constexpr double kAxisMax = 1e12;
 
-// From 0 to the first tick that is not below `largest`, 1 where that is less than 1e-6; at most `ticks_max` ticks.
-// REQUIRES: largest <= kAxisMax, ticks_max >= 3.
+// From 0 to the first tick that is not below `largest`, 1 where that is less than 1e-6; at most
+// `ticks_max` ticks. REQUIRES: largest <= kAxisMax, ticks_max >= 3.
 PlotAxis AxisFromZero(double largest, int ticks_max);
 
-// From the first to the last count, or one further on either side where they are the same; ticks at whole numbers, at most `ticks_max`.
-// REQUIRES: first <= last, ticks_max >= 3.
+// From the first to the last count, or one further on either side where they are the same; ticks at
+// whole numbers, at most `ticks_max`. REQUIRES: first <= last, ticks_max >= 3.
 PlotAxis AxisOfCounts(int first, int last, int ticks_max);
 
 }  // namespace stepcast::client

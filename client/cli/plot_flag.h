@@ -11,7 +11,8 @@
 
 namespace stepcast::client {
 
-// What a plot of this job is called: the profile's model, else its display name, of a stored profile its name.
+// What a plot of this job is called: the profile's model, else its display name, of a stored
+// profile its name.
 std::string PlotTitle(const ProfileSource& source);
 
 class PlotFlag {

@@ -31,11 +31,14 @@ std::vector<int32_t> OneTo(int32_t last) {
 class PredictQuestion : public Question {
  public:
   CLI::App* Declare(CLI::App& parent) override {
-    CLI::App* app = parent.add_subcommand("predict", "How fast the job runs, for one or more numbers of workers");
+    CLI::App* app = parent.add_subcommand(
+        "predict", "How fast the job runs, for one or more numbers of workers");
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
     AddParsedOption(
-        *app, "--workers", "LIST", "Numbers of workers: 1-16 or 1,2,4 (default 1-16, or what --worker-group counts)",
-        [](const std::string& text) { return ParseWorkerList(text); }, [this](std::vector<int32_t> counts) { counts_ = std::move(counts); });
+        *app, "--workers", "LIST",
+        "Numbers of workers: 1-16 or 1,2,4 (default 1-16, or what --worker-group counts)",
+        [](const std::string& text) { return ParseWorkerList(text); },
+        [this](std::vector<int32_t> counts) { counts_ = std::move(counts); });
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
     simulation_.Declare(*app);
     plot_.Declare(*app);
@@ -54,16 +57,24 @@ class PredictQuestion : public Question {
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
     if (!source.ok()) return source.status();
     scenario_.Explain(session);
-    return PredictThroughputRequest{
-        .source = *std::move(source), .worker_counts = Counts(), .scenario = scenario_.scenario(), .options = simulation_.options()};
+    return PredictThroughputRequest{.source = *std::move(source),
+                                    .worker_counts = Counts(),
+                                    .scenario = scenario_.scenario(),
+                                    .options = simulation_.options()};
   }
 
-  ExitCode Report(const Session& session, const absl::Status& status) const override { return ReportProfileFailure(session, profile_, status); }
+  ExitCode Report(const Session& session, const absl::Status& status) const override {
+    return ReportProfileFailure(session, profile_, status);
+  }
 
-  ExitCode Answer(const Session& session, const JobComputation& asked, const JobReply& reply) const override {
+  ExitCode Answer(const Session& session, const JobComputation& asked,
+                  const JobReply& reply) const override {
     const auto& response = std::get<PredictThroughputResponse>(reply);
-    const ThroughputPlot plot = PlotOf(PlotTitle(std::get<PredictThroughputRequest>(asked).source), response.predictions);
-    const ExitCode code = session.Answer(ToJson(response), [&] { return PredictionTable(response.predictions) + plot_.Text(session, plot); });
+    const ThroughputPlot plot =
+        PlotOf(PlotTitle(std::get<PredictThroughputRequest>(asked).source), response.predictions);
+    const ExitCode code = session.Answer(ToJson(response), [&] {
+      return PredictionTable(response.predictions) + plot_.Text(session, plot);
+    });
     return code == ExitCode::kDone ? plot_.Save(session, plot) : code;
   }
 

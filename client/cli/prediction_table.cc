@@ -46,8 +46,10 @@ std::vector<Warning> Collect(const std::vector<Prediction>& predictions) {
   for (const Prediction& prediction : predictions) {
     if (prediction.warning.empty()) continue;
     const std::string shape = Shape(prediction.warning);
-    auto at = std::find_if(warnings.begin(), warnings.end(), [&](const Warning& known) { return known.shape == shape; });
-    if (at == warnings.end()) at = warnings.insert(warnings.end(), {.text = prediction.warning, .shape = shape});
+    auto at = std::find_if(warnings.begin(), warnings.end(),
+                           [&](const Warning& known) { return known.shape == shape; });
+    if (at == warnings.end())
+      at = warnings.insert(warnings.end(), {.text = prediction.warning, .shape = shape});
     at->alike = at->alike && at->text == prediction.warning;
     at->counts.push_back(prediction.scenario.workers);
   }
@@ -83,7 +85,8 @@ std::string WarningsText(const std::vector<Prediction>& predictions) {
     std::vector<int32_t> counts = warning.counts;
     std::sort(counts.begin(), counts.end());
     counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
-    absl::StrAppend(&text, "warning (", CountsText(counts), counts.back() == 1 ? " worker" : " workers");
+    absl::StrAppend(&text, "warning (", CountsText(counts),
+                    counts.back() == 1 ? " worker" : " workers");
     if (!warning.alike) absl::StrAppend(&text, "; the numbers are those for ", warning.counts[0]);
     absl::StrAppend(&text, "): ", warning.text, "\n");
   }
@@ -102,7 +105,8 @@ std::string RunsTitle(const std::vector<Prediction>& predictions) {
 
 std::string RegimesText(const std::vector<Regime>& regimes) {
   int32_t runs = 0;
-  for (const Regime& regime : regimes) runs += regime.replications + regime.other_start_replications;
+  for (const Regime& regime : regimes)
+    runs += regime.replications + regime.other_start_replications;
   std::string text;
   for (const Regime& regime : regimes) {
     absl::StrAppend(&text, text.empty() ? "" : ", ", NumberText(regime.examples_per_second), " in ",
@@ -112,7 +116,9 @@ std::string RegimesText(const std::vector<Regime>& regimes) {
 }
 
 std::string PredictionTable(const std::vector<Prediction>& predictions) {
-  const bool regimes = std::any_of(predictions.begin(), predictions.end(), [](const Prediction& prediction) { return !prediction.regimes.empty(); });
+  const bool regimes =
+      std::any_of(predictions.begin(), predictions.end(),
+                  [](const Prediction& prediction) { return !prediction.regimes.empty(); });
   const std::string runs = RunsTitle(predictions);
   std::vector<Table::Column> columns{{"workers"}, {"examples/s"}, {IntervalTitle(predictions)}};
   if (!runs.empty()) columns.push_back({runs});
@@ -121,7 +127,8 @@ std::string PredictionTable(const std::vector<Prediction>& predictions) {
   if (regimes) columns.push_back({"two regimes, by runs", Table::Align::kLeft});
   Table table(columns);
   for (const Prediction& prediction : predictions) {
-    std::vector<std::string> row{absl::StrCat(prediction.scenario.workers), NumberText(prediction.examples_per_second),
+    std::vector<std::string> row{absl::StrCat(prediction.scenario.workers),
+                                 NumberText(prediction.examples_per_second),
                                  IntervalText(prediction.confidence_interval)};
     if (!runs.empty()) row.push_back(IntervalText(prediction.run_interval));
     row.push_back(NumberText(prediction.speedup));

@@ -9,7 +9,9 @@ namespace stepcast::client {
 
 namespace {
 
-absl::Status Refuse(int number, std::string_view why) { return absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", std::string(why))); }
+absl::Status Refuse(int number, std::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", std::string(why)));
+}
 
 }  // namespace
 
@@ -27,19 +29,22 @@ absl::StatusOr<std::map<std::string, int32_t>> ParsePriorities(std::string_view 
     if (tab == std::string_view::npos) return Refuse(number, "no tab between name and rank");
     const std::string_view rank_text = line.substr(tab + 1);
     int32_t rank = 0;
-    const auto [stop, error] = std::from_chars(rank_text.data(), rank_text.data() + rank_text.size(), rank);
+    const auto [stop, error] =
+        std::from_chars(rank_text.data(), rank_text.data() + rank_text.size(), rank);
     if (error != std::errc() || stop != rank_text.data() + rank_text.size()) {
       return Refuse(number, absl::StrCat(InQuotes(rank_text), " is no rank"));
     }
     const std::string name(line.substr(0, tab));
-    if (!priorities.emplace(name, rank).second) return Refuse(number, absl::StrCat(InQuotes(name), " comes twice"));
+    if (!priorities.emplace(name, rank).second)
+      return Refuse(number, absl::StrCat(InQuotes(name), " comes twice"));
   }
   return priorities;
 }
 
 std::string PriorityText(const TransferOrderResult& order) {
   std::string text;
-  for (const RankedTransfer& transfer : order.transfers) absl::StrAppend(&text, transfer.name, "\t", transfer.server_rank, "\n");
+  for (const RankedTransfer& transfer : order.transfers)
+    absl::StrAppend(&text, transfer.name, "\t", transfer.server_rank, "\n");
   return text;
 }
 

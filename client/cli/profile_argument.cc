@@ -23,18 +23,23 @@ bool IsFile(const std::string& path) {
 
 absl::StatusOr<std::string> StoredName(const std::string& argument) {
   const std::optional<std::string> name = NameIn("profiles/", argument);
-  if (!name) return absl::InvalidArgumentError(absl::StrCat("\"", argument, "\" cannot be the name of a stored profile"));
+  if (!name)
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", argument, "\" cannot be the name of a stored profile"));
   return *name;
 }
 
-absl::StatusOr<ProfileSource> ProfileFromArgument(const Session& session, const std::string& argument) {
+absl::StatusOr<ProfileSource> ProfileFromArgument(const Session& session,
+                                                  const std::string& argument) {
   if (!IsFile(argument)) {
-    if (session.local) return absl::InvalidArgumentError(absl::StrCat("there is no file \"", argument, "\""));
+    if (session.local)
+      return absl::InvalidArgumentError(absl::StrCat("there is no file \"", argument, "\""));
     const absl::StatusOr<std::string> name = StoredName(argument);
     if (!name.ok()) {
       const std::string dashed = absl::StrReplaceAll(argument, {{"_", "-"}});
-      return absl::InvalidArgumentError(absl::StrCat("\"", argument, "\" is neither a file nor the name of a stored profile",
-                                                     StoredName(dashed).ok() ? absl::StrCat("; names have - for _: ", dashed) : ""));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"", argument, "\" is neither a file nor the name of a stored profile",
+          StoredName(dashed).ok() ? absl::StrCat("; names have - for _: ", dashed) : ""));
     }
     return ProfileSource(*name);
   }
@@ -45,20 +50,28 @@ absl::StatusOr<ProfileSource> ProfileFromArgument(const Session& session, const 
   return ProfileSource(*std::move(profile));
 }
 
-ExitCode ReportProfileFailure(const Session& session, const std::string& argument, const absl::Status& status) {
+ExitCode ReportProfileFailure(const Session& session, const std::string& argument,
+                              const absl::Status& status) {
   const ErrorDetails details = GetErrorDetails(status);
-  if (absl::IsInvalidArgument(status) && details.reason.empty()) return session.Misused({status.message().data(), status.message().size()});
+  if (absl::IsInvalidArgument(status) && details.reason.empty())
+    return session.Misused({status.message().data(), status.message().size()});
   const ExitCode code = session.Refused(status);
   if (!session.local && absl::IsUnavailable(status) && !argument.empty() && !IsFile(argument)) {
-    session.console.err << "hint: there is no file \"" << argument << "\", so it was taken for the name of a stored profile\n";
+    session.console.err << "hint: there is no file \"" << argument
+                        << "\", so it was taken for the name of a stored profile\n";
   }
-  if (const std::string hint = details.reason == "PROFILE_UNREADABLE" && !argument.empty() ? NoProfileHint(argument) : ""; !hint.empty()) {
+  if (const std::string hint = details.reason == "PROFILE_UNREADABLE" && !argument.empty()
+                                   ? NoProfileHint(argument)
+                                   : "";
+      !hint.empty()) {
     session.console.err << "hint: " << hint << '\n';
   }
   // gRPC itself refuses a message that is too large, without a reason of ours.
-  if (!session.local && absl::IsResourceExhausted(status) && details.reason.empty() && IsFile(argument)) {
-    session.console.err << "hint: the file may be too large to be sent with a request; store it with `stepcast profile upload " << argument
-                        << "` and give its name\n";
+  if (!session.local && absl::IsResourceExhausted(status) && details.reason.empty() &&
+      IsFile(argument)) {
+    session.console.err << "hint: the file may be too large to be sent with a request; store it "
+                           "with `stepcast profile upload "
+                        << argument << "` and give its name\n";
   }
   return code;
 }

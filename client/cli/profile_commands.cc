@@ -23,10 +23,12 @@ namespace {
 constexpr char kFileHelp[] = "A profile in proto JSON, text or binary, recognised by its content";
 
 ExitCode NeedsServer(const Session& session, std::string_view command) {
-  return session.Misused(absl::StrCat("profile ", std::string(command), " is about a server's store, which --local does not have"));
+  return session.Misused(absl::StrCat("profile ", std::string(command),
+                                      " is about a server's store, which --local does not have"));
 }
 
-absl::StatusOr<Profile> Upload(const Session& session, const std::string& path, const StoreOptions& store) {
+absl::StatusOr<Profile> Upload(const Session& session, const std::string& path,
+                               const StoreOptions& store) {
   const Progress progress(session.console, store.validate_only ? "checking" : "uploading");
   return session.client.UploadProfileFile(path, store);
 }
@@ -34,10 +36,15 @@ absl::StatusOr<Profile> Upload(const Session& session, const std::string& path, 
 class UploadCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
-    CLI::App* app = parent.add_subcommand("upload", "Store a profile; the same content stored twice is one profile");
+    CLI::App* app = parent.add_subcommand(
+        "upload", "Store a profile; the same content stored twice is one profile");
     app->add_option("FILE", path_, kFileHelp)->required()->type_name("");
-    app->add_option("--id", store_.profile_id, "Its name: a-z, 0-9 and - (default: from its content)")->type_name("ID");
-    app->add_option("--request-id", store_.request_id, "A UUID that makes repeating the command safe (default: a new one)")->type_name("UUID");
+    app->add_option("--id", store_.profile_id,
+                    "Its name: a-z, 0-9 and - (default: from its content)")
+        ->type_name("ID");
+    app->add_option("--request-id", store_.request_id,
+                    "A UUID that makes repeating the command safe (default: a new one)")
+        ->type_name("UUID");
     return app;
   }
 
@@ -57,10 +64,14 @@ class UploadCommand : public Command {
 class CheckCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
-    CLI::App* app = parent.add_subcommand(
-        "check", "Say everything that is wrong with a profile, how well its steps are explained, and what to do; stores nothing");
+    CLI::App* app =
+        parent.add_subcommand("check",
+                              "Say everything that is wrong with a profile, how well its steps are "
+                              "explained, and what to do; stores nothing");
     app->add_option("FILE", path_, kFileHelp)->required()->type_name("");
-    app->add_flag("--details", details_, "Also each link's bandwidth, start and window, and how well each way of sharing it explains the recording");
+    app->add_flag("--details", details_,
+                  "Also each link's bandwidth, start and window, and how well each way of sharing "
+                  "it explains the recording");
     return app;
   }
 
@@ -73,8 +84,10 @@ class CheckCommand : public Command {
     const absl::StatusOr<Explanation> explained = Explain(session);
     if (!explained.ok()) return session.Refused(explained.status());
     return session.Answer(CheckJson(*profile, explained->replay, explained->recording), [&] {
-      return absl::StrCat("valid: ", profile->operation_count, " operations, ", profile->step_count, " steps, digest ", profile->digest, "\n",
-                          CheckSummary(explained->replay, explained->recording), details_ ? CheckDetails(explained->recording) : "");
+      return absl::StrCat("valid: ", profile->operation_count, " operations, ", profile->step_count,
+                          " steps, digest ", profile->digest, "\n",
+                          CheckSummary(explained->replay, explained->recording),
+                          details_ ? CheckDetails(explained->recording) : "");
     });
   }
 
@@ -104,7 +117,8 @@ class GetCommand : public Command {
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("get", "Show a profile");
     app->add_option("PROFILE", argument_,
-                    "The name of a stored profile, with or without `profiles/`; with --local, or where no stored one can\nhave that name, a file")
+                    "The name of a stored profile, with or without `profiles/`; with --local, or "
+                    "where no stored one can\nhave that name, a file")
         ->required()
         ->type_name("");
     app->add_flag("--basic", basic_, "Leave operations and steps out");
@@ -119,7 +133,8 @@ class GetCommand : public Command {
     if (!name.ok()) return ReportProfileFailure(session, argument_, name.status());
     const absl::StatusOr<Profile> profile = [&] {
       const Progress progress(session.console, "reading");
-      return session.client.GetProfile({.name = *std::move(name), .view = basic_ ? ProfileView::kBasic : ProfileView::kFull});
+      return session.client.GetProfile(
+          {.name = *std::move(name), .view = basic_ ? ProfileView::kBasic : ProfileView::kFull});
     }();
     if (!profile.ok()) return session.Refused(profile.status());
     return session.Answer(ToJson(*profile), [&] { return ProfileText(*profile); });
@@ -128,7 +143,8 @@ class GetCommand : public Command {
  private:
   absl::StatusOr<std::string> Name(const Session& session) const {
     if (!session.local) return StoredName(argument_);
-    if (!IsFile(argument_)) return absl::InvalidArgumentError(absl::StrCat("there is no file \"", argument_, "\""));
+    if (!IsFile(argument_))
+      return absl::InvalidArgumentError(absl::StrCat("there is no file \"", argument_, "\""));
     const absl::StatusOr<Profile> stored = Upload(session, argument_, {});
     if (!stored.ok()) return stored.status();
     return stored->name;
@@ -141,10 +157,15 @@ class GetCommand : public Command {
 class ListCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
-    CLI::App* app = parent.add_subcommand("list", "Show what is stored, in the order of names; without --page-size and --page-token all of it");
-    app->add_option("--filter", request_.filter, "Terms joined by AND: model = \"resnet50\", labels.KEY = \"VALUE\", labels:KEY")->type_name("TEXT");
+    CLI::App* app = parent.add_subcommand("list",
+                                          "Show what is stored, in the order of names; without "
+                                          "--page-size and --page-token all of it");
+    app->add_option("--filter", request_.filter,
+                    "Terms joined by AND: model = \"resnet50\", labels.KEY = \"VALUE\", labels:KEY")
+        ->type_name("TEXT");
     app->add_option("--page-size", page_size_, "Show one page of at most so many")->type_name("N");
-    app->add_option("--page-token", request_.page_token, "Show the page that goes on from here")->type_name("TOKEN");
+    app->add_option("--page-token", request_.page_token, "Show the page that goes on from here")
+        ->type_name("TOKEN");
     return app;
   }
 
@@ -154,7 +175,8 @@ class ListCommand : public Command {
     if (!response.ok()) return session.Refused(response.status());
     return session.Answer(ToJson(*response), [&] {
       std::string text = ProfileTable(response->profiles);
-      if (!response->next_page_token.empty()) absl::StrAppend(&text, "next page: --page-token ", response->next_page_token, "\n");
+      if (!response->next_page_token.empty())
+        absl::StrAppend(&text, "next page: --page-token ", response->next_page_token, "\n");
       return text;
     });
   }
@@ -180,7 +202,9 @@ class DeleteCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand("delete", "Remove a profile");
-    app->add_option("PROFILE", argument_, "Its name, with or without `profiles/`")->required()->type_name("");
+    app->add_option("PROFILE", argument_, "Its name, with or without `profiles/`")
+        ->required()
+        ->type_name("");
     app->add_option("--etag", etag_, "Only if this is still its etag")->type_name("ETAG");
     return app;
   }

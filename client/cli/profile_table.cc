@@ -13,7 +13,8 @@ using Align = Table::Align;
 
 std::string LabelsText(const Profile& profile) {
   std::string text;
-  for (const auto& [key, value] : profile.labels) absl::StrAppend(&text, text.empty() ? "" : " ", key, "=", value);
+  for (const auto& [key, value] : profile.labels)
+    absl::StrAppend(&text, text.empty() ? "" : " ", key, "=", value);
   return text.empty() ? "-" : text;
 }
 
@@ -44,8 +45,9 @@ std::string ProfileTable(const std::vector<Profile>& profiles) {
                {"created", Align::kLeft},
                {"labels", Align::kLeft}});
   for (const Profile& profile : profiles) {
-    table.AddRow({profile.name, OrDash(profile.model), absl::StrCat(profile.batch_size), absl::StrCat(profile.parameter_servers),
-                  absl::StrCat(profile.operation_count), absl::StrCat(profile.step_count), BytesText(profile.size_bytes),
+    table.AddRow({profile.name, OrDash(profile.model), absl::StrCat(profile.batch_size),
+                  absl::StrCat(profile.parameter_servers), absl::StrCat(profile.operation_count),
+                  absl::StrCat(profile.step_count), BytesText(profile.size_bytes),
                   TimeText(profile.create_time), LabelsText(profile)});
   }
   return table.Text();
@@ -65,7 +67,8 @@ std::string ProfileText(const Profile& profile) {
     table.AddRow({"  worker's", KindText(profile, Resource::kWorker)});
     table.AddRow({"  uploads", KindText(profile, Resource::kUplink)});
     table.AddRow({"  servers'", KindText(profile, Resource::kParameterServer)});
-    table.AddRow({"bandwidth", absl::StrCat(NumberText(profile.platform.bandwidth_bytes_per_second), " bytes/s")});
+    table.AddRow({"bandwidth", absl::StrCat(NumberText(profile.platform.bandwidth_bytes_per_second),
+                                            " bytes/s")});
   }
   table.AddRow({"steps", absl::StrCat(profile.step_count)});
   table.AddRow({"size", BytesText(profile.size_bytes)});

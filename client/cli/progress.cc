@@ -6,7 +6,8 @@
 
 namespace stepcast::client {
 
-Progress::Progress(const Console& console, std::string what, Pace pace) : console_(console), what_(std::move(what)) {
+Progress::Progress(const Console& console, std::string what, Pace pace)
+    : console_(console), what_(std::move(what)) {
   if (console.err_is_terminal) thread_ = std::thread([this, pace] { Show(pace); });
 }
 
@@ -30,7 +31,8 @@ void Progress::Show(Pace pace) {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     std::array<char, 32> seconds{};
     std::snprintf(seconds.data(), seconds.size(), "%.1f", elapsed.count());
-    console_.err << kStartOfLine << kFrames[frame % kFrames.size()] << ' ' << what_ << ' ' << seconds.data() << " s" << std::flush;
+    console_.err << kStartOfLine << kFrames[frame % kFrames.size()] << ' ' << what_ << ' '
+                 << seconds.data() << " s" << std::flush;
     changed_.wait_for(lock, pace.interval, [this] { return done_; });
   }
   console_.err << kStartOfLine << std::flush;

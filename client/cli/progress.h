@@ -11,9 +11,10 @@
 
 namespace stepcast::client {
 
-// From construction to destruction, but not before `delay` has passed: one line on the console's err that says what is done and for how long, renewed
-// in place, and removed in the end. Nothing at all, and no thread, if err is no terminal. Threads: writes to err from a thread of its own, so nobody
-// else must meanwhile.
+// From construction to destruction, but not before `delay` has passed: one line on the console's
+// err that says what is done and for how long, renewed in place, and removed in the end. Nothing at
+// all, and no thread, if err is no terminal. Threads: writes to err from a thread of its own, so
+// nobody else must meanwhile.
 class Progress {
  public:
   struct Pace {

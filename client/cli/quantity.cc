@@ -25,7 +25,8 @@ absl::Status Refuse(std::string_view text, std::string_view right) {
 // A finite number that is not negative, and the rest.
 bool Split(std::string_view text, Parts& parts) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parts.number);
-  if (error != std::errc() || !std::isfinite(parts.number) || std::signbit(parts.number)) return false;
+  if (error != std::errc() || !std::isfinite(parts.number) || std::signbit(parts.number))
+    return false;
   parts.unit = text.substr(static_cast<size_t>(end - text.data()));
   parts.unit.remove_prefix(std::min(parts.unit.find_first_not_of(' '), parts.unit.size()));
   return true;
@@ -58,12 +59,14 @@ double TakePrefix(std::string_view& unit) {
 absl::StatusOr<uint64_t> ParseCount(std::string_view text) {
   uint64_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size()) return Refuse(text, "a whole number from 0 to 2^64 - 1");
+  if (error != std::errc() || end != text.data() + text.size())
+    return Refuse(text, "a whole number from 0 to 2^64 - 1");
   return count;
 }
 
 absl::StatusOr<double> ParseRate(std::string_view text) {
-  constexpr std::string_view kRight = "a rate: write for instance 1Gbit/s, 125MB/s, or bytes per second";
+  constexpr std::string_view kRight =
+      "a rate: write for instance 1Gbit/s, 125MB/s, or bytes per second";
   Parts parts;
   if (!Split(text, parts)) return Refuse(text, kRight);
   if (parts.unit.empty()) return parts.number;
@@ -97,7 +100,8 @@ absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
   if (Split(text, parts)) {
     for (const auto& [unit, ns] : kUnits) {
       const double length = parts.number * ns;
-      if (parts.unit == unit && length <= kLongest) return std::chrono::nanoseconds(std::llround(length));
+      if (parts.unit == unit && length <= kLongest)
+        return std::chrono::nanoseconds(std::llround(length));
     }
   }
   return Refuse(text, "a length of time: write for instance 1.5, 1.5s, 250ms or 2m");

@@ -18,7 +18,8 @@ class Question {
  public:
   virtual ~Question() = default;
 
-  // Adds a command with the options of the question below `parent`, and returns it. The question outlives the parse.
+  // Adds a command with the options of the question below `parent`, and returns it. The question
+  // outlives the parse.
   virtual CLI::App* Declare(CLI::App& parent) = 0;
 
   // What a terminal shows while it is answered: `predicting`.
@@ -37,7 +38,8 @@ class Question {
   // Reports what Ask failed with, or what the service answered.
   virtual ExitCode Report(const Session& session, const absl::Status& status) const = 0;
   // Prints the reply to what was asked. REQUIRES: it is of the same kind.
-  virtual ExitCode Answer(const Session& session, const JobComputation& asked, const JobReply& reply) const = 0;
+  virtual ExitCode Answer(const Session& session, const JobComputation& asked,
+                          const JobReply& reply) const = 0;
 };
 
 }  // namespace stepcast::client

@@ -28,22 +28,25 @@ absl::StatusOr<Objective> ParseObjective(const std::string& text) {
   if (text == "max-throughput") return Objective::kMaxThroughput;
   if (text == "min-cost") return Objective::kMinCost;
   if (text == "min-time") return Objective::kMinTime;
-  return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is none of knee, max-throughput, min-cost, min-time"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" is none of knee, max-throughput, min-cost, min-time"));
 }
 
 class RecommendQuestion : public Question {
  public:
   CLI::App* Declare(CLI::App& parent) override {
-    CLI::App* app = parent.add_subcommand("recommend", "How many workers, and servers, the job should get");
+    CLI::App* app =
+        parent.add_subcommand("recommend", "How many workers, and servers, the job should get");
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
-    AddParsedOption(
-        *app, "--objective", "knee|max-throughput|min-cost|min-time",
-        "knee: the highest throughput times efficiency (default); max-throughput; min-cost: of the remaining examples, or of one; min-time",
-        ParseObjective, [this](Objective objective) { objective_ = objective; });
+    AddParsedOption(*app, "--objective", "knee|max-throughput|min-cost|min-time",
+                    "knee: the highest throughput times efficiency (default); max-throughput; "
+                    "min-cost: of the remaining examples, or of one; min-time",
+                    ParseObjective, [this](Objective objective) { objective_ = objective; });
     DeclareConstraints(*app);
     DeclarePrices(*app);
     DeclareCurrent(*app);
-    scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kForbidden);
+    scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser,
+                      ScenarioFlags::Offsets::kForbidden);
     simulation_.Declare(*app);
     plot_.Declare(*app);
     return app;
@@ -70,28 +73,44 @@ class RecommendQuestion : public Question {
                                    .current = current_};
   }
 
-  ExitCode Report(const Session& session, const absl::Status& status) const override { return ReportProfileFailure(session, profile_, status); }
+  ExitCode Report(const Session& session, const absl::Status& status) const override {
+    return ReportProfileFailure(session, profile_, status);
+  }
 
-  ExitCode Answer(const Session& session, const JobComputation& asked, const JobReply& reply) const override {
+  ExitCode Answer(const Session& session, const JobComputation& asked,
+                  const JobReply& reply) const override {
     const auto& response = std::get<RecommendWorkersResponse>(reply);
-    const ThroughputPlot plot = PlotOf(PlotTitle(std::get<RecommendWorkersRequest>(asked).source), response);
-    const ExitCode code = session.Answer(ToJson(response), [&] { return RecommendationText(response) + plot_.Text(session, plot); });
+    const ThroughputPlot plot =
+        PlotOf(PlotTitle(std::get<RecommendWorkersRequest>(asked).source), response);
+    const ExitCode code = session.Answer(
+        ToJson(response), [&] { return RecommendationText(response) + plot_.Text(session, plot); });
     return code == ExitCode::kDone ? plot_.Save(session, plot) : code;
   }
 
  private:
   void DeclareConstraints(CLI::App& app) {
-    app.add_option("--min-workers", constraints_.min_workers, "At least so many (default 1)")->type_name("N");
-    app.add_option("--max-workers", constraints_.max_workers, "At most so many (default 16, or --min-workers + 15 where that is more)")
+    app.add_option("--min-workers", constraints_.min_workers, "At least so many (default 1)")
         ->type_name("N");
-    app.add_option("--max-servers", constraints_.max_parameter_servers, "Choose among 1 to so many servers, too (default: only the scenario's)")
+    app.add_option("--max-workers", constraints_.max_workers,
+                   "At most so many (default 16, or --min-workers + 15 where that is more)")
         ->type_name("N");
-    app.add_option("--min-efficiency", constraints_.min_scaling_efficiency, "Least scaling efficiency, 0 to 1")->type_name("SHARE");
-    app.add_option("--examples", constraints_.examples, "Examples left to train on: gives time and, with prices, cost")->type_name("N");
+    app.add_option("--max-servers", constraints_.max_parameter_servers,
+                   "Choose among 1 to so many servers, too (default: only the scenario's)")
+        ->type_name("N");
+    app.add_option("--min-efficiency", constraints_.min_scaling_efficiency,
+                   "Least scaling efficiency, 0 to 1")
+        ->type_name("SHARE");
+    app.add_option("--examples", constraints_.examples,
+                   "Examples left to train on: gives time and, with prices, cost")
+        ->type_name("N");
     AddParsedOption(
-        app, "--deadline", "TIME", "The examples must be done within this: 30m, 8h; needs --examples",
-        [](const std::string& text) { return ParseDuration(text); }, [this](std::chrono::nanoseconds time) { constraints_.deadline = time; });
-    app.add_option("--budget", constraints_.budget, "The most the examples may cost; needs --examples and prices")->type_name("AMOUNT");
+        app, "--deadline", "TIME",
+        "The examples must be done within this: 30m, 8h; needs --examples",
+        [](const std::string& text) { return ParseDuration(text); },
+        [this](std::chrono::nanoseconds time) { constraints_.deadline = time; });
+    app.add_option("--budget", constraints_.budget,
+                   "The most the examples may cost; needs --examples and prices")
+        ->type_name("AMOUNT");
   }
 
   // Prices are sent where one was given.
@@ -125,7 +144,8 @@ class RecommendQuestion : public Question {
           if (!current_) current_.emplace();
           current_->workers = count;
         },
-        "The job runs already, with so many: it is not moved for less than that costs, given --examples");
+        "The job runs already, with so many: it is not moved for less than that costs, given "
+        "--examples");
     workers->type_name("N");
     app.add_option_function<int32_t>(
            "--current-servers",
@@ -137,7 +157,8 @@ class RecommendQuestion : public Question {
         ->type_name("N")
         ->needs(workers);
     AddParsedOption(
-        app, "--rescale-time", "TIME", "How long the running job stands still when its numbers change: 90s",
+        app, "--rescale-time", "TIME",
+        "How long the running job stands still when its numbers change: 90s",
         [](const std::string& text) { return ParseDuration(text); },
         [this](std::chrono::nanoseconds time) {
           if (!current_) current_.emplace();

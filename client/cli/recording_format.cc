@@ -11,14 +11,18 @@ namespace {
 constexpr size_t kFirstBytes = 4096;
 
 // Control characters other than tab, line feed and carriage return.
-bool NoText(char byte) { return byte >= 0 && byte < ' ' && byte != '\t' && byte != '\n' && byte != '\r'; }
+bool NoText(char byte) {
+  return byte >= 0 && byte < ' ' && byte != '\t' && byte != '\n' && byte != '\r';
+}
 
 }  // namespace
 
 RecordingFormat DetectRecordingFormat(std::string_view first_bytes) {
-  if (std::any_of(first_bytes.begin(), first_bytes.end(), NoText)) return RecordingFormat::kRunMetadata;
+  if (std::any_of(first_bytes.begin(), first_bytes.end(), NoText))
+    return RecordingFormat::kRunMetadata;
   const size_t begin = first_bytes.find_first_not_of(" \t\r\n");
-  const bool json = begin != std::string_view::npos && (first_bytes[begin] == '{' || first_bytes[begin] == '[');
+  const bool json =
+      begin != std::string_view::npos && (first_bytes[begin] == '{' || first_bytes[begin] == '[');
   return json ? RecordingFormat::kTimeline : RecordingFormat::kLayers;
 }
 

@@ -10,7 +10,8 @@ namespace stepcast::client {
 
 enum class RecordingFormat { kLayers, kRunMetadata, kTimeline };
 
-// By the first bytes: JSON is a timeline, what has bytes that no text has is RunMetadata, all else measured layers.
+// By the first bytes: JSON is a timeline, what has bytes that no text has is RunMetadata, all else
+// measured layers.
 RecordingFormat DetectRecordingFormat(std::string_view first_bytes);
 // The same of a file, or of what it decompresses to. Failure: as ReadFile.
 absl::StatusOr<RecordingFormat> DetectRecordingFormatOf(const std::string& path);

@@ -56,7 +56,8 @@ JsonObject JsonOf(const LinkReport& link) {
   object.Add("windowUpperBytes", link.window_upper_bytes);
   object.Add("largestTransferBytes", link.largest_transfer_bytes);
   std::vector<JsonObject> disciplines;
-  for (const DisciplineReport& discipline : link.disciplines) disciplines.push_back(JsonOf(discipline));
+  for (const DisciplineReport& discipline : link.disciplines)
+    disciplines.push_back(JsonOf(discipline));
   object.Add("disciplines", disciplines);
   object.Add("nearest", link.nearest);
   object.Add("nearestWithStart", JsonOf(link.with_start));
@@ -84,7 +85,8 @@ JsonObject JsonOf(const ReplayReport& replay) {
 
 }  // namespace
 
-std::string CheckJson(const Profile& profile, const ReplayReport& replay, const RecordingReport& recording) {
+std::string CheckJson(const Profile& profile, const ReplayReport& replay,
+                      const RecordingReport& recording) {
   JsonObject object;
   object.Add("replay", JsonOf(replay));
   object.Add("clocks", JsonOf(recording.clocks));

@@ -27,7 +27,8 @@ struct Session {
   template <typename Table>
   ExitCode Answer(const std::string& json, const Table& table) const {
     console.out << (output == OutputFormat::kJson ? json : table());
-    return console.out.flush() ? ExitCode::kDone : Refused(absl::DataLossError("the answer could not be written"));
+    return console.out.flush() ? ExitCode::kDone
+                               : Refused(absl::DataLossError("the answer could not be written"));
   }
   // Reports why the service did not answer.
   ExitCode Refused(const absl::Status& status) const;

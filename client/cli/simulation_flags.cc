@@ -13,18 +13,23 @@ constexpr char kSimulationGroup[] = "Simulation";
 
 void SimulationFlags::Declare(CLI::App& app) {
   DeclareSteps(app, "Steps each worker completes, warm-up included (default 1000)");
-  app.add_option(
-         "--warmup", options_.warmup_steps,
-         "Steps of each worker that do not count (default: at least 50, or a twentieth of --steps, and more where a run takes longer to settle)")
+  app.add_option("--warmup", options_.warmup_steps,
+                 "Steps of each worker that do not count (default: at least 50, or a twentieth of "
+                 "--steps, and more where a run takes longer to settle)")
       ->type_name("N")
       ->group(kSimulationGroup);
   DeclareReplications(app);
-  app.add_option("--precision", options_.relative_precision, "Stop when the interval's half-width is below this share of the value")
+  app.add_option("--precision", options_.relative_precision,
+                 "Stop when the interval's half-width is below this share of the value")
       ->type_name("SHARE")
       ->group(kSimulationGroup);
-  app.add_option("--confidence", options_.confidence_level, "Coverage of the interval (default 0.95)")->type_name("LEVEL")->group(kSimulationGroup);
+  app.add_option("--confidence", options_.confidence_level,
+                 "Coverage of the interval (default 0.95)")
+      ->type_name("LEVEL")
+      ->group(kSimulationGroup);
   AddParsedOption(
-      app, "--time-budget", "TIME", "Give the best answer reached by then: 500ms, 10s", [](const std::string& text) { return ParseDuration(text); },
+      app, "--time-budget", "TIME", "Give the best answer reached by then: 500ms, 10s",
+      [](const std::string& text) { return ParseDuration(text); },
       [this](std::chrono::nanoseconds budget) { options_.time_budget = budget; })
       ->group(kSimulationGroup);
   DeclareChance(app);
@@ -43,20 +48,23 @@ void SimulationFlags::DeclareForLoad(CLI::App& app) {
 }
 
 void SimulationFlags::DeclareReplications(CLI::App& app) {
-  app.add_option(
-         "--replications", options_.replications,
-         "Independent runs (default 5, up to 20 where single runs scatter; with --precision at most so many, default 100; 1 where nothing is random)")
+  app.add_option("--replications", options_.replications,
+                 "Independent runs (default 5, up to 20 where single runs scatter; with "
+                 "--precision at most so many, default 100; 1 where nothing is random)")
       ->type_name("N")
       ->group(kSimulationGroup);
 }
 
 void SimulationFlags::DeclareSteps(CLI::App& app, const std::string& help) {
-  app.add_option("--steps", options_.steps_per_worker, help)->type_name("N")->group(kSimulationGroup);
+  app.add_option("--steps", options_.steps_per_worker, help)
+      ->type_name("N")
+      ->group(kSimulationGroup);
 }
 
 void SimulationFlags::DeclareChance(CLI::App& app) {
   AddParsedOption(
-      app, "--seed", "N", "Of all random choices (default 1)", [](const std::string& text) { return ParseCount(text); },
+      app, "--seed", "N", "Of all random choices (default 1)",
+      [](const std::string& text) { return ParseCount(text); },
       [this](uint64_t seed) { options_.seed = seed; })
       ->group(kSimulationGroup);
   CLI::Option* staggered = app.add_flag_function(
@@ -78,8 +86,10 @@ void SimulationFlags::DeclareHorizon(CLI::App& app) {
     options_.horizon = Horizon::kFirstSeconds;
     options_.horizon_seconds = seconds;
   };
-  CLI::Option* steps = app.add_option_function<int32_t>("--first-steps", on_steps, "Predict the first N steps of each worker, not the steady state");
-  CLI::Option* seconds = app.add_option_function<double>("--first-seconds", on_seconds, "Predict the first S seconds, not the steady state");
+  CLI::Option* steps = app.add_option_function<int32_t>(
+      "--first-steps", on_steps, "Predict the first N steps of each worker, not the steady state");
+  CLI::Option* seconds = app.add_option_function<double>(
+      "--first-seconds", on_seconds, "Predict the first S seconds, not the steady state");
   steps->type_name("N")->group(kSimulationGroup)->excludes(seconds);
   seconds->type_name("S")->group(kSimulationGroup);
 }

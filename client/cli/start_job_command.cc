@@ -25,17 +25,23 @@ class StartJobCommand : public Command {
 
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = question_->Declare(parent);
-    app->add_option("--request-id", request_id_, "A UUID that makes repeating the command safe: it starts one job (default: a new one)")
+    app->add_option(
+           "--request-id", request_id_,
+           "A UUID that makes repeating the command safe: it starts one job (default: a new one)")
         ->type_name("UUID")
         ->group(kJobGroup);
-    app->add_flag("--wait", wait_, "Wait until it is done, at most --timeout, and print the answer instead of the job's name")->group(kJobGroup);
+    app->add_flag("--wait", wait_,
+                  "Wait until it is done, at most --timeout, and print the answer instead of the "
+                  "job's name")
+        ->group(kJobGroup);
     return app;
   }
 
   ExitCode Run(const Session& session) const override {
     if (session.local) return JobsNeedServer(session);
     if (const std::string_view flag = question_->AnswerFlag(); !wait_ && !flag.empty()) {
-      return session.Misused(absl::StrCat(std::string(flag), " is about the answer: it needs --wait"));
+      return session.Misused(
+          absl::StrCat(std::string(flag), " is about the answer: it needs --wait"));
     }
     if (const ExitCode code = question_->Check(session); code != ExitCode::kDone) return code;
     const absl::StatusOr<JobComputation> asked = question_->Ask(session);
@@ -53,7 +59,8 @@ class StartJobCommand : public Command {
   }
 
  private:
-  ExitCode Wait(const Session& session, const JobComputation& asked, const std::string& name, nanoseconds patience) const {
+  ExitCode Wait(const Session& session, const JobComputation& asked, const std::string& name,
+                nanoseconds patience) const {
     const absl::StatusOr<Job> done = [&] {
       const Progress progress(session.console, question_->Activity());
       return session.client.Jobs().Wait(name, {.timeout = patience});
@@ -72,6 +79,8 @@ class StartJobCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> MakeStartJobCommand(std::unique_ptr<Question> question) { return std::make_unique<StartJobCommand>(std::move(question)); }
+std::unique_ptr<Command> MakeStartJobCommand(std::unique_ptr<Question> question) {
+  return std::make_unique<StartJobCommand>(std::move(question));
+}
 
 }  // namespace stepcast::client

@@ -7,8 +7,9 @@
 
 namespace stepcast::client {
 
-// A whole SVG 1.1 file of 760 by 480 that refers to nothing outside: title, axes with ticks, the intervals as a band, linear scaling, legend. Points
-// carry their numbers as titles, which browsers show.
+// A whole SVG 1.1 file of 760 by 480 that refers to nothing outside: title, axes with ticks, the
+// intervals as a band, linear scaling, legend. Points carry their numbers as titles, which browsers
+// show.
 std::string SvgPlot(const ThroughputPlot& plot);
 
 }  // namespace stepcast::client

@@ -18,7 +18,8 @@ class Table {
 
   // REQUIRES: one cell a column.
   void AddRow(std::vector<std::string> cells);
-  // The titles and the rows, two spaces between columns and none at the ends of lines. Widths are counted in characters of UTF-8.
+  // The titles and the rows, two spaces between columns and none at the ends of lines. Widths are
+  // counted in characters of UTF-8.
   std::string Text() const;
 
  private:

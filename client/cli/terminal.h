@@ -8,7 +8,8 @@ struct Terminal {
   bool utf8 = false;
 };
 
-// Of an open file: the columns of a terminal, 80 of anything else, and whether the environment's locale has UTF-8. Leaves the program's locale alone.
+// Of an open file: the columns of a terminal, 80 of anything else, and whether the environment's
+// locale has UTF-8. Leaves the program's locale alone.
 Terminal TerminalOf(int file);
 
 }  // namespace stepcast::client

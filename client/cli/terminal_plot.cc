@@ -25,7 +25,8 @@ struct Glyphs {
   char32_t side, side_tick, corner, bottom, bottom_tick;
 };
 
-constexpr Glyphs kUtf8Glyphs{U'\u25cf', U'\u25c7', U'\u25c6', U'\u2502', U'\u254e', U'\u2804', U'\u2502', U'\u2524', U'\u2514', U'\u2500', U'\u252c'};
+constexpr Glyphs kUtf8Glyphs{U'\u25cf', U'\u25c7', U'\u25c6', U'\u2502', U'\u254e', U'\u2804',
+                             U'\u2502', U'\u2524', U'\u2514', U'\u2500', U'\u252c'};
 constexpr Glyphs kAsciiGlyphs{U'o', U'=', U'#', U'|', U':', U'.', U'|', U'+', U'+', U'-', U'+'};
 
 struct Dot {
@@ -58,25 +59,38 @@ void ForEachDot(Dot from, Dot to, Put put) {
 class Canvas {
  public:
   Canvas(int columns, const PlotAxis& workers, const PlotAxis& throughput)
-      : columns_(columns), workers_(workers), throughput_(throughput), rows_(kRows, std::u32string(static_cast<size_t>(columns), U' ')) {}
+      : columns_(columns),
+        workers_(workers),
+        throughput_(throughput),
+        rows_(kRows, std::u32string(static_cast<size_t>(columns), U' ')) {}
 
-  int DotX(double workers) const { return Nearest(workers_.Fraction(workers), columns_ * kDotsAcross); }
-  int DotY(double throughput) const { return kRows * kDotsDown - 1 - Nearest(throughput_.Fraction(throughput), kRows * kDotsDown); }
+  int DotX(double workers) const {
+    return Nearest(workers_.Fraction(workers), columns_ * kDotsAcross);
+  }
+  int DotY(double throughput) const {
+    return kRows * kDotsDown - 1 - Nearest(throughput_.Fraction(throughput), kRows * kDotsDown);
+  }
   int Column(double workers) const { return DotX(workers) / kDotsAcross; }
   int Row(double throughput) const { return DotY(throughput) / kDotsDown; }
 
   void PutDot(Dot dot) {
     constexpr char32_t kBraille = 0x2800;
-    constexpr std::array<std::array<char32_t, kDotsDown>, kDotsAcross> kBits{{{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}};
-    char32_t& cell = rows_[static_cast<size_t>(dot.y / kDotsDown)][static_cast<size_t>(dot.x / kDotsAcross)];
+    constexpr std::array<std::array<char32_t, kDotsDown>, kDotsAcross> kBits{
+        {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}};
+    char32_t& cell =
+        rows_[static_cast<size_t>(dot.y / kDotsDown)][static_cast<size_t>(dot.x / kDotsAcross)];
     if (cell < kBraille || cell > kBraille + 0xff) cell = kBraille;
     cell |= kBits[static_cast<size_t>(dot.x % kDotsAcross)][static_cast<size_t>(dot.y % kDotsDown)];
   }
-  void PutGlyph(int column, int row, char32_t glyph) { rows_[static_cast<size_t>(row)][static_cast<size_t>(column)] = glyph; }
+  void PutGlyph(int column, int row, char32_t glyph) {
+    rows_[static_cast<size_t>(row)][static_cast<size_t>(column)] = glyph;
+  }
   const std::u32string& RowText(int row) const { return rows_[static_cast<size_t>(row)]; }
 
  private:
-  static int Nearest(double fraction, int dots) { return static_cast<int>(std::lround(std::clamp(fraction, 0.0, 1.0) * (dots - 1))); }
+  static int Nearest(double fraction, int dots) {
+    return static_cast<int>(std::lround(std::clamp(fraction, 0.0, 1.0) * (dots - 1)));
+  }
 
   const int columns_;
   const PlotAxis& workers_;
@@ -115,11 +129,14 @@ class TerminalDrawing {
   }
 
  private:
-  static std::u32string Padding(int width) { return std::u32string(static_cast<size_t>(std::max(width, 0)), U' '); }
+  static std::u32string Padding(int width) {
+    return std::u32string(static_cast<size_t>(std::max(width, 0)), U' ');
+  }
 
   int LabelWidth() const {
     size_t width = 10;  // of the title
-    for (const double tick : throughput_.ticks) width = std::max(width, throughput_.TickText(tick).size());
+    for (const double tick : throughput_.ticks)
+      width = std::max(width, throughput_.TickText(tick).size());
     return static_cast<int>(width);
   }
 
@@ -127,8 +144,10 @@ class TerminalDrawing {
     if (!linear_) return;
     constexpr int kEvery = 4;  // so that it looks thinner than the curve
     ForEachDot({canvas_.DotX(linear_->from_workers), canvas_.DotY(linear_->from_throughput)},
-               {canvas_.DotX(linear_->to_workers), canvas_.DotY(linear_->to_throughput)}, [&, i = 0](Dot dot) mutable {
-                 if (!utf8_) canvas_.PutGlyph(dot.x / kDotsAcross, dot.y / kDotsDown, glyphs_.linear);
+               {canvas_.DotX(linear_->to_workers), canvas_.DotY(linear_->to_throughput)},
+               [&, i = 0](Dot dot) mutable {
+                 if (!utf8_)
+                   canvas_.PutGlyph(dot.x / kDotsAcross, dot.y / kDotsDown, glyphs_.linear);
                  if (utf8_ && i++ % kEvery == 0) canvas_.PutDot(dot);
                });
   }
@@ -137,14 +156,16 @@ class TerminalDrawing {
     for (size_t i = 1; i < plot_.points.size(); ++i) {
       const PlotPoint& from = plot_.points[i - 1];
       const PlotPoint& to = plot_.points[i];
-      ForEachDot({canvas_.DotX(from.workers), canvas_.DotY(from.throughput)}, {canvas_.DotX(to.workers), canvas_.DotY(to.throughput)},
+      ForEachDot({canvas_.DotX(from.workers), canvas_.DotY(from.throughput)},
+                 {canvas_.DotX(to.workers), canvas_.DotY(to.throughput)},
                  [this](Dot dot) { canvas_.PutDot(dot); });
     }
   }
 
   void DrawBar(int32_t workers, double lower, double upper, char32_t glyph) {
     if (lower == upper) return;
-    for (int row = canvas_.Row(upper); row <= canvas_.Row(lower); ++row) canvas_.PutGlyph(canvas_.Column(workers), row, glyph);
+    for (int row = canvas_.Row(upper); row <= canvas_.Row(lower); ++row)
+      canvas_.PutGlyph(canvas_.Column(workers), row, glyph);
   }
 
   void DrawBars() {
@@ -156,10 +177,12 @@ class TerminalDrawing {
 
   // The marked ones last, so that no other hides them.
   void DrawPoints() {
-    for (const auto& [mark, glyph] :
-         {std::pair(PlotPoint::Mark::kNone, glyphs_.point), {PlotPoint::Mark::kTie, glyphs_.tie}, {PlotPoint::Mark::kChosen, glyphs_.chosen}}) {
+    for (const auto& [mark, glyph] : {std::pair(PlotPoint::Mark::kNone, glyphs_.point),
+                                      {PlotPoint::Mark::kTie, glyphs_.tie},
+                                      {PlotPoint::Mark::kChosen, glyphs_.chosen}}) {
       for (const PlotPoint& point : plot_.points) {
-        if (point.mark == mark) canvas_.PutGlyph(canvas_.Column(point.workers), canvas_.Row(point.throughput), glyph);
+        if (point.mark == mark)
+          canvas_.PutGlyph(canvas_.Column(point.workers), canvas_.Row(point.throughput), glyph);
       }
     }
   }
@@ -172,7 +195,8 @@ class TerminalDrawing {
     std::u32string line = Shortened(Characters(text), static_cast<size_t>(width_));
     if (!utf8_)
       std::replace_if(
-          line.begin(), line.end(), [](char32_t c) { return c > U'~'; }, U'?');  // the end of a cut one, too
+          line.begin(), line.end(), [](char32_t c) { return c > U'~'; },
+          U'?');  // the end of a cut one, too
     AddLine(std::move(line));
   }
 
@@ -182,11 +206,13 @@ class TerminalDrawing {
       if (canvas_.Row(tick) == row) label = Characters(throughput_.TickText(tick));
     }
     const char32_t side = label.empty() ? glyphs_.side : glyphs_.side_tick;
-    AddLine(Padding(label_width_ - static_cast<int>(label.size())) + label + U' ' + side + canvas_.RowText(row));
+    AddLine(Padding(label_width_ - static_cast<int>(label.size())) + label + U' ' + side +
+            canvas_.RowText(row));
   }
 
   void AddWorkersAxis() {
-    std::u32string line = Padding(label_width_ + 1) + glyphs_.corner + std::u32string(static_cast<size_t>(columns_), glyphs_.bottom);
+    std::u32string line = Padding(label_width_ + 1) + glyphs_.corner +
+                          std::u32string(static_cast<size_t>(columns_), glyphs_.bottom);
     std::u32string labels = Padding(width_);
     int free = 0;  // the first column that no label, nor the space behind it, takes
     for (const double tick : workers_.ticks) {
@@ -205,13 +231,20 @@ class TerminalDrawing {
   }
 
   void AddLegend() {
-    const auto entry = [](char32_t glyph, const std::string& text) { return glyph + (U' ' + Characters(text)); };
+    const auto entry = [](char32_t glyph, const std::string& text) {
+      return glyph + (U' ' + Characters(text));
+    };
     std::vector<std::u32string> entries;
-    const auto is_plain = [](const PlotPoint& point) { return point.mark == PlotPoint::Mark::kNone; };
-    if (std::any_of(plot_.points.begin(), plot_.points.end(), is_plain)) entries.push_back(entry(glyphs_.point, "prediction"));
+    const auto is_plain = [](const PlotPoint& point) {
+      return point.mark == PlotPoint::Mark::kNone;
+    };
+    if (std::any_of(plot_.points.begin(), plot_.points.end(), is_plain))
+      entries.push_back(entry(glyphs_.point, "prediction"));
     for (const PlotPoint& point : plot_.points) {
       if (point.mark != PlotPoint::Mark::kChosen) continue;
-      entries.push_back(entry(glyphs_.chosen, absl::StrCat(plot_.chosen, ": ", point.workers, point.workers == 1 ? " worker" : " workers")));
+      entries.push_back(
+          entry(glyphs_.chosen, absl::StrCat(plot_.chosen, ": ", point.workers,
+                                             point.workers == 1 ? " worker" : " workers")));
     }
     if (plot_.ties) entries.push_back(entry(glyphs_.tie, "as good"));
     if (!plot_.interval.empty()) entries.push_back(entry(glyphs_.bar, plot_.interval));
@@ -219,7 +252,8 @@ class TerminalDrawing {
     if (linear_) entries.push_back(entry(glyphs_.linear, "linear scaling"));
     std::u32string line;
     for (const std::u32string& next : entries) {
-      if (!line.empty() && line.size() + 3 + next.size() > static_cast<size_t>(width_)) AddLine(std::exchange(line, U""));
+      if (!line.empty() && line.size() + 3 + next.size() > static_cast<size_t>(width_))
+        AddLine(std::exchange(line, U""));
       line += (line.empty() ? U"" : U"   ") + next;
     }
     if (!line.empty()) AddLine(std::move(line));
@@ -240,6 +274,8 @@ class TerminalDrawing {
 
 }  // namespace
 
-std::string TerminalPlot(const ThroughputPlot& plot, const Terminal& terminal) { return TerminalDrawing(plot, terminal).Text(); }
+std::string TerminalPlot(const ThroughputPlot& plot, const Terminal& terminal) {
+  return TerminalDrawing(plot, terminal).Text();
+}
 
 }  // namespace stepcast::client

@@ -8,8 +8,9 @@
 
 namespace stepcast::client {
 
-// Title, 16 rows of plot, axes and legend, in lines that are no wider than the terminal; a terminal of less than 40 columns counts as 40, one of more
-// than 160 as 160. With UTF-8 lines are dots of Braille, two across and four down a character; without it there is ASCII only, and no line from
+// Title, 16 rows of plot, axes and legend, in lines that are no wider than the terminal; a terminal
+// of less than 40 columns counts as 40, one of more than 160 as 160. With UTF-8 lines are dots of
+// Braille, two across and four down a character; without it there is ASCII only, and no line from
 // point to point.
 std::string TerminalPlot(const ThroughputPlot& plot, const Terminal& terminal);
 

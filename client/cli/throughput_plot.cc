@@ -34,10 +34,15 @@ const char* OrderNameOf(TransferOrder order) {
 std::string ScenarioText(const Scenario& scenario) {
   const int32_t servers = scenario.parameter_servers.value_or(1);
   std::string text = absl::StrCat(servers, servers == 1 ? " server" : " servers");
-  if (scenario.bandwidth_bytes_per_second) absl::StrAppend(&text, ", ", NumberText(*scenario.bandwidth_bytes_per_second / 1e6), " MB/s links");
-  if (scenario.synchronization == Synchronization::kAsynchronous) absl::StrAppend(&text, ", asynchronous");
-  if (scenario.synchronization == Synchronization::kSynchronous) absl::StrAppend(&text, ", synchronous");
-  if (const std::string order = OrderNameOf(scenario.transfer_order); !order.empty()) absl::StrAppend(&text, ", ", order);
+  if (scenario.bandwidth_bytes_per_second)
+    absl::StrAppend(&text, ", ", NumberText(*scenario.bandwidth_bytes_per_second / 1e6),
+                    " MB/s links");
+  if (scenario.synchronization == Synchronization::kAsynchronous)
+    absl::StrAppend(&text, ", asynchronous");
+  if (scenario.synchronization == Synchronization::kSynchronous)
+    absl::StrAppend(&text, ", synchronous");
+  if (const std::string order = OrderNameOf(scenario.transfer_order); !order.empty())
+    absl::StrAppend(&text, ", ", order);
   return text;
 }
 
@@ -67,8 +72,12 @@ std::vector<Prediction> Drawn(const std::vector<Prediction>& predictions) {
     if (MayBeDrawn(prediction.examples_per_second)) drawn.push_back(prediction);
   }
   const auto workers = [](const Prediction& prediction) { return prediction.scenario.workers; };
-  std::stable_sort(drawn.begin(), drawn.end(), [&](const Prediction& a, const Prediction& b) { return workers(a) < workers(b); });
-  const auto last = std::unique(drawn.begin(), drawn.end(), [&](const Prediction& a, const Prediction& b) { return workers(a) == workers(b); });
+  std::stable_sort(drawn.begin(), drawn.end(), [&](const Prediction& a, const Prediction& b) {
+    return workers(a) < workers(b);
+  });
+  const auto last = std::unique(
+      drawn.begin(), drawn.end(),
+      [&](const Prediction& a, const Prediction& b) { return workers(a) == workers(b); });
   drawn.erase(last, drawn.end());
   return drawn;
 }
@@ -81,7 +90,8 @@ ThroughputPlot Unmarked(const std::string& title, const std::vector<Prediction>&
     if (point.lower < point.upper) plot.interval = IntervalTitle(drawn);
     if (point.run_lower < point.run_upper) plot.runs = RunsTitle(drawn);
     const double one_worker = point.throughput / prediction.speedup;
-    if (plot.one_worker == 0 && one_worker > 0 && MayBeDrawn(one_worker)) plot.one_worker = one_worker;
+    if (plot.one_worker == 0 && one_worker > 0 && MayBeDrawn(one_worker))
+      plot.one_worker = one_worker;
   }
   if (!drawn.empty()) plot.scenario = ScenarioText(drawn[0].scenario);
   return plot;
@@ -109,8 +119,11 @@ ThroughputPlot PlotOf(const std::string& title, const std::vector<Prediction>& p
 
 ThroughputPlot PlotOf(const std::string& title, const RecommendWorkersResponse& response) {
   const int32_t workers = response.nearest ? response.nearest->workers : response.workers;
-  int32_t servers = response.nearest ? response.nearest->parameter_servers : response.parameter_servers;
-  const auto servers_of = [](const Prediction& prediction) { return prediction.scenario.parameter_servers.value_or(0); };
+  int32_t servers =
+      response.nearest ? response.nearest->parameter_servers : response.parameter_servers;
+  const auto servers_of = [](const Prediction& prediction) {
+    return prediction.scenario.parameter_servers.value_or(0);
+  };
   if (workers == 0 && !response.frontier.empty()) servers = servers_of(response.frontier[0]);
   std::vector<Prediction> curve;
   for (const Prediction& prediction : response.frontier) {
@@ -118,7 +131,9 @@ ThroughputPlot PlotOf(const std::string& title, const RecommendWorkersResponse& 
   }
   ThroughputPlot plot = Unmarked(title, Drawn(curve));
   for (PlotPoint& point : plot.points) {
-    const auto is_it = [&](const Tie& tie) { return tie.workers == point.workers && tie.parameter_servers == servers; };
+    const auto is_it = [&](const Tie& tie) {
+      return tie.workers == point.workers && tie.parameter_servers == servers;
+    };
     if (point.workers == workers) {
       point.mark = PlotPoint::Mark::kChosen;
       plot.chosen = response.nearest ? "nearest to the constraints" : "recommended";
@@ -137,16 +152,21 @@ PlotAxis WorkersAxis(const ThroughputPlot& plot, int ticks_max) {
 
 PlotAxis ThroughputAxis(const ThroughputPlot& plot, int ticks_max) {
   double largest = 0;
-  for (const PlotPoint& point : plot.points) largest = std::max({largest, point.upper, point.run_upper});
+  for (const PlotPoint& point : plot.points)
+    largest = std::max({largest, point.upper, point.run_upper});
   return AxisFromZero(largest, ticks_max);
 }
 
-std::optional<PlotLine> LinearScaling(const ThroughputPlot& plot, const PlotAxis& workers, const PlotAxis& throughput) {
+std::optional<PlotLine> LinearScaling(const ThroughputPlot& plot, const PlotAxis& workers,
+                                      const PlotAxis& throughput) {
   if (!(plot.one_worker > 0)) return std::nullopt;
   const double from = std::max(workers.from, 0.0);
   const double to = std::min(workers.to, throughput.to / plot.one_worker);
   if (!(from < to)) return std::nullopt;
-  return PlotLine{.from_workers = from, .from_throughput = from * plot.one_worker, .to_workers = to, .to_throughput = to * plot.one_worker};
+  return PlotLine{.from_workers = from,
+                  .from_throughput = from * plot.one_worker,
+                  .to_workers = to,
+                  .to_throughput = to * plot.one_worker};
 }
 
 }  // namespace stepcast::client

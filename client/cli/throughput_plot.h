@@ -37,11 +37,13 @@ struct ThroughputPlot {
   double one_worker = 0;  // examples/s of one worker, which linear scaling multiplies; 0: not known
 };
 
-// The predictions, with the knee among them: the most throughput times efficiency, the fewest workers of equal ones. Of one point there is none.
-// What is no number, or beyond what a point can be, is left out, and so is every count but its first.
+// The predictions, with the knee among them: the most throughput times efficiency, the fewest
+// workers of equal ones. Of one point there is none. What is no number, or beyond what a point can
+// be, is left out, and so is every count but its first.
 ThroughputPlot PlotOf(const std::string& title, const std::vector<Prediction>& predictions);
 
-// What was tried with the number of servers that is recommended, or comes nearest to the constraints; the others have curves of their own.
+// What was tried with the number of servers that is recommended, or comes nearest to the
+// constraints; the others have curves of their own.
 ThroughputPlot PlotOf(const std::string& title, const RecommendWorkersResponse& response);
 
 // The axes for what is drawn.
@@ -57,6 +59,7 @@ struct PlotLine {
 };
 
 // As much of linear scaling as lies between the axes, if any does.
-std::optional<PlotLine> LinearScaling(const ThroughputPlot& plot, const PlotAxis& workers, const PlotAxis& throughput);
+std::optional<PlotLine> LinearScaling(const ThroughputPlot& plot, const PlotAxis& workers,
+                                      const PlotAxis& throughput);
 
 }  // namespace stepcast::client

@@ -17,10 +17,12 @@ namespace {
 
 constexpr char kStandardOutput[] = "-";
 
-// Where a trace goes. A file is opened with the first piece, so that a refused request leaves alone what is there.
+// Where a trace goes. A file is opened with the first piece, so that a refused request leaves alone
+// what is there.
 class TraceFile {
  public:
-  TraceFile(std::string path, std::ostream& standard_output) : path_(std::move(path)), out_(path_ == kStandardOutput ? &standard_output : nullptr) {}
+  TraceFile(std::string path, std::ostream& standard_output)
+      : path_(std::move(path)), out_(path_ == kStandardOutput ? &standard_output : nullptr) {}
 
   absl::Status Write(std::string_view piece) {
     if (out_ == nullptr) {
@@ -38,7 +40,10 @@ class TraceFile {
   bool begun() const { return out_ != nullptr; }
 
  private:
-  absl::Status Checked() const { return out_->good() ? absl::OkStatus() : absl::DataLossError(absl::StrCat("cannot write ", path_)); }
+  absl::Status Checked() const {
+    return out_->good() ? absl::OkStatus()
+                        : absl::DataLossError(absl::StrCat("cannot write ", path_));
+  }
 
   const std::string path_;
   std::ofstream file_;
@@ -50,11 +55,13 @@ class TraceCommand : public Command {
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app =
         parent.add_subcommand("trace",
-                              "What the first steps look like, chunk by chunk, as JSON for ui.perfetto.dev;\n--output does not apply, a trace is "
+                              "What the first steps look like, chunk by chunk, as JSON for "
+                              "ui.perfetto.dev;\n--output does not apply, a trace is "
                               "always JSON");
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
     app->add_option("--workers", workers_, "Number of workers (default 1)")->type_name("N");
-    app->add_option("--out", out_, "Where the trace goes (default -, standard output)")->type_name("FILE");
+    app->add_option("--out", out_, "Where the trace goes (default -, standard output)")
+        ->type_name("FILE");
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
     simulation_.DeclareForTrace(*app);
     return app;
@@ -66,16 +73,20 @@ class TraceCommand : public Command {
     absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
     if (!source.ok()) return ReportProfileFailure(session, profile_, source.status());
     scenario_.Explain(session);
-    GenerateTraceRequest request{.source = *std::move(source), .scenario = scenario_.scenario(), .options = simulation_.options()};
+    GenerateTraceRequest request{.source = *std::move(source),
+                                 .scenario = scenario_.scenario(),
+                                 .options = simulation_.options()};
     request.scenario->workers = workers_;
     TraceFile file(out_, session.console.out);
     absl::Status status = [&] {
       const Progress progress(session.console, "tracing");
-      return session.client.GenerateTrace(request, [&file](std::string_view piece) { return file.Write(piece); });
+      return session.client.GenerateTrace(
+          request, [&file](std::string_view piece) { return file.Write(piece); });
     }();
     if (status.ok()) status = file.Close();
     if (status.ok()) return ExitCode::kDone;
-    if (file.begun() && out_ != kStandardOutput) session.console.err << out_ << " holds only a part of the trace\n";
+    if (file.begun() && out_ != kStandardOutput)
+      session.console.err << out_ << " holds only a part of the trace\n";
     return ReportProfileFailure(session, profile_, status);
   }
 

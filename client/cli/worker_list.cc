@@ -25,7 +25,8 @@ bool ParsePart(std::string_view part, int32_t& first, int32_t& last) {
     last = first;
     return true;
   }
-  return ParseCount(part.substr(0, dash), first) && ParseCount(part.substr(dash + 1), last) && first <= last;
+  return ParseCount(part.substr(0, dash), first) && ParseCount(part.substr(dash + 1), last) &&
+         first <= last;
 }
 
 }  // namespace
@@ -39,10 +40,12 @@ absl::StatusOr<std::vector<int32_t>> ParseWorkerList(std::string_view text) {
     int32_t first = 0;
     int32_t last = 0;
     if (!ParsePart(part, first, last)) {
-      return absl::InvalidArgumentError(absl::StrCat(InQuotes(part), " is no number of workers: write for instance 1-16 or 1,2,4"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          InQuotes(part), " is no number of workers: write for instance 1-16 or 1,2,4"));
     }
     if (counts.size() + static_cast<size_t>(last - first) + 1 > kMaxCounts) {
-      return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxCounts, " numbers of workers"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("more than ", kMaxCounts, " numbers of workers"));
     }
     for (int32_t count = first; count <= last; ++count) counts.push_back(count);
   }

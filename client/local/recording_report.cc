@@ -42,15 +42,21 @@ DisciplineName NameOf(Discipline discipline) {
 }
 
 EndErrorReport ErrorsOf(const EndTimeErrors& errors) {
-  return {.average = errors.average, .median = errors.median, .p95 = errors.p95, .maximum = errors.maximum};
+  return {.average = errors.average,
+          .median = errors.median,
+          .p95 = errors.p95,
+          .maximum = errors.maximum};
 }
 
-ConfidenceInterval IntervalOf(const ValueInterval& value, double level) { return {.lower = value.lower, .upper = value.upper, .level = level}; }
+ConfidenceInterval IntervalOf(const ValueInterval& value, double level) {
+  return {.lower = value.lower, .upper = value.upper, .level = level};
+}
 
 int64_t Bytes(double bytes) { return std::llround(bytes); }
 
 LinkReport ReportOf(const LinkCalibration& link, double level) {
-  LinkReport report{.direction = std::string(ResourceName(link.direction)), .unavailable_reason = link.unavailable_reason};
+  LinkReport report{.direction = std::string(ResourceName(link.direction)),
+                    .unavailable_reason = link.unavailable_reason};
   if (!report.unavailable_reason.empty()) return report;
   report.bandwidth_bytes_per_second = link.bandwidth.bytes_per_second.value;
   report.bandwidth_interval = IntervalOf(link.bandwidth.bytes_per_second, level);
@@ -95,17 +101,20 @@ absl::StatusOr<RecordingReport> ReportRecording(std::string_view bytes) {
   const absl::StatusOr<Calibration> calibration = Calibrate(*profile, kLevel, NeverStop);
   if (!calibration.ok()) return calibration.status();
   RecordingReport report{.clocks = ReportOf(calibration->clocks)};
-  for (const LinkCalibration* link : {&calibration->downlink, &calibration->uplink}) report.links.push_back(ReportOf(*link, kLevel));
+  for (const LinkCalibration* link : {&calibration->downlink, &calibration->uplink})
+    report.links.push_back(ReportOf(*link, kLevel));
   return report;
 }
 
 absl::StatusOr<std::vector<ParsingMeasurement>> LoneTransfers(std::string_view bytes) {
   const absl::StatusOr<stepcast::Profile> profile = CheckedProfile(bytes);
   if (!profile.ok()) return profile.status();
-  const absl::StatusOr<std::vector<stepcast::ParsingMeasurement>> measured = MeasureLoneTransfers(*profile, NeverStop);
+  const absl::StatusOr<std::vector<stepcast::ParsingMeasurement>> measured =
+      MeasureLoneTransfers(*profile, NeverStop);
   if (!measured.ok()) return measured.status();
   std::vector<ParsingMeasurement> measurements;
-  for (const stepcast::ParsingMeasurement& m : *measured) measurements.push_back({.size_bytes = m.size_bytes, .seconds = m.seconds});
+  for (const stepcast::ParsingMeasurement& m : *measured)
+    measurements.push_back({.size_bytes = m.size_bytes, .seconds = m.seconds});
   return measurements;
 }
 

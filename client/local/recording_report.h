@@ -13,7 +13,8 @@
 
 namespace stepcast::client {
 
-// A share of the time from the start of a phase to a transfer's recorded end; core/calibrate/end_time_errors.h.
+// A share of the time from the start of a phase to a transfer's recorded end;
+// core/calibrate/end_time_errors.h.
 struct EndErrorReport {
   double average = 0;
   double median = 0;
@@ -65,11 +66,12 @@ struct RecordingReport {
   std::vector<LinkReport> links;
 };
 
-// In this process. `bytes`: as in a file, in any encoding. Cost: up to 5 s for 100,000 operations in 100 steps.
-// Failure: as ParseProfile; INVALID_ARGUMENT, reason PROFILE_INVALID.
+// In this process. `bytes`: as in a file, in any encoding. Cost: up to 5 s for 100,000 operations
+// in 100 steps. Failure: as ParseProfile; INVALID_ARGUMENT, reason PROFILE_INVALID.
 absl::StatusOr<RecordingReport> ReportRecording(std::string_view bytes);
 
-// What transfers that nothing held up took beyond their bytes' time; core/calibrate/lone_transfers.h. Failure: as above.
+// What transfers that nothing held up took beyond their bytes' time;
+// core/calibrate/lone_transfers.h. Failure: as above.
 absl::StatusOr<std::vector<ParsingMeasurement>> LoneTransfers(std::string_view bytes);
 
 }  // namespace stepcast::client

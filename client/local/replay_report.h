@@ -14,8 +14,9 @@ struct ReplayReport {
   double fitted_transfer_seconds = 0;  // 0: the replay is not faster than the recording
 };
 
-// Replays a profile in this process. `bytes`: as in a file, in any encoding. Cost: some forty replays of every recorded step.
-// Failure: as ParseProfile; INVALID_ARGUMENT, reason PROFILE_INVALID; where the simulation fails.
+// Replays a profile in this process. `bytes`: as in a file, in any encoding. Cost: some forty
+// replays of every recorded step. Failure: as ParseProfile; INVALID_ARGUMENT, reason
+// PROFILE_INVALID; where the simulation fails.
 absl::StatusOr<ReplayReport> ReplayProfile(std::string_view bytes);
 
 }  // namespace stepcast::client

@@ -18,7 +18,8 @@ class ByteStream {
   virtual ~ByteStream() = default;
   // Goes back to the first byte.
   virtual absl::Status Rewind() = 0;
-  // Puts up to `size` of the next bytes into `buffer` and says how many: 0 at the end, and only there. REQUIRES: size > 0.
+  // Puts up to `size` of the next bytes into `buffer` and says how many: 0 at the end, and only
+  // there. REQUIRES: size > 0.
   virtual absl::StatusOr<size_t> Read(char* buffer, size_t size) = 0;
 };
 

@@ -9,8 +9,8 @@
 
 namespace stepcast::client {
 
-// Over TLS if the options have roots, a certificate or ask for it; a token goes with every call. In clear a token goes to this machine only: calls to
-// another fail with UNAVAILABLE, unsent.
+// Over TLS if the options have roots, a certificate or ask for it; a token goes with every call. In
+// clear a token goes to this machine only: calls to another fail with UNAVAILABLE, unsent.
 std::shared_ptr<grpc::ChannelCredentials> ChannelCredentialsOf(const ClientCredentials& options);
 
 }  // namespace stepcast::client

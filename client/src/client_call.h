@@ -1,4 +1,5 @@
-// What the methods of Client and JobClient have in common: from options to a call, and from its reply to a struct.
+// What the methods of Client and JobClient have in common: from options to a call, and from its
+// reply to a struct.
 #pragma once
 
 #include <string>
@@ -12,10 +13,13 @@
 namespace stepcast::client {
 
 inline Call InForce(const ClientOptions& client, const CallOptions& call) {
-  return {.timeout = call.timeout.value_or(client.timeout), .retry = call.retry.value_or(client.retry)};
+  return {.timeout = call.timeout.value_or(client.timeout),
+          .retry = call.retry.value_or(client.retry)};
 }
 
-inline std::string Identified(const std::string& request_id) { return request_id.empty() ? NewRequestId() : request_id; }
+inline std::string Identified(const std::string& request_id) {
+  return request_id.empty() ? NewRequestId() : request_id;
+}
 
 // Not a reference: a StatusOr that failed has nothing to convert.
 template <typename Struct, typename Message>

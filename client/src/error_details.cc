@@ -14,7 +14,8 @@ namespace {
 // The payload under the type URL of `Detail`, if it is there and can be read.
 template <typename Detail>
 std::optional<Detail> Find(const absl::Status& status) {
-  const absl::optional<absl::Cord> payload = status.GetPayload("type.googleapis.com/" + Detail::descriptor()->full_name());
+  const absl::optional<absl::Cord> payload =
+      status.GetPayload("type.googleapis.com/" + Detail::descriptor()->full_name());
   Detail detail;
   if (!payload.has_value() || !detail.ParseFromString(std::string(*payload))) return std::nullopt;
   return detail;
@@ -31,16 +32,20 @@ ErrorDetails GetErrorDetails(const absl::Status& status) {
   }
   if (const auto bad = Find<google::rpc::BadRequest>(status)) {
     for (const auto& violation : bad->field_violations()) {
-      details.violations.push_back({.field = violation.field(), .description = violation.description()});
+      details.violations.push_back(
+          {.field = violation.field(), .description = violation.description()});
     }
   }
   if (const auto quota = Find<google::rpc::QuotaFailure>(status)) {
     for (const auto& violation : quota->violations()) {
-      details.quota_violations.push_back({.subject = violation.subject(), .description = violation.description()});
+      details.quota_violations.push_back(
+          {.subject = violation.subject(), .description = violation.description()});
     }
   }
   if (const auto resource = Find<google::rpc::ResourceInfo>(status)) {
-    details.resource = ErrorResource{.type = resource->resource_type(), .name = resource->resource_name(), .description = resource->description()};
+    details.resource = ErrorResource{.type = resource->resource_type(),
+                                     .name = resource->resource_name(),
+                                     .description = resource->description()};
   }
   if (const auto retry = Find<google::rpc::RetryInfo>(status); retry && retry->has_retry_delay()) {
     FromProto(retry->retry_delay(), details.retry_delay.emplace());

@@ -13,7 +13,10 @@ absl::StatusOr<std::unique_ptr<FileStream>> FileStream::Open(const std::string& 
   return std::unique_ptr<FileStream>(new FileStream(path, std::move(file)));
 }
 
-absl::Status FileStream::Rewind() { return std::fseek(file_.get(), 0, SEEK_SET) == 0 ? absl::OkStatus() : UnreadableFile(path_, errno); }
+absl::Status FileStream::Rewind() {
+  return std::fseek(file_.get(), 0, SEEK_SET) == 0 ? absl::OkStatus()
+                                                   : UnreadableFile(path_, errno);
+}
 
 absl::StatusOr<size_t> FileStream::Read(char* buffer, size_t size) {
   const size_t read = std::fread(buffer, 1, size, file_.get());

@@ -12,9 +12,11 @@ namespace stepcast::client {
 
 namespace longrunning = google::longrunning;
 
-JobClient::JobClient(std::shared_ptr<Connection> connection, const ClientOptions& options) : connection_(std::move(connection)), options_(options) {}
+JobClient::JobClient(std::shared_ptr<Connection> connection, const ClientOptions& options)
+    : connection_(std::move(connection)), options_(options) {}
 
-absl::StatusOr<Job> JobClient::Start(const StartJobRequest& request, const CallOptions& call) const {
+absl::StatusOr<Job> JobClient::Start(const StartJobRequest& request,
+                                     const CallOptions& call) const {
   v1::StartJobRequest message;
   ToProto(request, message);
   message.set_request_id(Identified(request.request_id));
@@ -43,25 +45,29 @@ absl::Status JobClient::Delete(const std::string& name, const CallOptions& call)
   return connection_->DeleteOperation(message, InForce(options_, call));
 }
 
-absl::StatusOr<ListJobsResponse> JobClient::List(const ListJobsRequest& request, const CallOptions& call) const {
+absl::StatusOr<ListJobsResponse> JobClient::List(const ListJobsRequest& request,
+                                                 const CallOptions& call) const {
   longrunning::ListOperationsRequest message;
   ToProto(request, message);
   return Converted<ListJobsResponse>(connection_->ListOperations(message, InForce(options_, call)));
 }
 
-absl::StatusOr<std::vector<Job>> JobClient::ListAll(ListJobsRequest request, size_t max, const CallOptions& call) const {
+absl::StatusOr<std::vector<Job>> JobClient::ListAll(ListJobsRequest request, size_t max,
+                                                    const CallOptions& call) const {
   std::vector<Job> jobs;
   do {
     absl::StatusOr<ListJobsResponse> page = List(request, call);
     if (!page.ok()) return page.status();
     for (Job& job : page->jobs) jobs.push_back(std::move(job));
     if (jobs.size() > max) {
-      return MakeLocalError(absl::StatusCode::kOutOfRange, "TOO_MANY_JOBS", absl::StrCat("there are more than ", max, " jobs"),
+      return MakeLocalError(absl::StatusCode::kOutOfRange, "TOO_MANY_JOBS",
+                            absl::StrCat("there are more than ", max, " jobs"),
                             {{"max", absl::StrCat(max)}});
     }
     // A server that repeats a token would keep us here for ever.
     if (!page->next_page_token.empty() && page->next_page_token == request.page_token) {
-      return MakeLocalError(absl::StatusCode::kInternal, "PAGE_TOKEN_REPEATED", "the server gave the same page token twice");
+      return MakeLocalError(absl::StatusCode::kInternal, "PAGE_TOKEN_REPEATED",
+                            "the server gave the same page token twice");
     }
     request.page_token = page->next_page_token;
   } while (!request.page_token.empty());

@@ -22,17 +22,21 @@ namespace stepcast::client {
 
 namespace {
 
-// Through the deterministic binary form, because only there maps have an order. The types of what Any holds are found among those of this program.
+// Through the deterministic binary form, because only there maps have an order. The types of what
+// Any holds are found among those of this program.
 std::string Print(const google::protobuf::Message& message) {
   const std::unique_ptr<google::protobuf::util::TypeResolver> resolver(
-      google::protobuf::util::NewTypeResolverForDescriptorPool("type.googleapis.com", message.GetDescriptor()->file()->pool()));
+      google::protobuf::util::NewTypeResolverForDescriptorPool(
+          "type.googleapis.com", message.GetDescriptor()->file()->pool()));
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
   options.always_print_primitive_fields = true;
   std::string json;
-  const auto status = google::protobuf::util::BinaryToJsonString(resolver.get(), "type.googleapis.com/" + message.GetDescriptor()->full_name(),
-                                                                 DeterministicBytes(message), &json, options);
-  // Fails only for text that is not UTF-8 and durations out of bounds, neither of which a reply that was parsed can have.
+  const auto status = google::protobuf::util::BinaryToJsonString(
+      resolver.get(), "type.googleapis.com/" + message.GetDescriptor()->full_name(),
+      DeterministicBytes(message), &json, options);
+  // Fails only for text that is not UTF-8 and durations out of bounds, neither of which a reply
+  // that was parsed can have.
   return status.ok() ? json : std::string("{}\n");
 }
 
@@ -46,19 +50,41 @@ std::string PrintAs(const Struct& value) {
 }  // namespace
 
 std::string ToJson(const Profile& profile) { return PrintAs<v1::Profile>(profile); }
-std::string ToJson(const ListProfilesResponse& response) { return PrintAs<v1::ListProfilesResponse>(response); }
-std::string ToJson(const ImportProfileResponse& response) { return PrintAs<v1::ImportProfileResponse>(response); }
+std::string ToJson(const ListProfilesResponse& response) {
+  return PrintAs<v1::ListProfilesResponse>(response);
+}
+std::string ToJson(const ImportProfileResponse& response) {
+  return PrintAs<v1::ImportProfileResponse>(response);
+}
 std::string ToJson(const Scenario& scenario) { return PrintAs<v1::Scenario>(scenario); }
-std::string ToJson(const SimulationOptions& options) { return PrintAs<v1::SimulationOptions>(options); }
+std::string ToJson(const SimulationOptions& options) {
+  return PrintAs<v1::SimulationOptions>(options);
+}
 std::string ToJson(const Prediction& prediction) { return PrintAs<v1::Prediction>(prediction); }
-std::string ToJson(const PredictThroughputResponse& response) { return PrintAs<v1::PredictThroughputResponse>(response); }
-std::string ToJson(const RecommendWorkersResponse& response) { return PrintAs<v1::RecommendWorkersResponse>(response); }
-std::string ToJson(const TransferOrderResult& result) { return PrintAs<v1::TransferOrderResult>(result); }
-std::string ToJson(const OptimizeOrderResponse& response) { return PrintAs<v1::OptimizeOrderResponse>(response); }
-std::string ToJson(const AllocateWorkersResponse& response) { return PrintAs<v1::AllocateWorkersResponse>(response); }
-std::string ToJson(const FitParsingOverheadResponse& response) { return PrintAs<v1::FitParsingOverheadResponse>(response); }
-std::string ToJson(const CompareModelsResponse& response) { return PrintAs<v1::CompareModelsResponse>(response); }
+std::string ToJson(const PredictThroughputResponse& response) {
+  return PrintAs<v1::PredictThroughputResponse>(response);
+}
+std::string ToJson(const RecommendWorkersResponse& response) {
+  return PrintAs<v1::RecommendWorkersResponse>(response);
+}
+std::string ToJson(const TransferOrderResult& result) {
+  return PrintAs<v1::TransferOrderResult>(result);
+}
+std::string ToJson(const OptimizeOrderResponse& response) {
+  return PrintAs<v1::OptimizeOrderResponse>(response);
+}
+std::string ToJson(const AllocateWorkersResponse& response) {
+  return PrintAs<v1::AllocateWorkersResponse>(response);
+}
+std::string ToJson(const FitParsingOverheadResponse& response) {
+  return PrintAs<v1::FitParsingOverheadResponse>(response);
+}
+std::string ToJson(const CompareModelsResponse& response) {
+  return PrintAs<v1::CompareModelsResponse>(response);
+}
 std::string ToJson(const Job& job) { return PrintAs<google::longrunning::Operation>(job); }
-std::string ToJson(const ListJobsResponse& response) { return PrintAs<google::longrunning::ListOperationsResponse>(response); }
+std::string ToJson(const ListJobsResponse& response) {
+  return PrintAs<google::longrunning::ListOperationsResponse>(response);
+}
 
 }  // namespace stepcast::client

@@ -10,7 +10,8 @@
 namespace stepcast::client {
 
 // With ErrorInfo of the domain `stepcast`.
-absl::Status MakeLocalError(absl::StatusCode code, std::string_view reason, std::string_view message,
+absl::Status MakeLocalError(absl::StatusCode code, std::string_view reason,
+                            std::string_view message,
                             const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace stepcast::client

@@ -18,13 +18,15 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kLeastRound = std::chrono::milliseconds(100);
 
 absl::Status NotDone(const std::string& name) {
-  return MakeLocalError(absl::StatusCode::kDeadlineExceeded, "JOB_NOT_DONE", absl::StrCat(name, " was not done in time; it goes on"),
-                        {{"name", name}});
+  return MakeLocalError(absl::StatusCode::kDeadlineExceeded, "JOB_NOT_DONE",
+                        absl::StrCat(name, " was not done in time; it goes on"), {{"name", name}});
 }
 
 }  // namespace
 
-absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string& name, const Call& call, Stub& stub, RetryEnvironment& environment) {
+absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string& name,
+                                                              const Call& call, Stub& stub,
+                                                              RetryEnvironment& environment) {
   const RetryEnvironment::Time start = environment.Now();
   google::longrunning::GetOperationRequest look;
   look.set_name(name);
@@ -47,7 +49,8 @@ absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string&
       return operation.status();
     });
     if (absl::IsDeadlineExceeded(status) && round.timeout == left) return NotDone(name);
-    const bool is_early = status.ok() && !operation->done() && environment.Now() - begin < kLeastRound;
+    const bool is_early =
+        status.ok() && !operation->done() && environment.Now() - begin < kLeastRound;
     if (is_early) environment.Sleep(std::min(left, kLeastRound));
   }
   if (!status.ok()) return status;

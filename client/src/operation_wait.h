@@ -10,14 +10,18 @@
 
 namespace stepcast::client {
 
-// An operation that is done. First looks whether there is such a one, as any call does. From then on what may be retried is, whatever the number of
-// attempts that the policy allows, for kMaxOutage; unless it allows none.
-// Failure: DEADLINE_EXCEEDED, reason JOB_NOT_DONE, once the call's time is over.
-absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string& name, const Call& call, Stub& stub, RetryEnvironment& environment);
+// An operation that is done. First looks whether there is such a one, as any call does. From then
+// on what may be retried is, whatever the number of attempts that the policy allows, for
+// kMaxOutage; unless it allows none. Failure: DEADLINE_EXCEEDED, reason JOB_NOT_DONE, once the
+// call's time is over.
+absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string& name,
+                                                              const Call& call, Stub& stub,
+                                                              RetryEnvironment& environment);
 
 // What one WaitOperation asks for, well below the ten minutes that a server waits at most.
 inline constexpr std::chrono::nanoseconds kWaitRound = std::chrono::seconds(60);
-// A server that starts again is back in seconds; one that recovers its store, or another that takes its place, in less than this.
+// A server that starts again is back in seconds; one that recovers its store, or another that takes
+// its place, in less than this.
 inline constexpr std::chrono::nanoseconds kMaxOutage = std::chrono::seconds(60);
 
 }  // namespace stepcast::client

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view kWhitespace = " \t\r\n";
 
-// A profile names the resource of every operation, which in the binary form is a byte from 1 to 4: such a byte is in every binary profile and in no
-// text.
+// A profile names the resource of every operation, which in the binary form is a byte from 1 to 4:
+// such a byte is in every binary profile and in no text.
 bool IsText(std::string_view bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -30,7 +30,8 @@ bool IsText(std::string_view bytes) {
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override {
-    if (text_.empty()) text_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
+    if (text_.empty())
+      text_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
   }
   const std::string& text() const { return text_; }
 
@@ -39,12 +40,15 @@ class FirstError : public google::protobuf::io::ErrorCollector {
 };
 
 absl::Status Unreadable(std::string_view form, std::string_view why) {
-  return MakeLocalError(absl::StatusCode::kInvalidArgument, "PROFILE_UNREADABLE",
-                        absl::StrCat("not a profile in ", std::string(form), ": ", std::string(why)), {{"encoding", std::string(form)}});
+  return MakeLocalError(
+      absl::StatusCode::kInvalidArgument, "PROFILE_UNREADABLE",
+      absl::StrCat("not a profile in ", std::string(form), ": ", std::string(why)),
+      {{"encoding", std::string(form)}});
 }
 
 absl::Status ParseJson(std::string_view bytes, v1::Profile& profile) {
-  const auto status = google::protobuf::util::JsonStringToMessage({bytes.data(), bytes.size()}, &profile);
+  const auto status =
+      google::protobuf::util::JsonStringToMessage({bytes.data(), bytes.size()}, &profile);
   return status.ok() ? absl::OkStatus() : Unreadable("proto JSON", status.message().ToString());
 }
 
@@ -52,14 +56,20 @@ absl::Status ParseText(std::string_view bytes, v1::Profile& profile) {
   google::protobuf::TextFormat::Parser parser;
   FirstError error;
   parser.RecordErrorsTo(&error);
-  return parser.ParseFromString(std::string(bytes), &profile) ? absl::OkStatus() : Unreadable("proto text", error.text());
+  return parser.ParseFromString(std::string(bytes), &profile)
+             ? absl::OkStatus()
+             : Unreadable("proto text", error.text());
 }
 
 absl::Status ParseBinary(std::string_view bytes, v1::Profile& profile) {
   constexpr size_t kMaxBytes = size_t{1} << 30;
-  if (bytes.size() > kMaxBytes) return Unreadable("proto binary", absl::StrCat(bytes.size(), " bytes are more than ", kMaxBytes));
+  if (bytes.size() > kMaxBytes)
+    return Unreadable("proto binary",
+                      absl::StrCat(bytes.size(), " bytes are more than ", kMaxBytes));
   const bool read = profile.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-  return read ? absl::OkStatus() : Unreadable("proto binary", absl::StrCat("the ", bytes.size(), " bytes are no serialised message of it"));
+  return read ? absl::OkStatus()
+              : Unreadable("proto binary", absl::StrCat("the ", bytes.size(),
+                                                        " bytes are no serialised message of it"));
 }
 
 absl::Status ParseMessage(std::string_view bytes, ProfileEncoding encoding, v1::Profile& profile) {
@@ -78,7 +88,8 @@ absl::Status ParseMessage(std::string_view bytes, ProfileEncoding encoding, v1::
 ProfileEncoding DetectProfileEncoding(std::string_view bytes) {
   if (!IsText(bytes)) return ProfileEncoding::kBinary;
   const size_t first = bytes.find_first_not_of(kWhitespace);
-  return first != std::string_view::npos && bytes[first] == '{' ? ProfileEncoding::kJson : ProfileEncoding::kText;
+  return first != std::string_view::npos && bytes[first] == '{' ? ProfileEncoding::kJson
+                                                                : ProfileEncoding::kText;
 }
 
 absl::StatusOr<Profile> ParseProfile(std::string_view bytes, ProfileEncoding encoding) {
@@ -88,7 +99,8 @@ absl::StatusOr<Profile> ParseProfile(std::string_view bytes, ProfileEncoding enc
   Profile profile;
   FromProto(message, profile);
   // Protobuf sees to this in its other two forms, but not in text.
-  if (const std::string path = FirstBrokenText(profile); !path.empty()) return Unreadable("proto text", absl::StrCat(path, " is not UTF-8"));
+  if (const std::string path = FirstBrokenText(profile); !path.empty())
+    return Unreadable("proto text", absl::StrCat(path, " is not UTF-8"));
   return profile;
 }
 

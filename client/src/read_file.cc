@@ -18,7 +18,8 @@ constexpr size_t kMaxFileBytes = size_t{1} << 30;
 constexpr size_t kBlockBytes = size_t{1} << 20;
 
 absl::Status Damaged(const std::string& path, const char* how) {
-  return MakeLocalError(absl::StatusCode::kInvalidArgument, "FILE_UNREADABLE", absl::StrCat("cannot read ", path, ": its gzip data is ", how),
+  return MakeLocalError(absl::StatusCode::kInvalidArgument, "FILE_UNREADABLE",
+                        absl::StrCat("cannot read ", path, ": its gzip data is ", how),
                         {{"path", path}});
 }
 
@@ -65,7 +66,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
     if (!more.ok()) return more.status();
     if (!*more) return content;
     if (content.size() > kMaxFileBytes) {
-      return MakeLocalError(absl::StatusCode::kOutOfRange, "FILE_TOO_LARGE", absl::StrCat(path, " has more than ", kMaxFileBytes, " bytes"),
+      return MakeLocalError(absl::StatusCode::kOutOfRange, "FILE_TOO_LARGE",
+                            absl::StrCat(path, " has more than ", kMaxFileBytes, " bytes"),
                             {{"path", path}});
     }
   }

@@ -9,6 +9,7 @@
 
 namespace stepcast::client {
 
-std::shared_ptr<Connection> MakeRemoteConnection(std::unique_ptr<Stub> stub, std::unique_ptr<RetryEnvironment> environment);
+std::shared_ptr<Connection> MakeRemoteConnection(std::unique_ptr<Stub> stub,
+                                                 std::unique_ptr<RetryEnvironment> environment);
 
 }  // namespace stepcast::client

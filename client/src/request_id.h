@@ -5,7 +5,8 @@
 
 namespace stepcast::client {
 
-// A random UUID (RFC 4122, version 4) in lower case, from the system's random device. Threads: safe.
+// A random UUID (RFC 4122, version 4) in lower case, from the system's random device. Threads:
+// safe.
 std::string NewRequestId();
 
 }  // namespace stepcast::client

@@ -24,6 +24,8 @@ class SystemRetryEnvironment : public RetryEnvironment {
 
 }  // namespace
 
-std::unique_ptr<RetryEnvironment> MakeSystemRetryEnvironment() { return std::make_unique<SystemRetryEnvironment>(); }
+std::unique_ptr<RetryEnvironment> MakeSystemRetryEnvironment() {
+  return std::make_unique<SystemRetryEnvironment>();
+}
 
 }  // namespace stepcast::client

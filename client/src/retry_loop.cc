@@ -22,18 +22,24 @@ std::chrono::nanoseconds Backoff(const RetryPolicy& policy, int retry, double ch
 
 }  // namespace
 
-std::optional<std::chrono::nanoseconds> PauseBeforeRetry(const RetryPolicy& policy, const absl::Status& status, int attempts, double chance) {
+std::optional<std::chrono::nanoseconds> PauseBeforeRetry(const RetryPolicy& policy,
+                                                         const absl::Status& status, int attempts,
+                                                         double chance) {
   if (attempts >= policy.max_attempts) return std::nullopt;
   const ErrorDetails details = GetErrorDetails(status);
   const std::optional<std::chrono::nanoseconds> asked = details.retry_delay;
-  // Without RetryInfo, RESOURCE_EXHAUSTED means that the request itself is too large, today and tomorrow.
-  const bool later = absl::IsUnavailable(status) || (absl::IsResourceExhausted(status) && asked.has_value());
-  // What gRPC itself, giving no reason, answers to a call that reaches a server in the moment of its shutdown.
+  // Without RetryInfo, RESOURCE_EXHAUSTED means that the request itself is too large, today and
+  // tomorrow.
+  const bool later =
+      absl::IsUnavailable(status) || (absl::IsResourceExhausted(status) && asked.has_value());
+  // What gRPC itself, giving no reason, answers to a call that reaches a server in the moment of
+  // its shutdown.
   const bool retryable = later || (absl::IsCancelled(status) && details.reason.empty());
   if (!retryable) return std::nullopt;
   const std::chrono::nanoseconds backoff = Backoff(policy, attempts - 1, chance);
   const std::chrono::nanoseconds room = std::chrono::nanoseconds::max() - backoff;
-  return backoff + std::clamp(asked.value_or(std::chrono::nanoseconds(0)), std::chrono::nanoseconds(0), room);
+  return backoff +
+         std::clamp(asked.value_or(std::chrono::nanoseconds(0)), std::chrono::nanoseconds(0), room);
 }
 
 absl::Status RetryLoop(const Call& call, Repeatable repeatable, RetryEnvironment& environment,
@@ -41,14 +47,17 @@ absl::Status RetryLoop(const Call& call, Repeatable repeatable, RetryEnvironment
   constexpr std::chrono::nanoseconds kNone{0};
   const RetryEnvironment::Time start = environment.Now();
   for (int attempts = 1;; ++attempts) {
-    const std::chrono::nanoseconds left = call.timeout > kNone ? call.timeout - (environment.Now() - start) : kNone;
+    const std::chrono::nanoseconds left =
+        call.timeout > kNone ? call.timeout - (environment.Now() - start) : kNone;
     // gRPC looks at its deadlines once a millisecond, and would let a quick call through.
     if (left <= kNone) {
-      return MakeLocalError(absl::StatusCode::kDeadlineExceeded, "DEADLINE_EXCEEDED", "the call's time ran out before it was made");
+      return MakeLocalError(absl::StatusCode::kDeadlineExceeded, "DEADLINE_EXCEEDED",
+                            "the call's time ran out before it was made");
     }
     absl::Status status = attempt(left);
     if (status.ok() || repeatable == Repeatable::kNo) return status;
-    const std::optional<std::chrono::nanoseconds> pause = PauseBeforeRetry(call.retry, status, attempts, environment.Chance());
+    const std::optional<std::chrono::nanoseconds> pause =
+        PauseBeforeRetry(call.retry, status, attempts, environment.Chance());
     if (!pause || *pause >= call.timeout - (environment.Now() - start)) return status;
     environment.Sleep(*pause);
   }

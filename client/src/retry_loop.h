@@ -17,9 +17,11 @@ namespace stepcast::client {
 // Whether a call may be made twice.
 enum class Repeatable : bool { kNo, kYes };
 
-// The pause before the retry after `attempts` failed attempts, of which the last one ended with `status`; none: do not retry.
-// `chance` is uniform in [0, 1).
-std::optional<std::chrono::nanoseconds> PauseBeforeRetry(const RetryPolicy& policy, const absl::Status& status, int attempts, double chance);
+// The pause before the retry after `attempts` failed attempts, of which the last one ended with
+// `status`; none: do not retry. `chance` is uniform in [0, 1).
+std::optional<std::chrono::nanoseconds> PauseBeforeRetry(const RetryPolicy& policy,
+                                                         const absl::Status& status, int attempts,
+                                                         double chance);
 
 // Each attempt gets what is left of the call's time.
 absl::Status RetryLoop(const Call& call, Repeatable repeatable, RetryEnvironment& environment,

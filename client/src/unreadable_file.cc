@@ -13,7 +13,9 @@ absl::Status UnreadableFile(const std::string& path, int error) {
   if (error == ENOENT || error == ENOTDIR) code = absl::StatusCode::kNotFound;
   if (error == EACCES || error == EPERM) code = absl::StatusCode::kPermissionDenied;
   if (error == EISDIR) code = absl::StatusCode::kInvalidArgument;
-  return MakeLocalError(code, "FILE_UNREADABLE", absl::StrCat("cannot read ", path, ": ", std::strerror(error)), {{"path", path}});
+  return MakeLocalError(code, "FILE_UNREADABLE",
+                        absl::StrCat("cannot read ", path, ": ", std::strerror(error)),
+                        {{"path", path}});
 }
 
 }  // namespace stepcast::client

@@ -8,7 +8,8 @@ namespace stepcast::client {
 
 namespace {
 
-// What a lead byte asks for: so many more bytes, the first of them from `low` to `high` (RFC 3629, section 4).
+// What a lead byte asks for: so many more bytes, the first of them from `low` to `high` (RFC 3629,
+// section 4).
 struct Lead {
   int more = -1;  // -1: no lead byte
   uint8_t low = 0x80;
@@ -54,7 +55,8 @@ std::string FirstBrokenText(const Profile& profile) {
   }
   for (size_t i = 0; i < profile.operations.size(); ++i) {
     if (!IsUtf8(profile.operations[i].name)) return absl::StrCat("operations[", i, "].name");
-    if (!IsUtf8(profile.operations[i].parameter)) return absl::StrCat("operations[", i, "].parameter");
+    if (!IsUtf8(profile.operations[i].parameter))
+      return absl::StrCat("operations[", i, "].parameter");
   }
   if (!IsUtf8(profile.digest)) return "digest";
   if (!IsUtf8(profile.etag)) return "etag";

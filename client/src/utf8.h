@@ -11,7 +11,8 @@ namespace stepcast::client {
 // Well-formed by RFC 3629: no overlong forms, no surrogates, nothing beyond U+10FFFF.
 bool IsUtf8(std::string_view text);
 
-// The path of the first text of a profile that is not UTF-8, for instance "operations[3].name"; empty: all are.
+// The path of the first text of a profile that is not UTF-8, for instance "operations[3].name";
+// empty: all are.
 std::string FirstBrokenText(const Profile& profile);
 
 }  // namespace stepcast::client

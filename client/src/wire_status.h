@@ -7,7 +7,9 @@
 
 namespace stepcast::client {
 
-// `details` is a serialised google.rpc.Status: each detail in it becomes a payload under its type URL. What cannot be read is dropped.
-absl::Status StatusFromWire(absl::StatusCode code, std::string_view message, std::string_view details);
+// `details` is a serialised google.rpc.Status: each detail in it becomes a payload under its type
+// URL. What cannot be read is dropped.
+absl::Status StatusFromWire(absl::StatusCode code, std::string_view message,
+                            std::string_view details);
 
 }  // namespace stepcast::client

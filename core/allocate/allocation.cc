@@ -24,7 +24,9 @@ struct Outcome {
 };
 
 // Whether it concerns all jobs, not the one whose simulation met it.
-bool EndsTheCall(const absl::Status& status) { return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status); }
+bool EndsTheCall(const absl::Status& status) {
+  return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
+}
 
 // The jobs that could be simulated, and what they may get.
 class Contest {
@@ -36,7 +38,8 @@ class Contest {
       JobAllocation& job = answer.jobs.emplace_back();
       job.status = query_.jobs[i].status();
       if (!job.status.ok()) continue;
-      const absl::StatusOr<JobCurve> curve = SimulateCurve(*query_.jobs[i], query_.options, stop, executor);
+      const absl::StatusOr<JobCurve> curve =
+          SimulateCurve(*query_.jobs[i], query_.options, stop, executor);
       if (EndsTheCall(curve.status())) return curve.status();
       job.status = curve.status();
       if (!job.status.ok()) continue;
@@ -59,7 +62,8 @@ class Contest {
     }
     std::vector<std::string> reasons;
     AddShortage("capacity.workers", query_.capacity.workers, workers, reasons);
-    if (query_.capacity.servers) AddShortage("capacity.parameter_servers", *query_.capacity.servers, servers, reasons);
+    if (query_.capacity.servers)
+      AddShortage("capacity.parameter_servers", *query_.capacity.servers, servers, reasons);
     return absl::StrJoin(reasons, "; ");
   }
 
@@ -69,7 +73,9 @@ class Contest {
     for (size_t i = 0; i < shares_.size(); ++i) {
       if (!shares_[i].empty()) claims.push_back(ClaimOf(i));
     }
-    const MeritRule rule = query_.objective == AllocationObjective::kTotalUtility ? MeritRule::kTotal : MeritRule::kLeastFirst;
+    const MeritRule rule = query_.objective == AllocationObjective::kTotalUtility
+                               ? MeritRule::kTotal
+                               : MeritRule::kLeastFirst;
     const ClusterCapacity capacity{.workers = workers, .servers = query_.capacity.servers};
     const auto chosen = ShareExactly(std::move(claims), capacity, rule, stop);
     if (!chosen.ok()) return chosen.status();
@@ -84,16 +90,19 @@ class Contest {
   }
 
  private:
-  static void AddShortage(const char* what, int64_t there, int64_t needed, std::vector<std::string>& reasons) {
+  static void AddShortage(const char* what, int64_t there, int64_t needed,
+                          std::vector<std::string>& reasons) {
     if (needed <= there) return;
-    reasons.push_back(
-        absl::StrCat(what, ": the jobs' minimums need ", needed, ", which is ", needed - there, " more than the ", there, " there are"));
+    reasons.push_back(absl::StrCat(what, ": the jobs' minimums need ", needed, ", which is ",
+                                   needed - there, " more than the ", there, " there are"));
   }
 
   Claim ClaimOf(size_t job) const {
     Claim claim;
     for (const JobShare& share : shares_[job]) {
-      claim.push_back({.workers = share.workers, .servers = share.servers, .merit = MeritOf(share, *query_.jobs[job], query_.objective)});
+      claim.push_back({.workers = share.workers,
+                       .servers = share.servers,
+                       .merit = MeritOf(share, *query_.jobs[job], query_.objective)});
     }
     return claim;
   }
@@ -124,13 +133,17 @@ absl::Status CheckPoints(const AllocationQuery& query) {
     if (job.ok()) points += PointsOf(*job);
   }
   if (points <= kMaxAllocationPoints) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument,
-                   absl::StrCat("the jobs' curves have ", points, " points, which is above the limit max_allocation_points = ", kMaxAllocationPoints),
-                   {.reason = "ALLOCATION_TOO_LARGE", .metadata = {{"points", absl::StrCat(points)}}});
+  return MakeError(
+      absl::StatusCode::kInvalidArgument,
+      absl::StrCat(
+          "the jobs' curves have ", points,
+          " points, which is above the limit max_allocation_points = ", kMaxAllocationPoints),
+      {.reason = "ALLOCATION_TOO_LARGE", .metadata = {{"points", absl::StrCat(points)}}});
 }
 
 OneMoreWorker Compare(const Outcome& now, const Outcome& then) {
-  OneMoreWorker more{.utility_gain = then.total_utility - now.total_utility, .objective_gain = then.objective_value - now.objective_value};
+  OneMoreWorker more{.utility_gain = then.total_utility - now.total_utility,
+                     .objective_gain = then.objective_value - now.objective_value};
   for (size_t i = 0; i < now.shares.size(); ++i) {
     const JobShare& share = then.shares[i];
     if (share.workers == now.shares[i].workers && share.servers == now.shares[i].servers) continue;
@@ -141,7 +154,8 @@ OneMoreWorker Compare(const Outcome& now, const Outcome& then) {
 
 }  // namespace
 
-absl::StatusOr<AllocationAnswer> AllocateWorkers(const AllocationQuery& query, StopCheck stop, const Executor& executor) {
+absl::StatusOr<AllocationAnswer> AllocateWorkers(const AllocationQuery& query, StopCheck stop,
+                                                 const Executor& executor) {
   if (absl::Status status = CheckPoints(query); !status.ok()) return status;
   AllocationAnswer answer;
   Contest contest(query);

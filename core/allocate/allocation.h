@@ -51,11 +51,14 @@ struct AllocationAnswer {
 // Simulated points of all jobs together.
 inline constexpr int64_t kMaxAllocationPoints = 8192;
 
-// The best by the objective, exactly (ShareExactly), over curves that are simulated at few points and interpolated (ThroughputCurve).
+// The best by the objective, exactly (ShareExactly), over curves that are simulated at few points
+// and interpolated (ThroughputCurve).
 //
 // Cost: PredictThroughput for every job's points, and the search, twice.
-// Failure: what `stop` returns, a spent time budget included while curves are not done; INVALID_ARGUMENT, reason ALLOCATION_TOO_LARGE, beyond
-// kMaxAllocationPoints or SearchLimits. What else a job's simulation fails with is that job's own.
-absl::StatusOr<AllocationAnswer> AllocateWorkers(const AllocationQuery& query, StopCheck stop, const Executor& executor = InOrder());
+// Failure: what `stop` returns, a spent time budget included while curves are not done;
+// INVALID_ARGUMENT, reason ALLOCATION_TOO_LARGE, beyond kMaxAllocationPoints or SearchLimits. What
+// else a job's simulation fails with is that job's own.
+absl::StatusOr<AllocationAnswer> AllocateWorkers(const AllocationQuery& query, StopCheck stop,
+                                                 const Executor& executor = InOrder());
 
 }  // namespace stepcast

@@ -38,9 +38,11 @@ struct AllocationJobDraft {
 // A checked job.
 struct AllocationJob {
   Profile profile;
-  Scenario one_worker;                   // on the servers asked for: what speedup is measured against
-  std::vector<Scenario> server_choices;  // one a number of servers, ascending, none above the capacity but for the lowest
-  std::vector<int32_t> worker_counts;    // that it may get, ascending, above 0; none above the capacity and one more, but for the lowest
+  Scenario one_worker;  // on the servers asked for: what speedup is measured against
+  std::vector<Scenario> server_choices;  // one a number of servers, ascending, none above the
+                                         // capacity but for the lowest
+  std::vector<int32_t> worker_counts;    // that it may get, ascending, above 0; none above the
+                                         // capacity and one more, but for the lowest
   bool may_rest = false;                 // it may get none
   double weight = 1;
   int64_t remaining_examples = 0;  // 0: not known
@@ -59,7 +61,10 @@ struct AllocationJobLimits {
 };
 
 // Fails with INVALID_ARGUMENT, reason JOB_INVALID, and every fault, paths relative to the job.
-absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile, const AllocationJobDraft& draft, const ClusterCapacity& capacity,
-                                                   AllocationObjective objective, const AllocationJobLimits& limits = {});
+absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
+                                                   const AllocationJobDraft& draft,
+                                                   const ClusterCapacity& capacity,
+                                                   AllocationObjective objective,
+                                                   const AllocationJobLimits& limits = {});
 
 }  // namespace stepcast

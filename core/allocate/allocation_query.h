@@ -27,7 +27,8 @@ struct AllocationDraft {
 
 // Checked.
 struct AllocationQuery {
-  std::vector<absl::StatusOr<AllocationJob>> jobs;  // one with an error is passed over: it does not fail the others
+  std::vector<absl::StatusOr<AllocationJob>>
+      jobs;  // one with an error is passed over: it does not fail the others
   ClusterCapacity capacity;
   AllocationObjective objective = AllocationObjective::kTotalUtility;
   SimulationOptions options;
@@ -40,8 +41,10 @@ struct AllocationLimits {
   int32_t max_parameter_servers = 4096;
 };
 
-// Without jobs: see ResolveAllocationJob. Fails with INVALID_ARGUMENT, reason REQUEST_INVALID, and every fault, paths relative to the request
+// Without jobs: see ResolveAllocationJob. Fails with INVALID_ARGUMENT, reason REQUEST_INVALID, and
+// every fault, paths relative to the request
 // (`jobs[2].id`, `capacity.workers`).
-absl::StatusOr<AllocationQuery> ResolveAllocation(const AllocationDraft& draft, const AllocationLimits& limits = {});
+absl::StatusOr<AllocationQuery> ResolveAllocation(const AllocationDraft& draft,
+                                                  const AllocationLimits& limits = {});
 
 }  // namespace stepcast

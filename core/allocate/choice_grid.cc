@@ -18,11 +18,13 @@ std::vector<size_t> ChoiceGrid::Follow(const Surplus& surplus, size_t capacity) 
   return shares;
 }
 
-absl::Status CheckSearch(const Surplus& surplus, const CapacityGrid& grid, int64_t factor, const SearchLimits& limits) {
+absl::Status CheckSearch(const Surplus& surplus, const CapacityGrid& grid, int64_t factor,
+                         const SearchLimits& limits) {
   const auto size = static_cast<double>(grid.size());
   const double states = size * static_cast<double>(surplus.claims.size());
   double extras = 0;
-  for (const std::vector<Extra>& claim : surplus.claims) extras += static_cast<double>(claim.size());
+  for (const std::vector<Extra>& claim : surplus.claims)
+    extras += static_cast<double>(claim.size());
   const double visits = size * extras * static_cast<double>(factor);
   std::string over;
   if (states > static_cast<double>(limits.max_states)) {
@@ -33,9 +35,11 @@ absl::Status CheckSearch(const Surplus& surplus, const CapacityGrid& grid, int64
     return absl::OkStatus();
   }
   return MakeError(absl::StatusCode::kInvalidArgument,
-                   absl::StrCat("the search for the best allocation is too large: ", over, "; give workers in larger gangs or narrower bounds"),
+                   absl::StrCat("the search for the best allocation is too large: ", over,
+                                "; give workers in larger gangs or narrower bounds"),
                    {.reason = "ALLOCATION_TOO_LARGE",
-                    .metadata = {{"spare_workers", absl::StrCat(surplus.workers)}, {"spare_parameter_servers", absl::StrCat(surplus.servers)}}});
+                    .metadata = {{"spare_workers", absl::StrCat(surplus.workers)},
+                                 {"spare_parameter_servers", absl::StrCat(surplus.servers)}}});
 }
 
 }  // namespace stepcast

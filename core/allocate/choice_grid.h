@@ -1,4 +1,5 @@
-// Which extra every claim takes at every capacity: what a search by dynamic programming leaves behind.
+// Which extra every claim takes at every capacity: what a search by dynamic programming leaves
+// behind.
 //
 // Threads: none. Memory: 4 bytes a claim and capacity.
 #pragma once
@@ -16,16 +17,23 @@ namespace stepcast {
 // A capacity is one number, servers first: so rows of workers are contiguous.
 class CapacityGrid {
  public:
-  explicit CapacityGrid(const Surplus& surplus) : workers_(surplus.workers), servers_(surplus.servers) {}
+  explicit CapacityGrid(const Surplus& surplus)
+      : workers_(surplus.workers), servers_(surplus.servers) {}
 
   int32_t workers() const { return workers_; }
   int32_t servers() const { return servers_; }
   size_t size() const { return Row(servers_ + 1); }
   // REQUIRES, here and below: neither is negative nor above what there is.
-  size_t Index(int32_t workers, int32_t servers) const { return Row(servers) + static_cast<size_t>(workers); }
-  size_t Row(int32_t servers) const { return static_cast<size_t>(servers) * (static_cast<size_t>(workers_) + 1); }
+  size_t Index(int32_t workers, int32_t servers) const {
+    return Row(servers) + static_cast<size_t>(workers);
+  }
+  size_t Row(int32_t servers) const {
+    return static_cast<size_t>(servers) * (static_cast<size_t>(workers_) + 1);
+  }
   // How far the capacity without an extra lies before the one with it.
-  size_t Offset(const Extra& extra) const { return Row(extra.servers) + static_cast<size_t>(extra.workers); }
+  size_t Offset(const Extra& extra) const {
+    return Row(extra.servers) + static_cast<size_t>(extra.workers);
+  }
 
  private:
   int32_t workers_;
@@ -34,11 +42,13 @@ class CapacityGrid {
 
 class ChoiceGrid {
  public:
-  ChoiceGrid(const Surplus& surplus, const CapacityGrid& grid) : grid_(grid), choices_(surplus.claims.size(), std::vector<int32_t>(grid.size())) {}
+  ChoiceGrid(const Surplus& surplus, const CapacityGrid& grid)
+      : grid_(grid), choices_(surplus.claims.size(), std::vector<int32_t>(grid.size())) {}
 
   // Of one claim, by capacity: an index into its extras.
   std::vector<int32_t>& Of(size_t claim) { return choices_[claim]; }
-  // The share of every claim at that capacity. REQUIRES: all were chosen; the grid and the surplus are those of the search.
+  // The share of every claim at that capacity. REQUIRES: all were chosen; the grid and the surplus
+  // are those of the search.
   std::vector<size_t> Follow(const Surplus& surplus, size_t capacity) const;
 
  private:
@@ -47,6 +57,7 @@ class ChoiceGrid {
 };
 
 // ALLOCATION_TOO_LARGE where the search would be: `factor` is what a visit of a share costs.
-absl::Status CheckSearch(const Surplus& surplus, const CapacityGrid& grid, int64_t factor, const SearchLimits& limits);
+absl::Status CheckSearch(const Surplus& surplus, const CapacityGrid& grid, int64_t factor,
+                         const SearchLimits& limits);
 
 }  // namespace stepcast

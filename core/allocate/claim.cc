@@ -8,11 +8,14 @@
 
 namespace stepcast {
 
-absl::StatusOr<std::optional<std::vector<size_t>>> ShareExactly(std::vector<Claim> claims, const ClusterCapacity& capacity, MeritRule rule,
-                                                                StopCheck stop, const SearchLimits& limits) {
+absl::StatusOr<std::optional<std::vector<size_t>>> ShareExactly(std::vector<Claim> claims,
+                                                                const ClusterCapacity& capacity,
+                                                                MeritRule rule, StopCheck stop,
+                                                                const SearchLimits& limits) {
   std::optional<Surplus> surplus = SurplusOf(std::move(claims), capacity);
   if (!surplus) return std::nullopt;
-  return rule == MeritRule::kTotal ? SearchTotal(*surplus, stop, limits) : SearchLeastFirst(*std::move(surplus), stop, limits);
+  return rule == MeritRule::kTotal ? SearchTotal(*surplus, stop, limits)
+                                   : SearchLeastFirst(*std::move(surplus), stop, limits);
 }
 
 }  // namespace stepcast

@@ -1,9 +1,9 @@
 // What jobs may get of a cluster, and the exact best of all ways to share it.
 //
-// This is the multiple-choice knapsack problem with two capacities (Kellerer, Pferschy, Pisinger: "Knapsack Problems", 2004, chapter 11), solved by
-// dynamic programming over capacities, so no shape of a curve is assumed: greedy by marginal gain, even on a concave envelope, may miss the best by
-// what lies between two corners.
-// Threads: pure functions.
+// This is the multiple-choice knapsack problem with two capacities (Kellerer, Pferschy, Pisinger:
+// "Knapsack Problems", 2004, chapter 11), solved by dynamic programming over capacities, so no
+// shape of a curve is assumed: greedy by marginal gain, even on a concave envelope, may miss the
+// best by what lies between two corners. Threads: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -43,13 +43,18 @@ struct SearchLimits {
   int64_t max_share_visits = 4'000'000'000;  // some 3 s
 };
 
-// The index of each claim's share: the best by the rule; of equally good ones the one with the fewest workers, then the fewest servers.
+// The index of each claim's share: the best by the rule; of equally good ones the one with the
+// fewest workers, then the fewest servers.
 //
-// None where even the least of every claim does not fit. REQUIRES: no claim is empty; nothing is negative.
-// Cost: with kTotal shares x capacity, counted after what every claim gets in any case is taken off the capacity, and shares that another one beats
-// at no more workers and servers are left out; with kLeastFirst the same over what is left when all that can be raised together has been, times
-// claims. Failure: what `stop` returns; INVALID_ARGUMENT, reason ALLOCATION_TOO_LARGE, beyond the limits.
-absl::StatusOr<std::optional<std::vector<size_t>>> ShareExactly(std::vector<Claim> claims, const ClusterCapacity& capacity, MeritRule rule,
-                                                                StopCheck stop, const SearchLimits& limits = {});
+// None where even the least of every claim does not fit. REQUIRES: no claim is empty; nothing is
+// negative. Cost: with kTotal shares x capacity, counted after what every claim gets in any case is
+// taken off the capacity, and shares that another one beats at no more workers and servers are left
+// out; with kLeastFirst the same over what is left when all that can be raised together has been,
+// times claims. Failure: what `stop` returns; INVALID_ARGUMENT, reason ALLOCATION_TOO_LARGE, beyond
+// the limits.
+absl::StatusOr<std::optional<std::vector<size_t>>> ShareExactly(std::vector<Claim> claims,
+                                                                const ClusterCapacity& capacity,
+                                                                MeritRule rule, StopCheck stop,
+                                                                const SearchLimits& limits = {});
 
 }  // namespace stepcast

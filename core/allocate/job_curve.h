@@ -29,6 +29,7 @@ struct JobCurve {
 int64_t PointsOf(const AllocationJob& job);
 
 // Failure: as PredictThroughput.
-absl::StatusOr<JobCurve> SimulateCurve(const AllocationJob& job, const SimulationOptions& options, StopCheck stop, const Executor& executor);
+absl::StatusOr<JobCurve> SimulateCurve(const AllocationJob& job, const SimulationOptions& options,
+                                       StopCheck stop, const Executor& executor);
 
 }  // namespace stepcast

@@ -1,9 +1,11 @@
 // What a job would make of every share of the cluster that it may get.
 //
-// A job's speedup is its examples per second over those of its own one worker; its utility is weight x speedup. Speedups can be added over unlike
-// jobs, examples cannot: Pollux (Qiao et al., OSDI 2021) maximises their mean, and their minimum in the limit; that a share is fair where weighted,
-// normalised throughputs are max-min is also Gavel's (Narayanan et al., OSDI 2020). Where the remaining examples are known the rate is that over the
-// rest of the job, a rescale included. Threads: pure functions.
+// A job's speedup is its examples per second over those of its own one worker; its utility is
+// weight x speedup. Speedups can be added over unlike jobs, examples cannot: Pollux (Qiao et al.,
+// OSDI 2021) maximises their mean, and their minimum in the limit; that a share is fair where
+// weighted, normalised throughputs are max-min is also Gavel's (Narayanan et al., OSDI 2020). Where
+// the remaining examples are known the rate is that over the rest of the job, a rescale included.
+// Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +25,14 @@ struct JobShare {
   bool interpolated = false;
   double speedup = 0;
   double utility = 0;
-  std::optional<double> duration_seconds;  // of the remaining examples, a rescale included; none where not known, or without workers
+  std::optional<double> duration_seconds;  // of the remaining examples, a rescale included; none
+                                           // where not known, or without workers
 };
 
-// Every share that the job may get, that of no workers first where it may rest. REQUIRES: the curve holds, for every choice of servers, the lowest
-// and the highest count.
-std::vector<JobShare> SharesOf(const AllocationJob& job, const ThroughputCurve& curve, double one_worker_examples_per_second);
+// Every share that the job may get, that of no workers first where it may rest. REQUIRES: the curve
+// holds, for every choice of servers, the lowest and the highest count.
+std::vector<JobShare> SharesOf(const AllocationJob& job, const ThroughputCurve& curve,
+                               double one_worker_examples_per_second);
 
 // By which shares are compared: utility; speedup / weight; or how early the job ends.
 double MeritOf(const JobShare& share, const AllocationJob& job, AllocationObjective objective);

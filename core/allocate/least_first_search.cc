@@ -36,7 +36,8 @@ class Level {
   }
 
  private:
-  // Those of settled claims do no harm: the highest that fits is always one of an open claim, the least that it takes.
+  // Those of settled claims do no harm: the highest that fits is always one of an open claim, the
+  // least that it takes.
   std::vector<double> AllMerits() const {
     std::vector<double> merits;
     for (const std::vector<Extra>& extras : surplus_.claims) {
@@ -55,9 +56,11 @@ class Level {
       std::vector<int32_t> next(fewest.size(), kNoFit);
       for (const Extra& extra : surplus_.claims[claim]) {
         if (!settled_[claim] && extra.merit < merit) continue;
-        for (size_t servers = static_cast<size_t>(extra.servers); servers < next.size(); ++servers) {
+        for (size_t servers = static_cast<size_t>(extra.servers); servers < next.size();
+             ++servers) {
           const int32_t before = fewest[servers - static_cast<size_t>(extra.servers)];
-          if (before != kNoFit && before <= surplus_.workers - extra.workers) next[servers] = std::min(next[servers], before + extra.workers);
+          if (before != kNoFit && before <= surplus_.workers - extra.workers)
+            next[servers] = std::min(next[servers], before + extra.workers);
         }
       }
       fewest = std::move(next);
@@ -72,7 +75,8 @@ class Level {
       if (settled_[claim]) continue;
       std::vector<Extra>& extras = surplus_.claims[claim];
       std::erase_if(extras, [&](const Extra& extra) { return extra.merit < merit; });
-      settled_[claim] = std::all_of(extras.begin(), extras.end(), [&](const Extra& extra) { return extra.merit == merit; });
+      settled_[claim] = std::all_of(extras.begin(), extras.end(),
+                                    [&](const Extra& extra) { return extra.merit == merit; });
       any = any || settled_[claim];
     }
     return any;
@@ -106,15 +110,20 @@ bool IsBetter(const Merits& a, const Merits& b) {
 // The sorted merits of the best choice for some claims, by capacity.
 class Layer {
  public:
-  Layer(size_t capacities, size_t claims) : claims_(claims), merits_(capacities * claims), fits_(capacities, claims == 0) {}
+  Layer(size_t capacities, size_t claims)
+      : claims_(claims), merits_(capacities * claims), fits_(capacities, claims == 0) {}
 
   bool Fits(size_t capacity) const { return fits_[capacity]; }
-  std::span<const double> Of(size_t capacity) const { return {merits_.data() + capacity * claims_, claims_}; }
+  std::span<const double> Of(size_t capacity) const {
+    return {merits_.data() + capacity * claims_, claims_};
+  }
   void Set(size_t capacity, const Merits& merits) {
     for (size_t i = 0; i < claims_; ++i) merits_[capacity * claims_ + i] = merits.At(i);
     fits_[capacity] = true;
   }
-  bool AreSame(size_t a, size_t b) const { return fits_[a] == fits_[b] && std::ranges::equal(Of(a), Of(b)); }
+  bool AreSame(size_t a, size_t b) const {
+    return fits_[a] == fits_[b] && std::ranges::equal(Of(a), Of(b));
+  }
 
  private:
   size_t claims_;
@@ -123,8 +132,8 @@ class Layer {
 };
 
 // Fills `next` at one capacity from `without`.
-void Choose(const std::vector<Extra>& extras, const CapacityGrid& grid, int32_t workers, int32_t servers, const Layer& without, Layer& next,
-            std::vector<int32_t>& choices) {
+void Choose(const std::vector<Extra>& extras, const CapacityGrid& grid, int32_t workers,
+            int32_t servers, const Layer& without, Layer& next, std::vector<int32_t>& choices) {
   const size_t to = grid.Index(workers, servers);
   Merits best;
   int32_t choice = -1;
@@ -140,7 +149,9 @@ void Choose(const std::vector<Extra>& extras, const CapacityGrid& grid, int32_t 
   choices[to] = choice;
 }
 
-absl::StatusOr<std::optional<std::vector<size_t>>> SearchSorted(const Surplus& surplus, StopCheck stop, const SearchLimits& limits) {
+absl::StatusOr<std::optional<std::vector<size_t>>> SearchSorted(const Surplus& surplus,
+                                                                StopCheck stop,
+                                                                const SearchLimits& limits) {
   const CapacityGrid grid(surplus);
   const auto cost = static_cast<int64_t>(surplus.claims.size());
   if (absl::Status status = CheckSearch(surplus, grid, cost, limits); !status.ok()) return status;
@@ -158,7 +169,8 @@ absl::StatusOr<std::optional<std::vector<size_t>>> SearchSorted(const Surplus& s
   }
   if (!layer.Fits(grid.size() - 1)) return std::nullopt;
   int32_t workers = grid.workers();
-  while (workers > 0 && layer.AreSame(grid.Index(workers - 1, grid.servers()), grid.size() - 1)) --workers;
+  while (workers > 0 && layer.AreSame(grid.Index(workers - 1, grid.servers()), grid.size() - 1))
+    --workers;
   int32_t servers = grid.servers();
   while (servers > 0 && layer.AreSame(grid.Index(workers, servers - 1), grid.size() - 1)) --servers;
   return choices.Follow(surplus, grid.Index(workers, servers));
@@ -166,7 +178,8 @@ absl::StatusOr<std::optional<std::vector<size_t>>> SearchSorted(const Surplus& s
 
 }  // namespace
 
-absl::StatusOr<std::optional<std::vector<size_t>>> SearchLeastFirst(Surplus surplus, StopCheck stop, const SearchLimits& limits) {
+absl::StatusOr<std::optional<std::vector<size_t>>> SearchLeastFirst(Surplus surplus, StopCheck stop,
+                                                                    const SearchLimits& limits) {
   const absl::StatusOr<bool> fits = Level(surplus).Raise(stop);
   if (!fits.ok()) return fits.status();
   if (!*fits || !surplus.Settle()) return std::nullopt;

@@ -11,14 +11,18 @@ namespace {
 
 constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
 
-// In ascending order of workers, an extra is beaten only by one before it, and only by that one's servers and merit.
+// In ascending order of workers, an extra is beaten only by one before it, and only by that one's
+// servers and merit.
 void DropBeaten(std::vector<Extra>& extras) {
   std::sort(extras.begin(), extras.end(), [](const Extra& a, const Extra& b) {
-    return std::tuple(a.workers, a.servers, -a.merit, a.share) < std::tuple(b.workers, b.servers, -b.merit, b.share);
+    return std::tuple(a.workers, a.servers, -a.merit, a.share) <
+           std::tuple(b.workers, b.servers, -b.merit, b.share);
   });
   std::vector<Extra> kept;
   for (const Extra& extra : extras) {
-    const auto beats = [&](const Extra& other) { return other.servers <= extra.servers && other.merit >= extra.merit; };
+    const auto beats = [&](const Extra& other) {
+      return other.servers <= extra.servers && other.merit >= extra.merit;
+    };
     if (std::none_of(kept.rbegin(), kept.rend(), beats)) kept.push_back(extra);
   }
   extras = std::move(kept);
@@ -51,7 +55,9 @@ bool Surplus::Settle() {
   int64_t most_workers = 0;
   int64_t most_servers = 0;
   for (std::vector<Extra>& extras : claims) {
-    std::erase_if(extras, [&](const Extra& extra) { return extra.workers > workers_left || extra.servers > servers_left; });
+    std::erase_if(extras, [&](const Extra& extra) {
+      return extra.workers > workers_left || extra.servers > servers_left;
+    });
     if (extras.empty()) return false;
     Extra most;
     for (const Extra& extra : extras) {
@@ -72,7 +78,10 @@ std::optional<Surplus> SurplusOf(std::vector<Claim> claims, const ClusterCapacit
     std::vector<Extra>& extras = surplus.claims.emplace_back();
     for (size_t i = 0; i < claim.size(); ++i) {
       const int32_t servers = capacity.servers ? claim[i].servers : 0;
-      extras.push_back({.workers = claim[i].workers, .servers = servers, .merit = claim[i].merit, .share = static_cast<int32_t>(i)});
+      extras.push_back({.workers = claim[i].workers,
+                        .servers = servers,
+                        .merit = claim[i].merit,
+                        .share = static_cast<int32_t>(i)});
     }
     DropBeaten(extras);
   }

@@ -20,12 +20,13 @@ struct Extra {
 };
 
 struct Surplus {
-  std::vector<std::vector<Extra>> claims;  // by workers, then servers, ascending; nothing that another one beats at no more of both
-  int32_t workers = 0;                     // of the capacity, no more than all claims together can take
+  std::vector<std::vector<Extra>> claims;  // by workers, then servers, ascending; nothing that
+                                           // another one beats at no more of both
+  int32_t workers = 0;  // of the capacity, no more than all claims together can take
   int32_t servers = 0;
 
-  // The least of every claim taken off the capacity, and what does not fit any more left out. False where the leasts do not fit: the rest is
-  // meaningless then.
+  // The least of every claim taken off the capacity, and what does not fit any more left out. False
+  // where the leasts do not fit: the rest is meaningless then.
   bool Settle();
 };
 

@@ -1,6 +1,7 @@
 // How fast a job is with any number of workers that it may get, from the few that were simulated.
 //
-// Between two simulated numbers throughput is taken to lie on the straight line that joins them. Threads: immutable once filled.
+// Between two simulated numbers throughput is taken to lie on the straight line that joins them.
+// Threads: immutable once filled.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,9 @@ struct CurveValue {
   bool interpolated = false;
 };
 
-// Which of the counts, which ascend, to simulate: all where they are at most kMostPlainCounts, else the lowest, the highest, and between them each
-// the first that is at least a fifth above the one before.
+// Which of the counts, which ascend, to simulate: all where they are at most kMostPlainCounts, else
+// the lowest, the highest, and between them each the first that is at least a fifth above the one
+// before.
 inline constexpr size_t kMostPlainCounts = 16;
 std::vector<int32_t> CountsToSimulate(const std::vector<int32_t>& counts);
 
@@ -33,7 +35,8 @@ class ThroughputCurve {
   void Add(const CurvePoint& point) { points_.push_back(point); }
   const std::vector<CurvePoint>& points() const { return points_; }
 
-  // REQUIRES: between the lowest and the highest number of workers with those servers. Cost: O(log points).
+  // REQUIRES: between the lowest and the highest number of workers with those servers. Cost: O(log
+  // points).
   CurveValue At(int32_t workers, int32_t servers) const;
 
  private:

@@ -11,8 +11,10 @@ namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
 
-// The best totals with `extra` taken, where they are better. `without` and `totals` are by capacity, `choices` says of which extra a total is.
-void Take(const Extra& extra, int32_t index, const CapacityGrid& grid, const std::vector<double>& without, std::vector<double>& totals,
+// The best totals with `extra` taken, where they are better. `without` and `totals` are by
+// capacity, `choices` says of which extra a total is.
+void Take(const Extra& extra, int32_t index, const CapacityGrid& grid,
+          const std::vector<double>& without, std::vector<double>& totals,
           std::vector<int32_t>& choices) {
   const size_t offset = grid.Offset(extra);
   for (int32_t servers = extra.servers; servers <= grid.servers(); ++servers) {
@@ -28,7 +30,9 @@ void Take(const Extra& extra, int32_t index, const CapacityGrid& grid, const std
 
 }  // namespace
 
-absl::StatusOr<std::optional<std::vector<size_t>>> SearchTotal(const Surplus& surplus, StopCheck stop, const SearchLimits& limits) {
+absl::StatusOr<std::optional<std::vector<size_t>>> SearchTotal(const Surplus& surplus,
+                                                               StopCheck stop,
+                                                               const SearchLimits& limits) {
   const CapacityGrid grid(surplus);
   if (absl::Status status = CheckSearch(surplus, grid, 1, limits); !status.ok()) return status;
   ChoiceGrid choices(surplus, grid);

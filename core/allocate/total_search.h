@@ -15,6 +15,8 @@
 namespace stepcast {
 
 // The index of each claim's share; none where nothing fits.
-absl::StatusOr<std::optional<std::vector<size_t>>> SearchTotal(const Surplus& surplus, StopCheck stop, const SearchLimits& limits);
+absl::StatusOr<std::optional<std::vector<size_t>>> SearchTotal(const Surplus& surplus,
+                                                               StopCheck stop,
+                                                               const SearchLimits& limits);
 
 }  // namespace stepcast

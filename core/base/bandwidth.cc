@@ -14,7 +14,8 @@ constexpr int64_t kUnitsPerByte = 1024;
 
 }  // namespace
 
-Bandwidth::Bandwidth(double bytes_per_second) : units_(std::llround(bytes_per_second * kUnitsPerByte)) {}
+Bandwidth::Bandwidth(double bytes_per_second)
+    : units_(std::llround(bytes_per_second * kUnitsPerByte)) {}
 
 Span Bandwidth::TimeFor(int64_t bytes) const {
   const Wide units = static_cast<Wide>(units_);

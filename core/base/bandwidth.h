@@ -7,7 +7,8 @@
 
 namespace stepcast {
 
-// Payload bytes per second, held to 1/1024 byte per second so that every computation with it is in integers.
+// Payload bytes per second, held to 1/1024 byte per second so that every computation with it is in
+// integers.
 //
 // REQUIRES: kMinBytesPerSecond <= bytes_per_second <= kMaxBytesPerSecond (validation sees to it).
 class Bandwidth {
@@ -18,7 +19,8 @@ class Bandwidth {
   explicit Bandwidth(double bytes_per_second);
 
   double bytes_per_second() const { return static_cast<double>(units_) / 1024.0; }
-  // What the link takes for `bytes` alone: rounded to the nearest tick, halves up, at least one tick; kEndOfTime's ticks where it is longer.
+  // What the link takes for `bytes` alone: rounded to the nearest tick, halves up, at least one
+  // tick; kEndOfTime's ticks where it is longer.
   Span TimeFor(int64_t bytes) const;
   // This over `other`, in units of 1 / `one`, rounded to the nearest, at least one unit.
   int64_t RatioTo(Bandwidth other, int64_t one) const;

@@ -1,6 +1,8 @@
-// A list whose greatest length is known beforehand, so that adding to it is a store and nothing else.
+// A list whose greatest length is known beforehand, so that adding to it is a store and nothing
+// else.
 //
-// For the scratch lists of inner loops, where a vector's check for room is felt: they made the plain engine a sixth slower. Threads: none.
+// For the scratch lists of inner loops, where a vector's check for room is felt: they made the
+// plain engine a sixth slower. Threads: none.
 #pragma once
 
 #include <cassert>
@@ -13,7 +15,8 @@ namespace stepcast {
 template <typename T>
 class BoundedList {
  public:
-  explicit BoundedList(size_t most) : items_(std::make_unique<T[]>(most)), end_(items_.get()), most_(most) {}
+  explicit BoundedList(size_t most)
+      : items_(std::make_unique<T[]>(most)), end_(items_.get()), most_(most) {}
 
   // REQUIRES: size() is less than the greatest length.
   void Add(T item) {

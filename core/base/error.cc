@@ -13,10 +13,13 @@ namespace {
 
 constexpr char kPayloadUrl[] = "stepcast/error-details";
 
-// The payload: strings, each preceded by its length in decimal and a colon. Only this file reads and writes it, within one process.
+// The payload: strings, each preceded by its length in decimal and a colon. Only this file reads
+// and writes it, within one process.
 class Writer {
  public:
-  void String(std::string_view text) { out_.append(std::to_string(text.size())).append(":").append(text); }
+  void String(std::string_view text) {
+    out_.append(std::to_string(text.size())).append(":").append(text);
+  }
   void Number(size_t number) { String(std::to_string(number)); }
   std::string Take() { return std::move(out_); }
 
@@ -90,7 +93,8 @@ void Cut(std::string& text, size_t size) {
   text.resize(size);
 }
 
-// Keeps what fits. A single fault over the limit is shortened, so that at least one is always there.
+// Keeps what fits. A single fault over the limit is shortened, so that at least one is always
+// there.
 void Limit(ErrorDetails& details) {
   size_t bytes = 0;
   size_t kept = 0;
@@ -119,7 +123,8 @@ absl::Status MakeError(absl::StatusCode code, std::string_view message, ErrorDet
 
 absl::Status FaultsError(std::string_view reason, std::vector<Fault> faults) {
   const Fault& first = faults.front();
-  std::string message = first.field.empty() ? first.description : absl::StrCat(first.field, ": ", first.description);
+  std::string message =
+      first.field.empty() ? first.description : absl::StrCat(first.field, ": ", first.description);
   Cut(message, kMaxFaultBytes);
   if (faults.size() > 1) absl::StrAppend(&message, " (and ", faults.size() - 1, " more)");
   ErrorDetails details{.reason = std::string(reason), .faults = std::move(faults)};
@@ -136,9 +141,11 @@ absl::Status UnderPath(std::string_view prefix, const absl::Status& status) {
   if (details.faults.empty()) return status;
   const Fault& first = details.faults.front();
   std::string message(status.message());
-  if (!first.field.empty() && message.rfind(first.field, 0) == 0) message = absl::StrCat(std::string(prefix), ".", message);
+  if (!first.field.empty() && message.rfind(first.field, 0) == 0)
+    message = absl::StrCat(std::string(prefix), ".", message);
   for (Fault& fault : details.faults) {
-    fault.field = fault.field.empty() ? std::string(prefix) : absl::StrCat(std::string(prefix), ".", fault.field);
+    fault.field = fault.field.empty() ? std::string(prefix)
+                                      : absl::StrCat(std::string(prefix), ".", fault.field);
   }
   return MakeError(status.code(), message, std::move(details));
 }

@@ -1,6 +1,7 @@
 // How the independent parts of a computation are run: one after the other, or side by side.
 //
-// The core has no threads of its own; who has some gives it another executor. What is computed may not depend on which one it is.
+// The core has no threads of its own; who has some gives it another executor. What is computed may
+// not depend on which one it is.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,9 @@ namespace stepcast {
 class Executor {
  public:
   virtual ~Executor() = default;
-  // Calls part(0) to part(count - 1), each once, and returns when all have returned. They are begun in that order, perhaps at the same time on
-  // several threads; what one part does must not touch what another one does. Once a part has returned false no more are begun.
+  // Calls part(0) to part(count - 1), each once, and returns when all have returned. They are begun
+  // in that order, perhaps at the same time on several threads; what one part does must not touch
+  // what another one does. Once a part has returned false no more are begun.
   virtual void ForEach(size_t count, absl::FunctionRef<bool(size_t)> part) const = 0;
 };
 

@@ -1,8 +1,9 @@
 // A binary heap of slots ordered by key, whose keys can be changed and removed in place.
 //
-// Slots are 0 .. size-1, each in the heap at most once. Equal keys leave in no promised order: who needs one sorts what leaves together.
-// Cost: Set, Remove and Pop O(log n), Top O(1); no allocation after construction. Behind the last entry lie empty ones with a key above all others,
-// so that looking at a child that is not there needs no branch. Threads: none.
+// Slots are 0 .. size-1, each in the heap at most once. Equal keys leave in no promised order: who
+// needs one sorts what leaves together. Cost: Set, Remove and Pop O(log n), Top O(1); no allocation
+// after construction. Behind the last entry lie empty ones with a key above all others, so that
+// looking at a child that is not there needs no branch. Threads: none.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,10 @@ class IndexedHeap {
   int64_t TopKey() const { return heap_[0].key; }
 
   // Whether there is one slot whose key is less than all others.
-  bool HasOneTop() const { return static_cast<int>(heap_[1].key > heap_[0].key) & static_cast<int>(heap_[2].key > heap_[0].key); }
+  bool HasOneTop() const {
+    return static_cast<int>(heap_[1].key > heap_[0].key) &
+           static_cast<int>(heap_[2].key > heap_[0].key);
+  }
 
   // Puts the slot in, or gives it another key. REQUIRES: key < kNoKey.
   void Set(Slot slot, int64_t key) {
@@ -58,7 +62,8 @@ class IndexedHeap {
   void ForEach(Visit visit) const {
     for (int32_t at = 0; at < size_; ++at) visit(heap_[Index(at)].slot, heap_[Index(at)].key);
   }
-  // Appends every slot whose key is the least, in no promised order. REQUIRES: !empty(). Cost: of their number.
+  // Appends every slot whose key is the least, in no promised order. REQUIRES: !empty(). Cost: of
+  // their number.
   void AppendTops(std::vector<Slot>& tops) const { AppendUpTo(TopKey(), tops); }
   // The same of every slot whose key is at most `key`. REQUIRES: TopKey() is.
   void AppendUpTo(int64_t key, std::vector<Slot>& tops) const {

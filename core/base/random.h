@@ -1,8 +1,8 @@
 // A random number generator whose output is the same on every platform and never changes.
 //
-// Algorithm: xoshiro256++ 1.0 (Blackman and Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 2021), state filled by SplitMix64.
-// The std:: distributions differ between libraries and are not used.
-// Threads: none. A generator belongs to one worker of one run.
+// Algorithm: xoshiro256++ 1.0 (Blackman and Vigna, "Scrambled linear pseudorandom number
+// generators", ACM TOMS 2021), state filled by SplitMix64. The std:: distributions differ between
+// libraries and are not used. Threads: none. A generator belongs to one worker of one run.
 #pragma once
 
 #include <array>
@@ -17,11 +17,13 @@ class Random {
   explicit Random(std::initializer_list<uint64_t> keys);
 
   uint64_t Next();
-  // Uniform in [0, bound), without bias (Lemire, "Fast random integer generation in an interval", 2019). REQUIRES: bound > 0.
+  // Uniform in [0, bound), without bias (Lemire, "Fast random integer generation in an interval",
+  // 2019). REQUIRES: bound > 0.
   uint64_t Below(uint64_t bound);
   // Uniform in [0, 1), a multiple of 2^-53.
   double Unit();
-  // Normal with mean 0 and variance 1 (sum of twelve uniforms, so within +-6: no library function whose last bit may differ).
+  // Normal with mean 0 and variance 1 (sum of twelve uniforms, so within +-6: no library function
+  // whose last bit may differ).
   double Normal();
 
  private:

@@ -6,16 +6,18 @@
 
 namespace stepcast {
 
-// OK: go on. Anything else: stop and return it (CANCELLED, DEADLINE_EXCEEDED). TimeBudgetSpent(): stop, and answer with what there is.
+// OK: go on. Anything else: stop and return it (CANCELLED, DEADLINE_EXCEEDED). TimeBudgetSpent():
+// stop, and answer with what there is.
 //
-// Called every kStopCheckInterval units of work, on each thread that computes, perhaps by several at once, so it may look at a clock or an atomic but
-// must not block.
-// The engine's unit is a completed chunk, so the interval is well under a millisecond.
+// Called every kStopCheckInterval units of work, on each thread that computes, perhaps by several
+// at once, so it may look at a clock or an atomic but must not block. The engine's unit is a
+// completed chunk, so the interval is well under a millisecond.
 using StopCheck = absl::FunctionRef<absl::Status()>;
 
 inline constexpr int kStopCheckInterval = 4096;
 
-// DEADLINE_EXCEEDED, reason TIME_BUDGET_SPENT: the caller wants the best answer so far; an error only where there is none yet.
+// DEADLINE_EXCEEDED, reason TIME_BUDGET_SPENT: the caller wants the best answer so far; an error
+// only where there is none yet.
 absl::Status TimeBudgetSpent();
 bool IsTimeBudgetSpent(const absl::Status& status);
 

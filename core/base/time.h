@@ -1,7 +1,8 @@
 // Simulated time, in integer ticks.
 //
-// A tick is 1/2520 ns (0.4 ps). 2520 is the least number that 1 to 10 divide, so up to ten workers share a link without any rounding of the first
-// division. A run lasts 21 days of simulated time at most (kEndOfTime).
+// A tick is 1/2520 ns (0.4 ps). 2520 is the least number that 1 to 10 divide, so up to ten workers
+// share a link without any rounding of the first division. A run lasts 21 days of simulated time at
+// most (kEndOfTime).
 #pragma once
 
 #include <compare>
@@ -42,7 +43,9 @@ constexpr Span Microseconds(int64_t us) { return Nanoseconds(us * 1000); }
 constexpr Span Milliseconds(int64_t ms) { return Nanoseconds(ms * 1'000'000); }
 
 // Rounds down to a tick. REQUIRES: 0 <= seconds < 1.8e6.
-constexpr Span FromSeconds(double seconds) { return {static_cast<int64_t>(seconds * 1e9 * static_cast<double>(kTicksPerNanosecond))}; }
+constexpr Span FromSeconds(double seconds) {
+  return {static_cast<int64_t>(seconds * 1e9 * static_cast<double>(kTicksPerNanosecond))};
+}
 
 // Rounds to the nearest nanosecond, halves up.
 constexpr int64_t ToNanoseconds(Span span) {
@@ -50,6 +53,8 @@ constexpr int64_t ToNanoseconds(Span span) {
   return up / kTicksPerNanosecond - (up % kTicksPerNanosecond < 0 ? 1 : 0);
 }
 constexpr int64_t ToNanoseconds(Instant at) { return ToNanoseconds(Span{at.ticks}); }
-constexpr double ToSeconds(Span span) { return static_cast<double>(span.ticks) / (1e9 * static_cast<double>(kTicksPerNanosecond)); }
+constexpr double ToSeconds(Span span) {
+  return static_cast<double>(span.ticks) / (1e9 * static_cast<double>(kTicksPerNanosecond));
+}
 
 }  // namespace stepcast

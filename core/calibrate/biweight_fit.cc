@@ -23,7 +23,8 @@ double BiweightSlope(double u) { return std::abs(u) < 1 ? (1 - u * u) * (1 - 5 *
 
 }  // namespace
 
-BiweightFit::BiweightFit(std::span<const Measurement> measurements, LineShape shape) : measurements_(measurements), shape_(shape) {
+BiweightFit::BiweightFit(std::span<const Measurement> measurements, LineShape shape)
+    : measurements_(measurements), shape_(shape) {
   if (IsPlain()) {
     LineMoments moments;
     for (const Measurement& m : measurements_) moments.Add(m, 1);
@@ -40,7 +41,8 @@ void BiweightFit::Iterate() {
   for (int i = 0; i < kMostIterations && !noise_.IsNone(); ++i) {
     const std::optional<Line> next = Weighted([](double u) { return Biweight(u); }).Solve(shape_);
     if (!next) return;  // one size is left: no line is better than the last one
-    const double change = std::abs(next->slope - line_.slope) + std::abs(next->offset - line_.offset);
+    const double change =
+        std::abs(next->slope - line_.slope) + std::abs(next->offset - line_.offset);
     line_ = *next;
     if (i < kNoiseIterations) {
       noise_ = NoiseScale::Of(measurements_, line_);
@@ -50,7 +52,9 @@ void BiweightFit::Iterate() {
   }
 }
 
-double BiweightFit::U(const Measurement& m) const { return Residual(m) / (kReach * noise_.At(line_.At(m.x))); }
+double BiweightFit::U(const Measurement& m) const {
+  return Residual(m) / (kReach * noise_.At(line_.At(m.x)));
+}
 
 // `weight` of U, over the square of the noise.
 template <typename Weight>
@@ -74,7 +78,8 @@ Line BiweightFit::StandardErrors(double counted) const {
   const auto weigh = [plain = IsPlain()](double u) { return plain ? 1 : Biweight(u); };
   const LineMoments weights = Weighted(weigh);
   if (!weights.Solve(shape_)) return {};
-  LineMoments slopes = Weighted([plain = IsPlain()](double u) { return plain ? 1 : BiweightSlope(u); });
+  LineMoments slopes =
+      Weighted([plain = IsPlain()](double u) { return plain ? 1 : BiweightSlope(u); });
   LineMoments squares;
   double spread = 0;
   for (const Measurement& m : measurements_) {
@@ -84,10 +89,12 @@ Line BiweightFit::StandardErrors(double counted) const {
     spread += pull * Residual(m);
   }
   // Few measurements may have none but steep parts.
-  if (slopes.one <= 0 || slopes.xx <= 0 || (shape_ == LineShape::kFree && slopes.IsSingular())) slopes = weights;
+  if (slopes.one <= 0 || slopes.xx <= 0 || (shape_ == LineShape::kFree && slopes.IsSingular()))
+    slopes = weights;
   const Line sandwich = slopes.StandardErrors(squares, counted / (counted - free), shape_);
   const Line classical = weights.StandardErrors(weights, spread / (counted - free), shape_);
-  return {.slope = std::max(sandwich.slope, classical.slope), .offset = std::max(sandwich.offset, classical.offset)};
+  return {.slope = std::max(sandwich.slope, classical.slope),
+          .offset = std::max(sandwich.offset, classical.offset)};
 }
 
 }  // namespace stepcast

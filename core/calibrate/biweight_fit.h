@@ -1,6 +1,7 @@
 // Iterated weighted least squares with Tukey's biweight, of measurements that are about 1.
 //
-// Source: Beaton and Tukey, Technometrics 1974; Huber, "Robust Statistics", 1981, for the covariance. Threads: none.
+// Source: Beaton and Tukey, Technometrics 1974; Huber, "Robust Statistics", 1981, for the
+// covariance. Threads: none.
 #pragma once
 
 #include <span>

@@ -1,9 +1,11 @@
-// What a recording of one worker says about its links: bandwidth, window, clocks, and how well the model of multiplexing explains it.
+// What a recording of one worker says about its links: bandwidth, window, clocks, and how well the
+// model of multiplexing explains it.
 //
-// Source: ICPE 2020, 3.2.2 and Table 1. Each direction by itself: its transfers are requested when they were recorded to be and replayed on a link of
-// the bandwidth that the recording itself shows, or of one up to 3 % off that is nearer, under each discipline; the rest of the step plays no part.
-// Several servers share a worker's own link, which this does not know: only one server. Threads: pure functions of their arguments.
-// core/calibrate/README.md says what was measured.
+// Source: ICPE 2020, 3.2.2 and Table 1. Each direction by itself: its transfers are requested when
+// they were recorded to be and replayed on a link of the bandwidth that the recording itself shows,
+// or of one up to 3 % off that is nearer, under each discipline; the rest of the step plays no
+// part. Several servers share a worker's own link, which this does not know: only one server.
+// Threads: pure functions of their arguments. core/calibrate/README.md says what was measured.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +25,9 @@
 
 namespace stepcast {
 
-// How the streams of one worker's connection may share it, in the words of a scenario's Multiplexing. Those recorded to be requested at the same
-// instant go in graph order or in that of their ends, whichever is nearer.
+// How the streams of one worker's connection may share it, in the words of a scenario's
+// Multiplexing. Those recorded to be requested at the same instant go in graph order or in that of
+// their ends, whichever is nearer.
 enum class Discipline : uint8_t {
   kProfile,        // the profile's window and bandwidth, in graph order
   kWholeStream,    // whole streams in the order of their requests
@@ -49,8 +52,10 @@ struct LinkCalibration {
   double stated_bytes_per_second = 0;             // by the profile
   WindowEstimate window;                          // with the rest at once
   std::vector<DisciplineErrors> disciplines;      // each once, in the enum's order
-  Discipline nearest = Discipline::kWholeStream;  // the simplest that is about as near as the nearest; never kProfile
-  EndTimeErrors with_start;                       // the nearest one's, where what finds the link idle waits for bandwidth.start_seconds
+  Discipline nearest = Discipline::kWholeStream;  // the simplest that is about as near as the
+                                                  // nearest; never kProfile
+  EndTimeErrors with_start;  // the nearest one's, where what finds the link idle waits for
+                             // bandwidth.start_seconds
 };
 
 struct Calibration {
@@ -60,8 +65,9 @@ struct Calibration {
   double confidence_level = 0;
 };
 
-// Cost: linear in operations and steps, and some 1,000 replays of 30,000 transfers: 5 s for 100,000 operations in 100 steps. Failure: what `stop`
-// returns. REQUIRES: 0 < confidence_level < 1.
-absl::StatusOr<Calibration> Calibrate(const Profile& profile, double confidence_level, StopCheck stop);
+// Cost: linear in operations and steps, and some 1,000 replays of 30,000 transfers: 5 s for 100,000
+// operations in 100 steps. Failure: what `stop` returns. REQUIRES: 0 < confidence_level < 1.
+absl::StatusOr<Calibration> Calibrate(const Profile& profile, double confidence_level,
+                                      StopCheck stop);
 
 }  // namespace stepcast

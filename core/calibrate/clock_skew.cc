@@ -13,11 +13,13 @@ namespace {
 constexpr double kAgreeing = 0.9;
 
 bool StartsOnServer(Resource resource, ClockSplit split) {
-  return resource == Resource::kParameterServer || (split == ClockSplit::kTransferEnds && resource == Resource::kDownlink);
+  return resource == Resource::kParameterServer ||
+         (split == ClockSplit::kTransferEnds && resource == Resource::kDownlink);
 }
 
 bool EndsOnServer(Resource resource, ClockSplit split) {
-  return resource == Resource::kParameterServer || (split == ClockSplit::kTransferEnds && resource == Resource::kUplink);
+  return resource == Resource::kParameterServer ||
+         (split == ClockSplit::kTransferEnds && resource == Resource::kUplink);
 }
 
 // One time must not be before another one.
@@ -28,11 +30,15 @@ struct Order {
   bool late_on_server = false;
 
   // How far it is impossible with the server's clock `ahead_ns` ahead; at most 0: possible.
-  int64_t Excess(int64_t ahead_ns) const { return (early_ns - (early_on_server ? ahead_ns : 0)) - (late_ns - (late_on_server ? ahead_ns : 0)); }
+  int64_t Excess(int64_t ahead_ns) const {
+    return (early_ns - (early_on_server ? ahead_ns : 0)) -
+           (late_ns - (late_on_server ? ahead_ns : 0));
+  }
 };
 
 template <typename Visit>
-void ForEachOrder(const ProfileDraft& recording, const RecordedStep& step, ClockSplit split, Visit visit) {
+void ForEachOrder(const ProfileDraft& recording, const RecordedStep& step, ClockSplit split,
+                  Visit visit) {
   const std::vector<Operation>& operations = recording.operations;
   for (size_t i = 0; i < operations.size(); ++i) {
     const bool on_server = StartsOnServer(operations[i].resource, split);
@@ -64,7 +70,8 @@ struct Candidate {
 
 class SkewMeasurement {
  public:
-  SkewMeasurement(const ProfileDraft& recording, StopCheck stop) : recording_(recording), stop_(stop) {}
+  SkewMeasurement(const ProfileDraft& recording, StopCheck stop)
+      : recording_(recording), stop_(stop) {}
 
   absl::StatusOr<Tally> Count(ClockSplit split, int64_t ahead_ns) {
     Tally tally;
@@ -123,7 +130,8 @@ std::vector<int32_t> Sorted(const std::vector<Operation>& operations) {
   std::vector<int32_t> sorted;
   for (size_t i = 0; i < operations.size(); ++i) {
     missing[i] = static_cast<int32_t>(operations[i].waiting_for.size());
-    for (const int32_t waited : operations[i].waiting_for) waiting[static_cast<size_t>(waited)].push_back(static_cast<int32_t>(i));
+    for (const int32_t waited : operations[i].waiting_for)
+      waiting[static_cast<size_t>(waited)].push_back(static_cast<int32_t>(i));
     if (missing[i] == 0) sorted.push_back(static_cast<int32_t>(i));
   }
   for (size_t next = 0; next < sorted.size(); ++next) {
@@ -147,7 +155,8 @@ absl::StatusOr<ClockSkew> ClockSkew::Measure(const ProfileDraft& recording, Stop
     if (!ahead.ok()) return ahead.status();
     const absl::StatusOr<Tally> tally = measurement.Count(split, *ahead);
     if (!tally.ok()) return tally.status();
-    if (tally->impossible < best.tally.impossible) best = {.split = split, .ahead_ns = *ahead, .tally = *tally};
+    if (tally->impossible < best.tally.impossible)
+      best = {.split = split, .ahead_ns = *ahead, .tally = *tally};
   }
   ClockSkew skew;
   skew.orders_ = recorded->orders;
@@ -170,7 +179,8 @@ RecordedStep ClockSkew::Corrected(const ProfileDraft& recording, const RecordedS
     if (StartsOnServer(at.resource, split_)) corrected.start_ns[i] -= server_ahead_ns_;
     if (EndsOnServer(at.resource, split_)) corrected.end_ns[i] -= server_ahead_ns_;
     for (const int32_t waited : at.waiting_for)
-      corrected.start_ns[i] = std::max(corrected.start_ns[i], corrected.end_ns[static_cast<size_t>(waited)]);
+      corrected.start_ns[i] =
+          std::max(corrected.start_ns[i], corrected.end_ns[static_cast<size_t>(waited)]);
     corrected.end_ns[i] = std::max(corrected.end_ns[i], corrected.start_ns[i]);
     earliest = std::min(earliest, corrected.start_ns[i]);
   }

@@ -1,7 +1,8 @@
 // How far modelled ends of transfers are from recorded ones.
 //
-// The error of a transfer is |modelled end - recorded end| over the time from the start of its phase, the first request of its direction in its step,
-// to its recorded end; average, median, 95th percentile and maximum as in Table 1 of ICPE 2020. Threads: pure functions.
+// The error of a transfer is |modelled end - recorded end| over the time from the start of its
+// phase, the first request of its direction in its step, to its recorded end; average, median, 95th
+// percentile and maximum as in Table 1 of ICPE 2020. Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +21,24 @@ struct EndTimeErrors {
   double median = 0;
   double p95 = 0;
   double maximum = 0;
-  // Mean of e / (e + 2 %): what searches minimise. All transfers count in it, unlike in the median, and none much more than another, unlike in the
-  // mean.
+  // Mean of e / (e + 2 %): what searches minimise. All transfers count in it, unlike in the median,
+  // and none much more than another, unlike in the mean.
   double distance = 0;
   int64_t transfers = 0;
 };
 
-// Over all phases. Transfers that were recorded to end with the phase's start are left out. Cost: as LinkReplay, and linear in transfers.
-// Failure: what `stop` returns.
-absl::StatusOr<EndTimeErrors> MeasureEndTimes(std::span<const RecordedPhase> phases, const LinkSetting& setting, StopCheck stop);
+// Over all phases. Transfers that were recorded to end with the phase's start are left out. Cost:
+// as LinkReplay, and linear in transfers. Failure: what `stop` returns.
+absl::StatusOr<EndTimeErrors> MeasureEndTimes(std::span<const RecordedPhase> phases,
+                                              const LinkSetting& setting, StopCheck stop);
 
-// Median of what the transfers took since the start of their phase, as recorded over as modelled: above 1 the link was slower than the setting's. 1
-// where there is none.
-absl::StatusOr<double> MedianStretch(std::span<const RecordedPhase> phases, const LinkSetting& setting, StopCheck stop);
+// Median of what the transfers took since the start of their phase, as recorded over as modelled:
+// above 1 the link was slower than the setting's. 1 where there is none.
+absl::StatusOr<double> MedianStretch(std::span<const RecordedPhase> phases,
+                                     const LinkSetting& setting, StopCheck stop);
 
 // The distance alone.
-absl::StatusOr<double> EndTimeDistance(std::span<const RecordedPhase> phases, const LinkSetting& setting, StopCheck stop);
+absl::StatusOr<double> EndTimeDistance(std::span<const RecordedPhase> phases,
+                                       const LinkSetting& setting, StopCheck stop);
 
 }  // namespace stepcast

@@ -1,4 +1,5 @@
-// What a weighted least squares line needs of its measurements: sums over 1 and x, a symmetric 2 x 2 matrix and what belongs to its right.
+// What a weighted least squares line needs of its measurements: sums over 1 and x, a symmetric 2 x
+// 2 matrix and what belongs to its right.
 #pragma once
 
 #include <algorithm>
@@ -38,16 +39,20 @@ struct LineMoments {
         break;
     }
     if (IsSingular()) return std::nullopt;
-    return Line{.slope = (one * xy - x * y) / determinant(), .offset = (xx * y - x * xy) / determinant()};
+    return Line{.slope = (one * xy - x * y) / determinant(),
+                .offset = (xx * y - x * xy) / determinant()};
   }
 
-  // Square roots of the diagonal of this^-1 * middle * this^-1, times `factor` below the root. REQUIRES: Solve gives a line.
+  // Square roots of the diagonal of this^-1 * middle * this^-1, times `factor` below the root.
+  // REQUIRES: Solve gives a line.
   Line StandardErrors(const LineMoments& middle, double factor, LineShape shape) const {
     if (shape == LineShape::kThroughOrigin) return {.slope = std::sqrt(factor * middle.xx) / xx};
     if (shape == LineShape::kLevel) return {.offset = std::sqrt(factor * middle.one) / one};
     const double slope = x * x * middle.one - 2 * one * x * middle.x + one * one * middle.xx;
     const double offset = xx * xx * middle.one - 2 * xx * x * middle.x + x * x * middle.xx;
-    const auto root = [&](double value) { return std::sqrt(factor * std::max(value, 0.0)) / determinant(); };
+    const auto root = [&](double value) {
+      return std::sqrt(factor * std::max(value, 0.0)) / determinant();
+    };
     return {.slope = root(slope), .offset = root(offset)};
   }
 };

@@ -11,7 +11,8 @@ int64_t LinkSetting::ServicesOf(double size_bytes) const {
   return 1 + static_cast<int64_t>(std::ceil((size_bytes - first_bytes) / quantum_bytes));
 }
 
-std::span<const double> LinkReplay::AtHand(std::span<const RecordedTransfer> phase, const LinkSetting& setting) {
+std::span<const double> LinkReplay::AtHand(std::span<const RecordedTransfer> phase,
+                                           const LinkSetting& setting) {
   ends_.assign(phase.size(), 0);
   if (setting.by_recorded_end) {
     ServeByRecordedEnd(phase, setting);
@@ -22,14 +23,16 @@ std::span<const double> LinkReplay::AtHand(std::span<const RecordedTransfer> pha
   return ends_;
 }
 
-void LinkReplay::ServeRoundRobin(std::span<const RecordedTransfer> phase, const LinkSetting& setting) {
+void LinkReplay::ServeRoundRobin(std::span<const RecordedTransfer> phase,
+                                 const LinkSetting& setting) {
   const double ns_per_byte = 1e9 / setting.bytes_per_second;
   queue_.clear();
   size_t head = 0;
   size_t next = 0;
   double now = 0;
   const auto join = [&] {
-    for (; next < phase.size() && phase[next].start_ns <= now; ++next) queue_.push_back({.index = next, .left = phase[next].size_bytes});
+    for (; next < phase.size() && phase[next].start_ns <= now; ++next)
+      queue_.push_back({.index = next, .left = phase[next].size_bytes});
   };
   while (head < queue_.size() || next < phase.size()) {
     if (head == queue_.size()) {
@@ -38,7 +41,9 @@ void LinkReplay::ServeRoundRobin(std::span<const RecordedTransfer> phase, const 
       now += 1e9 * setting.start_seconds;
     }
     Stream stream = queue_[head++];
-    const double most = setting.first_bytes <= 0 ? stream.left : !stream.is_begun ? setting.first_bytes : setting.quantum_bytes;
+    const double most = setting.first_bytes <= 0 ? stream.left
+                        : !stream.is_begun       ? setting.first_bytes
+                                                 : setting.quantum_bytes;
     const double carried = most > 0 ? std::min(stream.left, most) : stream.left;
     now += carried * ns_per_byte;
     join();
@@ -52,9 +57,12 @@ void LinkReplay::ServeRoundRobin(std::span<const RecordedTransfer> phase, const 
   }
 }
 
-void LinkReplay::ServeByRecordedEnd(std::span<const RecordedTransfer> phase, const LinkSetting& setting) {
+void LinkReplay::ServeByRecordedEnd(std::span<const RecordedTransfer> phase,
+                                    const LinkSetting& setting) {
   const double ns_per_byte = 1e9 / setting.bytes_per_second;
-  const auto ends_later = [&](size_t a, size_t b) { return phase[a].end_ns != phase[b].end_ns ? phase[a].end_ns > phase[b].end_ns : a > b; };
+  const auto ends_later = [&](size_t a, size_t b) {
+    return phase[a].end_ns != phase[b].end_ns ? phase[a].end_ns > phase[b].end_ns : a > b;
+  };
   waiting_.clear();
   size_t next = 0;
   double now = 0;

@@ -1,8 +1,10 @@
 // When the streams of one worker would end on a link that nobody else uses.
 //
-// The engine's rules for one worker and one server (ICPE 2020, 3.2.2, Fig. 12), without the rest of the job, so that many settings can be tried:
-// streams join a queue when they are requested, first come first served; a first service carries up to `first_bytes`, each later one up to
-// `quantum_bytes`; what is left rejoins at the back, behind what was requested until then. Held equal to the engine over random cases. Threads: none.
+// The engine's rules for one worker and one server (ICPE 2020, 3.2.2, Fig. 12), without the rest of
+// the job, so that many settings can be tried: streams join a queue when they are requested, first
+// come first served; a first service carries up to `first_bytes`, each later one up to
+// `quantum_bytes`; what is left rejoins at the back, behind what was requested until then. Held
+// equal to the engine over random cases. Threads: none.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +17,11 @@ namespace stepcast {
 
 struct LinkSetting {
   double bytes_per_second = 0;
-  double first_bytes = 0;        // 0: streams are sent whole
-  double quantum_bytes = 0;      // 0: all the rest in one service
-  double start_seconds = 0;      // before what finds the link idle
-  bool by_recorded_end = false;  // whole streams, of those that wait the one that was recorded to end first
+  double first_bytes = 0;    // 0: streams are sent whole
+  double quantum_bytes = 0;  // 0: all the rest in one service
+  double start_seconds = 0;  // before what finds the link idle
+  bool by_recorded_end =
+      false;  // whole streams, of those that wait the one that was recorded to end first
 
   // Services of a stream.
   int64_t ServicesOf(double size_bytes) const;
@@ -28,8 +31,10 @@ struct LinkSetting {
 class LinkReplay {
  public:
   // When the data of each transfer is at hand, in the phase's order; valid until the next call.
-  // Cost: O(services), with by_recorded_end O(n log n). REQUIRES: as PhaseOf gives it; bytes_per_second > 0.
-  std::span<const double> AtHand(std::span<const RecordedTransfer> phase, const LinkSetting& setting);
+  // Cost: O(services), with by_recorded_end O(n log n). REQUIRES: as PhaseOf gives it;
+  // bytes_per_second > 0.
+  std::span<const double> AtHand(std::span<const RecordedTransfer> phase,
+                                 const LinkSetting& setting);
 
  private:
   struct Stream {

@@ -42,14 +42,16 @@ MeasuredLine FitRobustly(std::span<const Measurement> measurements, LineShape sh
   scaled.reserve(measurements.size());
   for (const Measurement& m : measurements) scaled.push_back({.x = m.x / x, .y = m.y / y});
   const BiweightFit fit(scaled, shape);
-  MeasuredLine measured{.line = {.slope = fit.line().slope * y / x, .offset = fit.line().offset * y}};
+  MeasuredLine measured{
+      .line = {.slope = fit.line().slope * y / x, .offset = fit.line().offset * y}};
   for (const Measurement& m : scaled) measured.outliers += fit.IsOutlier(m) ? 1 : 0;
   const int counted = static_cast<int>(scaled.size()) - measured.outliers;
   const int degrees = counted - (shape == LineShape::kFree ? 2 : 1);
   if (degrees > 0) {
     const double quantile = StudentTQuantile(degrees, level);
     const Line errors = fit.StandardErrors(counted);
-    measured.half_width = {.slope = quantile * errors.slope * y / x, .offset = quantile * errors.offset * y};
+    measured.half_width = {.slope = quantile * errors.slope * y / x,
+                           .offset = quantile * errors.offset * y};
   }
   measured.residual = MedianDistance(measurements, measured.line);
   measured.relative_residual = MedianRelativeDistance(measurements, measured.line);

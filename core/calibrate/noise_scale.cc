@@ -16,9 +16,11 @@ constexpr double kPerMedianDeviation = 1.4826;
 constexpr double kRounding = 1e-13;
 constexpr size_t kFewestToGroup = 48;
 constexpr size_t kFewestInGroup = 16;
-// From a group's least value to the next one's: tensors of about one size are one group, however many there are.
+// From a group's least value to the next one's: tensors of about one size are one group, however
+// many there are.
 constexpr double kGroupGrowth = 2;
-// The scale is nowhere less than this share of that of all measurements together: a group may lie on the line by chance.
+// The scale is nowhere less than this share of that of all measurements together: a group may lie
+// on the line by chance.
 constexpr double kLeastShare = 0.02;
 
 struct Distance {
@@ -26,11 +28,14 @@ struct Distance {
   double distance = 0;
 };
 
-std::vector<Distance> DistancesInOrder(std::span<const Measurement> measurements, const Line& line) {
+std::vector<Distance> DistancesInOrder(std::span<const Measurement> measurements,
+                                       const Line& line) {
   std::vector<Distance> distances;
   distances.reserve(measurements.size());
-  for (const Measurement& m : measurements) distances.push_back({.fitted = line.At(m.x), .distance = std::abs(m.y - line.At(m.x))});
-  std::sort(distances.begin(), distances.end(), [](const Distance& a, const Distance& b) { return a.fitted < b.fitted; });
+  for (const Measurement& m : measurements)
+    distances.push_back({.fitted = line.At(m.x), .distance = std::abs(m.y - line.At(m.x))});
+  std::sort(distances.begin(), distances.end(),
+            [](const Distance& a, const Distance& b) { return a.fitted < b.fitted; });
   return distances;
 }
 
@@ -44,7 +49,8 @@ double ScaleOf(std::span<const Distance> distances) {
 std::vector<Measurement> GroupScales(std::span<const Distance> distances) {
   std::vector<size_t> begins = {0};
   for (size_t i = kFewestInGroup; i + kFewestInGroup <= distances.size(); ++i) {
-    const bool is_far = distances[i].fitted > 0 && distances[i].fitted >= kGroupGrowth * distances[begins.back()].fitted;
+    const bool is_far = distances[i].fitted > 0 &&
+                        distances[i].fitted >= kGroupGrowth * distances[begins.back()].fitted;
     if (is_far && i - begins.back() >= kFewestInGroup) begins.push_back(i);
   }
   std::vector<Measurement> scales;
@@ -69,7 +75,8 @@ NoiseScale NoiseScale::Of(std::span<const Measurement> measurements, const Line&
   for (size_t i = 0; i < groups.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       const double apart = groups[i].x - groups[j].x;
-      if (apart > 0) slopes.push_back({.value = (groups[i].y - groups[j].y) / apart, .weight = apart});
+      if (apart > 0)
+        slopes.push_back({.value = (groups[i].y - groups[j].y) / apart, .weight = apart});
     }
   }
   if (slopes.empty()) return noise;
@@ -77,7 +84,8 @@ NoiseScale NoiseScale::Of(std::span<const Measurement> measurements, const Line&
   if (noise.growth_ <= 0) return noise;
   std::vector<double> offsets;
   offsets.reserve(groups.size());
-  for (const Measurement& group : groups) offsets.push_back(group.y - noise.growth_ * std::max(group.x, 0.0));
+  for (const Measurement& group : groups)
+    offsets.push_back(group.y - noise.growth_ * std::max(group.x, 0.0));
   noise.constant_ = std::max(Median(std::move(offsets)), kLeastShare * noise.constant_);
   return noise;
 }

@@ -14,25 +14,35 @@ namespace stepcast {
 namespace {
 
 void CheckMeasurement(const ParsingMeasurement& measurement, size_t index, FaultList& faults) {
-  const auto field = [&](const char* name) { return absl::StrCat("measurements[", index, "].", name); };
+  const auto field = [&](const char* name) {
+    return absl::StrCat("measurements[", index, "].", name);
+  };
   if (measurement.size_bytes < 0 || measurement.size_bytes > kMostParsedBytes) {
-    faults.Add(field("size_bytes"), absl::StrCat(measurement.size_bytes, " is not from 0 to ", kMostParsedBytes));
+    faults.Add(field("size_bytes"),
+               absl::StrCat(measurement.size_bytes, " is not from 0 to ", kMostParsedBytes));
   }
   // Not a number fails both comparisons.
   if (!(measurement.seconds >= 0 && measurement.seconds <= kMostParsingSeconds)) {
-    faults.Add(field("seconds"), absl::StrCat(measurement.seconds, " is not from 0 to ", kMostParsingSeconds));
+    faults.Add(field("seconds"),
+               absl::StrCat(measurement.seconds, " is not from 0 to ", kMostParsingSeconds));
   }
 }
 
 void CheckCount(const std::vector<ParsingMeasurement>& measurements, FaultList& faults) {
   if (measurements.size() < kFewestParsingMeasurements) {
-    faults.Add("measurements", absl::StrCat(measurements.size(), " are too few: a line and how sure it is need ", kFewestParsingMeasurements));
+    faults.Add("measurements",
+               absl::StrCat(measurements.size(), " are too few: a line and how sure it is need ",
+                            kFewestParsingMeasurements));
   } else if (measurements.size() > kMostParsingMeasurements) {
-    faults.Add("measurements", absl::StrCat(measurements.size(), " are more than ", kMostParsingMeasurements));
+    faults.Add("measurements",
+               absl::StrCat(measurements.size(), " are more than ", kMostParsingMeasurements));
   } else if (std::all_of(measurements.begin(), measurements.end(),
-                         [&](const ParsingMeasurement& m) { return m.size_bytes == measurements.front().size_bytes; })) {
+                         [&](const ParsingMeasurement& m) {
+                           return m.size_bytes == measurements.front().size_bytes;
+                         })) {
     faults.Add("measurements", absl::StrCat("all are of ", measurements.front().size_bytes,
-                                            " bytes: what a byte costs and what a tensor costs can only be told apart with another size"));
+                                            " bytes: what a byte costs and what a tensor costs can "
+                                            "only be told apart with another size"));
   }
 }
 
@@ -43,17 +53,21 @@ absl::StatusOr<ParsingOverheadQuery> ResolveParsingOverhead(const ParsingOverhea
   ParsingOverheadQuery query;
   query.confidence_level = draft.confidence_level.value_or(query.confidence_level);
   if (!(query.confidence_level > 0 && query.confidence_level < 1)) {
-    faults.Add("confidence_level", absl::StrCat(query.confidence_level, " is not above 0 and below 1"));
+    faults.Add("confidence_level",
+               absl::StrCat(query.confidence_level, " is not above 0 and below 1"));
   }
   CheckCount(draft.measurements, faults);
-  for (size_t i = 0; i < draft.measurements.size() && !faults.full(); ++i) CheckMeasurement(draft.measurements[i], i, faults);
+  for (size_t i = 0; i < draft.measurements.size() && !faults.full(); ++i)
+    CheckMeasurement(draft.measurements[i], i, faults);
   if (!faults.empty()) return FaultsError("REQUEST_INVALID", std::move(faults).Take());
   query.measurements.reserve(draft.measurements.size());
-  for (const ParsingMeasurement& m : draft.measurements) query.measurements.push_back({.x = static_cast<double>(m.size_bytes), .y = m.seconds});
+  for (const ParsingMeasurement& m : draft.measurements)
+    query.measurements.push_back({.x = static_cast<double>(m.size_bytes), .y = m.seconds});
   return query;
 }
 
-absl::StatusOr<ParsingOverheadFit> FitParsingOverhead(const ParsingOverheadQuery& query, StopCheck stop) {
+absl::StatusOr<ParsingOverheadFit> FitParsingOverhead(const ParsingOverheadQuery& query,
+                                                      StopCheck stop) {
   if (absl::Status status = stop(); !status.ok()) return status;
   return ParsingOverheadFit{.fit = FitAboveZero(query.measurements, query.confidence_level),
                             .least_squares = FitLeastSquares(query.measurements),

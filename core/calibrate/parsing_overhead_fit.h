@@ -1,7 +1,7 @@
 // What a receiver's parsing costs, from measurements of it: seconds_per_byte * size + seconds.
 //
-// Source: ICPE 2020, 3.2.1 and Fig. 10, which shows such a line and leaves open how it is fitted. Here: robustly, neither coefficient below 0
-// (measured_line.h). Threads: pure functions.
+// Source: ICPE 2020, 3.2.1 and Fig. 10, which shows such a line and leaves open how it is fitted.
+// Here: robustly, neither coefficient below 0 (measured_line.h). Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -45,11 +45,13 @@ struct ParsingOverheadFit {
   double confidence_level = 0;
 };
 
-// Fails with INVALID_ARGUMENT, reason REQUEST_INVALID, and every fault: fewer measurements than a line with an interval needs, or more than are
-// taken; numbers that are not finite or out of bounds; all of one size.
+// Fails with INVALID_ARGUMENT, reason REQUEST_INVALID, and every fault: fewer measurements than a
+// line with an interval needs, or more than are taken; numbers that are not finite or out of
+// bounds; all of one size.
 absl::StatusOr<ParsingOverheadQuery> ResolveParsingOverhead(const ParsingOverheadDraft& draft);
 
 // Cost: as FitRobustly, up to twice: 0.1 s for 100,000 measurements. Failure: what `stop` returns.
-absl::StatusOr<ParsingOverheadFit> FitParsingOverhead(const ParsingOverheadQuery& query, StopCheck stop);
+absl::StatusOr<ParsingOverheadFit> FitParsingOverhead(const ParsingOverheadQuery& query,
+                                                      StopCheck stop);
 
 }  // namespace stepcast

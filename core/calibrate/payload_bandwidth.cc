@@ -13,7 +13,8 @@ namespace stepcast {
 namespace {
 
 constexpr double kLeastShareOfLargest = 0.25;
-// Of a line through a period's ends: its median distance, as a share of the period, and how far it may be above what the whole period shows.
+// Of a line through a period's ends: its median distance, as a share of the period, and how far it
+// may be above what the whole period shows.
 constexpr double kMostBend = 0.01;
 constexpr double kMostAboveWhole = 1.1;
 constexpr size_t kFewestForLine = 4;
@@ -28,13 +29,16 @@ struct PeriodSpeed {
 // Bytes ended over seconds, by end; of many transfers as many as kMostPoints, evenly chosen.
 std::vector<Measurement> Progress(std::span<const RecordedTransfer> transfers, double start_ns) {
   std::vector<RecordedTransfer> by_end(transfers.begin(), transfers.end());
-  std::sort(by_end.begin(), by_end.end(), [](const RecordedTransfer& a, const RecordedTransfer& b) { return a.end_ns < b.end_ns; });
+  std::sort(by_end.begin(), by_end.end(), [](const RecordedTransfer& a, const RecordedTransfer& b) {
+    return a.end_ns < b.end_ns;
+  });
   std::vector<Measurement> progress;
   const size_t stride = 1 + by_end.size() / kMostPoints;
   double bytes = 0;
   for (size_t i = 0; i < by_end.size(); ++i) {
     bytes += by_end[i].size_bytes;
-    if ((by_end.size() - 1 - i) % stride == 0) progress.push_back({.x = bytes, .y = 1e-9 * (by_end[i].end_ns - start_ns)});
+    if ((by_end.size() - 1 - i) % stride == 0)
+      progress.push_back({.x = bytes, .y = 1e-9 * (by_end[i].end_ns - start_ns)});
   }
   return progress;
 }
@@ -43,16 +47,20 @@ PeriodSpeed SpeedOf(const BusyPeriod& period, std::span<const RecordedTransfer> 
   const double seconds = 1e-9 * (period.end_ns - period.start_ns);
   const PeriodSpeed whole{.seconds_per_byte = seconds / period.bytes, .is_whole = true};
   if (period.count < kFewestForLine) return whole;
-  const std::vector<Measurement> progress = Progress(phase.subspan(period.first, period.count), period.start_ns);
+  const std::vector<Measurement> progress =
+      Progress(phase.subspan(period.first, period.count), period.start_ns);
   const MeasuredLine line = FitRobustly(progress, LineShape::kFree, 0.5);
-  const bool is_line =
-      line.residual < kMostBend * seconds && line.line.slope <= whole.seconds_per_byte && line.line.slope * kMostAboveWhole >= whole.seconds_per_byte;
+  const bool is_line = line.residual < kMostBend * seconds &&
+                       line.line.slope <= whole.seconds_per_byte &&
+                       line.line.slope * kMostAboveWhole >= whole.seconds_per_byte;
   return is_line ? PeriodSpeed{.seconds_per_byte = line.line.slope} : whole;
 }
 
-double StartOf(const BusyPeriod& period, std::span<const RecordedTransfer> phase, double seconds_per_byte) {
+double StartOf(const BusyPeriod& period, std::span<const RecordedTransfer> phase,
+               double seconds_per_byte) {
   std::vector<double> lost;
-  for (const Measurement& m : Progress(phase.subspan(period.first, period.count), period.start_ns)) lost.push_back(m.y - seconds_per_byte * m.x);
+  for (const Measurement& m : Progress(phase.subspan(period.first, period.count), period.start_ns))
+    lost.push_back(m.y - seconds_per_byte * m.x);
   return std::max(0.0, Median(std::move(lost)));
 }
 
@@ -79,13 +87,16 @@ std::vector<PeriodOfPhase> LargePeriods(std::span<const RecordedPhase> phases) {
       largest = std::max(largest, period.bytes);
     }
   }
-  std::erase_if(periods, [largest](const PeriodOfPhase& of) { return of.period.bytes < kLeastShareOfLargest * largest; });
+  std::erase_if(periods, [largest](const PeriodOfPhase& of) {
+    return of.period.bytes < kLeastShareOfLargest * largest;
+  });
   return periods;
 }
 
 }  // namespace
 
-absl::StatusOr<std::optional<PayloadBandwidth>> MeasurePayloadBandwidth(std::span<const RecordedPhase> phases, double level, StopCheck stop) {
+absl::StatusOr<std::optional<PayloadBandwidth>> MeasurePayloadBandwidth(
+    std::span<const RecordedPhase> phases, double level, StopCheck stop) {
   const std::vector<PeriodOfPhase> periods = LargePeriods(phases);
   if (periods.empty()) return std::optional<PayloadBandwidth>();
   PayloadBandwidth bandwidth{.periods = static_cast<int>(periods.size())};
@@ -101,8 +112,9 @@ absl::StatusOr<std::optional<PayloadBandwidth>> MeasurePayloadBandwidth(std::spa
   // Beyond half of the value the reciprocal would be no interval any more.
   const double half_width = std::min(mean.half_width.offset, seconds_per_byte / 2);
   bandwidth.outlier_periods = mean.outliers;
-  bandwidth.bytes_per_second = {
-      .value = 1 / seconds_per_byte, .lower = 1 / (seconds_per_byte + half_width), .upper = 1 / (seconds_per_byte - half_width)};
+  bandwidth.bytes_per_second = {.value = 1 / seconds_per_byte,
+                                .lower = 1 / (seconds_per_byte + half_width),
+                                .upper = 1 / (seconds_per_byte - half_width)};
   std::vector<double> starts;
   for (const PeriodOfPhase& of : periods) {
     if (absl::Status status = stop(); !status.ok()) return status;

@@ -5,7 +5,8 @@
 
 namespace stepcast {
 
-RecordedPhase PhaseOf(const Profile& profile, const RecordedStep& step, Resource direction, RequestOrder order) {
+RecordedPhase PhaseOf(const Profile& profile, const RecordedStep& step, Resource direction,
+                      RequestOrder order) {
   const ParsingOverhead& parsing = profile.platform().parsing_overhead;
   RecordedPhase phase;
   for (size_t i = 0; i < profile.operations().size(); ++i) {
@@ -15,13 +16,20 @@ RecordedPhase PhaseOf(const Profile& profile, const RecordedStep& step, Resource
     const auto start = static_cast<double>(step.start_ns[i]);
     const auto at_hand = static_cast<double>(step.end_ns[i]);
     // An overhead that is claimed too high must not end a transfer before it began.
-    const double parsed = std::min(1e9 * (parsing.seconds_per_byte * size + parsing.seconds), at_hand - start);
-    phase.push_back({.operation = static_cast<int32_t>(i), .size_bytes = size, .start_ns = start, .end_ns = at_hand - parsed, .parsing_ns = parsed});
+    const double parsed =
+        std::min(1e9 * (parsing.seconds_per_byte * size + parsing.seconds), at_hand - start);
+    phase.push_back({.operation = static_cast<int32_t>(i),
+                     .size_bytes = size,
+                     .start_ns = start,
+                     .end_ns = at_hand - parsed,
+                     .parsing_ns = parsed});
   }
   const bool by_end = order == RequestOrder::kRecordedEnd;
-  std::sort(phase.begin(), phase.end(), [by_end](const RecordedTransfer& a, const RecordedTransfer& b) {
-    return std::make_tuple(a.start_ns, by_end ? a.end_ns : 0.0, a.operation) < std::make_tuple(b.start_ns, by_end ? b.end_ns : 0.0, b.operation);
-  });
+  std::sort(phase.begin(), phase.end(),
+            [by_end](const RecordedTransfer& a, const RecordedTransfer& b) {
+              return std::make_tuple(a.start_ns, by_end ? a.end_ns : 0.0, a.operation) <
+                     std::make_tuple(b.start_ns, by_end ? b.end_ns : 0.0, b.operation);
+            });
   return phase;
 }
 

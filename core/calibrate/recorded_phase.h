@@ -1,7 +1,8 @@
 // The transfers of one direction in one recorded step, and when their link was busy.
 //
-// A recorded start is a request and a recorded end is when the data was at hand (ICPE 2020, section 2), so an interval holds the wait behind others:
-// only what all of them together did over time tells of the link. Threads: pure functions.
+// A recorded start is a request and a recorded end is when the data was at hand (ICPE 2020, section
+// 2), so an interval holds the wait behind others: only what all of them together did over time
+// tells of the link. Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +29,13 @@ using RecordedPhase = std::vector<RecordedTransfer>;
 // Of requests that were recorded at the same instant.
 enum class RequestOrder : uint8_t { kGraph, kRecordedEnd };
 
-// Cost: O(n log n). REQUIRES: `direction` is a transfer's; the step is one of the profile's or as long.
-RecordedPhase PhaseOf(const Profile& profile, const RecordedStep& step, Resource direction, RequestOrder order);
+// Cost: O(n log n). REQUIRES: `direction` is a transfer's; the step is one of the profile's or as
+// long.
+RecordedPhase PhaseOf(const Profile& profile, const RecordedStep& step, Resource direction,
+                      RequestOrder order);
 
-// A time without a pause between requests that wait: from `first` on, so many transfers of the phase.
+// A time without a pause between requests that wait: from `first` on, so many transfers of the
+// phase.
 struct BusyPeriod {
   size_t first = 0;
   size_t count = 0;

@@ -68,7 +68,8 @@ Line TheilSenLine(std::span<const Measurement> measurements, LineShape shape) {
   }
   std::vector<double> sizes;
   for (const Measurement& m : measurements) sizes.push_back(m.x);
-  if (shape == LineShape::kLevel) return {.offset = MiddleOffset(measurements, 0, *std::max_element(sizes.begin(), sizes.end()))};
+  if (shape == LineShape::kLevel)
+    return {.offset = MiddleOffset(measurements, 0, *std::max_element(sizes.begin(), sizes.end()))};
   const double slope = MiddleSlope(measurements);
   return {.slope = slope, .offset = MiddleOffset(measurements, slope, Median(std::move(sizes)))};
 }

@@ -11,8 +11,8 @@
 
 namespace stepcast {
 
-// The value below which a share of the values lies: the least one with at least so many at or below it; of two in the middle the lower one.
-// REQUIRES: !values.empty(), 0 < share <= 1.
+// The value below which a share of the values lies: the least one with at least so many at or below
+// it; of two in the middle the lower one. REQUIRES: !values.empty(), 0 < share <= 1.
 inline double Quantile(std::vector<double> values, double share) {
   const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(values.size())));
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(rank, 1) - 1);
@@ -27,9 +27,11 @@ struct WeightedValue {
   double weight = 0;
 };
 
-// The least value that, with those below it, has half of the weight. REQUIRES: !values.empty(), no weight below 0.
+// The least value that, with those below it, has half of the weight. REQUIRES: !values.empty(), no
+// weight below 0.
 inline double WeightedMedian(std::vector<WeightedValue> values) {
-  std::sort(values.begin(), values.end(), [](const WeightedValue& a, const WeightedValue& b) { return a.value < b.value; });
+  std::sort(values.begin(), values.end(),
+            [](const WeightedValue& a, const WeightedValue& b) { return a.value < b.value; });
   double half = 0;
   for (const WeightedValue& value : values) half += value.weight / 2;
   double below = 0;

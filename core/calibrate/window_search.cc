@@ -24,8 +24,10 @@ constexpr int kPointsRefined = 6;
 std::vector<RecordedPhase> EvenlyChosen(std::span<const RecordedPhase> phases) {
   size_t transfers = 0;
   for (const RecordedPhase& phase : phases) transfers += phase.size();
-  const size_t keep =
-      std::clamp(transfers == 0 ? 1 : phases.size() * kMostSearchedTransfers / std::max(transfers, kMostSearchedTransfers), size_t{1}, phases.size());
+  const size_t keep = std::clamp(transfers == 0 ? 1
+                                                : phases.size() * kMostSearchedTransfers /
+                                                      std::max(transfers, kMostSearchedTransfers),
+                                 size_t{1}, phases.size());
   std::vector<RecordedPhase> chosen;
   for (size_t i = 0; i < keep; ++i) chosen.push_back(phases[i * phases.size() / keep]);
   return chosen;
@@ -33,7 +35,8 @@ std::vector<RecordedPhase> EvenlyChosen(std::span<const RecordedPhase> phases) {
 
 class WindowSearch {
  public:
-  WindowSearch(std::span<const RecordedPhase> phases, const LinkSetting& setting, QuantumRule rule, StopCheck stop)
+  WindowSearch(std::span<const RecordedPhase> phases, const LinkSetting& setting, QuantumRule rule,
+               StopCheck stop)
       : phases_(EvenlyChosen(phases)), setting_(setting), rule_(rule), stop_(stop) {}
 
   absl::StatusOr<WindowEstimate> Find() {
@@ -47,7 +50,8 @@ class WindowSearch {
  private:
   void Try(double window) {
     if (!status_.ok() || distances_.contains(window)) return;
-    const absl::StatusOr<double> distance = EndTimeDistance(phases_, WithWindow(setting_, window, rule_), stop_);
+    const absl::StatusOr<double> distance =
+        EndTimeDistance(phases_, WithWindow(setting_, window, rule_), stop_);
     if (distance.ok()) {
       distances_[window] = *distance;
     } else {
@@ -69,7 +73,8 @@ class WindowSearch {
     std::sort(sizes.begin(), sizes.end());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     largest_ = sizes.back();
-    least_ = rule_ == QuantumRule::kSame ? std::max(kLeastWindow, most_bytes / kMostTurns) : kLeastWindow;
+    least_ = rule_ == QuantumRule::kSame ? std::max(kLeastWindow, most_bytes / kMostTurns)
+                                         : kLeastWindow;
     double window = least_;
     while (window < largest_) {
       Try(window);
@@ -103,7 +108,8 @@ class WindowSearch {
 
   void TryBetween(double low, double high) {
     for (int i = 1; i < kPointsRefined; ++i) {
-      const double window = std::round(low * std::pow(high / low, static_cast<double>(i) / kPointsRefined));
+      const double window =
+          std::round(low * std::pow(high / low, static_cast<double>(i) / kPointsRefined));
       if (window > low && window < high) Try(window);
     }
   }
@@ -111,15 +117,18 @@ class WindowSearch {
   WindowEstimate Estimate() const {
     const auto by_distance = [](const auto& a, const auto& b) { return a.second < b.second; };
     const auto best = std::min_element(distances_.begin(), distances_.end(), by_distance);
-    WindowEstimate estimate{.upper_bytes = largest_, .largest_bytes = largest_, .distance = best->second};
+    WindowEstimate estimate{
+        .upper_bytes = largest_, .largest_bytes = largest_, .distance = best->second};
     estimate.is_identified = !IsAboutAsNear(distances_.at(0), best->second);
     auto from = estimate.is_identified ? best : distances_.end();
-    while (std::prev(from)->first > 0 && IsAboutAsNear(std::prev(from)->second, best->second)) --from;
+    while (std::prev(from)->first > 0 && IsAboutAsNear(std::prev(from)->second, best->second))
+      --from;
     estimate.lower_bytes = from == distances_.end() ? largest_ : from->first;
     if (!estimate.is_identified) return estimate;
     estimate.window_bytes = best->first;
     auto to = best;
-    while (std::next(to) != distances_.end() && IsAboutAsNear(std::next(to)->second, best->second)) ++to;
+    while (std::next(to) != distances_.end() && IsAboutAsNear(std::next(to)->second, best->second))
+      ++to;
     estimate.upper_bytes = to->first;
     return estimate;
   }
@@ -139,14 +148,17 @@ class WindowSearch {
 LinkSetting WithWindow(LinkSetting setting, double window_bytes, QuantumRule rule) {
   setting.first_bytes = window_bytes;
   setting.quantum_bytes = 0;
-  if (window_bytes > 0 && rule == QuantumRule::kWindowAndMore) setting.quantum_bytes = window_bytes + kQuantumBeyondWindowBytes;
+  if (window_bytes > 0 && rule == QuantumRule::kWindowAndMore)
+    setting.quantum_bytes = window_bytes + kQuantumBeyondWindowBytes;
   if (window_bytes > 0 && rule == QuantumRule::kSame) setting.quantum_bytes = window_bytes;
   return setting;
 }
 
 bool IsAboutAsNear(double distance, double best) { return distance <= 1.1 * best + 0.002; }
 
-absl::StatusOr<WindowEstimate> FindWindow(std::span<const RecordedPhase> phases, const LinkSetting& setting, QuantumRule rule, StopCheck stop) {
+absl::StatusOr<WindowEstimate> FindWindow(std::span<const RecordedPhase> phases,
+                                          const LinkSetting& setting, QuantumRule rule,
+                                          StopCheck stop) {
   return WindowSearch(phases, setting, rule, stop).Find();
 }
 

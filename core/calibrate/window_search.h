@@ -1,8 +1,10 @@
 // The flow control window that best explains when a recording's transfers ended.
 //
-// Source: ICPE 2020, 3.2.2, which reads the window from captured packets; here it is found from the ends alone. How far the model is from a recording
-// jumps where the window passes a tensor's size and changes smoothly between, so candidates are the sizes, powers of 1.25 between them, and finer
-// ones around the best. Beyond the largest tensor all windows are the same, and none: there the recording cannot tell. Threads: pure functions.
+// Source: ICPE 2020, 3.2.2, which reads the window from captured packets; here it is found from the
+// ends alone. How far the model is from a recording jumps where the window passes a tensor's size
+// and changes smoothly between, so candidates are the sizes, powers of 1.25 between them, and finer
+// ones around the best. Beyond the largest tensor all windows are the same, and none: there the
+// recording cannot tell. Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -32,18 +34,23 @@ struct WindowEstimate {
   // Whether some window explains the ends clearly better than streams that are sent whole.
   bool is_identified = false;
   double window_bytes = 0;  // 0 where it is not identified
-  // Windows that explain them about as well. Where it is not identified: from the least one above which all do.
+  // Windows that explain them about as well. Where it is not identified: from the least one above
+  // which all do.
   double lower_bytes = 0;
   double upper_bytes = 0;    // the largest transfer: no end
   double largest_bytes = 0;  // of all transfers
   double distance = 0;       // EndTimeErrors::distance, over the phases looked at
 };
 
-// Looks at all phases up to 30,000 transfers, else at as many of them, evenly chosen, one at least. Cost: some 150 replays of those.
-// Failure: what `stop` returns. REQUIRES: there are transfers; bytes_per_second > 0.
-absl::StatusOr<WindowEstimate> FindWindow(std::span<const RecordedPhase> phases, const LinkSetting& setting, QuantumRule rule, StopCheck stop);
+// Looks at all phases up to 30,000 transfers, else at as many of them, evenly chosen, one at least.
+// Cost: some 150 replays of those. Failure: what `stop` returns. REQUIRES: there are transfers;
+// bytes_per_second > 0.
+absl::StatusOr<WindowEstimate> FindWindow(std::span<const RecordedPhase> phases,
+                                          const LinkSetting& setting, QuantumRule rule,
+                                          StopCheck stop);
 
-// Whether a distance is as good as the best one, given what chance and a model's small faults change.
+// Whether a distance is as good as the best one, given what chance and a model's small faults
+// change.
 bool IsAboutAsNear(double distance, double best);
 
 }  // namespace stepcast

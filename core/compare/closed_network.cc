@@ -9,7 +9,8 @@ namespace stepcast {
 std::vector<double> ClosedNetworkStepsPerSecond(const PhaseSeconds& phases, int32_t max_workers) {
   assert(phases.Sum() > 0);
   const std::array<double, 2> links = {phases.downlink, phases.uplink};
-  std::array<double, 2> present = {0, 0};  // mean number of workers on each link, with one worker less
+  std::array<double, 2> present = {0,
+                                   0};  // mean number of workers on each link, with one worker less
   std::vector<double> steps_per_second;
   for (int32_t workers = 1; workers <= max_workers; ++workers) {
     double step = phases.worker + phases.parameter_server;

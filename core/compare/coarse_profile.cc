@@ -25,24 +25,31 @@ CynthiaInputs CynthiaInputsOf(const StepGraph& graph, double bandwidth_bytes_per
       bytes[static_cast<size_t>(graph.lanes().ServerOf(lane))] += size;
       all_bytes += size;
     } else if (lane == LaneMap::kWorker) {
-      for (int32_t step = 0; step < graph.step_count(); ++step) computation += ToSeconds(graph.duration(step, op));
+      for (int32_t step = 0; step < graph.step_count(); ++step)
+        computation += ToSeconds(graph.duration(step, op));
     }
   }
   return {.computation_seconds = computation / graph.step_count(),
           .transfer_seconds = all_bytes / 2 / bandwidth_bytes_per_second,
-          .busiest_server_share = all_bytes > 0 ? *std::max_element(bytes.begin(), bytes.end()) / all_bytes : 1};
+          .busiest_server_share =
+              all_bytes > 0 ? *std::max_element(bytes.begin(), bytes.end()) / all_bytes : 1};
 }
 
 }  // namespace
 
-absl::StatusOr<CoarseProfile> MeasureCoarseProfile(const Profile& profile, const Scenario& scenario, StopCheck stop) {
-  const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked = RankedGraph::Make(profile, scenario, stop);
+absl::StatusOr<CoarseProfile> MeasureCoarseProfile(const Profile& profile, const Scenario& scenario,
+                                                   StopCheck stop) {
+  const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
+      RankedGraph::Make(profile, scenario, stop);
   if (!ranked.ok()) return ranked.status();
   PhaseRecorder recorder((*ranked)->graph);
-  const absl::StatusOr<RecordedRun> run = RunRecordedSteps(profile, scenario, **ranked, &recorder, stop);
+  const absl::StatusOr<RecordedRun> run =
+      RunRecordedSteps(profile, scenario, **ranked, &recorder, stop);
   if (!run.ok()) return run.status();
   return CoarseProfile{
-      .phases = recorder.Mean(), .cynthia = CynthiaInputsOf((*ranked)->graph, scenario.bandwidth_bytes_per_second), .simulation = run->simulation};
+      .phases = recorder.Mean(),
+      .cynthia = CynthiaInputsOf((*ranked)->graph, scenario.bandwidth_bytes_per_second),
+      .simulation = run->simulation};
 }
 
 }  // namespace stepcast

@@ -13,7 +13,9 @@ namespace {
 Scenario CoarseScenario(Scenario scenario, int32_t workers) {
   // With several servers the worker's own link is crossed, too: it keeps its bandwidth.
   if (scenario.parameter_servers > 1) {
-    scenario.worker_groups = {{.count = 1, .compute_speed_factor = 1, .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second}};
+    scenario.worker_groups = {{.count = 1,
+                               .compute_speed_factor = 1,
+                               .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second}};
   }
   scenario.bandwidth_bytes_per_second /= workers;
   scenario.parsing_overhead = {};
@@ -27,13 +29,19 @@ Scenario CoarseScenario(Scenario scenario, int32_t workers) {
 
 }  // namespace
 
-absl::StatusOr<CoarseTensorsAnswer> PredictByCoarseTensors(const Profile& profile, const Scenario& scenario, int32_t workers, StopCheck stop) {
+absl::StatusOr<CoarseTensorsAnswer> PredictByCoarseTensors(const Profile& profile,
+                                                           const Scenario& scenario,
+                                                           int32_t workers, StopCheck stop) {
   const Scenario coarse = CoarseScenario(scenario, workers);
-  const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked = RankedGraph::Make(profile, coarse, stop);
+  const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
+      RankedGraph::Make(profile, coarse, stop);
   if (!ranked.ok()) return ranked.status();
-  const absl::StatusOr<RecordedRun> run = RunRecordedSteps(profile, coarse, **ranked, nullptr, stop);
+  const absl::StatusOr<RecordedRun> run =
+      RunRecordedSteps(profile, coarse, **ranked, nullptr, stop);
   if (!run.ok()) return run.status();
-  return CoarseTensorsAnswer{.steps_per_second = workers * ((*ranked)->graph.step_count() / ToSeconds(run->length)), .simulation = run->simulation};
+  return CoarseTensorsAnswer{
+      .steps_per_second = workers * ((*ranked)->graph.step_count() / ToSeconds(run->length)),
+      .simulation = run->simulation};
 }
 
 }  // namespace stepcast

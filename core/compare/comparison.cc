@@ -21,15 +21,20 @@ constexpr int32_t kDefaultCounts = 8;
 // The models of one scenario, whose number of workers varies.
 class Rivals {
  public:
-  Rivals(const Profile& profile, const Scenario& one_worker, CoarseProfile inputs, int32_t max_workers)
+  Rivals(const Profile& profile, const Scenario& one_worker, CoarseProfile inputs,
+         int32_t max_workers)
       : profile_(profile), scenario_(one_worker), inputs_(inputs) {
-    if (inputs_.phases.Sum() > 0) queueing_ = ClosedNetworkStepsPerSecond(inputs_.phases, max_workers);
+    if (inputs_.phases.Sum() > 0)
+      queueing_ = ClosedNetworkStepsPerSecond(inputs_.phases, max_workers);
   }
 
-  absl::StatusOr<ModelComparison> CompareWith(Prediction prediction, SimulationStatistics& statistics, StopCheck stop) const {
+  absl::StatusOr<ModelComparison> CompareWith(Prediction prediction,
+                                              SimulationStatistics& statistics,
+                                              StopCheck stop) const {
     const int32_t workers = prediction.scenario.workers;
     ModelComparison comparison{.prediction = std::move(prediction)};
-    for (const RivalModel model : {RivalModel::kQueueing, RivalModel::kCynthia, RivalModel::kCynthiaHalved}) {
+    for (const RivalModel model :
+         {RivalModel::kQueueing, RivalModel::kCynthia, RivalModel::kCynthiaHalved}) {
       RivalPrediction rival{.model = model, .unavailable_reason = WhySilent(model)};
       if (rival.unavailable_reason.empty()) rival.steps_per_second = ByFormula(model, workers);
       comparison.rivals.push_back(std::move(rival));
@@ -43,9 +48,11 @@ class Rivals {
 
  private:
   std::string WhySilent(RivalModel model) const {
-    if (scenario_.synchronization == Synchronization::kSynchronous) return "the model is of asynchronous training";
+    if (scenario_.synchronization == Synchronization::kSynchronous)
+      return "the model is of asynchronous training";
     if (model == RivalModel::kQueueing && scenario_.parameter_servers > 1) {
-      return absl::StrCat("the model is of one parameter server, not of ", scenario_.parameter_servers);
+      return absl::StrCat("the model is of one parameter server, not of ",
+                          scenario_.parameter_servers);
     }
     if (model == RivalModel::kQueueing && queueing_.empty()) return "a step takes no time";
     return "";
@@ -53,14 +60,18 @@ class Rivals {
 
   double ByFormula(RivalModel model, int32_t workers) const {
     if (model == RivalModel::kQueueing) return queueing_[static_cast<size_t>(workers) - 1];
-    return CynthiaStepsPerSecond(model == RivalModel::kCynthia ? inputs_.cynthia : inputs_.cynthia.Halved(), workers);
+    return CynthiaStepsPerSecond(
+        model == RivalModel::kCynthia ? inputs_.cynthia : inputs_.cynthia.Halved(), workers);
   }
 
-  absl::StatusOr<RivalPrediction> ByCoarseTensors(int32_t workers, SimulationStatistics& statistics, StopCheck stop) const {
+  absl::StatusOr<RivalPrediction> ByCoarseTensors(int32_t workers, SimulationStatistics& statistics,
+                                                  StopCheck stop) const {
     RivalPrediction rival{.model = RivalModel::kCoarseTensors};
-    const absl::StatusOr<CoarseTensorsAnswer> answer = PredictByCoarseTensors(profile_, scenario_, workers, stop);
+    const absl::StatusOr<CoarseTensorsAnswer> answer =
+        PredictByCoarseTensors(profile_, scenario_, workers, stop);
     if (absl::IsOutOfRange(answer.status())) {
-      rival.unavailable_reason = "a worker's share of the bandwidth makes a step longer than can be simulated";
+      rival.unavailable_reason =
+          "a worker's share of the bandwidth makes a step longer than can be simulated";
       return rival;
     }
     if (!answer.ok()) return answer.status();
@@ -76,9 +87,10 @@ class Rivals {
     }
     if (!rival.unavailable_reason.empty()) return;
     rival.examples_per_second = rival.steps_per_second * profile_.batch_size();
-    rival.relative_difference = (rival.examples_per_second - ours.examples_per_second) / ours.examples_per_second;
-    rival.within_interval =
-        rival.examples_per_second >= ours.confidence_interval.lower && rival.examples_per_second <= ours.confidence_interval.upper;
+    rival.relative_difference =
+        (rival.examples_per_second - ours.examples_per_second) / ours.examples_per_second;
+    rival.within_interval = rival.examples_per_second >= ours.confidence_interval.lower &&
+                            rival.examples_per_second <= ours.confidence_interval.upper;
   }
 
   const Profile& profile_;
@@ -89,37 +101,45 @@ class Rivals {
 
 }  // namespace
 
-absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile, const ComparisonDraft& draft) {
+absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile,
+                                                  const ComparisonDraft& draft) {
   RequestFaults faults;
   ThroughputDraft throughput{.worker_counts = draft.worker_counts, .options = draft.options};
-  throughput.scenario = WithVariedWorkers(draft.scenario, "worker_counts say what to compare at", faults);
+  throughput.scenario =
+      WithVariedWorkers(draft.scenario, "worker_counts say what to compare at", faults);
   if (throughput.worker_counts.empty()) {
     throughput.worker_counts.resize(kDefaultCounts);
     std::iota(throughput.worker_counts.begin(), throughput.worker_counts.end(), 1);
   }
   absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, throughput);
-  for (const Fault& fault : DetailsOf(query.status()).faults) faults.Add(fault.field, fault.description);
-  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok()) return status;
+  for (const Fault& fault : DetailsOf(query.status()).faults)
+    faults.Add(fault.field, fault.description);
+  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
+    return status;
   if (!query.ok()) return query.status();
   const SimulationOptions options = query->options;
   return ComparisonQuery{.throughput = *std::move(query), .options = options};
 }
 
-absl::StatusOr<ComparisonAnswer> CompareModels(const Profile& profile, const ComparisonQuery& query, StopCheck stop, const Executor& executor,
+absl::StatusOr<ComparisonAnswer> CompareModels(const Profile& profile, const ComparisonQuery& query,
+                                               StopCheck stop, const Executor& executor,
                                                const KnownRuns& known) {
-  absl::StatusOr<ThroughputAnswer> ours = PredictThroughput(profile, query.throughput, stop, executor, known);
+  absl::StatusOr<ThroughputAnswer> ours =
+      PredictThroughput(profile, query.throughput, stop, executor, known);
   if (!ours.ok()) return ours.status();
   Scenario one_worker = query.throughput.scenarios.front();
   one_worker.workers = 1;
   const absl::StatusOr<CoarseProfile> inputs = MeasureCoarseProfile(profile, one_worker, stop);
   if (!inputs.ok()) return inputs.status();
   int32_t most = 1;
-  for (const Scenario& scenario : query.throughput.scenarios) most = std::max(most, scenario.workers);
+  for (const Scenario& scenario : query.throughput.scenarios)
+    most = std::max(most, scenario.workers);
   const Rivals rivals(profile, one_worker, *inputs, most);
   ComparisonAnswer answer{.inputs = *inputs, .simulation = ours->simulation};
   answer.simulation.Add(inputs->simulation);
   for (Prediction& prediction : ours->predictions) {
-    absl::StatusOr<ModelComparison> comparison = rivals.CompareWith(std::move(prediction), answer.simulation, stop);
+    absl::StatusOr<ModelComparison> comparison =
+        rivals.CompareWith(std::move(prediction), answer.simulation, stop);
     if (!comparison.ok()) return comparison.status();
     answer.comparisons.push_back(*std::move(comparison));
   }

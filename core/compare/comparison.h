@@ -1,6 +1,7 @@
 // What simpler models of training would predict, beside the simulation.
 //
-// Source: the comparison of ICPE 2020, section 4.4. Threads: pure functions of their arguments; any number at once.
+// Source: the comparison of ICPE 2020, section 4.4. Threads: pure functions of their arguments; any
+// number at once.
 #pragma once
 
 #include <cstdint>
@@ -54,14 +55,17 @@ struct ComparisonQuery {
   SimulationOptions options;
 };
 
-// Fails as ResolveThroughput does; what fixes the number of workers in the scenario is a fault, too.
-absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile, const ComparisonDraft& draft);
+// Fails as ResolveThroughput does; what fixes the number of workers in the scenario is a fault,
+// too.
+absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile,
+                                                  const ComparisonDraft& draft);
 
 // REQUIRES: the query was resolved for this profile.
-// The queueing model and Cynthia are of asynchronous training, the former of one server: elsewhere they say why they say nothing.
-// Cost: as PredictThroughput, and the recorded steps once for the phases and once for every count.
-// Failure: as PredictThroughput.
-absl::StatusOr<ComparisonAnswer> CompareModels(const Profile& profile, const ComparisonQuery& query, StopCheck stop,
-                                               const Executor& executor = InOrder(), const KnownRuns& known = {});
+// The queueing model and Cynthia are of asynchronous training, the former of one server: elsewhere
+// they say why they say nothing. Cost: as PredictThroughput, and the recorded steps once for the
+// phases and once for every count. Failure: as PredictThroughput.
+absl::StatusOr<ComparisonAnswer> CompareModels(const Profile& profile, const ComparisonQuery& query,
+                                               StopCheck stop, const Executor& executor = InOrder(),
+                                               const KnownRuns& known = {});
 
 }  // namespace stepcast

@@ -1,8 +1,10 @@
 // The four phases of one worker's steps, as a capture of its network traffic shows them.
 //
-// Source: ICPE 2020, section 1 on Lin et al.: what lies between the end of the downlink transmission and the start of the uplink transmission is
-// taken for the worker's computation. What overlaps is left open there. Taken here: the uplink phase goes from its first to its last byte, gaps and
-// all, and begins no earlier than the last download ends, so that the phases of one worker add up to its step. Threads: none.
+// Source: ICPE 2020, section 1 on Lin et al.: what lies between the end of the downlink
+// transmission and the start of the uplink transmission is taken for the worker's computation. What
+// overlaps is left open there. Taken here: the uplink phase goes from its first to its last byte,
+// gaps and all, and begins no earlier than the last download ends, so that the phases of one worker
+// add up to its step. Threads: none.
 #pragma once
 
 #include <span>

@@ -5,9 +5,13 @@
 
 namespace stepcast {
 
-absl::StatusOr<RecordedRun> RunRecordedSteps(const Profile& profile, const Scenario& scenario, const RankedGraph& ranked, TraceSink* trace,
+absl::StatusOr<RecordedRun> RunRecordedSteps(const Profile& profile, const Scenario& scenario,
+                                             const RankedGraph& ranked, TraceSink* trace,
                                              StopCheck stop) {
-  const SimulationOptions options{.steps_per_worker = ranked.graph.step_count(), .warmup_steps = 0, .replications = 1, .start = Start::kSimultaneous};
+  const SimulationOptions options{.steps_per_worker = ranked.graph.step_count(),
+                                  .warmup_steps = 0,
+                                  .replications = 1,
+                                  .start = Start::kSimultaneous};
   RunOptions run = RunOptionsOf(profile, scenario, options, ranked.ranks, 0);
   run.replay = true;
   run.keep_step_ends = true;
@@ -18,7 +22,8 @@ absl::StatusOr<RecordedRun> RunRecordedSteps(const Profile& profile, const Scena
   const absl::StatusOr<RunResult> result = Simulate(ranked.graph, run, stop);
   if (!result.ok()) return result.status();
   return RecordedRun{.length = result->step_ends.front().back() - Instant{},
-                     .simulation = {.simulated_operations = result->simulated_operations, .engine_path = NameOf(result->path)}};
+                     .simulation = {.simulated_operations = result->simulated_operations,
+                                    .engine_path = NameOf(result->path)}};
 }
 
 }  // namespace stepcast

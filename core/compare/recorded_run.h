@@ -1,4 +1,5 @@
-// One worker going once through the recorded steps, one after the other: what models that know no contention are measured on.
+// One worker going once through the recorded steps, one after the other: what models that know no
+// contention are measured on.
 //
 // Threads: pure function.
 #pragma once
@@ -20,9 +21,10 @@ struct RecordedRun {
   SimulationStatistics simulation;
 };
 
-// REQUIRES: scenario was resolved for this profile and has one worker; `ranked` is its graph. `trace` may be null.
-// Failure: as Simulate.
-absl::StatusOr<RecordedRun> RunRecordedSteps(const Profile& profile, const Scenario& scenario, const RankedGraph& ranked, TraceSink* trace,
+// REQUIRES: scenario was resolved for this profile and has one worker; `ranked` is its graph.
+// `trace` may be null. Failure: as Simulate.
+absl::StatusOr<RecordedRun> RunRecordedSteps(const Profile& profile, const Scenario& scenario,
+                                             const RankedGraph& ranked, TraceSink* trace,
                                              StopCheck stop);
 
 }  // namespace stepcast

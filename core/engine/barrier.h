@@ -22,7 +22,9 @@ class Barrier {
   // REQUIRES: Full().
   void Pass(Instant now) {
     waiting_ = 0;
-    if (++iterations_ > warmup_) straggler_fraction_ = std::max(straggler_fraction_, ToSeconds(now - first_) / ToSeconds(now - last_));
+    if (++iterations_ > warmup_)
+      straggler_fraction_ =
+          std::max(straggler_fraction_, ToSeconds(now - first_) / ToSeconds(now - last_));
     last_ = now;
   }
   // The largest share of an iteration that its first worker has waited for its last one.

@@ -1,6 +1,7 @@
 // The chunks that end at one instant, by worker.
 //
-// Workers come in the order in which they were first noted, a worker's lanes the last noted first. Cost: O(1) for each. Threads: none.
+// Workers come in the order in which they were first noted, a worker's lanes the last noted first.
+// Cost: O(1) for each. Threads: none.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@ namespace stepcast {
 
 class Completions {
  public:
-  explicit Completions(int32_t workers) : first_(static_cast<size_t>(workers), kNone), workers_(static_cast<size_t>(workers)) {}
+  explicit Completions(int32_t workers)
+      : first_(static_cast<size_t>(workers), kNone), workers_(static_cast<size_t>(workers)) {}
 
   void Note(int32_t worker, LaneIndex lane) {
     int32_t& first = first_[static_cast<size_t>(worker)];
@@ -24,12 +26,14 @@ class Completions {
     first = static_cast<int32_t>(chunks_.size()) - 1;
   }
 
-  // Calls take(worker, lane) for each chunk of a worker, then run(worker), worker by worker; empty afterwards.
+  // Calls take(worker, lane) for each chunk of a worker, then run(worker), worker by worker; empty
+  // afterwards.
   template <typename Take, typename Run>
   void TakeAll(Take take, Run run) {
     for (const int32_t worker : workers_) {
       int32_t& first = first_[static_cast<size_t>(worker)];
-      for (int32_t i = std::exchange(first, kNone); i != kNone; i = chunks_[static_cast<size_t>(i)].next) {
+      for (int32_t i = std::exchange(first, kNone); i != kNone;
+           i = chunks_[static_cast<size_t>(i)].next) {
         take(worker, chunks_[static_cast<size_t>(i)].lane);
       }
       run(worker);

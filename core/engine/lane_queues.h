@@ -1,10 +1,12 @@
 // What waits for each lane of each worker, and which of it is served next.
 //
-// Without ranks a lane serves first come first served; a transfer that its window has stopped rejoins at the back (ICPE 2020, 3.2.2). With ranks, a
-// connection first serves the ranked transfers that have not been served yet, the lowest rank first, ties by arrival; then, first come first served,
-// the unranked ones and those that were stopped, which are in line since they were stopped: an order cannot undo the switching (3.3), and does not
-// touch what it does not name. Cost: O(1), with ranks O(log waiting). Memory: 4 bytes an operation and worker, 8 where transfers take turns. Threads:
-// none.
+// Without ranks a lane serves first come first served; a transfer that its window has stopped
+// rejoins at the back (ICPE 2020, 3.2.2). With ranks, a connection first serves the ranked
+// transfers that have not been served yet, the lowest rank first, ties by arrival; then, first come
+// first served, the unranked ones and those that were stopped, which are in line since they were
+// stopped: an order cannot undo the switching (3.3), and does not touch what it does not name.
+// Cost: O(1), with ranks O(log waiting). Memory: 4 bytes an operation and worker, 8 where transfers
+// take turns. Threads: none.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +29,8 @@ struct Chunk {
 
 class LaneQueues {
  public:
-  LaneQueues(const StepGraph& graph, int32_t workers, bool ranked) : graph_(graph), ranked_(ranked) {
+  LaneQueues(const StepGraph& graph, int32_t workers, bool ranked)
+      : graph_(graph), ranked_(ranked) {
     const LaneIndex lanes = graph.lanes().count();
     int32_t total = 0;
     for (LaneIndex lane = 0; lane < lanes; ++lane) {
@@ -38,7 +41,8 @@ class LaneQueues {
     slots_.resize(slots_per_worker_ * static_cast<size_t>(workers));
     rings_.resize(static_cast<size_t>(lanes) * static_cast<size_t>(workers));
     if (ranked_) unserved_.resize(rings_.size());
-    if (graph.most_services() > 2) services_.resize(static_cast<size_t>(workers) * static_cast<size_t>(graph.size()));
+    if (graph.most_services() > 2)
+      services_.resize(static_cast<size_t>(workers) * static_cast<size_t>(graph.size()));
   }
 
   // `rank` (kUnranked: none) matters on ranked connections only.
@@ -58,9 +62,11 @@ class LaneQueues {
     PushBack(worker, lane, ~next.op);
   }
 
-  // Whether what comes to this lane next would also be served next, whatever else comes at the same instant.
+  // Whether what comes to this lane next would also be served next, whatever else comes at the same
+  // instant.
   bool NothingGoesBefore(int32_t worker, LaneIndex lane) const {
-    return rings_[Ring(worker, lane)].size == 0 && !(ranked_ && lane >= graph_.lanes().first_connection());
+    return rings_[Ring(worker, lane)].size == 0 &&
+           !(ranked_ && lane >= graph_.lanes().first_connection());
   }
 
   // The next chunk, taken out; none where nothing waits.
@@ -93,19 +99,25 @@ class LaneQueues {
     uint64_t arrival = 0;
     OpIndex op = 0;
     // The standard heap has its greatest first, so the first to be served is the greatest.
-    friend bool operator<(const Ranked& a, const Ranked& b) { return a.rank != b.rank ? a.rank > b.rank : a.arrival > b.arrival; }
+    friend bool operator<(const Ranked& a, const Ranked& b) {
+      return a.rank != b.rank ? a.rank > b.rank : a.arrival > b.arrival;
+    }
   };
 
   size_t Ring(int32_t worker, LaneIndex lane) const {
-    return static_cast<size_t>(worker) * static_cast<size_t>(graph_.lanes().count()) + static_cast<size_t>(lane);
+    return static_cast<size_t>(worker) * static_cast<size_t>(graph_.lanes().count()) +
+           static_cast<size_t>(lane);
   }
   size_t ServiceOf(int32_t worker, OpIndex op) const {
-    return static_cast<size_t>(worker) * static_cast<size_t>(graph_.size()) + static_cast<size_t>(op);
+    return static_cast<size_t>(worker) * static_cast<size_t>(graph_.size()) +
+           static_cast<size_t>(op);
   }
   size_t Slot(int32_t worker, LaneIndex lane, int32_t at) const {
-    return static_cast<size_t>(worker) * slots_per_worker_ + static_cast<size_t>(first_[static_cast<size_t>(lane)] + at);
+    return static_cast<size_t>(worker) * slots_per_worker_ +
+           static_cast<size_t>(first_[static_cast<size_t>(lane)] + at);
   }
-  // An operation waits at most once at a time, so a ring of all the lane's operations never overflows.
+  // An operation waits at most once at a time, so a ring of all the lane's operations never
+  // overflows.
   void PushBack(int32_t worker, LaneIndex lane, int32_t entry) {
     RingState& ring = rings_[Ring(worker, lane)];
     int32_t at = ring.head + ring.size;
@@ -118,9 +130,10 @@ class LaneQueues {
   const bool ranked_;
   std::vector<int32_t> first_;  // by lane: its first slot
   size_t slots_per_worker_ = 0;
-  std::vector<int32_t> slots_;                 // op, or ~op where it was stopped
-  std::vector<RingState> rings_;               // by worker and lane
-  std::vector<int32_t> services_;              // by worker and operation: the next one of what was stopped; empty where it is always the second
+  std::vector<int32_t> slots_;     // op, or ~op where it was stopped
+  std::vector<RingState> rings_;   // by worker and lane
+  std::vector<int32_t> services_;  // by worker and operation: the next one of what was stopped;
+                                   // empty where it is always the second
   std::vector<std::vector<Ranked>> unserved_;  // by worker and lane; heaps
   uint64_t arrivals_ = 0;
 };

@@ -9,17 +9,20 @@ namespace stepcast {
 namespace {
 
 // By target: among operations and sinks, -1 for others.
-std::vector<int32_t> TargetsOf(const StepGraph& graph, OpIndex op, const std::vector<int32_t>& target_of) {
+std::vector<int32_t> TargetsOf(const StepGraph& graph, OpIndex op,
+                               const std::vector<int32_t>& target_of) {
   std::vector<int32_t> targets;
   for (const OpIndex dependent : graph.dependents(op)) {
-    if (target_of[static_cast<size_t>(dependent)] >= 0) targets.push_back(target_of[static_cast<size_t>(dependent)]);
+    if (target_of[static_cast<size_t>(dependent)] >= 0)
+      targets.push_back(target_of[static_cast<size_t>(dependent)]);
   }
   return targets;
 }
 
 }  // namespace
 
-LaneSchedule::LaneSchedule(const StepGraph& graph, std::vector<OpIndex> sources, std::vector<OpIndex> operations, std::vector<OpIndex> sinks,
+LaneSchedule::LaneSchedule(const StepGraph& graph, std::vector<OpIndex> sources,
+                           std::vector<OpIndex> operations, std::vector<OpIndex> sinks,
                            const std::vector<int32_t>& arrival_order)
     : sources_(std::move(sources)), operations_(std::move(operations)), sinks_(std::move(sinks)) {
   std::vector<int32_t> target_of(static_cast<size_t>(graph.size()), -1);
@@ -29,7 +32,8 @@ LaneSchedule::LaneSchedule(const StepGraph& graph, std::vector<OpIndex> sources,
   }
   pending_counts_.assign(static_cast<size_t>(targets), 0);
   first_target_.push_back(0);
-  for (const std::vector<int32_t>& own : TargetsOfSources(graph, target_of, arrival_order)) AddNode(own);
+  for (const std::vector<int32_t>& own : TargetsOfSources(graph, target_of, arrival_order))
+    AddNode(own);
   for (const OpIndex op : operations_) AddNode(TargetsOf(graph, op, target_of));
   for (size_t i = 0; i < operations_.size(); ++i) {
     if (pending_counts_[i] == 0) roots_.push_back(static_cast<int32_t>(i));
@@ -39,7 +43,9 @@ LaneSchedule::LaneSchedule(const StepGraph& graph, std::vector<OpIndex> sources,
   in_order_of_arrival_ = RunsInOrderOfArrival(graph);
   if (!in_order_of_arrival_) return;
   for (size_t i = 0; i < sources_.size(); ++i) {
-    only_target_.push_back(first_target_[i] == first_target_[i + 1] ? -1 : targets_[static_cast<size_t>(first_target_[i])]);
+    only_target_.push_back(first_target_[i] == first_target_[i + 1]
+                               ? -1
+                               : targets_[static_cast<size_t>(first_target_[i])]);
   }
 }
 
@@ -52,8 +58,9 @@ void LaneSchedule::AddNode(const std::vector<int32_t>& targets) {
 }
 
 // What waits for several sources of a lane is released by the last of them, whatever the others do.
-LaneSchedule::Edges LaneSchedule::TargetsOfSources(const StepGraph& graph, const std::vector<int32_t>& target_of,
-                                                   const std::vector<int32_t>& arrival_order) const {
+LaneSchedule::Edges LaneSchedule::TargetsOfSources(
+    const StepGraph& graph, const std::vector<int32_t>& target_of,
+    const std::vector<int32_t>& arrival_order) const {
   Edges targets;
   for (const OpIndex op : sources_) targets.push_back(TargetsOf(graph, op, target_of));
   if (arrival_order.empty()) return targets;
@@ -70,7 +77,10 @@ LaneSchedule::Edges LaneSchedule::TargetsOfSources(const StepGraph& graph, const
     const LaneIndex lane = graph.lane(sources_[source]);
     std::vector<int32_t>& own = targets[source];
     own.erase(std::remove_if(own.begin(), own.end(),
-                             [&](int32_t target) { return std::exchange(waits_for_lane[static_cast<size_t>(target)], lane) == lane; }),
+                             [&](int32_t target) {
+                               return std::exchange(waits_for_lane[static_cast<size_t>(target)],
+                                                    lane) == lane;
+                             }),
               own.end());
   }
   return targets;
@@ -79,11 +89,14 @@ LaneSchedule::Edges LaneSchedule::TargetsOfSources(const StepGraph& graph, const
 bool LaneSchedule::RunsInOrderOfArrival(const StepGraph& graph) const {
   if (!roots_.empty() || !sinks_.empty() || sources_.empty()) return false;
   for (size_t i = 0; i < sources_.size(); ++i) {
-    if (first_target_[i + 1] - first_target_[i] > 1 || graph.lane(sources_[i]) != graph.lane(sources_.front())) return false;
+    if (first_target_[i + 1] - first_target_[i] > 1 ||
+        graph.lane(sources_[i]) != graph.lane(sources_.front()))
+      return false;
   }
   // No operation releases another, and each waits for one source.
   if (first_target_.back() != first_target_[sources_.size()]) return false;
-  return std::all_of(pending_counts_.begin(), pending_counts_.end(), [](int32_t count) { return count == 1; });
+  return std::all_of(pending_counts_.begin(), pending_counts_.end(),
+                     [](int32_t count) { return count == 1; });
 }
 
 }  // namespace stepcast

@@ -1,9 +1,11 @@
 // The work of one lane of one worker, run in a single loop once all its arrivals are known.
 //
-// A lane's operations wait for transfers (sources), which arrive, and for each other; transfers that wait for them (sinks) become ready. Where
-// nothing that the lane does can change when its sources arrive, there is no need for a queue of events: the loop pops, runs and releases, with the
-// rounds of an instant as core/README.md defines them, and the instants are the plain engine's. Cost: some nanoseconds an operation and dependency.
-// Threads: none; the scratch memory belongs to one run.
+// A lane's operations wait for transfers (sources), which arrive, and for each other; transfers
+// that wait for them (sinks) become ready. Where nothing that the lane does can change when its
+// sources arrive, there is no need for a queue of events: the loop pops, runs and releases, with
+// the rounds of an instant as core/README.md defines them, and the instants are the plain engine's.
+// Cost: some nanoseconds an operation and dependency. Threads: none; the scratch memory belongs to
+// one run.
 #pragma once
 
 #include <algorithm>
@@ -45,24 +47,32 @@ class LaneSchedule {
   };
 
   LaneSchedule() = default;
-  // Each ascending. Dependencies on or of other operations do not count. `arrival_order`: by source, greater for what arrives later on the same lane;
-  // then of the sources of a lane that something waits for, only the last counts. Empty: not known.
-  LaneSchedule(const StepGraph& graph, std::vector<OpIndex> sources, std::vector<OpIndex> operations, std::vector<OpIndex> sinks,
+  // Each ascending. Dependencies on or of other operations do not count. `arrival_order`: by
+  // source, greater for what arrives later on the same lane; then of the sources of a lane that
+  // something waits for, only the last counts. Empty: not known.
+  LaneSchedule(const StepGraph& graph, std::vector<OpIndex> sources,
+               std::vector<OpIndex> operations, std::vector<OpIndex> sinks,
                const std::vector<int32_t>& arrival_order = {});
 
   const std::vector<OpIndex>& sources() const { return sources_; }
   const std::vector<OpIndex>& operations() const { return operations_; }
   const std::vector<OpIndex>& sinks() const { return sinks_; }
   // Whether the arrival of a source can do anything but be the last.
-  bool Matters(int32_t source) const { return first_target_[static_cast<size_t>(source)] < first_target_[static_cast<size_t>(source) + 1]; }
-  // Whether every source releases at most one operation, operations release nothing, and sources arrive one at a time.
+  bool Matters(int32_t source) const {
+    return first_target_[static_cast<size_t>(source)] <
+           first_target_[static_cast<size_t>(source) + 1];
+  }
+  // Whether every source releases at most one operation, operations release nothing, and sources
+  // arrive one at a time.
   bool in_order_of_arrival() const { return in_order_of_arrival_; }
 
-  // Runs one step; returns the instant of the last arrival or end. `durations`: of the operations. `ready`: every sink is appended, in the order in
-  // which they become ready. REQUIRES: arrivals ascend and are after `begin`, when operations that wait for nothing are there; those that do not
-  // matter may be left out.
+  // Runs one step; returns the instant of the last arrival or end. `durations`: of the operations.
+  // `ready`: every sink is appended, in the order in which they become ready. REQUIRES: arrivals
+  // ascend and are after `begin`, when operations that wait for nothing are there; those that do
+  // not matter may be left out.
   template <typename Watcher>
-  Instant Run(Instant begin, std::span<const Arrival> arrivals, const int64_t* durations, std::vector<Ready>& ready, Watcher&& watcher) {
+  Instant Run(Instant begin, std::span<const Arrival> arrivals, const int64_t* durations,
+              std::vector<Ready>& ready, Watcher&& watcher) {
     if (in_order_of_arrival_) return RunInOrderOfArrival(begin, arrivals, durations, watcher);
     std::copy(pending_counts_.begin(), pending_counts_.end(), pending_.begin());
     int32_t* const pending = pending_.data();
@@ -85,10 +95,14 @@ class LaneSchedule {
         }
       }
     };
-    const auto release_operation = [&](int32_t op, bool late) { release(static_cast<size_t>(op) + sources_.size(), late); };
-    // What arrives at one instant, with what has been released at it already, is one round, which queues in graph order.
+    const auto release_operation = [&](int32_t op, bool late) {
+      release(static_cast<size_t>(op) + sources_.size(), late);
+    };
+    // What arrives at one instant, with what has been released at it already, is one round, which
+    // queues in graph order.
     const auto take_rest_of_instant = [&](int32_t* tail_before, size_t ready_before) {
-      while (arrival != last && arrival->at == now) release(static_cast<size_t>(arrival++->source), false);
+      while (arrival != last && arrival->at == now)
+        release(static_cast<size_t>(arrival++->source), false);
       std::sort(tail_before, tail);
       std::sort(ready.begin() + static_cast<std::ptrdiff_t>(ready_before), ready.end(),
                 [](const Ready& a, const Ready& b) { return a.sink < b.sink; });
@@ -128,12 +142,14 @@ class LaneSchedule {
  private:
   using Edges = std::vector<std::vector<int32_t>>;  // targets by source
 
-  Edges TargetsOfSources(const StepGraph& graph, const std::vector<int32_t>& target_of, const std::vector<int32_t>& arrival_order) const;
+  Edges TargetsOfSources(const StepGraph& graph, const std::vector<int32_t>& target_of,
+                         const std::vector<int32_t>& arrival_order) const;
   void AddNode(const std::vector<int32_t>& targets);
   bool RunsInOrderOfArrival(const StepGraph& graph) const;
   // Where in_order_of_arrival().
   template <typename Watcher>
-  Instant RunInOrderOfArrival(Instant begin, std::span<const Arrival> arrivals, const int64_t* durations, Watcher&& watcher) {
+  Instant RunInOrderOfArrival(Instant begin, std::span<const Arrival> arrivals,
+                              const int64_t* durations, Watcher&& watcher) {
     Instant now = begin;
     for (const Arrival& arrival : arrivals) {
       const int32_t op = only_target_[static_cast<size_t>(arrival.source)];
@@ -152,7 +168,8 @@ class LaneSchedule {
   std::vector<int32_t> pending_counts_;  // by target: operations, then sinks
   std::vector<int32_t> roots_;
   bool in_order_of_arrival_ = false;
-  std::vector<int32_t> only_target_;  // where it is: by source, the operation that waits for it; -1: none
+  std::vector<int32_t>
+      only_target_;  // where it is: by source, the operation that waits for it; -1: none
   // Of a run.
   std::vector<int32_t> pending_;
   std::vector<int32_t> queue_;

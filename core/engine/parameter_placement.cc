@@ -21,7 +21,8 @@ std::vector<int32_t> PlaceParameters(const Profile& profile, int32_t servers) {
   const std::vector<Operation>& operations = profile.operations();
   std::vector<int32_t> placed(operations.size(), 0);
   if (servers == profile.parameter_servers()) {
-    for (size_t i = 0; i < operations.size(); ++i) placed[i] = operations[i].resource == Resource::kWorker ? 0 : operations[i].parameter_server;
+    for (size_t i = 0; i < operations.size(); ++i)
+      placed[i] = operations[i].resource == Resource::kWorker ? 0 : operations[i].parameter_server;
     return placed;
   }
   std::unordered_map<std::string_view, size_t> index_of;

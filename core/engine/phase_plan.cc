@@ -11,7 +11,8 @@ namespace {
 
 class PhasePlanner {
  public:
-  explicit PhasePlanner(const StepGraph& graph) : graph_(graph), servers_(static_cast<size_t>(graph.lanes().servers)) {}
+  explicit PhasePlanner(const StepGraph& graph)
+      : graph_(graph), servers_(static_cast<size_t>(graph.lanes().servers)) {}
 
   std::optional<PhasePlan> Plan(bool find_cut) && {
     for (OpIndex op = 0; op < graph_.size(); ++op) {
@@ -30,7 +31,9 @@ class PhasePlanner {
  private:
   Resource Kind(OpIndex op) const { return graph_.lanes().KindOf(graph_.lane(op)); }
   static size_t Index(OpIndex op) { return static_cast<size_t>(op); }
-  size_t Server(OpIndex op) const { return static_cast<size_t>(graph_.lanes().ServerOf(graph_.lane(op))); }
+  size_t Server(OpIndex op) const {
+    return static_cast<size_t>(graph_.lanes().ServerOf(graph_.lane(op)));
+  }
 
   // Whether nothing that waits for the operation, and nothing it waits for, spoils the phases.
   bool Fits(OpIndex op) const {
@@ -41,7 +44,8 @@ class PhasePlanner {
     const std::span<const OpIndex> dependents = graph_.dependents(op);
     return std::all_of(dependents.begin(), dependents.end(), [&](OpIndex dependent) {
       const Resource next = Kind(dependent);
-      if (kind == Resource::kDownlink || kind == Resource::kWorker) return next == Resource::kWorker || next == Resource::kUplink;
+      if (kind == Resource::kDownlink || kind == Resource::kWorker)
+        return next == Resource::kWorker || next == Resource::kUplink;
       return next == Resource::kParameterServer && Server(dependent) == Server(op);
     });
   }
@@ -69,7 +73,8 @@ class PhasePlanner {
 
   bool InOrder(OpIndex op) const { return Kind(op) != Resource::kParameterServer; }
 
-  // A topological order of downloads, computations and uploads; marks those at which nothing else could have been next.
+  // A topological order of downloads, computations and uploads; marks those at which nothing else
+  // could have been next.
   void FindOrder() {
     std::vector<int32_t> pending = graph_.dependency_counts();
     std::deque<OpIndex> next;
@@ -86,11 +91,13 @@ class PhasePlanner {
     }
   }
 
-  // The first operation that all earlier ones lead to and all later ones come from; -1 where there is none. From the front, an operation at which
-  // nothing else can be next has all that follow among its descendants; from the back likewise its ancestors.
+  // The first operation that all earlier ones lead to and all later ones come from; -1 where there
+  // is none. From the front, an operation at which nothing else can be next has all that follow
+  // among its descendants; from the back likewise its ancestors.
   OpIndex FindCut() const {
-    std::vector<int32_t> open(Index(graph_.size()), 0);  // dependents in the order not yet passed, from the back
-    int64_t choices = 0;                                 // operations all of whose dependents have been passed
+    std::vector<int32_t> open(Index(graph_.size()),
+                              0);  // dependents in the order not yet passed, from the back
+    int64_t choices = 0;           // operations all of whose dependents have been passed
     std::vector<std::vector<OpIndex>> waits_for(Index(graph_.size()));
     for (const OpIndex op : order_) {
       for (const OpIndex dependent : graph_.dependents(op)) {
@@ -115,14 +122,16 @@ class PhasePlanner {
   bool UploadsWaitForAllDownloads() const {
     if (plan_.uploads.empty()) return true;
     const auto downloads = plan_.downloads.size();
-    if (static_cast<int64_t>(downloads / 64 + 1) * graph_.size() > PhasePlan::kMostChecks) return false;
+    if (static_cast<int64_t>(downloads / 64 + 1) * graph_.size() > PhasePlan::kMostChecks)
+      return false;
     std::vector<uint64_t> from(Index(graph_.size()));
     for (size_t first = 0; first < downloads; first += 64) {
       std::fill(from.begin(), from.end(), 0);
       const size_t count = std::min<size_t>(64, downloads - first);
       for (size_t i = 0; i < count; ++i) from[Index(plan_.downloads[first + i])] = uint64_t{1} << i;
       for (const OpIndex op : order_) {
-        for (const OpIndex dependent : graph_.dependents(op)) from[Index(dependent)] |= from[Index(op)];
+        for (const OpIndex dependent : graph_.dependents(op))
+          from[Index(dependent)] |= from[Index(op)];
       }
       const uint64_t all = count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
       for (const OpIndex upload : plan_.uploads) {
@@ -135,18 +144,20 @@ class PhasePlanner {
   void DivideAt(OpIndex cut) {
     std::vector<bool> before(Index(graph_.size()), false);
     for (auto op = order_.begin(); *op != cut; ++op) before[Index(*op)] = true;
-    const auto later =
-        std::stable_partition(plan_.computations.begin(), plan_.computations.end(), [&](OpIndex op) -> bool { return before[Index(op)]; });
+    const auto later = std::stable_partition(plan_.computations.begin(), plan_.computations.end(),
+                                             [&](OpIndex op) -> bool { return before[Index(op)]; });
     plan_.after_cut.assign(later, plan_.computations.end());
     plan_.computations.erase(later, plan_.computations.end());
   }
 
-  // All downloads of a server queue at once: first services in graph order, then, turn by turn, what was stopped.
+  // All downloads of a server queue at once: first services in graph order, then, turn by turn,
+  // what was stopped.
   void FillPhases() {
     plan_.phases.resize(servers_);
     plan_.arrival_order.resize(plan_.downloads.size());
     std::vector<std::deque<std::pair<int32_t, int32_t>>> lines(servers_);  // source, service
-    for (size_t i = 0; i < plan_.downloads.size(); ++i) lines[Server(plan_.downloads[i])].emplace_back(static_cast<int32_t>(i), 0);
+    for (size_t i = 0; i < plan_.downloads.size(); ++i)
+      lines[Server(plan_.downloads[i])].emplace_back(static_cast<int32_t>(i), 0);
     for (size_t server = 0; server < servers_; ++server) {
       PhasePlan::DownloadPhase& phase = plan_.phases[server];
       for (auto& line = lines[server]; !line.empty(); line.pop_front()) {
@@ -154,9 +165,13 @@ class PhasePlanner {
         const OpIndex op = plan_.downloads[static_cast<size_t>(source)];
         const TransferWork& work = graph_.work(op);
         const bool stops = service + 1 < work.services;
-        phase.services.push_back({.op = op, .service = service, .source = stops ? -1 : source, .work = work.OfService(service)});
+        phase.services.push_back({.op = op,
+                                  .service = service,
+                                  .source = stops ? -1 : source,
+                                  .work = work.OfService(service)});
         phase.total += work.OfService(service);
-        plan_.arrival_order[static_cast<size_t>(source)] = static_cast<int32_t>(phase.services.size());
+        plan_.arrival_order[static_cast<size_t>(source)] =
+            static_cast<int32_t>(phase.services.size());
         if (stops) line.emplace_back(source, service + 1);
       }
     }
@@ -171,6 +186,8 @@ class PhasePlanner {
 
 }  // namespace
 
-std::optional<PhasePlan> PhasePlan::Make(const StepGraph& graph, bool find_cut) { return PhasePlanner(graph).Plan(find_cut); }
+std::optional<PhasePlan> PhasePlan::Make(const StepGraph& graph, bool find_cut) {
+  return PhasePlanner(graph).Plan(find_cut);
+}
 
 }  // namespace stepcast

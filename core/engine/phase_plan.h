@@ -1,10 +1,12 @@
 // Whether the steps of a graph run in phases, and what all of them have in common.
 //
-// They do where every download is there at the start of a step, every upload waits for every download, and nothing comes back from an upload or a
-// server into the step. Then computation cannot touch the network before the last download has arrived: a step is a download phase, whose chunks
-// follow each other without a gap, then uploads whose ready times are known at once, then the servers' updates. Where an operation cuts the graph
-// (all earlier ones are its ancestors, all later ones its descendants: the loss), what comes after it takes the same course in every step that was
-// sampled from the same recorded one. Threads: immutable.
+// They do where every download is there at the start of a step, every upload waits for every
+// download, and nothing comes back from an upload or a server into the step. Then computation
+// cannot touch the network before the last download has arrived: a step is a download phase, whose
+// chunks follow each other without a gap, then uploads whose ready times are known at once, then
+// the servers' updates. Where an operation cuts the graph (all earlier ones are its ancestors, all
+// later ones its descendants: the loss), what comes after it takes the same course in every step
+// that was sampled from the same recorded one. Threads: immutable.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +41,8 @@ struct PhasePlan {
   std::vector<std::vector<OpIndex>> uploads_to;  // by server
   std::vector<std::vector<OpIndex>> updates_on;  // by server
 
-  // None where steps do not run in phases. `find_cut`: look for one. Linear but for graphs without a cut, where it takes downloads x size / 64; over
-  // kMostChecks of that there is no plan.
+  // None where steps do not run in phases. `find_cut`: look for one. Linear but for graphs without
+  // a cut, where it takes downloads x size / 64; over kMostChecks of that there is no plan.
   static std::optional<PhasePlan> Make(const StepGraph& graph, bool find_cut);
 
   static constexpr int64_t kMostChecks = 200'000'000;

@@ -10,7 +10,9 @@ namespace {
 
 // Notes when each operation ran.
 struct Notes {
-  void Ran(int32_t op, Instant start, Instant end) { ran.push_back({.op = operations[static_cast<size_t>(op)], .start = start, .end = end}); }
+  void Ran(int32_t op, Instant start, Instant end) {
+    ran.push_back({.op = operations[static_cast<size_t>(op)], .start = start, .end = end});
+  }
 
   const std::vector<OpIndex>& operations;
   std::vector<PhaseRow::Ran>& ran;
@@ -19,9 +21,15 @@ struct Notes {
 }  // namespace
 
 PhaseRows::PhaseRows(const StepGraph& graph, const PhasePlan& plan, bool traced, bool streamed)
-    : graph_(graph), plan_(plan), traced_(traced), streamed_(streamed), after_cut_(graph, {}, plan.after_cut, plan.uploads) {
+    : graph_(graph),
+      plan_(plan),
+      traced_(traced),
+      streamed_(streamed),
+      after_cut_(graph, {}, plan.after_cut, plan.uploads) {
   std::vector<int32_t> places(plan.uploads_to.size(), 0);
-  for (size_t i = 0; i < plan.uploads.size(); ++i) place_of_upload_.push_back(places[static_cast<size_t>(ServerOfUpload(static_cast<int32_t>(i)))]++);
+  for (size_t i = 0; i < plan.uploads.size(); ++i)
+    place_of_upload_.push_back(
+        places[static_cast<size_t>(ServerOfUpload(static_cast<int32_t>(i)))]++);
 }
 
 std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded) {
@@ -48,19 +56,23 @@ void PhaseRows::FillStreams(int32_t recorded, PhaseRow& row) const {
     for (const LaneSchedule::Ready& ready : row.ready[server]) {
       const OpIndex upload = plan_.uploads_to[server][static_cast<size_t>(ready.sink)];
       Span update;
-      for (const OpIndex after : graph_.dependents(upload)) update += graph_.duration(recorded, after);
-      row.streams[server].push_back({.ready = ready.at - Instant{}, .work = graph_.work(upload).first, .update = update});
+      for (const OpIndex after : graph_.dependents(upload))
+        update += graph_.duration(recorded, after);
+      row.streams[server].push_back(
+          {.ready = ready.at - Instant{}, .work = graph_.work(upload).first, .update = update});
     }
   }
 }
 
 void PhaseRows::RunAfterCut(double speed, int32_t recorded, PhaseRow& row) {
   std::vector<int64_t> durations;
-  for (const OpIndex op : plan_.after_cut) durations.push_back(AtSpeed(graph_.duration(recorded, op), speed).ticks);
+  for (const OpIndex op : plan_.after_cut)
+    durations.push_back(AtSpeed(graph_.duration(recorded, op), speed).ticks);
   std::vector<LaneSchedule::Ready> ready;
   Instant end;
   if (traced_) {
-    end = after_cut_.Run(Instant{}, {}, durations.data(), ready, Notes{.operations = plan_.after_cut, .ran = row.ran});
+    end = after_cut_.Run(Instant{}, {}, durations.data(), ready,
+                         Notes{.operations = plan_.after_cut, .ran = row.ran});
   } else {
     end = after_cut_.Run(Instant{}, {}, durations.data(), ready, LaneSchedule::Unwatched{});
   }

@@ -1,6 +1,8 @@
-// What a step sampled from one recorded step takes, on a worker of one speed: made when it is first asked for.
+// What a step sampled from one recorded step takes, on a worker of one speed: made when it is first
+// asked for.
 //
-// Threads: none; it belongs to one run. Memory: about 8 bytes an operation, recorded step and speed that occur.
+// Threads: none; it belongs to one run. Memory: about 8 bytes an operation, recorded step and speed
+// that occur.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +40,8 @@ struct PhaseRow {
   std::vector<int64_t> durations;      // of the plan's computations
   UsageWindow::Ticks computation = 0;  // of the whole step
   Span after_cut;                      // of the cut and all computations after it
-  // By server: the plan's uploads to it, counted by their place among those, as they become ready; counted from the cut's start. Empty without a cut.
+  // By server: the plan's uploads to it, counted by their place among those, as they become ready;
+  // counted from the cut's start. Empty without a cut.
   std::vector<std::vector<LaneSchedule::Ready>> ready;
   std::vector<std::vector<StreamedUpload>> streams;  // by server: the same, where asked for
   std::vector<Ran> ran;
@@ -47,16 +50,20 @@ struct PhaseRow {
 
 class PhaseRows {
  public:
-  // Both must outlive it. `traced`: keep what ran. `streamed`: fill in streams. REQUIRES: UploadStreams fit, if streamed.
+  // Both must outlive it. `traced`: keep what ran. `streamed`: fill in streams. REQUIRES:
+  // UploadStreams fit, if streamed.
   PhaseRows(const StepGraph& graph, const PhasePlan& plan, bool traced, bool streamed);
 
   // By place in the plan's uploads: the place among those to its server.
   const std::vector<int32_t>& place_of_upload() const { return place_of_upload_; }
-  int32_t ServerOfUpload(int32_t upload) const { return graph_.lanes().ServerOf(graph_.lane(plan_.uploads[static_cast<size_t>(upload)])); }
+  int32_t ServerOfUpload(int32_t upload) const {
+    return graph_.lanes().ServerOf(graph_.lane(plan_.uploads[static_cast<size_t>(upload)]));
+  }
 
   // `speed_class`: equal for equal speeds, from 0. The reference holds as long as the object.
   const PhaseRow& Of(int32_t speed_class, double speed, int32_t recorded) {
-    const auto index = static_cast<size_t>(speed_class) * static_cast<size_t>(graph_.step_count()) + static_cast<size_t>(recorded);
+    const auto index = static_cast<size_t>(speed_class) * static_cast<size_t>(graph_.step_count()) +
+                       static_cast<size_t>(recorded);
     if (index >= rows_.size()) rows_.resize(index + 1);
     if (rows_[index] == nullptr) rows_[index] = Make(speed, recorded);
     return *rows_[index];

@@ -19,7 +19,11 @@ constexpr int64_t kUnitsPerStep = 4;
 // Writes what a lane runs into a trace.
 struct Tracer {
   void Ran(int32_t op, Instant start, Instant end) {
-    trace.Add({.worker = worker, .op = operations[static_cast<size_t>(op)], .step = step, .start = start, .end = end});
+    trace.Add({.worker = worker,
+               .op = operations[static_cast<size_t>(op)],
+               .step = step,
+               .start = start,
+               .end = end});
   }
 
   const std::vector<OpIndex>& operations;
@@ -28,11 +32,14 @@ struct Tracer {
   int32_t step;
 };
 
-// The download phases without what nobody waits for, or somebody who also waits for what comes later: its work is added to the next one's.
-std::vector<PhasePlan::DownloadPhase> PhasesThatMatter(const PhasePlan& plan, const LaneSchedule& computation) {
+// The download phases without what nobody waits for, or somebody who also waits for what comes
+// later: its work is added to the next one's.
+std::vector<PhasePlan::DownloadPhase> PhasesThatMatter(const PhasePlan& plan,
+                                                       const LaneSchedule& computation) {
   std::vector<PhasePlan::DownloadPhase> phases;
   for (const PhasePlan::DownloadPhase& phase : plan.phases) {
-    PhasePlan::DownloadPhase& kept = phases.emplace_back(PhasePlan::DownloadPhase{.services = {}, .total = phase.total});
+    PhasePlan::DownloadPhase& kept =
+        phases.emplace_back(PhasePlan::DownloadPhase{.services = {}, .total = phase.total});
     Span skipped;
     for (const PhasePlan::Service& service : phase.services) {
       skipped += service.work;
@@ -48,7 +55,8 @@ std::vector<PhasePlan::DownloadPhase> PhasesThatMatter(const PhasePlan& plan, co
 }  // namespace
 
 template <typename Uploads>
-PhasedRun<Uploads>::PhasedRun(const StepGraph& graph, const PhasePlan& plan, const RunOptions& options, StopCheck stop)
+PhasedRun<Uploads>::PhasedRun(const StepGraph& graph, const PhasePlan& plan,
+                              const RunOptions& options, StopCheck stop)
     : graph_(graph),
       plan_(plan),
       options_(options),
@@ -63,16 +71,20 @@ PhasedRun<Uploads>::PhasedRun(const StepGraph& graph, const PhasePlan& plan, con
       uplink_touched_(downlink_touched_),
       timers_(Index(worker_count_) * Index(servers_)),
       rows_(graph, plan, options.trace != nullptr, /*streamed=*/Uploads::kNeedsCut),
-      computation_(graph, plan.downloads, plan.computations, plan.after_cut.empty() ? plan.uploads : std::vector<OpIndex>{}, plan.arrival_order),
+      computation_(graph, plan.downloads, plan.computations,
+                   plan.after_cut.empty() ? plan.uploads : std::vector<OpIndex>{},
+                   plan.arrival_order),
       phases_(options.trace != nullptr ? plan.phases : PhasesThatMatter(plan, computation_)),
       ledger_(graph, options),
       workers_(Index(worker_count_)),
       ended_{.by_lane = std::vector<UsageWindow::Ticks>(Index(graph.lanes().count()))},
       arrived_(servers_ > 1 ? Index(worker_count_) : 1) {
-  for (int32_t server = 0; server < servers_; ++server) uploads_.emplace_back(graph, plan, server, worker_count_);
+  for (int32_t server = 0; server < servers_; ++server)
+    uploads_.emplace_back(graph, plan, server, worker_count_);
   SetSpeeds();
   if (options.trace == nullptr) return;
-  for (WorkerState& state : workers_) state.trace = BoundedList<ChunkRecord>(static_cast<size_t>(graph.chunk_count()));
+  for (WorkerState& state : workers_)
+    state.trace = BoundedList<ChunkRecord>(static_cast<size_t>(graph.chunk_count()));
 }
 
 template <typename Uploads>
@@ -81,7 +93,8 @@ void PhasedRun<Uploads>::SetSpeeds() {
   size_t worker = 0;
   for (const WorkerGroup& group : options_.worker_groups) {
     const double speed = group.compute_speed_factor.value_or(1);
-    const int32_t speed_class = classes.try_emplace(speed, static_cast<int32_t>(classes.size())).first->second;
+    const int32_t speed_class =
+        classes.try_emplace(speed, static_cast<int32_t>(classes.size())).first->second;
     for (int32_t i = 0; i < group.count; ++i, ++worker) {
       workers_[worker].compute_speed = speed;
       workers_[worker].speed_class = speed_class;
@@ -122,7 +135,8 @@ void PhasedRun<Uploads>::CheckStop(int64_t work) {
 template <typename Uploads>
 Instant PhasedRun<Uploads>::NextEvent() const {
   Instant next = timers_.empty() ? kEndOfTime : Instant{timers_.TopKey()};
-  for (size_t server = 0; server < next_download_.size(); ++server) next = std::min({next, next_download_[server], next_upload_[server]});
+  for (size_t server = 0; server < next_download_.size(); ++server)
+    next = std::min({next, next_download_[server], next_upload_[server]});
   return next;
 }
 
@@ -158,7 +172,8 @@ void PhasedRun<Uploads>::TakeDownloads(int32_t server) {
   downlinks_[Index(server)].TakeEnded(now_, flows_);
   downlink_touched_[Index(server)] = true;
   for (const LoggedLink::Flow worker : flows_) {
-    ReadArrivals(worker, server, phases_[Index(server)].total, arrived_[servers_ > 1 ? Index(worker) : 0]);
+    ReadArrivals(worker, server, phases_[Index(server)].total,
+                 arrived_[servers_ > 1 ? Index(worker) : 0]);
     if (--workers_[Index(worker)].servers_left == 0) EndDownloads(worker);
   }
 }
@@ -172,14 +187,22 @@ void PhasedRun<Uploads>::TakeUploads(int32_t server) {
     WorkerState& state = workers_[Index(worker)];
     const LoggedLink::Reader reader = uplinks_[Index(server)].Read(worker);
     if constexpr (!Uploads::kNeedsCut) {
-      uploads_[Index(server)].EndBatch(worker, now_, reader, [&](OpIndex op, int32_t service, Instant start, Instant end) {
-        if (options_.trace == nullptr) return;
-        state.trace.Add({.worker = worker, .op = op, .step = state.step, .service = service, .start = start, .end = end});
-      });
+      uploads_[Index(server)].EndBatch(
+          worker, now_, reader, [&](OpIndex op, int32_t service, Instant start, Instant end) {
+            if (options_.trace == nullptr) return;
+            state.trace.Add({.worker = worker,
+                             .op = op,
+                             .step = state.step,
+                             .service = service,
+                             .start = start,
+                             .end = end});
+          });
     } else {
       uploads_[Index(server)].EndBatch(worker, now_, reader);
     }
-    if (--state.uplinks_active == 0) state.exposed += std::max<int64_t>(0, (now_ - std::max(state.uploading_since, state.computed_at)).ticks);
+    if (--state.uplinks_active == 0)
+      state.exposed +=
+          std::max<int64_t>(0, (now_ - std::max(state.uploading_since, state.computed_at)).ticks);
     GoOnUploading(worker, server);
   }
 }
@@ -221,9 +244,11 @@ void PhasedRun<Uploads>::BeginStep(int32_t worker) {
   CheckStop(graph_.size() / kOperationsPerUnit + kUnitsPerStep);
 }
 
-// Appends the downloads that have arrived while the worker's flow carried so much, and traces their chunks if all have.
+// Appends the downloads that have arrived while the worker's flow carried so much, and traces their
+// chunks if all have.
 template <typename Uploads>
-void PhasedRun<Uploads>::ReadArrivals(int32_t worker, int32_t server, Span carried, std::vector<LaneSchedule::Arrival>& arrivals) {
+void PhasedRun<Uploads>::ReadArrivals(int32_t worker, int32_t server, Span carried,
+                                      std::vector<LaneSchedule::Arrival>& arrivals) {
   const PhasePlan::DownloadPhase& phase = phases_[Index(server)];
   WorkerState& state = workers_[Index(worker)];
   const bool traced = options_.trace != nullptr && carried == phase.total;
@@ -238,7 +263,12 @@ void PhasedRun<Uploads>::ReadArrivals(int32_t worker, int32_t server, Span carri
     const Instant end = reader.After(std::exchange(unread, Span{}));
     if (service.source >= 0) arrivals.push_back({.at = end, .source = service.source});
     if (traced) {
-      state.trace.Add({.worker = worker, .op = service.op, .step = state.step, .service = service.service, .start = start, .end = end});
+      state.trace.Add({.worker = worker,
+                       .op = service.op,
+                       .step = state.step,
+                       .service = service.service,
+                       .start = start,
+                       .end = end});
     }
     start = end;
   }
@@ -249,8 +279,10 @@ void PhasedRun<Uploads>::EndDownloads(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
   const Instant cut = Compute(worker);
   state.computed_at = cut + state.row->after_cut;
-  // After the last arrival the worker computes without a break until all is done, so what it has not done by then was done before.
-  const int64_t busy_before = static_cast<int64_t>(state.row->computation) - (state.computed_at - now_).ticks;
+  // After the last arrival the worker computes without a break until all is done, so what it has
+  // not done by then was done before.
+  const int64_t busy_before =
+      static_cast<int64_t>(state.row->computation) - (state.computed_at - now_).ticks;
   state.exposed = (now_ - state.step_begin).ticks - busy_before;
   if (options_.trace != nullptr) TraceAfterCut(worker, cut);
   BeginUploads(worker, cut);
@@ -261,14 +293,20 @@ template <typename Uploads>
 Instant PhasedRun<Uploads>::Compute(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
   std::vector<LaneSchedule::Arrival>& arrivals = arrived_[servers_ > 1 ? Index(worker) : 0];
-  if (servers_ > 1) std::sort(arrivals.begin(), arrivals.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+  if (servers_ > 1)
+    std::sort(arrivals.begin(), arrivals.end(),
+              [](const auto& a, const auto& b) { return a.at < b.at; });
   ready_.clear();
   Instant cut;
   if (options_.trace != nullptr) {
-    Tracer tracer{.operations = plan_.computations, .trace = state.trace, .worker = worker, .step = state.step};
+    Tracer tracer{.operations = plan_.computations,
+                  .trace = state.trace,
+                  .worker = worker,
+                  .step = state.step};
     cut = computation_.Run(state.step_begin, arrivals, state.row->durations.data(), ready_, tracer);
   } else {
-    cut = computation_.Run(state.step_begin, arrivals, state.row->durations.data(), ready_, LaneSchedule::Unwatched{});
+    cut = computation_.Run(state.step_begin, arrivals, state.row->durations.data(), ready_,
+                           LaneSchedule::Unwatched{});
   }
   arrivals.clear();
   return cut;
@@ -278,7 +316,11 @@ template <typename Uploads>
 void PhasedRun<Uploads>::TraceAfterCut(int32_t worker, Instant cut) {
   WorkerState& state = workers_[Index(worker)];
   for (const PhaseRow::Ran& ran : state.row->ran) {
-    state.trace.Add({.worker = worker, .op = ran.op, .step = state.step, .start = cut + (ran.start - Instant{}), .end = cut + (ran.end - Instant{})});
+    state.trace.Add({.worker = worker,
+                     .op = ran.op,
+                     .step = state.step,
+                     .start = cut + (ran.start - Instant{}),
+                     .end = cut + (ran.end - Instant{})});
   }
 }
 
@@ -340,9 +382,13 @@ void PhasedRun<Uploads>::EndUploadsTo(int32_t worker, int32_t server) {
   if (!plan_.updates_on[Index(server)].empty()) {
     Uploads& uploads = uploads_[Index(server)];
     if constexpr (!Uploads::kNeedsCut) {
-      Tracer tracer{.operations = plan_.updates_on[Index(server)], .trace = state.trace, .worker = worker, .step = state.step};
-      end = options_.trace == nullptr ? uploads.EndOfUpdates(worker, *state.row, state.step_begin)
-                                      : uploads.EndOfUpdates(worker, *state.row, state.step_begin, tracer);
+      Tracer tracer{.operations = plan_.updates_on[Index(server)],
+                    .trace = state.trace,
+                    .worker = worker,
+                    .step = state.step};
+      end = options_.trace == nullptr
+                ? uploads.EndOfUpdates(worker, *state.row, state.step_begin)
+                : uploads.EndOfUpdates(worker, *state.row, state.step_begin, tracer);
     } else {
       end = uploads.EndOfUpdates(worker, *state.row, state.step_begin);
     }
@@ -385,8 +431,10 @@ void PhasedRun<Uploads>::EndStep(int32_t worker) {
 template class PhasedRun<UploadLines>;
 template class PhasedRun<UploadStreams>;
 
-absl::StatusOr<RunResult> RunInPhases(const StepGraph& graph, const PhasePlan& plan, const RunOptions& options, StopCheck stop) {
-  if (options.trace == nullptr && UploadStreams::Fit(graph, plan)) return PhasedRun<UploadStreams>(graph, plan, options, stop).Go();
+absl::StatusOr<RunResult> RunInPhases(const StepGraph& graph, const PhasePlan& plan,
+                                      const RunOptions& options, StopCheck stop) {
+  if (options.trace == nullptr && UploadStreams::Fit(graph, plan))
+    return PhasedRun<UploadStreams>(graph, plan, options, stop).Go();
   return PhasedRun<UploadLines>(graph, plan, options, stop).Go();
 }
 

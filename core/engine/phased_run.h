@@ -1,10 +1,14 @@
-// The fast engine, for graphs whose steps run in phases (phase_plan.h): only the network has events.
+// The fast engine, for graphs whose steps run in phases (phase_plan.h): only the network has
+// events.
 //
-// A worker's downloads are one flow, whose chunks' ends are read off the link's log when the last has arrived; then its computation is run in one
-// loop (or, after a cut, looked up), which gives the instants at which uploads become ready. What waits on an uplink is sent as one flow too. Updates
-// are run in one loop once all uploads to a server have arrived. Step ends, counted time, usage and trace are the plain engine's, to the tick: every
-// place at which PlainRun rounds is in the links, and those see the same workers active between the same instants. Threads: none. Cost: some
-// nanoseconds an operation, hardly more with more workers. Memory: some numbers a worker and upload.
+// A worker's downloads are one flow, whose chunks' ends are read off the link's log when the last
+// has arrived; then its computation is run in one loop (or, after a cut, looked up), which gives
+// the instants at which uploads become ready. What waits on an uplink is sent as one flow too.
+// Updates are run in one loop once all uploads to a server have arrived. Step ends, counted time,
+// usage and trace are the plain engine's, to the tick: every place at which PlainRun rounds is in
+// the links, and those see the same workers active between the same instants. Threads: none. Cost:
+// some nanoseconds an operation, hardly more with more workers. Memory: some numbers a worker and
+// upload.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +39,10 @@ namespace stepcast {
 template <typename Uploads>
 class PhasedRun {
  public:
-  // All must outlive it. REQUIRES: the graph's own order of transfers; links shared equally, and no worker's own link ever binds.
-  PhasedRun(const StepGraph& graph, const PhasePlan& plan, const RunOptions& options, StopCheck stop);
+  // All must outlive it. REQUIRES: the graph's own order of transfers; links shared equally, and no
+  // worker's own link ever binds.
+  PhasedRun(const StepGraph& graph, const PhasePlan& plan, const RunOptions& options,
+            StopCheck stop);
 
   absl::StatusOr<RunResult> Go();
 
@@ -61,7 +67,9 @@ class PhasedRun {
   };
 
   static size_t Index(int32_t i) { return static_cast<size_t>(i); }
-  IndexedHeap::Slot TimerOf(int32_t worker, int32_t server) const { return worker * servers_ + server; }
+  IndexedHeap::Slot TimerOf(int32_t worker, int32_t server) const {
+    return worker * servers_ + server;
+  }
 
   void SetSpeeds();
   Instant NextEvent() const;
@@ -73,7 +81,8 @@ class PhasedRun {
   void CheckStop(int64_t work);
 
   void BeginStep(int32_t worker);
-  void ReadArrivals(int32_t worker, int32_t server, Span carried, std::vector<LaneSchedule::Arrival>& arrivals);
+  void ReadArrivals(int32_t worker, int32_t server, Span carried,
+                    std::vector<LaneSchedule::Arrival>& arrivals);
   void EndDownloads(int32_t worker);
   Instant Compute(int32_t worker);
   void TraceAfterCut(int32_t worker, Instant cut);
@@ -100,7 +109,8 @@ class PhasedRun {
   std::vector<Instant> next_upload_;
   std::vector<bool> downlink_touched_;
   std::vector<bool> uplink_touched_;
-  IndexedHeap timers_;  // by worker and server: the next upload is ready, or (server 0) a step begins
+  IndexedHeap
+      timers_;  // by worker and server: the next upload is ready, or (server 0) a step begins
   PhaseRows rows_;
   LaneSchedule computation_;
   const std::vector<PhasePlan::DownloadPhase> phases_;
@@ -112,7 +122,8 @@ class PhasedRun {
   absl::Status status_;
   int64_t work_until_check_ = 0;
   int64_t simulated_operations_ = 0;
-  // By worker where there are several servers, else one for all: downloads that have arrived in the step at hand.
+  // By worker where there are several servers, else one for all: downloads that have arrived in the
+  // step at hand.
   std::vector<std::vector<LaneSchedule::Arrival>> arrived_;
   // Of the instant at hand; members only to keep their memory.
   std::vector<LoggedLink::Flow> flows_;
@@ -122,6 +133,7 @@ class PhasedRun {
 };
 
 // Runs a plan on whichever of them fits.
-absl::StatusOr<RunResult> RunInPhases(const StepGraph& graph, const PhasePlan& plan, const RunOptions& options, StopCheck stop);
+absl::StatusOr<RunResult> RunInPhases(const StepGraph& graph, const PhasePlan& plan,
+                                      const RunOptions& options, StopCheck stop);
 
 }  // namespace stepcast

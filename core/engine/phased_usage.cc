@@ -1,4 +1,5 @@
-// What has been used by an instant, of PhasedRun: asked for once in a run, so kept away from what is run at every event.
+// What has been used by an instant, of PhasedRun: asked for once in a run, so kept away from what
+// is run at every event.
 #include <algorithm>
 #include <cstdint>
 
@@ -14,7 +15,8 @@ UsageWindow::Totals PhasedRun<Uploads>::TotalsNow() {
   UsageWindow::Totals totals = ended_;
   for (int32_t worker = 0; worker < worker_count_; ++worker) AddStepUntilNow(worker, totals);
   for (int32_t server = 0; server < servers_; ++server) {
-    totals.by_lane[Index(graph_.lanes().Downlink(server))] = downlinks_[Index(server)].CarriedBy(now_);
+    totals.by_lane[Index(graph_.lanes().Downlink(server))] =
+        downlinks_[Index(server)].CarriedBy(now_);
     totals.by_lane[Index(graph_.lanes().Uplink(server))] = uplinks_[Index(server)].CarriedBy(now_);
   }
   return totals;
@@ -31,13 +33,16 @@ void PhasedRun<Uploads>::AddStepUntilNow(int32_t worker, UsageWindow::Totals& to
     totals.exposed += (now_ - state.step_begin).ticks - computed;
     return;
   }
-  totals.by_lane[LaneMap::kWorker] += state.row->computation - std::max<int64_t>(0, (state.computed_at - now_).ticks);
+  totals.by_lane[LaneMap::kWorker] +=
+      state.row->computation - std::max<int64_t>(0, (state.computed_at - now_).ticks);
   totals.exposed += state.exposed;
-  if (state.uplinks_active > 0) totals.exposed += std::max<int64_t>(0, (now_ - std::max(state.uploading_since, state.computed_at)).ticks);
+  if (state.uplinks_active > 0)
+    totals.exposed +=
+        std::max<int64_t>(0, (now_ - std::max(state.uploading_since, state.computed_at)).ticks);
   for (int32_t server = 0; server < servers_; ++server) {
     if (plan_.updates_on[Index(server)].empty()) continue;
-    totals.by_lane[Index(graph_.lanes().Server(server))] +=
-        uploads_[Index(server)].UpdatedUntil(worker, *state.row, state.step_begin, now_, uplinks_[Index(server)]);
+    totals.by_lane[Index(graph_.lanes().Server(server))] += uploads_[Index(server)].UpdatedUntil(
+        worker, *state.row, state.step_begin, now_, uplinks_[Index(server)]);
   }
 }
 
@@ -50,7 +55,9 @@ int64_t PhasedRun<Uploads>::ComputedOfDownloading(int32_t worker) {
     const LoggedLink& link = downlinks_[Index(server)];
     if (link.IsActive(worker)) ReadArrivals(worker, server, link.CarriedOf(worker, now_), partial_);
   }
-  if (servers_ > 1) std::sort(partial_.begin(), partial_.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+  if (servers_ > 1)
+    std::sort(partial_.begin(), partial_.end(),
+              [](const auto& a, const auto& b) { return a.at < b.at; });
   BusyUntil busy{.until = now_};
   ready_.clear();
   computation_.Run(state.step_begin, partial_, state.row->durations.data(), ready_, busy);

@@ -1,10 +1,13 @@
-// The plain engine: one event per chunk, for every graph, order, sharing rule and number of servers.
+// The plain engine: one event per chunk, for every graph, order, sharing rule and number of
+// servers.
 //
-// State is flat: worker-major arrays of pending dependencies, running chunks and queues; one indexed heap holds an event per busy processor, and the
-// network says when its next flow ends. An instant is processed whole: completions of one worker in rounds (all completions, then what they made
-// ready in graph order, then stopped transfers, then idle lanes choose; zero-length work forms the next round), and the network settles when nothing
-// more happens at it. Workers meet only in the network, so their order within an instant does not matter. Network is EqualShareLink or MaxMinNetwork.
-// Threads: none.
+// State is flat: worker-major arrays of pending dependencies, running chunks and queues; one
+// indexed heap holds an event per busy processor, and the network says when its next flow ends. An
+// instant is processed whole: completions of one worker in rounds (all completions, then what they
+// made ready in graph order, then stopped transfers, then idle lanes choose; zero-length work forms
+// the next round), and the network settles when nothing more happens at it. Workers meet only in
+// the network, so their order within an instant does not matter. Network is EqualShareLink or
+// MaxMinNetwork. Threads: none.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +41,8 @@ namespace stepcast {
 template <typename Network>
 class PlainRun {
  public:
-  PlainRun(const StepGraph& graph, const RunOptions& options, Network downlinks, Network uplinks, StopCheck stop)
+  PlainRun(const StepGraph& graph, const RunOptions& options, Network downlinks, Network uplinks,
+           StopCheck stop)
       : graph_(graph),
         options_(options),
         stop_(stop),
@@ -55,7 +59,8 @@ class PlainRun {
         ledger_(graph, options),
         usage_(worker_count_, graph.lanes()),
         workers_(static_cast<size_t>(worker_count_)),
-        pending_(std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(worker_count_) * static_cast<size_t>(graph.size()))),
+        pending_(std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(worker_count_) *
+                                                           static_cast<size_t>(graph.size()))),
         running_(static_cast<size_t>(worker_count_) * static_cast<size_t>(lanes_)),
         completions_(worker_count_),
         completed_(static_cast<size_t>(lanes_)),
@@ -64,11 +69,13 @@ class PlainRun {
         // A lane gets on it once as completed and once for each operation that lines up.
         free_(static_cast<size_t>(lanes_) + static_cast<size_t>(graph.size())) {
     for (int32_t worker = 0; worker < worker_count_; ++worker) {
-      for (LaneIndex lane = 0; lane < processors_; ++lane) lane_of_slot_.push_back({.worker = worker, .lane = lane});
+      for (LaneIndex lane = 0; lane < processors_; ++lane)
+        lane_of_slot_.push_back({.worker = worker, .lane = lane});
     }
     SetSpeeds();
     if (options.trace == nullptr) return;
-    for (WorkerState& state : workers_) state.trace = BoundedList<ChunkRecord>(static_cast<size_t>(graph.chunk_count()));
+    for (WorkerState& state : workers_)
+      state.trace = BoundedList<ChunkRecord>(static_cast<size_t>(graph.chunk_count()));
   }
 
   absl::StatusOr<RunResult> Go() {
@@ -77,7 +84,8 @@ class PlainRun {
       events_.Set(StartSlot(worker), options_.start_offsets[Index(worker)].ticks);
     }
     while (!ledger_.Done() && status_.ok()) {
-      const Instant next{std::min(events_.TopKey(), std::min(next_end_[0].ticks, next_end_[1].ticks))};
+      const Instant next{
+          std::min(events_.TopKey(), std::min(next_end_[0].ticks, next_end_[1].ticks))};
       if (ledger_.EndsBefore(next)) {
         now_ = options_.until;
         break;
@@ -92,7 +100,8 @@ class PlainRun {
   }
 
  private:
-  // What takes about the time of one completed chunk: pending counts copied, and links and flows looked at in sharing.
+  // What takes about the time of one completed chunk: pending counts copied, and links and flows
+  // looked at in sharing.
   static constexpr OpIndex kCopiesPerUnit = 64;
   static constexpr int64_t kSharesPerUnit = 16;
 
@@ -117,7 +126,9 @@ class PlainRun {
   static size_t Index(int32_t i) { return static_cast<size_t>(i); }
   // By lane.
   Running* RunningOf(int32_t worker) { return &running_[Index(worker) * Index(lanes_)]; }
-  IndexedHeap::Slot ProcessorSlot(int32_t worker, LaneIndex lane) const { return worker * processors_ + lane; }
+  IndexedHeap::Slot ProcessorSlot(int32_t worker, LaneIndex lane) const {
+    return worker * processors_ + lane;
+  }
   IndexedHeap::Slot StartSlot(int32_t worker) const { return worker_count_ * processors_ + worker; }
   size_t DirectionOf(LaneIndex lane) const { return lane < first_uplink_ ? 0 : 1; }
   WorkerLane LaneOf(size_t direction, int32_t flow) const {
@@ -125,16 +136,20 @@ class PlainRun {
     if (servers_ == 1) return {.worker = flow, .lane = first_lane};
     return {.worker = flow / servers_, .lane = first_lane + flow % servers_};
   }
-  int32_t ServerOf(LaneIndex lane) const { return lane - (lane < first_uplink_ ? first_connection_ : first_uplink_); }
+  int32_t ServerOf(LaneIndex lane) const {
+    return lane - (lane < first_uplink_ ? first_connection_ : first_uplink_);
+  }
 
   void SetSpeeds() {
     size_t worker = 0;
     for (const WorkerGroup& group : options_.worker_groups) {
-      for (int32_t i = 0; i < group.count; ++i) workers_[worker++].compute_speed = group.compute_speed_factor.value_or(1);
+      for (int32_t i = 0; i < group.count; ++i)
+        workers_[worker++].compute_speed = group.compute_speed_factor.value_or(1);
     }
   }
 
-  // Counts work, in completed chunks or what takes as long, and, every kStopCheckInterval of it, asks whether to go on.
+  // Counts work, in completed chunks or what takes as long, and, every kStopCheckInterval of it,
+  // asks whether to go on.
   void CheckStop(int64_t work) {
     work_until_check_ -= work;
     if (work_until_check_ > 0 || !status_.ok()) return;
@@ -159,7 +174,8 @@ class PlainRun {
     touched_[direction] = true;
   }
 
-  // The commonest instants: one computation ends, or one flow, and nothing else. False, and nothing done, where it is another.
+  // The commonest instants: one computation ends, or one flow, and nothing else. False, and nothing
+  // done, where it is another.
   bool RunOneCompletion() {
     const bool computation = events_.TopKey() == now_.ticks;
     const size_t flows = ended_[0].size() + ended_[1].size();
@@ -181,7 +197,8 @@ class PlainRun {
 
   void RunCompletions() {
     TakeEvents();
-    completions_.TakeAll([this](int32_t, LaneIndex lane) { completed_.Add(lane); }, [this](int32_t worker) { RunRounds(worker); });
+    completions_.TakeAll([this](int32_t, LaneIndex lane) { completed_.Add(lane); },
+                         [this](int32_t worker) { RunRounds(worker); });
     for (const IndexedHeap::Slot slot : events_now_) RemoveIfOver(slot);
     events_now_.clear();
   }
@@ -190,7 +207,8 @@ class PlainRun {
     if (events_.Contains(slot) && events_.KeyOf(slot) == now_.ticks) events_.Remove(slot);
   }
 
-  // Everything that ends or starts now. Processors' events stay in the queue: most of them get their next key at this instant.
+  // Everything that ends or starts now. Processors' events stay in the queue: most of them get
+  // their next key at this instant.
   void TakeEvents() {
     for (size_t direction = 0; direction < networks_.size(); ++direction) {
       for (const int32_t flow : ended_[direction]) NoteCompletion(LaneOf(direction, flow));
@@ -243,7 +261,8 @@ class PlainRun {
   void LineUpAll(int32_t worker) {
     for (const OpIndex op : ready_) LineUp(worker, graph_.lane(op), {.op = op});
     ready_.Clear();
-    for (const Chunk chunk : stopped_) LineUp(worker, graph_.lane(chunk.op), {.op = chunk.op, .service = chunk.service + 1});
+    for (const Chunk chunk : stopped_)
+      LineUp(worker, graph_.lane(chunk.op), {.op = chunk.op, .service = chunk.service + 1});
     stopped_.Clear();
   }
 
@@ -259,7 +278,12 @@ class PlainRun {
     WorkerState& state = workers_[Index(worker)];
     usage_.OnChunkEnd(worker, lane);
     if (options_.trace != nullptr) {
-      state.trace.Add({.worker = worker, .op = chunk.op, .step = state.step, .service = chunk.service, .start = running.start, .end = now_});
+      state.trace.Add({.worker = worker,
+                       .op = chunk.op,
+                       .step = state.step,
+                       .service = chunk.service,
+                       .start = running.start,
+                       .end = now_});
     }
     if (lane >= first_connection_ && chunk.service + 1 < graph_.work(chunk.op).services) {
       stopped_.Add(chunk);
@@ -291,7 +315,8 @@ class PlainRun {
     RunningOf(worker)[lane] = {.chunk = chunk, .start = now_};
     if (lane >= first_connection_) {
       const size_t direction = DirectionOf(lane);
-      networks_[direction].Start(worker * servers_ + ServerOf(lane), graph_.work(chunk.op).OfService(chunk.service));
+      networks_[direction].Start(worker * servers_ + ServerOf(lane),
+                                 graph_.work(chunk.op).OfService(chunk.service));
       touched_[direction] = true;
       usage_.OnTransferStart(worker);
       return;
@@ -330,7 +355,8 @@ class PlainRun {
     state.operations_left = graph_.size();
     state.recorded = state.sampler.Next(state.step);
     ranks_.BeginStep(worker, state.recorded);
-    std::memcpy(&pending_[Index(worker) * Index(graph_.size())], graph_.dependency_counts().data(), Index(graph_.size()) * sizeof(int32_t));
+    std::memcpy(&pending_[Index(worker) * Index(graph_.size())], graph_.dependency_counts().data(),
+                Index(graph_.size()) * sizeof(int32_t));
     for (const OpIndex root : graph_.roots()) ready_.Add(root);
     CheckStop(graph_.size() / kCopiesPerUnit);
   }
@@ -350,7 +376,8 @@ class PlainRun {
   }
 
   UsageWindow::Totals TotalsNow() const {
-    UsageWindow::Totals totals{.by_lane = std::vector<UsageWindow::Ticks>(Index(lanes_)), .exposed = usage_.ExposedUntil(now_)};
+    UsageWindow::Totals totals{.by_lane = std::vector<UsageWindow::Ticks>(Index(lanes_)),
+                               .exposed = usage_.ExposedUntil(now_)};
     for (LaneIndex lane = 0; lane < lanes_; ++lane) {
       UsageWindow::Ticks& done = totals.by_lane[Index(lane)];
       if (lane >= first_connection_) {
@@ -394,7 +421,8 @@ class PlainRun {
   // Of the instant and the round at hand; members only to keep their memory.
   std::vector<IndexedHeap::Slot> events_now_;
   Completions completions_;
-  std::array<std::vector<int32_t>, 2> ended_;  // flows, by direction; empty from one instant to the next
+  std::array<std::vector<int32_t>, 2>
+      ended_;  // flows, by direction; empty from one instant to the next
   BoundedList<LaneIndex> completed_;
   BoundedList<OpIndex> ready_;
   BoundedList<Chunk> stopped_;

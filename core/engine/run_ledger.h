@@ -1,6 +1,7 @@
 // What a run has to report, whichever engine makes it: its steps, its counted time, its usage.
 //
-// Threads: none. Memory: some numbers a worker, whatever the number of steps, but for the step ends where they are kept.
+// Threads: none. Memory: some numbers a worker, whatever the number of steps, but for the step ends
+// where they are kept.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,8 @@ class RunLedger {
         estimator_(workers_, options.warmup_steps, options.steps_per_worker, options.until),
         barrier_(workers_, options.warmup_steps) {
     if (options.keep_step_ends) result_.step_ends.resize(options.start_offsets.size());
-    UsageWindow::Totals nothing{.by_lane = std::vector<UsageWindow::Ticks>(static_cast<size_t>(graph.lanes().count()))};
+    UsageWindow::Totals nothing{
+        .by_lane = std::vector<UsageWindow::Ticks>(static_cast<size_t>(graph.lanes().count()))};
     if (Lasts()) window_.Begin(Instant{}, std::move(nothing));
   }
 
@@ -48,7 +50,8 @@ class RunLedger {
   // Where the workers of a synchronous job wait; the engine passes it when it is full.
   Barrier& barrier() { return barrier_; }
 
-  // Call when all of an instant has happened. `totals` gives what has been done by then, and is asked once in a run.
+  // Call when all of an instant has happened. `totals` gives what has been done by then, and is
+  // asked once in a run.
   template <typename TotalsNow>
   void OnInstantDone(Instant now, TotalsNow totals) {
     if (estimator_.BeginsAt(now)) window_.Begin(now, totals());

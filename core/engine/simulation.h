@@ -1,10 +1,10 @@
 // One run of the discrete-event simulation of a training job.
 //
-// Source: ICPE 2020, Algorithm 3.1, with the errata that core/README.md lists, and section 5 for several servers.
-// Which engine runs is chosen per graph and scenario; the plain one runs them all, and the faster ones agree with it to the tick.
-// Threads: none. A run is a pure function of its arguments; any number may run at once.
-// Cost: O(log(workers x lanes)) per chunk; with max-min sharing O(busy pairs) per change of their set. Memory: about 12 bytes an operation and
-// worker.
+// Source: ICPE 2020, Algorithm 3.1, with the errata that core/README.md lists, and section 5 for
+// several servers. Which engine runs is chosen per graph and scenario; the plain one runs them all,
+// and the faster ones agree with it to the tick. Threads: none. A run is a pure function of its
+// arguments; any number may run at once. Cost: O(log(workers x lanes)) per chunk; with max-min
+// sharing O(busy pairs) per change of their set. Memory: about 12 bytes an operation and worker.
 #pragma once
 
 #include <cstdint>
@@ -39,29 +39,36 @@ struct ChunkRecord {
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
-  // All chunks of a step that has just ended, in no promised order. Steps of one worker come in their order.
+  // All chunks of a step that has just ended, in no promised order. Steps of one worker come in
+  // their order.
   virtual void OnStep(std::span<const ChunkRecord> chunks) = 0;
 };
 
-// The engines: one event per chunk (plain), and two that leave only the network in the queue of events (see phased_run.h).
+// The engines: one event per chunk (plain), and two that leave only the network in the queue of
+// events (see phased_run.h).
 enum class EnginePath : uint8_t { kPlain, kWorkerLoop, kMemoised };
 // "plain", "worker_loop", "memoised".
 const char* NameOf(EnginePath path);
 
 // In the order of their meaning, not of their sizes: there is one of them a run.
-struct RunOptions {              // NOLINT(clang-analyzer-optin.performance.Padding)
-  int32_t steps_per_worker = 1;  // warm-up included; every worker goes on until each has completed so many
+struct RunOptions {  // NOLINT(clang-analyzer-optin.performance.Padding)
+  int32_t steps_per_worker =
+      1;  // warm-up included; every worker goes on until each has completed so many
   int32_t warmup_steps = 0;
-  Instant until = kEndOfTime;  // where earlier: the run lasts exactly so long, whatever steps_per_worker says
+  Instant until =
+      kEndOfTime;  // where earlier: the run lasts exactly so long, whatever steps_per_worker says
   Synchronization synchronization = Synchronization::kAsynchronous;
   std::vector<Span> start_offsets;         // one a worker
   std::vector<WorkerGroup> worker_groups;  // empty: all alike
   LinkSharing link_sharing = LinkSharing::kEqual;
-  Span turn;                                    // with kTurns: what a server's link sends of one worker at a time, above 0
-  double bandwidth_bytes_per_second = 0;        // of the servers' links; what groups' own bandwidths are compared with
-  TransferOrder order = TransferOrder::kGraph;  // kGraph, kRecorded, kRandom, or any other with ranks
-  std::vector<int32_t> ranks;                   // by OpIndex, kUnranked where there is none; empty with the three named above
-  bool replay = false;                          // recorded steps one after the other, not sampled
+  Span turn;  // with kTurns: what a server's link sends of one worker at a time, above 0
+  double bandwidth_bytes_per_second =
+      0;  // of the servers' links; what groups' own bandwidths are compared with
+  TransferOrder order =
+      TransferOrder::kGraph;  // kGraph, kRecorded, kRandom, or any other with ranks
+  std::vector<int32_t>
+      ranks;  // by OpIndex, kUnranked where there is none; empty with the three named above
+  bool replay = false;  // recorded steps one after the other, not sampled
   uint64_t seed = 1;
   uint64_t replication = 0;
   bool keep_step_ends = false;
@@ -77,12 +84,14 @@ struct RunResult {
   // False where a worker has not completed two steps in the counted time.
   bool measured = false;
   Instant counted_from;
-  Span counted;                               // length of the counted time
-  StepTimeHistogram step_times;               // of the steps that ended in it
-  std::vector<double> utilization;            // by lane, mean over workers; connections: of the server's link
+  Span counted;                     // length of the counted time
+  StepTimeHistogram step_times;     // of the steps that ended in it
+  std::vector<double> utilization;  // by lane, mean over workers; connections: of the server's link
   double exposed_communication_fraction = 0;  // mean over workers
-  double straggler_fraction = 0;              // synchronous: largest share of an iteration that its first finisher waited
-  double first_half_steps_per_second = 0;     // of the counted time, completions over time; with the next one, tells drift
+  double straggler_fraction =
+      0;  // synchronous: largest share of an iteration that its first finisher waited
+  double first_half_steps_per_second =
+      0;  // of the counted time, completions over time; with the next one, tells drift
   double second_half_steps_per_second = 0;
   CompletionSeries completions;                 // of all steps, from the start of the run
   int64_t simulated_operations = 0;             // of the steps that ended
@@ -96,10 +105,12 @@ absl::Status SimulatedTimeExhausted();
 // Workers x operations that one run may hold.
 inline constexpr int64_t kMaxWorkerOperations = 200'000'000;
 
-// Failure: what `stop` returns; INVALID_ARGUMENT, reason SIMULATION_TOO_LARGE, over kMaxWorkerOperations; OUT_OF_RANGE, reason
-// SIMULATED_TIME_EXHAUSTED, where the run, or one step of all workers one after the other, would pass the end of simulated time. REQUIRES: one start
-// offset a worker; 0 <= warmup_steps < steps_per_worker; ranks as described; with kTurns one server, a turn above 0, and no worker's link below the
-// server's.
-absl::StatusOr<RunResult> Simulate(const StepGraph& graph, const RunOptions& options, StopCheck stop);
+// Failure: what `stop` returns; INVALID_ARGUMENT, reason SIMULATION_TOO_LARGE, over
+// kMaxWorkerOperations; OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, where the run, or one step
+// of all workers one after the other, would pass the end of simulated time. REQUIRES: one start
+// offset a worker; 0 <= warmup_steps < steps_per_worker; ranks as described; with kTurns one
+// server, a turn above 0, and no worker's link below the server's.
+absl::StatusOr<RunResult> Simulate(const StepGraph& graph, const RunOptions& options,
+                                   StopCheck stop);
 
 }  // namespace stepcast

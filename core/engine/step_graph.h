@@ -1,9 +1,11 @@
 // The graph of one training step as the engine runs it: operations on lanes, in arrays.
 //
-// Made from a profile and a scenario (ICPE 2020, 3.2.1, 3.4 and 5): every transfer's work is its size at the scenario's bandwidth, its parsing
-// overhead is an operation of its own on the receiver right after it, and parameters are placed on the scenario's servers. A lane is one worker's
-// connection or processor: it runs one chunk at a time. The engine knows lanes and links, not what they stand for. Threads: immutable after Build;
-// share it freely between runs. Cost: about 40 bytes an operation and dependency, and 8 bytes a recorded computation.
+// Made from a profile and a scenario (ICPE 2020, 3.2.1, 3.4 and 5): every transfer's work is its
+// size at the scenario's bandwidth, its parsing overhead is an operation of its own on the receiver
+// right after it, and parameters are placed on the scenario's servers. A lane is one worker's
+// connection or processor: it runs one chunk at a time. The engine knows lanes and links, not what
+// they stand for. Threads: immutable after Build; share it freely between runs. Cost: about 40
+// bytes an operation and dependency, and 8 bytes a recorded computation.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +37,8 @@ struct LaneMap {
   LaneIndex Uplink(int32_t server) const { return 1 + 2 * servers + server; }
 
   LaneIndex count() const { return 1 + 3 * servers; }
-  // Lanes below this are processors of their own; those from it on are connections that share links.
+  // Lanes below this are processors of their own; those from it on are connections that share
+  // links.
   LaneIndex first_connection() const { return 1 + servers; }
   bool IsConnection(LaneIndex lane) const { return lane >= first_connection(); }
   // The kind of a lane, and the server at its other end (0 for kWorker).
@@ -43,7 +46,8 @@ struct LaneMap {
   int32_t ServerOf(LaneIndex lane) const { return lane == kWorker ? 0 : (lane - 1) % servers; }
 };
 
-// The work of a transfer, as the time the link takes for it alone: what each of its services carries.
+// The work of a transfer, as the time the link takes for it alone: what each of its services
+// carries.
 struct TransferWork {
   Span first;            // the whole, where there is but one service
   Span turn;             // each service between the first and the last
@@ -51,7 +55,9 @@ struct TransferWork {
   int32_t services = 1;  // at least 1
 
   // REQUIRES: 0 <= service < services.
-  Span OfService(int32_t service) const { return service == 0 ? first : service + 1 < services ? turn : last; }
+  Span OfService(int32_t service) const {
+    return service == 0 ? first : service + 1 < services ? turn : last;
+  }
   // Saturates at kEndOfTime.
   Span Total() const;
 
@@ -60,14 +66,17 @@ struct TransferWork {
 
 class StepGraph {
  public:
-  // A single step in which every operation takes its least recorded time (TicTac, 5), instead of the recorded steps.
+  // A single step in which every operation takes its least recorded time (TicTac, 5), instead of
+  // the recorded steps.
   enum class Times : uint8_t { kRecorded, kLeast };
 
-  // Depends on the scenario's servers, bandwidth, parsing overhead and multiplexing only, not on its workers. Linear in the profile's size.
-  // REQUIRES: scenario was resolved for this profile.
-  static StepGraph Build(const Profile& profile, const Scenario& scenario, Times times = Times::kRecorded);
+  // Depends on the scenario's servers, bandwidth, parsing overhead and multiplexing only, not on
+  // its workers. Linear in the profile's size. REQUIRES: scenario was resolved for this profile.
+  static StepGraph Build(const Profile& profile, const Scenario& scenario,
+                         Times times = Times::kRecorded);
   // The same. Failure: what `stop` returns.
-  static absl::StatusOr<StepGraph> Build(const Profile& profile, const Scenario& scenario, Times times, StopCheck stop);
+  static absl::StatusOr<StepGraph> Build(const Profile& profile, const Scenario& scenario,
+                                         Times times, StopCheck stop);
 
   OpIndex size() const { return static_cast<OpIndex>(lane_.size()); }
   const LaneMap& lanes() const { return lanes_; }
@@ -102,7 +111,9 @@ class StepGraph {
   // Chunks of a step: services of transfers, and computations.
   int64_t chunk_count() const { return chunk_count_; }
   // How long a computation takes in a step. 0 for a transfer.
-  Span duration(int32_t step, OpIndex op) const { return duration_[static_cast<size_t>(step) * lane_.size() + Index(op)]; }
+  Span duration(int32_t step, OpIndex op) const {
+    return duration_[static_cast<size_t>(step) * lane_.size() + Index(op)];
+  }
   // The longest step's operations one after the other, in ticks. May be past what a Span holds.
   double longest_step_ticks() const { return longest_step_ticks_; }
   // Of kRecorded: when a transfer ended in a recorded step, for the order RECORDED.

@@ -1,7 +1,8 @@
 // The rank of every transfer in every worker's current step.
 //
-// Fixed ranks (reverse, TIC, TAC, explicit) come with the run; RECORDED ranks a step's transfers by their recorded end (equal ends, equal ranks);
-// RANDOM draws a new permutation for each step and worker. Threads: none. Memory: 4 bytes an operation and recorded step (RECORDED) or worker
+// Fixed ranks (reverse, TIC, TAC, explicit) come with the run; RECORDED ranks a step's transfers by
+// their recorded end (equal ends, equal ranks); RANDOM draws a new permutation for each step and
+// worker. Threads: none. Memory: 4 bytes an operation and recorded step (RECORDED) or worker
 // (RANDOM).
 #pragma once
 
@@ -22,7 +23,8 @@ class StepRanks {
  public:
   static bool Needed(TransferOrder order) { return order != TransferOrder::kGraph; }
 
-  StepRanks(const StepGraph& graph, const RunOptions& options, int32_t workers) : order_(options.order), size_(static_cast<size_t>(graph.size())) {
+  StepRanks(const StepGraph& graph, const RunOptions& options, int32_t workers)
+      : order_(options.order), size_(static_cast<size_t>(graph.size())) {
     if (order_ == TransferOrder::kRecorded) {
       RankByRecordedEnd(graph);
     } else if (order_ == TransferOrder::kRandom) {
@@ -65,7 +67,8 @@ class StepRanks {
     }
     ranks_.assign(size_ * static_cast<size_t>(workers), 0);
     for (int32_t worker = 0; worker < workers; ++worker) {
-      random_.push_back(Random({options.seed, options.replication, static_cast<uint64_t>(worker), kPermutationStream}));
+      random_.push_back(Random(
+          {options.seed, options.replication, static_cast<uint64_t>(worker), kPermutationStream}));
     }
   }
 

@@ -1,6 +1,8 @@
-// Which recorded step each step of a worker is: sampled with replacement, or, to replay a recording, one after the other.
+// Which recorded step each step of a worker is: sampled with replacement, or, to replay a
+// recording, one after the other.
 //
-// All engines draw from the same stream of random numbers, so they sample the same steps. Threads: none.
+// All engines draw from the same stream of random numbers, so they sample the same steps. Threads:
+// none.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +17,9 @@ class StepSampler {
   StepSampler() = default;
   // `steps`: of the recording, at least 1.
   StepSampler(const RunOptions& options, int32_t steps, int32_t worker)
-      : random_({options.seed, options.replication, static_cast<uint64_t>(worker), kStream}), steps_(steps), replay_(options.replay) {}
+      : random_({options.seed, options.replication, static_cast<uint64_t>(worker), kStream}),
+        steps_(steps),
+        replay_(options.replay) {}
 
   // For the worker's step of that number, from 0. Call once for each, in ascending order.
   int32_t Next(int32_t step) {

@@ -10,7 +10,8 @@ void StepTimeHistogram::Add(Span span) {
   const auto ticks = static_cast<uint64_t>(span.ticks);
   const int bits = std::bit_width(ticks);
   const int octave = bits <= kSubBits ? 0 : bits - kSubBits;
-  const uint64_t bucket = octave == 0 ? ticks : (ticks >> (octave - 1)) & ((uint64_t{1} << kSubBits) - 1);
+  const uint64_t bucket =
+      octave == 0 ? ticks : (ticks >> (octave - 1)) & ((uint64_t{1} << kSubBits) - 1);
   std::vector<int64_t>& buckets = octaves_[static_cast<size_t>(octave)];
   if (buckets.empty()) buckets.resize(size_t{1} << kSubBits);
   ++buckets[bucket];
@@ -32,13 +33,15 @@ void StepTimeHistogram::Merge(const StepTimeHistogram& other) {
 
 size_t StepTimeHistogram::heap_bytes() const {
   size_t bytes = 0;
-  for (const std::vector<int64_t>& buckets : octaves_) bytes += buckets.capacity() * sizeof(int64_t);
+  for (const std::vector<int64_t>& buckets : octaves_)
+    bytes += buckets.capacity() * sizeof(int64_t);
   return bytes;
 }
 
 double StepTimeHistogram::MeanSeconds() const {
   if (count_ == 0) return 0;
-  return static_cast<double>(sum_ticks_) / static_cast<double>(count_) / (1e9 * static_cast<double>(kTicksPerNanosecond));
+  return static_cast<double>(sum_ticks_) / static_cast<double>(count_) /
+         (1e9 * static_cast<double>(kTicksPerNanosecond));
 }
 
 double StepTimeHistogram::PercentileSeconds(double share) const {

@@ -1,7 +1,8 @@
 // How long steps took: a histogram of spans with buckets of 0.1 % width.
 //
-// Percentiles are the middle of a bucket, so within 0.05 % of the value; the mean is exact. Memory: 8 KiB for each power of two that occurs,
-// whatever the number of steps. (The bucketing of HdrHistogram.)
+// Percentiles are the middle of a bucket, so within 0.05 % of the value; the mean is exact. Memory:
+// 8 KiB for each power of two that occurs, whatever the number of steps. (The bucketing of
+// HdrHistogram.)
 #pragma once
 
 #include <array>
@@ -21,7 +22,8 @@ class StepTimeHistogram {
   int64_t count() const { return count_; }
   // 0 where nothing was added.
   double MeanSeconds() const;
-  // The value that `share` of the spans do not exceed. 0 where nothing was added. REQUIRES: 0 < share <= 1.
+  // The value that `share` of the spans do not exceed. 0 where nothing was added. REQUIRES: 0 <
+  // share <= 1.
   double PercentileSeconds(double share) const;
   // Held beside the object itself.
   size_t heap_bytes() const;
@@ -30,7 +32,8 @@ class StepTimeHistogram {
   static constexpr int kSubBits = 10;
   static constexpr int kOctaves = 64 - kSubBits;
 
-  // Octave 0 holds [0, 2^kSubBits) exactly; octave k the spans whose highest bit is kSubBits + k - 1.
+  // Octave 0 holds [0, 2^kSubBits) exactly; octave k the spans whose highest bit is kSubBits + k
+  // - 1.
   std::array<std::vector<int64_t>, kOctaves> octaves_;
   int64_t count_ = 0;
   __int128 sum_ticks_ = 0;

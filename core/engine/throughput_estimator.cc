@@ -6,7 +6,9 @@ namespace stepcast {
 
 namespace {
 
-double PerSecond(int64_t count, Span span) { return span.ticks > 0 ? static_cast<double>(count) / ToSeconds(span) : 0; }
+double PerSecond(int64_t count, Span span) {
+  return span.ticks > 0 ? static_cast<double>(count) / ToSeconds(span) : 0;
+}
 
 }  // namespace
 
@@ -57,12 +59,17 @@ bool ThroughputEstimator::measured() const {
 double ThroughputEstimator::StepsPerSecond() const {
   if (until_ < kEndOfTime) return PerSecond(step_times_.count(), until_ - Instant{});
   double sum = 0;
-  for (const Worker& worker : workers_) sum += PerSecond(worker.inside - 1, worker.last - worker.first);
+  for (const Worker& worker : workers_)
+    sum += PerSecond(worker.inside - 1, worker.last - worker.first);
   return sum;
 }
 
-double ThroughputEstimator::FirstHalfStepsPerSecond() const { return PerSecond(first_half_, middle_at_ - begin_); }
+double ThroughputEstimator::FirstHalfStepsPerSecond() const {
+  return PerSecond(first_half_, middle_at_ - begin_);
+}
 
-double ThroughputEstimator::SecondHalfStepsPerSecond(Instant end) const { return PerSecond(second_half_, end - middle_at_); }
+double ThroughputEstimator::SecondHalfStepsPerSecond(Instant end) const {
+  return PerSecond(second_half_, end - middle_at_);
+}
 
 }  // namespace stepcast

@@ -1,10 +1,12 @@
 // How many steps a second a run made.
 //
-// The counted time goes from the instant at which the last worker ends its warm-up to the instant at which the last worker ends its last required
-// step, both included. Each worker's rate is the number of its completions after its first one inside, over the time from its first to its last one
-// inside; the answer is their sum. Without warm-up a worker's start counts as a completion. (ICPE 2020, 4.1, made precise.) A run that lasts until an
-// instant of its own is counted from its origin to there: the answer is the number of all completions over that time. Memory: some numbers a worker,
-// whatever the number of steps. Threads: none.
+// The counted time goes from the instant at which the last worker ends its warm-up to the instant
+// at which the last worker ends its last required step, both included. Each worker's rate is the
+// number of its completions after its first one inside, over the time from its first to its last
+// one inside; the answer is their sum. Without warm-up a worker's start counts as a completion.
+// (ICPE 2020, 4.1, made precise.) A run that lasts until an instant of its own is counted from its
+// origin to there: the answer is the number of all completions over that time. Memory: some numbers
+// a worker, whatever the number of steps. Threads: none.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +21,8 @@ namespace stepcast {
 class ThroughputEstimator {
  public:
   // `until`: kEndOfTime for a run that ends with its required steps.
-  ThroughputEstimator(int32_t workers, int32_t warmup_steps, int32_t steps_per_worker, Instant until = kEndOfTime)
+  ThroughputEstimator(int32_t workers, int32_t warmup_steps, int32_t steps_per_worker,
+                      Instant until = kEndOfTime)
       : warmup_(warmup_steps),
         middle_((warmup_steps + steps_per_worker) / 2),
         required_(steps_per_worker),
@@ -32,15 +35,18 @@ class ThroughputEstimator {
   void OnStart(int32_t worker, Instant now) { Note(worker, 0, now); }
   void OnStepEnd(int32_t worker, Instant begin, Instant now);
 
-  // Call when all of an instant has happened. True at the one instant at which the counted time begins.
+  // Call when all of an instant has happened. True at the one instant at which the counted time
+  // begins.
   bool BeginsAt(Instant now) { return !(begun_ && middle_passed_) && EnterPhase(now); }
   // True once every worker has its steps.
   bool Done() const { return done_count_ == worker_count_; }
 
-  // False where a worker has not two completions inside (until an instant: where none has one): then there is no answer.
+  // False where a worker has not two completions inside (until an instant: where none has one):
+  // then there is no answer.
   bool measured() const;
   double StepsPerSecond() const;
-  // Completions of all workers over time, in the two halves of the counted time (up to and after the last worker's middle step).
+  // Completions of all workers over time, in the two halves of the counted time (up to and after
+  // the last worker's middle step).
   double FirstHalfStepsPerSecond() const;
   double SecondHalfStepsPerSecond(Instant end) const;
   Instant begin() const { return begin_; }

@@ -1,8 +1,11 @@
-// The uploads of all workers to one server and what it does with them, whatever stops them and whatever they release.
+// The uploads of all workers to one server and what it does with them, whatever stops them and
+// whatever they release.
 //
-// Uploads line up as they become ready; one that was stopped goes behind those that were ready by then, first round of that instant included. What
-// stands in line when the link turns idle is sent as one batch, a flow of several chunks. Where no transfer is ever stopped the line is the list of
-// ready uploads itself. Threads: none. Memory: 8 bytes a worker and service where transfers are stopped, 16 a worker and upload to remember arrivals.
+// Uploads line up as they become ready; one that was stopped goes behind those that were ready by
+// then, first round of that instant included. What stands in line when the link turns idle is sent
+// as one batch, a flow of several chunks. Where no transfer is ever stopped the line is the list of
+// ready uploads itself. Threads: none. Memory: 8 bytes a worker and service where transfers are
+// stopped, 16 a worker and upload to remember arrivals.
 #pragma once
 
 #include <cstddef>
@@ -43,14 +46,20 @@ class UploadLines {
   bool empty() const { return uploads_.empty(); }
 
   // A new step whose computation has come to the cut then.
-  void Begin(int32_t worker, const PhaseRow& row, Instant cut) { LineOf(worker) = {.ready = row.ready[server_].data(), .base = cut}; }
+  void Begin(int32_t worker, const PhaseRow& row, Instant cut) {
+    LineOf(worker) = {.ready = row.ready[server_].data(), .base = cut};
+  }
   // Without a cut: a new step, whose uploads OwnReady says when.
   void BeginOwn(int32_t worker) { LineOf(worker) = {.ready = OwnReady(worker).data()}; }
-  std::span<LaneSchedule::Ready> OwnReady(int32_t worker) { return std::span(own_ready_).subspan(First(worker), uploads_.size()); }
+  std::span<LaneSchedule::Ready> OwnReady(int32_t worker) {
+    return std::span(own_ready_).subspan(First(worker), uploads_.size());
+  }
 
   // Everything that is ready by `now` gets in line.
   void LineUp(int32_t worker, Instant now) { LineUp(worker, now, /*late=*/true); }
-  bool AllReady(int32_t worker) const { return lines_[static_cast<size_t>(worker)].lined_up == static_cast<int32_t>(uploads_.size()); }
+  bool AllReady(int32_t worker) const {
+    return lines_[static_cast<size_t>(worker)].lined_up == static_cast<int32_t>(uploads_.size());
+  }
   // When the next one will be ready. REQUIRES: !AllReady.
   Instant NextReady(int32_t worker) const {
     const Line& line = lines_[static_cast<size_t>(worker)];
@@ -81,7 +90,8 @@ class UploadLines {
       const Instant end = i + 1 < line.batch_end ? reader.After(WorkOf(entry)) : now;
       sent(uploads_[static_cast<size_t>(entry.upload)], entry.service, start, end);
       if (IsLast(entry)) {
-        arrivals_[First(worker) + static_cast<size_t>(line.arrived++)] = {.at = end, .source = entry.upload};
+        arrivals_[First(worker) + static_cast<size_t>(line.arrived++)] = {.at = end,
+                                                                          .source = entry.upload};
       } else {
         LineUp(worker, end, /*late=*/false);
         Push(worker, {.upload = entry.upload, .service = entry.service + 1});
@@ -98,10 +108,12 @@ class UploadLines {
   // The same; the watcher is told of each update, counted among those on this server.
   template <typename Watcher>
   Instant EndOfUpdates(int32_t worker, const PhaseRow& row, Instant step_begin, Watcher&& watcher) {
-    return updates_.Run(step_begin, Arrived(worker), row.updates[server_].durations.data(), no_ready_, watcher);
+    return updates_.Run(step_begin, Arrived(worker), row.updates[server_].durations.data(),
+                        no_ready_, watcher);
   }
   // Time the server has worked for the step until `now`. REQUIRES: the instant is settled.
-  int64_t UpdatedUntil(int32_t worker, const PhaseRow& row, Instant step_begin, Instant now, const LoggedLink& link) {
+  int64_t UpdatedUntil(int32_t worker, const PhaseRow& row, Instant step_begin, Instant now,
+                       const LoggedLink& link) {
     const std::span<const LaneSchedule::Arrival> arrived = Arrived(worker);
     std::vector<LaneSchedule::Arrival> arrivals(arrived.begin(), arrived.end());
     if (link.IsActive(worker)) {
@@ -139,21 +151,31 @@ class UploadLines {
     Instant batch_at;
   };
 
-  bool IsLast(Entry entry) const { return entry.service + 1 == works_[static_cast<size_t>(entry.upload)].services; }
-  Span WorkOf(Entry entry) const { return works_[static_cast<size_t>(entry.upload)].OfService(entry.service); }
+  bool IsLast(Entry entry) const {
+    return entry.service + 1 == works_[static_cast<size_t>(entry.upload)].services;
+  }
+  Span WorkOf(Entry entry) const {
+    return works_[static_cast<size_t>(entry.upload)].OfService(entry.service);
+  }
   // The uploads that have arrived so far, in their order.
   std::span<const LaneSchedule::Arrival> Arrived(int32_t worker) const {
-    return std::span(arrivals_).subspan(First(worker), static_cast<size_t>(lines_[static_cast<size_t>(worker)].arrived));
+    return std::span(arrivals_).subspan(
+        First(worker), static_cast<size_t>(lines_[static_cast<size_t>(worker)].arrived));
   }
   Line& LineOf(int32_t worker) { return lines_[static_cast<size_t>(worker)]; }
   size_t First(int32_t worker) const { return static_cast<size_t>(worker) * uploads_.size(); }
-  static Instant ReadyAt(const Line& line, int32_t i) { return line.base + (line.ready[i].at - Instant{}); }
+  static Instant ReadyAt(const Line& line, int32_t i) {
+    return line.base + (line.ready[i].at - Instant{});
+  }
 
   Entry At(int32_t worker, int32_t i) const {
     if (stops_) return entries_[static_cast<size_t>(worker) * services_ + static_cast<size_t>(i)];
     return {.upload = lines_[static_cast<size_t>(worker)].ready[i].sink};
   }
-  void Push(int32_t worker, Entry entry) { entries_[static_cast<size_t>(worker) * services_ + static_cast<size_t>(LineOf(worker).tail++)] = entry; }
+  void Push(int32_t worker, Entry entry) {
+    entries_[static_cast<size_t>(worker) * services_ + static_cast<size_t>(LineOf(worker).tail++)] =
+        entry;
+  }
   void LineUp(int32_t worker, Instant now, bool late) {
     Line& line = LineOf(worker);
     const auto count = static_cast<int32_t>(uploads_.size());
@@ -174,10 +196,10 @@ class UploadLines {
   std::vector<OpIndex> uploads_;
   LaneSchedule updates_;
   std::vector<TransferWork> works_;
-  size_t services_ = 0;                          // of all uploads together
-  bool stops_ = false;                           // whether a transfer takes more than one
-  std::vector<Line> lines_;                      // by worker
-  std::vector<Entry> entries_;                   // by worker and service, where transfers are stopped
+  size_t services_ = 0;         // of all uploads together
+  bool stops_ = false;          // whether a transfer takes more than one
+  std::vector<Line> lines_;     // by worker
+  std::vector<Entry> entries_;  // by worker and service, where transfers are stopped
   std::vector<LaneSchedule::Arrival> arrivals_;  // by worker and upload
   std::vector<LaneSchedule::Ready> own_ready_;   // by worker and upload
   std::vector<LaneSchedule::Ready> no_ready_;    // what nothing is added to

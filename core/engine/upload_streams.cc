@@ -11,7 +11,9 @@ bool UploadStreams::Fit(const StepGraph& graph, const PhasePlan& plan) {
   }
   for (size_t server = 0; server < plan.uploads_to.size(); ++server) {
     if (plan.updates_on[server].empty()) continue;
-    if (!LaneSchedule(graph, plan.uploads_to[server], plan.updates_on[server], {}).in_order_of_arrival()) return false;
+    if (!LaneSchedule(graph, plan.uploads_to[server], plan.updates_on[server], {})
+             .in_order_of_arrival())
+      return false;
   }
   return true;
 }

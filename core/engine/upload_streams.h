@@ -1,7 +1,10 @@
-// The uploads of all workers to one server and what it does with them, where nothing ever stops a transfer and updates go in the order of arrival.
+// The uploads of all workers to one server and what it does with them, where nothing ever stops a
+// transfer and updates go in the order of arrival.
 //
-// Then the order in which a step's uploads become ready is the order in which they are sent and in which they are followed up, and all that a run has
-// to keep is how far along that list a worker is. Same interface as UploadLines, which knows every case. Threads: none. Memory: 48 bytes a worker.
+// Then the order in which a step's uploads become ready is the order in which they are sent and in
+// which they are followed up, and all that a run has to keep is how far along that list a worker
+// is. Same interface as UploadLines, which knows every case. Threads: none. Memory: 48 bytes a
+// worker.
 #pragma once
 
 #include <algorithm>
@@ -25,18 +28,25 @@ class UploadStreams {
   static bool Fit(const StepGraph& graph, const PhasePlan& plan);
 
   UploadStreams(const StepGraph& /*graph*/, const PhasePlan& plan, int32_t server, int32_t workers)
-      : server_(static_cast<size_t>(server)), count_(plan.uploads_to[server_].size()), streams_(static_cast<size_t>(workers)) {}
+      : server_(static_cast<size_t>(server)),
+        count_(plan.uploads_to[server_].size()),
+        streams_(static_cast<size_t>(workers)) {}
 
   bool empty() const { return count_ == 0; }
 
   // A new step whose computation has come to the cut then.
-  void Begin(int32_t worker, const PhaseRow& row, Instant cut) { StreamOf(worker) = {.uploads = row.streams[server_].data(), .cut = cut}; }
+  void Begin(int32_t worker, const PhaseRow& row, Instant cut) {
+    StreamOf(worker) = {.uploads = row.streams[server_].data(), .cut = cut};
+  }
   // Everything that is ready by `now` gets in line.
   void LineUp(int32_t worker, Instant now) {
     Stream& stream = StreamOf(worker);
-    while (stream.ready < count_ && stream.cut + stream.uploads[stream.ready].ready <= now) ++stream.ready;
+    while (stream.ready < count_ && stream.cut + stream.uploads[stream.ready].ready <= now)
+      ++stream.ready;
   }
-  bool AllReady(int32_t worker) const { return streams_[static_cast<size_t>(worker)].ready == count_; }
+  bool AllReady(int32_t worker) const {
+    return streams_[static_cast<size_t>(worker)].ready == count_;
+  }
   // When the next one will be ready. REQUIRES: !AllReady.
   Instant NextReady(int32_t worker) const {
     const Stream& stream = streams_[static_cast<size_t>(worker)];
@@ -57,7 +67,8 @@ class UploadStreams {
     const PhaseRow::StreamedUpload* upload = stream.uploads + stream.arrived;
     const PhaseRow::StreamedUpload* const last = stream.uploads + stream.batch_end - 1;
     Instant updated_at = stream.updated_at;
-    for (; upload != last; ++upload) updated_at = std::max(updated_at, reader.After(upload->work)) + upload->update;
+    for (; upload != last; ++upload)
+      updated_at = std::max(updated_at, reader.After(upload->work)) + upload->update;
     stream.updated_at = std::max(updated_at, now) + last->update;
     stream.arrived = stream.batch_end;
   }
@@ -66,17 +77,21 @@ class UploadStreams {
   Instant EndOfUpdates(int32_t worker, const PhaseRow& /*row*/, Instant /*step_begin*/) const {
     return streams_[static_cast<size_t>(worker)].updated_at;
   }
-  // Time the server has worked for the step until `now`, after which `link` is not settled again before the worker's uploads have begun.
-  int64_t UpdatedUntil(int32_t worker, const PhaseRow& /*row*/, Instant /*step_begin*/, Instant now, const LoggedLink& link) const {
+  // Time the server has worked for the step until `now`, after which `link` is not settled again
+  // before the worker's uploads have begun.
+  int64_t UpdatedUntil(int32_t worker, const PhaseRow& /*row*/, Instant /*step_begin*/, Instant now,
+                       const LoggedLink& link) const {
     Stream stream = streams_[static_cast<size_t>(worker)];
     int64_t updated = 0;
     for (uint32_t i = 0; i < stream.arrived; ++i) updated += stream.uploads[i].update.ticks;
     if (link.IsActive(worker)) {
       LoggedLink::Reader reader = link.Read(worker);
       Span carried = link.CarriedOf(worker, now);
-      for (uint32_t i = stream.arrived; i < stream.batch_end && stream.uploads[i].work <= carried; ++i) {
+      for (uint32_t i = stream.arrived; i < stream.batch_end && stream.uploads[i].work <= carried;
+           ++i) {
         carried = carried - stream.uploads[i].work;
-        stream.updated_at = std::max(stream.updated_at, reader.After(stream.uploads[i].work)) + stream.uploads[i].update;
+        stream.updated_at = std::max(stream.updated_at, reader.After(stream.uploads[i].work)) +
+                            stream.uploads[i].update;
         updated += stream.uploads[i].update.ticks;
       }
     }

@@ -1,4 +1,5 @@
-// What a run's lanes have done so far, and how long workers communicated without computing, kept up event by event.
+// What a run's lanes have done so far, and how long workers communicated without computing, kept up
+// event by event.
 //
 // Memory: some numbers a worker and a lane. Threads: none.
 #pragma once
@@ -18,7 +19,9 @@ class UsageMeter {
   using Ticks = UsageWindow::Ticks;
 
   UsageMeter(int32_t workers, LaneMap lanes)
-      : lanes_(lanes), workers_(static_cast<size_t>(workers)), computed_(static_cast<size_t>(lanes.count()), 0) {}
+      : lanes_(lanes),
+        workers_(static_cast<size_t>(workers)),
+        computed_(static_cast<size_t>(lanes.count()), 0) {}
 
   void OnComputationStart(int32_t worker, LaneIndex lane, Span duration) {
     computed_[static_cast<size_t>(lane)] += duration.ticks;
@@ -44,9 +47,11 @@ class UsageMeter {
   // All computation begun on a lane so far, its end included.
   Ticks ComputedOn(LaneIndex lane) const { return computed_[static_cast<size_t>(lane)]; }
 
-  // Time until `now` with a transfer under way and no computation, of all workers. exposed_ holds, of each stretch, its end minus its start; of one
-  // that lasts, minus its start only.
-  Ticks ExposedUntil(Instant now) const { return exposed_ + static_cast<Ticks>(exposed_now_) * now.ticks; }
+  // Time until `now` with a transfer under way and no computation, of all workers. exposed_ holds,
+  // of each stretch, its end minus its start; of one that lasts, minus its start only.
+  Ticks ExposedUntil(Instant now) const {
+    return exposed_ + static_cast<Ticks>(exposed_now_) * now.ticks;
+  }
 
  private:
   struct Worker {

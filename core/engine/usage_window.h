@@ -1,7 +1,9 @@
-// How much of a run's counted time its lanes were used, and how much of it workers communicated without computing.
+// How much of a run's counted time its lanes were used, and how much of it workers communicated
+// without computing.
 //
-// It compares what had been done when the counted time ended with what had been done when it began; the engines add that up, each in its way, in
-// whole ticks, so that no order of addition shows. Threads: none.
+// It compares what had been done when the counted time ended with what had been done when it began;
+// the engines add that up, each in its way, in whole ticks, so that no order of addition shows.
+// Threads: none.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +22,9 @@ class UsageWindow {
 
   // What has been done since the start of the run.
   struct Totals {
-    std::vector<Ticks> by_lane;  // processors: computation of all workers, connections: what the server's link has carried
-    Ticks exposed = 0;           // time with a transfer under way and no computation, of all workers
+    std::vector<Ticks> by_lane;  // processors: computation of all workers, connections: what the
+                                 // server's link has carried
+    Ticks exposed = 0;  // time with a transfer under way and no computation, of all workers
   };
 
   void Begin(Instant now, Totals totals) {
@@ -33,21 +36,24 @@ class UsageWindow {
     at_end_ = std::move(totals);
   }
 
-  // By lane: processors: mean over workers; connections: of the server's link. REQUIRES: begun and ended.
+  // By lane: processors: mean over workers; connections: of the server's link. REQUIRES: begun and
+  // ended.
   std::vector<double> Utilization(LaneMap lanes, int32_t workers) const {
     std::vector<double> fractions(static_cast<size_t>(lanes.count()), 0);
     if (end_ == begin_) return fractions;
     for (LaneIndex lane = 0; lane < lanes.count(); ++lane) {
       const auto i = static_cast<size_t>(lane);
       const double shares = lanes.IsConnection(lane) ? 1 : static_cast<double>(workers);
-      fractions[i] = static_cast<double>(at_end_.by_lane[i] - at_begin_.by_lane[i]) / Length() / shares;
+      fractions[i] =
+          static_cast<double>(at_end_.by_lane[i] - at_begin_.by_lane[i]) / Length() / shares;
     }
     return fractions;
   }
   // Mean over workers.
   double ExposedFraction(int32_t workers) const {
     if (end_ == begin_) return 0;
-    return static_cast<double>(at_end_.exposed - at_begin_.exposed) / Length() / static_cast<double>(workers);
+    return static_cast<double>(at_end_.exposed - at_begin_.exposed) / Length() /
+           static_cast<double>(workers);
   }
 
  private:

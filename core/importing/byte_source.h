@@ -1,4 +1,5 @@
-// Where an import's bytes come from: read once, from the first to the last, so that nobody has to hold them all.
+// Where an import's bytes come from: read once, from the first to the last, so that nobody has to
+// hold them all.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +14,8 @@ namespace stepcast {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  // Puts up to `size` of the next bytes into `buffer` and says how many: 0 at the end, and only there. Fails with what keeps it from reading on.
-  // REQUIRES: size > 0.
+  // Puts up to `size` of the next bytes into `buffer` and says how many: 0 at the end, and only
+  // there. Fails with what keeps it from reading on. REQUIRES: size > 0.
   virtual absl::StatusOr<size_t> Read(char* buffer, size_t size) = 0;
 };
 

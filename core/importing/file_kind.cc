@@ -13,13 +13,23 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 constexpr std::pair<std::string_view, FileKind> kMagics[] = {
-    {"\x1f\x8b"sv, FileKind::kGzip},   {"PK\x03\x04"sv, FileKind::kZip},        {"BZh"sv, FileKind::kBzip2},
-    {"\xfd\x37zXZ"sv, FileKind::kXz},  {"\x28\xb5\x2f\xfd"sv, FileKind::kZstd}, {"\x80\x02"sv, FileKind::kPickle},
-    {"\x80\x04"sv, FileKind::kPickle}, {"\x89HDF\r\n"sv, FileKind::kHdf5},      {"SQLite format 3"sv, FileKind::kSqlite}};
+    {"\x1f\x8b"sv, FileKind::kGzip},
+    {"PK\x03\x04"sv, FileKind::kZip},
+    {"BZh"sv, FileKind::kBzip2},
+    {"\xfd\x37zXZ"sv, FileKind::kXz},
+    {"\x28\xb5\x2f\xfd"sv, FileKind::kZstd},
+    {"\x80\x02"sv, FileKind::kPickle},
+    {"\x80\x04"sv, FileKind::kPickle},
+    {"\x89HDF\r\n"sv, FileKind::kHdf5},
+    {"SQLite format 3"sv, FileKind::kSqlite}};
 
-bool Has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool Has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
-bool StartsWith(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+bool StartsWith(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
 
 // Control characters other than white space.
 bool IsNoText(char c) {
@@ -28,11 +38,14 @@ bool IsNoText(char c) {
 }
 
 FileKind KindOfJson(std::string_view text) {
-  for (const std::string_view key : {"\"schemaVersion\""sv, "\"deviceProperties\""sv, "\"cpu_op\""sv, "\"distributedInfo\""sv}) {
+  for (const std::string_view key :
+       {"\"schemaVersion\""sv, "\"deviceProperties\""sv, "\"cpu_op\""sv, "\"distributedInfo\""sv}) {
     if (Has(text, key)) return FileKind::kPyTorchTrace;
   }
-  if (Has(text, "\"traceEvents\"") || (Has(text, "\"ph\"") && Has(text, "\"pid\""))) return FileKind::kTimeline;
-  for (const std::string_view key : {"\"batchSize\""sv, "\"batch_size\""sv, "\"sizeBytes\""sv, "\"waitingFor\""sv, "\"parameterServers\""sv}) {
+  if (Has(text, "\"traceEvents\"") || (Has(text, "\"ph\"") && Has(text, "\"pid\"")))
+    return FileKind::kTimeline;
+  for (const std::string_view key : {"\"batchSize\""sv, "\"batch_size\""sv, "\"sizeBytes\""sv,
+                                     "\"waitingFor\""sv, "\"parameterServers\""sv}) {
     if (Has(text, key)) return FileKind::kProfileJson;
   }
   return FileKind::kJson;
@@ -41,7 +54,8 @@ FileKind KindOfJson(std::string_view text) {
 FileKind KindOfText(std::string_view text) {
   if (StartsWith(text, "node") && Has(text, " -- ")) return FileKind::kLayers;
   for (const std::string_view field : {"batch_size:"sv, "operations {"sv, "platform {"sv}) {
-    if (StartsWith(text, field) || Has(text, std::string("\n").append(field))) return FileKind::kProfileText;
+    if (StartsWith(text, field) || Has(text, std::string("\n").append(field)))
+      return FileKind::kProfileText;
   }
   const std::string_view line = text.substr(0, text.find('\n'));
   return Has(line, "\t") || Has(line, ",") ? FileKind::kTable : FileKind::kText;
@@ -107,7 +121,8 @@ std::string_view TextOf(FileKind kind) {
 
 absl::StatusOr<size_t> KindSource::Read(char* buffer, size_t size) {
   absl::StatusOr<size_t> read = source_.Read(buffer, size);
-  if (read.ok() && first_.size() < kKindBytes) first_.append(buffer, std::min(*read, kKindBytes - first_.size()));
+  if (read.ok() && first_.size() < kKindBytes)
+    first_.append(buffer, std::min(*read, kKindBytes - first_.size()));
   return read;
 }
 

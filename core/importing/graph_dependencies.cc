@@ -11,8 +11,8 @@
 
 namespace stepcast {
 
-GraphDependencies::GraphDependencies(const RecordedRows& rows, const TensorflowGraph& graph, const std::vector<bool>& kept,
-                                     const ProfileLimits& limits)
+GraphDependencies::GraphDependencies(const RecordedRows& rows, const TensorflowGraph& graph,
+                                     const std::vector<bool>& kept, const ProfileLimits& limits)
     : rows_(rows),
       graph_(graph),
       kept_(kept),
@@ -36,17 +36,20 @@ void GraphDependencies::IndexTransfer(int32_t recorded) {
   const auto at = static_cast<size_t>(recorded);
   const RecordedNode& node = rows_.nodes()[at];
   const std::string& source = rows_.devices()[static_cast<size_t>(node.source)].name;
-  const std::string key = TensorflowGraph::TensorKey(node.name, source, rows_.devices()[static_cast<size_t>(node.device)].name);
+  const std::string key = TensorflowGraph::TensorKey(
+      node.name, source, rows_.devices()[static_cast<size_t>(node.device)].name);
   if (graph_.partitioned()) graph_of_[at] = graph_.FindSender(key);
   // Where the sender's part is missing, or the graph is not in parts, the tensor's name tells.
   if (graph_of_[at] < 0) graph_of_[at] = graph_.Find(source, SenderOf(node.name));
   if (!kept_[at]) return;
   transfer_of_tensor_.emplace(key, recorded);
-  if (!graph_.partitioned() && graph_of_[at] >= 0) transfers_of_node_[graph_of_[at]].push_back(recorded);
+  if (!graph_.partitioned() && graph_of_[at] >= 0)
+    transfers_of_node_[graph_of_[at]].push_back(recorded);
 }
 
 // Takes what is recorded, and puts off what has to be passed through.
-void GraphDependencies::Push(int32_t index, const RecordedNode& consumer, std::vector<int32_t>& waiting_for) {
+void GraphDependencies::Push(int32_t index, const RecordedNode& consumer,
+                             std::vector<int32_t>& waiting_for) {
   const TensorflowGraph::Node& node = graph_.node(index);
   if (node.kind == TensorflowGraph::Kind::kLoop) return;
   if (node.kind == TensorflowGraph::Kind::kReceive) {
@@ -56,7 +59,8 @@ void GraphDependencies::Push(int32_t index, const RecordedNode& consumer, std::v
     index = graph_.FindSender(node.tensor);
     if (index < 0) return;
   }
-  if (const auto transfers = transfers_of_node_.find(index); transfers != transfers_of_node_.end() && !consumer.is_transfer()) {
+  if (const auto transfers = transfers_of_node_.find(index);
+      transfers != transfers_of_node_.end() && !consumer.is_transfer()) {
     bool carried = false;
     for (const int32_t transfer : transfers->second) {
       const RecordedNode& candidate = rows_.nodes()[static_cast<size_t>(transfer)];
@@ -66,12 +70,15 @@ void GraphDependencies::Push(int32_t index, const RecordedNode& consumer, std::v
     }
     if (carried) return;
   }
-  if (const int32_t recorded = recorded_of_[static_cast<size_t>(index)]; recorded >= 0) return waiting_for.push_back(recorded);
+  if (const int32_t recorded = recorded_of_[static_cast<size_t>(index)]; recorded >= 0)
+    return waiting_for.push_back(recorded);
   stack_.push_back(index);
 }
 
-void GraphDependencies::PushInputs(int32_t index, const RecordedNode& consumer, std::vector<int32_t>& waiting_for) {
-  for (const TensorflowGraph::Input& input : graph_.node(index).inputs) Push(input.node, consumer, waiting_for);
+void GraphDependencies::PushInputs(int32_t index, const RecordedNode& consumer,
+                                   std::vector<int32_t>& waiting_for) {
+  for (const TensorflowGraph::Input& input : graph_.node(index).inputs)
+    Push(input.node, consumer, waiting_for);
 }
 
 absl::Status GraphDependencies::Follow(int32_t recorded, std::vector<int32_t>& waiting_for) {
@@ -79,8 +86,10 @@ absl::Status GraphDependencies::Follow(int32_t recorded, std::vector<int32_t>& w
   const int32_t start = graph_of_[static_cast<size_t>(recorded)];
   stack_.clear();
   if (start < 0) {
-    if (!node.is_transfer() || rows_.device_of(node).role != DeviceRole::kServer) return absl::OkStatus();
-    return ImportFault(kAtGraph, absl::StrCat("nothing in the graph sends ", Quoted(node.name), ", which a worker uploaded"));
+    if (!node.is_transfer() || rows_.device_of(node).role != DeviceRole::kServer)
+      return absl::OkStatus();
+    return ImportFault(kAtGraph, absl::StrCat("nothing in the graph sends ", Quoted(node.name),
+                                              ", which a worker uploaded"));
   }
   if (node.is_transfer() && graph_.node(start).kind != TensorflowGraph::Kind::kSend) {
     Push(start, node, waiting_for);
@@ -95,7 +104,8 @@ absl::Status GraphDependencies::Follow(int32_t recorded, std::vector<int32_t>& w
     visits_ += 1 + static_cast<int64_t>(graph_.node(index).inputs.size());
     if (visits_ > limits_.max_dependencies) {
       return ImportFault(
-          kAtGraph, absl::StrCat("ways through nodes that were not recorded: ", OverLimit(visits_, "max_dependencies", limits_.max_dependencies)));
+          kAtGraph, absl::StrCat("ways through nodes that were not recorded: ",
+                                 OverLimit(visits_, "max_dependencies", limits_.max_dependencies)));
     }
     PushInputs(index, node, waiting_for);
   }
@@ -109,9 +119,11 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> GraphDependencies::Find() {
   int64_t found = 0;
   for (size_t i = 0; i < waiting_for.size(); ++i) {
     if (!kept_[i]) continue;
-    if (absl::Status status = Follow(static_cast<int32_t>(i), waiting_for[i]); !status.ok()) return status;
+    if (absl::Status status = Follow(static_cast<int32_t>(i), waiting_for[i]); !status.ok())
+      return status;
     found += static_cast<int64_t>(waiting_for[i].size());
-    if (found > limits_.max_dependencies) return ImportFault(kAtGraph, OverLimit(found, "max_dependencies", limits_.max_dependencies));
+    if (found > limits_.max_dependencies)
+      return ImportFault(kAtGraph, OverLimit(found, "max_dependencies", limits_.max_dependencies));
   }
   return waiting_for;
 }

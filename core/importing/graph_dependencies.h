@@ -1,7 +1,9 @@
-// What each recorded node waits for, found by following the graph backwards to the nearest recorded ones.
+// What each recorded node waits for, found by following the graph backwards to the nearest recorded
+// ones.
 //
-// Nodes that were not recorded (folded, fed, or only there to send and receive) are passed through. Between machines the way leads over the transfer
-// that carried the tensor: by the _Send and _Recv pair of its name and devices in partition graphs, by the sending node's name in a graph that is
+// Nodes that were not recorded (folded, fed, or only there to send and receive) are passed through.
+// Between machines the way leads over the transfer that carried the tensor: by the _Send and _Recv
+// pair of its name and devices in partition graphs, by the sending node's name in a graph that is
 // given. Edges that lead back into a loop's next round are not followed.
 // Cost: each node's way back to recorded ones; all of them together have a limit.
 #pragma once
@@ -21,10 +23,11 @@ namespace stepcast {
 class GraphDependencies {
  public:
   // `kept`: the recorded nodes that become operations. Borrows all.
-  GraphDependencies(const RecordedRows& rows, const TensorflowGraph& graph, const std::vector<bool>& kept, const ProfileLimits& limits);
+  GraphDependencies(const RecordedRows& rows, const TensorflowGraph& graph,
+                    const std::vector<bool>& kept, const ProfileLimits& limits);
 
-  // For each recorded node the kept ones that it waits for, ascending; empty for those not kept. Fails where an upload has no sender in the graph, or
-  // at the limit.
+  // For each recorded node the kept ones that it waits for, ascending; empty for those not kept.
+  // Fails where an upload has no sender in the graph, or at the limit.
   absl::StatusOr<std::vector<std::vector<int32_t>>> Find();
 
   // The node of the graph that a recorded one is; of a transfer the one that sends it. -1: none.
@@ -40,11 +43,12 @@ class GraphDependencies {
   const TensorflowGraph& graph_;
   const std::vector<bool>& kept_;
   const ProfileLimits& limits_;
-  std::vector<int32_t> graph_of_;                                         // by recorded node
-  std::vector<int32_t> recorded_of_;                                      // by node of the graph; -1: not kept
-  absl::flat_hash_map<std::string, int32_t> transfer_of_tensor_;          // by tensor key
-  absl::flat_hash_map<int32_t, std::vector<int32_t>> transfers_of_node_;  // by sending node of the graph, where it is given
-  std::vector<int32_t> seen_by_;                                          // by node of the graph: whose way passed there last
+  std::vector<int32_t> graph_of_;     // by recorded node
+  std::vector<int32_t> recorded_of_;  // by node of the graph; -1: not kept
+  absl::flat_hash_map<std::string, int32_t> transfer_of_tensor_;  // by tensor key
+  absl::flat_hash_map<int32_t, std::vector<int32_t>>
+      transfers_of_node_;         // by sending node of the graph, where it is given
+  std::vector<int32_t> seen_by_;  // by node of the graph: whose way passed there last
   std::vector<int32_t> stack_;
   int64_t visits_ = 0;
 };

@@ -42,7 +42,8 @@ class NodeReader {
       case Nested(tensorflow::NodeDef::kOpFieldNumber):
         return reader_.ReadBytes(node.op);
       case Nested(tensorflow::NodeDef::kInputFieldNumber):
-        if (node.inputs.size() >= kMaxInputs) return reader_.Fail("a node with more than 65536 inputs");
+        if (node.inputs.size() >= kMaxInputs)
+          return reader_.Fail("a node with more than 65536 inputs");
         return reader_.ReadBytes(node.inputs.emplace_back());
       case Nested(tensorflow::NodeDef::kDeviceFieldNumber):
         return reader_.ReadBytes(node.device);
@@ -57,8 +58,10 @@ class NodeReader {
   // The key comes first, as every serialiser writes it; a value before its key is passed over.
   absl::Status ReadAttribute(uint32_t tag, GraphNodeText& node) {
     if (tag == Nested(tensorflow::AttrEntry::kKeyFieldNumber)) return reader_.ReadBytes(key_);
-    const bool wanted = key_ == "tensor_name" || key_ == "send_device" || key_ == "recv_device" || key_ == "shape" || key_ == "dtype";
-    if (tag != Nested(tensorflow::AttrEntry::kValueFieldNumber) || !wanted) return reader_.Skip(tag);
+    const bool wanted = key_ == "tensor_name" || key_ == "send_device" || key_ == "recv_device" ||
+                        key_ == "shape" || key_ == "dtype";
+    if (tag != Nested(tensorflow::AttrEntry::kValueFieldNumber) || !wanted)
+      return reader_.Skip(tag);
     if (absl::Status status = reader_.ReadMessage(value_); !status.ok()) return status;
     if (key_ == "tensor_name") node.tensor = value_.s();
     if (key_ == "send_device") node.source = value_.s();
@@ -75,7 +78,8 @@ class NodeReader {
 
 class GraphReader {
  public:
-  GraphReader(WireReader& reader, TensorflowGraph& graph) : reader_(reader), node_reader_(reader), graph_(graph) {}
+  GraphReader(WireReader& reader, TensorflowGraph& graph)
+      : reader_(reader), node_reader_(reader), graph_(graph) {}
 
   absl::Status ReadField(uint32_t tag) {
     if (tag != Nested(tensorflow::GraphDef::kNodeFieldNumber)) return reader_.Skip(tag);

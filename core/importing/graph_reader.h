@@ -8,7 +8,8 @@
 
 namespace stepcast {
 
-// Reads the GraphDef that is the reader's next message. Constants and whatever else is not needed are passed over without being kept.
+// Reads the GraphDef that is the reader's next message. Constants and whatever else is not needed
+// are passed over without being kept.
 absl::Status ReadNestedGraph(WireReader& reader, TensorflowGraph& graph);
 // The same where the GraphDef is all there is.
 absl::Status ReadWholeGraph(WireReader& reader, TensorflowGraph& graph);

@@ -35,9 +35,11 @@ class GunzipSource::Inflater {
     if (!is_within_ && inflateReset(&stream_) != Z_OK) return false;
     is_within_ = true;
     stream_.next_in = Bytes(in);
-    stream_.avail_in = static_cast<uInt>(std::min<size_t>(in_size, std::numeric_limits<uInt>::max()));
+    stream_.avail_in =
+        static_cast<uInt>(std::min<size_t>(in_size, std::numeric_limits<uInt>::max()));
     stream_.next_out = Bytes(out);
-    stream_.avail_out = static_cast<uInt>(std::min<size_t>(out_size, std::numeric_limits<uInt>::max()));
+    stream_.avail_out =
+        static_cast<uInt>(std::min<size_t>(out_size, std::numeric_limits<uInt>::max()));
     const uInt in_before = stream_.avail_in;
     const uInt out_before = stream_.avail_out;
     const int result = inflate(&stream_, Z_NO_FLUSH);
@@ -57,7 +59,8 @@ class GunzipSource::Inflater {
   bool is_within_ = false;  // a member has begun and not ended
 };
 
-GunzipSource::GunzipSource(ByteSource& source, Options options) : source_(source), options_(std::move(options)) {}
+GunzipSource::GunzipSource(ByteSource& source, Options options)
+    : source_(source), options_(std::move(options)) {}
 
 GunzipSource::~GunzipSource() = default;
 
@@ -88,9 +91,11 @@ absl::Status GunzipSource::Begin() {
     if (*read == 0) break;
     size_ += *read;
   }
-  if (size_ < sizeof(kMagic) || std::memcmp(block_.data(), kMagic, sizeof(kMagic)) != 0) return absl::OkStatus();
+  if (size_ < sizeof(kMagic) || std::memcmp(block_.data(), kMagic, sizeof(kMagic)) != 0)
+    return absl::OkStatus();
   inflater_ = std::make_unique<Inflater>();
-  return inflater_->is_ready() ? absl::OkStatus() : absl::ResourceExhaustedError("no memory to decompress with");
+  return inflater_->is_ready() ? absl::OkStatus()
+                               : absl::ResourceExhaustedError("no memory to decompress with");
 }
 
 absl::StatusOr<size_t> GunzipSource::Inflate(char* buffer, size_t size) {
@@ -111,7 +116,8 @@ absl::StatusOr<size_t> GunzipSource::Inflate(char* buffer, size_t size) {
     if (!is_sound) return options_.damaged("its gzip data is damaged");
   }
   const auto inflated = static_cast<size_t>(out - buffer);
-  if (absl::Status admitted = options_.admit(static_cast<int64_t>(inflated)); !admitted.ok()) return admitted;
+  if (absl::Status admitted = options_.admit(static_cast<int64_t>(inflated)); !admitted.ok())
+    return admitted;
   return inflated;
 }
 

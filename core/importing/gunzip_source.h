@@ -1,7 +1,9 @@
-// A source whose bytes may be compressed by gzip: hands on what they decompress to, and those that are not compressed as they are.
+// A source whose bytes may be compressed by gzip: hands on what they decompress to, and those that
+// are not compressed as they are.
 //
-// Compressed is what begins with gzip's two bytes, with which nothing begins that is read here; several members one after the other are one (RFC
-// 1952). Memory: two blocks, whatever the bytes decompress to. Threads: none.
+// Compressed is what begins with gzip's two bytes, with which nothing begins that is read here;
+// several members one after the other are one (RFC 1952). Memory: two blocks, whatever the bytes
+// decompress to. Threads: none.
 #pragma once
 
 #include <array>
@@ -17,8 +19,9 @@ namespace stepcast {
 class GunzipSource final : public ByteSource {
  public:
   struct Options {
-    // Asked before so many more decompressed bytes are handed on; what it fails with is what Read fails with. So a little that becomes much ends at
-    // the limits that the much would have ended at.
+    // Asked before so many more decompressed bytes are handed on; what it fails with is what Read
+    // fails with. So a little that becomes much ends at the limits that the much would have ended
+    // at.
     std::function<absl::Status(int64_t more)> admit;
     // What to fail with where the compressed bytes are damaged or cut short, which the text says.
     std::function<absl::Status(const std::string& why)> damaged;

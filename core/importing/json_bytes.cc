@@ -5,7 +5,8 @@ namespace stepcast {
 bool JsonBytes::Fill() {
   if (!status_.ok()) return false;
   if (position() - token_from_ > kMaxTokenBytes) {
-    status_ = absl::ResourceExhaustedError("a text, a number or the space between two is longer than a mebibyte");
+    status_ = absl::ResourceExhaustedError(
+        "a text, a number or the space between two is longer than a mebibyte");
     return false;
   }
   status_ = stop_();

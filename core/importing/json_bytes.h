@@ -1,4 +1,5 @@
-// The bytes of a JSON text for a parser that takes one after the other, so that the text is never held as a whole.
+// The bytes of a JSON text for a parser that takes one after the other, so that the text is never
+// held as a whole.
 //
 // Failure ends the bytes early: see status().
 #pragma once
@@ -17,10 +18,12 @@ namespace stepcast {
 
 class JsonBytes {
  public:
-  // A parser keeps what it has of a text or number, so none may be longer; nor may the space between two of them.
+  // A parser keeps what it has of a text or number, so none may be longer; nor may the space
+  // between two of them.
   static constexpr int64_t kMaxTokenBytes = 1 << 20;
 
-  // What a parser goes through with, in the form of the standard's input iterators. The default is the end.
+  // What a parser goes through with, in the form of the standard's input iterators. The default is
+  // the end.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;
@@ -39,7 +42,9 @@ class JsonBytes {
     bool operator==(const Iterator& other) const { return AtEnd() == other.AtEnd(); }
 
    private:
-    bool AtEnd() const { return bytes_ == nullptr || (bytes_->at_ == bytes_->size_ && !bytes_->Fill()); }
+    bool AtEnd() const {
+      return bytes_ == nullptr || (bytes_->at_ == bytes_->size_ && !bytes_->Fill());
+    }
 
     JsonBytes* bytes_ = nullptr;
   };

@@ -60,14 +60,16 @@ class Parser {
     std::vector<std::string> wrong;
     MeasuredLayer layer = ParseLayerLine(text, limits_, wrong);
     layer.line = line;
-    if (wrong.empty() && layer.is_input() && layer.parameter_bytes > 0) wrong.push_back("Input is data loading, which has no parameters");
+    if (wrong.empty() && layer.is_input() && layer.parameter_bytes > 0)
+      wrong.push_back("Input is data loading, which has no parameters");
     for (std::string& what : wrong) faults_.Add(Line(line), std::move(what));
     const std::optional<int64_t> number = ParseNode(text.substr(0, text.find(kLayerSeparator)));
     if (!number.has_value()) return;
     // Also with faults, so that its edges are not reported as well.
     const auto [earlier, is_new] = index_of_.try_emplace(*number, layers_.size());
     if (!is_new) {
-      faults_.Add(Line(line), absl::StrCat("node", *number, " is already on line ", layers_[earlier->second].line));
+      faults_.Add(Line(line), absl::StrCat("node", *number, " is already on line ",
+                                           layers_[earlier->second].line));
       return;
     }
     layers_.push_back(std::move(layer));
@@ -78,7 +80,9 @@ class Parser {
     const size_t middle = text.find(kLayerSeparator);
     const std::optional<int64_t> from = ParseNode(text.substr(0, middle));
     const std::optional<int64_t> to =
-        middle == std::string_view::npos ? std::nullopt : ParseNode(text.substr(middle + std::string_view(kLayerSeparator).size()));
+        middle == std::string_view::npos
+            ? std::nullopt
+            : ParseNode(text.substr(middle + std::string_view(kLayerSeparator).size()));
     if (!from.has_value() || !to.has_value()) {
       faults_.Add(Line(line), absl::StrCat(Quoted(text), " is not an edge `nodeA -- nodeB`"));
       return;
@@ -98,14 +102,18 @@ class Parser {
     const auto from = index_of_.find(edge.from);
     const auto to = index_of_.find(edge.to);
     for (const auto& [found, number] : {std::pair(from, edge.from), std::pair(to, edge.to)}) {
-      if (found == index_of_.end()) faults_.Add(Line(edge.line), absl::StrCat("node", number, " is no layer of the text"));
+      if (found == index_of_.end())
+        faults_.Add(Line(edge.line), absl::StrCat("node", number, " is no layer of the text"));
     }
     if (from == index_of_.end() || to == index_of_.end()) return;
     if (edge.from == edge.to) {
       faults_.Add(Line(edge.line), absl::StrCat("node", edge.from, " feeds itself"));
     } else if (layers_[to->second].is_input()) {
-      faults_.Add(Line(edge.line), absl::StrCat("node", edge.to, " is data loading, which waits for nothing"));
-    } else if (const auto [earlier, is_new] = line_of_edge_.try_emplace({edge.from, edge.to}, edge.line); !is_new) {
+      faults_.Add(Line(edge.line),
+                  absl::StrCat("node", edge.to, " is data loading, which waits for nothing"));
+    } else if (const auto [earlier, is_new] =
+                   line_of_edge_.try_emplace({edge.from, edge.to}, edge.line);
+               !is_new) {
       faults_.Add(Line(edge.line), absl::StrCat("this edge is already on line ", earlier->second));
     } else {
       layers_[to->second].inputs.push_back(static_cast<int32_t>(from->second));
@@ -117,11 +125,15 @@ class Parser {
     for (size_t i = 0; i < layers_.size(); ++i) operations[i].waiting_for = layers_[i].inputs;
     const std::vector<int32_t> cycle = FindDependencyCycle(operations);
     if (cycle.empty()) return;
-    const auto number = [&](size_t at) { return layers_[static_cast<size_t>(cycle[at % cycle.size()])].number; };
+    const auto number = [&](size_t at) {
+      return layers_[static_cast<size_t>(cycle[at % cycle.size()])].number;
+    };
     std::string names = absl::StrCat("node", number(0));
-    for (size_t i = 1; i < cycle.size() && i < kMaxCycleNames; ++i) absl::StrAppend(&names, ", node", number(i));
+    for (size_t i = 1; i < cycle.size() && i < kMaxCycleNames; ++i)
+      absl::StrAppend(&names, ", node", number(i));
     const int64_t line = line_of_edge_.at({number(1), number(0)});
-    faults_.Add(Line(line), absl::StrCat("a cycle of ", cycle.size(), " layers: ", names, cycle.size() > kMaxCycleNames ? ", ..." : ""));
+    faults_.Add(Line(line), absl::StrCat("a cycle of ", cycle.size(), " layers: ", names,
+                                         cycle.size() > kMaxCycleNames ? ", ..." : ""));
   }
 
   // Kahn's order with a heap, so that the lowest number comes first. REQUIRES: no cycle.
@@ -132,7 +144,8 @@ class Parser {
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
     for (size_t i = 0; i < layers_.size(); ++i) {
       unmet[i] = layers_[i].inputs.size();
-      for (const int32_t input : layers_[i].inputs) followers[static_cast<size_t>(input)].push_back(i);
+      for (const int32_t input : layers_[i].inputs)
+        followers[static_cast<size_t>(input)].push_back(i);
       if (unmet[i] == 0) ready.emplace(layers_[i].number, i);
     }
     std::vector<int32_t> place(layers_.size());
@@ -162,7 +175,8 @@ class Parser {
 
 }  // namespace
 
-std::vector<MeasuredLayer> ParseLayerGraph(std::string_view text, const ProfileLimits& limits, FaultList& faults) {
+std::vector<MeasuredLayer> ParseLayerGraph(std::string_view text, const ProfileLimits& limits,
+                                           FaultList& faults) {
   return Parser(limits, faults).Parse(text);
 }
 

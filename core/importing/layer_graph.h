@@ -25,11 +25,15 @@ struct MeasuredLayer {
   std::string name() const { return "node" + std::to_string(number) + "/" + type; }
 };
 
-// The layers so that each comes after its inputs; where that leaves a choice, by number. Lines may come in any order.
+// The layers so that each comes after its inputs; where that leaves a choice, by number. Lines may
+// come in any order.
 //
-// Adds a fault at `line N` for each line that is neither a layer nor an edge nor blank, each value that is missing, twice there, no number or out of
-// bounds, each layer or edge that is there twice, each edge of unknown layers, into data loading or from a layer to itself, and one for a cycle; the
-// result is then of no use. Stops at the first line that passes a limit. Cost: O(n log n) in the text; whatever bytes it is.
-std::vector<MeasuredLayer> ParseLayerGraph(std::string_view text, const ProfileLimits& limits, FaultList& faults);
+// Adds a fault at `line N` for each line that is neither a layer nor an edge nor blank, each value
+// that is missing, twice there, no number or out of bounds, each layer or edge that is there twice,
+// each edge of unknown layers, into data loading or from a layer to itself, and one for a cycle;
+// the result is then of no use. Stops at the first line that passes a limit. Cost: O(n log n) in
+// the text; whatever bytes it is.
+std::vector<MeasuredLayer> ParseLayerGraph(std::string_view text, const ProfileLimits& limits,
+                                           FaultList& faults);
 
 }  // namespace stepcast

@@ -22,16 +22,20 @@ std::string_view View(absl::string_view text) { return {text.data(), text.size()
 // The leading letters, digits and underscores: of `Conv2d(3, 64)` the `Conv2d`.
 std::string_view LeadingWord(std::string_view text) {
   size_t end = 0;
-  while (end < text.size() && (absl::ascii_isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_')) ++end;
+  while (end < text.size() &&
+         (absl::ascii_isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_'))
+    ++end;
   return text.substr(0, end);
 }
 
-// The attributes of a layer: each wanted key is found once, and has a number that is finite and not negative.
+// The attributes of a layer: each wanted key is found once, and has a number that is finite and not
+// negative.
 class Attributes {
  public:
   Attributes(std::string_view text, std::vector<std::string>& wrong) : wrong_(wrong) {
     for (const absl::string_view part : absl::StrSplit(AbslView(text), ", ")) {
-      const std::pair<absl::string_view, absl::string_view> pair = absl::StrSplit(part, absl::MaxSplits('=', 1));
+      const std::pair<absl::string_view, absl::string_view> pair =
+          absl::StrSplit(part, absl::MaxSplits('=', 1));
       if (pair.first.empty() || pair.first.size() == part.size()) {
         wrong_.push_back(absl::StrCat(Quoted(View(part)), " is not of the form key=value"));
         return;
@@ -91,23 +95,28 @@ std::optional<int64_t> ParseNode(std::string_view text) {
   if (text.substr(0, kPrefix.size()) != kPrefix) return std::nullopt;
   const std::string_view digits = text.substr(kPrefix.size());
   // SimpleAtoi also takes signs and spaces.
-  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos)
+    return std::nullopt;
   int64_t number = 0;
   return absl::SimpleAtoi(AbslView(digits), &number) ? std::optional(number) : std::nullopt;
 }
 
-MeasuredLayer ParseLayerLine(std::string_view line, const ProfileLimits& limits, std::vector<std::string>& wrong) {
+MeasuredLayer ParseLayerLine(std::string_view line, const ProfileLimits& limits,
+                             std::vector<std::string>& wrong) {
   const std::vector<absl::string_view> fields = absl::StrSplit(AbslView(line), kLayerSeparator);
   if (fields.size() != 3) {
-    wrong.push_back(absl::StrCat(Quoted(line), " is neither `nodeK -- Op -- key=value, ...` nor an edge"));
+    wrong.push_back(
+        absl::StrCat(Quoted(line), " is neither `nodeK -- Op -- key=value, ...` nor an edge"));
     return {};
   }
   MeasuredLayer layer;
   const std::optional<int64_t> number = ParseNode(View(fields[0]));
-  if (!number.has_value()) wrong.push_back(absl::StrCat(Quoted(View(fields[0])), " is not of the form nodeK"));
+  if (!number.has_value())
+    wrong.push_back(absl::StrCat(Quoted(View(fields[0])), " is not of the form nodeK"));
   const std::string_view type = LeadingWord(View(fields[1]));
   if (type.empty() || type.size() > kMaxTypeBytes) {
-    wrong.push_back(absl::StrCat(Quoted(View(fields[1])), " does not begin with a word of 1 to ", kMaxTypeBytes, " letters and digits"));
+    wrong.push_back(absl::StrCat(Quoted(View(fields[1])), " does not begin with a word of 1 to ",
+                                 kMaxTypeBytes, " letters and digits"));
   }
   layer.number = number.value_or(0);
   layer.type = type;

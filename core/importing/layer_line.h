@@ -18,8 +18,9 @@ inline constexpr char kLayerSeparator[] = " -- ";
 // K of `nodeK`; empty if it is anything else, or too large for an int64.
 std::optional<int64_t> ParseNode(std::string_view text);
 
-// Appends to `wrong` what is wrong with the line, if anything is; the layer is then of no use. Keys other than forward_compute_time,
-// backward_compute_time and parameter_size are not looked into.
-MeasuredLayer ParseLayerLine(std::string_view line, const ProfileLimits& limits, std::vector<std::string>& wrong);
+// Appends to `wrong` what is wrong with the line, if anything is; the layer is then of no use. Keys
+// other than forward_compute_time, backward_compute_time and parameter_size are not looked into.
+MeasuredLayer ParseLayerLine(std::string_view line, const ProfileLimits& limits,
+                             std::vector<std::string>& wrong);
 
 }  // namespace stepcast

@@ -18,10 +18,15 @@ namespace stepcast {
 
 namespace {
 
-void CheckOptions(const LayerProfileOptions& options, const ProfileLimits& limits, FaultList& faults) {
-  if (options.model.size() > limits.max_text_bytes) faults.Add("model", TooLong(options.model, "max_text_bytes", limits.max_text_bytes));
-  if (options.batch_size < 1) faults.Add("batch_size", absl::StrCat(options.batch_size, " is below 1"));
-  if (options.batch_size > limits.max_batch_size) faults.Add("batch_size", OverLimit(options.batch_size, "max_batch_size", limits.max_batch_size));
+void CheckOptions(const LayerProfileOptions& options, const ProfileLimits& limits,
+                  FaultList& faults) {
+  if (options.model.size() > limits.max_text_bytes)
+    faults.Add("model", TooLong(options.model, "max_text_bytes", limits.max_text_bytes));
+  if (options.batch_size < 1)
+    faults.Add("batch_size", absl::StrCat(options.batch_size, " is below 1"));
+  if (options.batch_size > limits.max_batch_size)
+    faults.Add("batch_size",
+               OverLimit(options.batch_size, "max_batch_size", limits.max_batch_size));
   CheckPlatform("platform", options.platform, faults);
   ResolveStepVariation(options.variation, 0, limits, faults);
 }
@@ -38,7 +43,8 @@ std::vector<TrainingLayer> ComputingLayers(const std::vector<MeasuredLayer>& mea
     layer.name = from.name();
     layer.forward_ns = std::llround(from.forward_ms * kNsPerMs);
     layer.backward_ns = std::llround(from.backward_ms * kNsPerMs);
-    if (from.parameter_bytes > 0) layer.parameters = {{.name = from.name(), .size_bytes = from.parameter_bytes}};
+    if (from.parameter_bytes > 0)
+      layer.parameters = {{.name = from.name(), .size_bytes = from.parameter_bytes}};
     for (const int32_t input : from.inputs) {
       if (const int32_t at = place[static_cast<size_t>(input)]; at >= 0) layer.inputs.push_back(at);
     }
@@ -55,8 +61,9 @@ std::vector<std::string> NotesOn(const std::vector<MeasuredLayer>& measured) {
   std::vector<std::string> left_out;
   for (const MeasuredLayer& layer : measured) {
     if (layer.is_input()) {
-      left_out.push_back(absl::StrFormat("Left out: data loading (node%d), %.3f ms a step, which is no computation of the model.", layer.number,
-                                         layer.forward_ms + layer.backward_ms));
+      left_out.push_back(absl::StrFormat(
+          "Left out: data loading (node%d), %.3f ms a step, which is no computation of the model.",
+          layer.number, layer.forward_ms + layer.backward_ms));
       continue;
     }
     ++layers;
@@ -66,18 +73,28 @@ std::vector<std::string> NotesOn(const std::vector<MeasuredLayer>& measured) {
     backward_ms += layer.backward_ms;
   }
   std::vector<std::string> notes = {
-      absl::StrFormat("Found %d layers, %d of them with parameters, %.2f MiB in all.", layers, with_parameters, bytes / kMebibyte),
-      absl::StrFormat("Found %.3f ms of forward and %.3f ms of backward computation a step.", forward_ms, backward_ms)};
+      absl::StrFormat("Found %d layers, %d of them with parameters, %.2f MiB in all.", layers,
+                      with_parameters, bytes / kMebibyte),
+      absl::StrFormat("Found %.3f ms of forward and %.3f ms of backward computation a step.",
+                      forward_ms, backward_ms)};
   notes.insert(notes.end(), left_out.begin(), left_out.end());
   notes.emplace_back("Left out: activation sizes, which do not travel.");
-  notes.emplace_back("Assumed: a layer's weights and biases travel as one variable, since the format has one size a layer.");
-  notes.push_back(absl::StrFormat("Assumed: the server updates a variable at %.3g bytes per second of memory traffic, %.0f accesses a byte.",
-                                  kServerMemoryBytesPerSecond, kUpdateAccessesPerByte));
+  notes.emplace_back(
+      "Assumed: a layer's weights and biases travel as one variable, since the format has one size "
+      "a layer.");
+  notes.push_back(
+      absl::StrFormat("Assumed: the server updates a variable at %.3g bytes per second of memory "
+                      "traffic, %.0f accesses a byte.",
+                      kServerMemoryBytesPerSecond, kUpdateAccessesPerByte));
   return notes;
 }
 
-ProfileDraft MakeDraft(TrainingGraph graph, const LayerProfileOptions& options, const StepVariation& variation) {
-  ProfileDraft draft{.display_name = options.model, .model = options.model, .framework = "layer profile", .batch_size = options.batch_size};
+ProfileDraft MakeDraft(TrainingGraph graph, const LayerProfileOptions& options,
+                       const StepVariation& variation) {
+  ProfileDraft draft{.display_name = options.model,
+                     .model = options.model,
+                     .framework = "layer profile",
+                     .batch_size = options.batch_size};
   draft.platform = options.platform;
   draft.steps = MakeSteps(graph.operations, graph.durations_ns, options.platform, variation);
   draft.operations = std::move(graph.operations);
@@ -86,18 +103,25 @@ ProfileDraft MakeDraft(TrainingGraph graph, const LayerProfileOptions& options, 
 
 }  // namespace
 
-absl::StatusOr<ImportedProfile> ImportLayerProfile(std::string_view text, const LayerProfileOptions& options, const ProfileLimits& limits) {
+absl::StatusOr<ImportedProfile> ImportLayerProfile(std::string_view text,
+                                                   const LayerProfileOptions& options,
+                                                   const ProfileLimits& limits) {
   FaultList faults;
   CheckOptions(options, limits, faults);
   const std::vector<MeasuredLayer> measured = ParseLayerGraph(text, limits, faults);
   if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
   const std::vector<TrainingLayer> layers = ComputingLayers(measured);
-  if (layers.empty()) return FaultsError("IMPORT_INVALID", {{.field = "line 1", .description = "the text has no layer but data loading"}});
+  if (layers.empty())
+    return FaultsError(
+        "IMPORT_INVALID",
+        {{.field = "line 1", .description = "the text has no layer but data loading"}});
 
   TrainingGraph graph = BuildTrainingGraph(layers);
-  const StepVariation variation = ResolveStepVariation(options.variation, graph.operations.size(), limits, faults);
+  const StepVariation variation =
+      ResolveStepVariation(options.variation, graph.operations.size(), limits, faults);
   if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
-  absl::StatusOr<Profile> profile = Profile::Create(MakeDraft(std::move(graph), options, variation), limits);
+  absl::StatusOr<Profile> profile =
+      Profile::Create(MakeDraft(std::move(graph), options, variation), limits);
   if (!profile.ok()) return FaultsError("IMPORT_INVALID", DetailsOf(profile.status()).faults);
   ImportedProfile imported{.profile = *std::move(profile), .notes = NotesOn(measured)};
   imported.notes.push_back(NoteOn(variation));

@@ -1,7 +1,9 @@
-// Import of layer profiles: measured forward and backward times, parameter bytes and edges, one layer a line.
+// Import of layer profiles: measured forward and backward times, parameter bytes and edges, one
+// layer a line.
 //
-// Format: `nodeK -- Op -- key=value, ...` lines with forward_compute_time and backward_compute_time (milliseconds) and parameter_size (bytes), and
-// edges `<tab>nodeA -- nodeB`. The node whose Op is Input is data loading: its time is no computation.
+// Format: `nodeK -- Op -- key=value, ...` lines with forward_compute_time and backward_compute_time
+// (milliseconds) and parameter_size (bytes), and edges `<tab>nodeA -- nodeB`. The node whose Op is
+// Input is data loading: its time is no computation.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +26,13 @@ struct LayerProfileOptions {
   StepVariationDraft variation;  // the text has mean times only
 };
 
-// Makes, per layer in graph order: a download if it has parameters, a forward operation (waits for its download and the forward operations of the
-// layers before it), a backward operation (waits for those of the layers after it), an upload of the gradient, and an update on the server. Fails
-// with INVALID_ARGUMENT, reason IMPORT_INVALID: faults of the text have the path `line N`, those of the options their field's.
-absl::StatusOr<ImportedProfile> ImportLayerProfile(std::string_view text, const LayerProfileOptions& options, const ProfileLimits& limits = {});
+// Makes, per layer in graph order: a download if it has parameters, a forward operation (waits for
+// its download and the forward operations of the layers before it), a backward operation (waits for
+// those of the layers after it), an upload of the gradient, and an update on the server. Fails with
+// INVALID_ARGUMENT, reason IMPORT_INVALID: faults of the text have the path `line N`, those of the
+// options their field's.
+absl::StatusOr<ImportedProfile> ImportLayerProfile(std::string_view text,
+                                                   const LayerProfileOptions& options,
+                                                   const ProfileLimits& limits = {});
 
 }  // namespace stepcast

@@ -26,7 +26,8 @@ Resource ResourceOf(const RecordedNode& node, const TensorflowDevice& device) {
 
 class Maker {
  public:
-  Maker(RecordedRows& rows, const TensorflowGraph& graph, const StepChoice& choice, const Platform& platform, const ProfileLimits& limits)
+  Maker(RecordedRows& rows, const TensorflowGraph& graph, const StepChoice& choice,
+        const Platform& platform, const ProfileLimits& limits)
       : rows_(rows), graph_(graph), choice_(choice), platform_(platform), limits_(limits) {}
 
   absl::StatusOr<RecordedOperations> Make() {
@@ -34,7 +35,9 @@ class Maker {
       if (choice_.nodes[i]) recorded_.push_back(static_cast<int32_t>(i));
     }
     for (const int32_t node : recorded_) {
-      if (absl::Status status = AddOperation(rows_.nodes()[static_cast<size_t>(node)]); !status.ok()) return status;
+      if (absl::Status status = AddOperation(rows_.nodes()[static_cast<size_t>(node)]);
+          !status.ok())
+        return status;
     }
     NameOperations(rows_, recorded_, made_.operations);
     GraphDependencies dependencies(rows_, graph_, choice_.nodes, limits_);
@@ -50,15 +53,22 @@ class Maker {
     const TensorflowDevice& device = rows_.device_of(node);
     Operation& operation = made_.operations.emplace_back();
     operation.resource = ResourceOf(node, device);
-    const TensorflowDevice& source = node.is_transfer() ? rows_.devices()[static_cast<size_t>(node.source)].device : device;
+    const TensorflowDevice& source =
+        node.is_transfer() ? rows_.devices()[static_cast<size_t>(node.source)].device : device;
     const TensorflowDevice& server = device.role == DeviceRole::kServer ? device : source;
     if (operation.resource != Resource::kWorker) operation.parameter_server = server.task;
-    if (server.task < 0) return ImportFault(kAtRecording, absl::StrCat("a device of ", Quoted(server.job), " whose task is no number"));
+    if (server.task < 0)
+      return ImportFault(kAtRecording, absl::StrCat("a device of ", Quoted(server.job),
+                                                    " whose task is no number"));
     if (operation.resource != Resource::kWorker && server.task >= limits_.max_parameter_servers) {
-      return ImportFault(kAtRecording, OverLimit(int64_t{server.task} + 1, "max_parameter_servers", limits_.max_parameter_servers));
+      return ImportFault(kAtRecording, OverLimit(int64_t{server.task} + 1, "max_parameter_servers",
+                                                 limits_.max_parameter_servers));
     }
-    if (operation.resource != Resource::kWorker) made_.parameter_servers = std::max(made_.parameter_servers, server.task + 1);
-    if (absl::Status status = CheckWorker(device.role == DeviceRole::kServer ? source : device); !status.ok()) return status;
+    if (operation.resource != Resource::kWorker)
+      made_.parameter_servers = std::max(made_.parameter_servers, server.task + 1);
+    if (absl::Status status = CheckWorker(device.role == DeviceRole::kServer ? source : device);
+        !status.ok())
+      return status;
     return node.is_transfer() ? SetSize(node, operation) : absl::OkStatus();
   }
 
@@ -67,12 +77,16 @@ class Maker {
     if (device.role != DeviceRole::kWorker) return absl::OkStatus();
     if (worker_ == nullptr) worker_ = &device;
     if (worker_->same_machine(device)) return absl::OkStatus();
-    return ImportFault(kAtRecording, absl::StrCat("it is of several workers, ", worker_->job, " ", worker_->task, " and ", device.job, " ",
-                                                  device.task, " among them, where a profile is of one"));
+    return ImportFault(
+        kAtRecording,
+        absl::StrCat("it is of several workers, ", worker_->job, " ", worker_->task, " and ",
+                     device.job, " ", device.task, " among them, where a profile is of one"));
   }
 
   absl::Status SetSize(const RecordedNode& node, Operation& operation) {
-    if (node.size_bytes < 0) return ImportFault(kAtRecording, absl::StrCat("nothing says how many bytes ", Quoted(node.name), " has"));
+    if (node.size_bytes < 0)
+      return ImportFault(kAtRecording,
+                         absl::StrCat("nothing says how many bytes ", Quoted(node.name), " has"));
     operation.size_bytes = std::max<int64_t>(node.size_bytes, 1);
     made_.empty_transfers += node.size_bytes == 0 ? 1 : 0;
     return absl::OkStatus();
@@ -82,7 +96,8 @@ class Maker {
     absl::StatusOr<std::vector<std::vector<int32_t>>> found = dependencies.Find();
     if (!found.ok()) return found.status();
     std::vector<int32_t> place(rows_.nodes().size(), -1);
-    for (size_t i = 0; i < recorded_.size(); ++i) place[static_cast<size_t>(recorded_[i])] = static_cast<int32_t>(i);
+    for (size_t i = 0; i < recorded_.size(); ++i)
+      place[static_cast<size_t>(recorded_[i])] = static_cast<int32_t>(i);
     for (size_t i = 0; i < recorded_.size(); ++i) {
       std::vector<int32_t>& waiting_for = made_.operations[i].waiting_for;
       waiting_for = std::move((*found)[static_cast<size_t>(recorded_[i])]);
@@ -92,7 +107,8 @@ class Maker {
   }
 
   void TakeSteps() {
-    StepClock clock(made_.operations, made_.parameter_servers, platform_.bandwidth_bytes_per_second);
+    StepClock clock(made_.operations, made_.parameter_servers,
+                    platform_.bandwidth_bytes_per_second);
     for (const size_t index : choice_.steps) {
       RecordedStep from = std::exchange(rows_.steps()[index], {});
       RecordedStep& step = made_.steps.emplace_back();
@@ -115,7 +131,8 @@ class Maker {
     };
     std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return key(a) < key(b); });
     std::vector<int32_t> place(order.size());
-    for (size_t i = 0; i < order.size(); ++i) place[static_cast<size_t>(order[i])] = static_cast<int32_t>(i);
+    for (size_t i = 0; i < order.size(); ++i)
+      place[static_cast<size_t>(order[i])] = static_cast<int32_t>(i);
     made_.operations = Reordered(std::move(made_.operations), order);
     for (Operation& operation : made_.operations) {
       for (int32_t& before : operation.waiting_for) before = place[static_cast<size_t>(before)];
@@ -128,7 +145,8 @@ class Maker {
   }
 
   template <typename Value>
-  static std::vector<Value> Reordered(std::vector<Value> values, const std::vector<int32_t>& order) {
+  static std::vector<Value> Reordered(std::vector<Value> values,
+                                      const std::vector<int32_t>& order) {
     std::vector<Value> sorted;
     sorted.reserve(values.size());
     for (const int32_t from : order) sorted.push_back(std::move(values[static_cast<size_t>(from)]));
@@ -147,8 +165,10 @@ class Maker {
 
 }  // namespace
 
-absl::StatusOr<RecordedOperations> MakeOperations(RecordedRows& rows, const TensorflowGraph& graph, const StepChoice& choice,
-                                                  const Platform& platform, const ProfileLimits& limits) {
+absl::StatusOr<RecordedOperations> MakeOperations(RecordedRows& rows, const TensorflowGraph& graph,
+                                                  const StepChoice& choice,
+                                                  const Platform& platform,
+                                                  const ProfileLimits& limits) {
   return Maker(rows, graph, choice, platform, limits).Make();
 }
 

@@ -1,7 +1,8 @@
 // The operations of a profile, and their times in each step, from recorded nodes.
 //
-// Downloads are called `recv/` and uploads `send/`, followed by the node that sent the tensor; computations are called as their nodes. Where two
-// would be called the same both get the tensor's full name, or their devices, too. The operations stand in the order in which they started in the
+// Downloads are called `recv/` and uploads `send/`, followed by the node that sent the tensor;
+// computations are called as their nodes. Where two would be called the same both get the tensor's
+// full name, or their devices, too. The operations stand in the order in which they started in the
 // first step.
 #pragma once
 
@@ -29,9 +30,12 @@ struct RecordedOperations {
   ClockRepairs clocks;
 };
 
-// Takes the chosen nodes and steps, whose recorded times it gives back as it goes, so that they are not there twice. Fails where the operations are
-// of several workers or of too many servers, or a tensor has no size.
-absl::StatusOr<RecordedOperations> MakeOperations(RecordedRows& rows, const TensorflowGraph& graph, const StepChoice& choice,
-                                                  const Platform& platform, const ProfileLimits& limits);
+// Takes the chosen nodes and steps, whose recorded times it gives back as it goes, so that they are
+// not there twice. Fails where the operations are of several workers or of too many servers, or a
+// tensor has no size.
+absl::StatusOr<RecordedOperations> MakeOperations(RecordedRows& rows, const TensorflowGraph& graph,
+                                                  const StepChoice& choice,
+                                                  const Platform& platform,
+                                                  const ProfileLimits& limits);
 
 }  // namespace stepcast

@@ -22,14 +22,18 @@ constexpr int64_t kLatestNs = 4'000'000'000'000'000'000;
 
 absl::Status RecordedRows::CheckName(std::string_view name) const {
   if (name.size() <= limits_.max_name_bytes) return absl::OkStatus();
-  return ImportFault(kAtRecording, TooLong(std::string(name), "max_name_bytes", limits_.max_name_bytes));
+  return ImportFault(kAtRecording,
+                     TooLong(std::string(name), "max_name_bytes", limits_.max_name_bytes));
 }
 
 absl::StatusOr<int32_t> RecordedRows::Device(std::string_view name) {
   if (absl::Status status = CheckName(name); !status.ok()) return status;
-  if (devices_.size() > kMaxDevices) return ImportFault(kAtRecording, absl::StrCat("more than ", kMaxDevices, " devices"));
-  const auto [found, is_new] = device_index_.try_emplace(AbslView(name), static_cast<int32_t>(devices_.size()));
-  if (is_new) devices_.push_back({.name = std::string(name), .device = ParseTensorflowDevice(name)});
+  if (devices_.size() > kMaxDevices)
+    return ImportFault(kAtRecording, absl::StrCat("more than ", kMaxDevices, " devices"));
+  const auto [found, is_new] =
+      device_index_.try_emplace(AbslView(name), static_cast<int32_t>(devices_.size()));
+  if (is_new)
+    devices_.push_back({.name = std::string(name), .device = ParseTensorflowDevice(name)});
   return found->second;
 }
 
@@ -41,7 +45,9 @@ absl::StatusOr<int32_t> RecordedRows::Node(std::string_view name, int32_t device
     if (node.device == device && node.source == source) return index;
   }
   if (const auto count = static_cast<int64_t>(nodes_.size()) + 1; count > limits_.max_operations) {
-    return ImportFault(kAtRecording, absl::StrCat("nodes and tensors: ", OverLimit(count, "max_operations", limits_.max_operations)));
+    return ImportFault(kAtRecording,
+                       absl::StrCat("nodes and tensors: ",
+                                    OverLimit(count, "max_operations", limits_.max_operations)));
   }
   const auto index = static_cast<int32_t>(nodes_.size());
   same_name.push_back(index);
@@ -52,25 +58,31 @@ absl::StatusOr<int32_t> RecordedRows::Node(std::string_view name, int32_t device
 absl::Status RecordedRows::BeginStep() {
   rows_.clear();
   if (const auto count = static_cast<int64_t>(steps_.size()) + 1; count > limits_.max_steps) {
-    return ImportFault(kAtRecording, absl::StrCat("steps: ", OverLimit(count, "max_steps", limits_.max_steps)));
+    return ImportFault(kAtRecording,
+                       absl::StrCat("steps: ", OverLimit(count, "max_steps", limits_.max_steps)));
   }
   return absl::OkStatus();
 }
 
 absl::Status RecordedRows::AddRow(int32_t node, int64_t start_ns, int64_t end_ns) {
-  if (start_ns < 0 || start_ns > kLatestNs || end_ns > kLatestNs || end_ns - start_ns > limits_.max_step_ns ||
-      start_ns - end_ns > limits_.max_step_ns) {
-    return ImportFault(kAtRecording, absl::StrCat("step ", steps_.size() + 1, ": ", Quoted(nodes_[static_cast<size_t>(node)].name), " runs from ",
-                                                  start_ns, " to ", end_ns, " ns, which is no time of a step"));
+  if (start_ns < 0 || start_ns > kLatestNs || end_ns > kLatestNs ||
+      end_ns - start_ns > limits_.max_step_ns || start_ns - end_ns > limits_.max_step_ns) {
+    return ImportFault(kAtRecording,
+                       absl::StrCat("step ", steps_.size() + 1, ": ",
+                                    Quoted(nodes_[static_cast<size_t>(node)].name), " runs from ",
+                                    start_ns, " to ", end_ns, " ns, which is no time of a step"));
   }
   if (end_ns < start_ns) {
     ++repairs_.negative;
     end_ns = start_ns;
   }
   rows_.push_back({.node = node, .start_ns = start_ns, .end_ns = end_ns});
-  if (const auto count = static_cast<int64_t>(rows_.size()); count > kMaxRowsPerOperation * limits_.max_operations) {
-    return ImportFault(kAtRecording, absl::StrCat("step ", steps_.size() + 1, ": ", count,
-                                                  " rows are above four times the limit max_operations = ", limits_.max_operations));
+  if (const auto count = static_cast<int64_t>(rows_.size());
+      count > kMaxRowsPerOperation * limits_.max_operations) {
+    return ImportFault(kAtRecording,
+                       absl::StrCat("step ", steps_.size() + 1, ": ", count,
+                                    " rows are above four times the limit max_operations = ",
+                                    limits_.max_operations));
   }
   return absl::OkStatus();
 }
@@ -91,7 +103,8 @@ int32_t RecordedRows::OwnerOf(const RecordedNode& kernel) const {
     const TensorflowDevice& device = device_of(node);
     if (node.is_transfer() || device.rows != DeviceRows::kOperations) continue;
     // A name without a job is of whichever machine recorded it: the worker.
-    if (gpu.job.empty() ? device.role == DeviceRole::kWorker : device.same_machine(gpu)) owner = index;
+    if (gpu.job.empty() ? device.role == DeviceRole::kWorker : device.same_machine(gpu))
+      owner = index;
   }
   return owner;
 }
@@ -117,7 +130,8 @@ void RecordedRows::Merge(size_t begin, size_t end, bool kernels, RecordedStep& s
     last = std::max(last, rows_[row].end_ns);
   }
   step.start_ns[at] = rows_[begin].start_ns;
-  // Runs that overlap, on several streams for instance, are not longer than from the first to the last.
+  // Runs that overlap, on several streams for instance, are not longer than from the first to the
+  // last.
   step.end_ns[at] = std::min(rows_[begin].start_ns + length, last);
 }
 
@@ -128,15 +142,19 @@ absl::Status RecordedRows::EndStep() {
   rows_.erase(unique, rows_.end());
   times_ += static_cast<int64_t>(nodes_.size());
   if (times_ > limits_.max_recorded_times) {
-    return ImportFault(kAtRecording, absl::StrCat("nodes of all steps: ", OverLimit(times_, "max_recorded_times", limits_.max_recorded_times)));
+    return ImportFault(kAtRecording,
+                       absl::StrCat("nodes of all steps: ", OverLimit(times_, "max_recorded_times",
+                                                                      limits_.max_recorded_times)));
   }
-  RecordedStep step{.start_ns = std::vector<int64_t>(nodes_.size(), kMissing), .end_ns = std::vector<int64_t>(nodes_.size(), kMissing)};
+  RecordedStep step{.start_ns = std::vector<int64_t>(nodes_.size(), kMissing),
+                    .end_ns = std::vector<int64_t>(nodes_.size(), kMissing)};
   // Kernels last: they replace the times of the nodes that launched them.
   for (const bool kernels : {false, true}) {
     for (size_t begin = 0, end = 0; begin < rows_.size(); begin = end) {
       while (end < rows_.size() && rows_[end].node == rows_[begin].node) ++end;
       const DeviceRows kind = device_of(nodes_[static_cast<size_t>(rows_[begin].node)]).rows;
-      if ((kind == DeviceRows::kKernels) == kernels && kind != DeviceRows::kCopies) Merge(begin, end, kernels, step);
+      if ((kind == DeviceRows::kKernels) == kernels && kind != DeviceRows::kCopies)
+        Merge(begin, end, kernels, step);
     }
   }
   steps_.push_back(std::move(step));

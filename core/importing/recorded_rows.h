@@ -1,9 +1,11 @@
-// What a recording says of its steps: when each node ran on each device, and when each tensor was received.
+// What a recording says of its steps: when each node ran on each device, and when each tensor was
+// received.
 //
-// Rows may come in any order, and more than once. A row that is there twice, with the same times, counts once. A node that ran several times in a
-// step (a loop) lasts as long as all its runs together, from the first one's start. A node whose kernels a GPU recorded lasts as long as those, from
-// the first one's start: its own row is only about launching them. Memory: two times a node and step, as in a profile, and the rows of the step that
-// is being read. Threads: none.
+// Rows may come in any order, and more than once. A row that is there twice, with the same times,
+// counts once. A node that ran several times in a step (a loop) lasts as long as all its runs
+// together, from the first one's start. A node whose kernels a GPU recorded lasts as long as those,
+// from the first one's start: its own row is only about launching them. Memory: two times a node
+// and step, as in a profile, and the rows of the step that is being read. Threads: none.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +61,8 @@ class RecordedRows {
   // The node's index; a new one if need be. `source` as in RecordedNode. Fails at a limit.
   absl::StatusOr<int32_t> Node(std::string_view name, int32_t device, int32_t source = -1);
 
-  // REQUIRES: between BeginStep and EndStep. Times are on the device's clock. Fails where they are no times, or at a limit.
+  // REQUIRES: between BeginStep and EndStep. Times are on the device's clock. Fails where they are
+  // no times, or at a limit.
   absl::Status AddRow(int32_t node, int64_t start_ns, int64_t end_ns);
   void SetSize(int32_t node, int64_t bytes, bool rounded);
   absl::Status BeginStep();
@@ -67,9 +70,12 @@ class RecordedRows {
 
   const std::vector<RecordedDevice>& devices() const { return devices_; }
   const std::vector<RecordedNode>& nodes() const { return nodes_; }
-  const TensorflowDevice& device_of(const RecordedNode& node) const { return devices_[static_cast<size_t>(node.device)].device; }
+  const TensorflowDevice& device_of(const RecordedNode& node) const {
+    return devices_[static_cast<size_t>(node.device)].device;
+  }
   const Repairs& repairs() const { return repairs_; }
-  // A step may be shorter than the nodes: what is not there is missing. Whoever has read them may take them apart.
+  // A step may be shorter than the nodes: what is not there is missing. Whoever has read them may
+  // take them apart.
   std::vector<RecordedStep>& steps() { return steps_; }
   const std::vector<RecordedStep>& steps() const { return steps_; }
 

@@ -23,7 +23,7 @@ struct RunMetadataFindings {
 };
 
 // A sentence each: what was found, what was left out, what was put right, what was assumed.
-std::vector<std::string> NotesOn(const RunMetadataFindings& found, const RecordedRows& rows, const StepChoice& choice,
-                                 const RecordedOperations& made);
+std::vector<std::string> NotesOn(const RunMetadataFindings& found, const RecordedRows& rows,
+                                 const StepChoice& choice, const RecordedOperations& made);
 
 }  // namespace stepcast

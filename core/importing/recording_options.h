@@ -18,9 +18,11 @@ struct RecordingOptions {
 };
 
 // Faults at `model`, `batch_size` and below `platform`.
-void CheckRecordingOptions(const RecordingOptions& options, const ProfileLimits& limits, FaultList& faults);
+void CheckRecordingOptions(const RecordingOptions& options, const ProfileLimits& limits,
+                           FaultList& faults);
 
-// Where faults of what is imported are: in the recording itself, or in the graph given beside it. All others are at fields of the options.
+// Where faults of what is imported are: in the recording itself, or in the graph given beside it.
+// All others are at fields of the options.
 inline constexpr char kAtRecording[] = "recording";
 inline constexpr char kAtGraph[] = "graph";
 

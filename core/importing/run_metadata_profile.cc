@@ -21,7 +21,11 @@ namespace {
 class RunMetadataImport {
  public:
   RunMetadataImport(const RecordingOptions& options, const ProfileLimits& limits)
-      : options_(options), limits_(limits), rows_(limits), parts_(true, kAtRecording, limits), given_(false, kAtGraph, limits) {}
+      : options_(options),
+        limits_(limits),
+        rows_(limits),
+        parts_(true, kAtRecording, limits),
+        given_(false, kAtGraph, limits) {}
 
   absl::Status Read(ByteSource& recording, ByteSource* graph, StopCheck stop) {
     if (graph != nullptr) {
@@ -42,10 +46,14 @@ class RunMetadataImport {
     StepChoice choice = ChooseSteps(rows_, candidates);
     if (absl::Status status = CheckChoice(choice); !status.ok()) return status;
     found_.steps = rows_.steps().size();
-    absl::StatusOr<RecordedOperations> made = MakeOperations(rows_, graph, choice, options_.platform, limits_);
+    absl::StatusOr<RecordedOperations> made =
+        MakeOperations(rows_, graph, choice, options_.platform, limits_);
     if (!made.ok()) return made.status();
     std::vector<std::string> notes = NotesOn(found_, rows_, choice, *made);
-    ProfileDraft draft{.display_name = options_.model, .model = options_.model, .framework = "tensorflow", .batch_size = options_.batch_size};
+    ProfileDraft draft{.display_name = options_.model,
+                       .model = options_.model,
+                       .framework = "tensorflow",
+                       .batch_size = options_.batch_size};
     draft.platform = options_.platform;
     draft.parameter_servers = made->parameter_servers;
     draft.operations = std::move(made->operations);
@@ -57,12 +65,18 @@ class RunMetadataImport {
 
  private:
   absl::Status CheckFound() const {
-    if (rows_.steps().empty()) return ImportFault(kAtRecording, "it has no step_stats with rows of a worker or a server");
+    if (rows_.steps().empty())
+      return ImportFault(kAtRecording, "it has no step_stats with rows of a worker or a server");
     if (parts_.empty() && given_.empty()) {
-      return ImportFault(kAtRecording, "it has no partition_graphs, and no graph is given: nothing says what an operation waits for");
+      return ImportFault(kAtRecording,
+                         "it has no partition_graphs, and no graph is given: nothing says what an "
+                         "operation waits for");
     }
-    const bool sent = std::any_of(rows_.nodes().begin(), rows_.nodes().end(), [](const RecordedNode& node) { return node.is_transfer(); });
-    if (!sent) return ImportFault(kAtRecording, "no tensor was received between a worker and a parameter server (/job:ps)");
+    const bool sent = std::any_of(rows_.nodes().begin(), rows_.nodes().end(),
+                                  [](const RecordedNode& node) { return node.is_transfer(); });
+    if (!sent)
+      return ImportFault(
+          kAtRecording, "no tensor was received between a worker and a parameter server (/job:ps)");
     return absl::OkStatus();
   }
 
@@ -78,17 +92,22 @@ class RunMetadataImport {
       if (computes && !in_graph && found_.unknown_node.empty()) found_.unknown_node = node.name;
     }
     if (found_.unknown_nodes <= known) return absl::OkStatus();
-    return ImportFault(kAtGraph, absl::StrCat("it has ", known, " of the ", known + found_.unknown_nodes, " nodes that ran, and not ",
-                                              Quoted(found_.unknown_node), ": it is of something else"));
+    return ImportFault(kAtGraph,
+                       absl::StrCat("it has ", known, " of the ", known + found_.unknown_nodes,
+                                    " nodes that ran, and not ", Quoted(found_.unknown_node),
+                                    ": it is of something else"));
   }
 
   absl::Status CheckChoice(const StepChoice& choice) const {
     if (choice.steps.empty()) {
-      return ImportFault(kAtRecording, absl::StrCat("no step has all that most steps have: step ", choice.partial_steps.front() + 1, " lacks ",
+      return ImportFault(kAtRecording, absl::StrCat("no step has all that most steps have: step ",
+                                                    choice.partial_steps.front() + 1, " lacks ",
                                                     Quoted(choice.lacking)));
     }
-    if (std::find(choice.nodes.begin(), choice.nodes.end(), true) != choice.nodes.end()) return absl::OkStatus();
-    return ImportFault(kAtRecording, "no two steps have a node in common: they are not of the same graph");
+    if (std::find(choice.nodes.begin(), choice.nodes.end(), true) != choice.nodes.end())
+      return absl::OkStatus();
+    return ImportFault(kAtRecording,
+                       "no two steps have a node in common: they are not of the same graph");
   }
 
   const RecordingOptions& options_;
@@ -101,7 +120,8 @@ class RunMetadataImport {
 
 }  // namespace
 
-absl::StatusOr<ImportedProfile> ImportRunMetadata(ByteSource& recording, ByteSource* graph, const RecordingOptions& options,
+absl::StatusOr<ImportedProfile> ImportRunMetadata(ByteSource& recording, ByteSource* graph,
+                                                  const RecordingOptions& options,
                                                   const ProfileLimits& limits, StopCheck stop) {
   FaultList faults;
   CheckRecordingOptions(options, limits, faults);

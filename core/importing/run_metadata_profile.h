@@ -1,4 +1,5 @@
-// Import of steps that TensorFlow recorded: serialised RunMetadata of a worker with its parameter servers. README.md says what becomes of what.
+// Import of steps that TensorFlow recorded: serialised RunMetadata of a worker with its parameter
+// servers. README.md says what becomes of what.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -11,10 +12,12 @@
 
 namespace stepcast {
 
-// `graph`: a serialised GraphDef, for recordings without partition graphs; null: none. Reads it first.
-// Memory: that of the profile, its names once more, and a step's rows; not the recording's. Asks `stop` before each 64 KiB that it reads.
-// Failure: INVALID_ARGUMENT, reason IMPORT_INVALID, at `recording`, at `graph` or at a field of the options; what the sources or `stop` fail with.
-absl::StatusOr<ImportedProfile> ImportRunMetadata(ByteSource& recording, ByteSource* graph, const RecordingOptions& options,
+// `graph`: a serialised GraphDef, for recordings without partition graphs; null: none. Reads it
+// first. Memory: that of the profile, its names once more, and a step's rows; not the recording's.
+// Asks `stop` before each 64 KiB that it reads. Failure: INVALID_ARGUMENT, reason IMPORT_INVALID,
+// at `recording`, at `graph` or at a field of the options; what the sources or `stop` fail with.
+absl::StatusOr<ImportedProfile> ImportRunMetadata(ByteSource& recording, ByteSource* graph,
+                                                  const RecordingOptions& options,
                                                   const ProfileLimits& limits, StopCheck stop);
 
 }  // namespace stepcast

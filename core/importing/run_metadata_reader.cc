@@ -22,34 +22,44 @@ constexpr int64_t kNsPerMicro = 1000;
 constexpr int64_t kFarMicros = int64_t{1} << 52;
 
 int64_t Micros(int64_t micros) { return std::clamp(micros, -kFarMicros, kFarMicros) * kNsPerMicro; }
-int64_t Nanos(int64_t nanos) { return std::clamp(nanos, -kFarMicros * kNsPerMicro, kFarMicros * kNsPerMicro); }
+int64_t Nanos(int64_t nanos) {
+  return std::clamp(nanos, -kFarMicros * kNsPerMicro, kFarMicros * kNsPerMicro);
+}
 
 struct Times {
   int64_t start_ns = 0;
   int64_t end_ns = 0;
 };
 
-// From the start of a node's scheduling to its very end, as TensorFlow's own timeline shows it. Nanoseconds are more exact where they are there.
+// From the start of a node's scheduling to its very end, as TensorFlow's own timeline shows it.
+// Nanoseconds are more exact where they are there.
 Times TimesOf(const tensorflow::NodeExecStats& row) {
   if (row.all_start_nanos() > 0) {
-    const int64_t length = row.all_end_rel_nanos() != 0 ? row.all_end_rel_nanos() : row.op_end_rel_nanos();
-    return {.start_ns = Nanos(row.all_start_nanos()), .end_ns = Nanos(row.all_start_nanos()) + Nanos(length)};
+    const int64_t length =
+        row.all_end_rel_nanos() != 0 ? row.all_end_rel_nanos() : row.op_end_rel_nanos();
+    return {.start_ns = Nanos(row.all_start_nanos()),
+            .end_ns = Nanos(row.all_start_nanos()) + Nanos(length)};
   }
-  const int64_t length = row.all_end_rel_micros() != 0 ? row.all_end_rel_micros() : row.op_end_rel_micros();
-  return {.start_ns = Micros(row.all_start_micros()), .end_ns = Micros(row.all_start_micros()) + Micros(length)};
+  const int64_t length =
+      row.all_end_rel_micros() != 0 ? row.all_end_rel_micros() : row.op_end_rel_micros();
+  return {.start_ns = Micros(row.all_start_micros()),
+          .end_ns = Micros(row.all_start_micros()) + Micros(length)};
 }
 
-// The node that launched a kernel: of `retval detail@@name:op#annotation` or, without a label of that form, of the row's name `name:op`.
+// The node that launched a kernel: of `retval detail@@name:op#annotation` or, without a label of
+// that form, of the row's name `name:op`.
 std::string_view LauncherOf(const tensorflow::NodeExecStats& row) {
   std::string_view name = row.node_name();
   const std::string_view label = row.timeline_label();
   const size_t start = label.find("@@");
   const size_t end = label.find('#', start == std::string_view::npos ? 0 : start);
-  if (start != std::string_view::npos && end != std::string_view::npos && start + 2 < end) name = label.substr(start + 2, end - start - 2);
+  if (start != std::string_view::npos && end != std::string_view::npos && start + 2 < end)
+    name = label.substr(start + 2, end - start - 2);
   return name.substr(0, name.find(':'));
 }
 
-// Of `name = op(inputs)`, perhaps behind a size in brackets, the op; empty: the label is of another form.
+// Of `name = op(inputs)`, perhaps behind a size in brackets, the op; empty: the label is of another
+// form.
 std::string_view OpOf(std::string_view label) {
   const size_t equals = label.find(" = ");
   if (equals == std::string_view::npos) return {};
@@ -65,7 +75,8 @@ class Reader {
   absl::Status Read() {
     return wire_.ReadAll([this](uint32_t tag) -> absl::Status {
       if (tag == Nested(tensorflow::RunMetadata::kStepStatsFieldNumber)) return ReadStep();
-      if (tag == Nested(tensorflow::RunMetadata::kPartitionGraphsFieldNumber)) return ReadNestedGraph(wire_, graph_);
+      if (tag == Nested(tensorflow::RunMetadata::kPartitionGraphsFieldNumber))
+        return ReadNestedGraph(wire_, graph_);
       return wire_.Skip(tag);
     });
   }
@@ -129,10 +140,13 @@ class Reader {
   absl::Status AddTransfer() {
     const std::optional<TransferLabel> label = ParseTransferLabel(row_.timeline_label());
     if (!label)
-      return wire_.Fail(absl::StrCat("a received tensor whose label is ", Quoted(row_.timeline_label()), ", not `tensor from device to device`"));
+      return wire_.Fail(absl::StrCat("a received tensor whose label is ",
+                                     Quoted(row_.timeline_label()),
+                                     ", not `tensor from device to device`"));
     const absl::StatusOr<int32_t> source = rows_.Device(label->source);
     const absl::StatusOr<int32_t> destination = rows_.Device(label->destination);
-    if (!source.ok() || !destination.ok()) return source.ok() ? destination.status() : source.status();
+    if (!source.ok() || !destination.ok())
+      return source.ok() ? destination.status() : source.status();
     const DeviceRole from = rows_.devices()[static_cast<size_t>(*source)].device.role;
     const DeviceRole to = rows_.devices()[static_cast<size_t>(*destination)].device.role;
     if (from == to || from == DeviceRole::kOther || to == DeviceRole::kOther) {
@@ -153,7 +167,8 @@ class Reader {
     for (const tensorflow::NodeOutput& output : row_.output()) {
       if (!output.tensor_description().has_allocation_description()) continue;
       const auto& allocation = output.tensor_description().allocation_description();
-      bytes = std::max({bytes, allocation.requested_bytes(), allocation.requested_bytes() > 0 ? 0 : allocation.allocated_bytes()});
+      bytes = std::max({bytes, allocation.requested_bytes(),
+                        allocation.requested_bytes() > 0 ? 0 : allocation.allocated_bytes()});
       said = true;
     }
     // A tensor of no bytes is written as an allocation without any fields, so it counts as said.
@@ -173,7 +188,8 @@ class Reader {
 
 }  // namespace
 
-absl::Status ReadRunMetadata(WireReader& reader, RecordedRows& rows, TensorflowGraph& graph, PassedOver& passed_over) {
+absl::Status ReadRunMetadata(WireReader& reader, RecordedRows& rows, TensorflowGraph& graph,
+                             PassedOver& passed_over) {
   return Reader(reader, rows, graph, passed_over).Read();
 }
 

@@ -4,7 +4,9 @@ namespace stepcast {
 
 namespace {
 
-bool Ran(const RecordedStep& step, size_t node) { return node < step.start_ns.size() && step.start_ns[node] != RecordedRows::kMissing; }
+bool Ran(const RecordedStep& step, size_t node) {
+  return node < step.start_ns.size() && step.start_ns[node] != RecordedRows::kMissing;
+}
 
 }  // namespace
 
@@ -21,7 +23,8 @@ StepChoice ChooseSteps(const RecordedRows& rows, const std::vector<bool>& candid
   }
   for (size_t index = 0; index < rows.steps().size(); ++index) {
     size_t node = 0;
-    while (node < candidates.size() && (!choice.nodes[node] || Ran(rows.steps()[index], node))) ++node;
+    while (node < candidates.size() && (!choice.nodes[node] || Ran(rows.steps()[index], node)))
+      ++node;
     if (node == candidates.size()) {
       choice.steps.push_back(index);
       continue;

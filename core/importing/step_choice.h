@@ -1,4 +1,5 @@
-// Which recorded nodes and steps a profile is made of: in a profile every step runs every operation once.
+// Which recorded nodes and steps a profile is made of: in a profile every step runs every operation
+// once.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,8 @@ struct StepChoice {
   std::string lacking;                // one such node of the first of those
 };
 
-// Leaves out each candidate that at most half of the steps ran, then each step that lacks one of the others. Cost: linear in the recorded times.
+// Leaves out each candidate that at most half of the steps ran, then each step that lacks one of
+// the others. Cost: linear in the recorded times.
 StepChoice ChooseSteps(const RecordedRows& rows, const std::vector<bool>& candidates);
 
 }  // namespace stepcast

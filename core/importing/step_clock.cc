@@ -11,16 +11,22 @@ namespace {
 constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
 constexpr int64_t kFar = kNone / 4;  // two of them do not overflow
 
-bool OnWorkersClock(const Operation& operation) { return operation.resource == Resource::kDownlink || operation.resource == Resource::kWorker; }
+bool OnWorkersClock(const Operation& operation) {
+  return operation.resource == Resource::kDownlink || operation.resource == Resource::kWorker;
+}
 
 }  // namespace
 
-StepClock::StepClock(const std::vector<Operation>& operations, int32_t servers, double bandwidth_bytes_per_second)
-    : operations_(operations), upload_ns_(static_cast<size_t>(std::max(servers, 0)), 0), bounds_(upload_ns_.size()) {
+StepClock::StepClock(const std::vector<Operation>& operations, int32_t servers,
+                     double bandwidth_bytes_per_second)
+    : operations_(operations),
+      upload_ns_(static_cast<size_t>(std::max(servers, 0)), 0),
+      bounds_(upload_ns_.size()) {
   constexpr double kNsPerSecond = 1e9;
   for (const Operation& operation : operations) {
     if (operation.resource != Resource::kUplink) continue;
-    const double ns = static_cast<double>(operation.size_bytes) / bandwidth_bytes_per_second * kNsPerSecond;
+    const double ns =
+        static_cast<double>(operation.size_bytes) / bandwidth_bytes_per_second * kNsPerSecond;
     int64_t& all = upload_ns_[static_cast<size_t>(operation.parameter_server)];
     all = ns < static_cast<double>(kFar - all) ? all + static_cast<int64_t>(ns) : kFar;
   }
@@ -28,7 +34,8 @@ StepClock::StepClock(const std::vector<Operation>& operations, int32_t servers, 
 
 // By how much each server's clock may be moved forwards: at least, and at most.
 void StepClock::FindBounds(const RecordedStep& step) {
-  std::fill(bounds_.begin(), bounds_.end(), Bounds{.least = -kNone, .most = kNone, .first_start = kNone});
+  std::fill(bounds_.begin(), bounds_.end(),
+            Bounds{.least = -kNone, .most = kNone, .first_start = kNone});
   worker_start_ = kNone;
   worker_end_ = -kNone;
   for (size_t i = 0; i < operations_.size(); ++i) {
@@ -61,7 +68,9 @@ int64_t StepClock::ShiftOf(size_t server) const {
   const int64_t least = upload_ns_[server] > 0 ? bounds.least : worker_start_ - bounds.first_start;
   if (least > 0) return least;
   if (bounds.most < 0) return std::max(bounds.most, least);
-  if (bounds.most == kNone && least != -kNone && -least > worker_end_ - worker_start_ + upload_ns_[server]) return least;
+  if (bounds.most == kNone && least != -kNone &&
+      -least > worker_end_ - worker_start_ + upload_ns_[server])
+    return least;
   return 0;
 }
 
@@ -87,7 +96,8 @@ int64_t StepClock::MoveServers(RecordedStep& step) {
     }
     moved = true;
     ++repairs_.moved_clocks;
-    if (std::abs(shifts[server]) > std::abs(repairs_.most_moved_ns)) repairs_.most_moved_ns = shifts[server];
+    if (std::abs(shifts[server]) > std::abs(repairs_.most_moved_ns))
+      repairs_.most_moved_ns = shifts[server];
   }
   if (!moved) return origin;
   for (size_t i = 0; i < operations_.size(); ++i) {
@@ -111,7 +121,8 @@ void StepClock::Repair(RecordedStep& step) {
   for (size_t i = 0; i < operations_.size(); ++i) {
     if (!IsTransfer(operations_[i].resource)) continue;
     int64_t earliest = 0;
-    for (const int32_t before : operations_[i].waiting_for) earliest = std::max(earliest, step.end_ns[static_cast<size_t>(before)]);
+    for (const int32_t before : operations_[i].waiting_for)
+      earliest = std::max(earliest, step.end_ns[static_cast<size_t>(before)]);
     Clamp(step, i, earliest);
     step.end_ns[i] = std::max(step.end_ns[i], step.start_ns[i]);
   }

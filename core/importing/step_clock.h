@@ -1,8 +1,11 @@
-// The clocks of a recording's machines, brought together: each of them wrote its own time beside what it did.
+// The clocks of a recording's machines, brought together: each of them wrote its own time beside
+// what it did.
 //
-// A server's clock may not show that it sent a tensor after the worker had it, nor that it had one before the worker's operation that made it ended.
-// Where it does, the clock is moved by the least that takes this away; where both cannot be, so that nothing is received before it was made. What
-// then still starts before the step, or before what it waits for on another machine, is moved to there. Cost: linear in operations and dependencies.
+// A server's clock may not show that it sent a tensor after the worker had it, nor that it had one
+// before the worker's operation that made it ended. Where it does, the clock is moved by the least
+// that takes this away; where both cannot be, so that nothing is received before it was made. What
+// then still starts before the step, or before what it waits for on another machine, is moved to
+// there. Cost: linear in operations and dependencies.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +27,11 @@ struct ClockRepairs {
 class StepClock {
  public:
   // Of the operations' fields all but name and parameter count. Borrows them.
-  StepClock(const std::vector<Operation>& operations, int32_t servers, double bandwidth_bytes_per_second);
+  StepClock(const std::vector<Operation>& operations, int32_t servers,
+            double bandwidth_bytes_per_second);
 
-  // Makes times from the step's start on of times on the clocks of their machines: downloads and the worker's operations on the worker's, all others
-  // on their server's.
+  // Makes times from the step's start on of times on the clocks of their machines: downloads and
+  // the worker's operations on the worker's, all others on their server's.
   void Repair(RecordedStep& step);
 
   const ClockRepairs& repairs() const { return repairs_; }

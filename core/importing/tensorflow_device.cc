@@ -20,13 +20,15 @@ std::string_view Part(std::string_view name, std::string_view key) {
 DeviceRole RoleOf(std::string_view job) {
   constexpr std::array<std::string_view, 5> kWorkers{"", "worker", "chief", "master", "localhost"};
   if (job == "ps") return DeviceRole::kServer;
-  return std::find(kWorkers.begin(), kWorkers.end(), job) != kWorkers.end() ? DeviceRole::kWorker : DeviceRole::kOther;
+  return std::find(kWorkers.begin(), kWorkers.end(), job) != kWorkers.end() ? DeviceRole::kWorker
+                                                                            : DeviceRole::kOther;
 }
 
 DeviceRows RowsOf(std::string_view name) {
   const std::string_view stream = Part(name, "/stream:");
   if (stream == "all") return DeviceRows::kKernels;
-  return stream.empty() && name.find("/memcpy") == std::string_view::npos ? DeviceRows::kOperations : DeviceRows::kCopies;
+  return stream.empty() && name.find("/memcpy") == std::string_view::npos ? DeviceRows::kOperations
+                                                                          : DeviceRows::kCopies;
 }
 
 }  // namespace
@@ -35,7 +37,10 @@ TensorflowDevice ParseTensorflowDevice(std::string_view name) {
   TensorflowDevice device{.rows = RowsOf(name), .job = std::string(Part(name, "/job:"))};
   device.role = RoleOf(device.job);
   const std::string_view task = Part(name, "/task:");
-  if (!task.empty() && (!absl::SimpleAtoi(absl::string_view(task.data(), task.size()), &device.task) || device.task < 0)) device.task = -1;
+  if (!task.empty() &&
+      (!absl::SimpleAtoi(absl::string_view(task.data(), task.size()), &device.task) ||
+       device.task < 0))
+    device.task = -1;
   return device;
 }
 

@@ -22,11 +22,14 @@ struct TensorflowDevice {
   std::string job;   // empty: the name has none
   int32_t task = 0;  // -1: not a number
 
-  bool same_machine(const TensorflowDevice& other) const { return job == other.job && task == other.task; }
+  bool same_machine(const TensorflowDevice& other) const {
+    return job == other.job && task == other.task;
+  }
 };
 
-// Of `/job:ps/replica:0/task:0/device:CPU:0`, `/job:localhost/replica:0/task:0/cpu:0`, `/device:GPU:0/stream:all` and the like. Jobs worker, chief,
-// master and localhost, and devices without a job, are the worker's; ps is the servers'.
+// Of `/job:ps/replica:0/task:0/device:CPU:0`, `/job:localhost/replica:0/task:0/cpu:0`,
+// `/device:GPU:0/stream:all` and the like. Jobs worker, chief, master and localhost, and devices
+// without a job, are the worker's; ps is the servers'.
 TensorflowDevice ParseTensorflowDevice(std::string_view name);
 
 }  // namespace stepcast

@@ -17,13 +17,18 @@ namespace {
 
 using Kind = TensorflowGraph::Kind;
 
-bool IsOneOf(std::string_view op, std::initializer_list<std::string_view> names) { return std::find(names.begin(), names.end(), op) != names.end(); }
-
-bool BeginsWithOneOf(std::string_view op, std::initializer_list<std::string_view> prefixes) {
-  return std::any_of(prefixes.begin(), prefixes.end(), [op](std::string_view prefix) { return op.substr(0, prefix.size()) == prefix; });
+bool IsOneOf(std::string_view op, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), op) != names.end();
 }
 
-// By the numbers of TensorFlow's DataType; references to a type are a hundred above it. 0: of no fixed size.
+bool BeginsWithOneOf(std::string_view op, std::initializer_list<std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(), [op](std::string_view prefix) {
+    return op.substr(0, prefix.size()) == prefix;
+  });
+}
+
+// By the numbers of TensorFlow's DataType; references to a type are a hundred above it. 0: of no
+// fixed size.
 int64_t BytesOf(int32_t data_type) {
   constexpr int32_t kReferences = 100;
   const int32_t type = data_type > kReferences ? data_type - kReferences : data_type;
@@ -53,8 +58,11 @@ int64_t BytesOf(int32_t data_type) {
   }
 }
 
-bool SameInputs(const std::vector<TensorflowGraph::Input>& a, const std::vector<TensorflowGraph::Input>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) { return x.node == y.node && x.control == y.control; });
+bool SameInputs(const std::vector<TensorflowGraph::Input>& a,
+                const std::vector<TensorflowGraph::Input>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.node == y.node && x.control == y.control;
+  });
 }
 
 }  // namespace
@@ -62,21 +70,26 @@ bool SameInputs(const std::vector<TensorflowGraph::Input>& a, const std::vector<
 Kind TensorflowGraph::KindOf(std::string_view op) {
   if (IsOneOf(op, {"_Send", "_HostSend"})) return Kind::kSend;
   if (IsOneOf(op, {"_Recv", "_HostRecv"})) return Kind::kReceive;
-  if (IsOneOf(op, {"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"})) return Kind::kVariable;
-  if (IsOneOf(op, {"Identity", "ReadVariableOp", "RefIdentity", "Enter", "RefEnter"})) return Kind::kPassing;
+  if (IsOneOf(op, {"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"}))
+    return Kind::kVariable;
+  if (IsOneOf(op, {"Identity", "ReadVariableOp", "RefIdentity", "Enter", "RefEnter"}))
+    return Kind::kPassing;
   if (IsOneOf(op, {"NextIteration", "RefNextIteration"})) return Kind::kLoop;
-  if (BeginsWithOneOf(op, {"Apply", "ResourceApply", "SparseApply", "ResourceSparseApply", "Assign", "Scatter", "ResourceScatter"})) {
+  if (BeginsWithOneOf(op, {"Apply", "ResourceApply", "SparseApply", "ResourceSparseApply", "Assign",
+                           "Scatter", "ResourceScatter"})) {
     return Kind::kUpdate;
   }
   return Kind::kOther;
 }
 
-std::string TensorflowGraph::TensorKey(std::string_view tensor, std::string_view source, std::string_view destination) {
+std::string TensorflowGraph::TensorKey(std::string_view tensor, std::string_view source,
+                                       std::string_view destination) {
   return absl::StrCat(AbslView(tensor), "\n", AbslView(source), "\n", AbslView(destination));
 }
 
 int32_t TensorflowGraph::Named(const std::string& device, std::string_view name) {
-  const auto [found, is_new] = by_device_[partitioned_ ? device : std::string()].try_emplace(AbslView(name), static_cast<int32_t>(nodes_.size()));
+  const auto [found, is_new] = by_device_[partitioned_ ? device : std::string()].try_emplace(
+      AbslView(name), static_cast<int32_t>(nodes_.size()));
   if (is_new) nodes_.push_back({.name = std::string(name)});
   return found->second;
 }
@@ -85,33 +98,44 @@ absl::Status TensorflowGraph::AddInputs(const GraphNodeText& text, std::vector<I
   for (const std::string& input : text.inputs) {
     const bool control = !input.empty() && input.front() == '^';
     std::string_view name = std::string_view(input).substr(control ? 1 : 0);
-    if (name.size() > limits_.max_name_bytes) return ImportFault(where_, TooLong(input, "max_name_bytes", limits_.max_name_bytes));
-    if (const size_t colon = name.rfind(':'); colon != std::string_view::npos) name = name.substr(0, colon);
+    if (name.size() > limits_.max_name_bytes)
+      return ImportFault(where_, TooLong(input, "max_name_bytes", limits_.max_name_bytes));
+    if (const size_t colon = name.rfind(':'); colon != std::string_view::npos)
+      name = name.substr(0, colon);
     inputs.push_back({.node = Named(text.device, name), .control = control});
   }
   inputs_ += static_cast<int64_t>(text.inputs.size());
-  if (inputs_ > limits_.max_dependencies) return ImportFault(where_, OverLimit(inputs_, "max_dependencies", limits_.max_dependencies));
+  if (inputs_ > limits_.max_dependencies)
+    return ImportFault(where_, OverLimit(inputs_, "max_dependencies", limits_.max_dependencies));
   return absl::OkStatus();
 }
 
 absl::Status TensorflowGraph::Add(const GraphNodeText& text) {
-  for (const std::string* name : {&text.name, &text.device, &text.tensor, &text.source, &text.destination}) {
-    if (name->size() > limits_.max_name_bytes) return ImportFault(where_, TooLong(*name, "max_name_bytes", limits_.max_name_bytes));
+  for (const std::string* name :
+       {&text.name, &text.device, &text.tensor, &text.source, &text.destination}) {
+    if (name->size() > limits_.max_name_bytes)
+      return ImportFault(where_, TooLong(*name, "max_name_bytes", limits_.max_name_bytes));
   }
   const int32_t index = Named(text.device, text.name);
   std::vector<Input> inputs;
   if (absl::Status status = AddInputs(text, inputs); !status.ok()) return status;
   // A node that is only named takes a place, too.
-  if (const int64_t count = static_cast<int64_t>(nodes_.size()); count > 2 * limits_.max_operations) {
-    return ImportFault(where_, absl::StrCat("nodes: ", OverLimit(count, "twice max_operations", 2 * limits_.max_operations)));
+  if (const int64_t count = static_cast<int64_t>(nodes_.size());
+      count > 2 * limits_.max_operations) {
+    return ImportFault(where_, absl::StrCat("nodes: ", OverLimit(count, "twice max_operations",
+                                                                 2 * limits_.max_operations)));
   }
   Node& node = nodes_[static_cast<size_t>(index)];
   const Kind kind = KindOf(text.op);
   const bool sends = kind == Kind::kSend || kind == Kind::kReceive;
   std::string tensor = sends ? TensorKey(text.tensor, text.source, text.destination) : "";
   if (node.defined) {
-    if (node.kind == kind && node.tensor == tensor && SameInputs(node.inputs, inputs)) return absl::OkStatus();
-    return ImportFault(where_, absl::StrCat("node ", Quoted(text.name), " is there twice, with other inputs: the steps are not of the same graph"));
+    if (node.kind == kind && node.tensor == tensor && SameInputs(node.inputs, inputs))
+      return absl::OkStatus();
+    return ImportFault(
+        where_,
+        absl::StrCat("node ", Quoted(text.name),
+                     " is there twice, with other inputs: the steps are not of the same graph"));
   }
   ++defined_;
   node.kind = kind;
@@ -119,7 +143,8 @@ absl::Status TensorflowGraph::Add(const GraphNodeText& text) {
   node.inputs = std::move(inputs);
   node.tensor = std::move(tensor);
   const int64_t element_bytes = BytesOf(text.data_type);
-  if (kind == Kind::kVariable && text.elements > 0 && element_bytes > 0 && text.elements <= limits_.max_transfer_bytes / element_bytes) {
+  if (kind == Kind::kVariable && text.elements > 0 && element_bytes > 0 &&
+      text.elements <= limits_.max_transfer_bytes / element_bytes) {
     node.variable_bytes = text.elements * element_bytes;
   }
   if (kind == Kind::kSend) senders_.try_emplace(node.tensor, index);
@@ -139,7 +164,8 @@ int32_t TensorflowGraph::FindSender(const std::string& tensor_key) const {
 }
 
 int32_t TensorflowGraph::VariableOf(int32_t index) const {
-  constexpr int kLongestWay = 64;  // a cycle of nodes that hand on is no graph of TensorFlow, but may be read
+  constexpr int kLongestWay =
+      64;  // a cycle of nodes that hand on is no graph of TensorFlow, but may be read
   for (int way = 0; way < kLongestWay; ++way) {
     const Node& at = node(index);
     if (at.kind == Kind::kVariable) return index;

@@ -1,7 +1,8 @@
 // The nodes of a TensorFlow graph and what each of them waits for.
 //
-// Either the graph as it was defined, or the parts that devices executed: those know where each node ran, and the _Send and _Recv nodes between them.
-// A node that comes again is the same node. Memory: names and edges, within the limits of a profile. Threads: none.
+// Either the graph as it was defined, or the parts that devices executed: those know where each
+// node ran, and the _Send and _Recv nodes between them. A node that comes again is the same node.
+// Memory: names and edges, within the limits of a profile. Threads: none.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,8 @@ class TensorflowGraph {
   };
 
   // `partitioned`: names count for each device by itself. `where`: the field of faults.
-  TensorflowGraph(bool partitioned, const char* where, const ProfileLimits& limits) : partitioned_(partitioned), where_(where), limits_(limits) {}
+  TensorflowGraph(bool partitioned, const char* where, const ProfileLimits& limits)
+      : partitioned_(partitioned), where_(where), limits_(limits) {}
 
   // Fails where a node is defined twice, differently, or a limit is passed.
   absl::Status Add(const GraphNodeText& text);
@@ -61,10 +63,12 @@ class TensorflowGraph {
   int32_t Find(std::string_view device, std::string_view name) const;
   // The _Send node of a tensor; -1: there is none.
   int32_t FindSender(const std::string& tensor_key) const;
-  // The variable that the node is, hands on, reads or updates: itself, or what its first input leads to through nodes that only hand on. -1: none.
+  // The variable that the node is, hands on, reads or updates: itself, or what its first input
+  // leads to through nodes that only hand on. -1: none.
   int32_t VariableOf(int32_t index) const;
 
-  static std::string TensorKey(std::string_view tensor, std::string_view source, std::string_view destination);
+  static std::string TensorKey(std::string_view tensor, std::string_view source,
+                               std::string_view destination);
   static Kind KindOf(std::string_view op);
 
  private:
@@ -77,8 +81,9 @@ class TensorflowGraph {
   int64_t defined_ = 0;
   int64_t inputs_ = 0;
   std::vector<Node> nodes_;
-  absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, int32_t>> by_device_;  // then by name
-  absl::flat_hash_map<std::string, int32_t> senders_;                                      // by tensor key
+  absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, int32_t>>
+      by_device_;                                      // then by name
+  absl::flat_hash_map<std::string, int32_t> senders_;  // by tensor key
 };
 
 }  // namespace stepcast

@@ -43,15 +43,20 @@ class TimelineImport {
     if (absl::Status status = FindSizes(); !status.ok()) return status;
     if (absl::Status status = AddOperations(); !status.ok()) return status;
     const RecordingOptions& recording = options_.recording;
-    ProfileDraft draft{.display_name = recording.model, .model = recording.model, .framework = "tensorflow", .batch_size = recording.batch_size};
+    ProfileDraft draft{.display_name = recording.model,
+                       .model = recording.model,
+                       .framework = "tensorflow",
+                       .batch_size = recording.batch_size};
     draft.platform = recording.platform;
     // ScheduleStep needs what a profile promises.
     draft.operations = operations_;
-    draft.steps = {{.start_ns = std::vector<int64_t>(operations_.size(), 0), .end_ns = std::vector<int64_t>(operations_.size(), 1)}};
+    draft.steps = {{.start_ns = std::vector<int64_t>(operations_.size(), 0),
+                    .end_ns = std::vector<int64_t>(operations_.size(), 1)}};
     const absl::StatusOr<Profile> sound = Profile::Create(draft, limits_);
     if (!sound.ok()) return AsImportFaults(sound.status());
     FaultList faults;
-    const StepVariation variation = ResolveStepVariation(options_.variation, operations_.size(), limits_, faults);
+    const StepVariation variation =
+        ResolveStepVariation(options_.variation, operations_.size(), limits_, faults);
     if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
     draft.steps = MakeSteps(operations_, durations_ns_, recording.platform, variation);
     absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits_);
@@ -60,38 +65,52 @@ class TimelineImport {
   }
 
  private:
-  bool Ran(size_t node) const { return step_.rows.steps().front().start_ns[node] != RecordedRows::kMissing; }
-  bool Computes(size_t node) const { return step_.rows.device_of(step_.rows.nodes()[node]).rows == DeviceRows::kOperations && Ran(node); }
+  bool Ran(size_t node) const {
+    return step_.rows.steps().front().start_ns[node] != RecordedRows::kMissing;
+  }
+  bool Computes(size_t node) const {
+    return step_.rows.device_of(step_.rows.nodes()[node]).rows == DeviceRows::kOperations &&
+           Ran(node);
+  }
   int32_t InGraph(size_t node) const { return step_.graph.Find("", step_.rows.nodes()[node].name); }
 
   // Which variables are on the server, and how large.
   absl::Status FindSizes() {
     std::vector<std::string> variables;
     for (size_t i = 0; i < step_.rows.nodes().size(); ++i) {
-      if (!Computes(i) || step_.graph.node(InGraph(i)).kind != TensorflowGraph::Kind::kVariable) continue;
+      if (!Computes(i) || step_.graph.node(InGraph(i)).kind != TensorflowGraph::Kind::kVariable)
+        continue;
       const std::string& name = step_.rows.nodes()[i].name;
       variables.push_back(name);
       const int32_t defined = given_.Find("", name);
-      if (defined >= 0 && given_.node(defined).variable_bytes > 0) sizes_[name] = given_.node(defined).variable_bytes;
+      if (defined >= 0 && given_.node(defined).variable_bytes > 0)
+        sizes_[name] = given_.node(defined).variable_bytes;
     }
     std::sort(variables.begin(), variables.end());
     FaultList faults;
     for (const auto& [name, bytes] : options_.variable_bytes) {
       const std::string field = absl::StrCat("variable_bytes[", Quoted(name), "]");
-      if (!std::binary_search(variables.begin(), variables.end(), name)) faults.Add(field, "no variable of this name ran");
+      if (!std::binary_search(variables.begin(), variables.end(), name))
+        faults.Add(field, "no variable of this name ran");
       if (bytes < 1) faults.Add(field, absl::StrCat(bytes, " is below 1"));
-      if (bytes > limits_.max_transfer_bytes) faults.Add(field, OverLimit(bytes, "max_transfer_bytes", limits_.max_transfer_bytes));
+      if (bytes > limits_.max_transfer_bytes)
+        faults.Add(field, OverLimit(bytes, "max_transfer_bytes", limits_.max_transfer_bytes));
       sizes_[name] = bytes;
     }
-    if (variables.empty()) faults.Add(kAtRecording, "no variable ran, so there is nothing that a parameter server could keep");
+    if (variables.empty())
+      faults.Add(kAtRecording,
+                 "no variable ran, so there is nothing that a parameter server could keep");
     if (!variables.empty() && sizes_.empty()) faults.Add("variable_bytes", Required(variables));
     local_variables_ = variables.size() - std::min(variables.size(), sizes_.size());
-    return faults.empty() ? absl::OkStatus() : FaultsError("IMPORT_INVALID", std::move(faults).Take());
+    return faults.empty() ? absl::OkStatus()
+                          : FaultsError("IMPORT_INVALID", std::move(faults).Take());
   }
 
   static std::string Required(const std::vector<std::string>& variables) {
-    std::string text = absl::StrCat("required, or a graph: a timeline has no sizes. Its ", variables.size(), " variables are ");
-    for (size_t i = 0; i < variables.size() && i < kMaxNamed; ++i) absl::StrAppend(&text, i > 0 ? ", " : "", Quoted(variables[i]));
+    std::string text = absl::StrCat("required, or a graph: a timeline has no sizes. Its ",
+                                    variables.size(), " variables are ");
+    for (size_t i = 0; i < variables.size() && i < kMaxNamed; ++i)
+      absl::StrAppend(&text, i > 0 ? ", " : "", Quoted(variables[i]));
     return absl::StrCat(text, variables.size() > kMaxNamed ? ", ..." : "");
   }
 
@@ -107,10 +126,12 @@ class TimelineImport {
       const auto at = static_cast<size_t>(node);
       return std::tie(step.start_ns[at], step.end_ns[at], step_.rows.nodes()[at].name);
     };
-    std::sort(recorded_.begin(), recorded_.end(), [&](int32_t a, int32_t b) { return key(a) < key(b); });
+    std::sort(recorded_.begin(), recorded_.end(),
+              [&](int32_t a, int32_t b) { return key(a) < key(b); });
     std::vector<Operation> computations(recorded_.size(), {.resource = Resource::kWorker});
     NameOperations(step_.rows, recorded_, computations);
-    absl::StatusOr<std::vector<std::vector<int32_t>>> dependencies = GraphDependencies(step_.rows, step_.graph, kept, limits_).Find();
+    absl::StatusOr<std::vector<std::vector<int32_t>>> dependencies =
+        GraphDependencies(step_.rows, step_.graph, kept, limits_).Find();
     if (!dependencies.ok()) return dependencies.status();
     CountUpdates();
     // Downloads and computations first, to know the place of each.
@@ -124,13 +145,16 @@ class TimelineImport {
   std::string VariableOf(int32_t node) const {
     const int32_t index = InGraph(static_cast<size_t>(node));
     const TensorflowGraph::Kind kind = step_.graph.node(index).kind;
-    if (kind != TensorflowGraph::Kind::kVariable && kind != TensorflowGraph::Kind::kUpdate) return "";
+    if (kind != TensorflowGraph::Kind::kVariable && kind != TensorflowGraph::Kind::kUpdate)
+      return "";
     const int32_t variable = step_.graph.VariableOf(index);
     if (variable < 0 || sizes_.count(step_.graph.node(variable).name) == 0) return "";
     return step_.graph.node(variable).name;
   }
   bool Updates(int32_t node) const {
-    return step_.graph.node(InGraph(static_cast<size_t>(node))).kind == TensorflowGraph::Kind::kUpdate && !VariableOf(node).empty();
+    return step_.graph.node(InGraph(static_cast<size_t>(node))).kind ==
+               TensorflowGraph::Kind::kUpdate &&
+           !VariableOf(node).empty();
   }
 
   void CountUpdates() {
@@ -149,8 +173,10 @@ class TimelineImport {
     if (updates) {
       const std::string& variable = operation.parameter;
       const std::string name = updates_[variable] > 1 ? operation.name : variable;
-      operations_.push_back(
-          {.name = absl::StrCat("send/", name), .resource = Resource::kUplink, .size_bytes = sizes_[variable], .parameter = variable});
+      operations_.push_back({.name = absl::StrCat("send/", name),
+                             .resource = Resource::kUplink,
+                             .size_bytes = sizes_[variable],
+                             .parameter = variable});
       durations_ns_.push_back(0);
       operation.resource = Resource::kParameterServer;
     } else if (!operation.parameter.empty()) {
@@ -175,7 +201,9 @@ class TimelineImport {
       const int32_t place = place_[static_cast<size_t>(before)];
       // The server has the variable that it updates.
       const Operation& maker = operations_[static_cast<size_t>(place)];
-      if (updates && maker.resource == Resource::kDownlink && maker.parameter == operations_[at].parameter) continue;
+      if (updates && maker.resource == Resource::kDownlink &&
+          maker.parameter == operations_[at].parameter)
+        continue;
       waiting_for.push_back(place);
     }
     std::sort(waiting_for.begin(), waiting_for.end());
@@ -190,26 +218,37 @@ class TimelineImport {
   std::vector<std::string> Notes(const StepVariation& variation) const {
     double bytes = 0;
     for (const auto& [name, size] : sizes_) bytes += static_cast<double>(size);
-    std::vector<std::string> notes = {absl::StrFormat("Found %d operations of %.3f ms in all, and %d variables of %.2f MiB that are on a server.",
-                                                      recorded_.size(), static_cast<double>(worker_ns_) / kNsPerMs, sizes_.size(),
-                                                      bytes / kMebibyte)};
+    std::vector<std::string> notes = {absl::StrFormat(
+        "Found %d operations of %.3f ms in all, and %d variables of %.2f MiB that are on a server.",
+        recorded_.size(), static_cast<double>(worker_ns_) / kNsPerMs, sizes_.size(),
+        bytes / kMebibyte)};
     const auto add = [&notes](const char* what, int64_t count, const char* rest) {
       if (count > 0) notes.push_back(absl::StrCat(what, count, rest));
     };
-    add("Left out: ", step_.copies, " events of kernels by stream, which all streams have once more, and of copies between host and GPU.");
+    add("Left out: ", step_.copies,
+        " events of kernels by stream, which all streams have once more, and of copies between "
+        "host and GPU.");
     add("Left out: ", step_.bookkeeping, " events of the executor itself.");
     add("Left out: ", step_.rows.repairs().loose_kernels, " kernels of no node that ran.");
     add("Left out: ", step_.rows.repairs().duplicates, " events that were there twice.");
     add("Left out: ", step_.outside, " inputs that nothing in the timeline makes: fed, or folded.");
-    add("Put right: ", step_.rows.repairs().repeated, " further runs of a node were added to its first.");
-    add("Put right: ", step_.rows.repairs().negative, " events that ended before they started last no time.");
-    add("Assumed: an operation whose kernels a GPU recorded lasts as long as they do, ", step_.rows.repairs().kernels, " kernels in all.");
-    add("Assumed: ", static_cast<int64_t>(local_variables_), " variables without a size stay on the worker.");
-    add("Assumed: ", static_cast<int64_t>(sizes_.size() - updates_.size()), " variables that nothing updates are only downloaded.");
+    add("Put right: ", step_.rows.repairs().repeated,
+        " further runs of a node were added to its first.");
+    add("Put right: ", step_.rows.repairs().negative,
+        " events that ended before they started last no time.");
+    add("Assumed: an operation whose kernels a GPU recorded lasts as long as they do, ",
+        step_.rows.repairs().kernels, " kernels in all.");
+    add("Assumed: ", static_cast<int64_t>(local_variables_),
+        " variables without a size stay on the worker.");
+    add("Assumed: ", static_cast<int64_t>(sizes_.size() - updates_.size()),
+        " variables that nothing updates are only downloaded.");
     notes.emplace_back(
-        "Assumed: each variable is downloaded at the start of the step, and a gradient of its size uploaded for each update of it; updates take as "
+        "Assumed: each variable is downloaded at the start of the step, and a gradient of its size "
+        "uploaded for each update of it; updates take as "
         "long as recorded.");
-    notes.emplace_back("Made: the times of the step, as one worker alone would have recorded them; recorded are the operations' lengths.");
+    notes.emplace_back(
+        "Made: the times of the step, as one worker alone would have recorded them; recorded are "
+        "the operations' lengths.");
     notes.push_back(NoteOn(variation));
     return notes;
   }
@@ -230,8 +269,9 @@ class TimelineImport {
 
 }  // namespace
 
-absl::StatusOr<ImportedProfile> ImportTimeline(ByteSource& recording, ByteSource* graph, const TimelineOptions& options, const ProfileLimits& limits,
-                                               StopCheck stop) {
+absl::StatusOr<ImportedProfile> ImportTimeline(ByteSource& recording, ByteSource* graph,
+                                               const TimelineOptions& options,
+                                               const ProfileLimits& limits, StopCheck stop) {
   FaultList faults;
   CheckRecordingOptions(options.recording, limits, faults);
   ResolveStepVariation(options.variation, 0, limits, faults);

@@ -28,18 +28,24 @@ constexpr int kMaxDepth = 64;
 // What the parser calls. A function that returns false ends the parsing.
 class EventHandler {
  public:
-  EventHandler(JsonBytes& bytes, const ProfileLimits& limits, Timeline& timeline) : bytes_(bytes), limits_(limits), timeline_(timeline) {}
+  EventHandler(JsonBytes& bytes, const ProfileLimits& limits, Timeline& timeline)
+      : bytes_(bytes), limits_(limits), timeline_(timeline) {}
 
   const absl::Status& status() const { return status_; }
 
   // NOLINTBEGIN(readability-identifier-naming): the parser's names.
   bool null() { return Scalar(); }
   bool boolean(bool) { return Scalar(); }
-  bool number_integer(Json::number_integer_t value) { return Number(static_cast<double>(value), value); }
-  bool number_unsigned(Json::number_unsigned_t value) {
-    return Number(static_cast<double>(value), static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)));
+  bool number_integer(Json::number_integer_t value) {
+    return Number(static_cast<double>(value), value);
   }
-  bool number_float(Json::number_float_t value, const std::string&) { return Number(value, std::nullopt); }
+  bool number_unsigned(Json::number_unsigned_t value) {
+    return Number(static_cast<double>(value),
+                  static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)));
+  }
+  bool number_float(Json::number_float_t value, const std::string&) {
+    return Number(value, std::nullopt);
+  }
   bool binary(Json::binary_t&) { return Scalar(); }
 
   bool string(std::string& value) {
@@ -108,7 +114,10 @@ class EventHandler {
     return true;
   }
 
-  bool Ignore() { return ++ignored_ <= kMaxDepth || Fail(absl::StrCat("byte ", bytes_.position(), ": nested more than ", kMaxDepth, " deep")); }
+  bool Ignore() {
+    return ++ignored_ <= kMaxDepth || Fail(absl::StrCat("byte ", bytes_.position(),
+                                                        ": nested more than ", kMaxDepth, " deep"));
+  }
 
   bool Leave() {
     bytes_.EndToken();
@@ -131,9 +140,11 @@ class EventHandler {
     if (key_ != "ts" && key_ != "dur") return true;
     // The year 2096, in microseconds.
     constexpr double kLatest = 4e15;
-    if (!std::isfinite(value) || std::abs(value) > kLatest) return Fail(absl::StrCat("byte ", bytes_.position(), ": ", value, " is no time"));
+    if (!std::isfinite(value) || std::abs(value) > kLatest)
+      return Fail(absl::StrCat("byte ", bytes_.position(), ": ", value, " is no time"));
     // What is whole stays exact; a double has not all the nanoseconds of a date.
-    const int64_t ns = whole ? *whole * static_cast<int64_t>(kNsPerTimelineMicro) : std::llround(value * kNsPerTimelineMicro);
+    const int64_t ns = whole ? *whole * static_cast<int64_t>(kNsPerTimelineMicro)
+                             : std::llround(value * kNsPerTimelineMicro);
     (key_ == "ts" ? event_.start_ns : event_.length_ns) = ns;
     has_start_ = has_start_ || key_ == "ts";
     return true;
@@ -141,7 +152,9 @@ class EventHandler {
 
   bool Argument(std::string& value) {
     if (value.size() > limits_.max_name_bytes) {
-      return !NeedsName() || Fail(absl::StrCat("byte ", bytes_.position(), ": ", TooLong(value, "max_name_bytes", limits_.max_name_bytes)));
+      return !NeedsName() ||
+             Fail(absl::StrCat("byte ", bytes_.position(), ": ",
+                               TooLong(value, "max_name_bytes", limits_.max_name_bytes)));
     }
     if (key_ == "name" || key_ == "op") {
       (key_ == "name" ? event_.node : event_.op) = std::move(value);
@@ -151,24 +164,31 @@ class EventHandler {
     int number = 0;
     if (!absl::SimpleAtoi(absl::string_view(key_).substr(5), &number)) return true;
     inputs_of_event_.emplace_back(number, std::move(value));
-    if (++inputs_ > limits_.max_dependencies) return Fail(OverLimit(inputs_, "max_dependencies", limits_.max_dependencies));
+    if (++inputs_ > limits_.max_dependencies)
+      return Fail(OverLimit(inputs_, "max_dependencies", limits_.max_dependencies));
     return true;
   }
 
-  bool NeedsName() const { return key_ == "name" || key_ == "op" || absl::StartsWith(key_, "input"); }
+  bool NeedsName() const {
+    return key_ == "name" || key_ == "op" || absl::StartsWith(key_, "input");
+  }
 
   bool Keep() {
     if (phase_ == "M" && name_ == "process_name" && has_process_) {
       timeline_.processes[event_.process] = std::move(event_.node);
-      if (static_cast<int64_t>(timeline_.processes.size()) > limits_.max_operations) return Fail("more processes than max_operations");
+      if (static_cast<int64_t>(timeline_.processes.size()) > limits_.max_operations)
+        return Fail("more processes than max_operations");
     }
     if (phase_ != "X") return true;
     std::sort(inputs_of_event_.begin(), inputs_of_event_.end());
     for (auto& [number, input] : inputs_of_event_) event_.inputs.push_back(std::move(input));
-    if (!has_process_ || !has_start_) return Fail(absl::StrCat("byte ", bytes_.position(), ": an event without a pid or a ts"));
+    if (!has_process_ || !has_start_)
+      return Fail(absl::StrCat("byte ", bytes_.position(), ": an event without a pid or a ts"));
     timeline_.events.push_back(std::move(event_));
-    if (const auto count = static_cast<int64_t>(timeline_.events.size()); count > kMaxEventsPerOperation * limits_.max_operations) {
-      return Fail(absl::StrCat(count, " events are above four times the limit max_operations = ", limits_.max_operations));
+    if (const auto count = static_cast<int64_t>(timeline_.events.size());
+        count > kMaxEventsPerOperation * limits_.max_operations) {
+      return Fail(absl::StrCat(count, " events are above four times the limit max_operations = ",
+                               limits_.max_operations));
     }
     return true;
   }
@@ -188,18 +208,21 @@ class EventHandler {
   bool has_start_ = false;
   int64_t inputs_ = 0;
   TimelineEvent event_;
-  std::vector<std::pair<int, std::string>> inputs_of_event_;  // by number, since the keys of an object have no order
+  std::vector<std::pair<int, std::string>>
+      inputs_of_event_;  // by number, since the keys of an object have no order
 };
 
 }  // namespace
 
-absl::StatusOr<Timeline> ReadTimeline(ByteSource& source, const ProfileLimits& limits, StopCheck stop) {
+absl::StatusOr<Timeline> ReadTimeline(ByteSource& source, const ProfileLimits& limits,
+                                      StopCheck stop) {
   JsonBytes bytes(source, stop);
   Timeline timeline;
   EventHandler handler(bytes, limits, timeline);
   const bool parsed = Json::sax_parse(bytes.begin(), JsonBytes::end(), &handler);
   if (absl::IsResourceExhausted(bytes.status()) && !handler.status().ok()) {
-    return ImportFault(kAtRecording, absl::StrCat("byte ", bytes.position(), ": ", bytes.status().message()));
+    return ImportFault(kAtRecording,
+                       absl::StrCat("byte ", bytes.position(), ": ", bytes.status().message()));
   }
   if (!bytes.status().ok()) return bytes.status();
   if (!parsed) return handler.status();

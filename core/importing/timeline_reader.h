@@ -29,9 +29,11 @@ struct Timeline {
   std::vector<TimelineEvent> events;
 };
 
-// Both forms of Chrome's traces: an object with traceEvents, or the list alone. Of an event only what a Timeline has is kept, and only of those with
-// a length. Failure: INVALID_ARGUMENT, reason IMPORT_INVALID, at `recording`, where the text is no such JSON, an event has no number for a time, or a
-// limit is passed; what the source or `stop` fails with.
-absl::StatusOr<Timeline> ReadTimeline(ByteSource& source, const ProfileLimits& limits, StopCheck stop);
+// Both forms of Chrome's traces: an object with traceEvents, or the list alone. Of an event only
+// what a Timeline has is kept, and only of those with a length. Failure: INVALID_ARGUMENT, reason
+// IMPORT_INVALID, at `recording`, where the text is no such JSON, an event has no number for a
+// time, or a limit is passed; what the source or `stop` fails with.
+absl::StatusOr<Timeline> ReadTimeline(ByteSource& source, const ProfileLimits& limits,
+                                      StopCheck stop);
 
 }  // namespace stepcast

@@ -20,7 +20,8 @@ std::string_view DeviceOf(const Timeline& timeline, int64_t process) {
   const auto found = timeline.processes.find(process);
   if (found == timeline.processes.end()) return {};
   std::string_view name = found->second;
-  if (name.size() <= kComputes.size() || name.substr(name.size() - kComputes.size()) != kComputes) return {};
+  if (name.size() <= kComputes.size() || name.substr(name.size() - kComputes.size()) != kComputes)
+    return {};
   name.remove_suffix(kComputes.size());
   return name;
 }
@@ -43,14 +44,16 @@ class Filler {
   absl::Status Add(const TimelineEvent& event) {
     const std::string_view name = DeviceOf(timeline_, event.process);
     if (name.empty()) {
-      return ImportFault(kAtRecording,
-                         absl::StrCat("event ", Quoted(event.node), " is of process ", event.process, ", which is not named as a device"));
+      return ImportFault(
+          kAtRecording, absl::StrCat("event ", Quoted(event.node), " is of process ", event.process,
+                                     ", which is not named as a device"));
     }
     const TensorflowDevice device = ParseTensorflowDevice(name);
     if (device.role != DeviceRole::kWorker || event.op == "RecvTensor") {
       return ImportFault(kAtRecording,
                          absl::StrCat("event ", Quoted(event.node), " on ", Quoted(name),
-                                      " is of several machines, where a timeline does not say which tensors travelled; import the RunMetadata"));
+                                      " is of several machines, where a timeline does not say "
+                                      "which tensors travelled; import the RunMetadata"));
     }
     if (device.rows == DeviceRows::kCopies) ++step_.copies;
     const bool executor = event.node == "_SOURCE" || event.node == "_SINK";
@@ -61,7 +64,10 @@ class Filler {
     if (!index.ok()) return index.status();
     const absl::StatusOr<int32_t> node = step_.rows.Node(event.node, *index);
     if (!node.ok()) return node.status();
-    if (absl::Status status = step_.rows.AddRow(*node, event.start_ns, event.start_ns + event.length_ns); !status.ok()) return status;
+    if (absl::Status status =
+            step_.rows.AddRow(*node, event.start_ns, event.start_ns + event.length_ns);
+        !status.ok())
+      return status;
     return device.rows == DeviceRows::kKernels ? absl::OkStatus() : AddToGraph(event);
   }
 
@@ -71,7 +77,8 @@ class Filler {
     return step_.graph.Add(text);
   }
 
-  // An input as the node that makes it. Between devices TensorFlow puts nodes that send and receive, which are not shown: `name/_7` is then `name`.
+  // An input as the node that makes it. Between devices TensorFlow puts nodes that send and
+  // receive, which are not shown: `name/_7` is then `name`.
   std::string Maker(const std::string& input) {
     const std::string_view text = input;
     const std::string_view mark = text.substr(0, !text.empty() && text.front() == '^' ? 1 : 0);
@@ -88,7 +95,9 @@ class Filler {
     return std::string(mark).append(name);
   }
 
-  bool Ran(std::string_view name) const { return ran_.contains(absl::string_view(name.data(), name.size())); }
+  bool Ran(std::string_view name) const {
+    return ran_.contains(absl::string_view(name.data(), name.size()));
+  }
 
   const Timeline& timeline_;
   TimelineStep& step_;
@@ -97,6 +106,8 @@ class Filler {
 
 }  // namespace
 
-absl::Status FillStep(const Timeline& timeline, TimelineStep& step) { return Filler(timeline, step).Fill(); }
+absl::Status FillStep(const Timeline& timeline, TimelineStep& step) {
+  return Filler(timeline, step).Fill();
+}
 
 }  // namespace stepcast

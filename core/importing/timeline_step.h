@@ -15,7 +15,8 @@
 namespace stepcast {
 
 struct TimelineStep {
-  explicit TimelineStep(const ProfileLimits& limits) : rows(limits), graph(false, kAtRecording, limits) {}
+  explicit TimelineStep(const ProfileLimits& limits)
+      : rows(limits), graph(false, kAtRecording, limits) {}
 
   RecordedRows rows;        // of one step
   TensorflowGraph graph;    // of the nodes that ran
@@ -24,7 +25,8 @@ struct TimelineStep {
   int64_t outside = 0;      // inputs that nothing shown makes: fed, or folded
 };
 
-// Fails where an event is of a parameter server, or received from one: a timeline does not say which tensor that was.
+// Fails where an event is of a parameter server, or received from one: a timeline does not say
+// which tensor that was.
 absl::Status FillStep(const Timeline& timeline, TimelineStep& step);
 
 }  // namespace stepcast

@@ -19,7 +19,8 @@ std::string_view Trimmed(std::string_view text) {
 }
 
 bool TakeSuffix(std::string_view& text, std::string_view suffix) {
-  if (text.size() < suffix.size() || text.substr(text.size() - suffix.size()) != suffix) return false;
+  if (text.size() < suffix.size() || text.substr(text.size() - suffix.size()) != suffix)
+    return false;
   text.remove_suffix(suffix.size());
   return true;
 }
@@ -56,7 +57,8 @@ std::optional<TransferLabel> ParseTransferLabel(std::string_view label) {
   parsed.tensor = Trimmed(rest.substr(0, from));
   parsed.source = Trimmed(rest.substr(from + kFrom.size(), to - from - kFrom.size()));
   parsed.destination = Trimmed(rest.substr(to + kTo.size()));
-  if (parsed.tensor.empty() || parsed.source.empty() || parsed.destination.empty()) return std::nullopt;
+  if (parsed.tensor.empty() || parsed.source.empty() || parsed.destination.empty())
+    return std::nullopt;
   return parsed;
 }
 
@@ -64,7 +66,8 @@ std::string_view SenderOf(std::string_view tensor) {
   constexpr std::string_view kPrefix = "edge_";
   if (tensor.substr(0, kPrefix.size()) != kPrefix) return tensor;
   const size_t end = tensor.find_first_not_of("0123456789", kPrefix.size());
-  const bool numbered = end != std::string_view::npos && end > kPrefix.size() && tensor[end] == '_' && end + 1 < tensor.size();
+  const bool numbered = end != std::string_view::npos && end > kPrefix.size() &&
+                        tensor[end] == '_' && end + 1 < tensor.size();
   return numbered ? tensor.substr(end + 1) : tensor;
 }
 

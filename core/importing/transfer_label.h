@@ -1,4 +1,5 @@
-// What TensorFlow writes beside a received tensor: `[1.5MB] [812.4Mb/s] edge_12_conv1/weights/read from DEVICE to DEVICE`.
+// What TensorFlow writes beside a received tensor: `[1.5MB] [812.4Mb/s] edge_12_conv1/weights/read
+// from DEVICE to DEVICE`.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,12 @@ struct TransferLabel {
   bool rounded = false;          // to a tenth of a MiB
 };
 
-// Empty if the label is of another form. Any number of bracketed parts may come first; of them only a size is read.
+// Empty if the label is of another form. Any number of bracketed parts may come first; of them only
+// a size is read.
 std::optional<TransferLabel> ParseTransferLabel(std::string_view label);
 
-// The node that sends a tensor: of `edge_12_conv1/weights/read` what follows the number. A name of another form is returned as it is.
+// The node that sends a tensor: of `edge_12_conv1/weights/read` what follows the number. A name of
+// another form is returned as it is.
 std::string_view SenderOf(std::string_view tensor);
 
 }  // namespace stepcast

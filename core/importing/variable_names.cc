@@ -15,10 +15,12 @@ std::string VariableName(const TensorflowGraph& graph, int32_t node) {
 
 }  // namespace
 
-int64_t NameParameters(const TensorflowGraph& graph, const GraphDependencies& dependencies, const std::vector<int32_t>& recorded,
-                       std::vector<Operation>& operations) {
+int64_t NameParameters(const TensorflowGraph& graph, const GraphDependencies& dependencies,
+                       const std::vector<int32_t>& recorded, std::vector<Operation>& operations) {
   for (size_t i = 0; i < operations.size(); ++i) {
-    if (operations[i].resource != Resource::kDownlink && operations[i].resource != Resource::kParameterServer) continue;
+    if (operations[i].resource != Resource::kDownlink &&
+        operations[i].resource != Resource::kParameterServer)
+      continue;
     operations[i].parameter = VariableName(graph, dependencies.graph_node(recorded[i]));
   }
   std::vector<bool> several(operations.size(), false);
@@ -28,12 +30,14 @@ int64_t NameParameters(const TensorflowGraph& graph, const GraphDependencies& de
     for (const int32_t before : operations[i].waiting_for) {
       Operation& upload = operations[static_cast<size_t>(before)];
       if (upload.resource != Resource::kUplink || several[static_cast<size_t>(before)]) continue;
-      several[static_cast<size_t>(before)] = !upload.parameter.empty() && upload.parameter != variable;
+      several[static_cast<size_t>(before)] =
+          !upload.parameter.empty() && upload.parameter != variable;
       upload.parameter = several[static_cast<size_t>(before)] ? "" : variable;
     }
   }
-  return std::count_if(operations.begin(), operations.end(),
-                       [](const Operation& operation) { return IsTransfer(operation.resource) && operation.parameter.empty(); });
+  return std::count_if(operations.begin(), operations.end(), [](const Operation& operation) {
+    return IsTransfer(operation.resource) && operation.parameter.empty();
+  });
 }
 
 }  // namespace stepcast

@@ -10,9 +10,10 @@
 
 namespace stepcast {
 
-// Sets the parameter of each operation of a server that is, hands on, reads or updates a variable, of each download that carries one, and of each
-// upload that the update of exactly one variable waits for. Returns the number of transfers without one. `recorded`: parallel to the operations.
-int64_t NameParameters(const TensorflowGraph& graph, const GraphDependencies& dependencies, const std::vector<int32_t>& recorded,
-                       std::vector<Operation>& operations);
+// Sets the parameter of each operation of a server that is, hands on, reads or updates a variable,
+// of each download that carries one, and of each upload that the update of exactly one variable
+// waits for. Returns the number of transfers without one. `recorded`: parallel to the operations.
+int64_t NameParameters(const TensorflowGraph& graph, const GraphDependencies& dependencies,
+                       const std::vector<int32_t>& recorded, std::vector<Operation>& operations);
 
 }  // namespace stepcast

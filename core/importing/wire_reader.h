@@ -1,7 +1,8 @@
-// Serialised protobuf read field by field from a ByteSource, so that a message of any size needs no more memory than its largest leaf.
+// Serialised protobuf read field by field from a ByteSource, so that a message of any size needs no
+// more memory than its largest leaf.
 //
-// Failure: INVALID_ARGUMENT, reason IMPORT_INVALID, where the bytes are no message, with their position; what the source or the stop check fails
-// with. Threads: none.
+// Failure: INVALID_ARGUMENT, reason IMPORT_INVALID, where the bytes are no message, with their
+// position; what the source or the stop check fails with. Threads: none.
 #pragma once
 
 #include <google/protobuf/io/coded_stream.h>
@@ -23,7 +24,8 @@ namespace stepcast {
 
 // The tag of a text or a message.
 constexpr uint32_t Nested(int field) {
-  return google::protobuf::internal::WireFormatLite::MakeTag(field, google::protobuf::internal::WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+  return google::protobuf::internal::WireFormatLite::MakeTag(
+      field, google::protobuf::internal::WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
 }
 
 class WireReader {
@@ -36,7 +38,8 @@ class WireReader {
   // `where` is the field of faults. Asks `stop` before each 64 KiB that it reads. Borrows both.
   WireReader(ByteSource& source, const char* where, StopCheck stop);
 
-  // Calls `field` for each field of the outermost message, up to the end of the source. It must read the field, or skip it.
+  // Calls `field` for each field of the outermost message, up to the end of the source. It must
+  // read the field, or skip it.
   absl::Status ReadAll(Field field);
   // The same for the fields of the message that is next.
   absl::Status ReadNested(Field field);

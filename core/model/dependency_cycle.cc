@@ -9,7 +9,8 @@ namespace {
 
 class DependencyGraph {
  public:
-  explicit DependencyGraph(const std::vector<Operation>& operations) : operations_(operations), unmet_(operations.size(), 0) {
+  explicit DependencyGraph(const std::vector<Operation>& operations)
+      : operations_(operations), unmet_(operations.size(), 0) {
     first_follower_.assign(operations.size() + 1, 0);
     ForEachEdge([&](size_t, size_t before) { ++first_follower_[before + 1]; });
     for (size_t i = 0; i < operations.size(); ++i) first_follower_[i + 1] += first_follower_[i];

@@ -8,9 +8,10 @@
 
 namespace stepcast {
 
-// One cycle of two or more operations, each waiting for the next and the last for the first; begins with its lowest index. Empty: there is none.
-// Entries of waiting_for that are out of range, or the operation itself, are passed over: they are faults of their own.
-// Cost: linear in operations and dependencies (Kahn, "Topological sorting of large networks", 1962).
+// One cycle of two or more operations, each waiting for the next and the last for the first; begins
+// with its lowest index. Empty: there is none. Entries of waiting_for that are out of range, or the
+// operation itself, are passed over: they are faults of their own. Cost: linear in operations and
+// dependencies (Kahn, "Topological sorting of large networks", 1962).
 std::vector<int32_t> FindDependencyCycle(const std::vector<Operation>& operations);
 
 }  // namespace stepcast

@@ -9,13 +9,15 @@
 
 namespace stepcast {
 
-// Keeps the first kMaxKept and drops the rest, so that a hostile input of a million faults does not become gigabytes of text.
+// Keeps the first kMaxKept and drops the rest, so that a hostile input of a million faults does not
+// become gigabytes of text.
 class FaultList {
  public:
   static constexpr size_t kMaxKept = 1000;
 
   void Add(std::string field, std::string description) {
-    if (!full()) faults_.push_back({.field = std::move(field), .description = std::move(description)});
+    if (!full())
+      faults_.push_back({.field = std::move(field), .description = std::move(description)});
   }
   bool empty() const { return faults_.empty(); }
   // Nothing is kept any more: what would only be dropped need not be looked for.

@@ -7,8 +7,9 @@
 
 namespace stepcast {
 
-// Adds a fault for each rule of ValidateProfile that an operation, or the graph of them all, breaks.
-// Cost: linear in operations and dependencies; a number of them above its limit is one fault and costs nothing more.
+// Adds a fault for each rule of ValidateProfile that an operation, or the graph of them all,
+// breaks. Cost: linear in operations and dependencies; a number of them above its limit is one
+// fault and costs nothing more.
 void CheckOperations(const ProfileDraft& draft, const ProfileLimits& limits, FaultList& faults);
 
 }  // namespace stepcast

@@ -1,8 +1,8 @@
 // A training profile: what one worker recorded in a few steps, and the platform it was recorded on.
 //
-// Source: Li et al., "Throughput Prediction of Asynchronous SGD in TensorFlow", ICPE 2020, section 2.
-// A Profile is valid by construction: there is no way to build one that breaks a rule of ValidateProfile.
-// Threads: immutable after construction; share it freely.
+// Source: Li et al., "Throughput Prediction of Asynchronous SGD in TensorFlow", ICPE 2020,
+// section 2. A Profile is valid by construction: there is no way to build one that breaks a rule of
+// ValidateProfile. Threads: immutable after construction; share it freely.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,9 @@ enum class Resource : uint8_t { kUnspecified, kDownlink, kWorker, kUplink, kPara
 // DOWNLINK, WORKER, UPLINK, PARAMETER_SERVER; RESOURCE_UNSPECIFIED.
 std::string_view ResourceName(Resource resource);
 
-constexpr bool IsTransfer(Resource resource) { return resource == Resource::kDownlink || resource == Resource::kUplink; }
+constexpr bool IsTransfer(Resource resource) {
+  return resource == Resource::kDownlink || resource == Resource::kUplink;
+}
 
 // seconds_per_byte * size + seconds, computed by the receiver of a tensor (ICPE 2020, 3.2.1).
 struct ParsingOverhead {
@@ -77,8 +79,8 @@ struct ProfileDraft {
 
 class Profile {
  public:
-  // Fails with INVALID_ARGUMENT, reason PROFILE_INVALID, and every fault with its path (ValidateProfile).
-  // Cost: linear in the draft's size.
+  // Fails with INVALID_ARGUMENT, reason PROFILE_INVALID, and every fault with its path
+  // (ValidateProfile). Cost: linear in the draft's size.
   static absl::StatusOr<Profile> Create(ProfileDraft draft, const ProfileLimits& limits = {});
 
   const std::string& display_name() const { return content_->display_name; }

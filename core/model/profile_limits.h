@@ -1,4 +1,5 @@
-// How large a profile may be. Each limit is named in the error that reports it and is a flag of the server.
+// How large a profile may be. Each limit is named in the error that reports it and is a flag of the
+// server.
 #pragma once
 
 #include <cstddef>

@@ -27,9 +27,11 @@ class RecordedStepRules {
       faults_.Add("steps", OverLimit(step_count_, "max_steps", limits_.max_steps));
     } else if (step_count_ > 0 && operation_count_ > limits_.max_recorded_times / step_count_) {
       faults_.Add("steps", absl::StrCat(operation_count_, " operations in ", step_count_,
-                                        " steps are above the limit max_recorded_times = ", limits_.max_recorded_times));
+                                        " steps are above the limit max_recorded_times = ",
+                                        limits_.max_recorded_times));
     } else if (operation_count_ > 0) {
-      for (const Operation& operation : draft_.operations) has_transfer_ = has_transfer_ || IsTransfer(operation.resource);
+      for (const Operation& operation : draft_.operations)
+        has_transfer_ = has_transfer_ || IsTransfer(operation.resource);
       for (size_t i = 0; i < draft_.steps.size() && !faults_.full(); ++i) CheckStep(i);
     }
   }
@@ -51,12 +53,15 @@ class RecordedStepRules {
       AddTimeFault(index, i);
       if (faults_.full()) return;
     }
-    if (sound && !takes_time) faults_.Add(absl::StrCat("steps[", index, "]"), "takes no time: no transfer, and no operation ends after it starts");
+    if (sound && !takes_time)
+      faults_.Add(absl::StrCat("steps[", index, "]"),
+                  "takes no time: no transfer, and no operation ends after it starts");
   }
 
   bool CheckStepLength(size_t index, const char* field, const std::vector<int64_t>& times) {
     if (times.size() == draft_.operations.size()) return true;
-    faults_.Add(absl::StrCat("steps[", index, "].", field), absl::StrCat(times.size(), " times for ", operation_count_, " operations"));
+    faults_.Add(absl::StrCat("steps[", index, "].", field),
+                absl::StrCat(times.size(), " times for ", operation_count_, " operations"));
     return false;
   }
 
@@ -66,7 +71,8 @@ class RecordedStepRules {
     const std::string start_path = absl::StrCat("steps[", step, "].start_ns[", operation, "]");
     const std::string end_path = absl::StrCat("steps[", step, "].end_ns[", operation, "]");
     if (start < 0) faults_.Add(start_path, absl::StrCat(start, " is a negative time"));
-    if (start > limits_.max_step_ns) faults_.Add(start_path, OverLimit(start, "max_step_ns", limits_.max_step_ns));
+    if (start > limits_.max_step_ns)
+      faults_.Add(start_path, OverLimit(start, "max_step_ns", limits_.max_step_ns));
     if (end < 0) {
       faults_.Add(end_path, absl::StrCat(end, " is a negative time"));
     } else if (end < start) {
@@ -86,6 +92,8 @@ class RecordedStepRules {
 
 }  // namespace
 
-void CheckSteps(const ProfileDraft& draft, const ProfileLimits& limits, FaultList& faults) { RecordedStepRules(draft, limits, faults).Check(); }
+void CheckSteps(const ProfileDraft& draft, const ProfileLimits& limits, FaultList& faults) {
+  RecordedStepRules(draft, limits, faults).Check();
+}
 
 }  // namespace stepcast

@@ -8,7 +8,8 @@
 namespace stepcast {
 
 // Adds a fault for each rule of ValidateProfile that a step breaks.
-// Cost: linear in the recorded times; a number of them above its limit is one fault and costs nothing more.
+// Cost: linear in the recorded times; a number of them above its limit is one fault and costs
+// nothing more.
 void CheckSteps(const ProfileDraft& draft, const ProfileLimits& limits, FaultList& faults);
 
 }  // namespace stepcast

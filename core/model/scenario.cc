@@ -39,7 +39,9 @@ class ScenarioResolver {
     scenario_.workers = draft_.workers.value_or(1);
     workers_known_ = CheckRange("workers", scenario_.workers, limits_.max_workers);
     scenario_.parameter_servers = draft_.parameter_servers.value_or(profile_.parameter_servers());
-    if (!CheckRange("parameter_servers", scenario_.parameter_servers, limits_.max_parameter_servers)) return;
+    if (!CheckRange("parameter_servers", scenario_.parameter_servers,
+                    limits_.max_parameter_servers))
+      return;
     if (scenario_.parameter_servers != profile_.parameter_servers()) CheckPlaceable();
   }
 
@@ -49,35 +51,43 @@ class ScenarioResolver {
     return false;
   }
 
-  // Whatever runs on or talks to a server must say which variable it belongs to, or nothing says where it goes.
+  // Whatever runs on or talks to a server must say which variable it belongs to, or nothing says
+  // where it goes.
   void CheckPlaceable() {
     for (size_t i = 0; i < profile_.operations().size(); ++i) {
       const Operation& operation = profile_.operations()[i];
       if (operation.resource == Resource::kWorker || !operation.parameter.empty()) continue;
-      faults_.Add("parameter_servers",
-                  absl::StrCat(scenario_.parameter_servers, " is not the recorded number, ", profile_.parameter_servers(), ", and operations[", i,
-                               "] of the profile, ", Quoted(operation.name), ", names no parameter by which to place it"));
+      faults_.Add(
+          "parameter_servers",
+          absl::StrCat(scenario_.parameter_servers, " is not the recorded number, ",
+                       profile_.parameter_servers(), ", and operations[", i, "] of the profile, ",
+                       Quoted(operation.name), ", names no parameter by which to place it"));
       return;
     }
   }
 
   void ResolvePlatform() {
-    scenario_.bandwidth_bytes_per_second = draft_.bandwidth_bytes_per_second.value_or(profile_.platform().bandwidth_bytes_per_second);
+    scenario_.bandwidth_bytes_per_second =
+        draft_.bandwidth_bytes_per_second.value_or(profile_.platform().bandwidth_bytes_per_second);
     CheckBandwidth("bandwidth_bytes_per_second", scenario_.bandwidth_bytes_per_second, faults_);
-    scenario_.parsing_overhead = draft_.parsing_overhead.value_or(profile_.platform().parsing_overhead);
+    scenario_.parsing_overhead =
+        draft_.parsing_overhead.value_or(profile_.platform().parsing_overhead);
     CheckParsingOverhead("parsing_overhead", scenario_.parsing_overhead, faults_);
   }
 
   void ResolveMultiplexing() {
     const int64_t recorded = profile_.platform().window_bytes;
     const bool is_robin = draft_.multiplexing == Multiplexing::kRoundRobin;
-    const int64_t window = draft_.window_bytes.value_or(recorded == 0 && is_robin ? kRoundRobinWindowBytes : recorded);
-    scenario_.multiplexing = draft_.multiplexing.value_or(window > 0 ? Multiplexing::kWindow : Multiplexing::kWholeStream);
+    const int64_t window =
+        draft_.window_bytes.value_or(recorded == 0 && is_robin ? kRoundRobinWindowBytes : recorded);
+    scenario_.multiplexing = draft_.multiplexing.value_or(window > 0 ? Multiplexing::kWindow
+                                                                     : Multiplexing::kWholeStream);
     if (window < 0) {
       faults_.Add("window_bytes", absl::StrCat(window, " is a negative size"));
     } else if (scenario_.multiplexing == Multiplexing::kWholeStream) {
       // The profile's window does not matter then; one that is asked for would be ignored.
-      if (draft_.window_bytes.value_or(0) > 0) faults_.Add("window_bytes", absl::StrCat(window, " has no effect with WHOLE_STREAM"));
+      if (draft_.window_bytes.value_or(0) > 0)
+        faults_.Add("window_bytes", absl::StrCat(window, " has no effect with WHOLE_STREAM"));
     } else if (window == 0) {
       faults_.Add("window_bytes", "0, but WINDOW and ROUND_ROBIN need at least 1");
     } else {
@@ -114,9 +124,11 @@ class ScenarioResolver {
     } else {
       scenario_.turn_bytes = turn;
     }
-    // Two servers' turns can meet on one worker's link, where real queues hold segments back without holding the servers up. That is not modelled.
+    // Two servers' turns can meet on one worker's link, where real queues hold segments back
+    // without holding the servers up. That is not modelled.
     if (in_turns && scenario_.parameter_servers > 1) {
-      faults_.Add("link_sharing", absl::StrCat("TURNS are of one parameter server, not of ", scenario_.parameter_servers));
+      faults_.Add("link_sharing", absl::StrCat("TURNS are of one parameter server, not of ",
+                                               scenario_.parameter_servers));
     }
   }
 
@@ -129,7 +141,8 @@ class ScenarioResolver {
       turns += (left - 1) / scenario_.quantum_bytes + 1;
       if (turns <= limits_.max_turns) continue;
       faults_.Add("quantum_bytes",
-                  absl::StrCat(scenario_.quantum_bytes, " makes ", turns, " turns or more of a step's transfers, which is above the limit ",
+                  absl::StrCat(scenario_.quantum_bytes, " makes ", turns,
+                               " turns or more of a step's transfers, which is above the limit ",
                                "max_turns = ", limits_.max_turns));
       return;
     }
@@ -137,11 +150,15 @@ class ScenarioResolver {
 
   void ResolveTransferOrder() {
     const bool ranked = !draft_.transfer_priorities.empty();
-    scenario_.transfer_order = draft_.transfer_order.value_or(ranked ? TransferOrder::kExplicit : TransferOrder::kGraph);
+    scenario_.transfer_order =
+        draft_.transfer_order.value_or(ranked ? TransferOrder::kExplicit : TransferOrder::kGraph);
     const bool is_explicit = scenario_.transfer_order == TransferOrder::kExplicit;
-    if (is_explicit && !ranked) faults_.Add("transfer_priorities", "none given, but EXPLICIT needs them");
+    if (is_explicit && !ranked)
+      faults_.Add("transfer_priorities", "none given, but EXPLICIT needs them");
     if (!is_explicit && ranked) {
-      faults_.Add("transfer_priorities", absl::StrCat(draft_.transfer_priorities.size(), " given, which has no effect without EXPLICIT"));
+      faults_.Add("transfer_priorities",
+                  absl::StrCat(draft_.transfer_priorities.size(),
+                               " given, which has no effect without EXPLICIT"));
     }
     if (is_explicit && ranked) ResolvePriorities();
   }
@@ -166,13 +183,15 @@ class ScenarioResolver {
     const std::vector<int64_t>& offsets = draft_.start_offsets_ns;
     if (offsets.empty() || !workers_known_) return;
     if (offsets.size() != static_cast<size_t>(scenario_.workers)) {
-      faults_.Add("start_offsets_ns", absl::StrCat(offsets.size(), " given for ", scenario_.workers, " workers"));
+      faults_.Add("start_offsets_ns",
+                  absl::StrCat(offsets.size(), " given for ", scenario_.workers, " workers"));
       return;
     }
     for (size_t i = 0; i < offsets.size(); ++i) {
       if (offsets[i] >= 0 && offsets[i] <= limits_.max_start_offset_ns) continue;
       faults_.Add(absl::StrCat("start_offsets_ns[", i, "]"),
-                  absl::StrCat(offsets[i], " is not from 0 to max_start_offset_ns = ", limits_.max_start_offset_ns));
+                  absl::StrCat(offsets[i], " is not from 0 to max_start_offset_ns = ",
+                               limits_.max_start_offset_ns));
     }
     scenario_.start_offsets_ns = offsets;
   }
@@ -181,7 +200,8 @@ class ScenarioResolver {
     const std::vector<WorkerGroup>& groups = draft_.worker_groups;
     if (groups.empty() || !workers_known_) return;
     if (groups.size() > static_cast<size_t>(scenario_.workers)) {
-      faults_.Add("worker_groups", absl::StrCat(groups.size(), " groups for ", scenario_.workers, " workers"));
+      faults_.Add("worker_groups",
+                  absl::StrCat(groups.size(), " groups for ", scenario_.workers, " workers"));
       return;
     }
     int64_t workers = 0;
@@ -192,23 +212,33 @@ class ScenarioResolver {
       workers += groups[i].count;
     }
     if (counts_known && workers != scenario_.workers) {
-      faults_.Add("worker_groups", absl::StrCat("their counts add up to ", workers, ", not to ", scenario_.workers, " workers"));
+      faults_.Add("worker_groups", absl::StrCat("their counts add up to ", workers, ", not to ",
+                                                scenario_.workers, " workers"));
     }
   }
 
   void ResolveWorkerGroup(const std::string& path, const WorkerGroup& group) {
     const double factor = group.compute_speed_factor.value_or(1);
-    const double bandwidth = group.bandwidth_bytes_per_second.value_or(scenario_.bandwidth_bytes_per_second);
-    if (scenario_.link_sharing == LinkSharing::kTurns && bandwidth < scenario_.bandwidth_bytes_per_second) {
-      faults_.Add(path + ".bandwidth_bytes_per_second", absl::StrCat(bandwidth, " is below the server's ", scenario_.bandwidth_bytes_per_second,
-                                                                     ", and turns on such links are not modelled"));
+    const double bandwidth =
+        group.bandwidth_bytes_per_second.value_or(scenario_.bandwidth_bytes_per_second);
+    if (scenario_.link_sharing == LinkSharing::kTurns &&
+        bandwidth < scenario_.bandwidth_bytes_per_second) {
+      faults_.Add(
+          path + ".bandwidth_bytes_per_second",
+          absl::StrCat(bandwidth, " is below the server's ", scenario_.bandwidth_bytes_per_second,
+                       ", and turns on such links are not modelled"));
     }
     if (group.count < 1) faults_.Add(path + ".count", absl::StrCat(group.count, " is below 1"));
     if (!(factor >= kMinComputeSpeedFactor && factor <= kMaxComputeSpeedFactor)) {
-      faults_.Add(path + ".compute_speed_factor", absl::StrCat(factor, " is not from ", kMinComputeSpeedFactor, " to ", kMaxComputeSpeedFactor));
+      faults_.Add(path + ".compute_speed_factor",
+                  absl::StrCat(factor, " is not from ", kMinComputeSpeedFactor, " to ",
+                               kMaxComputeSpeedFactor));
     }
-    if (group.bandwidth_bytes_per_second.has_value()) CheckBandwidth(path + ".bandwidth_bytes_per_second", bandwidth, faults_);
-    scenario_.worker_groups.push_back({.count = group.count, .compute_speed_factor = factor, .bandwidth_bytes_per_second = bandwidth});
+    if (group.bandwidth_bytes_per_second.has_value())
+      CheckBandwidth(path + ".bandwidth_bytes_per_second", bandwidth, faults_);
+    scenario_.worker_groups.push_back({.count = group.count,
+                                       .compute_speed_factor = factor,
+                                       .bandwidth_bytes_per_second = bandwidth});
   }
 
   const Profile& profile_;
@@ -221,7 +251,8 @@ class ScenarioResolver {
 
 }  // namespace
 
-absl::StatusOr<Scenario> ResolveScenario(const Profile& profile, const ScenarioDraft& draft, const ScenarioLimits& limits) {
+absl::StatusOr<Scenario> ResolveScenario(const Profile& profile, const ScenarioDraft& draft,
+                                         const ScenarioLimits& limits) {
   return ScenarioResolver(profile, draft, limits).Run();
 }
 

@@ -55,8 +55,9 @@ struct Scenario {
   ParsingOverhead parsing_overhead;
   Synchronization synchronization = Synchronization::kAsynchronous;
   Multiplexing multiplexing = Multiplexing::kWholeStream;
-  int64_t window_bytes = 0;   // 0 with kWholeStream
-  int64_t quantum_bytes = 0;  // of each service after the first; 0: all the rest in one, and with kWholeStream
+  int64_t window_bytes = 0;  // 0 with kWholeStream
+  int64_t quantum_bytes =
+      0;  // of each service after the first; 0: all the rest in one, and with kWholeStream
   LinkSharing link_sharing = LinkSharing::kEqual;
   int64_t turn_bytes = 0;  // of one worker at a time, with kTurns; else 0
   TransferOrder transfer_order = TransferOrder::kGraph;
@@ -71,23 +72,26 @@ struct Scenario {
 inline constexpr double kMinComputeSpeedFactor = 1e-6;
 inline constexpr double kMaxComputeSpeedFactor = 1e6;
 
-// What kRoundRobin stands for where neither the scenario nor the profile says it, as measured of gRPC 1.51 with bandwidth probing off.
+// What kRoundRobin stands for where neither the scenario nor the profile says it, as measured of
+// gRPC 1.51 with bandwidth probing off.
 inline constexpr int64_t kRoundRobinWindowBytes = 65'536;
 inline constexpr int64_t kRoundRobinQuantumBytes = 1'048'576;
 
-// What kTurns stands for where the scenario does not say it: the payload of the largest segment that Linux hands to a queue as
-// one, 45 packets of 1,448 bytes.
+// What kTurns stands for where the scenario does not say it: the payload of the largest segment
+// that Linux hands to a queue as one, 45 packets of 1,448 bytes.
 inline constexpr int64_t kTurnBytes = 65'160;
 
 struct ScenarioLimits {
   int32_t max_workers = 4096;
   int32_t max_parameter_servers = 256;
   int64_t max_start_offset_ns = 86'400'000'000'000;  // one day
-  int64_t max_turns = 1'000'000;                     // services after the first, of all transfers of a step, where there is a quantum
+  int64_t max_turns =
+      1'000'000;  // services after the first, of all transfers of a step, where there is a quantum
 };
 
-// Fails with INVALID_ARGUMENT, reason SCENARIO_INVALID, and every fault, its path relative to the scenario. What would have no effect is
-// a fault: an input is never silently ignored.
-absl::StatusOr<Scenario> ResolveScenario(const Profile& profile, const ScenarioDraft& draft, const ScenarioLimits& limits = {});
+// Fails with INVALID_ARGUMENT, reason SCENARIO_INVALID, and every fault, its path relative to the
+// scenario. What would have no effect is a fault: an input is never silently ignored.
+absl::StatusOr<Scenario> ResolveScenario(const Profile& profile, const ScenarioDraft& draft,
+                                         const ScenarioLimits& limits = {});
 
 }  // namespace stepcast

@@ -32,8 +32,10 @@ class OptionsResolver {
     ResolveSteps();
     ResolvePrecision();
     ResolveHorizon();
-    // The first steps of a job are asked for as they follow its start, a steady state as no particular start leaves it.
-    options_.start = draft_.start.value_or(options_.horizon == Horizon::kSteadyState ? Start::kStaggered : Start::kSimultaneous);
+    // The first steps of a job are asked for as they follow its start, a steady state as no
+    // particular start leaves it.
+    options_.start = draft_.start.value_or(
+        options_.horizon == Horizon::kSteadyState ? Start::kStaggered : Start::kSimultaneous);
     if (!faults_.empty()) return FaultsError("OPTIONS_INVALID", std::move(faults_).Take());
     return options_;
   }
@@ -44,24 +46,32 @@ class OptionsResolver {
     const bool steps_known = CheckRange("steps_per_worker", steps, 2, kMaxSteps);
     options_.steps_per_worker = steps;
     // A twentieth, as 50 of 1000 is, so that a short run is not all warm-up.
-    options_.warmup_steps = draft_.warmup_steps.value_or(std::min(options_.warmup_steps, steps / 20));
+    options_.warmup_steps =
+        draft_.warmup_steps.value_or(std::min(options_.warmup_steps, steps / 20));
     options_.automatic_warmup = !draft_.warmup_steps.has_value();
-    if (draft_.warmup_steps.has_value()) CheckRange("warmup_steps", *draft_.warmup_steps, 0, steps_known ? steps - 2 : kMaxSteps - 2);
+    if (draft_.warmup_steps.has_value())
+      CheckRange("warmup_steps", *draft_.warmup_steps, 0, steps_known ? steps - 2 : kMaxSteps - 2);
   }
 
   void ResolvePrecision() {
     const bool until_precise = draft_.relative_precision.value_or(0) > 0;
-    options_.replications = draft_.replications.value_or(until_precise ? kMostUntilPrecise : options_.replications);
+    options_.replications =
+        draft_.replications.value_or(until_precise ? kMostUntilPrecise : options_.replications);
     options_.automatic_replications = !draft_.replications.has_value() && !until_precise;
     CheckRange("replications", options_.replications, 1, kMaxReplications);
     options_.relative_precision = draft_.relative_precision.value_or(options_.relative_precision);
     if (!Within(options_.relative_precision, 0, 1))
-      faults_.Add("relative_precision", absl::StrCat(options_.relative_precision, " is not from 0 to 1"));
-    options_.time_budget_seconds = draft_.time_budget_seconds.value_or(options_.time_budget_seconds);
-    if (draft_.time_budget_seconds.has_value()) CheckSeconds("time_budget", *draft_.time_budget_seconds);
+      faults_.Add("relative_precision",
+                  absl::StrCat(options_.relative_precision, " is not from 0 to 1"));
+    options_.time_budget_seconds =
+        draft_.time_budget_seconds.value_or(options_.time_budget_seconds);
+    if (draft_.time_budget_seconds.has_value())
+      CheckSeconds("time_budget", *draft_.time_budget_seconds);
     options_.confidence_level = draft_.confidence_level.value_or(options_.confidence_level);
     if (!Within(options_.confidence_level, kMinConfidenceLevel, kMaxConfidenceLevel)) {
-      faults_.Add("confidence_level", absl::StrCat(options_.confidence_level, " is not from ", kMinConfidenceLevel, " to ", kMaxConfidenceLevel));
+      faults_.Add("confidence_level",
+                  absl::StrCat(options_.confidence_level, " is not from ", kMinConfidenceLevel,
+                               " to ", kMaxConfidenceLevel));
     }
   }
 
@@ -73,21 +83,28 @@ class OptionsResolver {
     if (options_.horizon == Horizon::kFirstSteps) {
       CheckRange("horizon_steps", options_.horizon_steps, 1, kMaxSteps);
     } else if (draft_.horizon_steps.has_value()) {
-      faults_.Add("horizon_steps", absl::StrCat(*draft_.horizon_steps, " has no effect without FIRST_STEPS"));
+      faults_.Add("horizon_steps",
+                  absl::StrCat(*draft_.horizon_steps, " has no effect without FIRST_STEPS"));
     }
     if (options_.horizon == Horizon::kFirstSeconds) {
-      if (!Within(options_.horizon_seconds, std::numeric_limits<double>::min(), kMaxHorizonSeconds)) {
-        faults_.Add("horizon_seconds", absl::StrCat(options_.horizon_seconds, " is not above 0 and at most ", kMaxHorizonSeconds));
+      if (!Within(options_.horizon_seconds, std::numeric_limits<double>::min(),
+                  kMaxHorizonSeconds)) {
+        faults_.Add("horizon_seconds",
+                    absl::StrCat(options_.horizon_seconds, " is not above 0 and at most ",
+                                 kMaxHorizonSeconds));
       }
     } else if (draft_.horizon_seconds.has_value()) {
-      faults_.Add("horizon_seconds", absl::StrCat(*draft_.horizon_seconds, " has no effect without FIRST_SECONDS"));
+      faults_.Add("horizon_seconds",
+                  absl::StrCat(*draft_.horizon_seconds, " has no effect without FIRST_SECONDS"));
     }
   }
 
   // The horizon says how long the runs are.
   void RefuseSteps() {
-    for (const auto& [path, asked] : {std::pair("steps_per_worker", draft_.steps_per_worker), std::pair("warmup_steps", draft_.warmup_steps)}) {
-      if (asked.has_value()) faults_.Add(path, absl::StrCat(*asked, " has no effect without STEADY_STATE"));
+    for (const auto& [path, asked] : {std::pair("steps_per_worker", draft_.steps_per_worker),
+                                      std::pair("warmup_steps", draft_.warmup_steps)}) {
+      if (asked.has_value())
+        faults_.Add(path, absl::StrCat(*asked, " has no effect without STEADY_STATE"));
     }
   }
 
@@ -110,6 +127,8 @@ class OptionsResolver {
 
 }  // namespace
 
-absl::StatusOr<SimulationOptions> ResolveOptions(const SimulationOptionsDraft& draft) { return OptionsResolver(draft).Run(); }
+absl::StatusOr<SimulationOptions> ResolveOptions(const SimulationOptionsDraft& draft) {
+  return OptionsResolver(draft).Run();
+}
 
 }  // namespace stepcast

@@ -34,11 +34,13 @@ struct SimulationOptions {
   int32_t warmup_steps = 50;        // (ICPE 2020, 4.1)
   bool automatic_warmup = false;    // warmup_steps was not asked for, so more may be dropped
   uint64_t seed = 1;
-  int32_t replications = 5;             // with relative_precision: at most, by default 100
-  bool automatic_replications = false;  // replications were not asked for, so there may be up to 20 where single runs scatter
-  double relative_precision = 0;        // 0: off
-  double time_budget_seconds = 0;       // 0: none
-  Start start = Start::kStaggered;  // but for scenarios that give start offsets; with another horizon than a steady state, by default kSimultaneous
+  int32_t replications = 5;  // with relative_precision: at most, by default 100
+  bool automatic_replications =
+      false;  // replications were not asked for, so there may be up to 20 where single runs scatter
+  double relative_precision = 0;    // 0: off
+  double time_budget_seconds = 0;   // 0: none
+  Start start = Start::kStaggered;  // but for scenarios that give start offsets; with another
+                                    // horizon than a steady state, by default kSimultaneous
   Horizon horizon = Horizon::kSteadyState;
   int32_t horizon_steps = 0;
   double horizon_seconds = 0;
@@ -47,7 +49,8 @@ struct SimulationOptions {
   friend bool operator==(const SimulationOptions&, const SimulationOptions&) = default;
 };
 
-// Fails with INVALID_ARGUMENT, reason OPTIONS_INVALID, and every fault, its path relative to the options.
+// Fails with INVALID_ARGUMENT, reason OPTIONS_INVALID, and every fault, its path relative to the
+// options.
 absl::StatusOr<SimulationOptions> ResolveOptions(const SimulationOptionsDraft& draft);
 
 }  // namespace stepcast

@@ -22,26 +22,32 @@ constexpr uint64_t kCommonStream = 1;
 
 int64_t RoundNs(double ns) { return std::llround(std::min(ns, static_cast<double>(kFarNs))); }
 
-// What a resource serves at a time: a computation, a service of a stream, or the parsing of a received one.
+// What a resource serves at a time: a computation, a service of a stream, or the parsing of a
+// received one.
 struct Task {
   enum class Kind : uint8_t { kFirst, kRest, kParse };
   size_t operation = 0;
   Kind kind = Kind::kFirst;
 
   // Graph order; parsing comes directly after its transfer.
-  friend bool operator<(const Task& a, const Task& b) { return std::pair(a.operation, a.kind) < std::pair(b.operation, b.kind); }
+  friend bool operator<(const Task& a, const Task& b) {
+    return std::pair(a.operation, a.kind) < std::pair(b.operation, b.kind);
+  }
 };
 
 struct Completion {
   int64_t at_ns = 0;
   Task task;
 
-  friend bool operator>(const Completion& a, const Completion& b) { return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : b.task < a.task; }
+  friend bool operator>(const Completion& a, const Completion& b) {
+    return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : b.task < a.task;
+  }
 };
 
 class Scheduler {
  public:
-  Scheduler(const std::vector<Operation>& operations, const std::vector<int64_t>& durations_ns, const Platform& platform)
+  Scheduler(const std::vector<Operation>& operations, const std::vector<int64_t>& durations_ns,
+            const Platform& platform)
       : operations_(operations),
         durations_ns_(durations_ns),
         platform_(platform),
@@ -52,7 +58,8 @@ class Scheduler {
     step_.end_ns.resize(operations.size());
     for (size_t i = 0; i < operations.size(); ++i) {
       unmet_[i] = operations[i].waiting_for.size();
-      for (const int32_t before : operations[i].waiting_for) followers_[static_cast<size_t>(before)].push_back(i);
+      for (const int32_t before : operations[i].waiting_for)
+        followers_[static_cast<size_t>(before)].push_back(i);
     }
   }
 
@@ -62,7 +69,8 @@ class Scheduler {
       if (unmet_[i] == 0) ready.push_back({.operation = i});
     }
     Enqueue(0, ready, {});
-    // Each round: all completions of one instant that are under way, then the queues, then the idle resources.
+    // Each round: all completions of one instant that are under way, then the queues, then the idle
+    // resources.
     while (!under_way_.empty()) {
       const int64_t now = under_way_.top().at_ns;
       ready.clear();
@@ -86,19 +94,23 @@ class Scheduler {
   // Parsing is a computation of the receiver.
   Server& ResourceOf(const Task& task) {
     Resource resource = operations_[task.operation].resource;
-    if (task.kind == Task::Kind::kParse) resource = resource == Resource::kDownlink ? Resource::kWorker : Resource::kParameterServer;
+    if (task.kind == Task::Kind::kParse)
+      resource = resource == Resource::kDownlink ? Resource::kWorker : Resource::kParameterServer;
     return resources_[static_cast<size_t>(resource)];
   }
 
   int64_t FirstBytes(const Operation& transfer) const {
-    return platform_.window_bytes > 0 ? std::min(platform_.window_bytes, transfer.size_bytes) : transfer.size_bytes;
+    return platform_.window_bytes > 0 ? std::min(platform_.window_bytes, transfer.size_bytes)
+                                      : transfer.size_bytes;
   }
 
   int64_t DurationOf(const Task& task) const {
     const Operation& operation = operations_[task.operation];
     if (task.kind == Task::Kind::kParse) {
       const ParsingOverhead& overhead = platform_.parsing_overhead;
-      return RoundNs((overhead.seconds_per_byte * static_cast<double>(operation.size_bytes) + overhead.seconds) * 1e9);
+      return RoundNs((overhead.seconds_per_byte * static_cast<double>(operation.size_bytes) +
+                      overhead.seconds) *
+                     1e9);
     }
     if (!IsTransfer(operation.resource)) return std::min(durations_ns_[task.operation], kFarNs);
     const int64_t first_bytes = FirstBytes(operation);
@@ -108,7 +120,8 @@ class Scheduler {
     return task.kind == Task::Kind::kFirst ? first_ns : ToNanoseconds(whole) - first_ns;
   }
 
-  void Complete(int64_t now, const Task& done, std::vector<Task>& ready, std::vector<Task>& rejoining) {
+  void Complete(int64_t now, const Task& done, std::vector<Task>& ready,
+                std::vector<Task>& rejoining) {
     ResourceOf(done).busy = false;
     const Operation& operation = operations_[done.operation];
     if (IsTransfer(operation.resource) && done.kind != Task::Kind::kParse) {
@@ -153,54 +166,71 @@ class Scheduler {
   const Bandwidth bandwidth_;
   std::vector<size_t> unmet_;
   std::vector<std::vector<size_t>> followers_;
-  std::array<Server, 1 + static_cast<size_t>(Resource::kParameterServer)> resources_;  // by Resource
+  std::array<Server, 1 + static_cast<size_t>(Resource::kParameterServer)>
+      resources_;  // by Resource
   std::priority_queue<Completion, std::vector<Completion>, std::greater<>> under_way_;
   RecordedStep step_;
 };
 
 }  // namespace
 
-StepVariation ResolveStepVariation(const StepVariationDraft& draft, size_t operations, const ProfileLimits& limits, FaultList& faults) {
+StepVariation ResolveStepVariation(const StepVariationDraft& draft, size_t operations,
+                                   const ProfileLimits& limits, FaultList& faults) {
   const bool assumed = !draft.own.has_value() && !draft.common.has_value();
   StepVariation variation{.own = draft.own.value_or(assumed ? kAssumedVariation : 0),
                           .common = draft.common.value_or(assumed ? kAssumedVariation : 0),
                           .seed = draft.seed,
                           .assumed = assumed};
-  for (const auto& [path, share] : {std::pair("step_time_variation", variation.own), std::pair("common_time_variation", variation.common)}) {
-    if (!(share >= 0 && share <= kMaxVariationShare)) faults.Add(path, absl::StrCat(share, " is not from 0 to ", kMaxVariationShare));
+  for (const auto& [path, share] : {std::pair("step_time_variation", variation.own),
+                                    std::pair("common_time_variation", variation.common)}) {
+    if (!(share >= 0 && share <= kMaxVariationShare))
+      faults.Add(path, absl::StrCat(share, " is not from 0 to ", kMaxVariationShare));
   }
-  const int64_t most = operations == 0 ? kMaxMadeSteps : limits.max_recorded_times / static_cast<int64_t>(operations);
+  const int64_t most = operations == 0
+                           ? kMaxMadeSteps
+                           : limits.max_recorded_times / static_cast<int64_t>(operations);
   const int64_t allowed = std::min(most, limits.max_steps);
-  variation.steps = draft.steps.value_or(static_cast<int32_t>(std::clamp<int64_t>(allowed, 1, variation.steps)));
+  variation.steps =
+      draft.steps.value_or(static_cast<int32_t>(std::clamp<int64_t>(allowed, 1, variation.steps)));
   if (variation.steps < 1 || variation.steps > kMaxMadeSteps) {
     faults.Add("steps", absl::StrCat(variation.steps, " is not from 1 to ", kMaxMadeSteps));
   } else if (variation.varies() && variation.steps > most) {
     faults.Add("steps", absl::StrCat(operations, " operations in ", variation.steps,
-                                     " steps are above the limit max_recorded_times = ", limits.max_recorded_times));
+                                     " steps are above the limit max_recorded_times = ",
+                                     limits.max_recorded_times));
   }
   return variation;
 }
 
 std::string NoteOn(const StepVariation& variation) {
-  if (!variation.varies()) return "Made: one step, without any variation, as asked for: workers that start together may stay in lockstep.";
+  if (!variation.varies())
+    return "Made: one step, without any variation, as asked for: workers that start together may "
+           "stay in lockstep.";
   return absl::StrFormat(
-      "%s: %d steps in which the time of each computation varies by %g %% by itself and that of all of a worker's by %g %% together (standard "
+      "%s: %d steps in which the time of each computation varies by %g %% by itself and that of "
+      "all of a worker's by %g %% together (standard "
       "deviations%s).",
-      variation.assumed ? "Assumed" : "Made", variation.steps, 100 * variation.own, 100 * variation.common,
-      variation.assumed ? "; nothing shows them, and with step_time_variation 0 there is one step without any" : ", as asked for");
+      variation.assumed ? "Assumed" : "Made", variation.steps, 100 * variation.own,
+      100 * variation.common,
+      variation.assumed
+          ? "; nothing shows them, and with step_time_variation 0 there is one step without any"
+          : ", as asked for");
 }
 
-RecordedStep ScheduleStep(const std::vector<Operation>& operations, const std::vector<int64_t>& durations_ns, const Platform& platform) {
+RecordedStep ScheduleStep(const std::vector<Operation>& operations,
+                          const std::vector<int64_t>& durations_ns, const Platform& platform) {
   return Scheduler(operations, durations_ns, platform).Run();
 }
 
-std::vector<RecordedStep> MakeSteps(const std::vector<Operation>& operations, const std::vector<int64_t>& durations_ns, const Platform& platform,
-                                    const StepVariation& variation) {
+std::vector<RecordedStep> MakeSteps(const std::vector<Operation>& operations,
+                                    const std::vector<int64_t>& durations_ns,
+                                    const Platform& platform, const StepVariation& variation) {
   if (!variation.varies()) return {ScheduleStep(operations, durations_ns, platform)};
   const auto common_factor = [&](int32_t step) {
     if (step % 2 == 0 && step + 1 == variation.steps) return 1.0;
     Random random({variation.seed, static_cast<uint64_t>(step / 2), kCommonStream});
-    return std::max(kLeastFactor, 1 + (step % 2 == 0 ? 1 : -1) * variation.common * random.Normal());
+    return std::max(kLeastFactor,
+                    1 + (step % 2 == 0 ? 1 : -1) * variation.common * random.Normal());
   };
   std::vector<RecordedStep> steps;
   for (int32_t step = 0; step < variation.steps; ++step) {

@@ -27,14 +27,22 @@ class Builder {
     const TrainingLayer& layer = layers_[index];
     std::vector<int32_t> waiting_for;
     for (const ParameterTensor& tensor : layer.parameters) {
-      waiting_for.push_back(
-          Add({.name = "recv/" + tensor.name, .resource = Resource::kDownlink, .size_bytes = tensor.size_bytes, .parameter = tensor.name}, 0));
+      waiting_for.push_back(Add({.name = "recv/" + tensor.name,
+                                 .resource = Resource::kDownlink,
+                                 .size_bytes = tensor.size_bytes,
+                                 .parameter = tensor.name},
+                                0));
     }
-    for (const int32_t input : layer.inputs) waiting_for.push_back(forward_[static_cast<size_t>(input)]);
-    forward_[index] = Add({.name = "forward/" + layer.name, .resource = Resource::kWorker, .waiting_for = std::move(waiting_for)}, layer.forward_ns);
+    for (const int32_t input : layer.inputs)
+      waiting_for.push_back(forward_[static_cast<size_t>(input)]);
+    forward_[index] = Add({.name = "forward/" + layer.name,
+                           .resource = Resource::kWorker,
+                           .waiting_for = std::move(waiting_for)},
+                          layer.forward_ns);
   }
 
-  // What the gradients begin with: the only output's forward operation, or one more that joins them.
+  // What the gradients begin with: the only output's forward operation, or one more that joins
+  // them.
   void AddLoss() {
     std::vector<int32_t> outputs;
     for (size_t i = 0; i < layers_.size(); ++i) {
@@ -43,7 +51,8 @@ class Builder {
     if (outputs.size() == 1) {
       loss_ = outputs.front();
     } else if (!outputs.empty()) {
-      loss_ = Add({.name = "loss", .resource = Resource::kWorker, .waiting_for = std::move(outputs)}, 0);
+      loss_ = Add(
+          {.name = "loss", .resource = Resource::kWorker, .waiting_for = std::move(outputs)}, 0);
     }
   }
 
@@ -52,8 +61,10 @@ class Builder {
     std::vector<int32_t> waiting_for;
     for (const size_t after : fed_[index]) waiting_for.push_back(backward_[after]);
     if (waiting_for.empty()) waiting_for = {loss_};
-    const int32_t backward =
-        Add({.name = "backward/" + layer.name, .resource = Resource::kWorker, .waiting_for = std::move(waiting_for)}, layer.backward_ns);
+    const int32_t backward = Add({.name = "backward/" + layer.name,
+                                  .resource = Resource::kWorker,
+                                  .waiting_for = std::move(waiting_for)},
+                                 layer.backward_ns);
     backward_[index] = backward;
     for (const ParameterTensor& tensor : layer.parameters) {
       const int32_t send = Add({.name = "send/" + tensor.name,
@@ -62,7 +73,10 @@ class Builder {
                                 .waiting_for = {backward},
                                 .parameter = tensor.name},
                                0);
-      Add({.name = "update/" + tensor.name, .resource = Resource::kParameterServer, .waiting_for = {send}, .parameter = tensor.name},
+      Add({.name = "update/" + tensor.name,
+           .resource = Resource::kParameterServer,
+           .waiting_for = {send},
+           .parameter = tensor.name},
           UpdateNs(tensor.size_bytes));
     }
   }
@@ -84,9 +98,12 @@ class Builder {
 }  // namespace
 
 int64_t UpdateNs(int64_t size_bytes) {
-  return std::llround(static_cast<double>(size_bytes) * kUpdateAccessesPerByte / kServerMemoryBytesPerSecond * 1e9);
+  return std::llround(static_cast<double>(size_bytes) * kUpdateAccessesPerByte /
+                      kServerMemoryBytesPerSecond * 1e9);
 }
 
-TrainingGraph BuildTrainingGraph(const std::vector<TrainingLayer>& layers) { return Builder(layers).Build(); }
+TrainingGraph BuildTrainingGraph(const std::vector<TrainingLayer>& layers) {
+  return Builder(layers).Build();
+}
 
 }  // namespace stepcast

@@ -1,7 +1,8 @@
 // The operations of one training step of a layered network against a parameter server.
 //
-// Per layer: its parameters' downloads, a forward and a backward computation; per parameter an upload of its gradient and an update on the server.
-// Source of the shape: ICPE 2020, section 2 and Fig. 2.
+// Per layer: its parameters' downloads, a forward and a backward computation; per parameter an
+// upload of its gradient and an update on the server. Source of the shape: ICPE 2020, section 2 and
+// Fig. 2.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +31,18 @@ struct TrainingGraph {
   std::vector<int64_t> durations_ns;  // parallel to the operations; 0 for transfers
 };
 
-// An update reads the gradient and reads and writes the variable, at the memory rate assumed of a server (one channel of DDR4 gives 17 to 25e9).
+// An update reads the gradient and reads and writes the variable, at the memory rate assumed of a
+// server (one channel of DDR4 gives 17 to 25e9).
 inline constexpr double kUpdateAccessesPerByte = 3;
 inline constexpr double kServerMemoryBytesPerSecond = 20e9;
 int64_t UpdateNs(int64_t size_bytes);
 
-// In graph order: for each layer `recv/TENSOR` and `forward/LAYER`, which waits for them and for the forward operations of its inputs; then, from the
-// last layer to the first, `backward/LAYER`, which waits for the backward operations of the layers it feeds, `send/TENSOR` and `update/TENSOR`. A
-// layer that feeds no other is an output: the gradients need all of them, so with several a `loss` of no length, before the first backward operation,
-// joins them. REQUIRES: inputs are indices of earlier layers, none twice in one layer; names are unique. Cost: linear.
+// In graph order: for each layer `recv/TENSOR` and `forward/LAYER`, which waits for them and for
+// the forward operations of its inputs; then, from the last layer to the first, `backward/LAYER`,
+// which waits for the backward operations of the layers it feeds, `send/TENSOR` and
+// `update/TENSOR`. A layer that feeds no other is an output: the gradients need all of them, so
+// with several a `loss` of no length, before the first backward operation, joins them. REQUIRES:
+// inputs are indices of earlier layers, none twice in one layer; names are unique. Cost: linear.
 TrainingGraph BuildTrainingGraph(const std::vector<TrainingLayer>& layers);
 
 }  // namespace stepcast

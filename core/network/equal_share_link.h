@@ -1,10 +1,12 @@
 // A link that its active flows share equally: each of n gets 1/n.
 //
-// The link has a virtual clock that runs at 1/n, so a flow of work s that starts at virtual time v ends at v + s whatever happens to n, and a heap
-// ordered by virtual end never changes (ICPE 2020, 3.1; the idea is that of fair queueing's virtual time). The clock is anchored anew only at the end
-// of an instant that changed n, by V += floor(elapsed / n): the one rounding there is. A flow's end is a product, so it is exact. Usage: within an
-// instant any number of End and Start, then one Settle, which returns when the next flow ends. Threads: none. Cost: O(log flows) per End and Start,
-// O(1) else.
+// The link has a virtual clock that runs at 1/n, so a flow of work s that starts at virtual time v
+// ends at v + s whatever happens to n, and a heap ordered by virtual end never changes (ICPE
+// 2020, 3.1; the idea is that of fair queueing's virtual time). The clock is anchored anew only at
+// the end of an instant that changed n, by V += floor(elapsed / n): the one rounding there is. A
+// flow's end is a product, so it is exact. Usage: within an instant any number of End and Start,
+// then one Settle, which returns when the next flow ends. Threads: none. Cost: O(log flows) per End
+// and Start, O(1) else.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +27,8 @@ class EqualShareLink {
 
   // Appends every flow that ends now to `ended`. REQUIRES: now is what Settle returned last.
   void TakeEnded(Instant /*now*/, std::vector<Flow>& ended) {
-    // They stay in the heap until the instant is settled: a worker whose next chunk follows at once only gets another key there.
+    // They stay in the heap until the instant is settled: a worker whose next chunk follows at once
+    // only gets another key there.
     ended_at_ = ends_.TopKey();
     ends_.AppendTops(ended_);
     ended.insert(ended.end(), ended_.begin(), ended_.end());
@@ -59,7 +62,8 @@ class EqualShareLink {
   // Links and flows that the last Settle looked at: what it cost.
   int64_t settle_cost() const { return 1; }
 
-  // Work carried until `now`, in ticks of the whole link. REQUIRES: the instant is settled; server is 0.
+  // Work carried until `now`, in ticks of the whole link. REQUIRES: the instant is settled; server
+  // is 0.
   int64_t CarriedBy(Instant now, int32_t /*server*/) const {
     int64_t left = 0;
     const int64_t virtual_now = VirtualAt(now);
@@ -73,8 +77,11 @@ class EqualShareLink {
   void ForEachActive(Visit visit) const {
     ends_.ForEach([&](Flow flow, int64_t) { visit(flow); });
   }
-  // What the clock shows. REQUIRES: now is not before the last instant that was settled, and no flow has ended in between.
-  int64_t VirtualAt(Instant now) const { return active_ == 0 ? virtual_anchor_ : virtual_anchor_ + (now - anchor_).ticks / active_; }
+  // What the clock shows. REQUIRES: now is not before the last instant that was settled, and no
+  // flow has ended in between.
+  int64_t VirtualAt(Instant now) const {
+    return active_ == 0 ? virtual_anchor_ : virtual_anchor_ + (now - anchor_).ticks / active_;
+  }
   // Since when it runs as it does, what it showed then, and how many flows slow it down.
   Instant anchor() const { return anchor_; }
   int64_t virtual_anchor() const { return virtual_anchor_; }

@@ -1,10 +1,13 @@
-// The links of one direction where each server's serves one chunk at a time, whole, in the order of arrival.
+// The links of one direction where each server's serves one chunk at a time, whole, in the order of
+// arrival.
 //
-// Chunks that arrive at the same instant go in ascending order of their workers; the next one is begun at the very instant at which the one before
-// has ended. While it is served a chunk is an active flow of the inner network, the only one of its server: so it shares its worker's link, as Inner
-// has it, with what the same worker gets from other servers at the time. One deep queue at the bottleneck gives this order, fair queues the equal
-// shares. Usage, flows and threads: as EqualShareLink; a chunk is started when it arrives. Cost: of Inner, and O(1) a chunk, O(log arrivals) where
-// several arrive at one instant.
+// Chunks that arrive at the same instant go in ascending order of their workers; the next one is
+// begun at the very instant at which the one before has ended. While it is served a chunk is an
+// active flow of the inner network, the only one of its server: so it shares its worker's link, as
+// Inner has it, with what the same worker gets from other servers at the time. One deep queue at
+// the bottleneck gives this order, fair queues the equal shares. Usage, flows and threads: as
+// EqualShareLink; a chunk is started when it arrives. Cost: of Inner, and O(1) a chunk, O(log
+// arrivals) where several arrive at one instant.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +26,10 @@ class FirstComeNetwork {
   using Flow = int32_t;
 
   FirstComeNetwork(int32_t servers, size_t workers, Inner inner)
-      : servers_(servers), inner_(std::move(inner)), lines_(Index(servers)), waiting_(Index(servers) * workers) {}
+      : servers_(servers),
+        inner_(std::move(inner)),
+        lines_(Index(servers)),
+        waiting_(Index(servers) * workers) {}
 
   void TakeEnded(Instant now, std::vector<Flow>& ended) {
     size_t at = ended.size();

@@ -13,7 +13,8 @@ FullRefillNetwork::FullRefillNetwork(int32_t servers, std::vector<int64_t> worke
       carried_(static_cast<size_t>(servers), 0) {}
 
 void FullRefillNetwork::TakeEnded(Instant now, std::vector<Flow>& ended) {
-  const auto left = std::stable_partition(active_.begin(), active_.end(), [&](Flow flow) { return EndOf(flow) > now; });
+  const auto left = std::stable_partition(active_.begin(), active_.end(),
+                                          [&](Flow flow) { return EndOf(flow) > now; });
   ended.insert(ended.end(), left, active_.end());
   active_.erase(left, active_.end());
   changed_ = true;
@@ -51,7 +52,8 @@ int64_t FullRefillNetwork::RemainingAt(Flow flow, Instant now) const {
     case Place::kAtServer:
       return state.virtual_end - clocks_[ServerLink(flow)].VirtualAt(now);
     case Place::kHeld:
-      return state.remaining - LinkLevel{.residual = state.rate, .flows = 1}.WorkIn(now - state.anchor);
+      return state.remaining -
+             LinkLevel{.residual = state.rate, .flows = 1}.WorkIn(now - state.anchor);
     case Place::kNew:
       break;
   }
@@ -60,8 +62,10 @@ int64_t FullRefillNetwork::RemainingAt(Flow flow, Instant now) const {
 
 Instant FullRefillNetwork::EndOf(Flow flow) const {
   const FlowState& state = flows_[static_cast<size_t>(flow)];
-  if (state.place == Place::kAtServer) return clocks_[ServerLink(flow)].InstantOf(state.virtual_end);
-  const Instant end = state.anchor + LinkLevel{.residual = state.rate, .flows = 1}.TimeFor(state.remaining);
+  if (state.place == Place::kAtServer)
+    return clocks_[ServerLink(flow)].InstantOf(state.virtual_end);
+  const Instant end =
+      state.anchor + LinkLevel{.residual = state.rate, .flows = 1}.TimeFor(state.remaining);
   return std::min(end, kEndOfTime);
 }
 
@@ -72,7 +76,10 @@ int64_t FullRefillNetwork::LevelOf(size_t link) const {
 
 void FullRefillNetwork::Fill() {
   for (size_t i = 0; i < links_.size(); ++i) {
-    const int64_t capacity = IsServer(i) ? kUnit : std::min(worker_capacities_[i - static_cast<size_t>(servers_)], kUnit * servers_);
+    const int64_t capacity =
+        IsServer(i)
+            ? kUnit
+            : std::min(worker_capacities_[i - static_cast<size_t>(servers_)], kUnit * servers_);
     links_[i] = {.residual = capacity};
   }
   for (const Flow flow : active_) {
@@ -93,10 +100,15 @@ void FullRefillNetwork::FreezeFlowsOfLowestLinks() {
   const int64_t level = LevelOf(lowest);
   for (size_t i = 0; i < links_.size(); ++i) {
     if (links_[i].flows == 0 || IsServer(i) != IsServer(lowest) || LevelOf(i) != level) continue;
-    links_[i].level = IsServer(i) ? LinkLevel{.residual = links_[i].residual, .flows = links_[i].flows} : LinkLevel{.residual = level, .flows = 1};
+    links_[i].level = IsServer(i)
+                          ? LinkLevel{.residual = links_[i].residual, .flows = links_[i].flows}
+                          : LinkLevel{.residual = level, .flows = 1};
   }
-  const auto is_frozen = [&](Flow flow) { return links_[IsServer(lowest) ? ServerLink(flow) : WorkerLink(flow)].level.flows > 0; };
-  const auto frozen = std::stable_partition(waiting_.begin(), waiting_.end(), [&](Flow flow) { return !is_frozen(flow); });
+  const auto is_frozen = [&](Flow flow) {
+    return links_[IsServer(lowest) ? ServerLink(flow) : WorkerLink(flow)].level.flows > 0;
+  };
+  const auto frozen = std::stable_partition(waiting_.begin(), waiting_.end(),
+                                            [&](Flow flow) { return !is_frozen(flow); });
   for (auto flow = frozen; flow != waiting_.end(); ++flow) {
     for (const size_t index : {ServerLink(*flow), WorkerLink(*flow)}) {
       links_[index].residual -= level;
@@ -107,7 +119,8 @@ void FullRefillNetwork::FreezeFlowsOfLowestLinks() {
 }
 
 void FullRefillNetwork::ApplyLevels(Instant now) {
-  for (size_t server = 0; server < clocks_.size(); ++server) clocks_[server].SetLevel(now, links_[server].level);
+  for (size_t server = 0; server < clocks_.size(); ++server)
+    clocks_[server].SetLevel(now, links_[server].level);
   for (const Flow flow : active_) {
     FlowState& state = flows_[static_cast<size_t>(flow)];
     const int64_t own = links_[WorkerLink(flow)].level.Whole();
@@ -117,7 +130,8 @@ void FullRefillNetwork::ApplyLevels(Instant now) {
         state = {.place = Place::kAtServer, .virtual_end = end};
       }
     } else if (state.place != Place::kHeld || state.rate != own) {
-      state = {.place = Place::kHeld, .remaining = RemainingAt(flow, now), .anchor = now, .rate = own};
+      state = {
+          .place = Place::kHeld, .remaining = RemainingAt(flow, now), .anchor = now, .rate = own};
     }
   }
 }

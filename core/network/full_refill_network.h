@@ -1,16 +1,21 @@
-// The links of one direction between workers and several servers, shared max-min fairly, in the plain form: every change of the set of active flows
-// fills all links anew. It is what MaxMinNetwork is held equal to.
+// The links of one direction between workers and several servers, shared max-min fairly, in the
+// plain form: every change of the set of active flows fills all links anew. It is what
+// MaxMinNetwork is held equal to.
 //
-// A flow crosses its server's link and its worker's. Progressive filling over both (ICPE 2020, section 5, whose rule for two servers is the same but
-// where one worker alone uses both) gives each link a level: the residual capacity, after the flows that other links hold back further, over the
-// number of its other flows. The lowest level comes first, by whole units (LinkLevel), servers before workers.
+// A flow crosses its server's link and its worker's. Progressive filling over both (ICPE 2020,
+// section 5, whose rule for two servers is the same but where one worker alone uses both) gives
+// each link a level: the residual capacity, after the flows that other links hold back further,
+// over the number of its other flows. The lowest level comes first, by whole units (LinkLevel),
+// servers before workers.
 //
-// Numbers: a worker's level is rounded down to a unit, to at least one; a server's is an exact fraction, of which a worker's link is charged the
-// whole units. A flow is held by its worker's link where that has fewer whole units, and is at its server's level otherwise. Flows at a server's
-// level share that server's virtual clock (LevelClock). A held flow is anchored anew only at the end of an instant that changed its rate or made it
-// held, by remaining -= floor(elapsed * rate). All end at the first tick at which their work is done. Where no worker's own link binds nothing is
-// held, and all ends are those of EqualShareLink, to the tick. Usage and threads: as EqualShareLink. Flow f is worker f / servers to server f %
-// servers.
+// Numbers: a worker's level is rounded down to a unit, to at least one; a server's is an exact
+// fraction, of which a worker's link is charged the whole units. A flow is held by its worker's
+// link where that has fewer whole units, and is at its server's level otherwise. Flows at a
+// server's level share that server's virtual clock (LevelClock). A held flow is anchored anew only
+// at the end of an instant that changed its rate or made it held, by remaining -= floor(elapsed *
+// rate). All end at the first tick at which their work is done. Where no worker's own link binds
+// nothing is held, and all ends are those of EqualShareLink, to the tick. Usage and threads: as
+// EqualShareLink. Flow f is worker f / servers to server f % servers.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +61,9 @@ class FullRefillNetwork {
   };
 
   size_t ServerLink(Flow flow) const { return static_cast<size_t>(flow % servers_); }
-  size_t WorkerLink(Flow flow) const { return static_cast<size_t>(servers_) + static_cast<size_t>(flow / servers_); }
+  size_t WorkerLink(Flow flow) const {
+    return static_cast<size_t>(servers_) + static_cast<size_t>(flow / servers_);
+  }
   bool IsServer(size_t link) const { return link < static_cast<size_t>(servers_); }
   int64_t LevelOf(size_t link) const;
   int64_t RemainingAt(Flow flow, Instant now) const;

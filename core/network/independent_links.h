@@ -1,7 +1,9 @@
-// Several servers' links side by side, where no worker's own link can hold anything back: each is shared equally by its own flows.
+// Several servers' links side by side, where no worker's own link can hold anything back: each is
+// shared equally by its own flows.
 //
-// What MaxMinNetwork says of workers whose capacity is that of all servers together or more, to the tick. Usage, flows and threads: as
-// MaxMinNetwork. Cost: O(log flows) for a flow that ends or starts.
+// What MaxMinNetwork says of workers whose capacity is that of all servers together or more, to the
+// tick. Usage, flows and threads: as MaxMinNetwork. Cost: O(log flows) for a flow that ends or
+// starts.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +22,10 @@ class IndependentLinks {
   using Flow = int32_t;
 
   IndependentLinks(int32_t servers, size_t workers)
-      : servers_(servers), links_(Index(servers), EqualShareLink(workers)), is_touched_(Index(servers), 0), ends_(Index(servers)) {}
+      : servers_(servers),
+        links_(Index(servers), EqualShareLink(workers)),
+        is_touched_(Index(servers), 0),
+        ends_(Index(servers)) {}
 
   // As EqualShareLink.
   void TakeEnded(Instant now, std::vector<Flow>& ended) {
@@ -49,7 +54,9 @@ class IndependentLinks {
   }
 
   int64_t settle_cost() const { return settle_cost_; }
-  int64_t CarriedBy(Instant now, int32_t server) const { return links_[Index(server)].CarriedBy(now, 0); }
+  int64_t CarriedBy(Instant now, int32_t server) const {
+    return links_[Index(server)].CarriedBy(now, 0);
+  }
 
  private:
   static size_t Index(int32_t i) { return static_cast<size_t>(i); }

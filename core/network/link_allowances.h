@@ -1,9 +1,11 @@
 // How far each server's level may rise before a worker's own link has to be looked at.
 //
-// A worker whose own link holds nothing back has an allowance on each server it uses: the sum of them is at most its capacity, each at least that
-// server's level. While both hold, its link cannot bind, so a change of a server's level concerns only the workers whose allowance it exceeds. What
-// is left of a capacity is dealt out in advance, so that this is rare; how it is dealt out changes no result. Units and whole levels: LinkLevel.
-// Threads: none. Cost: O(servers) to cover a worker, O(log workers) for each allowance that moves, O(1) else.
+// A worker whose own link holds nothing back has an allowance on each server it uses: the sum of
+// them is at most its capacity, each at least that server's level. While both hold, its link cannot
+// bind, so a change of a server's level concerns only the workers whose allowance it exceeds. What
+// is left of a capacity is dealt out in advance, so that this is rare; how it is dealt out changes
+// no result. Units and whole levels: LinkLevel. Threads: none. Cost: O(servers) to cover a worker,
+// O(log workers) for each allowance that moves, O(1) else.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +28,8 @@ class LinkAllowances {
         unallotted_(worker_capacities),
         alarms_(servers, IndexedHeap(unallotted_.size())) {}
 
-  // Raises the worker's allowances to the levels of the servers it uses. REQUIRES: the sum of those is at most its capacity.
+  // Raises the worker's allowances to the levels of the servers it uses. REQUIRES: the sum of those
+  // is at most its capacity.
   void Cover(int32_t worker, std::span<const int32_t> used, const std::vector<int64_t>& levels) {
     const auto shares = static_cast<int64_t>(servers_ - used.size() + 1);
     for (const int32_t server : used) {
@@ -42,7 +45,8 @@ class LinkAllowances {
   // The worker does not use the server any more, or its link binds.
   void Release(int32_t worker, int32_t server) { Allow(worker, server, 0); }
 
-  // A worker whose allowance on the server is below `level`, which it loses; -1 where there is none.
+  // A worker whose allowance on the server is below `level`, which it loses; -1 where there is
+  // none.
   int32_t TakeExceeded(int32_t server, int64_t level) {
     const IndexedHeap& alarms = alarms_[static_cast<size_t>(server)];
     if (alarms.empty() || alarms.TopKey() >= level) return -1;
@@ -52,20 +56,24 @@ class LinkAllowances {
   }
 
  private:
-  size_t Index(int32_t worker, int32_t server) const { return static_cast<size_t>(worker) * servers_ + static_cast<size_t>(server); }
+  size_t Index(int32_t worker, int32_t server) const {
+    return static_cast<size_t>(worker) * servers_ + static_cast<size_t>(server);
+  }
 
   void DealAnew(int32_t worker, std::span<const int32_t> used, const std::vector<int64_t>& levels) {
     for (const int32_t server : used) Release(worker, server);
     int64_t spare = unallotted_[static_cast<size_t>(worker)];
     for (const int32_t server : used) spare -= levels[static_cast<size_t>(server)];
     const int64_t share = spare / static_cast<int64_t>(servers_);
-    for (const int32_t server : used) Allow(worker, server, levels[static_cast<size_t>(server)] + share);
+    for (const int32_t server : used)
+      Allow(worker, server, levels[static_cast<size_t>(server)] + share);
   }
 
   void Allow(int32_t worker, int32_t server, int64_t allowance) {
     // No level is more than a whole link: such an allowance needs no watching.
     allowance = std::min(allowance, LinkLevel::kUnit);
-    unallotted_[static_cast<size_t>(worker)] += std::exchange(allowance_[Index(worker, server)], allowance) - allowance;
+    unallotted_[static_cast<size_t>(worker)] +=
+        std::exchange(allowance_[Index(worker, server)], allowance) - allowance;
     IndexedHeap& alarms = alarms_[static_cast<size_t>(server)];
     if (allowance == 0 || allowance == LinkLevel::kUnit) {
       alarms.Remove(worker);

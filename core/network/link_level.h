@@ -1,7 +1,9 @@
-// What a link gives to each of the flows that it alone holds back: its residual capacity over their number.
+// What a link gives to each of the flows that it alone holds back: its residual capacity over their
+// number.
 //
-// Capacities are integers in units of 1/kUnit of a server's link, so sums do not depend on their order; the level itself is an exact fraction.
-// Products with a level are rounded where they become ticks, and only there. Threads: a value.
+// Capacities are integers in units of 1/kUnit of a server's link, so sums do not depend on their
+// order; the level itself is an exact fraction. Products with a level are rounded where they become
+// ticks, and only there. Threads: a value.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +17,8 @@ namespace stepcast {
 struct LinkLevel {
   // (lcm of 1..16)^2: what two fillings in a row divide by up to 16 comes out even.
   static constexpr int64_t kUnit = int64_t{720720} * 720720;
-  // Whole() of a link that holds back no flow: more than any capacity, and 256 of them still fit an int64.
+  // Whole() of a link that holds back no flow: more than any capacity, and 256 of them still fit an
+  // int64.
   static constexpr int64_t kUnbounded = int64_t{1} << 50;
 
   int64_t residual = kUnit;
@@ -24,20 +27,26 @@ struct LinkLevel {
   // Rounded down to a unit.
   int64_t Whole() const { return flows == 0 ? kUnbounded : residual / flows; }
 
-  // Ticks of a server's whole link that a flow gets done: floor(elapsed * level); nothing where there is no flow.
+  // Ticks of a server's whole link that a flow gets done: floor(elapsed * level); nothing where
+  // there is no flow.
   int64_t WorkIn(Span elapsed) const {
     if (flows == 0) return 0;
     if (residual == kUnit) return elapsed.ticks / flows;
-    return static_cast<int64_t>(static_cast<Wide>(elapsed.ticks) * static_cast<Wide>(residual) / PerUnit());
+    return static_cast<int64_t>(static_cast<Wide>(elapsed.ticks) * static_cast<Wide>(residual) /
+                                PerUnit());
   }
 
-  // The first span in which `work` is done, at most until kEndOfTime from the start of time. REQUIRES: flows > 0, residual > 0, work >= 0.
+  // The first span in which `work` is done, at most until kEndOfTime from the start of time.
+  // REQUIRES: flows > 0, residual > 0, work >= 0.
   Span TimeFor(int64_t work) const {
     assert(flows > 0 && residual > 0);
     const auto most = static_cast<Wide>(kEndOfTime.ticks);
-    if (residual == kUnit) return {static_cast<int64_t>(std::min(static_cast<Wide>(work) * static_cast<Wide>(flows), most))};
+    if (residual == kUnit)
+      return {
+          static_cast<int64_t>(std::min(static_cast<Wide>(work) * static_cast<Wide>(flows), most))};
     const auto divisor = static_cast<Wide>(residual);
-    return {static_cast<int64_t>(std::min((static_cast<Wide>(work) * PerUnit() + divisor - 1) / divisor, most))};
+    return {static_cast<int64_t>(
+        std::min((static_cast<Wide>(work) * PerUnit() + divisor - 1) / divisor, most))};
   }
 
   // Of the same value.

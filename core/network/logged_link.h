@@ -1,10 +1,11 @@
-// An equally shared link that remembers how its virtual clock ran, so that a worker may send many chunks as one flow and be told afterwards when each
-// of them ended.
+// An equally shared link that remembers how its virtual clock ran, so that a worker may send many
+// chunks as one flow and be told afterwards when each of them ended.
 //
-// Chunks that follow each other without a gap keep their worker active, so they change nothing for anybody else: their virtual ends are sums, known
-// from the start, and the log of the clock's anchors turns each into the very instant at which EqualShareLink would have ended it. Cost: as
-// EqualShareLink for a flow, whatever the number of its chunks; TimeOf O(log anchors passed). Memory: the anchors since the oldest flow that is
-// active. Threads: none.
+// Chunks that follow each other without a gap keep their worker active, so they change nothing for
+// anybody else: their virtual ends are sums, known from the start, and the log of the clock's
+// anchors turns each into the very instant at which EqualShareLink would have ended it. Cost: as
+// EqualShareLink for a flow, whatever the number of its chunks; TimeOf O(log anchors passed).
+// Memory: the anchors since the oldest flow that is active. Threads: none.
 #pragma once
 
 #include <algorithm>
@@ -42,10 +43,13 @@ class LoggedLink {
     if (log_.size() >= trim_at_) Trim();
     const Instant next = link_.Settle(now);
     if (link_.anchor() != log_.back().at || link_.active() != log_.back().active) {
-      log_.push_back({.at = link_.anchor(), .virtual_at = link_.virtual_anchor(), .active = link_.active()});
+      log_.push_back(
+          {.at = link_.anchor(), .virtual_at = link_.virtual_anchor(), .active = link_.active()});
     }
     for (const Flow flow : starting_) {
-      begins_[static_cast<size_t>(flow)] = {.virtual_at = link_.VirtualAt(now), .position = first_position_ + static_cast<int64_t>(log_.size()) - 1};
+      begins_[static_cast<size_t>(flow)] = {
+          .virtual_at = link_.VirtualAt(now),
+          .position = first_position_ + static_cast<int64_t>(log_.size()) - 1};
     }
     starting_.clear();
     return next;
@@ -66,7 +70,8 @@ class LoggedLink {
    private:
     friend class LoggedLink;
     Reader(const LoggedLink& link, Flow flow)
-        : anchor_(link.log_.data() + (link.begins_[static_cast<size_t>(flow)].position - link.first_position_)),
+        : anchor_(link.log_.data() +
+                  (link.begins_[static_cast<size_t>(flow)].position - link.first_position_)),
           last_(link.log_.data() + link.log_.size() - 1),
           virtual_at_(link.begins_[static_cast<size_t>(flow)].virtual_at) {
       SetUntil();
@@ -74,7 +79,9 @@ class LoggedLink {
 
     // To the last anchor before that value of the clock: by doubling steps, then by halves.
     void GoOn() {
-      const auto precedes = [&](std::ptrdiff_t step) { return last_ - anchor_ >= step && anchor_[step].virtual_at < virtual_at_; };
+      const auto precedes = [&](std::ptrdiff_t step) {
+        return last_ - anchor_ >= step && anchor_[step].virtual_at < virtual_at_;
+      };
       std::ptrdiff_t step = 1;
       for (; precedes(step); step *= 2) anchor_ += step;
       for (step /= 2; step > 0; step /= 2) {
@@ -82,7 +89,9 @@ class LoggedLink {
       }
       SetUntil();
     }
-    void SetUntil() { until_ = anchor_ == last_ ? std::numeric_limits<int64_t>::max() : anchor_[1].virtual_at; }
+    void SetUntil() {
+      until_ = anchor_ == last_ ? std::numeric_limits<int64_t>::max() : anchor_[1].virtual_at;
+    }
 
     const Anchor* anchor_;
     const Anchor* last_;
@@ -92,7 +101,9 @@ class LoggedLink {
   // Valid until the next Settle. REQUIRES: the flow is active, or ended at this very instant.
   Reader Read(Flow flow) const { return Reader(*this, flow); }
   // What the flow has carried until `now`. REQUIRES: the flow is active; the instant is settled.
-  Span CarriedOf(Flow flow, Instant now) const { return {link_.VirtualAt(now) - begins_[static_cast<size_t>(flow)].virtual_at}; }
+  Span CarriedOf(Flow flow, Instant now) const {
+    return {link_.VirtualAt(now) - begins_[static_cast<size_t>(flow)].virtual_at};
+  }
 
  private:
   struct Begin {
@@ -102,10 +113,12 @@ class LoggedLink {
 
   static constexpr size_t kLeastTrim = 1024;
 
-  // Forgets what no active flow can be asked about. What remains may at most double until the next time.
+  // Forgets what no active flow can be asked about. What remains may at most double until the next
+  // time.
   void Trim() {
     int64_t oldest = first_position_ + static_cast<int64_t>(log_.size()) - 1;
-    link_.ForEachActive([&](Flow flow) { oldest = std::min(oldest, begins_[static_cast<size_t>(flow)].position); });
+    link_.ForEachActive(
+        [&](Flow flow) { oldest = std::min(oldest, begins_[static_cast<size_t>(flow)].position); });
     log_.erase(log_.begin(), log_.begin() + (oldest - first_position_));
     first_position_ = oldest;
     trim_at_ = std::max(kLeastTrim, 2 * log_.size());

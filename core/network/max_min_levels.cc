@@ -27,7 +27,8 @@ MaxMinLevels::MaxMinLevels(int32_t servers, std::vector<int64_t> worker_capaciti
       bound_position_(used_.size()),
       allowances_(servers_.size(), Clipped(worker_capacities, servers)) {
   worker_capacities = Clipped(std::move(worker_capacities), servers);
-  for (size_t worker = 0; worker < workers_.size(); ++worker) workers_[worker].capacity = worker_capacities[worker];
+  for (size_t worker = 0; worker < workers_.size(); ++worker)
+    workers_[worker].capacity = worker_capacities[worker];
 }
 
 void MaxMinLevels::Join(int32_t worker, int32_t server) {
@@ -84,12 +85,14 @@ void MaxMinLevels::MarkWorker(int32_t worker) {
   if (!std::exchange(workers_[Index(worker)].is_dirty, true)) dirty_workers_.push_back(worker);
 }
 
-// From below: each round takes out the workers that the level so far shows to be lower, which raises it.
+// From below: each round takes out the workers that the level so far shows to be lower, which
+// raises it.
 LinkLevel MaxMinLevels::FillServer(const Server& server) {
   const auto bound = static_cast<int64_t>(server.bound.size());
   if (bound == 0) return {.residual = LinkLevel::kUnit, .flows = server.unbound};
   // Then every round takes one out, whatever the levels are.
-  if (server.unbound == 0 && server.bound_levels + bound <= LinkLevel::kUnit) return {.residual = LinkLevel::kUnit, .flows = 0};
+  if (server.unbound == 0 && server.bound_levels + bound <= LinkLevel::kUnit)
+    return {.residual = LinkLevel::kUnit, .flows = 0};
   LinkLevel level{.residual = LinkLevel::kUnit, .flows = server.unbound + bound};
   for (int64_t lower = 0, lower_before = -1; lower != lower_before;) {
     lower_before = lower;
@@ -107,7 +110,8 @@ LinkLevel MaxMinLevels::FillServer(const Server& server) {
   return level;
 }
 
-// The most that all flows whose server gives more can have; kUnbounded where all can have what their servers give.
+// The most that all flows whose server gives more can have; kUnbounded where all can have what
+// their servers give.
 int64_t MaxMinLevels::FillWorker(int32_t worker) {
   const std::span<const int32_t> used = ServersOf(worker);
   const int64_t capacity = workers_[Index(worker)].capacity;
@@ -147,7 +151,9 @@ void MaxMinLevels::UpdateServer(int32_t server) {
   }
   cost_ += static_cast<int64_t>(state.bound.size());
   if (to < from) return;
-  for (int32_t worker = allowances_.TakeExceeded(server, to); worker >= 0; worker = allowances_.TakeExceeded(server, to)) MarkWorker(worker);
+  for (int32_t worker = allowances_.TakeExceeded(server, to); worker >= 0;
+       worker = allowances_.TakeExceeded(server, to))
+    MarkWorker(worker);
 }
 
 void MaxMinLevels::UpdateWorker(int32_t worker) {

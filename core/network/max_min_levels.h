@@ -1,12 +1,16 @@
-// The levels of max-min fair sharing between workers' links and servers', kept up to date flow by flow.
+// The levels of max-min fair sharing between workers' links and servers', kept up to date flow by
+// flow.
 //
-// The levels are those of progressive filling (FullRefillNetwork says which). They are unique: a server's depends only on workers of a lower level, a
-// worker's only on servers of a lower or the same level, so two fillings that agree on all links have to agree from the lowest on. Update therefore
-// looks again at the links whose flows have changed, and then only at those that a change of a level concerns, until none is left. By the same
-// reasoning this ends: once the lowest links are right they stay, and the next lowest is right when it has been looked at twice.
+// The levels are those of progressive filling (FullRefillNetwork says which). They are unique: a
+// server's depends only on workers of a lower level, a worker's only on servers of a lower or the
+// same level, so two fillings that agree on all links have to agree from the lowest on. Update
+// therefore looks again at the links whose flows have changed, and then only at those that a change
+// of a level concerns, until none is left. By the same reasoning this ends: once the lowest links
+// are right they stay, and the next lowest is right when it has been looked at twice.
 //
-// Most workers hold nothing back. Servers only count these, and LinkAllowances tells which of them a risen level concerns; the others are bound and
-// listed at each server they use. Cost of a flow that joins or leaves: O(servers of its worker + log workers), and for each server whose level
+// Most workers hold nothing back. Servers only count these, and LinkAllowances tells which of them
+// a risen level concerns; the others are bound and listed at each server they use. Cost of a flow
+// that joins or leaves: O(servers of its worker + log workers), and for each server whose level
 // changes the number of bound workers that use it. Threads: none.
 #pragma once
 
@@ -41,9 +45,15 @@ class MaxMinLevels {
   const LinkLevel& ServerLevel(int32_t server) const { return servers_[Index(server)].level; }
   // Units that each flow held by the worker's link gets; kUnbounded where it holds none.
   int64_t WorkerLevel(int32_t worker) const { return workers_[Index(worker)].level; }
-  bool IsHeld(int32_t worker, int32_t server) const { return WorkerLevel(worker) < whole_[Index(server)]; }
-  std::span<const int32_t> ServersOf(int32_t worker) const { return {&used_[Slot(worker, 0)], Index(workers_[Index(worker)].used)}; }
-  const std::vector<BoundWorker>& BoundOn(int32_t server) const { return servers_[Index(server)].bound; }
+  bool IsHeld(int32_t worker, int32_t server) const {
+    return WorkerLevel(worker) < whole_[Index(server)];
+  }
+  std::span<const int32_t> ServersOf(int32_t worker) const {
+    return {&used_[Slot(worker, 0)], Index(workers_[Index(worker)].used)};
+  }
+  const std::vector<BoundWorker>& BoundOn(int32_t server) const {
+    return servers_[Index(server)].bound;
+  }
 
   // Links whose level the last Update has touched; it may have returned to what it was.
   const std::vector<int32_t>& changed_servers() const { return changed_servers_; }
@@ -69,7 +79,9 @@ class MaxMinLevels {
   };
 
   static size_t Index(int32_t i) { return static_cast<size_t>(i); }
-  size_t Slot(int32_t worker, int32_t server) const { return Index(worker) * servers_.size() + Index(server); }
+  size_t Slot(int32_t worker, int32_t server) const {
+    return Index(worker) * servers_.size() + Index(server);
+  }
 
   void MarkServer(int32_t server);
   void MarkWorker(int32_t worker);

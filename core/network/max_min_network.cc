@@ -8,7 +8,8 @@ MaxMinNetwork::MaxMinNetwork(int32_t servers, const std::vector<int64_t>& worker
     : server_count_(servers),
       levels_(servers, worker_capacities),
       flows_(worker_capacities.size() * Index(servers)),
-      servers_(Index(servers), ServerState{.clock = {}, .ends = IndexedHeap(worker_capacities.size())}),
+      servers_(Index(servers),
+               ServerState{.clock = {}, .ends = IndexedHeap(worker_capacities.size())}),
       ends_(Index(servers) + flows_.size()) {}
 
 void MaxMinNetwork::TakeEnded(Instant now, std::vector<Flow>& ended) {
@@ -95,10 +96,12 @@ void MaxMinNetwork::ApplyLevels(Instant now) {
   for (const int32_t server : levels_.changed_servers()) {
     servers_[Index(server)].clock.SetLevel(now, levels_.ServerLevel(server));
     MarkStale(server);
-    for (const MaxMinLevels::BoundWorker& bound : levels_.BoundOn(server)) PlaceFlow(bound.worker * server_count_ + server, now);
+    for (const MaxMinLevels::BoundWorker& bound : levels_.BoundOn(server))
+      PlaceFlow(bound.worker * server_count_ + server, now);
   }
   for (const int32_t worker : levels_.changed_workers()) {
-    for (const int32_t server : levels_.ServersOf(worker)) PlaceFlow(worker * server_count_ + server, now);
+    for (const int32_t server : levels_.ServersOf(worker))
+      PlaceFlow(worker * server_count_ + server, now);
   }
 }
 
@@ -108,7 +111,8 @@ void MaxMinNetwork::PlaceFlow(Flow flow, Instant now) {
   const int32_t worker = WorkerOf(flow);
   const int32_t server = ServerOf(flow);
   const bool is_held = levels_.IsHeld(worker, server);
-  if (is_held != (state.place == Place::kHeld) || (is_held && state.rate != levels_.WorkerLevel(worker))) {
+  if (is_held != (state.place == Place::kHeld) ||
+      (is_held && state.rate != levels_.WorkerLevel(worker))) {
     if (state.place == Place::kAtServer) {
       const ServerState& at = servers_[Index(server)];
       state.remaining = at.ends.KeyOf(worker) - at.clock.VirtualAt(now);
@@ -129,7 +133,8 @@ void MaxMinNetwork::Enter(Flow flow, Instant now) {
     state.place = Place::kHeld;
     state.anchor = now;
     state.rate = levels_.WorkerLevel(worker);
-    const Instant end = now + LinkLevel{.residual = state.rate, .flows = 1}.TimeFor(state.remaining);
+    const Instant end =
+        now + LinkLevel{.residual = state.rate, .flows = 1}.TimeFor(state.remaining);
     ends_.Set(HeldSlot(flow), std::min(end, kEndOfTime).ticks);
     return;
   }

@@ -1,11 +1,14 @@
-// The links of one direction between workers and several servers, shared max-min fairly: what FullRefillNetwork does, to the tick, at a cost that
-// does not grow with the network.
+// The links of one direction between workers and several servers, shared max-min fairly: what
+// FullRefillNetwork does, to the tick, at a cost that does not grow with the network.
 //
-// MaxMinLevels keeps the level of every link and is asked only where a worker turned idle or busy on a server: a chunk that follows another at the
-// same instant changes no level. Ends stay in their heap until the instant is settled, so that such a chunk gives its flow another end and no more.
-// Flows at a server's level wait in a heap by virtual end, which a change of the level leaves alone (LevelClock); only flows that a worker's own link
-// holds back, or does no longer, are touched one by one. Cost: O(log flows) for a flow that ends or starts, and what MaxMinLevels says where a pair
-// of worker and server turns idle or busy. Usage, flows and threads: as FullRefillNetwork.
+// MaxMinLevels keeps the level of every link and is asked only where a worker turned idle or busy
+// on a server: a chunk that follows another at the same instant changes no level. Ends stay in
+// their heap until the instant is settled, so that such a chunk gives its flow another end and no
+// more. Flows at a server's level wait in a heap by virtual end, which a change of the level leaves
+// alone (LevelClock); only flows that a worker's own link holds back, or does no longer, are
+// touched one by one. Cost: O(log flows) for a flow that ends or starts, and what MaxMinLevels says
+// where a pair of worker and server turns idle or busy. Usage, flows and threads: as
+// FullRefillNetwork.
 #pragma once
 
 #include <cstddef>

@@ -1,12 +1,15 @@
-// A link that serves one worker at a time, in turns of so much work each: a fair queue that is not infinitely fine.
+// A link that serves one worker at a time, in turns of so much work each: a fair queue that is not
+// infinitely fine.
 //
-// A worker whose chunk ends within its turn goes on with its next one if that starts at the same instant. A worker that was idle is a newcomer:
-// newcomers go first, in the order in which they came (those of one instant ascending), each after the turn under way; whoever has had a turn and is
-// not done goes behind all others. Queues that hold segments of 64 KiB and let a new flow go first do this (fq_codel of Linux keeps such a list of
-// new flows; htb's guaranteed rates have the same effect), and it matters: the worker that is ahead waits for the turns of all others when its last
-// bytes are due, one that comes late does not wait at all, so workers are drawn into step (tests/testbed/README.md).
-// With turns of next to nothing this is EqualShareLink. Usage, flows and threads: as EqualShareLink. Cost: Settle O(active flows), however many turns
-// have passed.
+// A worker whose chunk ends within its turn goes on with its next one if that starts at the same
+// instant. A worker that was idle is a newcomer: newcomers go first, in the order in which they
+// came (those of one instant ascending), each after the turn under way; whoever has had a turn and
+// is not done goes behind all others. Queues that hold segments of 64 KiB and let a new flow go
+// first do this (fq_codel of Linux keeps such a list of new flows; htb's guaranteed rates have the
+// same effect), and it matters: the worker that is ahead waits for the turns of all others when its
+// last bytes are due, one that comes late does not wait at all, so workers are drawn into step
+// (tests/testbed/README.md). With turns of next to nothing this is EqualShareLink. Usage, flows and
+// threads: as EqualShareLink. Cost: Settle O(active flows), however many turns have passed.
 #pragma once
 
 #include <algorithm>
@@ -48,8 +51,12 @@ class TurnsLink {
     return serving_ == kNone ? kEndOfTime : now + Span{UntilNextEnd()};
   }
 
-  int64_t settle_cost() const { return static_cast<int64_t>(1 + newcomers_.size() + others_.size()); }
-  int64_t CarriedBy(Instant now, int32_t /*server*/) const { return carried_ + (serving_ == kNone ? 0 : (now - at_).ticks); }
+  int64_t settle_cost() const {
+    return static_cast<int64_t>(1 + newcomers_.size() + others_.size());
+  }
+  int64_t CarriedBy(Instant now, int32_t /*server*/) const {
+    return carried_ + (serving_ == kNone ? 0 : (now - at_).ticks);
+  }
 
  private:
   static constexpr Flow kNone = -1;
@@ -69,7 +76,8 @@ class TurnsLink {
     turn_left_ = turn_;
   }
 
-  // Serves until `now`. A turn that ends just then is not ended here: a newcomer of this instant is to go before the next.
+  // Serves until `now`. A turn that ends just then is not ended here: a newcomer of this instant is
+  // to go before the next.
   void Advance(Instant now) {
     int64_t elapsed = (now - std::exchange(at_, now)).ticks;
     if (serving_ == kNone) return;
@@ -86,7 +94,8 @@ class TurnsLink {
     }
   }
 
-  // As many whole rounds, a turn of every flow, as neither time nor any flow's work ends in; returns what they take.
+  // As many whole rounds, a turn of every flow, as neither time nor any flow's work ends in;
+  // returns what they take.
   int64_t SkipRounds(int64_t elapsed) {
     const int64_t round = turn_ * static_cast<int64_t>(others_.size() + 1);
     int64_t rounds = (elapsed - 1) / round;
@@ -98,7 +107,8 @@ class TurnsLink {
     return rounds * round;
   }
 
-  // Where nobody else comes: the flow with the fewest turns to go ends first, of equals the one that is served first.
+  // Where nobody else comes: the flow with the fewest turns to go ends first, of equals the one
+  // that is served first.
   int64_t UntilNextEnd() const {
     const int64_t left = left_[Index(serving_)];
     if (left <= turn_left_) return left;

@@ -41,14 +41,16 @@ absl::StatusOr<std::vector<int32_t>> CountDownloads(const TransferGraph& graph, 
   for (size_t first = 0; first < downloads.size(); first += kDownloadsInWords) {
     std::fill(sets.begin(), sets.end(), DownloadWords{});
     const size_t end = std::min(first + kDownloadsInWords, downloads.size());
-    for (size_t d = first; d < end; ++d) sets[Index(downloads[d])][(d - first) / 64] |= uint64_t{1} << ((d - first) % 64);
+    for (size_t d = first; d < end; ++d)
+      sets[Index(downloads[d])][(d - first) / 64] |= uint64_t{1} << ((d - first) % 64);
     for (const int32_t op : graph.topological()) {
       const DownloadWords& set = sets[Index(op)];
       for (const uint64_t word : set) counts[Index(op)] += std::popcount(word);
       for (const int32_t after : graph.dependents(op)) {
         for (size_t w = 0; w < kWords; ++w) sets[Index(after)][w] |= set[w];
       }
-      if (absl::Status status = progress.Add(1 + graph.dependents(op).size()); !status.ok()) return status;
+      if (absl::Status status = progress.Add(1 + graph.dependents(op).size()); !status.ok())
+        return status;
     }
   }
   return counts;
@@ -57,7 +59,9 @@ absl::StatusOr<std::vector<int32_t>> CountDownloads(const TransferGraph& graph, 
 // Disjoint sets of operations (path halving; the smaller index is the root).
 class Partition {
  public:
-  explicit Partition(int32_t size) : parent_(Index(size)) { std::iota(parent_.begin(), parent_.end(), 0); }
+  explicit Partition(int32_t size) : parent_(Index(size)) {
+    std::iota(parent_.begin(), parent_.end(), 0);
+  }
   int32_t Root(int32_t op) {
     while (parent_[Index(op)] != op) op = parent_[Index(op)] = parent_[Index(parent_[Index(op)])];
     return op;
@@ -74,7 +78,8 @@ class Partition {
 
 }  // namespace
 
-absl::StatusOr<DependencyGroups> DependencyGroups::Build(const TransferGraph& graph, StopCheck stop) {
+absl::StatusOr<DependencyGroups> DependencyGroups::Build(const TransferGraph& graph,
+                                                         StopCheck stop) {
   const absl::StatusOr<std::vector<int32_t>> counts = CountDownloads(graph, stop);
   if (!counts.ok()) return counts.status();
   Progress progress(stop);
@@ -84,25 +89,29 @@ absl::StatusOr<DependencyGroups> DependencyGroups::Build(const TransferGraph& gr
     for (const int32_t after : graph.dependents(op)) {
       if ((*counts)[Index(op)] == (*counts)[Index(after)]) partition.Join(op, after);
     }
-    if (absl::Status status = progress.Add(1 + graph.dependents(op).size()); !status.ok()) return status;
+    if (absl::Status status = progress.Add(1 + graph.dependents(op).size()); !status.ok())
+      return status;
   }
   std::vector<int32_t> roots;
   for (int32_t op = 0; op < graph.size(); ++op) {
     if (partition.Root(op) == op) roots.push_back(op);
   }
-  std::stable_sort(roots.begin(), roots.end(), [&](int32_t a, int32_t b) { return (*counts)[Index(a)] < (*counts)[Index(b)]; });
+  std::stable_sort(roots.begin(), roots.end(),
+                   [&](int32_t a, int32_t b) { return (*counts)[Index(a)] < (*counts)[Index(b)]; });
   std::vector<int32_t> group_of(Index(graph.size()));
   DependencyGroups result;
   for (const int32_t root : roots) {
     group_of[Index(root)] = result.size();
     result.groups_.push_back({.download_count = (*counts)[Index(root)]});
   }
-  for (int32_t op = 0; op < graph.size(); ++op) group_of[Index(op)] = group_of[Index(partition.Root(op))];
+  for (int32_t op = 0; op < graph.size(); ++op)
+    group_of[Index(op)] = group_of[Index(partition.Root(op))];
   if (absl::Status status = result.Contract(graph, group_of, stop); !status.ok()) return status;
   return result;
 }
 
-absl::Status DependencyGroups::Contract(const TransferGraph& graph, const std::vector<int32_t>& group_of, StopCheck stop) {
+absl::Status DependencyGroups::Contract(const TransferGraph& graph,
+                                        const std::vector<int32_t>& group_of, StopCheck stop) {
   Progress progress(stop);
   std::vector<std::vector<int32_t>> dependents(groups_.size());
   for (int32_t op = 0; op < graph.size(); ++op) {
@@ -114,7 +123,8 @@ absl::Status DependencyGroups::Contract(const TransferGraph& graph, const std::v
     for (const int32_t after : graph.dependents(op)) {
       if (group_of[Index(after)] != from) dependents[Index(from)].push_back(group_of[Index(after)]);
     }
-    if (absl::Status status = progress.Add(1 + graph.dependents(op).size()); !status.ok()) return status;
+    if (absl::Status status = progress.Add(1 + graph.dependents(op).size()); !status.ok())
+      return status;
   }
   first_dependent_.push_back(0);
   for (std::vector<int32_t>& list : dependents) {

@@ -1,9 +1,11 @@
-// The operations of a graph, grouped by the downloads they depend on, directly or through others (TicTac's op.dep; a download depends on itself).
+// The operations of a graph, grouped by the downloads they depend on, directly or through others
+// (TicTac's op.dep; a download depends on itself).
 //
-// Meaning: operations of one group have the same set of downloads and hang together; two groups may have the same set. Which download completes
-// changes nothing within a group, so orders are computed on groups: a ResNet of 4,000 operations has a few hundred. Numbers: groups in ascending
-// order of download_count. Dependencies go from a group only to groups with more downloads, so that order is topological. Threads: immutable after
-// Build.
+// Meaning: operations of one group have the same set of downloads and hang together; two groups may
+// have the same set. Which download completes changes nothing within a group, so orders are
+// computed on groups: a ResNet of 4,000 operations has a few hundred. Numbers: groups in ascending
+// order of download_count. Dependencies go from a group only to groups with more downloads, so that
+// order is topological. Threads: immutable after Build.
 #pragma once
 
 #include <cstddef>
@@ -36,20 +38,26 @@ class DependencyGroups {
   // The group of each of graph.downloads().
   const std::vector<int32_t>& download_groups() const { return download_groups_; }
   // Ascending, distinct.
-  std::span<const int32_t> dependents(int32_t group) const { return Of(dependents_, first_dependent_, group); }
+  std::span<const int32_t> dependents(int32_t group) const {
+    return Of(dependents_, first_dependent_, group);
+  }
   // What it depends on itself. Ascending, distinct.
-  std::span<const int32_t> dependencies(int32_t group) const { return Of(dependencies_, first_dependency_, group); }
+  std::span<const int32_t> dependencies(int32_t group) const {
+    return Of(dependencies_, first_dependency_, group);
+  }
 
  private:
   DependencyGroups() = default;
-  static std::span<const int32_t> Of(const std::vector<int32_t>& all, const std::vector<size_t>& first, int32_t group) {
+  static std::span<const int32_t> Of(const std::vector<int32_t>& all,
+                                     const std::vector<size_t>& first, int32_t group) {
     const auto at = static_cast<size_t>(group);
     return {all.data() + first[at], all.data() + first[at + 1]};
   }
   // Fills dependencies_ from dependents_.
   void Reverse();
   // `group_of` by operation.
-  absl::Status Contract(const TransferGraph& graph, const std::vector<int32_t>& group_of, StopCheck stop);
+  absl::Status Contract(const TransferGraph& graph, const std::vector<int32_t>& group_of,
+                        StopCheck stop);
 
   std::vector<Group> groups_;
   std::vector<int32_t> download_groups_;

@@ -11,7 +11,8 @@ namespace {
 
 using Targets = std::vector<std::vector<int32_t>>;
 
-// How many operations wait for each one that is at some time the only one that could be next: all that is not done then. -1 for others.
+// How many operations wait for each one that is at some time the only one that could be next: all
+// that is not done then. -1 for others.
 std::vector<int32_t> WaitingForOnlyChoices(const Targets& after) {
   std::vector<int32_t> pending(after.size());
   for (const std::vector<int32_t>& targets : after) {
@@ -23,7 +24,8 @@ std::vector<int32_t> WaitingForOnlyChoices(const Targets& after) {
   }
   std::vector<int32_t> waiting(after.size(), -1);
   for (size_t done = 0; done < order.size(); ++done) {
-    if (order.size() == done + 1) waiting[Index(order[done])] = static_cast<int32_t>(after.size() - done) - 1;
+    if (order.size() == done + 1)
+      waiting[Index(order[done])] = static_cast<int32_t>(after.size() - done) - 1;
     for (const int32_t op : after[Index(order[done])]) {
       if (--pending[Index(op)] == 0) order.push_back(op);
     }
@@ -33,7 +35,8 @@ std::vector<int32_t> WaitingForOnlyChoices(const Targets& after) {
 
 }  // namespace
 
-// It is the only choice in both directions, and those that wait for it and those that it waits for are all others.
+// It is the only choice in both directions, and those that wait for it and those that it waits for
+// are all others.
 GraphCut FirstCutBehindDownloads(const TransferGraph& graph) {
   Targets after(Index(graph.size()));
   Targets before(Index(graph.size()));
@@ -51,8 +54,11 @@ GraphCut FirstCutBehindDownloads(const TransferGraph& graph) {
     if (graph.operation(order[i]).kind == OperationKind::kDownload) --downloads_left;
     const int32_t op = order[i];
     if (graph.operation(op).kind != OperationKind::kComputation || downloads_left > 0) continue;
-    if (behind[Index(op)] < 0 || ahead[Index(op)] < 0 || behind[Index(op)] + ahead[Index(op)] + 1 < graph.size()) continue;
-    GraphCut cut{.operation = op, .up_to_it = {order.begin(), order.begin() + static_cast<std::ptrdiff_t>(i) + 1}};
+    if (behind[Index(op)] < 0 || ahead[Index(op)] < 0 ||
+        behind[Index(op)] + ahead[Index(op)] + 1 < graph.size())
+      continue;
+    GraphCut cut{.operation = op,
+                 .up_to_it = {order.begin(), order.begin() + static_cast<std::ptrdiff_t>(i) + 1}};
     std::sort(cut.up_to_it.begin(), cut.up_to_it.end());
     return cut;
   }

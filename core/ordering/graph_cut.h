@@ -10,7 +10,8 @@
 
 namespace stepcast {
 
-// An operation that waits, directly or through others, for all before it, and that all after it wait for; as the loss of a training step.
+// An operation that waits, directly or through others, for all before it, and that all after it
+// wait for; as the loss of a training step.
 struct GraphCut {
   int32_t operation = -1;         // -1: there is none
   std::vector<int32_t> up_to_it;  // what it waits for, and itself; ascending

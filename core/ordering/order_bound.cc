@@ -17,7 +17,8 @@ namespace {
 // Sums over a group and all that depend on it.
 class Behind {
  public:
-  explicit Behind(const DependencyGroups& groups) : groups_(groups), visited_(Index(groups.size()), -1) {}
+  explicit Behind(const DependencyGroups& groups)
+      : groups_(groups), visited_(Index(groups.size()), -1) {}
 
   Span Computation(int32_t group) {
     Span sum;
@@ -28,7 +29,8 @@ class Behind {
       to_visit_.pop_back();
       sum += groups_.groups()[Index(at)].computation;
       for (const int32_t dependent : groups_.dependents(at)) {
-        if (std::exchange(visited_[Index(dependent)], group) != group) to_visit_.push_back(dependent);
+        if (std::exchange(visited_[Index(dependent)], group) != group)
+          to_visit_.push_back(dependent);
       }
       ++work_;
     }
@@ -54,7 +56,8 @@ absl::StatusOr<Span> LeastMakespan(const TransferGraph& graph, StopCheck stop) {
     times.push_back(graph.operation(op).time);
     all += times.back();
   }
-  const absl::StatusOr<OutstandingDownloads> outstanding = OutstandingDownloads::Create(*groups, std::move(times), stop);
+  const absl::StatusOr<OutstandingDownloads> outstanding =
+      OutstandingDownloads::Create(*groups, std::move(times), stop);
   if (!outstanding.ok()) return outstanding.status();
 
   Span bound = all;

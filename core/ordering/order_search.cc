@@ -132,7 +132,8 @@ class Search {
 
 }  // namespace
 
-absl::StatusOr<FoundOrder> SearchOrder(const std::vector<std::vector<int32_t>>& starts, OrderJudge judge, const OrderSearchOptions& options,
+absl::StatusOr<FoundOrder> SearchOrder(const std::vector<std::vector<int32_t>>& starts,
+                                       OrderJudge judge, const OrderSearchOptions& options,
                                        StopCheck stop) {
   return Search(judge, options, stop).Run(starts);
 }

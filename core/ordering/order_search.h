@@ -1,9 +1,10 @@
 // A search over orders of downloads with somebody else as judge.
 //
-// Meaning: with few downloads every order is tried; else a walk over the orders by moving a download, swapping two or moving a few neighbours, kept
-// where it is no worse, begun anew from the best order so far where it no longer gains anything (iterated local search: Lourenco, Martin, Stutzle,
-// "Iterated local search", Handbook of Metaheuristics, 2003). Never worse than the orders it starts from. Threads: a pure function of its arguments
-// and of what the judge answers.
+// Meaning: with few downloads every order is tried; else a walk over the orders by moving a
+// download, swapping two or moving a few neighbours, kept where it is no worse, begun anew from the
+// best order so far where it no longer gains anything (iterated local search: Lourenco, Martin,
+// Stutzle, "Iterated local search", Handbook of Metaheuristics, 2003). Never worse than the orders
+// it starts from. Threads: a pure function of its arguments and of what the judge answers.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@
 
 namespace stepcast {
 
-// How long a step takes with the downloads, numbered from 0, in this order. May answer kNever as soon as it knows that the step takes longer than
-// `limit`.
+// How long a step takes with the downloads, numbered from 0, in this order. May answer kNever as
+// soon as it knows that the step takes longer than `limit`.
 using OrderJudge = absl::FunctionRef<Span(std::span<const int32_t> order, Span limit)>;
 
 struct OrderSearchOptions {
@@ -39,9 +40,11 @@ struct FoundOrder {
 // With so many downloads or fewer every order is tried, if the evaluations suffice.
 inline constexpr size_t kMostDownloadsToTryAll = 8;
 
-// The shortest order found, the first of several. Failure: what `stop` returns, but TimeBudgetSpent() only ends the search, once all starts were
-// judged. REQUIRES: at least one start; each holds every download once.
-absl::StatusOr<FoundOrder> SearchOrder(const std::vector<std::vector<int32_t>>& starts, OrderJudge judge, const OrderSearchOptions& options,
+// The shortest order found, the first of several. Failure: what `stop` returns, but
+// TimeBudgetSpent() only ends the search, once all starts were judged. REQUIRES: at least one
+// start; each holds every download once.
+absl::StatusOr<FoundOrder> SearchOrder(const std::vector<std::vector<int32_t>>& starts,
+                                       OrderJudge judge, const OrderSearchOptions& options,
                                        StopCheck stop);
 
 }  // namespace stepcast

@@ -50,13 +50,16 @@ OutstandingDownloads::OutstandingDownloads(const DependencyGroups& groups, std::
       impending_(Index(groups.size())),
       visited_(Index(groups.size())) {}
 
-absl::StatusOr<OutstandingDownloads> OutstandingDownloads::Create(const DependencyGroups& groups, std::vector<Span> times, StopCheck stop) {
+absl::StatusOr<OutstandingDownloads> OutstandingDownloads::Create(const DependencyGroups& groups,
+                                                                  std::vector<Span> times,
+                                                                  StopCheck stop) {
   OutstandingDownloads result(groups, std::move(times));
   if (absl::Status status = result.AddUpLoads(stop); !status.ok()) return status;
   for (int32_t g = 0; g < groups.size(); ++g) {
     const DependencyGroups::Group& group = groups.groups()[Index(g)];
     result.waiting_[Index(g)].count = group.download_count;
-    if (group.download_count == 1) result.freed_[result.waiting_[Index(g)].mix] += group.computation;
+    if (group.download_count == 1)
+      result.freed_[result.waiting_[Index(g)].mix] += group.computation;
   }
   result.FillPassed();
   result.UpdateImpendingLoads();
@@ -138,11 +141,13 @@ void OutstandingDownloads::MergePassed(const std::vector<int32_t>& fresh) {
   std::erase_if(passed_, [&](int32_t g) { return waiting_[Index(g)].count == 0; });
   if (fresh.empty()) return;
   merged_.clear();
-  std::merge(passed_.begin(), passed_.end(), fresh.begin(), fresh.end(), std::back_inserter(merged_));
+  std::merge(passed_.begin(), passed_.end(), fresh.begin(), fresh.end(),
+             std::back_inserter(merged_));
   std::swap(passed_, merged_);
 }
 
-// Loads never fall along a dependency, so the search for the least one ends at the first group that is not passed.
+// Loads never fall along a dependency, so the search for the least one ends at the first group that
+// is not passed.
 void OutstandingDownloads::UpdateImpendingLoads() {
   for (auto at = passed_.rbegin(); at != passed_.rend(); ++at) {
     Span least = kNever;
@@ -161,7 +166,8 @@ std::vector<int32_t> ImpendingTransferCounts(const DependencyGroups& groups) {
     if (groups.groups()[Index(g)].computes && count_of(g) > 1) {
       least[Index(g)] = count_of(g);
     } else if (count_of(g) > 0) {
-      for (const int32_t dependent : groups.dependents(g)) least[Index(g)] = std::min(least[Index(g)], least[Index(dependent)]);
+      for (const int32_t dependent : groups.dependents(g))
+        least[Index(g)] = std::min(least[Index(g)], least[Index(dependent)]);
     }
   }
   std::vector<int32_t> counts;

@@ -1,8 +1,9 @@
-// The downloads that have not travelled yet, and what completing each would bring: TicTac's properties M, P and M+.
+// The downloads that have not travelled yet, and what completing each would bring: TicTac's
+// properties M, P and M+.
 //
-// Source: TicTac (SysML 2019), section 4.1 and Algorithm 1. P and M+ look at computations only: they are what a download can set free or hold up.
-// Downloads are numbered as in TransferGraph::downloads().
-// Threads: none. Borrows the groups.
+// Source: TicTac (SysML 2019), section 4.1 and Algorithm 1. P and M+ look at computations only:
+// they are what a download can set free or hold up. Downloads are numbered as in
+// TransferGraph::downloads(). Threads: none. Borrows the groups.
 #pragma once
 
 #include <cstddef>
@@ -23,16 +24,20 @@ inline constexpr Span kNever{INT64_MAX};
 class OutstandingDownloads {
  public:
   // All downloads, each taking its time.
-  // Cost: O((groups + dependencies) x downloads / 256), and a look at a table of sums for each 8 downloads of a group.
-  // Failure: what `stop` returns.
-  static absl::StatusOr<OutstandingDownloads> Create(const DependencyGroups& groups, std::vector<Span> times, StopCheck stop);
+  // Cost: O((groups + dependencies) x downloads / 256), and a look at a table of sums for each 8
+  // downloads of a group. Failure: what `stop` returns.
+  static absl::StatusOr<OutstandingDownloads> Create(const DependencyGroups& groups,
+                                                     std::vector<Span> times, StopCheck stop);
 
   // M: what it takes to transfer it.
   Span transfer_time(size_t download) const { return times_[download]; }
   // P: the time of the computations that wait for it alone.
   Span freed_computation(size_t download) const { return freed_[download]; }
-  // M+: the least time of all the transfers that some computation waits for, it and others among them; kNever where there is none.
-  Span impending_load(size_t download) const { return LeastLoadFrom(groups_->download_groups()[download]); }
+  // M+: the least time of all the transfers that some computation waits for, it and others among
+  // them; kNever where there is none.
+  Span impending_load(size_t download) const {
+    return LeastLoadFrom(groups_->download_groups()[download]);
+  }
 
   // What has to travel before a group's operations can all be done.
   Span load(int32_t group) const { return waiting_[Index(group)].load; }
@@ -47,7 +52,8 @@ class OutstandingDownloads {
   // What a group waits for.
   struct Waiting {
     int32_t count = 0;
-    uint32_t mix = 0;  // of the numbers of the downloads, by exclusive or: the number itself where there is but one
+    uint32_t mix = 0;  // of the numbers of the downloads, by exclusive or: the number itself where
+                       // there is but one
     Span load;
   };
 
@@ -58,9 +64,13 @@ class OutstandingDownloads {
   // The group waits for one less.
   void Release(int32_t group, size_t download);
   // Whether M+ looks past the group: it computes nothing, or waits for one download at most.
-  bool IsPassed(int32_t group) const { return waiting_[Index(group)].count <= 1 || !groups_->groups()[Index(group)].computes; }
+  bool IsPassed(int32_t group) const {
+    return waiting_[Index(group)].count <= 1 || !groups_->groups()[Index(group)].computes;
+  }
   // Over the group and what depends on it.
-  Span LeastLoadFrom(int32_t group) const { return IsPassed(group) ? impending_[Index(group)] : waiting_[Index(group)].load; }
+  Span LeastLoadFrom(int32_t group) const {
+    return IsPassed(group) ? impending_[Index(group)] : waiting_[Index(group)].load;
+  }
   void FillPassed();
   // `fresh`: groups that are passed from now on, ascending.
   void MergePassed(const std::vector<int32_t>& fresh);
@@ -70,9 +80,10 @@ class OutstandingDownloads {
   const DependencyGroups* groups_;
   std::vector<Span> times_;
   std::vector<Span> freed_;
-  std::vector<Waiting> waiting_;   // by group
-  std::vector<int32_t> passed_;    // groups that M+ looks past and that still wait, ascending
-  std::vector<Span> impending_;    // by group that is passed: the least load behind it of a group that is not
+  std::vector<Waiting> waiting_;  // by group
+  std::vector<int32_t> passed_;   // groups that M+ looks past and that still wait, ascending
+  std::vector<Span>
+      impending_;  // by group that is passed: the least load behind it of a group that is not
   std::vector<uint32_t> visited_;  // by group: the last visit
   std::vector<int32_t> to_visit_;
   uint32_t visit_ = 0;
@@ -81,8 +92,8 @@ class OutstandingDownloads {
   int64_t work_ = 0;
 };
 
-// M+ of each download where a transfer takes one unit and nothing else takes any (TIC's general time oracle, Eq. 5); INT32_MAX where infinite.
-// Cost: linear in the groups.
+// M+ of each download where a transfer takes one unit and nothing else takes any (TIC's general
+// time oracle, Eq. 5); INT32_MAX where infinite. Cost: linear in the groups.
 std::vector<int32_t> ImpendingTransferCounts(const DependencyGroups& groups);
 
 }  // namespace stepcast

@@ -6,13 +6,19 @@ namespace stepcast {
 
 namespace {
 
-double Ratio(Span part, Span whole) { return static_cast<double>(part.ticks) / static_cast<double>(whole.ticks); }
+double Ratio(Span part, Span whole) {
+  return static_cast<double>(part.ticks) / static_cast<double>(whole.ticks);
+}
 
 }  // namespace
 
-double ScheduleBounds::Efficiency(Span makespan) const { return upper == lower ? 1 : Ratio(upper - makespan, upper - lower); }
+double ScheduleBounds::Efficiency(Span makespan) const {
+  return upper == lower ? 1 : Ratio(upper - makespan, upper - lower);
+}
 
-double ScheduleBounds::SpeedupBound() const { return lower == Span{} ? 0 : Ratio(upper - lower, lower); }
+double ScheduleBounds::SpeedupBound() const {
+  return lower == Span{} ? 0 : Ratio(upper - lower, lower);
+}
 
 ScheduleBounds BoundsOf(std::span<const Span> time_by_resource) {
   ScheduleBounds bounds;

@@ -14,9 +14,11 @@ struct ScheduleBounds {
   Span upper;  // everything after one another (Eq. 1)
   Span lower;  // the busiest resource never idle (Eq. 2)
 
-  // (upper - makespan) / (upper - lower): 1 is the best schedule thinkable, 0 the worst (Eq. 3). 1 where the bounds coincide.
+  // (upper - makespan) / (upper - lower): 1 is the best schedule thinkable, 0 the worst (Eq. 3). 1
+  // where the bounds coincide.
   double Efficiency(Span makespan) const;
-  // (upper - lower) / lower: the most that an order could speed a step up (Eq. 4). 0 where nothing takes any time.
+  // (upper - lower) / lower: the most that an order could speed a step up (Eq. 4). 0 where nothing
+  // takes any time.
   double SpeedupBound() const;
 
   friend bool operator==(const ScheduleBounds&, const ScheduleBounds&) = default;

@@ -30,7 +30,8 @@ absl::StatusOr<std::vector<int32_t>> TicRanks(const TransferGraph& graph, StopCh
   std::vector<int32_t> loads = ranks;
   std::sort(loads.begin(), loads.end());
   loads.erase(std::unique(loads.begin(), loads.end()), loads.end());
-  for (int32_t& rank : ranks) rank = static_cast<int32_t>(std::lower_bound(loads.begin(), loads.end(), rank) - loads.begin());
+  for (int32_t& rank : ranks)
+    rank = static_cast<int32_t>(std::lower_bound(loads.begin(), loads.end(), rank) - loads.begin());
   return ranks;
 }
 
@@ -40,7 +41,8 @@ absl::StatusOr<std::vector<int32_t>> TacOrder(const TransferGraph& graph, StopCh
   std::vector<Span> times;
   times.reserve(graph.downloads().size());
   for (const int32_t op : graph.downloads()) times.push_back(graph.operation(op).time);
-  absl::StatusOr<OutstandingDownloads> all = OutstandingDownloads::Create(*groups, std::move(times), stop);
+  absl::StatusOr<OutstandingDownloads> all =
+      OutstandingDownloads::Create(*groups, std::move(times), stop);
   if (!all.ok()) return all.status();
 
   std::vector<size_t> left(graph.downloads().size());

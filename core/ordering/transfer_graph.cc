@@ -4,21 +4,28 @@
 
 namespace stepcast {
 
-TransferGraph::TransferGraph(std::vector<Operation> operations, const std::vector<Dependency>& dependencies)
-    : operations_(std::move(operations)), dependents_(dependencies.size()), first_dependent_(operations_.size() + 1) {
+TransferGraph::TransferGraph(std::vector<Operation> operations,
+                             const std::vector<Dependency>& dependencies)
+    : operations_(std::move(operations)),
+      dependents_(dependencies.size()),
+      first_dependent_(operations_.size() + 1) {
   for (int32_t op = 0; op < size(); ++op) {
     if (operation(op).kind == OperationKind::kDownload) downloads_.push_back(op);
   }
-  for (const Dependency& dependency : dependencies) ++first_dependent_[static_cast<size_t>(dependency.before) + 1];
-  for (size_t op = 0; op < operations_.size(); ++op) first_dependent_[op + 1] += first_dependent_[op];
+  for (const Dependency& dependency : dependencies)
+    ++first_dependent_[static_cast<size_t>(dependency.before) + 1];
+  for (size_t op = 0; op < operations_.size(); ++op)
+    first_dependent_[op + 1] += first_dependent_[op];
   std::vector<size_t> next(first_dependent_.begin(), first_dependent_.end() - 1);
-  for (const Dependency& dependency : dependencies) dependents_[next[static_cast<size_t>(dependency.before)]++] = dependency.after;
+  for (const Dependency& dependency : dependencies)
+    dependents_[next[static_cast<size_t>(dependency.before)]++] = dependency.after;
   SortTopologically();
 }
 
 std::span<const int32_t> TransferGraph::dependents(int32_t op) const {
   const size_t first = first_dependent_[static_cast<size_t>(op)];
-  return std::span(dependents_).subspan(first, first_dependent_[static_cast<size_t>(op) + 1] - first);
+  return std::span(dependents_)
+      .subspan(first, first_dependent_[static_cast<size_t>(op) + 1] - first);
 }
 
 void TransferGraph::SortTopologically() {

@@ -33,7 +33,8 @@ std::string CountsText(const std::vector<int32_t>& counts) {
 }
 
 std::string Line(const std::string& about, const WarningGroup& group, const std::string& first) {
-  return absl::StrCat(about, group.alike ? "" : absl::StrCat(", the numbers are those for ", first), ": ", group.text);
+  return absl::StrCat(about, group.alike ? "" : absl::StrCat(", the numbers are those for ", first),
+                      ": ", group.text);
 }
 
 }  // namespace
@@ -44,7 +45,8 @@ std::vector<WarningGroup> GroupWarnings(const std::vector<std::string>& warnings
   for (size_t i = 0; i < warnings.size(); ++i) {
     if (warnings[i].empty()) continue;
     std::string shape = Shape(warnings[i]);
-    const auto at = static_cast<size_t>(std::find(shapes.begin(), shapes.end(), shape) - shapes.begin());
+    const auto at =
+        static_cast<size_t>(std::find(shapes.begin(), shapes.end(), shape) - shapes.begin());
     if (at == groups.size()) {
       groups.push_back({.text = warnings[i], .items = {}});
       shapes.push_back(std::move(shape));
@@ -66,16 +68,20 @@ std::vector<std::string> WarningsByWorkers(const std::vector<Prediction>& predic
     // With several numbers of servers a number of workers comes several times.
     std::sort(counts.begin(), counts.end());
     counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
-    lines.push_back(Line(absl::StrCat(CountsText(counts), counts.back() == 1 ? " worker" : " workers"), group, first));
+    lines.push_back(
+        Line(absl::StrCat(CountsText(counts), counts.back() == 1 ? " worker" : " workers"), group,
+             first));
   }
   return lines;
 }
 
-std::vector<std::string> WarningsByName(const std::vector<std::string>& names, const std::vector<std::string>& warnings) {
+std::vector<std::string> WarningsByName(const std::vector<std::string>& names,
+                                        const std::vector<std::string>& warnings) {
   std::vector<std::string> lines;
   for (const WarningGroup& group : GroupWarnings(warnings)) {
     std::string about;
-    for (const size_t item : group.items) absl::StrAppend(&about, about.empty() ? "" : ", ", names[item]);
+    for (const size_t item : group.items)
+      absl::StrAppend(&about, about.empty() ? "" : ", ", names[item]);
     lines.push_back(Line(about, group, names[group.items.front()]));
   }
   return lines;

@@ -36,7 +36,8 @@ Keys RandomKeys(size_t size, uint64_t seed) {
   return keys;
 }
 
-absl::StatusOr<Keys> KeysByScenarioOrder(TransferOrder order, const Profile& profile, const Scenario& scenario, const StepGraph& graph,
+absl::StatusOr<Keys> KeysByScenarioOrder(TransferOrder order, const Profile& profile,
+                                         const Scenario& scenario, const StepGraph& graph,
                                          const std::vector<OpIndex>& downloads, StopCheck stop) {
   Scenario ordered = scenario;
   ordered.transfer_order = order;
@@ -48,32 +49,41 @@ absl::StatusOr<Keys> KeysByScenarioOrder(TransferOrder order, const Profile& pro
   return keys;
 }
 
-Keys GraphKeys(const std::vector<OpIndex>& downloads) { return {downloads.begin(), downloads.end()}; }
+Keys GraphKeys(const std::vector<OpIndex>& downloads) {
+  return {downloads.begin(), downloads.end()};
+}
 
-Keys RecordedKeys(const Profile& profile, const StepGraph& graph, const std::vector<OpIndex>& downloads) {
+Keys RecordedKeys(const Profile& profile, const StepGraph& graph,
+                  const std::vector<OpIndex>& downloads) {
   Keys keys;
   keys.reserve(downloads.size());
-  for (const OpIndex op : downloads) keys.push_back(profile.steps().front().end_ns[Index(graph.source(op))]);
+  for (const OpIndex op : downloads)
+    keys.push_back(profile.steps().front().end_ns[Index(graph.source(op))]);
   return keys;
 }
 
-std::vector<int32_t> RanksByKeys(const StepGraph& graph, const std::vector<OpIndex>& downloads, const Keys& keys) {
+std::vector<int32_t> RanksByKeys(const StepGraph& graph, const std::vector<OpIndex>& downloads,
+                                 const Keys& keys) {
   Keys distinct = keys;
   std::sort(distinct.begin(), distinct.end());
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   std::vector<int32_t> ranks(Index(graph.size()), RunOptions::kUnranked);
   for (size_t i = 0; i < downloads.size(); ++i) {
-    ranks[Index(downloads[i])] = static_cast<int32_t>(std::lower_bound(distinct.begin(), distinct.end(), keys[i]) - distinct.begin());
+    ranks[Index(downloads[i])] = static_cast<int32_t>(
+        std::lower_bound(distinct.begin(), distinct.end(), keys[i]) - distinct.begin());
   }
   return ranks;
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<int32_t>> DownloadRanks(OrderMethod method, const Profile& profile, const Scenario& scenario, const StepGraph& graph,
+absl::StatusOr<std::vector<int32_t>> DownloadRanks(OrderMethod method, const Profile& profile,
+                                                   const Scenario& scenario, const StepGraph& graph,
                                                    uint64_t seed, StopCheck stop) {
   const std::vector<OpIndex> downloads = DownloadsOf(graph);
-  const auto by_scenario_order = [&](TransferOrder order) { return KeysByScenarioOrder(order, profile, scenario, graph, downloads, stop); };
+  const auto by_scenario_order = [&](TransferOrder order) {
+    return KeysByScenarioOrder(order, profile, scenario, graph, downloads, stop);
+  };
   absl::StatusOr<Keys> keys = GraphKeys(downloads);
   switch (method) {
     case OrderMethod::kTic:

@@ -16,12 +16,14 @@
 
 namespace stepcast {
 
-// By OpIndex, kUnranked for all but downloads. Ranks go from 0 without gaps; equal ones (kTic, kRecorded) go in order of arrival.
+// By OpIndex, kUnranked for all but downloads. Ranks go from 0 without gaps; equal ones (kTic,
+// kRecorded) go in order of arrival.
 //
-// kRecorded: by the end of the transfers in the first recorded step. kRandom: a permutation drawn with `seed`.
-// Failure: as TransferRanks.
-// REQUIRES: graph was built from this profile and scenario; method is not kSearch.
-absl::StatusOr<std::vector<int32_t>> DownloadRanks(OrderMethod method, const Profile& profile, const Scenario& scenario, const StepGraph& graph,
+// kRecorded: by the end of the transfers in the first recorded step. kRandom: a permutation drawn
+// with `seed`. Failure: as TransferRanks. REQUIRES: graph was built from this profile and scenario;
+// method is not kSearch.
+absl::StatusOr<std::vector<int32_t>> DownloadRanks(OrderMethod method, const Profile& profile,
+                                                   const Scenario& scenario, const StepGraph& graph,
                                                    uint64_t seed, StopCheck stop);
 
 }  // namespace stepcast

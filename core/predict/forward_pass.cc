@@ -22,14 +22,16 @@ using Operations = std::vector<Operation>;
 using Marks = std::vector<bool>;
 
 absl::Status Unknown(const std::string& why) {
-  return MakeError(absl::StatusCode::kFailedPrecondition, absl::StrCat("cannot tell the forward pass of this profile: ", why),
+  return MakeError(absl::StatusCode::kFailedPrecondition,
+                   absl::StrCat("cannot tell the forward pass of this profile: ", why),
                    {.reason = "FORWARD_PASS_UNKNOWN"});
 }
 
 std::vector<std::vector<int32_t>> DependentsOf(const Operations& operations) {
   std::vector<std::vector<int32_t>> dependents(operations.size());
   for (size_t op = 0; op < operations.size(); ++op) {
-    for (const int32_t before : operations[op].waiting_for) dependents[Index(before)].push_back(static_cast<int32_t>(op));
+    for (const int32_t before : operations[op].waiting_for)
+      dependents[Index(before)].push_back(static_cast<int32_t>(op));
   }
   return dependents;
 }
@@ -77,7 +79,8 @@ TransferGraph GraphOf(const Operations& operations, const Marks& marks) {
   for (size_t op = 0; op < operations.size(); ++op) {
     if (!marks[op]) continue;
     for (const int32_t before : operations[op].waiting_for) {
-      if (marks[Index(before)]) dependencies.push_back({.before = place[Index(before)], .after = place[op]});
+      if (marks[Index(before)])
+        dependencies.push_back({.before = place[Index(before)], .after = place[op]});
     }
   }
   return {std::move(kept), dependencies};
@@ -142,17 +145,24 @@ absl::StatusOr<Profile> ForwardPass(const Profile& profile) {
   if (downloads.empty()) return Unknown("it has no downloads");
 
   const std::vector<std::vector<int32_t>> dependents = DependentsOf(operations);
-  const auto before = [&](int32_t op) -> const std::vector<int32_t>& { return operations[Index(op)].waiting_for; };
-  const auto after = [&](int32_t op) -> const std::vector<int32_t>& { return dependents[Index(op)]; };
+  const auto before = [&](int32_t op) -> const std::vector<int32_t>& {
+    return operations[Index(op)].waiting_for;
+  };
+  const auto after = [&](int32_t op) -> const std::vector<int32_t>& {
+    return dependents[Index(op)];
+  };
   const Marks to_uploads = Reached(operations.size(), uploads, before);
   Marks between = Reached(operations.size(), downloads, after);
   for (size_t op = 0; op < operations.size(); ++op) between[op] = between[op] && to_uploads[op];
   for (const int32_t upload : uploads) {
-    if (!between[Index(upload)]) return Unknown(absl::StrCat("upload \"", operations[Index(upload)].name, "\" waits for no download"));
+    if (!between[Index(upload)])
+      return Unknown(
+          absl::StrCat("upload \"", operations[Index(upload)].name, "\" waits for no download"));
   }
   const int32_t cut = FindCut(operations, between);
   if (cut < 0) {
-    return Unknown(absl::StrCat("no computation waits for all ", downloads.size(), " downloads and is waited for by all ", uploads.size(),
+    return Unknown(absl::StrCat("no computation waits for all ", downloads.size(),
+                                " downloads and is waited for by all ", uploads.size(),
                                 " uploads, so that gradients do not begin at one place"));
   }
   std::vector<int32_t> kept = downloads;
@@ -160,7 +170,8 @@ absl::StatusOr<Profile> ForwardPass(const Profile& profile) {
   const Marks forward = Reached(operations.size(), std::move(kept), before);
   for (const int32_t upload : uploads) {
     if (!forward[Index(upload)]) continue;
-    return Unknown(absl::StrCat("a download waits for upload \"", operations[Index(upload)].name, "\""));
+    return Unknown(
+        absl::StrCat("a download waits for upload \"", operations[Index(upload)].name, "\""));
   }
   return KeepOnly(profile, forward);
 }

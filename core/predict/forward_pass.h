@@ -1,9 +1,11 @@
 // What of a training step inference does: it downloads the parameters and computes forward.
 //
-// Meaning: gradients begin at one operation, the cut: the first that waits for every download that gradients come from, and that all that leads from
-// downloads to uploads passes. The forward pass is all that the cut waits for, the cut itself, every download, and what downloads wait for. What
-// follows the last use of a parameter on the way to the loss cannot be told from the backward pass and is left out with it (a softmax, the loss);
-// where several outputs meet in the loss, the loss is the cut. Threads: a pure function.
+// Meaning: gradients begin at one operation, the cut: the first that waits for every download that
+// gradients come from, and that all that leads from downloads to uploads passes. The forward pass
+// is all that the cut waits for, the cut itself, every download, and what downloads wait for. What
+// follows the last use of a parameter on the way to the loss cannot be told from the backward pass
+// and is left out with it (a softmax, the loss); where several outputs meet in the loss, the loss
+// is the cut. Threads: a pure function.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -12,8 +14,9 @@
 
 namespace stepcast {
 
-// The same profile with those operations only; itself where nothing is uploaded. Cost: linear. Failure: FAILED_PRECONDITION, reason
-// FORWARD_PASS_UNKNOWN, with the operations that are in the way: nothing is downloaded, no operation is a cut, or a download waits for an upload.
+// The same profile with those operations only; itself where nothing is uploaded. Cost: linear.
+// Failure: FAILED_PRECONDITION, reason FORWARD_PASS_UNKNOWN, with the operations that are in the
+// way: nothing is downloaded, no operation is a cut, or a download waits for an upload.
 absl::StatusOr<Profile> ForwardPass(const Profile& profile);
 
 }  // namespace stepcast

@@ -1,7 +1,8 @@
-// One step of one worker alone, every operation at its least recorded time: what an order of transfers is judged by.
+// One step of one worker alone, every operation at its least recorded time: what an order of
+// transfers is judged by.
 //
-// Its link and its speed are those of the scenario's first group of workers. Source: TicTac (SysML 2019), sections 3.2 and 5. Threads: immutable
-// after Build.
+// Its link and its speed are those of the scenario's first group of workers. Source: TicTac (SysML
+// 2019), sections 3.2 and 5. Threads: immutable after Build.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +21,26 @@ namespace stepcast {
 
 class LeastStep {
  public:
-  // Of the scenario: bandwidth, parsing overhead, servers, multiplexing and the first group; all workers but one are left out.
-  // Failure: OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, where all operations one after the other take longer than there is simulated time; what
-  // `stop` returns. REQUIRES: scenario was resolved for this profile.
-  static absl::StatusOr<LeastStep> Build(const Profile& profile, const Scenario& scenario, StopCheck stop = NeverStop);
+  // Of the scenario: bandwidth, parsing overhead, servers, multiplexing and the first group; all
+  // workers but one are left out. Failure: OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, where all
+  // operations one after the other take longer than there is simulated time; what `stop` returns.
+  // REQUIRES: scenario was resolved for this profile.
+  static absl::StatusOr<LeastStep> Build(const Profile& profile, const Scenario& scenario,
+                                         StopCheck stop = NeverStop);
 
   const StepGraph& graph() const { return graph_; }
   // Of a computation, at the worker's speed.
   Span duration(OpIndex op) const;
-  // Whether the worker's own link may hold back what several servers send it, or get from it, at once.
+  // Whether the worker's own link may hold back what several servers send it, or get from it, at
+  // once.
   bool worker_link_binds() const;
   // In units of 1/MaxMinNetwork::kUnit of a server's link.
   int64_t worker_link_capacity() const;
   // What the worker's own link takes for what a server's takes `time` for, rounded down.
   Span OnWorkerLink(Span time) const;
-  // Over all operations: uploads and updates on servers too. Every server's link is a resource in each direction, and so is the worker's own, which
-  // all of them share: links of several servers are busy at once as far as the worker's own lets them.
+  // Over all operations: uploads and updates on servers too. Every server's link is a resource in
+  // each direction, and so is the worker's own, which all of them share: links of several servers
+  // are busy at once as far as the worker's own lets them.
   const ScheduleBounds& bounds() const { return bounds_; }
   // By the engine. `ranks` by operation of graph(); empty: graph order.
   // Failure: as Simulate.

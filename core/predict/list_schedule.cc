@@ -23,7 +23,8 @@ TransferGraph WithoutTimes(const StepGraph& graph) {
   std::vector<TransferGraph::Dependency> dependencies;
   for (OpIndex op = 0; op < graph.size(); ++op) {
     operations.push_back({.kind = OrderingKindOf(graph, op)});
-    for (const OpIndex after : graph.dependents(op)) dependencies.push_back({.before = op, .after = after});
+    for (const OpIndex after : graph.dependents(op))
+      dependencies.push_back({.before = op, .after = after});
   }
   return {std::move(operations), dependencies};
 }
@@ -57,7 +58,8 @@ ListSchedule::ListSchedule(const LeastStep& step)
       first_connection_(step.graph().lanes().first_connection()),
       first_uplink_(step.graph().lanes().Uplink(0)) {
   const StepGraph& graph = step.graph();
-  if (step.worker_link_binds()) idle_network_.emplace(graph.lanes().servers, std::vector<int64_t>{step.worker_link_capacity()});
+  if (step.worker_link_binds())
+    idle_network_.emplace(graph.lanes().servers, std::vector<int64_t>{step.worker_link_capacity()});
   for (OpIndex op = 0; op < graph.size(); ++op) {
     if (IsDownlink(graph.lane(op))) downloads_.push_back(op);
   }
@@ -73,13 +75,16 @@ ListSchedule::ListSchedule(const LeastStep& step)
   after_cut_ = whole - Makespan(any);
 }
 
-int64_t ListSchedule::cost() const { return static_cast<int64_t>(scheduled_.size()) * (1 + lanes_ / kLanesPerOperation) / 2 + 1; }
+int64_t ListSchedule::cost() const {
+  return static_cast<int64_t>(scheduled_.size()) * (1 + lanes_ / kLanesPerOperation) / 2 + 1;
+}
 
 void ListSchedule::Schedule(std::vector<OpIndex> operations) {
   const StepGraph& graph = step_.graph();
   scheduled_ = std::move(operations);
   std::vector<int32_t> place(Index(graph.size()), -1);
-  for (size_t i = 0; i < scheduled_.size(); ++i) place[Index(scheduled_[i])] = static_cast<int32_t>(i);
+  for (size_t i = 0; i < scheduled_.size(); ++i)
+    place[Index(scheduled_[i])] = static_cast<int32_t>(i);
   compact_ = {};
   computations_ = {};
   lines_.assign(Index(lanes_), {});
@@ -125,7 +130,9 @@ void ListSchedule::Prepare(std::span<const int32_t> order) {
   running_.assign(Index(lanes_), -1);
   end_.assign(Index(lanes_), kEndOfTime);
   networks_.clear();
-  for (size_t direction = 0; idle_network_.has_value() && direction < network_end_.size(); ++direction) networks_.push_back(*idle_network_);
+  for (size_t direction = 0; idle_network_.has_value() && direction < network_end_.size();
+       ++direction)
+    networks_.push_back(*idle_network_);
   network_end_ = {kEndOfTime, kEndOfTime};
   completed_.clear();
   computations_left_ = computations_;
@@ -147,7 +154,9 @@ Span ListSchedule::RunAll(Span limit) {
   return now - Instant{} > limit ? kNever : now - Instant{};
 }
 
-Instant ListSchedule::NextEnd() const { return std::min({*std::min_element(end_.begin(), end_.end()), network_end_[0], network_end_[1]}); }
+Instant ListSchedule::NextEnd() const {
+  return std::min({*std::min_element(end_.begin(), end_.end()), network_end_[0], network_end_[1]});
+}
 
 void ListSchedule::TakeEnded(Instant now) {
   for (size_t direction = 0; direction < networks_.size(); ++direction) {
@@ -155,7 +164,8 @@ void ListSchedule::TakeEnded(Instant now) {
     ended_.clear();
     networks_[direction].TakeEnded(now, ended_);
     touched_[direction] = true;
-    for (const int32_t server : ended_) completed_.push_back((direction == 0 ? first_connection_ : first_uplink_) + server);
+    for (const int32_t server : ended_)
+      completed_.push_back((direction == 0 ? first_connection_ : first_uplink_) + server);
   }
   for (LaneIndex lane = 0; lane < lanes_; ++lane) {
     if (end_[Index(lane)] == now) completed_.push_back(lane);
@@ -191,7 +201,8 @@ void ListSchedule::Complete(LaneIndex lane) {
     service = 0;
   }
   const int32_t* const end = compact_.dependents.data() + compact_.first_dependent[Index(op) + 1];
-  for (const int32_t* at = compact_.dependents.data() + compact_.first_dependent[Index(op)]; at != end; ++at) {
+  for (const int32_t* at = compact_.dependents.data() + compact_.first_dependent[Index(op)];
+       at != end; ++at) {
     if (--pending_[Index(*at)] == 0) ready_.push_back(*at);
   }
   --left_;
@@ -258,7 +269,8 @@ void ListSchedule::Start(LaneIndex lane, OpIndex op, Instant now) {
 
 void ListSchedule::Settle(Instant now) {
   for (size_t direction = 0; direction < networks_.size(); ++direction) {
-    if (std::exchange(touched_[direction], false)) network_end_[direction] = networks_[direction].Settle(now);
+    if (std::exchange(touched_[direction], false))
+      network_end_[direction] = networks_[direction].Settle(now);
   }
 }
 

@@ -1,8 +1,11 @@
-// How long the step that orders are judged by takes in a given order: what LeastStep::Makespan says, to the tick, at a small part of the cost.
+// How long the step that orders are judged by takes in a given order: what LeastStep::Makespan
+// says, to the tick, at a small part of the cost.
 //
-// One worker and one step need no heap of events, no random numbers and no statistics: a lane is an end and a queue. What follows a cut (an operation
-// that waits for all before it and that all after it wait for, as the loss) takes as long in every order, so it is scheduled once. Cost: some 10 ns
-// an operation before the cut. Threads: none; an object keeps its memory from one order to the next.
+// One worker and one step need no heap of events, no random numbers and no statistics: a lane is an
+// end and a queue. What follows a cut (an operation that waits for all before it and that all after
+// it wait for, as the loss) takes as long in every order, so it is scheduled once. Cost: some 10 ns
+// an operation before the cut. Threads: none; an object keeps its memory from one order to the
+// next.
 #pragma once
 
 #include <array>
@@ -78,13 +81,16 @@ class ListSchedule {
   void StartNext(LaneIndex lane, Instant now);
   void Start(LaneIndex lane, OpIndex op, Instant now);
   void Settle(Instant now);
-  bool IsDownlink(LaneIndex lane) const { return lane >= first_connection_ && lane < first_uplink_; }
+  bool IsDownlink(LaneIndex lane) const {
+    return lane >= first_connection_ && lane < first_uplink_;
+  }
 
   const LeastStep& step_;
   const LaneIndex lanes_;
   const LaneIndex first_connection_;
   const LaneIndex first_uplink_;
-  std::optional<MaxMinNetwork> idle_network_;  // none where every connection has all of its server's link
+  std::optional<MaxMinNetwork>
+      idle_network_;  // none where every connection has all of its server's link
   std::vector<OpIndex> downloads_;
   std::vector<OpIndex> scheduled_;
   Compact compact_;

@@ -16,31 +16,41 @@ namespace stepcast {
 
 namespace {
 
-constexpr TransferOrder kBaselines[] = {TransferOrder::kRecorded, TransferOrder::kGraph, TransferOrder::kRandom};
+constexpr TransferOrder kBaselines[] = {TransferOrder::kRecorded, TransferOrder::kGraph,
+                                        TransferOrder::kRandom};
 
 // Transfers that took no time in any recorded step: the profile cannot have measured them.
 std::vector<std::string> UnmeasuredTransfers(const Profile& profile) {
   std::vector<std::string> names;
   for (size_t op = 0; op < profile.operations().size(); ++op) {
     if (!IsTransfer(profile.operations()[op].resource)) continue;
-    const auto took_time = [op](const RecordedStep& step) { return step.end_ns[op] > step.start_ns[op]; };
-    if (std::none_of(profile.steps().begin(), profile.steps().end(), took_time)) names.push_back(profile.operations()[op].name);
+    const auto took_time = [op](const RecordedStep& step) {
+      return step.end_ns[op] > step.start_ns[op];
+    };
+    if (std::none_of(profile.steps().begin(), profile.steps().end(), took_time))
+      names.push_back(profile.operations()[op].name);
   }
   return names;
 }
 
-std::vector<RankedTransfer> ListTransfers(const Profile& profile, const StepGraph& graph, const std::vector<int32_t>& ranks) {
+std::vector<RankedTransfer> ListTransfers(const Profile& profile, const StepGraph& graph,
+                                          const std::vector<int32_t>& ranks) {
   std::vector<RankedTransfer> transfers;
   for (OpIndex op = 0; op < static_cast<OpIndex>(ranks.size()); ++op) {
     const int32_t rank = ranks[static_cast<size_t>(op)];
     if (rank == RunOptions::kUnranked) continue;
     const Operation& operation = profile.operations()[static_cast<size_t>(graph.source(op))];
-    transfers.push_back(
-        {.name = operation.name, .rank = rank, .size_bytes = operation.size_bytes, .parameter_server = graph.lanes().ServerOf(graph.lane(op))});
+    transfers.push_back({.name = operation.name,
+                         .rank = rank,
+                         .size_bytes = operation.size_bytes,
+                         .parameter_server = graph.lanes().ServerOf(graph.lane(op))});
   }
-  std::stable_sort(transfers.begin(), transfers.end(), [](const RankedTransfer& a, const RankedTransfer& b) { return a.rank < b.rank; });
+  std::stable_sort(
+      transfers.begin(), transfers.end(),
+      [](const RankedTransfer& a, const RankedTransfer& b) { return a.rank < b.rank; });
   std::vector<int32_t> before(static_cast<size_t>(graph.lanes().servers));
-  for (RankedTransfer& transfer : transfers) transfer.server_rank = before[static_cast<size_t>(transfer.parameter_server)]++;
+  for (RankedTransfer& transfer : transfers)
+    transfer.server_rank = before[static_cast<size_t>(transfer.parameter_server)]++;
   return transfers;
 }
 
@@ -74,13 +84,15 @@ Scenario Enforce(Scenario scenario, const OrderResult& order) {
   // With nothing to download there is nothing to enforce.
   if (order.method == OrderMethod::kGraph || order.transfers.empty()) return scenario;
   scenario.transfer_order = TransferOrder::kExplicit;
-  for (const RankedTransfer& transfer : order.transfers) scenario.transfer_priorities[transfer.name] = transfer.rank;
+  for (const RankedTransfer& transfer : order.transfers)
+    scenario.transfer_priorities[transfer.name] = transfer.rank;
   return scenario;
 }
 
 class OrderOptimizer {
  public:
-  OrderOptimizer(const Profile& profile, const OrderQuery& query, const LeastStep& step, StopCheck stop)
+  OrderOptimizer(const Profile& profile, const OrderQuery& query, const LeastStep& step,
+                 StopCheck stop)
       : profile_(profile), query_(query), step_(step), stop_(stop) {}
 
   absl::StatusOr<OrderAnswer> Run(const Executor& executor, StopCheck search_stop) && {
@@ -96,8 +108,11 @@ class OrderOptimizer {
     for (const OrderMethod method : query_.methods) {
       if (absl::Status status = AddOrder(method, search_stop); !status.ok()) return status;
     }
-    const auto shorter = [](const OrderResult& a, const OrderResult& b) { return a.makespan_ns < b.makespan_ns; };
-    answer_.chosen = std::min_element(answer_.orders.begin(), answer_.orders.end(), shorter)->method;
+    const auto shorter = [](const OrderResult& a, const OrderResult& b) {
+      return a.makespan_ns < b.makespan_ns;
+    };
+    answer_.chosen =
+        std::min_element(answer_.orders.begin(), answer_.orders.end(), shorter)->method;
     if (absl::Status status = SimulateStragglers(); !status.ok()) return status;
     if (absl::Status status = PredictOrders(executor); !status.ok()) return status;
     return std::move(answer_);
@@ -107,15 +122,20 @@ class OrderOptimizer {
   absl::StatusOr<FoundRanks> FindRanks(OrderMethod method, StopCheck search_stop) const {
     if (method == OrderMethod::kSearch) {
       return SearchRanks(profile_, query_.scenario, step_,
-                         {.lower_bound = lower_bound_, .seed = query_.options.seed, .time_budget_seconds = query_.options.time_budget_seconds}, stop_,
-                         search_stop);
+                         {.lower_bound = lower_bound_,
+                          .seed = query_.options.seed,
+                          .time_budget_seconds = query_.options.time_budget_seconds},
+                         stop_, search_stop);
     }
-    absl::StatusOr<std::vector<int32_t>> ranks = DownloadRanks(method, profile_, query_.scenario, step_.graph(), query_.options.seed, stop_);
+    absl::StatusOr<std::vector<int32_t>> ranks =
+        DownloadRanks(method, profile_, query_.scenario, step_.graph(), query_.options.seed, stop_);
     if (!ranks.ok()) return ranks.status();
     const bool enforced = method != OrderMethod::kGraph;
-    const absl::StatusOr<Span> makespan = step_.Makespan(enforced ? *ranks : std::vector<int32_t>{}, stop_);
+    const absl::StatusOr<Span> makespan =
+        step_.Makespan(enforced ? *ranks : std::vector<int32_t>{}, stop_);
     if (!makespan.ok()) return makespan.status();
-    return FoundRanks{.ranks = *std::move(ranks), .makespan = *makespan, .is_best = *makespan == lower_bound_};
+    return FoundRanks{
+        .ranks = *std::move(ranks), .makespan = *makespan, .is_best = *makespan == lower_bound_};
   }
 
   absl::Status AddOrder(OrderMethod method, StopCheck search_stop) {
@@ -125,7 +145,8 @@ class OrderOptimizer {
     result.method = method;
     result.transfers = ListTransfers(profile_, step_.graph(), found->ranks);
     result.makespan_ns = ToNanoseconds(found->makespan);
-    if (lower_bound_ > Span{}) result.gap = ToSeconds(found->makespan - lower_bound_) / ToSeconds(lower_bound_);
+    if (lower_bound_ > Span{})
+      result.gap = ToSeconds(found->makespan - lower_bound_) / ToSeconds(lower_bound_);
     result.is_best = found->is_best;
     result.scheduling_efficiency = step_.bounds().Efficiency(found->makespan);
     return absl::OkStatus();
@@ -137,7 +158,8 @@ class OrderOptimizer {
     for (OrderResult& order : answer_.orders) {
       Scenario synchronous = Enforce(query_.scenario, order);
       synchronous.synchronization = Synchronization::kSynchronous;
-      absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = RankedGraph::Make(profile_, synchronous, stop_);
+      absl::StatusOr<std::shared_ptr<const RankedGraph>> graph =
+          RankedGraph::Make(profile_, synchronous, stop_);
       if (!graph.ok()) return graph.status();
       Replications runs(profile_, synchronous, query_.options, *std::move(graph));
       const auto run = runs.Run(0, stop_);
@@ -152,9 +174,12 @@ class OrderOptimizer {
   // Sets the throughput of all orders and of those that all are compared with.
   absl::Status PredictOrders(const Executor& executor) {
     ThroughputQuery throughput{.scenarios = {}, .options = query_.options};
-    for (const TransferOrder order : kBaselines) throughput.scenarios.emplace_back(query_.scenario).transfer_order = order;
-    for (const OrderResult& order : answer_.orders) throughput.scenarios.push_back(Enforce(query_.scenario, order));
-    const absl::StatusOr<ThroughputAnswer> predicted = PredictThroughput(profile_, throughput, stop_, executor);
+    for (const TransferOrder order : kBaselines)
+      throughput.scenarios.emplace_back(query_.scenario).transfer_order = order;
+    for (const OrderResult& order : answer_.orders)
+      throughput.scenarios.push_back(Enforce(query_.scenario, order));
+    const absl::StatusOr<ThroughputAnswer> predicted =
+        PredictThroughput(profile_, throughput, stop_, executor);
     if (!predicted.ok()) return predicted.status();
     AddWarnings(predicted->predictions);
     auto prediction = predicted->predictions.begin();
@@ -169,7 +194,8 @@ class OrderOptimizer {
       order.steps_per_second = prediction->steps_per_second;
       order.examples_per_second = prediction->examples_per_second;
       order.confidence_interval = prediction->confidence_interval;
-      for (const OrderBaseline& baseline : answer_.baselines) order.speedups.push_back(SpeedupOver(baseline, order));
+      for (const OrderBaseline& baseline : answer_.baselines)
+        order.speedups.push_back(SpeedupOver(baseline, order));
       ++prediction;
     }
     answer_.simulation.Add(predicted->simulation);
@@ -187,13 +213,16 @@ class OrderOptimizer {
   }
 
   static OrderSpeedup SpeedupOver(const OrderBaseline& baseline, const OrderResult& order) {
-    OrderSpeedup result{.over = baseline.order, .speedup = order.steps_per_second / baseline.steps_per_second, .confidence_interval = std::nullopt};
+    OrderSpeedup result{.over = baseline.order,
+                        .speedup = order.steps_per_second / baseline.steps_per_second,
+                        .confidence_interval = std::nullopt};
     const Interval& own = order.confidence_interval;
     const Interval& other = baseline.confidence_interval;
     if (other.lower <= 0) return result;
     // By Bonferroni's inequality both hold with at least this probability.
-    result.confidence_interval =
-        Interval{.lower = own.lower / other.upper, .upper = own.upper / other.lower, .level = std::max(0.0, own.level + other.level - 1)};
+    result.confidence_interval = Interval{.lower = own.lower / other.upper,
+                                          .upper = own.upper / other.lower,
+                                          .level = std::max(0.0, own.level + other.level - 1)};
     return result;
   }
 
@@ -207,7 +236,8 @@ class OrderOptimizer {
 
 }  // namespace
 
-absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query, StopCheck stop, const Executor& executor,
+absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query,
+                                          StopCheck stop, const Executor& executor,
                                           std::optional<StopCheck> search_stop) {
   const Profile& judged = query.forward_pass.has_value() ? *query.forward_pass : profile;
   const absl::StatusOr<LeastStep> step = LeastStep::Build(judged, query.scenario, stop);

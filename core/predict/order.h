@@ -1,9 +1,11 @@
 // In which order a job's tensors should travel.
 //
 // Source: Hashemi, Abdu Jyothi, Campbell: "TicTac", SysML 2019, sections 3.2, 4 and 5.1.
-// Every order but kGraph is enforced on the downloads, and on nothing else, by the ranks that are listed: the same ranks as a scenario's
-// transfer_priorities give the same numbers. kGraph is what happens when nothing is enforced. Every server's downlink is a queue of its own, so only
-// ranks among one server's transfers decide anything. Threads: pure functions of their arguments; any number at once.
+// Every order but kGraph is enforced on the downloads, and on nothing else, by the ranks that are
+// listed: the same ranks as a scenario's transfer_priorities give the same numbers. kGraph is what
+// happens when nothing is enforced. Every server's downlink is a queue of its own, so only ranks
+// among one server's transfers decide anything. Threads: pure functions of their arguments; any
+// number at once.
 #pragma once
 
 #include <cstdint>
@@ -27,25 +29,29 @@ struct RankedTransfer {
   int32_t rank = 0;
   int64_t size_bytes = 0;
   int32_t parameter_server = 0;  // of the scenario
-  int32_t server_rank = 0;       // how many of that server's go before it (TicTac, 5.1), those of equal rank in graph order
+  int32_t server_rank = 0;  // how many of that server's go before it (TicTac, 5.1), those of equal
+                            // rank in graph order
 };
 
 // Over what a scenario's own order makes of it.
 struct OrderSpeedup {
   TransferOrder over = TransferOrder::kGraph;
   double speedup = 0;
-  std::optional<Interval> confidence_interval;  // from the ends of both intervals, so of level 2 x level - 1 at least; none where that has no end
+  std::optional<Interval> confidence_interval;  // from the ends of both intervals, so of level 2 x
+                                                // level - 1 at least; none where that has no end
 };
 
 struct OrderResult {
   OrderMethod method = OrderMethod::kGraph;
-  std::vector<RankedTransfer> transfers;  // downloads, first to last; kSearch: none where it is best to enforce none
-  int64_t makespan_ns = 0;                // one step of one worker, every operation at its least recorded time
-  double gap = 0;                         // makespan over OrderAnswer::order_lower_bound_ns, less 1
-  bool is_best = false;                   // proved: no order of the downloads makes a shorter step
-  double scheduling_efficiency = 0;       // TicTac, Eq. 3; 1 where both bounds coincide
-  double straggler_effect = 0;            // largest share of a synchronous iteration that a worker waited (TicTac, 6.3), in one run
-  double steps_per_second = 0;            // at the scenario
+  std::vector<RankedTransfer>
+      transfers;  // downloads, first to last; kSearch: none where it is best to enforce none
+  int64_t makespan_ns = 0;  // one step of one worker, every operation at its least recorded time
+  double gap = 0;           // makespan over OrderAnswer::order_lower_bound_ns, less 1
+  bool is_best = false;     // proved: no order of the downloads makes a shorter step
+  double scheduling_efficiency = 0;  // TicTac, Eq. 3; 1 where both bounds coincide
+  double straggler_effect =
+      0;  // largest share of a synchronous iteration that a worker waited (TicTac, 6.3), in one run
+  double steps_per_second = 0;  // at the scenario
   double examples_per_second = 0;
   Interval confidence_interval;        // of examples_per_second
   std::vector<OrderSpeedup> speedups;  // over each of OrderAnswer::baselines
@@ -62,23 +68,28 @@ struct OrderBaseline {
 struct OrderAnswer {
   std::vector<OrderResult> orders;
   OrderMethod chosen = OrderMethod::kGraph;
-  int64_t upper_makespan_ns = 0;                  // Eq. 1
-  int64_t lower_makespan_ns = 0;                  // Eq. 2
-  double speedup_bound = 0;                       // Eq. 4
-  int64_t order_lower_bound_ns = 0;               // of every order of the downloads; at least Eq. 2
-  int32_t operations = 0;                         // of the step that is judged, parsing overheads included
-  std::vector<OrderBaseline> baselines;           // kRecorded, kGraph, kRandom
-  std::vector<std::string> unmeasured_transfers;  // that no recorded step shows to have taken any time, in graph order
-  std::vector<std::string> warnings;              // of the predictions at the scenario, by order (WarningsByName)
+  int64_t upper_makespan_ns = 0;         // Eq. 1
+  int64_t lower_makespan_ns = 0;         // Eq. 2
+  double speedup_bound = 0;              // Eq. 4
+  int64_t order_lower_bound_ns = 0;      // of every order of the downloads; at least Eq. 2
+  int32_t operations = 0;                // of the step that is judged, parsing overheads included
+  std::vector<OrderBaseline> baselines;  // kRecorded, kGraph, kRandom
+  std::vector<std::string>
+      unmeasured_transfers;  // that no recorded step shows to have taken any time, in graph order
+  std::vector<std::string>
+      warnings;  // of the predictions at the scenario, by order (WarningsByName)
   SimulationStatistics simulation;
 };
 
 // One result a method, as asked for; chosen is the first of those with the shortest makespan.
 //
-// `search_stop`: what kSearch asks instead of `stop`, for instance to leave time for the predictions; where it says TimeBudgetSpent() the best order
-// so far is the answer. REQUIRES: the query was resolved for this profile. Cost: for each method its order (core/ordering), one step,
-// PredictThroughput at the scenario and, with several workers, one synchronous run more; for kSearch, SearchRanks. Failure: as PredictThroughput.
-absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query, StopCheck stop, const Executor& executor = InOrder(),
+// `search_stop`: what kSearch asks instead of `stop`, for instance to leave time for the
+// predictions; where it says TimeBudgetSpent() the best order so far is the answer. REQUIRES: the
+// query was resolved for this profile. Cost: for each method its order (core/ordering), one step,
+// PredictThroughput at the scenario and, with several workers, one synchronous run more; for
+// kSearch, SearchRanks. Failure: as PredictThroughput.
+absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query,
+                                          StopCheck stop, const Executor& executor = InOrder(),
                                           std::optional<StopCheck> search_stop = std::nullopt);
 
 }  // namespace stepcast

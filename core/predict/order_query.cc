@@ -18,7 +18,9 @@ void CheckMethods(const std::vector<OrderMethod>& methods, RequestFaults& faults
   for (size_t i = 0; i < methods.size(); ++i) {
     const auto first = std::find(methods.begin(), methods.end(), methods[i]);
     const auto before = static_cast<size_t>(first - methods.begin());
-    if (before < i) faults.Add(absl::StrCat("methods[", i, "]"), absl::StrCat("is the same method as methods[", before, "]"));
+    if (before < i)
+      faults.Add(absl::StrCat("methods[", i, "]"),
+                 absl::StrCat("is the same method as methods[", before, "]"));
   }
 }
 
@@ -31,24 +33,32 @@ absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft
   unordered.transfer_priorities.clear();
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, unordered);
   faults.AddPart("scenario", scenario.status());
-  if (draft.scenario.transfer_order.has_value()) faults.Add("scenario.transfer_order", "must be unset: the methods say which orders to try");
+  if (draft.scenario.transfer_order.has_value())
+    faults.Add("scenario.transfer_order", "must be unset: the methods say which orders to try");
   if (!draft.scenario.transfer_priorities.empty()) {
     faults.Add("scenario.transfer_priorities",
-               absl::StrCat(draft.scenario.transfer_priorities.size(), " given, must be empty: the methods say which orders to try"));
+               absl::StrCat(draft.scenario.transfer_priorities.size(),
+                            " given, must be empty: the methods say which orders to try"));
   }
   absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
   faults.AddPart("options", options.status());
   CheckMethods(draft.methods, faults);
-  if (scenario.ok() && draft.options.start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {
+  if (scenario.ok() && draft.options.start == Start::kStaggered &&
+      !scenario->start_offsets_ns.empty()) {
     faults.Add("scenario.start_offsets_ns", "must be empty with start STAGGERED, which draws them");
   }
   absl::StatusOr<Profile> forward_pass = draft.inference ? ForwardPass(profile) : profile;
   faults.AddPart("inference", forward_pass.status());
-  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok()) return status;
-  OrderQuery query{.scenario = *std::move(scenario), .options = *options, .methods = draft.methods, .forward_pass = std::nullopt};
+  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
+    return status;
+  OrderQuery query{.scenario = *std::move(scenario),
+                   .options = *options,
+                   .methods = draft.methods,
+                   .forward_pass = std::nullopt};
   if (draft.inference) query.forward_pass = *std::move(forward_pass);
   if (query.methods.empty()) {
-    query.methods = {OrderMethod::kTic, OrderMethod::kTac, OrderMethod::kReverse, OrderMethod::kRecorded, OrderMethod::kGraph};
+    query.methods = {OrderMethod::kTic, OrderMethod::kTac, OrderMethod::kReverse,
+                     OrderMethod::kRecorded, OrderMethod::kGraph};
   }
   return query;
 }

@@ -33,8 +33,9 @@ struct OrderQuery {
   std::optional<Profile> forward_pass;  // of the profile, where that is what is asked about
 };
 
-// Fails as ResolveScenario and ResolveOptions do, all faults at once, reason REQUEST_INVALID, paths relative to the request (`scenario.workers`,
-// `methods[1]`); a scenario with an order of its own is a fault. With inference, as ForwardPass.
+// Fails as ResolveScenario and ResolveOptions do, all faults at once, reason REQUEST_INVALID, paths
+// relative to the request (`scenario.workers`, `methods[1]`); a scenario with an order of its own
+// is a fault. With inference, as ForwardPass.
 absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft& draft);
 
 }  // namespace stepcast

@@ -10,7 +10,8 @@ namespace stepcast {
 
 namespace {
 
-// What is run between two looks at the results: enough for any number of threads, and not too much to be held.
+// What is run between two looks at the results: enough for any number of threads, and not too much
+// to be held.
 constexpr size_t kMostParts = 512;
 
 // The same job with one worker: what speed-up is measured against.
@@ -32,7 +33,9 @@ SimulationOptions Quickly(SimulationOptions options) {
 
 SimulationStatistics StatisticsOf(const Replications& runs) {
   if (runs.done() == 0) return {};
-  return {.simulated_operations = runs.simulated_operations(), .engine_path = NameOf(runs.path()), .runs = runs.done()};
+  return {.simulated_operations = runs.simulated_operations(),
+          .engine_path = NameOf(runs.path()),
+          .runs = runs.done()};
 }
 
 }  // namespace
@@ -50,7 +53,8 @@ absl::StatusOr<size_t> PointSet::Add(const Scenario& scenario, StopCheck stop) {
 absl::StatusOr<size_t> PointSet::Try(const Scenario& scenario, StopCheck stop) {
   const absl::StatusOr<size_t> index = FindOrAppend(scenario, stop);
   if (!index.ok()) return index;
-  const absl::StatusOr<size_t> baseline = scenario.workers == 1 ? *index : FindOrAppend(OneWorkerOf(scenario), stop);
+  const absl::StatusOr<size_t> baseline =
+      scenario.workers == 1 ? *index : FindOrAppend(OneWorkerOf(scenario), stop);
   if (!baseline.ok()) return baseline;
   // A baseline is part of many answers, and costs the least of all.
   Deepen(entries_[*baseline]);
@@ -59,17 +63,22 @@ absl::StatusOr<size_t> PointSet::Try(const Scenario& scenario, StopCheck stop) {
 }
 
 absl::StatusOr<size_t> PointSet::FindOrAppend(const Scenario& scenario, StopCheck stop) {
-  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.runs.scenario() == scenario; });
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.runs.scenario() == scenario;
+  });
   if (found != entries_.end()) return static_cast<size_t>(found - entries_.begin());
   absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = GraphOf(scenario, stop);
   if (!graph.ok()) return graph.status();
-  entries_.push_back(Entry{.runs = Replications(profile_, scenario, Quickly(options_), *std::move(graph)), .other_start = std::nullopt});
+  entries_.push_back(
+      Entry{.runs = Replications(profile_, scenario, Quickly(options_), *std::move(graph)),
+            .other_start = std::nullopt});
   // What is in lockstep at every number of workers would make all of them look alike.
   if (!StartsAtRandom(scenario, options_)) CompareStarts(entries_.back());
   return entries_.size() - 1;
 }
 
-absl::StatusOr<std::shared_ptr<const RankedGraph>> PointSet::GraphOf(const Scenario& scenario, StopCheck stop) const {
+absl::StatusOr<std::shared_ptr<const RankedGraph>> PointSet::GraphOf(const Scenario& scenario,
+                                                                     StopCheck stop) const {
   for (const Entry& entry : entries_) {
     if (RankedGraph::SharedBy(entry.runs.scenario(), scenario)) return entry.runs.graph();
   }
@@ -87,9 +96,11 @@ void PointSet::CompareStarts(Entry& entry) {
   const Scenario& scenario = entry.runs.scenario();
   if (entry.other_start.has_value()) return;
   // Workers that wait for each other at every step forget their start in the first one.
-  const bool remembers = scenario.workers > 1 && scenario.synchronization == Synchronization::kAsynchronous;
+  const bool remembers =
+      scenario.workers > 1 && scenario.synchronization == Synchronization::kAsynchronous;
   if (options_.horizon == Horizon::kSteadyState && remembers) {
-    entry.other_start.emplace(profile_, WithOtherStart(scenario), WithOtherStart(scenario, options_), entry.runs.graph());
+    entry.other_start.emplace(profile_, WithOtherStart(scenario),
+                              WithOtherStart(scenario, options_), entry.runs.graph());
   }
 }
 
@@ -102,20 +113,25 @@ absl::Status PointSet::RunAll(StopCheck stop, const Executor& executor) {
   return absl::OkStatus();
 }
 
-// The runs that are wanted whatever the others say: one of each scenario, then one of each other start, then a second of each, and so on, so that a
-// spent time budget leaves something of every scenario; of those the largest first, so that threads end together.
+// The runs that are wanted whatever the others say: one of each scenario, then one of each other
+// start, then a second of each, and so on, so that a spent time budget leaves something of every
+// scenario; of those the largest first, so that threads end together.
 std::vector<PointSet::Part> PointSet::NextParts() {
-  const auto has_more_workers = [](const Part& a, const Part& b) { return a.runs->scenario().workers > b.runs->scenario().workers; };
+  const auto has_more_workers = [](const Part& a, const Part& b) {
+    return a.runs->scenario().workers > b.runs->scenario().workers;
+  };
   std::vector<Part> parts;
   for (int32_t round = 0; parts.size() < kMostParts; ++round) {
     const size_t before = parts.size();
     for (Entry& entry : entries_) AddPart(entry.runs, round, parts);
-    std::stable_sort(parts.begin() + static_cast<std::ptrdiff_t>(before), parts.end(), has_more_workers);
+    std::stable_sort(parts.begin() + static_cast<std::ptrdiff_t>(before), parts.end(),
+                     has_more_workers);
     const size_t other = parts.size();
     for (Entry& entry : entries_) {
       if (entry.other_start.has_value()) AddPart(*entry.other_start, round, parts);
     }
-    std::stable_sort(parts.begin() + static_cast<std::ptrdiff_t>(other), parts.end(), has_more_workers);
+    std::stable_sort(parts.begin() + static_cast<std::ptrdiff_t>(other), parts.end(),
+                     has_more_workers);
     if (parts.size() == before) break;
   }
   return parts;
@@ -124,12 +140,16 @@ std::vector<PointSet::Part> PointSet::NextParts() {
 void PointSet::AddPart(Replications& runs, int32_t round, std::vector<Part>& parts) const {
   if (round >= runs.Wanted()) return;
   Part part{.runs = &runs, .index = runs.done() + round, .key = {}};
-  if (known_.memory != nullptr) part.key = RunKeyOf(RunKeyPrefix(known_.profile_digest, runs.scenario(), runs.options()), part.index);
+  if (known_.memory != nullptr)
+    part.key =
+        RunKeyOf(RunKeyPrefix(known_.profile_digest, runs.scenario(), runs.options()), part.index);
   parts.push_back(std::move(part));
 }
 
-// Parts are begun in their order, so the first that fails does so on any executor, and its status is the one returned.
-absl::Status PointSet::RunParts(std::vector<Part>& parts, StopCheck stop, const Executor& executor) {
+// Parts are begun in their order, so the first that fails does so on any executor, and its status
+// is the one returned.
+absl::Status PointSet::RunParts(std::vector<Part>& parts, StopCheck stop,
+                                const Executor& executor) {
   std::vector<std::shared_ptr<const RunSummary>> known(parts.size());
   std::vector<size_t> unknown;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -158,18 +178,24 @@ absl::Status PointSet::RunParts(std::vector<Part>& parts, StopCheck stop, const 
 }
 
 bool PointSet::EachHasRun() const {
-  return std::all_of(entries_.begin(), entries_.end(), [](const Entry& entry) { return entry.runs.done() > 0; });
+  return std::all_of(entries_.begin(), entries_.end(),
+                     [](const Entry& entry) { return entry.runs.done() > 0; });
 }
 
-bool PointSet::HasRun(size_t index) const { return entries_[index].runs.done() > 0 && entries_[entries_[index].baseline].runs.done() > 0; }
+bool PointSet::HasRun(size_t index) const {
+  return entries_[index].runs.done() > 0 && entries_[entries_[index].baseline].runs.done() > 0;
+}
 
 Prediction PointSet::Summarize(size_t index) const {
   const Entry& entry = entries_[index];
   Prediction prediction = entry.runs.Summarize();
-  prediction.speedup = prediction.steps_per_second / entries_[entry.baseline].runs.StepsPerSecond().mean;
+  prediction.speedup =
+      prediction.steps_per_second / entries_[entry.baseline].runs.StepsPerSecond().mean;
   prediction.scaling_efficiency = prediction.speedup / prediction.scenario.workers;
   if (options_.horizon == Horizon::kSteadyState) {
-    Starts starts{.at_random = StartsAtRandom(entry.runs.scenario(), options_), .own = {entry.runs.StepsPerSecond(), entry.runs.Runs()}, .other = {}};
+    Starts starts{.at_random = StartsAtRandom(entry.runs.scenario(), options_),
+                  .own = {entry.runs.StepsPerSecond(), entry.runs.Runs()},
+                  .other = {}};
     if (entry.other_start.has_value() && entry.other_start->done() > 0) {
       starts.other = {entry.other_start->StepsPerSecond(), entry.other_start->Runs()};
     }

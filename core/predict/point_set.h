@@ -1,8 +1,9 @@
 // Scenarios of one job, run a few at a time: each once, whoever asks for it and however often.
 //
-// Meaning: as PredictThroughput, which is all of them in full at once. A point may first be tried with fewer runs and be run in full later; it then
-// says what it would have said if it had been from the start.
-// Cost: linear in the number of points per Add, with a small factor; a graph is built once for all that share it. Threads: none.
+// Meaning: as PredictThroughput, which is all of them in full at once. A point may first be tried
+// with fewer runs and be run in full later; it then says what it would have said if it had been
+// from the start. Cost: linear in the number of points per Add, with a small factor; a graph is
+// built once for all that share it. Threads: none.
 #pragma once
 
 #include <cstddef>
@@ -32,18 +33,21 @@ class PointSet {
   // Fewer runs than this say too little of their own spread.
   static constexpr int32_t kRunsOfATry = 3;
 
-  // REQUIRES, here and below: options and scenarios were resolved for this profile; it and what `known` names outlive the set.
+  // REQUIRES, here and below: options and scenarios were resolved for this profile; it and what
+  // `known` names outlive the set.
   PointSet(const Profile& profile, const SimulationOptions& options, KnownRuns known = {});
 
-  // The index of that scenario, which RunAll will run in full: all the replications that the options ask for, the other start, and one worker for the
-  // speed-up. Failure, here and below: only what `stop` returns.
+  // The index of that scenario, which RunAll will run in full: all the replications that the
+  // options ask for, the other start, and one worker for the speed-up. Failure, here and below:
+  // only what `stop` returns.
   absl::StatusOr<size_t> Add(const Scenario& scenario, StopCheck stop);
-  // As Add, but of at most kRunsOfATry replications, and where workers start at random without the other start: whether it has reached its steady
-  // state is then judged by itself alone.
+  // As Add, but of at most kRunsOfATry replications, and where workers start at random without the
+  // other start: whether it has reached its steady state is then judged by itself alone.
   absl::StatusOr<size_t> Try(const Scenario& scenario, StopCheck stop);
 
-  // Makes what is wanted and not done. Where `stop` says that the time budget is spent: OK if every point has a run.
-  // The runs are the parts given to `executor`; `stop` is asked by all of them. What is found does not depend on how many run at once.
+  // Makes what is wanted and not done. Where `stop` says that the time budget is spent: OK if every
+  // point has a run. The runs are the parts given to `executor`; `stop` is asked by all of them.
+  // What is found does not depend on how many run at once.
   absl::Status RunAll(StopCheck stop, const Executor& executor);
 
   size_t size() const { return entries_.size(); }
@@ -72,7 +76,8 @@ class PointSet {
   };
 
   absl::StatusOr<size_t> FindOrAppend(const Scenario& scenario, StopCheck stop);
-  absl::StatusOr<std::shared_ptr<const RankedGraph>> GraphOf(const Scenario& scenario, StopCheck stop) const;
+  absl::StatusOr<std::shared_ptr<const RankedGraph>> GraphOf(const Scenario& scenario,
+                                                             StopCheck stop) const;
   void Deepen(Entry& entry);
   // Wants the other start, where it can matter.
   void CompareStarts(Entry& entry);

@@ -17,11 +17,13 @@ constexpr int kBisections = 32;
 
 double RecordedStepSeconds(const Profile& profile) {
   double sum = 0;
-  for (const RecordedStep& step : profile.steps()) sum += static_cast<double>(*std::max_element(step.end_ns.begin(), step.end_ns.end()));
+  for (const RecordedStep& step : profile.steps())
+    sum += static_cast<double>(*std::max_element(step.end_ns.begin(), step.end_ns.end()));
   return sum / 1e9 / static_cast<double>(profile.steps().size());
 }
 
-absl::StatusOr<double> ReplayedStepSeconds(const Profile& profile, double added_transfer_seconds, StopCheck stop) {
+absl::StatusOr<double> ReplayedStepSeconds(const Profile& profile, double added_transfer_seconds,
+                                           StopCheck stop) {
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, {});
   if (!scenario.ok()) return scenario.status();
   scenario->parsing_overhead.seconds += added_transfer_seconds;

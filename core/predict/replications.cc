@@ -21,8 +21,8 @@ namespace {
 
 // Fewer values say too little of their own spread to stop by.
 constexpr int32_t kLeastReplicationsForPrecision = 3;
-// Where replications were not asked for: at so many it is decided whether there will be twice as many, so that their number does not depend on how
-// many are made at once.
+// Where replications were not asked for: at so many it is decided whether there will be twice as
+// many, so that their number does not depend on how many are made at once.
 constexpr int32_t kMilestones[] = {5, 10};
 constexpr int32_t kMostUnasked = 20;
 // A half-width of the interval of single runs, as a share of the mean, that is worth more runs.
@@ -32,12 +32,16 @@ constexpr double kDriftThatMatters = 0.02;
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(const Profile& profile, const Scenario& scenario, StopCheck stop) {
-  absl::StatusOr<StepGraph> graph = StepGraph::Build(profile, scenario, StepGraph::Times::kRecorded, stop);
+absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(const Profile& profile,
+                                                                     const Scenario& scenario,
+                                                                     StopCheck stop) {
+  absl::StatusOr<StepGraph> graph =
+      StepGraph::Build(profile, scenario, StepGraph::Times::kRecorded, stop);
   if (!graph.ok()) return graph.status();
   absl::StatusOr<std::vector<int32_t>> ranks = TransferRanks(profile, scenario, *graph, stop);
   if (!ranks.ok()) return ranks.status();
-  return std::make_shared<const RankedGraph>(RankedGraph{.graph = *std::move(graph), .ranks = *std::move(ranks)});
+  return std::make_shared<const RankedGraph>(
+      RankedGraph{.graph = *std::move(graph), .ranks = *std::move(ranks)});
 }
 
 bool RankedGraph::SharedBy(Scenario a, Scenario b) {
@@ -50,27 +54,34 @@ bool RankedGraph::SharedBy(Scenario a, Scenario b) {
   return a == b;
 }
 
-Replications::Replications(const Profile& profile, const Scenario& scenario, const SimulationOptions& options,
+Replications::Replications(const Profile& profile, const Scenario& scenario,
+                           const SimulationOptions& options,
                            std::shared_ptr<const RankedGraph> graph)
     : profile_(&profile), scenario_(scenario), options_(options), graph_(std::move(graph)) {}
 
-bool Replications::IsRandom() const { return graph_->graph.step_count() > 1 || scenario_.transfer_order == TransferOrder::kRandom || StartMatters(); }
+bool Replications::IsRandom() const {
+  return graph_->graph.step_count() > 1 || scenario_.transfer_order == TransferOrder::kRandom ||
+         StartMatters();
+}
 
 // Workers that wait for each other at every step forget in the first one how they started.
 bool Replications::StartMatters() const {
-  return StartsAtRandom(scenario_, options_) && scenario_.workers > 1 && scenario_.synchronization == Synchronization::kAsynchronous;
+  return StartsAtRandom(scenario_, options_) && scenario_.workers > 1 &&
+         scenario_.synchronization == Synchronization::kAsynchronous;
 }
 
 void Replications::Allow(const SimulationOptions& options) {
   options_.replications = std::max(options_.replications, options.replications);
-  options_.automatic_replications = options_.automatic_replications || options.automatic_replications;
+  options_.automatic_replications =
+      options_.automatic_replications || options.automatic_replications;
 }
 
 int32_t Replications::Wanted() const {
   const int32_t most = IsRandom() ? options_.replications : 1;
   if (options_.automatic_replications && IsRandom()) return WantedUnasked();
   if (options_.relative_precision <= 0 || done() >= most) return most - done();
-  if (done() < kLeastReplicationsForPrecision) return std::min(kLeastReplicationsForPrecision, most) - done();
+  if (done() < kLeastReplicationsForPrecision)
+    return std::min(kLeastReplicationsForPrecision, most) - done();
   const MeanInterval interval = StepsPerSecond();
   return interval.half_width <= options_.relative_precision * interval.mean ? 0 : 1;
 }
@@ -78,14 +89,16 @@ int32_t Replications::Wanted() const {
 int32_t Replications::WantedUnasked() const {
   for (const int32_t milestone : kMilestones) {
     if (done() < milestone) return milestone - done();
-    const Interval run = SingleRunInterval({estimates_.begin(), estimates_.begin() + milestone}, options_.confidence_level);
+    const Interval run = SingleRunInterval({estimates_.begin(), estimates_.begin() + milestone},
+                                           options_.confidence_level);
     if (run.upper - run.lower <= kWideRuns * (run.upper + run.lower)) return 0;
   }
   return kMostUnasked - done();
 }
 
 absl::StatusOr<RunSummary> Replications::Run(int32_t index, StopCheck stop) const {
-  const absl::StatusOr<RunResult> result = Simulate(graph_->graph, RunOptionsOf(*profile_, scenario_, options_, graph_->ranks, index), stop);
+  const absl::StatusOr<RunResult> result = Simulate(
+      graph_->graph, RunOptionsOf(*profile_, scenario_, options_, graph_->ranks, index), stop);
   if (!result.ok()) return result.status();
   if (absl::Status status = CheckMeasured(*result); !status.ok()) return status;
   return SummaryOf(*result, options_.horizon == Horizon::kSteadyState && options_.automatic_warmup);
@@ -95,21 +108,27 @@ absl::Status Replications::CheckMeasured(const RunResult& result) const {
   if (result.measured) return absl::OkStatus();
   if (options_.horizon == Horizon::kFirstSeconds) {
     const std::string seconds = absl::StrCat(options_.horizon_seconds);
-    return MakeError(absl::StatusCode::kFailedPrecondition,
-                     "no worker completes a step in the first seconds: horizon_seconds " + seconds + " is too few",
-                     {.reason = "SIMULATION_TOO_SHORT", .metadata = {{"horizon_seconds", seconds}}});
+    return MakeError(
+        absl::StatusCode::kFailedPrecondition,
+        "no worker completes a step in the first seconds: horizon_seconds " + seconds +
+            " is too few",
+        {.reason = "SIMULATION_TOO_SHORT", .metadata = {{"horizon_seconds", seconds}}});
   }
   const std::string steps = std::to_string(options_.steps_per_worker);
   const std::string warmup = std::to_string(options_.warmup_steps);
   return MakeError(absl::StatusCode::kFailedPrecondition,
-                   "a worker does not complete two steps in the counted time: steps_per_worker " + steps + " is too few after warmup_steps " + warmup,
-                   {.reason = "SIMULATION_TOO_SHORT", .metadata = {{"steps_per_worker", steps}, {"warmup_steps", warmup}}});
+                   "a worker does not complete two steps in the counted time: steps_per_worker " +
+                       steps + " is too few after warmup_steps " + warmup,
+                   {.reason = "SIMULATION_TOO_SHORT",
+                    .metadata = {{"steps_per_worker", steps}, {"warmup_steps", warmup}}});
 }
 
 void Replications::Add(const RunSummary& run) {
   estimates_.push_back(run.estimate);
-  // Batches of what does not go on for ever say nothing of it, and where nothing is random they only show the order of completions.
-  if (options_.horizon != Horizon::kSteadyState || !IsRandom()) estimates_.back().standard_error = 0;
+  // Batches of what does not go on for ever say nothing of it, and where nothing is random they
+  // only show the order of completions.
+  if (options_.horizon != Horizon::kSteadyState || !IsRandom())
+    estimates_.back().standard_error = 0;
   drift_.push_back(run.drift);
   step_times_.Merge(run.step_times);
   exposed_ += run.exposed_communication_fraction;
@@ -121,10 +140,12 @@ void Replications::Add(const RunSummary& run) {
 
 void Replications::AddUtilization(const RunSummary& run) {
   utilization_.resize(run.utilization.size(), 0);
-  for (size_t lane = 0; lane < utilization_.size(); ++lane) utilization_[lane] += run.utilization[lane];
+  for (size_t lane = 0; lane < utilization_.size(); ++lane)
+    utilization_[lane] += run.utilization[lane];
 }
 
-// The wider of two intervals: how runs differ from each other, and how much each one's batches say that it may be off.
+// The wider of two intervals: how runs differ from each other, and how much each one's batches say
+// that it may be off.
 MeanInterval Replications::StepsPerSecond() const {
   std::vector<double> values;
   double squares = 0;
@@ -134,7 +155,9 @@ MeanInterval Replications::StepsPerSecond() const {
   }
   MeanInterval interval = StudentT(values, options_.confidence_level);
   const double standard_error = std::sqrt(squares) / done();
-  interval.half_width = std::max(interval.half_width, StudentTQuantile(done() * (kBatches - 1), options_.confidence_level) * standard_error);
+  interval.half_width = std::max(
+      interval.half_width,
+      StudentTQuantile(done() * (kBatches - 1), options_.confidence_level) * standard_error);
   return interval;
 }
 
@@ -155,7 +178,8 @@ Prediction Replications::Summarize() const {
   prediction.confidence_interval = {.lower = std::max(0.0, steps.mean - steps.half_width) * batch,
                                     .upper = (steps.mean + steps.half_width) * batch,
                                     .level = options_.confidence_level};
-  prediction.run_interval = {.lower = run.lower * batch, .upper = run.upper * batch, .level = run.level};
+  prediction.run_interval = {
+      .lower = run.lower * batch, .upper = run.upper * batch, .level = run.level};
   prediction.step_time = {.mean = step_times_.MeanSeconds(),
                           .p50 = step_times_.PercentileSeconds(0.50),
                           .p95 = step_times_.PercentileSeconds(0.95),
@@ -180,25 +204,35 @@ void Replications::DescribeResources(Prediction& prediction) const {
 void Replications::JudgeConvergence(Prediction& prediction) const {
   if (options_.horizon != Horizon::kSteadyState) {
     prediction.steady_state = false;
-    prediction.warning = options_.horizon == Horizon::kFirstSteps
-                             ? absl::StrFormat("of the first %d steps of each worker, as asked for: no steady state", options_.horizon_steps)
-                             : absl::StrFormat("of the first %g s, as asked for: no steady state", options_.horizon_seconds);
+    prediction.warning =
+        options_.horizon == Horizon::kFirstSteps
+            ? absl::StrFormat("of the first %d steps of each worker, as asked for: no steady state",
+                              options_.horizon_steps)
+            : absl::StrFormat("of the first %g s, as asked for: no steady state",
+                              options_.horizon_seconds);
     return;
   }
   const MeanInterval drift = StudentT(drift_, options_.confidence_level);
-  // Completions at the ends of a half are whole steps: a half of n steps a worker is known to about 1/n only.
+  // Completions at the ends of a half are whole steps: a half of n steps a worker is known to about
+  // 1/n only.
   const double steps_in_half = (options_.steps_per_worker - options_.warmup_steps) / 2.0;
-  const double matters = std::max(kDriftThatMatters, 2 / steps_in_half) * prediction.steps_per_second;
+  const double matters =
+      std::max(kDriftThatMatters, 2 / steps_in_half) * prediction.steps_per_second;
   if (std::abs(drift.mean) > std::max(matters, drift.half_width)) {
     prediction.steady_state = false;
     prediction.warning = absl::StrFormat(
-        "not a steady state yet: the second half of the counted steps ran %.1f %% %s than the first; ask for more steps_per_worker or warmup_steps",
-        100 * std::abs(drift.mean) / prediction.steps_per_second, drift.mean > 0 ? "faster" : "slower");
+        "not a steady state yet: the second half of the counted steps ran %.1f %% %s than the "
+        "first; ask for more steps_per_worker or warmup_steps",
+        100 * std::abs(drift.mean) / prediction.steps_per_second,
+        drift.mean > 0 ? "faster" : "slower");
   } else if (!IsRandom()) {
     prediction.warning =
-        "nothing is random here (one recorded step, fixed order and start), so the interval has no width and says nothing of real variation";
+        "nothing is random here (one recorded step, fixed order and start), so the interval has no "
+        "width and says nothing of real variation";
   } else if (done() == 1) {
-    prediction.warning = "one replication only: the interval comes from its own batch means, or has no width where it is too short for those";
+    prediction.warning =
+        "one replication only: the interval comes from its own batch means, or has no width where "
+        "it is too short for those";
   }
 }
 

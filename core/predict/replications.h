@@ -1,8 +1,10 @@
 // Independent runs of one scenario, and what they say together.
 //
-// Replications differ only in the random choices: the recorded steps sampled, random orders, staggered starts. Where nothing is random, one run is
-// all there is. Where their number was not asked for it grows, at 5 and at 10 of them, to twice as many while a single run is known to no better than
-// 5 %: what scatters needs more of them to say how much. Threads: const members may be called at once. Cost: one run of the engine per Run.
+// Replications differ only in the random choices: the recorded steps sampled, random orders,
+// staggered starts. Where nothing is random, one run is all there is. Where their number was not
+// asked for it grows, at 5 and at 10 of them, to twice as many while a single run is known to no
+// better than 5 %: what scatters needs more of them to say how much. Threads: const members may be
+// called at once. Cost: one run of the engine per Run.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +27,26 @@
 
 namespace stepcast {
 
-// What runs of several scenarios may share: it does not depend on the workers, their starts or their synchronization.
+// What runs of several scenarios may share: it does not depend on the workers, their starts or
+// their synchronization.
 struct RankedGraph {
   StepGraph graph;
   std::vector<int32_t> ranks;  // see RunOptions
 
   // REQUIRES: scenario was resolved for this profile. Failure: only what `stop` returns.
-  static absl::StatusOr<std::shared_ptr<const RankedGraph>> Make(const Profile& profile, const Scenario& scenario, StopCheck stop);
+  static absl::StatusOr<std::shared_ptr<const RankedGraph>> Make(const Profile& profile,
+                                                                 const Scenario& scenario,
+                                                                 StopCheck stop);
   // Whether both scenarios have the same one.
   static bool SharedBy(Scenario a, Scenario b);
 };
 
 class Replications {
  public:
-  // REQUIRES: scenario and options were resolved for this profile, which must outlive the result; `graph` is this scenario's.
-  Replications(const Profile& profile, const Scenario& scenario, const SimulationOptions& options, std::shared_ptr<const RankedGraph> graph);
+  // REQUIRES: scenario and options were resolved for this profile, which must outlive the result;
+  // `graph` is this scenario's.
+  Replications(const Profile& profile, const Scenario& scenario, const SimulationOptions& options,
+               std::shared_ptr<const RankedGraph> graph);
 
   const Scenario& scenario() const { return scenario_; }
   const SimulationOptions& options() const { return options_; }
@@ -47,10 +54,12 @@ class Replications {
   int32_t done() const { return static_cast<int32_t>(estimates_.size()); }
   // As many are made as these options ask for; never fewer than before.
   void Allow(const SimulationOptions& options);
-  // How many more runs are wanted, whatever they will say; 0 where their number or the precision is reached.
+  // How many more runs are wanted, whatever they will say; 0 where their number or the precision is
+  // reached.
   int32_t Wanted() const;
-  // The run of that index, from 0. Any number may be made at once. FAILED_PRECONDITION, reason SIMULATION_TOO_SHORT, where there is no throughput to
-  // report: a worker does not complete two steps in the counted time, or none completes one in the first seconds asked for.
+  // The run of that index, from 0. Any number may be made at once. FAILED_PRECONDITION, reason
+  // SIMULATION_TOO_SHORT, where there is no throughput to report: a worker does not complete two
+  // steps in the counted time, or none completes one in the first seconds asked for.
   absl::StatusOr<RunSummary> Run(int32_t index, StopCheck stop) const;
   // REQUIRES: it is the run of index done().
   void Add(const RunSummary& run);

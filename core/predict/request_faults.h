@@ -14,12 +14,15 @@ namespace stepcast {
 
 class RequestFaults {
  public:
-  // The faults of one part, under its path; nothing if `status` is OK. `renamed`: full paths that the request has under another name.
-  void AddPart(std::string_view path, const absl::Status& status, const std::map<std::string, std::string>& renamed = {});
+  // The faults of one part, under its path; nothing if `status` is OK. `renamed`: full paths that
+  // the request has under another name.
+  void AddPart(std::string_view path, const absl::Status& status,
+               const std::map<std::string, std::string>& renamed = {});
   // Once, however often the same one is added. Beyond the first thousand they are dropped.
   void Add(std::string field, std::string description);
 
-  // OK where nothing was added. INVALID_ARGUMENT with `reason` and every fault, else the first part's other failure (UNIMPLEMENTED).
+  // OK where nothing was added. INVALID_ARGUMENT with `reason` and every fault, else the first
+  // part's other failure (UNIMPLEMENTED).
   absl::Status ToStatus(std::string_view reason) &&;
 
  private:

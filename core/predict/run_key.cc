@@ -10,7 +10,8 @@ namespace stepcast {
 
 namespace {
 
-// Every value is preceded by its length or has a fixed one, so that no two lists of values have the same bytes.
+// Every value is preceded by its length or has a fixed one, so that no two lists of values have the
+// same bytes.
 class Bytes {
  public:
   template <typename T>
@@ -46,8 +47,8 @@ class Bytes {
 };
 
 void AddScenario(const Scenario& scenario, Bytes& bytes) {
-  const auto& [workers, servers, bandwidth, parsing, synchronization, multiplexing, window, quantum, sharing, turn, order, priorities, offsets,
-               groups] = scenario;
+  const auto& [workers, servers, bandwidth, parsing, synchronization, multiplexing, window, quantum,
+               sharing, turn, order, priorities, offsets, groups] = scenario;
   bytes.Add(workers);
   bytes.Add(servers);
   bytes.Add(bandwidth);
@@ -71,8 +72,8 @@ void AddScenario(const Scenario& scenario, Bytes& bytes) {
 }
 
 void AddOptions(const SimulationOptions& options, Bytes& bytes) {
-  const auto& [steps, warmup, automatic_warmup, seed, replications, automatic_replications, precision, budget, start, horizon, horizon_steps,
-               horizon_seconds, level] = options;
+  const auto& [steps, warmup, automatic_warmup, seed, replications, automatic_replications,
+               precision, budget, start, horizon, horizon_steps, horizon_seconds, level] = options;
   bytes.Add(steps);
   bytes.Add(warmup);
   bytes.Add(automatic_warmup);
@@ -90,7 +91,8 @@ void AddOptions(const SimulationOptions& options, Bytes& bytes) {
 
 }  // namespace
 
-std::string RunKeyPrefix(std::string_view profile_digest, const Scenario& scenario, const SimulationOptions& options) {
+std::string RunKeyPrefix(std::string_view profile_digest, const Scenario& scenario,
+                         const SimulationOptions& options) {
   Bytes bytes;
   bytes.Add(std::string_view(kEngineVersion));
   bytes.Add(profile_digest);

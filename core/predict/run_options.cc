@@ -17,13 +17,16 @@ constexpr uint64_t kStaggerStream = 3;
 // Mean length of the recorded steps.
 double MeanRecordedStepNs(const Profile& profile) {
   double sum = 0;
-  for (const RecordedStep& step : profile.steps()) sum += static_cast<double>(*std::max_element(step.end_ns.begin(), step.end_ns.end()));
+  for (const RecordedStep& step : profile.steps())
+    sum += static_cast<double>(*std::max_element(step.end_ns.begin(), step.end_ns.end()));
   return sum / static_cast<double>(profile.steps().size());
 }
 
-std::vector<Span> StartOffsets(const Profile& profile, const Scenario& scenario, const SimulationOptions& options, int32_t replication) {
+std::vector<Span> StartOffsets(const Profile& profile, const Scenario& scenario,
+                               const SimulationOptions& options, int32_t replication) {
   std::vector<Span> offsets(static_cast<size_t>(scenario.workers));
-  for (size_t worker = 0; worker < scenario.start_offsets_ns.size(); ++worker) offsets[worker] = Nanoseconds(scenario.start_offsets_ns[worker]);
+  for (size_t worker = 0; worker < scenario.start_offsets_ns.size(); ++worker)
+    offsets[worker] = Nanoseconds(scenario.start_offsets_ns[worker]);
   if (StartsAtRandom(scenario, options)) {
     const double step_ns = MeanRecordedStepNs(profile);
     for (size_t worker = 0; worker < offsets.size(); ++worker) {
@@ -36,7 +39,8 @@ std::vector<Span> StartOffsets(const Profile& profile, const Scenario& scenario,
 
 }  // namespace
 
-RunOptions RunOptionsOf(const Profile& profile, const Scenario& scenario, const SimulationOptions& options, const std::vector<int32_t>& ranks,
+RunOptions RunOptionsOf(const Profile& profile, const Scenario& scenario,
+                        const SimulationOptions& options, const std::vector<int32_t>& ranks,
                         int32_t replication) {
   RunOptions run;
   run.steps_per_worker = options.steps_per_worker;
@@ -51,7 +55,8 @@ RunOptions RunOptionsOf(const Profile& profile, const Scenario& scenario, const 
   run.start_offsets = StartOffsets(profile, scenario, options, replication);
   run.worker_groups = scenario.worker_groups;
   run.link_sharing = scenario.link_sharing;
-  if (scenario.turn_bytes > 0) run.turn = Bandwidth(scenario.bandwidth_bytes_per_second).TimeFor(scenario.turn_bytes);
+  if (scenario.turn_bytes > 0)
+    run.turn = Bandwidth(scenario.bandwidth_bytes_per_second).TimeFor(scenario.turn_bytes);
   run.bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second;
   run.order = scenario.transfer_order;
   run.ranks = ranks;

@@ -11,10 +11,12 @@
 
 namespace stepcast {
 
-// Of the replication with that index, from 0, on the fastest path there is. `ranks`: see RunOptions.
+// Of the replication with that index, from 0, on the fastest path there is. `ranks`: see
+// RunOptions.
 //
 // REQUIRES: scenario and options were resolved for this profile.
-RunOptions RunOptionsOf(const Profile& profile, const Scenario& scenario, const SimulationOptions& options, const std::vector<int32_t>& ranks,
+RunOptions RunOptionsOf(const Profile& profile, const Scenario& scenario,
+                        const SimulationOptions& options, const std::vector<int32_t>& ranks,
                         int32_t replication);
 
 }  // namespace stepcast

@@ -2,7 +2,9 @@
 
 namespace stepcast {
 
-size_t RunSummary::bytes() const { return sizeof(RunSummary) + step_times.heap_bytes() + utilization.capacity() * sizeof(double); }
+size_t RunSummary::bytes() const {
+  return sizeof(RunSummary) + step_times.heap_bytes() + utilization.capacity() * sizeof(double);
+}
 
 RunSummary SummaryOf(const RunResult& result, bool automatic_warmup) {
   return {.estimate = EstimateOf(result, automatic_warmup),

@@ -19,19 +19,23 @@ constexpr int32_t kOtherReplications = 3;
 // A smaller difference between starts, as a share of the throughput, is not worth a warning.
 constexpr double kDifferenceThatMatters = 0.01;
 
-// `X examples/s in 15 of 20 runs that start at random times and 0 of 3 that start together, Y in 5 and 3`.
+// `X examples/s in 15 of 20 runs that start at random times and 0 of 3 that start together, Y in 5
+// and 3`.
 std::string RegimesText(const std::vector<Regime>& regimes, const Starts& starts) {
   const Regime& fast = regimes.front();
   const Regime& slow = regimes.back();
   const char* own_start = starts.at_random ? "that start at random times" : "that start as asked";
   const char* other_start = starts.at_random ? "that start together" : "that start at random times";
   std::string text =
-      absl::StrFormat("%.4g examples/s in %d of %d runs %s", fast.examples_per_second, fast.replications, starts.own.runs.size(), own_start);
+      absl::StrFormat("%.4g examples/s in %d of %d runs %s", fast.examples_per_second,
+                      fast.replications, starts.own.runs.size(), own_start);
   if (!starts.other.runs.empty()) {
-    absl::StrAppendFormat(&text, " and %d of %d %s", fast.other_start_replications, starts.other.runs.size(), other_start);
+    absl::StrAppendFormat(&text, " and %d of %d %s", fast.other_start_replications,
+                          starts.other.runs.size(), other_start);
   }
   absl::StrAppendFormat(&text, ", %.4g in %d", slow.examples_per_second, slow.replications);
-  if (!starts.other.runs.empty()) absl::StrAppendFormat(&text, " and %d", slow.other_start_replications);
+  if (!starts.other.runs.empty())
+    absl::StrAppendFormat(&text, " and %d", slow.other_start_replications);
   return text;
 }
 
@@ -73,27 +77,33 @@ std::vector<Regime> RegimesOf(const Starts& starts, double batch_size) {
   Regime fast;
   Regime slow;
   for (const auto& [runs, replications] :
-       {std::pair(&starts.own.runs, &Regime::replications), std::pair(&starts.other.runs, &Regime::other_start_replications)}) {
+       {std::pair(&starts.own.runs, &Regime::replications),
+        std::pair(&starts.other.runs, &Regime::other_start_replications)}) {
     for (const double run : *runs) {
       Regime& regime = run >= split ? fast : slow;
       regime.examples_per_second += run * batch_size;
       ++(regime.*replications);
     }
   }
-  for (Regime* regime : {&fast, &slow}) regime->examples_per_second /= regime->replications + regime->other_start_replications;
+  for (Regime* regime : {&fast, &slow})
+    regime->examples_per_second /= regime->replications + regime->other_start_replications;
   return {fast, slow};
 }
 
 void JudgeStarts(const Starts& starts, double batch_size, Prediction& prediction) {
   prediction.regimes = RegimesOf(starts, batch_size);
   if (prediction.regimes.empty()) return;
-  std::string warning = absl::StrCat("two regimes: ", RegimesText(prediction.regimes, starts), "; a real cluster may do either");
-  prediction.warning = prediction.steady_state || prediction.warning.empty() ? std::move(warning) : absl::StrCat(prediction.warning, "; ", warning);
+  std::string warning = absl::StrCat("two regimes: ", RegimesText(prediction.regimes, starts),
+                                     "; a real cluster may do either");
+  prediction.warning = prediction.steady_state || prediction.warning.empty()
+                           ? std::move(warning)
+                           : absl::StrCat(prediction.warning, "; ", warning);
   prediction.steady_state = false;
 }
 
 double ExpectedExamplesPerSecond(const Prediction& prediction) {
-  if (prediction.regimes.empty() || prediction.regimes.front().replications > 0) return prediction.examples_per_second;
+  if (prediction.regimes.empty() || prediction.regimes.front().replications > 0)
+    return prediction.examples_per_second;
   double sum = 0;
   int32_t runs = 0;
   for (const Regime& regime : prediction.regimes) {

@@ -1,8 +1,9 @@
 // Whether a throughput depends on how the workers started, and the regimes that runs fall into.
 //
-// Workers that start together may stay in step for thousands of steps, at another throughput than workers that do not: then a run of ordinary length
-// has not reached the steady state, however well its replications agree. So a simultaneous and a staggered start are compared, and runs of either are
-// looked at for two groups. Threads: pure functions.
+// Workers that start together may stay in step for thousands of steps, at another throughput than
+// workers that do not: then a run of ordinary length has not reached the steady state, however well
+// its replications agree. So a simultaneous and a staggered start are compared, and runs of either
+// are looked at for two groups. Threads: pure functions.
 #pragma once
 
 #include <vector>
@@ -13,7 +14,8 @@
 
 namespace stepcast {
 
-// How workers start in a run: at random instants, unless together or at instants that the scenario gives was asked for.
+// How workers start in a run: at random instants, unless together or at instants that the scenario
+// gives was asked for.
 bool StartsAtRandom(const Scenario& scenario, const SimulationOptions& options);
 
 // The same job, started the other way, run a few times: at random where it was not, else together.
@@ -35,11 +37,12 @@ struct Starts {
 // Whether the means differ by more than both intervals explain, and by a share that matters.
 bool Disagree(const RunsOfAStart& own, const RunsOfAStart& other);
 
-// The two regimes that runs fall into, the faster first; empty where there is one. Two: where SplitInTwo parts all runs, or where the starts
-// disagree.
+// The two regimes that runs fall into, the faster first; empty where there is one. Two: where
+// SplitInTwo parts all runs, or where the starts disagree.
 std::vector<Regime> RegimesOf(const Starts& starts, double batch_size);
 
-// Adds the regimes to the prediction, and where there are two takes its steady state back, with a warning.
+// Adds the regimes to the prediction, and where there are two takes its steady state back, with a
+// warning.
 void JudgeStarts(const Starts& starts, double batch_size, Prediction& prediction);
 
 }  // namespace stepcast

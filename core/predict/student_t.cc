@@ -5,7 +5,9 @@
 
 namespace stepcast {
 
-double StudentTQuantile(int degrees, double level) { return boost::math::quantile(boost::math::students_t(degrees), 0.5 + level / 2); }
+double StudentTQuantile(int degrees, double level) {
+  return boost::math::quantile(boost::math::students_t(degrees), 0.5 + level / 2);
+}
 
 MeanInterval StudentT(const std::vector<double>& values, double level) {
   const auto count = static_cast<double>(values.size());
@@ -16,7 +18,9 @@ MeanInterval StudentT(const std::vector<double>& values, double level) {
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   const double standard_error = std::sqrt(squares / (count - 1) / count);
-  return {.mean = mean, .half_width = StudentTQuantile(static_cast<int>(values.size()) - 1, level) * standard_error};
+  return {
+      .mean = mean,
+      .half_width = StudentTQuantile(static_cast<int>(values.size()) - 1, level) * standard_error};
 }
 
 }  // namespace stepcast

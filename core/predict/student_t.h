@@ -10,10 +10,12 @@ struct MeanInterval {
   double half_width = 0;  // 0 with one value
 };
 
-// The half-width of a central interval of that probability, in standard errors. REQUIRES: degrees > 0, 0 < level < 1.
+// The half-width of a central interval of that probability, in standard errors. REQUIRES: degrees >
+// 0, 0 < level < 1.
 double StudentTQuantile(int degrees, double level);
 
-// Student's t interval that holds the mean of normally distributed values with probability `level`. REQUIRES: !values.empty(), 0 < level < 1.
+// Student's t interval that holds the mean of normally distributed values with probability `level`.
+// REQUIRES: !values.empty(), 0 < level < 1.
 MeanInterval StudentT(const std::vector<double>& values, double level);
 
 }  // namespace stepcast

@@ -26,11 +26,14 @@ struct Asked {
 std::vector<Asked> ListScenarios(const ThroughputDraft& draft, RequestFaults& faults) {
   std::vector<Asked> list;
   if (!draft.scenarios.empty()) {
-    if (!draft.worker_counts.empty()) faults.Add("worker_counts", "must be empty where scenarios are given");
-    if (draft.scenario.has_value()) faults.Add("scenario", "must be unset where scenarios are given");
+    if (!draft.worker_counts.empty())
+      faults.Add("worker_counts", "must be empty where scenarios are given");
+    if (draft.scenario.has_value())
+      faults.Add("scenario", "must be unset where scenarios are given");
     for (size_t i = 0; i < draft.scenarios.size(); ++i) {
       const std::string path = absl::StrCat("scenarios[", i, "]");
-      list.push_back({.path = path, .workers_path = path + ".workers", .draft = draft.scenarios[i]});
+      list.push_back(
+          {.path = path, .workers_path = path + ".workers", .draft = draft.scenarios[i]});
     }
     return list;
   }
@@ -40,9 +43,13 @@ std::vector<Asked> ListScenarios(const ThroughputDraft& draft, RequestFaults& fa
     return list;
   }
   if (base.workers.has_value())
-    faults.Add("scenario.workers", absl::StrCat("is ", *base.workers, ", but must be unset where worker_counts are given"));
+    faults.Add(
+        "scenario.workers",
+        absl::StrCat("is ", *base.workers, ", but must be unset where worker_counts are given"));
   for (size_t i = 0; i < draft.worker_counts.size(); ++i) {
-    list.push_back({.path = "scenario", .workers_path = absl::StrCat("worker_counts[", i, "]"), .draft = base});
+    list.push_back({.path = "scenario",
+                    .workers_path = absl::StrCat("worker_counts[", i, "]"),
+                    .draft = base});
     list.back().draft.workers = draft.worker_counts[i];
   }
   return list;
@@ -50,14 +57,17 @@ std::vector<Asked> ListScenarios(const ThroughputDraft& draft, RequestFaults& fa
 
 }  // namespace
 
-absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile, const ThroughputDraft& draft) {
+absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
+                                                  const ThroughputDraft& draft) {
   RequestFaults faults;
   ThroughputQuery query;
   absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
   faults.AddPart("options", options.status());
-  for (const auto& [list, size] : {std::pair("scenarios", draft.scenarios.size()), std::pair("worker_counts", draft.worker_counts.size())}) {
+  for (const auto& [list, size] : {std::pair("scenarios", draft.scenarios.size()),
+                                   std::pair("worker_counts", draft.worker_counts.size())}) {
     if (size <= kMaxScenarios) continue;
-    faults.Add(list, absl::StrCat("has ", size, " entries, more than max_scenarios ", kMaxScenarios));
+    faults.Add(list,
+               absl::StrCat("has ", size, " entries, more than max_scenarios ", kMaxScenarios));
     return std::move(faults).ToStatus("REQUEST_INVALID");
   }
   for (const Asked& asked : ListScenarios(draft, faults)) {
@@ -65,11 +75,13 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile, const 
     faults.AddPart(asked.path, scenario.status(), {{asked.path + ".workers", asked.workers_path}});
     if (!scenario.ok()) continue;
     if (draft.options.start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {
-      faults.Add(asked.path + ".start_offsets_ns", "must be empty with start STAGGERED, which draws them");
+      faults.Add(asked.path + ".start_offsets_ns",
+                 "must be empty with start STAGGERED, which draws them");
     }
     query.scenarios.push_back(*std::move(scenario));
   }
-  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok()) return status;
+  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
+    return status;
   query.options = *std::move(options);
   return query;
 }
@@ -85,7 +97,9 @@ void SimulationStatistics::Add(const SimulationStatistics& other) {
   }
 }
 
-absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile, const ThroughputQuery& query, StopCheck stop, const Executor& executor,
+absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
+                                                   const ThroughputQuery& query, StopCheck stop,
+                                                   const Executor& executor,
                                                    const KnownRuns& known) {
   PointSet points(profile, query.options, known);
   std::vector<size_t> wanted;

@@ -1,7 +1,7 @@
 // How fast a job runs: the front door of the simulation.
 //
-// Meaning: ICPE 2020, sections 3 and 5; the estimator and the interval are defined in core/README.md.
-// Threads: pure functions of their arguments; any number at once.
+// Meaning: ICPE 2020, sections 3 and 5; the estimator and the interval are defined in
+// core/README.md. Threads: pure functions of their arguments; any number at once.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,8 @@
 
 namespace stepcast {
 
-// The version of the engine: the same version, profile, scenario, options and seed give the same answer.
+// The version of the engine: the same version, profile, scenario, options and seed give the same
+// answer.
 inline constexpr char kEngineVersion[] = "2";
 
 struct Interval {
@@ -38,7 +39,8 @@ struct StepTime {
   double p99 = 0;
 };
 
-// Share of the counted time in which a resource was in use; links: of its capacity; computation: mean over workers.
+// Share of the counted time in which a resource was in use; links: of its capacity; computation:
+// mean over workers.
 struct ResourceUtilization {
   Resource resource = Resource::kUnspecified;
   int32_t parameter_server = 0;  // 0 for kWorker
@@ -54,7 +56,8 @@ struct SimulationStatistics {
   void Add(const SimulationStatistics& other);
 };
 
-// One of two throughputs that runs of the same job settle at, by how its workers happen to lie in time.
+// One of two throughputs that runs of the same job settle at, by how its workers happen to lie in
+// time.
 struct Regime {
   double examples_per_second = 0;        // mean of its runs
   int32_t replications = 0;              // runs of the start asked for that fell in it
@@ -66,7 +69,7 @@ struct Prediction {
   double examples_per_second = 0;
   double steps_per_second = 0;
   Interval confidence_interval;  // of examples_per_second, the mean over runs
-  Interval run_interval;         // where the examples_per_second of a single run of this horizon falls
+  Interval run_interval;  // where the examples_per_second of a single run of this horizon falls
   StepTime step_time;
   double speedup = 0;             // over the same scenario with one worker
   double scaling_efficiency = 0;  // speedup / workers
@@ -76,11 +79,12 @@ struct Prediction {
   bool steady_state = true;
   std::string warning;
   int32_t replications = 0;
-  std::vector<Regime> regimes;  // two, the faster first, where runs do not agree on one throughput; else none
+  std::vector<Regime>
+      regimes;  // two, the faster first, where runs do not agree on one throughput; else none
 };
 
-// What a decision should rest on: examples_per_second, but where all runs of the start asked for fell into the slower of two regimes, the mean over
-// all runs of both starts.
+// What a decision should rest on: examples_per_second, but where all runs of the start asked for
+// fell into the slower of two regimes, the mean over all runs of both starts.
 double ExpectedExamplesPerSecond(const Prediction& prediction);
 
 struct ThroughputAnswer {
@@ -88,7 +92,8 @@ struct ThroughputAnswer {
   SimulationStatistics simulation;
 };
 
-// What is asked for, unchecked: either scenarios, or worker_counts that vary `scenario`; neither: `scenario` alone.
+// What is asked for, unchecked: either scenarios, or worker_counts that vary `scenario`; neither:
+// `scenario` alone.
 struct ThroughputDraft {
   std::vector<ScenarioDraft> scenarios;
   std::vector<int32_t> worker_counts;
@@ -104,22 +109,27 @@ struct ThroughputQuery {
 
 inline constexpr size_t kMaxScenarios = 1024;
 
-// Fails as ResolveScenario and ResolveOptions do, all faults at once, reason REQUEST_INVALID, paths relative to the request
+// Fails as ResolveScenario and ResolveOptions do, all faults at once, reason REQUEST_INVALID, paths
+// relative to the request
 // (`scenarios[3].workers`, `worker_counts[0]`, `options.replications`).
-absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile, const ThroughputDraft& draft);
+absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
+                                                  const ThroughputDraft& draft);
 
 // Predicts every scenario, and one worker of each for the speed-up.
 //
 // REQUIRES: the query was resolved for this profile.
-// Each is also run a few times with the other start, simultaneous or staggered, to tell whether it has reached its steady state, and where the number
-// of replications was not asked for and single runs scatter widely, in up to 20 of them.
-// The runs are the parts given to `executor`; `stop` is asked by all of them. The answer does not depend on how many run at once.
-// Cost: 5 to 10 ns per simulated operation where the engine is a fast one, some 50 ns where it is the plain one, of which there are operations x
-// steps_per_worker x workers x replications for each scenario.
-// Runs that are known already are not made again.
-// Failure: what `stop` returns; FAILED_PRECONDITION, reason SIMULATION_TOO_SHORT, where a worker does not complete two steps in the counted
-// time; OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, past 21 days of simulated time (base/time.h).
-absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile, const ThroughputQuery& query, StopCheck stop,
-                                                   const Executor& executor = InOrder(), const KnownRuns& known = {});
+// Each is also run a few times with the other start, simultaneous or staggered, to tell whether it
+// has reached its steady state, and where the number of replications was not asked for and single
+// runs scatter widely, in up to 20 of them. The runs are the parts given to `executor`; `stop` is
+// asked by all of them. The answer does not depend on how many run at once. Cost: 5 to 10 ns per
+// simulated operation where the engine is a fast one, some 50 ns where it is the plain one, of
+// which there are operations x steps_per_worker x workers x replications for each scenario. Runs
+// that are known already are not made again. Failure: what `stop` returns; FAILED_PRECONDITION,
+// reason SIMULATION_TOO_SHORT, where a worker does not complete two steps in the counted time;
+// OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, past 21 days of simulated time (base/time.h).
+absl::StatusOr<ThroughputAnswer> PredictThroughput(const Profile& profile,
+                                                   const ThroughputQuery& query, StopCheck stop,
+                                                   const Executor& executor = InOrder(),
+                                                   const KnownRuns& known = {});
 
 }  // namespace stepcast

@@ -15,7 +15,8 @@ namespace {
 
 using Ranks = std::vector<int32_t>;
 
-// Computations take their least time over the steps (TicTac, 5), transfers what the link takes for them alone.
+// Computations take their least time over the steps (TicTac, 5), transfers what the link takes for
+// them alone.
 TransferGraph ToTransferGraph(const StepGraph& graph) {
   std::vector<TransferGraph::Operation> operations;
   std::vector<TransferGraph::Dependency> dependencies;
@@ -23,11 +24,13 @@ TransferGraph ToTransferGraph(const StepGraph& graph) {
   for (OpIndex op = 0; op < graph.size(); ++op) {
     const Span time = graph.IsTransfer(op) ? graph.work(op).Total() : graph.duration(0, op);
     operations.push_back({.kind = OrderingKindOf(graph, op), .time = time});
-    for (const OpIndex after : graph.dependents(op)) dependencies.push_back({.before = op, .after = after});
+    for (const OpIndex after : graph.dependents(op))
+      dependencies.push_back({.before = op, .after = after});
   }
   for (int32_t step = 1; step < graph.step_count(); ++step) {
     for (OpIndex op = 0; op < graph.size(); ++op) {
-      if (!graph.IsTransfer(op)) operations[Index(op)].time = std::min(operations[Index(op)].time, graph.duration(step, op));
+      if (!graph.IsTransfer(op))
+        operations[Index(op)].time = std::min(operations[Index(op)].time, graph.duration(step, op));
     }
   }
   return {std::move(operations), dependencies};
@@ -40,10 +43,12 @@ void RankReverse(const StepGraph& graph, Ranks& ranks) {
   }
 }
 
-void RankExplicit(const Profile& profile, const Scenario& scenario, const StepGraph& graph, Ranks& ranks) {
+void RankExplicit(const Profile& profile, const Scenario& scenario, const StepGraph& graph,
+                  Ranks& ranks) {
   for (OpIndex op = 0; op < graph.size(); ++op) {
     if (!graph.IsTransfer(op)) continue;
-    const auto named = scenario.transfer_priorities.find(profile.operations()[Index(graph.source(op))].name);
+    const auto named =
+        scenario.transfer_priorities.find(profile.operations()[Index(graph.source(op))].name);
     if (named != scenario.transfer_priorities.end()) ranks[Index(op)] = named->second;
   }
 }
@@ -72,11 +77,14 @@ OperationKind OrderingKindOf(const StepGraph& graph, OpIndex op) {
   return resource == Resource::kWorker ? OperationKind::kComputation : OperationKind::kOther;
 }
 
-absl::StatusOr<std::vector<int32_t>> TransferRanks(const Profile& profile, const Scenario& scenario, const StepGraph& graph, StopCheck stop) {
+absl::StatusOr<std::vector<int32_t>> TransferRanks(const Profile& profile, const Scenario& scenario,
+                                                   const StepGraph& graph, StopCheck stop) {
   Ranks ranks(Index(graph.size()), RunOptions::kUnranked);
   absl::Status status;
-  const bool computed = scenario.transfer_order == TransferOrder::kTic || scenario.transfer_order == TransferOrder::kTac;
-  if (computed && graph.longest_step_ticks() >= static_cast<double>(kEndOfTime.ticks)) return SimulatedTimeExhausted();
+  const bool computed = scenario.transfer_order == TransferOrder::kTic ||
+                        scenario.transfer_order == TransferOrder::kTac;
+  if (computed && graph.longest_step_ticks() >= static_cast<double>(kEndOfTime.ticks))
+    return SimulatedTimeExhausted();
   switch (scenario.transfer_order) {
     case TransferOrder::kGraph:
     case TransferOrder::kRecorded:

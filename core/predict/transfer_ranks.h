@@ -19,12 +19,16 @@ namespace stepcast {
 // What an operation is to an order of transfers.
 OperationKind OrderingKindOf(const StepGraph& graph, OpIndex op);
 
-// What RunOptions::ranks is for scenario.transfer_order: by OpIndex, lowest first, kUnranked for what the order does not name. Empty for kGraph,
-// kRecorded and kRandom, which need no ranks: the engine applies them itself.
+// What RunOptions::ranks is for scenario.transfer_order: by OpIndex, lowest first, kUnranked for
+// what the order does not name. Empty for kGraph, kRecorded and kRandom, which need no ranks: the
+// engine applies them itself.
 //
-// kReverse ranks transfers in both directions; kTic and kTac (TicTac, section 4) rank downloads, with the least time of each computation over the
-// graph's steps; kExplicit ranks the transfers named in scenario.transfer_priorities, in either direction. Cost: kTac as TacOrder, kTic as TicRanks;
-// else linear. Failure: only what `stop` returns. REQUIRES: graph was built from this profile and scenario.
-absl::StatusOr<std::vector<int32_t>> TransferRanks(const Profile& profile, const Scenario& scenario, const StepGraph& graph, StopCheck stop);
+// kReverse ranks transfers in both directions; kTic and kTac (TicTac, section 4) rank downloads,
+// with the least time of each computation over the graph's steps; kExplicit ranks the transfers
+// named in scenario.transfer_priorities, in either direction. Cost: kTac as TacOrder, kTic as
+// TicRanks; else linear. Failure: only what `stop` returns. REQUIRES: graph was built from this
+// profile and scenario.
+absl::StatusOr<std::vector<int32_t>> TransferRanks(const Profile& profile, const Scenario& scenario,
+                                                   const StepGraph& graph, StopCheck stop);
 
 }  // namespace stepcast

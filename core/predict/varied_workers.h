@@ -12,15 +12,21 @@
 
 namespace stepcast {
 
-// The scenario without what fixes the number of workers, each of which is a fault at `scenario.FIELD`; `because` says what varies it.
-inline ScenarioDraft WithVariedWorkers(const ScenarioDraft& draft, const std::string& because, RequestFaults& faults) {
+// The scenario without what fixes the number of workers, each of which is a fault at
+// `scenario.FIELD`; `because` says what varies it.
+inline ScenarioDraft WithVariedWorkers(const ScenarioDraft& draft, const std::string& because,
+                                       RequestFaults& faults) {
   ScenarioDraft varied = draft;
-  if (draft.workers.has_value()) faults.Add("scenario.workers", absl::StrCat("is ", *draft.workers, ", but must be unset: ", because));
+  if (draft.workers.has_value())
+    faults.Add("scenario.workers",
+               absl::StrCat("is ", *draft.workers, ", but must be unset: ", because));
   if (!draft.start_offsets_ns.empty()) {
-    faults.Add("scenario.start_offsets_ns", absl::StrCat(draft.start_offsets_ns.size(), " given, must be empty: ", because));
+    faults.Add("scenario.start_offsets_ns",
+               absl::StrCat(draft.start_offsets_ns.size(), " given, must be empty: ", because));
   }
   if (!draft.worker_groups.empty()) {
-    faults.Add("scenario.worker_groups", absl::StrCat(draft.worker_groups.size(), " given, must be empty: ", because));
+    faults.Add("scenario.worker_groups",
+               absl::StrCat(draft.worker_groups.size(), " given, must be empty: ", because));
   }
   varied.workers.reset();
   varied.start_offsets_ns.clear();

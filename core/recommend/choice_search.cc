@@ -12,46 +12,60 @@ namespace {
 
 // So few choices are all tried: a curve is worth that much.
 constexpr size_t kTriedAll = 8;
-// So few tries are all run in full in the end: a row that is shown should say what a prediction of it does.
+// So few tries are all run in full in the end: a row that is shown should say what a prediction of
+// it does.
 constexpr size_t kAllFinished = 16;
 // Choices tried between two looks at the results, wherever the runs are made.
 constexpr size_t kTriedAtOnce = 4;
 
 bool IsCoarse(int32_t workers, const RecommendationQuery& query) {
-  return workers == query.min_workers || workers == query.max_workers || (workers & (workers - 1)) == 0;
+  return workers == query.min_workers || workers == query.max_workers ||
+         (workers & (workers - 1)) == 0;
 }
 
 }  // namespace
 
-ChoiceSearch::ChoiceSearch(const Profile& profile, const RecommendationQuery& query, const KnownRuns& known)
+ChoiceSearch::ChoiceSearch(const Profile& profile, const RecommendationQuery& query,
+                           const KnownRuns& known)
     : profile_(profile), query_(query), weighing_(query), points_(profile, query.options, known) {
   for (const Scenario& scenario : query.server_choices) {
-    rows_.push_back({.scenario = scenario, .bound = ThroughputBound(StepGraph::Build(profile, scenario)), .curve = {}, .points = {}});
+    rows_.push_back({.scenario = scenario,
+                     .bound = ThroughputBound(StepGraph::Build(profile, scenario)),
+                     .curve = {},
+                     .points = {}});
     rows_.back().points.resize(static_cast<size_t>(query.max_workers - query.min_workers) + 1);
   }
 }
 
-double ChoiceSearch::BoundOf(const Cell& cell) const { return rows_[cell.row].bound.StepsPerSecond(cell.workers) * profile_.batch_size(); }
+double ChoiceSearch::BoundOf(const Cell& cell) const {
+  return rows_[cell.row].bound.StepsPerSecond(cell.workers) * profile_.batch_size();
+}
 
 // Where one worker's pace is not known, no efficiency is ruled out.
 Score ChoiceSearch::ScoreOf(const Cell& cell, double examples_per_second) const {
   const double one_worker = rows_[cell.row].one_worker;
-  return weighing_.ScoreOf(ChoiceOf(cell), {.examples_per_second = examples_per_second,
-                                            .one_worker_examples_per_second = one_worker > 0 ? one_worker : examples_per_second / cell.workers});
+  return weighing_.ScoreOf(ChoiceOf(cell),
+                           {.examples_per_second = examples_per_second,
+                            .one_worker_examples_per_second =
+                                one_worker > 0 ? one_worker : examples_per_second / cell.workers});
 }
 
 bool ChoiceSearch::IsPreferred(const Choice& a, const Choice& b) const {
   const auto cost = [&](const Choice& choice) {
-    return query_.prices.has_value() ? choice.parameter_servers * query_.prices->parameter_server_hour : 0;
+    return query_.prices.has_value()
+               ? choice.parameter_servers * query_.prices->parameter_server_hour
+               : 0;
   };
-  return std::tuple(a.workers, cost(a), a.parameter_servers) < std::tuple(b.workers, cost(b), b.parameter_servers);
+  return std::tuple(a.workers, cost(a), a.parameter_servers) <
+         std::tuple(b.workers, cost(b), b.parameter_servers);
 }
 
 bool ChoiceSearch::IsTied(const TriedChoice& tried) const {
   const TriedChoice& best = tried_[*best_];
   if (tried.score.miss != best.score.miss) return false;
   // As means of independent runs are compared: by what both intervals together explain.
-  const double explained = std::hypot(best.score.value - best.lowest_value, tried.highest_value - tried.score.value);
+  const double explained =
+      std::hypot(best.score.value - best.lowest_value, tried.highest_value - tried.score.value);
   return !Score{.value = best.score.value - explained}.ClearlyAbove({.value = tried.score.value});
 }
 
@@ -59,7 +73,8 @@ bool ChoiceSearch::CouldWin(const Cell& cell, const Score& ceiling) const {
   if (!best_.has_value()) return true;
   const TriedChoice& best = tried_[*best_];
   if (ceiling.ClearlyAbove(best.score)) return true;
-  const bool could_tie = ceiling.miss == 0 && best.score.miss == 0 && ceiling.value >= best.lowest_value;
+  const bool could_tie =
+      ceiling.miss == 0 && best.score.miss == 0 && ceiling.value >= best.lowest_value;
   return could_tie && IsPreferred(ChoiceOf(cell), tried_[*chosen_].choice);
 }
 
@@ -70,17 +85,20 @@ std::vector<ChoiceSearch::Cell> ChoiceSearch::Seeds() const {
   for (size_t row = 0; row < rows_.size(); ++row) {
     for (int32_t workers = query_.min_workers; workers <= query_.max_workers; ++workers) {
       const Cell cell{.row = row, .workers = workers};
-      if (all || (query_.current.has_value() && !weighing_.Moves(ChoiceOf(cell)))) seeds.push_back(cell);
+      if (all || (query_.current.has_value() && !weighing_.Moves(ChoiceOf(cell))))
+        seeds.push_back(cell);
     }
   }
   return seeds;
 }
 
-// What could still win, at most one of each gap between two tried ones: another would be tried to learn the same.
+// What could still win, at most one of each gap between two tried ones: another would be tried to
+// learn the same.
 std::vector<ChoiceSearch::Prospect> ChoiceSearch::Prospects(bool coarse) const {
   std::vector<Prospect> prospects;
   const auto is_better = [&](const Prospect& a, const Prospect& b) {
-    return a.ceiling != b.ceiling ? a.ceiling > b.ceiling : IsPreferred(ChoiceOf(a.cell), ChoiceOf(b.cell));
+    return a.ceiling != b.ceiling ? a.ceiling > b.ceiling
+                                  : IsPreferred(ChoiceOf(a.cell), ChoiceOf(b.cell));
   };
   for (size_t row = 0; row < rows_.size(); ++row) {
     std::optional<Prospect> best_of_gap;
@@ -92,8 +110,10 @@ std::vector<ChoiceSearch::Prospect> ChoiceSearch::Prospects(bool coarse) const {
         continue;
       }
       if (coarse && !IsCoarse(workers, query_)) continue;
-      const double shape = coarse ? std::numeric_limits<double>::infinity() : rows_[row].curve.At(workers) * (1 + roughness_);
-      const Prospect prospect{.cell = cell, .ceiling = ScoreOf(cell, std::min(BoundOf(cell), shape))};
+      const double shape = coarse ? std::numeric_limits<double>::infinity()
+                                  : rows_[row].curve.At(workers) * (1 + roughness_);
+      const Prospect prospect{.cell = cell,
+                              .ceiling = ScoreOf(cell, std::min(BoundOf(cell), shape))};
       if (!CouldWin(cell, prospect.ceiling)) continue;
       if (!best_of_gap.has_value() || is_better(prospect, *best_of_gap)) best_of_gap = prospect;
     }
@@ -106,7 +126,8 @@ std::vector<ChoiceSearch::Cell> ChoiceSearch::NextCells() const {
   std::vector<Prospect> prospects = Prospects(true);
   if (prospects.empty()) prospects = Prospects(false);
   std::vector<Cell> cells;
-  for (size_t i = 0; i < std::min(prospects.size(), kTriedAtOnce); ++i) cells.push_back(prospects[i].cell);
+  for (size_t i = 0; i < std::min(prospects.size(), kTriedAtOnce); ++i)
+    cells.push_back(prospects[i].cell);
   return cells;
 }
 
@@ -137,12 +158,15 @@ absl::Status ChoiceSearch::Search(StopCheck stop, const Executor& executor) {
   for (std::vector<Cell> cells = Seeds();; cells = NextCells()) {
     if (cells.empty() && best_.has_value()) {
       bool deepened = false;
-      if (absl::Status status = Deepen(Depth::kAsGood, stop, executor, deepened); !status.ok()) return status;
+      if (absl::Status status = Deepen(Depth::kAsGood, stop, executor, deepened); !status.ok())
+        return status;
       if (deepened) continue;
       cells = NeighboursOfChosen();
       if (cells.empty()) {
         if (tried_.size() > kAllFinished) return absl::OkStatus();
-        if (absl::Status status = Deepen(Depth::kAll, stop, executor, deepened); !status.ok() || !deepened) return status;
+        if (absl::Status status = Deepen(Depth::kAll, stop, executor, deepened);
+            !status.ok() || !deepened)
+          return status;
         // What the others make of it in full may change the order.
         continue;
       }
@@ -154,7 +178,8 @@ absl::Status ChoiceSearch::Search(StopCheck stop, const Executor& executor) {
 absl::Status ChoiceSearch::Try(std::vector<Cell> cells, StopCheck stop, const Executor& executor) {
   // One worker is run for the speed-up of every choice, so it costs nothing more to know it.
   const size_t asked = cells.size();
-  for (size_t i = 0; i < asked && IsAllowed(1); ++i) cells.push_back({.row = cells[i].row, .workers = 1});
+  for (size_t i = 0; i < asked && IsAllowed(1); ++i)
+    cells.push_back({.row = cells[i].row, .workers = 1});
   for (const Cell& cell : cells) {
     if (IsTried(cell)) continue;
     Scenario scenario = rows_[cell.row].scenario;
@@ -169,11 +194,16 @@ absl::Status ChoiceSearch::Try(std::vector<Cell> cells, StopCheck stop, const Ex
   return absl::OkStatus();
 }
 
-absl::Status ChoiceSearch::Deepen(Depth depth, StopCheck stop, const Executor& executor, bool& deepened) {
+absl::Status ChoiceSearch::Deepen(Depth depth, StopCheck stop, const Executor& executor,
+                                  bool& deepened) {
   for (const TriedChoice& tried : tried_) {
-    if (tried.outcome.in_full || (depth == Depth::kAsGood && !IsTied(tried) && &tried != &tried_[*best_])) continue;
+    if (tried.outcome.in_full ||
+        (depth == Depth::kAsGood && !IsTied(tried) && &tried != &tried_[*best_]))
+      continue;
     deepened = true;
-    if (const absl::StatusOr<size_t> point = points_.Add(tried.prediction.scenario, stop); !point.ok()) return point.status();
+    if (const absl::StatusOr<size_t> point = points_.Add(tried.prediction.scenario, stop);
+        !point.ok())
+      return point.status();
   }
   if (absl::Status status = points_.RunAll(stop, executor); !status.ok()) return status;
   Learn();
@@ -181,9 +211,11 @@ absl::Status ChoiceSearch::Deepen(Depth depth, StopCheck stop, const Executor& e
 }
 
 TriedChoice ChoiceSearch::Weigh(const Prediction& prediction, bool in_full) const {
-  TriedChoice tried{.choice = {prediction.scenario.workers, prediction.scenario.parameter_servers}, .prediction = prediction};
+  TriedChoice tried{.choice = {prediction.scenario.workers, prediction.scenario.parameter_servers},
+                    .prediction = prediction};
   const double expected = ExpectedExamplesPerSecond(prediction);
-  Pace pace{.examples_per_second = expected, .one_worker_examples_per_second = prediction.examples_per_second / prediction.speedup};
+  Pace pace{.examples_per_second = expected,
+            .one_worker_examples_per_second = prediction.examples_per_second / prediction.speedup};
   tried.outcome = weighing_.OutcomeOf(tried.choice, pace);
   tried.outcome.in_full = in_full;
   tried.score = weighing_.ScoreOf(tried.choice, pace);
@@ -211,24 +243,31 @@ void ChoiceSearch::Learn() {
     });
     row->one_worker = prediction.examples_per_second / prediction.speedup;
     const double expected = ExpectedExamplesPerSecond(prediction);
-    if (i >= before) roughness_ = std::max(roughness_, row->curve.ExcessOf(prediction.scenario.workers, expected));
-    row->curve.Know(prediction.scenario.workers, prediction.confidence_interval.upper + expected - prediction.examples_per_second);
+    if (i >= before)
+      roughness_ = std::max(roughness_, row->curve.ExcessOf(prediction.scenario.workers, expected));
+    row->curve.Know(prediction.scenario.workers, prediction.confidence_interval.upper + expected -
+                                                     prediction.examples_per_second);
     if (!best_.has_value() || tried_[i].score > tried_[*best_].score) best_ = i;
   }
   if (!best_.has_value()) return;
   chosen_ = best_;
-  const auto rank = [&](const TriedChoice& tried) { return query_.current.has_value() && !weighing_.Moves(tried.choice) ? 0 : 1; };
+  const auto rank = [&](const TriedChoice& tried) {
+    return query_.current.has_value() && !weighing_.Moves(tried.choice) ? 0 : 1;
+  };
   for (size_t i = 0; i < tried_.size(); ++i) {
     if (!IsTied(tried_[i])) continue;
     const TriedChoice& chosen = tried_[*chosen_];
-    if (rank(tried_[i]) != rank(chosen) ? rank(tried_[i]) < rank(chosen) : IsPreferred(tried_[i].choice, chosen.choice)) chosen_ = i;
+    if (rank(tried_[i]) != rank(chosen) ? rank(tried_[i]) < rank(chosen)
+                                        : IsPreferred(tried_[i].choice, chosen.choice))
+      chosen_ = i;
   }
 }
 
 std::vector<TriedChoice> ChoiceSearch::Tried() const {
   std::vector<TriedChoice> tried = tried_;
   std::sort(tried.begin(), tried.end(), [](const TriedChoice& a, const TriedChoice& b) {
-    return std::tuple(a.choice.parameter_servers, a.choice.workers) < std::tuple(b.choice.parameter_servers, b.choice.workers);
+    return std::tuple(a.choice.parameter_servers, a.choice.workers) <
+           std::tuple(b.choice.parameter_servers, b.choice.workers);
   });
   return tried;
 }
@@ -238,7 +277,8 @@ const TriedChoice& ChoiceSearch::Chosen() const { return tried_[*chosen_]; }
 std::vector<Choice> ChoiceSearch::Ties() const {
   std::vector<Choice> ties;
   for (const TriedChoice& tried : Tried()) {
-    if (IsTied(tried) && tried.choice != Chosen().choice && tried.score.miss == 0) ties.push_back(tried.choice);
+    if (IsTied(tried) && tried.choice != Chosen().choice && tried.score.miss == 0)
+      ties.push_back(tried.choice);
   }
   return ties;
 }

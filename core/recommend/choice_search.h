@@ -1,10 +1,13 @@
 // Finds the best choice of workers and servers while simulating as few choices as it can.
 //
-// First a coarse grid, numbers of workers twice as large as the one before, of those choices only that could win by what links and processors can
-// carry (ThroughputBound); then between them, where the curve might still be high enough (CurveCeiling), always the most promising first. What comes
-// out best is run in full, with everything that is not clearly worse, and so are its neighbours; all of it until nothing new could win. In the end
-// all that was tried is run in full where it is no more than 16 choices: a row that is shown then says what a prediction of it does. The order in
-// which choices are tried, and so the answer, depends on nothing but the query. Threads: none of its own.
+// First a coarse grid, numbers of workers twice as large as the one before, of those choices only
+// that could win by what links and processors can carry (ThroughputBound); then between them, where
+// the curve might still be high enough (CurveCeiling), always the most promising first. What comes
+// out best is run in full, with everything that is not clearly worse, and so are its neighbours;
+// all of it until nothing new could win. In the end all that was tried is run in full where it is
+// no more than 16 choices: a row that is shown then says what a prediction of it does. The order in
+// which choices are tried, and so the answer, depends on nothing but the query. Threads: none of
+// its own.
 #pragma once
 
 #include <cstddef>
@@ -38,20 +41,24 @@ struct TriedChoice {
 
 class ChoiceSearch {
  public:
-  // REQUIRES: the query was resolved for this profile; both and what `known` names outlive the search.
+  // REQUIRES: the query was resolved for this profile; both and what `known` names outlive the
+  // search.
   ChoiceSearch(const Profile& profile, const RecommendationQuery& query, const KnownRuns& known);
 
-  // OK too where the time budget was spent after something had been found. Failure: as PredictThroughput.
+  // OK too where the time budget was spent after something had been found. Failure: as
+  // PredictThroughput.
   absl::Status Run(StopCheck stop, const Executor& executor);
 
   // In ascending order of servers, then of workers.
   std::vector<TriedChoice> Tried() const;
-  // REQUIRES, here and below: Run returned OK. The one recommended: of those that are as good as the best within their intervals, the running job's
-  // own, else the one with the fewest workers, then the cheapest.
+  // REQUIRES, here and below: Run returned OK. The one recommended: of those that are as good as
+  // the best within their intervals, the running job's own, else the one with the fewest workers,
+  // then the cheapest.
   const TriedChoice& Chosen() const;
   // The others that are as good.
   std::vector<Choice> Ties() const;
-  // How much greater than the chosen one's, as a share, the value of a choice that was not tried could be by its ThroughputBound.
+  // How much greater than the chosen one's, as a share, the value of a choice that was not tried
+  // could be by its ThroughputBound.
   double UntriedGainBound() const;
   bool cut_short() const { return cut_short_; }
   SimulationStatistics Statistics() const { return points_.Statistics(); }
@@ -74,10 +81,20 @@ class ChoiceSearch {
     Score ceiling;
   };
 
-  Choice ChoiceOf(const Cell& cell) const { return {cell.workers, rows_[cell.row].scenario.parameter_servers}; }
-  std::optional<size_t>& PointAt(const Cell& cell) { return rows_[cell.row].points[static_cast<size_t>(cell.workers - query_.min_workers)]; }
-  bool IsTried(const Cell& cell) const { return rows_[cell.row].points[static_cast<size_t>(cell.workers - query_.min_workers)].has_value(); }
-  bool IsAllowed(int32_t workers) const { return workers >= query_.min_workers && workers <= query_.max_workers; }
+  Choice ChoiceOf(const Cell& cell) const {
+    return {cell.workers, rows_[cell.row].scenario.parameter_servers};
+  }
+  std::optional<size_t>& PointAt(const Cell& cell) {
+    return rows_[cell.row].points[static_cast<size_t>(cell.workers - query_.min_workers)];
+  }
+  bool IsTried(const Cell& cell) const {
+    return rows_[cell.row]
+        .points[static_cast<size_t>(cell.workers - query_.min_workers)]
+        .has_value();
+  }
+  bool IsAllowed(int32_t workers) const {
+    return workers >= query_.min_workers && workers <= query_.max_workers;
+  }
 
   double BoundOf(const Cell& cell) const;
   Score ScoreOf(const Cell& cell, double examples_per_second) const;

@@ -10,7 +10,9 @@ namespace {
 
 using Known = std::map<int32_t, double>;
 
-double SlopeOf(Known::const_iterator a, Known::const_iterator b) { return (b->second - a->second) / (b->first - a->first); }
+double SlopeOf(Known::const_iterator a, Known::const_iterator b) {
+  return (b->second - a->second) / (b->first - a->first);
+}
 
 }  // namespace
 
@@ -29,13 +31,17 @@ double CurveCeiling::At(int32_t workers) const {
   }
   if (right == known_.end()) return ceiling;
   if (std::next(right) != known_.end()) {
-    ceiling = std::min(ceiling, right->second - SlopeOf(right, std::next(right)) * (right->first - workers));
+    ceiling = std::min(ceiling,
+                       right->second - SlopeOf(right, std::next(right)) * (right->first - workers));
   }
-  // A curve that wavers may leave nothing above the straight line from one known number to the next.
+  // A curve that wavers may leave nothing above the straight line from one known number to the
+  // next.
   const double chord = has_left ? left->second + SlopeOf(left, right) * (workers - left->first) : 0;
   return std::max(ceiling, chord);
 }
 
-double CurveCeiling::ExcessOf(int32_t workers, double found) const { return std::max(0.0, found / At(workers) - 1); }
+double CurveCeiling::ExcessOf(int32_t workers, double found) const {
+  return std::max(0.0, found / At(workers) - 1);
+}
 
 }  // namespace stepcast

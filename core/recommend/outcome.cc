@@ -14,7 +14,8 @@ constexpr double kReadsAsEqual = 0.0005;
 
 double Outcome::largest_miss() const {
   double largest = 0;
-  for (const BrokenConstraint& constraint : broken) largest = std::max(largest, constraint.missed_by);
+  for (const BrokenConstraint& constraint : broken)
+    largest = std::max(largest, constraint.missed_by);
   return largest;
 }
 
@@ -24,7 +25,8 @@ bool Score::ClearlyAbove(const Score& other) const {
 }
 
 bool Weighing::Moves(const Choice& choice) const {
-  return query_.current.has_value() && choice != Choice{query_.current->workers, query_.current->parameter_servers.value_or(1)};
+  return query_.current.has_value() &&
+         choice != Choice{query_.current->workers, query_.current->parameter_servers.value_or(1)};
 }
 
 double Weighing::EffectivePace(const Choice& choice, double examples_per_second) const {
@@ -34,7 +36,9 @@ double Weighing::EffectivePace(const Choice& choice, double examples_per_second)
 }
 
 double Weighing::MoneyPerSecond(const Choice& choice) const {
-  return (choice.workers * query_.prices->worker_hour + choice.parameter_servers * query_.prices->parameter_server_hour) / kSecondsPerHour;
+  return (choice.workers * query_.prices->worker_hour +
+          choice.parameter_servers * query_.prices->parameter_server_hour) /
+         kSecondsPerHour;
 }
 
 Outcome Weighing::OutcomeOf(const Choice& choice, const Pace& pace) const {
@@ -43,14 +47,18 @@ Outcome Weighing::OutcomeOf(const Choice& choice, const Pace& pace) const {
     if (missed_by > 0) outcome.broken.push_back({.kind = kind, .missed_by = missed_by});
   };
   if (query_.examples.has_value()) {
-    const double seconds = static_cast<double>(*query_.examples) / EffectivePace(choice, pace.examples_per_second);
+    const double seconds =
+        static_cast<double>(*query_.examples) / EffectivePace(choice, pace.examples_per_second);
     outcome.duration_seconds = seconds;
-    if (query_.deadline_seconds.has_value()) keep(ConstraintKind::kDeadline, seconds / *query_.deadline_seconds - 1);
+    if (query_.deadline_seconds.has_value())
+      keep(ConstraintKind::kDeadline, seconds / *query_.deadline_seconds - 1);
     if (query_.prices.has_value()) outcome.cost = seconds * MoneyPerSecond(choice);
-    if (query_.budget.has_value()) keep(ConstraintKind::kBudget, *outcome.cost / *query_.budget - 1);
+    if (query_.budget.has_value())
+      keep(ConstraintKind::kBudget, *outcome.cost / *query_.budget - 1);
   }
   if (query_.min_scaling_efficiency > 0) {
-    const double efficiency = pace.examples_per_second / pace.one_worker_examples_per_second / choice.workers;
+    const double efficiency =
+        pace.examples_per_second / pace.one_worker_examples_per_second / choice.workers;
     keep(ConstraintKind::kMinScalingEfficiency, 1 - efficiency / query_.min_scaling_efficiency);
   }
   return outcome;
@@ -60,7 +68,8 @@ Score Weighing::ScoreOf(const Choice& choice, const Pace& pace) const {
   const double effective = EffectivePace(choice, pace.examples_per_second);
   const bool servers_vary = query_.server_choices.size() > 1;
   Score score{.miss = OutcomeOf(choice, pace).largest_miss(), .value = effective};
-  if (query_.objective == Objective::kKnee) score.value *= effective / (choice.workers + (servers_vary ? choice.parameter_servers : 0));
+  if (query_.objective == Objective::kKnee)
+    score.value *= effective / (choice.workers + (servers_vary ? choice.parameter_servers : 0));
   if (query_.objective == Objective::kMinCost) score.value /= MoneyPerSecond(choice);
   return score;
 }

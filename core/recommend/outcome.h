@@ -1,4 +1,5 @@
-// What a choice of workers and servers means for a request: how long, for how much, whether it keeps the constraints, and how it compares.
+// What a choice of workers and servers means for a request: how long, for how much, whether it
+// keeps the constraints, and how it compares.
 //
 // Threads: immutable.
 #pragma once
@@ -45,14 +46,17 @@ struct Pace {
   double one_worker_examples_per_second = 0;  // with as many servers
 };
 
-// How good a choice is: what misses the constraints by less is better, then what has the greater value.
+// How good a choice is: what misses the constraints by less is better, then what has the greater
+// value.
 struct Score {
   double miss = 0;   // 0: keeps them all
   double value = 0;  // of the objective
 
   // Whether it is better by more than what would read as equal numbers.
   bool ClearlyAbove(const Score& other) const;
-  friend std::partial_ordering operator<=>(const Score& a, const Score& b) { return a.miss != b.miss ? b.miss <=> a.miss : a.value <=> b.value; }
+  friend std::partial_ordering operator<=>(const Score& a, const Score& b) {
+    return a.miss != b.miss ? b.miss <=> a.miss : a.value <=> b.value;
+  }
   friend bool operator==(const Score&, const Score&) = default;
 };
 
@@ -63,8 +67,9 @@ class Weighing {
 
   // A choice's outcome and score get no worse where examples_per_second is higher.
   Outcome OutcomeOf(const Choice& choice, const Pace& pace) const;
-  // Its value: examples per second of the objective's own clock, in which a change of the running job takes its time (MAX_THROUGHPUT, MIN_TIME), that
-  // squared per machine (KNEE), or examples per unit of money (MIN_COST).
+  // Its value: examples per second of the objective's own clock, in which a change of the running
+  // job takes its time (MAX_THROUGHPUT, MIN_TIME), that squared per machine (KNEE), or examples per
+  // unit of money (MIN_COST).
   Score ScoreOf(const Choice& choice, const Pace& pace) const;
   // Whether the running job would have to be changed.
   bool Moves(const Choice& choice) const;

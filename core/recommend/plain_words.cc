@@ -16,7 +16,8 @@ constexpr double kFew = 2;
 }  // namespace
 
 std::string CountText(int32_t count, std::string_view noun) {
-  return absl::StrCat(count, " ", absl::string_view(noun.data(), noun.size()), count == 1 ? "" : "s");
+  return absl::StrCat(count, " ", absl::string_view(noun.data(), noun.size()),
+                      count == 1 ? "" : "s");
 }
 
 std::string TimeText(double seconds) {

@@ -6,21 +6,28 @@
 
 namespace stepcast {
 
-absl::StatusOr<Recommendation> RecommendWorkers(const Profile& profile, const RecommendationQuery& query, StopCheck stop, const Executor& executor,
-                                                const KnownRuns& known) {
+absl::StatusOr<Recommendation> RecommendWorkers(const Profile& profile,
+                                                const RecommendationQuery& query, StopCheck stop,
+                                                const Executor& executor, const KnownRuns& known) {
   ChoiceSearch search(profile, query, known);
   if (absl::Status status = search.Run(stop, executor); !status.ok()) return status;
   const TriedChoice& chosen = search.Chosen();
-  Recommendation recommendation{.choices = static_cast<int32_t>(query.choices()), .simulation = search.Statistics()};
+  Recommendation recommendation{.choices = static_cast<int32_t>(query.choices()),
+                                .simulation = search.Statistics()};
   if (query.prices.has_value()) recommendation.currency_code = query.prices->currency_code;
-  const ReasonFacts facts{.query = query, .tried = search.Tried(), .chosen = chosen, .ties = search.Ties(), .cut_short = search.cut_short()};
+  const ReasonFacts facts{.query = query,
+                          .tried = search.Tried(),
+                          .chosen = chosen,
+                          .ties = search.Ties(),
+                          .cut_short = search.cut_short()};
   for (const TriedChoice& tried : facts.tried) {
     recommendation.frontier.push_back(tried.prediction);
     recommendation.outcomes.push_back(tried.outcome);
   }
   recommendation.warnings = WarningsByWorkers(recommendation.frontier);
   if (chosen.score.miss > 0) {
-    recommendation.nearest = NearestChoice{.prediction = chosen.prediction, .outcome = chosen.outcome};
+    recommendation.nearest =
+        NearestChoice{.prediction = chosen.prediction, .outcome = chosen.outcome};
     recommendation.infeasible_reason = InfeasibleReasonFor(facts);
     return recommendation;
   }

@@ -32,7 +32,8 @@ struct Recommendation {
   std::optional<Prediction> prediction;
   Outcome outcome;  // of the recommended choice
   std::string reason;
-  std::vector<Prediction> frontier;   // what was simulated, in ascending order of servers, then of workers
+  std::vector<Prediction>
+      frontier;  // what was simulated, in ascending order of servers, then of workers
   std::vector<Outcome> outcomes;      // parallel to frontier
   std::vector<Choice> ties;           // as good as the recommended one
   std::vector<std::string> warnings;  // of the frontier, WarningsByWorkers
@@ -44,15 +45,21 @@ struct Recommendation {
   SimulationStatistics simulation;
 };
 
-// The choice of workers and servers that is best for the objective among those that keep the constraints.
+// The choice of workers and servers that is best for the objective among those that keep the
+// constraints.
 //
-// A running job's change takes its rescale_seconds without progress, and they are paid for; without the remaining examples they cannot be weighed,
-// and the reason says so. Choices whose values are below the best one's by no more than both intervals explain, or by 0.05 %, are as good: the
-// running job's own is taken, else the fewest workers, then the cheapest. kKnee: the most throughput^2 / workers, which is throughput times
-// efficiency (Kleinrock's power, "Power and deterministic rules of thumb", ICC 1979); with a choice of servers, throughput^2 / machines. Cost: as
-// PredictThroughput for the choices that are tried, see ChoiceSearch. Runs that are known already are not made again. Failure: as PredictThroughput.
-// Constraints that nothing keeps are no failure: see infeasible_reason.
-absl::StatusOr<Recommendation> RecommendWorkers(const Profile& profile, const RecommendationQuery& query, StopCheck stop,
-                                                const Executor& executor = InOrder(), const KnownRuns& known = {});
+// A running job's change takes its rescale_seconds without progress, and they are paid for; without
+// the remaining examples they cannot be weighed, and the reason says so. Choices whose values are
+// below the best one's by no more than both intervals explain, or by 0.05 %, are as good: the
+// running job's own is taken, else the fewest workers, then the cheapest. kKnee: the most
+// throughput^2 / workers, which is throughput times efficiency (Kleinrock's power, "Power and
+// deterministic rules of thumb", ICC 1979); with a choice of servers, throughput^2 / machines.
+// Cost: as PredictThroughput for the choices that are tried, see ChoiceSearch. Runs that are known
+// already are not made again. Failure: as PredictThroughput. Constraints that nothing keeps are no
+// failure: see infeasible_reason.
+absl::StatusOr<Recommendation> RecommendWorkers(const Profile& profile,
+                                                const RecommendationQuery& query, StopCheck stop,
+                                                const Executor& executor = InOrder(),
+                                                const KnownRuns& known = {});
 
 }  // namespace stepcast

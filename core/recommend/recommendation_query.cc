@@ -28,13 +28,16 @@ Counts ResolveCounts(const RecommendationDraft& draft, RequestFaults& faults) {
     faults.Add("constraints.min_workers", absl::StrCat(counts.min, " is not from 1 to ", limit));
     counts.min = std::clamp(counts.min, 1, limit);  // so that max_workers can still be judged
   }
-  counts.max = draft.max_workers.value_or(std::min(std::max(kDefaultMaxWorkers, counts.min + kDefaultMaxWorkers - 1), limit));
+  counts.max = draft.max_workers.value_or(
+      std::min(std::max(kDefaultMaxWorkers, counts.min + kDefaultMaxWorkers - 1), limit));
   if (counts.max < 1 || counts.max > limit) {
     faults.Add("constraints.max_workers", absl::StrCat(counts.max, " is not from 1 to ", limit));
   } else if (counts.max < counts.min) {
-    faults.Add("constraints.max_workers", absl::StrCat(counts.max, " is less than min_workers ", counts.min));
+    faults.Add("constraints.max_workers",
+               absl::StrCat(counts.max, " is less than min_workers ", counts.min));
   } else if (counts.max - counts.min > kMaxSpread) {
-    faults.Add("constraints.max_workers", absl::StrCat(counts.max, " is more than ", kMaxSpread, " above min_workers ", counts.min));
+    faults.Add("constraints.max_workers", absl::StrCat(counts.max, " is more than ", kMaxSpread,
+                                                       " above min_workers ", counts.min));
   }
   return counts;
 }
@@ -42,12 +45,18 @@ Counts ResolveCounts(const RecommendationDraft& draft, RequestFaults& faults) {
 // A count of workers is what is asked for, so nothing may fix it. The scenario without what does.
 ScenarioDraft WithoutWorkers(const ScenarioDraft& draft, RequestFaults& faults) {
   ScenarioDraft free = draft;
-  if (free.workers.has_value()) faults.Add("scenario.workers", absl::StrCat(*free.workers, " given, must be unset: constraints say what to try"));
+  if (free.workers.has_value())
+    faults.Add("scenario.workers",
+               absl::StrCat(*free.workers, " given, must be unset: constraints say what to try"));
   if (!free.start_offsets_ns.empty()) {
-    faults.Add("scenario.start_offsets_ns", absl::StrCat(free.start_offsets_ns.size(), " given, must be empty: the number of workers varies"));
+    faults.Add("scenario.start_offsets_ns",
+               absl::StrCat(free.start_offsets_ns.size(),
+                            " given, must be empty: the number of workers varies"));
   }
   if (!free.worker_groups.empty()) {
-    faults.Add("scenario.worker_groups", absl::StrCat(free.worker_groups.size(), " given, must be empty: the number of workers varies"));
+    faults.Add("scenario.worker_groups",
+               absl::StrCat(free.worker_groups.size(),
+                            " given, must be empty: the number of workers varies"));
   }
   free.workers.reset();
   free.start_offsets_ns.clear();
@@ -56,16 +65,20 @@ ScenarioDraft WithoutWorkers(const ScenarioDraft& draft, RequestFaults& faults) 
 }
 
 // One scenario for each number of servers that may be chosen.
-std::vector<Scenario> ResolveServers(const Profile& profile, const RecommendationDraft& draft, const Counts& counts, RequestFaults& faults) {
+std::vector<Scenario> ResolveServers(const Profile& profile, const RecommendationDraft& draft,
+                                     const Counts& counts, RequestFaults& faults) {
   const ScenarioDraft free = WithoutWorkers(draft.scenario, faults);
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, free);
   faults.AddPart("scenario", scenario.status());
-  if (!draft.max_parameter_servers.has_value()) return scenario.ok() ? std::vector{*scenario} : std::vector<Scenario>{};
+  if (!draft.max_parameter_servers.has_value())
+    return scenario.ok() ? std::vector{*scenario} : std::vector<Scenario>{};
   constexpr char kField[] = "constraints.max_parameter_servers";
   const int32_t most = *draft.max_parameter_servers;
   if (free.parameter_servers.has_value()) {
-    faults.Add("scenario.parameter_servers",
-               absl::StrCat(*free.parameter_servers, " given, must be unset: constraints.max_parameter_servers says what to try"));
+    faults.Add(
+        "scenario.parameter_servers",
+        absl::StrCat(*free.parameter_servers,
+                     " given, must be unset: constraints.max_parameter_servers says what to try"));
   }
   const int32_t limit = ScenarioLimits{}.max_parameter_servers;
   if (most < 1 || most > limit) {
@@ -74,7 +87,8 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
   }
   const int64_t choices = int64_t{most} * (counts.max - counts.min + 1);
   if (choices > kMaxChoices) {
-    faults.Add(kField, absl::StrCat(most, " makes ", choices, " choices of workers and servers, more than ", kMaxChoices));
+    faults.Add(kField, absl::StrCat(most, " makes ", choices,
+                                    " choices of workers and servers, more than ", kMaxChoices));
     return {};
   }
   std::vector<Scenario> scenarios;
@@ -85,7 +99,8 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
     absl::StatusOr<Scenario> resolved = ResolveScenario(profile, chosen);
     // Whatever is wrong with it now is so because of the servers.
     if (!resolved.ok()) {
-      faults.Add(kField, absl::StrCat(most, " means trying ", servers, " servers: ", resolved.status().message()));
+      faults.Add(kField, absl::StrCat(most, " means trying ", servers,
+                                      " servers: ", resolved.status().message()));
       return {};
     }
     scenarios.push_back(*std::move(resolved));
@@ -97,15 +112,23 @@ bool IsAmount(double value) { return std::isfinite(value) && value >= 0; }
 
 void CheckGoals(const RecommendationDraft& draft, RequestFaults& faults) {
   const double efficiency = draft.min_scaling_efficiency.value_or(0);
-  if (!(efficiency >= 0 && efficiency <= 1)) faults.Add("constraints.min_scaling_efficiency", absl::StrCat(efficiency, " is not from 0 to 1"));
-  if (draft.examples.has_value() && *draft.examples < 1) faults.Add("constraints.examples", absl::StrCat(*draft.examples, " is less than 1"));
+  if (!(efficiency >= 0 && efficiency <= 1))
+    faults.Add("constraints.min_scaling_efficiency",
+               absl::StrCat(efficiency, " is not from 0 to 1"));
+  if (draft.examples.has_value() && *draft.examples < 1)
+    faults.Add("constraints.examples", absl::StrCat(*draft.examples, " is less than 1"));
   if (draft.deadline_seconds.has_value()) {
-    if (!(*draft.deadline_seconds > 0)) faults.Add("constraints.deadline", absl::StrCat(*draft.deadline_seconds, " seconds, must be above 0"));
-    if (!draft.examples.has_value()) faults.Add("constraints.examples", "unset, but constraints.deadline needs it");
+    if (!(*draft.deadline_seconds > 0))
+      faults.Add("constraints.deadline",
+                 absl::StrCat(*draft.deadline_seconds, " seconds, must be above 0"));
+    if (!draft.examples.has_value())
+      faults.Add("constraints.examples", "unset, but constraints.deadline needs it");
   }
   if (draft.budget.has_value()) {
-    if (!IsAmount(*draft.budget) || *draft.budget == 0) faults.Add("constraints.budget", absl::StrCat(*draft.budget, " is no amount above 0"));
-    if (!draft.examples.has_value()) faults.Add("constraints.examples", "unset, but constraints.budget needs it");
+    if (!IsAmount(*draft.budget) || *draft.budget == 0)
+      faults.Add("constraints.budget", absl::StrCat(*draft.budget, " is no amount above 0"));
+    if (!draft.examples.has_value())
+      faults.Add("constraints.examples", "unset, but constraints.budget needs it");
     if (!draft.prices.has_value()) faults.Add("prices", "unset, but constraints.budget needs them");
   }
 }
@@ -117,15 +140,19 @@ void CheckPrices(const RecommendationDraft& draft, RequestFaults& faults) {
     return;
   }
   const MachinePrices& prices = *draft.prices;
-  if (!IsAmount(prices.worker_hour)) faults.Add("prices.worker_hour", absl::StrCat(prices.worker_hour, " is no amount of at least 0"));
+  if (!IsAmount(prices.worker_hour))
+    faults.Add("prices.worker_hour",
+               absl::StrCat(prices.worker_hour, " is no amount of at least 0"));
   if (!IsAmount(prices.parameter_server_hour)) {
-    faults.Add("prices.parameter_server_hour", absl::StrCat(prices.parameter_server_hour, " is no amount of at least 0"));
+    faults.Add("prices.parameter_server_hour",
+               absl::StrCat(prices.parameter_server_hour, " is no amount of at least 0"));
   }
   if (needed && prices.worker_hour == 0 && prices.parameter_server_hour == 0) {
     faults.Add("prices", "all 0, but objective MIN_COST needs a price to compare by");
   }
   if (prices.currency_code.size() > kMaxCurrencyCode) {
-    faults.Add("prices.currency_code", absl::StrCat("has ", prices.currency_code.size(), " characters, more than ", kMaxCurrencyCode));
+    faults.Add("prices.currency_code", absl::StrCat("has ", prices.currency_code.size(),
+                                                    " characters, more than ", kMaxCurrencyCode));
   }
 }
 
@@ -134,29 +161,36 @@ void CheckCurrent(const RecommendationDraft& draft, RequestFaults& faults) {
   const CurrentAllocation& current = *draft.current;
   const ScenarioLimits limits;
   if (current.workers < 1 || current.workers > limits.max_workers) {
-    faults.Add("current.workers", absl::StrCat(current.workers, " is not from 1 to ", limits.max_workers));
+    faults.Add("current.workers",
+               absl::StrCat(current.workers, " is not from 1 to ", limits.max_workers));
   }
   const int32_t servers = current.parameter_servers.value_or(1);
   if (servers < 1 || servers > limits.max_parameter_servers) {
-    faults.Add("current.parameter_servers", absl::StrCat(servers, " is not from 1 to ", limits.max_parameter_servers));
+    faults.Add("current.parameter_servers",
+               absl::StrCat(servers, " is not from 1 to ", limits.max_parameter_servers));
   }
   if (!IsAmount(current.rescale_seconds)) {
-    faults.Add("current.rescale_seconds", absl::StrCat(current.rescale_seconds, " is no number of seconds of at least 0"));
+    faults.Add("current.rescale_seconds",
+               absl::StrCat(current.rescale_seconds, " is no number of seconds of at least 0"));
   }
 }
 
 }  // namespace
 
-absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile, const RecommendationDraft& draft) {
+absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile,
+                                                          const RecommendationDraft& draft) {
   RequestFaults faults;
   const Counts counts = ResolveCounts(draft, faults);
-  RecommendationQuery query{.server_choices = ResolveServers(profile, draft, counts, faults), .min_workers = counts.min, .max_workers = counts.max};
+  RecommendationQuery query{.server_choices = ResolveServers(profile, draft, counts, faults),
+                            .min_workers = counts.min,
+                            .max_workers = counts.max};
   absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
   faults.AddPart("options", options.status());
   CheckGoals(draft, faults);
   CheckPrices(draft, faults);
   CheckCurrent(draft, faults);
-  if (absl::Status status = std::move(faults).ToStatus("RECOMMENDATION_INVALID"); !status.ok()) return status;
+  if (absl::Status status = std::move(faults).ToStatus("RECOMMENDATION_INVALID"); !status.ok())
+    return status;
   query.options = *options;
   query.objective = draft.objective;
   query.deadline_seconds = draft.deadline_seconds;
@@ -165,9 +199,11 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
   query.min_scaling_efficiency = draft.min_scaling_efficiency.value_or(0);
   query.prices = draft.prices;
   query.current = draft.current;
-  // Where nobody says how many servers it has, it has what the profile was recorded with, or what the scenario says.
+  // Where nobody says how many servers it has, it has what the profile was recorded with, or what
+  // the scenario says.
   if (query.current.has_value() && !query.current->parameter_servers.has_value()) {
-    query.current->parameter_servers = draft.scenario.parameter_servers.value_or(profile.parameter_servers());
+    query.current->parameter_servers =
+        draft.scenario.parameter_servers.value_or(profile.parameter_servers());
   }
   return query;
 }

@@ -1,4 +1,5 @@
-// What is asked of a recommendation: which numbers of workers and servers may be chosen, for what, and what must be kept.
+// What is asked of a recommendation: which numbers of workers and servers may be chosen, for what,
+// and what must be kept.
 //
 // Threads: pure functions of their arguments; any number at once.
 #pragma once
@@ -62,17 +63,23 @@ struct RecommendationQuery {
   std::optional<MachinePrices> prices;
   std::optional<CurrentAllocation> current;
 
-  size_t choices() const { return server_choices.size() * static_cast<size_t>(max_workers - min_workers + 1); }
+  size_t choices() const {
+    return server_choices.size() * static_cast<size_t>(max_workers - min_workers + 1);
+  }
 };
 
 inline constexpr int32_t kDefaultMaxWorkers = 16;
-// Most counts of workers from the least to the most, and most choices of workers and servers: a search has an end.
+// Most counts of workers from the least to the most, and most choices of workers and servers: a
+// search has an end.
 inline constexpr int32_t kMaxSpread = 256;
 inline constexpr int64_t kMaxChoices = 4096;
 
-// Fails as ResolveScenario and ResolveOptions do, paths relative to the request (`scenario.workers`, `constraints.max_workers`), reason
-// RECOMMENDATION_INVALID, all faults at once. What fixes the number of workers (`scenario.workers`, start_offsets_ns, worker_groups) is a fault, and
-// so is a number of servers that the profile cannot be placed on, and what needs another field that is missing.
-absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile, const RecommendationDraft& draft);
+// Fails as ResolveScenario and ResolveOptions do, paths relative to the request
+// (`scenario.workers`, `constraints.max_workers`), reason RECOMMENDATION_INVALID, all faults at
+// once. What fixes the number of workers (`scenario.workers`, start_offsets_ns, worker_groups) is a
+// fault, and so is a number of servers that the profile cannot be placed on, and what needs another
+// field that is missing.
+absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile,
+                                                          const RecommendationDraft& draft);
 
 }  // namespace stepcast

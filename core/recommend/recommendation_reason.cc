@@ -20,14 +20,19 @@ bool ServersVary(const RecommendationQuery& query) { return query.server_choices
 
 std::string ChoiceText(const RecommendationQuery& query, const Choice& choice) {
   const std::string workers = CountText(choice.workers, "worker");
-  return ServersVary(query) ? absl::StrCat(workers, " and ", CountText(choice.parameter_servers, "server")) : workers;
+  return ServersVary(query)
+             ? absl::StrCat(workers, " and ", CountText(choice.parameter_servers, "server"))
+             : workers;
 }
 
 // What was compared.
 std::string Range(const RecommendationQuery& query) {
-  std::string text = query.min_workers == query.max_workers ? absl::StrCat(query.min_workers, ", the only number allowed")
-                                                            : absl::StrCat(query.min_workers, " to ", query.max_workers);
-  if (ServersVary(query)) absl::StrAppend(&text, " workers and 1 to ", query.server_choices.back().parameter_servers, " servers");
+  std::string text = query.min_workers == query.max_workers
+                         ? absl::StrCat(query.min_workers, ", the only number allowed")
+                         : absl::StrCat(query.min_workers, " to ", query.max_workers);
+  if (ServersVary(query))
+    absl::StrAppend(&text, " workers and 1 to ", query.server_choices.back().parameter_servers,
+                    " servers");
   return text;
 }
 
@@ -38,9 +43,11 @@ std::string Money(const RecommendationQuery& query, double amount) {
 
 std::vector<std::string> ConstraintTexts(const RecommendationQuery& query) {
   std::vector<std::string> texts;
-  if (query.deadline_seconds.has_value()) texts.push_back("the deadline of " + TimeText(*query.deadline_seconds));
+  if (query.deadline_seconds.has_value())
+    texts.push_back("the deadline of " + TimeText(*query.deadline_seconds));
   if (query.budget.has_value()) texts.push_back("the budget of " + Money(query, *query.budget));
-  if (query.min_scaling_efficiency > 0) texts.push_back(absl::StrFormat("min_scaling_efficiency %g", query.min_scaling_efficiency));
+  if (query.min_scaling_efficiency > 0)
+    texts.push_back(absl::StrFormat("min_scaling_efficiency %g", query.min_scaling_efficiency));
   return texts;
 }
 
@@ -53,27 +60,33 @@ std::string ObjectiveText(const RecommendationQuery& query) {
     case Objective::kMinCost:
       return query.examples.has_value() ? "the least cost" : "the least cost per example";
     default:
-      return ServersVary(query) ? "the most throughput times throughput per machine" : "the most throughput times efficiency";
+      return ServersVary(query) ? "the most throughput times throughput per machine"
+                                : "the most throughput times efficiency";
   }
 }
 
 const TriedChoice* Find(const ReasonFacts& facts, const Choice& choice) {
-  const auto found = std::find_if(facts.tried.begin(), facts.tried.end(), [&](const TriedChoice& tried) { return tried.choice == choice; });
+  const auto found = std::find_if(facts.tried.begin(), facts.tried.end(),
+                                  [&](const TriedChoice& tried) { return tried.choice == choice; });
   return found == facts.tried.end() ? nullptr : &*found;
 }
 
 std::string Objectively(const ReasonFacts& facts) {
   std::string among = Range(facts.query);
   const std::vector<std::string> constraints = ConstraintTexts(facts.query);
-  if (!constraints.empty()) absl::StrAppend(&among, " that keep ", absl::StrJoin(constraints, " and "));
+  if (!constraints.empty())
+    absl::StrAppend(&among, " that keep ", absl::StrJoin(constraints, " and "));
   std::string text = absl::StrCat(ObjectiveText(facts.query), " of ", among);
   if (facts.ties.empty()) return text;
   std::vector<std::string> others;
-  for (const Choice& tie : facts.ties) others.push_back(ServersVary(facts.query) ? ChoiceText(facts.query, tie) : absl::StrCat(tie.workers));
+  for (const Choice& tie : facts.ties)
+    others.push_back(ServersVary(facts.query) ? ChoiceText(facts.query, tie)
+                                              : absl::StrCat(tie.workers));
   constexpr size_t kMostNamed = 4;
   const size_t unnamed = others.size() > kMostNamed ? others.size() - kMostNamed : 0;
   others.resize(others.size() - unnamed);
-  absl::StrAppend(&text, " with no more than the intervals between it and ", absl::StrJoin(others, ", "));
+  absl::StrAppend(&text, " with no more than the intervals between it and ",
+                  absl::StrJoin(others, ", "));
   if (unnamed > 0) absl::StrAppend(&text, " and ", unnamed, " more");
   return text;
 }
@@ -95,7 +108,8 @@ std::string Bottleneck(const ResourceUtilization& used) {
 // Compared with one worker; empty for one.
 std::string Speedup(const Prediction& prediction) {
   if (prediction.scenario.workers == 1) return "";
-  return absl::StrFormat(", %.3g times one worker's at %.0f %% efficiency", prediction.speedup, 100 * prediction.scaling_efficiency);
+  return absl::StrFormat(", %.3g times one worker's at %.0f %% efficiency", prediction.speedup,
+                         100 * prediction.scaling_efficiency);
 }
 
 // What the remaining examples take; empty where they are not known.
@@ -103,21 +117,29 @@ std::string Remaining(const ReasonFacts& facts) {
   const Outcome& outcome = facts.chosen.outcome;
   if (!outcome.duration_seconds.has_value()) return "";
   std::string text = "; the remaining examples take " + TimeText(*outcome.duration_seconds);
-  if (outcome.cost.has_value()) absl::StrAppend(&text, " and cost ", Money(facts.query, *outcome.cost));
+  if (outcome.cost.has_value())
+    absl::StrAppend(&text, " and cost ", Money(facts.query, *outcome.cost));
   return text;
 }
 
 // What it means for a job that is running; empty where there is none.
 std::string Change(const ReasonFacts& facts) {
   if (!facts.query.current.has_value()) return "";
-  if (!facts.query.examples.has_value()) return "; whether a change of the running job pays cannot be weighed without the remaining examples";
+  if (!facts.query.examples.has_value())
+    return "; whether a change of the running job pays cannot be weighed without the remaining "
+           "examples";
   const CurrentAllocation& current = *facts.query.current;
   const Choice now{current.workers, current.parameter_servers.value_or(1)};
   const std::string costs = TimeText(current.rescale_seconds);
-  if (facts.chosen.choice == now) return absl::StrCat("; the running job stays as it is, for no change is worth the ", costs, " that it takes");
+  if (facts.chosen.choice == now)
+    return absl::StrCat("; the running job stays as it is, for no change is worth the ", costs,
+                        " that it takes");
   const TriedChoice* const stay = Find(facts, now);
-  std::string text = absl::StrCat("; the change from ", ChoiceText(facts.query, now), " takes ", costs, " of that");
-  if (stay != nullptr) absl::StrAppend(&text, ", and without it the rest would take ", TimeText(*stay->outcome.duration_seconds));
+  std::string text = absl::StrCat("; the change from ", ChoiceText(facts.query, now), " takes ",
+                                  costs, " of that");
+  if (stay != nullptr)
+    absl::StrAppend(&text, ", and without it the rest would take ",
+                    TimeText(*stay->outcome.duration_seconds));
   return text;
 }
 
@@ -126,42 +148,55 @@ std::string NextStep(const ReasonFacts& facts) {
   const Choice& chosen = facts.chosen.choice;
   const TriedChoice* const next = Find(facts, {chosen.workers + 1, chosen.parameter_servers});
   if (next == nullptr) return "";
-  const double change = ExpectedExamplesPerSecond(next->prediction) / ExpectedExamplesPerSecond(facts.chosen.prediction) - 1;
+  const double change = ExpectedExamplesPerSecond(next->prediction) /
+                            ExpectedExamplesPerSecond(facts.chosen.prediction) -
+                        1;
   if (std::abs(change) < kChangeWorthSaying) return "; one more would change nothing";
-  return absl::StrFormat("; one more would %s %.3g %%", change > 0 ? "add" : "lose", 100 * std::abs(change));
+  return absl::StrFormat("; one more would %s %.3g %%", change > 0 ? "add" : "lose",
+                         100 * std::abs(change));
 }
 
-bool LessThroughput(const TriedChoice& a, const TriedChoice& b) { return a.prediction.examples_per_second < b.prediction.examples_per_second; }
+bool LessThroughput(const TriedChoice& a, const TriedChoice& b) {
+  return a.prediction.examples_per_second < b.prediction.examples_per_second;
+}
 
 // With as many servers as were chosen. Empty where throughput does not fall.
 std::string Fall(const ReasonFacts& facts) {
   std::vector<TriedChoice> curve;
   for (const TriedChoice& tried : facts.tried) {
-    if (tried.choice.parameter_servers == facts.chosen.choice.parameter_servers) curve.push_back(tried);
+    if (tried.choice.parameter_servers == facts.chosen.choice.parameter_servers)
+      curve.push_back(tried);
   }
   const auto peak = std::max_element(curve.begin(), curve.end(), LessThroughput);
   const Prediction& least = std::min_element(peak, curve.end(), LessThroughput)->prediction;
   const Prediction& most = peak->prediction;
   const bool apart = least.confidence_interval.upper < most.confidence_interval.lower;
-  if (!apart || least.examples_per_second > (1 - kChangeWorthSaying) * most.examples_per_second) return "";
-  return absl::StrFormat("; with more than %s throughput falls, to %.4g examples/s at %d", CountText(most.scenario.workers, "worker"),
-                         least.examples_per_second, least.scenario.workers);
+  if (!apart || least.examples_per_second > (1 - kChangeWorthSaying) * most.examples_per_second)
+    return "";
+  return absl::StrFormat("; with more than %s throughput falls, to %.4g examples/s at %d",
+                         CountText(most.scenario.workers, "worker"), least.examples_per_second,
+                         least.scenario.workers);
 }
 
 // What runs of the chosen one make that do not agree on one throughput; empty where they do.
 std::string RegimesText(const Prediction& prediction) {
   if (prediction.regimes.empty()) return "";
-  const auto runs = [](const Regime& regime) { return regime.replications + regime.other_start_replications; };
+  const auto runs = [](const Regime& regime) {
+    return regime.replications + regime.other_start_replications;
+  };
   const Regime& fast = prediction.regimes.front();
   const Regime& slow = prediction.regimes.back();
   const int32_t all = runs(fast) + runs(slow);
-  return absl::StrFormat("; it has two regimes, %.4g examples/s in %d of %d runs and %.4g in %d, by how its workers happen to start",
-                         fast.examples_per_second, runs(fast), all, slow.examples_per_second, runs(slow));
+  return absl::StrFormat(
+      "; it has two regimes, %.4g examples/s in %d of %d runs and %.4g in %d, by how its workers "
+      "happen to start",
+      fast.examples_per_second, runs(fast), all, slow.examples_per_second, runs(slow));
 }
 
 std::string CutShort(const ReasonFacts& facts) {
   if (!facts.cut_short) return "";
-  return absl::StrCat("; the time budget ended the search after ", facts.tried.size(), " of ", facts.query.choices(), " choices");
+  return absl::StrCat("; the time budget ended the search after ", facts.tried.size(), " of ",
+                      facts.query.choices(), " choices");
 }
 
 // What the choice has of a constraint, and how much that is too much or too little.
@@ -170,13 +205,16 @@ std::string MissText(const ReasonFacts& facts, ConstraintKind kind) {
   const Outcome& outcome = facts.chosen.outcome;
   switch (kind) {
     case ConstraintKind::kDeadline:
-      return absl::StrCat("takes ", TimeText(*outcome.duration_seconds), ", which is ", TimeText(*outcome.duration_seconds - *query.deadline_seconds),
+      return absl::StrCat("takes ", TimeText(*outcome.duration_seconds), ", which is ",
+                          TimeText(*outcome.duration_seconds - *query.deadline_seconds),
                           " too long");
     case ConstraintKind::kBudget:
-      return absl::StrCat("costs ", Money(query, *outcome.cost), ", which is ", Money(query, *outcome.cost - *query.budget), " too much");
+      return absl::StrCat("costs ", Money(query, *outcome.cost), ", which is ",
+                          Money(query, *outcome.cost - *query.budget), " too much");
     default: {
       const double efficiency = facts.chosen.prediction.scaling_efficiency;
-      return absl::StrFormat("has %.4g, which is %.4g too little", efficiency, query.min_scaling_efficiency - efficiency);
+      return absl::StrFormat("has %.4g, which is %.4g too little", efficiency,
+                             query.min_scaling_efficiency - efficiency);
     }
   }
 }
@@ -185,17 +223,23 @@ std::string MissText(const ReasonFacts& facts, ConstraintKind kind) {
 
 std::string ReasonFor(const ReasonFacts& facts) {
   const Prediction& prediction = facts.chosen.prediction;
-  return absl::StrFormat("%s %s %.4g examples/s%s, %s%s%s%s; the most used resource is %s%s%s%s.", ChoiceText(facts.query, facts.chosen.choice),
-                         facts.chosen.choice.workers == 1 && !ServersVary(facts.query) ? "gives" : "give", prediction.examples_per_second,
-                         Speedup(prediction), Objectively(facts), Remaining(facts), Change(facts), NextStep(facts), Bottleneck(prediction.bottleneck),
-                         Fall(facts), RegimesText(prediction), CutShort(facts));
+  return absl::StrFormat(
+      "%s %s %.4g examples/s%s, %s%s%s%s; the most used resource is %s%s%s%s.",
+      ChoiceText(facts.query, facts.chosen.choice),
+      facts.chosen.choice.workers == 1 && !ServersVary(facts.query) ? "gives" : "give",
+      prediction.examples_per_second, Speedup(prediction), Objectively(facts), Remaining(facts),
+      Change(facts), NextStep(facts), Bottleneck(prediction.bottleneck), Fall(facts),
+      RegimesText(prediction), CutShort(facts));
 }
 
 std::string InfeasibleReasonFor(const ReasonFacts& facts) {
   std::vector<std::string> misses;
-  for (const BrokenConstraint& broken : facts.chosen.outcome.broken) misses.push_back(MissText(facts, broken.kind));
-  return absl::StrCat("No ", ServersVary(facts.query) ? "choice of " : "number of workers of ", Range(facts.query), " keeps ",
-                      absl::StrJoin(ConstraintTexts(facts.query), " and "), ": the nearest, ", ChoiceText(facts.query, facts.chosen.choice), ", ",
+  for (const BrokenConstraint& broken : facts.chosen.outcome.broken)
+    misses.push_back(MissText(facts, broken.kind));
+  return absl::StrCat("No ", ServersVary(facts.query) ? "choice of " : "number of workers of ",
+                      Range(facts.query), " keeps ",
+                      absl::StrJoin(ConstraintTexts(facts.query), " and "), ": the nearest, ",
+                      ChoiceText(facts.query, facts.chosen.choice), ", ",
                       absl::StrJoin(misses, ", and "), CutShort(facts), ".");
 }
 

@@ -10,7 +10,8 @@ namespace stepcast {
 namespace {
 
 double WorkTicks(const StepGraph& graph, int32_t step, OpIndex op) {
-  return static_cast<double>((graph.IsTransfer(op) ? graph.work(op).Total() : graph.duration(step, op)).ticks);
+  return static_cast<double>(
+      (graph.IsTransfer(op) ? graph.work(op).Total() : graph.duration(step, op)).ticks);
 }
 
 std::vector<OpIndex> InTopologicalOrder(const StepGraph& graph) {
@@ -41,11 +42,14 @@ double LongestChainTicks(const StepGraph& graph, int32_t step, const std::vector
 // By lane.
 std::vector<double> LaneTicks(const StepGraph& graph, int32_t step) {
   std::vector<double> work(static_cast<size_t>(graph.lanes().count()), 0);
-  for (OpIndex op = 0; op < graph.size(); ++op) work[static_cast<size_t>(graph.lane(op))] += WorkTicks(graph, step, op);
+  for (OpIndex op = 0; op < graph.size(); ++op)
+    work[static_cast<size_t>(graph.lane(op))] += WorkTicks(graph, step, op);
   return work;
 }
 
-double PerSecond(double ticks) { return ticks > 0 ? kTicksPerNanosecond * 1e9 / ticks : std::numeric_limits<double>::infinity(); }
+double PerSecond(double ticks) {
+  return ticks > 0 ? kTicksPerNanosecond * 1e9 / ticks : std::numeric_limits<double>::infinity();
+}
 
 }  // namespace
 
@@ -54,14 +58,19 @@ ThroughputBound::ThroughputBound(const StepGraph& graph) {
   double shortest = 0;  // mean over the recorded steps
   for (int32_t step = 0; step < graph.step_count(); ++step) {
     const std::vector<double> lanes = LaneTicks(graph, step);
-    shortest += std::max(*std::max_element(lanes.begin(), lanes.end()), LongestChainTicks(graph, step, order)) / graph.step_count();
+    shortest += std::max(*std::max_element(lanes.begin(), lanes.end()),
+                         LongestChainTicks(graph, step, order)) /
+                graph.step_count();
   }
   const std::vector<double> lanes = LaneTicks(graph, 0);
-  const double busiest = *std::max_element(lanes.begin() + graph.lanes().first_connection(), lanes.end());
+  const double busiest =
+      *std::max_element(lanes.begin() + graph.lanes().first_connection(), lanes.end());
   one_worker_ = PerSecond(shortest);
   links_ = PerSecond(busiest);
 }
 
-double ThroughputBound::StepsPerSecond(int32_t workers) const { return std::min(workers * one_worker_, links_); }
+double ThroughputBound::StepsPerSecond(int32_t workers) const {
+  return std::min(workers * one_worker_, links_);
+}
 
 }  // namespace stepcast

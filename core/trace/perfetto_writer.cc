@@ -11,9 +11,11 @@
 
 namespace stepcast {
 
-PerfettoWriter::PerfettoWriter(const Subject& subject, TextSink sink) : subject_(subject), lanes_(subject.graph), pieces_(sink) {
+PerfettoWriter::PerfettoWriter(const Subject& subject, TextSink sink)
+    : subject_(subject), lanes_(subject.graph), pieces_(sink) {
   for (const WorkerGroup& group : subject.scenario.worker_groups) {
-    compute_speed_.insert(compute_speed_.end(), static_cast<size_t>(group.count), group.compute_speed_factor.value_or(1));
+    compute_speed_.insert(compute_speed_.end(), static_cast<size_t>(group.count),
+                          group.compute_speed_factor.value_or(1));
   }
 }
 
@@ -21,7 +23,8 @@ void PerfettoWriter::Begin() {
   pieces_.Append("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
   for (int32_t worker = 0; worker < subject_.scenario.workers && status().ok(); ++worker) {
     WriteMetadata("process", worker, 0, absl::StrCat("worker ", worker), worker);
-    for (const TraceLanes::Lane& lane : lanes_.shown()) WriteMetadata("thread", worker, lane.thread_id, lane.name, lane.thread_id);
+    for (const TraceLanes::Lane& lane : lanes_.shown())
+      WriteMetadata("thread", worker, lane.thread_id, lane.name, lane.thread_id);
   }
 }
 
@@ -46,7 +49,8 @@ void PerfettoWriter::End() {
 
 void PerfettoWriter::BeginEvent(const char* phase, int32_t worker, int32_t thread) {
   event_.clear();
-  absl::StrAppend(&event_, events_ > 0 ? ",\n" : "", R"({"ph":")", phase, R"(","pid":)", worker + 1, R"(,"tid":)", thread);
+  absl::StrAppend(&event_, events_ > 0 ? ",\n" : "", R"({"ph":")", phase, R"(","pid":)", worker + 1,
+                  R"(,"tid":)", thread);
 }
 
 void PerfettoWriter::EndEvent() {
@@ -55,14 +59,16 @@ void PerfettoWriter::EndEvent() {
   ++events_;
 }
 
-void PerfettoWriter::WriteMetadata(const char* kind, int32_t worker, int32_t thread, const std::string& name, int32_t sort_index) {
+void PerfettoWriter::WriteMetadata(const char* kind, int32_t worker, int32_t thread,
+                                   const std::string& name, int32_t sort_index) {
   BeginEvent("M", worker, thread);
   absl::StrAppend(&event_, R"(,"name":")", kind, R"(_name","args":{"name":)");
   AppendJsonString(name, event_);
   event_ += '}';
   EndEvent();
   BeginEvent("M", worker, thread);
-  absl::StrAppend(&event_, R"(,"name":")", kind, R"(_sort_index","args":{"sort_index":)", sort_index, "}");
+  absl::StrAppend(&event_, R"(,"name":")", kind, R"(_sort_index","args":{"sort_index":)",
+                  sort_index, "}");
   EndEvent();
 }
 
@@ -79,8 +85,13 @@ void PerfettoWriter::WriteChunk(const ChunkRecord& chunk) {
   const bool is_transfer = graph.IsTransfer(chunk.op);
   const bool is_parsing = graph.IsParsing(chunk.op);
   BeginEvent("X", chunk.worker, lanes_.ThreadOf(graph.lane(chunk.op)));
-  absl::StrAppend(&event_, R"(,"cat":")", is_transfer ? "transfer" : is_parsing ? "parsing" : "computation", R"(","name":)");
-  const std::string& name = subject_.profile.operations()[static_cast<size_t>(graph.source(chunk.op))].name;
+  absl::StrAppend(&event_, R"(,"cat":")",
+                  is_transfer  ? "transfer"
+                  : is_parsing ? "parsing"
+                               : "computation",
+                  R"(","name":)");
+  const std::string& name =
+      subject_.profile.operations()[static_cast<size_t>(graph.source(chunk.op))].name;
   AppendJsonString(is_parsing ? name + " parsing" : name, event_);
   AppendTimes(chunk.start, chunk.end);
   absl::StrAppend(&event_, R"(,"args":{"step":)", chunk.step);
@@ -107,15 +118,19 @@ void PerfettoWriter::AppendTransferArgs(const ChunkRecord& chunk) {
   const int64_t size = subject_.graph.size_bytes(chunk.op);
   const TransferServices services = ServicesOf(size, subject_.scenario);
   const Span alone = subject_.graph.work(chunk.op).OfService(chunk.service);
-  const double share = static_cast<double>(alone.ticks) / static_cast<double>(std::max<int64_t>(1, (chunk.end - chunk.start).ticks));
-  absl::StrAppend(&event_, R"(,"bytes":)", services.BytesOf(chunk.service), R"(,"size_bytes":)", size, R"(,"link_share":)", share);
+  const double share = static_cast<double>(alone.ticks) /
+                       static_cast<double>(std::max<int64_t>(1, (chunk.end - chunk.start).ticks));
+  absl::StrAppend(&event_, R"(,"bytes":)", services.BytesOf(chunk.service), R"(,"size_bytes":)",
+                  size, R"(,"link_share":)", share);
   absl::StrAppend(&event_, R"(,"service":)", chunk.service, R"(,"services":)", services.count);
 }
 
 void PerfettoWriter::AppendComputationArgs(const ChunkRecord& chunk) {
-  const bool is_scaled = subject_.graph.lane(chunk.op) == LaneMap::kWorker && !compute_speed_.empty();
+  const bool is_scaled =
+      subject_.graph.lane(chunk.op) == LaneMap::kWorker && !compute_speed_.empty();
   const double speed = is_scaled ? compute_speed_[static_cast<size_t>(chunk.worker)] : 1;
-  const double ns = static_cast<double>((chunk.end - chunk.start).ticks) * speed / static_cast<double>(kTicksPerNanosecond);
+  const double ns = static_cast<double>((chunk.end - chunk.start).ticks) * speed /
+                    static_cast<double>(kTicksPerNanosecond);
   event_ += R"(,"recorded_us":)";
   AppendMicroseconds(std::llround(ns) * 1000, event_);
 }

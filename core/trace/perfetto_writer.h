@@ -1,9 +1,12 @@
-// Writes the steps of a run as a trace that ui.perfetto.dev shows: one JSON object in Chrome's trace event format.
+// Writes the steps of a run as a trace that ui.perfetto.dev shows: one JSON object in Chrome's
+// trace event format.
 //
-// A worker is a process, each of its lanes a thread with a complete event ("X") a chunk, and its steps are a thread, too. Start and end of each event
-// are rounded by themselves, to the nearest picosecond, so that events of one lane touch but never overlap. The order of events is not by time.
-// The contract's GenerateTraceResponse says what `args` are.
-// Threads: none. Memory: a piece and the metadata of one worker, whatever the number of steps. Cost: some hundred bytes and nanoseconds an event.
+// A worker is a process, each of its lanes a thread with a complete event ("X") a chunk, and its
+// steps are a thread, too. Start and end of each event are rounded by themselves, to the nearest
+// picosecond, so that events of one lane touch but never overlap. The order of events is not by
+// time. The contract's GenerateTraceResponse says what `args` are. Threads: none. Memory: a piece
+// and the metadata of one worker, whatever the number of steps. Cost: some hundred bytes and
+// nanoseconds an event.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +51,8 @@ class PerfettoWriter final : public TraceSink {
   // What every event has. EndEvent writes it.
   void BeginEvent(const char* phase, int32_t worker, int32_t thread);
   void EndEvent();
-  void WriteMetadata(const char* kind, int32_t worker, int32_t thread, const std::string& name, int32_t sort_index);
+  void WriteMetadata(const char* kind, int32_t worker, int32_t thread, const std::string& name,
+                     int32_t sort_index);
   void WriteStep(int32_t worker, int32_t step, Instant begin, Instant end);
   void WriteChunk(const ChunkRecord& chunk);
   void AppendTimes(Instant begin, Instant end);

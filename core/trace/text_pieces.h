@@ -13,7 +13,8 @@
 
 namespace stepcast {
 
-// Takes the next piece of a text. May block until there is room for it. Not OK: no more is wanted, and why.
+// Takes the next piece of a text. May block until there is room for it. Not OK: no more is wanted,
+// and why.
 using TextSink = absl::FunctionRef<absl::Status(std::string piece)>;
 
 class TextPieces {

@@ -21,23 +21,40 @@ constexpr int32_t kMaxSteps = 10'000'000;  // as of any simulation
 
 // Nothing that is asked for is ignored silently.
 void RefuseWhatHasNoEffect(const SimulationOptionsDraft& draft, RequestFaults& faults) {
-  const auto refuse = [&](const char* field, const std::string& why) { faults.Add(absl::StrCat("options.", field), why); };
-  if (draft.warmup_steps.value_or(0) != 0) refuse("warmup_steps", absl::StrCat(*draft.warmup_steps, " has no effect: a trace shows every step"));
-  if (draft.replications.value_or(1) != 1) refuse("replications", absl::StrCat(*draft.replications, " has no effect: a trace is of one run"));
+  const auto refuse = [&](const char* field, const std::string& why) {
+    faults.Add(absl::StrCat("options.", field), why);
+  };
+  if (draft.warmup_steps.value_or(0) != 0)
+    refuse("warmup_steps",
+           absl::StrCat(*draft.warmup_steps, " has no effect: a trace shows every step"));
+  if (draft.replications.value_or(1) != 1)
+    refuse("replications",
+           absl::StrCat(*draft.replications, " has no effect: a trace is of one run"));
   if (draft.relative_precision.value_or(0) != 0) {
-    refuse("relative_precision", absl::StrCat(*draft.relative_precision, " has no effect: a trace is of one run"));
+    refuse("relative_precision",
+           absl::StrCat(*draft.relative_precision, " has no effect: a trace is of one run"));
   }
-  if (draft.confidence_level) refuse("confidence_level", absl::StrCat(*draft.confidence_level, " has no effect: a trace has no interval"));
+  if (draft.confidence_level)
+    refuse("confidence_level",
+           absl::StrCat(*draft.confidence_level, " has no effect: a trace has no interval"));
   if (draft.time_budget_seconds) {
-    refuse("time_budget", absl::StrCat(*draft.time_budget_seconds, " seconds have no effect: half a trace is no answer"));
+    refuse("time_budget", absl::StrCat(*draft.time_budget_seconds,
+                                       " seconds have no effect: half a trace is no answer"));
   }
-  if (draft.horizon.value_or(Horizon::kSteadyState) != Horizon::kSteadyState) refuse("horizon", "has no effect: a trace shows the first steps");
-  if (draft.horizon_steps) refuse("horizon_steps", absl::StrCat(*draft.horizon_steps, " has no effect: steps_per_worker are shown"));
-  if (draft.horizon_seconds) refuse("horizon_seconds", absl::StrCat(*draft.horizon_seconds, " has no effect: steps_per_worker are shown"));
+  if (draft.horizon.value_or(Horizon::kSteadyState) != Horizon::kSteadyState)
+    refuse("horizon", "has no effect: a trace shows the first steps");
+  if (draft.horizon_steps)
+    refuse("horizon_steps",
+           absl::StrCat(*draft.horizon_steps, " has no effect: steps_per_worker are shown"));
+  if (draft.horizon_seconds)
+    refuse("horizon_seconds",
+           absl::StrCat(*draft.horizon_seconds, " has no effect: steps_per_worker are shown"));
 }
 
 SimulationOptions OptionsOf(const SimulationOptionsDraft& draft) {
-  SimulationOptions options{.steps_per_worker = draft.steps_per_worker.value_or(kDefaultTraceSteps), .warmup_steps = 0, .replications = 1};
+  SimulationOptions options{.steps_per_worker = draft.steps_per_worker.value_or(kDefaultTraceSteps),
+                            .warmup_steps = 0,
+                            .replications = 1};
   options.seed = draft.seed.value_or(options.seed);
   // As the first steps of any job: together, unless said otherwise.
   options.start = draft.start.value_or(Start::kSimultaneous);
@@ -46,18 +63,23 @@ SimulationOptions OptionsOf(const SimulationOptionsDraft& draft) {
 
 // The most that the trace can have: lanes that run nothing are counted, too.
 int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t steps_per_worker) {
-  const bool has_parsing = scenario.parsing_overhead.seconds_per_byte != 0 || scenario.parsing_overhead.seconds != 0;
+  const bool has_parsing =
+      scenario.parsing_overhead.seconds_per_byte != 0 || scenario.parsing_overhead.seconds != 0;
   int64_t a_step = 1;
   for (const Operation& operation : profile.operations()) {
-    a_step += IsTransfer(operation.resource) ? ServicesOf(operation.size_bytes, scenario).count + (has_parsing ? 1 : 0) : 1;
+    a_step += IsTransfer(operation.resource)
+                  ? ServicesOf(operation.size_bytes, scenario).count + (has_parsing ? 1 : 0)
+                  : 1;
   }
-  const int64_t names = 2 + LaneMap{.servers = scenario.parameter_servers}.count();  // of the worker, its steps and its lanes
+  const int64_t names = 2 + LaneMap{.servers = scenario.parameter_servers}
+                                .count();  // of the worker, its steps and its lanes
   return scenario.workers * (steps_per_worker * a_step + 2 * names);
 }
 
 }  // namespace
 
-absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft& draft, const TraceLimits& limits) {
+absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft& draft,
+                                        const TraceLimits& limits) {
   RequestFaults faults;
   const absl::StatusOr<Scenario> scenario = ResolveScenario(profile, draft.scenario);
   faults.AddPart("scenario", scenario.status());
@@ -68,23 +90,34 @@ absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft
   } else if (scenario.ok()) {
     const int64_t events = MostEvents(profile, *scenario, steps);
     if (events > limits.max_trace_events) {
-      faults.Add("options.steps_per_worker", absl::StrCat(steps, " steps of each of ", scenario->workers, " workers make up to ", events,
-                                                          " events, which is above the limit max_trace_events = ", limits.max_trace_events));
+      faults.Add(
+          "options.steps_per_worker",
+          absl::StrCat(
+              steps, " steps of each of ", scenario->workers, " workers make up to ", events,
+              " events, which is above the limit max_trace_events = ", limits.max_trace_events));
     }
   }
-  if (scenario.ok() && draft.options.start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {
+  if (scenario.ok() && draft.options.start == Start::kStaggered &&
+      !scenario->start_offsets_ns.empty()) {
     faults.Add("scenario.start_offsets_ns", "must be empty with start STAGGERED, which draws them");
   }
   RefuseWhatHasNoEffect(draft.options, faults);
-  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok()) return status;
+  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
+    return status;
   return TraceQuery{.scenario = *scenario, .options = options};
 }
 
-absl::StatusOr<TraceSummary> WriteTrace(const Profile& profile, const TraceQuery& query, TextSink sink, StopCheck stop) {
-  const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked = RankedGraph::Make(profile, query.scenario, stop);
+absl::StatusOr<TraceSummary> WriteTrace(const Profile& profile, const TraceQuery& query,
+                                        TextSink sink, StopCheck stop) {
+  const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
+      RankedGraph::Make(profile, query.scenario, stop);
   if (!ranked.ok()) return ranked.status();
   const StepGraph& graph = (*ranked)->graph;
-  PerfettoWriter writer({.profile = profile, .scenario = query.scenario, .graph = graph, .steps_per_worker = query.options.steps_per_worker}, sink);
+  PerfettoWriter writer({.profile = profile,
+                         .scenario = query.scenario,
+                         .graph = graph,
+                         .steps_per_worker = query.options.steps_per_worker},
+                        sink);
   writer.Begin();
   RunOptions run = RunOptionsOf(profile, query.scenario, query.options, (*ranked)->ranks, 0);
   run.fastest_path = EnginePath::kPlain;  // the others know no chunks
@@ -94,7 +127,8 @@ absl::StatusOr<TraceSummary> WriteTrace(const Profile& profile, const TraceQuery
   if (!result.ok()) return result.status();
   writer.End();
   if (!writer.status().ok()) return writer.status();
-  return TraceSummary{.events = writer.events(), .simulation = {.simulated_operations = result->simulated_operations}};
+  return TraceSummary{.events = writer.events(),
+                      .simulation = {.simulated_operations = result->simulated_operations}};
 }
 
 }  // namespace stepcast

@@ -34,20 +34,24 @@ struct TraceLimits {
 
 inline constexpr int32_t kDefaultTraceSteps = 5;
 
-// Fails as ResolveScenario does, all faults at once, reason REQUEST_INVALID, paths relative to the request (`scenario.workers`,
-// `options.steps_per_worker`). An option that has no effect on a trace is a fault, and so are more events than the limit.
-absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft& draft, const TraceLimits& limits = {});
+// Fails as ResolveScenario does, all faults at once, reason REQUEST_INVALID, paths relative to the
+// request (`scenario.workers`, `options.steps_per_worker`). An option that has no effect on a trace
+// is a fault, and so are more events than the limit.
+absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft& draft,
+                                        const TraceLimits& limits = {});
 
 struct TraceSummary {
   int64_t events = 0;  // metadata included
   SimulationStatistics simulation;
 };
 
-// Runs what is asked for and writes the trace, piece by piece, as it goes (PerfettoWriter). The run is the first one of a prediction with the same
-// scenario, seed and start.
+// Runs what is asked for and writes the trace, piece by piece, as it goes (PerfettoWriter). The run
+// is the first one of a prediction with the same scenario, seed and start.
 //
-// REQUIRES: the query was resolved for this profile. Memory: the chunks of one step a worker, and one piece.
-// Failure: what `sink` or `stop` returns, and what Simulate fails with; the text ends anywhere then.
-absl::StatusOr<TraceSummary> WriteTrace(const Profile& profile, const TraceQuery& query, TextSink sink, StopCheck stop);
+// REQUIRES: the query was resolved for this profile. Memory: the chunks of one step a worker, and
+// one piece. Failure: what `sink` or `stop` returns, and what Simulate fails with; the text ends
+// anywhere then.
+absl::StatusOr<TraceSummary> WriteTrace(const Profile& profile, const TraceQuery& query,
+                                        TextSink sink, StopCheck stop);
 
 }  // namespace stepcast

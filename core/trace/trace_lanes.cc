@@ -24,13 +24,15 @@ const char* KindName(Resource kind) {
 std::string NameOf(const LaneMap& lanes, LaneIndex lane) {
   const Resource kind = lanes.KindOf(lane);
   if (kind == Resource::kWorker || lanes.servers == 1) return KindName(kind);
-  return absl::StrCat(KindName(kind), kind == Resource::kParameterServer ? " " : " of server ", lanes.ServerOf(lane));
+  return absl::StrCat(KindName(kind), kind == Resource::kParameterServer ? " " : " of server ",
+                      lanes.ServerOf(lane));
 }
 
 std::vector<LaneIndex> InOrderOfUse(const LaneMap& lanes) {
   std::vector<LaneIndex> order;
   order.reserve(static_cast<size_t>(lanes.count()));
-  for (int32_t server = 0; server < lanes.servers; ++server) order.push_back(lanes.Downlink(server));
+  for (int32_t server = 0; server < lanes.servers; ++server)
+    order.push_back(lanes.Downlink(server));
   order.push_back(LaneMap::kWorker);
   for (int32_t server = 0; server < lanes.servers; ++server) order.push_back(lanes.Uplink(server));
   for (int32_t server = 0; server < lanes.servers; ++server) order.push_back(lanes.Server(server));
@@ -40,7 +42,8 @@ std::vector<LaneIndex> InOrderOfUse(const LaneMap& lanes) {
 }  // namespace
 
 TraceLanes::TraceLanes(const StepGraph& graph)
-    : shown_{{.thread_id = 1, .name = "steps"}}, thread_of_(static_cast<size_t>(graph.lanes().count()), 0) {
+    : shown_{{.thread_id = 1, .name = "steps"}},
+      thread_of_(static_cast<size_t>(graph.lanes().count()), 0) {
   for (const LaneIndex lane : InOrderOfUse(graph.lanes())) {
     if (graph.operations_on(lane) == 0) continue;
     const auto thread = static_cast<int32_t>(shown_.size()) + 1;

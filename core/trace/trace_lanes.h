@@ -1,4 +1,5 @@
-// The threads that a trace shows of each worker: its steps, then its connections and processors in the order in which a step uses them.
+// The threads that a trace shows of each worker: its steps, then its connections and processors in
+// the order in which a step uses them.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,8 @@
 
 namespace stepcast {
 
-// The nearest picosecond. A tick is 25/63 of one, so no instant lies between two, and whole nanoseconds are exact.
+// The nearest picosecond. A tick is 25/63 of one, so no instant lies between two, and whole
+// nanoseconds are exact.
 int64_t ToPicoseconds(Instant at);
 
 // Appends so many picoseconds as microseconds: "12.5", "0.000001". REQUIRES: picoseconds >= 0.

@@ -14,7 +14,9 @@ struct TransferServices {
   int32_t count = 1;
 
   // REQUIRES: 0 <= service < count.
-  int64_t BytesOf(int32_t service) const { return service == 0 ? first : service + 1 < count ? turn : last; }
+  int64_t BytesOf(int32_t service) const {
+    return service == 0 ? first : service + 1 < count ? turn : last;
+  }
 };
 
 // REQUIRES: scenario is resolved.

@@ -24,11 +24,13 @@ inline constexpr Window kOne{};
 inline constexpr Window kThree{.height = 3, .width = 3};
 inline constexpr Window kFive{.height = 5, .width = 5};
 
-// Arithmetic, for one example. Convolution and dense: a multiplication and an addition for each weight and output position. Of what is cheap,
-// operations per output element: ReLU and addition 1; batch normalisation 7 (mean 1, variance 3, subtract, scale, offset); response normalisation 10
-// (squares, sum of five, power, division); a pool reads its window; concatenation moves data and computes nothing; the loss 5 a class. Backward: as
-// much again for the gradient of the input, and as much for that of the variables where there are any; what reads the image needs no gradient of its
-// input.
+// Arithmetic, for one example. Convolution and dense: a multiplication and an addition for each
+// weight and output position. Of what is cheap, operations per output element: ReLU and addition 1;
+// batch normalisation 7 (mean 1, variance 3, subtract, scale, offset); response normalisation 10
+// (squares, sum of five, power, division); a pool reads its window; concatenation moves data and
+// computes nothing; the loss 5 a class. Backward: as much again for the gradient of the input, and
+// as much for that of the variables where there are any; what reads the image needs no gradient of
+// its input.
 class ArchitectureBuilder {
  public:
   using LayerId = int32_t;
@@ -37,11 +39,14 @@ class ArchitectureBuilder {
   explicit ArchitectureBuilder(Shape image) : image_(image) {}
 
   // With one bias a channel, and a ReLU after it.
-  LayerId BiasedConvolution(const std::string& name, LayerId from, int64_t channels, const Window& window);
+  LayerId BiasedConvolution(const std::string& name, LayerId from, int64_t channels,
+                            const Window& window);
   // Without biases; batch normalisation with an offset and no scale after it, then a ReLU.
-  LayerId NormalizedConvolution(const std::string& name, LayerId from, int64_t channels, const Window& window);
+  LayerId NormalizedConvolution(const std::string& name, LayerId from, int64_t channels,
+                                const Window& window);
   // The same without the ReLU.
-  LayerId LinearConvolution(const std::string& name, LayerId from, int64_t channels, const Window& window);
+  LayerId LinearConvolution(const std::string& name, LayerId from, int64_t channels,
+                            const Window& window);
   // With biases. What it reads is flattened.
   LayerId Dense(const std::string& name, LayerId from, int64_t channels);
   LayerId Relu(const std::string& name, LayerId from);
@@ -53,14 +58,17 @@ class ArchitectureBuilder {
   // REQUIRES: equal shapes.
   LayerId Addition(const std::string& name, LayerId a, LayerId b);
 
-  const Shape& ShapeOf(LayerId layer) const { return layer == kImage ? image_ : architecture_.layers[static_cast<size_t>(layer)].output; }
+  const Shape& ShapeOf(LayerId layer) const {
+    return layer == kImage ? image_ : architecture_.layers[static_cast<size_t>(layer)].output;
+  }
 
   // Adds the loss over these outputs.
   Architecture Finish(const std::vector<LayerId>& outputs) &&;
 
  private:
   LayerId Add(Layer layer, const std::vector<LayerId>& from);
-  LayerId Convolution(const std::string& name, LayerId from, int64_t channels, const Window& window, bool biases);
+  LayerId Convolution(const std::string& name, LayerId from, int64_t channels, const Window& window,
+                      bool biases);
 
   Shape image_;
   Architecture architecture_;

@@ -42,8 +42,10 @@ class Network {
 
   LayerId Module35(const std::string& name, LayerId from, int64_t pooled) {
     const LayerId one = Convolve(name + "/branch0", from, 64, kOne);
-    const LayerId five = Convolve(name + "/branch1_5x5", Convolve(name + "/branch1_1x1", from, 48, kOne), 64, kFive);
-    LayerId three = Convolve(name + "/branch2_3x3a", Convolve(name + "/branch2_1x1", from, 64, kOne), 96, kThree);
+    const LayerId five =
+        Convolve(name + "/branch1_5x5", Convolve(name + "/branch1_1x1", from, 48, kOne), 64, kFive);
+    LayerId three = Convolve(name + "/branch2_3x3a",
+                             Convolve(name + "/branch2_1x1", from, 64, kOne), 96, kThree);
     three = Convolve(name + "/branch2_3x3b", three, 96, kThree);
     return net_.Concatenation(name + "/concat", {one, five, three, Pooled(name, from, pooled)});
   }
@@ -55,18 +57,22 @@ class Network {
     layer = Module17("mixed_6c", layer, 160);
     layer = Module17("mixed_6d", layer, 160);
     layer = Module17("mixed_6e", layer, 192);
-    LayerId head = net_.Pool("auxiliary/pool", layer, {.height = 5, .width = 5, .stride = 3, .padding = Padding::kValid});
+    LayerId head = net_.Pool("auxiliary/pool", layer,
+                             {.height = 5, .width = 5, .stride = 3, .padding = Padding::kValid});
     head = Convolve("auxiliary/1x1", head, 128, kOne);
-    head = Convolve("auxiliary/5x5", head, 768, {.height = 5, .width = 5, .padding = Padding::kValid});
+    head =
+        Convolve("auxiliary/5x5", head, 768, {.height = 5, .width = 5, .padding = Padding::kValid});
     auxiliary_ = net_.Dense("auxiliary/logits", head, 1000);
     return layer;
   }
 
   LayerId Reduce17(const std::string& name, LayerId from) {
     const LayerId one = Convolve(name + "/branch0", from, 384, kHalveValid);
-    LayerId three = Convolve(name + "/branch1_3x3a", Convolve(name + "/branch1_1x1", from, 64, kOne), 96, kThree);
+    LayerId three = Convolve(name + "/branch1_3x3a",
+                             Convolve(name + "/branch1_1x1", from, 64, kOne), 96, kThree);
     three = Convolve(name + "/branch1_3x3b", three, 96, kHalveValid);
-    return net_.Concatenation(name + "/concat", {one, three, net_.Pool(name + "/pool", from, kHalveValid)});
+    return net_.Concatenation(name + "/concat",
+                              {one, three, net_.Pool(name + "/pool", from, kHalveValid)});
   }
 
   LayerId Module17(const std::string& name, LayerId from, int64_t narrow) {
@@ -87,27 +93,36 @@ class Network {
   }
 
   LayerId Reduce8(const std::string& name, LayerId from) {
-    const LayerId three = Convolve(name + "/branch0_3x3", Convolve(name + "/branch0_1x1", from, 192, kOne), 320, kHalveValid);
+    const LayerId three = Convolve(
+        name + "/branch0_3x3", Convolve(name + "/branch0_1x1", from, 192, kOne), 320, kHalveValid);
     LayerId seven = Convolve(name + "/branch1_1x1", from, 192, kOne);
     seven = Tall(name + "/branch1_7x1", Wide(name + "/branch1_1x7", seven, 192, 7), 192, 7);
     seven = Convolve(name + "/branch1_3x3", seven, 192, kHalveValid);
-    return net_.Concatenation(name + "/concat", {three, seven, net_.Pool(name + "/pool", from, kHalveValid)});
+    return net_.Concatenation(name + "/concat",
+                              {three, seven, net_.Pool(name + "/pool", from, kHalveValid)});
   }
 
   LayerId Module8(const std::string& name, LayerId from) {
     const LayerId one = Convolve(name + "/branch0", from, 320, kOne);
     const LayerId three = Convolve(name + "/branch1_1x1", from, 384, kOne);
-    const LayerId six = Convolve(name + "/branch2_3x3", Convolve(name + "/branch2_1x1", from, 448, kOne), 384, kThree);
-    return net_.Concatenation(name + "/concat",
-                              {one, Wide(name + "/branch1_1x3", three, 384, 3), Tall(name + "/branch1_3x1", three, 384, 3),
-                               Wide(name + "/branch2_1x3", six, 384, 3), Tall(name + "/branch2_3x1", six, 384, 3), Pooled(name, from, 192)});
+    const LayerId six = Convolve(name + "/branch2_3x3",
+                                 Convolve(name + "/branch2_1x1", from, 448, kOne), 384, kThree);
+    return net_.Concatenation(
+        name + "/concat",
+        {one, Wide(name + "/branch1_1x3", three, 384, 3),
+         Tall(name + "/branch1_3x1", three, 384, 3), Wide(name + "/branch2_1x3", six, 384, 3),
+         Tall(name + "/branch2_3x1", six, 384, 3), Pooled(name, from, 192)});
   }
 
   LayerId Pooled(const std::string& name, LayerId from, int64_t channels) {
     return Convolve(name + "/branch_pool", net_.Pool(name + "/pool", from, kThree), channels, kOne);
   }
-  LayerId Wide(const std::string& name, LayerId from, int64_t channels, int64_t width) { return Convolve(name, from, channels, {.width = width}); }
-  LayerId Tall(const std::string& name, LayerId from, int64_t channels, int64_t height) { return Convolve(name, from, channels, {.height = height}); }
+  LayerId Wide(const std::string& name, LayerId from, int64_t channels, int64_t width) {
+    return Convolve(name, from, channels, {.width = width});
+  }
+  LayerId Tall(const std::string& name, LayerId from, int64_t channels, int64_t height) {
+    return Convolve(name, from, channels, {.height = height});
+  }
   LayerId Convolve(const std::string& name, LayerId from, int64_t channels, const Window& window) {
     return net_.NormalizedConvolution(name, from, channels, window);
   }

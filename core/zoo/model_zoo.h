@@ -23,8 +23,9 @@ struct ZooOptions {
 // Names accepted by BuildZooProfile, in ascending order.
 std::vector<std::string_view> ZooModels();
 
-// Fails with INVALID_ARGUMENT, reason IMPORT_INVALID, and every fault with its path relative to ModelZooOptions (`model`,
-// `platform.bandwidth_bytes_per_second`).
-absl::StatusOr<Profile> BuildZooProfile(std::string_view model, const ZooOptions& options, const ProfileLimits& limits = {});
+// Fails with INVALID_ARGUMENT, reason IMPORT_INVALID, and every fault with its path relative to
+// ModelZooOptions (`model`, `platform.bandwidth_bytes_per_second`).
+absl::StatusOr<Profile> BuildZooProfile(std::string_view model, const ZooOptions& options,
+                                        const ProfileLimits& limits = {});
 
 }  // namespace stepcast

@@ -18,9 +18,11 @@ Architecture Vgg(const std::array<int, 5>& convolutions) {
   for (size_t block = 0; block < kChannels.size(); ++block) {
     const std::string number = std::to_string(block + 1);
     for (int i = 1; i <= convolutions[block]; ++i) {
-      layer = net.BiasedConvolution("conv" + number + "_" + std::to_string(i), layer, kChannels[block], {.height = 3, .width = 3});
+      layer = net.BiasedConvolution("conv" + number + "_" + std::to_string(i), layer,
+                                    kChannels[block], {.height = 3, .width = 3});
     }
-    layer = net.Pool("pool" + number, layer, {.height = 2, .width = 2, .stride = 2, .padding = Padding::kValid});
+    layer = net.Pool("pool" + number, layer,
+                     {.height = 2, .width = 2, .stride = 2, .padding = Padding::kValid});
   }
   layer = net.Relu("fc6/relu", net.Dense("fc6", layer, 4096));
   layer = net.Relu("fc7/relu", net.Dense("fc7", layer, 4096));

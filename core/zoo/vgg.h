@@ -5,7 +5,8 @@
 
 namespace stepcast {
 
-// Source: Simonyan and Zisserman, "Very deep convolutional networks for large-scale image recognition", 2014, Table 1: columns A and D.
+// Source: Simonyan and Zisserman, "Very deep convolutional networks for large-scale image
+// recognition", 2014, Table 1: columns A and D.
 Architecture Vgg11();
 Architecture Vgg16();
 

@@ -25,7 +25,8 @@ std::string TemporaryDirectory() {
 
 // What is in memory already need not be kept there twice.
 size_t ProfileCacheBytes(const ServerOptions& options) {
-  return options.store == StoreKind::kMemory ? 0 : static_cast<size_t>(options.max_profile_cache_bytes);
+  return options.store == StoreKind::kMemory ? 0
+                                             : static_cast<size_t>(options.max_profile_cache_bytes);
 }
 
 const char* NameOf(StoreKind store) {
@@ -40,7 +41,8 @@ const char* NameOf(StoreKind store) {
   return "memory";
 }
 
-ServerDescription Describe(const ServerOptions& options, const std::string& replica, const Clock& clock) {
+ServerDescription Describe(const ServerOptions& options, const std::string& replica,
+                           const Clock& clock) {
   return {.version = STEPCAST_VERSION,
           .engine_version = kEngineVersion,
           .replica = replica,
@@ -76,7 +78,11 @@ BackEnd::BackEnd(const ServerOptions& options, const Environment& environment)
       executor_(simulation_jobs_),
       profiles_(store_, options.profile_limits),
       runs_(static_cast<size_t>(options.max_run_cache_bytes), &environment.metrics.run_cache),
-      predictions_({.store = store_, .clock = environment.clock, .executor = executor_, .runs = &runs_, .observer = &environment.metrics.simulations},
+      predictions_({.store = store_,
+                    .clock = environment.clock,
+                    .executor = executor_,
+                    .runs = &runs_,
+                    .observer = &environment.metrics.simulations},
                    options.profile_limits),
       budget_(options.max_pending_bytes),
       call_log_(environment.log),
@@ -94,14 +100,17 @@ BackEnd::BackEnd(const ServerOptions& options, const Environment& environment)
                    .max_message_bytes = options.max_message_bytes,
                    .max_profile_bytes = options.max_profile_bytes,
                    .max_import_bytes = options.max_import_bytes,
-                   .spool_directory = options.store == StoreKind::kSqlite ? options.data_dir : TemporaryDirectory(),
+                   .spool_directory = options.store == StoreKind::kSqlite ? options.data_dir
+                                                                          : TemporaryDirectory(),
                    .max_job_seconds = options.max_job_seconds,
                    .max_answer_cache_bytes = options.max_answer_cache_bytes},
       profile_service_(MakeProfileService(profiles_, environment_)),
       prediction_service_(MakePredictionService(predictions_, environment_)),
-      admin_service_(MakeAdminService({.description = Describe(options, environment.replica, environment.clock),
-                                       .set_log_level = [&log = environment.log](WireLogLevel level) { return SetLevel(log, level); }},
-                                      environment_)),
+      admin_service_(MakeAdminService(
+          {.description = Describe(options, environment.replica, environment.clock),
+           .set_log_level =
+               [&log = environment.log](WireLogLevel level) { return SetLevel(log, level); }},
+          environment_)),
       operations_(options.operations, {.replica = environment.replica,
                                        .calls = environment_,
                                        .predictions = predictions_,

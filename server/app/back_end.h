@@ -1,6 +1,7 @@
 // Everything between the stores and gRPC: handlers, job pools and the services.
 //
-// Lifetime: borrows what its constructor is given. To be drained before it is destroyed, when no call is left.
+// Lifetime: borrows what its constructor is given. To be drained before it is destroyed, when no
+// call is left.
 #pragma once
 
 #include <grpcpp/impl/service_type.h>
@@ -50,8 +51,8 @@ class BackEnd {
   OperationEnd& operations() { return operations_; }
   // OK while the store can serve.
   absl::Status Check() { return store_.Check(); }
-  // Takes over the limits that may change while calls are under way: of the queues, of the bytes of requests and of
-  // the store.
+  // Takes over the limits that may change while calls are under way: of the queues, of the bytes of
+  // requests and of the store.
   void SetLimits(const ServerOptions& options);
   // Returns when the jobs there are have run; more are refused.
   void Drain();

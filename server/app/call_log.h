@@ -1,4 +1,5 @@
-// Writes calls to the server's log: those that failed for its own reasons, and at level debug every one.
+// Writes calls to the server's log: those that failed for its own reasons, and at level debug every
+// one.
 #pragma once
 
 #include "server/app/log.h"

@@ -32,11 +32,13 @@ constexpr int kMaxThreads = 1024;
 constexpr int64_t kMaxMessage = std::numeric_limits<int>::max();
 constexpr int64_t kMaxIndex = std::numeric_limits<int>::max();
 
-const char* const kStoreNames = "sqlite (durable), postgres (durable, shared by replicas) or memory (forgets when it ends)";
+const char* const kStoreNames =
+    "sqlite (durable), postgres (durable, shared by replicas) or memory (forgets when it ends)";
 
 // STEPCAST_HTTP_LISTEN for --http-listen.
 std::string VariableOf(const std::string& flag) {
-  return absl::StrCat("STEPCAST_", absl::AsciiStrToUpper(absl::StrReplaceAll(flag.substr(2), {{"-", "_"}})));
+  return absl::StrCat("STEPCAST_",
+                      absl::AsciiStrToUpper(absl::StrReplaceAll(flag.substr(2), {{"-", "_"}})));
 }
 
 template <typename Value>
@@ -45,12 +47,14 @@ CLI::Option* Add(CLI::App& app, const std::string& flag, Value& value, const std
 }
 
 template <typename Value>
-void AddRange(CLI::App& app, const std::string& flag, Value& value, Value min, Value max, const std::string& text) {
+void AddRange(CLI::App& app, const std::string& flag, Value& value, Value min, Value max,
+              const std::string& text) {
   Add(app, flag, value, text)->check(CLI::Range(min, max));
 }
 
 template <typename Value>
-void AddChoice(CLI::App& app, const std::string& flag, Value& value, const std::map<std::string, Value>& choices, const std::string& text) {
+void AddChoice(CLI::App& app, const std::string& flag, Value& value,
+               const std::map<std::string, Value>& choices, const std::string& text) {
   std::string name;
   for (const auto& [choice, meaning] : choices) {
     if (meaning == value) name = choice;
@@ -71,92 +75,135 @@ std::string DefaultDataDirectory() {
 }
 
 void AddService(CLI::App& app, ServerOptions& options) {
-  Add(app, "--listen", options.listen, "HOST:PORT for gRPC; port 0: any free one, printed at start");
-  Add(app, "--http-listen", options.http_listen, "HOST:PORT for /metrics, /healthz and /readyz; port 0 as above; none: no pages");
+  Add(app, "--listen", options.listen,
+      "HOST:PORT for gRPC; port 0: any free one, printed at start");
+  Add(app, "--http-listen", options.http_listen,
+      "HOST:PORT for /metrics, /healthz and /readyz; port 0 as above; none: no pages");
   AddChoice<StoreKind>(app, "--store", options.store,
-                       {{"sqlite", StoreKind::kSqlite}, {"postgres", StoreKind::kPostgres}, {"memory", StoreKind::kMemory}},
+                       {{"sqlite", StoreKind::kSqlite},
+                        {"postgres", StoreKind::kPostgres},
+                        {"memory", StoreKind::kMemory}},
                        absl::StrCat("Where profiles are kept: ", kStoreNames));
   Add(app, "--data-dir", options.data_dir, "Directory of the sqlite store, created if missing");
   Add(app, "--postgres", options.postgres,
-      "Database of the postgres store: a connection string or URL of libpq, what it lacks from PGHOST, PGPASSFILE and so on; better not on the "
+      "Database of the postgres store: a connection string or URL of libpq, what it lacks from "
+      "PGHOST, PGPASSFILE and so on; better not on the "
       "command line if it holds a password")
       ->group(kSecretGroup);
-  AddRange(app, "--store-wait-seconds", options.store_wait_seconds, 0.0, kMaxSeconds, "Seconds to go on trying to reach the database at start");
-  AddChoice<LogLevel>(
-      app, "--log-level", options.log.level,
-      {{"debug", LogLevel::kDebug}, {"info", LogLevel::kInfo}, {"warning", LogLevel::kWarning}, {"error", LogLevel::kError}, {"off", LogLevel::kOff}},
-      "Least level that is logged, on stderr");
-  AddChoice<LogFormat>(app, "--log-format", options.log.format, {{"text", LogFormat::kText}, {"json", LogFormat::kJson}}, "Form of the log");
+  AddRange(app, "--store-wait-seconds", options.store_wait_seconds, 0.0, kMaxSeconds,
+           "Seconds to go on trying to reach the database at start");
+  AddChoice<LogLevel>(app, "--log-level", options.log.level,
+                      {{"debug", LogLevel::kDebug},
+                       {"info", LogLevel::kInfo},
+                       {"warning", LogLevel::kWarning},
+                       {"error", LogLevel::kError},
+                       {"off", LogLevel::kOff}},
+                      "Least level that is logged, on stderr");
+  AddChoice<LogFormat>(app, "--log-format", options.log.format,
+                       {{"text", LogFormat::kText}, {"json", LogFormat::kJson}}, "Form of the log");
   AddRange(app, "--drain-delay", options.drain_delay_seconds, 0.0, kMaxSeconds,
            "Seconds between turning not ready and refusing calls, when told to stop");
-  AddRange(app, "--drain-timeout", options.drain_timeout_seconds, 0.0, kMaxSeconds, "Seconds that calls in flight then get to finish");
+  AddRange(app, "--drain-timeout", options.drain_timeout_seconds, 0.0, kMaxSeconds,
+           "Seconds that calls in flight then get to finish");
 }
 
 void AddLimits(CLI::App& app, ServerOptions& options) {
   AddRange(app, "--threads", options.threads, 1, kMaxThreads,
-           "Simulations at one time; those that idle make others faster; default: the number of processors");
+           "Simulations at one time; those that idle make others faster; default: the number of "
+           "processors");
   AddRange(app, "--queue-max", options.queue_max, 0, 1'000'000, "Simulations that may wait");
   AddRange(app, "--queue-max-seconds", options.queue_max_seconds, 0.0, kMaxSeconds,
            "Expected seconds of simulation that may wait, on one thread; 0: no bound");
-  AddRange(app, "--store-threads", options.store_threads, 1, kMaxThreads, "Threads for the store and for checking requests");
-  AddRange(app, "--store-queue-max", options.store_queue_max, 0, 1'000'000, "Requests that may wait for one of those");
-  AddRange(app, "--max-message-bytes", options.max_message_bytes, int64_t{1024}, kMaxMessage, "Largest request message");
-  AddRange(app, "--max-profile-bytes", options.max_profile_bytes, int64_t{1024}, kMaxMessage, "Largest uploaded profile");
-  AddRange(app, "--max-import-bytes", options.max_import_bytes, int64_t{1024}, std::numeric_limits<int64_t>::max() / 4,
+  AddRange(app, "--store-threads", options.store_threads, 1, kMaxThreads,
+           "Threads for the store and for checking requests");
+  AddRange(app, "--store-queue-max", options.store_queue_max, 0, 1'000'000,
+           "Requests that may wait for one of those");
+  AddRange(app, "--max-message-bytes", options.max_message_bytes, int64_t{1024}, kMaxMessage,
+           "Largest request message");
+  AddRange(app, "--max-profile-bytes", options.max_profile_bytes, int64_t{1024}, kMaxMessage,
+           "Largest uploaded profile");
+  AddRange(app, "--max-import-bytes", options.max_import_bytes, int64_t{1024},
+           std::numeric_limits<int64_t>::max() / 4,
            "Largest imported recording, which beyond 4 MiB waits in a file in the data directory");
-  AddRange(app, "--max-pending-bytes", options.max_pending_bytes, int64_t{1024}, std::numeric_limits<int64_t>::max() / 4,
-           "Bytes of all requests under way together");
-  AddRange(app, "--max-job-seconds", options.max_job_seconds, 0.001, kMaxSeconds, "Longest computation for one call");
-  AddRange(app, "--max-answer-cache-bytes", options.max_answer_cache_bytes, int64_t{0}, std::numeric_limits<int64_t>::max() / 4,
+  AddRange(app, "--max-pending-bytes", options.max_pending_bytes, int64_t{1024},
+           std::numeric_limits<int64_t>::max() / 4, "Bytes of all requests under way together");
+  AddRange(app, "--max-job-seconds", options.max_job_seconds, 0.001, kMaxSeconds,
+           "Longest computation for one call");
+  AddRange(app, "--max-answer-cache-bytes", options.max_answer_cache_bytes, int64_t{0},
+           std::numeric_limits<int64_t>::max() / 4,
            "Answers that are kept for equal requests; 0: none");
-  AddRange(app, "--max-profile-cache-bytes", options.max_profile_cache_bytes, int64_t{0}, std::numeric_limits<int64_t>::max() / 4,
+  AddRange(app, "--max-profile-cache-bytes", options.max_profile_cache_bytes, int64_t{0},
+           std::numeric_limits<int64_t>::max() / 4,
            "Profiles of a durable store that are kept in memory; 0: none");
-  AddRange(app, "--max-run-cache-bytes", options.max_run_cache_bytes, int64_t{0}, std::numeric_limits<int64_t>::max() / 4,
+  AddRange(app, "--max-run-cache-bytes", options.max_run_cache_bytes, int64_t{0},
+           std::numeric_limits<int64_t>::max() / 4,
            "Simulated runs that are kept for other requests; 0: none");
-  AddRange(app, "--max-profiles", options.store_limits.max_profiles, int64_t{1}, std::numeric_limits<int64_t>::max() / 4, "Profiles in the store");
-  AddRange(app, "--max-store-bytes", options.store_limits.max_total_bytes, int64_t{1}, std::numeric_limits<int64_t>::max() / 4,
-           "Bytes of all profiles in the store");
-  AddRange(app, "--max-client-profiles", options.store_limits.max_client_profiles, int64_t{0}, std::numeric_limits<int64_t>::max() / 4,
-           "Profiles that one client may have in the store, by the name that --tokens gives it; 0: no limit, as clients without a name never have");
-  AddRange(app, "--max-client-store-bytes", options.store_limits.max_client_store_bytes, int64_t{0}, std::numeric_limits<int64_t>::max() / 4,
+  AddRange(app, "--max-profiles", options.store_limits.max_profiles, int64_t{1},
+           std::numeric_limits<int64_t>::max() / 4, "Profiles in the store");
+  AddRange(app, "--max-store-bytes", options.store_limits.max_total_bytes, int64_t{1},
+           std::numeric_limits<int64_t>::max() / 4, "Bytes of all profiles in the store");
+  AddRange(app, "--max-client-profiles", options.store_limits.max_client_profiles, int64_t{0},
+           std::numeric_limits<int64_t>::max() / 4,
+           "Profiles that one client may have in the store, by the name that --tokens gives it; 0: "
+           "no limit, as clients without a name never have");
+  AddRange(app, "--max-client-store-bytes", options.store_limits.max_client_store_bytes, int64_t{0},
+           std::numeric_limits<int64_t>::max() / 4,
            "Bytes of the profiles that one client may have in the store; the same");
 }
 
 void AddOperations(CLI::App& app, OperationOptions& options) {
   constexpr int64_t kMaxCount = int64_t{1} << 40;
-  Add(app, "--replica-id", options.replica_id, "Beginning of this server's name among those on its store; default: the host's name");
+  Add(app, "--replica-id", options.replica_id,
+      "Beginning of this server's name among those on its store; default: the host's name");
   AddRange(app, "--max-running-operations", options.max_running, 0, kMaxThreads,
-           "Long-running operations computed here at one time, beside the calls; 0: this server computes none");
+           "Long-running operations computed here at one time, beside the calls; 0: this server "
+           "computes none");
   AddRange(app, "--operation-lease-seconds", options.lease_seconds, 0.1, kMaxSeconds,
            "Seconds after which another server takes the operations of one that is gone");
-  AddRange(app, "--max-operation-seconds", options.max_seconds, 0.001, kMaxSeconds, "Longest computation of an operation");
+  AddRange(app, "--max-operation-seconds", options.max_seconds, 0.001, kMaxSeconds,
+           "Longest computation of an operation");
   AddRange(app, "--max-operation-attempts", options.max_attempts, int64_t{1}, int64_t{1000},
            "Attempts at an operation, each ended by its server's death, before it is given up");
-  AddRange(app, "--operation-retention-seconds", options.retention_seconds, 0.0, 1e9, "Seconds that a done operation is kept");
-  AddRange(app, "--max-open-operations", options.max_open, int64_t{1}, kMaxCount, "Operations in the store that are not done");
-  AddRange(app, "--max-done-operations", options.max_done, int64_t{0}, kMaxCount, "Done operations that are kept");
-  AddRange(app, "--max-operation-store-bytes", options.max_store_bytes, int64_t{1}, std::numeric_limits<int64_t>::max() / 4,
+  AddRange(app, "--operation-retention-seconds", options.retention_seconds, 0.0, 1e9,
+           "Seconds that a done operation is kept");
+  AddRange(app, "--max-open-operations", options.max_open, int64_t{1}, kMaxCount,
+           "Operations in the store that are not done");
+  AddRange(app, "--max-done-operations", options.max_done, int64_t{0}, kMaxCount,
+           "Done operations that are kept");
+  AddRange(app, "--max-operation-store-bytes", options.max_store_bytes, int64_t{1},
+           std::numeric_limits<int64_t>::max() / 4,
            "Bytes of requests and results of operations beyond which no other is started");
-  AddRange(app, "--max-job-bytes", options.max_job_bytes, int64_t{1024}, kMaxMessage, "Largest request of an operation");
-  AddRange(app, "--max-waiting-calls", options.max_waiting_calls, int64_t{0}, kMaxCount, "Calls that wait for operations at one time");
+  AddRange(app, "--max-job-bytes", options.max_job_bytes, int64_t{1024}, kMaxMessage,
+           "Largest request of an operation");
+  AddRange(app, "--max-waiting-calls", options.max_waiting_calls, int64_t{0}, kMaxCount,
+           "Calls that wait for operations at one time");
 }
 
 // Those that bound what the engine can compute with can only be lowered.
 void AddProfileLimits(CLI::App& app, ProfileLimits& limits) {
-  AddRange(app, "--max-operations", limits.max_operations, int64_t{1}, kMaxIndex, "Operations of a profile");
-  AddRange(app, "--max-steps", limits.max_steps, int64_t{1}, kMaxIndex, "Recorded steps of a profile");
-  AddRange(app, "--max-recorded-times", limits.max_recorded_times, int64_t{1}, std::numeric_limits<int64_t>::max() / 4,
-           "Operations times steps of a profile");
-  AddRange(app, "--max-dependencies", limits.max_dependencies, int64_t{1}, kMaxIndex, "Dependencies of a profile");
-  AddRange(app, "--max-parameter-servers", limits.max_parameter_servers, int64_t{1}, ProfileLimits().max_parameter_servers,
-           "Parameter servers of a profile");
-  AddRange(app, "--max-batch-size", limits.max_batch_size, int64_t{1}, ProfileLimits().max_batch_size, "Examples per step of a profile");
-  AddRange(app, "--max-transfer-bytes", limits.max_transfer_bytes, int64_t{1}, ProfileLimits().max_transfer_bytes, "Bytes of a transfer");
-  AddRange(app, "--max-step-ns", limits.max_step_ns, int64_t{1}, ProfileLimits().max_step_ns, "Nanoseconds of a recorded step");
-  AddRange(app, "--max-name-bytes", limits.max_name_bytes, size_t{1}, size_t{65536}, "Bytes of an operation's or parameter's name");
-  AddRange(app, "--max-text-bytes", limits.max_text_bytes, size_t{1}, size_t{65536}, "Bytes of a display name, model, framework or label's value");
+  AddRange(app, "--max-operations", limits.max_operations, int64_t{1}, kMaxIndex,
+           "Operations of a profile");
+  AddRange(app, "--max-steps", limits.max_steps, int64_t{1}, kMaxIndex,
+           "Recorded steps of a profile");
+  AddRange(app, "--max-recorded-times", limits.max_recorded_times, int64_t{1},
+           std::numeric_limits<int64_t>::max() / 4, "Operations times steps of a profile");
+  AddRange(app, "--max-dependencies", limits.max_dependencies, int64_t{1}, kMaxIndex,
+           "Dependencies of a profile");
+  AddRange(app, "--max-parameter-servers", limits.max_parameter_servers, int64_t{1},
+           ProfileLimits().max_parameter_servers, "Parameter servers of a profile");
+  AddRange(app, "--max-batch-size", limits.max_batch_size, int64_t{1},
+           ProfileLimits().max_batch_size, "Examples per step of a profile");
+  AddRange(app, "--max-transfer-bytes", limits.max_transfer_bytes, int64_t{1},
+           ProfileLimits().max_transfer_bytes, "Bytes of a transfer");
+  AddRange(app, "--max-step-ns", limits.max_step_ns, int64_t{1}, ProfileLimits().max_step_ns,
+           "Nanoseconds of a recorded step");
+  AddRange(app, "--max-name-bytes", limits.max_name_bytes, size_t{1}, size_t{65536},
+           "Bytes of an operation's or parameter's name");
+  AddRange(app, "--max-text-bytes", limits.max_text_bytes, size_t{1}, size_t{65536},
+           "Bytes of a display name, model, framework or label's value");
   AddRange(app, "--max-labels", limits.max_labels, size_t{0}, size_t{1024}, "Labels of a profile");
-  AddRange(app, "--max-label-key-bytes", limits.max_label_key_bytes, size_t{1}, size_t{1024}, "Bytes of a label's key");
+  AddRange(app, "--max-label-key-bytes", limits.max_label_key_bytes, size_t{1}, size_t{1024},
+           "Bytes of a label's key");
 }
 
 // Lightest first.
@@ -181,49 +228,74 @@ absl::Status Both(const absl::Status& first, const absl::Status& second) {
 }
 
 void AddSecurity(CLI::App& app, SecurityOptions& options) {
-  Add(app, "--tls-cert", options.tls_cert, "PEM file of the server's certificate, then those it was signed with: serve over TLS");
+  Add(app, "--tls-cert", options.tls_cert,
+      "PEM file of the server's certificate, then those it was signed with: serve over TLS");
   Add(app, "--tls-key", options.tls_key, "PEM file of its key");
-  Add(app, "--tls-client-ca", options.tls_client_ca, "PEM file of those who sign clients' certificates: only clients that have one may connect");
-  Add(app, "--tokens", options.tokens, "YAML file of who may call, with which token or certificate, and as what: reader, writer or admin");
-  app.add_flag("--allow-insecure", options.allow_insecure, "Serve beyond loopback in clear, or to everybody")
+  Add(app, "--tls-client-ca", options.tls_client_ca,
+      "PEM file of those who sign clients' certificates: only clients that have one may connect");
+  Add(app, "--tokens", options.tokens,
+      "YAML file of who may call, with which token or certificate, and as what: reader, writer or "
+      "admin");
+  app.add_flag("--allow-insecure", options.allow_insecure,
+               "Serve beyond loopback in clear, or to everybody")
       ->envname(VariableOf("--allow-insecure"))
       ->default_str("false");
   AddRange(app, "--reload-seconds", options.reload_seconds, 0.0, kMaxSeconds,
-           "How often those files are looked at, besides at SIGHUP, and read again if they have changed; 0: never");
+           "How often those files are looked at, besides at SIGHUP, and read again if they have "
+           "changed; 0: never");
 }
 
 void AddConnections(CLI::App& app, ConnectionOptions& options) {
-  AddRange(app, "--max-connection-age-seconds", options.max_age_seconds, 0.0, kMaxSeconds,
-           "Age at which clients are told to connect anew, which spreads them over servers; 0: never");
-  AddRange(app, "--max-connection-age-grace-seconds", options.max_age_grace_seconds, 0.0, kMaxSeconds, "What calls in flight then get to finish");
-  AddRange(app, "--max-calls-per-connection", options.max_calls, 1, 1'000'000, "Calls on one connection at one time; more wait at the client");
+  AddRange(
+      app, "--max-connection-age-seconds", options.max_age_seconds, 0.0, kMaxSeconds,
+      "Age at which clients are told to connect anew, which spreads them over servers; 0: never");
+  AddRange(app, "--max-connection-age-grace-seconds", options.max_age_grace_seconds, 0.0,
+           kMaxSeconds, "What calls in flight then get to finish");
+  AddRange(app, "--max-calls-per-connection", options.max_calls, 1, 1'000'000,
+           "Calls on one connection at one time; more wait at the client");
 }
 
 absl::Status Check(const ServerOptions& options) {
-  if (absl::Status status = CheckListenAddress("--listen", options.listen); !status.ok()) return status;
-  if (absl::Status status = options.http_listen.empty() ? absl::OkStatus() : CheckListenAddress("--http-listen", options.http_listen); !status.ok()) {
+  if (absl::Status status = CheckListenAddress("--listen", options.listen); !status.ok())
+    return status;
+  if (absl::Status status = options.http_listen.empty()
+                                ? absl::OkStatus()
+                                : CheckListenAddress("--http-listen", options.http_listen);
+      !status.ok()) {
     return status;
   }
-  if (absl::Status status = CheckExposure(options.listen, options.security); !status.ok()) return status;
+  if (absl::Status status = CheckExposure(options.listen, options.security); !status.ok())
+    return status;
   if (options.store == StoreKind::kSqlite && options.data_dir.empty()) {
-    return FaultsError("FLAG_INVALID", {{.field = "--data-dir", .description = "is required where neither XDG_STATE_HOME nor HOME is set"}});
+    return FaultsError(
+        "FLAG_INVALID",
+        {{.field = "--data-dir",
+          .description = "is required where neither XDG_STATE_HOME nor HOME is set"}});
   }
   if (options.store == StoreKind::kPostgres) {
     const absl::Status readable = CheckConninfo(options.postgres);
-    if (!readable.ok()) return FaultsError("FLAG_INVALID", {{.field = "--postgres", .description = std::string(readable.message())}});
+    if (!readable.ok())
+      return FaultsError("FLAG_INVALID",
+                         {{.field = "--postgres", .description = std::string(readable.message())}});
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> ParseCommandLine(int argc, const char* const* argv) {
+absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> ParseCommandLine(
+    int argc, const char* const* argv) {
   ServerOptions options;
-  options.threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+  options.threads =
+      std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
   options.data_dir = DefaultDataDirectory();
-  CLI::App table("stepcastd serves Stepcast: it stores training profiles and predicts from them how fast a distributed training job runs.",
-                 "stepcastd");
-  table.footer("A flag counts more than its variable, that more than the file of --config. SIGHUP reads all three again.");
+  CLI::App table(
+      "stepcastd serves Stepcast: it stores training profiles and predicts from them how fast a "
+      "distributed training job runs.",
+      "stepcastd");
+  table.footer(
+      "A flag counts more than its variable, that more than the file of --config. SIGHUP reads all "
+      "three again.");
   AddService(table, options);
   AddLimits(table, options);
   AddOperations(table, options.operations);
@@ -235,7 +307,8 @@ absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> ParseCommandLin
   const absl::StatusOr<TypedFlags> typed = ReadFlags(argc, argv, table);
   if (!typed.ok()) return typed.status();
   if (typed->wish == Wish::kHelp) return PrintText{table.help()};
-  if (typed->wish == Wish::kVersion) return PrintText{absl::StrCat("stepcastd ", STEPCAST_VERSION, "\n")};
+  if (typed->wish == Wish::kVersion)
+    return PrintText{absl::StrCat("stepcastd ", STEPCAST_VERSION, "\n")};
 
   const absl::StatusOr<std::vector<GivenSetting>> given = Given(*typed, table);
   if (!given.ok()) return given.status();
@@ -244,13 +317,16 @@ absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> ParseCommandLin
   const absl::Status checked = Both(applied, Check(options));
   if (!checked.ok()) return checked;
   if (typed->wish == Wish::kCheckConfig) {
-    const absl::Status loaded = LoadCredentials(options.security, absl::ToUnixSeconds(absl::Now())).status();
+    const absl::Status loaded =
+        LoadCredentials(options.security, absl::ToUnixSeconds(absl::Now())).status();
     if (!loaded.ok()) return loaded;
   }
   if (typed->wish == Wish::kCheckConfig) return PrintText{"ok\n"};
   if (typed->wish == Wish::kPrintConfig) return PrintText{ConfigText(*given, table)};
   if (!typed->backup_to.empty() || !typed->restore_from.empty()) {
-    return DataCopy{.data_dir = options.data_dir, .backup_to = typed->backup_to, .restore_from = typed->restore_from};
+    return DataCopy{.data_dir = options.data_dir,
+                    .backup_to = typed->backup_to,
+                    .restore_from = typed->restore_from};
   }
   options.settings = ShownSettings(*given, table);
   options.unknown_variables = UnknownVariables(table);
@@ -258,7 +334,8 @@ absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> ParseCommandLin
 }
 
 absl::StatusOr<ServerOptions> ParseOptions(int argc, const char* const* argv) {
-  absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> command = ParseCommandLine(argc, argv);
+  absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> command =
+      ParseCommandLine(argc, argv);
   if (!command.ok()) return command.status();
   if (auto* options = std::get_if<ServerOptions>(&*command)) return std::move(*options);
   return FaultsError("FLAG_INVALID", {{.field = "", .description = "no server was asked for"}});
@@ -271,7 +348,8 @@ std::vector<std::string> ComplaintsOf(const absl::Status& status) {
   for (const Fault& fault : details.faults) {
     lines.push_back(absl::StrCat(fault.field, fault.field.empty() ? "" : ": ", fault.description));
   }
-  if (details.faults_left_out > 0) lines.push_back(absl::StrCat("and ", details.faults_left_out, " more"));
+  if (details.faults_left_out > 0)
+    lines.push_back(absl::StrCat("and ", details.faults_left_out, " more"));
   return lines;
 }
 

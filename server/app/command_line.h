@@ -1,7 +1,9 @@
-// The configuration of stepcastd: one table of settings, which flags, environment and configuration file share.
+// The configuration of stepcastd: one table of settings, which flags, environment and configuration
+// file share.
 //
-// Each setting is a flag, a variable of the environment, STEPCAST_ and its name in capitals, and a key of the file that --config names. A flag counts
-// more than its variable, that more than the file, that more than the default.
+// Each setting is a flag, a variable of the environment, STEPCAST_ and its name in capitals, and a
+// key of the file that --config names. A flag counts more than its variable, that more than the
+// file, that more than the default.
 #pragma once
 
 #include <string>
@@ -27,10 +29,13 @@ struct DataCopy {
   std::string restore_from;  // empty: back up
 };
 
-// Reads the environment and the file anew at each call. INVALID_ARGUMENT, reason FLAG_INVALID or CONFIG_INVALID, with all that is wrong.
-absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> ParseCommandLine(int argc, const char* const* argv);
+// Reads the environment and the file anew at each call. INVALID_ARGUMENT, reason FLAG_INVALID or
+// CONFIG_INVALID, with all that is wrong.
+absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> ParseCommandLine(
+    int argc, const char* const* argv);
 
-// The same for a server only: INVALID_ARGUMENT, reason FLAG_INVALID, where something else was asked for.
+// The same for a server only: INVALID_ARGUMENT, reason FLAG_INVALID, where something else was asked
+// for.
 absl::StatusOr<ServerOptions> ParseOptions(int argc, const char* const* argv);
 
 // One line for each thing that is wrong: each fault and how many more there are, or the message.

@@ -22,12 +22,14 @@ struct Credentials {
   std::string digest;                            // of all bytes that were read
 };
 
-// INVALID_ARGUMENT, reason CERTIFICATE_INVALID or TOKENS_INVALID, with file, line where there is one, and what is wrong. Keys and tokens that any
-// user of the system may read are wrong.
-absl::StatusOr<Credentials> LoadCredentials(const SecurityOptions& options, int64_t now_unix_seconds);
+// INVALID_ARGUMENT, reason CERTIFICATE_INVALID or TOKENS_INVALID, with file, line where there is
+// one, and what is wrong. Keys and tokens that any user of the system may read are wrong.
+absl::StatusOr<Credentials> LoadCredentials(const SecurityOptions& options,
+                                            int64_t now_unix_seconds);
 
-// Whether `listen`, HOST:PORT, may be served with these options: beyond loopback only over TLS and to known callers, unless that is allowed
-// otherwise. INVALID_ARGUMENT, reason FLAG_INVALID, naming the address and what is missing; also for flags that do not go together.
+// Whether `listen`, HOST:PORT, may be served with these options: beyond loopback only over TLS and
+// to known callers, unless that is allowed otherwise. INVALID_ARGUMENT, reason FLAG_INVALID, naming
+// the address and what is missing; also for flags that do not go together.
 absl::Status CheckExposure(const std::string& listen, const SecurityOptions& options);
 
 }  // namespace stepcast::server

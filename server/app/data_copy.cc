@@ -5,7 +5,8 @@
 namespace stepcast::server {
 
 absl::Status CopyData(const DataCopy& copy) {
-  return copy.restore_from.empty() ? BackUpSqlite(copy.data_dir, copy.backup_to) : RestoreSqlite(copy.restore_from, copy.data_dir);
+  return copy.restore_from.empty() ? BackUpSqlite(copy.data_dir, copy.backup_to)
+                                   : RestoreSqlite(copy.restore_from, copy.data_dir);
 }
 
 }  // namespace stepcast::server

@@ -16,13 +16,16 @@ namespace stepcast::server {
 namespace {
 
 void SetLimits(grpc::ServerBuilder& builder, int64_t max_message_bytes) {
-  // Above the limit proper, so that most messages over it are refused with details; what is over this, gRPC refuses by itself.
-  const int64_t hard_limit = std::min<int64_t>(2 * max_message_bytes, std::numeric_limits<int>::max());
+  // Above the limit proper, so that most messages over it are refused with details; what is over
+  // this, gRPC refuses by itself.
+  const int64_t hard_limit =
+      std::min<int64_t>(2 * max_message_bytes, std::numeric_limits<int>::max());
   builder.SetMaxReceiveMessageSize(static_cast<int>(hard_limit));
   builder.SetMaxSendMessageSize(-1);
 }
 
-// What gRPC inflates, it inflates whole before it looks at the size: half a megabyte becomes half a gigabyte.
+// What gRPC inflates, it inflates whole before it looks at the size: half a megabyte becomes half a
+// gigabyte.
 void RefuseCompression(grpc::ServerBuilder& builder) {
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
@@ -34,26 +37,30 @@ void SetConnectionLimits(grpc::ServerBuilder& builder, const ConnectionOptions& 
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_calls);
   if (options.max_age_seconds == 0) return;
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, static_cast<int>(options.max_age_seconds * kMsPerSecond));
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, static_cast<int>(options.max_age_grace_seconds * kMsPerSecond));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
+                             static_cast<int>(options.max_age_seconds * kMsPerSecond));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
+                             static_cast<int>(options.max_age_grace_seconds * kMsPerSecond));
 }
 
 void SetChannelArguments(grpc::ServerBuilder& builder) {
-  constexpr int kKeepaliveTimeMs = 60'000;  // finds connections that are dead but were never closed, and with them abandoned calls
+  constexpr int kKeepaliveTimeMs = 60'000;  // finds connections that are dead but were never
+                                            // closed, and with them abandoned calls
   constexpr int kKeepaliveTimeoutMs = 20'000;
   constexpr int kMinPingIntervalMs = 10'000;
   // Otherwise two servers share a port, silently.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingIntervalMs);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             kMinPingIntervalMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Start(const GrpcEndpointOptions& options, CallGate& gate, CallMetrics& metrics,
-                                                                  const Clock& clock) {
+absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Start(
+    const GrpcEndpointOptions& options, CallGate& gate, CallMetrics& metrics, const Clock& clock) {
   std::unique_ptr<GrpcEndpoint> endpoint(new GrpcEndpoint(gate));
   grpc::ServerBuilder builder;
   builder.AddListeningPort(options.address, options.credentials, &endpoint->port_);
@@ -72,7 +79,8 @@ absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Start(const GrpcEndp
 }
 
 void GrpcEndpoint::Shutdown(double timeout_seconds) {
-  const auto timeout = std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(timeout_seconds));
+  const auto timeout = std::chrono::duration_cast<std::chrono::system_clock::duration>(
+      std::chrono::duration<double>(timeout_seconds));
   server_->Shutdown(std::chrono::system_clock::now() + timeout);
 }
 

@@ -29,12 +29,15 @@ struct GrpcEndpointOptions {
 
 class GrpcEndpoint {
  public:
-  // Serving when it returns. UNAVAILABLE, reason LISTEN_FAILED, if the address cannot be listened on. Borrows gate, metrics and clock.
-  static absl::StatusOr<std::unique_ptr<GrpcEndpoint>> Start(const GrpcEndpointOptions& options, CallGate& gate, CallMetrics& metrics,
+  // Serving when it returns. UNAVAILABLE, reason LISTEN_FAILED, if the address cannot be listened
+  // on. Borrows gate, metrics and clock.
+  static absl::StatusOr<std::unique_ptr<GrpcEndpoint>> Start(const GrpcEndpointOptions& options,
+                                                             CallGate& gate, CallMetrics& metrics,
                                                              const Clock& clock);
 
   int port() const { return port_; }
-  // Refuses new calls, gives those in flight so long to finish, cancels the rest; returns when all are over.
+  // Refuses new calls, gives those in flight so long to finish, cancels the rest; returns when all
+  // are over.
   void Shutdown(double timeout_seconds);
 
  private:

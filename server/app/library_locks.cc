@@ -4,6 +4,8 @@
 
 namespace stepcast::server {
 
-void StopLookingForLockCycles() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore); }
+void StopLookingForLockCycles() {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+}
 
 }  // namespace stepcast::server

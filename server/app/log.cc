@@ -45,7 +45,9 @@ std::string QuotedJson(std::string_view text) {
 }
 
 bool IsPlain(std::string_view text) {
-  const auto plain = [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)) && c != '"' && c != '='; };
+  const auto plain = [](char c) {
+    return absl::ascii_isgraph(static_cast<unsigned char>(c)) && c != '"' && c != '=';
+  };
   return !text.empty() && std::all_of(text.begin(), text.end(), plain);
 }
 
@@ -53,7 +55,8 @@ bool IsPlain(std::string_view text) {
 
 class Log::Sink {
  public:
-  explicit Sink(const LogOptions& options) : logger("stepcastd", std::make_shared<spdlog::sinks::stderr_sink_mt>()) {
+  explicit Sink(const LogOptions& options)
+      : logger("stepcastd", std::make_shared<spdlog::sinks::stderr_sink_mt>()) {
     constexpr char kJsonPattern[] = R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l",%v})";
     constexpr char kTextPattern[] = "%Y-%m-%dT%H:%M:%S.%e%z %l %v";
     logger.set_pattern(options.format == LogFormat::kJson ? kJsonPattern : kTextPattern);
@@ -64,7 +67,8 @@ class Log::Sink {
   spdlog::logger logger;
 };
 
-Log::Log(const LogOptions& options) : format_(options.format), level_(options.level), sink_(std::make_unique<Sink>(options)) {}
+Log::Log(const LogOptions& options)
+    : format_(options.format), level_(options.level), sink_(std::make_unique<Sink>(options)) {}
 
 Log::~Log() = default;
 
@@ -75,25 +79,36 @@ std::string Log::Line(std::string_view event, const Fields& fields) const {
     if (json) {
       absl::StrAppend(&line, ",", QuotedJson(field.key), ":", QuotedJson(field.value));
     } else {
-      line.append(" ").append(field.key).append("=").append(IsPlain(field.value) ? field.value : QuotedJson(field.value));
+      line.append(" ").append(field.key).append("=").append(
+          IsPlain(field.value) ? field.value : QuotedJson(field.value));
     }
   }
   return line;
 }
 
-bool Log::Writes(LogLevel level) const { return level_.load(std::memory_order_relaxed) <= level && level != LogLevel::kOff; }
+bool Log::Writes(LogLevel level) const {
+  return level_.load(std::memory_order_relaxed) <= level && level != LogLevel::kOff;
+}
 
 LogLevel Log::SetLevel(LogLevel level) {
   sink_->logger.set_level(LevelOf(level));
   return level_.exchange(level);
 }
 
-void Log::Debug(std::string_view event, const Fields& fields) { sink_->logger.debug(Line(event, fields)); }
+void Log::Debug(std::string_view event, const Fields& fields) {
+  sink_->logger.debug(Line(event, fields));
+}
 
-void Log::Info(std::string_view event, const Fields& fields) { sink_->logger.info(Line(event, fields)); }
+void Log::Info(std::string_view event, const Fields& fields) {
+  sink_->logger.info(Line(event, fields));
+}
 
-void Log::Warning(std::string_view event, const Fields& fields) { sink_->logger.warn(Line(event, fields)); }
+void Log::Warning(std::string_view event, const Fields& fields) {
+  sink_->logger.warn(Line(event, fields));
+}
 
-void Log::Error(std::string_view event, const Fields& fields) { sink_->logger.error(Line(event, fields)); }
+void Log::Error(std::string_view event, const Fields& fields) {
+  sink_->logger.error(Line(event, fields));
+}
 
 }  // namespace stepcast::server

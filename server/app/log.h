@@ -1,7 +1,8 @@
-// The server's log: one line on stderr for each change of its state and each failure that is its own; none for an ordinary call.
+// The server's log: one line on stderr for each change of its state and each failure that is its
+// own; none for an ordinary call.
 //
-// Text: `TIME LEVEL event key=value`; JSON: an object a line with time, level, event and the keys. Values are escaped, so a line stays a line.
-// Threads: safe.
+// Text: `TIME LEVEL event key=value`; JSON: an object a line with time, level, event and the keys.
+// Values are escaped, so a line stays a line. Threads: safe.
 #pragma once
 
 #include <atomic>

@@ -12,7 +12,9 @@ namespace stepcast::server {
 namespace {
 
 OperationRunnerOptions RunnerOptions(const OperationOptions& options, const std::string& replica) {
-  return {.replica = replica, .max_running = options.max_running, .lease_ns = static_cast<int64_t>(options.lease_seconds * 1e9)};
+  return {.replica = replica,
+          .max_running = options.max_running,
+          .lease_ns = static_cast<int64_t>(options.lease_seconds * 1e9)};
 }
 
 }  // namespace
@@ -20,8 +22,9 @@ OperationRunnerOptions RunnerOptions(const OperationOptions& options, const std:
 OperationEnd::OperationEnd(const OperationOptions& options, const Environment& environment)
     : handler_(environment.store, environment.profiles),
       waiters_(handler_, environment.calls.clock, options.max_waiting_calls),
-      jobs_(
-          {.threads = std::max(1, options.max_running), .queue_max = static_cast<size_t>(std::max(1, options.max_running)), .nice = kSimulationNice}),
+      jobs_({.threads = std::max(1, options.max_running),
+             .queue_max = static_cast<size_t>(std::max(1, options.max_running)),
+             .nice = kSimulationNice}),
       runner_(
           RunnerOptions(options, environment.replica),
           {.store = environment.store,
@@ -32,7 +35,8 @@ OperationEnd::OperationEnd(const OperationOptions& options, const Environment& e
            .has_capacity = [&calls = environment.calls] { return calls.simulation_jobs.HasIdle(); },
            .check = [job = JobComputationOptions{.handler = environment.predictions,
                                                  .clock = environment.calls.clock,
-                                                 .max_seconds = options.max_seconds}](const std::string& request) { return CheckJob(request, job); },
+                                                 .max_seconds = options.max_seconds}](
+                        const std::string& request) { return CheckJob(request, job); },
            .error_bytes = ErrorBytes,
            .wake = [this] { runner_ticker_.Wake(); },
            .ended = [this] { waiter_ticker_.Wake(); }}),

@@ -1,6 +1,8 @@
-// Everything of long-running operations between their store and gRPC: what computes them, what waits for them, and their two services.
+// Everything of long-running operations between their store and gRPC: what computes them, what
+// waits for them, and their two services.
 //
-// Lifetime: borrows what its constructor is given. To be left before the pools of its calls are drained.
+// Lifetime: borrows what its constructor is given. To be left before the pools of its calls are
+// drained.
 #pragma once
 
 #include <grpcpp/impl/service_type.h>
@@ -40,7 +42,8 @@ class OperationEnd {
   grpc::Service& job_service() { return *job_service_; }
   grpc::Service& operations_service() { return *operations_service_; }
 
-  // Gives what is computed here back to the store, for another replica, and ends the calls that wait. Idempotent.
+  // Gives what is computed here back to the store, for another replica, and ends the calls that
+  // wait. Idempotent.
   void Leave();
 
  private:

@@ -9,7 +9,8 @@
 
 namespace stepcast::server {
 
-void RejectionLog::OnRejected(const CalledMethod& method, const std::string& peer, const absl::Status& status) {
+void RejectionLog::OnRejected(const CalledMethod& method, const std::string& peer,
+                              const absl::Status& status) {
   const ErrorDetails details = DetailsOf(status);
   metrics_.OnFailure(details.reason);
   int left_out = 0;

@@ -1,4 +1,5 @@
-// Counts callers that were turned away, and logs them, at most so many a second: who tries many tokens must not fill the disk.
+// Counts callers that were turned away, and logs them, at most so many a second: who tries many
+// tokens must not fill the disk.
 #pragma once
 
 #include <string>
@@ -16,9 +17,11 @@ class RejectionLog final : public RejectionObserver {
   static constexpr int kLinesPerSecond = 5;
 
   // Borrows all three.
-  RejectionLog(Log& log, RejectionMetrics& metrics, const Clock& clock) : log_(log), metrics_(metrics), clock_(clock) {}
+  RejectionLog(Log& log, RejectionMetrics& metrics, const Clock& clock)
+      : log_(log), metrics_(metrics), clock_(clock) {}
 
-  void OnRejected(const CalledMethod& method, const std::string& peer, const absl::Status& status) override;
+  void OnRejected(const CalledMethod& method, const std::string& peer,
+                  const absl::Status& status) override;
 
  private:
   // Whether there is room for a line, and how many there was none for since the last one.

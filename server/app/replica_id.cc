@@ -16,7 +16,8 @@ std::string ReplicaId(const std::string& given) {
   const bool has_name = gethostname(host.data(), host.size() - 1) == 0;
   const absl::StatusOr<std::string> random = NewEtag();
   const std::string name = !given.empty() ? given : has_name ? host.data() : "stepcastd";
-  return absl::StrCat(name, "-", random.ok() ? random->substr(0, kRandomDigits) : absl::StrCat(getpid()));
+  return absl::StrCat(name, "-",
+                      random.ok() ? random->substr(0, kRandomDigits) : absl::StrCat(getpid()));
 }
 
 }  // namespace stepcast::server

@@ -5,7 +5,8 @@
 
 namespace stepcast::server {
 
-// A name that no other replica has, and no earlier process of this one had: `given`, or the host's name, and some random digits.
+// A name that no other replica has, and no earlier process of this one had: `given`, or the host's
+// name, and some random digits.
 std::string ReplicaId(const std::string& given);
 
 }  // namespace stepcast::server

@@ -28,7 +28,9 @@ void AddServices(const google::protobuf::FileDescriptor& file, std::vector<Metho
   for (int i = 0; i < file.service_count(); ++i) {
     const google::protobuf::ServiceDescriptor& service = *file.service(i);
     for (int j = 0; j < service.method_count(); ++j) {
-      methods.push_back({.service = service.full_name(), .method = service.method(j)->name(), .type = TypeOf(*service.method(j))});
+      methods.push_back({.service = service.full_name(),
+                         .method = service.method(j)->name(),
+                         .type = TypeOf(*service.method(j))});
     }
   }
 }
@@ -56,7 +58,8 @@ std::vector<std::string> AllServices() {
 
 std::vector<std::string> ServedServices() {
   return {v1::CreateProfileRequest::descriptor()->file()->service(0)->full_name(),
-          v1::GenerateTraceRequest::descriptor()->file()->service(0)->full_name(), v1::StartJobRequest::descriptor()->file()->service(0)->full_name(),
+          v1::GenerateTraceRequest::descriptor()->file()->service(0)->full_name(),
+          v1::StartJobRequest::descriptor()->file()->service(0)->full_name(),
           google::longrunning::Operation::descriptor()->file()->service(0)->full_name(),
           v1::PingRequest::descriptor()->file()->service(0)->full_name()};
 }

@@ -33,15 +33,28 @@ namespace stepcast::server {
 namespace {
 
 // The names of settings that differ and are not for Reload.
-std::string WaitingForRestart(const std::map<std::string, std::string>& now, const std::map<std::string, std::string>& next) {
-  static const auto& reloaded = *new std::set<std::string>{
-      "log-level",       "drain-delay",         "drain-timeout",         "tls-cert",        "tls-key",           "tls-client-ca",
-      "tokens",          "queue-max",           "queue-max-seconds",     "store-queue-max", "max-pending-bytes", "max-profiles",
-      "max-store-bytes", "max-client-profiles", "max-client-store-bytes"};
+std::string WaitingForRestart(const std::map<std::string, std::string>& now,
+                              const std::map<std::string, std::string>& next) {
+  static const auto& reloaded = *new std::set<std::string>{"log-level",
+                                                           "drain-delay",
+                                                           "drain-timeout",
+                                                           "tls-cert",
+                                                           "tls-key",
+                                                           "tls-client-ca",
+                                                           "tokens",
+                                                           "queue-max",
+                                                           "queue-max-seconds",
+                                                           "store-queue-max",
+                                                           "max-pending-bytes",
+                                                           "max-profiles",
+                                                           "max-store-bytes",
+                                                           "max-client-profiles",
+                                                           "max-client-store-bytes"};
   std::vector<std::string> waiting;
   for (const auto& [name, value] : next) {
     const auto old = now.find(name);
-    if (reloaded.count(name) == 0 && old != now.end() && old->second != value) waiting.push_back(name);
+    if (reloaded.count(name) == 0 && old != now.end() && old->second != value)
+      waiting.push_back(name);
   }
   return absl::StrJoin(waiting, ",");
 }
@@ -60,7 +73,9 @@ struct Server::Parts {
         health(ServedServices()) {}
 
   absl::Status Ready() {
-    if (!serving) return MakeError(absl::StatusCode::kUnavailable, "starting or shutting down", {.reason = "NOT_SERVING"});
+    if (!serving)
+      return MakeError(absl::StatusCode::kUnavailable, "starting or shutting down",
+                       {.reason = "NOT_SERVING"});
     return back_end->Check();
   }
 
@@ -89,7 +104,9 @@ struct Server::Parts {
 Server::Server(std::unique_ptr<Parts> parts)
     : parts_(std::move(parts)),
       grpc_address_(WithPort(parts_->options.listen, parts_->grpc->port())),
-      http_address_(parts_->http == nullptr ? "" : WithPort(parts_->options.http_listen, parts_->http->port())) {}
+      http_address_(parts_->http == nullptr
+                        ? ""
+                        : WithPort(parts_->options.http_listen, parts_->http->port())) {}
 
 Server::~Server() { Drain(); }
 
@@ -98,7 +115,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   Parts& part = *parts;
 
   // Who may ask.
-  absl::StatusOr<std::unique_ptr<ServerSecurity>> security = ServerSecurity::Create(options.security, part.log, part.metrics, part.clock);
+  absl::StatusOr<std::unique_ptr<ServerSecurity>> security =
+      ServerSecurity::Create(options.security, part.log, part.metrics, part.clock);
   if (!security.ok()) return security.status();
   part.security = *std::move(security);
   part.reflection = std::make_unique<ReflectionRpc>(part.security->gate(), AllServices());
@@ -118,8 +136,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 
   // What watches it, not ready yet.
   if (!options.http_listen.empty()) {
-    const HttpPages pages{.version = STEPCAST_VERSION, .metrics = [&part] { return part.MetricsText(); }, .ready = [&part] { return part.Ready(); }};
-    absl::StatusOr<std::unique_ptr<HttpServer>> http = HttpServer::Start(options.http_listen, pages);
+    const HttpPages pages{.version = STEPCAST_VERSION,
+                          .metrics = [&part] { return part.MetricsText(); },
+                          .ready = [&part] { return part.Ready(); }};
+    absl::StatusOr<std::unique_ptr<HttpServer>> http =
+        HttpServer::Start(options.http_listen, pages);
     if (!http.ok()) return http.status();
     part.http = *std::move(http);
   }
@@ -130,10 +151,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
       .credentials = part.security->ListenerCredentials(),
       .max_message_bytes = options.max_message_bytes,
       .connections = options.connections,
-      .services = {&part.back_end->profile_service(), &part.back_end->prediction_service(), &part.back_end->admin_service(),
-                   &part.back_end->operations().job_service(), &part.back_end->operations().operations_service(), &part.health.service(),
+      .services = {&part.back_end->profile_service(), &part.back_end->prediction_service(),
+                   &part.back_end->admin_service(), &part.back_end->operations().job_service(),
+                   &part.back_end->operations().operations_service(), &part.health.service(),
                    &part.reflection->v1(), &part.reflection->v1alpha()}};
-  absl::StatusOr<std::unique_ptr<GrpcEndpoint>> grpc = GrpcEndpoint::Start(endpoint, part.security->gate(), part.metrics.calls, part.clock);
+  absl::StatusOr<std::unique_ptr<GrpcEndpoint>> grpc =
+      GrpcEndpoint::Start(endpoint, part.security->gate(), part.metrics.calls, part.clock);
   if (!grpc.ok()) return grpc.status();
   part.grpc = *std::move(grpc);
 
@@ -155,7 +178,8 @@ std::string Server::MetricsText() { return parts_->MetricsText(); }
 
 void Server::Reload(const absl::StatusOr<ServerOptions>& options) {
   Parts& part = *parts_;
-  const absl::Status status = options.ok() ? part.security->Reload(options->security) : options.status();
+  const absl::Status status =
+      options.ok() ? part.security->Reload(options->security) : options.status();
   part.metrics.security.OnReload(status.ok());
   if (!status.ok()) return part.log.Error("not reloaded", {{"why", std::string(status.message())}});
   const std::string waiting = WaitingForRestart(part.options.settings, options->settings);
@@ -173,8 +197,9 @@ void Server::RefreshCredentials() { parts_->security->Refresh(); }
 void Server::Drain() {
   Parts& part = *parts_;
   if (std::exchange(part.drained, true)) return;
-  part.log.Info("draining", {{"delay_seconds", absl::StrCat(part.options.drain_delay_seconds)},
-                             {"timeout_seconds", absl::StrCat(part.options.drain_timeout_seconds)}});
+  part.log.Info("draining",
+                {{"delay_seconds", absl::StrCat(part.options.drain_delay_seconds)},
+                 {"timeout_seconds", absl::StrCat(part.options.drain_timeout_seconds)}});
   part.serving = false;
   part.health.SetServing(false);
   // Others on the store go on with what is computed here, while calls may still be.

@@ -1,7 +1,7 @@
 // The server: every long-lived object of the process, put together.
 //
-// Usable in-process: nothing about it is global but gRPC's own threads, so tests start as many as they like.
-// Threads: Start, Drain and the destructor on one thread; everything else is safe.
+// Usable in-process: nothing about it is global but gRPC's own threads, so tests start as many as
+// they like. Threads: Start, Drain and the destructor on one thread; everything else is safe.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,8 @@ namespace stepcast::server {
 
 class Server {
  public:
-  // Serving when it returns. UNAVAILABLE, reason LISTEN_FAILED, names the address that cannot be listened on; otherwise what the store fails with.
+  // Serving when it returns. UNAVAILABLE, reason LISTEN_FAILED, names the address that cannot be
+  // listened on; otherwise what the store fails with.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options);
   // Drains, if that was not done.
   ~Server();
@@ -29,15 +30,17 @@ class Server {
   // What /metrics shows.
   std::string MetricsText();
 
-  // Takes what can change while serving from new options, or says in the log why none could be had: then all is as it was. Log level, drain delay and
-  // drain timeout, tokens, certificates and the limits of queues, requests and the store change at once; other settings that differ are named in the
-  // log, and wait for a restart.
+  // Takes what can change while serving from new options, or says in the log why none could be had:
+  // then all is as it was. Log level, drain delay and drain timeout, tokens, certificates and the
+  // limits of queues, requests and the store change at once; other settings that differ are named
+  // in the log, and wait for a restart.
   void Reload(const absl::StatusOr<ServerOptions>& options);
   // Reads tokens and certificates again, if their files have changed.
   void RefreshCredentials();
 
-  // Stops: health turns NOT_SERVING and /readyz 503; after drain_delay new calls are refused, and calls in flight get drain_timeout to finish, then
-  // they are cancelled. Returns when the last job is done. Idempotent.
+  // Stops: health turns NOT_SERVING and /readyz 503; after drain_delay new calls are refused, and
+  // calls in flight get drain_timeout to finish, then they are cancelled. Returns when the last job
+  // is done. Idempotent.
   void Drain();
 
  private:

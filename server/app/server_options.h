@@ -16,8 +16,8 @@ enum class StoreKind : uint8_t { kSqlite, kMemory, kPostgres };
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
 enum class LogFormat : uint8_t { kText, kJson };
 
-// By how much threads that simulate yield (nice(1)), so that calls are taken, and answered where the answer is known, while every processor
-// simulates.
+// By how much threads that simulate yield (nice(1)), so that calls are taken, and answered where
+// the answer is known, while every processor simulates.
 inline constexpr int kSimulationNice = 10;
 
 struct LogOptions {
@@ -37,7 +37,8 @@ struct SecurityOptions {
 
 // Of long-running operations. The flags say `operation` where the names here need not.
 struct OperationOptions {
-  std::string replica_id;  // the beginning of this server's name among those on its store; empty: the host's name
+  std::string replica_id;  // the beginning of this server's name among those on its store; empty:
+                           // the host's name
   int max_running = 1;     // at one time on this server; 0: it computes none
   double lease_seconds = 15;
   double max_seconds = 86'400;  // of one attempt
@@ -60,8 +61,9 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:50051";      // HOST:PORT; port 0: any free one
   std::string http_listen = "127.0.0.1:9464";  // the same; empty: no pages
   StoreKind store = StoreKind::kSqlite;
-  std::string data_dir;            // REQUIRES: not empty with kSqlite
-  std::string postgres;            // of kPostgres: libpq's connection string; what it lacks comes from the PG* environment. May hold a password
+  std::string data_dir;  // REQUIRES: not empty with kSqlite
+  std::string postgres;  // of kPostgres: libpq's connection string; what it lacks comes from the
+                         // PG* environment. May hold a password
   double store_wait_seconds = 10;  // of kPostgres: to go on trying at start
   StoreLimits store_limits;
   int threads = 2;  // of simulations, at one time
@@ -84,9 +86,12 @@ struct ServerOptions {
   ConnectionOptions connections;
   LogOptions log;
   SecurityOptions security;
-  std::map<std::string, std::string> settings;  // as they were given, by the names of flags, without secrets; only shown
-  std::vector<std::string> unknown_variables;   // of the environment, that look like settings; only logged
-  JobObserver* simulation_observer = nullptr;   // borrowed; told of the simulations' jobs beside the metrics. For tests
+  std::map<std::string, std::string>
+      settings;  // as they were given, by the names of flags, without secrets; only shown
+  std::vector<std::string>
+      unknown_variables;  // of the environment, that look like settings; only logged
+  JobObserver* simulation_observer =
+      nullptr;  // borrowed; told of the simulations' jobs beside the metrics. For tests
 };
 
 }  // namespace stepcast::server

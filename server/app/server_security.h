@@ -26,17 +26,21 @@ namespace stepcast::server {
 class ServerSecurity {
  public:
   // Borrows log, metrics and clock. Fails as LoadCredentials and TlsCertificates::Create do.
-  static absl::StatusOr<std::unique_ptr<ServerSecurity>> Create(const SecurityOptions& options, Log& log, ServerMetrics& metrics, const Clock& clock);
+  static absl::StatusOr<std::unique_ptr<ServerSecurity>> Create(const SecurityOptions& options,
+                                                                Log& log, ServerMetrics& metrics,
+                                                                const Clock& clock);
 
   CallGate& gate() { return gate_; }
   // In clear without a certificate.
   std::shared_ptr<grpc::ServerCredentials> ListenerCredentials() const;
 
-  // Reads the files of `options`, which replace those there were. After a failure all is as it was. FAILED_PRECONDITION, reason RESTART_NEEDED: TLS,
-  // or asking for clients' certificates, cannot be turned on or off while serving.
+  // Reads the files of `options`, which replace those there were. After a failure all is as it was.
+  // FAILED_PRECONDITION, reason RESTART_NEEDED: TLS, or asking for clients' certificates, cannot be
+  // turned on or off while serving.
   absl::Status Reload(const SecurityOptions& options);
 
-  // Reads the files again if they have changed, and logs and counts what came of it; a failure once. Warns daily of a certificate that expires soon.
+  // Reads the files again if they have changed, and logs and counts what came of it; a failure
+  // once. Warns daily of a certificate that expires soon.
   void Refresh();
 
  private:

@@ -23,12 +23,20 @@ struct Wishes {
 
 void AddWishes(CLI::App& app, Wishes& wishes, TypedFlags& typed) {
   std::string& config = typed.config;
-  app.add_option("--config", config, absl::StrCat("YAML file of settings: names of flags without dashes, and values (Env:", kConfigVariable, ")"));
-  app.add_flag("--check-config", wishes.check, "Say whether the configuration is sound, and what is wrong with it; serve nothing");
-  app.add_flag("--print-config", wishes.print, "Print every setting and where it comes from, without secrets; serve nothing");
+  app.add_option(
+      "--config", config,
+      absl::StrCat("YAML file of settings: names of flags without dashes, and values (Env:",
+                   kConfigVariable, ")"));
+  app.add_flag("--check-config", wishes.check,
+               "Say whether the configuration is sound, and what is wrong with it; serve nothing");
+  app.add_flag("--print-config", wishes.print,
+               "Print every setting and where it comes from, without secrets; serve nothing");
   CLI::Option* backup = app.add_option("--backup-to", typed.backup_to,
-                                       "Copy the sqlite store of --data-dir to this new file, even while a server runs on it; serve nothing");
-  app.add_option("--restore-from", typed.restore_from, "Begin the sqlite store of --data-dir, which has none yet, from such a copy; serve nothing")
+                                       "Copy the sqlite store of --data-dir to this new file, even "
+                                       "while a server runs on it; serve nothing");
+  app.add_option("--restore-from", typed.restore_from,
+                 "Begin the sqlite store of --data-dir, which has none yet, from such a copy; "
+                 "serve nothing")
       ->excludes(backup);
   app.add_flag("--version", wishes.version, "Print the version; serve nothing");
 }
@@ -52,7 +60,8 @@ absl::StatusOr<TypedFlags> ReadFlags(int argc, const char* const* argv, CLI::App
     if (option->get_envname().empty()) continue;
     auto& [flag, text] = texts.emplace_back();
     const bool needs_value = option->get_expected_min() > 0;
-    flag = needs_value ? flags.add_option(option->get_name(), text) : flags.add_flag(option->get_name(), text);
+    flag = needs_value ? flags.add_option(option->get_name(), text)
+                       : flags.add_flag(option->get_name(), text);
   }
   AddWishes(flags, wishes, typed);
   AddWishes(table, wishes, typed);
@@ -67,7 +76,9 @@ absl::StatusOr<TypedFlags> ReadFlags(int argc, const char* const* argv, CLI::App
   }
   typed.wish = WishOf(wishes);
   for (const auto& [flag, text] : texts) {
-    if (flag->count() > 0) typed.given.push_back({.name = flag->get_lnames().front(), .value = text, .source = flag->get_name()});
+    if (flag->count() > 0)
+      typed.given.push_back(
+          {.name = flag->get_lnames().front(), .value = text, .source = flag->get_name()});
   }
   return typed;
 }

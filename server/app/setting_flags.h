@@ -23,8 +23,9 @@ struct TypedFlags {
   std::vector<GivenSetting> given;  // not checked
 };
 
-// The flags are those of `table` (setting_layers.h) and a few that are no settings, which the table's help then shows too.
-// INVALID_ARGUMENT, reason FLAG_INVALID: there is no such flag, or it lacks its value.
+// The flags are those of `table` (setting_layers.h) and a few that are no settings, which the
+// table's help then shows too. INVALID_ARGUMENT, reason FLAG_INVALID: there is no such flag, or it
+// lacks its value.
 absl::StatusOr<TypedFlags> ReadFlags(int argc, const char* const* argv, CLI::App& table);
 
 }  // namespace stepcast::server

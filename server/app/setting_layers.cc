@@ -26,15 +26,19 @@ constexpr char kHidden[] = "(set)";
 
 // Those the command-line client reads, which may stand beside the server's, and the file's own.
 const std::set<std::string, std::less<>>& OtherVariables() {
-  static const auto& names = *new std::set<std::string, std::less<>>{"STEPCAST_CONFIG", "STEPCAST_SERVER", "STEPCAST_TLS_CA", "STEPCAST_TOKEN_FILE"};
+  static const auto& names = *new std::set<std::string, std::less<>>{
+      "STEPCAST_CONFIG", "STEPCAST_SERVER", "STEPCAST_TLS_CA", "STEPCAST_TOKEN_FILE"};
   return names;
 }
 
 // "threads" for --threads; empty for what is no setting, as --help.
-std::string NameOf(const CLI::Option& option) { return option.get_envname().empty() ? "" : option.get_lnames().front(); }
+std::string NameOf(const CLI::Option& option) {
+  return option.get_envname().empty() ? "" : option.get_lnames().front();
+}
 
 CLI::Option* Find(const std::string& name, CLI::App& table) {
-  CLI::Option* option = name.empty() ? nullptr : table.get_option_no_throw(absl::StrCat("--", name));
+  CLI::Option* option =
+      name.empty() ? nullptr : table.get_option_no_throw(absl::StrCat("--", name));
   return option == nullptr || NameOf(*option).empty() ? nullptr : option;
 }
 
@@ -55,7 +59,8 @@ std::vector<Shown> Effective(const std::vector<GivenSetting>& given, const CLI::
     Shown shown{.name = NameOf(*option), .value = option->get_default_str(), .source = "default"};
     if (shown.name.empty()) continue;
     for (const GivenSetting& each : given) {
-      if (each.name == shown.name) shown = {.name = each.name, .value = each.value, .source = each.source};
+      if (each.name == shown.name)
+        shown = {.name = each.name, .value = each.value, .source = each.source};
     }
     if (option->get_group() == kSecretGroup && !shown.value.empty()) shown.value = kHidden;
     settings.push_back(std::move(shown));
@@ -68,8 +73,10 @@ std::vector<Shown> Effective(const std::vector<GivenSetting>& given, const CLI::
 std::vector<GivenSetting> EnvironmentSettings(const CLI::App& table) {
   std::vector<GivenSetting> given;
   for (const CLI::Option* option : table.get_options()) {
-    const char* value = option->get_envname().empty() ? nullptr : std::getenv(option->get_envname().c_str());
-    if (value != nullptr && *value != '\0') given.push_back({.name = NameOf(*option), .value = value, .source = option->get_envname()});
+    const char* value =
+        option->get_envname().empty() ? nullptr : std::getenv(option->get_envname().c_str());
+    if (value != nullptr && *value != '\0')
+      given.push_back({.name = NameOf(*option), .value = value, .source = option->get_envname()});
   }
   return given;
 }
@@ -92,7 +99,9 @@ absl::Status Apply(const std::vector<GivenSetting>& given, CLI::App& table) {
   for (const GivenSetting& each : given) {
     CLI::Option* option = Find(each.name, table);
     if (option == nullptr) {
-      faults.push_back({.field = each.source, .description = absl::StrCat(Quoted(each.name), " is no setting; --help lists them")});
+      faults.push_back(
+          {.field = each.source,
+           .description = absl::StrCat(Quoted(each.name), " is no setting; --help lists them")});
       continue;
     }
     // The library reports a value that it does not take by an exception.
@@ -103,7 +112,8 @@ absl::Status Apply(const std::vector<GivenSetting>& given, CLI::App& table) {
     } catch (const CLI::Error& error) {
       const bool is_secret = option->get_group() == kSecretGroup;
       const std::string why = is_secret ? "is not a value it takes" : WhyNot(*option, error.what());
-      faults.push_back({.field = each.source, .description = absl::StrCat(option->get_name(), ": ", why)});
+      faults.push_back(
+          {.field = each.source, .description = absl::StrCat(option->get_name(), ": ", why)});
     }
   }
   return faults.empty() ? absl::OkStatus() : FaultsError("FLAG_INVALID", std::move(faults));
@@ -113,15 +123,18 @@ std::string ConfigText(const std::vector<GivenSetting>& given, const CLI::App& t
   YAML::Emitter text;
   text << YAML::BeginMap;
   for (const Shown& setting : Effective(given, table)) {
-    text << YAML::Key << setting.name << YAML::Value << setting.value << YAML::Comment(setting.source);
+    text << YAML::Key << setting.name << YAML::Value << setting.value
+         << YAML::Comment(setting.source);
   }
   text << YAML::EndMap;
   return absl::StrCat(text.c_str(), "\n");
 }
 
-std::map<std::string, std::string> ShownSettings(const std::vector<GivenSetting>& given, const CLI::App& table) {
+std::map<std::string, std::string> ShownSettings(const std::vector<GivenSetting>& given,
+                                                 const CLI::App& table) {
   std::map<std::string, std::string> settings;
-  for (Shown& setting : Effective(given, table)) settings.emplace(std::move(setting.name), std::move(setting.value));
+  for (Shown& setting : Effective(given, table))
+    settings.emplace(std::move(setting.name), std::move(setting.value));
   return settings;
 }
 

@@ -12,7 +12,9 @@ namespace stepcast::server {
 
 namespace {
 
-absl::Status Unreadable(const std::string& why) { return MakeError(absl::StatusCode::kFailedPrecondition, why, {.reason = "FILE_UNREADABLE"}); }
+absl::Status Unreadable(const std::string& why) {
+  return MakeError(absl::StatusCode::kFailedPrecondition, why, {.reason = "FILE_UNREADABLE"});
+}
 
 }  // namespace
 
@@ -22,9 +24,11 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_by
   if (!file) return Unreadable(absl::StrCat("cannot be read: ", std::strerror(errno)));
   std::string bytes(max_bytes + 1, '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (file.bad() || (file.gcount() == 0 && errno == EISDIR)) return Unreadable(absl::StrCat("cannot be read: ", std::strerror(errno)));
+  if (file.bad() || (file.gcount() == 0 && errno == EISDIR))
+    return Unreadable(absl::StrCat("cannot be read: ", std::strerror(errno)));
   bytes.resize(static_cast<size_t>(file.gcount()));
-  if (bytes.size() > max_bytes) return Unreadable(absl::StrCat("has more than ", max_bytes, " bytes"));
+  if (bytes.size() > max_bytes)
+    return Unreadable(absl::StrCat("has more than ", max_bytes, " bytes"));
   return bytes;
 }
 

@@ -29,7 +29,8 @@ sigset_t AllSignals() {
   return signals;
 }
 
-// The number of the signal that came; 0: the time is over, or a debugger's stop interrupted the wait.
+// The number of the signal that came; 0: the time is over, or a debugger's stop interrupted the
+// wait.
 int Wait(const sigset_t& signals, double timeout_seconds) {
   int number = 0;
   if (timeout_seconds == 0) return sigwait(&signals, &number) == 0 ? number : 0;

@@ -15,7 +15,8 @@ enum class Signal : uint8_t {
 void BlockSignals();
 
 // Waits for one of them, at most so long; 0: for ever.
-// From kStop on the next SIGTERM or SIGINT ends the process at once, with status 128 + its number, and SIGHUP does nothing.
+// From kStop on the next SIGTERM or SIGINT ends the process at once, with status 128 + its number,
+// and SIGHUP does nothing.
 Signal WaitForSignal(double timeout_seconds);
 
 }  // namespace stepcast::server

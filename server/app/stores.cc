@@ -33,11 +33,13 @@ absl::StatusOr<Stores> OpenMemory(const ServerOptions& options, const Clock& clo
 }
 
 absl::StatusOr<Stores> OpenSqlite(const ServerOptions& options, const Clock& clock) {
-  absl::StatusOr<std::unique_ptr<SqliteDatabase>> database = SqliteDatabase::Open({.directory = options.data_dir, .readers = options.store_threads});
+  absl::StatusOr<std::unique_ptr<SqliteDatabase>> database =
+      SqliteDatabase::Open({.directory = options.data_dir, .readers = options.store_threads});
   if (!database.ok()) return database.status();
   Stores stores;
   stores.database = *std::move(database);
-  stores.profiles = std::make_unique<SqliteProfileStore>(*stores.database, options.store_limits, clock);
+  stores.profiles =
+      std::make_unique<SqliteProfileStore>(*stores.database, options.store_limits, clock);
   absl::StatusOr<std::unique_ptr<SqliteOperationStore>> operations =
       SqliteOperationStore::Open(*stores.database, LimitsOf(options.operations), clock);
   if (!operations.ok()) return operations.status();
@@ -46,16 +48,19 @@ absl::StatusOr<Stores> OpenSqlite(const ServerOptions& options, const Clock& clo
 }
 
 absl::StatusOr<Stores> OpenPostgres(const ServerOptions& options, const Clock& clock) {
-  absl::StatusOr<std::unique_ptr<PostgresDatabase>> database = PostgresDatabase::Open({.connection = {.conninfo = options.postgres},
-                                                                                       .connections = options.store_threads + kOperationThreads,
-                                                                                       .wait_seconds = options.store_wait_seconds});
+  absl::StatusOr<std::unique_ptr<PostgresDatabase>> database =
+      PostgresDatabase::Open({.connection = {.conninfo = options.postgres},
+                              .connections = options.store_threads + kOperationThreads,
+                              .wait_seconds = options.store_wait_seconds});
   if (!database.ok()) return database.status();
-  absl::StatusOr<std::unique_ptr<PostgresProfileStore>> profiles = PostgresProfileStore::Open(**database, options.store_limits, clock);
+  absl::StatusOr<std::unique_ptr<PostgresProfileStore>> profiles =
+      PostgresProfileStore::Open(**database, options.store_limits, clock);
   if (!profiles.ok()) return profiles.status();
   Stores stores;
   stores.postgres = *std::move(database);
   stores.profiles = *std::move(profiles);
-  stores.operations = std::make_unique<PostgresOperationStore>(*stores.postgres, LimitsOf(options.operations));
+  stores.operations =
+      std::make_unique<PostgresOperationStore>(*stores.postgres, LimitsOf(options.operations));
   return stores;
 }
 

@@ -20,8 +20,10 @@ namespace stepcast::server {
 namespace {
 
 absl::Status Failed(const char* what) {
-  return MakeError(absl::StatusCode::kUnavailable, absl::StrCat("cannot keep certificates in memory: ", what, ": ", std::strerror(errno)),
-                   {.reason = "TLS_FAILED"});
+  return MakeError(
+      absl::StatusCode::kUnavailable,
+      absl::StrCat("cannot keep certificates in memory: ", what, ": ", std::strerror(errno)),
+      {.reason = "TLS_FAILED"});
 }
 
 absl::Status WriteAll(int file, const std::string& text) {
@@ -51,7 +53,8 @@ class TlsCertificates::MemoryFile {
     const int next = memfd_create("stepcast-tls", MFD_CLOEXEC);
     if (next < 0) return Failed("memfd_create");
     absl::Status status = WriteAll(next, text);
-    // A reader takes what it has read for one content if the file's time, in seconds, was the same before and after: so each content has another.
+    // A reader takes what it has read for one content if the file's time, in seconds, was the same
+    // before and after: so each content has another.
     const timespec time{.tv_sec = ++generation_, .tv_nsec = 0};
     const timespec times[] = {time, time};
     if (status.ok() && futimens(next, times) != 0) status = Failed("futimens");
@@ -73,7 +76,8 @@ TlsCertificates::TlsCertificates() : identity_(std::make_unique<MemoryFile>()) {
 
 TlsCertificates::~TlsCertificates() = default;
 
-absl::StatusOr<std::unique_ptr<TlsCertificates>> TlsCertificates::Create(const CertificateFiles& files) {
+absl::StatusOr<std::unique_ptr<TlsCertificates>> TlsCertificates::Create(
+    const CertificateFiles& files) {
   std::unique_ptr<TlsCertificates> certificates(new TlsCertificates);
   if (!files.client_ca.path.empty()) certificates->client_ca_ = std::make_unique<MemoryFile>();
   if (absl::Status status = certificates->Replace(files); !status.ok()) return status;
@@ -85,7 +89,8 @@ std::shared_ptr<grpc::ServerCredentials> TlsCertificates::Credentials() const {
   const std::string identity = identity_->path();
   const std::string client_ca = client_ca_ == nullptr ? "" : client_ca_->path();
   grpc::experimental::TlsServerCredentialsOptions options(
-      std::make_shared<FileWatcherCertificateProvider>(identity, identity, client_ca, static_cast<unsigned int>(kDelaySeconds)));
+      std::make_shared<FileWatcherCertificateProvider>(identity, identity, client_ca,
+                                                       static_cast<unsigned int>(kDelaySeconds)));
   options.watch_identity_key_cert_pairs();
   if (client_ca_ != nullptr) {
     options.watch_root_certs();

@@ -1,7 +1,9 @@
-// What was made before, by key, within a bound of bytes: what has not been asked for the longest goes first.
+// What was made before, by key, within a bound of bytes: what has not been asked for the longest
+// goes first.
 //
-// Values are immutable and shared: one that goes while it is in use lives on with its users. An entry counts as its value's bytes, its key's and
-// kEntryBytes for what holds it. Cost: a hash of the key and a lock, O(1) but for what goes. Threads: safe.
+// Values are immutable and shared: one that goes while it is in use lives on with its users. An
+// entry counts as its value's bytes, its key's and kEntryBytes for what holds it. Cost: a hash of
+// the key and a lock, O(1) but for what goes. Threads: safe.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +34,8 @@ class BoundedCache {
   static constexpr size_t kEntryBytes = 128;
 
   // `observer` is borrowed; may be null.
-  explicit BoundedCache(size_t max_bytes, CacheObserver* observer = nullptr) : max_bytes_(max_bytes), observer_(observer) {}
+  explicit BoundedCache(size_t max_bytes, CacheObserver* observer = nullptr)
+      : max_bytes_(max_bytes), observer_(observer) {}
   BoundedCache(const BoundedCache&) = delete;
   BoundedCache& operator=(const BoundedCache&) = delete;
 
@@ -68,7 +71,8 @@ class BoundedCache {
     }
     if (observer_ == nullptr) return;
     for (const Entry& entry : gone) change -= static_cast<int64_t>(entry.bytes);
-    observer_->OnChanged(1 - static_cast<int64_t>(gone.size()), change, static_cast<int64_t>(gone.size() - replaced));
+    observer_->OnChanged(1 - static_cast<int64_t>(gone.size()), change,
+                         static_cast<int64_t>(gone.size() - replaced));
   }
 
   size_t bytes() const {

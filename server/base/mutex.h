@@ -1,6 +1,7 @@
 // A std::mutex that clang's -Wthread-safety understands, with its lock and its condition variable.
 //
-// Not absl::Mutex: the packaged Abseil is not instrumented, so ThreadSanitizer would report races that are none.
+// Not absl::Mutex: the packaged Abseil is not instrumented, so ThreadSanitizer would report races
+// that are none.
 #pragma once
 
 #include <chrono>
@@ -39,7 +40,8 @@ class STEPCAST_SCOPED_CAPABILITY MutexLock {
 
 class CondVar {
  public:
-  // Releases the mutex, waits to be notified, takes it again. May return without a notification: wait in a loop on the condition.
+  // Releases the mutex, waits to be notified, takes it again. May return without a notification:
+  // wait in a loop on the condition.
   void Wait(Mutex& mutex) STEPCAST_REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     changed_.wait(lock);

@@ -24,8 +24,10 @@ AllocationJobCall JobOf(const v1::AllocationJob& wire) {
   if (wire.has_max_parameter_servers()) draft.max_parameter_servers = wire.max_parameter_servers();
   if (wire.has_remaining_examples()) draft.remaining_examples = wire.remaining_examples();
   if (wire.has_current()) {
-    draft.current = {.workers = wire.current().workers(), .rescale_seconds = wire.current().rescale_seconds()};
-    if (wire.current().has_parameter_servers()) draft.current->servers = wire.current().parameter_servers();
+    draft.current = {.workers = wire.current().workers(),
+                     .rescale_seconds = wire.current().rescale_seconds()};
+    if (wire.current().has_parameter_servers())
+      draft.current->servers = wire.current().parameter_servers();
   }
   call.faults = std::move(faults).Take();
   return call;
@@ -40,7 +42,8 @@ v1::JobAllocation WireJob(const JobAllocation& job) {
   wire.set_speedup(job.share.speedup);
   wire.set_examples_per_second(job.share.examples_per_second);
   wire.set_interpolated(job.share.interpolated);
-  if (job.share.duration_seconds) *wire.mutable_duration() = DurationOf(*job.share.duration_seconds);
+  if (job.share.duration_seconds)
+    *wire.mutable_duration() = DurationOf(*job.share.duration_seconds);
   for (const CurvePoint& point : job.curve) {
     v1::CurvePoint& simulated = *wire.add_curve();
     simulated.set_workers(point.workers);
@@ -76,9 +79,11 @@ AllocateWorkersCall FromWire(const v1::AllocateWorkersRequest& wire) {
   }
   if (wire.has_capacity()) {
     call.draft.capacity = ClusterCapacity{.workers = wire.capacity().workers()};
-    if (wire.capacity().has_parameter_servers()) call.draft.capacity->servers = wire.capacity().parameter_servers();
+    if (wire.capacity().has_parameter_servers())
+      call.draft.capacity->servers = wire.capacity().parameter_servers();
   }
-  call.draft.objective = CoreOf(kAllocationObjectives, wire.objective(), "objective", faults).value_or(AllocationObjective::kTotalUtility);
+  call.draft.objective = CoreOf(kAllocationObjectives, wire.objective(), "objective", faults)
+                             .value_or(AllocationObjective::kTotalUtility);
   call.draft.options = FromWire(wire.options(), "options", faults);
   call.faults = std::move(faults).Take();
   return call;

@@ -32,7 +32,8 @@ v1::FitParsingOverheadResponse ToWire(const FitParsingOverheadAnswer& answer) {
   v1::FitParsingOverheadResponse wire;
   wire.set_seconds_per_byte(fit.line.slope);
   wire.set_seconds(fit.line.offset);
-  *wire.mutable_seconds_per_byte_interval() = WireAround(fit.line.slope, fit.half_width.slope, level);
+  *wire.mutable_seconds_per_byte_interval() =
+      WireAround(fit.line.slope, fit.half_width.slope, level);
   *wire.mutable_seconds_interval() = WireAround(fit.line.offset, fit.half_width.offset, level);
   wire.set_residual_seconds(fit.residual);
   wire.set_relative_residual(fit.relative_residual);

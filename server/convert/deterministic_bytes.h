@@ -1,4 +1,5 @@
-// The serialisation of a message that is the same for the same content: what digests and keys are of.
+// The serialisation of a message that is the same for the same content: what digests and keys are
+// of.
 #pragma once
 
 #include <google/protobuf/message_lite.h>
@@ -7,7 +8,8 @@
 
 namespace stepcast::server {
 
-// Maps are in the order of their keys. The same within one version of protobuf's library, which digests that are stored rely on; a test pins one.
+// Maps are in the order of their keys. The same within one version of protobuf's library, which
+// digests that are stored rely on; a test pins one.
 std::string DeterministicBytes(const google::protobuf::MessageLite& message);
 
 }  // namespace stepcast::server

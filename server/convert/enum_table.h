@@ -36,29 +36,37 @@ struct EnumPair {
 template <typename Wire, typename Core, size_t n>
 using EnumTable = std::array<EnumPair<Wire, Core>, n>;
 
-inline constexpr EnumTable<v1::Operation::Resource, Resource, 4> kResources{{{v1::Operation::DOWNLINK, Resource::kDownlink},
-                                                                             {v1::Operation::WORKER, Resource::kWorker},
-                                                                             {v1::Operation::UPLINK, Resource::kUplink},
-                                                                             {v1::Operation::PARAMETER_SERVER, Resource::kParameterServer}}};
+inline constexpr EnumTable<v1::Operation::Resource, Resource, 4> kResources{
+    {{v1::Operation::DOWNLINK, Resource::kDownlink},
+     {v1::Operation::WORKER, Resource::kWorker},
+     {v1::Operation::UPLINK, Resource::kUplink},
+     {v1::Operation::PARAMETER_SERVER, Resource::kParameterServer}}};
 inline constexpr EnumTable<v1::Scenario::Synchronization, Synchronization, 2> kSynchronizations{
-    {{v1::Scenario::ASYNCHRONOUS, Synchronization::kAsynchronous}, {v1::Scenario::SYNCHRONOUS, Synchronization::kSynchronous}}};
-inline constexpr EnumTable<v1::Scenario::Multiplexing, Multiplexing, 3> kMultiplexings{{{v1::Scenario::WINDOW, Multiplexing::kWindow},
-                                                                                        {v1::Scenario::WHOLE_STREAM, Multiplexing::kWholeStream},
-                                                                                        {v1::Scenario::ROUND_ROBIN, Multiplexing::kRoundRobin}}};
+    {{v1::Scenario::ASYNCHRONOUS, Synchronization::kAsynchronous},
+     {v1::Scenario::SYNCHRONOUS, Synchronization::kSynchronous}}};
+inline constexpr EnumTable<v1::Scenario::Multiplexing, Multiplexing, 3> kMultiplexings{
+    {{v1::Scenario::WINDOW, Multiplexing::kWindow},
+     {v1::Scenario::WHOLE_STREAM, Multiplexing::kWholeStream},
+     {v1::Scenario::ROUND_ROBIN, Multiplexing::kRoundRobin}}};
 inline constexpr EnumTable<v1::Scenario::LinkSharing, LinkSharing, 3> kLinkSharings{
-    {{v1::Scenario::EQUAL, LinkSharing::kEqual}, {v1::Scenario::FIRST_COME, LinkSharing::kFirstCome}, {v1::Scenario::TURNS, LinkSharing::kTurns}}};
-inline constexpr EnumTable<v1::Scenario::TransferOrder, TransferOrder, 7> kTransferOrders{{{v1::Scenario::GRAPH, TransferOrder::kGraph},
-                                                                                           {v1::Scenario::RECORDED, TransferOrder::kRecorded},
-                                                                                           {v1::Scenario::RANDOM, TransferOrder::kRandom},
-                                                                                           {v1::Scenario::REVERSE, TransferOrder::kReverse},
-                                                                                           {v1::Scenario::TIC, TransferOrder::kTic},
-                                                                                           {v1::Scenario::TAC, TransferOrder::kTac},
-                                                                                           {v1::Scenario::EXPLICIT, TransferOrder::kExplicit}}};
+    {{v1::Scenario::EQUAL, LinkSharing::kEqual},
+     {v1::Scenario::FIRST_COME, LinkSharing::kFirstCome},
+     {v1::Scenario::TURNS, LinkSharing::kTurns}}};
+inline constexpr EnumTable<v1::Scenario::TransferOrder, TransferOrder, 7> kTransferOrders{
+    {{v1::Scenario::GRAPH, TransferOrder::kGraph},
+     {v1::Scenario::RECORDED, TransferOrder::kRecorded},
+     {v1::Scenario::RANDOM, TransferOrder::kRandom},
+     {v1::Scenario::REVERSE, TransferOrder::kReverse},
+     {v1::Scenario::TIC, TransferOrder::kTic},
+     {v1::Scenario::TAC, TransferOrder::kTac},
+     {v1::Scenario::EXPLICIT, TransferOrder::kExplicit}}};
 inline constexpr EnumTable<v1::SimulationOptions::Start, Start, 2> kStarts{
-    {{v1::SimulationOptions::SIMULTANEOUS, Start::kSimultaneous}, {v1::SimulationOptions::STAGGERED, Start::kStaggered}}};
-inline constexpr EnumTable<v1::SimulationOptions::Horizon, Horizon, 3> kHorizons{{{v1::SimulationOptions::STEADY_STATE, Horizon::kSteadyState},
-                                                                                  {v1::SimulationOptions::FIRST_STEPS, Horizon::kFirstSteps},
-                                                                                  {v1::SimulationOptions::FIRST_SECONDS, Horizon::kFirstSeconds}}};
+    {{v1::SimulationOptions::SIMULTANEOUS, Start::kSimultaneous},
+     {v1::SimulationOptions::STAGGERED, Start::kStaggered}}};
+inline constexpr EnumTable<v1::SimulationOptions::Horizon, Horizon, 3> kHorizons{
+    {{v1::SimulationOptions::STEADY_STATE, Horizon::kSteadyState},
+     {v1::SimulationOptions::FIRST_STEPS, Horizon::kFirstSteps},
+     {v1::SimulationOptions::FIRST_SECONDS, Horizon::kFirstSeconds}}};
 inline constexpr EnumTable<v1::RecommendWorkersRequest::Objective, Objective, 4> kObjectives{
     {{v1::RecommendWorkersRequest::MAX_THROUGHPUT, Objective::kMaxThroughput},
      {v1::RecommendWorkersRequest::MIN_COST, Objective::kMinCost},
@@ -68,29 +76,33 @@ inline constexpr EnumTable<v1::BrokenConstraint::Kind, ConstraintKind, 3> kConst
     {{v1::BrokenConstraint::DEADLINE, ConstraintKind::kDeadline},
      {v1::BrokenConstraint::BUDGET, ConstraintKind::kBudget},
      {v1::BrokenConstraint::MIN_SCALING_EFFICIENCY, ConstraintKind::kMinScalingEfficiency}}};
-inline constexpr EnumTable<v1::OrderMethod, OrderMethod, 7> kOrderMethods{{{v1::TIC, OrderMethod::kTic},
-                                                                           {v1::TAC, OrderMethod::kTac},
-                                                                           {v1::SEARCH, OrderMethod::kSearch},
-                                                                           {v1::REVERSE, OrderMethod::kReverse},
-                                                                           {v1::RANDOM, OrderMethod::kRandom},
-                                                                           {v1::RECORDED, OrderMethod::kRecorded},
-                                                                           {v1::GRAPH, OrderMethod::kGraph}}};
-inline constexpr EnumTable<v1::AllocateWorkersRequest::Objective, AllocationObjective, 3> kAllocationObjectives{
-    {{v1::AllocateWorkersRequest::TOTAL_UTILITY, AllocationObjective::kTotalUtility},
-     {v1::AllocateWorkersRequest::MAX_MIN_FAIR, AllocationObjective::kMaxMinFair},
-     {v1::AllocateWorkersRequest::MIN_MAKESPAN, AllocationObjective::kMinMakespan}}};
+inline constexpr EnumTable<v1::OrderMethod, OrderMethod, 7> kOrderMethods{
+    {{v1::TIC, OrderMethod::kTic},
+     {v1::TAC, OrderMethod::kTac},
+     {v1::SEARCH, OrderMethod::kSearch},
+     {v1::REVERSE, OrderMethod::kReverse},
+     {v1::RANDOM, OrderMethod::kRandom},
+     {v1::RECORDED, OrderMethod::kRecorded},
+     {v1::GRAPH, OrderMethod::kGraph}}};
+inline constexpr EnumTable<v1::AllocateWorkersRequest::Objective, AllocationObjective, 3>
+    kAllocationObjectives{
+        {{v1::AllocateWorkersRequest::TOTAL_UTILITY, AllocationObjective::kTotalUtility},
+         {v1::AllocateWorkersRequest::MAX_MIN_FAIR, AllocationObjective::kMaxMinFair},
+         {v1::AllocateWorkersRequest::MIN_MAKESPAN, AllocationObjective::kMinMakespan}}};
 inline constexpr EnumTable<v1::ModelPrediction::Model, RivalModel, 4> kRivalModels{
     {{v1::ModelPrediction::QUEUEING, RivalModel::kQueueing},
      {v1::ModelPrediction::CYNTHIA, RivalModel::kCynthia},
      {v1::ModelPrediction::CYNTHIA_HALVED, RivalModel::kCynthiaHalved},
      {v1::ModelPrediction::COARSE_TENSORS, RivalModel::kCoarseTensors}}};
-inline constexpr EnumTable<v1::UploadProfileRequest::Encoding, ProfileEncoding, 3> kProfileEncodings{
-    {{v1::UploadProfileRequest::BINARY, ProfileEncoding::kBinary},
-     {v1::UploadProfileRequest::JSON, ProfileEncoding::kJson},
-     {v1::UploadProfileRequest::TEXT, ProfileEncoding::kText}}};
-inline constexpr EnumTable<v1::ProfileView, ProfileView, 2> kProfileViews{{{v1::BASIC, ProfileView::kBasic}, {v1::FULL, ProfileView::kFull}}};
+inline constexpr EnumTable<v1::UploadProfileRequest::Encoding, ProfileEncoding, 3>
+    kProfileEncodings{{{v1::UploadProfileRequest::BINARY, ProfileEncoding::kBinary},
+                       {v1::UploadProfileRequest::JSON, ProfileEncoding::kJson},
+                       {v1::UploadProfileRequest::TEXT, ProfileEncoding::kText}}};
+inline constexpr EnumTable<v1::ProfileView, ProfileView, 2> kProfileViews{
+    {{v1::BASIC, ProfileView::kBasic}, {v1::FULL, ProfileView::kFull}}};
 
-// The first value where the core has one the contract does not know: which the tables' tests rule out.
+// The first value where the core has one the contract does not know: which the tables' tests rule
+// out.
 template <typename Wire, typename Core, size_t n>
 Wire WireOf(const EnumTable<Wire, Core, n>& table, Core core) {
   for (const auto& pair : table) {
@@ -99,13 +111,16 @@ Wire WireOf(const EnumTable<Wire, Core, n>& table, Core core) {
   return Wire{};
 }
 
-// None for 0, which is every enum's "unspecified", and for an unknown number, which is a fault at `path`.
+// None for 0, which is every enum's "unspecified", and for an unknown number, which is a fault at
+// `path`.
 template <typename Wire, typename Core, size_t n>
-std::optional<Core> CoreOf(const EnumTable<Wire, Core, n>& table, Wire wire, const std::string& path, FaultList& faults) {
+std::optional<Core> CoreOf(const EnumTable<Wire, Core, n>& table, Wire wire,
+                           const std::string& path, FaultList& faults) {
   for (const auto& pair : table) {
     if (pair.wire == wire) return pair.core;
   }
-  if (wire != Wire{}) faults.Add(path, absl::StrCat(static_cast<int>(wire), " is no known number of this enum"));
+  if (wire != Wire{})
+    faults.Add(path, absl::StrCat(static_cast<int>(wire), " is no known number of this enum"));
   return std::nullopt;
 }
 

@@ -35,7 +35,8 @@ std::string MethodOf(const v1::StartJobRequest& wire) {
   return "";
 }
 
-// A job of AllocateWorkers whose profile is not there has an error of its own, and does not fail the others.
+// A job of AllocateWorkers whose profile is not there has an error of its own, and does not fail
+// the others.
 std::string ProfileOf(const v1::StartJobRequest& wire) {
   switch (wire.computation_case()) {
     case v1::StartJobRequest::kPredictThroughput:
@@ -86,11 +87,14 @@ v1::JobMetadata MetadataOf(const OperationRecord& record) {
 
 absl::Status ErrorOf(const OperationRecord& record) {
   if (record.state == OperationState::kCancelled) {
-    return MakeError(absl::StatusCode::kCancelled, "the operation was cancelled", {.reason = "CANCELLED"});
+    return MakeError(absl::StatusCode::kCancelled, "the operation was cancelled",
+                     {.reason = "CANCELLED"});
   }
   const std::string attempts = absl::StrCat(record.attempts - record.released);
-  return MakeError(absl::StatusCode::kAborted, absl::StrCat("given up after ", attempts, " attempts, in each of which the server went away"),
-                   {.reason = "ATTEMPTS_EXHAUSTED", .metadata = {{"attempts", attempts}}});
+  return MakeError(
+      absl::StatusCode::kAborted,
+      absl::StrCat("given up after ", attempts, " attempts, in each of which the server went away"),
+      {.reason = "ATTEMPTS_EXHAUSTED", .metadata = {{"attempts", attempts}}});
 }
 
 }  // namespace
@@ -98,7 +102,8 @@ absl::Status ErrorOf(const OperationRecord& record) {
 StartJobCall FromWire(const v1::StartJobRequest& wire) {
   StartJobCall call;
   call.operation.method = MethodOf(wire);
-  if (call.operation.method.empty()) call.faults.push_back({.field = "computation", .description = "one computation is required"});
+  if (call.operation.method.empty())
+    call.faults.push_back({.field = "computation", .description = "one computation is required"});
   call.profile = ProfileOf(wire);
   call.operation.request_id = wire.request_id();
   v1::StartJobRequest kept = wire;
@@ -109,12 +114,17 @@ StartJobCall FromWire(const v1::StartJobRequest& wire) {
 }
 
 ListOperationsCall FromWire(const longrunning::ListOperationsRequest& wire) {
-  return {.name = wire.name(), .filter = wire.filter(), .page_size = wire.page_size(), .page_token = wire.page_token()};
+  return {.name = wire.name(),
+          .filter = wire.filter(),
+          .page_size = wire.page_size(),
+          .page_token = wire.page_token()};
 }
 
 WaitOperationCall FromWire(const longrunning::WaitOperationRequest& wire) {
   WaitOperationCall call{.name = wire.name(), .timeout_seconds = std::nullopt};
-  if (wire.has_timeout()) call.timeout_seconds = static_cast<double>(wire.timeout().seconds()) + 1e-9 * wire.timeout().nanos();
+  if (wire.has_timeout())
+    call.timeout_seconds =
+        static_cast<double>(wire.timeout().seconds()) + 1e-9 * wire.timeout().nanos();
   return call;
 }
 
@@ -125,12 +135,14 @@ longrunning::Operation ToWire(const StoredOperation& operation) {
   wire.mutable_metadata()->PackFrom(MetadataOf(record));
   wire.set_done(IsDone(record.state));
   if (record.state == OperationState::kSucceeded) {
-    wire.mutable_response()->set_type_url(absl::StrCat("type.googleapis.com/stepcast.v1.", record.method, "Response"));
+    wire.mutable_response()->set_type_url(
+        absl::StrCat("type.googleapis.com/stepcast.v1.", record.method, "Response"));
     wire.mutable_response()->set_value(operation.result);
   } else if (wire.done()) {
     const bool has_error = record.state == OperationState::kFailed;
     // Kept bytes are those of ErrorBytes; were they damaged, it would still be an error.
-    if (!wire.mutable_error()->ParseFromString(has_error ? operation.result : ErrorBytes(ErrorOf(record)))) {
+    if (!wire.mutable_error()->ParseFromString(has_error ? operation.result
+                                                         : ErrorBytes(ErrorOf(record)))) {
       wire.mutable_error()->set_code(static_cast<int>(absl::StatusCode::kDataLoss));
     }
   }
@@ -139,7 +151,8 @@ longrunning::Operation ToWire(const StoredOperation& operation) {
 
 longrunning::ListOperationsResponse ToWire(const ListOperationsAnswer& answer) {
   longrunning::ListOperationsResponse wire;
-  for (const StoredOperation& operation : answer.operations) *wire.add_operations() = ToWire(operation);
+  for (const StoredOperation& operation : answer.operations)
+    *wire.add_operations() = ToWire(operation);
   wire.set_next_page_token(answer.next_page_token);
   return wire;
 }

@@ -1,4 +1,5 @@
-// Between the messages of JobService and google.longrunning.Operations and their plain requests and answers.
+// Between the messages of JobService and google.longrunning.Operations and their plain requests and
+// answers.
 //
 // Threads: pure functions. Cost: linear in the message.
 #pragma once

@@ -13,7 +13,8 @@ namespace stepcast::server {
 
 struct StartJobCall {
   NewOperation operation;  // without its owner
-  std::string profile;     // the name of the stored profile without which it cannot be computed; empty: it needs none
+  std::string profile;     // the name of the stored profile without which it cannot be computed;
+                           // empty: it needs none
   std::vector<Fault> faults;
 };
 

@@ -23,7 +23,8 @@ v1::OrderSpeedup WireSpeedup(const OrderSpeedup& speedup) {
   v1::OrderSpeedup wire;
   wire.set_over(WireOf(kTransferOrders, speedup.over));
   wire.set_speedup(speedup.speedup);
-  if (speedup.confidence_interval.has_value()) *wire.mutable_confidence_interval() = ToWire(*speedup.confidence_interval);
+  if (speedup.confidence_interval.has_value())
+    *wire.mutable_confidence_interval() = ToWire(*speedup.confidence_interval);
   return wire;
 }
 
@@ -70,11 +71,14 @@ OptimizeOrderCall FromWire(const v1::OptimizeOrderRequest& wire) {
   draft.options = FromWire(wire.options(), "options", faults);
   for (int i = 0; i < wire.methods_size(); ++i) {
     const std::string path = absl::StrCat("methods[", i, "]");
-    if (wire.methods(i) == v1::ORDER_METHOD_UNSPECIFIED) faults.Add(path, "0: a method must be named");
-    if (const auto method = CoreOf(kOrderMethods, wire.methods(i), path, faults)) draft.methods.push_back(*method);
+    if (wire.methods(i) == v1::ORDER_METHOD_UNSPECIFIED)
+      faults.Add(path, "0: a method must be named");
+    if (const auto method = CoreOf(kOrderMethods, wire.methods(i), path, faults))
+      draft.methods.push_back(*method);
   }
   draft.inference = wire.inference();
-  if (wire.has_time_budget()) call.time_budget_seconds = FromWire(wire.time_budget(), "time_budget", faults);
+  if (wire.has_time_budget())
+    call.time_budget_seconds = FromWire(wire.time_budget(), "time_budget", faults);
   call.faults = std::move(faults).Take();
   return call;
 }
@@ -82,7 +86,8 @@ OptimizeOrderCall FromWire(const v1::OptimizeOrderRequest& wire) {
 v1::OptimizeOrderResponse ToWire(const OptimizeOrderAnswer& answer) {
   v1::OptimizeOrderResponse wire;
   const OrderAnswer& orders = answer.answer;
-  for (const OrderResult& order : orders.orders) *wire.add_orders() = WireOrder(order, orders.speedup_bound);
+  for (const OrderResult& order : orders.orders)
+    *wire.add_orders() = WireOrder(order, orders.speedup_bound);
   wire.set_chosen(WireOf(kOrderMethods, orders.chosen));
   wire.set_upper_makespan_ns(orders.upper_makespan_ns);
   wire.set_lower_makespan_ns(orders.lower_makespan_ns);
@@ -91,11 +96,14 @@ v1::OptimizeOrderResponse ToWire(const OptimizeOrderAnswer& answer) {
   wire.set_operations(orders.operations);
   const std::vector<std::string>& unmeasured = orders.unmeasured_transfers;
   wire.set_transfers_without_measured_time(static_cast<int32_t>(unmeasured.size()));
-  for (size_t i = 0; i < std::min(unmeasured.size(), kMostNamedTransfers); ++i) wire.add_unmeasured_transfers(unmeasured[i]);
+  for (size_t i = 0; i < std::min(unmeasured.size(), kMostNamedTransfers); ++i)
+    wire.add_unmeasured_transfers(unmeasured[i]);
   for (const OrderBaseline& baseline : orders.baselines) {
     *wire.add_baselines() = WireBaseline(baseline);
-    if (baseline.order == TransferOrder::kGraph) wire.set_graph_steps_per_second(baseline.steps_per_second);
-    if (baseline.order == TransferOrder::kRandom) wire.set_random_steps_per_second(baseline.steps_per_second);
+    if (baseline.order == TransferOrder::kGraph)
+      wire.set_graph_steps_per_second(baseline.steps_per_second);
+    if (baseline.order == TransferOrder::kRandom)
+      wire.set_random_steps_per_second(baseline.steps_per_second);
   }
   for (const std::string& warning : orders.warnings) wire.add_warnings(warning);
   *wire.mutable_simulation() = ToWire(orders.simulation, answer.context.engine_seconds);

@@ -52,7 +52,8 @@ PredictThroughputCall FromWire(const v1::PredictThroughputRequest& wire) {
   FaultList faults;
   ThroughputDraft& draft = call.draft;
   for (const v1::Scenario& scenario : wire.scenarios()) {
-    draft.scenarios.push_back(FromWire(scenario, absl::StrCat("scenarios[", draft.scenarios.size(), "]"), faults));
+    draft.scenarios.push_back(
+        FromWire(scenario, absl::StrCat("scenarios[", draft.scenarios.size(), "]"), faults));
   }
   draft.worker_counts = {wire.worker_counts().begin(), wire.worker_counts().end()};
   if (wire.has_scenario()) draft.scenario = FromWire(wire.scenario(), "scenario", faults);
@@ -70,7 +71,8 @@ v1::Prediction ToWire(const Prediction& prediction) {
   *wire.mutable_step_time() = StepTimeToWire(prediction.step_time);
   wire.set_speedup(prediction.speedup);
   wire.set_scaling_efficiency(prediction.scaling_efficiency);
-  for (const ResourceUtilization& utilization : prediction.utilization) *wire.add_utilization() = UtilizationToWire(utilization);
+  for (const ResourceUtilization& utilization : prediction.utilization)
+    *wire.add_utilization() = UtilizationToWire(utilization);
   wire.set_bottleneck(WireOf(kResources, prediction.bottleneck.resource));
   wire.set_bottleneck_parameter_server(prediction.bottleneck.parameter_server);
   wire.set_exposed_communication_fraction(prediction.exposed_communication_fraction);
@@ -89,7 +91,8 @@ v1::Prediction ToWire(const Prediction& prediction) {
 
 v1::PredictThroughputResponse ToWire(const PredictThroughputAnswer& answer) {
   v1::PredictThroughputResponse wire;
-  for (const Prediction& prediction : answer.answer.predictions) *wire.add_predictions() = ToWire(prediction);
+  for (const Prediction& prediction : answer.answer.predictions)
+    *wire.add_predictions() = ToWire(prediction);
   *wire.mutable_simulation() = ToWire(answer.answer.simulation, answer.context.engine_seconds);
   *wire.mutable_options() = ToWire(answer.context.options);
   wire.set_seed(answer.context.options.seed);

@@ -1,4 +1,5 @@
-// What the methods of PredictionService are asked, and answer, in plain types. `faults` as in profile_requests.h.
+// What the methods of PredictionService are asked, and answer, in plain types. `faults` as in
+// profile_requests.h.
 #pragma once
 
 #include <optional>
@@ -19,7 +20,8 @@
 
 namespace stepcast::server {
 
-// Where the profile of a prediction comes from: nowhere, the store, by its name, or the request itself.
+// Where the profile of a prediction comes from: nowhere, the store, by its name, or the request
+// itself.
 using ProfileSource = std::variant<std::monostate, std::string, ProfileInput>;
 
 struct PredictThroughputCall {

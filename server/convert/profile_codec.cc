@@ -43,7 +43,8 @@ bool ParseBinary(std::string_view bytes, v1::Profile& message) {
 class FirstError final : public pb::io::ErrorCollector {
  public:
   void AddError(int line, pb::io::ColumnNumber column, const std::string& message) override {
-    if (text_.empty()) text_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", Quoted(message));
+    if (text_.empty())
+      text_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", Quoted(message));
   }
   const std::string& text() const { return text_; }
 
@@ -52,13 +53,17 @@ class FirstError final : public pb::io::ErrorCollector {
 };
 
 absl::Status Malformed(std::string_view form, std::string_view why) {
-  return FaultsError("PROFILE_MALFORMED", {{.field = "chunk", .description = std::string("the bytes are no Profile in ").append(form).append(why)}});
+  return FaultsError(
+      "PROFILE_MALFORMED",
+      {{.field = "chunk",
+        .description = std::string("the bytes are no Profile in ").append(form).append(why)}});
 }
 
 absl::Status ParseJson(std::string_view bytes, v1::Profile& message) {
   pb::util::JsonParseOptions options;
   options.ignore_unknown_fields = false;
-  const auto status = pb::util::JsonStringToMessage({bytes.data(), bytes.size()}, &message, options);
+  const auto status =
+      pb::util::JsonStringToMessage({bytes.data(), bytes.size()}, &message, options);
   if (status.ok()) return absl::OkStatus();
   return Malformed("proto JSON: ", Quoted({status.message().data(), status.message().size()}));
 }
@@ -87,10 +92,13 @@ absl::Status Parse(ProfileEncoding encoding, std::string_view bytes, v1::Profile
 }
 
 absl::Status Corrupt(std::string_view why) {
-  return MakeError(absl::StatusCode::kDataLoss, std::string("the stored profile cannot be read: ").append(why), {.reason = "PROFILE_CORRUPT"});
+  return MakeError(absl::StatusCode::kDataLoss,
+                   std::string("the stored profile cannot be read: ").append(why),
+                   {.reason = "PROFILE_CORRUPT"});
 }
 
-// A stored profile kept the limits that were in force then, which later ones must not make unreadable.
+// A stored profile kept the limits that were in force then, which later ones must not make
+// unreadable.
 ProfileLimits NoLimits() {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   constexpr size_t kMaxSize = std::numeric_limits<size_t>::max();
@@ -124,7 +132,8 @@ absl::StatusOr<Profile> DecodeProfile(std::string_view content) {
   ProfileInput input = FromWire(message);
   if (!input.faults.empty()) return Corrupt(input.faults.front().description);
   absl::StatusOr<Profile> profile = Profile::Create(std::move(input.draft), NoLimits());
-  if (!profile.ok()) return Corrupt({profile.status().message().data(), profile.status().message().size()});
+  if (!profile.ok())
+    return Corrupt({profile.status().message().data(), profile.status().message().size()});
   return profile;
 }
 

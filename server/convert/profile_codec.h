@@ -1,7 +1,7 @@
 // A profile as bytes: what the store keeps and what the digest is of.
 //
-// The content is the deterministic serialisation of the Profile message without its output-only fields.
-// Threads: pure functions.
+// The content is the deterministic serialisation of the Profile message without its output-only
+// fields. Threads: pure functions.
 #pragma once
 
 #include <string>
@@ -28,8 +28,9 @@ std::string DigestOf(const Profile& profile);
 // DATA_LOSS, reason PROFILE_CORRUPT, if `content` is not what EncodeProfile made.
 absl::StatusOr<Profile> DecodeProfile(std::string_view content);
 
-// Reads a profile in one of the encodings of UploadProfile. Unknown fields are an error in JSON and text, and skipped in binary.
-// INVALID_ARGUMENT, reason PROFILE_MALFORMED, field `chunk`, if the bytes are none.
+// Reads a profile in one of the encodings of UploadProfile. Unknown fields are an error in JSON and
+// text, and skipped in binary. INVALID_ARGUMENT, reason PROFILE_MALFORMED, field `chunk`, if the
+// bytes are none.
 absl::StatusOr<ProfileInput> ReadProfile(ProfileEncoding encoding, std::string_view bytes);
 
 }  // namespace stepcast::server

@@ -16,8 +16,11 @@ Operation OperationFromWire(const v1::Operation& wire, size_t index, FaultList& 
   operation.name = wire.name();
   // The path is only written where it is needed: there may be a million operations.
   if (wire.resource() != v1::Operation::RESOURCE_UNSPECIFIED) {
-    const std::string path = v1::Operation::Resource_IsValid(wire.resource()) ? "" : absl::StrCat("operations[", index, "].resource");
-    operation.resource = CoreOf(kResources, wire.resource(), path, faults).value_or(Resource::kUnspecified);
+    const std::string path = v1::Operation::Resource_IsValid(wire.resource())
+                                 ? ""
+                                 : absl::StrCat("operations[", index, "].resource");
+    operation.resource =
+        CoreOf(kResources, wire.resource(), path, faults).value_or(Resource::kUnspecified);
   }
   operation.parameter_server = wire.parameter_server();
   operation.size_bytes = wire.size_bytes();
@@ -47,7 +50,9 @@ google::protobuf::Timestamp TimestampOf(int64_t since_epoch_ns) {
   return wire;
 }
 
-ParsingOverhead FromWire(const v1::ParsingOverhead& wire) { return {.seconds_per_byte = wire.seconds_per_byte(), .seconds = wire.seconds()}; }
+ParsingOverhead FromWire(const v1::ParsingOverhead& wire) {
+  return {.seconds_per_byte = wire.seconds_per_byte(), .seconds = wire.seconds()};
+}
 
 v1::ParsingOverhead ToWire(const ParsingOverhead& overhead) {
   v1::ParsingOverhead wire;
@@ -74,10 +79,12 @@ ProfileInput FromWire(const v1::Profile& wire) {
   draft.platform = FromWire(wire.platform());
   draft.parameter_servers = wire.parameter_servers() == 0 ? 1 : wire.parameter_servers();
   draft.operations.reserve(static_cast<size_t>(wire.operations_size()));
-  for (const v1::Operation& operation : wire.operations()) draft.operations.push_back(OperationFromWire(operation, draft.operations.size(), faults));
+  for (const v1::Operation& operation : wire.operations())
+    draft.operations.push_back(OperationFromWire(operation, draft.operations.size(), faults));
   draft.steps.reserve(static_cast<size_t>(wire.steps_size()));
   for (const v1::Step& step : wire.steps()) {
-    draft.steps.push_back({.start_ns = {step.start_ns().begin(), step.start_ns().end()}, .end_ns = {step.end_ns().begin(), step.end_ns().end()}});
+    draft.steps.push_back({.start_ns = {step.start_ns().begin(), step.start_ns().end()},
+                           .end_ns = {step.end_ns().begin(), step.end_ns().end()}});
   }
   input.faults = std::move(faults).Take();
   return input;
@@ -96,7 +103,8 @@ v1::Profile ToWire(const ProfileDraft& draft) {
   platform.set_window_bytes(draft.platform.window_bytes);
   wire.set_parameter_servers(draft.parameter_servers);
   wire.mutable_operations()->Reserve(static_cast<int>(draft.operations.size()));
-  for (const Operation& operation : draft.operations) *wire.add_operations() = OperationToWire(operation);
+  for (const Operation& operation : draft.operations)
+    *wire.add_operations() = OperationToWire(operation);
   wire.mutable_steps()->Reserve(static_cast<int>(draft.steps.size()));
   for (const RecordedStep& recorded : draft.steps) {
     v1::Step& step = *wire.add_steps();
@@ -106,7 +114,9 @@ v1::Profile ToWire(const ProfileDraft& draft) {
   return wire;
 }
 
-v1::Profile ToWire(const ProfileSummary& summary) { return ToWire(ProfileAnswer{.summary = summary, .content = std::nullopt}); }
+v1::Profile ToWire(const ProfileSummary& summary) {
+  return ToWire(ProfileAnswer{.summary = summary, .content = std::nullopt});
+}
 
 v1::Profile ToWire(const ProfileAnswer& answer) {
   const ProfileSummary& summary = answer.summary;

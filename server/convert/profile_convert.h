@@ -16,7 +16,8 @@
 
 namespace stepcast::server {
 
-// Everything but the output-only fields. Faults are unknown enum numbers, their paths relative to the profile.
+// Everything but the output-only fields. Faults are unknown enum numbers, their paths relative to
+// the profile.
 ProfileInput FromWire(const v1::Profile& wire);
 
 Platform FromWire(const v1::Platform& wire);
@@ -26,7 +27,8 @@ v1::ParsingOverhead ToWire(const ParsingOverhead& overhead);
 // The reverse of FromWire(Profile).
 v1::Profile ToWire(const ProfileDraft& draft);
 
-// The BASIC view: what a summary holds, so no platform, operations and steps. With a content, the FULL one.
+// The BASIC view: what a summary holds, so no platform, operations and steps. With a content, the
+// FULL one.
 v1::Profile ToWire(const ProfileAnswer& answer);
 v1::Profile ToWire(const ProfileSummary& summary);
 

@@ -1,7 +1,7 @@
 // What the methods of ProfileService are asked, and answer, in plain types.
 //
-// `faults` in a request: what its conversion found wrong, for instance an unknown enum number; the handler reports it with whatever else is wrong.
-// Paths in it are relative to the request.
+// `faults` in a request: what its conversion found wrong, for instance an unknown enum number; the
+// handler reports it with whatever else is wrong. Paths in it are relative to the request.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,8 @@ struct ProfilePlacement {
   friend bool operator==(const ProfilePlacement&, const ProfilePlacement&) = default;
 };
 
-// A profile before its validation, and what its conversion found wrong, with paths relative to the profile.
+// A profile before its validation, and what its conversion found wrong, with paths relative to the
+// profile.
 struct ProfileInput {
   ProfileDraft draft;
   std::vector<Fault> faults;
@@ -59,7 +60,8 @@ struct ImportProfileCall {
   ProfilePlacement placement;
   std::string display_name;
   std::map<std::string, std::string> labels;
-  std::variant<std::monostate, LayerProfileOptions, ZooImport, RecordingOptions, TimelineOptions> format;  // RecordingOptions: RunMetadata
+  std::variant<std::monostate, LayerProfileOptions, ZooImport, RecordingOptions, TimelineOptions>
+      format;  // RecordingOptions: RunMetadata
 };
 
 enum class ProfileView : uint8_t { kBasic, kFull };

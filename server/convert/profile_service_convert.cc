@@ -13,7 +13,9 @@ namespace {
 // Of any of the messages that store a profile, whose three fields are the same.
 template <typename Message>
 ProfilePlacement PlacementOf(const Message& wire) {
-  return {.profile_id = wire.profile_id(), .request_id = wire.request_id(), .validate_only = wire.validate_only()};
+  return {.profile_id = wire.profile_id(),
+          .request_id = wire.request_id(),
+          .validate_only = wire.validate_only()};
 }
 
 // Of the options of a format that has one step or none, whose four fields are the same.
@@ -39,7 +41,9 @@ LayerProfileOptions LayerOptionsOf(const v1::LayerProfileOptions& wire) {
 // Of RunMetadataOptions or TimelineOptions, whose first fields are the same.
 template <typename Message>
 RecordingOptions RecordingOptionsOf(const Message& wire) {
-  return {.model = wire.model(), .batch_size = wire.batch_size(), .platform = FromWire(wire.platform())};
+  return {.model = wire.model(),
+          .batch_size = wire.batch_size(),
+          .platform = FromWire(wire.platform())};
 }
 
 ZooImport ZooImportOf(const v1::ModelZooOptions& wire) {
@@ -47,7 +51,8 @@ ZooImport ZooImportOf(const v1::ModelZooOptions& wire) {
   ZooOptions& options = import.options;
   if (wire.has_batch_size()) options.batch_size = wire.batch_size();
   options.platform = FromWire(wire.platform());
-  if (wire.has_device_flops_per_second()) options.device_flops_per_second = wire.device_flops_per_second();
+  if (wire.has_device_flops_per_second())
+    options.device_flops_per_second = wire.device_flops_per_second();
   options.variation = VariationOf(wire);
   return import;
 }
@@ -63,20 +68,24 @@ CreateProfileCall FromWire(const v1::CreateProfileRequest& wire) {
 UploadProfileCall FromWire(const v1::UploadProfileRequest::Header& wire) {
   UploadProfileCall call{.placement = PlacementOf(wire)};
   FaultList faults;
-  call.encoding = CoreOf(kProfileEncodings, wire.encoding(), "header.encoding", faults).value_or(ProfileEncoding::kBinary);
+  call.encoding = CoreOf(kProfileEncodings, wire.encoding(), "header.encoding", faults)
+                      .value_or(ProfileEncoding::kBinary);
   call.faults = std::move(faults).Take();
   return call;
 }
 
 ImportProfileCall FromWire(const v1::ImportProfileRequest::Header& wire) {
-  ImportProfileCall call{.placement = PlacementOf(wire), .display_name = wire.display_name(), .labels = {wire.labels().begin(), wire.labels().end()}};
+  ImportProfileCall call{.placement = PlacementOf(wire),
+                         .display_name = wire.display_name(),
+                         .labels = {wire.labels().begin(), wire.labels().end()}};
   if (wire.has_layer_profile()) call.format = LayerOptionsOf(wire.layer_profile());
   if (wire.has_model_zoo()) call.format = ZooImportOf(wire.model_zoo());
   if (wire.has_run_metadata()) call.format = RecordingOptionsOf(wire.run_metadata());
   if (wire.has_timeline()) {
     const auto& sizes = wire.timeline().variable_bytes();
-    call.format = TimelineOptions{
-        .recording = RecordingOptionsOf(wire.timeline()), .variable_bytes = {sizes.begin(), sizes.end()}, .variation = VariationOf(wire.timeline())};
+    call.format = TimelineOptions{.recording = RecordingOptionsOf(wire.timeline()),
+                                  .variable_bytes = {sizes.begin(), sizes.end()},
+                                  .variation = VariationOf(wire.timeline())};
   }
   return call;
 }
@@ -90,14 +99,17 @@ GetProfileCall FromWire(const v1::GetProfileRequest& wire) {
 }
 
 ListProfilesCall FromWire(const v1::ListProfilesRequest& wire) {
-  ListProfilesCall call{.page_size = wire.page_size(), .page_token = wire.page_token(), .filter = wire.filter()};
+  ListProfilesCall call{
+      .page_size = wire.page_size(), .page_token = wire.page_token(), .filter = wire.filter()};
   FaultList faults;
   call.view = CoreOf(kProfileViews, wire.view(), "view", faults).value_or(ProfileView::kBasic);
   call.faults = std::move(faults).Take();
   return call;
 }
 
-DeleteProfileCall FromWire(const v1::DeleteProfileRequest& wire) { return {.name = wire.name(), .etag = wire.etag()}; }
+DeleteProfileCall FromWire(const v1::DeleteProfileRequest& wire) {
+  return {.name = wire.name(), .etag = wire.etag()};
+}
 
 v1::ImportProfileResponse ToWire(const ImportProfileAnswer& answer) {
   v1::ImportProfileResponse wire;

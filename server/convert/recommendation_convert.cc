@@ -13,7 +13,9 @@ namespace stepcast::server {
 namespace {
 
 MachinePrices PricesOf(const v1::Prices& wire) {
-  return {.worker_hour = wire.worker_hour(), .parameter_server_hour = wire.parameter_server_hour(), .currency_code = wire.currency_code()};
+  return {.worker_hour = wire.worker_hour(),
+          .parameter_server_hour = wire.parameter_server_hour(),
+          .currency_code = wire.currency_code()};
 }
 
 CurrentAllocation CurrentOf(const v1::CurrentAllocation& wire) {
@@ -26,10 +28,12 @@ void ReadConstraints(const v1::Constraints& wire, RecommendationDraft& draft, Fa
   if (wire.has_min_workers()) draft.min_workers = wire.min_workers();
   if (wire.has_max_workers()) draft.max_workers = wire.max_workers();
   if (wire.has_max_parameter_servers()) draft.max_parameter_servers = wire.max_parameter_servers();
-  if (wire.has_deadline()) draft.deadline_seconds = FromWire(wire.deadline(), "constraints.deadline", faults);
+  if (wire.has_deadline())
+    draft.deadline_seconds = FromWire(wire.deadline(), "constraints.deadline", faults);
   if (wire.has_examples()) draft.examples = wire.examples();
   if (wire.has_budget()) draft.budget = wire.budget();
-  if (wire.has_min_scaling_efficiency()) draft.min_scaling_efficiency = wire.min_scaling_efficiency();
+  if (wire.has_min_scaling_efficiency())
+    draft.min_scaling_efficiency = wire.min_scaling_efficiency();
 }
 
 // What a Duration can hold.
@@ -38,7 +42,8 @@ constexpr double kLongestSeconds = 315'576'000'000;
 v1::FrontierOutcome OutcomeToWire(const Outcome& outcome) {
   v1::FrontierOutcome wire;
   if (outcome.cost) wire.set_cost(*outcome.cost);
-  if (outcome.duration_seconds) *wire.mutable_duration() = DurationOf(std::min(*outcome.duration_seconds, kLongestSeconds));
+  if (outcome.duration_seconds)
+    *wire.mutable_duration() = DurationOf(std::min(*outcome.duration_seconds, kLongestSeconds));
   wire.set_keeps_constraints(outcome.broken.empty());
   for (const BrokenConstraint& broken : outcome.broken) {
     v1::BrokenConstraint& constraint = *wire.add_broken_constraints();
@@ -66,7 +71,8 @@ RecommendWorkersCall FromWire(const v1::RecommendWorkersRequest& wire) {
   RecommendationDraft& draft = call.draft;
   draft.scenario = FromWire(wire.scenario(), "scenario", faults);
   draft.options = FromWire(wire.options(), "options", faults);
-  draft.objective = CoreOf(kObjectives, wire.objective(), "objective", faults).value_or(Objective::kKnee);
+  draft.objective =
+      CoreOf(kObjectives, wire.objective(), "objective", faults).value_or(Objective::kKnee);
   ReadConstraints(wire.constraints(), draft, faults);
   if (wire.has_prices()) draft.prices = PricesOf(wire.prices());
   if (wire.has_current()) draft.current = CurrentOf(wire.current());
@@ -81,8 +87,10 @@ v1::RecommendWorkersResponse ToWire(const RecommendWorkersAnswer& answer) {
   wire.set_parameter_servers(recommendation.parameter_servers);
   if (recommendation.prediction) *wire.mutable_prediction() = ToWire(*recommendation.prediction);
   wire.set_reason(recommendation.reason);
-  for (const Prediction& prediction : recommendation.frontier) *wire.add_frontier() = ToWire(prediction);
-  for (const Outcome& outcome : recommendation.outcomes) *wire.add_frontier_outcomes() = OutcomeToWire(outcome);
+  for (const Prediction& prediction : recommendation.frontier)
+    *wire.add_frontier() = ToWire(prediction);
+  for (const Outcome& outcome : recommendation.outcomes)
+    *wire.add_frontier_outcomes() = OutcomeToWire(outcome);
   const v1::FrontierOutcome outcome = OutcomeToWire(recommendation.outcome);
   if (outcome.has_cost()) wire.set_cost(outcome.cost());
   if (outcome.has_duration()) *wire.mutable_duration() = outcome.duration();

@@ -21,7 +21,8 @@ WorkerGroup GroupFromWire(const v1::WorkerGroup& wire) {
   WorkerGroup group;
   group.count = wire.count();
   if (wire.has_compute_speed_factor()) group.compute_speed_factor = wire.compute_speed_factor();
-  if (wire.has_bandwidth_bytes_per_second()) group.bandwidth_bytes_per_second = wire.bandwidth_bytes_per_second();
+  if (wire.has_bandwidth_bytes_per_second())
+    group.bandwidth_bytes_per_second = wire.bandwidth_bytes_per_second();
   return group;
 }
 
@@ -29,18 +30,23 @@ v1::WorkerGroup GroupToWire(const WorkerGroup& group) {
   v1::WorkerGroup wire;
   wire.set_count(group.count);
   if (group.compute_speed_factor) wire.set_compute_speed_factor(*group.compute_speed_factor);
-  if (group.bandwidth_bytes_per_second) wire.set_bandwidth_bytes_per_second(*group.bandwidth_bytes_per_second);
+  if (group.bandwidth_bytes_per_second)
+    wire.set_bandwidth_bytes_per_second(*group.bandwidth_bytes_per_second);
   return wire;
 }
 
 }  // namespace
 
-std::optional<double> FromWire(const google::protobuf::Duration& wire, const std::string& path, FaultList& faults) {
-  const bool same_sign = wire.seconds() == 0 || wire.nanos() == 0 || (wire.seconds() < 0) == (wire.nanos() < 0);
-  const bool in_range =
-      wire.seconds() >= -kMaxDurationSeconds && wire.seconds() <= kMaxDurationSeconds && std::abs(int64_t{wire.nanos()}) < kNanosPerSecond;
+std::optional<double> FromWire(const google::protobuf::Duration& wire, const std::string& path,
+                               FaultList& faults) {
+  const bool same_sign =
+      wire.seconds() == 0 || wire.nanos() == 0 || (wire.seconds() < 0) == (wire.nanos() < 0);
+  const bool in_range = wire.seconds() >= -kMaxDurationSeconds &&
+                        wire.seconds() <= kMaxDurationSeconds &&
+                        std::abs(int64_t{wire.nanos()}) < kNanosPerSecond;
   if (!same_sign || !in_range) {
-    faults.Add(path, absl::StrCat(wire.seconds(), " seconds and ", wire.nanos(), " nanos are no valid duration"));
+    faults.Add(path, absl::StrCat(wire.seconds(), " seconds and ", wire.nanos(),
+                                  " nanos are no valid duration"));
     return std::nullopt;
   }
   return static_cast<double>(wire.seconds()) + static_cast<double>(wire.nanos()) * 1e-9;
@@ -65,18 +71,23 @@ ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultL
   ScenarioDraft draft;
   if (wire.workers() != 0) draft.workers = wire.workers();
   if (wire.has_parameter_servers()) draft.parameter_servers = wire.parameter_servers();
-  if (wire.has_bandwidth_bytes_per_second()) draft.bandwidth_bytes_per_second = wire.bandwidth_bytes_per_second();
+  if (wire.has_bandwidth_bytes_per_second())
+    draft.bandwidth_bytes_per_second = wire.bandwidth_bytes_per_second();
   if (wire.has_parsing_overhead()) draft.parsing_overhead = FromWire(wire.parsing_overhead());
-  draft.synchronization = CoreOf(kSynchronizations, wire.synchronization(), at("synchronization"), faults);
+  draft.synchronization =
+      CoreOf(kSynchronizations, wire.synchronization(), at("synchronization"), faults);
   draft.multiplexing = CoreOf(kMultiplexings, wire.multiplexing(), at("multiplexing"), faults);
   if (wire.has_window_bytes()) draft.window_bytes = wire.window_bytes();
   if (wire.has_quantum_bytes()) draft.quantum_bytes = wire.quantum_bytes();
   draft.link_sharing = CoreOf(kLinkSharings, wire.link_sharing(), at("link_sharing"), faults);
   if (wire.has_turn_bytes()) draft.turn_bytes = wire.turn_bytes();
-  draft.transfer_order = CoreOf(kTransferOrders, wire.transfer_order(), at("transfer_order"), faults);
-  draft.transfer_priorities = {wire.transfer_priorities().begin(), wire.transfer_priorities().end()};
+  draft.transfer_order =
+      CoreOf(kTransferOrders, wire.transfer_order(), at("transfer_order"), faults);
+  draft.transfer_priorities = {wire.transfer_priorities().begin(),
+                               wire.transfer_priorities().end()};
   draft.start_offsets_ns = {wire.start_offsets_ns().begin(), wire.start_offsets_ns().end()};
-  for (const v1::WorkerGroup& group : wire.worker_groups()) draft.worker_groups.push_back(GroupFromWire(group));
+  for (const v1::WorkerGroup& group : wire.worker_groups())
+    draft.worker_groups.push_back(GroupFromWire(group));
   return draft;
 }
 
@@ -88,18 +99,23 @@ v1::Scenario ToWire(const Scenario& scenario) {
   *wire.mutable_parsing_overhead() = ToWire(scenario.parsing_overhead);
   wire.set_synchronization(WireOf(kSynchronizations, scenario.synchronization));
   wire.set_multiplexing(WireOf(kMultiplexings, scenario.multiplexing));
-  if (scenario.multiplexing != Multiplexing::kWholeStream) wire.set_window_bytes(scenario.window_bytes);
+  if (scenario.multiplexing != Multiplexing::kWholeStream)
+    wire.set_window_bytes(scenario.window_bytes);
   if (scenario.quantum_bytes > 0) wire.set_quantum_bytes(scenario.quantum_bytes);
   wire.set_link_sharing(WireOf(kLinkSharings, scenario.link_sharing));
   if (scenario.turn_bytes > 0) wire.set_turn_bytes(scenario.turn_bytes);
   wire.set_transfer_order(WireOf(kTransferOrders, scenario.transfer_order));
-  wire.mutable_transfer_priorities()->insert(scenario.transfer_priorities.begin(), scenario.transfer_priorities.end());
-  wire.mutable_start_offsets_ns()->Add(scenario.start_offsets_ns.begin(), scenario.start_offsets_ns.end());
-  for (const WorkerGroup& group : scenario.worker_groups) *wire.add_worker_groups() = GroupToWire(group);
+  wire.mutable_transfer_priorities()->insert(scenario.transfer_priorities.begin(),
+                                             scenario.transfer_priorities.end());
+  wire.mutable_start_offsets_ns()->Add(scenario.start_offsets_ns.begin(),
+                                       scenario.start_offsets_ns.end());
+  for (const WorkerGroup& group : scenario.worker_groups)
+    *wire.add_worker_groups() = GroupToWire(group);
   return wire;
 }
 
-SimulationOptionsDraft FromWire(const v1::SimulationOptions& wire, const std::string& path, FaultList& faults) {
+SimulationOptionsDraft FromWire(const v1::SimulationOptions& wire, const std::string& path,
+                                FaultList& faults) {
   const auto at = [&](const char* field) { return absl::StrCat(path, ".", field); };
   SimulationOptionsDraft draft;
   if (wire.has_steps_per_worker()) draft.steps_per_worker = wire.steps_per_worker();
@@ -107,7 +123,8 @@ SimulationOptionsDraft FromWire(const v1::SimulationOptions& wire, const std::st
   if (wire.has_seed()) draft.seed = wire.seed();
   if (wire.has_replications()) draft.replications = wire.replications();
   if (wire.has_relative_precision()) draft.relative_precision = wire.relative_precision();
-  if (wire.has_time_budget()) draft.time_budget_seconds = FromWire(wire.time_budget(), at("time_budget"), faults);
+  if (wire.has_time_budget())
+    draft.time_budget_seconds = FromWire(wire.time_budget(), at("time_budget"), faults);
   draft.start = CoreOf(kStarts, wire.start(), at("start"), faults);
   draft.horizon = CoreOf(kHorizons, wire.horizon(), at("horizon"), faults);
   if (wire.has_horizon_steps()) draft.horizon_steps = wire.horizon_steps();
@@ -126,7 +143,8 @@ v1::SimulationOptions ToWire(const SimulationOptions& options) {
   wire.set_seed(options.seed);
   if (!options.automatic_replications) wire.set_replications(options.replications);
   wire.set_relative_precision(options.relative_precision);
-  if (options.time_budget_seconds > 0) *wire.mutable_time_budget() = DurationOf(options.time_budget_seconds);
+  if (options.time_budget_seconds > 0)
+    *wire.mutable_time_budget() = DurationOf(options.time_budget_seconds);
   wire.set_start(WireOf(kStarts, options.start));
   wire.set_horizon(WireOf(kHorizons, options.horizon));
   if (options.horizon == Horizon::kFirstSteps) wire.set_horizon_steps(options.horizon_steps);

@@ -1,8 +1,8 @@
 // Between the messages of scenario.proto and the core's scenario and options.
 //
-// `path` is where the message stands in its request; faults are unknown enum numbers and durations out of range.
-// A resolved scenario or options in wire form resolves to itself again.
-// Threads: pure functions.
+// `path` is where the message stands in its request; faults are unknown enum numbers and durations
+// out of range. A resolved scenario or options in wire form resolves to itself again. Threads: pure
+// functions.
 #pragma once
 
 #include <optional>
@@ -19,13 +19,16 @@ namespace stepcast::server {
 
 // 0 workers are taken as unset.
 ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultList& faults);
-SimulationOptionsDraft FromWire(const v1::SimulationOptions& wire, const std::string& path, FaultList& faults);
+SimulationOptionsDraft FromWire(const v1::SimulationOptions& wire, const std::string& path,
+                                FaultList& faults);
 
 v1::Scenario ToWire(const Scenario& scenario);
 v1::SimulationOptions ToWire(const SimulationOptions& options);
 
-// Seconds; none, and a fault, for what google.protobuf.Duration forbids (over 10,000 years, nanos out of range or of another sign).
-std::optional<double> FromWire(const google::protobuf::Duration& wire, const std::string& path, FaultList& faults);
+// Seconds; none, and a fault, for what google.protobuf.Duration forbids (over 10,000 years, nanos
+// out of range or of another sign).
+std::optional<double> FromWire(const google::protobuf::Duration& wire, const std::string& path,
+                               FaultList& faults);
 // To the nearest nanosecond. REQUIRES: finite and within a Duration's range.
 google::protobuf::Duration DurationOf(double seconds);
 

@@ -12,7 +12,8 @@ std::string Sha256Hex(std::string_view bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
-  [[maybe_unused]] const int done = EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  [[maybe_unused]] const int done =
+      EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr);
   assert(done == 1);
   std::string hex;
   hex.reserve(size_t{2} * size);

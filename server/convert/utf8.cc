@@ -14,8 +14,12 @@ namespace {
 
 // The length of the well-formed sequence that `text` begins with; 0: it begins with none.
 size_t SequenceLength(std::string_view text) {
-  const auto byte = [&](size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
-  const auto continues = [&](size_t at, unsigned low = 0x80, unsigned high = 0xBF) { return byte(at) >= low && byte(at) <= high; };
+  const auto byte = [&](size_t at) {
+    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
+  };
+  const auto continues = [&](size_t at, unsigned low = 0x80, unsigned high = 0xBF) {
+    return byte(at) >= low && byte(at) <= high;
+  };
   const unsigned lead = byte(0);
   if (lead < 0x80) return 1;
   if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;

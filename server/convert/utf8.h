@@ -14,11 +14,13 @@ namespace stepcast::server {
 // Well-formed in the sense of Unicode 15, table 3-7. Cost: linear.
 bool IsUtf8(std::string_view text);
 
-// The first `max` bytes of `text`, never cut within a character; each byte that is part of none becomes '?'.
+// The first `max` bytes of `text`, never cut within a character; each byte that is part of none
+// becomes '?'.
 std::string ToUtf8(std::string_view text, size_t max);
 
-// A fault for each text of a profile that is not UTF-8. Binary and JSON parsing see to that themselves; text form and imports do not, and what they
-// let through could be stored but never be read again.
+// A fault for each text of a profile that is not UTF-8. Binary and JSON parsing see to that
+// themselves; text form and imports do not, and what they let through could be stored but never be
+// read again.
 std::vector<Fault> FindBrokenText(const ProfileDraft& draft);
 
 }  // namespace stepcast::server

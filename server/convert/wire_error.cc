@@ -14,16 +14,20 @@ namespace {
 constexpr size_t kMaxMetadataValueBytes = 256;
 constexpr size_t kMaxSubjectBytes = 96;  // a client's name fits
 
-google::rpc::ErrorInfo MakeErrorInfo(const absl::Status& status, const ErrorDetails& details, size_t left_out) {
+google::rpc::ErrorInfo MakeErrorInfo(const absl::Status& status, const ErrorDetails& details,
+                                     size_t left_out) {
   google::rpc::ErrorInfo info;
-  info.set_reason(details.reason.empty() ? absl::StatusCodeToString(status.code()) : ToUtf8(details.reason, 63));
+  info.set_reason(details.reason.empty() ? absl::StatusCodeToString(status.code())
+                                         : ToUtf8(details.reason, 63));
   info.set_domain(kErrorDomain);
-  for (const auto& [key, value] : details.metadata) (*info.mutable_metadata())[ToUtf8(key, 64)] = ToUtf8(value, kMaxMetadataValueBytes);
+  for (const auto& [key, value] : details.metadata)
+    (*info.mutable_metadata())[ToUtf8(key, 64)] = ToUtf8(value, kMaxMetadataValueBytes);
   if (left_out > 0) (*info.mutable_metadata())["violations_left_out"] = std::to_string(left_out);
   return info;
 }
 
-google::rpc::Status MakeStatus(const absl::Status& status, const ErrorDetails& details, size_t faults, const std::string& message) {
+google::rpc::Status MakeStatus(const absl::Status& status, const ErrorDetails& details,
+                               size_t faults, const std::string& message) {
   google::rpc::Status wire;
   wire.set_code(static_cast<int>(status.code()));
   wire.set_message(message);

@@ -1,6 +1,7 @@
 // What is left of a checked request.
 //
-// Keeps its profile alive; may be run on any thread, once. A time budget counts from the checking on.
+// Keeps its profile alive; may be run on any thread, once. A time budget counts from the checking
+// on.
 #pragma once
 
 #include <string>
@@ -20,12 +21,14 @@ class Computation {
   using Run = absl::AnyInvocable<absl::StatusOr<Answer>(StopCheck) &&>;
 
   // `content`: see below.
-  Computation(std::string content, ExpectedWork work, Run run) : content_(std::move(content)), work_(std::move(work)), run_(std::move(run)) {}
+  Computation(std::string content, ExpectedWork work, Run run)
+      : content_(std::move(content)), work_(std::move(work)), run_(std::move(run)) {}
 
   absl::StatusOr<Answer> operator()(StopCheck stop) && { return std::move(run_)(stop); }
 
-  // Digests of the profiles it computes with: with the same ones, an equal request of the same method has the same answer. Empty where it must not be
-  // shared, because it says what a profile's store failed with.
+  // Digests of the profiles it computes with: with the same ones, an equal request of the same
+  // method has the same answer. Empty where it must not be shared, because it says what a profile's
+  // store failed with.
   const std::string& content() const { return content_; }
   const ExpectedWork& work() const { return work_; }
 

@@ -1,6 +1,7 @@
 // One run of the engine for one request: keeps its time budget, times it, and reports it.
 //
-// Threads: it may be made on one thread and run on another; the check it hands on may be asked by several at once if `stop` may.
+// Threads: it may be made on one thread and run on another; the check it hands on may be asked by
+// several at once if `stop` may.
 #pragma once
 
 #include <atomic>
@@ -30,8 +31,8 @@ class EngineRun {
   // The time budget of the options counts from here.
   EngineRun(const Environment& environment, AnswerContext context);
 
-  // Calls `compute` with a check that is `stop` and, once the budget is spent, TimeBudgetSpent(). Its answer gets the context, with the seconds
-  // taken and whether the budget was spent.
+  // Calls `compute` with a check that is `stop` and, once the budget is spent, TimeBudgetSpent().
+  // Its answer gets the context, with the seconds taken and whether the budget was spent.
   template <typename Answer, typename Compute>
   absl::StatusOr<Answer> Do(StopCheck stop, Compute compute) {
     std::atomic<bool> is_cut_short{false};
@@ -42,7 +43,8 @@ class EngineRun {
     };
     const int64_t start_ns = environment_.clock.MonotonicNs();
     auto answer = compute(stop_or_spent);
-    context_.engine_seconds = static_cast<double>(environment_.clock.MonotonicNs() - start_ns) * 1e-9;
+    context_.engine_seconds =
+        static_cast<double>(environment_.clock.MonotonicNs() - start_ns) * 1e-9;
     Report(answer.status(), answer.ok() ? answer->simulation.simulated_operations : 0);
     if (!answer.ok()) return answer.status();
     if constexpr (requires { answer->predictions; }) ReportUnsteady(answer->predictions);

@@ -8,7 +8,8 @@ namespace {
 
 // Of one worker in all its runs.
 double OfOneWorker(const Profile& profile, const SimulationOptions& options) {
-  return static_cast<double>(profile.operations().size()) * options.steps_per_worker * std::max(options.replications, 1);
+  return static_cast<double>(profile.operations().size()) * options.steps_per_worker *
+         std::max(options.replications, 1);
 }
 
 }  // namespace
@@ -25,12 +26,17 @@ double OperationsOf(const Profile& profile, const RecommendationQuery& query) {
 }
 
 double OperationsOf(const Profile& profile, const OrderQuery& query) {
-  return static_cast<double>(query.methods.size()) * query.scenario.workers * OfOneWorker(profile, query.options);
+  return static_cast<double>(query.methods.size()) * query.scenario.workers *
+         OfOneWorker(profile, query.options);
 }
 
-double OperationsOf(const Profile& profile, const ComparisonQuery& query) { return OperationsOf(profile, query.throughput); }
+double OperationsOf(const Profile& profile, const ComparisonQuery& query) {
+  return OperationsOf(profile, query.throughput);
+}
 
-double OperationsOf(const Profile& profile, const TraceQuery& query) { return query.scenario.workers * OfOneWorker(profile, query.options); }
+double OperationsOf(const Profile& profile, const TraceQuery& query) {
+  return query.scenario.workers * OfOneWorker(profile, query.options);
+}
 
 double OperationsOf(const AllocationQuery& query) {
   double operations = 0;
@@ -38,7 +44,8 @@ double OperationsOf(const AllocationQuery& query) {
     if (!job.ok()) continue;
     double workers = 0;
     for (const int32_t count : job->worker_counts) workers += count;
-    operations += workers * static_cast<double>(job->server_choices.size()) * OfOneWorker(job->profile, query.options);
+    operations += workers * static_cast<double>(job->server_choices.size()) *
+                  OfOneWorker(job->profile, query.options);
   }
   return operations;
 }

@@ -1,8 +1,9 @@
 // How much a checked request is expected to simulate: what a queue goes by before anything has run.
 //
-// Rough: the runs that tell whether a prediction is steady come on top, and so does a search over orders; runs that are recalled, a precision that is
-// reached early and choices that need not be tried make it less. What a unit of it takes is learned (CostModel). Threads: pure functions of their
-// arguments.
+// Rough: the runs that tell whether a prediction is steady come on top, and so does a search over
+// orders; runs that are recalled, a precision that is reached early and choices that need not be
+// tried make it less. What a unit of it takes is learned (CostModel). Threads: pure functions of
+// their arguments.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,9 @@ namespace stepcast::server {
 // Of the runs of one computation that have ended. Threads: safe.
 class SimulatedOperations final : public RunCounter {
  public:
-  void Add(int64_t simulated_operations) override { count_.fetch_add(simulated_operations, std::memory_order_relaxed); }
+  void Add(int64_t simulated_operations) override {
+    count_.fetch_add(simulated_operations, std::memory_order_relaxed);
+  }
   int64_t count() const { return count_.load(std::memory_order_relaxed); }
 
  private:
@@ -33,13 +36,15 @@ class SimulatedOperations final : public RunCounter {
 
 struct ExpectedWork {
   std::string method;
-  std::string profile;                                                                       // digest; empty: of several, or of none
-  double operations = 0;                                                                     // simulated
-  double most_seconds = 0;                                                                   // the request's time budget; 0: none
-  std::shared_ptr<SimulatedOperations> simulated = std::make_shared<SimulatedOperations>();  // so far; shared by all copies
+  std::string profile;      // digest; empty: of several, or of none
+  double operations = 0;    // simulated
+  double most_seconds = 0;  // the request's time budget; 0: none
+  std::shared_ptr<SimulatedOperations> simulated =
+      std::make_shared<SimulatedOperations>();  // so far; shared by all copies
 };
 
-// No machine simulates faster: a fifth of what the fast engines take on one thread (core/predict/throughput.h).
+// No machine simulates faster: a fifth of what the fast engines take on one thread
+// (core/predict/throughput.h).
 inline constexpr double kLeastSecondsPerOperation = 1e-9;
 
 // Simulated operations of all runs.

@@ -30,14 +30,18 @@ class FilterReader {
       if (at_ == text_.size()) Fail("expected a term after AND");
     }
     if (error_.empty()) return std::move(filter_);
-    return FaultsError("REQUEST_INVALID", {{.field = "filter", .description = absl::StrCat(Quoted(text_), ", at byte ", error_at_, ": ", error_)}});
+    return FaultsError(
+        "REQUEST_INVALID",
+        {{.field = "filter",
+          .description = absl::StrCat(Quoted(text_), ", at byte ", error_at_, ": ", error_)}});
   }
 
  private:
   void ReadTerm() {
     if (TakeWord("model")) {
       const std::string value = ReadValue();
-      if (filter_.model && *filter_.model != value) Fail("model is already compared with another value");
+      if (filter_.model && *filter_.model != value)
+        Fail("model is already compared with another value");
       filter_.model = value;
     } else if (TakeWord("labels")) {
       ReadLabel();
@@ -55,7 +59,8 @@ class FilterReader {
     const std::string key = ReadText(/*with_dots=*/false);
     const std::string value = ReadValue();
     const auto [entry, is_new] = filter_.labels.emplace(key, value);
-    if (!is_new && entry->second != value) Fail("this label is already compared with another value");
+    if (!is_new && entry->second != value)
+      Fail("this label is already compared with another value");
   }
 
   std::string ReadValue() {
@@ -89,7 +94,8 @@ class FilterReader {
   }
 
   static bool IsWord(char c, bool with_dots) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '/' || (with_dots && c == '.');
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '/' ||
+           (with_dots && c == '.');
   }
 
   bool TakeSign(char sign) {
@@ -101,7 +107,8 @@ class FilterReader {
   // A whole word: `models` does not begin with `model`.
   bool TakeWord(std::string_view word) {
     if (text_.substr(at_, word.size()) != word) return false;
-    if (at_ + word.size() < text_.size() && IsWord(text_[at_ + word.size()], /*with_dots=*/false)) return false;
+    if (at_ + word.size() < text_.size() && IsWord(text_[at_ + word.size()], /*with_dots=*/false))
+      return false;
     at_ += word.size();
     return true;
   }
@@ -128,7 +135,9 @@ class FilterReader {
 absl::StatusOr<ProfileFilter> ParseProfileFilter(std::string_view text) {
   if (text.size() > kMaxFilterBytes) {
     return FaultsError("REQUEST_INVALID",
-                       {{.field = "filter", .description = absl::StrCat(text.size(), " bytes are above the maximum of ", kMaxFilterBytes)}});
+                       {{.field = "filter",
+                         .description = absl::StrCat(
+                             text.size(), " bytes are above the maximum of ", kMaxFilterBytes)}});
   }
   return FilterReader(text).Read();
 }

@@ -16,7 +16,9 @@ namespace stepcast::server {
 
 namespace {
 
-bool IsAtBytes(const std::string& field) { return absl::StartsWith(field, "line ") || field == kAtRecording || field == kAtGraph; }
+bool IsAtBytes(const std::string& field) {
+  return absl::StartsWith(field, "line ") || field == kAtRecording || field == kAtGraph;
+}
 
 absl::Status UnderOptions(std::string_view options, const absl::Status& status) {
   ErrorDetails details = DetailsOf(status);
@@ -29,10 +31,12 @@ absl::Status UnderOptions(std::string_view options, const absl::Status& status) 
   const absl::Status moved = FaultsError(details.reason, std::move(details.faults));
   ErrorDetails moved_details = DetailsOf(moved);
   moved_details.faults_left_out += left_out;
-  return MakeError(moved.code(), {moved.message().data(), moved.message().size()}, std::move(moved_details));
+  return MakeError(moved.code(), {moved.message().data(), moved.message().size()},
+                   std::move(moved_details));
 }
 
-// A layer profile's faults name lines, and its layers may come in any order, so it is read whole; it has a limit of its own.
+// A layer profile's faults name lines, and its layers may come in any order, so it is read whole;
+// it has a limit of its own.
 absl::StatusOr<std::string> ReadText(ByteSource& source) {
   std::array<char, size_t{64} << 10> block;
   std::string text;
@@ -51,14 +55,21 @@ bool MayBe(const ImportProfileCall& call, FileKind kind) {
   return kind == FileKind::kBinary;
 }
 
-// Of a recording that could not be read: what kind of file it looks like, if that is another than was said, and which are read.
-absl::Status SayWhatItLooksLike(const absl::Status& status, const ImportProfileCall& call, FileKind kind) {
+// Of a recording that could not be read: what kind of file it looks like, if that is another than
+// was said, and which are read.
+absl::Status SayWhatItLooksLike(const absl::Status& status, const ImportProfileCall& call,
+                                FileKind kind) {
   ErrorDetails details = DetailsOf(status);
-  const auto of_bytes = std::find_if(details.faults.begin(), details.faults.end(),
-                                     [](const Fault& fault) { return IsAtBytes(fault.field) && fault.field != kAtGraph; });
-  if (details.reason != "IMPORT_INVALID" || of_bytes == details.faults.end() || MayBe(call, kind)) return status;
+  const auto of_bytes = std::find_if(
+      details.faults.begin(), details.faults.end(),
+      [](const Fault& fault) { return IsAtBytes(fault.field) && fault.field != kAtGraph; });
+  if (details.reason != "IMPORT_INVALID" || of_bytes == details.faults.end() || MayBe(call, kind))
+    return status;
   const std::string looks(TextOf(kind));
-  of_bytes->description.append("; it looks like ").append(looks).append("; ").append(kReadableFormats);
+  of_bytes->description.append("; it looks like ")
+      .append(looks)
+      .append("; ")
+      .append(kReadableFormats);
   // What is wrong with all else follows from that.
   std::rotate(details.faults.begin(), of_bytes, of_bytes + 1);
   const absl::Status said = FaultsError(details.reason, details.faults);
@@ -66,7 +77,8 @@ absl::Status SayWhatItLooksLike(const absl::Status& status, const ImportProfileC
   said_details.faults_left_out += details.faults_left_out;
   said_details.metadata = std::move(details.metadata);
   said_details.metadata.insert_or_assign("looks_like", looks);
-  return MakeError(said.code(), {said.message().data(), said.message().size()}, std::move(said_details));
+  return MakeError(said.code(), {said.message().data(), said.message().size()},
+                   std::move(said_details));
 }
 
 struct Importer {
@@ -75,8 +87,11 @@ struct Importer {
   StopCheck stop;
 
   absl::StatusOr<ImportedProfile> operator()(std::monostate) const {
-    return FaultsError("REQUEST_INVALID",
-                       {{.field = "header.format", .description = "one of layer_profile, model_zoo, run_metadata and timeline is required"}});
+    return FaultsError(
+        "REQUEST_INVALID",
+        {{.field = "header.format",
+          .description =
+              "one of layer_profile, model_zoo, run_metadata and timeline is required"}});
   }
   absl::StatusOr<ImportedProfile> operator()(const LayerProfileOptions& options) const {
     if (absl::Status status = CheckNoGraph("a layer profile"); !status.ok()) return status;
@@ -89,27 +104,36 @@ struct Importer {
     char first = 0;
     const absl::StatusOr<size_t> read = bytes.recording.Read(&first, 1);
     if (!read.ok()) return read.status();
-    if (*read > 0) return FaultsError("REQUEST_INVALID", {{.field = "chunk", .description = "bytes, where a model of the zoo takes none"}});
+    if (*read > 0)
+      return FaultsError(
+          "REQUEST_INVALID",
+          {{.field = "chunk", .description = "bytes, where a model of the zoo takes none"}});
     absl::StatusOr<Profile> profile = BuildZooProfile(zoo.model, zoo.options, limits);
     if (!profile.ok()) return UnderOptions("header.model_zoo", profile.status());
     FaultList none;
-    const StepVariation variation = ResolveStepVariation(zoo.options.variation, profile->operations().size(), limits, none);
+    const StepVariation variation =
+        ResolveStepVariation(zoo.options.variation, profile->operations().size(), limits, none);
     return ImportedProfile{.profile = *std::move(profile), .notes = {NoteOn(variation)}};
   }
   absl::StatusOr<ImportedProfile> operator()(const RecordingOptions& options) const {
-    return Under("header.run_metadata", ImportRunMetadata(bytes.recording, bytes.graph, options, limits, stop));
+    return Under("header.run_metadata",
+                 ImportRunMetadata(bytes.recording, bytes.graph, options, limits, stop));
   }
   absl::StatusOr<ImportedProfile> operator()(const TimelineOptions& options) const {
-    return Under("header.timeline", ImportTimeline(bytes.recording, bytes.graph, options, limits, stop));
+    return Under("header.timeline",
+                 ImportTimeline(bytes.recording, bytes.graph, options, limits, stop));
   }
 
   absl::Status CheckNoGraph(const char* format) const {
     if (bytes.graph == nullptr) return absl::OkStatus();
-    return FaultsError("REQUEST_INVALID",
-                       {{.field = "graph_chunk", .description = std::string("bytes, where ").append(format).append(" takes no graph")}});
+    return FaultsError(
+        "REQUEST_INVALID",
+        {{.field = "graph_chunk",
+          .description = std::string("bytes, where ").append(format).append(" takes no graph")}});
   }
 
-  static absl::StatusOr<ImportedProfile> Under(std::string_view options, absl::StatusOr<ImportedProfile> imported) {
+  static absl::StatusOr<ImportedProfile> Under(std::string_view options,
+                                               absl::StatusOr<ImportedProfile> imported) {
     if (!imported.ok()) return UnderOptions(options, imported.status());
     return imported;
   }
@@ -117,10 +141,13 @@ struct Importer {
 
 }  // namespace
 
-absl::StatusOr<ImportedProfile> ImportFormat(const ImportProfileCall& call, const ImportBytes& bytes, const ProfileLimits& limits, StopCheck stop) {
+absl::StatusOr<ImportedProfile> ImportFormat(const ImportProfileCall& call,
+                                             const ImportBytes& bytes, const ProfileLimits& limits,
+                                             StopCheck stop) {
   KindSource recording(bytes.recording);
   const ImportBytes looked_at{.recording = recording, .graph = bytes.graph};
-  absl::StatusOr<ImportedProfile> imported = std::visit(Importer{looked_at, limits, stop}, call.format);
+  absl::StatusOr<ImportedProfile> imported =
+      std::visit(Importer{looked_at, limits, stop}, call.format);
   if (!imported.ok()) return SayWhatItLooksLike(imported.status(), call, recording.kind());
   return imported;
 }

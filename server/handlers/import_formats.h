@@ -1,7 +1,8 @@
 // What each format of ImportProfile makes of the bytes that follow its header.
 //
-// Failure: INVALID_ARGUMENT, reason IMPORT_INVALID or REQUEST_INVALID: faults of what is imported are at `line N`, `recording` or `graph`, all others
-// at fields of the request; what the bytes' sources and `stop` fail with.
+// Failure: INVALID_ARGUMENT, reason IMPORT_INVALID or REQUEST_INVALID: faults of what is imported
+// are at `line N`, `recording` or `graph`, all others at fields of the request; what the bytes'
+// sources and `stop` fail with.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -21,6 +22,8 @@ struct ImportBytes {
 };
 
 // The profile before its display name and labels.
-absl::StatusOr<ImportedProfile> ImportFormat(const ImportProfileCall& call, const ImportBytes& bytes, const ProfileLimits& limits, StopCheck stop);
+absl::StatusOr<ImportedProfile> ImportFormat(const ImportProfileCall& call,
+                                             const ImportBytes& bytes, const ProfileLimits& limits,
+                                             StopCheck stop);
 
 }  // namespace stepcast::server

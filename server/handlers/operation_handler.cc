@@ -23,15 +23,19 @@ constexpr char kListing[] = "operations";
 
 absl::StatusOr<std::string> OperationIdOf(std::string_view name) {
   // Ids of operations have the form of those of profiles.
-  if (name.substr(0, kOperations.size()) == kOperations && IsProfileId(name.substr(kOperations.size()))) {
+  if (name.substr(0, kOperations.size()) == kOperations &&
+      IsProfileId(name.substr(kOperations.size()))) {
     return std::string(name.substr(kOperations.size()));
   }
-  return FaultsError("REQUEST_INVALID", {{.field = "name",
-                                          .description = name.empty() ? "a name `operations/{operation}` is required"
-                                                                      : Quoted(name).append(" is no name `operations/{operation}`")}});
+  return FaultsError("REQUEST_INVALID",
+                     {{.field = "name",
+                       .description = name.empty() ? "a name `operations/{operation}` is required"
+                                                   : Quoted(name).append(
+                                                         " is no name `operations/{operation}`")}});
 }
 
-// NOT_FOUND where it is not there. A name that is none, and a store that cannot say, are for the computation to meet.
+// NOT_FOUND where it is not there. A name that is none, and a store that cannot say, are for the
+// computation to meet.
 absl::Status WithoutProfile(const std::string& name, ProfileStore& profiles) {
   if (name.empty()) return absl::OkStatus();
   const absl::StatusOr<std::string> id = ProfileIdOf(name, "profile");
@@ -42,9 +46,11 @@ absl::Status WithoutProfile(const std::string& name, ProfileStore& profiles) {
 
 }  // namespace
 
-absl::StatusOr<StoredOperation> OperationHandler::Start(StartJobCall call, std::string owner) const {
+absl::StatusOr<StoredOperation> OperationHandler::Start(StartJobCall call,
+                                                        std::string owner) const {
   std::vector<Fault> faults = std::move(call.faults);
-  for (Fault& fault : FaultsOf(ProfilePlacement{.request_id = call.operation.request_id}, "")) faults.push_back(std::move(fault));
+  for (Fault& fault : FaultsOf(ProfilePlacement{.request_id = call.operation.request_id}, ""))
+    faults.push_back(std::move(fault));
   if (!faults.empty()) return FaultsError("REQUEST_INVALID", std::move(faults));
   call.operation.owner = std::move(owner);
   call.operation.refusal = WithoutProfile(call.profile, profiles_);
@@ -74,25 +80,36 @@ absl::Status OperationHandler::Delete(const std::string& name) const {
 absl::StatusOr<ListOperationsAnswer> OperationHandler::List(const ListOperationsCall& call) const {
   std::vector<Fault> faults;
   if (!call.name.empty() && call.name != kListing) {
-    faults.push_back({.field = "name", .description = Quoted(call.name).append(" is not `operations`, the one collection there is")});
+    faults.push_back({.field = "name",
+                      .description = Quoted(call.name).append(
+                          " is not `operations`, the one collection there is")});
   }
-  if (!call.filter.empty()) faults.push_back({.field = "filter", .description = Quoted(call.filter).append(": filters are not supported")});
-  if (call.page_size < 0) faults.push_back({.field = "page_size", .description = absl::StrCat(call.page_size, " is negative")});
+  if (!call.filter.empty())
+    faults.push_back({.field = "filter",
+                      .description = Quoted(call.filter).append(": filters are not supported")});
+  if (call.page_size < 0)
+    faults.push_back(
+        {.field = "page_size", .description = absl::StrCat(call.page_size, " is negative")});
   absl::StatusOr<std::string> after = ReadPageToken(call.page_token, kListing);
   for (Fault& fault : DetailsOf(after.status()).faults) faults.push_back(std::move(fault));
   if (!faults.empty()) return FaultsError("REQUEST_INVALID", std::move(faults));
-  const int32_t size = call.page_size == 0 ? kDefaultPageSize : std::min(call.page_size, kMaxPageSize);
+  const int32_t size =
+      call.page_size == 0 ? kDefaultPageSize : std::min(call.page_size, kMaxPageSize);
   absl::StatusOr<OperationPage> page = store_.List({.after = *std::move(after), .limit = size});
   if (!page.ok()) return page.status();
   ListOperationsAnswer answer{.operations = std::move(page->operations), .next_page_token = {}};
-  if (page->more) answer.next_page_token = MakePageToken(kListing, answer.operations.back().record.id);
+  if (page->more)
+    answer.next_page_token = MakePageToken(kListing, answer.operations.back().record.id);
   return answer;
 }
 
 absl::StatusOr<double> OperationHandler::WaitSeconds(const WaitOperationCall& call) {
   if (!call.timeout_seconds) return kMaxWaitSeconds;
   if (*call.timeout_seconds < 0) {
-    return FaultsError("REQUEST_INVALID", {{.field = "timeout", .description = absl::StrCat(*call.timeout_seconds, " seconds is negative")}});
+    return FaultsError(
+        "REQUEST_INVALID",
+        {{.field = "timeout",
+          .description = absl::StrCat(*call.timeout_seconds, " seconds is negative")}});
   }
   return std::min(*call.timeout_seconds, kMaxWaitSeconds);
 }

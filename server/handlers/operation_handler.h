@@ -1,7 +1,9 @@
-// What JobService and google.longrunning.Operations do with operations, in plain types: checks, starts, finds, cancels and deletes.
+// What JobService and google.longrunning.Operations do with operations, in plain types: checks,
+// starts, finds, cancels and deletes.
 //
-// Knows nothing of gRPC, proto or threads. Threads: safe, as its store is; calls may block on the store.
-// Failure: INVALID_ARGUMENT with every fault (reason REQUEST_INVALID), and what OperationStore fails with.
+// Knows nothing of gRPC, proto or threads. Threads: safe, as its store is; calls may block on the
+// store. Failure: INVALID_ARGUMENT with every fault (reason REQUEST_INVALID), and what
+// OperationStore fails with.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +21,11 @@ namespace stepcast::server {
 class OperationHandler {
  public:
   // The stores are borrowed.
-  OperationHandler(OperationStore& store, ProfileStore& profiles) : store_(store), profiles_(profiles) {}
+  OperationHandler(OperationStore& store, ProfileStore& profiles)
+      : store_(store), profiles_(profiles) {}
 
-  // NOT_FOUND, as a call, where the one profile it is about is not there; a repetition is answered all the same.
+  // NOT_FOUND, as a call, where the one profile it is about is not there; a repetition is answered
+  // all the same.
   absl::StatusOr<StoredOperation> Start(StartJobCall call, std::string owner) const;
   // `name` of these: operations/{operation}.
   absl::StatusOr<StoredOperation> Get(const std::string& name) const;

@@ -11,8 +11,8 @@ namespace stepcast::server {
 // `after`: the id of the last profile of the page.
 std::string MakePageToken(std::string_view filter, std::string_view after);
 
-// The id in it; empty for an empty token. INVALID_ARGUMENT, reason REQUEST_INVALID, field `page_token`, for what was not made here or with another
-// filter.
+// The id in it; empty for an empty token. INVALID_ARGUMENT, reason REQUEST_INVALID, field
+// `page_token`, for what was not made here or with another filter.
 absl::StatusOr<std::string> ReadPageToken(std::string_view token, std::string_view filter);
 
 }  // namespace stepcast::server

@@ -36,7 +36,8 @@ namespace {
 // The content of an answer that depends on its request alone.
 constexpr char kNoProfile[] = "-";
 
-// Of jobs of one request whose profiles are not there; each look for others costs a page of the store.
+// Of jobs of one request whose profiles are not there; each look for others costs a page of the
+// store.
 constexpr int kMostJobsWithSimilar = 4;
 
 // The request's own budget is one of its options under another name; the shorter one counts.
@@ -44,7 +45,9 @@ void MergeTimeBudget(OptimizeOrderCall& call) {
   if (!call.time_budget_seconds) return;
   const double seconds = *call.time_budget_seconds;
   if (seconds <= 0) {
-    call.faults.push_back({.field = "time_budget", .description = absl::StrCat(seconds, " seconds: a budget must be above 0")});
+    call.faults.push_back(
+        {.field = "time_budget",
+         .description = absl::StrCat(seconds, " seconds: a budget must be above 0")});
     return;
   }
   std::optional<double>& budget = call.draft.options.time_budget_seconds;
@@ -53,36 +56,51 @@ void MergeTimeBudget(OptimizeOrderCall& call) {
 
 }  // namespace
 
-PredictionHandler::PredictionHandler(const Environment& environment, const ProfileLimits& limits) : environment_(environment), limits_(limits) {}
+PredictionHandler::PredictionHandler(const Environment& environment, const ProfileLimits& limits)
+    : environment_(environment), limits_(limits) {}
 
-EngineRun PredictionHandler::RunOf(std::string_view method, const SimulationOptions& options, const std::string& digest) const {
-  return EngineRun({.clock = environment_.clock, .observer = environment_.observer, .method = method},
-                   {.options = options, .profile_digest = digest});
+EngineRun PredictionHandler::RunOf(std::string_view method, const SimulationOptions& options,
+                                   const std::string& digest) const {
+  return EngineRun(
+      {.clock = environment_.clock, .observer = environment_.observer, .method = method},
+      {.options = options, .profile_digest = digest});
 }
 
-absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource source, const std::vector<Fault>& faults, Names names) const {
+absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource source,
+                                                                   const std::vector<Fault>& faults,
+                                                                   Names names) const {
   if (std::holds_alternative<std::monostate>(source)) {
-    return WithFaults(faults, FaultsError("REQUEST_INVALID", {{.field = "profile", .description = "one of profile and inline_profile is required"}}));
+    return WithFaults(
+        faults, FaultsError("REQUEST_INVALID",
+                            {{.field = "profile",
+                              .description = "one of profile and inline_profile is required"}}));
   }
   if (auto* input = std::get_if<ProfileInput>(&source)) {
     std::vector<Fault> all = FaultsUnder("inline_profile", std::move(input->faults));
     absl::StatusOr<Profile> profile = Profile::Create(std::move(input->draft), limits_);
-    // The request's own faults are found again, and reported with others, once the profile is sound.
-    if (profile.ok() && all.empty()) return Subject{.profile = *profile, .digest = DigestOf(*profile)};
+    // The request's own faults are found again, and reported with others, once the profile is
+    // sound.
+    if (profile.ok() && all.empty())
+      return Subject{.profile = *profile, .digest = DigestOf(*profile)};
     all.insert(all.end(), faults.begin(), faults.end());
     return WithFaults(std::move(all), UnderPath("inline_profile", profile.status()));
   }
   const absl::StatusOr<std::string> id = ProfileIdOf(std::get<std::string>(source), "profile");
   if (!id.ok()) return WithFaults(faults, id.status());
   absl::StatusOr<StoredProfile> stored = environment_.store.Get(*id);
-  if (!stored.ok()) return WithFaults(faults, names == Names::kSimilar ? NameSimilar(stored.status(), *id, environment_.store) : stored.status());
+  if (!stored.ok())
+    return WithFaults(faults, names == Names::kSimilar
+                                  ? NameSimilar(stored.status(), *id, environment_.store)
+                                  : stored.status());
   absl::StatusOr<Profile> profile = DecodeProfile(stored->content);
   if (!profile.ok()) return profile.status();
   return Subject{.profile = *std::move(profile), .digest = std::move(stored->summary.digest)};
 }
 
 template <typename Answer, typename Call, typename Resolve, typename Compute>
-absl::StatusOr<Computation<Answer>> PredictionHandler::Prepare(std::string_view method, Call call, Resolve resolve, Compute compute) const {
+absl::StatusOr<Computation<Answer>> PredictionHandler::Prepare(std::string_view method, Call call,
+                                                               Resolve resolve,
+                                                               Compute compute) const {
   absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
   if (!subject.ok()) return subject.status();
   auto query = resolve(subject->profile, call.draft);
@@ -94,46 +112,62 @@ absl::StatusOr<Computation<Answer>> PredictionHandler::Prepare(std::string_view 
                     .profile = content,
                     .operations = OperationsOf(subject->profile, *query),
                     .most_seconds = query->options.time_budget_seconds};
-  const KnownRuns known{.memory = environment_.runs, .profile_digest = content, .counter = work.simulated.get()};
+  const KnownRuns known{
+      .memory = environment_.runs, .profile_digest = content, .counter = work.simulated.get()};
   return Computation<Answer>(std::move(content), work,
-                             [run = std::move(run), profile = std::move(subject->profile), query = *std::move(query), known, compute,
-                              counter = work.simulated, &executor = environment_.executor](StopCheck stop) mutable {
-                               return run.template Do<Answer>(stop, [&](StopCheck check) { return compute(profile, query, check, executor, known); });
+                             [run = std::move(run), profile = std::move(subject->profile),
+                              query = *std::move(query), known, compute, counter = work.simulated,
+                              &executor = environment_.executor](StopCheck stop) mutable {
+                               return run.template Do<Answer>(stop, [&](StopCheck check) {
+                                 return compute(profile, query, check, executor, known);
+                               });
                              });
 }
 
-absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictThroughput(PredictThroughputCall call) const {
-  return Prepare<PredictThroughputAnswer>("PredictThroughput", std::move(call), ResolveThroughput, stepcast::PredictThroughput);
+absl::StatusOr<Computation<PredictThroughputAnswer>> PredictionHandler::PredictThroughput(
+    PredictThroughputCall call) const {
+  return Prepare<PredictThroughputAnswer>("PredictThroughput", std::move(call), ResolveThroughput,
+                                          stepcast::PredictThroughput);
 }
 
-absl::StatusOr<Computation<RecommendWorkersAnswer>> PredictionHandler::RecommendWorkers(RecommendWorkersCall call) const {
-  return Prepare<RecommendWorkersAnswer>("RecommendWorkers", std::move(call), ResolveRecommendation, stepcast::RecommendWorkers);
+absl::StatusOr<Computation<RecommendWorkersAnswer>> PredictionHandler::RecommendWorkers(
+    RecommendWorkersCall call) const {
+  return Prepare<RecommendWorkersAnswer>("RecommendWorkers", std::move(call), ResolveRecommendation,
+                                         stepcast::RecommendWorkers);
 }
 
-absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrder(OptimizeOrderCall call) const {
+absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrder(
+    OptimizeOrderCall call) const {
   MergeTimeBudget(call);
-  return Prepare<OptimizeOrderAnswer>("OptimizeOrder", std::move(call), ResolveOrder,
-                                      [](const Profile& profile, const OrderQuery& query, StopCheck stop, const Executor& executor,
-                                         const KnownRuns&) { return stepcast::OptimizeOrder(profile, query, stop, executor); });
+  return Prepare<OptimizeOrderAnswer>(
+      "OptimizeOrder", std::move(call), ResolveOrder,
+      [](const Profile& profile, const OrderQuery& query, StopCheck stop, const Executor& executor,
+         const KnownRuns&) { return stepcast::OptimizeOrder(profile, query, stop, executor); });
 }
 
-absl::StatusOr<Computation<CompareModelsAnswer>> PredictionHandler::CompareModels(CompareModelsCall call) const {
-  return Prepare<CompareModelsAnswer>("CompareModels", std::move(call), ResolveComparison, stepcast::CompareModels);
+absl::StatusOr<Computation<CompareModelsAnswer>> PredictionHandler::CompareModels(
+    CompareModelsCall call) const {
+  return Prepare<CompareModelsAnswer>("CompareModels", std::move(call), ResolveComparison,
+                                      stepcast::CompareModels);
 }
 
-absl::StatusOr<AllocationJob> PredictionHandler::ResolveJob(AllocationJobCall call, const AllocationQuery& query, const Names names,
+absl::StatusOr<AllocationJob> PredictionHandler::ResolveJob(AllocationJobCall call,
+                                                            const AllocationQuery& query,
+                                                            const Names names,
                                                             std::string& profile_digest) const {
   absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults, names);
   if (!subject.ok()) return subject.status();
   profile_digest = std::move(subject->digest);
-  absl::StatusOr<AllocationJob> job = ResolveAllocationJob(subject->profile, call.draft, query.capacity, query.objective);
+  absl::StatusOr<AllocationJob> job =
+      ResolveAllocationJob(subject->profile, call.draft, query.capacity, query.objective);
   const absl::Status checked = WithFaults(std::move(call.faults), job.status());
   if (!checked.ok()) return checked;
   job->known = {.memory = environment_.runs, .profile_digest = profile_digest};
   return job;
 }
 
-absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWorkers(AllocateWorkersCall call) const {
+absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWorkers(
+    AllocateWorkersCall call) const {
   absl::StatusOr<AllocationQuery> query = ResolveAllocation(call.draft);
   const absl::Status checked = WithFaults(std::move(call.faults), query.status());
   if (!checked.ok()) return checked;
@@ -145,17 +179,23 @@ absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWo
     without_profile += absl::IsNotFound(query->jobs.back().status()) ? 1 : 0;
   }
   EngineRun run = RunOf("AllocateWorkers", query->options, "");
-  const bool all_found = std::none_of(digests.begin(), digests.end(), [](const std::string& digest) { return digest.empty(); });
+  const bool all_found = std::none_of(digests.begin(), digests.end(),
+                                      [](const std::string& digest) { return digest.empty(); });
   std::string content = all_found ? absl::StrJoin(digests, " ") : "";
-  ExpectedWork work{.method = "AllocateWorkers", .operations = OperationsOf(*query), .most_seconds = query->options.time_budget_seconds};
+  ExpectedWork work{.method = "AllocateWorkers",
+                    .operations = OperationsOf(*query),
+                    .most_seconds = query->options.time_budget_seconds};
   for (absl::StatusOr<AllocationJob>& job : query->jobs) {
     if (job.ok()) job->known.counter = work.simulated.get();
   }
   return Computation<AllocateWorkersAnswer>(
       std::move(content), work,
-      [run = std::move(run), query = *std::move(query), counter = work.simulated, ids = std::move(call.draft.job_ids), digests = std::move(digests),
+      [run = std::move(run), query = *std::move(query), counter = work.simulated,
+       ids = std::move(call.draft.job_ids), digests = std::move(digests),
        &executor = environment_.executor](StopCheck stop) mutable {
-        auto answer = run.Do<AllocateWorkersAnswer>(stop, [&](StopCheck check) { return stepcast::AllocateWorkers(query, check, executor); });
+        auto answer = run.Do<AllocateWorkersAnswer>(stop, [&](StopCheck check) {
+          return stepcast::AllocateWorkers(query, check, executor);
+        });
         if (answer.ok()) {
           answer->job_ids = std::move(ids);
           answer->profile_digests = std::move(digests);
@@ -164,15 +204,17 @@ absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWo
       });
 }
 
-absl::StatusOr<Computation<FitParsingOverheadAnswer>> PredictionHandler::FitParsingOverhead(const FitParsingOverheadCall& call) const {
+absl::StatusOr<Computation<FitParsingOverheadAnswer>> PredictionHandler::FitParsingOverhead(
+    const FitParsingOverheadCall& call) const {
   absl::StatusOr<ParsingOverheadQuery> query = ResolveParsingOverhead(call.draft);
   if (!query.ok()) return query.status();
-  return Computation<FitParsingOverheadAnswer>(kNoProfile, {.method = "FitParsingOverhead"},
-                                               [query = *std::move(query)](StopCheck stop) -> absl::StatusOr<FitParsingOverheadAnswer> {
-                                                 absl::StatusOr<ParsingOverheadFit> fit = stepcast::FitParsingOverhead(query, stop);
-                                                 if (!fit.ok()) return fit.status();
-                                                 return FitParsingOverheadAnswer{.answer = *fit, .context = {}};
-                                               });
+  return Computation<FitParsingOverheadAnswer>(
+      kNoProfile, {.method = "FitParsingOverhead"},
+      [query = *std::move(query)](StopCheck stop) -> absl::StatusOr<FitParsingOverheadAnswer> {
+        absl::StatusOr<ParsingOverheadFit> fit = stepcast::FitParsingOverhead(query, stop);
+        if (!fit.ok()) return fit.status();
+        return FitParsingOverheadAnswer{.answer = *fit, .context = {}};
+      });
 }
 
 absl::StatusOr<TraceComputation> PredictionHandler::GenerateTrace(GenerateTraceCall call) const {
@@ -182,11 +224,15 @@ absl::StatusOr<TraceComputation> PredictionHandler::GenerateTrace(GenerateTraceC
   const absl::Status checked = WithFaults(std::move(call.faults), query.status());
   if (!checked.ok()) return checked;
   EngineRun run = RunOf("GenerateTrace", query->options, subject->digest);
-  ExpectedWork work{.method = "GenerateTrace", .profile = subject->digest, .operations = OperationsOf(subject->profile, *query)};
+  ExpectedWork work{.method = "GenerateTrace",
+                    .profile = subject->digest,
+                    .operations = OperationsOf(subject->profile, *query)};
   return TraceComputation{
       .work = std::move(work),
-      .run = [run = std::move(run), profile = subject->profile, query = *std::move(query)](TextSink sink, StopCheck stop) mutable {
-        return run.Do<GenerateTraceAnswer>(stop, [&](StopCheck check) { return WriteTrace(profile, query, sink, check); });
+      .run = [run = std::move(run), profile = subject->profile, query = *std::move(query)](
+                 TextSink sink, StopCheck stop) mutable {
+        return run.Do<GenerateTraceAnswer>(
+            stop, [&](StopCheck check) { return WriteTrace(profile, query, sink, check); });
       }};
 }
 

@@ -1,10 +1,12 @@
-// What PredictionService does, in plain types: finds the profile, checks the request against it, simulates.
+// What PredictionService does, in plain types: finds the profile, checks the request against it,
+// simulates.
 //
-// Each method does its work in two parts, for two pools: checking, which may block on the store, and a computation, which does nothing but compute.
-// Knows nothing of gRPC, proto or threads: it is given an executor for the runs of one computation. Threads: safe; computations share nothing that
+// Each method does its work in two parts, for two pools: checking, which may block on the store,
+// and a computation, which does nothing but compute. Knows nothing of gRPC, proto or threads: it is
+// given an executor for the runs of one computation. Threads: safe; computations share nothing that
 // changes. What one is told to stop by is asked by all threads that compute.
-// Failure: INVALID_ARGUMENT with every fault (paths relative to the request), NOT_FOUND for a profile's name, and what the core's functions fail
-// with.
+// Failure: INVALID_ARGUMENT with every fault (paths relative to the request), NOT_FOUND for a
+// profile's name, and what the core's functions fail with.
 #pragma once
 
 #include <cstdint>
@@ -50,14 +52,19 @@ class PredictionHandler {
 
   PredictionHandler(const Environment& environment, const ProfileLimits& limits);
 
-  absl::StatusOr<Computation<PredictThroughputAnswer>> PredictThroughput(PredictThroughputCall call) const;
-  absl::StatusOr<Computation<RecommendWorkersAnswer>> RecommendWorkers(RecommendWorkersCall call) const;
+  absl::StatusOr<Computation<PredictThroughputAnswer>> PredictThroughput(
+      PredictThroughputCall call) const;
+  absl::StatusOr<Computation<RecommendWorkersAnswer>> RecommendWorkers(
+      RecommendWorkersCall call) const;
   absl::StatusOr<Computation<OptimizeOrderAnswer>> OptimizeOrder(OptimizeOrderCall call) const;
-  // A job that is not found or breaks a rule does not fail the call: it has its own status in the answer.
-  absl::StatusOr<Computation<AllocateWorkersAnswer>> AllocateWorkers(AllocateWorkersCall call) const;
+  // A job that is not found or breaks a rule does not fail the call: it has its own status in the
+  // answer.
+  absl::StatusOr<Computation<AllocateWorkersAnswer>> AllocateWorkers(
+      AllocateWorkersCall call) const;
   absl::StatusOr<Computation<CompareModelsAnswer>> CompareModels(CompareModelsCall call) const;
   // About no profile, and nothing is simulated.
-  absl::StatusOr<Computation<FitParsingOverheadAnswer>> FitParsingOverhead(const FitParsingOverheadCall& call) const;
+  absl::StatusOr<Computation<FitParsingOverheadAnswer>> FitParsingOverhead(
+      const FitParsingOverheadCall& call) const;
   absl::StatusOr<TraceComputation> GenerateTrace(GenerateTraceCall call) const;
 
   // Changes whenever what a profile's name stands for may have changed (ProfileStore::Generation).
@@ -69,15 +76,19 @@ class PredictionHandler {
   // `faults` are the request's: they go before what is found here, and are returned with it.
   // Whether the error for a profile that is not there names others that are like it.
   enum class Names : uint8_t { kSimilar, kNone };
-  absl::StatusOr<Subject> Find(ProfileSource source, const std::vector<Fault>& faults, Names names = Names::kSimilar) const;
+  absl::StatusOr<Subject> Find(ProfileSource source, const std::vector<Fault>& faults,
+                               Names names = Names::kSimilar) const;
   // Finds the profile, checks the request with `resolve`, and leaves `compute` to be done.
   template <typename Answer, typename Call, typename Resolve, typename Compute>
-  absl::StatusOr<Computation<Answer>> Prepare(std::string_view method, Call call, Resolve resolve, Compute compute) const;
+  absl::StatusOr<Computation<Answer>> Prepare(std::string_view method, Call call, Resolve resolve,
+                                              Compute compute) const;
   // The digest is set where a profile was found.
-  absl::StatusOr<AllocationJob> ResolveJob(AllocationJobCall call, const AllocationQuery& query, Names names, std::string& profile_digest) const;
+  absl::StatusOr<AllocationJob> ResolveJob(AllocationJobCall call, const AllocationQuery& query,
+                                           Names names, std::string& profile_digest) const;
 
   // For one computation of `method`.
-  EngineRun RunOf(std::string_view method, const SimulationOptions& options, const std::string& digest) const;
+  EngineRun RunOf(std::string_view method, const SimulationOptions& options,
+                  const std::string& digest) const;
 
   const Environment environment_;
   const ProfileLimits limits_;

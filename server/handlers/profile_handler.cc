@@ -21,7 +21,8 @@ namespace stepcast::server {
 
 namespace {
 
-ProfileSummary SummaryOf(const Profile& profile, const EncodedProfile& encoded, const std::string& id, const std::string& owner) {
+ProfileSummary SummaryOf(const Profile& profile, const EncodedProfile& encoded,
+                         const std::string& id, const std::string& owner) {
   return {.id = id,
           .digest = encoded.digest,
           .display_name = profile.display_name(),
@@ -38,11 +39,13 @@ ProfileSummary SummaryOf(const Profile& profile, const EncodedProfile& encoded, 
 
 absl::Status TakenError(const std::string& id) {
   const std::string name = ProfileName(id);
-  return MakeError(absl::StatusCode::kAlreadyExists, absl::StrCat(name, " holds another profile"),
-                   {.reason = "PROFILE_EXISTS", .resource = {.type = "stepcast.v1.Profile", .name = name}});
+  return MakeError(
+      absl::StatusCode::kAlreadyExists, absl::StrCat(name, " holds another profile"),
+      {.reason = "PROFILE_EXISTS", .resource = {.type = "stepcast.v1.Profile", .name = name}});
 }
 
-// The id that what is imported has by default: a model of the zoo its name, as far as an id can say it. Empty: none of its own.
+// The id that what is imported has by default: a model of the zoo its name, as far as an id can say
+// it. Empty: none of its own.
 std::string OwnNameOf(const ImportProfileCall& call) {
   const auto* zoo = std::get_if<ZooImport>(&call.format);
   if (zoo == nullptr) return "";
@@ -51,8 +54,8 @@ std::string OwnNameOf(const ImportProfileCall& call) {
   return name;
 }
 
-// Of the two ids that a profile may have by default: between looking and storing another took the first, or the request that is repeated chose before
-// that was so.
+// Of the two ids that a profile may have by default: between looking and storing another took the
+// first, or the request that is repeated chose before that was so.
 bool WentToAnotherId(const absl::Status& put) {
   const std::string reason = DetailsOf(put).reason;
   return reason == "PROFILE_EXISTS" || reason == "REQUEST_ID_REUSED";
@@ -61,10 +64,16 @@ bool WentToAnotherId(const absl::Status& put) {
 // Of an upload that is no profile; where it may be one, what is wrong with it says more.
 absl::Status SayWhatItLooksLike(const absl::Status& malformed, const std::string& bytes) {
   const FileKind kind = KindOf(std::string_view(bytes).substr(0, kKindBytes));
-  if (kind == FileKind::kProfileJson || kind == FileKind::kProfileText || kind == FileKind::kBinary || kind == FileKind::kEmpty) return malformed;
+  if (kind == FileKind::kProfileJson || kind == FileKind::kProfileText ||
+      kind == FileKind::kBinary || kind == FileKind::kEmpty)
+    return malformed;
   ErrorDetails details = DetailsOf(malformed);
   if (details.faults.empty()) return malformed;
-  details.faults.front().description.append("; they look like ").append(TextOf(kind)).append("; ").append(kReadableFormats);
+  details.faults.front()
+      .description.append("; they look like ")
+      .append(TextOf(kind))
+      .append("; ")
+      .append(kReadableFormats);
   return FaultsError(details.reason, std::move(details.faults));
 }
 
@@ -72,7 +81,8 @@ absl::Status SayWhatItLooksLike(const absl::Status& malformed, const std::string
 size_t WireBytes(const ProfileSummary& summary) {
   constexpr size_t kFixed = 200;
   constexpr size_t kPerLabel = 8;
-  size_t bytes = kFixed + summary.id.size() + summary.display_name.size() + summary.model.size() + summary.framework.size() + summary.owner.size();
+  size_t bytes = kFixed + summary.id.size() + summary.display_name.size() + summary.model.size() +
+                 summary.framework.size() + summary.owner.size();
   for (const auto& [key, value] : summary.labels) bytes += kPerLabel + key.size() + value.size();
   return bytes;
 }
@@ -91,7 +101,8 @@ size_t CountThatFits(const std::vector<ProfileSummary>& profiles) {
 
 }  // namespace
 
-ProfileHandler::ProfileHandler(ProfileStore& store, const ProfileLimits& limits) : store_(store), limits_(limits) {}
+ProfileHandler::ProfileHandler(ProfileStore& store, const ProfileLimits& limits)
+    : store_(store), limits_(limits) {}
 
 absl::StatusOr<ProfileAnswer> ProfileHandler::Create(CreateProfileCall call, StopCheck stop) const {
   std::vector<Fault> faults = FaultsOf(call.placement, "");
@@ -99,14 +110,17 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Create(CreateProfileCall call, Sto
     faults.push_back({.field = "profile", .description = "a profile is required"});
     return FaultsError("REQUEST_INVALID", std::move(faults));
   }
-  for (Fault& fault : FaultsUnder("profile", std::move(call.profile->faults))) faults.push_back(std::move(fault));
+  for (Fault& fault : FaultsUnder("profile", std::move(call.profile->faults)))
+    faults.push_back(std::move(fault));
   const absl::StatusOr<Profile> profile = Profile::Create(std::move(call.profile->draft), limits_);
-  const absl::Status checked = WithFaults(std::move(faults), UnderPath("profile", profile.status()));
+  const absl::Status checked =
+      WithFaults(std::move(faults), UnderPath("profile", profile.status()));
   if (!checked.ok()) return checked;
   return Store(*profile, call.placement, "", stop);
 }
 
-absl::StatusOr<ProfileAnswer> ProfileHandler::Upload(const UploadProfileCall& call, std::string bytes, StopCheck stop) const {
+absl::StatusOr<ProfileAnswer> ProfileHandler::Upload(const UploadProfileCall& call,
+                                                     std::string bytes, StopCheck stop) const {
   std::vector<Fault> faults = FaultsOf(call.placement, "header.");
   faults.insert(faults.end(), call.faults.begin(), call.faults.end());
   // In an unknown encoding the bytes mean nothing.
@@ -121,7 +135,9 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Upload(const UploadProfileCall& ca
   return Store(*profile, call.placement, "", stop);
 }
 
-absl::StatusOr<ImportProfileAnswer> ProfileHandler::Import(const ImportProfileCall& call, const ImportBytes& bytes, StopCheck stop) const {
+absl::StatusOr<ImportProfileAnswer> ProfileHandler::Import(const ImportProfileCall& call,
+                                                           const ImportBytes& bytes,
+                                                           StopCheck stop) const {
   std::vector<Fault> faults = FaultsOf(call.placement, "header.");
   absl::StatusOr<ImportedProfile> imported = ImportFormat(call, bytes, limits_, stop);
   if (!imported.ok()) return WithFaults(std::move(faults), imported.status());
@@ -137,7 +153,8 @@ absl::StatusOr<ImportProfileAnswer> ProfileHandler::Import(const ImportProfileCa
   return ImportProfileAnswer{.profile = *std::move(stored), .notes = std::move(imported->notes)};
 }
 
-absl::StatusOr<std::string> ProfileHandler::DefaultId(const std::string& own_name, const std::string& digest) const {
+absl::StatusOr<std::string> ProfileHandler::DefaultId(const std::string& own_name,
+                                                      const std::string& digest) const {
   std::string derived = DerivedProfileId(digest);
   if (own_name.empty()) return derived;
   // The same content is the same profile, so it stays where it is.
@@ -149,13 +166,18 @@ absl::StatusOr<std::string> ProfileHandler::DefaultId(const std::string& own_nam
   return named.ok() && named->digest != digest ? derived : own_name;
 }
 
-absl::StatusOr<ProfileAnswer> ProfileHandler::Store(const Profile& profile, const ProfilePlacement& placement, const std::string& own_name,
+absl::StatusOr<ProfileAnswer> ProfileHandler::Store(const Profile& profile,
+                                                    const ProfilePlacement& placement,
+                                                    const std::string& own_name,
                                                     StopCheck stop) const {
-  if (std::vector<Fault> broken = FindBrokenText(profile.content()); !broken.empty()) return FaultsError("PROFILE_INVALID", std::move(broken));
+  if (std::vector<Fault> broken = FindBrokenText(profile.content()); !broken.empty())
+    return FaultsError("PROFILE_INVALID", std::move(broken));
   EncodedProfile encoded = EncodeProfile(profile);
-  const absl::StatusOr<std::string> id = placement.profile_id.empty() ? DefaultId(own_name, encoded.digest) : placement.profile_id;
+  const absl::StatusOr<std::string> id =
+      placement.profile_id.empty() ? DefaultId(own_name, encoded.digest) : placement.profile_id;
   if (!id.ok()) return id.status();
-  StoredProfile stored{.summary = SummaryOf(profile, encoded, *id, placement.owner), .content = std::move(encoded.content)};
+  StoredProfile stored{.summary = SummaryOf(profile, encoded, *id, placement.owner),
+                       .content = std::move(encoded.content)};
   if (const absl::Status go_on = stop(); !go_on.ok()) return go_on;
   if (!placement.validate_only) {
     absl::StatusOr<ProfileSummary> summary = store_.Put(stored, placement.request_id);
@@ -168,7 +190,8 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Store(const Profile& profile, cons
     return ProfileAnswer{.summary = *std::move(summary), .content = std::nullopt};
   }
   absl::StatusOr<ProfileSummary> there = store_.GetSummary(*id);
-  if (absl::IsNotFound(there.status())) return ProfileAnswer{.summary = std::move(stored.summary), .content = std::nullopt};
+  if (absl::IsNotFound(there.status()))
+    return ProfileAnswer{.summary = std::move(stored.summary), .content = std::nullopt};
   if (!there.ok()) return there.status();
   if (there->digest != stored.summary.digest) return TakenError(*id);
   return ProfileAnswer{.summary = *std::move(there), .content = std::nullopt};
@@ -192,17 +215,23 @@ absl::StatusOr<ProfileAnswer> ProfileHandler::Get(const GetProfileCall& call) co
 
 absl::StatusOr<ListProfilesAnswer> ProfileHandler::List(const ListProfilesCall& call) const {
   std::vector<Fault> faults = call.faults;
-  if (call.page_size < 0) faults.push_back({.field = "page_size", .description = absl::StrCat(call.page_size, " is negative")});
+  if (call.page_size < 0)
+    faults.push_back(
+        {.field = "page_size", .description = absl::StrCat(call.page_size, " is negative")});
   if (call.view == ProfileView::kFull)
-    faults.push_back({.field = "view", .description = "FULL: a page of whole profiles would not fit into a message"});
+    faults.push_back(
+        {.field = "view",
+         .description = "FULL: a page of whole profiles would not fit into a message"});
   absl::StatusOr<ProfileFilter> filter = ParseProfileFilter(call.filter);
   absl::StatusOr<std::string> after = ReadPageToken(call.page_token, call.filter);
   for (const absl::Status& status : {filter.status(), after.status()}) {
     for (Fault& fault : DetailsOf(status).faults) faults.push_back(std::move(fault));
   }
   if (!faults.empty()) return FaultsError("REQUEST_INVALID", std::move(faults));
-  const int32_t size = call.page_size == 0 ? kDefaultPageSize : std::min(call.page_size, kMaxPageSize);
-  absl::StatusOr<ProfilePage> page = store_.List({.filter = *std::move(filter), .after = *std::move(after), .limit = size});
+  const int32_t size =
+      call.page_size == 0 ? kDefaultPageSize : std::min(call.page_size, kMaxPageSize);
+  absl::StatusOr<ProfilePage> page =
+      store_.List({.filter = *std::move(filter), .after = *std::move(after), .limit = size});
   if (!page.ok()) return page.status();
   const size_t fits = CountThatFits(page->profiles);
   const bool more = page->more || fits < page->profiles.size();

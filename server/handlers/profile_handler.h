@@ -1,8 +1,9 @@
 // What ProfileService does, in plain types: checks, names, stores and finds profiles.
 //
-// Knows nothing of gRPC, proto or threads. Threads: safe, as its store is; calls may block on the store.
-// Failure: INVALID_ARGUMENT with every fault (reasons PROFILE_INVALID, PROFILE_MALFORMED, IMPORT_INVALID, REQUEST_INVALID; paths relative to the
-// request, those of an uploaded profile to the profile), and what ProfileStore fails with.
+// Knows nothing of gRPC, proto or threads. Threads: safe, as its store is; calls may block on the
+// store. Failure: INVALID_ARGUMENT with every fault (reasons PROFILE_INVALID, PROFILE_MALFORMED,
+// IMPORT_INVALID, REQUEST_INVALID; paths relative to the request, those of an uploaded profile to
+// the profile), and what ProfileStore fails with.
 #pragma once
 
 #include <string>
@@ -25,10 +26,13 @@ class ProfileHandler {
   // The store is borrowed.
   ProfileHandler(ProfileStore& store, const ProfileLimits& limits);
 
-  // The three that store ask `stop` last before they do, so that what a caller has given up on leaves nothing behind.
+  // The three that store ask `stop` last before they do, so that what a caller has given up on
+  // leaves nothing behind.
   absl::StatusOr<ProfileAnswer> Create(CreateProfileCall call, StopCheck stop) const;
-  absl::StatusOr<ProfileAnswer> Upload(const UploadProfileCall& call, std::string bytes, StopCheck stop) const;
-  absl::StatusOr<ImportProfileAnswer> Import(const ImportProfileCall& call, const ImportBytes& bytes, StopCheck stop) const;
+  absl::StatusOr<ProfileAnswer> Upload(const UploadProfileCall& call, std::string bytes,
+                                       StopCheck stop) const;
+  absl::StatusOr<ImportProfileAnswer> Import(const ImportProfileCall& call,
+                                             const ImportBytes& bytes, StopCheck stop) const;
 
   absl::StatusOr<ProfileAnswer> Get(const GetProfileCall& call) const;
   // A page holds fewer than asked for where they would not fit into kMaxPageBytes.
@@ -42,8 +46,10 @@ class ProfileHandler {
 
  private:
   // `own_name`: the id it has by default where that is free; empty: the digest's.
-  absl::StatusOr<ProfileAnswer> Store(const Profile& profile, const ProfilePlacement& placement, const std::string& own_name, StopCheck stop) const;
-  absl::StatusOr<std::string> DefaultId(const std::string& own_name, const std::string& digest) const;
+  absl::StatusOr<ProfileAnswer> Store(const Profile& profile, const ProfilePlacement& placement,
+                                      const std::string& own_name, StopCheck stop) const;
+  absl::StatusOr<std::string> DefaultId(const std::string& own_name,
+                                        const std::string& digest) const;
 
   ProfileStore& store_;
   const ProfileLimits limits_;

@@ -16,8 +16,9 @@ namespace stepcast::server {
 
 bool IsProfileId(std::string_view id);
 
-// The id of a profile nobody named: `p-` and the first 20 digits of its digest. 80 bits: a store of 2^32 profiles meets a collision, which is refused
-// with ALREADY_EXISTS, with a probability of 1e-5.
+// The id of a profile nobody named: `p-` and the first 20 digits of its digest. 80 bits: a store of
+// 2^32 profiles meets a collision, which is refused with ALREADY_EXISTS, with a probability of
+// 1e-5.
 std::string DerivedProfileId(std::string_view digest);
 
 std::string ProfileName(std::string_view id);
@@ -25,7 +26,8 @@ std::string ProfileName(std::string_view id);
 // INVALID_ARGUMENT, reason REQUEST_INVALID, at `field`.
 absl::StatusOr<std::string> ProfileIdOf(std::string_view name, std::string_view field);
 
-// What is wrong with the ids of a placement; `prefix` (empty, or ending with a dot) goes before the field. A request id is a UUID in its usual form.
+// What is wrong with the ids of a placement; `prefix` (empty, or ending with a dot) goes before the
+// field. A request id is a UUID in its usual form.
 std::vector<Fault> FaultsOf(const ProfilePlacement& placement, std::string_view prefix);
 
 }  // namespace stepcast::server

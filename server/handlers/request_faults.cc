@@ -13,8 +13,9 @@ absl::Status WithFaults(std::vector<Fault> faults, const absl::Status& status) {
   if (details.faults.empty()) details = {.reason = "REQUEST_INVALID"};
   const size_t own = faults.size();
   for (Fault& fault : details.faults) {
-    const bool known = std::any_of(faults.begin(), faults.begin() + static_cast<std::ptrdiff_t>(own),
-                                   [&](const Fault& other) { return other.field == fault.field; });
+    const bool known =
+        std::any_of(faults.begin(), faults.begin() + static_cast<std::ptrdiff_t>(own),
+                    [&](const Fault& other) { return other.field == fault.field; });
     if (!known) faults.push_back(std::move(fault));
   }
   const Fault& first = faults.front();

@@ -10,8 +10,10 @@
 
 namespace stepcast::server {
 
-// `status` with `faults` before its own, one fault a field, under its reason. `faults` come first because they are about what the core never saw, so
-// a status that is not about faults (UNIMPLEMENTED, NOT_FOUND) gives way to them: reason REQUEST_INVALID. Without any, `status` as it is.
+// `status` with `faults` before its own, one fault a field, under its reason. `faults` come first
+// because they are about what the core never saw, so a status that is not about faults
+// (UNIMPLEMENTED, NOT_FOUND) gives way to them: reason REQUEST_INVALID. Without any, `status` as it
+// is.
 absl::Status WithFaults(std::vector<Fault> faults, const absl::Status& status);
 
 // The same faults under a longer path.

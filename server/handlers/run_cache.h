@@ -17,9 +17,12 @@ namespace stepcast::server {
 class RunCache final : public RunMemory {
  public:
   // `observer` is borrowed; may be null.
-  explicit RunCache(size_t max_bytes, CacheObserver* observer = nullptr) : runs_(max_bytes, observer) {}
+  explicit RunCache(size_t max_bytes, CacheObserver* observer = nullptr)
+      : runs_(max_bytes, observer) {}
 
-  std::shared_ptr<const RunSummary> Find(const std::string& key) override { return runs_.Find(key); }
+  std::shared_ptr<const RunSummary> Find(const std::string& key) override {
+    return runs_.Find(key);
+  }
   void Keep(const std::string& key, std::shared_ptr<const RunSummary> run) override {
     const size_t bytes = run->bytes();
     runs_.Keep(key, std::move(run), bytes);

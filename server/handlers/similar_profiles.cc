@@ -54,7 +54,9 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-bool Holds(std::string_view whole, std::string_view part) { return part.size() >= kLeastHeld && whole.find(part) != std::string_view::npos; }
+bool Holds(std::string_view whole, std::string_view part) {
+  return part.size() >= kLeastHeld && whole.find(part) != std::string_view::npos;
+}
 
 // The lower the likelier; none: not like it. REQUIRES: both are plain.
 std::optional<size_t> Distance(std::string_view asked, std::string_view other) {
@@ -62,7 +64,8 @@ std::optional<size_t> Distance(std::string_view asked, std::string_view other) {
   if (asked == other) return 0;
   if (Holds(other, asked) || Holds(asked, other)) return 1;
   const size_t most = std::max(asked.size(), other.size()) / 3;
-  if (std::max(asked.size(), other.size()) - std::min(asked.size(), other.size()) > most) return std::nullopt;
+  if (std::max(asked.size(), other.size()) - std::min(asked.size(), other.size()) > most)
+    return std::nullopt;
   const size_t edits = EditDistance(asked, other);
   return edits <= most ? std::optional(1 + edits) : std::nullopt;
 }
@@ -77,7 +80,8 @@ std::optional<Candidate> CandidateOf(const std::string& asked, const ProfileSumm
   std::optional<Candidate> best;
   const auto take = [&](std::optional<size_t> distance, std::string why) {
     if (distance && (!best || *distance < best->distance))
-      best = Candidate{.distance = *distance, .name = ProfileName(profile.id), .why = std::move(why)};
+      best =
+          Candidate{.distance = *distance, .name = ProfileName(profile.id), .why = std::move(why)};
   };
   take(Distance(asked, Plain(profile.id)), "");
   take(Distance(asked, Plain(profile.model)), "model " + Quoted(profile.model));
@@ -95,22 +99,26 @@ std::string ZooModelOf(const std::string& asked) {
   return "";
 }
 
-std::vector<Candidate> CandidatesFor(const std::string& id, const std::string& asked, ProfileStore& store) {
+std::vector<Candidate> CandidatesFor(const std::string& id, const std::string& asked,
+                                     ProfileStore& store) {
   std::map<std::string, Candidate> by_name;
   const auto look_at = [&](const ListQuery& query) {
     const absl::StatusOr<ProfilePage> page = store.List(query);
     // An error that says less is still the answer.
     if (!page.ok()) return;
     for (const ProfileSummary& profile : page->profiles) {
-      if (std::optional<Candidate> candidate = CandidateOf(asked, profile)) by_name.emplace(candidate->name, *std::move(candidate));
+      if (std::optional<Candidate> candidate = CandidateOf(asked, profile))
+        by_name.emplace(candidate->name, *std::move(candidate));
     }
   };
   look_at({.filter = {.model = id}, .limit = kWithItsModel});
-  if (const std::string model = ZooModelOf(asked); !model.empty() && model != id) look_at({.filter = {.model = model}, .limit = kWithItsModel});
+  if (const std::string model = ZooModelOf(asked); !model.empty() && model != id)
+    look_at({.filter = {.model = model}, .limit = kWithItsModel});
   look_at({.limit = kProfilesCompared});
   std::vector<Candidate> candidates;
   for (auto& [name, candidate] : by_name) candidates.push_back(std::move(candidate));
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return a.distance < b.distance; });
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.distance < b.distance; });
   candidates.resize(std::min(candidates.size(), kMostNamed));
   return candidates;
 }
@@ -128,13 +136,17 @@ absl::Status NameSimilar(const absl::Status& status, const std::string& id, Prof
     std::vector<std::string> texts;
     for (const Candidate& candidate : candidates) {
       names.push_back(candidate.name);
-      texts.push_back(candidate.why.empty() ? candidate.name : absl::StrCat(candidate.name, " (", candidate.why, ")"));
+      texts.push_back(candidate.why.empty()
+                          ? candidate.name
+                          : absl::StrCat(candidate.name, " (", candidate.why, ")"));
     }
     absl::StrAppend(&message, "; like it: ", absl::StrJoin(texts, ", "));
     details.metadata.insert_or_assign("similar", absl::StrJoin(names, " "));
   }
   if (std::string model = ZooModelOf(asked); !model.empty()) {
-    absl::StrAppend(&message, "; ", model, " is a model of the zoo, which ImportProfile (stepcast profile zoo ", model, ") makes a profile of");
+    absl::StrAppend(&message, "; ", model,
+                    " is a model of the zoo, which ImportProfile (stepcast profile zoo ", model,
+                    ") makes a profile of");
     details.metadata.insert_or_assign("zoo_model", std::move(model));
   }
   return MakeError(status.code(), message, std::move(details));

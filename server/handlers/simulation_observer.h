@@ -8,14 +8,16 @@
 
 namespace stepcast::server {
 
-inline constexpr std::string_view kSimulatingMethods[] = {"PredictThroughput", "RecommendWorkers", "OptimizeOrder",
-                                                          "AllocateWorkers",   "CompareModels",    "GenerateTrace"};
+inline constexpr std::string_view kSimulatingMethods[] = {"PredictThroughput", "RecommendWorkers",
+                                                          "OptimizeOrder",     "AllocateWorkers",
+                                                          "CompareModels",     "GenerateTrace"};
 
 class SimulationObserver {
  public:
   virtual ~SimulationObserver() = default;
   // `method` is one of kSimulatingMethods. Threads: called by any.
-  virtual void OnSimulation(std::string_view method, absl::StatusCode code, double seconds, int64_t simulated_operations) = 0;
+  virtual void OnSimulation(std::string_view method, absl::StatusCode code, double seconds,
+                            int64_t simulated_operations) = 0;
   // So many predictions of an answer had not reached their steady state.
   virtual void OnUnsteady(std::string_view method, int64_t predictions) = 0;
 };

@@ -21,16 +21,22 @@ std::string CountText(double count) {
   constexpr double kBillion = 1e9;
   if (count < kThousand) return absl::StrFormat("%.0f", count);
   if (count < kMillion) return absl::StrFormat("%.3g thousand", count / kThousand);
-  return count < kBillion ? absl::StrFormat("%.3g million", count / kMillion) : absl::StrFormat("%.3g billion", count / kBillion);
+  return count < kBillion ? absl::StrFormat("%.3g million", count / kMillion)
+                          : absl::StrFormat("%.3g billion", count / kBillion);
 }
 
 const char* Advice(Remedy remedy) {
-  return remedy == Remedy::kStartAJob ? "; allow more time, ask for fewer numbers of workers, fewer steps or a coarser options.relative_precision "
-                                        "(--precision), or have it computed as a job (StartJob, stepcast job start)"
-                                      : "; ask for fewer numbers of workers, fewer steps or a coarser options.relative_precision (--precision)";
+  return remedy == Remedy::kStartAJob
+             ? "; allow more time, ask for fewer numbers of workers, fewer steps or a coarser "
+               "options.relative_precision "
+               "(--precision), or have it computed as a job (StartJob, stepcast job start)"
+             : "; ask for fewer numbers of workers, fewer steps or a coarser "
+               "options.relative_precision (--precision)";
 }
 
-bool IsOfASimulation(const absl::Status& status, const ExpectedWork& work) { return absl::IsDeadlineExceeded(status) && work.operations > 0; }
+bool IsOfASimulation(const absl::Status& status, const ExpectedWork& work) {
+  return absl::IsDeadlineExceeded(status) && work.operations > 0;
+}
 
 absl::Status With(const absl::Status& status, const std::string& more, ErrorDetails details) {
   if (details.reason.empty()) details.reason = "DEADLINE_EXCEEDED";
@@ -42,8 +48,11 @@ absl::Status With(const absl::Status& status, const std::string& more, ErrorDeta
 absl::Status SayWhatWasAsked(const absl::Status& status, const ExpectedWork& work, Remedy remedy) {
   if (!IsOfASimulation(status, work)) return status;
   ErrorDetails details = DetailsOf(status);
-  details.metadata.insert_or_assign("expected_operations", absl::StrFormat("%.0f", work.operations));
-  return With(status, absl::StrCat("; some ", CountText(work.operations), " simulated operations were asked for", Advice(remedy)),
+  details.metadata.insert_or_assign("expected_operations",
+                                    absl::StrFormat("%.0f", work.operations));
+  return With(status,
+              absl::StrCat("; some ", CountText(work.operations),
+                           " simulated operations were asked for", Advice(remedy)),
               std::move(details));
 }
 
@@ -66,9 +75,10 @@ absl::Status WorkProgress::Explain(const absl::Status& status) const {
   details.metadata.insert_or_assign("simulated_operations", absl::StrFormat("%.0f", done));
   details.metadata.insert_or_assign("elapsed_seconds", absl::StrFormat("%.3g", elapsed));
   details.metadata.insert_or_assign("expected_seconds", absl::StrFormat("%.3g", expected));
-  const std::string more =
-      absl::StrFormat("; some %s simulated operations were asked for, of which %s were done in %.3g s, so all would take about %.3g s here",
-                      CountText(asked), CountText(done), elapsed, expected);
+  const std::string more = absl::StrFormat(
+      "; some %s simulated operations were asked for, of which %s were done in %.3g s, so all "
+      "would take about %.3g s here",
+      CountText(asked), CountText(done), elapsed, expected);
   return With(status, more + Advice(remedy_), std::move(details));
 }
 

@@ -1,7 +1,9 @@
-// How far a computation is, and what to tell who gave up on it: what was asked, how long it would take here, and what to do.
+// How far a computation is, and what to tell who gave up on it: what was asked, how long it would
+// take here, and what to do.
 //
-// What is done is counted twice: in operations, by the runs that have ended, and in pieces of kStopCheckInterval units, by the questions whether to
-// go on, of which the fast engines ask one in up to eight times as many operations. The larger number counts, so early on the time may be
+// What is done is counted twice: in operations, by the runs that have ended, and in pieces of
+// kStopCheckInterval units, by the questions whether to go on, of which the fast engines ask one in
+// up to eight times as many operations. The larger number counts, so early on the time may be
 // overestimated. Threads: safe.
 #pragma once
 
@@ -18,8 +20,8 @@ namespace stepcast::server {
 // What to do instead of waiting.
 enum class Remedy : uint8_t { kStartAJob, kAskForLess };
 
-// DEADLINE_EXCEEDED with what was asked added to its message and, as `expected_operations`, to its metadata; anything else, and what is about no
-// simulation, as it is.
+// DEADLINE_EXCEEDED with what was asked added to its message and, as `expected_operations`, to its
+// metadata; anything else, and what is about no simulation, as it is.
 absl::Status SayWhatWasAsked(const absl::Status& status, const ExpectedWork& work, Remedy remedy);
 
 class WorkProgress {
@@ -29,7 +31,8 @@ class WorkProgress {
 
   // Another piece is done.
   void Count();
-  // As SayWhatWasAsked; with `simulated_operations`, `elapsed_seconds` and `expected_seconds` of all that was asked, once something is done.
+  // As SayWhatWasAsked; with `simulated_operations`, `elapsed_seconds` and `expected_seconds` of
+  // all that was asked, once something is done.
   absl::Status Explain(const absl::Status& status) const;
 
  private:

@@ -28,14 +28,20 @@ class Page final : public CivetHandler {
  public:
   explicit Page(std::function<Reply()> make) : make_(std::move(make)) {}
 
-  bool handleGet(CivetServer* /*server*/, mg_connection* connection) override { return Write(connection, /*with_body=*/true); }
-  bool handleHead(CivetServer* /*server*/, mg_connection* connection) override { return Write(connection, /*with_body=*/false); }
+  bool handleGet(CivetServer* /*server*/, mg_connection* connection) override {
+    return Write(connection, /*with_body=*/true);
+  }
+  bool handleHead(CivetServer* /*server*/, mg_connection* connection) override {
+    return Write(connection, /*with_body=*/false);
+  }
 
  private:
   bool Write(mg_connection* connection, bool with_body) const {
     const Reply reply = make_();
-    const std::string head = absl::StrCat("HTTP/1.1 ", reply.code, " ", reply.reason, "\r\nContent-Type: ", reply.type,
-                                          "\r\nContent-Length: ", reply.body.size(), "\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n");
+    const std::string head =
+        absl::StrCat("HTTP/1.1 ", reply.code, " ", reply.reason, "\r\nContent-Type: ", reply.type,
+                     "\r\nContent-Length: ", reply.body.size(),
+                     "\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n");
     mg_write(connection, head.data(), head.size());
     if (with_body) mg_write(connection, reply.body.data(), reply.body.size());
     return true;
@@ -46,21 +52,25 @@ class Page final : public CivetHandler {
 
 Reply ReadyReply(const absl::Status& ready) {
   if (ready.ok()) return {.body = "ready\n"};
-  return {.code = 503, .reason = "Service Unavailable", .body = absl::StrCat("not ready: ", ready.message(), "\n")};
+  return {.code = 503,
+          .reason = "Service Unavailable",
+          .body = absl::StrCat("not ready: ", ready.message(), "\n")};
 }
 
 Reply IndexReply(const std::string& version) {
-  return {.body = absl::StrCat("stepcastd ", version,
-                               "\n\n"
-                               "/metrics  measurements, for Prometheus\n"
-                               "/healthz  200 while the process answers\n"
-                               "/readyz   200 while it can serve, else 503 and why\n\n"
-                               "Predictions are asked over gRPC, on another port: see stepcastd --help.\n")};
+  return {.body = absl::StrCat(
+              "stepcastd ", version,
+              "\n\n"
+              "/metrics  measurements, for Prometheus\n"
+              "/healthz  200 while the process answers\n"
+              "/readyz   200 while it can serve, else 503 and why\n\n"
+              "Predictions are asked over gRPC, on another port: see stepcastd --help.\n")};
 }
 
 absl::Status ListenError(const std::string& address, std::string_view why) {
   return MakeError(absl::StatusCode::kUnavailable,
-                   absl::StrCat("cannot listen for HTTP on ", address, ": ", absl::string_view(why.data(), why.size())),
+                   absl::StrCat("cannot listen for HTTP on ", address, ": ",
+                                absl::string_view(why.data(), why.size())),
                    {.reason = "LISTEN_FAILED", .metadata = {{"address", address}}});
 }
 
@@ -70,7 +80,9 @@ absl::Status ListenError(const std::string& address, std::string_view why) {
 class HttpServer::Civet {
  public:
   Civet(const std::vector<std::string>& options, HttpPages pages)
-      : metrics_([make = std::move(pages.metrics)] { return Reply{.type = "text/plain; version=0.0.4; charset=utf-8", .body = make()}; }),
+      : metrics_([make = std::move(pages.metrics)] {
+          return Reply{.type = "text/plain; version=0.0.4; charset=utf-8", .body = make()};
+        }),
         alive_([] { return Reply{.body = "ok\n"}; }),
         ready_([check = std::move(pages.ready)] { return ReadyReply(check()); }),
         index_([version = std::move(pages.version)] { return IndexReply(version); }),
@@ -91,9 +103,11 @@ class HttpServer::Civet {
   CivetServer server_;
 };
 
-absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address, HttpPages pages) {
-  const std::vector<std::string> options{"listening_ports",   address, "num_threads",      "4",    "request_timeout_ms",       "5000",
-                                         "enable_keep_alive", "no",    "max_request_size", "8192", "enable_directory_listing", "no"};
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address,
+                                                              HttpPages pages) {
+  const std::vector<std::string> options{
+      "listening_ports",   address, "num_threads",      "4",    "request_timeout_ms",       "5000",
+      "enable_keep_alive", "no",    "max_request_size", "8192", "enable_directory_listing", "no"};
   // The library reports a failed start by an exception, and what the system said in errno.
   try {
     errno = 0;
@@ -106,7 +120,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string&
   }
 }
 
-HttpServer::HttpServer(std::unique_ptr<Civet> civet, int port) : civet_(std::move(civet)), port_(port) {}
+HttpServer::HttpServer(std::unique_ptr<Civet> civet, int port)
+    : civet_(std::move(civet)), port_(port) {}
 
 HttpServer::~HttpServer() = default;
 

@@ -13,12 +13,15 @@ constexpr int64_t kNoDeadline = std::numeric_limits<int64_t>::max();
 
 }  // namespace
 
-Cancellation::Cancellation(const Clock& clock, std::optional<int64_t> deadline_ns) : clock_(clock), deadline_ns_(deadline_ns.value_or(kNoDeadline)) {}
+Cancellation::Cancellation(const Clock& clock, std::optional<int64_t> deadline_ns)
+    : clock_(clock), deadline_ns_(deadline_ns.value_or(kNoDeadline)) {}
 
 void Cancellation::Cancel() { Cancel(absl::OkStatus()); }
 
 void Cancellation::Cancel(absl::Status why) {
-  if (why.ok()) why = MakeError(absl::StatusCode::kCancelled, "the request was cancelled", {.reason = "CANCELLED"});
+  if (why.ok())
+    why = MakeError(absl::StatusCode::kCancelled, "the request was cancelled",
+                    {.reason = "CANCELLED"});
   MutexLock lock(mutex_);
   if (!why_.ok()) return;
   why_ = std::move(why);
@@ -31,7 +34,8 @@ absl::Status Cancellation::Check() const {
     return why_;
   }
   if (deadline_ns_ == kNoDeadline || clock_.MonotonicNs() < deadline_ns_) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kDeadlineExceeded, "the request's deadline has passed", {.reason = "DEADLINE_EXCEEDED"});
+  return MakeError(absl::StatusCode::kDeadlineExceeded, "the request's deadline has passed",
+                   {.reason = "DEADLINE_EXCEEDED"});
 }
 
 }  // namespace stepcast::server

@@ -1,8 +1,10 @@
-// Whether the work for one request should go on: shared by whoever may end it and by the job that does it.
+// Whether the work for one request should go on: shared by whoever may end it and by the job that
+// does it.
 //
 // Stops for the first of: Cancel, and the deadline. Once stopped it stays stopped.
-// Cost: Check is one atomic load, and one clock reading if there is a deadline; it takes a lock only after Cancel.
-// Threads: safe. Usually held by shared_ptr from both sides. The clock must outlive it.
+// Cost: Check is one atomic load, and one clock reading if there is a deadline; it takes a lock
+// only after Cancel. Threads: safe. Usually held by shared_ptr from both sides. The clock must
+// outlive it.
 #pragma once
 
 #include <atomic>
@@ -25,10 +27,12 @@ class Cancellation {
 
   // From now on Check returns CANCELLED, reason CANCELLED.
   void Cancel();
-  // From now on Check returns `why`, or what Cancel() gives if it is OK. The first call of either counts, later ones do nothing.
+  // From now on Check returns `why`, or what Cancel() gives if it is OK. The first call of either
+  // counts, later ones do nothing.
   void Cancel(absl::Status why);
 
-  // OK: go on. What Cancel said, or DEADLINE_EXCEEDED, reason DEADLINE_EXCEEDED, from the deadline on.
+  // OK: go on. What Cancel said, or DEADLINE_EXCEEDED, reason DEADLINE_EXCEEDED, from the deadline
+  // on.
   absl::Status Check() const;
 
  private:

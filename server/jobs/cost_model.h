@@ -1,7 +1,8 @@
 // How long work takes, learned from work that was done.
 //
-// Work has a size, in any unit, and a kind. What is learned is the time of a unit: of each kind, and of each group of kinds for those not yet seen.
-// A new observation counts a quarter, so a few are enough to follow a machine that has become slower. Remembers the latest kMaxKinds kinds.
+// Work has a size, in any unit, and a kind. What is learned is the time of a unit: of each kind,
+// and of each group of kinds for those not yet seen. A new observation counts a quarter, so a few
+// are enough to follow a machine that has become slower. Remembers the latest kMaxKinds kinds.
 // Threads: safe.
 #pragma once
 

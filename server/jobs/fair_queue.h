@@ -1,9 +1,11 @@
 // What waits for threads, in turns of its clients.
 //
-// Each client gets the same share of the work, as long as it has something waiting, however much the others ask for: start-time fair queueing (Goyal,
-// Vin, Cheng, SIGCOMM 1996), of which a client's entries are first come, first served. A new entry's start tag is the greater of its client's last
-// finish tag and of the start tag of what was popped last; its finish tag is its cost later. The least start tag leaves first, of equals the oldest.
-// Cost: Push O(log clients), Pop O(clients), CostBefore and ExtractIf O(entries). Threads: none; the owner locks.
+// Each client gets the same share of the work, as long as it has something waiting, however much
+// the others ask for: start-time fair queueing (Goyal, Vin, Cheng, SIGCOMM 1996), of which a
+// client's entries are first come, first served. A new entry's start tag is the greater of its
+// client's last finish tag and of the start tag of what was popped last; its finish tag is its cost
+// later. The least start tag leaves first, of equals the oldest. Cost: Push O(log clients), Pop
+// O(clients), CostBefore and ExtractIf O(entries). Threads: none; the owner locks.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +38,8 @@ class FairQueue {
     Lane& lane = lanes_[client];
     const double start = StartTag(lane);
     lane.finish = start + cost;
-    lane.entries.push_back({.start = start, .number = next_number_++, .cost = cost, .value = std::move(value)});
+    lane.entries.push_back(
+        {.start = start, .number = next_number_++, .cost = cost, .value = std::move(value)});
     cost_ += cost;
     ++size_;
   }
@@ -45,14 +48,19 @@ class FairQueue {
   Value Pop() {
     auto first = lanes_.end();
     for (auto at = lanes_.begin(); at != lanes_.end(); ++at) {
-      if (!at->second.entries.empty() && (first == lanes_.end() || IsBefore(at->second.entries.front(), first->second.entries.front()))) first = at;
+      if (!at->second.entries.empty() &&
+          (first == lanes_.end() ||
+           IsBefore(at->second.entries.front(), first->second.entries.front())))
+        first = at;
     }
     Entry entry = std::move(first->second.entries.front());
     first->second.entries.pop_front();
     now_ = entry.start;
     Forget(entry.cost);
     // What a client had counts only while it puts its next start off.
-    std::erase_if(lanes_, [this](const auto& lane) { return lane.second.entries.empty() && lane.second.finish <= now_; });
+    std::erase_if(lanes_, [this](const auto& lane) {
+      return lane.second.entries.empty() && lane.second.finish <= now_;
+    });
     return std::move(entry.value);
   }
 
@@ -69,10 +77,13 @@ class FairQueue {
     return before;
   }
 
-  // Takes out the newest entry of the client that has the most (the first by name), if they are more than `count`.
+  // Takes out the newest entry of the client that has the most (the first by name), if they are
+  // more than `count`.
   std::optional<Value> TakeFromLongest(size_t count) {
-    const auto longest = std::max_element(lanes_.begin(), lanes_.end(),
-                                          [](const auto& a, const auto& b) { return a.second.entries.size() < b.second.entries.size(); });
+    const auto longest =
+        std::max_element(lanes_.begin(), lanes_.end(), [](const auto& a, const auto& b) {
+          return a.second.entries.size() < b.second.entries.size();
+        });
     if (longest == lanes_.end() || longest->second.entries.size() <= count) return std::nullopt;
     Lane& lane = longest->second;
     Entry entry = std::move(lane.entries.back());
@@ -94,7 +105,8 @@ class FairQueue {
         return true;
       });
       // What was never served is not held against its client.
-      lane.finish = lane.entries.empty() ? now_ : lane.entries.back().start + lane.entries.back().cost;
+      lane.finish =
+          lane.entries.empty() ? now_ : lane.entries.back().start + lane.entries.back().cost;
     }
     return taken;
   }
@@ -118,7 +130,9 @@ class FairQueue {
     double finish = 0;  // tag of the last one
   };
 
-  static bool IsBefore(const Entry& a, const Entry& b) { return a.start != b.start ? a.start < b.start : a.number < b.number; }
+  static bool IsBefore(const Entry& a, const Entry& b) {
+    return a.start != b.start ? a.start < b.start : a.number < b.number;
+  }
   double StartTag(const Lane& lane) const { return std::max(now_, lane.finish); }
   void Forget(double cost) {
     --size_;

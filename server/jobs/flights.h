@@ -1,8 +1,10 @@
 // One computation for all who ask the same at the same time (what Go calls singleflight).
 //
-// Who asks waits on a flight. The first one on a flight has to see that it is computed and landed; the others only wait. A flight goes on while
-// anyone waits on it, so one caller's deadline or cancellation never takes another's answer. Knows nothing of prediction. Threads: safe; waiters are
-// told outside every lock, each exactly once. Lifetime: a waiter is borrowed until it is told; Flights must outlive its flights.
+// Who asks waits on a flight. The first one on a flight has to see that it is computed and landed;
+// the others only wait. A flight goes on while anyone waits on it, so one caller's deadline or
+// cancellation never takes another's answer. Knows nothing of prediction. Threads: safe; waiters
+// are told outside every lock, each exactly once. Lifetime: a waiter is borrowed until it is told;
+// Flights must outlive its flights.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +29,8 @@ class Waiter {
  public:
   // OK: goes on waiting. Any thread may ask, until the waiter is told.
   virtual absl::Status Check() const = 0;
-  // The flight has landed, or the waiter's own Check has failed. `is_first`: of those still waiting, it is the one that has waited the longest.
+  // The flight has landed, or the waiter's own Check has failed. `is_first`: of those still
+  // waiting, it is the one that has waited the longest.
   virtual void Tell(const absl::StatusOr<Result>& result, bool is_first) = 0;
 
  protected:
@@ -41,7 +44,8 @@ class Flights {
    public:
     Flight(Flights& flights, std::string key) : flights_(flights), key_(std::move(key)) {}
 
-    // Tells those whose own check fails, what `explain` makes of that, and lets them go. CANCELLED once nobody is left; then nobody comes any more.
+    // Tells those whose own check fails, what `explain` makes of that, and lets them go. CANCELLED
+    // once nobody is left; then nobody comes any more.
     absl::Status Check(absl::FunctionRef<absl::Status(const absl::Status&)> explain = AsItIs) {
       std::vector<std::pair<Waiter<Result>*, absl::Status>> gone;
       bool is_empty = false;
@@ -58,13 +62,15 @@ class Flights {
       }
       for (const auto& [waiter, status] : gone) waiter->Tell(explain(status), false);
       if (!is_empty) return absl::OkStatus();
-      return MakeError(absl::StatusCode::kCancelled, "nobody waits for the answer any more", {.reason = "CANCELLED"});
+      return MakeError(absl::StatusCode::kCancelled, "nobody waits for the answer any more",
+                       {.reason = "CANCELLED"});
     }
 
     // Whether anyone waits on it who has not gone.
     bool IsWanted() const {
       MutexLock lock(flights_.mutex_);
-      return std::any_of(waiters_.begin(), waiters_.end(), [](const Waiter<Result>* waiter) { return waiter->Check().ok(); });
+      return std::any_of(waiters_.begin(), waiters_.end(),
+                         [](const Waiter<Result>* waiter) { return waiter->Check().ok(); });
     }
 
     // Tells all who wait. Call once.
@@ -90,7 +96,8 @@ class Flights {
     bool is_closed_ = false;                // the same
   };
 
-  // Null: the waiter waits on a flight that is under way. Else it is the first on this one, which whoever called has to land.
+  // Null: the waiter waits on a flight that is under way. Else it is the first on this one, which
+  // whoever called has to land.
   std::shared_ptr<Flight> Board(const std::string& key, Waiter<Result>& waiter) {
     MutexLock lock(mutex_);
     std::shared_ptr<Flight>& flight = by_key_[key];

@@ -12,17 +12,23 @@ namespace stepcast::server {
 namespace {
 
 constexpr double kUsableShare = 0.8;  // of the time left, for a job that waits
-constexpr double kDoubt = 4;          // how wrong an expectation may be before a job that need not wait is refused for it
+constexpr double kDoubt =
+    4;  // how wrong an expectation may be before a job that need not wait is refused for it
 constexpr int kMinRetryDelayMs = 100;
 constexpr int kMaxRetryDelayMs = 60'000;
 
-int RetryDelayMs(double seconds) { return static_cast<int>(std::clamp(seconds * 1e3, double{kMinRetryDelayMs}, double{kMaxRetryDelayMs})); }
+int RetryDelayMs(double seconds) {
+  return static_cast<int>(
+      std::clamp(seconds * 1e3, double{kMinRetryDelayMs}, double{kMaxRetryDelayMs}));
+}
 
 absl::Status QueueFull(const PoolLoad& load, const char* limit, double value, const char* what) {
   const double half = 0.5 * load.queue_seconds / static_cast<double>(load.threads);
-  return MakeError(absl::StatusCode::kResourceExhausted, absl::StrCat("the job queue is full: ", value, what),
+  return MakeError(absl::StatusCode::kResourceExhausted,
+                   absl::StrCat("the job queue is full: ", value, what),
                    {.reason = "QUEUE_FULL",
-                    .metadata = {{limit, absl::StrCat(value)}, {"queue_seconds", absl::StrCat(load.queue_seconds)}},
+                    .metadata = {{limit, absl::StrCat(value)},
+                                 {"queue_seconds", absl::StrCat(load.queue_seconds)}},
                     .retry_delay_ms = RetryDelayMs(half),
                     .quota_subject = limit});
 }
@@ -34,13 +40,16 @@ double ExpectedWaitSeconds(const PoolLoad& load) {
   return (load.running_seconds + load.ahead_seconds) / static_cast<double>(load.threads);
 }
 
-absl::Status CheckRoom(const JobTicket& ticket, const PoolLoad& load, const AdmissionLimits& limits) {
+absl::Status CheckRoom(const JobTicket& ticket, const PoolLoad& load,
+                       const AdmissionLimits& limits) {
   if (load.unfinished >= load.threads + limits.queue_max) {
     return QueueFull(load, "queue_max", static_cast<double>(limits.queue_max), " jobs are waiting");
   }
   const bool waits = load.unfinished >= load.threads;
-  if (waits && limits.queue_seconds_max > 0 && load.queue_seconds > 0 && load.queue_seconds + ticket.expected_seconds > limits.queue_seconds_max) {
-    return QueueFull(load, "queue_seconds_max", limits.queue_seconds_max, " seconds of expected work are waiting");
+  if (waits && limits.queue_seconds_max > 0 && load.queue_seconds > 0 &&
+      load.queue_seconds + ticket.expected_seconds > limits.queue_seconds_max) {
+    return QueueFull(load, "queue_seconds_max", limits.queue_seconds_max,
+                     " seconds of expected work are waiting");
   }
   return absl::OkStatus();
 }
@@ -54,10 +63,12 @@ absl::Status CheckDeadline(const JobTicket& ticket, const PoolLoad& load) {
   const bool waits = wait > 0;
   if (waits ? wait + own <= kUsableShare * left : own <= kDoubt * left) return absl::OkStatus();
   const std::string message =
-      absl::StrCat("the deadline in ", left, " s cannot be met: an expected ", wait, " s of waiting and ", own, " s of computing");
-  ErrorDetails details{
-      .reason = "DEADLINE_UNREACHABLE",
-      .metadata = {{"seconds_left", absl::StrCat(left)}, {"expected_wait_seconds", absl::StrCat(wait)}, {"expected_seconds", absl::StrCat(own)}}};
+      absl::StrCat("the deadline in ", left, " s cannot be met: an expected ", wait,
+                   " s of waiting and ", own, " s of computing");
+  ErrorDetails details{.reason = "DEADLINE_UNREACHABLE",
+                       .metadata = {{"seconds_left", absl::StrCat(left)},
+                                    {"expected_wait_seconds", absl::StrCat(wait)},
+                                    {"expected_seconds", absl::StrCat(own)}}};
   if (!waits) return MakeError(absl::StatusCode::kDeadlineExceeded, message, std::move(details));
   // By then a call with the same deadline would be let in, if nobody else came.
   details.retry_delay_ms = RetryDelayMs(wait + own - kUsableShare * left);

@@ -33,14 +33,17 @@ struct PoolLoad {
 // From now until a thread takes the new job.
 double ExpectedWaitSeconds(const PoolLoad& load);
 
-// OK, or RESOURCE_EXHAUSTED, reason QUEUE_FULL, with the limit as quota subject, and RetryInfo: when half of the queue will have been served. A
-// single job is taken however long it is expected to take.
-absl::Status CheckRoom(const JobTicket& ticket, const PoolLoad& load, const AdmissionLimits& limits);
+// OK, or RESOURCE_EXHAUSTED, reason QUEUE_FULL, with the limit as quota subject, and RetryInfo:
+// when half of the queue will have been served. A single job is taken however long it is expected
+// to take.
+absl::Status CheckRoom(const JobTicket& ticket, const PoolLoad& load,
+                       const AdmissionLimits& limits);
 
-// OK, or, where the job's deadline will very probably have passed before it is done: RESOURCE_EXHAUSTED, reason DEADLINE_UNREACHABLE, with RetryInfo,
-// where the wait is to blame; DEADLINE_EXCEEDED, same reason, where nothing waits and the job alone is expected to take four times as long.
-// Behind others a job may use four fifths of the time it has left, by expectation: one that fails at the end has taken the time of one that would not
-// have.
+// OK, or, where the job's deadline will very probably have passed before it is done:
+// RESOURCE_EXHAUSTED, reason DEADLINE_UNREACHABLE, with RetryInfo, where the wait is to blame;
+// DEADLINE_EXCEEDED, same reason, where nothing waits and the job alone is expected to take four
+// times as long. Behind others a job may use four fifths of the time it has left, by expectation:
+// one that fails at the end has taken the time of one that would not have.
 absl::Status CheckDeadline(const JobTicket& ticket, const PoolLoad& load);
 
 }  // namespace stepcast::server

@@ -20,15 +20,19 @@ namespace stepcast::server {
 
 namespace {
 
-constexpr int64_t kReapIntervalNs = 10'000'000;  // at most so often a full queue is searched for jobs that nobody wants
+constexpr int64_t kReapIntervalNs =
+    10'000'000;  // at most so often a full queue is searched for jobs that nobody wants
 constexpr int kRestartDelayMs = 500;
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
-double CostOf(const JobTicket& ticket) { return ticket.expected_seconds > 0 ? ticket.expected_seconds : kUnknownJobSeconds; }
+double CostOf(const JobTicket& ticket) {
+  return ticket.expected_seconds > 0 ? ticket.expected_seconds : kUnknownJobSeconds;
+}
 
 absl::Status ShuttingDownError() {
-  return MakeError(absl::StatusCode::kUnavailable, "the server is shutting down", {.reason = "SHUTTING_DOWN", .retry_delay_ms = kRestartDelayMs});
+  return MakeError(absl::StatusCode::kUnavailable, "the server is shutting down",
+                   {.reason = "SHUTTING_DOWN", .retry_delay_ms = kRestartDelayMs});
 }
 
 }  // namespace
@@ -75,7 +79,9 @@ class JobPool::State {
   bool SubmitIfIdle(Helper& helper) {
     {
       MutexLock lock(mutex_);
-      if (draining_ || helpers_ >= static_cast<size_t>(options_.helpers) || unfinished_ + helpers_ >= threads()) return false;
+      if (draining_ || helpers_ >= static_cast<size_t>(options_.helpers) ||
+          unfinished_ + helpers_ >= threads())
+        return false;
       ++helpers_;
       helper_queue_.push_back(std::move(helper));
     }
@@ -104,12 +110,16 @@ class JobPool::State {
     {
       MutexLock lock(mutex_);
       const auto add = [&](const JobTicket& ticket, int64_t since_ns, bool is_running) {
-        jobs.push_back({.ticket = ticket, .is_running = is_running, .age_seconds = Seconds(now_ns - since_ns)});
+        jobs.push_back({.ticket = ticket,
+                        .is_running = is_running,
+                        .age_seconds = Seconds(now_ns - since_ns)});
       };
       for (const auto& [number, running] : running_) add(running.ticket, running.since_ns, true);
       queue_.ForEach([&](const Waiting& waiting) { add(waiting.ticket, waiting.since_ns, false); });
     }
-    std::stable_sort(jobs.begin(), jobs.end(), [](const JobListing& a, const JobListing& b) { return a.age_seconds > b.age_seconds; });
+    std::stable_sort(jobs.begin(), jobs.end(), [](const JobListing& a, const JobListing& b) {
+      return a.age_seconds > b.age_seconds;
+    });
     return jobs;
   }
 
@@ -133,7 +143,9 @@ class JobPool::State {
     return limits_;
   }
 
-  static bool IsFull(const absl::Status& status) { return status.code() == absl::StatusCode::kResourceExhausted; }
+  static bool IsFull(const absl::Status& status) {
+    return status.code() == absl::StatusCode::kResourceExhausted;
+  }
   size_t threads() const { return static_cast<size_t>(options_.threads); }
 
   PoolLoad Load(const std::string& client, int64_t now_ns) const STEPCAST_REQUIRES(mutex_) {
@@ -144,22 +156,26 @@ class JobPool::State {
                   .ahead_seconds = queue_.CostBefore(client)};
     for (const auto& [number, running] : running_) {
       double left = running.ticket.expected_seconds - Seconds(now_ns - running.start_ns);
-      if (running.ticket.deadline_ns) left = std::min(left, Seconds(*running.ticket.deadline_ns - now_ns));
+      if (running.ticket.deadline_ns)
+        left = std::min(left, Seconds(*running.ticket.deadline_ns - now_ns));
       load.running_seconds += std::max(0.0, left);
     }
     return load;
   }
 
-  // Moves from `next` only if it is taken, so that a refused one is destroyed outside the lock. What had to go for it is to be told outside, too.
+  // Moves from `next` only if it is taken, so that a refused one is destroyed outside the lock.
+  // What had to go for it is to be told outside, too.
   absl::Status Enqueue(Waiting& next, size_t& queue_length, std::vector<Waiting>& displaced) {
     const int64_t now_ns = clock_.MonotonicNs();
     MutexLock lock(mutex_);
     if (draining_) return ShuttingDownError();
     const PoolLoad load = Load(next.ticket.client, now_ns);
     if (absl::Status status = CheckDeadline(next.ticket, load); !status.ok()) return status;
-    // Counting what is unfinished, not what is in the queue, makes the answer independent of how soon an idle thread wakes up.
+    // Counting what is unfinished, not what is in the queue, makes the answer independent of how
+    // soon an idle thread wakes up.
     if (absl::Status status = CheckRoom(next.ticket, load, limits_); !status.ok()) {
-      std::optional<Waiting> longest = queue_.TakeFromLongest(queue_.SizeOf(next.ticket.client) + 1);
+      std::optional<Waiting> longest =
+          queue_.TakeFromLongest(queue_.SizeOf(next.ticket.client) + 1);
       if (!longest) return status;
       --unfinished_;
       displaced.push_back(*std::move(longest));
@@ -174,7 +190,8 @@ class JobPool::State {
     return absl::OkStatus();
   }
 
-  // Ends the jobs that nobody waits for. False: there was none, or the queue was searched a moment ago.
+  // Ends the jobs that nobody waits for. False: there was none, or the queue was searched a moment
+  // ago.
   bool Reap() {
     const int64_t now_ns = clock_.MonotonicNs();
     std::map<uint64_t, IsAbandoned> asked;
@@ -190,7 +207,8 @@ class JobPool::State {
     std::vector<Waiting> abandoned;
     {
       MutexLock lock(mutex_);
-      abandoned = queue_.ExtractIf([&](const Waiting& waiting) { return asked.contains(waiting.number); });
+      abandoned =
+          queue_.ExtractIf([&](const Waiting& waiting) { return asked.contains(waiting.number); });
       unfinished_ -= abandoned.size();
     }
     for (Waiting& waiting : abandoned) Refuse(std::move(waiting));
@@ -199,11 +217,13 @@ class JobPool::State {
 
   void Refuse(Waiting waiting) {
     if (options_.observer != nullptr) options_.observer->OnDropped();
-    std::move(waiting.job)(MakeError(absl::StatusCode::kResourceExhausted, "the job queue is full: a client with fewer jobs waiting came first",
-                                     {.reason = "QUEUE_FULL",
-                                      .metadata = {{"queue_max", std::to_string(Limits().queue_max)}},
-                                      .retry_delay_ms = kRestartDelayMs,
-                                      .quota_subject = "queue_max"}));
+    std::move(waiting.job)(
+        MakeError(absl::StatusCode::kResourceExhausted,
+                  "the job queue is full: a client with fewer jobs waiting came first",
+                  {.reason = "QUEUE_FULL",
+                   .metadata = {{"queue_max", std::to_string(Limits().queue_max)}},
+                   .retry_delay_ms = kRestartDelayMs,
+                   .quota_subject = "queue_max"}));
   }
 
   void RunJobs() {
@@ -212,11 +232,13 @@ class JobPool::State {
     size_t queue_length = 0;
     while (Next(next, queue_length)) {
       const int64_t start_ns = clock_.MonotonicNs();
-      if (options_.observer != nullptr) options_.observer->OnStarted(queue_length, Seconds(start_ns - next.since_ns));
+      if (options_.observer != nullptr)
+        options_.observer->OnStarted(queue_length, Seconds(start_ns - next.since_ns));
       std::move(next.job)(absl::OkStatus());
       next.job = nullptr;
       next.is_abandoned = nullptr;
-      if (options_.observer != nullptr) options_.observer->OnDone(Seconds(clock_.MonotonicNs() - start_ns));
+      if (options_.observer != nullptr)
+        options_.observer->OnDone(Seconds(clock_.MonotonicNs() - start_ns));
       CountDone(next.number);
     }
   }
@@ -228,7 +250,9 @@ class JobPool::State {
     if (queue_.empty()) return false;
     next = queue_.Pop();
     queue_length = queue_.size();
-    running_.emplace(next.number, Running{.ticket = next.ticket, .since_ns = next.since_ns, .start_ns = clock_.MonotonicNs()});
+    running_.emplace(next.number, Running{.ticket = next.ticket,
+                                          .since_ns = next.since_ns,
+                                          .start_ns = clock_.MonotonicNs()});
     return true;
   }
 
@@ -278,9 +302,10 @@ class JobPool::State {
   AdmissionLimits limits_ STEPCAST_GUARDED_BY(mutex_);
   FairQueue<Waiting> queue_ STEPCAST_GUARDED_BY(mutex_);
   std::map<uint64_t, Running> running_ STEPCAST_GUARDED_BY(mutex_);
-  std::deque<Helper> helper_queue_ STEPCAST_GUARDED_BY(mutex_);  // each has a thread that is about to take it
-  size_t unfinished_ STEPCAST_GUARDED_BY(mutex_) = 0;            // jobs queued or running
-  size_t helpers_ STEPCAST_GUARDED_BY(mutex_) = 0;               // the same of helpers
+  std::deque<Helper> helper_queue_
+      STEPCAST_GUARDED_BY(mutex_);                     // each has a thread that is about to take it
+  size_t unfinished_ STEPCAST_GUARDED_BY(mutex_) = 0;  // jobs queued or running
+  size_t helpers_ STEPCAST_GUARDED_BY(mutex_) = 0;     // the same of helpers
   uint64_t next_number_ STEPCAST_GUARDED_BY(mutex_) = 0;
   int64_t next_reap_ns_ STEPCAST_GUARDED_BY(mutex_) = 0;
   bool draining_ STEPCAST_GUARDED_BY(mutex_) = false;
@@ -292,7 +317,9 @@ JobPool::JobPool(const JobPoolOptions& options) : state_(std::make_unique<State>
 JobPool::~JobPool() = default;
 
 absl::Status JobPool::Submit(JobTicket ticket, Job job, IsAbandoned is_abandoned) {
-  return state_->Submit({.ticket = std::move(ticket), .job = std::move(job), .is_abandoned = std::move(is_abandoned)});
+  return state_->Submit({.ticket = std::move(ticket),
+                         .job = std::move(job),
+                         .is_abandoned = std::move(is_abandoned)});
 }
 
 absl::Status JobPool::Submit(Helper job) {

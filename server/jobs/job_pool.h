@@ -1,11 +1,14 @@
 // A bounded queue of jobs and the threads that run them. Knows nothing of prediction.
 //
-// A job is called exactly once: with OK to run, or, while it waits, with the reason why it never will. Clients take turns (FairQueue); jobs of one
-// client are started in the order of submission. What the queue cannot take is refused at once, never blocked on; jobs whose callers have gone make
-// room first. In a full queue a client with few jobs waiting takes the place of the newest one of the client with the most.
-// What only makes another job faster is a helper: it has the processor of a thread that would idle, and a thread of its own, so that no job ever
-// waits for one. Threads: safe. Jobs of one pool run at the same time, on its threads. Lifetime: the destructor drains. Jobs must not outlive what
-// they refer to. Failure: a thread that cannot be started is a broken start-up and ends the process. Jobs must not throw.
+// A job is called exactly once: with OK to run, or, while it waits, with the reason why it never
+// will. Clients take turns (FairQueue); jobs of one client are started in the order of submission.
+// What the queue cannot take is refused at once, never blocked on; jobs whose callers have gone
+// make room first. In a full queue a client with few jobs waiting takes the place of the newest one
+// of the client with the most. What only makes another job faster is a helper: it has the processor
+// of a thread that would idle, and a thread of its own, so that no job ever waits for one. Threads:
+// safe. Jobs of one pool run at the same time, on its threads. Lifetime: the destructor drains.
+// Jobs must not outlive what they refer to. Failure: a thread that cannot be started is a broken
+// start-up and ends the process. Jobs must not throw.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +24,12 @@
 
 namespace stepcast::server {
 
-// Told what the pool does; called on the pool's and on submitting threads, outside its lock. For metrics.
+// Told what the pool does; called on the pool's and on submitting threads, outside its lock. For
+// metrics.
 //
-// Calls of different threads may overtake each other, so a gauge of the queue adds one OnQueued and subtracts one OnStarted;
-// `queue_length` is what it was at that moment, good for a histogram or a log line.
+// Calls of different threads may overtake each other, so a gauge of the queue adds one OnQueued and
+// subtracts one OnStarted; `queue_length` is what it was at that moment, good for a histogram or a
+// log line.
 class JobObserver {
  public:
   virtual ~JobObserver() = default;
@@ -37,13 +42,15 @@ class JobObserver {
 };
 
 struct JobPoolOptions {
-  int threads = 2;                  // REQUIRES: above 0
-  size_t queue_max = 64;            // waiting jobs, those that run, or that an idle thread is about to take, not counted
-  double queue_seconds_max = 0;     // of their expected work, on one thread; 0: no bound
-  int helpers = 0;                  // threads for SubmitIfIdle; 0: it takes nothing
-  int nice = 0;                     // by how much its threads yield to others of the process, as nice(1)
+  int threads = 2;  // REQUIRES: above 0
+  size_t queue_max =
+      64;  // waiting jobs, those that run, or that an idle thread is about to take, not counted
+  double queue_seconds_max = 0;  // of their expected work, on one thread; 0: no bound
+  int helpers = 0;               // threads for SubmitIfIdle; 0: it takes nothing
+  int nice = 0;  // by how much its threads yield to others of the process, as nice(1)
   JobObserver* observer = nullptr;  // borrowed; may be null
-  const Clock* clock = nullptr;     // borrowed, for the seconds told to the observer; null: the real one
+  const Clock* clock =
+      nullptr;  // borrowed, for the seconds told to the observer; null: the real one
 };
 
 class JobPool {
@@ -58,13 +65,14 @@ class JobPool {
   JobPool(const JobPool&) = delete;
   JobPool& operator=(const JobPool&) = delete;
 
-  // RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED as CheckRoom and CheckDeadline say; UNAVAILABLE, reason SHUTTING_DOWN, after Drain began. A job refused
-  // here is destroyed without having been called.
+  // RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED as CheckRoom and CheckDeadline say; UNAVAILABLE, reason
+  // SHUTTING_DOWN, after Drain began. A job refused here is destroyed without having been called.
   absl::Status Submit(JobTicket ticket, Job job, IsAbandoned is_abandoned = nullptr);
   // For jobs of which nothing is known: of one client, without a deadline.
   absl::Status Submit(Helper job);
-  // Runs `helper` at once if jobs and helpers together are fewer than `threads`; else, or after Drain began, false, and it is destroyed without
-  // having run. Takes no job's place in the queue, and the observer is told nothing of it.
+  // Runs `helper` at once if jobs and helpers together are fewer than `threads`; else, or after
+  // Drain began, false, and it is destroyed without having run. Takes no job's place in the queue,
+  // and the observer is told nothing of it.
   bool SubmitIfIdle(Helper helper);
   // Whether a job would begin at once, on a processor that nothing else has.
   bool HasIdle() const;
@@ -74,8 +82,8 @@ class JobPool {
   void SetLimits(size_t queue_max, double queue_seconds_max);
   // What waits and runs, the oldest first.
   std::vector<JobListing> List() const;
-  // Takes no more jobs, runs those it has, and returns when they and all helpers are done and destroyed. Idempotent. REQUIRES: not called by one of
-  // them.
+  // Takes no more jobs, runs those it has, and returns when they and all helpers are done and
+  // destroyed. Idempotent. REQUIRES: not called by one of them.
   void Drain();
 
  private:

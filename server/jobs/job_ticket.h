@@ -8,11 +8,12 @@
 namespace stepcast::server {
 
 struct JobTicket {
-  std::string client;                  // jobs of different clients take turns
-  std::string method;                  // what it does, for listings
-  std::string request_id;              // the same
-  double expected_seconds = 0;         // on one thread; 0: nothing is known
-  std::optional<int64_t> deadline_ns;  // on the clock's monotonic time: nobody wants it any more from then on
+  std::string client;           // jobs of different clients take turns
+  std::string method;           // what it does, for listings
+  std::string request_id;       // the same
+  double expected_seconds = 0;  // on one thread; 0: nothing is known
+  std::optional<int64_t>
+      deadline_ns;  // on the clock's monotonic time: nobody wants it any more from then on
 };
 
 // A job as a listing shows it.

@@ -9,7 +9,8 @@ namespace stepcast::server {
 
 namespace {
 
-// The parts of one ForEach. Shared with helpers, which may come when all is over: from then on there is nothing to begin, and `part` is not touched.
+// The parts of one ForEach. Shared with helpers, which may come when all is over: from then on
+// there is nothing to begin, and `part` is not touched.
 class Parts {
  public:
   Parts(size_t count, absl::FunctionRef<bool(size_t)> part) : part_(part), end_(count) {}

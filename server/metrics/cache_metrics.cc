@@ -6,11 +6,13 @@ namespace stepcast::server {
 
 namespace {
 
-prometheus::Counter& Counter(prometheus::Registry& registry, const char* name, const char* help, const prometheus::Labels& labels) {
+prometheus::Counter& Counter(prometheus::Registry& registry, const char* name, const char* help,
+                             const prometheus::Labels& labels) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add(labels);
 }
 
-prometheus::Gauge& Gauge(prometheus::Registry& registry, const char* name, const char* help, const prometheus::Labels& labels) {
+prometheus::Gauge& Gauge(prometheus::Registry& registry, const char* name, const char* help,
+                         const prometheus::Labels& labels) {
   return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add(labels);
 }
 
@@ -19,11 +21,15 @@ constexpr char kLookupsHelp[] = "Times a cache was asked, by whether it had it."
 }  // namespace
 
 CacheMetrics::CacheMetrics(prometheus::Registry& registry, const std::string& cache)
-    : hits_(Counter(registry, metric::kCacheLookups, kLookupsHelp, {{"cache", cache}, {"result", "hit"}})),
-      misses_(Counter(registry, metric::kCacheLookups, kLookupsHelp, {{"cache", cache}, {"result", "miss"}})),
-      dropped_(Counter(registry, metric::kCacheEvictions, "Entries that had to go to make room.", {{"cache", cache}})),
+    : hits_(Counter(registry, metric::kCacheLookups, kLookupsHelp,
+                    {{"cache", cache}, {"result", "hit"}})),
+      misses_(Counter(registry, metric::kCacheLookups, kLookupsHelp,
+                      {{"cache", cache}, {"result", "miss"}})),
+      dropped_(Counter(registry, metric::kCacheEvictions, "Entries that had to go to make room.",
+                       {{"cache", cache}})),
       entries_(Gauge(registry, metric::kCacheEntries, "Entries of a cache.", {{"cache", cache}})),
-      bytes_(Gauge(registry, metric::kCacheBytes, "Bytes that a cache holds.", {{"cache", cache}})) {}
+      bytes_(
+          Gauge(registry, metric::kCacheBytes, "Bytes that a cache holds.", {{"cache", cache}})) {}
 
 void CacheMetrics::OnAsked(bool found) { (found ? hits_ : misses_).Increment(); }
 

@@ -8,7 +8,8 @@ namespace grpc_hooks = grpc::experimental;
 
 class CallInterceptor final : public grpc_hooks::Interceptor {
  public:
-  CallInterceptor(CallMetrics::Method& method, const Clock& clock) : method_(method), clock_(clock), start_ns_(clock.MonotonicNs()) {
+  CallInterceptor(CallMetrics::Method& method, const Clock& clock)
+      : method_(method), clock_(clock), start_ns_(clock.MonotonicNs()) {
     method_.started->Increment();
   }
 
@@ -21,7 +22,9 @@ class CallInterceptor final : public grpc_hooks::Interceptor {
 
   void Intercept(grpc_hooks::InterceptorBatchMethods* methods) override {
     using Point = grpc_hooks::InterceptionHookPoints;
-    if (methods->QueryInterceptionHookPoint(Point::POST_RECV_MESSAGE) && methods->GetRecvMessage() != nullptr) method_.received->Increment();
+    if (methods->QueryInterceptionHookPoint(Point::POST_RECV_MESSAGE) &&
+        methods->GetRecvMessage() != nullptr)
+      method_.received->Increment();
     if (methods->QueryInterceptionHookPoint(Point::PRE_SEND_MESSAGE)) method_.sent->Increment();
     if (methods->QueryInterceptionHookPoint(Point::PRE_SEND_STATUS)) {
       const auto code = static_cast<size_t>(methods->GetSendStatus().error_code());
@@ -41,7 +44,8 @@ class Factory final : public grpc_hooks::ServerInterceptorFactoryInterface {
  public:
   Factory(CallMetrics& metrics, const Clock& clock) : metrics_(metrics), clock_(clock) {}
   grpc_hooks::Interceptor* CreateServerInterceptor(grpc_hooks::ServerRpcInfo* info) override {
-    return new CallInterceptor(metrics_.Of(info->method() == nullptr ? "" : info->method()), clock_);
+    return new CallInterceptor(metrics_.Of(info->method() == nullptr ? "" : info->method()),
+                               clock_);
   }
 
  private:
@@ -51,7 +55,8 @@ class Factory final : public grpc_hooks::ServerInterceptorFactoryInterface {
 
 }  // namespace
 
-std::unique_ptr<grpc_hooks::ServerInterceptorFactoryInterface> MakeCallInterceptorFactory(CallMetrics& metrics, const Clock& clock) {
+std::unique_ptr<grpc_hooks::ServerInterceptorFactoryInterface> MakeCallInterceptorFactory(
+    CallMetrics& metrics, const Clock& clock) {
   return std::make_unique<Factory>(metrics, clock);
 }
 

@@ -11,6 +11,7 @@
 namespace stepcast::server {
 
 // Borrows both, for as long as the gRPC server lives.
-std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeCallInterceptorFactory(CallMetrics& metrics, const Clock& clock);
+std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeCallInterceptorFactory(
+    CallMetrics& metrics, const Clock& clock);
 
 }  // namespace stepcast::server

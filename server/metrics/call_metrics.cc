@@ -23,9 +23,13 @@ CallMetrics::CallMetrics(prometheus::Registry& registry, const std::vector<Metho
       handled_(Counters(registry, metric::kGrpcHandled, "Calls completed, by status code.")),
       received_(Counters(registry, metric::kGrpcMessagesReceived, "Messages received.")),
       sent_(Counters(registry, metric::kGrpcMessagesSent, "Messages sent.")),
-      seconds_(prometheus::BuildHistogram().Name(metric::kGrpcHandlingSeconds).Help("Time from a call's start to its end.").Register(registry)),
+      seconds_(prometheus::BuildHistogram()
+                   .Name(metric::kGrpcHandlingSeconds)
+                   .Help("Time from a call's start to its end.")
+                   .Register(registry)),
       other_(Make({.service = "other", .method = "other", .type = "unary"})) {
-  for (const MethodLabels& labels : methods) methods_.emplace("/" + labels.service + "/" + labels.method, Make(labels));
+  for (const MethodLabels& labels : methods)
+    methods_.emplace("/" + labels.service + "/" + labels.method, Make(labels));
 }
 
 CallMetrics::Method& CallMetrics::Of(std::string_view path) {
@@ -34,9 +38,12 @@ CallMetrics::Method& CallMetrics::Of(std::string_view path) {
 }
 
 CallMetrics::Method CallMetrics::Make(const MethodLabels& labels) {
-  const prometheus::Labels all{{"grpc_type", labels.type}, {"grpc_service", labels.service}, {"grpc_method", labels.method}};
-  Method method{
-      .started = &started_.Add(all), .received = &received_.Add(all), .sent = &sent_.Add(all), .seconds = &seconds_.Add(all, CallBuckets())};
+  const prometheus::Labels all{
+      {"grpc_type", labels.type}, {"grpc_service", labels.service}, {"grpc_method", labels.method}};
+  Method method{.started = &started_.Add(all),
+                .received = &received_.Add(all),
+                .sent = &sent_.Add(all),
+                .seconds = &seconds_.Add(all, CallBuckets())};
   for (size_t code = 0; code < kCodeNames.size(); ++code) {
     prometheus::Labels with_code = all;
     with_code.emplace("grpc_code", kCodeNames[code]);

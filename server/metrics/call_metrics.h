@@ -1,7 +1,8 @@
 // Counts calls by method and code, under go-grpc-prometheus's names.
 //
-// Every series of a known method is there from the start, at zero. A client can invent methods: all unknown ones are one series, `other`.
-// Threads: safe; no locks but the metrics' own. Cost: under a microsecond a call.
+// Every series of a known method is there from the start, at zero. A client can invent methods: all
+// unknown ones are one series, `other`. Threads: safe; no locks but the metrics' own. Cost: under a
+// microsecond a call.
 #pragma once
 
 #include <prometheus/counter.h>

@@ -14,7 +14,9 @@ inline constexpr std::array<std::string_view, 17> kCodeNames{
 
 // Of a canonical code's number; "Unknown" for any other.
 constexpr std::string_view CodeName(int code) {
-  return code >= 0 && code < static_cast<int>(kCodeNames.size()) ? kCodeNames[static_cast<size_t>(code)] : "Unknown";
+  return code >= 0 && code < static_cast<int>(kCodeNames.size())
+             ? kCodeNames[static_cast<size_t>(code)]
+             : "Unknown";
 }
 
 }  // namespace stepcast::server

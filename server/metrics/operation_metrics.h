@@ -1,4 +1,5 @@
-// Metrics of long-running operations: how many there are in which state, how long the first waits, and what becomes of this replica's attempts.
+// Metrics of long-running operations: how many there are in which state, how long the first waits,
+// and what becomes of this replica's attempts.
 #pragma once
 
 #include <prometheus/counter.h>
@@ -20,7 +21,8 @@ class OperationMetrics final : public OperationObserver {
   void OnAttempt() override;
   void OnAttemptEnd(std::string_view outcome) override;
 
-  // Asks the store, which all replicas share; keeps the old numbers where it fails. To be called before metrics are read.
+  // Asks the store, which all replicas share; keeps the old numbers where it fails. To be called
+  // before metrics are read.
   void Refresh(OperationStore& store);
 
  private:

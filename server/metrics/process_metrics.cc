@@ -18,8 +18,8 @@ namespace stepcast::server {
 
 namespace {
 
-void Add(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help, prometheus::MetricType type,
-         std::optional<double> value) {
+void Add(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help,
+         prometheus::MetricType type, std::optional<double> value) {
   if (!value) return;
   prometheus::ClientMetric sample;
   if (type == prometheus::MetricType::Counter) {
@@ -30,7 +30,8 @@ void Add(std::vector<prometheus::MetricFamily>& families, const char* name, cons
   families.push_back({.name = name, .help = help, .type = type, .metric = {sample}});
 }
 
-// The fields of /proc/self/stat after the program's name, which may hold spaces: the first is field 3 of proc(5).
+// The fields of /proc/self/stat after the program's name, which may hold spaces: the first is field
+// 3 of proc(5).
 std::vector<double> StatFields() {
   std::ifstream file("/proc/self/stat");
   std::string line;
@@ -48,7 +49,8 @@ std::vector<double> StatFields() {
 // Field `number` of proc(5).
 std::optional<double> Field(const std::vector<double>& fields, size_t number) {
   constexpr size_t kFirst = 3;
-  return number - kFirst < fields.size() ? std::optional<double>(fields[number - kFirst]) : std::nullopt;
+  return number - kFirst < fields.size() ? std::optional<double>(fields[number - kFirst])
+                                         : std::nullopt;
 }
 
 std::optional<double> BootSeconds() {
@@ -100,12 +102,17 @@ std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
   if (resident) resident_bytes = *resident * page_bytes;
   if (start && boot) start_seconds = *boot + *start / ticks_per_second;
   std::vector<prometheus::MetricFamily> families;
-  Add(families, metric::kProcessCpuSeconds, "Processor time used, user and system.", MetricType::Counter, cpu_seconds);
-  Add(families, metric::kProcessResidentBytes, "Resident memory.", MetricType::Gauge, resident_bytes);
-  Add(families, metric::kProcessVirtualBytes, "Virtual memory.", MetricType::Gauge, Field(fields, kVirtualBytes));
+  Add(families, metric::kProcessCpuSeconds, "Processor time used, user and system.",
+      MetricType::Counter, cpu_seconds);
+  Add(families, metric::kProcessResidentBytes, "Resident memory.", MetricType::Gauge,
+      resident_bytes);
+  Add(families, metric::kProcessVirtualBytes, "Virtual memory.", MetricType::Gauge,
+      Field(fields, kVirtualBytes));
   Add(families, metric::kProcessOpenFds, "Open file descriptors.", MetricType::Gauge, OpenFds());
-  Add(families, metric::kProcessMaxFds, "Most file descriptors that may be open.", MetricType::Gauge, MaxFds());
-  Add(families, metric::kProcessStartSeconds, "Start of the process, since the Unix epoch.", MetricType::Gauge, start_seconds);
+  Add(families, metric::kProcessMaxFds, "Most file descriptors that may be open.",
+      MetricType::Gauge, MaxFds());
+  Add(families, metric::kProcessStartSeconds, "Start of the process, since the Unix epoch.",
+      MetricType::Gauge, start_seconds);
   return families;
 }
 

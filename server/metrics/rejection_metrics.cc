@@ -5,7 +5,10 @@
 namespace stepcast::server {
 
 RejectionMetrics::RejectionMetrics(prometheus::Registry& registry) {
-  auto& family = prometheus::BuildCounter().Name(metric::kRejections).Help("Calls turned away, by the reason in their error.").Register(registry);
+  auto& family = prometheus::BuildCounter()
+                     .Name(metric::kRejections)
+                     .Help("Calls turned away, by the reason in their error.")
+                     .Register(registry);
   for (const std::string_view reason : kRejectionReasons) {
     by_reason_.emplace(reason, &family.Add({{"reason", std::string(reason)}}));
   }

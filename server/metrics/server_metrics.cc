@@ -10,7 +10,11 @@ namespace stepcast::server {
 
 ServerMetrics::ServerMetrics(const ServerMetricsOptions& options)
     : registry_(prometheus::Registry::InsertBehavior::Merge),
-      max_profiles_(prometheus::BuildGauge().Name(metric::kStoreProfilesMax).Help("Profiles that the store may hold.").Register(registry_).Add({})),
+      max_profiles_(prometheus::BuildGauge()
+                        .Name(metric::kStoreProfilesMax)
+                        .Help("Profiles that the store may hold.")
+                        .Register(registry_)
+                        .Add({})),
       calls(registry_, options.methods),
       simulation_jobs(registry_, "simulation"),
       store_jobs(registry_, "store"),

@@ -36,7 +36,9 @@ class ServerMetrics {
   explicit ServerMetrics(const ServerMetricsOptions& options);
 
   // What the store may hold from now on.
-  void SetMaxProfiles(int64_t max_profiles) { max_profiles_.Set(static_cast<double>(max_profiles)); }
+  void SetMaxProfiles(int64_t max_profiles) {
+    max_profiles_.Set(static_cast<double>(max_profiles));
+  }
 
   // In the Prometheus text format 0.0.4.
   std::string Text() const;

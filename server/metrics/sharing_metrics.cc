@@ -16,7 +16,8 @@ const char* NameOf(SharedFrom from) { return from == SharedFrom::kCache ? "cache
 SharingMetrics::SharingMetrics(prometheus::Registry& registry)
     : answers_(prometheus::BuildCounter()
                    .Name(metric::kSharedAnswers)
-                   .Help("Calls that needed no computation of their own: an equal one had been computed (cache) or was under way (flight).")
+                   .Help("Calls that needed no computation of their own: an equal one had been "
+                         "computed (cache) or was under way (flight).")
                    .Register(registry)) {
   for (const std::string_view method : kSimulatingMethods) {
     if (method == "GenerateTrace") continue;

@@ -9,7 +9,9 @@ namespace stepcast::server {
 
 namespace {
 
-prometheus::Histogram::BucketBoundaries SimulationBuckets() { return {0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600}; }
+prometheus::Histogram::BucketBoundaries SimulationBuckets() {
+  return {0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600};
+}
 
 }  // namespace
 
@@ -18,7 +20,10 @@ SimulationMetrics::SimulationMetrics(prometheus::Registry& registry)
                        .Name(metric::kPredictions)
                        .Help("Computations for predictions that ended, by method and status code.")
                        .Register(registry)),
-      seconds_(prometheus::BuildHistogram().Name(metric::kSimulationSeconds).Help("Time in the engine for one call.").Register(registry)),
+      seconds_(prometheus::BuildHistogram()
+                   .Name(metric::kSimulationSeconds)
+                   .Help("Time in the engine for one call.")
+                   .Register(registry)),
       unsteady_(prometheus::BuildCounter()
                     .Name(metric::kUnsteadyPredictions)
                     .Help("Predictions that carry the warning that they have not converged.")
@@ -35,7 +40,8 @@ SimulationMetrics::SimulationMetrics(prometheus::Registry& registry)
   }
 }
 
-void SimulationMetrics::OnSimulation(std::string_view method, absl::StatusCode code, double seconds, int64_t simulated_operations) {
+void SimulationMetrics::OnSimulation(std::string_view method, absl::StatusCode code, double seconds,
+                                     int64_t simulated_operations) {
   const std::string code_name(CodeName(static_cast<int>(code)));
   predictions_.Add({{"method", std::string(method)}, {"code", code_name}}).Increment();
   seconds_.Add({{"method", std::string(method)}}, SimulationBuckets()).Observe(seconds);

@@ -12,7 +12,9 @@ namespace {
 
 constexpr int kPageSize = 1000;
 
-prometheus::Histogram::BucketBoundaries StoreBuckets() { return {0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5}; }
+prometheus::Histogram::BucketBoundaries StoreBuckets() {
+  return {0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5};
+}
 
 }  // namespace
 
@@ -21,14 +23,21 @@ StoreMetrics::StoreMetrics(prometheus::Registry& registry)
                    .Name(metric::kStoreOperationSeconds)
                    .Help("Time an operation of the profile store took, by its status code.")
                    .Register(registry)),
-      profiles_(prometheus::BuildGauge().Name(metric::kStoreProfiles).Help("Profiles in the store.").Register(registry).Add({})) {
-  for (const std::string_view operation : kStoreOperations) seconds_.Add({{"operation", std::string(operation)}, {"code", "OK"}}, StoreBuckets());
+      profiles_(prometheus::BuildGauge()
+                    .Name(metric::kStoreProfiles)
+                    .Help("Profiles in the store.")
+                    .Register(registry)
+                    .Add({})) {
+  for (const std::string_view operation : kStoreOperations)
+    seconds_.Add({{"operation", std::string(operation)}, {"code", "OK"}}, StoreBuckets());
 }
 
 void StoreMetrics::OnOperation(std::string_view operation, absl::StatusCode code, double seconds) {
   const std::string code_name(CodeName(static_cast<int>(code)));
-  seconds_.Add({{"operation", std::string(operation)}, {"code", code_name}}, StoreBuckets()).Observe(seconds);
-  if (code == absl::StatusCode::kOk && (operation == "put" || operation == "delete")) changed_ = true;
+  seconds_.Add({{"operation", std::string(operation)}, {"code", code_name}}, StoreBuckets())
+      .Observe(seconds);
+  if (code == absl::StatusCode::kOk && (operation == "put" || operation == "delete"))
+    changed_ = true;
 }
 
 void StoreMetrics::Refresh(ProfileStore& store, const Clock& clock) {

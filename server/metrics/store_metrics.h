@@ -1,4 +1,5 @@
-// Metrics of the profile store: how long its operations take, by their outcome, and how many profiles it holds.
+// Metrics of the profile store: how long its operations take, by their outcome, and how many
+// profiles it holds.
 #pragma once
 
 #include <prometheus/gauge.h>
@@ -23,8 +24,9 @@ class StoreMetrics final : public StoreObserver {
 
   void OnOperation(std::string_view operation, absl::StatusCode code, double seconds) override;
 
-  // Counts the profiles of `store`, if one came or went through here since the last time, or if that was kRecountNs ago, for others may share the
-  // store; keeps the old number where the store fails. Cost: one read of all summaries. To be called before metrics are read.
+  // Counts the profiles of `store`, if one came or went through here since the last time, or if
+  // that was kRecountNs ago, for others may share the store; keeps the old number where the store
+  // fails. Cost: one read of all summaries. To be called before metrics are read.
   void Refresh(ProfileStore& store, const Clock& clock);
 
   static constexpr int64_t kRecountNs = 300'000'000'000;

@@ -9,15 +9,24 @@ namespace stepcast::server {
 
 namespace {
 
-absl::Status LostError() { return MakeError(absl::StatusCode::kAborted, "another replica has the operation", {.reason = "OPERATION_LOST"}); }
+absl::Status LostError() {
+  return MakeError(absl::StatusCode::kAborted, "another replica has the operation",
+                   {.reason = "OPERATION_LOST"});
+}
 
-absl::Status LeavingError() { return MakeError(absl::StatusCode::kUnavailable, "the server is shutting down", {.reason = "SHUTTING_DOWN"}); }
+absl::Status LeavingError() {
+  return MakeError(absl::StatusCode::kUnavailable, "the server is shutting down",
+                   {.reason = "SHUTTING_DOWN"});
+}
 
-bool IsLost(const absl::Status& status) { return absl::IsAborted(status) || absl::IsNotFound(status); }
+bool IsLost(const absl::Status& status) {
+  return absl::IsAborted(status) || absl::IsNotFound(status);
+}
 
 }  // namespace
 
-OperationRunner::OperationRunner(const OperationRunnerOptions& options, OperationRunnerEnvironment environment)
+OperationRunner::OperationRunner(const OperationRunnerOptions& options,
+                                 OperationRunnerEnvironment environment)
     : options_(options),
       environment_(std::move(environment)),
       last_taken_ns_(environment_.clock.MonotonicNs()),
@@ -27,7 +36,9 @@ int64_t OperationRunner::Tick() {
   const int64_t now_ns = environment_.clock.MonotonicNs();
   const bool is_leaving = CollectNews();
   const size_t before = running_.size();
-  std::erase_if(running_, [this](const AttemptPointer& attempt) { return attempt->is_ended && Settle(*attempt); });
+  std::erase_if(running_, [this](const AttemptPointer& attempt) {
+    return attempt->is_ended && Settle(*attempt);
+  });
   if (running_.size() < before) environment_.ended();
   for (const AttemptPointer& attempt : running_) {
     if (attempt->next_beat_ns <= now_ns) Beat(*attempt, now_ns);
@@ -84,14 +95,17 @@ bool OperationRunner::CollectNews() {
   }
   for (const AttemptPointer& attempt : ended) attempt->is_ended = true;
   if (beat_soon) {
-    for (const AttemptPointer& attempt : running_) attempt->next_beat_ns = environment_.clock.MonotonicNs();
+    for (const AttemptPointer& attempt : running_)
+      attempt->next_beat_ns = environment_.clock.MonotonicNs();
   }
   return is_leaving;
 }
 
 void OperationRunner::Beat(Attempt& attempt, int64_t now_ns) {
-  const absl::StatusOr<HeartbeatAnswer> answer = environment_.store.Heartbeat(attempt.key, attempt.progress, options_.lease_ns);
-  // While the store is away nobody else can take it either, so the work goes on; and if somebody has, the next answer says so.
+  const absl::StatusOr<HeartbeatAnswer> answer =
+      environment_.store.Heartbeat(attempt.key, attempt.progress, options_.lease_ns);
+  // While the store is away nobody else can take it either, so the work goes on; and if somebody
+  // has, the next answer says so.
   attempt.next_beat_ns = now_ns + (answer.ok() ? options_.lease_ns / 3 : options_.poll_ns);
   if (!answer.ok() || *answer == HeartbeatAnswer::kGoOn) return;
   if (*answer == HeartbeatAnswer::kCancelled) {
@@ -102,7 +116,8 @@ void OperationRunner::Beat(Attempt& attempt, int64_t now_ns) {
 }
 
 bool OperationRunner::Settle(Attempt& attempt) {
-  if (!attempt.is_refused && (attempt.outcome->ok() || !attempt.is_leaving)) return SettleFinished(attempt);
+  if (!attempt.is_refused && (attempt.outcome->ok() || !attempt.is_leaving))
+    return SettleFinished(attempt);
   const absl::Status released = environment_.store.Release(attempt.key);
   environment_.observer.OnAttemptEnd(IsLost(released) ? "lost" : "released");
   // If the store is away, the lease will run out.
@@ -115,13 +130,17 @@ bool OperationRunner::SettleFinished(Attempt& attempt) {
     environment_.observer.OnAttemptEnd("retried");
     return true;
   }
-  const absl::Status finished =
-      environment_.store.Finish(attempt.key, outcome.ok() ? OperationResult{.is_error = false, .bytes = *outcome}
-                                                          : OperationResult{.is_error = true, .bytes = environment_.error_bytes(outcome.status())});
+  const absl::Status finished = environment_.store.Finish(
+      attempt.key,
+      outcome.ok()
+          ? OperationResult{.is_error = false, .bytes = *outcome}
+          : OperationResult{.is_error = true, .bytes = environment_.error_bytes(outcome.status())});
   // Kept until the store is back, or somebody else has it.
   if (absl::IsUnavailable(finished) && !attempt.is_leaving) return false;
   if (finished.ok()) {
-    environment_.observer.OnAttemptEnd(outcome.ok() ? "succeeded" : absl::IsCancelled(outcome.status()) ? "cancelled" : "failed");
+    environment_.observer.OnAttemptEnd(outcome.ok()                          ? "succeeded"
+                                       : absl::IsCancelled(outcome.status()) ? "cancelled"
+                                                                             : "failed");
     return true;
   }
   if (outcome.ok() && !IsLost(finished) && !absl::IsUnavailable(finished)) {
@@ -152,13 +171,17 @@ bool OperationRunner::MayTake(int64_t now_ns) {
 }
 
 bool OperationRunner::TakeOne(int64_t now_ns) {
-  absl::StatusOr<std::optional<ClaimedOperation>> claimed = environment_.store.Claim({.replica = options_.replica, .lease_ns = options_.lease_ns});
+  absl::StatusOr<std::optional<ClaimedOperation>> claimed =
+      environment_.store.Claim({.replica = options_.replica, .lease_ns = options_.lease_ns});
   if (!claimed.ok() || !claimed->has_value()) return false;
   ClaimedOperation& operation = **claimed;
   last_taken_ns_ = now_ns;
   environment_.observer.OnAttempt();
-  const auto attempt = std::make_shared<Attempt>(
-      OperationAttempt{.id = operation.record.id, .replica = options_.replica, .number = operation.record.attempts}, environment_.clock);
+  const auto attempt =
+      std::make_shared<Attempt>(OperationAttempt{.id = operation.record.id,
+                                                 .replica = options_.replica,
+                                                 .number = operation.record.attempts},
+                                environment_.clock);
   attempt->next_beat_ns = now_ns + options_.lease_ns / 3;
   running_.push_back(attempt);
   Begin(attempt, std::move(operation.request));
@@ -166,24 +189,27 @@ bool OperationRunner::TakeOne(int64_t now_ns) {
 }
 
 void OperationRunner::Begin(const AttemptPointer& attempt, std::string request) {
-  const absl::Status submitted = environment_.checking.Submit([this, attempt, request = std::move(request)] {
-    absl::StatusOr<OperationWork> work = environment_.check(request);
-    if (work.ok()) return Compute(attempt, *std::move(work));
-    attempt->outcome = work.status();
-    End(attempt);
-  });
+  const absl::Status submitted =
+      environment_.checking.Submit([this, attempt, request = std::move(request)] {
+        absl::StatusOr<OperationWork> work = environment_.check(request);
+        if (work.ok()) return Compute(attempt, *std::move(work));
+        attempt->outcome = work.status();
+        End(attempt);
+      });
   if (!submitted.ok()) Refuse(attempt);
 }
 
 void OperationRunner::Compute(const AttemptPointer& attempt, OperationWork work) {
   // All operations together take turns with each of the clients that call.
   JobTicket ticket{.client = "operations", .method = "StartJob"};
-  const absl::Status submitted =
-      environment_.computing.Submit(std::move(ticket), [this, attempt, work = std::move(work)](const absl::Status& taken) mutable {
+  const absl::Status submitted = environment_.computing.Submit(
+      std::move(ticket),
+      [this, attempt, work = std::move(work)](const absl::Status& taken) mutable {
         if (!taken.ok()) return Refuse(attempt);
         const absl::Status go_on = attempt->stop.Check();
         if (go_on.ok()) {
-          attempt->outcome = std::move(work)([&] { return attempt->stop.Check(); }, attempt->progress);
+          attempt->outcome =
+              std::move(work)([&] { return attempt->stop.Check(); }, attempt->progress);
         } else {
           attempt->outcome = go_on;
         }

@@ -1,9 +1,12 @@
-// Computes long-running operations: takes them from the store when this replica has capacity, keeps their leases, and brings back what came of them.
+// Computes long-running operations: takes them from the store when this replica has capacity, keeps
+// their leases, and brings back what came of them.
 //
-// Work is checked on one pool, computed on another, and the store is only ever called by Tick: a slow store holds none of their threads.
-// Calls go first: an operation is taken when a thread for computing is idle; only one that is due longer than the patience says is taken all the
-// same. A replica that dies is known by its lease: another begins anew. One that leaves gives back what it has, for another to take at once. Threads:
-// Tick is called by one thread at a time; the rest is safe. Lifetime: borrows all it is given, and outlives its jobs once HasLeft.
+// Work is checked on one pool, computed on another, and the store is only ever called by Tick: a
+// slow store holds none of their threads. Calls go first: an operation is taken when a thread for
+// computing is idle; only one that is due longer than the patience says is taken all the same. A
+// replica that dies is known by its lease: another begins anew. One that leaves gives back what it
+// has, for another to take at once. Threads: Tick is called by one thread at a time; the rest is
+// safe. Lifetime: borrows all it is given, and outlives its jobs once HasLeft.
 #pragma once
 
 #include <atomic>
@@ -27,8 +30,10 @@
 
 namespace stepcast::server {
 
-// What is left of a checked request: gives the bytes of its response, and says meanwhile how far it is.
-using OperationWork = absl::AnyInvocable<absl::StatusOr<std::string>(StopCheck stop, std::atomic<int64_t>& progress) &&>;
+// What is left of a checked request: gives the bytes of its response, and says meanwhile how far it
+// is.
+using OperationWork = absl::AnyInvocable<absl::StatusOr<std::string>(
+                                             StopCheck stop, std::atomic<int64_t>& progress) &&>;
 
 // Told of attempts. For metrics. Threads: that of Tick.
 class OperationObserver {
@@ -39,16 +44,18 @@ class OperationObserver {
   virtual void OnAttemptEnd(std::string_view outcome) = 0;
 };
 
-// lost: another has it, or it was deleted. released: for another to take. retried: it met what may pass, and is begun again when its lease has run
-// out.
-inline constexpr std::string_view kAttemptOutcomes[] = {"succeeded", "failed", "cancelled", "lost", "released", "retried"};
+// lost: another has it, or it was deleted. released: for another to take. retried: it met what may
+// pass, and is begun again when its lease has run out.
+inline constexpr std::string_view kAttemptOutcomes[] = {"succeeded", "failed",   "cancelled",
+                                                        "lost",      "released", "retried"};
 
 struct OperationRunnerOptions {
   std::string replica;                             // no other replica on the store has this name
   int max_running = 1;                             // at one time; 0: takes none
   int64_t lease_ns = int64_t{15} * 1'000'000'000;  // renewed at a third
   int64_t patience_ns = int64_t{10} * 1'000'000'000;
-  int64_t poll_ns = 500'000'000;  // how often the store is asked for what other replicas have queued
+  int64_t poll_ns =
+      500'000'000;  // how often the store is asked for what other replicas have queued
   int64_t expire_every_ns = int64_t{60} * 1'000'000'000;
 };
 
@@ -59,10 +66,11 @@ struct OperationRunnerEnvironment {
   const Clock& clock;
   OperationObserver& observer;
   std::function<bool()> has_capacity;
-  std::function<absl::StatusOr<OperationWork>(const std::string& request)> check;  // on its pool; may block
-  std::function<std::string(const absl::Status&)> error_bytes;                     // what is kept of an error
-  std::function<void()> wake;                                                      // there is something for Tick to do. Any thread
-  std::function<void()> ended;                                                     // some operation is done. The thread of Tick
+  std::function<absl::StatusOr<OperationWork>(const std::string& request)>
+      check;                                                    // on its pool; may block
+  std::function<std::string(const absl::Status&)> error_bytes;  // what is kept of an error
+  std::function<void()> wake;   // there is something for Tick to do. Any thread
+  std::function<void()> ended;  // some operation is done. The thread of Tick
 };
 
 class OperationRunner {
@@ -91,9 +99,10 @@ class OperationRunner {
     const OperationAttempt key;
     Cancellation stop;
     std::atomic<int64_t> progress{0};
-    bool is_refused = false;                             // by a pool: it has not been computed
-    std::optional<absl::StatusOr<std::string>> outcome;  // written by the job before it puts the attempt into ended_, then only by Tick
-    bool is_ended = false;                               // this and the rest: only by Tick
+    bool is_refused = false;  // by a pool: it has not been computed
+    std::optional<absl::StatusOr<std::string>>
+        outcome;  // written by the job before it puts the attempt into ended_, then only by Tick
+    bool is_ended = false;  // this and the rest: only by Tick
     bool is_leaving = false;
     int64_t next_beat_ns = 0;
   };

@@ -28,7 +28,8 @@ void Ticker::Run(const std::function<int64_t()>& tick) {
   while (true) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(tick());
     MutexLock lock(mutex_);
-    for (auto now = std::chrono::steady_clock::now(); !wake_ && !stop_ && now < end; now = std::chrono::steady_clock::now()) {
+    for (auto now = std::chrono::steady_clock::now(); !wake_ && !stop_ && now < end;
+         now = std::chrono::steady_clock::now()) {
       woken_.WaitFor(mutex_, end - now);
     }
     if (stop_) return;

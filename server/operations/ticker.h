@@ -1,4 +1,5 @@
-// A thread that calls a function again and again: when it is woken, and after as long as the function said.
+// A thread that calls a function again and again: when it is woken, and after as long as the
+// function said.
 //
 // Threads: Wake is safe; Start and Stop belong to one thread. Lifetime: the destructor stops.
 #pragma once
@@ -18,7 +19,8 @@ class Ticker {
   Ticker(const Ticker&) = delete;
   Ticker& operator=(const Ticker&) = delete;
 
-  // Calls `tick`, which returns after how many nanoseconds it is to be called again at the latest. REQUIRES: called once, before Stop.
+  // Calls `tick`, which returns after how many nanoseconds it is to be called again at the latest.
+  // REQUIRES: called once, before Stop.
   void Start(std::function<int64_t()> tick);
   // One more call begins soon; many wakings before it are one.
   void Wake();

@@ -17,8 +17,10 @@ namespace stepcast::server {
 namespace {
 
 using google::protobuf::util::TimeUtil;
-using AdminMethods = v1::AdminService::WithRawCallbackMethod_Ping<v1::AdminService::WithRawCallbackMethod_GetServerInfo<
-    v1::AdminService::WithRawCallbackMethod_ListRunning<v1::AdminService::WithRawCallbackMethod_SetLogLevel<v1::AdminService::Service>>>>;
+using AdminMethods = v1::AdminService::WithRawCallbackMethod_Ping<
+    v1::AdminService::WithRawCallbackMethod_GetServerInfo<
+        v1::AdminService::WithRawCallbackMethod_ListRunning<
+            v1::AdminService::WithRawCallbackMethod_SetLogLevel<v1::AdminService::Service>>>>;
 
 constexpr size_t kMaxListed = 1000;
 
@@ -40,9 +42,12 @@ v1::ListRunningResponse ToWire(const std::vector<JobListing>& jobs) {
     v1::ListRunningResponse::Running& running = *reply.add_running();
     running.set_method(jobs[i].ticket.method);
     running.set_client(jobs[i].ticket.client);
-    running.set_state(jobs[i].is_running ? v1::ListRunningResponse::Running::COMPUTING : v1::ListRunningResponse::Running::WAITING);
-    *running.mutable_age() = TimeUtil::NanosecondsToDuration(static_cast<int64_t>(jobs[i].age_seconds * 1e9));
-    *running.mutable_expected() = TimeUtil::NanosecondsToDuration(static_cast<int64_t>(jobs[i].ticket.expected_seconds * 1e9));
+    running.set_state(jobs[i].is_running ? v1::ListRunningResponse::Running::COMPUTING
+                                         : v1::ListRunningResponse::Running::WAITING);
+    *running.mutable_age() =
+        TimeUtil::NanosecondsToDuration(static_cast<int64_t>(jobs[i].age_seconds * 1e9));
+    *running.mutable_expected() = TimeUtil::NanosecondsToDuration(
+        static_cast<int64_t>(jobs[i].ticket.expected_seconds * 1e9));
     running.set_request_id(jobs[i].ticket.request_id);
   }
   return reply;
@@ -50,10 +55,14 @@ v1::ListRunningResponse ToWire(const std::vector<JobListing>& jobs) {
 
 class AdminRpc final : public AdminMethods {
  public:
-  AdminRpc(AdminEnvironment admin, const CallEnvironment& environment) : admin_(std::move(admin)), environment_(environment) {}
+  AdminRpc(AdminEnvironment admin, const CallEnvironment& environment)
+      : admin_(std::move(admin)), environment_(environment) {}
 
-  grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    auto* call = new UnaryCall(environment_, v1::AdminService::service_full_name(), {"Ping", context, request, reply});
+  grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext* context,
+                                 const grpc::ByteBuffer* request,
+                                 grpc::ByteBuffer* reply) override {
+    auto* call = new UnaryCall(environment_, v1::AdminService::service_full_name(),
+                               {"Ping", context, request, reply});
     if (call->state().admitted().ok()) {
       const grpc::Slice empty;
       call->Reply(grpc::ByteBuffer(&empty, 1));
@@ -63,32 +72,48 @@ class AdminRpc final : public AdminMethods {
     return call;
   }
 
-  grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<v1::GetServerInfoRequest>({"GetServerInfo", context, request, reply},
-                                           [this](UnaryCall& call, const auto&) { call.Reply(ToWire(admin_.description)); });
+  grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* reply) override {
+    return Start<v1::GetServerInfoRequest>(
+        {"GetServerInfo", context, request, reply},
+        [this](UnaryCall& call, const auto&) { call.Reply(ToWire(admin_.description)); });
   }
 
-  grpc::ServerUnaryReactor* ListRunning(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+  grpc::ServerUnaryReactor* ListRunning(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* reply) override {
     return Start<v1::ListRunningRequest>({"ListRunning", context, request, reply},
-                                         [this](UnaryCall& call, const auto&) { call.Reply(ToWire(environment_.simulation_jobs.List())); });
+                                         [this](UnaryCall& call, const auto&) {
+                                           call.Reply(ToWire(environment_.simulation_jobs.List()));
+                                         });
   }
 
-  grpc::ServerUnaryReactor* SetLogLevel(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<v1::SetLogLevelRequest>({"SetLogLevel", context, request, reply}, [this](UnaryCall& call, const v1::SetLogLevelRequest& message) {
-      if (message.level() == v1::LOG_LEVEL_UNSPECIFIED || !v1::LogLevel_IsValid(message.level())) {
-        return call.Fail(FaultsError(
-            "REQUEST_INVALID", {{.field = "level", .description = absl::StrCat(static_cast<int>(message.level()), " is none of DEBUG to OFF")}}));
-      }
-      v1::SetLogLevelResponse response;
-      response.set_previous(static_cast<v1::LogLevel>(admin_.set_log_level(static_cast<WireLogLevel>(message.level()))));
-      call.Reply(response);
-    });
+  grpc::ServerUnaryReactor* SetLogLevel(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* reply) override {
+    return Start<v1::SetLogLevelRequest>(
+        {"SetLogLevel", context, request, reply},
+        [this](UnaryCall& call, const v1::SetLogLevelRequest& message) {
+          if (message.level() == v1::LOG_LEVEL_UNSPECIFIED ||
+              !v1::LogLevel_IsValid(message.level())) {
+            return call.Fail(FaultsError(
+                "REQUEST_INVALID", {{.field = "level",
+                                     .description = absl::StrCat(static_cast<int>(message.level()),
+                                                                 " is none of DEBUG to OFF")}}));
+          }
+          v1::SetLogLevelResponse response;
+          response.set_previous(static_cast<v1::LogLevel>(
+              admin_.set_log_level(static_cast<WireLogLevel>(message.level()))));
+          call.Reply(response);
+        });
   }
 
  private:
   template <typename Request, typename Part>
   grpc::ServerUnaryReactor* Start(const UnaryWire& wire, Part part) {
-    return StartUnary<Request>(environment_, v1::AdminService::service_full_name(), wire, std::move(part));
+    return StartUnary<Request>(environment_, v1::AdminService::service_full_name(), wire,
+                               std::move(part));
   }
 
   const AdminEnvironment admin_;
@@ -97,7 +122,8 @@ class AdminRpc final : public AdminMethods {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeAdminService(AdminEnvironment admin, const CallEnvironment& environment) {
+std::unique_ptr<grpc::Service> MakeAdminService(AdminEnvironment admin,
+                                                const CallEnvironment& environment) {
   return std::make_unique<AdminRpc>(std::move(admin), environment);
 }
 

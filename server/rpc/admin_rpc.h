@@ -14,7 +14,14 @@
 namespace stepcast::server {
 
 // As LogLevel of the contract, whose numbers these are.
-enum class WireLogLevel : int8_t { kUnspecified = 0, kDebug = 1, kInfo = 2, kWarning = 3, kError = 4, kOff = 5 };
+enum class WireLogLevel : int8_t {
+  kUnspecified = 0,
+  kDebug = 1,
+  kInfo = 2,
+  kWarning = 3,
+  kError = 4,
+  kOff = 5
+};
 
 struct ServerDescription {
   std::string version;
@@ -27,10 +34,12 @@ struct ServerDescription {
 
 struct AdminEnvironment {
   ServerDescription description;
-  std::function<WireLogLevel(WireLogLevel)> set_log_level;  // returns the one before. Threads: called by any
+  std::function<WireLogLevel(WireLogLevel)>
+      set_log_level;  // returns the one before. Threads: called by any
 };
 
 // Borrows the call environment.
-std::unique_ptr<grpc::Service> MakeAdminService(AdminEnvironment admin, const CallEnvironment& environment);
+std::unique_ptr<grpc::Service> MakeAdminService(AdminEnvironment admin,
+                                                const CallEnvironment& environment);
 
 }  // namespace stepcast::server

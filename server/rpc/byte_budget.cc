@@ -14,11 +14,13 @@ absl::Status ByteBudget::Share::Add(int64_t bytes) {
     return absl::OkStatus();
   }
   budget_.bytes_.fetch_sub(bytes);
-  return MakeError(absl::StatusCode::kResourceExhausted, absl::StrCat("the requests under way hold the ", max_bytes, " bytes there are for them"),
-                   {.reason = "MEMORY_EXHAUSTED",
-                    .metadata = {{"max_pending_bytes", absl::StrCat(max_bytes)}},
-                    .retry_delay_ms = kRetryDelayMs,
-                    .quota_subject = "max_pending_bytes"});
+  return MakeError(
+      absl::StatusCode::kResourceExhausted,
+      absl::StrCat("the requests under way hold the ", max_bytes, " bytes there are for them"),
+      {.reason = "MEMORY_EXHAUSTED",
+       .metadata = {{"max_pending_bytes", absl::StrCat(max_bytes)}},
+       .retry_delay_ms = kRetryDelayMs,
+       .quota_subject = "max_pending_bytes"});
 }
 
 void ByteBudget::Share::Release() {

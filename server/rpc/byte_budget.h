@@ -1,7 +1,7 @@
 // The bytes of all requests that the server holds at one time, and their limit.
 //
-// Each request is bounded by itself; this bounds their sum, so that many large ones together cannot exhaust the memory.
-// Threads: safe, without locks.
+// Each request is bounded by itself; this bounds their sum, so that many large ones together cannot
+// exhaust the memory. Threads: safe, without locks.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,8 @@ class ByteBudget {
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
-    // RESOURCE_EXHAUSTED, reason MEMORY_EXHAUSTED, with RetryInfo and the limit as quota subject, if `bytes` more are not there.
+    // RESOURCE_EXHAUSTED, reason MEMORY_EXHAUSTED, with RetryInfo and the limit as quota subject,
+    // if `bytes` more are not there.
     absl::Status Add(int64_t bytes);
     void Release();
 

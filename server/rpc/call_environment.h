@@ -35,7 +35,8 @@ struct CallLabels {
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
-  // Whether it wants to be told of every call; else only of those that failed for a reason that is the server's own.
+  // Whether it wants to be told of every call; else only of those that failed for a reason that is
+  // the server's own.
   virtual bool WantsEveryCall() const = 0;
   virtual void OnEnd(const CallLabels& call, const absl::Status& status) = 0;
 };

@@ -1,6 +1,7 @@
 // Decides who may call what.
 //
-// Asked by every call when it starts, on gRPC's own threads: it must not block. Threads: safe. Lifetime: outlives the calls.
+// Asked by every call when it starts, on gRPC's own threads: it must not block. Threads: safe.
+// Lifetime: outlives the calls.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -28,10 +29,12 @@ class CallGate {
  public:
   virtual ~CallGate() = default;
   // Null: admitted without a name. Refused: UNAUTHENTICATED or PERMISSION_DENIED.
-  virtual absl::StatusOr<std::shared_ptr<const Caller>> Admit(const CalledMethod& method, const grpc::CallbackServerContext& context) = 0;
+  virtual absl::StatusOr<std::shared_ptr<const Caller>> Admit(
+      const CalledMethod& method, const grpc::CallbackServerContext& context) = 0;
 };
 
-// Whom the call is counted for: the caller's name, or the host of the peer's address, without its port.
+// Whom the call is counted for: the caller's name, or the host of the peer's address, without its
+// port.
 std::string ClientOf(const Caller* caller, const grpc::CallbackServerContext& context);
 
 }  // namespace stepcast::server

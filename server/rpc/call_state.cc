@@ -18,26 +18,31 @@ constexpr int64_t kLongestNs = int64_t{1} << 61;
 std::optional<int64_t> DeadlineOf(const grpc::CallbackServerContext& context, const Clock& clock) {
   const auto deadline = context.deadline();
   if (deadline == std::chrono::system_clock::time_point::max()) return std::nullopt;
-  const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - std::chrono::system_clock::now()).count();
+  const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                        deadline - std::chrono::system_clock::now())
+                        .count();
   return left > kLongestNs ? std::nullopt : std::optional<int64_t>(clock.MonotonicNs() + left);
 }
 
-// When to give up, so that why arrives while the caller still waits: a twentieth of the time that is left, at most 250 ms, before the deadline.
+// When to give up, so that why arrives while the caller still waits: a twentieth of the time that
+// is left, at most 250 ms, before the deadline.
 std::optional<int64_t> EndOf(std::optional<int64_t> deadline_ns, const Clock& clock) {
   constexpr int64_t kMostNs = 250'000'000;
   constexpr int64_t kPart = 20;
   if (!deadline_ns) return std::nullopt;
-  return *deadline_ns - std::clamp<int64_t>((*deadline_ns - clock.MonotonicNs()) / kPart, 0, kMostNs);
+  return *deadline_ns -
+         std::clamp<int64_t>((*deadline_ns - clock.MonotonicNs()) / kPart, 0, kMostNs);
 }
 
 }  // namespace
 
 bool IsServersFault(absl::StatusCode code) {
-  return code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown || code == absl::StatusCode::kDataLoss ||
-         code == absl::StatusCode::kUnavailable;
+  return code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown ||
+         code == absl::StatusCode::kDataLoss || code == absl::StatusCode::kUnavailable;
 }
 
-CallState::CallState(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context)
+CallState::CallState(const CallEnvironment& environment, const CalledMethod& method,
+                     const grpc::CallbackServerContext& context)
     : environment_(environment),
       method_(method),
       context_(context),
@@ -55,7 +60,8 @@ absl::Status CallState::Check() const {
 }
 
 JobTicket CallState::Ticket(const ExpectedWork& work) const {
-  double seconds = environment_.costs.ExpectedSeconds({.group = work.method, .kind = work.profile, .size = work.operations});
+  double seconds = environment_.costs.ExpectedSeconds(
+      {.group = work.method, .kind = work.profile, .size = work.operations});
   if (seconds == 0) seconds = work.operations * kLeastSecondsPerOperation;
   if (work.most_seconds > 0) seconds = std::min(seconds, work.most_seconds);
   seconds = std::min(seconds, environment_.max_job_seconds);
@@ -67,19 +73,24 @@ JobTicket CallState::Ticket(const ExpectedWork& work) const {
 }
 
 CallLabels CallState::Labels() const {
-  return {.method = method_.name, .client = ClientOf(caller_.get(), context_), .request_id = RequestIdOf(context_), .trace_id = TraceIdOf(context_)};
+  return {.method = method_.name,
+          .client = ClientOf(caller_.get(), context_),
+          .request_id = RequestIdOf(context_),
+          .trace_id = TraceIdOf(context_)};
 }
 
 grpc::Status CallState::Failed(const absl::Status& status) const {
   if (status.ok()) return Succeeded(), grpc::Status::OK;
   // Who was not admitted has been counted by the gate's observer.
   if (admitted_.ok()) environment_.rejections.OnFailure(DetailsOf(status).reason);
-  if (IsServersFault(status.code()) || environment_.observer.WantsEveryCall()) environment_.observer.OnEnd(Labels(), status);
+  if (IsServersFault(status.code()) || environment_.observer.WantsEveryCall())
+    environment_.observer.OnEnd(Labels(), status);
   return ToGrpcStatus(status);
 }
 
 void CallState::Succeeded() const {
-  if (environment_.observer.WantsEveryCall()) environment_.observer.OnEnd(Labels(), absl::OkStatus());
+  if (environment_.observer.WantsEveryCall())
+    environment_.observer.OnEnd(Labels(), absl::OkStatus());
 }
 
 }  // namespace stepcast::server

@@ -1,4 +1,5 @@
-// What a unary call and an upload have in common: whether to go on, what the call may hold and take, and who is told of its failure.
+// What a unary call and an upload have in common: whether to go on, what the call may hold and
+// take, and who is told of its failure.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -23,7 +24,8 @@ namespace stepcast::server {
 class CallState {
  public:
   // Asks the gate, and takes the call's deadline from its context, which is borrowed.
-  CallState(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context);
+  CallState(const CallEnvironment& environment, const CalledMethod& method,
+            const grpc::CallbackServerContext& context);
 
   const CallEnvironment& environment() const { return environment_; }
   ByteBudget::Share& bytes() { return bytes_; }
@@ -38,11 +40,12 @@ class CallState {
   void Cancel() { cancellation_.Cancel(); }
   // The time a job may take counts from now on. REQUIRES: before the job asks Check, on its thread.
   void StartJob() { job_limit_.emplace(environment_); }
-  // OK: go on. CANCELLED, DEADLINE_EXCEEDED, up to 250 ms before the deadline so that it arrives, or DEADLINE_EXCEEDED, reason JOB_TOO_LONG, once a
-  // started job has taken max_job_seconds.
+  // OK: go on. CANCELLED, DEADLINE_EXCEEDED, up to 250 ms before the deadline so that it arrives,
+  // or DEADLINE_EXCEEDED, reason JOB_TOO_LONG, once a started job has taken max_job_seconds.
   absl::Status Check() const;
 
-  // The status for the wire, after whoever must know of it was told. REQUIRES: here and below, the call has not been finished.
+  // The status for the wire, after whoever must know of it was told. REQUIRES: here and below, the
+  // call has not been finished.
   grpc::Status Failed(const absl::Status& status) const;
   void Succeeded() const;
 

@@ -21,24 +21,35 @@
 
 namespace stepcast::server {
 
-// INVALID_ARGUMENT at `field`: all bytes together are above a limit. Not worth a repetition, hence no RESOURCE_EXHAUSTED.
-inline absl::Status StreamTooLarge(const char* reason, const char* field, const char* limit, int64_t max_bytes) {
-  return MakeError(absl::StatusCode::kInvalidArgument, absl::StrCat(field, ": all chunks together are above the limit ", limit, " = ", max_bytes),
-                   {.reason = reason,
-                    .metadata = {{limit, absl::StrCat(max_bytes)}},
-                    .faults = {{.field = field, .description = absl::StrCat("all together are above ", limit, " = ", max_bytes)}},
-                    .quota_subject = limit});
+// INVALID_ARGUMENT at `field`: all bytes together are above a limit. Not worth a repetition, hence
+// no RESOURCE_EXHAUSTED.
+inline absl::Status StreamTooLarge(const char* reason, const char* field, const char* limit,
+                                   int64_t max_bytes) {
+  return MakeError(
+      absl::StatusCode::kInvalidArgument,
+      absl::StrCat(field, ": all chunks together are above the limit ", limit, " = ", max_bytes),
+      {.reason = reason,
+       .metadata = {{limit, absl::StrCat(max_bytes)}},
+       .faults = {{.field = field,
+                   .description =
+                       absl::StrCat("all together are above ", limit, " = ", max_bytes)}},
+       .quota_subject = limit});
 }
 
 class CollectedBytes {
  public:
   using Request = v1::UploadProfileRequest;
 
-  explicit CollectedBytes(const CallEnvironment& environment) : max_bytes_(environment.max_profile_bytes) {}
+  explicit CollectedBytes(const CallEnvironment& environment)
+      : max_bytes_(environment.max_profile_bytes) {}
 
   // Takes the next message after the header; what it keeps counts in `share`.
-  absl::Status Add(const Request::Header& /*header*/, const Request& request, ByteBudget::Share& share) {
-    if (!request.has_chunk()) return FaultsError("REQUEST_INVALID", {{.field = "content", .description = "a message with neither header nor chunk"}});
+  absl::Status Add(const Request::Header& /*header*/, const Request& request,
+                   ByteBudget::Share& share) {
+    if (!request.has_chunk())
+      return FaultsError(
+          "REQUEST_INVALID",
+          {{.field = "content", .description = "a message with neither header nor chunk"}});
     const std::string& chunk = request.chunk();
     if (static_cast<int64_t>(bytes_.size() + chunk.size()) > max_bytes_) {
       return StreamTooLarge("PROFILE_TOO_LARGE", "chunk", "max_profile_bytes", max_bytes_);
@@ -48,19 +59,25 @@ class CollectedBytes {
     return admitted;
   }
 
-  // The bytes, or what they decompress to where they are compressed by gzip; that counts in `share`, too, and against the same limit.
+  // The bytes, or what they decompress to where they are compressed by gzip; that counts in
+  // `share`, too, and against the same limit.
   absl::StatusOr<std::string> Take(ByteBudget::Share& share) {
     std::string compressed = std::exchange(bytes_, {});
     TextSource source(compressed);
     int64_t inflated = 0;
-    GunzipSource bytes(
-        source, {.admit =
-                     [&](int64_t more) {
-                       inflated += more;
-                       if (inflated > max_bytes_) return StreamTooLarge("PROFILE_TOO_LARGE", "chunk", "max_profile_bytes", max_bytes_);
-                       return share.Add(more);
-                     },
-                 .damaged = [](const std::string& why) { return FaultsError("PROFILE_MALFORMED", {{.field = "chunk", .description = why}}); }});
+    GunzipSource bytes(source, {.admit =
+                                    [&](int64_t more) {
+                                      inflated += more;
+                                      if (inflated > max_bytes_)
+                                        return StreamTooLarge("PROFILE_TOO_LARGE", "chunk",
+                                                              "max_profile_bytes", max_bytes_);
+                                      return share.Add(more);
+                                    },
+                                .damaged =
+                                    [](const std::string& why) {
+                                      return FaultsError("PROFILE_MALFORMED",
+                                                         {{.field = "chunk", .description = why}});
+                                    }});
     std::string taken;
     std::array<char, size_t{64} << 10> block;
     while (true) {

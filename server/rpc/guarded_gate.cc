@@ -23,38 +23,50 @@ using Callers = absl::StatusOr<std::shared_ptr<const Principal>>;
 std::string_view ViewOf(const grpc::string_ref& text) { return {text.data(), text.size()}; }
 
 absl::Status Unauthenticated(const char* reason, const char* why) {
-  return MakeError(absl::StatusCode::kUnauthenticated, why, {.reason = reason, .metadata = {{"scheme", "Bearer"}}});
+  return MakeError(absl::StatusCode::kUnauthenticated, why,
+                   {.reason = reason, .metadata = {{"scheme", "Bearer"}}});
 }
 
-// Those in the certificate that the caller has proved to own: alternative names, then the common name.
+// Those in the certificate that the caller has proved to own: alternative names, then the common
+// name.
 std::vector<std::string> CertificateNames(const grpc::CallbackServerContext& context) {
   std::vector<std::string> names;
   const std::shared_ptr<const grpc::AuthContext> connection = context.auth_context();
   if (connection == nullptr || !connection->IsPeerAuthenticated()) return names;
-  for (const grpc::string_ref& name : connection->GetPeerIdentity()) names.emplace_back(ViewOf(name));
-  for (const grpc::string_ref& name : connection->FindPropertyValues("x509_common_name")) names.emplace_back(ViewOf(name));
+  for (const grpc::string_ref& name : connection->GetPeerIdentity())
+    names.emplace_back(ViewOf(name));
+  for (const grpc::string_ref& name : connection->FindPropertyValues("x509_common_name"))
+    names.emplace_back(ViewOf(name));
   return names;
 }
 
 Callers ByToken(const Principals& principals, std::string_view authorization) {
   constexpr std::string_view kScheme = "Bearer ";
-  const bool is_bearer = authorization.size() > kScheme.size() && absl::EqualsIgnoreCase(absl::string_view(authorization.data(), kScheme.size()),
-                                                                                         absl::string_view(kScheme.data(), kScheme.size()));
-  if (!is_bearer) return Unauthenticated("CREDENTIALS_MALFORMED", "authorization must be `Bearer TOKEN`");
-  std::shared_ptr<const Principal> principal = principals.ByToken(authorization.substr(kScheme.size()));
+  const bool is_bearer =
+      authorization.size() > kScheme.size() &&
+      absl::EqualsIgnoreCase(absl::string_view(authorization.data(), kScheme.size()),
+                             absl::string_view(kScheme.data(), kScheme.size()));
+  if (!is_bearer)
+    return Unauthenticated("CREDENTIALS_MALFORMED", "authorization must be `Bearer TOKEN`");
+  std::shared_ptr<const Principal> principal =
+      principals.ByToken(authorization.substr(kScheme.size()));
   if (principal == nullptr) return Unauthenticated("TOKEN_UNKNOWN", "the token is not known here");
   return principal;
 }
 
 Callers Identify(const Principals& principals, const grpc::CallbackServerContext& context) {
   const auto [first, last] = context.client_metadata().equal_range("authorization");
-  if (first != last && std::next(first) != last) return Unauthenticated("CREDENTIALS_MALFORMED", "there are two authorizations");
+  if (first != last && std::next(first) != last)
+    return Unauthenticated("CREDENTIALS_MALFORMED", "there are two authorizations");
   if (first != last) return ByToken(principals, ViewOf(first->second));
   const std::vector<std::string> names = CertificateNames(context);
   for (const std::string& name : names) {
-    if (std::shared_ptr<const Principal> principal = principals.ByCertificateName(name)) return principal;
+    if (std::shared_ptr<const Principal> principal = principals.ByCertificateName(name))
+      return principal;
   }
-  if (!names.empty()) return Unauthenticated("CERTIFICATE_UNKNOWN", "nobody here has a name that is in the certificate");
+  if (!names.empty())
+    return Unauthenticated("CERTIFICATE_UNKNOWN",
+                           "nobody here has a name that is in the certificate");
   return Unauthenticated("CREDENTIALS_MISSING", "a token is needed: `authorization: Bearer TOKEN`");
 }
 
@@ -63,8 +75,11 @@ absl::Status CheckRole(const Principal& principal, Access access) {
   if (!needed || principal.role >= *needed) return absl::OkStatus();
   const std::string role(RoleName(principal.role));
   const std::string needed_role(RoleName(*needed));
-  return MakeError(absl::StatusCode::kPermissionDenied, absl::StrCat(principal.name, " has the role ", role, ", and this needs ", needed_role),
-                   {.reason = "ROLE_TOO_LOW", .metadata = {{"caller", principal.name}, {"role", role}, {"needed", needed_role}}});
+  return MakeError(
+      absl::StatusCode::kPermissionDenied,
+      absl::StrCat(principal.name, " has the role ", role, ", and this needs ", needed_role),
+      {.reason = "ROLE_TOO_LOW",
+       .metadata = {{"caller", principal.name}, {"role", role}, {"needed", needed_role}}});
 }
 
 }  // namespace
@@ -74,7 +89,8 @@ void GuardedGate::SetPrincipals(std::shared_ptr<const Principals> principals) {
   principals_ = std::move(principals);
 }
 
-absl::StatusOr<std::shared_ptr<const Caller>> GuardedGate::Admit(const CalledMethod& method, const grpc::CallbackServerContext& context) {
+absl::StatusOr<std::shared_ptr<const Caller>> GuardedGate::Admit(
+    const CalledMethod& method, const grpc::CallbackServerContext& context) {
   std::shared_ptr<const Principals> principals;
   {
     MutexLock lock(mutex_);

@@ -1,9 +1,12 @@
 // The gate that knows callers by token or certificate, and what their roles let them call.
 //
-// A token is the metadata `authorization: Bearer TOKEN`. A caller that shows one is who the token says, whatever its certificate; without one, it is
-// whom its certificate names. Who is not in the list of principals is nobody; without a list, everybody may call everything, by the name in a
-// certificate that the connection was made with. Refusals: UNAUTHENTICATED with reason CREDENTIALS_MISSING, CREDENTIALS_MALFORMED, TOKEN_UNKNOWN or
-// CERTIFICATE_UNKNOWN; PERMISSION_DENIED with reason ROLE_TOO_LOW and the role that is needed. None quotes what was shown.
+// A token is the metadata `authorization: Bearer TOKEN`. A caller that shows one is who the token
+// says, whatever its certificate; without one, it is whom its certificate names. Who is not in the
+// list of principals is nobody; without a list, everybody may call everything, by the name in a
+// certificate that the connection was made with. Refusals: UNAUTHENTICATED with reason
+// CREDENTIALS_MISSING, CREDENTIALS_MALFORMED, TOKEN_UNKNOWN or CERTIFICATE_UNKNOWN;
+// PERMISSION_DENIED with reason ROLE_TOO_LOW and the role that is needed. None quotes what was
+// shown.
 #pragma once
 
 #include <memory>
@@ -20,7 +23,8 @@ class RejectionObserver {
  public:
   virtual ~RejectionObserver() = default;
   // `peer` is the caller's address.
-  virtual void OnRejected(const CalledMethod& method, const std::string& peer, const absl::Status& status) = 0;
+  virtual void OnRejected(const CalledMethod& method, const std::string& peer,
+                          const absl::Status& status) = 0;
 };
 
 class GuardedGate final : public CallGate {
@@ -31,7 +35,8 @@ class GuardedGate final : public CallGate {
   // For calls to come; null: there is no list.
   void SetPrincipals(std::shared_ptr<const Principals> principals);
 
-  absl::StatusOr<std::shared_ptr<const Caller>> Admit(const CalledMethod& method, const grpc::CallbackServerContext& context) override;
+  absl::StatusOr<std::shared_ptr<const Caller>> Admit(
+      const CalledMethod& method, const grpc::CallbackServerContext& context) override;
 
  private:
   RejectionObserver& observer_;

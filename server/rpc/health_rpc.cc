@@ -23,7 +23,10 @@ using Serving = health::HealthCheckResponse::ServingStatus;
 
 class HealthRpc::Service final : public health::Health::CallbackService {
  public:
-  explicit Service(const std::vector<std::string>& services) : services_(services.begin(), services.end()) { services_.insert(""); }
+  explicit Service(const std::vector<std::string>& services)
+      : services_(services.begin(), services.end()) {
+    services_.insert("");
+  }
 
   void SetServing(bool serving) {
     MutexLock lock(mutex_);
@@ -37,12 +40,15 @@ class HealthRpc::Service final : public health::Health::CallbackService {
     for (Watcher* watcher : watchers_) watcher->End();
   }
 
-  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context, const health::HealthCheckRequest* request,
+  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
+                                  const health::HealthCheckRequest* request,
                                   health::HealthCheckResponse* reply) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     if (services_.count(request->service()) == 0) {
-      reactor->Finish(ToGrpcStatus(MakeError(absl::StatusCode::kNotFound, Quoted(request->service()) + " is no service of this server",
-                                             {.reason = "SERVICE_NOT_FOUND", .resource = {.type = "service", .name = Quoted(request->service())}})));
+      reactor->Finish(ToGrpcStatus(MakeError(
+          absl::StatusCode::kNotFound, Quoted(request->service()) + " is no service of this server",
+          {.reason = "SERVICE_NOT_FOUND",
+           .resource = {.type = "service", .name = Quoted(request->service())}})));
       return reactor;
     }
     MutexLock lock(mutex_);
@@ -51,8 +57,9 @@ class HealthRpc::Service final : public health::Health::CallbackService {
     return reactor;
   }
 
-  grpc::ServerWriteReactor<health::HealthCheckResponse>* Watch(grpc::CallbackServerContext* /*context*/,
-                                                               const health::HealthCheckRequest* request) override {
+  grpc::ServerWriteReactor<health::HealthCheckResponse>* Watch(
+      grpc::CallbackServerContext* /*context*/,
+      const health::HealthCheckRequest* request) override {
     auto* watcher = new Watcher(*this, request->service());
     MutexLock lock(mutex_);
     watchers_.insert(watcher);
@@ -110,8 +117,11 @@ class HealthRpc::Service final : public health::Health::CallbackService {
         StartWrite(&message_);
       } else if (gone_ || ended_) {
         finished_ = true;
-        const absl::Status why = gone_ ? MakeError(absl::StatusCode::kCancelled, "the watch was cancelled", {.reason = "CANCELLED"})
-                                       : MakeError(absl::StatusCode::kUnavailable, "the server is shutting down", {.reason = "SHUTTING_DOWN"});
+        const absl::Status why =
+            gone_ ? MakeError(absl::StatusCode::kCancelled, "the watch was cancelled",
+                              {.reason = "CANCELLED"})
+                  : MakeError(absl::StatusCode::kUnavailable, "the server is shutting down",
+                              {.reason = "SHUTTING_DOWN"});
         Finish(ToGrpcStatus(why));
       }
     }
@@ -130,7 +140,8 @@ class HealthRpc::Service final : public health::Health::CallbackService {
 
   Serving StatusOf(const std::string& name) const STEPCAST_REQUIRES(mutex_) {
     if (services_.count(name) == 0) return health::HealthCheckResponse::SERVICE_UNKNOWN;
-    return serving_ ? health::HealthCheckResponse::SERVING : health::HealthCheckResponse::NOT_SERVING;
+    return serving_ ? health::HealthCheckResponse::SERVING
+                    : health::HealthCheckResponse::NOT_SERVING;
   }
 
   void Forget(Watcher* watcher) {
@@ -145,7 +156,8 @@ class HealthRpc::Service final : public health::Health::CallbackService {
   std::set<Watcher*> watchers_ STEPCAST_GUARDED_BY(mutex_);
 };
 
-HealthRpc::HealthRpc(const std::vector<std::string>& services) : service_(std::make_unique<Service>(services)) {}
+HealthRpc::HealthRpc(const std::vector<std::string>& services)
+    : service_(std::make_unique<Service>(services)) {}
 
 HealthRpc::~HealthRpc() = default;
 

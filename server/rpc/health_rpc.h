@@ -23,7 +23,8 @@ class HealthRpc {
 
   // All services together; whoever watches is told.
   void SetServing(bool serving);
-  // Ends every Watch, now and later, with UNAVAILABLE: they would outlast a graceful stop otherwise.
+  // Ends every Watch, now and later, with UNAVAILABLE: they would outlast a graceful stop
+  // otherwise.
   void EndWatches();
 
  private:

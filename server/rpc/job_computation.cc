@@ -20,27 +20,34 @@ namespace {
 
 absl::Status TooLong(double max_seconds) {
   return MakeError(
-      absl::StatusCode::kDeadlineExceeded, absl::StrCat("the computation has reached the limit max_operation_seconds = ", max_seconds),
-      {.reason = "JOB_TOO_LONG", .metadata = {{"max_operation_seconds", absl::StrCat(max_seconds)}}, .quota_subject = "max_operation_seconds"});
+      absl::StatusCode::kDeadlineExceeded,
+      absl::StrCat("the computation has reached the limit max_operation_seconds = ", max_seconds),
+      {.reason = "JOB_TOO_LONG",
+       .metadata = {{"max_operation_seconds", absl::StrCat(max_seconds)}},
+       .quota_subject = "max_operation_seconds"});
 }
 
 // The reply of `computation`, serialised.
 template <typename Answer>
-absl::StatusOr<std::string> ReplyOf(Computation<Answer> computation, const WorkProgress& done, StopCheck stop) {
+absl::StatusOr<std::string> ReplyOf(Computation<Answer> computation, const WorkProgress& done,
+                                    StopCheck stop) {
   const absl::StatusOr<Answer> answer = std::move(computation)(stop);
   if (!answer.ok()) return done.Explain(answer.status());
   std::string reply;
   if (!ToWire(*answer).SerializeToString(&reply)) {
-    return MakeError(absl::StatusCode::kInternal, "the reply takes 2 GiB or more", {.reason = "REPLY_TOO_LARGE"});
+    return MakeError(absl::StatusCode::kInternal, "the reply takes 2 GiB or more",
+                     {.reason = "REPLY_TOO_LARGE"});
   }
   return reply;
 }
 
 template <typename Answer>
-absl::StatusOr<OperationWork> WorkOf(absl::StatusOr<Computation<Answer>> computation, const JobComputationOptions& options) {
+absl::StatusOr<OperationWork> WorkOf(absl::StatusOr<Computation<Answer>> computation,
+                                     const JobComputationOptions& options) {
   if (!computation.ok()) return computation.status();
-  return OperationWork([todo = *std::move(computation), &clock = options.clock, max_seconds = options.max_seconds](
-                           StopCheck stop, std::atomic<int64_t>& progress) mutable {
+  return OperationWork([todo = *std::move(computation), &clock = options.clock,
+                        max_seconds = options.max_seconds](StopCheck stop,
+                                                           std::atomic<int64_t>& progress) mutable {
     const int64_t end_ns = clock.MonotonicNs() + static_cast<int64_t>(max_seconds * kNsPerSecond);
     WorkProgress done(todo.work(), clock, Remedy::kAskForLess);
     const auto stop_or_end = [&] {
@@ -54,10 +61,12 @@ absl::StatusOr<OperationWork> WorkOf(absl::StatusOr<Computation<Answer>> computa
 
 }  // namespace
 
-absl::StatusOr<OperationWork> CheckJob(const std::string& request, const JobComputationOptions& options) {
+absl::StatusOr<OperationWork> CheckJob(const std::string& request,
+                                       const JobComputationOptions& options) {
   v1::StartJobRequest job;
   if (!job.ParseFromString(request)) {
-    return MakeError(absl::StatusCode::kDataLoss, "the kept bytes are no StartJobRequest", {.reason = "OPERATION_CORRUPT"});
+    return MakeError(absl::StatusCode::kDataLoss, "the kept bytes are no StartJobRequest",
+                     {.reason = "OPERATION_CORRUPT"});
   }
   const PredictionHandler& handler = options.handler;
   switch (job.computation_case()) {
@@ -74,7 +83,8 @@ absl::StatusOr<OperationWork> CheckJob(const std::string& request, const JobComp
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;
   }
-  return MakeError(absl::StatusCode::kUnimplemented, "this server does not know the computation", {.reason = "COMPUTATION_UNKNOWN"});
+  return MakeError(absl::StatusCode::kUnimplemented, "this server does not know the computation",
+                   {.reason = "COMPUTATION_UNKNOWN"});
 }
 
 }  // namespace stepcast::server

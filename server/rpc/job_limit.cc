@@ -15,8 +15,12 @@ JobLimit::JobLimit(const CallEnvironment& environment)
 
 absl::Status JobLimit::Check() const {
   if (clock_->MonotonicNs() < end_ns_) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kDeadlineExceeded, absl::StrCat("the computation has reached the limit max_job_seconds = ", max_seconds_),
-                   {.reason = "JOB_TOO_LONG", .metadata = {{"max_job_seconds", absl::StrCat(max_seconds_)}}, .quota_subject = "max_job_seconds"});
+  return MakeError(
+      absl::StatusCode::kDeadlineExceeded,
+      absl::StrCat("the computation has reached the limit max_job_seconds = ", max_seconds_),
+      {.reason = "JOB_TOO_LONG",
+       .metadata = {{"max_job_seconds", absl::StrCat(max_seconds_)}},
+       .quota_subject = "max_job_seconds"});
 }
 
 }  // namespace stepcast::server

@@ -18,19 +18,24 @@ namespace {
 constexpr int kMaxNesting = 16;
 
 absl::Status Malformed(const google::protobuf::MessageLite& message) {
-  return MakeError(absl::StatusCode::kInvalidArgument, absl::StrCat("the bytes of the request are no ", message.GetTypeName()),
-                   {.reason = "REQUEST_MALFORMED", .metadata = {{"message", message.GetTypeName()}}});
+  return MakeError(
+      absl::StatusCode::kInvalidArgument,
+      absl::StrCat("the bytes of the request are no ", message.GetTypeName()),
+      {.reason = "REQUEST_MALFORMED", .metadata = {{"message", message.GetTypeName()}}});
 }
 
 }  // namespace
 
-absl::Status ParseMessage(const grpc::ByteBuffer& buffer, int64_t max_bytes, google::protobuf::MessageLite& message) {
+absl::Status ParseMessage(const grpc::ByteBuffer& buffer, int64_t max_bytes,
+                          google::protobuf::MessageLite& message) {
   const auto size = static_cast<int64_t>(buffer.Length());
   if (size > max_bytes) {
     return MakeError(absl::StatusCode::kInvalidArgument,
-                     absl::StrCat("a message of ", size, " bytes is above the limit max_message_bytes = ", max_bytes),
+                     absl::StrCat("a message of ", size,
+                                  " bytes is above the limit max_message_bytes = ", max_bytes),
                      {.reason = "MESSAGE_TOO_LARGE",
-                      .metadata = {{"bytes", absl::StrCat(size)}, {"max_message_bytes", absl::StrCat(max_bytes)}},
+                      .metadata = {{"bytes", absl::StrCat(size)},
+                                   {"max_message_bytes", absl::StrCat(max_bytes)}},
                       .quota_subject = "max_message_bytes"});
   }
   grpc::ByteBuffer copy(buffer);  // of references; reading needs one that may change
@@ -39,18 +44,22 @@ absl::Status ParseMessage(const grpc::ByteBuffer& buffer, int64_t max_bytes, goo
   google::protobuf::io::CodedInputStream stream(&reader);
   stream.SetTotalBytesLimit(std::numeric_limits<int>::max());
   stream.SetRecursionLimit(kMaxNesting);
-  if (!message.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) return Malformed(message);
+  if (!message.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
+    return Malformed(message);
   return absl::OkStatus();
 }
 
-absl::Status SerializeMessage(const google::protobuf::MessageLite& message, grpc::ByteBuffer& buffer) {
+absl::Status SerializeMessage(const google::protobuf::MessageLite& message,
+                              grpc::ByteBuffer& buffer) {
   constexpr int kBlockBytes = 1 << 20;
   const size_t size = message.ByteSizeLong();
   if (size <= static_cast<size_t>(std::numeric_limits<int>::max())) {
     grpc::ProtoBufferWriter writer(&buffer, kBlockBytes, static_cast<int>(size));
     if (message.SerializeToZeroCopyStream(&writer)) return absl::OkStatus();
   }
-  return MakeError(absl::StatusCode::kInternal, absl::StrCat("a reply of ", size, " bytes cannot be sent"), {.reason = "REPLY_TOO_LARGE"});
+  return MakeError(absl::StatusCode::kInternal,
+                   absl::StrCat("a reply of ", size, " bytes cannot be sent"),
+                   {.reason = "REPLY_TOO_LARGE"});
 }
 
 }  // namespace stepcast::server

@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t kNothingToDoNs = int64_t{3600} * 1'000'000'000;
 
 absl::Status TooMany(int64_t max_waiting) {
-  return MakeError(absl::StatusCode::kResourceExhausted, absl::StrCat(max_waiting, " calls wait for operations already"),
+  return MakeError(absl::StatusCode::kResourceExhausted,
+                   absl::StrCat(max_waiting, " calls wait for operations already"),
                    {.reason = "TOO_MANY_WAITING",
                     .metadata = {{"max_waiting_calls", absl::StrCat(max_waiting)}},
                     .retry_delay_ms = kRetryDelayMs,
@@ -23,7 +24,8 @@ absl::Status TooMany(int64_t max_waiting) {
 }
 
 absl::Status ShuttingDown() {
-  return MakeError(absl::StatusCode::kUnavailable, "the server is shutting down", {.reason = "SHUTTING_DOWN", .retry_delay_ms = kRetryDelayMs});
+  return MakeError(absl::StatusCode::kUnavailable, "the server is shutting down",
+                   {.reason = "SHUTTING_DOWN", .retry_delay_ms = kRetryDelayMs});
 }
 
 }  // namespace
@@ -97,7 +99,8 @@ int64_t OperationWaiters::Tick() {
   // Those that came meanwhile have woken the next Tick.
   MutexLock lock(mutex_);
   for (auto& [name, waiting] : taken) {
-    if (!waiting.empty()) waiting_[name].insert(waiting_[name].end(), waiting.begin(), waiting.end());
+    if (!waiting.empty())
+      waiting_[name].insert(waiting_[name].end(), waiting.begin(), waiting.end());
   }
   return !is_left ? kNothingToDoNs : std::max<int64_t>(0, next_ns - clock_.MonotonicNs());
 }

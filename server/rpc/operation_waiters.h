@@ -1,7 +1,8 @@
 // Calls that wait for operations to be done, none of which holds a thread.
 //
-// One thread looks for all of them: when it is woken because an operation of this replica has ended, and every kPollNs for what others have done.
-// Threads: Tick is called by one thread at a time; the rest is safe. Lifetime: borrows handler and clock; outlives its calls.
+// One thread looks for all of them: when it is woken because an operation of this replica has
+// ended, and every kPollNs for what others have done. Threads: Tick is called by one thread at a
+// time; the rest is safe. Lifetime: borrows handler and clock; outlives its calls.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +24,17 @@ class OperationWaiters {
   OperationWaiters(const OperationHandler& handler, const Clock& clock, int64_t max_waiting)
       : handler_(handler), clock_(clock), max_waiting_(max_waiting) {}
 
-  // Ends the call, at a later Tick: with the operation once it is done or `seconds` are over, or as the call itself ends. RESOURCE_EXHAUSTED, reason
-  // TOO_MANY_WAITING, with RetryInfo and the quota subject, if max_waiting do. The call is not to be touched afterwards.
+  // Ends the call, at a later Tick: with the operation once it is done or `seconds` are over, or as
+  // the call itself ends. RESOURCE_EXHAUSTED, reason TOO_MANY_WAITING, with RetryInfo and the quota
+  // subject, if max_waiting do. The call is not to be touched afterwards.
   void Wait(UnaryCall& call, const std::string& name, double seconds);
 
-  // Ends the calls whose time has come, and returns after how many nanoseconds to call it again at the latest.
+  // Ends the calls whose time has come, and returns after how many nanoseconds to call it again at
+  // the latest.
   int64_t Tick();
 
-  // From now on the next Tick ends every call with UNAVAILABLE, reason SHUTTING_DOWN: to wait would hold up the end of the server.
+  // From now on the next Tick ends every call with UNAVAILABLE, reason SHUTTING_DOWN: to wait would
+  // hold up the end of the server.
   void Leave();
 
  private:

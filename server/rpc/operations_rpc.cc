@@ -15,58 +15,78 @@ namespace {
 
 namespace longrunning = google::longrunning;
 
-using OperationsMethods = longrunning::Operations::WithRawCallbackMethod_ListOperations<longrunning::Operations::WithRawCallbackMethod_GetOperation<
-    longrunning::Operations::WithRawCallbackMethod_DeleteOperation<longrunning::Operations::WithRawCallbackMethod_CancelOperation<
-        longrunning::Operations::WithRawCallbackMethod_WaitOperation<longrunning::Operations::Service>>>>>;
+using OperationsMethods = longrunning::Operations::WithRawCallbackMethod_ListOperations<
+    longrunning::Operations::WithRawCallbackMethod_GetOperation<
+        longrunning::Operations::WithRawCallbackMethod_DeleteOperation<
+            longrunning::Operations::WithRawCallbackMethod_CancelOperation<
+                longrunning::Operations::WithRawCallbackMethod_WaitOperation<
+                    longrunning::Operations::Service>>>>>;
 
 class OperationsRpc final : public OperationsMethods {
  public:
   explicit OperationsRpc(const OperationEnvironment& environment) : environment_(environment) {}
 
-  grpc::ServerUnaryReactor* ListOperations(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<longrunning::ListOperationsRequest>({"ListOperations", context, request, reply},
-                                                     [this](UnaryCall& call, const longrunning::ListOperationsRequest& message) {
-                                                       const auto answer = environment_.handler.List(FromWire(message));
-                                                       if (!answer.ok()) return call.Fail(answer.status());
-                                                       call.Reply(ToWire(*answer));
-                                                     });
+  grpc::ServerUnaryReactor* ListOperations(grpc::CallbackServerContext* context,
+                                           const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* reply) override {
+    return Start<longrunning::ListOperationsRequest>(
+        {"ListOperations", context, request, reply},
+        [this](UnaryCall& call, const longrunning::ListOperationsRequest& message) {
+          const auto answer = environment_.handler.List(FromWire(message));
+          if (!answer.ok()) return call.Fail(answer.status());
+          call.Reply(ToWire(*answer));
+        });
   }
 
-  grpc::ServerUnaryReactor* GetOperation(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<longrunning::GetOperationRequest>({"GetOperation", context, request, reply},
-                                                   [this](UnaryCall& call, const longrunning::GetOperationRequest& message) {
-                                                     const auto operation = environment_.handler.Get(message.name());
-                                                     if (!operation.ok()) return call.Fail(operation.status());
-                                                     call.Reply(ToWire(*operation));
-                                                   });
+  grpc::ServerUnaryReactor* GetOperation(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* reply) override {
+    return Start<longrunning::GetOperationRequest>(
+        {"GetOperation", context, request, reply},
+        [this](UnaryCall& call, const longrunning::GetOperationRequest& message) {
+          const auto operation = environment_.handler.Get(message.name());
+          if (!operation.ok()) return call.Fail(operation.status());
+          call.Reply(ToWire(*operation));
+        });
   }
 
-  grpc::ServerUnaryReactor* DeleteOperation(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<longrunning::DeleteOperationRequest>({"DeleteOperation", context, request, reply},
-                                                      [this](UnaryCall& call, const longrunning::DeleteOperationRequest& message) {
-                                                        ReplyEmpty(call, environment_.handler.Delete(message.name()));
-                                                      });
+  grpc::ServerUnaryReactor* DeleteOperation(grpc::CallbackServerContext* context,
+                                            const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* reply) override {
+    return Start<longrunning::DeleteOperationRequest>(
+        {"DeleteOperation", context, request, reply},
+        [this](UnaryCall& call, const longrunning::DeleteOperationRequest& message) {
+          ReplyEmpty(call, environment_.handler.Delete(message.name()));
+        });
   }
 
-  grpc::ServerUnaryReactor* CancelOperation(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<longrunning::CancelOperationRequest>({"CancelOperation", context, request, reply},
-                                                      [this](UnaryCall& call, const longrunning::CancelOperationRequest& message) {
-                                                        const absl::Status status = environment_.handler.Cancel(message.name());
-                                                        if (status.ok()) environment_.cancelled();
-                                                        ReplyEmpty(call, status);
-                                                      });
+  grpc::ServerUnaryReactor* CancelOperation(grpc::CallbackServerContext* context,
+                                            const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* reply) override {
+    return Start<longrunning::CancelOperationRequest>(
+        {"CancelOperation", context, request, reply},
+        [this](UnaryCall& call, const longrunning::CancelOperationRequest& message) {
+          const absl::Status status = environment_.handler.Cancel(message.name());
+          if (status.ok()) environment_.cancelled();
+          ReplyEmpty(call, status);
+        });
   }
 
-  grpc::ServerUnaryReactor* WaitOperation(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+  grpc::ServerUnaryReactor* WaitOperation(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* reply) override {
     return Start<longrunning::WaitOperationRequest>(
         {"WaitOperation", context, request, reply},
-        [this](UnaryCall& call, const longrunning::WaitOperationRequest& message) { Wait(call, FromWire(message)); });
+        [this](UnaryCall& call, const longrunning::WaitOperationRequest& message) {
+          Wait(call, FromWire(message));
+        });
   }
 
  private:
   template <typename Request, typename Part>
   grpc::ServerUnaryReactor* Start(const UnaryWire& wire, Part part) {
-    return StartUnary<Request>(environment_.calls, longrunning::Operations::service_full_name(), wire, std::move(part));
+    return StartUnary<Request>(environment_.calls, longrunning::Operations::service_full_name(),
+                               wire, std::move(part));
   }
 
   static void ReplyEmpty(UnaryCall& call, const absl::Status& status) {
@@ -90,6 +110,8 @@ class OperationsRpc final : public OperationsMethods {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeOperationsService(const OperationEnvironment& environment) { return std::make_unique<OperationsRpc>(environment); }
+std::unique_ptr<grpc::Service> MakeOperationsService(const OperationEnvironment& environment) {
+  return std::make_unique<OperationsRpc>(environment);
+}
 
 }  // namespace stepcast::server

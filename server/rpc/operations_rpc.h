@@ -1,4 +1,5 @@
-// google.longrunning.Operations over gRPC: tells of operations, waits for them, cancels and deletes them.
+// google.longrunning.Operations over gRPC: tells of operations, waits for them, cancels and deletes
+// them.
 #pragma once
 
 #include <grpcpp/impl/service_type.h>

@@ -21,52 +21,72 @@ namespace stepcast::server {
 
 namespace {
 
-using PredictionMethods =
-    v1::PredictionService::WithRawCallbackMethod_PredictThroughput<v1::PredictionService::WithRawCallbackMethod_RecommendWorkers<
-        v1::PredictionService::WithRawCallbackMethod_OptimizeOrder<v1::PredictionService::WithRawCallbackMethod_AllocateWorkers<
-            v1::PredictionService::WithRawCallbackMethod_CompareModels<v1::PredictionService::WithRawCallbackMethod_FitParsingOverhead<
-                v1::PredictionService::WithRawCallbackMethod_GenerateTrace<v1::PredictionService::Service>>>>>>>;
+using PredictionMethods = v1::PredictionService::WithRawCallbackMethod_PredictThroughput<
+    v1::PredictionService::WithRawCallbackMethod_RecommendWorkers<
+        v1::PredictionService::WithRawCallbackMethod_OptimizeOrder<
+            v1::PredictionService::WithRawCallbackMethod_AllocateWorkers<
+                v1::PredictionService::WithRawCallbackMethod_CompareModels<
+                    v1::PredictionService::WithRawCallbackMethod_FitParsingOverhead<
+                        v1::PredictionService::WithRawCallbackMethod_GenerateTrace<
+                            v1::PredictionService::Service>>>>>>>;
 
 class PredictionRpc final : public PredictionMethods {
  public:
   PredictionRpc(const PredictionHandler& handler, const CallEnvironment& environment)
       : handler_(handler), environment_(environment), answers_(environment) {}
 
-  grpc::ServerUnaryReactor* PredictThroughput(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+  grpc::ServerUnaryReactor* PredictThroughput(grpc::CallbackServerContext* context,
+                                              const grpc::ByteBuffer* request,
                                               grpc::ByteBuffer* reply) override {
-    return Start<v1::PredictThroughputRequest>({"PredictThroughput", context, request, reply},
-                                               [this](auto asked) { return handler_.PredictThroughput(std::move(asked)); });
+    return Start<v1::PredictThroughputRequest>(
+        {"PredictThroughput", context, request, reply},
+        [this](auto asked) { return handler_.PredictThroughput(std::move(asked)); });
   }
 
-  grpc::ServerUnaryReactor* RecommendWorkers(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+  grpc::ServerUnaryReactor* RecommendWorkers(grpc::CallbackServerContext* context,
+                                             const grpc::ByteBuffer* request,
                                              grpc::ByteBuffer* reply) override {
-    return Start<v1::RecommendWorkersRequest>({"RecommendWorkers", context, request, reply},
-                                              [this](auto asked) { return handler_.RecommendWorkers(std::move(asked)); });
+    return Start<v1::RecommendWorkersRequest>(
+        {"RecommendWorkers", context, request, reply},
+        [this](auto asked) { return handler_.RecommendWorkers(std::move(asked)); });
   }
 
-  grpc::ServerUnaryReactor* OptimizeOrder(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<v1::OptimizeOrderRequest>({"OptimizeOrder", context, request, reply},
-                                           [this](auto asked) { return handler_.OptimizeOrder(std::move(asked)); });
+  grpc::ServerUnaryReactor* OptimizeOrder(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* reply) override {
+    return Start<v1::OptimizeOrderRequest>(
+        {"OptimizeOrder", context, request, reply},
+        [this](auto asked) { return handler_.OptimizeOrder(std::move(asked)); });
   }
 
-  grpc::ServerUnaryReactor* AllocateWorkers(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<v1::AllocateWorkersRequest>({"AllocateWorkers", context, request, reply},
-                                             [this](auto asked) { return handler_.AllocateWorkers(std::move(asked)); });
+  grpc::ServerUnaryReactor* AllocateWorkers(grpc::CallbackServerContext* context,
+                                            const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* reply) override {
+    return Start<v1::AllocateWorkersRequest>(
+        {"AllocateWorkers", context, request, reply},
+        [this](auto asked) { return handler_.AllocateWorkers(std::move(asked)); });
   }
 
-  grpc::ServerUnaryReactor* CompareModels(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<v1::CompareModelsRequest>({"CompareModels", context, request, reply},
-                                           [this](auto asked) { return handler_.CompareModels(std::move(asked)); });
+  grpc::ServerUnaryReactor* CompareModels(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* reply) override {
+    return Start<v1::CompareModelsRequest>(
+        {"CompareModels", context, request, reply},
+        [this](auto asked) { return handler_.CompareModels(std::move(asked)); });
   }
 
-  grpc::ServerUnaryReactor* FitParsingOverhead(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+  grpc::ServerUnaryReactor* FitParsingOverhead(grpc::CallbackServerContext* context,
+                                               const grpc::ByteBuffer* request,
                                                grpc::ByteBuffer* reply) override {
-    return Start<v1::FitParsingOverheadRequest>({"FitParsingOverhead", context, request, reply},
-                                                [this](auto asked) { return handler_.FitParsingOverhead(std::move(asked)); });
+    return Start<v1::FitParsingOverheadRequest>(
+        {"FitParsingOverhead", context, request, reply},
+        [this](auto asked) { return handler_.FitParsingOverhead(std::move(asked)); });
   }
 
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerateTrace(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override {
-    const CalledMethod method{.service = v1::PredictionService::service_full_name(), .name = "GenerateTrace"};
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerateTrace(
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override {
+    const CalledMethod method{.service = v1::PredictionService::service_full_name(),
+                              .name = "GenerateTrace"};
     auto* call = new StreamCall(environment_, method, *context, *request);
     call->Start([this](StreamCall& started) {
       v1::GenerateTraceRequest message;
@@ -75,7 +95,9 @@ class PredictionRpc final : public PredictionMethods {
       auto computation = handler_.GenerateTrace(FromWire(message));
       if (!computation.ok()) return started.End(computation.status());
       const ExpectedWork work = computation->work;
-      started.Compute(work, [work, todo = *std::move(computation)](StreamCall& checked) mutable { Stream(checked, work, std::move(todo)); });
+      started.Compute(work, [work, todo = *std::move(computation)](StreamCall& checked) mutable {
+        Stream(checked, work, std::move(todo));
+      });
     });
     return call;
   }
@@ -85,7 +107,8 @@ class PredictionRpc final : public PredictionMethods {
   template <typename Request, typename Check>
   grpc::ServerUnaryReactor* Start(const UnaryWire& wire, Check check) {
     auto* call = new UnaryCall(environment_, v1::PredictionService::service_full_name(), wire);
-    SharedAnswers::Request asked = SharedAnswers::RequestOf(*call, wire.method, handler_.ProfilesGeneration());
+    SharedAnswers::Request asked =
+        SharedAnswers::RequestOf(*call, wire.method, handler_.ProfilesGeneration());
     if (answers_.AnswerAtOnce(*call, asked)) return call;
     call->Start([this, check, asked = std::move(asked)](UnaryCall& started) mutable {
       Request message;
@@ -96,9 +119,12 @@ class PredictionRpc final : public PredictionMethods {
       // The profile's content stands for it, be it stored or sent.
       if constexpr (requires { message.clear_source(); }) message.clear_source();
       std::string key = SharedAnswers::KeyOf(asked.method, computation->content(), message);
-      SharedAnswers::Question question{.request = std::move(asked), .key = std::move(key), .work = computation->work()};
+      SharedAnswers::Question question{
+          .request = std::move(asked), .key = std::move(key), .work = computation->work()};
       answers_.Answer(started, std::move(question),
-                      [todo = *std::move(computation)](StopCheck stop) mutable { return Compute(std::move(todo), stop); });
+                      [todo = *std::move(computation)](StopCheck stop) mutable {
+                        return Compute(std::move(todo), stop);
+                      });
     });
     return call;
   }
@@ -110,7 +136,8 @@ class PredictionRpc final : public PredictionMethods {
     ComputedReply computed{.reply = {}, .is_final = !answer->context.is_cut_short};
     auto message = ToWire(*answer);
     absl::Status written = SerializeMessage(message, computed.reply.computed);
-    if constexpr (requires { message.mutable_simulation(); }) message.mutable_simulation()->set_cached(true);
+    if constexpr (requires { message.mutable_simulation(); })
+      message.mutable_simulation()->set_cached(true);
     written.Update(SerializeMessage(message, computed.reply.shared));
     if (!written.ok()) return written;
     return computed;
@@ -139,7 +166,8 @@ class PredictionRpc final : public PredictionMethods {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakePredictionService(const PredictionHandler& handler, const CallEnvironment& environment) {
+std::unique_ptr<grpc::Service> MakePredictionService(const PredictionHandler& handler,
+                                                     const CallEnvironment& environment) {
   return std::make_unique<PredictionRpc>(handler, environment);
 }
 

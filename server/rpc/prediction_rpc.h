@@ -1,4 +1,5 @@
-// PredictionService over gRPC: parses, has the handler check the request on the pool for the store, and compute on the one for simulations.
+// PredictionService over gRPC: parses, has the handler check the request on the pool for the store,
+// and compute on the one for simulations.
 #pragma once
 
 #include <grpcpp/impl/service_type.h>
@@ -11,6 +12,7 @@
 namespace stepcast::server {
 
 // Borrows both.
-std::unique_ptr<grpc::Service> MakePredictionService(const PredictionHandler& handler, const CallEnvironment& environment);
+std::unique_ptr<grpc::Service> MakePredictionService(const PredictionHandler& handler,
+                                                     const CallEnvironment& environment);
 
 }  // namespace stepcast::server

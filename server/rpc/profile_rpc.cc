@@ -19,9 +19,12 @@ namespace stepcast::server {
 namespace {
 
 using ProfileMethods = v1::ProfileService::WithRawCallbackMethod_CreateProfile<
-    v1::ProfileService::WithRawCallbackMethod_UploadProfile<v1::ProfileService::WithRawCallbackMethod_ImportProfile<
-        v1::ProfileService::WithRawCallbackMethod_GetProfile<v1::ProfileService::WithRawCallbackMethod_ListProfiles<
-            v1::ProfileService::WithRawCallbackMethod_DeleteProfile<v1::ProfileService::Service>>>>>>;
+    v1::ProfileService::WithRawCallbackMethod_UploadProfile<
+        v1::ProfileService::WithRawCallbackMethod_ImportProfile<
+            v1::ProfileService::WithRawCallbackMethod_GetProfile<
+                v1::ProfileService::WithRawCallbackMethod_ListProfiles<
+                    v1::ProfileService::WithRawCallbackMethod_DeleteProfile<
+                        v1::ProfileService::Service>>>>>>;
 
 google::protobuf::Empty ToWire(absl::monostate) { return {}; }
 
@@ -34,72 +37,99 @@ ToStore Owned(ToStore to_store, const CallState& state) {
 
 class ProfileRpc final : public ProfileMethods {
  public:
-  ProfileRpc(const ProfileHandler& handler, const CallEnvironment& environment) : handler_(handler), environment_(environment) {}
+  ProfileRpc(const ProfileHandler& handler, const CallEnvironment& environment)
+      : handler_(handler), environment_(environment) {}
 
-  grpc::ServerUnaryReactor* CreateProfile(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<v1::CreateProfileRequest>({"CreateProfile", context, request, reply},
-                                           [this](UnaryCall& call, const v1::CreateProfileRequest& message) {
-                                             return handler_.Create(Owned(FromWire(message), call.state()), [&] { return call.state().Check(); });
-                                           });
+  grpc::ServerUnaryReactor* CreateProfile(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* reply) override {
+    return Start<v1::CreateProfileRequest>(
+        {"CreateProfile", context, request, reply},
+        [this](UnaryCall& call, const v1::CreateProfileRequest& message) {
+          return handler_.Create(Owned(FromWire(message), call.state()),
+                                 [&] { return call.state().Check(); });
+        });
   }
 
-  grpc::ServerUnaryReactor* GetProfile(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
+  grpc::ServerUnaryReactor* GetProfile(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* reply) override {
     return Start<v1::GetProfileRequest>({"GetProfile", context, request, reply},
-                                        [this](UnaryCall&, const v1::GetProfileRequest& message) { return handler_.Get(FromWire(message)); });
+                                        [this](UnaryCall&, const v1::GetProfileRequest& message) {
+                                          return handler_.Get(FromWire(message));
+                                        });
   }
 
-  grpc::ServerUnaryReactor* ListProfiles(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<v1::ListProfilesRequest>({"ListProfiles", context, request, reply},
-                                          [this](UnaryCall&, const v1::ListProfilesRequest& message) { return handler_.List(FromWire(message)); });
+  grpc::ServerUnaryReactor* ListProfiles(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* reply) override {
+    return Start<v1::ListProfilesRequest>(
+        {"ListProfiles", context, request, reply},
+        [this](UnaryCall&, const v1::ListProfilesRequest& message) {
+          return handler_.List(FromWire(message));
+        });
   }
 
-  grpc::ServerUnaryReactor* DeleteProfile(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) override {
-    return Start<v1::DeleteProfileRequest>({"DeleteProfile", context, request, reply},
-                                           [this](UnaryCall&, const v1::DeleteProfileRequest& message) -> absl::StatusOr<absl::monostate> {
-                                             absl::Status status = handler_.Delete(FromWire(message));
-                                             if (!status.ok()) return status;
-                                             return absl::monostate();
-                                           });
+  grpc::ServerUnaryReactor* DeleteProfile(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* reply) override {
+    return Start<v1::DeleteProfileRequest>(
+        {"DeleteProfile", context, request, reply},
+        [this](UnaryCall&,
+               const v1::DeleteProfileRequest& message) -> absl::StatusOr<absl::monostate> {
+          absl::Status status = handler_.Delete(FromWire(message));
+          if (!status.ok()) return status;
+          return absl::monostate();
+        });
   }
 
-  grpc::ServerReadReactor<grpc::ByteBuffer>* UploadProfile(grpc::CallbackServerContext* context, grpc::ByteBuffer* reply) override {
+  grpc::ServerReadReactor<grpc::ByteBuffer>* UploadProfile(grpc::CallbackServerContext* context,
+                                                           grpc::ByteBuffer* reply) override {
     using Call = UploadCall<CollectedBytes>;
     return new Call(environment_, Method("UploadProfile"), *context, *reply,
-                    [this](const Call::Header& header, CollectedBytes& bytes, CallState& state) -> absl::StatusOr<Call::Reply> {
+                    [this](const Call::Header& header, CollectedBytes& bytes,
+                           CallState& state) -> absl::StatusOr<Call::Reply> {
                       absl::StatusOr<std::string> taken = bytes.Take(state.bytes());
                       if (!taken.ok()) return taken.status();
                       const absl::StatusOr<ProfileAnswer> answer =
-                          handler_.Upload(Owned(FromWire(header), state), *std::move(taken), [&] { return state.Check(); });
+                          handler_.Upload(Owned(FromWire(header), state), *std::move(taken),
+                                          [&] { return state.Check(); });
                       if (!answer.ok()) return answer.status();
                       return std::make_unique<v1::Profile>(server::ToWire(*answer));
                     });
   }
 
-  grpc::ServerReadReactor<grpc::ByteBuffer>* ImportProfile(grpc::CallbackServerContext* context, grpc::ByteBuffer* reply) override {
+  grpc::ServerReadReactor<grpc::ByteBuffer>* ImportProfile(grpc::CallbackServerContext* context,
+                                                           grpc::ByteBuffer* reply) override {
     using Call = UploadCall<SpooledImport>;
     return new Call(environment_, Method("ImportProfile"), *context, *reply,
-                    [this](const Call::Header& header, SpooledImport& import, CallState& state) -> absl::StatusOr<Call::Reply> {
-                      const std::unique_ptr<ByteSource> recording = import.Recording(header, state.bytes());
+                    [this](const Call::Header& header, SpooledImport& import,
+                           CallState& state) -> absl::StatusOr<Call::Reply> {
+                      const std::unique_ptr<ByteSource> recording =
+                          import.Recording(header, state.bytes());
                       const std::unique_ptr<ByteSource> graph = import.Graph(header, state.bytes());
                       const ImportBytes bytes{.recording = *recording, .graph = graph.get()};
-                      const absl::StatusOr<ImportProfileAnswer> answer =
-                          handler_.Import(Owned(FromWire(header), state), bytes, [&] { return state.Check(); });
+                      const absl::StatusOr<ImportProfileAnswer> answer = handler_.Import(
+                          Owned(FromWire(header), state), bytes, [&] { return state.Check(); });
                       if (!answer.ok()) return answer.status();
                       return std::make_unique<v1::ImportProfileResponse>(server::ToWire(*answer));
                     });
   }
 
  private:
-  static CalledMethod Method(std::string_view name) { return {.service = v1::ProfileService::service_full_name(), .name = name}; }
+  static CalledMethod Method(std::string_view name) {
+    return {.service = v1::ProfileService::service_full_name(), .name = name};
+  }
 
   // Replies with what `answer` makes of the parsed request.
   template <typename Request, typename Answer>
   grpc::ServerUnaryReactor* Start(const UnaryWire& wire, Answer answer) {
-    return StartUnary<Request>(environment_, v1::ProfileService::service_full_name(), wire, [answer](UnaryCall& call, const Request& message) {
-      const auto answered = answer(call, message);
-      if (!answered.ok()) return call.Fail(answered.status());
-      call.Reply(ToWire(*answered));
-    });
+    return StartUnary<Request>(environment_, v1::ProfileService::service_full_name(), wire,
+                               [answer](UnaryCall& call, const Request& message) {
+                                 const auto answered = answer(call, message);
+                                 if (!answered.ok()) return call.Fail(answered.status());
+                                 call.Reply(ToWire(*answered));
+                               });
   }
 
   const ProfileHandler& handler_;
@@ -108,7 +138,8 @@ class ProfileRpc final : public ProfileMethods {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeProfileService(const ProfileHandler& handler, const CallEnvironment& environment) {
+std::unique_ptr<grpc::Service> MakeProfileService(const ProfileHandler& handler,
+                                                  const CallEnvironment& environment) {
   return std::make_unique<ProfileRpc>(handler, environment);
 }
 

@@ -11,6 +11,7 @@
 namespace stepcast::server {
 
 // Borrows both.
-std::unique_ptr<grpc::Service> MakeProfileService(const ProfileHandler& handler, const CallEnvironment& environment);
+std::unique_ptr<grpc::Service> MakeProfileService(const ProfileHandler& handler,
+                                                  const CallEnvironment& environment);
 
 }  // namespace stepcast::server

@@ -1,8 +1,11 @@
-// Answers by the very bytes of their requests: what a caller who asks the same again gets without anything being parsed, looked up or queued.
+// Answers by the very bytes of their requests: what a caller who asks the same again gets without
+// anything being parsed, looked up or queued.
 //
-// In front of SharedAnswers, which finds an answer by what the request means. An answer stands as long as names mean what they meant: it is kept with
-// the generation of the store that was read before its profile was, and is no answer under any other (ProfileStore::Generation). Requests above
-// kMaxRequestBytes are not kept. Cost: a hash of the request and a lock, about as much as a call's metadata. Threads: safe.
+// In front of SharedAnswers, which finds an answer by what the request means. An answer stands as
+// long as names mean what they meant: it is kept with the generation of the store that was read
+// before its profile was, and is no answer under any other (ProfileStore::Generation). Requests
+// above kMaxRequestBytes are not kept. Cost: a hash of the request and a lock, about as much as a
+// call's metadata. Threads: safe.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +32,10 @@ class RecentAnswers {
 
   void Keep(const std::string& key, SharedReplyPointer reply, uint64_t generation) {
     const size_t bytes = reply->shared.Length();
-    answers_.Keep(key, std::make_shared<const Answer>(Answer{.reply = std::move(reply), .generation = generation}), bytes);
+    answers_.Keep(
+        key,
+        std::make_shared<const Answer>(Answer{.reply = std::move(reply), .generation = generation}),
+        bytes);
   }
 
  private:

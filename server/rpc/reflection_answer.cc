@@ -26,7 +26,8 @@ void Refuse(absl::StatusCode code, const std::string& why, Response& response) {
 }
 
 // The file, then each that it imports, once.
-void AddFiles(const FileDescriptor& file, std::set<const FileDescriptor*>& added, wire::FileDescriptorResponse& response) {
+void AddFiles(const FileDescriptor& file, std::set<const FileDescriptor*>& added,
+              wire::FileDescriptorResponse& response) {
   if (!added.insert(&file).second) return;
   google::protobuf::FileDescriptorProto proto;
   file.CopyTo(&proto);
@@ -35,24 +36,32 @@ void AddFiles(const FileDescriptor& file, std::set<const FileDescriptor*>& added
 }
 
 void AnswerFile(const FileDescriptor* file, const std::string& asked, Response& response) {
-  if (file == nullptr) return Refuse(absl::StatusCode::kNotFound, absl::StrCat(Quoted(asked), " is not known here"), response);
+  if (file == nullptr)
+    return Refuse(absl::StatusCode::kNotFound, absl::StrCat(Quoted(asked), " is not known here"),
+                  response);
   std::set<const FileDescriptor*> added;
   AddFiles(*file, added, *response.mutable_file_descriptor_response());
 }
 
-const FileDescriptor* FileOfExtension(const DescriptorPool& pool, const wire::ExtensionRequest& asked) {
+const FileDescriptor* FileOfExtension(const DescriptorPool& pool,
+                                      const wire::ExtensionRequest& asked) {
   const google::protobuf::Descriptor* type = pool.FindMessageTypeByName(asked.containing_type());
-  const auto* extension = type == nullptr ? nullptr : pool.FindExtensionByNumber(type, asked.extension_number());
+  const auto* extension =
+      type == nullptr ? nullptr : pool.FindExtensionByNumber(type, asked.extension_number());
   return extension == nullptr ? nullptr : extension->file();
 }
 
-void AnswerExtensionNumbers(const DescriptorPool& pool, const std::string& name, Response& response) {
+void AnswerExtensionNumbers(const DescriptorPool& pool, const std::string& name,
+                            Response& response) {
   const google::protobuf::Descriptor* type = pool.FindMessageTypeByName(name);
-  if (type == nullptr) return Refuse(absl::StatusCode::kNotFound, absl::StrCat(Quoted(name), " is not known here"), response);
+  if (type == nullptr)
+    return Refuse(absl::StatusCode::kNotFound, absl::StrCat(Quoted(name), " is not known here"),
+                  response);
   std::vector<const google::protobuf::FieldDescriptor*> extensions;
   pool.FindAllExtensions(type, &extensions);
   response.mutable_all_extension_numbers_response()->set_base_type_name(name);
-  for (const auto* extension : extensions) response.mutable_all_extension_numbers_response()->add_extension_number(extension->number());
+  for (const auto* extension : extensions)
+    response.mutable_all_extension_numbers_response()->add_extension_number(extension->number());
 }
 
 }  // namespace
@@ -64,19 +73,23 @@ Response AnswerReflection(const Request& request, const std::vector<std::string>
   *response.mutable_original_request() = request;
   switch (request.message_request_case()) {
     case Request::kFileByFilename:
-      AnswerFile(pool.FindFileByName(request.file_by_filename()), request.file_by_filename(), response);
+      AnswerFile(pool.FindFileByName(request.file_by_filename()), request.file_by_filename(),
+                 response);
       break;
     case Request::kFileContainingSymbol:
-      AnswerFile(pool.FindFileContainingSymbol(request.file_containing_symbol()), request.file_containing_symbol(), response);
+      AnswerFile(pool.FindFileContainingSymbol(request.file_containing_symbol()),
+                 request.file_containing_symbol(), response);
       break;
     case Request::kFileContainingExtension:
-      AnswerFile(FileOfExtension(pool, request.file_containing_extension()), request.file_containing_extension().containing_type(), response);
+      AnswerFile(FileOfExtension(pool, request.file_containing_extension()),
+                 request.file_containing_extension().containing_type(), response);
       break;
     case Request::kAllExtensionNumbersOfType:
       AnswerExtensionNumbers(pool, request.all_extension_numbers_of_type(), response);
       break;
     case Request::kListServices:
-      for (const std::string& name : services) response.mutable_list_services_response()->add_service()->set_name(name);
+      for (const std::string& name : services)
+        response.mutable_list_services_response()->add_service()->set_name(name);
       break;
     case Request::MESSAGE_REQUEST_NOT_SET:
       Refuse(absl::StatusCode::kInvalidArgument, "the question is of no kind", response);

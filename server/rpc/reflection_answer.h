@@ -8,9 +8,11 @@
 
 namespace stepcast::server {
 
-// One answer to one question, from the generated pool. A file comes with all it imports. What there is not is an error_response with NOT_FOUND, a
-// question of no kind one with INVALID_ARGUMENT. `services` are the names that list_services gives. Threads: safe.
-grpc::reflection::v1::ServerReflectionResponse AnswerReflection(const grpc::reflection::v1::ServerReflectionRequest& request,
-                                                                const std::vector<std::string>& services);
+// One answer to one question, from the generated pool. A file comes with all it imports. What there
+// is not is an error_response with NOT_FOUND, a question of no kind one with INVALID_ARGUMENT.
+// `services` are the names that list_services gives. Threads: safe.
+grpc::reflection::v1::ServerReflectionResponse AnswerReflection(
+    const grpc::reflection::v1::ServerReflectionRequest& request,
+    const std::vector<std::string>& services);
 
 }  // namespace stepcast::server

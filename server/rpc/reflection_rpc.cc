@@ -24,7 +24,8 @@ using Reactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 // One stream: a question, its answer, the next question.
 class Conversation final : public Reactor {
  public:
-  Conversation(const std::vector<std::string>& services, const absl::Status& admitted) : services_(services) {
+  Conversation(const std::vector<std::string>& services, const absl::Status& admitted)
+      : services_(services) {
     if (admitted.ok()) {
       StartRead(&question_);
     } else {
@@ -62,7 +63,8 @@ class Conversation final : public Reactor {
 template <typename Base, typename Raw>
 class Reflection : public Raw {
  public:
-  Reflection(CallGate& gate, const std::vector<std::string>& services) : gate_(gate), services_(services) {}
+  Reflection(CallGate& gate, const std::vector<std::string>& services)
+      : gate_(gate), services_(services) {}
 
   Reactor* ServerReflectionInfo(grpc::CallbackServerContext* context) override {
     const CalledMethod method{.service = Base::service_full_name(), .name = "ServerReflectionInfo"};
@@ -78,18 +80,22 @@ class Reflection : public Raw {
 
 class ReflectionRpc::V1 final
     : public Reflection<v1_wire::ServerReflection,
-                        v1_wire::ServerReflection::WithRawCallbackMethod_ServerReflectionInfo<v1_wire::ServerReflection::Service>> {
+                        v1_wire::ServerReflection::WithRawCallbackMethod_ServerReflectionInfo<
+                            v1_wire::ServerReflection::Service>> {
   using Reflection::Reflection;
 };
 
 class ReflectionRpc::V1Alpha final
     : public Reflection<v1alpha_wire::ServerReflection,
-                        v1alpha_wire::ServerReflection::WithRawCallbackMethod_ServerReflectionInfo<v1alpha_wire::ServerReflection::Service>> {
+                        v1alpha_wire::ServerReflection::WithRawCallbackMethod_ServerReflectionInfo<
+                            v1alpha_wire::ServerReflection::Service>> {
   using Reflection::Reflection;
 };
 
 ReflectionRpc::ReflectionRpc(CallGate& gate, const std::vector<std::string>& services)
-    : services_(services), v1_(std::make_unique<V1>(gate, services_)), v1alpha_(std::make_unique<V1Alpha>(gate, services_)) {}
+    : services_(services),
+      v1_(std::make_unique<V1>(gate, services_)),
+      v1alpha_(std::make_unique<V1Alpha>(gate, services_)) {}
 
 ReflectionRpc::~ReflectionRpc() = default;
 

@@ -1,6 +1,7 @@
 // The reflection service, grpc.reflection.v1 and v1alpha, whose messages are the same bytes.
 //
-// An own implementation, because the one inside gRPC 1.51 answers everybody: this one asks the gate.
+// An own implementation, because the one inside gRPC 1.51 answers everybody: this one asks the
+// gate.
 #pragma once
 
 #include <grpcpp/impl/service_type.h>

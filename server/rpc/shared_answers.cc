@@ -21,16 +21,23 @@ constexpr size_t kRecentPart = 4;
 
 SharedAnswers::SharedAnswers(const CallEnvironment& environment)
     : environment_(environment),
-      recent_(static_cast<size_t>(environment.max_answer_cache_bytes) / kRecentPart, environment.request_cache),
-      kept_(static_cast<size_t>(environment.max_answer_cache_bytes) / kRecentPart * (kRecentPart - 1), environment.answer_cache) {}
+      recent_(static_cast<size_t>(environment.max_answer_cache_bytes) / kRecentPart,
+              environment.request_cache),
+      kept_(
+          static_cast<size_t>(environment.max_answer_cache_bytes) / kRecentPart * (kRecentPart - 1),
+          environment.answer_cache) {}
 
-std::string SharedAnswers::KeyOf(std::string_view method, std::string_view content, const google::protobuf::MessageLite& request) {
+std::string SharedAnswers::KeyOf(std::string_view method, std::string_view content,
+                                 const google::protobuf::MessageLite& request) {
   if (content.empty()) return "";
-  return Sha256Hex(std::string(method).append("\n").append(content).append("\n").append(DeterministicBytes(request)));
+  return Sha256Hex(std::string(method).append("\n").append(content).append("\n").append(
+      DeterministicBytes(request)));
 }
 
-SharedAnswers::Request SharedAnswers::RequestOf(const UnaryCall& call, std::string_view method, uint64_t generation) {
-  std::string key = call.BytesAfter(std::string(method).append("\n"), RecentAnswers::kMaxRequestBytes);
+SharedAnswers::Request SharedAnswers::RequestOf(const UnaryCall& call, std::string_view method,
+                                                uint64_t generation) {
+  std::string key =
+      call.BytesAfter(std::string(method).append("\n"), RecentAnswers::kMaxRequestBytes);
   return {.method = method, .key = std::move(key), .generation = generation};
 }
 
@@ -48,12 +55,15 @@ void SharedAnswers::Answer(UnaryCall& call, Question question, Compute compute) 
   // No other call has this one's address while it lasts.
   if (!is_shared) question.key = absl::StrCat(reinterpret_cast<uintptr_t>(&call));
   const std::shared_ptr<Replies::Flight> flight = flights_.Board(question.key, call);
-  if (flight == nullptr) return environment_.sharing.OnShared(question.request.method, SharedFrom::kFlight);
-  // Looked for only by who has boarded: an answer is kept before its flight ends, so it cannot be missed in between.
+  if (flight == nullptr)
+    return environment_.sharing.OnShared(question.request.method, SharedFrom::kFlight);
+  // Looked for only by who has boarded: an answer is kept before its flight ends, so it cannot be
+  // missed in between.
   if (is_shared) {
     if (SharedReplyPointer kept = kept_.Find(question.key)) {
       environment_.sharing.OnShared(question.request.method, SharedFrom::kCache);
-      if (!question.request.key.empty()) recent_.Keep(question.request.key, kept, question.request.generation);
+      if (!question.request.key.empty())
+        recent_.Keep(question.request.key, kept, question.request.generation);
       return flight->Land(std::move(kept));
     }
   }
@@ -64,28 +74,36 @@ void SharedAnswers::Answer(UnaryCall& call, Question question, Compute compute) 
     if (!taken.ok()) return flight->Land(taken);
     Run(*flight, key, work, std::move(compute));
   };
-  const absl::Status submitted = environment_.simulation_jobs.Submit(std::move(ticket), std::move(job), [flight] { return !flight->IsWanted(); });
+  const absl::Status submitted = environment_.simulation_jobs.Submit(
+      std::move(ticket), std::move(job), [flight] { return !flight->IsWanted(); });
   if (!submitted.ok()) flight->Land(SayWhatWasAsked(submitted, asked, Remedy::kStartAJob));
 }
 
-void SharedAnswers::Run(Replies::Flight& flight, const std::string& key, const ExpectedWork& work, Compute compute) {
+void SharedAnswers::Run(Replies::Flight& flight, const std::string& key, const ExpectedWork& work,
+                        Compute compute) {
   const JobLimit limit(environment_);
   WorkProgress progress(work, environment_.clock, Remedy::kStartAJob);
   const auto stop = [&] {
     progress.Count();
     absl::Status status = limit.Check();
-    return status.ok() ? flight.Check([&](const absl::Status& gone) { return progress.Explain(gone); }) : status;
+    return status.ok()
+               ? flight.Check([&](const absl::Status& gone) { return progress.Explain(gone); })
+               : status;
   };
   if (const absl::Status status = stop(); !status.ok()) return flight.Land(status);
   const int64_t start_ns = environment_.clock.MonotonicNs();
   absl::StatusOr<ComputedReply> computed = std::move(compute)(stop);
   if (!computed.ok()) return flight.Land(progress.Explain(computed.status()));
   if (computed->is_final) {
-    environment_.costs.Observe({.group = work.method, .kind = work.profile, .size = work.operations},
-                               static_cast<double>(environment_.clock.MonotonicNs() - start_ns) * 1e-9);
+    environment_.costs.Observe(
+        {.group = work.method, .kind = work.profile, .size = work.operations},
+        static_cast<double>(environment_.clock.MonotonicNs() - start_ns) * 1e-9);
     if (!key.empty()) {
       const grpc::ByteBuffer& shared = computed->reply.shared;
-      kept_.Keep(key, std::make_shared<const SharedReply>(SharedReply{.computed = shared, .shared = shared}), shared.Length());
+      kept_.Keep(
+          key,
+          std::make_shared<const SharedReply>(SharedReply{.computed = shared, .shared = shared}),
+          shared.Length());
     }
   }
   flight.Land(std::make_shared<const SharedReply>(std::move(computed->reply)));

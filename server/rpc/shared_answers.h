@@ -1,7 +1,9 @@
-// Answers of one server: each is computed once for all equal calls, those under way and, while the cache has room, those to come.
+// Answers of one server: each is computed once for all equal calls, those under way and, while the
+// cache has room, those to come.
 //
-// Two calls are equal if their method, the content of their profiles and everything else in their requests are. What a time budget cut short is given
-// to those who waited for it, and not kept. Threads: safe. Lifetime: borrows the environment; outlives its calls.
+// Two calls are equal if their method, the content of their profiles and everything else in their
+// requests are. What a time budget cut short is given to those who waited for it, and not kept.
+// Threads: safe. Lifetime: borrows the environment; outlives its calls.
 #pragma once
 
 #include <google/protobuf/message_lite.h>
@@ -52,20 +54,23 @@ class SharedAnswers {
   explicit SharedAnswers(const CallEnvironment& environment);
 
   // Of a request whose profiles have been replaced by `content`, what they hold.
-  static std::string KeyOf(std::string_view method, std::string_view content, const google::protobuf::MessageLite& request);
+  static std::string KeyOf(std::string_view method, std::string_view content,
+                           const google::protobuf::MessageLite& request);
 
   // The call's request, as AnswerAtOnce wants it.
   static Request RequestOf(const UnaryCall& call, std::string_view method, uint64_t generation);
-  // Ends the call if the very same request was answered before, and true; else false, and the call is as it was. Never waits.
+  // Ends the call if the very same request was answered before, and true; else false, and the call
+  // is as it was. Never waits.
   bool AnswerAtOnce(UnaryCall& call, const Request& request);
-  // Ends the call, now or later: with an answer there is, or with what `compute` gives on the pool for simulations. The call is not to be touched
-  // afterwards.
+  // Ends the call, now or later: with an answer there is, or with what `compute` gives on the pool
+  // for simulations. The call is not to be touched afterwards.
   void Answer(UnaryCall& call, Question question, Compute compute);
 
  private:
   using Replies = Flights<SharedReplyPointer>;
 
-  void Run(Replies::Flight& flight, const std::string& key, const ExpectedWork& work, Compute compute);
+  void Run(Replies::Flight& flight, const std::string& key, const ExpectedWork& work,
+           Compute compute);
 
   const CallEnvironment& environment_;
   RecentAnswers recent_;

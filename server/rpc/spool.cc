@@ -39,8 +39,10 @@ class FileSource final : public ByteSource {
       read = pread(file_, buffer, size, at_);
     } while (read < 0 && errno == EINTR);
     if (read < 0) {
-      return MakeError(absl::StatusCode::kUnavailable, absl::StrCat("cannot read what was imported: ", std::generic_category().message(errno)),
-                       {.reason = "SPOOL_UNAVAILABLE"});
+      return MakeError(
+          absl::StatusCode::kUnavailable,
+          absl::StrCat("cannot read what was imported: ", std::generic_category().message(errno)),
+          {.reason = "SPOOL_UNAVAILABLE"});
     }
     at_ += read;
     return static_cast<size_t>(read);
@@ -59,7 +61,8 @@ Spool::~Spool() {
 
 absl::Status Spool::Failed(const char* doing, int error) const {
   return MakeError(absl::StatusCode::kUnavailable,
-                   absl::StrCat("cannot ", doing, " a temporary file for the import in ", directory_, ": ", std::generic_category().message(error)),
+                   absl::StrCat("cannot ", doing, " a temporary file for the import in ",
+                                directory_, ": ", std::generic_category().message(error)),
                    {.reason = "SPOOL_UNAVAILABLE"});
 }
 

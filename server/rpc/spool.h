@@ -1,4 +1,5 @@
-// Bytes that come in pieces and are read once all of them are there: in memory while they are few, then in a file that nobody else sees.
+// Bytes that come in pieces and are read once all of them are there: in memory while they are few,
+// then in a file that nobody else sees.
 //
 // The file has no name: it is gone with the spool, or with the process, however that ends.
 // Failure: UNAVAILABLE, reason SPOOL_UNAVAILABLE, where the directory takes no more. Threads: none.
@@ -17,7 +18,8 @@ namespace stepcast::server {
 
 class Spool {
  public:
-  // So many bytes a spool keeps in memory; what is larger is written to its file from the first byte on.
+  // So many bytes a spool keeps in memory; what is larger is written to its file from the first
+  // byte on.
   static constexpr size_t kMemoryBytes = size_t{4} << 20;
 
   // `directory`: for the file, if one is needed.

@@ -15,17 +15,24 @@ SpooledImport::SpooledImport(const CallEnvironment& environment)
       recording_(environment.spool_directory),
       graph_(environment.spool_directory) {}
 
-absl::Status SpooledImport::Add(const Request::Header& header, const Request& request, ByteBudget::Share& share) {
+absl::Status SpooledImport::Add(const Request::Header& header, const Request& request,
+                                ByteBudget::Share& share) {
   const bool to_graph = request.has_graph_chunk();
   if (!to_graph && !request.has_chunk()) {
-    return FaultsError("REQUEST_INVALID", {{.field = "content", .description = "a message with neither header nor chunk"}});
+    return FaultsError(
+        "REQUEST_INVALID",
+        {{.field = "content", .description = "a message with neither header nor chunk"}});
   }
   const char* const field = to_graph ? "graph_chunk" : "chunk";
-  if (to_graph && recording_.size() > 0) return FaultsError("REQUEST_INVALID", {{.field = field, .description = "after the first chunk"}});
+  if (to_graph && recording_.size() > 0)
+    return FaultsError("REQUEST_INVALID",
+                       {{.field = field, .description = "after the first chunk"}});
   const std::string& bytes = to_graph ? request.graph_chunk() : request.chunk();
   Spool& spool = to_graph ? graph_ : recording_;
   const auto size = static_cast<int64_t>(bytes.size());
-  if (absl::Status status = CheckSize(header, field, recording_.size() + graph_.size() + size); !status.ok()) return status;
+  if (absl::Status status = CheckSize(header, field, recording_.size() + graph_.size() + size);
+      !status.ok())
+    return status;
   // What goes on to the file passes through memory as one message, which has a limit of its own.
   if (spool.in_memory()) {
     if (absl::Status admitted = share.Add(size); !admitted.ok()) return admitted;
@@ -34,7 +41,8 @@ absl::Status SpooledImport::Add(const Request::Header& header, const Request& re
   absl::Status appended = spool.Append(bytes);
   if (was_in_memory && !spool.in_memory()) {
     share.Release();
-    const int64_t held = (recording_.in_memory() ? recording_.size() : 0) + (graph_.in_memory() ? graph_.size() : 0);
+    const int64_t held =
+        (recording_.in_memory() ? recording_.size() : 0) + (graph_.in_memory() ? graph_.size() : 0);
     if (absl::Status admitted = share.Add(held); !admitted.ok()) return admitted;
   }
   return appended;
@@ -47,36 +55,47 @@ class SpooledImport::Gunzipped final : public ByteSource {
     const char* where;  // of faults of the bytes
   };
 
-  Gunzipped(SpooledImport& import, const Spool& spool, const Place& place, const Request::Header& header, ByteBudget::Share& share)
+  Gunzipped(SpooledImport& import, const Spool& spool, const Place& place,
+            const Request::Header& header, ByteBudget::Share& share)
       : spooled_(spool.Read()),
-        bytes_(*spooled_, {.admit =
-                               [&import, place, &header, &share](int64_t more) {
-                                 import.inflated_ += more;
-                                 absl::Status fits = import.CheckSize(header, place.field, import.inflated_);
-                                 return fits.ok() && header.has_layer_profile() ? share.Add(more) : fits;
-                               },
-                           .damaged = [place](const std::string& why) { return ImportFault(place.where, why); }}) {}
+        bytes_(*spooled_,
+               {.admit =
+                    [&import, place, &header, &share](int64_t more) {
+                      import.inflated_ += more;
+                      absl::Status fits = import.CheckSize(header, place.field, import.inflated_);
+                      return fits.ok() && header.has_layer_profile() ? share.Add(more) : fits;
+                    },
+                .damaged =
+                    [place](const std::string& why) { return ImportFault(place.where, why); }}) {}
 
-  absl::StatusOr<size_t> Read(char* buffer, size_t size) override { return bytes_.Read(buffer, size); }
+  absl::StatusOr<size_t> Read(char* buffer, size_t size) override {
+    return bytes_.Read(buffer, size);
+  }
 
  private:
   const std::unique_ptr<ByteSource> spooled_;
   GunzipSource bytes_;
 };
 
-std::unique_ptr<ByteSource> SpooledImport::Recording(const Request::Header& header, ByteBudget::Share& share) {
-  return std::make_unique<Gunzipped>(*this, recording_, Gunzipped::Place{.field = "chunk", .where = kAtRecording}, header, share);
+std::unique_ptr<ByteSource> SpooledImport::Recording(const Request::Header& header,
+                                                     ByteBudget::Share& share) {
+  return std::make_unique<Gunzipped>(
+      *this, recording_, Gunzipped::Place{.field = "chunk", .where = kAtRecording}, header, share);
 }
 
-std::unique_ptr<ByteSource> SpooledImport::Graph(const Request::Header& header, ByteBudget::Share& share) {
+std::unique_ptr<ByteSource> SpooledImport::Graph(const Request::Header& header,
+                                                 ByteBudget::Share& share) {
   if (graph_.size() == 0) return nullptr;
-  return std::make_unique<Gunzipped>(*this, graph_, Gunzipped::Place{.field = "graph_chunk", .where = kAtGraph}, header, share);
+  return std::make_unique<Gunzipped>(
+      *this, graph_, Gunzipped::Place{.field = "graph_chunk", .where = kAtGraph}, header, share);
 }
 
-absl::Status SpooledImport::CheckSize(const Request::Header& header, const char* field, int64_t size) const {
+absl::Status SpooledImport::CheckSize(const Request::Header& header, const char* field,
+                                      int64_t size) const {
   if (header.has_layer_profile() && size > max_profile_bytes_)
     return StreamTooLarge("PROFILE_TOO_LARGE", field, "max_profile_bytes", max_profile_bytes_);
-  if (size > max_import_bytes_) return StreamTooLarge("IMPORT_TOO_LARGE", field, "max_import_bytes", max_import_bytes_);
+  if (size > max_import_bytes_)
+    return StreamTooLarge("IMPORT_TOO_LARGE", field, "max_import_bytes", max_import_bytes_);
   return absl::OkStatus();
 }
 

@@ -1,4 +1,5 @@
-// What follows the header of ImportProfile: a graph, if there is one, and a recording, each in a spool.
+// What follows the header of ImportProfile: a graph, if there is one, and a recording, each in a
+// spool.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,15 @@ class SpooledImport {
 
   explicit SpooledImport(const CallEnvironment& environment);
 
-  // Takes the next message after the header. Only what is in memory counts in `share`. INVALID_ARGUMENT above the format's limit: that of a profile
-  // for a layer profile, which is read as a whole, that of an import for all others.
+  // Takes the next message after the header. Only what is in memory counts in `share`.
+  // INVALID_ARGUMENT above the format's limit: that of a profile for a layer profile, which is read
+  // as a whole, that of an import for all others.
   absl::Status Add(const Request::Header& header, const Request& request, ByteBudget::Share& share);
 
-  // Their bytes, or what they decompress to where they are compressed by gzip, which is held to the same limits; what is read as a whole counts in
-  // `share`. Failure: INVALID_ARGUMENT above a limit, or where the compressed bytes are damaged. Null: there is no graph. Borrow all that is named.
+  // Their bytes, or what they decompress to where they are compressed by gzip, which is held to the
+  // same limits; what is read as a whole counts in `share`. Failure: INVALID_ARGUMENT above a
+  // limit, or where the compressed bytes are damaged. Null: there is no graph. Borrow all that is
+  // named.
   std::unique_ptr<ByteSource> Recording(const Request::Header& header, ByteBudget::Share& share);
   std::unique_ptr<ByteSource> Graph(const Request::Header& header, ByteBudget::Share& share);
 

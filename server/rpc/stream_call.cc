@@ -10,31 +10,33 @@ namespace stepcast::server {
 
 namespace {
 
-// How often a job that waits for room asks whether to go on: a caller that is gone wakes it, the end of its time does not.
+// How often a job that waits for room asks whether to go on: a caller that is gone wakes it, the
+// end of its time does not.
 constexpr std::chrono::milliseconds kCheckInterval{5};
 
 }  // namespace
 
-StreamCall::StreamCall(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context,
-                       const grpc::ByteBuffer& request)
+StreamCall::StreamCall(const CallEnvironment& environment, const CalledMethod& method,
+                       const grpc::CallbackServerContext& context, const grpc::ByteBuffer& request)
     : state_(environment, method, context), request_(request) {}
 
 void StreamCall::Start(Part part) {
   if (!state_.admitted().ok()) return End(state_.admitted());
   const absl::Status counted = state_.bytes().Add(static_cast<int64_t>(request_.Length()));
   if (!counted.ok()) return End(counted);
-  const absl::Status submitted = state_.environment().store_jobs.Submit([this, part = std::move(part)]() mutable {
-    const absl::Status go_on = state_.Check();
-    if (!go_on.ok()) return End(go_on);
-    std::move(part)(*this);
-  });
+  const absl::Status submitted =
+      state_.environment().store_jobs.Submit([this, part = std::move(part)]() mutable {
+        const absl::Status go_on = state_.Check();
+        if (!go_on.ok()) return End(go_on);
+        std::move(part)(*this);
+      });
   // Once taken, the call may be over already.
   if (!submitted.ok()) End(submitted);
 }
 
 void StreamCall::Compute(const ExpectedWork& work, Part part) {
-  const absl::Status submitted =
-      state_.environment().simulation_jobs.Submit(state_.Ticket(work), [this, part = std::move(part)](const absl::Status& taken) mutable {
+  const absl::Status submitted = state_.environment().simulation_jobs.Submit(
+      state_.Ticket(work), [this, part = std::move(part)](const absl::Status& taken) mutable {
         const absl::Status go_on = taken.ok() ? state_.Check() : taken;
         if (!go_on.ok()) return End(go_on);
         std::move(part)(*this);
@@ -54,7 +56,8 @@ absl::Status StreamCall::Write(const google::protobuf::MessageLite& message) {
     if (admission == Admission::kTaken) break;
     status = state_.Check();
     if (status.ok() && admission == Admission::kBroken) {
-      status = MakeError(absl::StatusCode::kCancelled, "the stream is broken", {.reason = "CANCELLED"});
+      status =
+          MakeError(absl::StatusCode::kCancelled, "the stream is broken", {.reason = "CANCELLED"});
     }
   }
   return status;

@@ -1,7 +1,9 @@
-// One call that is answered by a stream: a reactor that hands its work to job pools, part after part, and writes what they give it.
+// One call that is answered by a stream: a reactor that hands its work to job pools, part after
+// part, and writes what they give it.
 //
-// Back-pressure: kMostWaiting messages wait for the caller to take them; with so many, Write blocks the job's thread.
-// Request, lifetime and threads: as UnaryCall. A part must not touch the call after End.
+// Back-pressure: kMostWaiting messages wait for the caller to take them; with so many, Write blocks
+// the job's thread. Request, lifetime and threads: as UnaryCall. A part must not touch the call
+// after End.
 #pragma once
 
 #include <google/protobuf/message_lite.h>
@@ -28,16 +30,19 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   // A part of the work. Ends with exactly one of End and Compute.
   using Part = absl::AnyInvocable<void(StreamCall&) &&>;
 
-  StreamCall(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context,
-             const grpc::ByteBuffer& request);
+  StreamCall(const CallEnvironment& environment, const CalledMethod& method,
+             const grpc::CallbackServerContext& context, const grpc::ByteBuffer& request);
 
-  // Runs the first part on the pool for the store, unless the caller is not admitted or the requests under way hold too many bytes already.
+  // Runs the first part on the pool for the store, unless the caller is not admitted or the
+  // requests under way hold too many bytes already.
   void Start(Part part);
-  // Runs `part` on the pool for simulations, unless that refuses it or the caller has gone meanwhile: then the call ends.
+  // Runs `part` on the pool for simulations, unless that refuses it or the caller has gone
+  // meanwhile: then the call ends.
   void Compute(const ExpectedWork& work, Part part);
 
   absl::Status Read(google::protobuf::MessageLite& message) const;
-  // Waits until there is room, and hands the message on. Failure: what CallState::Check says, CANCELLED for a broken stream.
+  // Waits until there is room, and hands the message on. Failure: what CallState::Check says,
+  // CANCELLED for a broken stream.
   absl::Status Write(const google::protobuf::MessageLite& message);
   // What was handed on is written before an OK; before any other status it is dropped.
   void End(const absl::Status& status);

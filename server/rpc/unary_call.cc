@@ -7,18 +7,22 @@
 
 namespace stepcast::server {
 
-UnaryCall::UnaryCall(const CallEnvironment& environment, std::string_view service, const UnaryWire& wire)
-    : state_(environment, {.service = service, .name = wire.method}, *wire.context), request_(*wire.request), reply_(*wire.reply) {}
+UnaryCall::UnaryCall(const CallEnvironment& environment, std::string_view service,
+                     const UnaryWire& wire)
+    : state_(environment, {.service = service, .name = wire.method}, *wire.context),
+      request_(*wire.request),
+      reply_(*wire.reply) {}
 
 void UnaryCall::Start(Part part) {
   if (!state_.admitted().ok()) return Fail(state_.admitted());
   const absl::Status counted = state_.bytes().Add(static_cast<int64_t>(request_.Length()));
   if (!counted.ok()) return Fail(counted);
-  const absl::Status submitted = state_.environment().store_jobs.Submit([this, part = std::move(part)]() mutable {
-    const absl::Status go_on = state_.Check();
-    if (!go_on.ok()) return Fail(go_on);
-    std::move(part)(*this);
-  });
+  const absl::Status submitted =
+      state_.environment().store_jobs.Submit([this, part = std::move(part)]() mutable {
+        const absl::Status go_on = state_.Check();
+        if (!go_on.ok()) return Fail(go_on);
+        std::move(part)(*this);
+      });
   // Once taken, the call may be over already.
   if (!submitted.ok()) Fail(submitted);
 }
@@ -26,7 +30,8 @@ void UnaryCall::Start(Part part) {
 std::string UnaryCall::BytesAfter(std::string prefix, size_t max_bytes) const {
   std::vector<grpc::Slice> slices;
   if (request_.Length() > max_bytes || !request_.Dump(&slices).ok()) return "";
-  for (const grpc::Slice& slice : slices) prefix.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  for (const grpc::Slice& slice : slices)
+    prefix.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
   return prefix;
 }
 

@@ -1,9 +1,10 @@
-// One unary call: a reactor that hands its work to job pools, part after part, and writes the reply.
+// One unary call: a reactor that hands its work to job pools, part after part, and writes the
+// reply.
 //
-// Request and reply are raw bytes, so that parsing a large one does not hold up gRPC's own threads, and so that malformed ones are refused as every
-// other bad request is.
-// Lifetime: deletes itself when gRPC is done with it; not to be touched after Finish.
-// Threads: the parts run one after the other; cancellation may come at any time.
+// Request and reply are raw bytes, so that parsing a large one does not hold up gRPC's own threads,
+// and so that malformed ones are refused as every other bad request is. Lifetime: deletes itself
+// when gRPC is done with it; not to be touched after Finish. Threads: the parts run one after the
+// other; cancellation may come at any time.
 #pragma once
 
 #include <google/protobuf/message_lite.h>
@@ -43,7 +44,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Waiter<SharedRep
 
   // `prefix` and the request's bytes, where these are no more than `max_bytes`; else empty.
   std::string BytesAfter(std::string prefix, size_t max_bytes) const;
-  // Runs the first part on the pool for the store, unless the caller is not admitted or the requests under way hold too many bytes already.
+  // Runs the first part on the pool for the store, unless the caller is not admitted or the
+  // requests under way hold too many bytes already.
   void Start(Part part);
 
   absl::Status Read(google::protobuf::MessageLite& message) const;
@@ -68,7 +70,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Waiter<SharedRep
 
 // Has `part` end a new call, with the parsed request, on the pool for the store.
 template <typename Request, typename Part>
-UnaryCall* StartUnary(const CallEnvironment& environment, std::string_view service, const UnaryWire& wire, Part part) {
+UnaryCall* StartUnary(const CallEnvironment& environment, std::string_view service,
+                      const UnaryWire& wire, Part part) {
   auto* call = new UnaryCall(environment, service, wire);
   call->Start([part = std::move(part)](UnaryCall& started) {
     Request message;

@@ -1,8 +1,10 @@
 // One call that uploads bytes: first a header, then chunks, then one reply.
 //
-// Content: what becomes of the messages after the header, CollectedBytes or SpooledImport; its Request says which call it is.
-// The bytes are collected, within limits, and handed on only once the caller has ended the stream itself. A stream that broke looks the same to a
-// reader at first, so before anything is done the initial metadata is sent, which fails on a broken stream. Lifetime and threads: as UnaryCall.
+// Content: what becomes of the messages after the header, CollectedBytes or SpooledImport; its
+// Request says which call it is. The bytes are collected, within limits, and handed on only once
+// the caller has ended the stream itself. A stream that broke looks the same to a reader at first,
+// so before anything is done the initial metadata is sent, which fails on a broken stream. Lifetime
+// and threads: as UnaryCall.
 #pragma once
 
 #include <google/protobuf/message_lite.h>
@@ -30,11 +32,15 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   using Header = typename Request::Header;
   using Reply = std::unique_ptr<google::protobuf::MessageLite>;
   // What is done with a complete upload, on the pool for the store.
-  using Work = absl::AnyInvocable<absl::StatusOr<Reply>(const Header& header, Content& content, CallState& state) &&>;
+  using Work = absl::AnyInvocable<absl::StatusOr<Reply>(const Header& header, Content& content,
+                                                        CallState& state) &&>;
 
-  UploadCall(const CallEnvironment& environment, const CalledMethod& method, const grpc::CallbackServerContext& context, grpc::ByteBuffer& reply,
-             Work work)
-      : state_(environment, method, context), reply_(reply), work_(std::move(work)), content_(std::in_place, environment) {
+  UploadCall(const CallEnvironment& environment, const CalledMethod& method,
+             const grpc::CallbackServerContext& context, grpc::ByteBuffer& reply, Work work)
+      : state_(environment, method, context),
+        reply_(reply),
+        work_(std::move(work)),
+        content_(std::in_place, environment) {
     if (state_.admitted().ok()) {
       StartRead(&message_);
     } else {
@@ -83,7 +89,9 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     return content_->Add(*header_, request, state_.bytes());
   }
 
-  absl::Status CheckComplete() const { return header_ ? absl::OkStatus() : Misplaced("header", "the stream ended before its header"); }
+  absl::Status CheckComplete() const {
+    return header_ ? absl::OkStatus() : Misplaced("header", "the stream ended before its header");
+  }
 
   static absl::Status Misplaced(const char* field, const char* description) {
     return FaultsError("REQUEST_INVALID", {{.field = field, .description = description}});

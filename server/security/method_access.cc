@@ -11,7 +11,8 @@ const std::vector<MethodAccess>& MethodAccessTable() {
       {"google.longrunning.Operations/GetOperation", Access::kReader},
       {"google.longrunning.Operations/ListOperations", Access::kReader},
       {"google.longrunning.Operations/WaitOperation", Access::kReader},
-      // Balancers and orchestrators have no credentials, and learn nothing but whether the server serves.
+      // Balancers and orchestrators have no credentials, and learn nothing but whether the server
+      // serves.
       {"grpc.health.v1.Health/Check", Access::kAnybody},
       {"grpc.health.v1.Health/Watch", Access::kAnybody},
       {"grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Access::kKnown},
@@ -47,8 +48,10 @@ Access AccessOf(std::string_view service, std::string_view method) {
   };
   const std::vector<MethodAccess>& table = MethodAccessTable();
   const auto found = std::partition_point(table.begin(), table.end(), is_before);
-  const bool is_row = found != table.end() && found->method.size() == service.size() + 1 + method.size() && found->method[service.size()] == '/' &&
-                      found->method.substr(0, service.size()) == service && found->method.substr(service.size() + 1) == method;
+  const bool is_row =
+      found != table.end() && found->method.size() == service.size() + 1 + method.size() &&
+      found->method[service.size()] == '/' && found->method.substr(0, service.size()) == service &&
+      found->method.substr(service.size() + 1) == method;
   return is_row ? found->access : Access::kKnown;
 }
 

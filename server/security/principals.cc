@@ -21,9 +21,11 @@ constexpr char kReason[] = "TOKENS_INVALID";
 // What may stand in a log and beside a metric without being escaped.
 bool IsName(const std::string& name) {
   const auto is_plain = [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || std::string_view("._-@/:").find(c) != std::string_view::npos;
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+           std::string_view("._-@/:").find(c) != std::string_view::npos;
   };
-  return !name.empty() && name.size() <= Principals::kMaxNameBytes && std::all_of(name.begin(), name.end(), is_plain);
+  return !name.empty() && name.size() <= Principals::kMaxNameBytes &&
+         std::all_of(name.begin(), name.end(), is_plain);
 }
 
 }  // namespace
@@ -32,10 +34,14 @@ class Principals::Reader {
  public:
   absl::StatusOr<Principals> Read(const YAML::Node& root) {
     if (root.IsNull()) return Principals();
-    if (!root.IsSequence()) return FaultsError(kReason, {{.field = LineOf(root), .description = "must be a list of entries"}});
+    if (!root.IsSequence())
+      return FaultsError(kReason,
+                         {{.field = LineOf(root), .description = "must be a list of entries"}});
     if (root.size() > kMaxEntries) {
       return FaultsError(kReason,
-                         {{.field = "", .description = absl::StrCat("has ", root.size(), " entries, at most ", kMaxEntries, " are allowed")}});
+                         {{.field = "",
+                           .description = absl::StrCat("has ", root.size(), " entries, at most ",
+                                                       kMaxEntries, " are allowed")}});
     }
     for (const auto& entry : root) ReadEntry(entry);
     if (!faults_.empty()) return FaultsError(kReason, std::move(faults_));
@@ -45,11 +51,14 @@ class Principals::Reader {
  private:
   static std::string LineOf(const YAML::Node& node) { return absl::StrCat(node.Mark().line + 1); }
 
-  void Blame(const YAML::Node& node, const std::string& why) { faults_.push_back({.field = LineOf(node), .description = why}); }
+  void Blame(const YAML::Node& node, const std::string& why) {
+    faults_.push_back({.field = LineOf(node), .description = why});
+  }
 
   // key -> value; faults instead of what is not plain.
   std::map<std::string, std::string> Fields(const YAML::Node& entry) {
-    static const auto& known = *new std::set<std::string>{"name", "role", "sha256", "token", "certificate"};
+    static const auto& known =
+        *new std::set<std::string>{"name", "role", "sha256", "token", "certificate"};
     std::map<std::string, std::string> fields;
     for (const auto& field : entry) {
       const std::string key = field.first.IsScalar() ? field.first.Scalar() : "";
@@ -67,20 +76,27 @@ class Principals::Reader {
     std::map<std::string, std::string> fields = Fields(entry);
     const std::string name = fields["name"];
     const std::optional<Role> role = RoleOf(fields["role"]);
-    if (!IsName(name)) Blame(entry, absl::StrCat("name must be 1 to ", kMaxNameBytes, " letters, digits and ._-@/:"));
+    if (!IsName(name))
+      Blame(entry,
+            absl::StrCat("name must be 1 to ", kMaxNameBytes, " letters, digits and ._-@/:"));
     if (!role) Blame(entry, "role must be reader, writer or admin");
     if (fields.count("sha256") + fields.count("token") + fields.count("certificate") != 1) {
       return Blame(entry, "must have one of sha256, token and certificate");
     }
     if (!IsName(name) || !role) return;
     const auto [known, is_new] = roles_.emplace(name, *role);
-    if (!is_new && known->second != *role) return Blame(entry, absl::StrCat(Quoted(name), " has another role already"));
-    AddProof(entry, fields, std::make_shared<const Principal>(Principal{.name = name, .role = *role}));
+    if (!is_new && known->second != *role)
+      return Blame(entry, absl::StrCat(Quoted(name), " has another role already"));
+    AddProof(entry, fields,
+             std::make_shared<const Principal>(Principal{.name = name, .role = *role}));
   }
 
-  void AddProof(const YAML::Node& entry, const std::map<std::string, std::string>& fields, std::shared_ptr<const Principal> principal) {
+  void AddProof(const YAML::Node& entry, const std::map<std::string, std::string>& fields,
+                std::shared_ptr<const Principal> principal) {
     if (const auto certificate = fields.find("certificate"); certificate != fields.end()) {
-      const bool is_good = !certificate->second.empty() && read_.certificates_.emplace(certificate->second, std::move(principal)).second;
+      const bool is_good =
+          !certificate->second.empty() &&
+          read_.certificates_.emplace(certificate->second, std::move(principal)).second;
       if (!is_good) Blame(entry, "certificate must be a name that no other entry has");
       return;
     }
@@ -88,7 +104,8 @@ class Principals::Reader {
     if (token != fields.end() && token->second.size() < kMinTokenBytes) {
       return Blame(entry, absl::StrCat("token must have at least ", kMinTokenBytes, " bytes"));
     }
-    const std::optional<TokenDigest> digest = token != fields.end() ? DigestOf(token->second) : ParseDigest(fields.at("sha256"));
+    const std::optional<TokenDigest> digest =
+        token != fields.end() ? DigestOf(token->second) : ParseDigest(fields.at("sha256"));
     if (!digest) return Blame(entry, "sha256 must be 64 hexadecimal digits");
     if (!digests_.insert(*digest).second) return Blame(entry, "another entry has the same token");
     read_.tokens_.push_back({.digest = *digest, .principal = std::move(principal)});
@@ -107,7 +124,8 @@ absl::StatusOr<Principals> Principals::Parse(const std::string& text) {
   } catch (const YAML::Exception& exception) {
     // What it quotes of the text comes after a colon.
     const std::string why = exception.msg.substr(0, exception.msg.find(':'));
-    return FaultsError(kReason, {{.field = absl::StrCat(exception.mark.line + 1), .description = why}});
+    return FaultsError(kReason,
+                       {{.field = absl::StrCat(exception.mark.line + 1), .description = why}});
   }
 }
 

@@ -1,11 +1,13 @@
 // Those who are known to the server, by a token or by the name in their certificate.
 //
 // Written as a YAML list. An entry has a name, a role, and one of three proofs:
-//   - {name: scheduler, role: writer, sha256: 9f86d0...}            SHA-256 of its token, in hexadecimal
+//   - {name: scheduler, role: writer, sha256: 9f86d0...}            SHA-256 of its token, in
+//   hexadecimal
 //   - {name: laptop, role: reader, token: 0123456789abcdef}         the token itself
-//   - {name: ci, role: admin, certificate: ci.example.com}          a subject alternative name or the common name
-// A name may have several entries of the same role, so that a token can be replaced while the old one is still good.
-// Threads: a value that does not change.
+//   - {name: ci, role: admin, certificate: ci.example.com}          a subject alternative name or
+//   the common name
+// A name may have several entries of the same role, so that a token can be replaced while the old
+// one is still good. Threads: a value that does not change.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +36,8 @@ class Principals {
   static constexpr size_t kMinTokenBytes = 16;
   static constexpr size_t kMaxNameBytes = 64;
 
-  // INVALID_ARGUMENT, reason TOKENS_INVALID, with every fault under "LINE: "; no fault quotes what was refused: a slip of the pen puts a
-  // token where something else is expected.
+  // INVALID_ARGUMENT, reason TOKENS_INVALID, with every fault under "LINE: "; no fault quotes what
+  // was refused: a slip of the pen puts a token where something else is expected.
   static absl::StatusOr<Principals> Parse(const std::string& text);
 
   // Null: nobody. Cost: a SHA-256 and a comparison with every token, whichever it is.

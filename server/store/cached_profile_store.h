@@ -1,7 +1,9 @@
-// A profile store that keeps what it has read of another one, within a bound of bytes, for as long as that one's generation is the same.
+// A profile store that keeps what it has read of another one, within a bound of bytes, for as long
+// as that one's generation is the same.
 //
-// Only what is there is kept: a name that stands for nothing now may stand for something with the next call. Errors, lists and writes are the other
-// store's. Cost: a Get that finds its profile kept is a copy of it. Threads: safe. Lifetime: borrows the store and the observer.
+// Only what is there is kept: a name that stands for nothing now may stand for something with the
+// next call. Errors, lists and writes are the other store's. Cost: a Get that finds its profile
+// kept is a copy of it. Threads: safe. Lifetime: borrows the store and the observer.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +22,17 @@ class CachedProfileStore final : public ProfileStore {
   CachedProfileStore(ProfileStore& store, size_t max_bytes, CacheObserver* observer = nullptr)
       : store_(store), keeps_(max_bytes > 0), kept_(max_bytes, observer) {}
 
-  absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile, const std::string& request_id) override { return store_.Put(profile, request_id); }
+  absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile,
+                                     const std::string& request_id) override {
+    return store_.Put(profile, request_id);
+  }
   absl::StatusOr<StoredProfile> Get(const std::string& id) override;
   // Asks nothing of the store if the profile or its summary is kept.
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override { return store_.List(query); }
-  absl::Status Delete(const std::string& id, const std::string& etag) override { return store_.Delete(id, etag); }
+  absl::Status Delete(const std::string& id, const std::string& etag) override {
+    return store_.Delete(id, etag);
+  }
   void SetLimits(const StoreLimits& limits) override { store_.SetLimits(limits); }
   absl::Status Check() override { return store_.Check(); }
   uint64_t Generation() const override { return store_.Generation(); }

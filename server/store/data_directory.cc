@@ -24,7 +24,8 @@ constexpr mode_t kDirectoryMode = 0750;
 constexpr mode_t kLockFileMode = 0640;
 
 absl::Status Failed(std::string_view doing, const std::string& path, int error) {
-  return StoreUnavailable(absl::StrCat("cannot ", std::string(doing), " data directory ", path, ": ", std::generic_category().message(error)));
+  return StoreUnavailable(absl::StrCat("cannot ", std::string(doing), " data directory ", path,
+                                       ": ", std::generic_category().message(error)));
 }
 
 // Makes new names in the directory outlive a power failure.
@@ -43,7 +44,8 @@ absl::Status MakeDirectories(const std::filesystem::path& path) {
   if (!parent.empty() && parent != path) {
     if (absl::Status made = MakeDirectories(parent); !made.ok()) return made;
   }
-  if (mkdir(path.c_str(), kDirectoryMode) != 0 && errno != EEXIST) return Failed("create", path.string(), errno);
+  if (mkdir(path.c_str(), kDirectoryMode) != 0 && errno != EEXIST)
+    return Failed("create", path.string(), errno);
   return Sync(parent.empty() ? "." : parent.string());
 }
 
@@ -59,15 +61,19 @@ absl::Status InUse(const std::string& path, int lock_file) {
   const ssize_t size = pread(lock_file, owner.data(), owner.size(), 0);
   std::string pid(owner.data(), size > 0 ? static_cast<size_t>(size) : 0);
   while (!pid.empty() && pid.back() == '\n') pid.pop_back();
-  const std::string who = pid.empty() ? "another process" : absl::StrCat("another process (", pid, ")");
-  return MakeError(absl::StatusCode::kFailedPrecondition, absl::StrCat("data directory ", path, " is in use by ", who),
-                   {.reason = "DATA_DIRECTORY_IN_USE", .metadata = {{"directory", path}, {"pid", pid}}});
+  const std::string who =
+      pid.empty() ? "another process" : absl::StrCat("another process (", pid, ")");
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition,
+      absl::StrCat("data directory ", path, " is in use by ", who),
+      {.reason = "DATA_DIRECTORY_IN_USE", .metadata = {{"directory", path}, {"pid", pid}}});
 }
 
 }  // namespace
 
 absl::StatusOr<DataDirectory> DataDirectory::Own(const std::string& path) {
-  // Absolute, so that a later change of the working directory does not matter; without a slash at the end, which would be a name of its own.
+  // Absolute, so that a later change of the working directory does not matter; without a slash at
+  // the end, which would be a name of its own.
   std::error_code error;
   std::filesystem::path directory = std::filesystem::absolute(path, error).lexically_normal();
   if (path.empty() || error) return Failed("find", path, path.empty() ? ENOENT : error.value());
@@ -78,7 +84,8 @@ absl::StatusOr<DataDirectory> DataDirectory::Own(const std::string& path) {
   if (lock_file < 0) return Failed("write to", directory.string(), errno);
   DataDirectory owned(directory.string(), lock_file);
   if (flock(lock_file, LOCK_EX | LOCK_NB) != 0) {
-    return errno == EWOULDBLOCK ? InUse(owned.path(), lock_file) : Failed("lock", owned.path(), errno);
+    return errno == EWOULDBLOCK ? InUse(owned.path(), lock_file)
+                                : Failed("lock", owned.path(), errno);
   }
   NoteOwner(lock_file);
   return owned;
@@ -88,8 +95,11 @@ DataDirectory::~DataDirectory() {
   if (lock_file_ >= 0) close(lock_file_);
 }
 
-DataDirectory::DataDirectory(DataDirectory&& other) noexcept : path_(std::move(other.path_)), lock_file_(std::exchange(other.lock_file_, -1)) {}
+DataDirectory::DataDirectory(DataDirectory&& other) noexcept
+    : path_(std::move(other.path_)), lock_file_(std::exchange(other.lock_file_, -1)) {}
 
-std::string DataDirectory::File(std::string_view name) const { return absl::StrCat(path_, "/", std::string(name)); }
+std::string DataDirectory::File(std::string_view name) const {
+  return absl::StrCat(path_, "/", std::string(name));
+}
 
 }  // namespace stepcast::server

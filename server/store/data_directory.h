@@ -1,7 +1,7 @@
 // The directory a store keeps its files in, owned by one process at a time.
 //
-// Ownership is an advisory lock (flock) on the file `lock` inside, which the system releases when the process ends, however it ends.
-// Lifetime: owned until destroyed.
+// Ownership is an advisory lock (flock) on the file `lock` inside, which the system releases when
+// the process ends, however it ends. Lifetime: owned until destroyed.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace stepcast::server {
 class DataDirectory {
  public:
   // Creates the directory, and those above it, where they are missing; what it creates is durable.
-  // FAILED_PRECONDITION, reason DATA_DIRECTORY_IN_USE, if another owner has it; UNAVAILABLE, reason STORE_UNAVAILABLE, if it cannot be made or
-  // written.
+  // FAILED_PRECONDITION, reason DATA_DIRECTORY_IN_USE, if another owner has it; UNAVAILABLE, reason
+  // STORE_UNAVAILABLE, if it cannot be made or written.
   static absl::StatusOr<DataDirectory> Own(const std::string& path);
   ~DataDirectory();
   DataDirectory(DataDirectory&& other) noexcept;

@@ -13,7 +13,8 @@ namespace stepcast::server {
 
 absl::StatusOr<std::string> NewEtag() {
   std::array<char, 16> bits{};
-  if (getentropy(bits.data(), bits.size()) != 0) return StoreUnavailable("the system gives no random bits");
+  if (getentropy(bits.data(), bits.size()) != 0)
+    return StoreUnavailable("the system gives no random bits");
   return absl::BytesToHexString(absl::string_view(bits.data(), bits.size()));
 }
 

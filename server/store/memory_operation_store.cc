@@ -17,7 +17,8 @@ absl::StatusOr<OperationRecord> MemoryOperationStore::Start(const NewOperation& 
   }
   if (!operation.refusal.ok()) return operation.refusal;
   const auto new_bytes = static_cast<int64_t>(operation.request.size());
-  if (absl::Status room = CheckRoom(CountOpen(), bytes_, new_bytes, limits_); !room.ok()) return room;
+  if (absl::Status room = CheckRoom(CountOpen(), bytes_, new_bytes, limits_); !room.ok())
+    return room;
   operations_.emplace(record->id, Entry{.record = *record, .bytes = operation.request});
   if (!operation.request_id.empty()) ids_.emplace(request, record->id);
   bytes_ += new_bytes;
@@ -29,7 +30,8 @@ absl::StatusOr<StoredOperation> MemoryOperationStore::Get(const std::string& id)
   const auto found = operations_.find(id);
   if (found == operations_.end()) return OperationNotFound(id);
   const Entry& entry = found->second;
-  return StoredOperation{.record = entry.record, .result = IsDone(entry.record.state) ? entry.bytes : ""};
+  return StoredOperation{.record = entry.record,
+                         .result = IsDone(entry.record.state) ? entry.bytes : ""};
 }
 
 absl::StatusOr<OperationPage> MemoryOperationStore::List(const OperationQuery& query) {
@@ -38,40 +40,48 @@ absl::StatusOr<OperationPage> MemoryOperationStore::List(const OperationQuery& q
   MutexLock lock(mutex_);
   for (auto at = operations_.upper_bound(query.after); at != operations_.end(); ++at) {
     const Entry& entry = at->second;
-    StoredOperation stored{.record = entry.record, .result = IsDone(entry.record.state) ? entry.bytes : ""};
+    StoredOperation stored{.record = entry.record,
+                           .result = IsDone(entry.record.state) ? entry.bytes : ""};
     bytes += static_cast<int64_t>(stored.result.size());
-    page.more = page.operations.size() == static_cast<size_t>(query.limit) || (!page.operations.empty() && bytes > query.max_bytes);
+    page.more = page.operations.size() == static_cast<size_t>(query.limit) ||
+                (!page.operations.empty() && bytes > query.max_bytes);
     if (page.more) return page;
     page.operations.push_back(std::move(stored));
   }
   return page;
 }
 
-absl::StatusOr<std::optional<ClaimedOperation>> MemoryOperationStore::Claim(const OperationClaim& claim) {
+absl::StatusOr<std::optional<ClaimedOperation>> MemoryOperationStore::Claim(
+    const OperationClaim& claim) {
   const OperationTime now = Now();
   MutexLock lock(mutex_);
   for (auto& [id, entry] : operations_) {
     if (!IsClaimable(entry.record, now)) continue;
-    if (TakeOrEnd(entry.record, claim, limits_, now)) return ClaimedOperation{.record = entry.record, .request = entry.bytes};
+    if (TakeOrEnd(entry.record, claim, limits_, now))
+      return ClaimedOperation{.record = entry.record, .request = entry.bytes};
     SetBytes(entry, "");
   }
   return std::optional<ClaimedOperation>();
 }
 
-absl::StatusOr<HeartbeatAnswer> MemoryOperationStore::Heartbeat(const OperationAttempt& attempt, int64_t progress, int64_t lease_ns) {
+absl::StatusOr<HeartbeatAnswer> MemoryOperationStore::Heartbeat(const OperationAttempt& attempt,
+                                                                int64_t progress,
+                                                                int64_t lease_ns) {
   MutexLock lock(mutex_);
   const auto found = operations_.find(attempt.id);
   if (found == operations_.end()) return HeartbeatAnswer::kLost;
   return Renew(found->second.record, attempt, progress, Now().lease_ns + lease_ns);
 }
 
-absl::Status MemoryOperationStore::Finish(const OperationAttempt& attempt, const OperationResult& result) {
+absl::Status MemoryOperationStore::Finish(const OperationAttempt& attempt,
+                                          const OperationResult& result) {
   MutexLock lock(mutex_);
   const auto found = operations_.find(attempt.id);
   if (found == operations_.end()) return OperationNotFound(attempt.id);
   Entry& entry = found->second;
   const bool was_done = IsDone(entry.record.state);
-  const absl::StatusOr<bool> takes_result = FinishWith(entry.record, attempt, result.is_error, Now());
+  const absl::StatusOr<bool> takes_result =
+      FinishWith(entry.record, attempt, result.is_error, Now());
   if (!takes_result.ok()) return takes_result.status();
   if (!was_done) SetBytes(entry, *takes_result ? result.bytes : "");
   return absl::OkStatus();
@@ -129,13 +139,16 @@ absl::StatusOr<OperationCounts> MemoryOperationStore::Count() {
   for (const auto& [id, entry] : operations_) {
     const OperationRecord& record = entry.record;
     ++counts.by_state[static_cast<int>(record.state)];
-    if (record.state == OperationState::kQueued) counts.oldest_queued_ns = std::max(counts.oldest_queued_ns, now_ns - record.create_time_ns);
+    if (record.state == OperationState::kQueued)
+      counts.oldest_queued_ns = std::max(counts.oldest_queued_ns, now_ns - record.create_time_ns);
   }
   return counts;
 }
 
 int64_t MemoryOperationStore::CountOpen() const {
-  return std::count_if(operations_.begin(), operations_.end(), [](const auto& operation) { return !IsDone(operation.second.record.state); });
+  return std::count_if(operations_.begin(), operations_.end(), [](const auto& operation) {
+    return !IsDone(operation.second.record.state);
+  });
 }
 
 void MemoryOperationStore::SetBytes(Entry& entry, std::string bytes) {
@@ -146,7 +159,8 @@ void MemoryOperationStore::SetBytes(Entry& entry, std::string bytes) {
 void MemoryOperationStore::Erase(std::map<std::string, Entry>::iterator at) {
   const Entry& entry = at->second;
   bytes_ -= static_cast<int64_t>(entry.bytes.size());
-  if (!entry.record.request_id.empty()) ids_.erase(Request{entry.record.owner, entry.record.request_id});
+  if (!entry.record.request_id.empty())
+    ids_.erase(Request{entry.record.owner, entry.record.request_id});
   operations_.erase(at);
 }
 

@@ -20,13 +20,15 @@ namespace stepcast::server {
 class MemoryOperationStore final : public OperationStore {
  public:
   // The clock is borrowed; leases run on its monotonic time.
-  MemoryOperationStore(const OperationLimits& limits, const Clock& clock) : limits_(limits), clock_(clock) {}
+  MemoryOperationStore(const OperationLimits& limits, const Clock& clock)
+      : limits_(limits), clock_(clock) {}
 
   absl::StatusOr<OperationRecord> Start(const NewOperation& operation) override;
   absl::StatusOr<StoredOperation> Get(const std::string& id) override;
   absl::StatusOr<OperationPage> List(const OperationQuery& query) override;
   absl::StatusOr<std::optional<ClaimedOperation>> Claim(const OperationClaim& claim) override;
-  absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt, int64_t progress, int64_t lease_ns) override;
+  absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt, int64_t progress,
+                                            int64_t lease_ns) override;
   absl::Status Finish(const OperationAttempt& attempt, const OperationResult& result) override;
   absl::Status Release(const OperationAttempt& attempt) override;
   absl::StatusOr<OperationRecord> RequestCancel(const std::string& id) override;
@@ -41,7 +43,9 @@ class MemoryOperationStore final : public OperationStore {
   };
   using Request = std::pair<std::string, std::string>;  // owner, request_id
 
-  OperationTime Now() const { return {.lease_ns = clock_.MonotonicNs(), .wall_ns = clock_.WallNs()}; }
+  OperationTime Now() const {
+    return {.lease_ns = clock_.MonotonicNs(), .wall_ns = clock_.WallNs()};
+  }
   int64_t CountOpen() const STEPCAST_REQUIRES(mutex_);
   // Gives back what a done one no longer needs.
   void SetBytes(Entry& entry, std::string bytes) STEPCAST_REQUIRES(mutex_);

@@ -8,7 +8,8 @@
 
 namespace stepcast::server {
 
-absl::StatusOr<ProfileSummary> MemoryProfileStore::Put(const StoredProfile& profile, const std::string& request_id) {
+absl::StatusOr<ProfileSummary> MemoryProfileStore::Put(const StoredProfile& profile,
+                                                       const std::string& request_id) {
   const absl::StatusOr<std::string> etag = NewEtag();
   if (!etag.ok()) return etag.status();
   StoredProfile stored = profile;
@@ -21,12 +22,14 @@ absl::StatusOr<ProfileSummary> MemoryProfileStore::Put(const StoredProfile& prof
   MutexLock lock(mutex_);
   if (const auto seen = requests_.find(request_id); seen != requests_.end()) {
     const ProfileSummary& first = seen->second;
-    if (first.id != summary.id || first.digest != summary.digest) return RequestIdReused(request_id, first.id);
+    if (first.id != summary.id || first.digest != summary.digest)
+      return RequestIdReused(request_id, first.id);
     return first;
   }
   if (const auto there = profiles_.find(summary.id); there != profiles_.end()) {
     const ProfileSummary& existing = there->second.summary;
-    if (existing.digest != summary.digest) return ProfileExists(summary.id, existing.digest, summary.digest);
+    if (existing.digest != summary.digest)
+      return ProfileExists(summary.id, existing.digest, summary.digest);
     Remember(request_id, existing, limits);
     return existing;
   }
@@ -79,12 +82,14 @@ absl::Status MemoryProfileStore::Delete(const std::string& id, const std::string
 
 absl::Status MemoryProfileStore::Check() { return absl::OkStatus(); }
 
-absl::Status MemoryProfileStore::CheckQuota(const StoredProfile& profile, const StoreLimits& limits) const {
+absl::Status MemoryProfileStore::CheckQuota(const StoredProfile& profile,
+                                            const StoreLimits& limits) const {
   const std::string& owner = profile.summary.owner;
   const auto new_bytes = static_cast<int64_t>(profile.content.size());
   if (HasShareLimit(owner, limits)) {
     const auto owned = owned_.find(owner);
-    absl::Status share = CheckShare(owner, owned == owned_.end() ? TotalsRow{} : owned->second, limits, new_bytes);
+    absl::Status share =
+        CheckShare(owner, owned == owned_.end() ? TotalsRow{} : owned->second, limits, new_bytes);
     if (!share.ok()) return share;
   }
   return CheckRoom(totals_, limits, new_bytes);
@@ -99,7 +104,8 @@ void MemoryProfileStore::Count(const std::string& owner, int64_t profiles, int64
   if (owned.profiles == 0) owned_.erase(owner);
 }
 
-void MemoryProfileStore::Remember(const std::string& request_id, const ProfileSummary& stored, const StoreLimits& limits) {
+void MemoryProfileStore::Remember(const std::string& request_id, const ProfileSummary& stored,
+                                  const StoreLimits& limits) {
   if (request_id.empty()) return;
   requests_.emplace(request_id, stored);
   request_order_.push_back(request_id);

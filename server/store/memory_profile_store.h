@@ -20,9 +20,11 @@ namespace stepcast::server {
 class MemoryProfileStore final : public ProfileStore {
  public:
   // The clock is borrowed.
-  MemoryProfileStore(const StoreLimits& limits, const Clock& clock) : limits_(limits), clock_(clock) {}
+  MemoryProfileStore(const StoreLimits& limits, const Clock& clock)
+      : limits_(limits), clock_(clock) {}
 
-  absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile, const std::string& request_id) override;
+  absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile,
+                                     const std::string& request_id) override;
   absl::StatusOr<StoredProfile> Get(const std::string& id) override;
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;
@@ -32,10 +34,12 @@ class MemoryProfileStore final : public ProfileStore {
   uint64_t Generation() const override { return generation_; }
 
  private:
-  absl::Status CheckQuota(const StoredProfile& profile, const StoreLimits& limits) const STEPCAST_REQUIRES(mutex_);
+  absl::Status CheckQuota(const StoredProfile& profile, const StoreLimits& limits) const
+      STEPCAST_REQUIRES(mutex_);
   // By so many more profiles and bytes; both may be negative.
   void Count(const std::string& owner, int64_t profiles, int64_t bytes) STEPCAST_REQUIRES(mutex_);
-  void Remember(const std::string& request_id, const ProfileSummary& stored, const StoreLimits& limits) STEPCAST_REQUIRES(mutex_);
+  void Remember(const std::string& request_id, const ProfileSummary& stored,
+                const StoreLimits& limits) STEPCAST_REQUIRES(mutex_);
 
   ReloadedLimits limits_;
   const Clock& clock_;
@@ -43,7 +47,7 @@ class MemoryProfileStore final : public ProfileStore {
   Mutex mutex_;
   std::map<std::string, StoredProfile> profiles_ STEPCAST_GUARDED_BY(mutex_);
   TotalsRow totals_ STEPCAST_GUARDED_BY(mutex_);
-  std::map<std::string, TotalsRow> owned_ STEPCAST_GUARDED_BY(mutex_);          // by those who have any
+  std::map<std::string, TotalsRow> owned_ STEPCAST_GUARDED_BY(mutex_);  // by those who have any
   std::map<std::string, ProfileSummary> requests_ STEPCAST_GUARDED_BY(mutex_);  // what each stored
   std::deque<std::string> request_order_ STEPCAST_GUARDED_BY(mutex_);           // oldest first
 };

@@ -17,7 +17,8 @@ namespace stepcast::server {
 namespace {
 
 absl::Status Failed(const std::string& doing, int error) {
-  return StoreUnavailable(absl::StrCat("cannot ", doing, ": ", std::generic_category().message(error)));
+  return StoreUnavailable(
+      absl::StrCat("cannot ", doing, ": ", std::generic_category().message(error)));
 }
 
 absl::Status Sync(const std::string& path, int flags) {
@@ -30,7 +31,8 @@ absl::Status Sync(const std::string& path, int flags) {
 
 }  // namespace
 
-NewFile::NewFile(const std::string& name) : name_(name), path_(absl::StrCat(name, ".", getpid(), ".partial")) {}
+NewFile::NewFile(const std::string& name)
+    : name_(name), path_(absl::StrCat(name, ".", getpid(), ".partial")) {}
 
 NewFile::~NewFile() {
   for (const char* part : {"", "-journal"}) unlink((path_ + part).c_str());
@@ -39,8 +41,9 @@ NewFile::~NewFile() {
 absl::Status NewFile::Place() const {
   if (absl::Status synced = Sync(path_, O_RDONLY); !synced.ok()) return synced;
   // Not every file system knows how to refuse a name that is taken; then whoever calls has looked.
-  const bool placed = renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), RENAME_NOREPLACE) == 0 ||
-                      (errno == EINVAL && rename(path_.c_str(), name_.c_str()) == 0);
+  const bool placed =
+      renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), RENAME_NOREPLACE) == 0 ||
+      (errno == EINVAL && rename(path_.c_str(), name_.c_str()) == 0);
   if (!placed) return Failed(absl::StrCat("name ", name_), errno);
   const std::string folder = std::filesystem::path(name_).parent_path().string();
   return Sync(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);

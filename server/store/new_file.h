@@ -1,4 +1,5 @@
-// A file that has its name only once it is complete: it is written under another one beside it, which is removed if it is not placed.
+// A file that has its name only once it is complete: it is written under another one beside it,
+// which is removed if it is not placed.
 //
 // Threads: none.
 #pragma once
@@ -19,8 +20,8 @@ class NewFile {
 
   // Where to write it; another one in each process.
   const std::string& path() const { return path_; }
-  // Gives it its name; then it survives a power failure. UNAVAILABLE, reason STORE_UNAVAILABLE, if that fails, for instance because the name is
-  // taken.
+  // Gives it its name; then it survives a power failure. UNAVAILABLE, reason STORE_UNAVAILABLE, if
+  // that fails, for instance because the name is taken.
   absl::Status Place() const;
 
  private:

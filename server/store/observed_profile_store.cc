@@ -17,11 +17,13 @@ template <typename Operation>
 auto ObservedProfileStore::Observe(std::string_view name, Operation operation) {
   const int64_t start_ns = clock_.MonotonicNs();
   auto result = operation();
-  observer_.OnOperation(name, CodeOf(result), static_cast<double>(clock_.MonotonicNs() - start_ns) * 1e-9);
+  observer_.OnOperation(name, CodeOf(result),
+                        static_cast<double>(clock_.MonotonicNs() - start_ns) * 1e-9);
   return result;
 }
 
-absl::StatusOr<ProfileSummary> ObservedProfileStore::Put(const StoredProfile& profile, const std::string& request_id) {
+absl::StatusOr<ProfileSummary> ObservedProfileStore::Put(const StoredProfile& profile,
+                                                         const std::string& request_id) {
   return Observe("put", [&] { return store_.Put(profile, request_id); });
 }
 

@@ -17,14 +17,17 @@ class StoreObserver {
   virtual void OnOperation(std::string_view operation, absl::StatusCode code, double seconds) = 0;
 };
 
-inline constexpr std::string_view kStoreOperations[] = {"put", "get", "get_summary", "list", "delete", "check"};
+inline constexpr std::string_view kStoreOperations[] = {"put",  "get",    "get_summary",
+                                                        "list", "delete", "check"};
 
 // Lifetime: borrows all three.
 class ObservedProfileStore final : public ProfileStore {
  public:
-  ObservedProfileStore(ProfileStore& store, StoreObserver& observer, const Clock& clock) : store_(store), observer_(observer), clock_(clock) {}
+  ObservedProfileStore(ProfileStore& store, StoreObserver& observer, const Clock& clock)
+      : store_(store), observer_(observer), clock_(clock) {}
 
-  absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile, const std::string& request_id) override;
+  absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile,
+                                     const std::string& request_id) override;
   absl::StatusOr<StoredProfile> Get(const std::string& id) override;
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;

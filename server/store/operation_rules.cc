@@ -15,10 +15,13 @@ namespace {
 
 constexpr size_t kRandomDigits = 16;
 
-ResourceDetail Resource(const std::string& id) { return {.type = "google.longrunning.Operation", .name = absl::StrCat("operations/", id)}; }
+ResourceDetail Resource(const std::string& id) {
+  return {.type = "google.longrunning.Operation", .name = absl::StrCat("operations/", id)};
+}
 
 bool IsOf(const OperationRecord& record, const OperationAttempt& attempt) {
-  return record.attempts == attempt.number && record.replica == attempt.replica && !record.replica.empty();
+  return record.attempts == attempt.number && record.replica == attempt.replica &&
+         !record.replica.empty();
 }
 
 bool IsPresent(const OperationRecord& record, const OperationAttempt& attempt) {
@@ -26,10 +29,14 @@ bool IsPresent(const OperationRecord& record, const OperationAttempt& attempt) {
 }
 
 absl::Status Lost(const OperationRecord& record, const OperationAttempt& attempt) {
-  return MakeError(absl::StatusCode::kAborted, absl::StrCat("attempt ", attempt.number, " is not the present one of operations/", record.id),
-                   {.reason = "OPERATION_LOST",
-                    .metadata = {{"operation", record.id}, {"attempt", absl::StrCat(attempt.number)}, {"attempts", absl::StrCat(record.attempts)}},
-                    .resource = Resource(record.id)});
+  return MakeError(
+      absl::StatusCode::kAborted,
+      absl::StrCat("attempt ", attempt.number, " is not the present one of operations/", record.id),
+      {.reason = "OPERATION_LOST",
+       .metadata = {{"operation", record.id},
+                    {"attempt", absl::StrCat(attempt.number)},
+                    {"attempts", absl::StrCat(record.attempts)}},
+       .resource = Resource(record.id)});
 }
 
 void End(OperationRecord& record, OperationState state, const OperationTime& now) {
@@ -61,24 +68,31 @@ absl::StatusOr<OperationRecord> NewRecord(const NewOperation& operation, const O
 
 absl::Status CheckRepetition(const OperationRecord& first, const NewOperation& operation) {
   if (first.request_digest == operation.request_digest) return absl::OkStatus();
-  const std::string what = absl::StrCat("\"", operation.request_id, "\" was used before, for another request (operations/", first.id, ")");
+  const std::string what =
+      absl::StrCat("\"", operation.request_id,
+                   "\" was used before, for another request (operations/", first.id, ")");
   return MakeError(absl::StatusCode::kInvalidArgument, absl::StrCat("request_id: ", what),
                    {.reason = "REQUEST_ID_REUSED",
                     .metadata = {{"request_id", operation.request_id}, {"operation", first.id}},
                     .faults = {{.field = "request_id", .description = what}}});
 }
 
-absl::Status CheckRoom(int64_t open_operations, int64_t bytes, int64_t new_bytes, const OperationLimits& limits) {
-  if (open_operations >= limits.max_open_operations) return StoreFull("max_open_operations", limits.max_open_operations);
-  if (new_bytes > limits.max_operation_store_bytes - bytes) return StoreFull("max_operation_store_bytes", limits.max_operation_store_bytes);
+absl::Status CheckRoom(int64_t open_operations, int64_t bytes, int64_t new_bytes,
+                       const OperationLimits& limits) {
+  if (open_operations >= limits.max_open_operations)
+    return StoreFull("max_open_operations", limits.max_open_operations);
+  if (new_bytes > limits.max_operation_store_bytes - bytes)
+    return StoreFull("max_operation_store_bytes", limits.max_operation_store_bytes);
   return absl::OkStatus();
 }
 
 bool IsClaimable(const OperationRecord& record, const OperationTime& now) {
-  return record.state == OperationState::kQueued || (record.state == OperationState::kRunning && record.lease_until_ns <= now.lease_ns);
+  return record.state == OperationState::kQueued ||
+         (record.state == OperationState::kRunning && record.lease_until_ns <= now.lease_ns);
 }
 
-bool TakeOrEnd(OperationRecord& record, const OperationClaim& claim, const OperationLimits& limits, const OperationTime& now) {
+bool TakeOrEnd(OperationRecord& record, const OperationClaim& claim, const OperationLimits& limits,
+               const OperationTime& now) {
   if (record.cancel_requested) {
     EndWithoutAttempt(record, OperationState::kCancelled, now);
     return false;
@@ -96,14 +110,16 @@ bool TakeOrEnd(OperationRecord& record, const OperationClaim& claim, const Opera
   return true;
 }
 
-HeartbeatAnswer Renew(OperationRecord& record, const OperationAttempt& attempt, int64_t progress, int64_t lease_until_ns) {
+HeartbeatAnswer Renew(OperationRecord& record, const OperationAttempt& attempt, int64_t progress,
+                      int64_t lease_until_ns) {
   if (!IsPresent(record, attempt)) return HeartbeatAnswer::kLost;
   record.progress = progress;
   record.lease_until_ns = lease_until_ns;
   return record.cancel_requested ? HeartbeatAnswer::kCancelled : HeartbeatAnswer::kGoOn;
 }
 
-absl::StatusOr<bool> FinishWith(OperationRecord& record, const OperationAttempt& attempt, bool is_error, const OperationTime& now) {
+absl::StatusOr<bool> FinishWith(OperationRecord& record, const OperationAttempt& attempt,
+                                bool is_error, const OperationTime& now) {
   if (IsDone(record.state) && IsOf(record, attempt)) return false;
   if (!IsPresent(record, attempt)) return Lost(record, attempt);
   if (record.cancel_requested) {
@@ -114,7 +130,8 @@ absl::StatusOr<bool> FinishWith(OperationRecord& record, const OperationAttempt&
   return true;
 }
 
-absl::Status GiveBack(OperationRecord& record, const OperationAttempt& attempt, const OperationTime& now) {
+absl::Status GiveBack(OperationRecord& record, const OperationAttempt& attempt,
+                      const OperationTime& now) {
   if (!IsPresent(record, attempt)) return Lost(record, attempt);
   if (record.cancel_requested) {
     End(record, OperationState::kCancelled, now);
@@ -132,19 +149,25 @@ absl::Status GiveBack(OperationRecord& record, const OperationAttempt& attempt, 
 bool AskToCancel(OperationRecord& record, const OperationTime& now) {
   if (IsDone(record.state) || record.cancel_requested) return false;
   record.cancel_requested = true;
-  if (record.state == OperationState::kQueued) EndWithoutAttempt(record, OperationState::kCancelled, now);
+  if (record.state == OperationState::kQueued)
+    EndWithoutAttempt(record, OperationState::kCancelled, now);
   return true;
 }
 
 absl::Status CheckDone(const OperationRecord& record) {
   if (IsDone(record.state)) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kFailedPrecondition, absl::StrCat("operations/", record.id, " is not done: cancel it, or wait for it"),
-                   {.reason = "OPERATION_NOT_DONE", .metadata = {{"operation", record.id}}, .resource = Resource(record.id)});
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition,
+      absl::StrCat("operations/", record.id, " is not done: cancel it, or wait for it"),
+      {.reason = "OPERATION_NOT_DONE",
+       .metadata = {{"operation", record.id}},
+       .resource = Resource(record.id)});
 }
 
 absl::Status OperationNotFound(const std::string& id) {
-  return MakeError(absl::StatusCode::kNotFound, absl::StrCat("there is no operation operations/", id),
-                   {.reason = "OPERATION_NOT_FOUND", .metadata = {{"operation", id}}, .resource = Resource(id)});
+  return MakeError(
+      absl::StatusCode::kNotFound, absl::StrCat("there is no operation operations/", id),
+      {.reason = "OPERATION_NOT_FOUND", .metadata = {{"operation", id}}, .resource = Resource(id)});
 }
 
 }  // namespace stepcast::server

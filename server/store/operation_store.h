@@ -1,10 +1,12 @@
-// The store of long-running operations, behind one interface: a queue that any replica takes from, and what became of each.
+// The store of long-running operations, behind one interface: a queue that any replica takes from,
+// and what became of each.
 //
-// Requests and results are bytes the store does not look into. A replica takes an operation for a lease and renews that; when it does not, another
-// one may take it. Every taking is an attempt with a number of its own, and only the present attempt may end the operation, so it has one end.
-// Time: leases run on the store's own clock, so the replicas' clocks do not matter.
-// Threads: safe. Calls may block, so they belong on a pool, never in a reactor.
-// Failure: the codes named below, and those of the medium as in ProfileStore. A call that failed has changed nothing.
+// Requests and results are bytes the store does not look into. A replica takes an operation for a
+// lease and renews that; when it does not, another one may take it. Every taking is an attempt with
+// a number of its own, and only the present attempt may end the operation, so it has one end. Time:
+// leases run on the store's own clock, so the replicas' clocks do not matter. Threads: safe. Calls
+// may block, so they belong on a pool, never in a reactor. Failure: the codes named below, and
+// those of the medium as in ProfileStore. A call that failed has changed nothing.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +59,8 @@ struct NewOperation {
   std::string request_id;
   std::string request_digest;
   std::string request;
-  absl::Status refusal;  // why it must not be started, if so; what was started under its request_id before is its answer all the same
+  absl::Status refusal;  // why it must not be started, if so; what was started under its request_id
+                         // before is its answer all the same
 };
 
 struct StoredOperation {
@@ -113,26 +116,31 @@ class OperationStore {
  public:
   virtual ~OperationStore() = default;
 
-  // Queues it. With a request_id its owner has used for an operation that is still kept: returns that one, or fails with INVALID_ARGUMENT, reason
-  // REQUEST_ID_REUSED, if its digest is another. Else its refusal, where it has one. RESOURCE_EXHAUSTED, reason STORE_FULL, with the quota subject,
-  // at a limit.
+  // Queues it. With a request_id its owner has used for an operation that is still kept: returns
+  // that one, or fails with INVALID_ARGUMENT, reason REQUEST_ID_REUSED, if its digest is another.
+  // Else its refusal, where it has one. RESOURCE_EXHAUSTED, reason STORE_FULL, with the quota
+  // subject, at a limit.
   virtual absl::StatusOr<OperationRecord> Start(const NewOperation& operation) = 0;
   // NOT_FOUND, reason OPERATION_NOT_FOUND, with the resource.
   virtual absl::StatusOr<StoredOperation> Get(const std::string& id) = 0;
   virtual absl::StatusOr<OperationPage> List(const OperationQuery& query) = 0;
 
-  // Takes the first that is queued or whose lease has run out; none: there is none. Those among them that were to be cancelled, or have used up
-  // their attempts, it ends.
+  // Takes the first that is queued or whose lease has run out; none: there is none. Those among
+  // them that were to be cancelled, or have used up their attempts, it ends.
   virtual absl::StatusOr<std::optional<ClaimedOperation>> Claim(const OperationClaim& claim) = 0;
   // Renews the lease of the present attempt, even one that has run out and was not taken since.
-  virtual absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt, int64_t progress, int64_t lease_ns) = 0;
-  // Ends the operation: with CANCELLED if that was asked for, else with `result`. Repeated by the attempt that ended it, OK, and the first end
-  // stays. ABORTED, reason OPERATION_LOST, if the attempt is not the present one.
+  virtual absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt,
+                                                    int64_t progress, int64_t lease_ns) = 0;
+  // Ends the operation: with CANCELLED if that was asked for, else with `result`. Repeated by the
+  // attempt that ended it, OK, and the first end stays. ABORTED, reason OPERATION_LOST, if the
+  // attempt is not the present one.
   virtual absl::Status Finish(const OperationAttempt& attempt, const OperationResult& result) = 0;
-  // Gives the operation back to the queue, or ends it if it was to be cancelled; this attempt does not count against their limit. ABORTED as Finish.
+  // Gives the operation back to the queue, or ends it if it was to be cancelled; this attempt does
+  // not count against their limit. ABORTED as Finish.
   virtual absl::Status Release(const OperationAttempt& attempt) = 0;
 
-  // One that is queued is done at once, one that runs will be; one that is done stays as it is. NOT_FOUND as Get.
+  // One that is queued is done at once, one that runs will be; one that is done stays as it is.
+  // NOT_FOUND as Get.
   virtual absl::StatusOr<OperationRecord> RequestCancel(const std::string& id) = 0;
   // NOT_FOUND as Get; FAILED_PRECONDITION, reason OPERATION_NOT_DONE.
   virtual absl::Status Delete(const std::string& id) = 0;

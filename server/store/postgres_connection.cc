@@ -24,10 +24,12 @@ constexpr char kUse[] = "use the database";
 std::string Where(PGconn* connection) {
   const char* host = PQhost(connection);
   const char* port = PQport(connection);
-  return absl::StrCat("database at ", host == nullptr ? "" : host, " port ", port == nullptr ? "" : port);
+  return absl::StrCat("database at ", host == nullptr ? "" : host, " port ",
+                      port == nullptr ? "" : port);
 }
 
-// True: one of the events. False: nothing in time. A signal counts as an event: who waits looks again.
+// True: one of the events. False: nothing in time. A signal counts as an event: who waits looks
+// again.
 bool Poll(pollfd* descriptors, nfds_t count, int timeout_ms) {
   const int ready = poll(descriptors, count, timeout_ms);
   return ready > 0 || (ready < 0 && errno == EINTR);
@@ -52,23 +54,29 @@ absl::Status CheckConninfo(const std::string& conninfo) {
   PQconninfoFree(parsed);
   PQfreemem(error);
   if (good) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "is no connection string of PostgreSQL (keyword=value ..., or postgresql://...)",
+  return MakeError(absl::StatusCode::kInvalidArgument,
+                   "is no connection string of PostgreSQL (keyword=value ..., or postgresql://...)",
                    {.reason = "CONNECTION_STRING_INVALID"});
 }
 
-absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(const PostgresConnectionOptions& options) {
+absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
+    const PostgresConnectionOptions& options) {
   if (absl::Status status = CheckConninfo(options.conninfo); !status.ok()) return status;
   // Later ones count more, and `dbname` stands for all that is in the string.
   const std::string timeout = absl::StrCat(options.connect_timeout_seconds);
-  const std::array<const char*, 4> keywords = {"connect_timeout", "fallback_application_name", "dbname", nullptr};
-  const std::array<const char*, 4> values = {timeout.c_str(), "stepcastd", options.conninfo.c_str(), nullptr};
+  const std::array<const char*, 4> keywords = {"connect_timeout", "fallback_application_name",
+                                               "dbname", nullptr};
+  const std::array<const char*, 4> values = {timeout.c_str(), "stepcastd", options.conninfo.c_str(),
+                                             nullptr};
   PGconn* raw = PQconnectdbParams(keywords.data(), values.data(), 1);
-  std::unique_ptr<PostgresConnection> connection(new PostgresConnection(raw, options.statement_timeout_ms + kGraceMs));
+  std::unique_ptr<PostgresConnection> connection(
+      new PostgresConnection(raw, options.statement_timeout_ms + kGraceMs));
   if (PQstatus(raw) != CONNECTION_OK) {
     const std::string said = raw == nullptr ? "out of memory" : PQerrorMessage(raw);
     return PostgresError("", absl::StrCat("connect to the ", Where(raw)), said);
   }
-  if (absl::Status status = connection->Configure(options.statement_timeout_ms); !status.ok()) return status;
+  if (absl::Status status = connection->Configure(options.statement_timeout_ms); !status.ok())
+    return status;
   return connection;
 }
 
@@ -82,16 +90,21 @@ absl::Status PostgresConnection::Configure(int statement_timeout_ms) {
   const std::string timeout = absl::StrCat(statement_timeout_ms);
   PostgresParameters parameters;
   parameters.Text(timeout);
-  return Run("SELECT set_config(name, CASE WHEN name = 'synchronous_commit' THEN CASE setting WHEN 'off' THEN 'on' ELSE setting END "
-             "WHEN setting::bigint BETWEEN 1 AND $1::bigint THEN setting ELSE $1 END, false) FROM pg_settings "
-             "WHERE name IN ('synchronous_commit', 'statement_timeout', 'idle_in_transaction_session_timeout')",
+  return Run("SELECT set_config(name, CASE WHEN name = 'synchronous_commit' THEN CASE setting WHEN "
+             "'off' THEN 'on' ELSE setting END "
+             "WHEN setting::bigint BETWEEN 1 AND $1::bigint THEN setting ELSE $1 END, false) FROM "
+             "pg_settings "
+             "WHERE name IN ('synchronous_commit', 'statement_timeout', "
+             "'idle_in_transaction_session_timeout')",
              parameters)
       .status();
 }
 
-absl::StatusOr<PostgresResult> PostgresConnection::Run(const char* sql, const PostgresParameters& parameters) {
+absl::StatusOr<PostgresResult> PostgresConnection::Run(const char* sql,
+                                                       const PostgresParameters& parameters) {
   if (lost_) return Lost();
-  if (PQsendQueryParams(connection_, sql, parameters.count(), parameters.types(), parameters.values(), parameters.lengths(), parameters.formats(),
+  if (PQsendQueryParams(connection_, sql, parameters.count(), parameters.types(),
+                        parameters.values(), parameters.lengths(), parameters.formats(),
                         kBinaryResults) == 0) {
     return Lost();
   }
@@ -114,7 +127,9 @@ absl::StatusOr<PostgresResult> PostgresConnection::Collect() {
     if (raw == nullptr) break;
     last = PostgresResult(raw);
     const ExecStatusType kind = PQresultStatus(raw);
-    if (failed.ok() && kind != PGRES_COMMAND_OK && kind != PGRES_TUPLES_OK && kind != PGRES_EMPTY_QUERY) failed = ErrorOf(raw);
+    if (failed.ok() && kind != PGRES_COMMAND_OK && kind != PGRES_TUPLES_OK &&
+        kind != PGRES_EMPTY_QUERY)
+      failed = ErrorOf(raw);
   }
   if (!failed.ok()) return failed;
   return last;
@@ -128,7 +143,9 @@ absl::Status PostgresConnection::Flush() {
     // The server may want to say something before it reads on.
     pollfd descriptor{.fd = PQsocket(connection_), .events = POLLIN | POLLOUT, .revents = 0};
     if (!Poll(&descriptor, 1, patience_ms_)) return TimedOut();
-    if ((descriptor.revents & (POLLIN | POLLERR | POLLHUP)) != 0 && PQconsumeInput(connection_) == 0) return Lost();
+    if ((descriptor.revents & (POLLIN | POLLERR | POLLHUP)) != 0 &&
+        PQconsumeInput(connection_) == 0)
+      return Lost();
   }
 }
 
@@ -141,12 +158,15 @@ absl::Status PostgresConnection::AwaitResult() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> PostgresConnection::AwaitNotification(std::chrono::milliseconds longest, int wake) {
+absl::StatusOr<bool> PostgresConnection::AwaitNotification(std::chrono::milliseconds longest,
+                                                           int wake) {
   if (lost_) return Lost();
   if (TakeNotifications()) return true;
-  std::array<pollfd, 2> descriptors = {pollfd{.fd = PQsocket(connection_), .events = POLLIN, .revents = 0},
-                                       pollfd{.fd = wake, .events = POLLIN, .revents = 0}};
-  if (!Poll(descriptors.data(), descriptors.size(), static_cast<int>(longest.count()))) return false;
+  std::array<pollfd, 2> descriptors = {
+      pollfd{.fd = PQsocket(connection_), .events = POLLIN, .revents = 0},
+      pollfd{.fd = wake, .events = POLLIN, .revents = 0}};
+  if (!Poll(descriptors.data(), descriptors.size(), static_cast<int>(longest.count())))
+    return false;
   if (PQconsumeInput(connection_) == 0 || PQstatus(connection_) != CONNECTION_OK) return Lost();
   return TakeNotifications();
 }
@@ -160,25 +180,32 @@ bool PostgresConnection::TakeNotifications() {
   return any;
 }
 
-bool PostgresConnection::InTransaction() const { return PQtransactionStatus(connection_) != PQTRANS_IDLE; }
+bool PostgresConnection::InTransaction() const {
+  return PQtransactionStatus(connection_) != PQTRANS_IDLE;
+}
 
 bool PostgresConnection::IsBroken() {
   if (lost_ || PQstatus(connection_) != CONNECTION_OK) return true;
   pollfd descriptor{.fd = PQsocket(connection_), .events = POLLIN, .revents = 0};
   // A server that ends says so first, and only what is read after that is the end.
-  while (!lost_ && Poll(&descriptor, 1, 0)) lost_ = PQconsumeInput(connection_) == 0 || PQstatus(connection_) != CONNECTION_OK;
+  while (!lost_ && Poll(&descriptor, 1, 0))
+    lost_ = PQconsumeInput(connection_) == 0 || PQstatus(connection_) != CONNECTION_OK;
   return lost_;
 }
 
 absl::Status PostgresConnection::TimedOut() {
   lost_ = true;  // what would still come belongs to a statement nobody waits for
-  return PostgresError("", kUse, absl::StrCat("the ", Where(connection_), " did not answer within ", patience_ms_, " ms"));
+  return PostgresError(
+      "", kUse,
+      absl::StrCat("the ", Where(connection_), " did not answer within ", patience_ms_, " ms"));
 }
 
 absl::Status PostgresConnection::Lost() {
   lost_ = true;
   const std::string said = PQerrorMessage(connection_);
-  return PostgresError("", kUse, absl::StrCat("the ", Where(connection_), " is lost: ", said.empty() ? "the connection is closed" : said));
+  return PostgresError("", kUse,
+                       absl::StrCat("the ", Where(connection_), " is lost: ",
+                                    said.empty() ? "the connection is closed" : said));
 }
 
 }  // namespace stepcast::server

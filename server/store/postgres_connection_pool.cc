@@ -13,7 +13,11 @@ namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
 
-int64_t NowNs() { return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+int64_t NowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 }  // namespace
 
@@ -24,7 +28,9 @@ absl::StatusOr<PostgresConnectionPool::Lease> PostgresConnectionPool::Take() {
     const int64_t until_ns = NowNs() + options_.wait_ms * kNsPerMs;
     while (lent_ >= options_.connections) {
       const int64_t left_ns = until_ns - NowNs();
-      if (left_ns <= 0) return StoreUnavailable(absl::StrCat("all ", options_.connections, " connections to the database are in use"));
+      if (left_ns <= 0)
+        return StoreUnavailable(
+            absl::StrCat("all ", options_.connections, " connections to the database are in use"));
       returned_.WaitFor(mutex_, std::chrono::nanoseconds(left_ns));
     }
     ++lent_;
@@ -51,16 +57,20 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnectionPool::Conn
     MutexLock lock(mutex_);
     if (start_ns < no_attempt_before_ns_) return refused_;
   }
-  absl::StatusOr<std::unique_ptr<PostgresConnection>> made = PostgresConnection::Open(options_.connection);
+  absl::StatusOr<std::unique_ptr<PostgresConnection>> made =
+      PostgresConnection::Open(options_.connection);
   const int64_t end_ns = NowNs();
   MutexLock lock(mutex_);
   refused_ = made.status();
-  no_attempt_before_ns_ = made.ok() ? 0 : end_ns + std::clamp(end_ns - start_ns, kMinPauseMs * kNsPerMs, kMaxPauseMs * kNsPerMs);
+  no_attempt_before_ns_ = made.ok() ? 0
+                                    : end_ns + std::clamp(end_ns - start_ns, kMinPauseMs * kNsPerMs,
+                                                          kMaxPauseMs * kNsPerMs);
   return made;
 }
 
 void PostgresConnectionPool::GiveBack(std::unique_ptr<PostgresConnection> connection) {
-  if (connection != nullptr && (connection->IsBroken() || connection->InTransaction())) connection = nullptr;
+  if (connection != nullptr && (connection->IsBroken() || connection->InTransaction()))
+    connection = nullptr;
   {
     MutexLock lock(mutex_);
     --lent_;

@@ -1,8 +1,9 @@
-// A bounded number of PostgreSQL connections that threads borrow in turn, made when they are first needed and again after they broke.
+// A bounded number of PostgreSQL connections that threads borrow in turn, made when they are first
+// needed and again after they broke.
 //
-// Take waits while all are lent, and connects where one is missing, both for a bounded time. After an attempt to connect has failed, those that
-// follow fail at once, for as long as it took but no longer than kMaxPauseMs: a database that is away must not hold every thread.
-// Threads: safe.
+// Take waits while all are lent, and connects where one is missing, both for a bounded time. After
+// an attempt to connect has failed, those that follow fail at once, for as long as it took but no
+// longer than kMaxPauseMs: a database that is away must not hold every thread. Threads: safe.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ class PostgresConnectionPool {
   // Gives its connection back at the end of a scope. The pool must outlive it.
   class Lease {
    public:
-    Lease(PostgresConnectionPool& pool, std::unique_ptr<PostgresConnection> connection) : pool_(&pool), connection_(std::move(connection)) {}
+    Lease(PostgresConnectionPool& pool, std::unique_ptr<PostgresConnection> connection)
+        : pool_(&pool), connection_(std::move(connection)) {}
     Lease(Lease&& other) noexcept = default;
     Lease& operator=(Lease&&) = delete;
     ~Lease() {
@@ -48,13 +50,15 @@ class PostgresConnectionPool {
     std::unique_ptr<PostgresConnection> connection_;
   };
 
-  explicit PostgresConnectionPool(const PostgresConnectionPoolOptions& options) : options_(options) {}
+  explicit PostgresConnectionPool(const PostgresConnectionPoolOptions& options)
+      : options_(options) {}
 
-  // A connection that worked when it was last looked at, outside a transaction. UNAVAILABLE, reason STORE_UNAVAILABLE, if there is none.
+  // A connection that worked when it was last looked at, outside a transaction. UNAVAILABLE, reason
+  // STORE_UNAVAILABLE, if there is none.
   absl::StatusOr<Lease> Take();
 
-  // Runs `body`, which is given a connection and does a transaction of its own, and again, up to kAttempts times, where it failed only because of
-  // another transaction (MayRunAgain).
+  // Runs `body`, which is given a connection and does a transaction of its own, and again, up to
+  // kAttempts times, where it failed only because of another transaction (MayRunAgain).
   template <typename Body>
   auto Run(Body body) -> decltype(body(std::declval<PostgresConnection&>()));
 

@@ -1,6 +1,7 @@
 // A PostgreSQL database with today's tables, and the connections of one process to it.
 //
-// What keeps something in it borrows it. Other processes may use the same database at the same time. Threads: safe.
+// What keeps something in it borrows it. Other processes may use the same database at the same
+// time. Threads: safe.
 #pragma once
 
 #include <memory>
@@ -21,8 +22,10 @@ struct PostgresDatabaseOptions {
 class PostgresDatabase {
  public:
   // Creates the tables or brings them to today's schema.
-  // UNAVAILABLE, reason STORE_UNAVAILABLE, names the host and why it cannot be reached; else what CheckConninfo and MigratePostgres fail with.
-  static absl::StatusOr<std::unique_ptr<PostgresDatabase>> Open(const PostgresDatabaseOptions& options);
+  // UNAVAILABLE, reason STORE_UNAVAILABLE, names the host and why it cannot be reached; else what
+  // CheckConninfo and MigratePostgres fail with.
+  static absl::StatusOr<std::unique_ptr<PostgresDatabase>> Open(
+      const PostgresDatabaseOptions& options);
 
   PostgresConnectionPool& connections() { return connections_; }
   // For a connection apart from those.
@@ -30,7 +33,8 @@ class PostgresDatabase {
 
  private:
   explicit PostgresDatabase(const PostgresDatabaseOptions& options)
-      : connection_options_(options.connection), connections_({.connection = options.connection, .connections = options.connections}) {}
+      : connection_options_(options.connection),
+        connections_({.connection = options.connection, .connections = options.connections}) {}
 
   const PostgresConnectionOptions connection_options_;
   PostgresConnectionPool connections_;

@@ -31,7 +31,9 @@ constexpr std::string_view kTooLong[] = {"54000", "22001"};
 
 template <size_t n>
 bool IsOneOf(std::string_view sqlstate, const std::string_view (&starts)[n]) {
-  return std::any_of(std::begin(starts), std::end(starts), [&](std::string_view start) { return sqlstate.substr(0, start.size()) == start; });
+  return std::any_of(std::begin(starts), std::end(starts), [&](std::string_view start) {
+    return sqlstate.substr(0, start.size()) == start;
+  });
 }
 
 // One line, without the hints that follow a tab.
@@ -47,10 +49,12 @@ std::string OneLine(std::string_view text) {
 
 }  // namespace
 
-absl::Status PostgresError(std::string_view sqlstate, std::string_view doing, std::string_view said) {
+absl::Status PostgresError(std::string_view sqlstate, std::string_view doing,
+                           std::string_view said) {
   const std::string state(sqlstate);
   const std::string where = state.empty() ? "" : absl::StrCat(" (PostgreSQL state ", state, ")");
-  const std::string message = absl::StrCat("cannot ", std::string(doing), ": ", OneLine(said), where);
+  const std::string message =
+      absl::StrCat("cannot ", std::string(doing), ": ", OneLine(said), where);
   ErrorDetails details;
   if (!state.empty()) details.metadata["sqlstate"] = state;
   if (state.empty() || IsOneOf(state, kUnavailable)) {

@@ -1,9 +1,11 @@
-// The generation of the profiles in a PostgreSQL database: a number that changes whenever a profile was deleted, by whichever process.
+// The generation of the profiles in a PostgreSQL database: a number that changes whenever a profile
+// was deleted, by whichever process.
 //
-// A thread with a connection of its own is notified of deletions, and asks every second how many there have been, so that none is missed. For
-// kTrustNs after a question that was answered the number stands still between deletions. While there is no answer, because the database is away,
-// hangs or is cut off, no number is given twice, so nothing kept is trusted; the thread connects again by itself.
-// Threads: safe. Cost: Current is two atomics and the clock.
+// A thread with a connection of its own is notified of deletions, and asks every second how many
+// there have been, so that none is missed. For kTrustNs after a question that was answered the
+// number stands still between deletions. While there is no answer, because the database is away,
+// hangs or is cut off, no number is given twice, so nothing kept is trusted; the thread connects
+// again by itself. Threads: safe. Cost: Current is two atomics and the clock.
 #pragma once
 
 #include <atomic>
@@ -25,7 +27,8 @@ class PostgresGeneration {
   static constexpr int64_t kTrustNs = 4'000'000'000;
 
   // The first question is answered when it returns. The clock is borrowed.
-  static absl::StatusOr<std::unique_ptr<PostgresGeneration>> Follow(const PostgresConnectionOptions& options, const Clock& clock);
+  static absl::StatusOr<std::unique_ptr<PostgresGeneration>> Follow(
+      const PostgresConnectionOptions& options, const Clock& clock);
   ~PostgresGeneration();
   PostgresGeneration(const PostgresGeneration&) = delete;
   PostgresGeneration& operator=(const PostgresGeneration&) = delete;
@@ -33,7 +36,8 @@ class PostgresGeneration {
   uint64_t Current() const;
   // After a deletion of this process's own, which so is known before it is notified of.
   void Change() { ++generation_; }
-  // OK while the last question was answered less than kTrustNs ago; otherwise what it failed with. Does not wait.
+  // OK while the last question was answered less than kTrustNs ago; otherwise what it failed with.
+  // Does not wait.
   absl::Status Check() const;
 
  private:

@@ -29,25 +29,34 @@ struct OperationRoom {
   int64_t now_ns = 0;
 };
 
-absl::StatusOr<std::optional<LockedOperation>> LockOperation(PostgresConnection& connection, const std::string& id);
+absl::StatusOr<std::optional<LockedOperation>> LockOperation(PostgresConnection& connection,
+                                                             const std::string& id);
 // The first that may be taken and that nobody else is just taking.
 absl::StatusOr<std::optional<LockedOperation>> LockClaimable(PostgresConnection& connection);
 absl::StatusOr<OperationRoom> LockStarts(PostgresConnection& connection);
 
-absl::StatusOr<std::optional<OperationRecord>> FindOperationOfRequest(PostgresConnection& connection, const NewOperation& operation);
+absl::StatusOr<std::optional<OperationRecord>> FindOperationOfRequest(
+    PostgresConnection& connection, const NewOperation& operation);
 // With its result if it is done.
-absl::StatusOr<std::optional<StoredOperation>> ReadOperation(PostgresConnection& connection, const std::string& id);
-absl::StatusOr<std::string> ReadOperationBytes(PostgresConnection& connection, const std::string& id);
-absl::StatusOr<OperationPage> ListOperations(PostgresConnection& connection, const OperationQuery& query);
+absl::StatusOr<std::optional<StoredOperation>> ReadOperation(PostgresConnection& connection,
+                                                             const std::string& id);
+absl::StatusOr<std::string> ReadOperationBytes(PostgresConnection& connection,
+                                               const std::string& id);
+absl::StatusOr<OperationPage> ListOperations(PostgresConnection& connection,
+                                             const OperationQuery& query);
 absl::StatusOr<OperationCounts> CountOperations(PostgresConnection& connection);
 
-absl::Status InsertOperation(PostgresConnection& connection, const OperationRecord& record, const std::string& request);
+absl::Status InsertOperation(PostgresConnection& connection, const OperationRecord& record,
+                             const std::string& request);
 // What may change of a record.
 absl::Status UpdateOperation(PostgresConnection& connection, const OperationRecord& record);
 // In place of what it had.
-absl::Status ReplaceOperationBytes(PostgresConnection& connection, const std::string& id, const std::string& bytes);
+absl::Status ReplaceOperationBytes(PostgresConnection& connection, const std::string& id,
+                                   const std::string& bytes);
 absl::Status DeleteOperation(PostgresConnection& connection, const std::string& id);
-// Deletes those done longer ago than `retention_ns`, and of the others the first beyond `max_done`; returns how many.
-absl::StatusOr<int64_t> DeleteExpired(PostgresConnection& connection, int64_t retention_ns, int64_t max_done);
+// Deletes those done longer ago than `retention_ns`, and of the others the first beyond `max_done`;
+// returns how many.
+absl::StatusOr<int64_t> DeleteExpired(PostgresConnection& connection, int64_t retention_ns,
+                                      int64_t max_done);
 
 }  // namespace stepcast::server

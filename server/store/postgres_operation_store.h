@@ -1,10 +1,12 @@
 // The store of operations in a PostgreSQL database, which several replicas share.
 //
-// Leases and all times are the database's. What two replicas want at once one gets: claims pass over what another is just taking, and whoever changes
-// an operation holds its row. Durability: as the database's. A call that failed with UNAVAILABLE because the connection broke while it committed is
-// done or not; all but a Start without request_id and a Claim may be repeated, and what a lost Claim took is free when its lease has run out.
-// Cost: Get, List, Count and Expire are one round trip, the rest four to eight; starts take turns.
-// Threads: safe; as many calls at one time as the database has connections for.
+// Leases and all times are the database's. What two replicas want at once one gets: claims pass
+// over what another is just taking, and whoever changes an operation holds its row. Durability: as
+// the database's. A call that failed with UNAVAILABLE because the connection broke while it
+// committed is done or not; all but a Start without request_id and a Claim may be repeated, and
+// what a lost Claim took is free when its lease has run out. Cost: Get, List, Count and Expire are
+// one round trip, the rest four to eight; starts take turns. Threads: safe; as many calls at one
+// time as the database has connections for.
 #pragma once
 
 #include <optional>
@@ -21,13 +23,15 @@ namespace stepcast::server {
 class PostgresOperationStore final : public OperationStore {
  public:
   // Borrows the database.
-  PostgresOperationStore(PostgresDatabase& database, const OperationLimits& limits) : connections_(database.connections()), limits_(limits) {}
+  PostgresOperationStore(PostgresDatabase& database, const OperationLimits& limits)
+      : connections_(database.connections()), limits_(limits) {}
 
   absl::StatusOr<OperationRecord> Start(const NewOperation& operation) override;
   absl::StatusOr<StoredOperation> Get(const std::string& id) override;
   absl::StatusOr<OperationPage> List(const OperationQuery& query) override;
   absl::StatusOr<std::optional<ClaimedOperation>> Claim(const OperationClaim& claim) override;
-  absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt, int64_t progress, int64_t lease_ns) override;
+  absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt, int64_t progress,
+                                            int64_t lease_ns) override;
   absl::Status Finish(const OperationAttempt& attempt, const OperationResult& result) override;
   absl::Status Release(const OperationAttempt& attempt) override;
   absl::StatusOr<OperationRecord> RequestCancel(const std::string& id) override;
@@ -36,9 +40,12 @@ class PostgresOperationStore final : public OperationStore {
   absl::StatusOr<OperationCounts> Count() override;
 
  private:
-  absl::StatusOr<OperationRecord> StartOn(PostgresConnection& connection, const NewOperation& operation) const;
-  // None: there is nothing to take. A record without its request: it was ended instead, and there may be others.
-  absl::StatusOr<std::optional<ClaimedOperation>> ClaimOn(PostgresConnection& connection, const OperationClaim& claim) const;
+  absl::StatusOr<OperationRecord> StartOn(PostgresConnection& connection,
+                                          const NewOperation& operation) const;
+  // None: there is nothing to take. A record without its request: it was ended instead, and there
+  // may be others.
+  absl::StatusOr<std::optional<ClaimedOperation>> ClaimOn(PostgresConnection& connection,
+                                                          const OperationClaim& claim) const;
   absl::Status DeleteOn(PostgresConnection& connection, const std::string& id) const;
   // As in SqliteOperationStore; `change` is given the database's time, too.
   template <typename Change>

@@ -12,7 +12,8 @@ constexpr unsigned kByteaArray = 1001;
 constexpr int kBinaryParameter = 1;
 
 void AppendBigEndian(std::string& to, uint64_t value, int bytes) {
-  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) to += static_cast<char>(value >> shift & 0xff);
+  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
+    to += static_cast<char>(value >> shift & 0xff);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The values of one statement's parameters, $1 and on, in the binary form PostgreSQL reads.
 //
-// Texts go as bytea, so every byte may occur, a zero too, and they compare bytewise; the views given must outlive the use.
+// Texts go as bytea, so every byte may occur, a zero too, and they compare bytewise; the views
+// given must outlive the use.
 #pragma once
 
 #include <cstdint>

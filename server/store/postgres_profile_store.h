@@ -1,10 +1,11 @@
 // The profile store in a PostgreSQL database, which several processes may share.
 //
-// Durability: a Put or Delete that returned OK is committed, as durably as the database is. One that failed with UNAVAILABLE because the connection
-// broke while it committed is done or not; a Put may be repeated in either case.
-// Cost: Get, GetSummary and List are one round trip, Put eleven, two more where its owner has a limit, and what writes takes turns, among all
-// processes, for six or seven of them and the commit; so the limits are exact. A content crosses the network before its turn.
-// Threads: safe; as many calls at one time as the database has connections for.
+// Durability: a Put or Delete that returned OK is committed, as durably as the database is. One
+// that failed with UNAVAILABLE because the connection broke while it committed is done or not; a
+// Put may be repeated in either case. Cost: Get, GetSummary and List are one round trip, Put
+// eleven, two more where its owner has a limit, and what writes takes turns, among all processes,
+// for six or seven of them and the commit; so the limits are exact. A content crosses the network
+// before its turn. Threads: safe; as many calls at one time as the database has connections for.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +27,12 @@ namespace stepcast::server {
 class PostgresProfileStore final : public ProfileStore {
  public:
   // Borrows the database and the clock. Fails as PostgresGeneration::Follow does.
-  static absl::StatusOr<std::unique_ptr<PostgresProfileStore>> Open(PostgresDatabase& database, const StoreLimits& limits, const Clock& clock);
+  static absl::StatusOr<std::unique_ptr<PostgresProfileStore>> Open(PostgresDatabase& database,
+                                                                    const StoreLimits& limits,
+                                                                    const Clock& clock);
 
-  absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile, const std::string& request_id) override;
+  absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile,
+                                     const std::string& request_id) override;
   absl::StatusOr<StoredProfile> Get(const std::string& id) override;
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;
@@ -45,18 +49,30 @@ class PostgresProfileStore final : public ProfileStore {
     std::optional<ProfileSummary> there;  // the id has the same content already
   };
 
-  PostgresProfileStore(PostgresDatabase& database, const StoreLimits& limits, const Clock& clock, std::unique_ptr<PostgresGeneration> generation)
-      : connections_(database.connections()), limits_(limits), clock_(clock), generation_(std::move(generation)) {}
+  PostgresProfileStore(PostgresDatabase& database, const StoreLimits& limits, const Clock& clock,
+                       std::unique_ptr<PostgresGeneration> generation)
+      : connections_(database.connections()),
+        limits_(limits),
+        clock_(clock),
+        generation_(std::move(generation)) {}
 
-  absl::StatusOr<Found> Look(PostgresConnection& connection, const StoredProfile& profile, const std::string& request_id, const TotalsRow& totals);
-  absl::Status CheckQuota(PostgresConnection& connection, const StoredProfile& profile, const TotalsRow& totals);
-  absl::StatusOr<ProfileSummary> PutOn(PostgresConnection& connection, const StoredProfile& profile, const std::string& request_id);
-  absl::StatusOr<ProfileSummary> Write(PostgresConnection& connection, const StoredProfile& profile, const std::string& request_id, bool seems_new);
+  absl::StatusOr<Found> Look(PostgresConnection& connection, const StoredProfile& profile,
+                             const std::string& request_id, const TotalsRow& totals);
+  absl::Status CheckQuota(PostgresConnection& connection, const StoredProfile& profile,
+                          const TotalsRow& totals);
+  absl::StatusOr<ProfileSummary> PutOn(PostgresConnection& connection, const StoredProfile& profile,
+                                       const std::string& request_id);
+  absl::StatusOr<ProfileSummary> Write(PostgresConnection& connection, const StoredProfile& profile,
+                                       const std::string& request_id, bool seems_new);
   // `sequence` is that of the content if it was sent already.
-  absl::StatusOr<ProfileSummary> Settle(PostgresConnection& connection, const StoredProfile& profile, const std::optional<ProfileSummary>& there,
+  absl::StatusOr<ProfileSummary> Settle(PostgresConnection& connection,
+                                        const StoredProfile& profile,
+                                        const std::optional<ProfileSummary>& there,
                                         std::optional<int64_t> sequence);
-  absl::StatusOr<ProfileSummary> PutNew(PostgresConnection& connection, int64_t sequence, const StoredProfile& profile);
-  absl::Status DeleteOn(PostgresConnection& connection, const std::string& id, const std::string& etag);
+  absl::StatusOr<ProfileSummary> PutNew(PostgresConnection& connection, int64_t sequence,
+                                        const StoredProfile& profile);
+  absl::Status DeleteOn(PostgresConnection& connection, const std::string& id,
+                        const std::string& etag);
 
   PostgresConnectionPool& connections_;
   ReloadedLimits limits_;

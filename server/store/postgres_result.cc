@@ -35,25 +35,31 @@ int64_t PostgresResult::changed() const {
   return count;
 }
 
-bool PostgresResult::IsNull(int row, int column) const { return PQgetisnull(result_.get(), row, column) != 0; }
+bool PostgresResult::IsNull(int row, int column) const {
+  return PQgetisnull(result_.get(), row, column) != 0;
+}
 
 int64_t PostgresResult::Integer(int row, int column) const {
   const std::string_view bytes = Bytes(row, column);
   const uint64_t value = BigEndian(bytes);
-  return bytes.size() == sizeof(int32_t) ? static_cast<int32_t>(value) : static_cast<int64_t>(value);
+  return bytes.size() == sizeof(int32_t) ? static_cast<int32_t>(value)
+                                         : static_cast<int64_t>(value);
 }
 
 std::string_view PostgresResult::Bytes(int row, int column) const {
-  return {PQgetvalue(result_.get(), row, column), static_cast<size_t>(PQgetlength(result_.get(), row, column))};
+  return {PQgetvalue(result_.get(), row, column),
+          static_cast<size_t>(PQgetlength(result_.get(), row, column))};
 }
 
 std::vector<std::string> PostgresResult::BytesArray(int row, int column) const {
-  // Dimensions, a flag for nulls, the type of the elements; then for the one dimension its size and first index; then the elements.
+  // Dimensions, a flag for nulls, the type of the elements; then for the one dimension its size and
+  // first index; then the elements.
   constexpr size_t kWord = 4;
   std::string_view left = Bytes(row, column);
   std::string_view word;
   std::vector<std::string> values;
-  if (!Take(left, kWord, word) || BigEndian(word) != 1 || !Take(left, 2 * kWord, word)) return values;
+  if (!Take(left, kWord, word) || BigEndian(word) != 1 || !Take(left, 2 * kWord, word))
+    return values;
   if (!Take(left, kWord, word)) return values;
   const uint64_t count = BigEndian(word);
   if (!Take(left, kWord, word)) return values;

@@ -1,6 +1,7 @@
 // The rows that one statement of PostgreSQL gave.
 //
-// Rows and columns count from 0; what a column is asked for must be its type, as the statement selects it. Threads: none.
+// Rows and columns count from 0; what a column is asked for must be its type, as the statement
+// selects it. Threads: none.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,11 @@ class PostgresResult {
   // Rows that an INSERT, UPDATE or DELETE changed.
   int64_t changed() const;
   bool IsNull(int row, int column) const;
-  int64_t Integer(int row, int column) const;                      // of a bigint, integer or boolean
-  std::string_view Bytes(int row, int column) const;               // of a bytea or text; empty for NULL; valid as long as the result
-  std::vector<std::string> BytesArray(int row, int column) const;  // of a bytea[] without nulls; empty for what is none
+  int64_t Integer(int row, int column) const;  // of a bigint, integer or boolean
+  std::string_view Bytes(int row, int column)
+      const;  // of a bytea or text; empty for NULL; valid as long as the result
+  std::vector<std::string> BytesArray(
+      int row, int column) const;  // of a bytea[] without nulls; empty for what is none
 
  private:
   struct Clear {

@@ -12,11 +12,11 @@ namespace stepcast::server {
 
 namespace {
 
-// Texts are bytea: they may hold any byte, and compare bytewise whatever the database's collation is.
-// `stepcast_totals` has one row, kept by triggers inside every transaction: counting anew would make each put O(profiles). To lock it is to be the
-// one who writes. Its `deletions` tells replicas whether they have missed a notification.
-// A content is stored before its profile, outside that lock, hence the deferred reference. EXTERNAL: not compressed, which takes longer than it
-// saves.
+// Texts are bytea: they may hold any byte, and compare bytewise whatever the database's collation
+// is. `stepcast_totals` has one row, kept by triggers inside every transaction: counting anew would
+// make each put O(profiles). To lock it is to be the one who writes. Its `deletions` tells replicas
+// whether they have missed a notification. A content is stored before its profile, outside that
+// lock, hence the deferred reference. EXTERNAL: not compressed, which takes longer than it saves.
 constexpr char kPostgresVersion1[] = R"sql(
 CREATE TABLE stepcast_profiles (
   sequence bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -72,8 +72,8 @@ CREATE TRIGGER stepcast_profile_added AFTER INSERT ON stepcast_profiles FOR EACH
 CREATE TRIGGER stepcast_profile_removed AFTER DELETE ON stepcast_profiles FOR EACH ROW EXECUTE FUNCTION stepcast_profile_removed();
 )sql";
 
-// Leases run on the database's clock, whatever those of the replicas say. Bytes are apart as in SQLite: the request of an open operation, the result
-// of a done one.
+// Leases run on the database's clock, whatever those of the replicas say. Bytes are apart as in
+// SQLite: the request of an open operation, the result of a done one.
 constexpr char kPostgresVersion2[] = R"sql(
 CREATE FUNCTION stepcast_now_ns() RETURNS bigint LANGUAGE sql VOLATILE AS $$
   SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000
@@ -105,9 +105,11 @@ CREATE TABLE stepcast_operation_bytes (
 ALTER TABLE stepcast_operation_bytes ALTER COLUMN bytes SET STORAGE EXTERNAL;
 )sql";
 
-// Profiles of before belong to nobody, as those of a replica do that is older than this. `stepcast_owners` has a row for each client that has
-// profiles and a name, kept as the totals are and for the same reason. Triggers fire in the order of their names: these lock a client's row after
-// that of the totals, as a put does, so that a deletion by hand and a put never wait for each other.
+// Profiles of before belong to nobody, as those of a replica do that is older than this.
+// `stepcast_owners` has a row for each client that has profiles and a name, kept as the totals are
+// and for the same reason. Triggers fire in the order of their names: these lock a client's row
+// after that of the totals, as a put does, so that a deletion by hand and a put never wait for each
+// other.
 constexpr char kPostgresVersion3[] = R"sql(
 ALTER TABLE stepcast_profiles ADD COLUMN owner bytea NOT NULL DEFAULT '';
 ALTER TABLE stepcast_requests ADD COLUMN owner bytea NOT NULL DEFAULT '';
@@ -134,7 +136,8 @@ CREATE TRIGGER stepcast_profile_removed_from_owner AFTER DELETE ON stepcast_prof
   EXECUTE FUNCTION stepcast_profile_removed_from_owner();
 )sql";
 
-constexpr const char* kPostgresMigrations[] = {kPostgresVersion1, kPostgresVersion2, kPostgresVersion3};
+constexpr const char* kPostgresMigrations[] = {kPostgresVersion1, kPostgresVersion2,
+                                               kPostgresVersion3};
 
 // One at a time in a database; the number is "STPC".
 constexpr char kLock[] = "SELECT pg_advisory_xact_lock(1398034499)";
@@ -142,29 +145,38 @@ constexpr char kDuplicateTable[] = "42P07";
 constexpr char kDuplicateFunction[] = "42723";
 
 absl::Status TooNewForPostgres(int64_t version, size_t known) {
-  return MakeError(
-      absl::StatusCode::kFailedPrecondition,
-      absl::StrCat("the database has schema version ", version, ", this program knows up to ", known, "; use a newer program"),
-      {.reason = "STORE_SCHEMA_TOO_NEW", .metadata = {{"schema_version", absl::StrCat(version)}, {"known_schema_version", absl::StrCat(known)}}});
+  return MakeError(absl::StatusCode::kFailedPrecondition,
+                   absl::StrCat("the database has schema version ", version,
+                                ", this program knows up to ", known, "; use a newer program"),
+                   {.reason = "STORE_SCHEMA_TOO_NEW",
+                    .metadata = {{"schema_version", absl::StrCat(version)},
+                                 {"known_schema_version", absl::StrCat(known)}}});
 }
 
 absl::Status OrForeign(const absl::Status& status) {
   ErrorDetails details = DetailsOf(status);
   const auto state = details.metadata.find("sqlstate");
-  if (state == details.metadata.end() || (state->second != kDuplicateTable && state->second != kDuplicateFunction)) return status;
+  if (state == details.metadata.end() ||
+      (state->second != kDuplicateTable && state->second != kDuplicateFunction))
+    return status;
   details.reason = "STORE_FOREIGN";
   return MakeError(absl::StatusCode::kFailedPrecondition,
-                   absl::StrCat("the database has tables named as Stepcast's that are not: ", std::string(status.message())), details);
+                   absl::StrCat("the database has tables named as Stepcast's that are not: ",
+                                std::string(status.message())),
+                   details);
 }
 
 // 0 where there are no tables yet.
 absl::StatusOr<int64_t> Version(PostgresConnection& connection) {
-  // Not to_regclass: it may answer from what the session remembers, though a lock that was waited for says otherwise.
-  const absl::StatusOr<PostgresResult> there =
-      connection.Run("SELECT count(*) > 0 FROM pg_tables WHERE tablename = 'stepcast_schema' AND schemaname = ANY (current_schemas(false))");
+  // Not to_regclass: it may answer from what the session remembers, though a lock that was waited
+  // for says otherwise.
+  const absl::StatusOr<PostgresResult> there = connection.Run(
+      "SELECT count(*) > 0 FROM pg_tables WHERE tablename = 'stepcast_schema' AND schemaname = ANY "
+      "(current_schemas(false))");
   if (!there.ok()) return there.status();
   if (there->Integer(0, 0) == 0) return 0;
-  const absl::StatusOr<PostgresResult> version = connection.Run("SELECT version FROM stepcast_schema");
+  const absl::StatusOr<PostgresResult> version =
+      connection.Run("SELECT version FROM stepcast_schema");
   if (!version.ok()) return version.status();
   return version->rows() == 1 ? version->Integer(0, 0) : 0;
 }
@@ -178,11 +190,17 @@ absl::Status Step(PostgresConnection& connection, std::span<const char* const> m
   if (!version.ok()) return version.status();
   if (*version < 0 || static_cast<size_t>(*version) >= migrations.size()) return absl::OkStatus();
   if (*version == 0) {
-    const absl::Status marked = connection.Script("CREATE TABLE stepcast_schema (version bigint NOT NULL); INSERT INTO stepcast_schema VALUES (0)");
+    const absl::Status marked = connection.Script(
+        "CREATE TABLE stepcast_schema (version bigint NOT NULL); INSERT INTO stepcast_schema "
+        "VALUES (0)");
     if (!marked.ok()) return OrForeign(marked);
   }
-  if (absl::Status status = connection.Script(migrations[static_cast<size_t>(*version)]); !status.ok()) return OrForeign(status);
-  if (absl::Status status = connection.Script("UPDATE stepcast_schema SET version = version + 1"); !status.ok()) return status;
+  if (absl::Status status = connection.Script(migrations[static_cast<size_t>(*version)]);
+      !status.ok())
+    return OrForeign(status);
+  if (absl::Status status = connection.Script("UPDATE stepcast_schema SET version = version + 1");
+      !status.ok())
+    return status;
   return transaction.Commit();
 }
 
@@ -190,11 +208,13 @@ absl::Status Step(PostgresConnection& connection, std::span<const char* const> m
 
 std::span<const char* const> PostgresMigrations() { return kPostgresMigrations; }
 
-absl::Status MigratePostgres(PostgresConnection& connection, std::span<const char* const> migrations) {
+absl::Status MigratePostgres(PostgresConnection& connection,
+                             std::span<const char* const> migrations) {
   while (true) {
     const absl::StatusOr<int64_t> version = Version(connection);
     if (!version.ok()) return version.status();
-    if (*version < 0 || static_cast<size_t>(*version) > migrations.size()) return TooNewForPostgres(*version, migrations.size());
+    if (*version < 0 || static_cast<size_t>(*version) > migrations.size())
+      return TooNewForPostgres(*version, migrations.size());
     if (static_cast<size_t>(*version) == migrations.size()) return absl::OkStatus();
     if (absl::Status status = Step(connection, migrations); !status.ok()) return status;
   }

@@ -1,9 +1,11 @@
-// The keyed store of profiles, behind one interface: in memory, on disk (SQLite), and in a database that several processes share (PostgreSQL).
+// The keyed store of profiles, behind one interface: in memory, on disk (SQLite), and in a database
+// that several processes share (PostgreSQL).
 //
-// A stored profile never changes; its content is bytes the store does not look into. What Put has acknowledged is durable where the store is.
-// Threads: safe. Calls may block on the disk, so they belong on a pool, never in a reactor.
-// Failure: the codes named below; UNAVAILABLE, reason STORE_UNAVAILABLE, with RetryInfo, where the medium fails (disk full, file gone);
-// DATA_LOSS, reason STORE_CORRUPT, where it is damaged. A call that failed has changed nothing.
+// A stored profile never changes; its content is bytes the store does not look into. What Put has
+// acknowledged is durable where the store is. Threads: safe. Calls may block on the disk, so they
+// belong on a pool, never in a reactor. Failure: the codes named below; UNAVAILABLE, reason
+// STORE_UNAVAILABLE, with RetryInfo, where the medium fails (disk full, file gone); DATA_LOSS,
+// reason STORE_CORRUPT, where it is damaged. A call that failed has changed nothing.
 #pragma once
 
 #include <cstdint>
@@ -67,26 +69,34 @@ class ProfileStore {
  public:
   virtual ~ProfileStore() = default;
 
-  // Stores `profile`, or returns what is there under the same id if its digest is the same (AIP-155; the first one's labels stay).
-  // With a request_id seen before: returns what it stored then, or fails with INVALID_ARGUMENT, reason REQUEST_ID_REUSED, if id or digest differ.
-  // A late repetition does not bring back what was deleted since. An empty request_id is none; one whose Put failed is not remembered.
-  // ALREADY_EXISTS, reason PROFILE_EXISTS, with the resource, if the id is taken by another digest. RESOURCE_EXHAUSTED, with the quota
-  // subject, if a limit is reached: reason CLIENT_QUOTA_EXCEEDED one of its owner's share, STORE_FULL one of the store. What is there already belongs
-  // to its first owner, and counts for nobody else. etag and create_time_ns are set by the store, the rest is kept as given.
-  virtual absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile, const std::string& request_id) = 0;
-  // NOT_FOUND, reason PROFILE_NOT_FOUND, with the resource. DATA_LOSS, reason PROFILE_CORRUPT, if the stored bytes are not those that were put.
+  // Stores `profile`, or returns what is there under the same id if its digest is the same
+  // (AIP-155; the first one's labels stay). With a request_id seen before: returns what it stored
+  // then, or fails with INVALID_ARGUMENT, reason REQUEST_ID_REUSED, if id or digest differ. A late
+  // repetition does not bring back what was deleted since. An empty request_id is none; one whose
+  // Put failed is not remembered. ALREADY_EXISTS, reason PROFILE_EXISTS, with the resource, if the
+  // id is taken by another digest. RESOURCE_EXHAUSTED, with the quota subject, if a limit is
+  // reached: reason CLIENT_QUOTA_EXCEEDED one of its owner's share, STORE_FULL one of the store.
+  // What is there already belongs to its first owner, and counts for nobody else. etag and
+  // create_time_ns are set by the store, the rest is kept as given.
+  virtual absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile,
+                                             const std::string& request_id) = 0;
+  // NOT_FOUND, reason PROFILE_NOT_FOUND, with the resource. DATA_LOSS, reason PROFILE_CORRUPT, if
+  // the stored bytes are not those that were put.
   virtual absl::StatusOr<StoredProfile> Get(const std::string& id) = 0;
   // NOT_FOUND as Get.
   virtual absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) = 0;
   virtual absl::StatusOr<ProfilePage> List(const ListQuery& query) = 0;
-  // NOT_FOUND as Get; ABORTED, reason ETAG_MISMATCH, if `etag` is not empty and not the stored one's.
+  // NOT_FOUND as Get; ABORTED, reason ETAG_MISMATCH, if `etag` is not empty and not the stored
+  // one's.
   virtual absl::Status Delete(const std::string& id, const std::string& etag) = 0;
-  // For every Put that begins afterwards. What is there stays, though it may be more than the new limits allow.
+  // For every Put that begins afterwards. What is there stays, though it may be more than the new
+  // limits allow.
   virtual void SetLimits(const StoreLimits& limits) = 0;
   // OK while the store can serve. For readiness.
   virtual absl::Status Check() = 0;
-  // Changes whenever what a profile's name stands for may have changed: after a deletion, here or by another process on the same store. Read it
-  // before the store; what was read may be used as long as it is still the same. A Delete commits, then changes it, then returns; another
+  // Changes whenever what a profile's name stands for may have changed: after a deletion, here or
+  // by another process on the same store. Read it before the store; what was read may be used as
+  // long as it is still the same. A Delete commits, then changes it, then returns; another
   // process's is known here soon after. Cost: some nanoseconds, no lock.
   virtual uint64_t Generation() const = 0;
 };

@@ -1,4 +1,5 @@
-// What the stores decide alike about a Put: whether a request was there before, and whether there is room.
+// What the stores decide alike about a Put: whether a request was there before, and whether there
+// is room.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +29,11 @@ struct TotalsRow {
   int64_t content_bytes = 0;
 };
 
-// The answer to a repetition of the request that left `first`: what it stored, though it may be deleted since. `there` is what has the id now.
-// REQUEST_ID_REUSED if `summary` is of something else.
-absl::StatusOr<ProfileSummary> AnswerAgain(const std::string& request_id, const RequestRow& first, const std::optional<ProfileSummary>& there,
+// The answer to a repetition of the request that left `first`: what it stored, though it may be
+// deleted since. `there` is what has the id now. REQUEST_ID_REUSED if `summary` is of something
+// else.
+absl::StatusOr<ProfileSummary> AnswerAgain(const std::string& request_id, const RequestRow& first,
+                                           const std::optional<ProfileSummary>& there,
                                            const ProfileSummary& summary);
 
 // STORE_FULL if one more profile with so many bytes is too much.
@@ -38,7 +41,9 @@ absl::Status CheckRoom(const TotalsRow& totals, const StoreLimits& limits, int64
 
 // Whether the owner has a limit of its own, so that what it has must be known.
 bool HasShareLimit(const std::string& owner, const StoreLimits& limits);
-// CLIENT_QUOTA_EXCEEDED if one more profile with so many bytes is too much for the owner. REQUIRES: HasShareLimit.
-absl::Status CheckShare(const std::string& owner, const TotalsRow& owned, const StoreLimits& limits, int64_t new_bytes);
+// CLIENT_QUOTA_EXCEEDED if one more profile with so many bytes is too much for the owner. REQUIRES:
+// HasShareLimit.
+absl::Status CheckShare(const std::string& owner, const TotalsRow& owned, const StoreLimits& limits,
+                        int64_t new_bytes);
 
 }  // namespace stepcast::server

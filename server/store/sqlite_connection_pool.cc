@@ -4,7 +4,8 @@
 
 namespace stepcast::server {
 
-SqliteConnectionPool::Lease::Lease(SqliteConnectionPool& pool, std::unique_ptr<SqliteConnection> connection)
+SqliteConnectionPool::Lease::Lease(SqliteConnectionPool& pool,
+                                   std::unique_ptr<SqliteConnection> connection)
     : pool_(pool), connection_(std::move(connection)) {}
 
 SqliteConnectionPool::Lease::~Lease() {

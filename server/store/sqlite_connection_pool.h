@@ -1,6 +1,7 @@
 // A fixed number of connections that threads borrow in turn.
 //
-// Threads: safe. Take waits while all are lent; it cannot wait for ever, since a lease covers one operation.
+// Threads: safe. Take waits while all are lent; it cannot wait for ever, since a lease covers one
+// operation.
 #pragma once
 
 #include <memory>
@@ -30,7 +31,8 @@ class SqliteConnectionPool {
   };
 
   // REQUIRES: !connections.empty().
-  explicit SqliteConnectionPool(std::vector<std::unique_ptr<SqliteConnection>> connections) : free_(std::move(connections)) {}
+  explicit SqliteConnectionPool(std::vector<std::unique_ptr<SqliteConnection>> connections)
+      : free_(std::move(connections)) {}
 
   Lease Take();
 

@@ -1,7 +1,8 @@
-// The SQLite database of one data directory: one connection that writes, several that read, and the lock on the directory.
+// The SQLite database of one data directory: one connection that writes, several that read, and the
+// lock on the directory.
 //
-// What keeps something in it borrows it; all writes of all of them take turns, reads do not wait for them.
-// Threads: safe. One process at a time: the directory is locked.
+// What keeps something in it borrows it; all writes of all of them take turns, reads do not wait
+// for them. Threads: safe. One process at a time: the directory is locked.
 #pragma once
 
 #include <memory>
@@ -39,7 +40,8 @@ class SqliteDatabase {
    public:
     explicit Writing(SqliteDatabase& database);
 
-    // Whether it began: UNAVAILABLE, reason STORE_UNAVAILABLE, if the file was removed. REQUIRES of all else: it did.
+    // Whether it began: UNAVAILABLE, reason STORE_UNAVAILABLE, if the file was removed. REQUIRES of
+    // all else: it did.
     const absl::Status& status() const { return transaction_ ? transaction_->status() : file_; }
     SqliteConnection& operator*() const { return connection_; }
     // OK: everything is durable.
@@ -62,7 +64,8 @@ class SqliteDatabase {
     std::vector<std::unique_ptr<SqliteConnection>> readers;
   };
 
-  static absl::StatusOr<Connections> Connect(const DataDirectory& directory, const SqliteDatabaseOptions& options);
+  static absl::StatusOr<Connections> Connect(const DataDirectory& directory,
+                                             const SqliteDatabaseOptions& options);
   SqliteDatabase(DataDirectory directory, Connections connections);
   // Of a file that was removed what is written is lost.
   absl::Status CheckFile(const SqliteConnection& connection) const;

@@ -17,7 +17,8 @@ ErrorDetails Details(int code) { return {.metadata = {{"sqlite_code", absl::StrC
 }  // namespace
 
 absl::Status SqliteError(int code, std::string_view doing) {
-  const std::string message = absl::StrCat("cannot ", std::string(doing), ": ", sqlite3_errstr(code), " (SQLite code ", code, ")");
+  const std::string message = absl::StrCat("cannot ", std::string(doing), ": ",
+                                           sqlite3_errstr(code), " (SQLite code ", code, ")");
   ErrorDetails details = Details(code);
   if (code == SQLITE_IOERR_CORRUPTFS) code = SQLITE_CORRUPT;
   switch (code & 0xff) {

@@ -7,8 +7,8 @@
 
 namespace stepcast::server {
 
-absl::StatusOr<std::unique_ptr<SqliteOperationStore>> SqliteOperationStore::Open(SqliteDatabase& database, const OperationLimits& limits,
-                                                                                 const Clock& clock) {
+absl::StatusOr<std::unique_ptr<SqliteOperationStore>> SqliteOperationStore::Open(
+    SqliteDatabase& database, const OperationLimits& limits, const Clock& clock) {
   SqliteDatabase::Writing writing(database);
   if (!writing.status().ok()) return writing.status();
   if (absl::Status status = EndAllLeases(*writing); !status.ok()) return status;
@@ -22,7 +22,8 @@ absl::StatusOr<OperationRecord> SqliteOperationStore::Start(const NewOperation& 
   SqliteDatabase::Writing writing(database_);
   if (!writing.status().ok()) return writing.status();
   if (!operation.request_id.empty()) {
-    absl::StatusOr<std::optional<OperationRecord>> first = FindOperationOfRequest(*writing, operation);
+    absl::StatusOr<std::optional<OperationRecord>> first =
+        FindOperationOfRequest(*writing, operation);
     if (!first.ok()) return first.status();
     if (first->has_value()) {
       if (absl::Status status = CheckRepetition(**first, operation); !status.ok()) return status;
@@ -33,8 +34,10 @@ absl::StatusOr<OperationRecord> SqliteOperationStore::Start(const NewOperation& 
   const absl::StatusOr<OperationTotals> totals = ReadOperationTotals(*writing);
   if (!totals.ok()) return totals.status();
   const auto new_bytes = static_cast<int64_t>(operation.request.size());
-  if (absl::Status room = CheckRoom(totals->open, totals->bytes, new_bytes, limits_); !room.ok()) return room;
-  if (absl::Status status = InsertOperation(*writing, *record, operation.request); !status.ok()) return status;
+  if (absl::Status room = CheckRoom(totals->open, totals->bytes, new_bytes, limits_); !room.ok())
+    return room;
+  if (absl::Status status = InsertOperation(*writing, *record, operation.request); !status.ok())
+    return status;
   if (absl::Status status = writing.Commit(); !status.ok()) return status;
   return record;
 }
@@ -61,7 +64,8 @@ absl::StatusOr<OperationPage> SqliteOperationStore::List(const OperationQuery& q
   return ListOperations(*reader, query);
 }
 
-absl::StatusOr<std::optional<ClaimedOperation>> SqliteOperationStore::Claim(const OperationClaim& claim) {
+absl::StatusOr<std::optional<ClaimedOperation>> SqliteOperationStore::Claim(
+    const OperationClaim& claim) {
   const OperationTime now = Now();
   SqliteDatabase::Writing writing(database_);
   if (!writing.status().ok()) return writing.status();
@@ -100,26 +104,32 @@ absl::StatusOr<OperationRecord> SqliteOperationStore::Update(const std::string& 
   if (record == **found) return record;
   if (absl::Status status = UpdateOperation(*writing, record); !status.ok()) return status;
   if (IsDone(record.state)) {
-    if (absl::Status status = ReplaceOperationBytes(*writing, id, result); !status.ok()) return status;
+    if (absl::Status status = ReplaceOperationBytes(*writing, id, result); !status.ok())
+      return status;
   }
   if (absl::Status status = writing.Commit(); !status.ok()) return status;
   return record;
 }
 
-absl::StatusOr<HeartbeatAnswer> SqliteOperationStore::Heartbeat(const OperationAttempt& attempt, int64_t progress, int64_t lease_ns) {
+absl::StatusOr<HeartbeatAnswer> SqliteOperationStore::Heartbeat(const OperationAttempt& attempt,
+                                                                int64_t progress,
+                                                                int64_t lease_ns) {
   HeartbeatAnswer answer = HeartbeatAnswer::kLost;
-  const absl::StatusOr<OperationRecord> record = Update(attempt.id, [&](OperationRecord& changed, std::string&) {
-    answer = Renew(changed, attempt, progress, Now().lease_ns + lease_ns);
-    return absl::OkStatus();
-  });
+  const absl::StatusOr<OperationRecord> record =
+      Update(attempt.id, [&](OperationRecord& changed, std::string&) {
+        answer = Renew(changed, attempt, progress, Now().lease_ns + lease_ns);
+        return absl::OkStatus();
+      });
   if (!record.ok() && !absl::IsNotFound(record.status())) return record.status();
   return answer;
 }
 
-absl::Status SqliteOperationStore::Finish(const OperationAttempt& attempt, const OperationResult& result) {
+absl::Status SqliteOperationStore::Finish(const OperationAttempt& attempt,
+                                          const OperationResult& result) {
   return Update(attempt.id,
                 [&](OperationRecord& changed, std::string& bytes) {
-                  const absl::StatusOr<bool> takes_result = FinishWith(changed, attempt, result.is_error, Now());
+                  const absl::StatusOr<bool> takes_result =
+                      FinishWith(changed, attempt, result.is_error, Now());
                   if (takes_result.ok() && *takes_result) bytes = result.bytes;
                   return takes_result.status();
                 })
@@ -127,7 +137,9 @@ absl::Status SqliteOperationStore::Finish(const OperationAttempt& attempt, const
 }
 
 absl::Status SqliteOperationStore::Release(const OperationAttempt& attempt) {
-  return Update(attempt.id, [&](OperationRecord& changed, std::string&) { return GiveBack(changed, attempt, Now()); }).status();
+  return Update(attempt.id, [&](OperationRecord& changed,
+                                std::string&) { return GiveBack(changed, attempt, Now()); })
+      .status();
 }
 
 absl::StatusOr<OperationRecord> SqliteOperationStore::RequestCancel(const std::string& id) {
@@ -151,7 +163,8 @@ absl::Status SqliteOperationStore::Delete(const std::string& id) {
 absl::StatusOr<int64_t> SqliteOperationStore::Expire() {
   SqliteDatabase::Writing writing(database_);
   if (!writing.status().ok()) return writing.status();
-  const absl::StatusOr<int64_t> deleted = DeleteExpired(*writing, Now().wall_ns - limits_.retention_ns, limits_.max_done_operations);
+  const absl::StatusOr<int64_t> deleted =
+      DeleteExpired(*writing, Now().wall_ns - limits_.retention_ns, limits_.max_done_operations);
   if (!deleted.ok() || *deleted == 0) return deleted;
   if (absl::Status status = writing.Commit(); !status.ok()) return status;
   return deleted;

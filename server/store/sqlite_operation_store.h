@@ -1,9 +1,10 @@
 // The store of operations on disk: beside the profiles, in the same SQLite database.
 //
-// Durability: what a call has changed before it returned OK survives the end of the process and of the machine.
-// Cost: every call but Get, List and Count is one wait for the disk, taking turns with puts of profiles; Claim only if there is something to take.
-// Leases run on the process's monotonic clock. One process has the database, so what an earlier one held is free as soon as this is opened.
-// Threads: safe.
+// Durability: what a call has changed before it returned OK survives the end of the process and of
+// the machine. Cost: every call but Get, List and Count is one wait for the disk, taking turns with
+// puts of profiles; Claim only if there is something to take. Leases run on the process's monotonic
+// clock. One process has the database, so what an earlier one held is free as soon as this is
+// opened. Threads: safe.
 #pragma once
 
 #include <memory>
@@ -20,14 +21,18 @@ namespace stepcast::server {
 
 class SqliteOperationStore final : public OperationStore {
  public:
-  // Ends the leases of earlier processes. Borrows database and clock. REQUIRES: no other store of operations on the database is open.
-  static absl::StatusOr<std::unique_ptr<SqliteOperationStore>> Open(SqliteDatabase& database, const OperationLimits& limits, const Clock& clock);
+  // Ends the leases of earlier processes. Borrows database and clock. REQUIRES: no other store of
+  // operations on the database is open.
+  static absl::StatusOr<std::unique_ptr<SqliteOperationStore>> Open(SqliteDatabase& database,
+                                                                    const OperationLimits& limits,
+                                                                    const Clock& clock);
 
   absl::StatusOr<OperationRecord> Start(const NewOperation& operation) override;
   absl::StatusOr<StoredOperation> Get(const std::string& id) override;
   absl::StatusOr<OperationPage> List(const OperationQuery& query) override;
   absl::StatusOr<std::optional<ClaimedOperation>> Claim(const OperationClaim& claim) override;
-  absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt, int64_t progress, int64_t lease_ns) override;
+  absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt, int64_t progress,
+                                            int64_t lease_ns) override;
   absl::Status Finish(const OperationAttempt& attempt, const OperationResult& result) override;
   absl::Status Release(const OperationAttempt& attempt) override;
   absl::StatusOr<OperationRecord> RequestCancel(const std::string& id) override;
@@ -39,9 +44,12 @@ class SqliteOperationStore final : public OperationStore {
   SqliteOperationStore(SqliteDatabase& database, const OperationLimits& limits, const Clock& clock)
       : database_(database), limits_(limits), clock_(clock) {}
 
-  OperationTime Now() const { return {.lease_ns = clock_.MonotonicNs(), .wall_ns = clock_.WallNs()}; }
-  // Applies `change` to the record with this id and keeps what it made of it; the bytes of one that is done by it are gone unless `change` kept new
-  // ones. An error of `change` is returned, and nothing has changed.
+  OperationTime Now() const {
+    return {.lease_ns = clock_.MonotonicNs(), .wall_ns = clock_.WallNs()};
+  }
+  // Applies `change` to the record with this id and keeps what it made of it; the bytes of one that
+  // is done by it are gone unless `change` kept new ones. An error of `change` is returned, and
+  // nothing has changed.
   template <typename Change>
   absl::StatusOr<OperationRecord> Update(const std::string& id, Change change);
 

@@ -11,9 +11,11 @@ namespace stepcast::server {
 namespace {
 
 // One row for each label, at least one; the labels of a profile come together.
-#define STEPCAST_SELECT_SUMMARIES                                                                                                           \
-  "SELECT p.sequence, p.id, p.digest, p.etag, p.display_name, p.model, p.framework, p.batch_size, p.parameter_servers, p.operation_count, " \
-  "p.step_count, p.size_bytes, p.create_time_ns, p.owner, l.key, l.value FROM profiles AS p LEFT JOIN labels AS l ON l.profile = p.sequence "
+#define STEPCAST_SELECT_SUMMARIES                                                                  \
+  "SELECT p.sequence, p.id, p.digest, p.etag, p.display_name, p.model, p.framework, "              \
+  "p.batch_size, p.parameter_servers, p.operation_count, "                                         \
+  "p.step_count, p.size_bytes, p.create_time_ns, p.owner, l.key, l.value FROM profiles AS p LEFT " \
+  "JOIN labels AS l ON l.profile = p.sequence "
 
 constexpr char kSqliteFindProfile[] = STEPCAST_SELECT_SUMMARIES "WHERE p.id = ?";
 constexpr char kSqliteListProfiles[] = STEPCAST_SELECT_SUMMARIES "WHERE p.id > ? ORDER BY p.id";
@@ -55,7 +57,8 @@ class SummaryReader {
     ProfileSummary summary = SummaryAt(rows_);
     const int64_t sequence = rows_.IntegerAt(kSequenceColumn);
     while (has_row_ && rows_.IntegerAt(kSequenceColumn) == sequence) {
-      if (!rows_.IsNullAt(kLabelKeyColumn)) summary.labels.emplace(rows_.BytesAt(kLabelKeyColumn), rows_.BytesAt(kLabelValueColumn));
+      if (!rows_.IsNullAt(kLabelKeyColumn))
+        summary.labels.emplace(rows_.BytesAt(kLabelKeyColumn), rows_.BytesAt(kLabelValueColumn));
       if (absl::Status status = Advance(); !status.ok()) return status;
     }
     return summary;
@@ -77,35 +80,54 @@ class SummaryReader {
 absl::StatusOr<TotalsRow> TotalsOf(SqliteStatement& rows) {
   const absl::StatusOr<bool> found = rows.Step();
   if (!found.ok()) return found.status();
-  return *found ? TotalsRow{.profiles = rows.IntegerAt(0), .content_bytes = rows.IntegerAt(1)} : TotalsRow{};
+  return *found ? TotalsRow{.profiles = rows.IntegerAt(0), .content_bytes = rows.IntegerAt(1)}
+                : TotalsRow{};
 }
 
 }  // namespace
 
-absl::StatusOr<std::optional<ProfileSummary>> FindProfile(SqliteConnection& connection, const std::string& id) {
+absl::StatusOr<std::optional<ProfileSummary>> FindProfile(SqliteConnection& connection,
+                                                          const std::string& id) {
   SqliteStatement rows = connection.Use(kSqliteFindProfile);
   rows.Text(id);
   return SummaryReader(rows).Next();
 }
 
-absl::StatusOr<std::string> ReadContent(SqliteConnection& connection, const ProfileSummary& summary) {
-  SqliteStatement rows = connection.Use("SELECT c.checksum, c.bytes FROM contents AS c JOIN profiles AS p ON p.sequence = c.profile WHERE p.id = ?");
+absl::StatusOr<std::string> ReadContent(SqliteConnection& connection,
+                                        const ProfileSummary& summary) {
+  SqliteStatement rows = connection.Use(
+      "SELECT c.checksum, c.bytes FROM contents AS c JOIN profiles AS p ON p.sequence = c.profile "
+      "WHERE p.id = ?");
   const absl::StatusOr<bool> found = rows.Text(summary.id).Step();
   if (!found.ok()) return found.status();
   if (!*found) return ProfileCorrupt(summary.id, "it is missing");
   std::string content = rows.BytesAt(1);
-  if (ContentChecksum(summary, content) != rows.IntegerAt(0)) return ProfileCorrupt(summary.id, "the checksum is another");
+  if (ContentChecksum(summary, content) != rows.IntegerAt(0))
+    return ProfileCorrupt(summary.id, "the checksum is another");
   return content;
 }
 
-absl::Status InsertProfile(SqliteConnection& connection, const ProfileSummary& summary, const std::string& content) {
+absl::Status InsertProfile(SqliteConnection& connection, const ProfileSummary& summary,
+                           const std::string& content) {
   {
     SqliteStatement insert = connection.Use(
-        "INSERT INTO profiles (id, digest, etag, display_name, model, framework, batch_size, parameter_servers, operation_count, step_count, "
-        "size_bytes, create_time_ns, content_bytes, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    insert.Text(summary.id).Text(summary.digest).Text(summary.etag).Text(summary.display_name).Text(summary.model).Text(summary.framework);
-    insert.Integer(summary.batch_size).Integer(summary.parameter_servers).Integer(summary.operation_count).Integer(summary.step_count);
-    insert.Integer(summary.size_bytes).Integer(summary.create_time_ns).Integer(static_cast<int64_t>(content.size()));
+        "INSERT INTO profiles (id, digest, etag, display_name, model, framework, batch_size, "
+        "parameter_servers, operation_count, step_count, "
+        "size_bytes, create_time_ns, content_bytes, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?, ?, ?, ?)");
+    insert.Text(summary.id)
+        .Text(summary.digest)
+        .Text(summary.etag)
+        .Text(summary.display_name)
+        .Text(summary.model)
+        .Text(summary.framework);
+    insert.Integer(summary.batch_size)
+        .Integer(summary.parameter_servers)
+        .Integer(summary.operation_count)
+        .Integer(summary.step_count);
+    insert.Integer(summary.size_bytes)
+        .Integer(summary.create_time_ns)
+        .Integer(static_cast<int64_t>(content.size()));
     insert.Text(summary.owner);
     if (absl::Status status = insert.Run(); !status.ok()) return status;
   }
@@ -113,10 +135,13 @@ absl::Status InsertProfile(SqliteConnection& connection, const ProfileSummary& s
   const absl::StatusOr<int64_t> sequence = connection.IntegerOf("SELECT last_insert_rowid()");
   if (!sequence.ok()) return sequence.status();
   for (const auto& [key, value] : summary.labels) {
-    SqliteStatement insert = connection.Use("INSERT INTO labels (profile, key, value) VALUES (?, ?, ?)");
-    if (absl::Status status = insert.Integer(*sequence).Text(key).Text(value).Run(); !status.ok()) return status;
+    SqliteStatement insert =
+        connection.Use("INSERT INTO labels (profile, key, value) VALUES (?, ?, ?)");
+    if (absl::Status status = insert.Integer(*sequence).Text(key).Text(value).Run(); !status.ok())
+      return status;
   }
-  SqliteStatement insert = connection.Use("INSERT INTO contents (profile, checksum, bytes) VALUES (?, ?, ?)");
+  SqliteStatement insert =
+      connection.Use("INSERT INTO contents (profile, checksum, bytes) VALUES (?, ?, ?)");
   return insert.Integer(*sequence).Integer(ContentChecksum(summary, content)).Blob(content).Run();
 }
 
@@ -146,12 +171,15 @@ absl::StatusOr<TotalsRow> ReadTotals(SqliteConnection& connection) {
 }
 
 absl::StatusOr<TotalsRow> ReadOwned(SqliteConnection& connection, const std::string& owner) {
-  SqliteStatement rows = connection.Use("SELECT profiles, content_bytes FROM owners WHERE owner = ?");
+  SqliteStatement rows =
+      connection.Use("SELECT profiles, content_bytes FROM owners WHERE owner = ?");
   return TotalsOf(rows.Text(owner));
 }
 
-absl::StatusOr<std::optional<RequestRow>> FindRequest(SqliteConnection& connection, const std::string& request_id) {
-  SqliteStatement rows = connection.Use("SELECT profile_id, digest, etag, owner, create_time_ns FROM requests WHERE request_id = ?");
+absl::StatusOr<std::optional<RequestRow>> FindRequest(SqliteConnection& connection,
+                                                      const std::string& request_id) {
+  SqliteStatement rows = connection.Use(
+      "SELECT profile_id, digest, etag, owner, create_time_ns FROM requests WHERE request_id = ?");
   const absl::StatusOr<bool> found = rows.Text(request_id).Step();
   if (!found.ok()) return found.status();
   if (!*found) return std::optional<RequestRow>();
@@ -162,13 +190,24 @@ absl::StatusOr<std::optional<RequestRow>> FindRequest(SqliteConnection& connecti
                     .create_time_ns = rows.IntegerAt(4)};
 }
 
-absl::Status InsertRequest(SqliteConnection& connection, const std::string& request_id, const ProfileSummary& stored, int64_t max_request_ids) {
-  SqliteStatement insert =
-      connection.Use("INSERT INTO requests (request_id, profile_id, digest, etag, owner, create_time_ns) VALUES (?, ?, ?, ?, ?, ?)");
-  insert.Text(request_id).Text(stored.id).Text(stored.digest).Text(stored.etag).Text(stored.owner).Integer(stored.create_time_ns);
+absl::Status InsertRequest(SqliteConnection& connection, const std::string& request_id,
+                           const ProfileSummary& stored, int64_t max_request_ids) {
+  SqliteStatement insert = connection.Use(
+      "INSERT INTO requests (request_id, profile_id, digest, etag, owner, create_time_ns) VALUES "
+      "(?, ?, ?, ?, ?, ?)");
+  insert.Text(request_id)
+      .Text(stored.id)
+      .Text(stored.digest)
+      .Text(stored.etag)
+      .Text(stored.owner)
+      .Integer(stored.create_time_ns);
   if (absl::Status status = insert.Run(); !status.ok()) return status;
-  // Numbers are without gaps, because only the lowest are ever removed and the next one is the highest plus one.
-  return connection.Use("DELETE FROM requests WHERE sequence <= (SELECT max(sequence) FROM requests) - ?").Integer(max_request_ids).Run();
+  // Numbers are without gaps, because only the lowest are ever removed and the next one is the
+  // highest plus one.
+  return connection
+      .Use("DELETE FROM requests WHERE sequence <= (SELECT max(sequence) FROM requests) - ?")
+      .Integer(max_request_ids)
+      .Run();
 }
 
 }  // namespace stepcast::server

@@ -17,10 +17,14 @@
 
 namespace stepcast::server {
 
-absl::StatusOr<std::optional<ProfileSummary>> FindProfile(SqliteConnection& connection, const std::string& id);
-// The content of a profile that is there. DATA_LOSS, reason PROFILE_CORRUPT, unless the bytes have the checksum they had when inserted.
-absl::StatusOr<std::string> ReadContent(SqliteConnection& connection, const ProfileSummary& summary);
-absl::Status InsertProfile(SqliteConnection& connection, const ProfileSummary& summary, const std::string& content);
+absl::StatusOr<std::optional<ProfileSummary>> FindProfile(SqliteConnection& connection,
+                                                          const std::string& id);
+// The content of a profile that is there. DATA_LOSS, reason PROFILE_CORRUPT, unless the bytes have
+// the checksum they had when inserted.
+absl::StatusOr<std::string> ReadContent(SqliteConnection& connection,
+                                        const ProfileSummary& summary);
+absl::Status InsertProfile(SqliteConnection& connection, const ProfileSummary& summary,
+                           const std::string& content);
 absl::Status DeleteProfile(SqliteConnection& connection, const std::string& id);
 // Cost: O(profiles passed over + those returned), since the filter is applied to each.
 absl::StatusOr<ProfilePage> ListProfiles(SqliteConnection& connection, const ListQuery& query);
@@ -29,8 +33,10 @@ absl::StatusOr<TotalsRow> ReadTotals(SqliteConnection& connection);
 // What the owner has. REQUIRES: it has a name.
 absl::StatusOr<TotalsRow> ReadOwned(SqliteConnection& connection, const std::string& owner);
 
-absl::StatusOr<std::optional<RequestRow>> FindRequest(SqliteConnection& connection, const std::string& request_id);
+absl::StatusOr<std::optional<RequestRow>> FindRequest(SqliteConnection& connection,
+                                                      const std::string& request_id);
 // Forgets the oldest ones beyond `max_request_ids`.
-absl::Status InsertRequest(SqliteConnection& connection, const std::string& request_id, const ProfileSummary& stored, int64_t max_request_ids);
+absl::Status InsertRequest(SqliteConnection& connection, const std::string& request_id,
+                           const ProfileSummary& stored, int64_t max_request_ids);
 
 }  // namespace stepcast::server

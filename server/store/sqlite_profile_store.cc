@@ -11,16 +11,20 @@
 
 namespace stepcast::server {
 
-absl::StatusOr<std::unique_ptr<SqliteProfileStore>> SqliteProfileStore::Open(const SqliteProfileStoreOptions& options, const Clock& clock) {
+absl::StatusOr<std::unique_ptr<SqliteProfileStore>> SqliteProfileStore::Open(
+    const SqliteProfileStoreOptions& options, const Clock& clock) {
   absl::StatusOr<std::unique_ptr<SqliteDatabase>> database =
-      SqliteDatabase::Open({.directory = options.directory, .readers = options.readers, .busy_timeout_ms = options.busy_timeout_ms});
+      SqliteDatabase::Open({.directory = options.directory,
+                            .readers = options.readers,
+                            .busy_timeout_ms = options.busy_timeout_ms});
   if (!database.ok()) return database.status();
   auto store = std::make_unique<SqliteProfileStore>(**database, options.limits, clock);
   store->owned_ = *std::move(database);
   return store;
 }
 
-absl::StatusOr<ProfileSummary> SqliteProfileStore::Put(const StoredProfile& profile, const std::string& request_id) {
+absl::StatusOr<ProfileSummary> SqliteProfileStore::Put(const StoredProfile& profile,
+                                                       const std::string& request_id) {
   const ProfileSummary& summary = profile.summary;
   SqliteDatabase::Writing writing(database_);
   if (!writing.status().ok()) return writing.status();
@@ -31,12 +35,15 @@ absl::StatusOr<ProfileSummary> SqliteProfileStore::Put(const StoredProfile& prof
 
   absl::StatusOr<std::optional<ProfileSummary>> there = FindProfile(*writing, summary.id);
   if (!there.ok()) return there.status();
-  if (there->has_value() && (*there)->digest != summary.digest) return ProfileExists(summary.id, (*there)->digest, summary.digest);
+  if (there->has_value() && (*there)->digest != summary.digest)
+    return ProfileExists(summary.id, (*there)->digest, summary.digest);
 
-  absl::StatusOr<ProfileSummary> stored = there->has_value() ? **std::move(there) : PutNew(*writing, profile);
+  absl::StatusOr<ProfileSummary> stored =
+      there->has_value() ? **std::move(there) : PutNew(*writing, profile);
   if (!stored.ok()) return stored;
   if (!request_id.empty()) {
-    absl::Status status = InsertRequest(*writing, request_id, *stored, limits_.Get().max_request_ids);
+    absl::Status status =
+        InsertRequest(*writing, request_id, *stored, limits_.Get().max_request_ids);
     if (!status.ok()) return status;
   }
   if (absl::Status status = writing.Commit(); !status.ok()) return status;
@@ -83,8 +90,8 @@ absl::Status SqliteProfileStore::Delete(const std::string& id, const std::string
 
 absl::Status SqliteProfileStore::Check() { return database_.Check(); }
 
-absl::StatusOr<std::optional<ProfileSummary>> SqliteProfileStore::Replay(SqliteConnection& connection, const ProfileSummary& summary,
-                                                                         const std::string& request_id) {
+absl::StatusOr<std::optional<ProfileSummary>> SqliteProfileStore::Replay(
+    SqliteConnection& connection, const ProfileSummary& summary, const std::string& request_id) {
   if (request_id.empty()) return std::optional<ProfileSummary>();
   const absl::StatusOr<std::optional<RequestRow>> seen = FindRequest(connection, request_id);
   if (!seen.ok()) return seen.status();
@@ -94,25 +101,29 @@ absl::StatusOr<std::optional<ProfileSummary>> SqliteProfileStore::Replay(SqliteC
   return AnswerAgain(request_id, **seen, *there, summary);
 }
 
-absl::StatusOr<ProfileSummary> SqliteProfileStore::PutNew(SqliteConnection& connection, const StoredProfile& profile) {
+absl::StatusOr<ProfileSummary> SqliteProfileStore::PutNew(SqliteConnection& connection,
+                                                          const StoredProfile& profile) {
   if (absl::Status quota = CheckQuota(connection, profile); !quota.ok()) return quota;
   absl::StatusOr<std::string> etag = NewEtag();
   if (!etag.ok()) return etag.status();
   ProfileSummary stored = profile.summary;
   stored.etag = *std::move(etag);
   stored.create_time_ns = clock_.WallNs();
-  if (absl::Status status = InsertProfile(connection, stored, profile.content); !status.ok()) return status;
+  if (absl::Status status = InsertProfile(connection, stored, profile.content); !status.ok())
+    return status;
   return stored;
 }
 
-absl::Status SqliteProfileStore::CheckQuota(SqliteConnection& connection, const StoredProfile& profile) {
+absl::Status SqliteProfileStore::CheckQuota(SqliteConnection& connection,
+                                            const StoredProfile& profile) {
   const StoreLimits limits = limits_.Get();
   const std::string& owner = profile.summary.owner;
   const auto new_bytes = static_cast<int64_t>(profile.content.size());
   if (HasShareLimit(owner, limits)) {
     const absl::StatusOr<TotalsRow> owned = ReadOwned(connection, owner);
     if (!owned.ok()) return owned.status();
-    if (absl::Status share = CheckShare(owner, *owned, limits, new_bytes); !share.ok()) return share;
+    if (absl::Status share = CheckShare(owner, *owned, limits, new_bytes); !share.ok())
+      return share;
   }
   const absl::StatusOr<TotalsRow> totals = ReadTotals(connection);
   if (!totals.ok()) return totals.status();

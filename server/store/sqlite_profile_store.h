@@ -1,9 +1,10 @@
 // The profile store on disk: an SQLite database in a directory of its own.
 //
-// Durability: a Put or Delete that returned OK survives the end of the process and of the machine (write-ahead log, synchronous=FULL).
-// Cost: a Put or Delete is one wait for the disk; they take turns. Get, GetSummary and List do not wait for them, only for one of the readers.
-// Threads: safe. One process at a time: the directory is locked.
-// Failure: beside those of ProfileStore, DATA_LOSS, reason STORE_CORRUPT, where the database file is damaged.
+// Durability: a Put or Delete that returned OK survives the end of the process and of the machine
+// (write-ahead log, synchronous=FULL). Cost: a Put or Delete is one wait for the disk; they take
+// turns. Get, GetSummary and List do not wait for them, only for one of the readers. Threads: safe.
+// One process at a time: the directory is locked. Failure: beside those of ProfileStore, DATA_LOSS,
+// reason STORE_CORRUPT, where the database file is damaged.
 #pragma once
 
 #include <atomic>
@@ -32,11 +33,14 @@ class SqliteProfileStore final : public ProfileStore {
   static constexpr const char* kDatabaseFile = SqliteDatabase::kFile;
 
   // In a database that it shares. Borrows both.
-  SqliteProfileStore(SqliteDatabase& database, const StoreLimits& limits, const Clock& clock) : database_(database), limits_(limits), clock_(clock) {}
+  SqliteProfileStore(SqliteDatabase& database, const StoreLimits& limits, const Clock& clock)
+      : database_(database), limits_(limits), clock_(clock) {}
   // In a database of its own; fails as SqliteDatabase::Open does. The clock is borrowed.
-  static absl::StatusOr<std::unique_ptr<SqliteProfileStore>> Open(const SqliteProfileStoreOptions& options, const Clock& clock);
+  static absl::StatusOr<std::unique_ptr<SqliteProfileStore>> Open(
+      const SqliteProfileStoreOptions& options, const Clock& clock);
 
-  absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile, const std::string& request_id) override;
+  absl::StatusOr<ProfileSummary> Put(const StoredProfile& profile,
+                                     const std::string& request_id) override;
   absl::StatusOr<StoredProfile> Get(const std::string& id) override;
   absl::StatusOr<ProfileSummary> GetSummary(const std::string& id) override;
   absl::StatusOr<ProfilePage> List(const ListQuery& query) override;
@@ -47,7 +51,9 @@ class SqliteProfileStore final : public ProfileStore {
 
  private:
   // What an earlier request with this id stored; none: it is new.
-  absl::StatusOr<std::optional<ProfileSummary>> Replay(SqliteConnection& connection, const ProfileSummary& summary, const std::string& request_id);
+  absl::StatusOr<std::optional<ProfileSummary>> Replay(SqliteConnection& connection,
+                                                       const ProfileSummary& summary,
+                                                       const std::string& request_id);
   absl::StatusOr<ProfileSummary> PutNew(SqliteConnection& connection, const StoredProfile& profile);
   absl::Status CheckQuota(SqliteConnection& connection, const StoredProfile& profile);
 

@@ -12,9 +12,10 @@ namespace stepcast::server {
 
 namespace {
 
-// Contents are apart from what lists need, so that a scan does not pass over them. Ids compare bytewise, SQLite's default.
-// AUTOINCREMENT: a sequence number never comes back, so what refers to a deleted profile cannot mean a later one.
-// `totals` has one row, kept by triggers inside every transaction: counting anew would make each put O(profiles).
+// Contents are apart from what lists need, so that a scan does not pass over them. Ids compare
+// bytewise, SQLite's default. AUTOINCREMENT: a sequence number never comes back, so what refers to
+// a deleted profile cannot mean a later one. `totals` has one row, kept by triggers inside every
+// transaction: counting anew would make each put O(profiles).
 constexpr char kSqliteVersion1[] = R"sql(
 CREATE TABLE profiles (
   sequence INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -65,8 +66,9 @@ CREATE TRIGGER profile_removed AFTER DELETE ON profiles BEGIN
 END;
 )sql";
 
-// Bytes are apart, so that looking for an operation to take or counting does not pass over them: the request of an open one, the result of a done
-// one. No promise hangs on the order of states but that 0 and 1 are open.
+// Bytes are apart, so that looking for an operation to take or counting does not pass over them:
+// the request of an open one, the result of a done one. No promise hangs on the order of states but
+// that 0 and 1 are open.
 constexpr char kSqliteVersion2[] = R"sql(
 CREATE TABLE operations (
   id TEXT PRIMARY KEY,
@@ -94,7 +96,8 @@ CREATE TABLE operation_bytes (
 ) STRICT;
 )sql";
 
-// Profiles of before belong to nobody. `owners` has a row for each client that has profiles and a name, kept as `totals` is and for the same reason.
+// Profiles of before belong to nobody. `owners` has a row for each client that has profiles and a
+// name, kept as `totals` is and for the same reason.
 constexpr char kSqliteVersion3[] = R"sql(
 ALTER TABLE profiles ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 ALTER TABLE requests ADD COLUMN owner TEXT NOT NULL DEFAULT '';
@@ -117,16 +120,20 @@ constexpr const char* kSqliteMigrations[] = {kSqliteVersion1, kSqliteVersion2, k
 static_assert(std::size(kSqliteMigrations) == kSchemaVersion);
 
 absl::Status TooNewForSqlite(int64_t version, size_t known) {
-  return MakeError(
-      absl::StatusCode::kFailedPrecondition,
-      absl::StrCat("the profile database has schema version ", version, ", this program knows up to ", known, "; use a newer program"),
-      {.reason = "STORE_SCHEMA_TOO_NEW", .metadata = {{"schema_version", absl::StrCat(version)}, {"known_schema_version", absl::StrCat(known)}}});
+  return MakeError(absl::StatusCode::kFailedPrecondition,
+                   absl::StrCat("the profile database has schema version ", version,
+                                ", this program knows up to ", known, "; use a newer program"),
+                   {.reason = "STORE_SCHEMA_TOO_NEW",
+                    .metadata = {{"schema_version", absl::StrCat(version)},
+                                 {"known_schema_version", absl::StrCat(known)}}});
 }
 
 absl::Status Foreign(int64_t application_id) {
-  return MakeError(absl::StatusCode::kFailedPrecondition,
-                   absl::StrCat("the file is the database of another program (application_id ", application_id, ")"),
-                   {.reason = "STORE_FOREIGN", .metadata = {{"application_id", absl::StrCat(application_id)}}});
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition,
+      absl::StrCat("the file is the database of another program (application_id ", application_id,
+                   ")"),
+      {.reason = "STORE_FOREIGN", .metadata = {{"application_id", absl::StrCat(application_id)}}});
 }
 
 absl::Status CheckIsOurs(SqliteConnection& connection) {
@@ -142,7 +149,8 @@ absl::Status Apply(SqliteConnection& connection, const char* migration, size_t n
   SqliteTransaction transaction(connection, SqliteTransaction::Kind::kWrite);
   if (!transaction.status().ok()) return transaction.status();
   if (absl::Status status = connection.Execute(migration); !status.ok()) return status;
-  const std::string mark = absl::StrCat("PRAGMA application_id = ", kSqliteApplicationId, "; PRAGMA user_version = ", next_version);
+  const std::string mark = absl::StrCat("PRAGMA application_id = ", kSqliteApplicationId,
+                                        "; PRAGMA user_version = ", next_version);
   if (absl::Status status = connection.Execute(mark); !status.ok()) return status;
   return transaction.Commit();
 }
@@ -156,16 +164,19 @@ absl::Status CheckSchema(SqliteConnection& connection) {
   const absl::StatusOr<int64_t> version = connection.IntegerOf("PRAGMA user_version");
   if (!version.ok()) return version.status();
   if (*version == 0) return Foreign(0);
-  return *version < 0 || *version > kSchemaVersion ? TooNewForSqlite(*version, kSchemaVersion) : absl::OkStatus();
+  return *version < 0 || *version > kSchemaVersion ? TooNewForSqlite(*version, kSchemaVersion)
+                                                   : absl::OkStatus();
 }
 
 absl::Status MigrateSchema(SqliteConnection& connection, std::span<const char* const> migrations) {
   if (absl::Status ours = CheckIsOurs(connection); !ours.ok()) return ours;
   const absl::StatusOr<int64_t> version = connection.IntegerOf("PRAGMA user_version");
   if (!version.ok()) return version.status();
-  if (*version < 0 || static_cast<size_t>(*version) > migrations.size()) return TooNewForSqlite(*version, migrations.size());
+  if (*version < 0 || static_cast<size_t>(*version) > migrations.size())
+    return TooNewForSqlite(*version, migrations.size());
   for (size_t next = static_cast<size_t>(*version); next < migrations.size(); ++next) {
-    if (absl::Status status = Apply(connection, migrations[next], next + 1); !status.ok()) return status;
+    if (absl::Status status = Apply(connection, migrations[next], next + 1); !status.ok())
+      return status;
   }
   return absl::OkStatus();
 }

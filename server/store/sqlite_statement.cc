@@ -8,7 +8,8 @@
 
 namespace stepcast::server {
 
-SqliteStatement::SqliteStatement(sqlite3_stmt* statement, absl::Status prepared) : statement_(statement), status_(std::move(prepared)) {}
+SqliteStatement::SqliteStatement(sqlite3_stmt* statement, absl::Status prepared)
+    : statement_(statement), status_(std::move(prepared)) {}
 
 SqliteStatement::~SqliteStatement() {
   if (statement_ == nullptr) return;
@@ -24,13 +25,15 @@ SqliteStatement& SqliteStatement::Integer(int64_t value) {
 SqliteStatement& SqliteStatement::Text(std::string_view value) {
   // A null pointer would bind NULL.
   const char* data = value.data() == nullptr ? "" : value.data();
-  if (status_.ok()) Keep(sqlite3_bind_text64(statement_, ++bound_, data, value.size(), SQLITE_STATIC, SQLITE_UTF8));
+  if (status_.ok())
+    Keep(sqlite3_bind_text64(statement_, ++bound_, data, value.size(), SQLITE_STATIC, SQLITE_UTF8));
   return *this;
 }
 
 SqliteStatement& SqliteStatement::Blob(std::string_view value) {
   const char* data = value.data() == nullptr ? "" : value.data();
-  if (status_.ok()) Keep(sqlite3_bind_blob64(statement_, ++bound_, data, value.size(), SQLITE_STATIC));
+  if (status_.ok())
+    Keep(sqlite3_bind_blob64(statement_, ++bound_, data, value.size(), SQLITE_STATIC));
   return *this;
 }
 
@@ -50,16 +53,21 @@ absl::Status SqliteStatement::Run() {
   }
 }
 
-int64_t SqliteStatement::IntegerAt(int column) const { return sqlite3_column_int64(statement_, column); }
+int64_t SqliteStatement::IntegerAt(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
 
 std::string SqliteStatement::BytesAt(int column) const {
   // The pointer first: asking for it may convert the value and so change its size.
   const void* data = sqlite3_column_blob(statement_, column);
   const int size = sqlite3_column_bytes(statement_, column);
-  return data == nullptr ? std::string() : std::string(static_cast<const char*>(data), static_cast<size_t>(size));
+  return data == nullptr ? std::string()
+                         : std::string(static_cast<const char*>(data), static_cast<size_t>(size));
 }
 
-bool SqliteStatement::IsNullAt(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+bool SqliteStatement::IsNullAt(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
 
 void SqliteStatement::Keep(int code) { status_ = SqliteError(code, "use the profile database"); }
 

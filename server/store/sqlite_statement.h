@@ -1,7 +1,8 @@
 // One use of a prepared SQLite statement: bind, step, read.
 //
-// Values are bound to the parameters from left to right and must outlive the use. A failure to prepare or to bind is kept and returned by Step.
-// Threads: those of its connection, which must outlive it. Destruction makes the statement ready for its next use.
+// Values are bound to the parameters from left to right and must outlive the use. A failure to
+// prepare or to bind is kept and returned by Step. Threads: those of its connection, which must
+// outlive it. Destruction makes the statement ready for its next use.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,8 @@
 
 namespace stepcast::server {
 
-// REQUIRES: statements used inside are declared after it, and no other transaction of the connection is open.
+// REQUIRES: statements used inside are declared after it, and no other transaction of the
+// connection is open.
 class SqliteTransaction {
  public:
   enum class Kind {
@@ -16,7 +17,8 @@ class SqliteTransaction {
   };
 
   SqliteTransaction(SqliteConnection& connection, Kind kind)
-      : connection_(connection), status_(connection.Use(kind == Kind::kWrite ? "BEGIN IMMEDIATE" : "BEGIN").Run()) {}
+      : connection_(connection),
+        status_(connection.Use(kind == Kind::kWrite ? "BEGIN IMMEDIATE" : "BEGIN").Run()) {}
   ~SqliteTransaction() {
     // SQLite itself rolls back on some errors, a full disk for one.
     if (connection_.InTransaction()) connection_.Use("ROLLBACK").Run().IgnoreError();

@@ -12,14 +12,17 @@ namespace stepcast::server {
 // NOT_FOUND, reason PROFILE_NOT_FOUND.
 absl::Status ProfileNotFound(const std::string& id);
 // ALREADY_EXISTS, reason PROFILE_EXISTS.
-absl::Status ProfileExists(const std::string& id, const std::string& stored_digest, const std::string& digest);
+absl::Status ProfileExists(const std::string& id, const std::string& stored_digest,
+                           const std::string& digest);
 // INVALID_ARGUMENT, reason REQUEST_ID_REUSED.
 absl::Status RequestIdReused(const std::string& request_id, const std::string& first_id);
 // ABORTED, reason ETAG_MISMATCH.
-absl::Status EtagMismatch(const std::string& id, const std::string& etag, const std::string& stored_etag);
+absl::Status EtagMismatch(const std::string& id, const std::string& etag,
+                          const std::string& stored_etag);
 // DATA_LOSS, reason PROFILE_CORRUPT.
 absl::Status ProfileCorrupt(const std::string& id, std::string_view what);
-// RESOURCE_EXHAUSTED, reason STORE_FULL. `limit` is the name of the field of StoreLimits or OperationLimits.
+// RESOURCE_EXHAUSTED, reason STORE_FULL. `limit` is the name of the field of StoreLimits or
+// OperationLimits.
 absl::Status StoreFull(std::string_view limit, int64_t value);
 
 // What a client has of what it may have, and what more it asked for.
@@ -31,7 +34,8 @@ struct ClientUse {
   int64_t wanted = 0;
 };
 
-// RESOURCE_EXHAUSTED, reason CLIENT_QUOTA_EXCEEDED. Only a deletion of the client's own makes room, so it is not to be retried.
+// RESOURCE_EXHAUSTED, reason CLIENT_QUOTA_EXCEEDED. Only a deletion of the client's own makes room,
+// so it is not to be retried.
 absl::Status ClientQuotaExceeded(const ClientUse& use);
 // UNAVAILABLE, reason STORE_UNAVAILABLE, to be retried.
 absl::Status StoreUnavailable(std::string_view why);

@@ -13,7 +13,8 @@ TEST(AgreementTest, EqualEndsAgreeAndLaterOnesDoNotMatter) {
 }
 
 TEST(AgreementTest, AnEndThatIsOffByMoreThanTheToleranceIsRefused) {
-  EXPECT_THROW(RequireAgreement("peer", {{1, 2}, {4, 5}}, {{1, 2}, {4, 5.00001}}, 2, 1e-9), std::runtime_error);
+  EXPECT_THROW(RequireAgreement("peer", {{1, 2}, {4, 5}}, {{1, 2}, {4, 5.00001}}, 2, 1e-9),
+               std::runtime_error);
   EXPECT_THROW(RequireAgreement("peer", {{1}}, {{1 - 1e-8}}, 1, 1e-9), std::runtime_error);
 }
 

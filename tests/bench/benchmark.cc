@@ -11,7 +11,10 @@ Row RowOf(const Benchmark& benchmark, const Outcome& outcome) {
     theirs.push_back(round.theirs);
     values.push_back(round.value);
   }
-  Row row{.name = benchmark.name, .sides = benchmark.sides, .goal = benchmark.goal, .note = outcome.note};
+  Row row{.name = benchmark.name,
+          .sides = benchmark.sides,
+          .goal = benchmark.goal,
+          .note = outcome.note};
   row.ours = SpreadOf(ours).median;
   row.theirs = SpreadOf(theirs).median;
   row.ratio = SpreadOf(values);

@@ -16,11 +16,17 @@ struct Goal {
   double minimum = 0;  // what must hold
   double aim = 0;      // what is hoped for
 
-  bool Holds(double value) const { return direction == Direction::kAtLeast ? value >= minimum : value <= minimum; }
+  bool Holds(double value) const {
+    return direction == Direction::kAtLeast ? value >= minimum : value <= minimum;
+  }
 };
 
-constexpr Goal AtLeast(double minimum, double aim) { return {.direction = Goal::Direction::kAtLeast, .minimum = minimum, .aim = aim}; }
-constexpr Goal AtMost(double minimum, double aim) { return {.direction = Goal::Direction::kAtMost, .minimum = minimum, .aim = aim}; }
+constexpr Goal AtLeast(double minimum, double aim) {
+  return {.direction = Goal::Direction::kAtLeast, .minimum = minimum, .aim = aim};
+}
+constexpr Goal AtMost(double minimum, double aim) {
+  return {.direction = Goal::Direction::kAtMost, .minimum = minimum, .aim = aim};
+}
 
 struct Outcome {
   std::vector<Round> rounds;
@@ -32,7 +38,8 @@ struct Benchmark {
   std::string sides;  // what is compared: ours, then theirs
   Goal goal;
   int rounds = 7;
-  // Checks that both sides compute the same where they do, then measures. Throws std::runtime_error where they do not, or anything else fails.
+  // Checks that both sides compute the same where they do, then measures. Throws std::runtime_error
+  // where they do not, or anything else fails.
   std::function<Outcome(int rounds)> run;
 };
 

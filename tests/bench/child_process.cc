@@ -34,7 +34,8 @@ void WriteAll(int file, const std::string& text) {
 std::string ReadAll(int file) {
   std::string text;
   std::array<char, 65536> buffer{};
-  for (ssize_t got = read(file, buffer.data(), buffer.size()); got > 0; got = read(file, buffer.data(), buffer.size())) {
+  for (ssize_t got = read(file, buffer.data(), buffer.size()); got > 0;
+       got = read(file, buffer.data(), buffer.size())) {
     text.append(buffer.data(), static_cast<size_t>(got));
   }
   return text;
@@ -57,7 +58,8 @@ std::string InChildProcess(const std::function<std::string()>& compute) {
   std::string text = ReadAll(ends[0]);
   close(ends[0]);
   int status = 0;
-  if (waitpid(child, &status, 0) != child || status != 0) throw std::runtime_error("a child process failed");
+  if (waitpid(child, &status, 0) != child || status != 0)
+    throw std::runtime_error("a child process failed");
   return text;
 }
 

@@ -18,7 +18,8 @@ RunResult Run(const StepGraph& graph, const RunOptions& options) {
 
 }  // namespace
 
-Cost RunEngine(const StepGraph& graph, const RunOptions& options, std::vector<std::vector<Instant>>* step_ends) {
+Cost RunEngine(const StepGraph& graph, const RunOptions& options,
+               std::vector<std::vector<Instant>>* step_ends) {
   const double begin = ThreadCpuNs();
   RunResult result = Run(graph, options);
   const Cost cost{.cpu_ns = ThreadCpuNs() - begin, .operations = result.simulated_operations};

@@ -11,7 +11,8 @@
 namespace stepcast::bench {
 
 // Where `step_ends` is not null, the kept ones go there.
-Cost RunEngine(const StepGraph& graph, const RunOptions& options, std::vector<std::vector<Instant>>* step_ends = nullptr);
+Cost RunEngine(const StepGraph& graph, const RunOptions& options,
+               std::vector<std::vector<Instant>>* step_ends = nullptr);
 
 // The ends of all steps, by worker, in seconds.
 std::vector<std::vector<double>> EngineStepEnds(const StepGraph& graph, RunOptions options);

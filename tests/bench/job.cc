@@ -29,7 +29,8 @@ T Valid(absl::StatusOr<T> value) {
 
 int64_t MeanStepNs(const Profile& profile) {
   int64_t sum = 0;
-  for (const RecordedStep& step : profile.steps()) sum += *std::max_element(step.end_ns.begin(), step.end_ns.end());
+  for (const RecordedStep& step : profile.steps())
+    sum += *std::max_element(step.end_ns.begin(), step.end_ns.end());
   return sum / static_cast<int64_t>(profile.steps().size());
 }
 
@@ -47,9 +48,12 @@ std::vector<TrainingLayer> RandomLayers(int32_t count, uint64_t seed) {
     const std::string name = std::to_string(i);
     TrainingLayer layer{.name = name};
     if (i > 0) layer.inputs.push_back(i - 1);
-    if (i > 1 && random.Below(8) == 0) layer.inputs.insert(layer.inputs.begin(), std::max(0, i - 2 - static_cast<int32_t>(random.Below(4))));
+    if (i > 1 && random.Below(8) == 0)
+      layer.inputs.insert(layer.inputs.begin(),
+                          std::max(0, i - 2 - static_cast<int32_t>(random.Below(4))));
     // At the links' speed 40 to 280 microseconds each way, against 60 to 420 of computation.
-    layer.parameters.push_back({.name = name, .size_bytes = static_cast<int64_t>(50'000 + random.Below(300'000))});
+    layer.parameters.push_back(
+        {.name = name, .size_bytes = static_cast<int64_t>(50'000 + random.Below(300'000))});
     layer.forward_ns = static_cast<int64_t>(20'000 + random.Below(120'000));
     layer.backward_ns = static_cast<int64_t>(40'000 + random.Below(240'000));
     layers.push_back(std::move(layer));
@@ -60,7 +64,8 @@ std::vector<TrainingLayer> RandomLayers(int32_t count, uint64_t seed) {
 }  // namespace
 
 Profile ZooProfile(std::string_view model) {
-  const ZooOptions options{.platform = {.bandwidth_bytes_per_second = kBytesPerSecond}, .variation = {.own = kVariation, .steps = kZooSteps}};
+  const ZooOptions options{.platform = {.bandwidth_bytes_per_second = kBytesPerSecond},
+                           .variation = {.own = kVariation, .steps = kZooSteps}};
   return Valid(BuildZooProfile(model, options));
 }
 
@@ -69,23 +74,27 @@ Job ZooJob(std::string_view model, int32_t servers) { return JobOf(ZooProfile(mo
 Job LayeredJob(int32_t layers, int32_t recorded_steps, uint64_t seed) {
   TrainingGraph graph = BuildTrainingGraph(RandomLayers(layers, seed));
   ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = kBytesPerSecond}};
-  draft.steps = MakeSteps(graph.operations, graph.durations_ns, draft.platform, {.own = kVariation, .steps = recorded_steps, .seed = seed});
+  draft.steps = MakeSteps(graph.operations, graph.durations_ns, draft.platform,
+                          {.own = kVariation, .steps = recorded_steps, .seed = seed});
   draft.operations = std::move(graph.operations);
   return JobOf(Valid(Profile::Create(std::move(draft))), 1);
 }
 
 RunOptions OptionsFor(const Job& job, int32_t workers, int32_t steps_per_worker) {
-  RunOptions options{.steps_per_worker = steps_per_worker, .bandwidth_bytes_per_second = job.bandwidth_bytes_per_second};
+  RunOptions options{.steps_per_worker = steps_per_worker,
+                     .bandwidth_bytes_per_second = job.bandwidth_bytes_per_second};
   for (int32_t worker = 0; worker < workers; ++worker) {
     Random random({options.seed, static_cast<uint64_t>(worker), kOffsetStream});
-    options.start_offsets.push_back(Nanoseconds(static_cast<int64_t>(random.Unit() * static_cast<double>(job.recorded_step_ns))));
+    options.start_offsets.push_back(Nanoseconds(
+        static_cast<int64_t>(random.Unit() * static_cast<double>(job.recorded_step_ns))));
   }
   return options;
 }
 
 RunOptions OptionsForOperations(const Job& job, int32_t workers, int64_t operations) {
   const int64_t a_step = int64_t{workers} * job.graph.size();
-  return OptionsFor(job, workers, static_cast<int32_t>(std::max<int64_t>(2, (operations + a_step - 1) / a_step)));
+  return OptionsFor(job, workers,
+                    static_cast<int32_t>(std::max<int64_t>(2, (operations + a_step - 1) / a_step)));
 }
 
 }  // namespace stepcast::bench

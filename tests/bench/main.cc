@@ -1,5 +1,5 @@
-// stepcast_bench: measures the engine against its peers and the server under load, prints a line for each row, and fails where a minimum does not
-// hold.
+// stepcast_bench: measures the engine against its peers and the server under load, prints a line
+// for each row, and fails where a minimum does not hold.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -41,9 +41,11 @@ std::vector<Row> Measure(const std::vector<Benchmark>& benchmarks, int rounds) {
 
 int Run(const Flags& flags) {
   const std::vector<Benchmark> benchmarks = AllRows().Matching(flags.filter);
-  if (benchmarks.empty()) throw std::runtime_error("no row's name contains \"" + flags.filter + "\"");
+  if (benchmarks.empty())
+    throw std::runtime_error("no row's name contains \"" + flags.filter + "\"");
   if (flags.list) {
-    for (const Benchmark& benchmark : benchmarks) std::printf("%-34s %s\n", benchmark.name.c_str(), benchmark.sides.c_str());
+    for (const Benchmark& benchmark : benchmarks)
+      std::printf("%-34s %s\n", benchmark.name.c_str(), benchmark.sides.c_str());
     return 0;
   }
   const std::vector<Row> rows = Measure(benchmarks, flags.rounds);
@@ -67,7 +69,8 @@ int main(int argc, char** argv) {
   stepcast::bench::Flags flags;
   app.add_option("--json", flags.json, "Also write the rows to this file");
   app.add_option("--filter", flags.filter, "Only rows whose name contains this");
-  app.add_option("--rounds", flags.rounds, "So many rounds for every row")->check(CLI::PositiveNumber);
+  app.add_option("--rounds", flags.rounds, "So many rounds for every row")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--list", flags.list, "Show the rows' names and measure nothing");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -29,7 +29,8 @@ int64_t PeakGrowthBytes(const std::function<void()>& compute) {
     malloc_trim(0);
     const int64_t before = StatusBytes("VmRSS");
     // Makes the peak so far what is resident now.
-    if (!(std::ofstream("/proc/self/clear_refs") << "5" << std::flush)) throw std::runtime_error("/proc/self/clear_refs cannot be written");
+    if (!(std::ofstream("/proc/self/clear_refs") << "5" << std::flush))
+      throw std::runtime_error("/proc/self/clear_refs cannot be written");
     compute();
     return std::to_string(StatusBytes("VmHWM") - before);
   }));

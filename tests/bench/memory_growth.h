@@ -6,7 +6,8 @@
 
 namespace stepcast::bench {
 
-// In a process of its own, whose heap is trimmed before. Throws std::runtime_error where /proc does not tell.
+// In a process of its own, whose heap is trimmed before. Throws std::runtime_error where /proc does
+// not tell.
 int64_t PeakGrowthBytes(const std::function<void()>& compute);
 
 }  // namespace stepcast::bench

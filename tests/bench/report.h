@@ -11,7 +11,8 @@ namespace stepcast::bench {
 std::string TableHeading();
 std::string TableLine(const Row& row);
 
-// A list of {name, sides, direction, ratio, low, high, minimum, aim, holds, ours_ns, theirs_ns, note}; times are per operation.
+// A list of {name, sides, direction, ratio, low, high, minimum, aim, holds, ours_ns, theirs_ns,
+// note}; times are per operation.
 std::string ToJson(const std::vector<Row>& rows);
 
 }  // namespace stepcast::bench

@@ -24,10 +24,13 @@ double Quantile(const std::vector<double>& sorted, double share) {
 Spread SpreadOf(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const bool few = values.size() < kLeastForPercentiles;
-  return {.median = Quantile(values, 0.5), .low = few ? values.front() : Quantile(values, 0.1), .high = few ? values.back() : Quantile(values, 0.9)};
+  return {.median = Quantile(values, 0.5),
+          .low = few ? values.front() : Quantile(values, 0.1),
+          .high = few ? values.back() : Quantile(values, 0.9)};
 }
 
-std::vector<Round> TakeTurns(int rounds, const std::function<Cost()>& ours, const std::function<Cost()>& theirs,
+std::vector<Round> TakeTurns(int rounds, const std::function<Cost()>& ours,
+                             const std::function<Cost()>& theirs,
                              const std::function<double(double ours, double theirs)>& value_of) {
   std::vector<Round> taken;
   for (int turn = 0; turn <= rounds; ++turn) {

@@ -1,6 +1,7 @@
 // Measurements of two contenders taken in turns, and what they say together.
 //
-// A machine that is slow for a while is slow for both sides of a round, so a ratio is taken in each round and never between rounds.
+// A machine that is slow for a while is slow for both sides of a round, so a ratio is taken in each
+// round and never between rounds.
 #pragma once
 
 #include <functional>
@@ -25,8 +26,10 @@ struct Spread {
 // REQUIRES: values is not empty.
 Spread SpreadOf(std::vector<double> values);
 
-// Both in turns, `ours` first, after one turn each that does not count. `value_of` makes a round's value of both costs an operation.
-std::vector<Round> TakeTurns(int rounds, const std::function<Cost()>& ours, const std::function<Cost()>& theirs,
+// Both in turns, `ours` first, after one turn each that does not count. `value_of` makes a round's
+// value of both costs an operation.
+std::vector<Round> TakeTurns(int rounds, const std::function<Cost()>& ours,
+                             const std::function<Cost()>& theirs,
                              const std::function<double(double ours, double theirs)>& value_of);
 
 // Values of a round.

@@ -20,25 +20,32 @@ void MustBeOk(const absl::Status& status) {
 }  // namespace
 
 std::string StoreRecordedJob(const std::string& address) {
-  const absl::StatusOr<client::Profile> stored = client::Client({.server = address}).UploadProfileFile(STEPCAST_BENCH_PROFILE);
+  const absl::StatusOr<client::Profile> stored =
+      client::Client({.server = address}).UploadProfileFile(STEPCAST_BENCH_PROFILE);
   MustBeOk(stored.status());
   return stored->name;
 }
 
 client::LoadQuestions CachedQuestion(const std::string& profile) {
-  return {.calls = {client::Prepare(client::PredictThroughputRequest{.source = profile, .worker_counts = {4}})}};
+  return {.calls = {client::Prepare(
+              client::PredictThroughputRequest{.source = profile, .worker_counts = {4}})}};
 }
 
 client::LoadQuestions UncachedQuestions(const std::string& profile, int32_t steps) {
-  const client::PredictThroughputRequest request{.source = profile, .worker_counts = {4}, .options = {.steps_per_worker = steps, .replications = 5}};
+  const client::PredictThroughputRequest request{
+      .source = profile,
+      .worker_counts = {4},
+      .options = {.steps_per_worker = steps, .replications = 5}};
   // The cached question's seed is 1.
   return {.calls = {client::Prepare(request)}, .vary = kManyQuestions, .first_seed = 2};
 }
 
 client::LoadQuestions EmptyCall() { return {.calls = {client::PreparePing()}}; }
 
-ServerLoad::ServerLoad(const std::string& address, const client::LoadQuestions& questions, std::chrono::nanoseconds deadline)
-    : transport_(client::MakeGrpcLoadTransport({.client = {.server = address}, .deadline = deadline}, questions)) {
+ServerLoad::ServerLoad(const std::string& address, const client::LoadQuestions& questions,
+                       std::chrono::nanoseconds deadline)
+    : transport_(client::MakeGrpcLoadTransport(
+          {.client = {.server = address}, .deadline = deadline}, questions)) {
   MustBeOk(transport_->Check(questions.calls.front()));
   next_question_ = 1;
 }
@@ -56,7 +63,8 @@ client::LoadResult ServerLoad::RunAnswered(const client::LoadPlan& plan) {
   client::LoadResult result = Run(plan);
   for (size_t code = 1; code < result.all_codes.size(); ++code) {
     if (result.all_codes[code] == 0) continue;
-    throw std::runtime_error("the server answered " + std::to_string(result.all_codes[code]) + " calls with " +
+    throw std::runtime_error("the server answered " + std::to_string(result.all_codes[code]) +
+                             " calls with " +
                              absl::StatusCodeToString(static_cast<absl::StatusCode>(code)));
   }
   if (result.latency.count() == 0) throw std::runtime_error("the server answered no call");

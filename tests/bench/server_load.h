@@ -19,7 +19,8 @@ std::string StoreRecordedJob(const std::string& address);
 
 // One prediction that the server remembers once it was made.
 client::LoadQuestions CachedQuestion(const std::string& profile);
-// Predictions with seeds of their own, so that each is simulated: five replications of so many steps of four workers.
+// Predictions with seeds of their own, so that each is simulated: five replications of so many
+// steps of four workers.
 client::LoadQuestions UncachedQuestions(const std::string& profile, int32_t steps);
 // The empty call.
 client::LoadQuestions EmptyCall();
@@ -27,7 +28,8 @@ client::LoadQuestions EmptyCall();
 class ServerLoad {
  public:
   // Asks the first question once and checks the answer.
-  ServerLoad(const std::string& address, const client::LoadQuestions& questions, std::chrono::nanoseconds deadline = std::chrono::seconds(60));
+  ServerLoad(const std::string& address, const client::LoadQuestions& questions,
+             std::chrono::nanoseconds deadline = std::chrono::seconds(60));
 
   // Each run goes on with the questions where the last one ended.
   client::LoadResult Run(const client::LoadPlan& plan);

@@ -28,7 +28,8 @@ pid_t Start(std::vector<std::string> arguments, int out) {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
   pid_t process = -1;
-  const int error = posix_spawn(&process, arguments[0].c_str(), &actions, nullptr, pointers.data(), environ);
+  const int error =
+      posix_spawn(&process, arguments[0].c_str(), &actions, nullptr, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw std::runtime_error("cannot start " + arguments[0]);
   return process;
@@ -43,7 +44,8 @@ void Await(pid_t process) {
 std::string ReadLineAfter(const std::string& before, int from) {
   std::string text;
   std::array<char, 4096> block{};
-  for (ssize_t count = read(from, block.data(), block.size()); count > 0; count = read(from, block.data(), block.size())) {
+  for (ssize_t count = read(from, block.data(), block.size()); count > 0;
+       count = read(from, block.data(), block.size())) {
     text.append(block.data(), static_cast<size_t>(count));
     const size_t at = text.find(before);
     const size_t end = at == std::string::npos ? at : text.find('\n', at);
@@ -67,8 +69,15 @@ ServerProcess::ServerProcess(const std::vector<std::string>& flags) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
   output_ = ends[0];
-  std::vector<std::string> arguments{STEPCAST_SERVER_PROGRAM, "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--store", "memory",
-                                     "--log-level",           "off"};
+  std::vector<std::string> arguments{STEPCAST_SERVER_PROGRAM,
+                                     "--listen",
+                                     "127.0.0.1:0",
+                                     "--http-listen",
+                                     "127.0.0.1:0",
+                                     "--store",
+                                     "memory",
+                                     "--log-level",
+                                     "off"};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   process_ = Start(std::move(arguments), ends[1]);
   close(ends[1]);
@@ -89,7 +98,8 @@ ServerProcess::~ServerProcess() {
 double ServerProcess::CpuNs() const {
   clockid_t clock{};
   timespec now{};
-  if (clock_getcpuclockid(process_, &clock) != 0 || clock_gettime(clock, &now) != 0) throw std::runtime_error("the server has no clock");
+  if (clock_getcpuclockid(process_, &clock) != 0 || clock_gettime(clock, &now) != 0)
+    throw std::runtime_error("the server has no clock");
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
@@ -98,7 +108,8 @@ int64_t ServerProcess::PeakResidentBytes() const { return StatusBytes(process_, 
 
 void ServerProcess::ForgetPeak() const {
   const std::string path = "/proc/" + std::to_string(process_) + "/clear_refs";
-  if (!(std::ofstream(path) << "5" << std::flush)) throw std::runtime_error(path + " cannot be written");
+  if (!(std::ofstream(path) << "5" << std::flush))
+    throw std::runtime_error(path + " cannot be written");
 }
 
 }  // namespace stepcast::bench

@@ -1,4 +1,5 @@
-// A stepcastd of its own: a child process on free ports of the loopback, with its profiles in memory, and what the system says of it.
+// A stepcastd of its own: a child process on free ports of the loopback, with its profiles in
+// memory, and what the system says of it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,8 @@ namespace stepcast::bench {
 
 class ServerProcess {
  public:
-  // Serving when it returns. Throws std::runtime_error where it does not start, as do the others where the system does not tell.
+  // Serving when it returns. Throws std::runtime_error where it does not start, as do the others
+  // where the system does not tell.
   explicit ServerProcess(const std::vector<std::string>& flags = {});
   // Tells it to stop and waits for its end.
   ~ServerProcess();

@@ -14,7 +14,8 @@ std::string MutateBytes(std::string bytes, Random& random) {
       bytes.resize(at());
       break;
     case 1:
-      for (uint64_t count = 1 + random.Below(4); count > 0; --count) bytes[at()] ^= static_cast<char>(1 << random.Below(8));
+      for (uint64_t count = 1 + random.Below(4); count > 0; --count)
+        bytes[at()] ^= static_cast<char>(1 << random.Below(8));
       break;
     case 2:
       for (uint64_t count = 1 + random.Below(8); count > 0; --count) bytes[at()] = byte();

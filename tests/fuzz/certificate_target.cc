@@ -1,4 +1,5 @@
-// The files a server's TLS is made of: one text that is its certificate, its key, and what clients' certificates are signed by.
+// The files a server's TLS is made of: one text that is its certificate, its key, and what clients'
+// certificates are signed by.
 #include <string>
 #include <utility>
 
@@ -39,7 +40,8 @@ class CertificateTarget final : public FuzzTarget {
 
   bool Run(std::string_view input) override {
     const server::PemFile file{.path = "all.pem", .text = std::string(input)};
-    const auto facts = server::CheckCertificates({.certificate = file, .key = file, .client_ca = file}, kNow);
+    const auto facts =
+        server::CheckCertificates({.certificate = file, .key = file, .client_ca = file}, kNow);
     if (!facts.ok()) {
       DemandSoundRefusal(facts.status());
       return false;
@@ -48,7 +50,9 @@ class CertificateTarget final : public FuzzTarget {
     return true;
   }
 
-  std::string Mutate(std::string input, const Mutation& mutation) const override { return MutateText(std::move(input), mutation); }
+  std::string Mutate(std::string input, const Mutation& mutation) const override {
+    return MutateText(std::move(input), mutation);
+  }
 };
 
 }  // namespace

@@ -18,14 +18,19 @@ namespace {
 constexpr int kChoices = 4;
 
 client::ProfileEncoding EncodingOf(char first, std::string_view bytes) {
-  const auto encoding = static_cast<client::ProfileEncoding>(static_cast<unsigned char>(first) % kChoices);
-  return encoding == client::ProfileEncoding::kUnspecified ? client::DetectProfileEncoding(bytes) : encoding;
+  const auto encoding =
+      static_cast<client::ProfileEncoding>(static_cast<unsigned char>(first) % kChoices);
+  return encoding == client::ProfileEncoding::kUnspecified ? client::DetectProfileEncoding(bytes)
+                                                           : encoding;
 }
 
-server::ProfileEncoding OfServer(client::ProfileEncoding encoding) { return kEncodings[static_cast<size_t>(encoding) - 1]; }
+server::ProfileEncoding OfServer(client::ProfileEncoding encoding) {
+  return kEncodings[static_cast<size_t>(encoding) - 1];
+}
 
 client::Profile Rewritten(const client::Profile& profile) {
-  const absl::StatusOr<client::Profile> read = client::ParseProfile(client::ToJson(profile), client::ProfileEncoding::kJson);
+  const absl::StatusOr<client::Profile> read =
+      client::ParseProfile(client::ToJson(profile), client::ProfileEncoding::kJson);
   Demand(read.ok(), "what is written out can be read:", read.status().ToString());
   return *read;
 }
@@ -47,9 +52,12 @@ class ClientProfileTarget final : public FuzzTarget {
     const std::string_view bytes = input.substr(1);
     const client::ProfileEncoding encoding = EncodingOf(input[0], bytes);
     const absl::StatusOr<client::Profile> profile = client::ParseProfile(bytes, encoding);
-    const absl::StatusOr<server::ProfileInput> served = server::ReadProfile(OfServer(encoding), bytes);
+    const absl::StatusOr<server::ProfileInput> served =
+        server::ReadProfile(OfServer(encoding), bytes);
     if (!profile.ok()) {
-      Demand(profile.status().code() == absl::StatusCode::kInvalidArgument && !profile.status().message().empty(), "a refusal says why");
+      Demand(profile.status().code() == absl::StatusCode::kInvalidArgument &&
+                 !profile.status().message().empty(),
+             "a refusal says why");
       const bool is_text = served.ok() && server::FindBrokenText(served->draft).empty();
       // Of a profile's output fields, the service looks at none.
       Demand(!is_text || profile.status().message().find("UTF-8") != absl::string_view::npos,
@@ -57,9 +65,12 @@ class ClientProfileTarget final : public FuzzTarget {
       return false;
     }
     const client::Profile again = Rewritten(*profile);
-    Demand(again.operations.size() == profile->operations.size() && again.steps.size() == profile->steps.size(), "what is written out is all");
+    Demand(again.operations.size() == profile->operations.size() &&
+               again.steps.size() == profile->steps.size(),
+           "what is written out is all");
     // Not yet the first time: JSON has no -0.
-    Demand(client::ToJson(Rewritten(again)) == client::ToJson(again), "a profile that is written out is the same");
+    Demand(client::ToJson(Rewritten(again)) == client::ToJson(again),
+           "a profile that is written out is the same");
     return true;
   }
 

@@ -17,8 +17,11 @@ namespace {
 class CommandLineTarget final : public FuzzTarget {
  public:
   std::vector<std::string> Seeds() const override {
-    return {"--help", "--version", "--store\nmemory\n--threads=3\n--listen\n[::1]:0\n--http-listen\nnone\n--log-level=debug",
-            "--store=sqlite\n--data-dir\nx\n--max-operations=1000\n--drain-delay=1.5\n--max-job-seconds=0.5\n--max-labels\n0"};
+    return {
+        "--help", "--version",
+        "--store\nmemory\n--threads=3\n--listen\n[::1]:0\n--http-listen\nnone\n--log-level=debug",
+        "--store=sqlite\n--data-dir\nx\n--max-operations=1000\n--drain-delay=1.5\n--max-job-"
+        "seconds=0.5\n--max-labels\n0"};
   }
 
   bool Run(std::string_view input) override {
@@ -31,7 +34,8 @@ class CommandLineTarget final : public FuzzTarget {
     }
     std::vector<const char*> pointers;
     for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
-    const auto parsed = server::ParseCommandLine(static_cast<int>(pointers.size()), pointers.data());
+    const auto parsed =
+        server::ParseCommandLine(static_cast<int>(pointers.size()), pointers.data());
     if (!parsed.ok()) {
       DemandSoundRefusal(parsed.status());
       return false;
@@ -40,17 +44,24 @@ class CommandLineTarget final : public FuzzTarget {
     return true;
   }
 
-  std::string Mutate(std::string input, const Mutation& mutation) const override { return MutateText(std::move(input), mutation); }
+  std::string Mutate(std::string input, const Mutation& mutation) const override {
+    return MutateText(std::move(input), mutation);
+  }
 
  private:
   static void DemandInRange(const server::ServerOptions& options) {
     Demand(!options.listen.empty(), "a server listens");
-    Demand(options.threads > 0 && options.store_threads > 0 && options.queue_max >= 0 && options.store_queue_max >= 0,
+    Demand(options.threads > 0 && options.store_threads > 0 && options.queue_max >= 0 &&
+               options.store_queue_max >= 0,
            "threads and queues are counts");
-    Demand(options.max_job_seconds > 0 && options.drain_delay_seconds >= 0 && options.drain_timeout_seconds >= 0, "times are times");
-    Demand(options.max_message_bytes > 0 && options.max_profile_bytes > 0 && options.max_pending_bytes > 0 && options.max_import_bytes > 0,
+    Demand(options.max_job_seconds > 0 && options.drain_delay_seconds >= 0 &&
+               options.drain_timeout_seconds >= 0,
+           "times are times");
+    Demand(options.max_message_bytes > 0 && options.max_profile_bytes > 0 &&
+               options.max_pending_bytes > 0 && options.max_import_bytes > 0,
            "limits let something through");
-    Demand(options.store != server::StoreKind::kSqlite || !options.data_dir.empty(), "a store on disk has a directory");
+    Demand(options.store != server::StoreKind::kSqlite || !options.data_dir.empty(),
+           "a store on disk has a directory");
   }
 };
 

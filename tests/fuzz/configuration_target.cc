@@ -43,8 +43,10 @@ class TemporaryFile {
 class ConfigurationTarget final : public FuzzTarget {
  public:
   std::vector<std::string> Seeds() const override {
-    return {"", "# nothing\n", "store: memory\nthreads: 3\nlisten: \"[::1]:0\"\nhttp-listen: none\n",
-            "max-operations: 1000\nlog-level: debug\nlog-format: json\ndata-dir: /tmp/x\ndrain-delay: 1.5\n"};
+    return {"", "# nothing\n",
+            "store: memory\nthreads: 3\nlisten: \"[::1]:0\"\nhttp-listen: none\n",
+            "max-operations: 1000\nlog-level: debug\nlog-format: json\ndata-dir: "
+            "/tmp/x\ndrain-delay: 1.5\n"};
   }
 
   bool Run(std::string_view input) override {
@@ -58,11 +60,14 @@ class ConfigurationTarget final : public FuzzTarget {
     }
     Demand(read.ok(), "what is no configuration configures nothing:", read.status().ToString());
     const auto again = Shown(file_.Hold(*shown));
-    Demand(again.ok() && WithoutSources(*again) == WithoutSources(*shown), "a configuration that is printed configures the same:", *shown);
+    Demand(again.ok() && WithoutSources(*again) == WithoutSources(*shown),
+           "a configuration that is printed configures the same:", *shown);
     return true;
   }
 
-  std::string Mutate(std::string input, const Mutation& mutation) const override { return MutateText(std::move(input), mutation); }
+  std::string Mutate(std::string input, const Mutation& mutation) const override {
+    return MutateText(std::move(input), mutation);
+  }
 
  private:
   static absl::StatusOr<std::string> Shown(const std::string& path) {

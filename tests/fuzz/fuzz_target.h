@@ -15,7 +15,8 @@
 
 namespace stepcast::fuzz {
 
-// How an input is changed: the choices come from `random`, and `bytes` changes bytes as whoever drives the target can.
+// How an input is changed: the choices come from `random`, and `bytes` changes bytes as whoever
+// drives the target can.
 struct Mutation {
   Random& random;
   size_t max_bytes = 4096;
@@ -29,8 +30,11 @@ class FuzzTarget {
   virtual std::vector<std::string> Seeds() const = 0;
   // Decodes `input` and demands what is promised. False: it was refused.
   virtual bool Run(std::string_view input) = 0;
-  // Another input made of this one. The result may be longer than `max_bytes`, and is then not used.
-  virtual std::string Mutate(std::string input, const Mutation& mutation) const { return mutation.bytes(std::move(input)); }
+  // Another input made of this one. The result may be longer than `max_bytes`, and is then not
+  // used.
+  virtual std::string Mutate(std::string input, const Mutation& mutation) const {
+    return mutation.bytes(std::move(input));
+  }
 };
 
 // The program's own.

@@ -1,4 +1,5 @@
-// ImportProfile of a good recording with a GraphDef beside it: the first byte says which recording, the rest is the graph.
+// ImportProfile of a good recording with a GraphDef beside it: the first byte says which recording,
+// the rest is the graph.
 #include <string>
 #include <utility>
 
@@ -20,15 +21,21 @@ class GraphDefTarget final : public FuzzTarget {
  public:
   GraphDefTarget() {
     for (uint64_t seed = 0; seed < kRecordings; ++seed) {
-      recordings_.push_back(testing::WriteRunMetadata(Training(seed), {.partition_graphs = false, .whole_graph = true}).value());
+      recordings_.push_back(testing::WriteRunMetadata(
+                                Training(seed), {.partition_graphs = false, .whole_graph = true})
+                                .value());
     }
-    for (uint64_t seed = 0; seed < kRecordings; ++seed) recordings_.push_back(testing::WriteTimeline(testing::RandomTimeline(seed)));
+    for (uint64_t seed = 0; seed < kRecordings; ++seed)
+      recordings_.push_back(testing::WriteTimeline(testing::RandomTimeline(seed)));
   }
 
   std::vector<std::string> Seeds() const override {
     std::vector<std::string> seeds;
     for (uint64_t seed = 0; seed < 2 * kRecordings; ++seed) {
-      seeds.push_back(static_cast<char>(seed) + testing::WriteWholeGraph(Training(seed % kRecordings), {.partition_graphs = false}).value());
+      seeds.push_back(
+          static_cast<char>(seed) +
+          testing::WriteWholeGraph(Training(seed % kRecordings), {.partition_graphs = false})
+              .value());
     }
     return seeds;
   }
@@ -38,8 +45,11 @@ class GraphDefTarget final : public FuzzTarget {
     const size_t which = static_cast<unsigned char>(input[0]) % recordings_.size();
     server::ImportProfileCall call{.format = TrialOptions()};
     // Without the variables of the graph, one of the timeline's own.
-    if (which >= kRecordings) call.format = TimelineOptions{.recording = TrialOptions(), .variable_bytes = {{"var0", 4000}}};
-    return TryImport(call, {.recording = recordings_[which], .graph = input.substr(1), .has_graph = true});
+    if (which >= kRecordings)
+      call.format =
+          TimelineOptions{.recording = TrialOptions(), .variable_bytes = {{"var0", 4000}}};
+    return TryImport(
+        call, {.recording = recordings_[which], .graph = input.substr(1), .has_graph = true});
   }
 
   std::string Mutate(std::string input, const Mutation& mutation) const override {
@@ -48,7 +58,10 @@ class GraphDefTarget final : public FuzzTarget {
   }
 
  private:
-  static Profile Training(uint64_t seed) { return testing::RandomTraining(seed, {.servers = 2, .variables = 2, .steps = 1, .reads = false}); }
+  static Profile Training(uint64_t seed) {
+    return testing::RandomTraining(seed,
+                                   {.servers = 2, .variables = 2, .steps = 1, .reads = false});
+  }
 
   std::vector<std::string> recordings_;
 };

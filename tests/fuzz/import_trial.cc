@@ -33,31 +33,41 @@ class PieceSource final : public ByteSource {
 };
 
 template <typename Source>
-absl::StatusOr<server::ImportProfileAnswer> Import(const server::ImportProfileCall& call, const ImportInput& input) {
+absl::StatusOr<server::ImportProfileAnswer> Import(const server::ImportProfileCall& call,
+                                                   const ImportInput& input) {
   const server::FakeClock clock;
   server::MemoryProfileStore store({}, clock);
   Source recording(input.recording);
   Source graph(input.graph);
-  return server::ProfileHandler(store, SmallLimits()).Import(call, {.recording = recording, .graph = input.has_graph ? &graph : nullptr}, NeverStop);
+  return server::ProfileHandler(store, SmallLimits())
+      .Import(call, {.recording = recording, .graph = input.has_graph ? &graph : nullptr},
+              NeverStop);
 }
 
 }  // namespace
 
-RecordingOptions TrialOptions() { return {.model = "m", .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}}; }
+RecordingOptions TrialOptions() {
+  return {.model = "m", .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}};
+}
 
 bool TryImport(const server::ImportProfileCall& call, const ImportInput& input) {
   const absl::StatusOr<server::ImportProfileAnswer> whole = Import<TextSource>(call, input);
   const absl::StatusOr<server::ImportProfileAnswer> pieces = Import<PieceSource>(call, input);
   // But for the byte a fault is found at, which depends on what is read at once.
-  Demand(whole.status().code() == pieces.status().code() && DetailsOf(whole.status()).reason == DetailsOf(pieces.status()).reason,
-         "pieces make no difference:", whole.status().ToString() + " / " + pieces.status().ToString());
+  Demand(
+      whole.status().code() == pieces.status().code() &&
+          DetailsOf(whole.status()).reason == DetailsOf(pieces.status()).reason,
+      "pieces make no difference:", whole.status().ToString() + " / " + pieces.status().ToString());
   if (!whole.ok()) {
     DemandSoundRefusal(whole.status());
     DemandSoundRefusal(pieces.status());
     return false;
   }
-  Demand(whole->profile.summary.digest == pieces->profile.summary.digest && whole->notes == pieces->notes, "pieces make no difference");
-  Demand(whole->profile.content.has_value() || whole->profile.summary.operation_count > 0, "what is imported has operations");
+  Demand(whole->profile.summary.digest == pieces->profile.summary.digest &&
+             whole->notes == pieces->notes,
+         "pieces make no difference");
+  Demand(whole->profile.content.has_value() || whole->profile.summary.operation_count > 0,
+         "what is imported has operations");
   return true;
 }
 

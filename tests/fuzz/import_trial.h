@@ -16,8 +16,8 @@ struct ImportInput {
 // A batch size of 8 and 100 MB/s.
 RecordingOptions TrialOptions();
 
-// Imports, and demands that it is refused for a reason, or makes a profile that is stored, said something about, and the same when the bytes come in
-// other pieces. False: refused.
+// Imports, and demands that it is refused for a reason, or makes a profile that is stored, said
+// something about, and the same when the bytes come in other pieces. False: refused.
 bool TryImport(const server::ImportProfileCall& call, const ImportInput& input);
 
 }  // namespace stepcast::fuzz

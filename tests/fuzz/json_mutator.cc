@@ -35,7 +35,9 @@ json OtherScalar(const json& old, const Mutation& mutation) {
       break;
   }
   if (old.is_string()) return mutation.bytes(old.get<std::string>());
-  if (old.is_number_integer()) return static_cast<int64_t>(static_cast<uint64_t>(old.get<int64_t>()) + random.Below(2000) - 1000);
+  if (old.is_number_integer())
+    return static_cast<int64_t>(static_cast<uint64_t>(old.get<int64_t>()) + random.Below(2000) -
+                                1000);
   if (old.is_number()) return old.get<double>() * random.Unit();
   return mutation.bytes("");
 }
@@ -46,7 +48,8 @@ void MutateValue(json& value, json& root, const Mutation& mutation) {
     value = OtherScalar(value, mutation);
     return;
   }
-  const auto at = std::next(value.begin(), static_cast<json::difference_type>(random.Below(value.size())));
+  const auto at =
+      std::next(value.begin(), static_cast<json::difference_type>(random.Below(value.size())));
   const uint64_t kind = random.Below(3);
   if (kind == 0) {
     value.erase(at);
@@ -64,7 +67,8 @@ void MutateValue(json& value, json& root, const Mutation& mutation) {
 std::string MutateJson(std::string text, const Mutation& mutation) {
   json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (root.is_discarded() || mutation.random.Below(4) == 0) return mutation.bytes(std::move(text));
-  for (uint64_t count = 1 + mutation.random.Below(3); count > 0; --count) MutateValue(AnyInside(root, mutation.random), root, mutation);
+  for (uint64_t count = 1 + mutation.random.Below(3); count > 0; --count)
+    MutateValue(AnyInside(root, mutation.random), root, mutation);
   return root.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

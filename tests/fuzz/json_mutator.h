@@ -7,7 +7,8 @@
 
 namespace stepcast::fuzz {
 
-// Changes, copies, moves or leaves out one value somewhere in `text`; its bytes where it is no JSON, and one time in four.
+// Changes, copies, moves or leaves out one value somewhere in `text`; its bytes where it is no
+// JSON, and one time in four.
 std::string MutateJson(std::string text, const Mutation& mutation);
 
 }  // namespace stepcast::fuzz

@@ -41,7 +41,8 @@ std::string Written(const server::ProfileFilter& filter) {
   std::string text;
   const auto add = [&](const std::string& term) { text += (text.empty() ? "" : " AND ") + term; };
   if (filter.model) add("model = " + InQuotes(*filter.model));
-  for (const auto& [key, value] : filter.labels) add("labels." + InQuotes(key) + " = " + InQuotes(value));
+  for (const auto& [key, value] : filter.labels)
+    add("labels." + InQuotes(key) + " = " + InQuotes(value));
   for (const std::string& key : filter.present_labels) add("labels:" + InQuotes(key));
   return text;
 }
@@ -51,7 +52,8 @@ void DemandFilterIsRead(const server::ProfileFilter& filter) {
   const std::string text = Written(filter);
   if (text.size() > server::kMaxFilterBytes) return;
   const absl::StatusOr<server::ProfileFilter> again = server::ParseProfileFilter(text);
-  Demand(again.ok() && again->model == filter.model && again->labels == filter.labels && again->present_labels == filter.present_labels,
+  Demand(again.ok() && again->model == filter.model && again->labels == filter.labels &&
+             again->present_labels == filter.present_labels,
          "a filter that is written out is the same one:", text);
 }
 
@@ -59,7 +61,8 @@ class ListingTarget final : public FuzzTarget {
  public:
   std::vector<std::string> Seeds() const override {
     const std::string filter = "model=\"tiny \\\"x\\\"\" AND labels.team=vision AND labels:\"k.e\"";
-    return {"\n", "\n" + server::MakePageToken("", "alexnet-64"), filter + "\n" + server::MakePageToken(filter, "p1"), "labels:a\n"};
+    return {"\n", "\n" + server::MakePageToken("", "alexnet-64"),
+            filter + "\n" + server::MakePageToken(filter, "p1"), "labels:a\n"};
   }
 
   bool Run(std::string_view input) override {
@@ -70,18 +73,25 @@ class ListingTarget final : public FuzzTarget {
     if (filter.ok()) DemandFilterIsRead(*filter);
     const absl::StatusOr<std::string> after = server::ReadPageToken(token, filter_text);
     if (after.ok() && !token.empty()) {
-      const absl::StatusOr<std::string> again = server::ReadPageToken(server::MakePageToken(filter_text, *after), filter_text);
-      Demand(server::IsProfileId(*after) && again.ok() && *again == *after, "a token leads to the same place again:", *after);
+      const absl::StatusOr<std::string> again =
+          server::ReadPageToken(server::MakePageToken(filter_text, *after), filter_text);
+      Demand(server::IsProfileId(*after) && again.ok() && *again == *after,
+             "a token leads to the same place again:", *after);
     }
     const server::FakeClock clock;
     server::MemoryProfileStore store({}, clock);
-    const auto listed = server::ProfileHandler(store, SmallLimits()).List({.page_token = std::string(token), .filter = std::string(filter_text)});
-    Demand(listed.ok() == (filter.ok() && after.ok()), "a listing takes what its parts take:", listed.status().ToString());
+    const auto listed =
+        server::ProfileHandler(store, SmallLimits())
+            .List({.page_token = std::string(token), .filter = std::string(filter_text)});
+    Demand(listed.ok() == (filter.ok() && after.ok()),
+           "a listing takes what its parts take:", listed.status().ToString());
     if (!listed.ok()) DemandSoundRefusal(listed.status());
     return listed.ok();
   }
 
-  std::string Mutate(std::string input, const Mutation& mutation) const override { return MutateText(std::move(input), mutation); }
+  std::string Mutate(std::string input, const Mutation& mutation) const override {
+    return MutateText(std::move(input), mutation);
+  }
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A request's bytes as gRPC hands them over, in slices: the first byte is the message's type, the second how long its slices are.
+// A request's bytes as gRPC hands them over, in slices: the first byte is the message's type, the
+// second how long its slices are.
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -30,11 +31,15 @@ constexpr int64_t kMaxBytes = 2048;
 constexpr size_t kHeader = 2;
 
 std::array<const Message*, 4> Prototypes() {
-  return {&v1::CreateProfileRequest::default_instance(), &v1::ImportProfileRequest::default_instance(),
-          &v1::PredictThroughputRequest::default_instance(), &v1::AllocateWorkersRequest::default_instance()};
+  return {&v1::CreateProfileRequest::default_instance(),
+          &v1::ImportProfileRequest::default_instance(),
+          &v1::PredictThroughputRequest::default_instance(),
+          &v1::AllocateWorkersRequest::default_instance()};
 }
 
-const Message& PrototypeOf(char first) { return *Prototypes()[static_cast<unsigned char>(first) % Prototypes().size()]; }
+const Message& PrototypeOf(char first) {
+  return *Prototypes()[static_cast<unsigned char>(first) % Prototypes().size()];
+}
 
 grpc::ByteBuffer InSlices(std::string_view bytes, size_t slice_bytes) {
   std::vector<grpc::Slice> slices;
@@ -48,7 +53,8 @@ std::string Flat(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;
   Demand(buffer.Dump(&slices).ok(), "a buffer can be read");
   std::string bytes;
-  for (const grpc::Slice& slice : slices) bytes.append(static_cast<const char*>(static_cast<const void*>(slice.begin())), slice.size());
+  for (const grpc::Slice& slice : slices)
+    bytes.append(static_cast<const char*>(static_cast<const void*>(slice.begin())), slice.size());
   return bytes;
 }
 
@@ -71,14 +77,16 @@ class MessageBytesTarget final : public FuzzTarget {
     *create.mutable_profile() = server::ToWire(SmallDraft());
     v1::PredictThroughputRequest predict;
     *predict.mutable_inline_profile() = create.profile();
-    return {std::string("\0\x40", kHeader) + create.SerializeAsString(), std::string("\2\0", kHeader) + predict.SerializeAsString()};
+    return {std::string("\0\x40", kHeader) + create.SerializeAsString(),
+            std::string("\2\0", kHeader) + predict.SerializeAsString()};
   }
 
   bool Run(std::string_view input) override {
     if (input.size() < kHeader) return false;
     const std::string_view bytes = input.substr(kHeader);
     const std::unique_ptr<Message> message(PrototypeOf(input[0]).New());
-    const absl::Status read = server::ParseMessage(InSlices(bytes, static_cast<unsigned char>(input[1]) + size_t{1}), kMaxBytes, *message);
+    const absl::Status read = server::ParseMessage(
+        InSlices(bytes, static_cast<unsigned char>(input[1]) + size_t{1}), kMaxBytes, *message);
     const std::unique_ptr<Message> whole(PrototypeOf(input[0]).New());
     const bool is_message = whole->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
     if (!read.ok()) {
@@ -89,13 +97,16 @@ class MessageBytesTarget final : public FuzzTarget {
     grpc::ByteBuffer written;
     Demand(server::SerializeMessage(*message, written).ok(), "what was read can be written");
     const std::unique_ptr<Message> again(PrototypeOf(input[0]).New());
-    Demand(again->ParseFromString(Flat(written)) && Serialised(*again) == Serialised(*message), "what was written can be read");
+    Demand(again->ParseFromString(Flat(written)) && Serialised(*again) == Serialised(*message),
+           "what was written can be read");
     return true;
   }
 
   std::string Mutate(std::string input, const Mutation& mutation) const override {
-    if (input.size() < kHeader || mutation.random.Below(8) == 0) return mutation.bytes(std::move(input));
-    return input.substr(0, kHeader) + MutateSerialised(PrototypeOf(input[0]), input.substr(kHeader), mutation);
+    if (input.size() < kHeader || mutation.random.Below(8) == 0)
+      return mutation.bytes(std::move(input));
+    return input.substr(0, kHeader) +
+           MutateSerialised(PrototypeOf(input[0]), input.substr(kHeader), mutation);
   }
 };
 

@@ -39,10 +39,16 @@ Number OtherInteger(Number old, Random& random) {
 
 double OtherDouble(double old, Random& random) {
   using Limits = std::numeric_limits<double>;
-  constexpr double kEdges[] = {0.0, -0.0, -1.0, 1.0, 0.5, 1e-9, 1e9, 1e18, Limits::min(), Limits::denorm_min(), Limits::max(), Limits::infinity()};
+  constexpr double kEdges[] = {0.0,           -0.0,
+                               -1.0,          1.0,
+                               0.5,           1e-9,
+                               1e9,           1e18,
+                               Limits::min(), Limits::denorm_min(),
+                               Limits::max(), Limits::infinity()};
   if (random.Below(16) == 0) return Limits::quiet_NaN();
   if (random.Below(2) == 0) return kEdges[random.Below(std::size(kEdges))];
-  return random.Below(2) == 0 ? old * (0.5 + 2 * random.Unit()) : std::ldexp(random.Unit(), static_cast<int>(random.Below(80)) - 40);
+  return random.Below(2) == 0 ? old * (0.5 + 2 * random.Unit())
+                              : std::ldexp(random.Unit(), static_cast<int>(random.Below(80)) - 40);
 }
 
 class Mutator {
@@ -56,7 +62,8 @@ class Mutator {
     // Where something is set there is more to change than where nothing is.
     std::vector<const FieldDescriptor*> set;
     message.GetReflection()->ListFields(message, &set);
-    if (!set.empty() && Below(4) != 0) field = set[static_cast<size_t>(Below(static_cast<int>(set.size())))];
+    if (!set.empty() && Below(4) != 0)
+      field = set[static_cast<size_t>(Below(static_cast<int>(set.size())))];
     if (field->is_repeated()) {
       MutateList(message, *field);
     } else {
@@ -98,8 +105,10 @@ class Mutator {
   void Add(pb::Message& message, const FieldDescriptor& field, int size) {
     const pb::Reflection& reflection = *message.GetReflection();
     if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return AddValue(message, field);
-    std::unique_ptr<pb::Message> added(reflection.GetMessageFactory()->GetPrototype(field.message_type())->New());
-    if (size > 0 && Below(4) != 0) added->CopyFrom(reflection.GetRepeatedMessage(message, &field, Below(size)));
+    std::unique_ptr<pb::Message> added(
+        reflection.GetMessageFactory()->GetPrototype(field.message_type())->New());
+    if (size > 0 && Below(4) != 0)
+      added->CopyFrom(reflection.GetRepeatedMessage(message, &field, Below(size)));
     Mutate(*added);
     reflection.AddMessage(&message, &field)->CopyFrom(*added);
   }
@@ -118,9 +127,11 @@ class Mutator {
     const pb::Reflection& reflection = *message.GetReflection();
     Visit(field, [&](auto access) {
       if (at < 0) {
-        access.Set(reflection, message, field, Other(field, access.Get(reflection, message, field)));
+        access.Set(reflection, message, field,
+                   Other(field, access.Get(reflection, message, field)));
       } else {
-        access.SetAt(reflection, message, field, at, Other(field, access.GetAt(reflection, message, field, at)));
+        access.SetAt(reflection, message, field, at,
+                     Other(field, access.GetAt(reflection, message, field, at)));
       }
     });
   }
@@ -134,7 +145,8 @@ class Mutator {
     } else if constexpr (std::is_floating_point_v<Value>) {
       return static_cast<Value>(OtherDouble(old, random_));
     } else {
-      if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM && Below(8) != 0) return static_cast<Value>(Below(field.enum_type()->value_count() + 1));
+      if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM && Below(8) != 0)
+        return static_cast<Value>(Below(field.enum_type()->value_count() + 1));
       return OtherInteger(old, random_);
     }
   }
@@ -154,16 +166,26 @@ class Mutator {
   Random& random_;
 };
 
-#define STEPCAST_FUZZ_ACCESS(Name, Type)                                                                                                        \
-  struct Name##Access {                                                                                                                         \
-    static Type None() { return {}; }                                                                                                           \
-    static Type Get(const pb::Reflection& r, const pb::Message& m, const FieldDescriptor& f) { return r.Get##Name(m, &f); }                     \
-    static Type GetAt(const pb::Reflection& r, const pb::Message& m, const FieldDescriptor& f, int i) { return r.GetRepeated##Name(m, &f, i); } \
-    static void Set(const pb::Reflection& r, pb::Message& m, const FieldDescriptor& f, Type v) { r.Set##Name(&m, &f, std::move(v)); }           \
-    static void SetAt(const pb::Reflection& r, pb::Message& m, const FieldDescriptor& f, int i, Type v) {                                       \
-      r.SetRepeated##Name(&m, &f, i, std::move(v));                                                                                             \
-    }                                                                                                                                           \
-    static void Add(const pb::Reflection& r, pb::Message& m, const FieldDescriptor& f, Type v) { r.Add##Name(&m, &f, std::move(v)); }           \
+#define STEPCAST_FUZZ_ACCESS(Name, Type)                                                         \
+  struct Name##Access {                                                                          \
+    static Type None() { return {}; }                                                            \
+    static Type Get(const pb::Reflection& r, const pb::Message& m, const FieldDescriptor& f) {   \
+      return r.Get##Name(m, &f);                                                                 \
+    }                                                                                            \
+    static Type GetAt(const pb::Reflection& r, const pb::Message& m, const FieldDescriptor& f,   \
+                      int i) {                                                                   \
+      return r.GetRepeated##Name(m, &f, i);                                                      \
+    }                                                                                            \
+    static void Set(const pb::Reflection& r, pb::Message& m, const FieldDescriptor& f, Type v) { \
+      r.Set##Name(&m, &f, std::move(v));                                                         \
+    }                                                                                            \
+    static void SetAt(const pb::Reflection& r, pb::Message& m, const FieldDescriptor& f, int i,  \
+                      Type v) {                                                                  \
+      r.SetRepeated##Name(&m, &f, i, std::move(v));                                              \
+    }                                                                                            \
+    static void Add(const pb::Reflection& r, pb::Message& m, const FieldDescriptor& f, Type v) { \
+      r.Add##Name(&m, &f, std::move(v));                                                         \
+    }                                                                                            \
   }
 STEPCAST_FUZZ_ACCESS(Int32, int32_t);
 STEPCAST_FUZZ_ACCESS(Int64, int64_t);
@@ -204,14 +226,18 @@ void Mutator::Visit(const FieldDescriptor& field, Change change) {
 
 }  // namespace
 
-void MutateMessage(pb::Message& message, const Mutation& mutation) { Mutator(mutation).Mutate(message); }
+void MutateMessage(pb::Message& message, const Mutation& mutation) {
+  Mutator(mutation).Mutate(message);
+}
 
-std::string MutateSerialised(const pb::Message& prototype, std::string bytes, const Mutation& mutation) {
+std::string MutateSerialised(const pb::Message& prototype, std::string bytes,
+                             const Mutation& mutation) {
   if (mutation.random.Below(8) == 0) return mutation.bytes(std::move(bytes));
   const std::unique_ptr<pb::Message> message(prototype.New());
   // What is read of a broken one is as good as any.
   static_cast<void>(message->ParsePartialFromString(bytes));
-  for (uint64_t count = 1 + mutation.random.Below(3); count > 0; --count) MutateMessage(*message, mutation);
+  for (uint64_t count = 1 + mutation.random.Below(3); count > 0; --count)
+    MutateMessage(*message, mutation);
   return message->SerializePartialAsString();
 }
 

@@ -1,4 +1,5 @@
-// The requests of PredictionService: the first byte is the method, the rest the message. What is accepted is computed, up to a number of checks.
+// The requests of PredictionService: the first byte is the method, the rest the message. What is
+// accepted is computed, up to a number of checks.
 #include <google/protobuf/util/json_util.h>
 
 #include <array>
@@ -40,31 +41,45 @@ constexpr int kMaxChecks = 40;  // each some 4096 chunks of a transfer or operat
 constexpr size_t kMaxTraceBytes = size_t{1} << 20;
 
 void DemandSound(const absl::Status& status) {
-  DemandSoundRefusal(status, {absl::StatusCode::kInvalidArgument, absl::StatusCode::kNotFound, absl::StatusCode::kFailedPrecondition,
-                              absl::StatusCode::kOutOfRange, absl::StatusCode::kCancelled});
+  DemandSoundRefusal(status, {absl::StatusCode::kInvalidArgument, absl::StatusCode::kNotFound,
+                              absl::StatusCode::kFailedPrecondition, absl::StatusCode::kOutOfRange,
+                              absl::StatusCode::kCancelled});
 }
 
-absl::Status Enough() { return MakeError(absl::StatusCode::kCancelled, "enough", {.reason = "ENOUGH"}); }
+absl::Status Enough() {
+  return MakeError(absl::StatusCode::kCancelled, "enough", {.reason = "ENOUGH"});
+}
 
 template <typename Answer>
 std::string Written(const Answer& answer) {
   const auto message = server::ToWire(answer);
   std::string json;
-  Demand(google::protobuf::util::MessageToJsonString(message, &json).ok(), "every reply can be written as JSON:", message.ShortDebugString());
+  Demand(google::protobuf::util::MessageToJsonString(message, &json).ok(),
+         "every reply can be written as JSON:", message.ShortDebugString());
   return message.SerializeAsString();
 }
 
 class PredictionRequestTarget final : public FuzzTarget {
  public:
-  PredictionRequestTarget() : store_({}, clock_), handler_({.store = store_, .clock = clock_, .executor = executor_, .runs = &runs_}, SmallLimits()) {
+  PredictionRequestTarget()
+      : store_({}, clock_),
+        handler_({.store = store_, .clock = clock_, .executor = executor_, .runs = &runs_},
+                 SmallLimits()) {
     const Profile profile = Profile::Create(SmallDraft()).value();
     const server::EncodedProfile encoded = server::EncodeProfile(profile);
-    Demand(store_.Put({.summary = {.id = "small", .digest = encoded.digest}, .content = encoded.content}, "").ok(), "a profile is stored");
+    Demand(
+        store_
+            .Put({.summary = {.id = "small", .digest = encoded.digest}, .content = encoded.content},
+                 "")
+            .ok(),
+        "a profile is stored");
   }
 
   std::vector<std::string> Seeds() const override {
     std::vector<std::string> seeds;
-    const auto add = [&](size_t method, const Message& message) { seeds.push_back(MethodInput(method, message)); };
+    const auto add = [&](size_t method, const Message& message) {
+      seeds.push_back(MethodInput(method, message));
+    };
     for (const bool is_inline : {false, true}) {
       const auto about = [&](auto message) {
         if (is_inline) {
@@ -136,19 +151,25 @@ class PredictionRequestTarget final : public FuzzTarget {
     }
   }
 
-  std::string Mutate(std::string input, const Mutation& mutation) const override { return MutateRequest(Prototypes(), std::move(input), mutation); }
+  std::string Mutate(std::string input, const Mutation& mutation) const override {
+    return MutateRequest(Prototypes(), std::move(input), mutation);
+  }
 
  private:
   static constexpr size_t kMethods = 7;
 
   static std::array<const Message*, kMethods> Prototypes() {
-    return {&v1::PredictThroughputRequest::default_instance(), &v1::RecommendWorkersRequest::default_instance(),
-            &v1::OptimizeOrderRequest::default_instance(),     &v1::AllocateWorkersRequest::default_instance(),
-            &v1::CompareModelsRequest::default_instance(),     &v1::FitParsingOverheadRequest::default_instance(),
+    return {&v1::PredictThroughputRequest::default_instance(),
+            &v1::RecommendWorkersRequest::default_instance(),
+            &v1::OptimizeOrderRequest::default_instance(),
+            &v1::AllocateWorkersRequest::default_instance(),
+            &v1::CompareModelsRequest::default_instance(),
+            &v1::FitParsingOverheadRequest::default_instance(),
             &v1::GenerateTraceRequest::default_instance()};
   }
 
-  // `check` is the handler's method. The second time all runs are recalled, and the reply must be the same.
+  // `check` is the handler's method. The second time all runs are recalled, and the reply must be
+  // the same.
   template <typename Request, typename Check>
   bool Try(const std::string& bytes, Check check) {
     runs_ = {};
@@ -158,7 +179,8 @@ class PredictionRequestTarget final : public FuzzTarget {
       return false;
     }
     const absl::StatusOr<std::string> second = Compute<Request>(bytes, check);
-    Demand(second.ok() && *second == *first, "a reply is the same with runs that are known:", second.status().ToString());
+    Demand(second.ok() && *second == *first,
+           "a reply is the same with runs that are known:", second.status().ToString());
     return true;
   }
 
@@ -169,7 +191,8 @@ class PredictionRequestTarget final : public FuzzTarget {
     auto computation = std::invoke(check, handler_, server::FromWire(request));
     if (!computation.ok()) return computation.status();
     int checks = 0;
-    const auto answer = (*std::move(computation))([&] { return ++checks > kMaxChecks ? Enough() : absl::OkStatus(); });
+    const auto answer = (*std::move(computation))(
+        [&] { return ++checks > kMaxChecks ? Enough() : absl::OkStatus(); });
     if (!answer.ok()) return answer.status();
     return Written(*answer);
   }
@@ -184,9 +207,12 @@ class PredictionRequestTarget final : public FuzzTarget {
       return size > kMaxTraceBytes ? Enough() : absl::OkStatus();
     };
     int checks = 0;
-    const absl::Status traced = computation.ok()
-                                    ? std::move(computation->run)(sink, [&] { return ++checks > kMaxChecks ? Enough() : absl::OkStatus(); }).status()
-                                    : computation.status();
+    const absl::Status traced =
+        computation.ok()
+            ? std::move(computation->run)(
+                  sink, [&] { return ++checks > kMaxChecks ? Enough() : absl::OkStatus(); })
+                  .status()
+            : computation.status();
     if (!traced.ok()) DemandSound(traced);
     return traced.ok();
   }

@@ -56,7 +56,8 @@ std::string WriteProfile(ProfileEncoding encoding, const ProfileDraft& draft) {
 
 std::string MutateProfile(ProfileEncoding encoding, std::string bytes, const Mutation& mutation) {
   v1::Profile message;
-  if (mutation.random.Below(2) == 0 || !Read(encoding, bytes, message)) return mutation.bytes(std::move(bytes));
+  if (mutation.random.Below(2) == 0 || !Read(encoding, bytes, message))
+    return mutation.bytes(std::move(bytes));
   MutateMessage(message, mutation);
   std::string written;
   return Write(encoding, message, written) ? written : mutation.bytes(std::move(bytes));

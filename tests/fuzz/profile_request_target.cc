@@ -1,4 +1,5 @@
-// The requests of ProfileService, the headers of its streams included: the first byte is the method, the rest the message.
+// The requests of ProfileService, the headers of its streams included: the first byte is the
+// method, the rest the message.
 #include <array>
 #include <string>
 #include <utility>
@@ -27,13 +28,18 @@ using ImportHeader = v1::ImportProfileRequest::Header;
 
 constexpr char kLayers[] =
     "node1 -- Input -- forward_compute_time=0, backward_compute_time=0, parameter_size=0\n"
-    "node2 -- Linear -- forward_compute_time=1, backward_compute_time=2, parameter_size=4096\n\tnode1 -- node2\n";
+    "node2 -- Linear -- forward_compute_time=1, backward_compute_time=2, "
+    "parameter_size=4096\n\tnode1 -- node2\n";
 
 // A server that has the small profile as `small`.
 class Service {
  public:
   Service() : store_({.max_profiles = 2}, clock_), handler_(store_, SmallLimits()) {
-    Demand(handler_.Create({.placement = {.profile_id = "small"}, .profile = server::ProfileInput{.draft = SmallDraft()}}, NeverStop).ok(),
+    Demand(handler_
+               .Create({.placement = {.profile_id = "small"},
+                        .profile = server::ProfileInput{.draft = SmallDraft()}},
+                       NeverStop)
+               .ok(),
            "a profile is stored");
   }
 
@@ -44,7 +50,8 @@ class Service {
   }
   absl::Status Call(const UploadHeader& header) {
     const server::UploadProfileCall call = server::FromWire(header);
-    const auto uploaded = handler_.Upload(call, WriteProfile(call.encoding, SmallDraft()), NeverStop);
+    const auto uploaded =
+        handler_.Upload(call, WriteProfile(call.encoding, SmallDraft()), NeverStop);
     if (uploaded.ok() && !header.validate_only()) DemandIsThere(uploaded->summary);
     return uploaded.status();
   }
@@ -57,15 +64,20 @@ class Service {
   }
   absl::Status Call(const v1::GetProfileRequest& request) {
     const auto found = handler_.Get(server::FromWire(request));
-    if (found.ok()) Demand(server::ToWire(*found).name() == request.name(), "what is asked for is found:", request.name());
+    if (found.ok())
+      Demand(server::ToWire(*found).name() == request.name(),
+             "what is asked for is found:", request.name());
     return found.status();
   }
   absl::Status Call(const v1::ListProfilesRequest& request) {
     const auto listed = handler_.List(server::FromWire(request));
-    if (listed.ok()) Demand(server::ToWire(*listed).profiles_size() <= 1, "a listing has what is there");
+    if (listed.ok())
+      Demand(server::ToWire(*listed).profiles_size() <= 1, "a listing has what is there");
     return listed.status();
   }
-  absl::Status Call(const v1::DeleteProfileRequest& request) { return handler_.Delete(server::FromWire(request)); }
+  absl::Status Call(const v1::DeleteProfileRequest& request) {
+    return handler_.Delete(server::FromWire(request));
+  }
 
  private:
   void DemandIsThere(const server::ProfileSummary& summary) {
@@ -82,14 +94,17 @@ class ProfileRequestTarget final : public FuzzTarget {
  public:
   std::vector<std::string> Seeds() const override {
     std::vector<std::string> seeds;
-    const auto add = [&](size_t method, const Message& message) { seeds.push_back(MethodInput(method, message)); };
+    const auto add = [&](size_t method, const Message& message) {
+      seeds.push_back(MethodInput(method, message));
+    };
     v1::CreateProfileRequest create;
     *create.mutable_profile() = server::ToWire(SmallDraft());
     create.set_request_id("123e4567-e89b-12d3-a456-426614174000");
     add(0, create);
     create.set_profile_id("another");
     add(0, create);
-    for (const auto encoding : {v1::UploadProfileRequest::BINARY, v1::UploadProfileRequest::JSON, v1::UploadProfileRequest::TEXT}) {
+    for (const auto encoding : {v1::UploadProfileRequest::BINARY, v1::UploadProfileRequest::JSON,
+                                v1::UploadProfileRequest::TEXT}) {
       UploadHeader upload;
       upload.set_encoding(encoding);
       add(1, upload);
@@ -134,7 +149,9 @@ class ProfileRequestTarget final : public FuzzTarget {
     }
   }
 
-  std::string Mutate(std::string input, const Mutation& mutation) const override { return MutateRequest(Prototypes(), std::move(input), mutation); }
+  std::string Mutate(std::string input, const Mutation& mutation) const override {
+    return MutateRequest(Prototypes(), std::move(input), mutation);
+  }
 
  private:
   static constexpr size_t kMethods = 6;
@@ -154,8 +171,8 @@ class ProfileRequestTarget final : public FuzzTarget {
     if (!request.ParseFromString(bytes)) return false;
     const absl::Status status = Service().Call(request);
     if (!status.ok()) {
-      DemandSoundRefusal(
-          status, {absl::StatusCode::kInvalidArgument, absl::StatusCode::kNotFound, absl::StatusCode::kAlreadyExists, absl::StatusCode::kAborted});
+      DemandSoundRefusal(status, {absl::StatusCode::kInvalidArgument, absl::StatusCode::kNotFound,
+                                  absl::StatusCode::kAlreadyExists, absl::StatusCode::kAborted});
     }
     return status.ok();
   }

@@ -21,12 +21,16 @@ namespace {
 
 using server::ProfileEncoding;
 
-ProfileEncoding EncodingOf(char first) { return kEncodings[static_cast<unsigned char>(first) % kEncodings.size()]; }
+ProfileEncoding EncodingOf(char first) {
+  return kEncodings[static_cast<unsigned char>(first) % kEncodings.size()];
+}
 
 void DemandSameInEveryEncoding(const ProfileDraft& draft) {
   for (const ProfileEncoding encoding : kEncodings) {
-    const absl::StatusOr<server::ProfileInput> read = server::ReadProfile(encoding, WriteProfile(encoding, draft));
-    Demand(read.ok() && read->faults.empty() && read->draft == draft, "an accepted profile is the same in every encoding:", read.status().ToString());
+    const absl::StatusOr<server::ProfileInput> read =
+        server::ReadProfile(encoding, WriteProfile(encoding, draft));
+    Demand(read.ok() && read->faults.empty() && read->draft == draft,
+           "an accepted profile is the same in every encoding:", read.status().ToString());
   }
 }
 
@@ -34,7 +38,8 @@ class ProfileUploadTarget final : public FuzzTarget {
  public:
   std::vector<std::string> Seeds() const override {
     std::vector<std::string> seeds;
-    for (size_t i = 0; i < kEncodings.size(); ++i) seeds.push_back(static_cast<char>(i) + WriteProfile(kEncodings[i], SmallDraft()));
+    for (size_t i = 0; i < kEncodings.size(); ++i)
+      seeds.push_back(static_cast<char>(i) + WriteProfile(kEncodings[i], SmallDraft()));
     return seeds;
   }
 
@@ -43,13 +48,18 @@ class ProfileUploadTarget final : public FuzzTarget {
     const server::FakeClock clock;
     server::MemoryProfileStore store({}, clock);
     const server::ProfileHandler handler(store, SmallLimits());
-    const auto uploaded = handler.Upload({.placement = {}, .encoding = EncodingOf(input[0]), .faults = {}}, std::string(input.substr(1)), NeverStop);
+    const auto uploaded =
+        handler.Upload({.placement = {}, .encoding = EncodingOf(input[0]), .faults = {}},
+                       std::string(input.substr(1)), NeverStop);
     if (!uploaded.ok()) {
       DemandSoundRefusal(uploaded.status());
       return false;
     }
-    const auto found = handler.Get({.name = server::ProfileName(uploaded->summary.id), .view = server::ProfileView::kFull, .faults = {}});
-    Demand(found.ok() && found->content && found->summary == uploaded->summary, "what was uploaded is found:", found.status().ToString());
+    const auto found = handler.Get({.name = server::ProfileName(uploaded->summary.id),
+                                    .view = server::ProfileView::kFull,
+                                    .faults = {}});
+    Demand(found.ok() && found->content && found->summary == uploaded->summary,
+           "what was uploaded is found:", found.status().ToString());
     const absl::StatusOr<Profile> profile = Profile::Create(*found->content, SmallLimits());
     Demand(profile.ok(), "what is stored is valid:", profile.status().ToString());
     Demand(server::DigestOf(*profile) == uploaded->summary.digest, "what is stored has its digest");

@@ -1,4 +1,5 @@
-// A target without a fuzzer: every seed, every file of its corpus, and mutations of them by a seeded generator.
+// A target without a fuzzer: every seed, every file of its corpus, and mutations of them by a
+// seeded generator.
 //
 // replay [--mutations N] FOLDER...   the files of the folders are inputs
 #include <google/protobuf/stubs/logging.h>
@@ -61,11 +62,16 @@ class Trials {
 };
 
 // What is accepted of them is mutated further.
-void RunMutations(const FuzzTarget& target, std::vector<std::string> inputs, uint64_t count, Trials& trials) {
+void RunMutations(const FuzzTarget& target, std::vector<std::string> inputs, uint64_t count,
+                  Trials& trials) {
   for (uint64_t i = 0; i < count; ++i) {
     Random random({i});
-    const auto mutate_bytes = [&](std::string bytes) { return MutateBytes(std::move(bytes), random); };
-    std::string mutated = target.Mutate(inputs[random.Below(inputs.size())], {.random = random, .max_bytes = kMaxInputBytes, .bytes = mutate_bytes});
+    const auto mutate_bytes = [&](std::string bytes) {
+      return MutateBytes(std::move(bytes), random);
+    };
+    std::string mutated =
+        target.Mutate(inputs[random.Below(inputs.size())],
+                      {.random = random, .max_bytes = kMaxInputBytes, .bytes = mutate_bytes});
     if (mutated.size() > kMaxInputBytes || !trials.Run(mutated)) continue;
     // Old ones make room once there are many.
     if (inputs.size() < kMaxPool) {
@@ -81,7 +87,8 @@ int Replay(FuzzTarget& target, const std::vector<std::string>& folders, uint64_t
   const size_t seeds = inputs.size();
   Demand(seeds > 0, "a target has seeds");
   Trials trials(target);
-  for (size_t i = 0; i < seeds; ++i) Demand(trials.Run(inputs[i]), "every seed is accepted:", std::to_string(i));
+  for (size_t i = 0; i < seeds; ++i)
+    Demand(trials.Run(inputs[i]), "every seed is accepted:", std::to_string(i));
   for (const std::string& folder : folders) {
     for (std::string& content : FilesIn(folder)) {
       trials.Run(content);
@@ -90,7 +97,8 @@ int Replay(FuzzTarget& target, const std::vector<std::string>& folders, uint64_t
   }
   const size_t files = inputs.size() - seeds;
   RunMutations(target, std::move(inputs), mutations, trials);
-  std::cout << seeds << " seeds, " << files << " files, " << mutations << " mutations: " << trials.accepted() << " accepted, " << trials.refused()
+  std::cout << seeds << " seeds, " << files << " files, " << mutations
+            << " mutations: " << trials.accepted() << " accepted, " << trials.refused()
             << " refused\n";
   Demand(trials.accepted() > seeds, "some inputs beside the seeds are accepted");
   Demand(trials.refused() > 0, "some inputs are refused");

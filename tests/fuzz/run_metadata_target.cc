@@ -19,13 +19,18 @@ class RunMetadataTarget final : public FuzzTarget {
     constexpr uint64_t kSeeds = 6;
     std::vector<std::string> seeds;
     for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-      const Profile training = testing::RandomTraining(seed, {.servers = 2, .variables = 2, .steps = 2});
-      seeds.push_back(testing::WriteRunMetadata(training, {.nanoseconds = seed % 2 == 0, .gpu = seed % 3 == 0}).value());
+      const Profile training =
+          testing::RandomTraining(seed, {.servers = 2, .variables = 2, .steps = 2});
+      seeds.push_back(
+          testing::WriteRunMetadata(training, {.nanoseconds = seed % 2 == 0, .gpu = seed % 3 == 0})
+              .value());
     }
     return seeds;
   }
 
-  bool Run(std::string_view input) override { return TryImport({.format = TrialOptions()}, {.recording = input}); }
+  bool Run(std::string_view input) override {
+    return TryImport({.format = TrialOptions()}, {.recording = input});
+  }
 
   std::string Mutate(std::string input, const Mutation& mutation) const override {
     return MutateSerialised(RunMetadataPrototype(), std::move(input), mutation);

@@ -1,4 +1,5 @@
-// The smallest job with something of everything: a download, a computation, an upload and an update, a label, two recorded steps.
+// The smallest job with something of everything: a download, a computation, an upload and an
+// update, a label, two recorded steps.
 #pragma once
 
 #include "core/model/profile.h"
@@ -11,14 +12,32 @@ inline ProfileDraft SmallDraft() {
           .framework = "test",
           .labels = {{"team", "vision"}},
           .batch_size = 10,
-          .platform = {.bandwidth_bytes_per_second = 1e6, .parsing_overhead = {.seconds_per_byte = 1e-9, .seconds = 1e-5}, .window_bytes = 300},
+          .platform = {.bandwidth_bytes_per_second = 1e6,
+                       .parsing_overhead = {.seconds_per_byte = 1e-9, .seconds = 1e-5},
+                       .window_bytes = 300},
           .parameter_servers = 1,
-          .operations = {{.name = "recv", .resource = Resource::kDownlink, .size_bytes = 1000, .waiting_for = {}, .parameter = "w"},
-                         {.name = "compute", .resource = Resource::kWorker, .waiting_for = {0}, .parameter = ""},
-                         {.name = "send", .resource = Resource::kUplink, .size_bytes = 1000, .waiting_for = {1}, .parameter = "w"},
-                         {.name = "update", .resource = Resource::kParameterServer, .waiting_for = {2}, .parameter = "w"}},
-          .steps = {{.start_ns = {0, 1'000'000, 3'000'000, 4'000'000}, .end_ns = {1'000'000, 3'000'000, 4'000'000, 5'000'000}},
-                    {.start_ns = {0, 1'200'000, 3'000'000, 4'000'000}, .end_ns = {1'200'000, 3'000'000, 4'000'000, 5'100'000}}}};
+          .operations = {{.name = "recv",
+                          .resource = Resource::kDownlink,
+                          .size_bytes = 1000,
+                          .waiting_for = {},
+                          .parameter = "w"},
+                         {.name = "compute",
+                          .resource = Resource::kWorker,
+                          .waiting_for = {0},
+                          .parameter = ""},
+                         {.name = "send",
+                          .resource = Resource::kUplink,
+                          .size_bytes = 1000,
+                          .waiting_for = {1},
+                          .parameter = "w"},
+                         {.name = "update",
+                          .resource = Resource::kParameterServer,
+                          .waiting_for = {2},
+                          .parameter = "w"}},
+          .steps = {{.start_ns = {0, 1'000'000, 3'000'000, 4'000'000},
+                     .end_ns = {1'000'000, 3'000'000, 4'000'000, 5'000'000}},
+                    {.start_ns = {0, 1'200'000, 3'000'000, 4'000'000},
+                     .end_ns = {1'200'000, 3'000'000, 4'000'000, 5'100'000}}}};
 }
 
 }  // namespace stepcast::fuzz

@@ -16,7 +16,9 @@ namespace {
 
 class StoredProfileTarget final : public FuzzTarget {
  public:
-  std::vector<std::string> Seeds() const override { return {server::EncodeProfile(Profile::Create(SmallDraft()).value()).content}; }
+  std::vector<std::string> Seeds() const override {
+    return {server::EncodeProfile(Profile::Create(SmallDraft()).value()).content};
+  }
 
   bool Run(std::string_view input) override {
     const absl::StatusOr<Profile> read = server::DecodeProfile(input);
@@ -26,8 +28,10 @@ class StoredProfileTarget final : public FuzzTarget {
     }
     const server::EncodedProfile encoded = server::EncodeProfile(*read);
     const absl::StatusOr<Profile> again = server::DecodeProfile(encoded.content);
-    Demand(again.ok() && again->content() == read->content(), "what is read can be stored again:", again.status().ToString());
-    Demand(server::EncodeProfile(*again).content == encoded.content, "a profile has one stored form");
+    Demand(again.ok() && again->content() == read->content(),
+           "what is read can be stored again:", again.status().ToString());
+    Demand(server::EncodeProfile(*again).content == encoded.content,
+           "a profile has one stored form");
     Demand(server::DigestOf(*read) == encoded.digest, "a profile has one digest");
     return true;
   }

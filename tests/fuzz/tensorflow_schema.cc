@@ -21,10 +21,13 @@ class Schema {
     std::ifstream file(STEPCAST_TENSORFLOW_SCHEMA, std::ios::binary);
     pb::FileDescriptorSet schema;
     Demand(schema.ParseFromIstream(&file), "the build has TensorFlow's messages");
-    for (const pb::FileDescriptorProto& proto : schema.file()) Demand(pool_.BuildFile(proto) != nullptr, "TensorFlow's messages are sound");
+    for (const pb::FileDescriptorProto& proto : schema.file())
+      Demand(pool_.BuildFile(proto) != nullptr, "TensorFlow's messages are sound");
   }
 
-  const pb::Message& Prototype(const std::string& name) { return *factory_.GetPrototype(pool_.FindMessageTypeByName(name)); }
+  const pb::Message& Prototype(const std::string& name) {
+    return *factory_.GetPrototype(pool_.FindMessageTypeByName(name));
+  }
 
  private:
   pb::DescriptorPool pool_;

@@ -16,15 +16,20 @@ class TimelineTarget final : public FuzzTarget {
   std::vector<std::string> Seeds() const override {
     constexpr uint64_t kSeeds = 4;
     std::vector<std::string> seeds;
-    for (uint64_t seed = 0; seed < kSeeds; ++seed) seeds.push_back(testing::WriteTimeline(testing::RandomTimeline(seed)));
+    for (uint64_t seed = 0; seed < kSeeds; ++seed)
+      seeds.push_back(testing::WriteTimeline(testing::RandomTimeline(seed)));
     return seeds;
   }
 
   bool Run(std::string_view input) override {
-    return TryImport({.format = TimelineOptions{.recording = TrialOptions(), .variable_bytes = {{"var0", 4000}}}}, {.recording = input});
+    return TryImport({.format = TimelineOptions{.recording = TrialOptions(),
+                                                .variable_bytes = {{"var0", 4000}}}},
+                     {.recording = input});
   }
 
-  std::string Mutate(std::string input, const Mutation& mutation) const override { return MutateJson(std::move(input), mutation); }
+  std::string Mutate(std::string input, const Mutation& mutation) const override {
+    return MutateJson(std::move(input), mutation);
+  }
 };
 
 }  // namespace

@@ -38,11 +38,15 @@ bool MutateDetail(google::protobuf::Any& any, const Mutation& mutation) {
 
 class WireStatusTarget final : public FuzzTarget {
  public:
-  std::vector<std::string> Seeds() const override { return {server::ToWireError(Everything()).details}; }
+  std::vector<std::string> Seeds() const override {
+    return {server::ToWireError(Everything()).details};
+  }
 
   bool Run(std::string_view input) override {
-    const absl::Status status = client::StatusFromWire(absl::StatusCode::kResourceExhausted, "full", input);
-    Demand(status.code() == absl::StatusCode::kResourceExhausted && status.message() == "full", "a failure stays what it is");
+    const absl::Status status =
+        client::StatusFromWire(absl::StatusCode::kResourceExhausted, "full", input);
+    Demand(status.code() == absl::StatusCode::kResourceExhausted && status.message() == "full",
+           "a failure stays what it is");
     const client::ErrorDetails details = client::GetErrorDetails(status);
     Demand(details == client::GetErrorDetails(status), "details are the same each time");
     return !details.reason.empty();
@@ -50,12 +54,16 @@ class WireStatusTarget final : public FuzzTarget {
 
   std::string Mutate(std::string input, const Mutation& mutation) const override {
     google::rpc::Status status;
-    if (mutation.random.Below(2) == 0 || !status.ParseFromString(input) || status.details().empty()) {
+    if (mutation.random.Below(2) == 0 || !status.ParseFromString(input) ||
+        status.details().empty()) {
       return MutateSerialised(google::rpc::Status::default_instance(), std::move(input), mutation);
     }
-    google::protobuf::Any& any = *status.mutable_details(static_cast<int>(mutation.random.Below(static_cast<uint64_t>(status.details_size()))));
-    const bool is_mutated = MutateDetail<google::rpc::ErrorInfo>(any, mutation) || MutateDetail<google::rpc::BadRequest>(any, mutation) ||
-                            MutateDetail<google::rpc::RetryInfo>(any, mutation) || MutateDetail<google::rpc::QuotaFailure>(any, mutation) ||
+    google::protobuf::Any& any = *status.mutable_details(
+        static_cast<int>(mutation.random.Below(static_cast<uint64_t>(status.details_size()))));
+    const bool is_mutated = MutateDetail<google::rpc::ErrorInfo>(any, mutation) ||
+                            MutateDetail<google::rpc::BadRequest>(any, mutation) ||
+                            MutateDetail<google::rpc::RetryInfo>(any, mutation) ||
+                            MutateDetail<google::rpc::QuotaFailure>(any, mutation) ||
                             MutateDetail<google::rpc::ResourceInfo>(any, mutation);
     return is_mutated ? status.SerializeAsString() : mutation.bytes(std::move(input));
   }

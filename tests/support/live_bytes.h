@@ -1,4 +1,5 @@
-// How many bytes a program has allocated and not freed: counted by operator new, which this replaces in every program that is linked with it.
+// How many bytes a program has allocated and not freed: counted by operator new, which this
+// replaces in every program that is linked with it.
 #pragma once
 
 #include <atomic>

@@ -16,7 +16,9 @@ const Json* Find(const Json& object, const char* key) {
   return at == object.end() || at->is_null() ? nullptr : &*at;
 }
 
-int64_t Integer(const Json& value) { return value.is_string() ? std::stoll(value.get<std::string>()) : value.get<int64_t>(); }
+int64_t Integer(const Json& value) {
+  return value.is_string() ? std::stoll(value.get<std::string>()) : value.get<int64_t>();
+}
 
 template <typename T>
 void Read(const Json& object, const char* key, T& to) {
@@ -37,7 +39,8 @@ void ReadIntegers(const Json& object, const char* key, std::vector<T>& to) {
 }
 
 Resource ResourceFromName(const std::string& name) {
-  constexpr std::array kResources{Resource::kDownlink, Resource::kWorker, Resource::kUplink, Resource::kParameterServer};
+  constexpr std::array kResources{Resource::kDownlink, Resource::kWorker, Resource::kUplink,
+                                  Resource::kParameterServer};
   for (const Resource resource : kResources) {
     if (name == ResourceName(resource)) return resource;
   }
@@ -47,7 +50,8 @@ Resource ResourceFromName(const std::string& name) {
 Operation OperationFromJson(const Json& json) {
   Operation operation;
   Read(json, "name", operation.name);
-  if (const Json* resource = Find(json, "resource")) operation.resource = ResourceFromName(resource->get<std::string>());
+  if (const Json* resource = Find(json, "resource"))
+    operation.resource = ResourceFromName(resource->get<std::string>());
   ReadInteger(json, "parameter_server", operation.parameter_server);
   ReadInteger(json, "size_bytes", operation.size_bytes);
   ReadIntegers(json, "waiting_for", operation.waiting_for);
@@ -86,7 +90,8 @@ ProfileDraft ProfileFromJson(const nlohmann::json& json) {
   if (const Json* platform = Find(json, "platform")) draft.platform = PlatformFromJson(*platform);
   ReadInteger(json, "parameter_servers", draft.parameter_servers);
   if (const Json* operations = Find(json, "operations")) {
-    for (const Json& operation : *operations) draft.operations.push_back(OperationFromJson(operation));
+    for (const Json& operation : *operations)
+      draft.operations.push_back(OperationFromJson(operation));
   }
   if (const Json* steps = Find(json, "steps")) {
     for (const Json& step : *steps) {

@@ -1,11 +1,13 @@
-// Recordings that others made. They are no part of the tree: tests that use them skip, saying so, where they are absent.
+// Recordings that others made. They are no part of the tree: tests that use them skip, saying so,
+// where they are absent.
 #pragma once
 
 #include <filesystem>
 
 namespace stepcast::testing {
 
-// Where they are looked for: the folder that the environment variable STEPCAST_SHARED_DATA names, or `shared/data` beside the tree.
+// Where they are looked for: the folder that the environment variable STEPCAST_SHARED_DATA names,
+// or `shared/data` beside the tree.
 std::filesystem::path RecordedDataFolder();
 
 }  // namespace stepcast::testing

@@ -21,7 +21,8 @@ absl::StatusOr<double> StepsPerSecondInside(const RunResult& run, MeasuringWindo
       last = at;
     }
     if (inside < 2)
-      return absl::FailedPreconditionError(absl::StrCat(inside, " steps of a worker end between ", window.begin, " and ", window.end, " s"));
+      return absl::FailedPreconditionError(absl::StrCat(inside, " steps of a worker end between ",
+                                                        window.begin, " and ", window.end, " s"));
     sum += static_cast<double>(inside - 1) / (last - first);
   }
   return sum;

@@ -15,9 +15,9 @@ struct MeasuringWindow {
   double end = 0;
 };
 
-// Steps per second of all workers: each one's completions after its first inside over the time from its first to its last inside, summed.
-// Failure: FAILED_PRECONDITION where a worker has not two completions inside. REQUIRES: the run kept its step ends, and lasted longer than the
-// window.
+// Steps per second of all workers: each one's completions after its first inside over the time from
+// its first to its last inside, summed. Failure: FAILED_PRECONDITION where a worker has not two
+// completions inside. REQUIRES: the run kept its step ends, and lasted longer than the window.
 absl::StatusOr<double> StepsPerSecondInside(const RunResult& run, MeasuringWindow window);
 
 }  // namespace stepcast::testing

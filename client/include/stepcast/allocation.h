@@ -21,7 +21,12 @@
 namespace stepcast::client {
 
 // What is made best.
-enum class AllocationObjective : int32_t { kUnspecified = 0, kTotalUtility = 1, kMaxMinFair = 2, kMinMakespan = 3 };
+enum class AllocationObjective : int32_t {
+  kUnspecified = 0,
+  kTotalUtility = 1,
+  kMaxMinFair = 2,
+  kMinMakespan = 3
+};
 
 // What there is to share.
 struct ClusterCapacity {
@@ -56,7 +61,8 @@ struct AllocateWorkersRequest {
   friend bool operator==(const AllocateWorkersRequest&, const AllocateWorkersRequest&) = default;
 };
 
-// The request in the proto3 JSON mapping, its profiles by name or inline. Failure: INVALID_ARGUMENT, reason REQUEST_UNREADABLE, with what is wrong.
+// The request in the proto3 JSON mapping, its profiles by name or inline. Failure:
+// INVALID_ARGUMENT, reason REQUEST_UNREADABLE, with what is wrong.
 absl::StatusOr<AllocateWorkersRequest> ParseAllocateWorkersRequest(std::string_view json);
 
 // One simulated point of a job's curve.

@@ -23,7 +23,8 @@ struct FitParsingOverheadRequest {
   std::vector<ParsingMeasurement> measurements;
   std::optional<double> confidence_level;  // 0.95
 
-  friend bool operator==(const FitParsingOverheadRequest&, const FitParsingOverheadRequest&) = default;
+  friend bool operator==(const FitParsingOverheadRequest&,
+                         const FitParsingOverheadRequest&) = default;
 };
 
 struct LeastSquaresLine {
@@ -44,7 +45,8 @@ struct FitParsingOverheadResponse {
   LeastSquaresLine least_squares;  // without bounds or care for outliers
   std::string engine_version;
 
-  friend bool operator==(const FitParsingOverheadResponse&, const FitParsingOverheadResponse&) = default;
+  friend bool operator==(const FitParsingOverheadResponse&,
+                         const FitParsingOverheadResponse&) = default;
 };
 
 }  // namespace stepcast::client

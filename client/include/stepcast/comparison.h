@@ -1,4 +1,5 @@
-// What simpler models would predict, beside the simulation: request and reply of Client::CompareModels.
+// What simpler models would predict, beside the simulation: request and reply of
+// Client::CompareModels.
 //
 // Fields, units, defaults and bounds are those of proto/stepcast/v1/comparison.proto.
 #pragma once
@@ -15,7 +16,13 @@
 namespace stepcast::client {
 
 // Models of asynchronous training that are not this service's own.
-enum class ComparedModel : int32_t { kUnspecified = 0, kQueueing = 1, kCynthia = 2, kCynthiaHalved = 3, kCoarseTensors = 4 };
+enum class ComparedModel : int32_t {
+  kUnspecified = 0,
+  kQueueing = 1,
+  kCynthia = 2,
+  kCynthiaHalved = 3,
+  kCoarseTensors = 4
+};
 
 // QUEUEING and so on; MODEL_UNSPECIFIED for what is none.
 std::string_view ComparedModelName(ComparedModel model);

@@ -37,8 +37,8 @@ struct ErrorResource {
 };
 
 struct ErrorDetails {
-  std::string reason;                           // UPPER_SNAKE_CASE, stable; empty: the status carries no details
-  std::string domain;                           // "stepcast", for errors of the service
+  std::string reason;  // UPPER_SNAKE_CASE, stable; empty: the status carries no details
+  std::string domain;  // "stepcast", for errors of the service
   std::map<std::string, std::string> metadata;  // the values
   std::vector<FieldViolation> violations;       // of INVALID_ARGUMENT
   std::vector<QuotaViolation> quota_violations;
@@ -48,10 +48,11 @@ struct ErrorDetails {
   friend bool operator==(const ErrorDetails&, const ErrorDetails&) = default;
 };
 
-// The details that a status returned by Client carries; empty for any other. Never fails: a detail that cannot be read is left out.
+// The details that a status returned by Client carries; empty for any other. Never fails: a detail
+// that cannot be read is left out.
 //
-// On the wire they are google.rpc's ErrorInfo, BadRequest, QuotaFailure, ResourceInfo and RetryInfo, and the status holds each as a payload under its
-// type URL
+// On the wire they are google.rpc's ErrorInfo, BadRequest, QuotaFailure, ResourceInfo and
+// RetryInfo, and the status holds each as a payload under its type URL
 // (`type.googleapis.com/google.rpc.ErrorInfo`), which is also where details of other types are.
 ErrorDetails GetErrorDetails(const absl::Status& status);
 

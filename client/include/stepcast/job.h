@@ -1,6 +1,7 @@
 // Computations that outlive the call that asked for them: requests and replies of JobClient.
 //
-// Fields, units, defaults and bounds are those of proto/stepcast/v1/job_service.proto. A job is one google.longrunning.Operation there.
+// Fields, units, defaults and bounds are those of proto/stepcast/v1/job_service.proto. A job is one
+// google.longrunning.Operation there.
 #pragma once
 
 #include <chrono>
@@ -21,18 +22,27 @@
 
 namespace stepcast::client {
 
-enum class JobState : int32_t { kUnspecified = 0, kQueued = 1, kRunning = 2, kSucceeded = 3, kFailed = 4, kCancelled = 5 };
+enum class JobState : int32_t {
+  kUnspecified = 0,
+  kQueued = 1,
+  kRunning = 2,
+  kSucceeded = 3,
+  kFailed = 4,
+  kCancelled = 5
+};
 
 // QUEUED and so on; STATE_UNSPECIFIED for what is none.
 std::string_view JobStateName(JobState state);
 
 // What can be asked of a job: what the method of Client with this request computes.
 using JobComputation =
-    std::variant<PredictThroughputRequest, RecommendWorkersRequest, OptimizeOrderRequest, AllocateWorkersRequest, CompareModelsRequest>;
+    std::variant<PredictThroughputRequest, RecommendWorkersRequest, OptimizeOrderRequest,
+                 AllocateWorkersRequest, CompareModelsRequest>;
 
 // What that method would have replied.
-using JobReply = std::variant<std::monostate, PredictThroughputResponse, RecommendWorkersResponse, OptimizeOrderResponse, AllocateWorkersResponse,
-                              CompareModelsResponse>;
+using JobReply =
+    std::variant<std::monostate, PredictThroughputResponse, RecommendWorkersResponse,
+                 OptimizeOrderResponse, AllocateWorkersResponse, CompareModelsResponse>;
 
 struct StartJobRequest {
   std::string request_id;  // empty: the client makes a new one for each call
@@ -55,8 +65,10 @@ struct Job {
   std::string replica;               // the server that computes it; empty while queued
   bool cancel_requested = false;
   bool done = false;
-  absl::Status status;  // what the method would have failed with; OK where it did not, or is not done
-  JobReply reply;       // empty where it failed or is not done, and where a later server replies what this client does not know
+  absl::Status
+      status;      // what the method would have failed with; OK where it did not, or is not done
+  JobReply reply;  // empty where it failed or is not done, and where a later server replies what
+                   // this client does not know
 
   friend bool operator==(const Job&, const Job&) = default;
 };

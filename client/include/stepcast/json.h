@@ -1,9 +1,10 @@
 // The proto JSON of what the service replied.
 //
-// Form: the proto3 JSON mapping with its lowerCamelCase names, indented by one space, ended by a newline. Fields without presence are always printed,
-// also where they have their default; `optional` fields only where they are set. As in all proto JSON, 64-bit integers are strings and durations are
-// written "1.5s". Keys of maps are in ascending order, so that the same reply gives the same text.
-// Threads: pure functions; any number at once.
+// Form: the proto3 JSON mapping with its lowerCamelCase names, indented by one space, ended by a
+// newline. Fields without presence are always printed, also where they have their default;
+// `optional` fields only where they are set. As in all proto JSON, 64-bit integers are strings and
+// durations are written "1.5s". Keys of maps are in ascending order, so that the same reply gives
+// the same text. Threads: pure functions; any number at once.
 #pragma once
 
 #include <string>
@@ -35,7 +36,8 @@ std::string ToJson(const OptimizeOrderResponse& response);
 std::string ToJson(const AllocateWorkersResponse& response);
 std::string ToJson(const CompareModelsResponse& response);
 std::string ToJson(const FitParsingOverheadResponse& response);
-// A google.longrunning.Operation; metadata, reply and the details of an error name their types in "@type".
+// A google.longrunning.Operation; metadata, reply and the details of an error name their types in
+// "@type".
 std::string ToJson(const Job& job);
 std::string ToJson(const ListJobsResponse& response);
 

@@ -17,7 +17,16 @@
 namespace stepcast::client {
 
 // How an order of transfers is found.
-enum class OrderMethod : int32_t { kUnspecified = 0, kTic = 1, kTac = 2, kSearch = 3, kReverse = 4, kRandom = 5, kRecorded = 6, kGraph = 7 };
+enum class OrderMethod : int32_t {
+  kUnspecified = 0,
+  kTic = 1,
+  kTac = 2,
+  kSearch = 3,
+  kReverse = 4,
+  kRandom = 5,
+  kRecorded = 6,
+  kGraph = 7
+};
 
 // TIC, TAC, SEARCH, REVERSE, RANDOM, RECORDED, GRAPH; ORDER_METHOD_UNSPECIFIED for any other value.
 std::string_view OrderMethodName(OrderMethod method);
@@ -57,9 +66,10 @@ struct OrderSpeedup {
 struct TransferOrderResult {
   OrderMethod method = OrderMethod::kUnspecified;
   std::vector<RankedTransfer> transfers;  // the downloads, first to last
-  int64_t makespan_ns = 0;                // one step of one worker, each operation at its least recorded time
-  double scheduling_efficiency = 0;       // 1 is perfect
-  double straggler_effect = 0;            // share of a synchronous iteration that the first worker to finish waits
+  int64_t makespan_ns = 0;  // one step of one worker, each operation at its least recorded time
+  double scheduling_efficiency = 0;  // 1 is perfect
+  double straggler_effect =
+      0;  // share of a synchronous iteration that the first worker to finish waits
   double steps_per_second = 0;
   double examples_per_second = 0;
   double speedup_bound = 0;

@@ -16,8 +16,9 @@
 
 namespace stepcast::client {
 
-// The job that is asked about: the name of a stored profile, `profiles/{profile}`, or a profile that the service checks, uses and forgets.
-// An inline profile must fit into one message, whose limit the server sets (64 MiB by default); upload what does not.
+// The job that is asked about: the name of a stored profile, `profiles/{profile}`, or a profile
+// that the service checks, uses and forgets. An inline profile must fit into one message, whose
+// limit the server sets (64 MiB by default); upload what does not.
 using ProfileSource = std::variant<std::string, Profile>;
 
 // An interval that holds the value with the probability `level`.
@@ -72,7 +73,8 @@ struct Prediction {
   Scenario scenario;                       // in force, defaults filled in
   double examples_per_second = 0;          // of all workers together
   double steps_per_second = 0;             // of all workers together
-  ConfidenceInterval confidence_interval;  // of examples_per_second, the mean over runs; has no width where nothing is random
+  ConfidenceInterval confidence_interval;  // of examples_per_second, the mean over runs; has no
+                                           // width where nothing is random
   ConfidenceInterval run_interval;         // where the examples_per_second of a single run falls
   StepTime step_time;
   double speedup = 0;             // over the same scenario with one worker
@@ -80,11 +82,14 @@ struct Prediction {
   std::vector<ResourceUtilization> utilization;
   Resource bottleneck = Resource::kUnspecified;  // the most used resource
   int32_t bottleneck_parameter_server = 0;
-  double exposed_communication_fraction = 0;  // share of a worker's time with a transfer under way and no computation
-  bool steady_state = false;                  // false: it drifts, another start gives another number, or a finite horizon was asked for
-  std::string warning;                        // what to know before trusting the number; empty: nothing
+  double exposed_communication_fraction =
+      0;  // share of a worker's time with a transfer under way and no computation
+  bool steady_state = false;  // false: it drifts, another start gives another number, or a finite
+                              // horizon was asked for
+  std::string warning;        // what to know before trusting the number; empty: nothing
   int32_t replications = 0;
-  std::vector<Regime> regimes;  // two, the faster first, where runs do not agree on one throughput; else none
+  std::vector<Regime>
+      regimes;  // two, the faster first, where runs do not agree on one throughput; else none
 
   friend bool operator==(const Prediction&, const Prediction&) = default;
 };
@@ -96,7 +101,8 @@ struct PredictThroughputRequest {
   std::optional<Scenario> scenario;
   SimulationOptions options;
 
-  friend bool operator==(const PredictThroughputRequest&, const PredictThroughputRequest&) = default;
+  friend bool operator==(const PredictThroughputRequest&,
+                         const PredictThroughputRequest&) = default;
 };
 
 struct PredictThroughputResponse {
@@ -107,7 +113,8 @@ struct PredictThroughputResponse {
   std::string profile_digest;
   std::string engine_version;
 
-  friend bool operator==(const PredictThroughputResponse&, const PredictThroughputResponse&) = default;
+  friend bool operator==(const PredictThroughputResponse&,
+                         const PredictThroughputResponse&) = default;
 };
 
 }  // namespace stepcast::client

@@ -1,7 +1,7 @@
 // A training profile, as the service takes and returns it.
 //
-// Fields, units, defaults and bounds are those of proto/stepcast/v1/profile.proto. The structs are plain values and check nothing: the service does.
-// Threads: as any value.
+// Fields, units, defaults and bounds are those of proto/stepcast/v1/profile.proto. The structs are
+// plain values and check nothing: the service does. Threads: as any value.
 #pragma once
 
 #include <chrono>
@@ -38,7 +38,8 @@ struct ParsingOverhead {
 struct Platform {
   double bandwidth_bytes_per_second = 0;  // payload, of one link, in each direction; required
   ParsingOverhead parsing_overhead;
-  int64_t window_bytes = 0;  // what a stream may send before others get their turn; 0: streams are sent whole
+  int64_t window_bytes =
+      0;  // what a stream may send before others get their turn; 0: streams are sent whole
 
   friend bool operator==(const Platform&, const Platform&) = default;
 };
@@ -50,7 +51,7 @@ struct Operation {
   int32_t parameter_server = 0;      // index
   int64_t size_bytes = 0;            // of a transfer; 0 for computations
   std::vector<int32_t> waiting_for;  // indices of operations, earlier or later
-  std::string parameter;             // the variable that a download, its upload and its update belong to
+  std::string parameter;  // the variable that a download, its upload and its update belong to
 
   friend bool operator==(const Operation&, const Operation&) = default;
 };
@@ -78,10 +79,10 @@ struct Profile {
   std::string digest;  // output: SHA-256 (hex) of the content without name, display name and labels
   std::string etag;    // output
   std::optional<std::chrono::sys_time<std::chrono::nanoseconds>> create_time;  // output
-  int64_t size_bytes = 0;                                                      // output: of the stored content
-  int32_t operation_count = 0;                                                 // output, also where `operations` is left out
-  int32_t step_count = 0;                                                      // output, also where `steps` is left out
-  std::string owner;                                                           // output: the client who stored it first; empty: one without a name
+  int64_t size_bytes = 0;       // output: of the stored content
+  int32_t operation_count = 0;  // output, also where `operations` is left out
+  int32_t step_count = 0;       // output, also where `steps` is left out
+  std::string owner;            // output: the client who stored it first; empty: one without a name
 
   friend bool operator==(const Profile&, const Profile&) = default;
 };

@@ -16,16 +16,19 @@ namespace stepcast::client {
 
 enum class ProfileEncoding : int32_t { kUnspecified = 0, kBinary = 1, kJson = 2, kText = 3 };
 
-// The encoding that `bytes` are in, judged by their content: anything with a byte that no text has is binary, text that begins with a brace is JSON.
-// Cost: linear. Never kUnspecified.
+// The encoding that `bytes` are in, judged by their content: anything with a byte that no text has
+// is binary, text that begins with a brace is JSON. Cost: linear. Never kUnspecified.
 ProfileEncoding DetectProfileEncoding(std::string_view bytes);
 
 // Reads a profile without asking any service; kUnspecified: DetectProfileEncoding.
-// Failure: INVALID_ARGUMENT, reason PROFILE_UNREADABLE, saying where. Only the form is checked: whether the profile is valid, the service says.
-absl::StatusOr<Profile> ParseProfile(std::string_view bytes, ProfileEncoding encoding = ProfileEncoding::kUnspecified);
+// Failure: INVALID_ARGUMENT, reason PROFILE_UNREADABLE, saying where. Only the form is checked:
+// whether the profile is valid, the service says.
+absl::StatusOr<Profile> ParseProfile(std::string_view bytes,
+                                     ProfileEncoding encoding = ProfileEncoding::kUnspecified);
 
-// The content of a file, decompressed where that is compressed by gzip. Failure: NOT_FOUND or PERMISSION_DENIED, reason FILE_UNREADABLE; the same
-// with INVALID_ARGUMENT for a directory and for damaged compression; OUT_OF_RANGE over 1 GiB; the path is in the message.
+// The content of a file, decompressed where that is compressed by gzip. Failure: NOT_FOUND or
+// PERMISSION_DENIED, reason FILE_UNREADABLE; the same with INVALID_ARGUMENT for a directory and for
+// damaged compression; OUT_OF_RANGE over 1 GiB; the path is in the message.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 // The first `size` bytes of that, or all there are.
 absl::StatusOr<std::string> ReadFileStart(const std::string& path, size_t size);

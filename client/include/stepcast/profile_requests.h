@@ -73,10 +73,11 @@ struct RunMetadataOptions {
 // For the JSON that TensorFlow 1's timeline writes of a step on one machine.
 struct TimelineOptions {
   std::string model;
-  int32_t batch_size = 0;                         // required
-  Platform platform;                              // its bandwidth is required
-  std::map<std::string, int64_t> variable_bytes;  // of the variables on a server; required without a graph
-  std::optional<double> step_time_variation;      // as in LayerProfileOptions, as what follows
+  int32_t batch_size = 0;  // required
+  Platform platform;       // its bandwidth is required
+  std::map<std::string, int64_t>
+      variable_bytes;  // of the variables on a server; required without a graph
+  std::optional<double> step_time_variation;  // as in LayerProfileOptions, as what follows
   std::optional<double> common_time_variation;
   std::optional<int32_t> steps;
   std::optional<uint64_t> seed;

@@ -15,8 +15,15 @@
 
 namespace stepcast::client {
 
-// What the number of workers is chosen for. kKnee: where more workers stop paying, the highest throughput times efficiency.
-enum class Objective : int32_t { kUnspecified = 0, kMaxThroughput = 1, kMinCost = 2, kMinTime = 3, kKnee = 4 };
+// What the number of workers is chosen for. kKnee: where more workers stop paying, the highest
+// throughput times efficiency.
+enum class Objective : int32_t {
+  kUnspecified = 0,
+  kMaxThroughput = 1,
+  kMinCost = 2,
+  kMinTime = 3,
+  kKnee = 4
+};
 
 // What a recommendation must keep.
 struct Constraints {
@@ -63,7 +70,12 @@ struct RecommendWorkersRequest {
 
 // A constraint that a choice does not keep.
 struct BrokenConstraint {
-  enum class Kind : int32_t { kUnspecified = 0, kDeadline = 1, kBudget = 2, kMinScalingEfficiency = 3 };
+  enum class Kind : int32_t {
+    kUnspecified = 0,
+    kDeadline = 1,
+    kBudget = 2,
+    kMinScalingEfficiency = 3
+  };
 
   Kind kind = Kind::kUnspecified;
   double missed_by = 0;  // share of the limit
@@ -106,8 +118,9 @@ struct RecommendWorkersResponse {
   std::optional<Prediction> prediction;
   std::optional<double> cost;
   std::optional<std::chrono::nanoseconds> duration;
-  std::string reason;                // one sentence
-  std::vector<Prediction> frontier;  // every choice simulated, in ascending order of servers, then of workers
+  std::string reason;  // one sentence
+  std::vector<Prediction>
+      frontier;  // every choice simulated, in ascending order of servers, then of workers
   std::string infeasible_reason;
   std::string currency_code;
   SimulationStatistics simulation;
@@ -121,7 +134,8 @@ struct RecommendWorkersResponse {
   double untried_gain_bound = 0;      // share of the recommended value
   std::vector<std::string> warnings;  // of the frontier, each once
 
-  friend bool operator==(const RecommendWorkersResponse&, const RecommendWorkersResponse&) = default;
+  friend bool operator==(const RecommendWorkersResponse&,
+                         const RecommendWorkersResponse&) = default;
 };
 
 }  // namespace stepcast::client

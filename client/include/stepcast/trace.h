@@ -1,6 +1,7 @@
 // What the first steps of a job look like: request of Client::GenerateTrace.
 //
-// Fields, units, defaults and bounds are those of proto/stepcast/v1/prediction_service.proto, which says what the trace is, too.
+// Fields, units, defaults and bounds are those of proto/stepcast/v1/prediction_service.proto, which
+// says what the trace is, too.
 #pragma once
 
 #include <functional>
@@ -23,7 +24,8 @@ struct GenerateTraceRequest {
   friend bool operator==(const GenerateTraceRequest&, const GenerateTraceRequest&) = default;
 };
 
-// Takes the next piece of a trace, which may end within a character. Not OK: no more is wanted, and why.
+// Takes the next piece of a trace, which may end within a character. Not OK: no more is wanted, and
+// why.
 using TracePieces = std::function<absl::Status(std::string_view piece)>;
 
 }  // namespace stepcast::client

@@ -14,9 +14,12 @@
 
 namespace stepcast::client {
 
-static_assert(static_cast<int>(AllocationObjective::kTotalUtility) == v1::AllocateWorkersRequest::TOTAL_UTILITY);
-static_assert(static_cast<int>(AllocationObjective::kMaxMinFair) == v1::AllocateWorkersRequest::MAX_MIN_FAIR);
-static_assert(static_cast<int>(AllocationObjective::kMinMakespan) == v1::AllocateWorkersRequest::MIN_MAKESPAN);
+static_assert(static_cast<int>(AllocationObjective::kTotalUtility) ==
+              v1::AllocateWorkersRequest::TOTAL_UTILITY);
+static_assert(static_cast<int>(AllocationObjective::kMaxMinFair) ==
+              v1::AllocateWorkersRequest::MAX_MIN_FAIR);
+static_assert(static_cast<int>(AllocationObjective::kMinMakespan) ==
+              v1::AllocateWorkersRequest::MIN_MAKESPAN);
 
 namespace {
 
@@ -57,7 +60,8 @@ void ToProto(const AllocationJob& from, v1::AllocationJob& to) {
   if (!from.current) return;
   to.mutable_current()->set_workers(from.current->workers);
   to.mutable_current()->set_rescale_seconds(from.current->rescale_seconds);
-  if (from.current->parameter_servers) to.mutable_current()->set_parameter_servers(*from.current->parameter_servers);
+  if (from.current->parameter_servers)
+    to.mutable_current()->set_parameter_servers(*from.current->parameter_servers);
 }
 
 void FromProto(const v1::AllocationJob& from, AllocationJob& to) {
@@ -72,8 +76,10 @@ void FromProto(const v1::AllocationJob& from, AllocationJob& to) {
   if (from.has_max_parameter_servers()) to.max_parameter_servers = from.max_parameter_servers();
   if (from.has_remaining_examples()) to.remaining_examples = from.remaining_examples();
   if (!from.has_current()) return;
-  to.current = {.workers = from.current().workers(), .rescale_seconds = from.current().rescale_seconds()};
-  if (from.current().has_parameter_servers()) to.current->parameter_servers = from.current().parameter_servers();
+  to.current = {.workers = from.current().workers(),
+                .rescale_seconds = from.current().rescale_seconds()};
+  if (from.current().has_parameter_servers())
+    to.current->parameter_servers = from.current().parameter_servers();
 }
 
 void ToProto(const AllocateWorkersRequest& from, v1::AllocateWorkersRequest& to) {
@@ -95,7 +101,8 @@ absl::StatusOr<AllocateWorkersRequest> ParseAllocateWorkersRequest(std::string_v
   const auto status = google::protobuf::util::JsonStringToMessage(std::string(json), &message);
   if (!status.ok()) {
     const std::string why(status.message().data(), status.message().size());
-    return MakeLocalError(absl::StatusCode::kInvalidArgument, "REQUEST_UNREADABLE", absl::StrCat("not an AllocateWorkersRequest in JSON: ", why), {});
+    return MakeLocalError(absl::StatusCode::kInvalidArgument, "REQUEST_UNREADABLE",
+                          absl::StrCat("not an AllocateWorkersRequest in JSON: ", why), {});
   }
   AllocateWorkersRequest request;
   FromProto(message, request);

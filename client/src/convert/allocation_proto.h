@@ -1,6 +1,7 @@
 // Allocations between structs and messages.
 //
-// ToProto fills a message that is empty before; FromProto fills a struct that is default-constructed before.
+// ToProto fills a message that is empty before; FromProto fills a struct that is
+// default-constructed before.
 #pragma once
 
 #include "stepcast/allocation.h"

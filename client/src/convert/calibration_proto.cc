@@ -15,7 +15,8 @@ void ToProto(const ParsingMeasurement& from, v1::ParsingMeasurement& to) {
 }  // namespace
 
 void ToProto(const FitParsingOverheadRequest& from, v1::FitParsingOverheadRequest& to) {
-  for (const ParsingMeasurement& measurement : from.measurements) ToProto(measurement, *to.add_measurements());
+  for (const ParsingMeasurement& measurement : from.measurements)
+    ToProto(measurement, *to.add_measurements());
   if (from.confidence_level) to.set_confidence_level(*from.confidence_level);
 }
 
@@ -40,7 +41,8 @@ void FromProto(const v1::FitParsingOverheadResponse& from, FitParsingOverheadRes
   to.residual_seconds = from.residual_seconds();
   to.relative_residual = from.relative_residual();
   to.outliers = from.outliers();
-  to.least_squares = {.seconds_per_byte = from.least_squares().seconds_per_byte(), .seconds = from.least_squares().seconds()};
+  to.least_squares = {.seconds_per_byte = from.least_squares().seconds_per_byte(),
+                      .seconds = from.least_squares().seconds()};
   to.engine_version = from.engine_version();
 }
 

@@ -8,8 +8,10 @@ namespace stepcast::client {
 
 static_assert(static_cast<int>(ComparedModel::kQueueing) == v1::ModelPrediction::QUEUEING);
 static_assert(static_cast<int>(ComparedModel::kCynthia) == v1::ModelPrediction::CYNTHIA);
-static_assert(static_cast<int>(ComparedModel::kCynthiaHalved) == v1::ModelPrediction::CYNTHIA_HALVED);
-static_assert(static_cast<int>(ComparedModel::kCoarseTensors) == v1::ModelPrediction::COARSE_TENSORS);
+static_assert(static_cast<int>(ComparedModel::kCynthiaHalved) ==
+              v1::ModelPrediction::CYNTHIA_HALVED);
+static_assert(static_cast<int>(ComparedModel::kCoarseTensors) ==
+              v1::ModelPrediction::COARSE_TENSORS);
 
 namespace {
 

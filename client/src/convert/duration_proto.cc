@@ -12,7 +12,9 @@ constexpr int64_t kSecond = 1'000'000'000;
 int64_t Saturated(int64_t seconds, int32_t nanos) {
   int64_t whole = 0;
   int64_t total = 0;
-  if (!__builtin_mul_overflow(seconds, kSecond, &whole) && !__builtin_add_overflow(whole, int64_t{nanos}, &total)) return total;
+  if (!__builtin_mul_overflow(seconds, kSecond, &whole) &&
+      !__builtin_add_overflow(whole, int64_t{nanos}, &total))
+    return total;
   return seconds < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
 }
 
@@ -24,7 +26,8 @@ void ToProto(std::chrono::nanoseconds from, google::protobuf::Duration& to) {
 }
 
 void ToProto(SystemNanoseconds from, google::protobuf::Timestamp& to) {
-  // A timestamp's nanos count forward, also before 1970. The earliest time's whole second is beyond what nanoseconds count to.
+  // A timestamp's nanos count forward, also before 1970. The earliest time's whole second is beyond
+  // what nanoseconds count to.
   const int64_t total = from.time_since_epoch().count();
   const bool is_between = total % kSecond < 0;
   to.set_seconds(total / kSecond - (is_between ? 1 : 0));

@@ -30,11 +30,21 @@ namespace {
 struct SetComputation {
   v1::StartJobRequest& to;
 
-  void operator()(const PredictThroughputRequest& from) const { ToProto(from, *to.mutable_predict_throughput()); }
-  void operator()(const RecommendWorkersRequest& from) const { ToProto(from, *to.mutable_recommend_workers()); }
-  void operator()(const OptimizeOrderRequest& from) const { ToProto(from, *to.mutable_optimize_order()); }
-  void operator()(const AllocateWorkersRequest& from) const { ToProto(from, *to.mutable_allocate_workers()); }
-  void operator()(const CompareModelsRequest& from) const { ToProto(from, *to.mutable_compare_models()); }
+  void operator()(const PredictThroughputRequest& from) const {
+    ToProto(from, *to.mutable_predict_throughput());
+  }
+  void operator()(const RecommendWorkersRequest& from) const {
+    ToProto(from, *to.mutable_recommend_workers());
+  }
+  void operator()(const OptimizeOrderRequest& from) const {
+    ToProto(from, *to.mutable_optimize_order());
+  }
+  void operator()(const AllocateWorkersRequest& from) const {
+    ToProto(from, *to.mutable_allocate_workers());
+  }
+  void operator()(const CompareModelsRequest& from) const {
+    ToProto(from, *to.mutable_compare_models());
+  }
 };
 
 // Not Any's own PackFrom, whose maps have no order.
@@ -54,11 +64,21 @@ struct PackReply {
   longrunning::Operation& to;
 
   void operator()(std::monostate) const {}
-  void operator()(const PredictThroughputResponse& from) const { PackAs<v1::PredictThroughputResponse>(from, *to.mutable_response()); }
-  void operator()(const RecommendWorkersResponse& from) const { PackAs<v1::RecommendWorkersResponse>(from, *to.mutable_response()); }
-  void operator()(const OptimizeOrderResponse& from) const { PackAs<v1::OptimizeOrderResponse>(from, *to.mutable_response()); }
-  void operator()(const AllocateWorkersResponse& from) const { PackAs<v1::AllocateWorkersResponse>(from, *to.mutable_response()); }
-  void operator()(const CompareModelsResponse& from) const { PackAs<v1::CompareModelsResponse>(from, *to.mutable_response()); }
+  void operator()(const PredictThroughputResponse& from) const {
+    PackAs<v1::PredictThroughputResponse>(from, *to.mutable_response());
+  }
+  void operator()(const RecommendWorkersResponse& from) const {
+    PackAs<v1::RecommendWorkersResponse>(from, *to.mutable_response());
+  }
+  void operator()(const OptimizeOrderResponse& from) const {
+    PackAs<v1::OptimizeOrderResponse>(from, *to.mutable_response());
+  }
+  void operator()(const AllocateWorkersResponse& from) const {
+    PackAs<v1::AllocateWorkersResponse>(from, *to.mutable_response());
+  }
+  void operator()(const CompareModelsResponse& from) const {
+    PackAs<v1::CompareModelsResponse>(from, *to.mutable_response());
+  }
 };
 
 // Whether it is one.
@@ -78,7 +98,8 @@ void ReadReply(const google::protobuf::Any& from, JobReply& to) {
                     Unpack<v1::CompareModelsResponse, CompareModelsResponse>(from, to));
 }
 
-// `client::` because what another file of one merged compilation has in its unnamed namespace would hide the overloads for times.
+// `client::` because what another file of one merged compilation has in its unnamed namespace would
+// hide the overloads for times.
 v1::JobMetadata MetadataOf(const Job& from) {
   v1::JobMetadata to;
   to.set_method(from.method);

@@ -19,7 +19,8 @@ void ToProto(const OptimizeOrderRequest& from, v1::OptimizeOrderRequest& to) {
   ToProto(from.source, to);
   if (from.scenario) ToProto(*from.scenario, *to.mutable_scenario());
   ToProto(from.options, *to.mutable_options());
-  for (const OrderMethod method : from.methods) to.add_methods(static_cast<v1::OrderMethod>(method));
+  for (const OrderMethod method : from.methods)
+    to.add_methods(static_cast<v1::OrderMethod>(method));
   if (from.time_budget) ToProto(*from.time_budget, *to.mutable_time_budget());
   to.set_inference(from.inference);
 }
@@ -43,13 +44,15 @@ void FromProto(const v1::RankedTransfer& from, RankedTransfer& to) {
 void ToProto(const OrderSpeedup& from, v1::OrderSpeedup& to) {
   to.set_over(static_cast<v1::Scenario::TransferOrder>(from.over));
   to.set_speedup(from.speedup);
-  if (from.confidence_interval) ToProto(*from.confidence_interval, *to.mutable_confidence_interval());
+  if (from.confidence_interval)
+    ToProto(*from.confidence_interval, *to.mutable_confidence_interval());
 }
 
 void FromProto(const v1::OrderSpeedup& from, OrderSpeedup& to) {
   to.over = static_cast<TransferOrder>(from.over());
   to.speedup = from.speedup();
-  if (from.has_confidence_interval()) FromProto(from.confidence_interval(), to.confidence_interval.emplace());
+  if (from.has_confidence_interval())
+    FromProto(from.confidence_interval(), to.confidence_interval.emplace());
 }
 
 void ToProto(const OrderBaseline& from, v1::OrderBaseline& to) {
@@ -129,7 +132,8 @@ void FromProto(const v1::OptimizeOrderResponse& from, OptimizeOrderResponse& to)
   to.engine_version = from.engine_version();
   FromProto(from.baselines(), to.baselines);
   to.order_lower_bound_ns = from.order_lower_bound_ns();
-  to.unmeasured_transfers.assign(from.unmeasured_transfers().begin(), from.unmeasured_transfers().end());
+  to.unmeasured_transfers.assign(from.unmeasured_transfers().begin(),
+                                 from.unmeasured_transfers().end());
   to.operations = from.operations();
   to.warnings.assign(from.warnings().begin(), from.warnings().end());
 }

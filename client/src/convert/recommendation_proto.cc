@@ -7,13 +7,16 @@
 
 namespace stepcast::client {
 
-static_assert(static_cast<int>(Objective::kMaxThroughput) == v1::RecommendWorkersRequest::MAX_THROUGHPUT);
+static_assert(static_cast<int>(Objective::kMaxThroughput) ==
+              v1::RecommendWorkersRequest::MAX_THROUGHPUT);
 static_assert(static_cast<int>(Objective::kMinCost) == v1::RecommendWorkersRequest::MIN_COST);
 static_assert(static_cast<int>(Objective::kMinTime) == v1::RecommendWorkersRequest::MIN_TIME);
 static_assert(static_cast<int>(Objective::kKnee) == v1::RecommendWorkersRequest::KNEE);
-static_assert(static_cast<int>(BrokenConstraint::Kind::kDeadline) == v1::BrokenConstraint::DEADLINE);
+static_assert(static_cast<int>(BrokenConstraint::Kind::kDeadline) ==
+              v1::BrokenConstraint::DEADLINE);
 static_assert(static_cast<int>(BrokenConstraint::Kind::kBudget) == v1::BrokenConstraint::BUDGET);
-static_assert(static_cast<int>(BrokenConstraint::Kind::kMinScalingEfficiency) == v1::BrokenConstraint::MIN_SCALING_EFFICIENCY);
+static_assert(static_cast<int>(BrokenConstraint::Kind::kMinScalingEfficiency) ==
+              v1::BrokenConstraint::MIN_SCALING_EFFICIENCY);
 
 namespace {
 

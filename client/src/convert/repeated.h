@@ -33,12 +33,14 @@ void FromProto(const google::protobuf::RepeatedField<Number>& from, std::vector<
 }
 
 template <typename Value>
-void ToProto(const std::map<std::string, Value>& from, google::protobuf::Map<std::string, Value>& to) {
+void ToProto(const std::map<std::string, Value>& from,
+             google::protobuf::Map<std::string, Value>& to) {
   to.insert(from.begin(), from.end());
 }
 
 template <typename Value>
-void FromProto(const google::protobuf::Map<std::string, Value>& from, std::map<std::string, Value>& to) {
+void FromProto(const google::protobuf::Map<std::string, Value>& from,
+               std::map<std::string, Value>& to) {
   to.clear();
   to.insert(from.begin(), from.end());
 }

@@ -30,19 +30,22 @@ static_assert(static_cast<int>(Horizon::kFirstSeconds) == v1::SimulationOptions:
 void ToProto(const WorkerGroup& from, v1::WorkerGroup& to) {
   to.set_count(from.count);
   if (from.compute_speed_factor) to.set_compute_speed_factor(*from.compute_speed_factor);
-  if (from.bandwidth_bytes_per_second) to.set_bandwidth_bytes_per_second(*from.bandwidth_bytes_per_second);
+  if (from.bandwidth_bytes_per_second)
+    to.set_bandwidth_bytes_per_second(*from.bandwidth_bytes_per_second);
 }
 
 void FromProto(const v1::WorkerGroup& from, WorkerGroup& to) {
   to.count = from.count();
   if (from.has_compute_speed_factor()) to.compute_speed_factor = from.compute_speed_factor();
-  if (from.has_bandwidth_bytes_per_second()) to.bandwidth_bytes_per_second = from.bandwidth_bytes_per_second();
+  if (from.has_bandwidth_bytes_per_second())
+    to.bandwidth_bytes_per_second = from.bandwidth_bytes_per_second();
 }
 
 void ToProto(const Scenario& from, v1::Scenario& to) {
   to.set_workers(from.workers);
   if (from.parameter_servers) to.set_parameter_servers(*from.parameter_servers);
-  if (from.bandwidth_bytes_per_second) to.set_bandwidth_bytes_per_second(*from.bandwidth_bytes_per_second);
+  if (from.bandwidth_bytes_per_second)
+    to.set_bandwidth_bytes_per_second(*from.bandwidth_bytes_per_second);
   if (from.parsing_overhead) ToProto(*from.parsing_overhead, *to.mutable_parsing_overhead());
   to.set_synchronization(static_cast<v1::Scenario::Synchronization>(from.synchronization));
   to.set_multiplexing(static_cast<v1::Scenario::Multiplexing>(from.multiplexing));
@@ -59,8 +62,10 @@ void ToProto(const Scenario& from, v1::Scenario& to) {
 void FromProto(const v1::Scenario& from, Scenario& to) {
   to.workers = from.workers();
   if (from.has_parameter_servers()) to.parameter_servers = from.parameter_servers();
-  if (from.has_bandwidth_bytes_per_second()) to.bandwidth_bytes_per_second = from.bandwidth_bytes_per_second();
-  if (from.has_parsing_overhead()) FromProto(from.parsing_overhead(), to.parsing_overhead.emplace());
+  if (from.has_bandwidth_bytes_per_second())
+    to.bandwidth_bytes_per_second = from.bandwidth_bytes_per_second();
+  if (from.has_parsing_overhead())
+    FromProto(from.parsing_overhead(), to.parsing_overhead.emplace());
   to.synchronization = static_cast<Synchronization>(from.synchronization());
   to.multiplexing = static_cast<Multiplexing>(from.multiplexing());
   if (from.has_window_bytes()) to.window_bytes = from.window_bytes();

@@ -26,7 +26,8 @@ void ToProto(const absl::Status& from, google::rpc::Status& to) {
 }
 
 void FromProto(const google::rpc::Status& from, absl::Status& to) {
-  to = StatusFromWire(static_cast<absl::StatusCode>(from.code()), from.message(), from.SerializeAsString());
+  to = StatusFromWire(static_cast<absl::StatusCode>(from.code()), from.message(),
+                      from.SerializeAsString());
 }
 
 }  // namespace stepcast::client

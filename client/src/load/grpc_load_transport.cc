@@ -73,7 +73,8 @@ class Transport final : public GrpcLoadTransport {
   }
 
   void AwaitAll() override {
-    for (int64_t left = under_way_.load(); left != 0; left = under_way_.load()) under_way_.wait(left);
+    for (int64_t left = under_way_.load(); left != 0; left = under_way_.load())
+      under_way_.wait(left);
   }
 
   absl::Status Check(const PreparedCall& call) override {
@@ -85,10 +86,12 @@ class Transport final : public GrpcLoadTransport {
     queue.Next(&tag, &ok);
     queue.Shutdown();
     if (!slot.status.ok()) {
-      return StatusFromWire(static_cast<absl::StatusCode>(slot.status.error_code()), slot.status.error_message(), slot.status.error_details());
+      return StatusFromWire(static_cast<absl::StatusCode>(slot.status.error_code()),
+                            slot.status.error_message(), slot.status.error_details());
     }
     grpc::Slice reply;
-    if (!slot.reply.DumpToSingleSlice(&reply).ok()) return absl::DataLossError("the reply cannot be read");
+    if (!slot.reply.DumpToSingleSlice(&reply).ok())
+      return absl::DataLossError("the reply cannot be read");
     return call.check({reinterpret_cast<const char*>(reply.begin()), reply.size()});
   }
 
@@ -104,12 +107,15 @@ class Transport final : public GrpcLoadTransport {
   };
 
   Sendable SendableOf(const PreparedCall& call) const {
-    return {.method = call.method, .request = SliceOf(call.request), .seed = questions_.vary > 1 ? call.seed : nullptr};
+    return {.method = call.method,
+            .request = SliceOf(call.request),
+            .seed = questions_.vary > 1 ? call.seed : nullptr};
   }
 
   std::shared_ptr<grpc::Channel> MakeChannel() const {
     grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(static_cast<int>(std::min<size_t>(options_.client.max_reply_bytes, std::numeric_limits<int>::max())));
+    arguments.SetMaxReceiveMessageSize(static_cast<int>(
+        std::min<size_t>(options_.client.max_reply_bytes, std::numeric_limits<int>::max())));
     arguments.SetMaxSendMessageSize(-1);
     // What no call here uses, and the deadlines they do.
     arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
@@ -120,13 +126,17 @@ class Transport final : public GrpcLoadTransport {
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMaxConnectMs);
-    return grpc::CreateCustomChannel(options_.client.server, ChannelCredentialsOf(options_.client.credentials), arguments);
+    return grpc::CreateCustomChannel(options_.client.server,
+                                     ChannelCredentialsOf(options_.client.credentials), arguments);
   }
 
-  void Begin(Slot& slot, grpc::GenericStub& stub, const Sendable& sendable, uint64_t seed, grpc::CompletionQueue& queue) const {
+  void Begin(Slot& slot, grpc::GenericStub& stub, const Sendable& sendable, uint64_t seed,
+             grpc::CompletionQueue& queue) const {
     slot.reader.reset();
     slot.context.emplace();
-    slot.context->set_deadline(std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::system_clock::duration>(options_.deadline));
+    slot.context->set_deadline(
+        std::chrono::system_clock::now() +
+        std::chrono::duration_cast<std::chrono::system_clock::duration>(options_.deadline));
     slot.reply.Clear();
     std::array<grpc::Slice, 2> parts{sendable.request, grpc::Slice()};
     if (sendable.seed != nullptr) parts[1] = SliceOf(sendable.seed(seed));
@@ -159,7 +169,8 @@ class Transport final : public GrpcLoadTransport {
 
 }  // namespace
 
-std::unique_ptr<GrpcLoadTransport> MakeGrpcLoadTransport(const GrpcLoadOptions& options, LoadQuestions questions) {
+std::unique_ptr<GrpcLoadTransport> MakeGrpcLoadTransport(const GrpcLoadOptions& options,
+                                                         LoadQuestions questions) {
   return std::make_unique<Transport>(options, std::move(questions));
 }
 

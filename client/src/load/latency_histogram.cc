@@ -31,7 +31,8 @@ uint64_t TopOf(size_t bucket) {
 }
 
 uint64_t Clamped(nanoseconds latency) {
-  return static_cast<uint64_t>(std::clamp(latency, nanoseconds(0), nanoseconds(LatencyHistogram::kLongest)).count());
+  return static_cast<uint64_t>(
+      std::clamp(latency, nanoseconds(0), nanoseconds(LatencyHistogram::kLongest)).count());
 }
 
 }  // namespace
@@ -45,11 +46,15 @@ void LatencyHistogram::Record(nanoseconds latency) {
   max_ = std::max(max_, latency);
 }
 
-nanoseconds LatencyHistogram::Mean() const { return count_ == 0 ? nanoseconds(0) : nanoseconds(std::llround(sum_ns_ / static_cast<double>(count_))); }
+nanoseconds LatencyHistogram::Mean() const {
+  return count_ == 0 ? nanoseconds(0)
+                     : nanoseconds(std::llround(sum_ns_ / static_cast<double>(count_)));
+}
 
 nanoseconds LatencyHistogram::Percentile(double part) const {
   assert(part > 0 && part <= 1);
-  const auto wanted = std::max<int64_t>(1, std::llround(std::ceil(part * static_cast<double>(count_))));
+  const auto wanted =
+      std::max<int64_t>(1, std::llround(std::ceil(part * static_cast<double>(count_))));
   int64_t seen = 0;
   for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     seen += buckets_[bucket];

@@ -1,8 +1,8 @@
 // How long calls took: counts of latencies, in buckets whose width grows with what they hold.
 //
-// Precision: a percentile is never below the exact one, and above it by less than a 256th. Count, mean and the greatest are exact.
-// Range: from 0 to an hour; what is longer counts as an hour in percentiles, below 0 as 0.
-// Cost: Record O(1) without allocation, Percentile O(buckets). 70 KiB.
+// Precision: a percentile is never below the exact one, and above it by less than a 256th. Count,
+// mean and the greatest are exact. Range: from 0 to an hour; what is longer counts as an hour in
+// percentiles, below 0 as 0. Cost: Record O(1) without allocation, Percentile O(buckets). 70 KiB.
 // Threads: none.
 #pragma once
 
@@ -24,8 +24,8 @@ class LatencyHistogram {
   std::chrono::nanoseconds max() const { return max_; }
   // 0 where nothing was recorded.
   std::chrono::nanoseconds Mean() const;
-  // The least latency that at least a share `part` of the calls did not exceed; 0 where nothing was recorded.
-  // REQUIRES: part is in (0, 1].
+  // The least latency that at least a share `part` of the calls did not exceed; 0 where nothing was
+  // recorded. REQUIRES: part is in (0, 1].
   std::chrono::nanoseconds Percentile(double part) const;
 
  private:

@@ -21,7 +21,11 @@ constexpr nanoseconds kGlance = std::chrono::milliseconds(50);
 class Run : public LoadTransport::Listener {
  public:
   Run(const LoadPlan& plan, LoadClock& clock, LoadTransport& transport)
-      : plan_(plan), clock_(clock), transport_(transport), from_(clock.Now() + plan.warmup), until_(from_ + plan.duration) {
+      : plan_(plan),
+        clock_(clock),
+        transport_(transport),
+        from_(clock.Now() + plan.warmup),
+        until_(from_ + plan.duration) {
     result_.window = plan.duration;
     result_.next_question = plan.first_question;
   }
@@ -69,17 +73,21 @@ class Run : public LoadTransport::Listener {
       began_.assign(concurrency, clock_.Now());
       result_.next_question += concurrency;
     }
-    for (uint32_t call = 0; call < concurrency; ++call) transport_.Start(call, plan_.first_question + call, *this);
-    for (nanoseconds now = clock_.Now(); now < until_ && !IsServerGone(); now = clock_.Now()) clock_.SleepUntil(std::min(until_, now + kGlance));
+    for (uint32_t call = 0; call < concurrency; ++call)
+      transport_.Start(call, plan_.first_question + call, *this);
+    for (nanoseconds now = clock_.Now(); now < until_ && !IsServerGone(); now = clock_.Now())
+      clock_.SleepUntil(std::min(until_, now + kGlance));
   }
 
   void KeepSchedule(double rate) {
     const nanoseconds begin = from_ - plan_.warmup;
     for (int64_t turn = 0; !IsServerGone(); ++turn) {
-      const nanoseconds at = begin + nanoseconds(static_cast<int64_t>(static_cast<double>(turn) * 1e9 / rate));
+      const nanoseconds at =
+          begin + nanoseconds(static_cast<int64_t>(static_cast<double>(turn) * 1e9 / rate));
       if (at >= until_) return;
       // In steps, so that a server that is gone is noticed at low rates, too.
-      for (nanoseconds now = clock_.Now(); now < at && !IsServerGone(); now = clock_.Now()) clock_.SleepUntil(std::min(at, now + kGlance));
+      for (nanoseconds now = clock_.Now(); now < at && !IsServerGone(); now = clock_.Now())
+        clock_.SleepUntil(std::min(at, now + kGlance));
       StartScheduled(at);
     }
   }
@@ -138,10 +146,16 @@ class Run : public LoadTransport::Listener {
 
 }  // namespace
 
-int64_t Sum(const CodeCounts& counts) { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
+int64_t Sum(const CodeCounts& counts) {
+  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+}
 
-double LoadResult::Goodput() const { return static_cast<double>(good) / std::chrono::duration<double>(window).count(); }
+double LoadResult::Goodput() const {
+  return static_cast<double>(good) / std::chrono::duration<double>(window).count();
+}
 
-LoadResult RunLoad(const LoadPlan& plan, LoadClock& clock, LoadTransport& transport) { return Run(plan, clock, transport).Finish(); }
+LoadResult RunLoad(const LoadPlan& plan, LoadClock& clock, LoadTransport& transport) {
+  return Run(plan, clock, transport).Finish();
+}
 
 }  // namespace stepcast::client

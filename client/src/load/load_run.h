@@ -1,12 +1,14 @@
 // One measurement under load: calls that are made for some time, and how they ended.
 //
-// A closed loop keeps a number of calls under way: as one ends the next begins. When the server is slow it asks less, so what it measures is how fast
-// the server can be, and it does not see what callers who come by themselves would have waited. An open loop makes calls at the instants of a
-// schedule, whether or not earlier ones have ended, and counts each latency from its instant on the schedule, also where it could only leave later:
-// so no pause of the server, or of this process, hides the waiting it causes (coordinated omission).
+// A closed loop keeps a number of calls under way: as one ends the next begins. When the server is
+// slow it asks less, so what it measures is how fast the server can be, and it does not see what
+// callers who come by themselves would have waited. An open loop makes calls at the instants of a
+// schedule, whether or not earlier ones have ended, and counts each latency from its instant on the
+// schedule, also where it could only leave later: so no pause of the server, or of this process,
+// hides the waiting it causes (coordinated omission).
 //
-// The window that counts begins after the warm-up. Of a closed loop the calls that end in it count, of an open one those that are scheduled in it,
-// whenever they end.
+// The window that counts begins after the warm-up. Of a closed loop the calls that end in it count,
+// of an open one those that are scheduled in it, whenever they end.
 #pragma once
 
 #include <array>
@@ -48,13 +50,15 @@ int64_t Sum(const CodeCounts& counts);
 
 struct LoadResult {
   std::chrono::nanoseconds window{0};
-  CodeCounts codes{};          // of the calls that count
-  CodeCounts all_codes{};      // of all, those of the warm-up and after the window too
-  int64_t good = 0;            // OK, within the deadline
-  int64_t unsent = 0;          // that count and were never made, because as many were under way as the transport carries
-  LatencyHistogram latency;    // of those that count and ended with OK
-  LatencyHistogram refusal;    // of those that count and ended otherwise
-  LatencyHistogram lateness;   // by how much the calls of an open loop that count left after their instant
+  CodeCounts codes{};      // of the calls that count
+  CodeCounts all_codes{};  // of all, those of the warm-up and after the window too
+  int64_t good = 0;        // OK, within the deadline
+  int64_t unsent =
+      0;  // that count and were never made, because as many were under way as the transport carries
+  LatencyHistogram latency;  // of those that count and ended with OK
+  LatencyHistogram refusal;  // of those that count and ended otherwise
+  LatencyHistogram
+      lateness;  // by how much the calls of an open loop that count left after their instant
   uint64_t next_question = 0;  // the first that was not asked
   bool server_gone = false;    // ended early, after kUnavailableMax
 

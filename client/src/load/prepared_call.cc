@@ -36,33 +36,46 @@ absl::Status Check(std::string_view bytes) {
 }
 
 bool IsEmpty(const v1::PingResponse& /*reply*/) { return true; }
-bool HasPredictions(const v1::PredictThroughputResponse& reply) { return reply.predictions_size() > 0; }
-bool HasChoice(const v1::RecommendWorkersResponse& reply) { return reply.workers() > 0 || !reply.infeasible_reason().empty(); }
+bool HasPredictions(const v1::PredictThroughputResponse& reply) {
+  return reply.predictions_size() > 0;
+}
+bool HasChoice(const v1::RecommendWorkersResponse& reply) {
+  return reply.workers() > 0 || !reply.infeasible_reason().empty();
+}
 bool HasOrders(const v1::OptimizeOrderResponse& reply) { return reply.orders_size() > 0; }
 
 template <typename Message, typename Request>
-PreparedCall PrepareAs(const char* method, const Request& request, absl::Status (*check)(std::string_view)) {
+PreparedCall PrepareAs(const char* method, const Request& request,
+                       absl::Status (*check)(std::string_view)) {
   Message message;
   ToProto(request, message);
-  return {.method = method, .request = message.SerializeAsString(), .seed = SeedBytes<Message>, .check = check};
+  return {.method = method,
+          .request = message.SerializeAsString(),
+          .seed = SeedBytes<Message>,
+          .check = check};
 }
 
 }  // namespace
 
-PreparedCall PreparePing() { return {.method = "/stepcast.v1.AdminService/Ping", .check = Check<v1::PingResponse, IsEmpty>}; }
+PreparedCall PreparePing() {
+  return {.method = "/stepcast.v1.AdminService/Ping", .check = Check<v1::PingResponse, IsEmpty>};
+}
 
 PreparedCall Prepare(const PredictThroughputRequest& request) {
-  return PrepareAs<v1::PredictThroughputRequest>("/stepcast.v1.PredictionService/PredictThroughput", request,
-                                                 Check<v1::PredictThroughputResponse, HasPredictions>);
+  return PrepareAs<v1::PredictThroughputRequest>(
+      "/stepcast.v1.PredictionService/PredictThroughput", request,
+      Check<v1::PredictThroughputResponse, HasPredictions>);
 }
 
 PreparedCall Prepare(const RecommendWorkersRequest& request) {
-  return PrepareAs<v1::RecommendWorkersRequest>("/stepcast.v1.PredictionService/RecommendWorkers", request,
+  return PrepareAs<v1::RecommendWorkersRequest>("/stepcast.v1.PredictionService/RecommendWorkers",
+                                                request,
                                                 Check<v1::RecommendWorkersResponse, HasChoice>);
 }
 
 PreparedCall Prepare(const OptimizeOrderRequest& request) {
-  return PrepareAs<v1::OptimizeOrderRequest>("/stepcast.v1.PredictionService/OptimizeOrder", request, Check<v1::OptimizeOrderResponse, HasOrders>);
+  return PrepareAs<v1::OptimizeOrderRequest>("/stepcast.v1.PredictionService/OptimizeOrder",
+                                             request, Check<v1::OptimizeOrderResponse, HasOrders>);
 }
 
 }  // namespace stepcast::client

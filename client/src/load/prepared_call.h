@@ -1,7 +1,9 @@
-// A call as it will be sent many times: its method, its request in bytes, and how to tell whether a reply answers it.
+// A call as it will be sent many times: its method, its request in bytes, and how to tell whether a
+// reply answers it.
 //
-// Requests differ by their seed only, which is put behind the bytes they share: of two values of a field Protobuf takes the later one. So to ask
-// another question costs no encoding of the profile, however many there are.
+// Requests differ by their seed only, which is put behind the bytes they share: of two values of a
+// field Protobuf takes the later one. So to ask another question costs no encoding of the profile,
+// however many there are.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +20,10 @@
 namespace stepcast::client {
 
 struct PreparedCall {
-  std::string method;                       // "/stepcast.v1.AdminService/Ping"
-  std::string request;                      // without a seed of its own where `seed` is
-  std::string (*seed)(uint64_t) = nullptr;  // what to put behind the request; null: there is but one question
+  std::string method;   // "/stepcast.v1.AdminService/Ping"
+  std::string request;  // without a seed of its own where `seed` is
+  std::string (*seed)(uint64_t) =
+      nullptr;  // what to put behind the request; null: there is but one question
   // Why the bytes of a reply are no answer, if so.
   absl::Status (*check)(std::string_view reply) = nullptr;
 };

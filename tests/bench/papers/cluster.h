@@ -1,7 +1,9 @@
-// What the papers' results are asked of: a network of the model zoo on GPU workers with links of one speed.
+// What the papers' results are asked of: a network of the model zoo on GPU workers with links of
+// one speed.
 //
-// Step times vary by a tenth and workers start at random instants of a step, so that they do not stay in step (core/README.md). Everything here
-// throws std::runtime_error where the core fails. Threads: pure functions.
+// Step times vary by a tenth and workers start at random instants of a step, so that they do not
+// stay in step (core/README.md). Everything here throws std::runtime_error where the core fails.
+// Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,8 @@
 namespace stepcast::bench {
 
 inline constexpr double kGigabit = 1.25e8;  // bytes per second
-// Neither paper prints step times. Taken for the V100 of ICPE 2020, and for the K80 of TicTac: some two thirds of their peaks.
+// Neither paper prints step times. Taken for the V100 of ICPE 2020, and for the K80 of TicTac: some
+// two thirds of their peaks.
 inline constexpr double kV100FlopsPerSecond = 1e13;
 inline constexpr double kK80FlopsPerSecond = 2.5e12;
 
@@ -28,10 +31,12 @@ struct Length {
 };
 
 // REQUIRES: the zoo has the model.
-Profile GpuProfile(std::string_view model, int32_t batch_size, double bandwidth_bytes_per_second, double flops_per_second = kV100FlopsPerSecond);
+Profile GpuProfile(std::string_view model, int32_t batch_size, double bandwidth_bytes_per_second,
+                   double flops_per_second = kV100FlopsPerSecond);
 SimulationOptionsDraft OptionsOf(const Length& length);
 // Streams whole and in graph order, unless the scenario says otherwise.
-std::vector<Prediction> Predict(const Profile& profile, const ScenarioDraft& scenario, const std::vector<int32_t>& workers, const Length& length);
+std::vector<Prediction> Predict(const Profile& profile, const ScenarioDraft& scenario,
+                                const std::vector<int32_t>& workers, const Length& length);
 
 // Of a recorded step, on average: its computation, and its downloads at the recorded bandwidth.
 struct StepParts {
@@ -43,7 +48,8 @@ StepParts PartsOf(const Profile& profile);
 // 1, 2, ... most.
 std::vector<int32_t> CountsTo(int32_t most);
 
-// The fewest workers that make at least 90 % of what the most make. `throughput` is of 1, 2, ... workers.
+// The fewest workers that make at least 90 % of what the most make. `throughput` is of 1, 2, ...
+// workers.
 int32_t SaturatedAt(const std::vector<double>& throughput);
 
 // One line of a markdown table.

@@ -1,7 +1,7 @@
 // What an enforced order of the downloads gains over a random one, by how much there is to compute.
 //
-// Source: TicTac, section 6.1: up to 37.7 % in inference and 19.2 % in training, with four workers a server; most where computation and communication
-// balance, for which batches grow here.
+// Source: TicTac, section 6.1: up to 37.7 % in inference and 19.2 % in training, with four workers
+// a server; most where computation and communication balance, for which batches grow here.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct EnforcedOrderOptions {
   std::vector<int32_t> batch_sizes = {8, 16, 32, 64, 128, 256};
   std::vector<OrderMethod> methods = {OrderMethod::kTic, OrderMethod::kTac, OrderMethod::kSearch};
   std::vector<int32_t> workers = {1, 4};
-  Synchronization synchronization = Synchronization::kSynchronous;  // as TicTac's training; taken for inference, too
+  Synchronization synchronization =
+      Synchronization::kSynchronous;  // as TicTac's training; taken for inference, too
   double gigabits_per_second = 10;
   Length length = {.steps_per_worker = 60, .replications = 2};
 };

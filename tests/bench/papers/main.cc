@@ -1,4 +1,5 @@
-// stepcast_paper_results: asks the papers' questions of the model zoo, and prints the answers as markdown tables.
+// stepcast_paper_results: asks the papers' questions of the model zoo, and prints the answers as
+// markdown tables.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -29,9 +30,13 @@ void PrintAll() {
   Append(MeasureScaling({.gigabits_per_second = 1}), inception);
   Print("Saturation of Inception-v3, examples/s", SaturationTable(inception));
   Print("A second parameter server, examples/s", SecondServerTable(MeasureSecondServer({})));
-  Print("TIC / TAC / SEARCH over a random order, %, synchronous", OrderTable({}, MeasureOrders({})));
-  const EnforcedOrderOptions asynchronous{.methods = {OrderMethod::kTic}, .workers = {4}, .synchronization = Synchronization::kAsynchronous};
-  Print("TIC over a random order, %, asynchronous", OrderTable(asynchronous, MeasureOrders(asynchronous)));
+  Print("TIC / TAC / SEARCH over a random order, %, synchronous",
+        OrderTable({}, MeasureOrders({})));
+  const EnforcedOrderOptions asynchronous{.methods = {OrderMethod::kTic},
+                                          .workers = {4},
+                                          .synchronization = Synchronization::kAsynchronous};
+  Print("TIC over a random order, %, asynchronous",
+        OrderTable(asynchronous, MeasureOrders(asynchronous)));
   Append(MeasureScaling({.model = "alexnet", .batch_sizes = {64, 512}}), plain);
   Print("Simpler models beside the simulation", RivalTable(plain));
 }

@@ -24,7 +24,8 @@ TEST(PaperResultsTest, SaturationIsWhereNineTenthsOfTheMostAreReached) {
 
 // ICPE 2020, Fig. 2 and section 4.4. Inception-v3 up to 8 workers.
 TEST(PaperResultsTest, LargeBatchesSaturateLaterAndTheQueueingModelDoesNotSeeIt) {
-  const std::vector<ScalingCurves> curves = MeasureScaling({.batch_sizes = {16, 128}, .most_workers = 8, .length = kShort});
+  const std::vector<ScalingCurves> curves =
+      MeasureScaling({.batch_sizes = {16, 128}, .most_workers = 8, .length = kShort});
   ASSERT_EQ(curves.size(), 2U);
   const ScalingCurves& small = curves[0];
   const ScalingCurves& large = curves[1];
@@ -35,30 +36,37 @@ TEST(PaperResultsTest, LargeBatchesSaturateLaterAndTheQueueingModelDoesNotSeeIt)
   EXPECT_GT(small.queueing[7], 0.8 * small.simulated[7]);
   EXPECT_LT(small.queueing[7], 1.2 * small.simulated[7]);
   EXPECT_LT(large.queueing[7], 0.5 * large.simulated[7]);
-  // Cynthia is too low for the large batch with any number of workers, and for one worker with both; with the small batch its limit is too high.
-  for (size_t i = 0; i < large.cynthia.size(); ++i) EXPECT_LT(large.cynthia[i], 0.9 * large.simulated[i]) << i + 1 << " workers";
+  // Cynthia is too low for the large batch with any number of workers, and for one worker with
+  // both; with the small batch its limit is too high.
+  for (size_t i = 0; i < large.cynthia.size(); ++i)
+    EXPECT_LT(large.cynthia[i], 0.9 * large.simulated[i]) << i + 1 << " workers";
   EXPECT_LT(small.cynthia[0], 0.9 * small.simulated[0]);
   EXPECT_GT(small.cynthia[7], small.simulated[7]);
 }
 
 // ICPE 2020, section 5.
 TEST(PaperResultsTest, ASecondServerHelpsEvenModelsMoreThanVgg) {
-  const std::vector<SecondServerGain> gains =
-      MeasureSecondServer({.models = {"resnet50", "alexnet", "vgg16", "vgg11"}, .batch_sizes = {32}, .length = kShort});
+  const std::vector<SecondServerGain> gains = MeasureSecondServer(
+      {.models = {"resnet50", "alexnet", "vgg16", "vgg11"}, .batch_sizes = {32}, .length = kShort});
   ASSERT_EQ(gains.size(), 4U);
   EXPECT_NEAR(static_cast<double>(gains[3].bytes[0]) / (1 << 20), 407, 0.5);
   EXPECT_NEAR(static_cast<double>(gains[3].bytes[1]) / (1 << 20), 100, 0.5);
   EXPECT_NEAR(gains[3].Bound(), 507.0 / 407, 0.01);
   for (const size_t even : {0, 1}) {
-    for (const size_t uneven : {2, 3}) EXPECT_GT(gains[even].Gain(), gains[uneven].Gain() + 0.15) << gains[even].model << ", " << gains[uneven].model;
+    for (const size_t uneven : {2, 3})
+      EXPECT_GT(gains[even].Gain(), gains[uneven].Gain() + 0.15)
+          << gains[even].model << ", " << gains[uneven].model;
   }
   EXPECT_GT(gains[3].Gain(), 1);
 }
 
 // TicTac, section 6.1.
 TEST(PaperResultsTest, AnOrderGainsMostWhereComputationAndCommunicationBalance) {
-  const EnforcedOrderOptions options{
-      .models = {"resnet50"}, .batch_sizes = {2, 32, 512}, .methods = {OrderMethod::kTic, OrderMethod::kTac}, .workers = {1}, .length = kShort};
+  const EnforcedOrderOptions options{.models = {"resnet50"},
+                                     .batch_sizes = {2, 32, 512},
+                                     .methods = {OrderMethod::kTic, OrderMethod::kTac},
+                                     .workers = {1},
+                                     .length = kShort};
   const std::vector<OrderGains> gains = MeasureOrders(options);
   ASSERT_EQ(gains.size(), 6U);
   for (const size_t method : {0, 1}) {
@@ -69,7 +77,8 @@ TEST(PaperResultsTest, AnOrderGainsMostWhereComputationAndCommunicationBalance) 
       EXPECT_GT(gain(1), 2 * gain(0)) << "too little to compute";
       EXPECT_GT(gain(1), 2 * gain(2)) << "too much to compute";
     }
-    EXPECT_GT(gains[1].gains[method], gains[4].gains[method]) << "training has uploads and a backward pass beside what is ordered";
+    EXPECT_GT(gains[1].gains[method], gains[4].gains[method])
+        << "training has uploads and a backward pass beside what is ordered";
   }
   EXPECT_THAT(OrderTable(options, gains), HasSubstr("| resnet50 | training | 1 | "));
 }

@@ -19,7 +19,8 @@ void Add(const ModelComparison& comparison, ScalingCurves& curves) {
   for (const RivalPrediction& rival : comparison.rivals) {
     if (rival.model == RivalModel::kQueueing) curves.queueing.push_back(rival.examples_per_second);
     if (rival.model == RivalModel::kCynthia) curves.cynthia.push_back(rival.examples_per_second);
-    if (rival.model == RivalModel::kCynthiaHalved) curves.halved.push_back(rival.examples_per_second);
+    if (rival.model == RivalModel::kCynthiaHalved)
+      curves.halved.push_back(rival.examples_per_second);
   }
 }
 
@@ -34,8 +35,11 @@ std::vector<std::string> HeadOf(std::vector<std::string> head) {
 std::vector<ScalingCurves> MeasureScaling(const ScalingOptions& options) {
   std::vector<ScalingCurves> all;
   for (const int32_t batch_size : options.batch_sizes) {
-    const Profile profile = GpuProfile(options.model, batch_size, options.gigabits_per_second * kGigabit);
-    ComparisonDraft draft{.worker_counts = CountsTo(options.most_workers), .scenario = {}, .options = OptionsOf(options.length)};
+    const Profile profile =
+        GpuProfile(options.model, batch_size, options.gigabits_per_second * kGigabit);
+    ComparisonDraft draft{.worker_counts = CountsTo(options.most_workers),
+                          .scenario = {},
+                          .options = OptionsOf(options.length)};
     draft.scenario.transfer_order = TransferOrder::kRandom;
     draft.scenario.parsing_overhead = options.parsing_overhead;
     const StepParts parts = PartsOf(profile);
@@ -45,18 +49,22 @@ std::vector<ScalingCurves> MeasureScaling(const ScalingOptions& options) {
               .batch_size = batch_size,
               .parsing_seconds_per_byte = options.parsing_overhead.seconds_per_byte,
               .computation_share = parts.computation_seconds / parts.download_seconds};
-    const ComparisonAnswer answer = Valid(CompareModels(profile, Valid(ResolveComparison(profile, draft)), NeverStop));
+    const ComparisonAnswer answer =
+        Valid(CompareModels(profile, Valid(ResolveComparison(profile, draft)), NeverStop));
     for (const ModelComparison& comparison : answer.comparisons) Add(comparison, curves);
   }
   return all;
 }
 
 std::string SaturationTable(const std::vector<ScalingCurves>& curves) {
-  std::string table = TableHead(HeadOf({"Gbit/s", "parsing, ns/byte", "batch", "computation / download"}));
+  std::string table =
+      TableHead(HeadOf({"Gbit/s", "parsing, ns/byte", "batch", "computation / download"}));
   for (const ScalingCurves& one : curves) {
-    std::vector<std::string> cells = {absl::StrCat(one.gigabits_per_second), absl::StrCat(one.parsing_seconds_per_byte * 1e9),
-                                      absl::StrCat(one.batch_size), absl::StrFormat("%.2f", one.computation_share)};
-    for (const size_t workers : kShown) cells.push_back(absl::StrFormat("%.0f", one.simulated[workers - 1]));
+    std::vector<std::string> cells = {
+        absl::StrCat(one.gigabits_per_second), absl::StrCat(one.parsing_seconds_per_byte * 1e9),
+        absl::StrCat(one.batch_size), absl::StrFormat("%.2f", one.computation_share)};
+    for (const size_t workers : kShown)
+      cells.push_back(absl::StrFormat("%.0f", one.simulated[workers - 1]));
     cells.push_back(absl::StrCat(SaturatedAt(one.simulated)));
     table += TableRow(cells);
   }
@@ -64,12 +72,17 @@ std::string SaturationTable(const std::vector<ScalingCurves>& curves) {
 }
 
 std::string RivalTable(const std::vector<ScalingCurves>& curves) {
-  std::string table = TableHead(HeadOf({"model", "batch", "computation / download", "predicted by"}));
+  std::string table =
+      TableHead(HeadOf({"model", "batch", "computation / download", "predicted by"}));
   for (const ScalingCurves& one : curves) {
     const auto add = [&](const char* name, const std::vector<double>& rival) {
-      std::vector<std::string> cells = {one.model, absl::StrCat(one.batch_size), absl::StrFormat("%.2f", one.computation_share), name};
-      for (const size_t workers : kShown) cells.push_back(absl::StrFormat("%+.0f %%", 100 * (rival[workers - 1] / one.simulated[workers - 1] - 1)));
-      cells.push_back(absl::StrFormat("%d (simulated: %d)", SaturatedAt(rival), SaturatedAt(one.simulated)));
+      std::vector<std::string> cells = {one.model, absl::StrCat(one.batch_size),
+                                        absl::StrFormat("%.2f", one.computation_share), name};
+      for (const size_t workers : kShown)
+        cells.push_back(absl::StrFormat(
+            "%+.0f %%", 100 * (rival[workers - 1] / one.simulated[workers - 1] - 1)));
+      cells.push_back(
+          absl::StrFormat("%d (simulated: %d)", SaturatedAt(rival), SaturatedAt(one.simulated)));
       table += TableRow(cells);
     };
     add("Lin et al.", one.queueing);

@@ -1,7 +1,8 @@
 // How throughput grows with the workers, simulated and as simpler models say, by batch size.
 //
-// Source: ICPE 2020, Fig. 2: Inception-v3 saturates at 4, 4, 5 and 7 workers with batches of 16, 32, 64 and 128; section 4.4: the model of Lin et al.
-// is accurate with small batches and saturates too early with large ones, Cynthia is too low.
+// Source: ICPE 2020, Fig. 2: Inception-v3 saturates at 4, 4, 5 and 7 workers with batches of 16,
+// 32, 64 and 128; section 4.4: the model of Lin et al. is accurate with small batches and saturates
+// too early with large ones, Cynthia is too low.
 #pragma once
 
 #include <cstdint>

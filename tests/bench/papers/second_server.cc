@@ -16,7 +16,8 @@ std::vector<int64_t> BytesOfTwo(const Profile& profile) {
   std::vector<int64_t> bytes(2);
   for (size_t op = 0; op < servers.size(); ++op) {
     const Operation& operation = profile.operations()[op];
-    if (operation.resource == Resource::kDownlink) bytes[static_cast<size_t>(servers[op])] += operation.size_bytes;
+    if (operation.resource == Resource::kDownlink)
+      bytes[static_cast<size_t>(servers[op])] += operation.size_bytes;
   }
   return bytes;
 }
@@ -25,7 +26,10 @@ double Megabytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20);
 
 }  // namespace
 
-double SecondServerGain::Bound() const { return static_cast<double>(bytes[0] + bytes[1]) / static_cast<double>(std::max(bytes[0], bytes[1])); }
+double SecondServerGain::Bound() const {
+  return static_cast<double>(bytes[0] + bytes[1]) /
+         static_cast<double>(std::max(bytes[0], bytes[1]));
+}
 
 std::vector<SecondServerGain> MeasureSecondServer(const SecondServerOptions& options) {
   std::vector<SecondServerGain> gains;
@@ -33,8 +37,11 @@ std::vector<SecondServerGain> MeasureSecondServer(const SecondServerOptions& opt
     for (const std::string& model : options.models) {
       const Profile profile = GpuProfile(model, batch_size, options.gigabits_per_second * kGigabit);
       const auto examples_per_second = [&](int32_t servers) {
-        const ScenarioDraft scenario{.parameter_servers = servers, .transfer_order = TransferOrder::kRandom};
-        return Predict(profile, scenario, {options.workers}, options.length).front().examples_per_second;
+        const ScenarioDraft scenario{.parameter_servers = servers,
+                                     .transfer_order = TransferOrder::kRandom};
+        return Predict(profile, scenario, {options.workers}, options.length)
+            .front()
+            .examples_per_second;
       };
       gains.push_back({.model = model,
                        .batch_size = batch_size,
@@ -47,11 +54,16 @@ std::vector<SecondServerGain> MeasureSecondServer(const SecondServerOptions& opt
 }
 
 std::string SecondServerTable(const std::vector<SecondServerGain>& gains) {
-  std::string table = TableHead({"batch", "model", "MB on the servers", "at most", "one server", "two servers", "gain"});
+  std::string table = TableHead(
+      {"batch", "model", "MB on the servers", "at most", "one server", "two servers", "gain"});
   for (const SecondServerGain& gain : gains) {
-    table += TableRow({absl::StrCat(gain.batch_size), gain.model, absl::StrFormat("%.0f : %.0f", Megabytes(gain.bytes[0]), Megabytes(gain.bytes[1])),
-                       absl::StrFormat("%.2f", gain.Bound()), absl::StrFormat("%.1f", gain.one_examples_per_second),
-                       absl::StrFormat("%.1f", gain.two_examples_per_second), absl::StrFormat("%.2f", gain.Gain())});
+    table += TableRow(
+        {absl::StrCat(gain.batch_size), gain.model,
+         absl::StrFormat("%.0f : %.0f", Megabytes(gain.bytes[0]), Megabytes(gain.bytes[1])),
+         absl::StrFormat("%.2f", gain.Bound()),
+         absl::StrFormat("%.1f", gain.one_examples_per_second),
+         absl::StrFormat("%.1f", gain.two_examples_per_second),
+         absl::StrFormat("%.2f", gain.Gain())});
   }
   return table;
 }

@@ -1,6 +1,7 @@
 // What a second parameter server adds, and how evenly it takes parameters over.
 //
-// Source: ICPE 2020, section 5, Figs. 23 and 25: VGG-11 is split into 407 and 100 MB, and gains only marginally.
+// Source: ICPE 2020, section 5, Figs. 23 and 25: VGG-11 is split into 407 and 100 MB, and gains
+// only marginally.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 namespace stepcast::bench {
 
 struct SecondServerOptions {
-  std::vector<std::string> models = {"googlenet", "inception_v3", "resnet50", "resnet101", "alexnet", "vgg16", "vgg11"};
+  std::vector<std::string> models = {"googlenet", "inception_v3", "resnet50", "resnet101",
+                                     "alexnet",   "vgg16",        "vgg11"};
   double gigabits_per_second = 10;
   std::vector<int32_t> batch_sizes = {32, 128};
   int32_t workers = 8;

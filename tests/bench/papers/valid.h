@@ -1,4 +1,5 @@
-// The value of a StatusOr, or an exception: what a program that measures does with an input of its own that fails.
+// The value of a StatusOr, or an exception: what a program that measures does with an input of its
+// own that fails.
 #pragma once
 
 #include <stdexcept>

@@ -3,7 +3,10 @@
 namespace stepcast::bench {
 
 FlatGraph::FlatGraph(const StepGraph& graph)
-    : lanes(graph.lanes().count()), steps(graph.step_count()), dependency_count(graph.dependency_counts()), roots(graph.roots()) {
+    : lanes(graph.lanes().count()),
+      steps(graph.step_count()),
+      dependency_count(graph.dependency_counts()),
+      roots(graph.roots()) {
   for (OpIndex op = 0; op < graph.size(); ++op) {
     lane.push_back(graph.lane(op));
     first_dependent.push_back(static_cast<int32_t>(dependents.size()));
@@ -12,7 +15,8 @@ FlatGraph::FlatGraph(const StepGraph& graph)
   first_dependent.push_back(static_cast<int32_t>(dependents.size()));
   for (LaneIndex i = 0; i < lanes; ++i) operations_on.push_back(graph.operations_on(i));
   for (int32_t step = 0; step < steps; ++step) {
-    for (OpIndex op = 0; op < graph.size(); ++op) alone.push_back(graph.IsTransfer(op) ? graph.work(op).first : graph.duration(step, op));
+    for (OpIndex op = 0; op < graph.size(); ++op)
+      alone.push_back(graph.IsTransfer(op) ? graph.work(op).first : graph.duration(step, op));
   }
 }
 

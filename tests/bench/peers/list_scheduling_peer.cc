@@ -17,7 +17,11 @@ constexpr int64_t kIdle = std::numeric_limits<int64_t>::max();
 
 class Pass {
  public:
-  explicit Pass(const FlatGraph& graph) : graph_(graph), waiting_(graph.size()), order_(graph.size()), lanes_(static_cast<size_t>(graph.lanes)) {
+  explicit Pass(const FlatGraph& graph)
+      : graph_(graph),
+        waiting_(graph.size()),
+        order_(graph.size()),
+        lanes_(static_cast<size_t>(graph.lanes)) {
     int32_t first = 0;
     for (size_t i = 0; i < lanes_.size(); ++i) {
       lanes_[i].first = first;
@@ -57,7 +61,9 @@ class Pass {
     }
     now_ = earliest->end;
     const auto op = static_cast<size_t>(order_[static_cast<size_t>(earliest->head++)]);
-    earliest->end = earliest->head == earliest->tail ? kIdle : now_ + alone_[order_[static_cast<size_t>(earliest->head)]].ticks;
+    earliest->end = earliest->head == earliest->tail
+                        ? kIdle
+                        : now_ + alone_[order_[static_cast<size_t>(earliest->head)]].ticks;
     for (int32_t i = graph_.first_dependent[op]; i < graph_.first_dependent[op + 1]; ++i) {
       const int32_t dependent = graph_.dependents[static_cast<size_t>(i)];
       if (--waiting_[static_cast<size_t>(dependent)] == 0) Add(dependent);
@@ -85,7 +91,9 @@ PeerResult ListSchedulingPeer::Run(const RunOptions& options) const {
     now = pass.Run(now, samples.Next(0));
     ends.push_back(ToSeconds(Span{now}));
   }
-  result.cost = {.cpu_ns = ThreadCpuNs() - begin, .operations = int64_t{options.steps_per_worker} * static_cast<int64_t>(graph_.size())};
+  result.cost = {
+      .cpu_ns = ThreadCpuNs() - begin,
+      .operations = int64_t{options.steps_per_worker} * static_cast<int64_t>(graph_.size())};
   return result;
 }
 

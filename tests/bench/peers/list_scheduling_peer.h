@@ -1,7 +1,8 @@
-// A bare pass of list scheduling over a step, again and again: one worker alone, every lane first come first served, every transfer at full speed.
+// A bare pass of list scheduling over a step, again and again: one worker alone, every lane first
+// come first served, every transfer at full speed.
 //
-// No sharing, no statistics, no events but one place a lane: about the least that any simulator of the graph has to do. Of RunOptions it takes steps,
-// offset, seed and replication.
+// No sharing, no statistics, no events but one place a lane: about the least that any simulator of
+// the graph has to do. Of RunOptions it takes steps, offset, seed and replication.
 #pragma once
 
 #include "core/engine/simulation.h"

@@ -9,7 +9,7 @@
 namespace stepcast::bench {
 
 struct PeerResult {
-  Cost cost;                                   // of the simulation alone: no preparation of the graph or the platform
+  Cost cost;  // of the simulation alone: no preparation of the graph or the platform
   std::vector<std::vector<double>> step_ends;  // by worker, in seconds
 };
 

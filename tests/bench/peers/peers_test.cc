@@ -21,8 +21,10 @@ constexpr double kTolerance = 1e-7;
 struct SmallCase {
   explicit SmallCase(uint64_t seed, int32_t most_workers) {
     Random random({seed, 21});
-    job = LayeredJob(1 + static_cast<int32_t>(random.Below(30)), 1 + static_cast<int32_t>(random.Below(4)), seed);
-    options = OptionsFor(job, 1 + static_cast<int32_t>(random.Below(static_cast<uint64_t>(most_workers))), kSteps);
+    job = LayeredJob(1 + static_cast<int32_t>(random.Below(30)),
+                     1 + static_cast<int32_t>(random.Below(4)), seed);
+    options = OptionsFor(
+        job, 1 + static_cast<int32_t>(random.Below(static_cast<uint64_t>(most_workers))), kSteps);
     options.seed = seed;
   }
 
@@ -35,7 +37,9 @@ TEST(PseudoCodePeerTest, EndsEveryStepWhenTheEngineDoes) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const SmallCase small(seed, 6);
     const PeerResult result = PseudoCodePeer(small.job.graph).Run(small.options);
-    ASSERT_NO_THROW(RequireAgreement("the pseudo-code", EngineStepEnds(small.job.graph, small.options), result.step_ends, kSteps, kTolerance));
+    ASSERT_NO_THROW(RequireAgreement("the pseudo-code",
+                                     EngineStepEnds(small.job.graph, small.options),
+                                     result.step_ends, kSteps, kTolerance));
   }
 }
 
@@ -44,7 +48,9 @@ TEST(ListSchedulingPeerTest, EndsEveryStepAtTheEnginesVeryTick) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const SmallCase small(seed, 1);
     const PeerResult result = ListSchedulingPeer(small.job.graph).Run(small.options);
-    ASSERT_NO_THROW(RequireAgreement("list scheduling", EngineStepEnds(small.job.graph, small.options), result.step_ends, kSteps, 0));
+    ASSERT_NO_THROW(RequireAgreement("list scheduling",
+                                     EngineStepEnds(small.job.graph, small.options),
+                                     result.step_ends, kSteps, 0));
   }
 }
 

@@ -40,8 +40,13 @@ struct Worker {
 
 class TraceGeneration {
  public:
-  TraceGeneration(const FlatGraph& graph, const std::vector<double>& seconds, const RunOptions& options)
-      : graph_(graph), seconds_(seconds), options_(options), samples_(graph.steps, options), workers_(options.start_offsets.size()) {
+  TraceGeneration(const FlatGraph& graph, const std::vector<double>& seconds,
+                  const RunOptions& options)
+      : graph_(graph),
+        seconds_(seconds),
+        options_(options),
+        samples_(graph.steps, options),
+        workers_(options.start_offsets.size()) {
     result_.step_ends.resize(workers_.size());
     const LaneMap lanes;
     sharing_.assign(static_cast<size_t>(graph.lanes), kAlone);
@@ -52,7 +57,9 @@ class TraceGeneration {
 
   PeerResult Run() {
     for (size_t w = 0; w < workers_.size(); ++w) {
-      queue_.push_back({.remaining = ToSeconds(options_.start_offsets[w]), .worker = static_cast<int32_t>(w), .op = kStart});
+      queue_.push_back({.remaining = ToSeconds(options_.start_offsets[w]),
+                        .worker = static_cast<int32_t>(w),
+                        .op = kStart});
     }
     while (workers_done_ < workers_.size()) {
       const Chunk chunk = RemoveEarliest();
@@ -68,10 +75,12 @@ class TraceGeneration {
  private:
   // Lines 10 to 17.
   Chunk RemoveEarliest() {
-    const std::array<double, 3> stretch = {1.0, static_cast<double>(active_[kDownlink]), static_cast<double>(active_[kUplink])};
+    const std::array<double, 3> stretch = {1.0, static_cast<double>(active_[kDownlink]),
+                                           static_cast<double>(active_[kUplink])};
     // Latest first, so that the earliest leaves from the back.
     const auto left = [&](const Chunk& chunk) { return chunk.remaining * stretch[chunk.sharing]; };
-    std::sort(queue_.begin(), queue_.end(), [&](const Chunk& a, const Chunk& b) { return left(a) > left(b); });
+    std::sort(queue_.begin(), queue_.end(),
+              [&](const Chunk& a, const Chunk& b) { return left(a) > left(b); });
     const Chunk chunk = queue_.back();
     queue_.pop_back();
     const double duration = left(chunk);
@@ -135,7 +144,10 @@ class TraceGeneration {
     Worker& worker = workers_[static_cast<size_t>(w)];
     Scheduler& scheduler = worker.schedulers[static_cast<size_t>(lane)];
     const int32_t op = scheduler.queue[scheduler.next++];
-    queue_.push_back({.remaining = worker.seconds[op], .sharing = sharing_[static_cast<size_t>(lane)], .worker = w, .op = op});
+    queue_.push_back({.remaining = worker.seconds[op],
+                      .sharing = sharing_[static_cast<size_t>(lane)],
+                      .worker = w,
+                      .op = op});
   }
 
   const FlatGraph& graph_;

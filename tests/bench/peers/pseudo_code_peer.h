@@ -1,8 +1,10 @@
 // Algorithm 3.1 as it is printed, in plain C++ and doubles, its errata repaired (core/README.md).
 //
-// Source: Li et al., ICPE 2020. As printed, one queue holds the running chunks of all workers; at every event the earliest is looked for at the
-// present shares, and the remaining work of every other is reduced, so an event costs O(workers). The listing sorts its queue to find the earliest; a
-// scan finds it for less. One server, streams whole. Of RunOptions it takes steps, offsets, seed and replication; all else is as by default.
+// Source: Li et al., ICPE 2020. As printed, one queue holds the running chunks of all workers; at
+// every event the earliest is looked for at the present shares, and the remaining work of every
+// other is reduced, so an event costs O(workers). The listing sorts its queue to find the earliest;
+// a scan finds it for less. One server, streams whole. Of RunOptions it takes steps, offsets, seed
+// and replication; all else is as by default.
 #pragma once
 
 #include <vector>

@@ -13,7 +13,8 @@ std::string ToBytes(const PeerResult& result) {
   for (const std::vector<double>& ends : result.step_ends) {
     const size_t count = ends.size();
     bytes.append(std::string_view(reinterpret_cast<const char*>(&count), sizeof count));
-    bytes.append(std::string_view(reinterpret_cast<const char*>(ends.data()), count * sizeof(double)));
+    bytes.append(
+        std::string_view(reinterpret_cast<const char*>(ends.data()), count * sizeof(double)));
   }
   return bytes;
 }

@@ -1,4 +1,5 @@
-// Which recorded step each worker runs next: the engine's own draws, so that a peer simulates the same job.
+// Which recorded step each worker runs next: the engine's own draws, so that a peer simulates the
+// same job.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,8 @@ namespace stepcast::bench {
 
 class SampledSteps {
  public:
-  SampledSteps(int32_t recorded_steps, const RunOptions& options) : recorded_steps_(recorded_steps) {
+  SampledSteps(int32_t recorded_steps, const RunOptions& options)
+      : recorded_steps_(recorded_steps) {
     for (uint64_t worker = 0; worker < options.start_offsets.size(); ++worker) {
       random_.push_back(Random({options.seed, options.replication, worker, kSamplingStream}));
     }
@@ -21,7 +23,8 @@ class SampledSteps {
   // Call once for each step that the worker begins.
   int32_t Next(int32_t worker) {
     if (recorded_steps_ == 1) return 0;
-    return static_cast<int32_t>(random_[static_cast<size_t>(worker)].Below(static_cast<uint64_t>(recorded_steps_)));
+    return static_cast<int32_t>(
+        random_[static_cast<size_t>(worker)].Below(static_cast<uint64_t>(recorded_steps_)));
   }
 
  private:

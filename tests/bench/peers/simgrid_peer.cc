@@ -54,7 +54,8 @@ struct Worker {
 
 class Simulation {
  public:
-  Simulation(const FlatGraph& graph, const std::vector<int64_t>& bytes, int32_t servers, const RunOptions& options)
+  Simulation(const FlatGraph& graph, const std::vector<int64_t>& bytes, int32_t servers,
+             const RunOptions& options)
       : graph_(graph),
         bytes_(bytes),
         map_{.servers = servers},
@@ -75,7 +76,8 @@ class Simulation {
     const s4u::Engine engine(&count, pointers.data());
     BuildPlatform();
     engine.seal_platform();
-    s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { OnCompletion(*activity.get_data<Lane>()); });
+    s4u::Activity::on_completion_cb(
+        [this](const s4u::Activity& activity) { OnCompletion(*activity.get_data<Lane>()); });
     const double begin = ThreadCpuNs();
     for (size_t w = 0; w < workers_.size(); ++w) WaitForStart(static_cast<int32_t>(w));
     engine.run();
@@ -85,7 +87,8 @@ class Simulation {
 
  private:
   Lane& LaneOf(int32_t worker, int32_t lane) {
-    return lanes_[static_cast<size_t>(worker) * static_cast<size_t>(graph_.lanes) + static_cast<size_t>(lane)];
+    return lanes_[static_cast<size_t>(worker) * static_cast<size_t>(graph_.lanes) +
+                  static_cast<size_t>(lane)];
   }
 
   s4u::Link* AddLink(s4u::NetZone* zone, const std::string& name) const {
@@ -110,20 +113,25 @@ class Simulation {
       s4u::Host* host = zone->create_host(name, kHostSpeed);
       s4u::Link* own_down = map_.servers > 1 ? AddLink(zone, name + ".down") : nullptr;
       s4u::Link* own_up = map_.servers > 1 ? AddLink(zone, name + ".up") : nullptr;
-      for (int32_t lane = 0; lane < graph_.lanes; ++lane) LaneOf(static_cast<int32_t>(w), lane) = {.worker = static_cast<int32_t>(w), .lane = lane};
+      for (int32_t lane = 0; lane < graph_.lanes; ++lane)
+        LaneOf(static_cast<int32_t>(w), lane) = {.worker = static_cast<int32_t>(w), .lane = lane};
       LaneOf(static_cast<int32_t>(w), LaneMap::kWorker).from = host;
       for (int32_t server = 0; server < map_.servers; ++server) {
         const auto index = static_cast<size_t>(server);
-        Connect(zone, servers[index], host, {down[index], own_down}, LaneOf(static_cast<int32_t>(w), map_.Downlink(server)));
-        Connect(zone, host, servers[index], {up[index], own_up}, LaneOf(static_cast<int32_t>(w), map_.Uplink(server)));
-        LaneOf(static_cast<int32_t>(w), map_.Server(server)).from = zone->create_host(name + "@" + std::to_string(server), kHostSpeed);
+        Connect(zone, servers[index], host, {down[index], own_down},
+                LaneOf(static_cast<int32_t>(w), map_.Downlink(server)));
+        Connect(zone, host, servers[index], {up[index], own_up},
+                LaneOf(static_cast<int32_t>(w), map_.Uplink(server)));
+        LaneOf(static_cast<int32_t>(w), map_.Server(server)).from =
+            zone->create_host(name + "@" + std::to_string(server), kHostSpeed);
       }
     }
     zone->seal();
   }
 
   // Through those of the links that there are.
-  static void Connect(s4u::NetZone* zone, s4u::Host* from, s4u::Host* to, const std::vector<s4u::Link*>& links, Lane& lane) {
+  static void Connect(s4u::NetZone* zone, s4u::Host* from, s4u::Host* to,
+                      const std::vector<s4u::Link*>& links, Lane& lane) {
     std::vector<s4u::LinkInRoute> route;
     for (s4u::Link* link : links) {
       if (link != nullptr) route.emplace_back(link);
@@ -134,7 +142,9 @@ class Simulation {
   }
 
   void WaitForStart(int32_t worker) {
-    Compute(LaneOf(worker, LaneMap::kWorker), static_cast<double>(options_.start_offsets[static_cast<size_t>(worker)].ticks) / kTicksPerNanosecond);
+    Compute(LaneOf(worker, LaneMap::kWorker),
+            static_cast<double>(options_.start_offsets[static_cast<size_t>(worker)].ticks) /
+                kTicksPerNanosecond);
   }
 
   void Compute(Lane& lane, double ns) {
@@ -164,7 +174,8 @@ class Simulation {
     }
     Worker& worker = workers_[static_cast<size_t>(lane.worker)];
     ++result_.cost.operations;
-    for (int32_t i = graph_.first_dependent[static_cast<size_t>(op)]; i < graph_.first_dependent[static_cast<size_t>(op) + 1]; ++i) {
+    for (int32_t i = graph_.first_dependent[static_cast<size_t>(op)];
+         i < graph_.first_dependent[static_cast<size_t>(op) + 1]; ++i) {
       const int32_t dependent = graph_.dependents[static_cast<size_t>(i)];
       if (--worker.waiting[static_cast<size_t>(dependent)] == 0) Add(lane.worker, dependent);
     }
@@ -204,7 +215,9 @@ class Simulation {
     if (map_.IsConnection(lane.lane)) {
       Transfer(lane, bytes_[op]);
     } else {
-      Compute(lane, static_cast<double>(workers_[static_cast<size_t>(lane.worker)].alone[op].ticks) / kTicksPerNanosecond);
+      Compute(lane,
+              static_cast<double>(workers_[static_cast<size_t>(lane.worker)].alone[op].ticks) /
+                  kTicksPerNanosecond);
     }
   }
 
@@ -226,7 +239,8 @@ SimGridPeer::SimGridPeer(const StepGraph& graph) : servers_(graph.lanes().server
 }
 
 PeerResult SimGridPeer::Run(const RunOptions& options) const {
-  return FromBytes(InChildProcess([&] { return ToBytes(Simulation(graph_, bytes_, servers_, options).Run()); }));
+  return FromBytes(
+      InChildProcess([&] { return ToBytes(Simulation(graph_, bytes_, servers_, options).Run()); }));
 }
 
 }  // namespace stepcast::bench

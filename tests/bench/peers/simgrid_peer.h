@@ -1,9 +1,10 @@
 // SimGrid simulating the same job, as fast as it can be made to (README.md says what was tried).
 //
-// Each worker is a host with a host for each of its places on the servers; operations are activities started from completion callbacks, no actors at
-// all. A lane runs one at a time, first come first served, which the peer sees to; how links are shared is SimGrid's business. With one server a flow
-// crosses that server's link of its direction, with several its worker's too. SimGrid's state is the process's, so every run is in a process of its
-// own.
+// Each worker is a host with a host for each of its places on the servers; operations are
+// activities started from completion callbacks, no actors at all. A lane runs one at a time, first
+// come first served, which the peer sees to; how links are shared is SimGrid's business. With one
+// server a flow crosses that server's link of its direction, with several its worker's too.
+// SimGrid's state is the process's, so every run is in a process of its own.
 #pragma once
 
 #include "core/engine/simulation.h"
@@ -18,7 +19,8 @@ class SimGridPeer {
   // REQUIRES: no transfer is split.
   explicit SimGridPeer(const StepGraph& graph);
 
-  // Of RunOptions it takes steps, offsets, bandwidth, seed and replication. Throws std::runtime_error where the process fails.
+  // Of RunOptions it takes steps, offsets, bandwidth, seed and replication. Throws
+  // std::runtime_error where the process fails.
   PeerResult Run(const RunOptions& options) const;
 
  private:

@@ -19,16 +19,21 @@ Outcome Run(int rounds) {
   const Job job = ZooJob("resnet50");
   const ListSchedulingPeer peer(job.graph);
   const RunOptions first = OptionsFor(job, 1, kStepsCompared);
-  RequireAgreement("list scheduling", EngineStepEnds(job.graph, first), peer.Run(first).step_ends, kStepsCompared, 0);
+  RequireAgreement("list scheduling", EngineStepEnds(job.graph, first), peer.Run(first).step_ends,
+                   kStepsCompared, 0);
   const RunOptions options = OptionsForOperations(job, 1, kOurOperations);
   return {.rounds = TakeTurns(
-              rounds, [&] { return RunEngine(job.graph, options); }, [&] { return peer.Run(options).cost; }, OursOverTheirs)};
+              rounds, [&] { return RunEngine(job.graph, options); },
+              [&] { return peer.Run(options).cost; }, OursOverTheirs)};
 }
 
 }  // namespace
 
 void AddListSchedulingRow(Registry& registry) {
-  registry.Add({.name = "list_scheduling", .sides = "engine / bare pass, ResNet-50, W=1", .goal = AtMost(3, 1.3), .run = Run});
+  registry.Add({.name = "list_scheduling",
+                .sides = "engine / bare pass, ResNet-50, W=1",
+                .goal = AtMost(3, 1.3),
+                .run = Run});
 }
 
 }  // namespace stepcast::bench

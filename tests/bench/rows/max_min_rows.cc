@@ -1,4 +1,5 @@
-// The engine where flows cross two links, against filling all links anew at every change and against SimGrid: maxmin.*.
+// The engine where flows cross two links, against filling all links anew at every change and
+// against SimGrid: maxmin.*.
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -32,12 +33,16 @@ struct Size {
 // A tick that 64 flows share is rounded in every one of a step's transfers, on two links.
 constexpr double kMaxMinAgreement = 1e-8;
 constexpr Size kSmall{.model = "resnet50", .workers = 64, .servers = 4, .steps = 8};
-// A small model, and a single step: filling 16,384 flows' links anew takes tens of microseconds an operation.
+// A small model, and a single step: filling 16,384 flows' links anew takes tens of microseconds an
+// operation.
 constexpr Size kLarge{.model = "alexnet", .workers = 1024, .servers = 16, .steps = 1};
 
 RunResult RunFullRefill(const Job& job, const RunOptions& options) {
-  const FullRefillNetwork network(job.graph.lanes().servers, std::vector<int64_t>(options.start_offsets.size(), FullRefillNetwork::kUnit));
-  absl::StatusOr<RunResult> result = PlainRun<FullRefillNetwork>(job.graph, options, network, network, NeverStop).Go();
+  const FullRefillNetwork network(
+      job.graph.lanes().servers,
+      std::vector<int64_t>(options.start_offsets.size(), FullRefillNetwork::kUnit));
+  absl::StatusOr<RunResult> result =
+      PlainRun<FullRefillNetwork>(job.graph, options, network, network, NeverStop).Go();
   if (!result.ok()) throw std::runtime_error(result.status().ToString());
   return *std::move(result);
 }
@@ -53,7 +58,8 @@ Outcome RunAgainstFullRefill(const Size& size, int rounds) {
     const double begin = ThreadCpuNs();
     const RunResult result = RunFullRefill(job, options);
     const Cost cost{.cpu_ns = ThreadCpuNs() - begin, .operations = result.simulated_operations};
-    if (result.step_ends != ends) throw std::runtime_error("steps end at other ticks where all links are filled anew");
+    if (result.step_ends != ends)
+      throw std::runtime_error("steps end at other ticks where all links are filled anew");
     return cost;
   };
   return {.rounds = TakeTurns(rounds, ours, theirs, TheirsOverOurs)};
@@ -63,26 +69,31 @@ Outcome RunAgainstSimGrid(int rounds) {
   const Job job = ZooJob(kSmall.model, kSmall.servers);
   const SimGridPeer peer(job.graph);
   const RunOptions first = OptionsFor(job, kSmall.workers, 1);
-  RequireAgreement("SimGrid", EngineStepEnds(job.graph, first), peer.Run(first).step_ends, 1, kMaxMinAgreement);
+  RequireAgreement("SimGrid", EngineStepEnds(job.graph, first), peer.Run(first).step_ends, 1,
+                   kMaxMinAgreement);
   const RunOptions ours = OptionsFor(job, kSmall.workers, kSmall.steps);
   const RunOptions theirs = OptionsFor(job, kSmall.workers, 2);
   return {.rounds = TakeTurns(
-              rounds, [&] { return RunEngine(job.graph, ours); }, [&] { return peer.Run(theirs).cost; }, TheirsOverOurs)};
+              rounds, [&] { return RunEngine(job.graph, ours); },
+              [&] { return peer.Run(theirs).cost; }, TheirsOverOurs)};
 }
 
 }  // namespace
 
 void AddMaxMinRows(Registry& registry) {
-  registry.Add(
-      {.name = "maxmin.full_refill.w64_m4", .sides = "all links filled anew / engine, ResNet-50", .goal = AtLeast(5, 10), .run = [](int rounds) {
-         return RunAgainstFullRefill(kSmall, rounds);
-       }});
+  registry.Add({.name = "maxmin.full_refill.w64_m4",
+                .sides = "all links filled anew / engine, ResNet-50",
+                .goal = AtLeast(5, 10),
+                .run = [](int rounds) { return RunAgainstFullRefill(kSmall, rounds); }});
   registry.Add({.name = "maxmin.full_refill.w1024_m16",
                 .sides = "all links filled anew / engine, AlexNet",
                 .goal = AtLeast(30, 60),
                 .rounds = 3,
                 .run = [](int rounds) { return RunAgainstFullRefill(kLarge, rounds); }});
-  registry.Add({.name = "maxmin.simgrid.w64_m4", .sides = "SimGrid / engine, ResNet-50", .goal = AtLeast(100, 200), .run = RunAgainstSimGrid});
+  registry.Add({.name = "maxmin.simgrid.w64_m4",
+                .sides = "SimGrid / engine, ResNet-50",
+                .goal = AtLeast(100, 200),
+                .run = RunAgainstSimGrid});
 }
 
 }  // namespace stepcast::bench

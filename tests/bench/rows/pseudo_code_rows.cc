@@ -21,18 +21,24 @@ Outcome Run(int32_t workers, int rounds) {
   // With many workers the rounding of a tick has grown past the tolerance by the second step.
   const int32_t compared = workers > 16 ? 1 : 2;
   const RunOptions first = OptionsFor(job, workers, compared);
-  RequireAgreement("the pseudo-code", EngineStepEnds(job.graph, first), peer.Run(first).step_ends, static_cast<size_t>(compared), kAgreement);
+  RequireAgreement("the pseudo-code", EngineStepEnds(job.graph, first), peer.Run(first).step_ends,
+                   static_cast<size_t>(compared), kAgreement);
   const RunOptions ours = OptionsForOperations(job, workers, kOurOperations);
-  const RunOptions theirs = OptionsForOperations(job, workers, workers > 16 ? kSlowOperations : kOurOperations);
+  const RunOptions theirs =
+      OptionsForOperations(job, workers, workers > 16 ? kSlowOperations : kOurOperations);
   return {.rounds = TakeTurns(
-              rounds, [&] { return RunEngine(job.graph, ours); }, [&] { return peer.Run(theirs).cost; }, TheirsOverOurs)};
+              rounds, [&] { return RunEngine(job.graph, ours); },
+              [&] { return peer.Run(theirs).cost; }, TheirsOverOurs)};
 }
 
 }  // namespace
 
 void AddPseudoCodeRows(Registry& registry) {
-  for (const auto& [workers, goal] :
-       {std::pair{1, AtLeast(3, 6)}, {4, AtLeast(6, 15)}, {8, AtLeast(10, 28)}, {16, AtLeast(25, 65)}, {64, AtLeast(100, 450)}}) {
+  for (const auto& [workers, goal] : {std::pair{1, AtLeast(3, 6)},
+                                      {4, AtLeast(6, 15)},
+                                      {8, AtLeast(10, 28)},
+                                      {16, AtLeast(25, 65)},
+                                      {64, AtLeast(100, 450)}}) {
     registry.Add({.name = "pseudocode.w" + std::to_string(workers),
                   .sides = "Algorithm 3.1 / engine, ResNet-50",
                   .goal = goal,

@@ -1,4 +1,5 @@
-// What the server makes of the engine: server.cached_*, server.goodput_at_twice, server.memory_at_twice.
+// What the server makes of the engine: server.cached_*, server.goodput_at_twice,
+// server.memory_at_twice.
 #include <algorithm>
 #include <chrono>
 #include <future>
@@ -36,9 +37,13 @@ class Slices {
  private:
   static constexpr std::chrono::nanoseconds kSlice = seconds(1);
 
-  static LoadPlan Plan() { return {.loop = ClosedLoop{64}, .warmup = milliseconds(200), .duration = kSlice}; }
+  static LoadPlan Plan() {
+    return {.loop = ClosedLoop{64}, .warmup = milliseconds(200), .duration = kSlice};
+  }
 
-  static Cost Time(ServerLoad& load) { return {.cpu_ns = Nanoseconds(kSlice), .operations = load.RunAnswered(Plan()).latency.count()}; }
+  static Cost Time(ServerLoad& load) {
+    return {.cpu_ns = Nanoseconds(kSlice), .operations = load.RunAnswered(Plan()).latency.count()};
+  }
 
   Cost Cpu(ServerLoad& load) {
     const double begin = server_.CpuNs();
@@ -54,7 +59,8 @@ class Slices {
 Outcome RunCachedOverEmpty(int rounds) {
   Slices slices;
   return {.rounds = TakeTurns(
-              rounds, [&] { return slices.CachedTime(); }, [&] { return slices.EmptyTime(); }, TheirsOverOurs),
+              rounds, [&] { return slices.CachedTime(); }, [&] { return slices.EmptyTime(); },
+              TheirsOverOurs),
           .note = "time that passes a call, client included"};
 }
 
@@ -62,23 +68,27 @@ Outcome RunCachedExtraCpu(int rounds) {
   Slices slices;
   const auto microseconds_more = [](double ours, double theirs) { return (ours - theirs) / 1000; };
   return {.rounds = TakeTurns(
-              rounds, [&] { return slices.CachedCpu(); }, [&] { return slices.EmptyCpu(); }, microseconds_more),
+              rounds, [&] { return slices.CachedCpu(); }, [&] { return slices.EmptyCpu(); },
+              microseconds_more),
           .note = "the ratio is a difference in microseconds"};
 }
 
-// Latencies of cached calls, with as many simulations beside them as keep all processors busy, or without.
+// Latencies of cached calls, with as many simulations beside them as keep all processors busy, or
+// without.
 class BesideSimulations {
  public:
   // In nanoseconds.
   Cost BusyP99() {
-    std::future<LoadResult> simulations =
-        std::async(std::launch::async, [this] { return simulated_.RunAnswered({.loop = ClosedLoop{8}, .duration = kWarmup + kSlice}); });
+    std::future<LoadResult> simulations = std::async(std::launch::async, [this] {
+      return simulated_.RunAnswered({.loop = ClosedLoop{8}, .duration = kWarmup + kSlice});
+    });
     const Cost cost = IdleP99();
     simulations.get();
     return cost;
   }
   Cost IdleP99() {
-    const LoadResult result = cached_.RunAnswered({.loop = OpenLoop{200}, .warmup = kWarmup, .duration = kSlice});
+    const LoadResult result =
+        cached_.RunAnswered({.loop = OpenLoop{200}, .warmup = kWarmup, .duration = kSlice});
     return {.cpu_ns = Nanoseconds(result.latency.Percentile(0.99)), .operations = 1};
   }
 
@@ -95,7 +105,8 @@ class BesideSimulations {
 Outcome RunCachedP99(int rounds) {
   BesideSimulations load;
   return {.rounds = TakeTurns(
-              rounds, [&] { return load.BusyP99(); }, [&] { return load.IdleP99(); }, [](double ours, double /*theirs*/) { return ours / 1e6; }),
+              rounds, [&] { return load.BusyP99(); }, [&] { return load.IdleP99(); },
+              [](double ours, double /*theirs*/) { return ours / 1e6; }),
           .note = "the ratio is milliseconds, at 200 calls a second; theirs: without simulations"};
 }
 
@@ -111,20 +122,27 @@ constexpr int kPatience = 10;
 Overload MeasureOverload(int rounds) {
   // What it remembers is not what it needs for calls.
   const ServerProcess server({"--max-answer-cache-bytes", "0", "--max-run-cache-bytes", "0"});
-  const client::LoadQuestions questions = UncachedQuestions(StoreRecordedJob(server.address()), /*steps=*/200);
+  const client::LoadQuestions questions =
+      UncachedQuestions(StoreRecordedJob(server.address()), /*steps=*/200);
   ServerLoad sustained(server.address(), questions);
   Overload overload;
   for (int round = 0; round < rounds; ++round) {
     // As many at once as keep its threads busy and hardly wait.
-    const LoadResult peak = sustained.RunAnswered({.loop = ClosedLoop{4}, .warmup = milliseconds(500), .duration = seconds(3)});
+    const LoadResult peak = sustained.RunAnswered(
+        {.loop = ClosedLoop{4}, .warmup = milliseconds(500), .duration = seconds(3)});
     const std::chrono::nanoseconds deadline = kPatience * peak.latency.Mean();
     ServerLoad twice(server.address(), questions, deadline);
     const auto before = static_cast<double>(server.ResidentBytes());
     server.ForgetPeak();
-    const LoadPlan plan{.loop = OpenLoop{2 * peak.Goodput()}, .warmup = seconds(2), .duration = seconds(4), .deadline = deadline};
+    const LoadPlan plan{.loop = OpenLoop{2 * peak.Goodput()},
+                        .warmup = seconds(2),
+                        .duration = seconds(4),
+                        .deadline = deadline};
     const double goodput = twice.Run(plan).Goodput();
     const auto most = static_cast<double>(server.PeakResidentBytes());
-    overload.goodput.push_back({.ours = 1e9 / std::max(goodput, 1e-3), .theirs = 1e9 / peak.Goodput(), .value = goodput / peak.Goodput()});
+    overload.goodput.push_back({.ours = 1e9 / std::max(goodput, 1e-3),
+                                .theirs = 1e9 / peak.Goodput(),
+                                .value = goodput / peak.Goodput()});
     overload.memory.push_back({.ours = most, .theirs = before, .value = most / before});
   }
   return overload;
@@ -133,8 +151,10 @@ Overload MeasureOverload(int rounds) {
 }  // namespace
 
 void AddServerRows(Registry& registry) {
-  registry.Add(
-      {.name = "server.cached_over_empty", .sides = "empty / cached calls, 64 at once", .goal = AtLeast(0.8, 0.92), .run = RunCachedOverEmpty});
+  registry.Add({.name = "server.cached_over_empty",
+                .sides = "empty / cached calls, 64 at once",
+                .goal = AtLeast(0.8, 0.92),
+                .run = RunCachedOverEmpty});
   registry.Add({.name = "server.cached_extra_cpu",
                 .sides = "server's CPU of cached - empty calls, 64 at once",
                 .goal = AtMost(2.5, 1),
@@ -150,16 +170,19 @@ void AddServerRows(Registry& registry) {
     if (measured->goodput.empty()) *measured = MeasureOverload(rounds);
     return *measured;
   };
-  registry.Add({.name = "server.goodput_at_twice",
-                .sides = "goodput at twice the peak's rate / peak, uncached",
-                .goal = AtLeast(0.9, 0.97),
-                .rounds = 3,
-                .run = [measure](int rounds) { return Outcome{.rounds = measure(rounds).goodput}; }});
+  registry.Add(
+      {.name = "server.goodput_at_twice",
+       .sides = "goodput at twice the peak's rate / peak, uncached",
+       .goal = AtLeast(0.9, 0.97),
+       .rounds = 3,
+       .run = [measure](int rounds) { return Outcome{.rounds = measure(rounds).goodput}; }});
   registry.Add({.name = "server.memory_at_twice",
                 .sides = "resident bytes at most / before, the same",
                 .goal = AtMost(1.1, 1.05),
                 .rounds = 3,
-                .run = [measure](int rounds) { return Outcome{.rounds = measure(rounds).memory, .note = "both sides are bytes"}; }});
+                .run = [measure](int rounds) {
+                  return Outcome{.rounds = measure(rounds).memory, .note = "both sides are bytes"};
+                }});
 }
 
 }  // namespace stepcast::bench

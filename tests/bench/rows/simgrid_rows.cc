@@ -21,26 +21,30 @@ Outcome Run(int32_t workers, EnginePath fastest_path, int rounds) {
   const SimGridPeer peer(job.graph);
   RunOptions first = OptionsFor(job, workers, kStepsCompared);
   first.fastest_path = fastest_path;
-  RequireAgreement("SimGrid", EngineStepEnds(job.graph, first), peer.Run(first).step_ends, kStepsCompared, kAgreement);
+  RequireAgreement("SimGrid", EngineStepEnds(job.graph, first), peer.Run(first).step_ends,
+                   kStepsCompared, kAgreement);
   RunOptions ours = OptionsForOperations(job, workers, kOurOperations);
   ours.fastest_path = fastest_path;
   const RunOptions theirs = OptionsForOperations(job, workers, kSlowOperations);
   return {.rounds = TakeTurns(
-              rounds, [&] { return RunEngine(job.graph, ours); }, [&] { return peer.Run(theirs).cost; }, TheirsOverOurs)};
+              rounds, [&] { return RunEngine(job.graph, ours); },
+              [&] { return peer.Run(theirs).cost; }, TheirsOverOurs)};
 }
 
 }  // namespace
 
 void AddSimGridRows(Registry& registry) {
   for (const int32_t workers : {1, 4, 8, 16}) {
-    registry.Add({.name = "simgrid.w" + std::to_string(workers),
-                  .sides = "SimGrid / engine, ResNet-50",
-                  .goal = AtLeast(80, 150),
-                  .run = [workers](int rounds) { return Run(workers, EnginePath::kMemoised, rounds); }});
+    registry.Add(
+        {.name = "simgrid.w" + std::to_string(workers),
+         .sides = "SimGrid / engine, ResNet-50",
+         .goal = AtLeast(80, 150),
+         .run = [workers](int rounds) { return Run(workers, EnginePath::kMemoised, rounds); }});
   }
-  registry.Add({.name = "plain.simgrid.w8", .sides = "SimGrid / plain engine, ResNet-50", .goal = AtLeast(25, 40), .run = [](int rounds) {
-                  return Run(8, EnginePath::kPlain, rounds);
-                }});
+  registry.Add({.name = "plain.simgrid.w8",
+                .sides = "SimGrid / plain engine, ResNet-50",
+                .goal = AtLeast(25, 40),
+                .run = [](int rounds) { return Run(8, EnginePath::kPlain, rounds); }});
 }
 
 }  // namespace stepcast::bench

@@ -34,7 +34,8 @@ Cost RunTheirs(const Job& job, const SimGridPeer& peer) {
   Cost sum;
   for (int32_t workers = kFewestWorkers; workers <= kMostWorkers; ++workers) {
     const int64_t operations = int64_t{workers} * kSteps * job.graph.size();
-    sum.cpu_ns += peer.Run(OptionsFor(job, workers, kPeerSteps)).cost.PerOperation() * static_cast<double>(operations);
+    sum.cpu_ns += peer.Run(OptionsFor(job, workers, kPeerSteps)).cost.PerOperation() *
+                  static_cast<double>(operations);
     sum.operations += operations;
   }
   return sum;
@@ -45,18 +46,25 @@ Outcome Run(int rounds) {
   const SimGridPeer peer(job.graph);
   for (const int32_t workers : {kFewestWorkers, kMostWorkers}) {
     const RunOptions first = OptionsFor(job, workers, 2);
-    RequireAgreement("SimGrid", EngineStepEnds(job.graph, first), peer.Run(first).step_ends, 2, kAgreement);
+    RequireAgreement("SimGrid", EngineStepEnds(job.graph, first), peer.Run(first).step_ends, 2,
+                     kAgreement);
   }
-  return {.rounds = TakeTurns(
-              rounds, [&] { return RunOurs(job); }, [&] { return RunTheirs(job, peer); }, TheirsOverOurs),
-          .note = absl::StrFormat("SimGrid measured on %d steps a worker of %d, scaled per operation", kPeerSteps, kSteps)};
+  return {
+      .rounds = TakeTurns(
+          rounds, [&] { return RunOurs(job); }, [&] { return RunTheirs(job, peer); },
+          TheirsOverOurs),
+      .note = absl::StrFormat("SimGrid measured on %d steps a worker of %d, scaled per operation",
+                              kPeerSteps, kSteps)};
 }
 
 }  // namespace
 
 void AddSweepRow(Registry& registry) {
-  registry.Add(
-      {.name = "sweep.simgrid", .sides = "SimGrid / engine, Inception-v3, W=2..10, 1000 steps", .goal = AtLeast(100, 200), .rounds = 3, .run = Run});
+  registry.Add({.name = "sweep.simgrid",
+                .sides = "SimGrid / engine, Inception-v3, W=2..10, 1000 steps",
+                .goal = AtLeast(100, 200),
+                .rounds = 3,
+                .run = Run});
 }
 
 }  // namespace stepcast::bench

@@ -27,7 +27,8 @@ class Sweep {
   Sweep() {
     for (const char* model : {"inception_v3", "resnet50"}) profiles_.push_back(ZooProfile(model));
     draft_.options = {.steps_per_worker = kSteps, .replications = kReplications};
-    for (int32_t workers = 1; workers <= kMostWorkers; ++workers) draft_.worker_counts.push_back(workers);
+    for (int32_t workers = 1; workers <= kMostWorkers; ++workers)
+      draft_.worker_counts.push_back(workers);
   }
 
   std::vector<ThroughputAnswer> Run(const Executor& executor) const {
@@ -35,7 +36,8 @@ class Sweep {
     for (const Profile& profile : profiles_) {
       absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, draft_);
       if (!query.ok()) throw std::runtime_error(query.status().ToString());
-      absl::StatusOr<ThroughputAnswer> answer = PredictThroughput(profile, *query, NeverStop, executor);
+      absl::StatusOr<ThroughputAnswer> answer =
+          PredictThroughput(profile, *query, NeverStop, executor);
       if (!answer.ok()) throw std::runtime_error(answer.status().ToString());
       answers.push_back(*std::move(answer));
     }
@@ -50,7 +52,8 @@ class Sweep {
 // As the server runs it: a job of the pool, which splits.
 class SweepOnThreads {
  public:
-  SweepOnThreads(const Sweep& sweep, int threads) : sweep_(sweep), pool_({.threads = threads, .helpers = threads - 1}) {}
+  SweepOnThreads(const Sweep& sweep, int threads)
+      : sweep_(sweep), pool_({.threads = threads, .helpers = threads - 1}) {}
 
   // The cost is the time that passes.
   Cost Run() {
@@ -59,12 +62,15 @@ class SweepOnThreads {
     const absl::Status taken = pool_.Submit([&] {
       const auto start = std::chrono::steady_clock::now();
       answers_ = sweep_.Run(server::PoolExecutor(pool_));
-      cost.cpu_ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+      cost.cpu_ns =
+          std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start)
+              .count();
       done.set_value();
     });
     if (!taken.ok()) throw std::runtime_error(taken.ToString());
     done.get_future().wait();
-    for (const ThroughputAnswer& answer : answers_) cost.operations += answer.simulation.simulated_operations;
+    for (const ThroughputAnswer& answer : answers_)
+      cost.operations += answer.simulation.simulated_operations;
     return cost;
   }
 
@@ -92,10 +98,13 @@ Outcome Run(int rounds) {
   SweepOnThreads one(sweep, 1);
   two.Run();
   one.Run();
-  if (two.Bounds() != one.Bounds()) throw std::runtime_error("two threads do not answer as one does");
+  if (two.Bounds() != one.Bounds())
+    throw std::runtime_error("two threads do not answer as one does");
   return {.rounds = TakeTurns(
               rounds, [&] { return two.Run(); }, [&] { return one.Run(); }, TheirsOverOurs),
-          .note = "time that passes, not of processors: whatever else runs on a machine of two processors lowers the ratio"};
+          .note =
+              "time that passes, not of processors: whatever else runs on a machine of two "
+              "processors lowers the ratio"};
 }
 
 }  // namespace

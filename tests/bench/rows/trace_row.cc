@@ -16,10 +16,13 @@ namespace {
 
 constexpr int32_t kWorkers = 4;
 
-// Keeps every chunk. Its memory is used again in each round, so that the system's work to provide it does not count.
+// Keeps every chunk. Its memory is used again in each round, so that the system's work to provide
+// it does not count.
 class TraceInMemory : public TraceSink {
  public:
-  void OnStep(std::span<const ChunkRecord> chunks) override { chunks_.insert(chunks_.end(), chunks.begin(), chunks.end()); }
+  void OnStep(std::span<const ChunkRecord> chunks) override {
+    chunks_.insert(chunks_.end(), chunks.begin(), chunks.end());
+  }
   void Forget() { chunks_.clear(); }
   size_t size() const { return chunks_.size(); }
 
@@ -36,7 +39,8 @@ Outcome Run(int rounds) {
   const auto run_traced = [&] {
     trace.Forget();
     const Cost cost = RunEngine(job.graph, traced);
-    if (trace.size() < static_cast<size_t>(cost.operations)) throw std::runtime_error("the trace is not complete");
+    if (trace.size() < static_cast<size_t>(cost.operations))
+      throw std::runtime_error("the trace is not complete");
     return cost;
   };
   return {.rounds = TakeTurns(
@@ -46,7 +50,10 @@ Outcome Run(int rounds) {
 }  // namespace
 
 void AddTraceRow(Registry& registry) {
-  registry.Add({.name = "trace.ns_per_operation", .sides = "engine traced - not, ResNet-50, W=4", .goal = AtMost(10, 3), .run = Run});
+  registry.Add({.name = "trace.ns_per_operation",
+                .sides = "engine traced - not, ResNet-50, W=4",
+                .goal = AtMost(10, 3),
+                .run = Run});
 }
 
 }  // namespace stepcast::bench

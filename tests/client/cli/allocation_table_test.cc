@@ -14,11 +14,13 @@ AllocateWorkersResponse TwoJobs() {
                            .examples_per_second = 350,
                            .interpolated = true,
                            .duration = std::chrono::seconds(20)},
-                          {.id = "text", .status = absl::NotFoundError("there is no profile profiles/text")}},
+                          {.id = "text",
+                           .status = absl::NotFoundError("there is no profile profiles/text")}},
           .total_utility = 3.5,
           .workers = 5,
           .parameter_servers = 2,
-          .one_more_worker = {.utility_gain = 0.25, .changes = {{.id = "vision", .workers = 6, .parameter_servers = 2}}}};
+          .one_more_worker = {.utility_gain = 0.25,
+                              .changes = {{.id = "vision", .workers = 6, .parameter_servers = 2}}}};
 }
 
 TEST(AllocationTableTest, EachJobHasARowAndABadOneItsError) {
@@ -34,12 +36,14 @@ TEST(AllocationTableTest, EachJobHasARowAndABadOneItsError) {
 TEST(AllocationTableTest, OneMoreWorkerMayBeOfNoUse) {
   AllocateWorkersResponse response = TwoJobs();
   response.one_more_worker = {};
-  EXPECT_NE(AllocationText(response).find("one more worker would be of no use\n"), std::string::npos);
+  EXPECT_NE(AllocationText(response).find("one more worker would be of no use\n"),
+            std::string::npos);
 }
 
 TEST(AllocationTableTest, WhatWeakensAJobsCurveStandsBelow) {
   AllocateWorkersResponse response = TwoJobs();
-  response.allocations[0].warnings = {"2-8 workers: the start still shows", "1 worker: nothing is random"};
+  response.allocations[0].warnings = {"2-8 workers: the start still shows",
+                                      "1 worker: nothing is random"};
   EXPECT_NE(AllocationText(response).find("vision would have 6 workers\n"
                                           "warning (vision): 2-8 workers: the start still shows\n"
                                           "warning (vision): 1 worker: nothing is random\n"

@@ -32,15 +32,19 @@ TEST(BenchReportTest, ATargetThatIsMissedIsNamedWithItsLoad) {
   const BenchReport report = ReportOf(0);
   EXPECT_THAT(MissedBy(report, {}), IsEmpty());
   EXPECT_THAT(MissedBy(report, {.max_p99_ms = 100, .min_goodput = 10}), IsEmpty());
-  EXPECT_THAT(MissedBy(report, {.max_p99_ms = 98}), ElementsAre(HasSubstr("8 at once: p99 is 99"), HasSubstr("12.50/s: p99 is 99")));
-  EXPECT_THAT(MissedBy(report, {.min_goodput = 10.5}), ElementsAre(HasSubstr("goodput is 10"), HasSubstr("goodput is 10")));
+  EXPECT_THAT(MissedBy(report, {.max_p99_ms = 98}),
+              ElementsAre(HasSubstr("8 at once: p99 is 99"), HasSubstr("12.50/s: p99 is 99")));
+  EXPECT_THAT(MissedBy(report, {.min_goodput = 10.5}),
+              ElementsAre(HasSubstr("goodput is 10"), HasSubstr("goodput is 10")));
 }
 
 TEST(BenchReportTest, NoAnswerAndNoServerAreMissesByThemselves) {
   BenchReport report = ReportOf(0);
   report.steps[0].result.server_gone = true;
   report.steps[1].result.latency = {};
-  EXPECT_THAT(MissedBy(report, {}), ElementsAre(HasSubstr("8 at once: the server is gone"), HasSubstr("12.50/s: no call that counts was answered")));
+  EXPECT_THAT(MissedBy(report, {}),
+              ElementsAre(HasSubstr("8 at once: the server is gone"),
+                          HasSubstr("12.50/s: no call that counts was answered")));
 }
 
 TEST(BenchReportTest, TheTableHasALineForEachLoad) {
@@ -57,7 +61,8 @@ TEST(BenchReportTest, TheJsonHoldsEveryCount) {
   EXPECT_EQ(json["steps"][0]["concurrency"], 8);
   EXPECT_EQ(json["steps"][1]["rate"], 12.5);
   EXPECT_EQ(json["steps"][0]["calls"], "107");
-  EXPECT_EQ(json["steps"][0]["codes"], (nlohmann::json{{"OK", "100"}, {"RESOURCE_EXHAUSTED", "7"}}));
+  EXPECT_EQ(json["steps"][0]["codes"],
+            (nlohmann::json{{"OK", "100"}, {"RESOURCE_EXHAUSTED", "7"}}));
   EXPECT_EQ(json["steps"][0]["goodput"], 10);
   EXPECT_NEAR(json["steps"][0]["latencyMs"]["p99"].get<double>(), 99, 99.0 / 256);
   EXPECT_EQ(json["steps"][0]["latencyMs"]["max"], 100);

@@ -20,9 +20,17 @@ LinkReport Link() {
           .start_interval = {.lower = 200e-6, .upper = 300e-6},
           .window_upper_bytes = 2 << 20,
           .largest_transfer_bytes = 2 << 20,
-          .disciplines = {{.name = "PROFILE", .plain_name = "as the profile says", .window_bytes = 5, .errors = {0.1, 0.02, 0.3, 1}},
-                          {.name = "WHOLE_STREAM", .plain_name = "whole streams", .errors = {0.05, 0.01, 0.2, 0.9}},
-                          {.name = "WINDOW", .plain_name = "window", .window_bytes = 65536, .errors = {0.5, 0.5, 0.5, 2}}},
+          .disciplines = {{.name = "PROFILE",
+                           .plain_name = "as the profile says",
+                           .window_bytes = 5,
+                           .errors = {0.1, 0.02, 0.3, 1}},
+                          {.name = "WHOLE_STREAM",
+                           .plain_name = "whole streams",
+                           .errors = {0.05, 0.01, 0.2, 0.9}},
+                          {.name = "WINDOW",
+                           .plain_name = "window",
+                           .window_bytes = 65536,
+                           .errors = {0.5, 0.5, 0.5, 2}}},
           .nearest = "WHOLE_STREAM",
           .with_start = {0.04, 0.005, 0.1, 0.8}};
 }
@@ -35,16 +43,26 @@ LinkReport AsStated() {
 }
 
 TEST(CheckTextTest, FirstComesHowMuchIsExplainedAndThatNothingIsToBeDone) {
-  EXPECT_EQ(CheckSummary({.recorded_step_seconds = 0.1, .replayed_step_seconds = 0.0995, .fitted_transfer_seconds = 1e-6}, {.links = {AsStated()}}),
-            "explained: 99.5% of one worker's step, which was recorded with 100 ms and takes 99.5 ms in the model (-0.5%)\n"
-            "downlink: 119 MB/s of payload, as the profile says; shared as the profile says, its streams end as recorded to 2.00% (median)\n"
+  EXPECT_EQ(CheckSummary({.recorded_step_seconds = 0.1,
+                          .replayed_step_seconds = 0.0995,
+                          .fitted_transfer_seconds = 1e-6},
+                         {.links = {AsStated()}}),
+            "explained: 99.5% of one worker's step, which was recorded with 100 ms and takes 99.5 "
+            "ms in the model (-0.5%)\n"
+            "downlink: 119 MB/s of payload, as the profile says; shared as the profile says, its "
+            "streams end as recorded to 2.00% (median)\n"
             "to do: nothing: the model explains the recording as it is\n");
 }
 
 TEST(CheckTextTest, AFasterReplayComesWithTheCostThatWouldExplainIt) {
-  EXPECT_EQ(CheckSummary({.recorded_step_seconds = 0.1, .replayed_step_seconds = 0.09, .fitted_transfer_seconds = 42e-6}, {}),
-            "explained: 90.0% of one worker's step, which was recorded with 100 ms and takes 90 ms in the model (-10.0%)\n"
-            "to do: give predict and the others --parsing-seconds 4.2e-05: a cost of 42 us a transfer would explain the rest of the step\n");
+  EXPECT_EQ(CheckSummary({.recorded_step_seconds = 0.1,
+                          .replayed_step_seconds = 0.09,
+                          .fitted_transfer_seconds = 42e-6},
+                         {}),
+            "explained: 90.0% of one worker's step, which was recorded with 100 ms and takes 90 ms "
+            "in the model (-10.0%)\n"
+            "to do: give predict and the others --parsing-seconds 4.2e-05: a cost of 42 us a "
+            "transfer would explain the rest of the step\n");
 }
 
 TEST(CheckTextTest, ASlowerReplayComesWithItsUsualCauses) {
@@ -52,11 +70,15 @@ TEST(CheckTextTest, ASlowerReplayComesWithItsUsualCauses) {
               HasSubstr("\nto do: look at the recording: it is faster"));
 }
 
-TEST(CheckTextTest, StepsThatTakeNoTimeAreNoDivision) { EXPECT_THAT(CheckSummary({}, {}), HasSubstr("the recorded steps take no time")); }
+TEST(CheckTextTest, StepsThatTakeNoTimeAreNoDivision) {
+  EXPECT_THAT(CheckSummary({}, {}), HasSubstr("the recorded steps take no time"));
+}
 
 TEST(CheckTextTest, ABandwidthThatIsNotTheProfilesIsToBeGiven) {
-  EXPECT_THAT(CheckSummary({.recorded_step_seconds = 0.1, .replayed_step_seconds = 0.1}, {.links = {Link(), Link()}}),
-              EndsWith("\nto do: give predict and the others --bandwidth 119MB/s: the recording's downlink was as fast as that\n"));
+  EXPECT_THAT(CheckSummary({.recorded_step_seconds = 0.1, .replayed_step_seconds = 0.1},
+                           {.links = {Link(), Link()}}),
+              EndsWith("\nto do: give predict and the others --bandwidth 119MB/s: the recording's "
+                       "downlink was as fast as that\n"));
 }
 
 TEST(CheckTextTest, StreamsThatSharedTheLinkOtherwiseComeWithTheFlagsForThat) {
@@ -64,9 +86,12 @@ TEST(CheckTextTest, StreamsThatSharedTheLinkOtherwiseComeWithTheFlagsForThat) {
   link.disciplines[0].errors.median = 0.2;
   link.disciplines[2].errors.median = 0.005;
   link.nearest = "WINDOW";
-  EXPECT_THAT(CheckSummary({.recorded_step_seconds = 0.1, .replayed_step_seconds = 0.1}, {.links = {link}}),
-              AllOf(HasSubstr("; shared by window (64.00 KiB), its streams end as recorded to 0.50% (median), as the profile says to 20.00%\n"),
-                    EndsWith("\nto do: give predict and the others --multiplexing window --window 65536: so the downlink's streams shared it\n")));
+  EXPECT_THAT(
+      CheckSummary({.recorded_step_seconds = 0.1, .replayed_step_seconds = 0.1}, {.links = {link}}),
+      AllOf(HasSubstr("; shared by window (64.00 KiB), its streams end as recorded to 0.50% "
+                      "(median), as the profile says to 20.00%\n"),
+            EndsWith("\nto do: give predict and the others --multiplexing window --window 65536: "
+                     "so the downlink's streams shared it\n")));
 }
 
 TEST(CheckTextTest, EachLinkHasItsBandwidthItsWindowAndATable) {
@@ -74,8 +99,10 @@ TEST(CheckTextTest, EachLinkHasItsBandwidthItsWindowAndATable) {
   link.window_lower_bytes = 1 << 20;
   EXPECT_EQ(
       CheckDetails({.links = {link, {.direction = "UPLINK", .unavailable_reason = "because"}}}),
-      "downlink: 119 MB/s of payload (118 to 120), the profile says 125; an idle link takes 250.0 us (200.0 us to 300.0 us) to start\n"
-      "  window: not identifiable: no tensor is larger than 2.000 MiB, and whole streams explain the ends as well as any window from 1.000 MiB on\n"
+      "downlink: 119 MB/s of payload (118 to 120), the profile says 125; an idle link takes 250.0 "
+      "us (200.0 us to 300.0 us) to start\n"
+      "  window: not identifiable: no tensor is larger than 2.000 MiB, and whole streams explain "
+      "the ends as well as any window from 1.000 MiB on\n"
       "  error of end times, as a share of the time since the phase began:\n"
       "  streams                     average  median    95th  maximum\n"
       "  as the profile says          10.00%   2.00%  30.00%  100.00%\n"
@@ -92,7 +119,8 @@ TEST(CheckTextTest, AWindowThatWasFoundIsSaidWithItsRange) {
   link.window_lower_bytes = 2 << 10;
   link.window_upper_bytes = 4 << 10;
   EXPECT_THAT(CheckDetails({.links = {link}}),
-              HasSubstr("window: a window of 3.000 KiB explains the ends best; 2.000 KiB to 4.000 KiB do about as well"));
+              HasSubstr("window: a window of 3.000 KiB explains the ends best; 2.000 KiB to 4.000 "
+                        "KiB do about as well"));
 }
 
 TEST(CheckTextTest, ClocksAreSpokenOfWhereTheyDisagree) {
@@ -102,10 +130,13 @@ TEST(CheckTextTest, ClocksAreSpokenOfWhereTheyDisagree) {
                            .server_ahead_seconds = -0.0015,
                            .clamped_orders = 1,
                            .worst_clamped_seconds = 0.0005};
-  EXPECT_THAT(CheckSummary({.recorded_step_seconds = 0.1, .replayed_step_seconds = 0.1}, {.clocks = clocks}),
-              HasSubstr("\nclocks: 10 of 100 recorded orders are impossible, by up to 2.000 ms; the server's clock is taken to be 1.500 ms behind; 1 "
+  EXPECT_THAT(CheckSummary({.recorded_step_seconds = 0.1, .replayed_step_seconds = 0.1},
+                           {.clocks = clocks}),
+              HasSubstr("\nclocks: 10 of 100 recorded orders are impossible, by up to 2.000 ms; "
+                        "the server's clock is taken to be 1.500 ms behind; 1 "
                         "clamped, by up to 500.0 us\n"));
-  EXPECT_THAT(CheckSummary({.recorded_step_seconds = 0.1, .replayed_step_seconds = 0.1}, {}), Not(HasSubstr("clocks")));
+  EXPECT_THAT(CheckSummary({.recorded_step_seconds = 0.1, .replayed_step_seconds = 0.1}, {}),
+              Not(HasSubstr("clocks")));
 }
 
 }  // namespace

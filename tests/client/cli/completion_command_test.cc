@@ -33,7 +33,8 @@ TEST_F(BashCompletionTest, AnOptionHasItsNamesAndValues) {
   program_.add_option("--path", text_)->type_name("FILE");
   program_.add_option("--maybe", text_)->type_name("[FILE.svg]")->expected(0, 1);
   program_.add_option("--any", text_)->type_name("N");
-  EXPECT_THAT(BashCompletion(program_), HasSubstr("options=' --flag -f --one=a|b-c --two=d|e --path=@ --maybe~@ --any='\n"));
+  EXPECT_THAT(BashCompletion(program_),
+              HasSubstr("options=' --flag -f --one=a|b-c --two=d|e --path=@ --maybe~@ --any='\n"));
 }
 
 TEST_F(BashCompletionTest, WhatAShellWouldReadIsNoValue) {
@@ -65,8 +66,14 @@ TEST_F(BashCompletionTest, OptionsAreThoseOfTheCommandsAboveOnlyWhereTheyFallThr
   open->add_option("--below", text_);
   open->add_option("FILE", text_)->type_name("");
   const std::string script = BashCompletion(program_);
-  EXPECT_THAT(script, HasSubstr("'program closed')\n      commands=''\n      argument=''\n      options=' --below='\n"));
-  EXPECT_THAT(script, HasSubstr("'program open')\n      commands=''\n      argument='@'\n      options+=' --below='\n"));
+  EXPECT_THAT(
+      script,
+      HasSubstr(
+          "'program closed')\n      commands=''\n      argument=''\n      options=' --below='\n"));
+  EXPECT_THAT(
+      script,
+      HasSubstr(
+          "'program open')\n      commands=''\n      argument='@'\n      options+=' --below='\n"));
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace stepcast::client::error_report_test {
 namespace {
 
 void Add(const google::protobuf::Message& detail, absl::Status& status) {
-  status.SetPayload("type.googleapis.com/" + detail.GetDescriptor()->full_name(), absl::Cord(detail.SerializeAsString()));
+  status.SetPayload("type.googleapis.com/" + detail.GetDescriptor()->full_name(),
+                    absl::Cord(detail.SerializeAsString()));
 }
 
 TEST(ErrorReportTest, HasCodeReasonAndEachViolationOnALine) {
@@ -19,7 +20,8 @@ TEST(ErrorReportTest, HasCodeReasonAndEachViolationOnALine) {
   (*info.mutable_metadata())["violations_left_out"] = "7";
   Add(info, status);
   google::rpc::BadRequest bad;
-  for (const auto& [field, description] : {std::pair("workers", "0 is too few"), std::pair("seed", "no")}) {
+  for (const auto& [field, description] :
+       {std::pair("workers", "0 is too few"), std::pair("seed", "no")}) {
     auto* violation = bad.add_field_violations();
     violation->set_field(field);
     violation->set_description(description);
@@ -52,7 +54,9 @@ TEST(ErrorReportTest, HasLimitResourceAndDelay) {
             "  try again in: 500.0 ms\n");
 }
 
-TEST(ErrorReportTest, NothingInItDrivesATerminal) { EXPECT_EQ(ErrorReport(absl::InternalError("a\x1b[31mb\nc")), "error: INTERNAL: a [31mb c\n"); }
+TEST(ErrorReportTest, NothingInItDrivesATerminal) {
+  EXPECT_EQ(ErrorReport(absl::InternalError("a\x1b[31mb\nc")), "error: INTERNAL: a [31mb c\n");
+}
 
 }  // namespace
 }  // namespace stepcast::client::error_report_test

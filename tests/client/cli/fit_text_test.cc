@@ -9,14 +9,15 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const FitParsingOverheadResponse kFit = {.seconds_per_byte = 2.5e-10,
-                                         .seconds = 40e-6,
-                                         .seconds_per_byte_interval = {.lower = 2e-10, .upper = 3e-10},
-                                         .seconds_interval = {.lower = 38e-6, .upper = 42e-6},
-                                         .residual_seconds = 1.5e-6,
-                                         .relative_residual = 0.03,
-                                         .outliers = 4,
-                                         .least_squares = {.seconds_per_byte = 1e-9, .seconds = -1e-6}};
+const FitParsingOverheadResponse kFit = {
+    .seconds_per_byte = 2.5e-10,
+    .seconds = 40e-6,
+    .seconds_per_byte_interval = {.lower = 2e-10, .upper = 3e-10},
+    .seconds_interval = {.lower = 38e-6, .upper = 42e-6},
+    .residual_seconds = 1.5e-6,
+    .relative_residual = 0.03,
+    .outliers = 4,
+    .least_squares = {.seconds_per_byte = 1e-9, .seconds = -1e-6}};
 
 TEST(FitTextTest, SaysTheLineHowSureItIsAndHowToUseIt) {
   EXPECT_EQ(FitText({.measurements = {{1, 1}, {2, 2}}}, kFit),
@@ -27,7 +28,8 @@ TEST(FitTextTest, SaysTheLineHowSureItIsAndHowToUseIt) {
 }
 
 TEST(FitTextTest, WarnsOfMeasurementsThatAreNothing) {
-  EXPECT_THAT(FitText({.measurements = {{1, 0}, {2, 2}}}, kFit), HasSubstr("1 took no time at all"));
+  EXPECT_THAT(FitText({.measurements = {{1, 0}, {2, 2}}}, kFit),
+              HasSubstr("1 took no time at all"));
   EXPECT_THAT(FitText({.measurements = {{1, 1}, {2, 2}}}, kFit), Not(HasSubstr("no time at all")));
 }
 

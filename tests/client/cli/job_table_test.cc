@@ -15,7 +15,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 Job Running() {
-  const Job::Time created = std::chrono::sys_days(std::chrono::year(2026) / 11 / 22) + std::chrono::hours(2);
+  const Job::Time created =
+      std::chrono::sys_days(std::chrono::year(2026) / 11 / 22) + std::chrono::hours(2);
   return {.name = "operations/o-1",
           .method = "OptimizeOrder",
           .state = JobState::kRunning,
@@ -28,9 +29,12 @@ Job Running() {
 
 TEST(JobTableTest, HasARowAJob) {
   EXPECT_EQ(JobTable({Running(), {.name = "operations/o-2"}}),
-            "name            method         state              attempts  created               started               ended\n"
-            "operations/o-1  OptimizeOrder  running                   2  2026-11-22 02:00:00Z  2026-11-22 02:00:02Z  -\n"
-            "operations/o-2  -              state_unspecified         0  -                     -                     -\n");
+            "name            method         state              attempts  created               "
+            "started               ended\n"
+            "operations/o-1  OptimizeOrder  running                   2  2026-11-22 02:00:00Z  "
+            "2026-11-22 02:00:02Z  -\n"
+            "operations/o-2  -              state_unspecified         0  -                     -   "
+            "                  -\n");
 }
 
 TEST(JobTextTest, HasALineAProperty) {
@@ -65,7 +69,8 @@ TEST(JobReplyTest, IsWhatTheCommandPrintsThatAsksInACall) {
   const PredictThroughputResponse prediction{.predictions = {{.examples_per_second = 2.5}}};
   EXPECT_EQ(ReplyText(prediction), PredictionTable(prediction.predictions));
   EXPECT_EQ(ReplyJson(prediction), ToJson(prediction));
-  OptimizeOrderResponse order{.orders = {{.method = OrderMethod::kTac}}, .chosen = OrderMethod::kTac};
+  OptimizeOrderResponse order{.orders = {{.method = OrderMethod::kTac}},
+                              .chosen = OrderMethod::kTac};
   order.orders[0].transfers.resize(30);
   EXPECT_EQ(ReplyText(order), OrderText(order, kDefaultTransfers));
   EXPECT_EQ(ReplyText(std::monostate()), "");

@@ -17,7 +17,8 @@ TEST(JsonObjectTest, IsIndentedByOneSpaceALevel) {
   object.Add("g", std::vector<JsonObject>{inner, JsonObject()});
   object.Add("h", std::vector<JsonObject>{});
   EXPECT_EQ(object.Text(),
-            "{\n \"c\": 3,\n \"d\": true,\n \"e\": \"x\",\n \"f\": {\n  \"a\": 0.5,\n  \"b\": \"7\"\n },\n \"g\": [\n  {\n   \"a\": 0.5,\n   \"b\": "
+            "{\n \"c\": 3,\n \"d\": true,\n \"e\": \"x\",\n \"f\": {\n  \"a\": 0.5,\n  \"b\": "
+            "\"7\"\n },\n \"g\": [\n  {\n   \"a\": 0.5,\n   \"b\": "
             "\"7\"\n  "
             "},\n  {}\n ],\n \"h\": []\n}");
   EXPECT_EQ(inner.Text(2), "{\n   \"a\": 0.5,\n   \"b\": \"7\"\n  }");
@@ -28,7 +29,8 @@ TEST(JsonObjectTest, TextIsEscapedAndNumbersAreAsShortAsTheyComeBack) {
   object.Add("a", std::string("\"\\\n"));
   object.Add("b", 0.1);
   object.Add("c", 1e-7 / 3);
-  EXPECT_EQ(object.Text(), "{\n \"a\": \"\\\"\\\\\\u000a\",\n \"b\": 0.1,\n \"c\": 3.3333333333333334e-08\n}");
+  EXPECT_EQ(object.Text(),
+            "{\n \"a\": \"\\\"\\\\\\u000a\",\n \"b\": 0.1,\n \"c\": 3.3333333333333334e-08\n}");
 }
 
 }  // namespace

@@ -17,9 +17,12 @@ TEST(LoadStepsTest, TakesNumbersInTheirOrder) {
 }
 
 TEST(LoadStepsTest, RefusesTheRest) {
-  for (const char* text : {"", ",", "1,", "0", "-1", "1.5", "a", "1 2", "10001", "99999999999", "1-8"})
+  for (const char* text :
+       {"", ",", "1,", "0", "-1", "1.5", "a", "1 2", "10001", "99999999999", "1-8"})
     EXPECT_FALSE(ParseConcurrencies(text).ok()) << text;
-  for (const char* text : {"", ",", "1,", "0", "-1", "nan", "inf", "1e-300", "1e7", "1000/s", "0x10"}) EXPECT_FALSE(ParseRates(text).ok()) << text;
+  for (const char* text :
+       {"", ",", "1,", "0", "-1", "nan", "inf", "1e-300", "1e7", "1000/s", "0x10"})
+    EXPECT_FALSE(ParseRates(text).ok()) << text;
 }
 
 TEST(LoadStepsTest, TakesAtMost64) {

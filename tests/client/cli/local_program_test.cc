@@ -21,7 +21,8 @@ using testing::StartsWith;
 
 class LocalProgramTest : public testing::Test {
  protected:
-  Outcome Run(std::vector<std::string> arguments, std::map<std::string, std::string> environment = {}) const {
+  Outcome Run(std::vector<std::string> arguments,
+              std::map<std::string, std::string> environment = {}) const {
     arguments.insert(arguments.begin(), STEPCAST_PROGRAM);
     environment.emplace("STEPCAST_SERVER", "");
     return RunProgram(arguments, environment);
@@ -40,7 +41,9 @@ TEST_F(LocalProgramTest, PredictsATable) {
 }
 
 TEST_F(LocalProgramTest, WhatIsAboutFilesNeedsNeitherFlagNorServer) {
-  const std::string jobs = directory_.Write("jobs.json", Json{{"jobs", {{{"id", "a"}, {"profile", tiny_}}}}, {"capacity", {{"workers", 3}}}}.dump());
+  const std::string jobs = directory_.Write(
+      "jobs.json",
+      Json{{"jobs", {{{"id", "a"}, {"profile", tiny_}}}}, {"capacity", {{"workers", 3}}}}.dump());
   const std::string parsing = directory_.Write("parsing.csv", "1000,3e-6\n2000,5e-6\n3000,7e-6\n");
   const std::vector<std::vector<std::string>> commands{
       {"predict", tiny_, "--workers", "1", "--steps", "50"},
@@ -52,14 +55,16 @@ TEST_F(LocalProgramTest, WhatIsAboutFilesNeedsNeitherFlagNorServer) {
       {"profile", "check", tiny_},
       {"profile", "fit", parsing},
       {"profile", "get", tiny_},
-      {"profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s", "--save", directory_.Path("alexnet.json")},
+      {"profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s", "--save",
+       directory_.Path("alexnet.json")},
   };
   for (std::vector<std::string> command : commands) {
     const Outcome outcome = Run(command);
     EXPECT_EQ(outcome.exit_code, 0) << testing::PrintToString(command) << outcome.err;
     // A server that is named is asked, whatever the command is about.
     for (const auto& [flags, environment] :
-         std::vector<std::pair<std::vector<std::string>, std::string>>{{{"--server", "127.0.0.1:1"}, ""}, {{}, "127.0.0.1:1"}}) {
+         std::vector<std::pair<std::vector<std::string>, std::string>>{
+             {{"--server", "127.0.0.1:1"}, ""}, {{}, "127.0.0.1:1"}}) {
       std::vector<std::string> named = command;
       named.insert(named.end(), flags.begin(), flags.end());
       if (command[1] == "get") continue;  // of a server it names what is stored
@@ -73,11 +78,15 @@ TEST_F(LocalProgramTest, WhatIsAboutFilesNeedsNeitherFlagNorServer) {
 TEST_F(LocalProgramTest, WhatIsNoFileIsAskedOfTheServerAndSaid) {
   const Outcome outcome = Run({"predict", "resnet50", "--server", "127.0.0.1:1"});
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("hint: there is no file \"resnet50\", so it was taken for the name of a stored profile"));
+  EXPECT_THAT(
+      outcome.err,
+      HasSubstr(
+          "hint: there is no file \"resnet50\", so it was taken for the name of a stored profile"));
 }
 
 TEST_F(LocalProgramTest, PredictsForOneToSixteenWorkersUnlessTold) {
-  const Json json = Json::parse(Run({"predict", tiny_, "--local", "--steps", "100", "--output", "json"}).out);
+  const Json json =
+      Json::parse(Run({"predict", tiny_, "--local", "--steps", "100", "--output", "json"}).out);
   ASSERT_EQ(json["predictions"].size(), 16);
   EXPECT_EQ(json["predictions"][15]["scenario"]["workers"], 16);
 }
@@ -118,8 +127,10 @@ TEST_F(LocalProgramTest, EveryFlagReachesTheSimulation) {
 }
 
 TEST_F(LocalProgramTest, PredictsTheBeginningOfAJob) {
-  for (const auto& [flag, value] : {std::pair("--first-steps", "10"), std::pair("--first-seconds", "0.05")}) {
-    const Outcome outcome = Run({"predict", tiny_, "--local", "--output", "json", "--workers", "1", flag, value});
+  for (const auto& [flag, value] :
+       {std::pair("--first-steps", "10"), std::pair("--first-seconds", "0.05")}) {
+    const Outcome outcome =
+        Run({"predict", tiny_, "--local", "--output", "json", "--workers", "1", flag, value});
     ASSERT_EQ(outcome.exit_code, 0) << flag << ": " << outcome.err;
     const Json json = Json::parse(outcome.out);
     EXPECT_NEAR(json["predictions"][0]["stepsPerSecond"], 200, 1e-6) << flag;
@@ -127,11 +138,13 @@ TEST_F(LocalProgramTest, PredictsTheBeginningOfAJob) {
     EXPECT_FALSE(json["options"].contains("stepsPerWorker")) << flag;
     EXPECT_FALSE(json["options"].contains("warmupSteps")) << flag;
   }
-  EXPECT_THAT(Run({"predict", tiny_, "--local", "--first-steps", "10", "--steps", "10"}).err, HasSubstr("steps_per_worker"));
+  EXPECT_THAT(Run({"predict", tiny_, "--local", "--first-steps", "10", "--steps", "10"}).err,
+              HasSubstr("steps_per_worker"));
 }
 
 TEST_F(LocalProgramTest, OrdersAsTheContractSays) {
-  const Outcome outcome = Run({"order", "--local", tiny_, "--workers", "1", "--method", "tac", "--method", "graph", "--output", "json"});
+  const Outcome outcome = Run({"order", "--local", tiny_, "--workers", "1", "--method", "tac",
+                               "--method", "graph", "--output", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json json = Json::parse(outcome.out);
   ASSERT_EQ(json["orders"].size(), 2);
@@ -143,35 +156,42 @@ TEST_F(LocalProgramTest, OrdersAsTheContractSays) {
 
 TEST_F(LocalProgramTest, AMethodDoesNotSwallowTheProfile) {
   EXPECT_EQ(Run({"order", "--local", "--method", "tac", tiny_}).exit_code, 0);
-  EXPECT_EQ(Run({"predict", "--local", "--workers", "1", "--worker-group", "1", tiny_}).exit_code, 0);
+  EXPECT_EQ(Run({"predict", "--local", "--workers", "1", "--worker-group", "1", tiny_}).exit_code,
+            0);
 }
 
 TEST_F(LocalProgramTest, ASavedOrderCanBePredicted) {
   const std::string file = directory_.Path("priorities");
-  ASSERT_EQ(Run({"order", "--local", tiny_, "--method", "tac", "--save-priorities", file}).exit_code, 0);
+  ASSERT_EQ(
+      Run({"order", "--local", tiny_, "--method", "tac", "--save-priorities", file}).exit_code, 0);
   EXPECT_EQ(directory_.Read("priorities"), "recv\t0\n");
-  const Outcome outcome = Run({"predict", "--local", tiny_, "--workers", "1", "--priorities", file, "--output", "json"});
+  const Outcome outcome = Run(
+      {"predict", "--local", tiny_, "--workers", "1", "--priorities", file, "--output", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(Json::parse(outcome.out)["predictions"][0]["scenario"]["transferOrder"], "EXPLICIT");
 }
 
 TEST_F(LocalProgramTest, RecommendsWithinItsBounds) {
-  const Outcome outcome = Run({"recommend", "--local", tiny_, "--min-workers", "2", "--max-workers", "4", "--objective", "max-throughput", "--steps",
-                               "100", "--output", "json"});
+  const Outcome outcome =
+      Run({"recommend", "--local", tiny_, "--min-workers", "2", "--max-workers", "4", "--objective",
+           "max-throughput", "--steps", "100", "--output", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json json = Json::parse(outcome.out);
   ASSERT_EQ(json["frontier"].size(), 3);
   EXPECT_EQ(json["frontier"][0]["scenario"]["workers"], 2);
-  const Outcome table = Run({"recommend", "--local", tiny_, "--max-workers", "3", "--steps", "100"});
+  const Outcome table =
+      Run({"recommend", "--local", tiny_, "--max-workers", "3", "--steps", "100"});
   EXPECT_EQ(table.exit_code, 0) << table.err;
   EXPECT_THAT(table.out, HasSubstr("\n->"));
 }
 
 TEST_F(LocalProgramTest, RecommendsByTimeAndMoney) {
-  const std::vector<std::string> flags{"recommend", "--local",           tiny_,  "--max-workers",  "4",   "--steps",       "100", "--objective",
-                                       "min-cost",  "--examples",        "1000", "--worker-hour",  "2.5", "--server-hour", "1",   "--currency",
-                                       "EUR",       "--current-workers", "2",    "--rescale-time", "90s", "--deadline",    "30d", "--output",
-                                       "json"};
+  const std::vector<std::string> flags{
+      "recommend", "--local",        tiny_,      "--max-workers", "4",    "--steps",
+      "100",       "--objective",    "min-cost", "--examples",    "1000", "--worker-hour",
+      "2.5",       "--server-hour",  "1",        "--currency",    "EUR",  "--current-workers",
+      "2",         "--rescale-time", "90s",      "--deadline",    "30d",  "--output",
+      "json"};
   std::vector<std::string> with_days = flags;
   EXPECT_EQ(Run(with_days).exit_code, 2);  // days are no unit
   with_days[with_days.size() - 3] = "700h";
@@ -188,32 +208,43 @@ TEST_F(LocalProgramTest, RecommendsByTimeAndMoney) {
 }
 
 TEST_F(LocalProgramTest, SaysWhatComesNearestToWhatCannotBeKept) {
-  const Outcome outcome = Run({"recommend", "--local", tiny_, "--max-workers", "4", "--steps", "100", "--examples", "1000000", "--deadline", "1us"});
+  const Outcome outcome = Run({"recommend", "--local", tiny_, "--max-workers", "4", "--steps",
+                               "100", "--examples", "1000000", "--deadline", "1us"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, testing::AllOf(HasSubstr("No recommendation: "), HasSubstr("too long"), HasSubstr("comes nearest to the constraints")));
+  EXPECT_THAT(outcome.out, testing::AllOf(HasSubstr("No recommendation: "), HasSubstr("too long"),
+                                          HasSubstr("comes nearest to the constraints")));
 }
 
 TEST_F(LocalProgramTest, PlotsBelowTheTableInWhatTheLocaleHas) {
-  const std::vector<std::string> flags{"predict", tiny_, "--local", "--workers", "1-4", "--steps", "100", "--plot"};
+  const std::vector<std::string> flags{"predict", tiny_,     "--local", "--workers",
+                                       "1-4",     "--steps", "100",     "--plot"};
   const Outcome utf8 = Run(flags, {{"LC_ALL", "C.UTF-8"}});
   EXPECT_EQ(utf8.exit_code, 0) << utf8.err;
-  EXPECT_THAT(utf8.out,
-              testing::AllOf(StartsWith("workers  examples/s"), HasSubstr("\n\ntiny\n1 server, 1.000 MB/s links, "), HasSubstr("\u25c6 knee: ")));
+  EXPECT_THAT(utf8.out, testing::AllOf(StartsWith("workers  examples/s"),
+                                       HasSubstr("\n\ntiny\n1 server, 1.000 MB/s links, "),
+                                       HasSubstr("\u25c6 knee: ")));
   const Outcome ascii = Run(flags, {{"LC_ALL", "C"}});
   EXPECT_THAT(ascii.out, HasSubstr("# knee: "));
-  EXPECT_TRUE(std::all_of(ascii.out.begin(), ascii.out.end(), [](char c) { return c > 0; })) << ascii.out;
-  const Outcome recommended = Run({"recommend", "--local", "--max-workers", "3", "--steps", "100", "--plot", tiny_}, {{"LC_ALL", "C"}});
+  EXPECT_TRUE(std::all_of(ascii.out.begin(), ascii.out.end(), [](char c) { return c > 0; }))
+      << ascii.out;
+  const Outcome recommended =
+      Run({"recommend", "--local", "--max-workers", "3", "--steps", "100", "--plot", tiny_},
+          {{"LC_ALL", "C"}});
   EXPECT_EQ(recommended.exit_code, 0) << recommended.err;
   EXPECT_THAT(recommended.out, testing::AllOf(HasSubstr("\n->"), HasSubstr("# recommended: ")));
 }
 
 TEST_F(LocalProgramTest, APlotInAFileIsSvgBesideAnyOutput) {
   const std::string file = directory_.Path("curve.svg");
-  const Outcome predicted = Run({"predict", tiny_, "--local", "--workers", "1-4", "--steps", "100", "--plot", file, "--output", "json"});
+  const Outcome predicted = Run({"predict", tiny_, "--local", "--workers", "1-4", "--steps", "100",
+                                 "--plot", file, "--output", "json"});
   EXPECT_EQ(predicted.exit_code, 0) << predicted.err;
   EXPECT_EQ(Json::parse(predicted.out)["predictions"].size(), 4);
-  EXPECT_THAT(directory_.Read("curve.svg"), testing::AllOf(StartsWith("<?xml"), HasSubstr("<title>tiny</title>"), HasSubstr("knee: ")));
-  const Outcome recommended = Run({"recommend", tiny_, "--local", "--max-workers", "3", "--steps", "100", "--plot=" + file});
+  EXPECT_THAT(
+      directory_.Read("curve.svg"),
+      testing::AllOf(StartsWith("<?xml"), HasSubstr("<title>tiny</title>"), HasSubstr("knee: ")));
+  const Outcome recommended = Run(
+      {"recommend", tiny_, "--local", "--max-workers", "3", "--steps", "100", "--plot=" + file});
   EXPECT_EQ(recommended.exit_code, 0) << recommended.err;
   EXPECT_EQ(recommended.out.find("linear scaling"), std::string::npos) << "it is in the file";
   EXPECT_THAT(directory_.Read("curve.svg"), HasSubstr("recommended: "));
@@ -225,7 +256,8 @@ TEST_F(LocalProgramTest, APlotIsValidXmlWhateverTheModelIsCalled) {
   Profile profile = TinyProfile();
   profile.model = "]]></svg> & <b \"'\x01\u00e4\ufffe";
   const std::string file = directory_.Path("curve.svg");
-  const Outcome outcome = Run({"predict", directory_.Write("odd.json", ToJson(profile)), "--local", "--workers", "1-4", "--plot", file});
+  const Outcome outcome = Run({"predict", directory_.Write("odd.json", ToJson(profile)), "--local",
+                               "--workers", "1-4", "--plot", file});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Outcome checked = RunProgram({kChecker, "--noout", "--nonet", file});
   EXPECT_EQ(checked.exit_code, 0) << checked.err << directory_.Read("curve.svg");
@@ -240,7 +272,8 @@ TEST_F(LocalProgramTest, RefusesPlotsThatCannotBe) {
     const Outcome swallowed = Run({command, "--plot", tiny_, "--local"});
     EXPECT_EQ(swallowed.exit_code, 2);
     EXPECT_THAT(swallowed.err, HasSubstr("does not end in .svg"));
-    const Outcome unwritable = Run({command, tiny_, "--local", "--steps", "100", "--plot", directory_.Path("none/curve.svg")});
+    const Outcome unwritable = Run(
+        {command, tiny_, "--local", "--steps", "100", "--plot", directory_.Path("none/curve.svg")});
     EXPECT_EQ(unwritable.exit_code, 1);
     EXPECT_THAT(unwritable.err, HasSubstr("cannot write " + directory_.Path("none/curve.svg")));
   }
@@ -248,7 +281,9 @@ TEST_F(LocalProgramTest, RefusesPlotsThatCannotBe) {
 
 TEST_F(LocalProgramTest, TracesToAFileOrStandardOutput) {
   const std::string file = directory_.Path("trace.json");
-  const std::vector<std::string> flags{"trace", "--local", tiny_, "--workers", "2", "--steps", "3", "--multiplexing", "window", "--window", "600"};
+  const std::vector<std::string> flags{"trace",  "--local",  tiny_, "--workers",
+                                       "2",      "--steps",  "3",   "--multiplexing",
+                                       "window", "--window", "600"};
   std::vector<std::string> to_file = flags;
   to_file.insert(to_file.end(), {"--out", file});
   const Outcome written = Run(to_file);
@@ -278,7 +313,8 @@ TEST_F(LocalProgramTest, ATraceThatIsRefusedLeavesTheFileAlone) {
 
 TEST_F(LocalProgramTest, MakesChecksAndShowsProfiles) {
   const std::string file = directory_.Path("alexnet.json");
-  const Outcome made = Run({"--local", "profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s", "--label", "team=vision", "--save", file});
+  const Outcome made = Run({"--local", "profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s",
+                            "--label", "team=vision", "--save", file});
   EXPECT_EQ(made.exit_code, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("saved: " + file));
   const Outcome checked = Run({"--local", "profile", "check", file});
@@ -294,10 +330,13 @@ TEST_F(LocalProgramTest, MakesChecksAndShowsProfiles) {
 TEST_F(LocalProgramTest, ImportsMeasuredLayers) {
   const std::string layers =
       directory_.Write("layers.txt",
-                       "node1 -- Input0 -- forward_compute_time=1.000, backward_compute_time=0.000, activation_size=0.0, parameter_size=0.000\n"
-                       "node2 -- Linear(a) -- forward_compute_time=2.000, backward_compute_time=4.000, activation_size=1.0, parameter_size=4000.000\n"
+                       "node1 -- Input0 -- forward_compute_time=1.000, "
+                       "backward_compute_time=0.000, activation_size=0.0, parameter_size=0.000\n"
+                       "node2 -- Linear(a) -- forward_compute_time=2.000, "
+                       "backward_compute_time=4.000, activation_size=1.0, parameter_size=4000.000\n"
                        "\tnode1 -- node2\n");
-  const Outcome outcome = Run({"--local", "profile", "import", layers, "--batch-size", "8", "--bandwidth", "1MB/s", "--output", "json"});
+  const Outcome outcome = Run({"--local", "profile", "import", layers, "--batch-size", "8",
+                               "--bandwidth", "1MB/s", "--output", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json json = Json::parse(outcome.out);
   EXPECT_EQ(json["profile"]["batchSize"], 8);
@@ -307,11 +346,14 @@ TEST_F(LocalProgramTest, ImportsMeasuredLayers) {
 
 TEST_F(LocalProgramTest, ImportsATimelineWithTheSizesOfItsVariables) {
   const std::string timeline = directory_.Write(
-      "timeline.json", R"({"traceEvents": [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/job:localhost/task:0/cpu:0 Compute"}},
+      "timeline.json",
+      R"({"traceEvents": [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/job:localhost/task:0/cpu:0 Compute"}},
                            {"ph": "X", "pid": 1, "ts": 5, "dur": 7, "args": {"name": "w", "op": "VariableV2"}},
                            {"ph": "X", "pid": 1, "ts": 20, "dur": 9, "args": {"name": "loss", "op": "MatMul", "input0": "w"}}]})");
   const std::string sizes = directory_.Write("sizes.txt", "w 4KiB\n");
-  const std::vector<std::string> import = {"--local", "profile", "import", timeline, "--batch-size", "8", "--bandwidth", "1MB/s", "--output", "json"};
+  const std::vector<std::string> import = {"--local",      "profile", "import",      timeline,
+                                           "--batch-size", "8",       "--bandwidth", "1MB/s",
+                                           "--output",     "json"};
   const auto with = [&import](std::vector<std::string> more) {
     more.insert(more.begin(), import.begin(), import.end());
     return more;
@@ -324,12 +366,17 @@ TEST_F(LocalProgramTest, ImportsATimelineWithTheSizesOfItsVariables) {
   EXPECT_EQ(without.exit_code, 1);
   EXPECT_THAT(without.err, HasSubstr("header.timeline.variable_bytes"));
   EXPECT_EQ(Run(with({"--format", "layers"})).exit_code, 1);
-  EXPECT_THAT(Run(with({"--format", "run-metadata", "--variables", sizes})).err, HasSubstr("--variables does not apply to RunMetadata"));
-  EXPECT_THAT(Run(with({"--format", "run-metadata", "--steps", "3"})).err, HasSubstr("--steps or --seed does not apply to RunMetadata"));
+  EXPECT_THAT(Run(with({"--format", "run-metadata", "--variables", sizes})).err,
+              HasSubstr("--variables does not apply to RunMetadata"));
+  EXPECT_THAT(Run(with({"--format", "run-metadata", "--steps", "3"})).err,
+              HasSubstr("--steps or --seed does not apply to RunMetadata"));
   const Outcome varied = Run(with({"--variables", sizes, "--variation", "0.1", "--steps", "3"}));
   ASSERT_EQ(varied.exit_code, 0) << varied.err;
   EXPECT_EQ(Json::parse(varied.out)["profile"]["steps"].size(), 3u);
-  EXPECT_EQ(Json::parse(Run(with({"--variables", sizes, "--variation", "0"})).out)["profile"]["steps"].size(), 1u);
+  EXPECT_EQ(
+      Json::parse(Run(with({"--variables", sizes, "--variation", "0"})).out)["profile"]["steps"]
+          .size(),
+      1u);
 }
 
 TEST_F(LocalProgramTest, ARefusedProfileNamesEveryFaultAndEndsWithOne) {
@@ -337,8 +384,8 @@ TEST_F(LocalProgramTest, ARefusedProfileNamesEveryFaultAndEndsWithOne) {
   bad.batch_size = 0;
   bad.operations[2].size_bytes = 0;
   const std::string file = directory_.Write("bad.json", ToJson(bad));
-  for (const std::vector<std::string>& arguments :
-       std::vector<std::vector<std::string>>{{"--local", "profile", "check", file}, {"--local", "predict", file}}) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"--local", "profile", "check", file}, {"--local", "predict", file}}) {
     const Outcome outcome = Run(arguments);
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_EQ(outcome.out, "");
@@ -352,18 +399,23 @@ TEST_F(LocalProgramTest, AFileThatIsNoProfileIsRefused) {
   const std::string file = directory_.Write("noise", "this is no profile");
   EXPECT_EQ(Run({"--local", "predict", file}).exit_code, 1);
   EXPECT_EQ(Run({"--local", "profile", "check", file}).exit_code, 1);
-  EXPECT_THAT(Run({"--local", "predict", file}).err, StartsWith("error: INVALID_ARGUMENT: PROFILE_UNREADABLE: not a profile in proto text: line 1"));
+  EXPECT_THAT(
+      Run({"--local", "predict", file}).err,
+      StartsWith(
+          "error: INVALID_ARGUMENT: PROFILE_UNREADABLE: not a profile in proto text: line 1"));
 }
 
 TEST_F(LocalProgramTest, WhatTheServiceRefusesEndsWithOne) {
-  const Outcome outcome = Run({"--local", "predict", tiny_, "--workers", "5000", "--replications", "0"});
+  const Outcome outcome =
+      Run({"--local", "predict", tiny_, "--workers", "5000", "--replications", "0"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("  worker_counts[0]: "));
   EXPECT_THAT(outcome.err, HasSubstr("  options.replications: "));
 }
 
 TEST_F(LocalProgramTest, ATimeoutEndsIt) {
-  const Outcome outcome = Run({"--local", "predict", tiny_, "--workers", "64", "--steps", "10000000", "--timeout", "20ms"});
+  const Outcome outcome = Run(
+      {"--local", "predict", tiny_, "--workers", "64", "--steps", "10000000", "--timeout", "20ms"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, StartsWith("error: DEADLINE_EXCEEDED: "));
 }
@@ -389,7 +441,8 @@ TEST_F(LocalProgramTest, WrongUsageEndsWithTwoAndSaysWhy) {
       {{"--local", "profile", "upload", tiny_}, "--local does not have"},
       {{"--local", "profile", "delete", "tiny"}, "--local does not have"},
       {{"--local", "profile", "zoo", "alexnet"}, "--bandwidth is required"},
-      {{"--local", "profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s", "--save", "/nowhere/x"}, "cannot write /nowhere/x"},
+      {{"--local", "profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s", "--save", "/nowhere/x"},
+       "cannot write /nowhere/x"},
       {{"profile", "get", "No/Such"}, "cannot be the name of a stored profile"},
       {{"--local", "profile", "check", directory_.Path(".")}, "there is no file"},
   };
@@ -405,11 +458,14 @@ TEST_F(LocalProgramTest, WrongUsageEndsWithTwoAndSaysWhy) {
 TEST_F(LocalProgramTest, HelpAndVersionAreAnswers) {
   const Outcome help = Run({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* part : {"predict", "recommend", "order", "trace", "profile", "--server", "--local", "--output", "--timeout", "Exit status"}) {
+  for (const char* part : {"predict", "recommend", "order", "trace", "profile", "--server",
+                           "--local", "--output", "--timeout", "Exit status"}) {
     EXPECT_THAT(help.out, HasSubstr(part));
   }
-  EXPECT_THAT(Run({"profile", "--help"}).out, testing::AllOf(HasSubstr("import"), HasSubstr("upload"), HasSubstr("get"), HasSubstr("list"),
-                                                             HasSubstr("delete"), HasSubstr("check"), HasSubstr("zoo")));
+  EXPECT_THAT(
+      Run({"profile", "--help"}).out,
+      testing::AllOf(HasSubstr("import"), HasSubstr("upload"), HasSubstr("get"), HasSubstr("list"),
+                     HasSubstr("delete"), HasSubstr("check"), HasSubstr("zoo")));
   const Outcome version = Run({"--version"});
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_THAT(version.out, testing::MatchesRegex("stepcast [0-9]+\\.[0-9]+\\.[0-9]+\n"));
@@ -417,14 +473,25 @@ TEST_F(LocalProgramTest, HelpAndVersionAreAnswers) {
 
 TEST_F(LocalProgramTest, TheExamplesOfTheHelpWork) {
   const std::string resnet = directory_.Path("resnet50.json");
-  EXPECT_EQ(Run({"--local", "profile", "zoo", "resnet50", "--bandwidth", "1Gbit/s", "--save", resnet}).exit_code, 0);
+  EXPECT_EQ(
+      Run({"--local", "profile", "zoo", "resnet50", "--bandwidth", "1Gbit/s", "--save", resnet})
+          .exit_code,
+      0);
   EXPECT_EQ(Run({"--local", "predict", resnet, "--workers", "1-16", "--steps", "20"}).exit_code, 0);
-  EXPECT_EQ(Run({"order", "--local", resnet, "--workers", "1", "--method", "tac", "--output", "json", "--steps", "20"}).exit_code, 0);
-  EXPECT_EQ(Run({"trace", "--local", resnet, "--workers", "4", "--out", directory_.Path("trace.json")}).exit_code, 0);
+  EXPECT_EQ(Run({"order", "--local", resnet, "--workers", "1", "--method", "tac", "--output",
+                 "json", "--steps", "20"})
+                .exit_code,
+            0);
+  EXPECT_EQ(
+      Run({"trace", "--local", resnet, "--workers", "4", "--out", directory_.Path("trace.json")})
+          .exit_code,
+      0);
 }
 
 TEST_F(LocalProgramTest, ComparesModels) {
-  const Json json = Json::parse(Run({"compare", tiny_, "--local", "--workers", "1,2", "--steps", "100", "--output", "json"}).out);
+  const Json json = Json::parse(
+      Run({"compare", tiny_, "--local", "--workers", "1,2", "--steps", "100", "--output", "json"})
+          .out);
   ASSERT_EQ(json["comparisons"].size(), 2);
   EXPECT_EQ(json["comparisons"][1]["workers"], 2);
   EXPECT_EQ(json["comparisons"][1]["models"][0]["model"], "QUEUEING");
@@ -434,24 +501,32 @@ TEST_F(LocalProgramTest, ComparesModels) {
 }
 
 TEST_F(LocalProgramTest, AllocatesWorkersToTheJobsOfAFile) {
-  const Json jobs{{"jobs", {{{"id", "a"}, {"profile", tiny_}}, {{"id", "b"}, {"profile", tiny_}, {"weight", -1}}}}, {"capacity", {{"workers", 9}}}};
+  const Json jobs{
+      {"jobs",
+       {{{"id", "a"}, {"profile", tiny_}}, {{"id", "b"}, {"profile", tiny_}, {"weight", -1}}}},
+      {"capacity", {{"workers", 9}}}};
   const std::string file = directory_.Write("jobs.json", jobs.dump());
-  const Json json = Json::parse(Run({"allocate", file, "--local", "--workers", "3", "--steps", "100", "--output", "json"}).out);
+  const Json json = Json::parse(
+      Run({"allocate", file, "--local", "--workers", "3", "--steps", "100", "--output", "json"})
+          .out);
   EXPECT_EQ(json["allocations"][0]["id"], "a");
   EXPECT_LE(json["allocations"][0]["workers"], 3);
   EXPECT_GE(json["allocations"][0]["workers"], 1);
   EXPECT_EQ(json["allocations"][1]["error"]["details"][0]["reason"], "JOB_INVALID");
-  EXPECT_THAT(Run({"allocate", file, "--local", "--steps", "100"}).out, HasSubstr("error (b): weight: -1"));
+  EXPECT_THAT(Run({"allocate", file, "--local", "--steps", "100"}).out,
+              HasSubstr("error (b): weight: -1"));
 }
 
 TEST_F(LocalProgramTest, AFileThatHoldsNoJobsIsRefused) {
-  const Outcome outcome = Run({"allocate", directory_.Write("jobs.json", "{\"jobs\": 3}"), "--local"});
+  const Outcome outcome =
+      Run({"allocate", directory_.Write("jobs.json", "{\"jobs\": 3}"), "--local"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("REQUEST_UNREADABLE"));
 }
 
 TEST_F(LocalProgramTest, ACheckInJsonIsTheProfileAndWhatItsRecordingSays) {
-  const Json json = Json::parse(Run({"--local", "profile", "check", tiny_, "--output", "json"}).out);
+  const Json json =
+      Json::parse(Run({"--local", "profile", "check", tiny_, "--output", "json"}).out);
   EXPECT_FALSE(json["digest"].empty());
   EXPECT_GT(json["recording"]["replay"]["recordedStepSeconds"], 0);
   ASSERT_EQ(json["recording"]["links"].size(), 2);
@@ -459,17 +534,20 @@ TEST_F(LocalProgramTest, ACheckInJsonIsTheProfileAndWhatItsRecordingSays) {
 }
 
 TEST_F(LocalProgramTest, FitsAParsingOverheadToAFileOfMeasurements) {
-  const std::string file = directory_.Write("parsing.csv", "# a benchmark\nsize_bytes,seconds\n1000,3e-6\n2000,5e-6\n\n3000,7e-6\n");
+  const std::string file = directory_.Write(
+      "parsing.csv", "# a benchmark\nsize_bytes,seconds\n1000,3e-6\n2000,5e-6\n\n3000,7e-6\n");
   const Outcome fitted = Run({"--local", "profile", "fit", file});
   EXPECT_EQ(fitted.exit_code, 0) << fitted.err;
   EXPECT_THAT(fitted.out, StartsWith("parsing: 1 us a tensor (1 to 1) and 2000 ns a kB"));
-  const Json json = Json::parse(Run({"--local", "profile", "fit", file, "--output", "json", "--level", "0.9"}).out);
+  const Json json = Json::parse(
+      Run({"--local", "profile", "fit", file, "--output", "json", "--level", "0.9"}).out);
   EXPECT_NEAR(json["secondsPerByte"].get<double>(), 2e-9, 1e-18);
   EXPECT_EQ(json["secondsInterval"]["level"], 0.9);
 }
 
 TEST_F(LocalProgramTest, SaysWhatIsWrongWithMeasurements) {
-  const Outcome broken = Run({"--local", "profile", "fit", directory_.Write("a.csv", "1000,3e-6\n2000;five\n")});
+  const Outcome broken =
+      Run({"--local", "profile", "fit", directory_.Write("a.csv", "1000,3e-6\n2000;five\n")});
   EXPECT_EQ(broken.exit_code, 1);
   EXPECT_THAT(broken.err, HasSubstr("line 2 is not \"size_bytes,seconds\": \"2000;five\""));
   const Outcome few = Run({"--local", "profile", "fit", directory_.Write("b.csv", "1000,3e-6\n")});

@@ -11,13 +11,17 @@ using testing::HasSubstr;
 
 TEST(MeasurementFileTest, SeparatorsTitlesCommentsAndLineEndsMayVary) {
   EXPECT_THAT(ParseMeasurements("size_bytes,seconds\r\n1,0.5\r\n# no\n\n 2 ; 1e-3 \n3\t4").value(),
-              ElementsAre(ParsingMeasurement{1, 0.5}, ParsingMeasurement{2, 1e-3}, ParsingMeasurement{3, 4}));
+              ElementsAre(ParsingMeasurement{1, 0.5}, ParsingMeasurement{2, 1e-3},
+                          ParsingMeasurement{3, 4}));
   EXPECT_THAT(ParseMeasurements("").value(), ElementsAre());
 }
 
 TEST(MeasurementFileTest, WhatIsNoMeasurementIsNamedByItsLine) {
-  const auto says = [](const char* text) { return std::string(ParseMeasurements(text).status().message()); };
-  EXPECT_THAT(says("1,2\nsize,seconds\n"), HasSubstr("line 2 is not \"size_bytes,seconds\": \"size,seconds\""));
+  const auto says = [](const char* text) {
+    return std::string(ParseMeasurements(text).status().message());
+  };
+  EXPECT_THAT(says("1,2\nsize,seconds\n"),
+              HasSubstr("line 2 is not \"size_bytes,seconds\": \"size,seconds\""));
   EXPECT_THAT(says("1,2,3"), HasSubstr("line 1"));
   EXPECT_THAT(says("1.5,2"), HasSubstr("\"1.5,2\""));
   EXPECT_THAT(says("1"), HasSubstr("\"1\""));

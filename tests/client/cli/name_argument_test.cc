@@ -11,7 +11,8 @@ TEST(NameInTest, TakesANameWithAndWithoutItsCollection) {
 }
 
 TEST(NameInTest, RefusesWhatCannotBeOne) {
-  for (const char* const bad : {"", "operations/", "profiles/a", "operations/operations/a", "UPPER", "a b", "a/b", "\xc3\xa9"}) {
+  for (const char* const bad : {"", "operations/", "profiles/a", "operations/operations/a", "UPPER",
+                                "a b", "a/b", "\xc3\xa9"}) {
     EXPECT_EQ(NameIn("operations/", bad), std::nullopt) << bad;
   }
 }

@@ -6,30 +6,39 @@ namespace stepcast::client::order_table_test {
 namespace {
 
 OptimizeOrderResponse TwoOrders() {
-  return {
-      .orders = {{.method = OrderMethod::kTac,
-                  .transfers = {{.name = "recv/a", .rank = 0, .size_bytes = 2048}, {.name = "recv/b", .rank = 1, .size_bytes = 12}},
-                  .makespan_ns = 64'930'000,
-                  .scheduling_efficiency = 1,
-                  .straggler_effect = 0.05,
-                  .steps_per_second = 15.39,
-                  .examples_per_second = 492.6,
-                  .best = true,
-                  .speedups = {{.over = TransferOrder::kGraph, .speedup = 1.1, .confidence_interval = ConfidenceInterval{.lower = 1, .upper = 1.2}}}},
-                 {.method = OrderMethod::kGraph, .makespan_ns = 70'000'000, .scheduling_efficiency = 0.459, .gap = 0.125}},
-      .chosen = OrderMethod::kTac,
-      .upper_makespan_ns = 92'580'000,
-      .lower_makespan_ns = 32'350'000,
-      .speedup_bound = 1.862,
-      .baselines = {{.transfer_order = TransferOrder::kGraph, .examples_per_second = 448, .confidence_interval = {.lower = 440, .upper = 456}}},
-      .order_lower_bound_ns = 64'930'000};
+  return {.orders = {{.method = OrderMethod::kTac,
+                      .transfers = {{.name = "recv/a", .rank = 0, .size_bytes = 2048},
+                                    {.name = "recv/b", .rank = 1, .size_bytes = 12}},
+                      .makespan_ns = 64'930'000,
+                      .scheduling_efficiency = 1,
+                      .straggler_effect = 0.05,
+                      .steps_per_second = 15.39,
+                      .examples_per_second = 492.6,
+                      .best = true,
+                      .speedups = {{.over = TransferOrder::kGraph,
+                                    .speedup = 1.1,
+                                    .confidence_interval =
+                                        ConfidenceInterval{.lower = 1, .upper = 1.2}}}},
+                     {.method = OrderMethod::kGraph,
+                      .makespan_ns = 70'000'000,
+                      .scheduling_efficiency = 0.459,
+                      .gap = 0.125}},
+          .chosen = OrderMethod::kTac,
+          .upper_makespan_ns = 92'580'000,
+          .lower_makespan_ns = 32'350'000,
+          .speedup_bound = 1.862,
+          .baselines = {{.transfer_order = TransferOrder::kGraph,
+                         .examples_per_second = 448,
+                         .confidence_interval = {.lower = 440, .upper = 456}}},
+          .order_lower_bound_ns = 64'930'000};
 }
 
 constexpr char kMethods[] =
     "    method  makespan    gap  efficiency  straggler  steps/s  examples/s\n"
     "->  TAC     64.93 ms   best      100.0%       5.0%    15.39       492.6\n"
     "    GRAPH   70.00 ms  12.5%       45.9%       0.0%        0           0\n"
-    "A step takes from 32.35 ms (the busiest resource) to 92.58 ms (one thing at a time): order can gain 186.2% at most.\n"
+    "A step takes from 32.35 ms (the busiest resource) to 92.58 ms (one thing at a time): order "
+    "can gain 186.2% at most.\n"
     "No order of the downloads takes less than 64.93 ms; gap: how far above that an order is.\n";
 constexpr char kAgainst[] =
     "\n"
@@ -55,7 +64,8 @@ TEST(OrderTableTest, CountsTheTransfersItDoesNotShow) {
 TEST(OrderTableTest, WhatWeakensTheThroughputsStandsBelowThem) {
   OptimizeOrderResponse response = TwoOrders();
   response.warnings = {"TAC, GRAPH: the start still shows"};
-  EXPECT_EQ(OrderText(response, 0), std::string(kMethods) + "warning: TAC, GRAPH: the start still shows\n" + kAgainst);
+  EXPECT_EQ(OrderText(response, 0),
+            std::string(kMethods) + "warning: TAC, GRAPH: the start still shows\n" + kAgainst);
 }
 
 TEST(OrderTableTest, WarnsOfTransfersNobodyMeasured) {
@@ -63,14 +73,19 @@ TEST(OrderTableTest, WarnsOfTransfersNobodyMeasured) {
   response.transfers_without_measured_time = 3;
   response.unmeasured_transfers = {"a", "b", "c"};
   const std::string text = OrderText(response, 0);
-  EXPECT_NE(text.find("warning: no recorded step shows 3 of the transfers to have taken any time: a, b, c\n"), std::string::npos) << text;
+  EXPECT_NE(
+      text.find(
+          "warning: no recorded step shows 3 of the transfers to have taken any time: a, b, c\n"),
+      std::string::npos)
+      << text;
 }
 
 TEST(OrderTableTest, NamesTheServersWhereThereAreSeveral) {
   OptimizeOrderResponse response = TwoOrders();
   response.orders[0].transfers[1].parameter_server = 1;
   const std::string text = OrderText(response, 10);
-  EXPECT_NE(text.find("rank  server  rank there       size  transfer\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("rank  server  rank there       size  transfer\n"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("   1       1           0       12 B  recv/b\n"), std::string::npos) << text;
 }
 

@@ -14,7 +14,8 @@ Profile Stored() {
   profile.digest = "abc";
   profile.etag = "e1";
   profile.owner = "vision-ci";
-  profile.create_time = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20) + std::chrono::hours(12) + std::chrono::milliseconds(1500);
+  profile.create_time = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20) +
+                        std::chrono::hours(12) + std::chrono::milliseconds(1500);
   profile.size_bytes = 1536;
   profile.operation_count = 4;
   profile.step_count = 1;
@@ -23,9 +24,12 @@ Profile Stored() {
 
 TEST(ProfileTableTest, HasARowAProfile) {
   EXPECT_EQ(ProfileTable({Stored(), {.name = "profiles/b"}}),
-            "name           model  batch  servers  operations  steps       size  created               labels\n"
-            "profiles/tiny  tiny      10        1           4      1  1.500 KiB  2026-11-20 12:00:01Z  gpu=v100 team=vision\n"
-            "profiles/b     -          0        0           0      0        0 B  -                     -\n");
+            "name           model  batch  servers  operations  steps       size  created           "
+            "    labels\n"
+            "profiles/tiny  tiny      10        1           4      1  1.500 KiB  2026-11-20 "
+            "12:00:01Z  gpu=v100 team=vision\n"
+            "profiles/b     -          0        0           0      0        0 B  -                 "
+            "    -\n");
 }
 
 TEST(ProfileTextTest, HasALineAPropertyAndTheGraphInShort) {

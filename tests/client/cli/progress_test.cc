@@ -27,7 +27,8 @@ class WatchedBuffer : public std::stringbuf {
   bool done_ = false;
 };
 
-constexpr Progress::Pace kAtOnce{.delay = std::chrono::milliseconds(0), .interval = std::chrono::milliseconds(1)};
+constexpr Progress::Pace kAtOnce{.delay = std::chrono::milliseconds(0),
+                                 .interval = std::chrono::milliseconds(1)};
 
 TEST(ProgressTest, AtATerminalTheLineComesAndGoes) {
   WatchedBuffer buffer;

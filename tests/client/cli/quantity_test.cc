@@ -10,7 +10,8 @@ namespace {
 TEST(ParseCountTest, TakesDigitsOnly) {
   EXPECT_EQ(*ParseCount("0"), 0);
   EXPECT_EQ(*ParseCount("18446744073709551615"), UINT64_MAX);
-  for (const char* text : {"", "-1", "+1", "1.5", "1e3", "18446744073709551616", "1 "}) EXPECT_FALSE(ParseCount(text).ok()) << text;
+  for (const char* text : {"", "-1", "+1", "1.5", "1e3", "18446744073709551616", "1 "})
+    EXPECT_FALSE(ParseCount(text).ok()) << text;
 }
 
 TEST(ParseRateTest, KnowsBitsFromBytes) {
@@ -33,8 +34,9 @@ TEST(ParseRateTest, APlainNumberIsBytes) {
 }
 
 TEST(ParseRateTest, RefusesWhatItCannotBeSureOf) {
-  for (const char* text : {"", "G", "10G", "10M", "fast", "1Gbit", "1GB", "-1Gbit/s", "-0", "inf", "nan", "1e999", "1e308TB/s", "1e300Tibit/s",
-                           "1Gbit/s ", "1 Gbit/s x", "1,5Gbit/s", " 1"}) {
+  for (const char* text :
+       {"", "G", "10G", "10M", "fast", "1Gbit", "1GB", "-1Gbit/s", "-0", "inf", "nan", "1e999",
+        "1e308TB/s", "1e300Tibit/s", "1Gbit/s ", "1 Gbit/s x", "1,5Gbit/s", " 1"}) {
     const auto rate = ParseRate(text);
     ASSERT_FALSE(rate.ok()) << text << " became " << *rate;
     EXPECT_NE(rate.status().message().find(text), absl::string_view::npos);
@@ -51,7 +53,9 @@ TEST(ParseBytesTest, KnowsPrefixes) {
 }
 
 TEST(ParseBytesTest, RefusesTheRest) {
-  for (const char* text : {"", "x", "1.5", "1.0001kB", "-1", "64KiBs", "1e300", "9223372036854775808"}) EXPECT_FALSE(ParseBytes(text).ok()) << text;
+  for (const char* text :
+       {"", "x", "1.5", "1.0001kB", "-1", "64KiBs", "1e300", "9223372036854775808"})
+    EXPECT_FALSE(ParseBytes(text).ok()) << text;
 }
 
 TEST(ParseDurationTest, KnowsUnits) {
@@ -68,7 +72,8 @@ TEST(ParseDurationTest, KnowsUnits) {
 }
 
 TEST(ParseDurationTest, RefusesTheRest) {
-  for (const char* text : {"", "s", "-1", "1d", "1 min", "1e30", "inf"}) EXPECT_FALSE(ParseDuration(text).ok()) << text;
+  for (const char* text : {"", "s", "-1", "1d", "1 min", "1e30", "inf"})
+    EXPECT_FALSE(ParseDuration(text).ok()) << text;
 }
 
 }  // namespace

@@ -13,25 +13,33 @@ namespace {
 using Json = nlohmann::json;
 
 const RecordingReport kRecording = {
-    .clocks = {.orders = 1, .impossible_orders = 2, .worst_seconds = 3, .server_ahead_seconds = 4, .clamped_orders = 5, .worst_clamped_seconds = 6},
-    .links = {
-        {.direction = "DOWNLINK",
-         .bandwidth_bytes_per_second = 1,
-         .bandwidth_interval = {2, 3, 0.95},
-         .stated_bytes_per_second = 4,
-         .start_seconds = 5,
-         .start_interval = {6, 7, 0.95},
-         .busy_periods = 8,
-         .outlier_periods = 9,
-         .window_identified = true,
-         .window_bytes = 10,
-         .window_lower_bytes = 11,
-         .window_upper_bytes = 12,
-         .largest_transfer_bytes = 13,
-         .disciplines = {{.name = "WINDOW", .bandwidth_bytes_per_second = 14, .window_bytes = 15, .quantum_bytes = 16, .errors = {17, 18, 19, 20}}},
-         .nearest = "WINDOW",
-         .with_start = {21, 22, 23, 24}},
-        {.direction = "UPLINK", .unavailable_reason = "because"}}};
+    .clocks = {.orders = 1,
+               .impossible_orders = 2,
+               .worst_seconds = 3,
+               .server_ahead_seconds = 4,
+               .clamped_orders = 5,
+               .worst_clamped_seconds = 6},
+    .links = {{.direction = "DOWNLINK",
+               .bandwidth_bytes_per_second = 1,
+               .bandwidth_interval = {2, 3, 0.95},
+               .stated_bytes_per_second = 4,
+               .start_seconds = 5,
+               .start_interval = {6, 7, 0.95},
+               .busy_periods = 8,
+               .outlier_periods = 9,
+               .window_identified = true,
+               .window_bytes = 10,
+               .window_lower_bytes = 11,
+               .window_upper_bytes = 12,
+               .largest_transfer_bytes = 13,
+               .disciplines = {{.name = "WINDOW",
+                                .bandwidth_bytes_per_second = 14,
+                                .window_bytes = 15,
+                                .quantum_bytes = 16,
+                                .errors = {17, 18, 19, 20}}},
+               .nearest = "WINDOW",
+               .with_start = {21, 22, 23, 24}},
+              {.direction = "UPLINK", .unavailable_reason = "because"}}};
 
 TEST(RecordingJsonTest, TheProfilesFieldsStayWhereTheyWere) {
   Json check = Json::parse(CheckJson(TinyProfile(), {}, kRecording));
@@ -40,8 +48,10 @@ TEST(RecordingJsonTest, TheProfilesFieldsStayWhereTheyWere) {
 }
 
 TEST(RecordingJsonTest, EverythingIsCarried) {
-  const ReplayReport replay{.recorded_step_seconds = 0.1, .replayed_step_seconds = 0.2, .fitted_transfer_seconds = 0.3};
-  EXPECT_EQ(Json::parse(CheckJson(TinyProfile(), replay, kRecording))["recording"], Json::parse(R"json({
+  const ReplayReport replay{
+      .recorded_step_seconds = 0.1, .replayed_step_seconds = 0.2, .fitted_transfer_seconds = 0.3};
+  EXPECT_EQ(Json::parse(CheckJson(TinyProfile(), replay, kRecording))["recording"],
+            Json::parse(R"json({
     "replay": {"recordedStepSeconds": 0.1, "replayedStepSeconds": 0.2, "fittedTransferSeconds": 0.3},
     "clocks": {"orders": "1", "impossibleOrders": "2", "worstSeconds": 3.0, "serverAheadSeconds": 4.0, "clampedOrders": "5", "worstClampedSeconds": 6.0},
     "links": [{

@@ -37,7 +37,8 @@ class RemoteProgramTest : public testing::Test {
 TEST_F(RemoteProgramTest, AProfileLivesAndDies) {
   const Json stored = RunJson({"profile", "upload", tiny_, "--id", "tiny"});
   EXPECT_EQ(stored["name"], "profiles/tiny");
-  EXPECT_EQ(RunJson({"profile", "upload", tiny_, "--id", "tiny"})["etag"], stored["etag"]) << "the same content is one profile";
+  EXPECT_EQ(RunJson({"profile", "upload", tiny_, "--id", "tiny"})["etag"], stored["etag"])
+      << "the same content is one profile";
   EXPECT_EQ(RunJson({"profile", "get", "tiny"})["operations"].size(), 4);
   EXPECT_EQ(RunJson({"profile", "get", "profiles/tiny", "--basic"})["operations"].size(), 0);
   EXPECT_EQ(RunJson({"profile", "list"})["profiles"].size(), 1);
@@ -52,10 +53,12 @@ TEST_F(RemoteProgramTest, AProfileLivesAndDies) {
 }
 
 TEST_F(RemoteProgramTest, ListsPageByPageOrAll) {
-  for (const char* model : {"alexnet", "vgg11", "resnet50"}) RunJson({"profile", "zoo", model, "--bandwidth", "1Gbit/s", "--id", model});
+  for (const char* model : {"alexnet", "vgg11", "resnet50"})
+    RunJson({"profile", "zoo", model, "--bandwidth", "1Gbit/s", "--id", model});
   const Json page = RunJson({"profile", "list", "--page-size", "2"});
   ASSERT_EQ(page["profiles"].size(), 2);
-  const Json rest = RunJson({"profile", "list", "--page-size", "2", "--page-token", page["nextPageToken"]});
+  const Json rest =
+      RunJson({"profile", "list", "--page-size", "2", "--page-token", page["nextPageToken"]});
   ASSERT_EQ(rest["profiles"].size(), 1);
   EXPECT_EQ(rest["profiles"][0]["name"], "profiles/vgg11");
   EXPECT_EQ(RunJson({"profile", "list"})["profiles"].size(), 3);
@@ -80,7 +83,8 @@ TEST_F(RemoteProgramTest, AFileAndAStoredProfileAndLocalGiveTheSameAnswer) {
 }
 
 TEST_F(RemoteProgramTest, ATraceIsTheSameFromHereAndThere) {
-  const std::vector<std::string> flags{"trace", tiny_, "--workers", "3", "--staggered", "--multiplexing", "round-robin"};
+  const std::vector<std::string> flags{
+      "trace", tiny_, "--workers", "3", "--staggered", "--multiplexing", "round-robin"};
   std::vector<std::string> local = flags;
   local.emplace_back("--local");
   const Outcome remote = Run(flags);
@@ -90,8 +94,10 @@ TEST_F(RemoteProgramTest, ATraceIsTheSameFromHereAndThere) {
 }
 
 TEST_F(RemoteProgramTest, RecommendsAndOrders) {
-  EXPECT_EQ(RunJson({"recommend", tiny_, "--max-workers", "3", "--steps", "100"})["frontier"].size(), 3);
-  EXPECT_EQ(RunJson({"order", tiny_, "--method", "tac"})["orders"][0]["transfers"][0]["name"], "recv");
+  EXPECT_EQ(
+      RunJson({"recommend", tiny_, "--max-workers", "3", "--steps", "100"})["frontier"].size(), 3);
+  EXPECT_EQ(RunJson({"order", tiny_, "--method", "tac"})["orders"][0]["transfers"][0]["name"],
+            "recv");
 }
 
 TEST_F(RemoteProgramTest, AnUploadOfAnyEncodingIsChecked) {

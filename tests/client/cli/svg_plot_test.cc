@@ -25,14 +25,15 @@ std::vector<double> Values(const std::string& svg, const std::string& attribute)
 }
 
 TEST(SvgPlotTest, DrawsASmallPlot) {
-  const std::string svg =
-      SvgPlot({.title = "tiny",
-               .scenario = "1 server",
-               .points = {{1, 100, 90, 110}, {2, 180, 160, 200, PlotPoint::Mark::kChosen}, {3, 180, 180, 180, PlotPoint::Mark::kTie}},
-               .interval = "95% interval",
-               .chosen = "knee",
-               .ties = true,
-               .one_worker = 100});
+  const std::string svg = SvgPlot({.title = "tiny",
+                                   .scenario = "1 server",
+                                   .points = {{1, 100, 90, 110},
+                                              {2, 180, 160, 200, PlotPoint::Mark::kChosen},
+                                              {3, 180, 180, 180, PlotPoint::Mark::kTie}},
+                                   .interval = "95% interval",
+                                   .chosen = "knee",
+                                   .ties = true,
+                                   .one_worker = 100});
   EXPECT_EQ("\n" + svg.substr(svg.find("<polygon")), R"(
 <polygon class="band" points="120.0,212.8 425.0,76.0 730.0,106.4 730.0,106.4 425.0,136.8 120.0,243.2"/>
 <line class="bar" x1="120.0" y1="212.8" x2="120.0" y2="243.2"/>
@@ -57,26 +58,34 @@ TEST(SvgPlotTest, DrawsASmallPlot) {
 }
 
 TEST(SvgPlotTest, SingleRunsAreAWiderAndLighterBand) {
-  const std::string svg =
-      SvgPlot({.title = "runs",
-               .points = {{1, 100, 90, 110, PlotPoint::Mark::kNone, 50, 150}, {2, 180, 160, 200, PlotPoint::Mark::kNone, 120, 250}},
-               .interval = "95% interval",
-               .runs = "95% of runs"});
+  const std::string svg = SvgPlot({.title = "runs",
+                                   .points = {{1, 100, 90, 110, PlotPoint::Mark::kNone, 50, 150},
+                                              {2, 180, 160, 200, PlotPoint::Mark::kNone, 120, 250}},
+                                   .interval = "95% interval",
+                                   .runs = "95% of runs"});
   EXPECT_LT(svg.find("<polygon class=\"runs\""), svg.find("<polygon class=\"band\""));
-  EXPECT_THAT(svg, HasSubstr("1 worker: 100.0 examples/s, 90.00 .. 110.0, single runs 50.00 .. 150.0</title>"));
+  EXPECT_THAT(
+      svg,
+      HasSubstr("1 worker: 100.0 examples/s, 90.00 .. 110.0, single runs 50.00 .. 150.0</title>"));
   EXPECT_THAT(svg, HasSubstr(">95% of runs</text>"));
 }
 
 TEST(SvgPlotTest, EscapesTextsOfOthers) {
-  const std::string svg = SvgPlot({.title = "</title><script>\"a\" & 'b'\x01\xff", .scenario = "<x>"});
-  EXPECT_THAT(svg, HasSubstr("<title>&lt;/title&gt;&lt;script&gt;&quot;a&quot; &amp; &apos;b&apos; \ufffd</title>"));
+  const std::string svg =
+      SvgPlot({.title = "</title><script>\"a\" & 'b'\x01\xff", .scenario = "<x>"});
+  EXPECT_THAT(
+      svg,
+      HasSubstr(
+          "<title>&lt;/title&gt;&lt;script&gt;&quot;a&quot; &amp; &apos;b&apos; \ufffd</title>"));
   EXPECT_THAT(svg, HasSubstr(">&lt;x&gt;</text>"));
   EXPECT_THAT(svg, Not(HasSubstr("<script>")));
 }
 
 TEST(SvgPlotTest, OnePointHasNoLinesAndNoneIsAnEmptyFrame) {
-  const std::string one = SvgPlot({.title = "one", .points = {{3, 100, 90, 110}}, .interval = "95% interval"});
-  EXPECT_THAT(one, Not(testing::AnyOf(HasSubstr("<polygon"), HasSubstr("<polyline"), HasSubstr("class=\"linear\""))));
+  const std::string one =
+      SvgPlot({.title = "one", .points = {{3, 100, 90, 110}}, .interval = "95% interval"});
+  EXPECT_THAT(one, Not(testing::AnyOf(HasSubstr("<polygon"), HasSubstr("<polyline"),
+                                      HasSubstr("class=\"linear\""))));
   EXPECT_THAT(one, HasSubstr("<line class=\"bar\""));
   EXPECT_THAT(SvgPlot({.title = "none"}), Not(HasSubstr("<circle")));
 }
@@ -87,10 +96,12 @@ TEST(SvgPlotTest, EverythingIsInsideAndPointsAreInOrder) {
     const ThroughputPlot plot = PlotOf("random", RandomCurve(seed));
     const std::string svg = SvgPlot(plot);
     for (const char* const attribute : {"x", "x1", "x2", "cx"}) {
-      for (const double x : Values(svg, attribute)) EXPECT_TRUE(x >= 0 && x <= 760) << attribute << x;
+      for (const double x : Values(svg, attribute))
+        EXPECT_TRUE(x >= 0 && x <= 760) << attribute << x;
     }
     for (const char* const attribute : {"y", "y1", "y2", "cy"}) {
-      for (const double y : Values(svg, attribute)) EXPECT_TRUE(y >= 0 && y <= 480) << attribute << y;
+      for (const double y : Values(svg, attribute))
+        EXPECT_TRUE(y >= 0 && y <= 480) << attribute << y;
     }
     const std::vector<double> across = Values(svg, "cx");
     const std::vector<double> down = Values(svg, "cy");
@@ -107,14 +118,16 @@ TEST(SvgPlotTest, EverythingIsInsideAndPointsAreInOrder) {
 }
 
 TEST(SvgPlotTest, TheLegendFits) {
-  const std::string svg = SvgPlot({.title = "wide",
-                                   .points = {{1, 100, 90, 110}, {1024, 180, 160, 200, PlotPoint::Mark::kChosen}},
-                                   .interval = "99.9% interval",
-                                   .chosen = "nearest to the constraints",
-                                   .ties = true,
-                                   .one_worker = 0.1});
+  const std::string svg =
+      SvgPlot({.title = "wide",
+               .points = {{1, 100, 90, 110}, {1024, 180, 160, 200, PlotPoint::Mark::kChosen}},
+               .interval = "99.9% interval",
+               .chosen = "nearest to the constraints",
+               .ties = true,
+               .one_worker = 0.1});
   const std::regex pattern("class=\"legend\" x=\"([0-9.]+)\"[^>]*>([^<]*)<");
-  for (auto at = std::sregex_iterator(svg.begin(), svg.end(), pattern); at != std::sregex_iterator(); ++at) {
+  for (auto at = std::sregex_iterator(svg.begin(), svg.end(), pattern);
+       at != std::sregex_iterator(); ++at) {
     EXPECT_LE(std::stod((*at)[1]) + 6.5 * static_cast<double>((*at)[2].length()), 760) << (*at)[2];
   }
 }

@@ -30,7 +30,9 @@ std::vector<std::u32string> Lines(const std::string& text) {
 ThroughputPlot SmallPlot() {
   return {.title = "tiny",
           .scenario = "1 server",
-          .points = {{1, 100, 100, 100}, {2, 180, 160, 200, PlotPoint::Mark::kChosen}, {4, 240, 200, 280, PlotPoint::Mark::kTie}},
+          .points = {{1, 100, 100, 100},
+                     {2, 180, 160, 200, PlotPoint::Mark::kChosen},
+                     {4, 240, 200, 280, PlotPoint::Mark::kTie}},
           .interval = "95% interval",
           .chosen = "knee",
           .ties = true,
@@ -102,10 +104,11 @@ examples/s
 }
 
 TEST(TerminalPlotTest, SingleRunsReachBeyondTheInterval) {
-  const ThroughputPlot plot{.title = "runs",
-                            .points = {{1, 100, 100, 100}, {2, 200, 150, 250, PlotPoint::Mark::kNone, 50, 300}},
-                            .interval = "95% interval",
-                            .runs = "95% of runs"};
+  const ThroughputPlot plot{
+      .title = "runs",
+      .points = {{1, 100, 100, 100}, {2, 200, 150, 250, PlotPoint::Mark::kNone, 50, 300}},
+      .interval = "95% interval",
+      .runs = "95% of runs"};
   const std::string ascii = TerminalPlot(plot, {.columns = 40});
   EXPECT_THAT(ascii, HasSubstr("o prediction   | 95% interval\n: 95% of runs\n"));
   EXPECT_EQ(std::count(ascii.begin(), ascii.end(), ':'), 1 + 8);
@@ -113,7 +116,8 @@ TEST(TerminalPlotTest, SingleRunsReachBeyondTheInterval) {
 }
 
 TEST(TerminalPlotTest, AZeroCurveLiesOnTheAxis) {
-  const std::string text = TerminalPlot({.title = "stuck", .points = {{1, 0, 0, 0}, {2, 0, 0, 0}}}, {.columns = 40});
+  const std::string text =
+      TerminalPlot({.title = "stuck", .points = {{1, 0, 0, 0}, {2, 0, 0, 0}}}, {.columns = 40});
   EXPECT_THAT(text, HasSubstr("\n       0.0 +o                          o\n"));
   EXPECT_THAT(text, testing::Not(HasSubstr("linear")));
 }
@@ -126,7 +130,8 @@ TEST(TerminalPlotTest, NothingIsAnEmptyFrame) {
 TEST(TerminalPlotTest, ATextOfOthersCannotDriveTheTerminal) {
   const std::string ascii = TerminalPlot({.title = "a\x1b[31m\n\u00e4"}, {.columns = 40});
   EXPECT_EQ(ascii.substr(0, ascii.find('\n')), "a [31m ?");
-  const std::string utf8 = TerminalPlot({.title = std::string(100, 'x')}, {.columns = 40, .utf8 = true});
+  const std::string utf8 =
+      TerminalPlot({.title = std::string(100, 'x')}, {.columns = 40, .utf8 = true});
   EXPECT_EQ(utf8.substr(0, utf8.find('\n')), std::string(39, 'x') + "\u2026");
 }
 
@@ -136,7 +141,8 @@ TEST(TerminalPlotTest, LinesFitAndPointsAreInOrder) {
     const ThroughputPlot plot = PlotOf("random", RandomCurve(seed));
     const int width = 80 + static_cast<int>(seed % 30);
     for (const bool utf8 : {false, true}) {
-      const std::vector<std::u32string> lines = Lines(TerminalPlot(plot, {.columns = width, .utf8 = utf8}));
+      const std::vector<std::u32string> lines =
+          Lines(TerminalPlot(plot, {.columns = width, .utf8 = utf8}));
       for (const std::u32string& line : lines) EXPECT_LE(line.size(), width);
       // In the frame, by column: every point once, the larger one never below the smaller one.
       const size_t first = plot.scenario.empty() ? 3 : 4;
@@ -146,7 +152,8 @@ TEST(TerminalPlotTest, LinesFitAndPointsAreInOrder) {
         const size_t side = line.find_first_of(utf8 ? U"\u2502\u2524" : U"|+");
         ASSERT_NE(side, std::u32string::npos);
         for (size_t column = side + 1; column < line.size(); ++column) {
-          if (std::u32string_view(utf8 ? U"\u25cf\u25c7\u25c6" : U"o=#").find(line[column]) != std::u32string_view::npos)
+          if (std::u32string_view(utf8 ? U"\u25cf\u25c7\u25c6" : U"o=#").find(line[column]) !=
+              std::u32string_view::npos)
             found.emplace_back(column, row);
         }
       }
@@ -167,11 +174,13 @@ TEST(TerminalPlotTest, LinesFitAndPointsAreInOrder) {
 
 TEST(TerminalPlotTest, LongTicksDoNotRunIntoEachOther) {
   for (const int32_t last : {20, 999, 12345, 700000, 2000000000}) {
-    const ThroughputPlot plot{.title = "large", .points = {{1, 100, 100, 100}, {last, 100, 100, 100}}};
+    const ThroughputPlot plot{.title = "large",
+                              .points = {{1, 100, 100, 100}, {last, 100, 100, 100}}};
     const std::vector<std::u32string> lines = Lines(TerminalPlot(plot, {.columns = 40}));
     const std::string labels = Utf8(lines[lines.size() - 4]);
     int64_t previous = 0;
-    for (const std::string& label : std::vector<std::string>(absl::StrSplit(labels, ' ', absl::SkipEmpty()))) {
+    for (const std::string& label :
+         std::vector<std::string>(absl::StrSplit(labels, ' ', absl::SkipEmpty()))) {
       EXPECT_LE(std::stoll(label), last) << labels;
       EXPECT_GT(std::stoll(label), previous) << labels;
       previous = std::stoll(label);
@@ -183,7 +192,8 @@ TEST(TerminalPlotTest, LongTicksDoNotRunIntoEachOther) {
 TEST(TerminalPlotTest, TheNarrowestAndTheWidestTerminalHaveTheirBounds) {
   for (const auto& [columns, drawn] : {std::pair(1, 40), {39, 40}, {100, 100}, {100000, 160}}) {
     size_t widest = 0;
-    for (const std::u32string& line : Lines(TerminalPlot(SmallPlot(), {.columns = columns}))) widest = std::max(widest, line.size());
+    for (const std::u32string& line : Lines(TerminalPlot(SmallPlot(), {.columns = columns})))
+      widest = std::max(widest, line.size());
     EXPECT_EQ(widest, drawn);
   }
 }

@@ -28,7 +28,8 @@ TEST(ThroughputPlotTest, MarksTheMostThroughputTimesEfficiency) {
   EXPECT_EQ(plot.chosen, "knee");
   EXPECT_EQ(plot.interval, "95% interval");
   EXPECT_DOUBLE_EQ(plot.one_worker, 100);
-  EXPECT_THAT(plot.points, ElementsAre(PlotPoint{1, 100, 99, 101, Mark::kNone}, PlotPoint{2, 180, 179, 181, Mark::kChosen},
+  EXPECT_THAT(plot.points, ElementsAre(PlotPoint{1, 100, 99, 101, Mark::kNone},
+                                       PlotPoint{2, 180, 179, 181, Mark::kChosen},
                                        PlotPoint{4, 210, 209, 211, Mark::kNone}));
 }
 
@@ -61,7 +62,8 @@ TEST(ThroughputPlotTest, OnePointHasNoKneeAndNoPointsHaveNothing) {
 
 TEST(ThroughputPlotTest, LeavesOutWhatIsNoThroughput) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const ThroughputPlot plot = PlotOf("", {Row(1, nan), Row(2, -1), Row(3, 2e12), Row(4, 0), Row(4, 5)});
+  const ThroughputPlot plot =
+      PlotOf("", {Row(1, nan), Row(2, -1), Row(3, 2e12), Row(4, 0), Row(4, 5)});
   ASSERT_EQ(plot.points.size(), 1);
   EXPECT_EQ(plot.points[0].workers, 4);
   EXPECT_EQ(plot.points[0].throughput, 0);
@@ -70,7 +72,9 @@ TEST(ThroughputPlotTest, LeavesOutWhatIsNoThroughput) {
 
 TEST(ThroughputPlotTest, ARecommendationIsDrawnWithItsServersAndTies) {
   RecommendWorkersResponse response{
-      .workers = 2, .parameter_servers = 2, .frontier = {Row(1, 100), Row(2, 150), Row(1, 100, 2), Row(2, 190, 2), Row(3, 191, 2)}};
+      .workers = 2,
+      .parameter_servers = 2,
+      .frontier = {Row(1, 100), Row(2, 150), Row(1, 100, 2), Row(2, 190, 2), Row(3, 191, 2)}};
   response.ties = {{.workers = 3, .parameter_servers = 2}, {.workers = 1, .parameter_servers = 1}};
   const ThroughputPlot plot = PlotOf("", response);
   ASSERT_EQ(plot.points.size(), 3);
@@ -83,7 +87,8 @@ TEST(ThroughputPlotTest, ARecommendationIsDrawnWithItsServersAndTies) {
 }
 
 TEST(ThroughputPlotTest, WithoutARecommendationTheNearestIsMarked) {
-  RecommendWorkersResponse response{.frontier = {Row(1, 100), Row(2, 150)}, .infeasible_reason = "too slow"};
+  RecommendWorkersResponse response{.frontier = {Row(1, 100), Row(2, 150)},
+                                    .infeasible_reason = "too slow"};
   EXPECT_EQ(PlotOf("", response).chosen, "");
   EXPECT_EQ(PlotOf("", response).points.size(), 2);
   response.nearest = NearestChoice{.workers = 2, .parameter_servers = 1};
@@ -106,12 +111,15 @@ TEST(ThroughputPlotTest, EverythingIsBetweenTheAxes) {
       EXPECT_TRUE(is_inside(workers.Fraction(point.workers)));
       EXPECT_LE(point.lower, point.throughput);
       EXPECT_LE(point.throughput, point.upper);
-      EXPECT_TRUE(is_inside(throughput.Fraction(point.lower)) && is_inside(throughput.Fraction(point.upper)));
+      EXPECT_TRUE(is_inside(throughput.Fraction(point.lower)) &&
+                  is_inside(throughput.Fraction(point.upper)));
     }
     const std::optional<PlotLine> line = LinearScaling(plot, workers, throughput);
     if (!line) continue;
-    EXPECT_TRUE(is_inside(workers.Fraction(line->from_workers)) && is_inside(workers.Fraction(line->to_workers)));
-    EXPECT_TRUE(is_inside(throughput.Fraction(line->from_throughput)) && is_inside(throughput.Fraction(line->to_throughput)));
+    EXPECT_TRUE(is_inside(workers.Fraction(line->from_workers)) &&
+                is_inside(workers.Fraction(line->to_workers)));
+    EXPECT_TRUE(is_inside(throughput.Fraction(line->from_throughput)) &&
+                is_inside(throughput.Fraction(line->to_throughput)));
   }
 }
 

@@ -17,9 +17,11 @@ TEST(VariableFileTest, ALineIsANameAndItsBytes) {
 }
 
 TEST(VariableFileTest, WhatIsNoSuchLineIsRefusedWithItsNumber) {
-  EXPECT_THAT(ParseVariableSizes("a 1\nb").status().message(), HasSubstr("line 2 is not `NAME BYTES`"));
+  EXPECT_THAT(ParseVariableSizes("a 1\nb").status().message(),
+              HasSubstr("line 2 is not `NAME BYTES`"));
   EXPECT_THAT(ParseVariableSizes("a many").status().message(), HasSubstr("line 1"));
-  EXPECT_THAT(ParseVariableSizes("a 1\na 2").status().message(), HasSubstr("line 2: \"a\" is there twice"));
+  EXPECT_THAT(ParseVariableSizes("a 1\na 2").status().message(),
+              HasSubstr("line 2: \"a\" is there twice"));
 }
 
 }  // namespace

@@ -17,12 +17,15 @@ TEST(WorkerListTest, TakesCountsAndRangesInTheirOrder) {
 }
 
 TEST(WorkerListTest, RefusesTheRest) {
-  for (const char* text : {"", ",", "1,", ",1", "0", "-1", "4-1", "1-", "-", "1--2", "a", "1.5", "1 2", "99999999999", "1-2147483647", "1-1025"}) {
+  for (const char* text : {"", ",", "1,", ",1", "0", "-1", "4-1", "1-", "-", "1--2", "a", "1.5",
+                           "1 2", "99999999999", "1-2147483647", "1-1025"}) {
     EXPECT_FALSE(ParseWorkerList(text).ok()) << text;
   }
 }
 
-TEST(WorkerListTest, TakesAsManyAsOneCallMayAskFor) { EXPECT_EQ(ParseWorkerList("1-1024")->size(), 1024); }
+TEST(WorkerListTest, TakesAsManyAsOneCallMayAskFor) {
+  EXPECT_EQ(ParseWorkerList("1-1024")->size(), 1024);
+}
 
 }  // namespace
 }  // namespace stepcast::client::worker_list_test

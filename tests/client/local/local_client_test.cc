@@ -15,7 +15,8 @@ namespace stepcast::client::local_client_test {
 namespace {
 
 TEST(LocalClientTest, PredictsWhatCanBeWorkedOutByHand) {
-  const auto reply = MakeLocalClient().PredictThroughput({.source = TinyProfile(), .worker_counts = {1}});
+  const auto reply =
+      MakeLocalClient().PredictThroughput({.source = TinyProfile(), .worker_counts = {1}});
   ASSERT_TRUE(reply.ok()) << reply.status();
   ASSERT_EQ(reply->predictions.size(), 1);
   const Prediction& prediction = reply->predictions[0];
@@ -32,7 +33,9 @@ TEST(LocalClientTest, PredictsWhatCanBeWorkedOutByHand) {
 TEST(LocalClientTest, TheScenarioReachesTheEngine) {
   const Client client = MakeLocalClient();
   const auto slow =
-      client.PredictThroughput({.source = TinyProfile(), .worker_counts = {1}, .scenario = Scenario{.bandwidth_bytes_per_second = 5e5}});
+      client.PredictThroughput({.source = TinyProfile(),
+                                .worker_counts = {1},
+                                .scenario = Scenario{.bandwidth_bytes_per_second = 5e5}});
   ASSERT_TRUE(slow.ok()) << slow.status();
   // Both transfers take twice as long: 7 ms.
   EXPECT_NEAR(slow->predictions[0].steps_per_second, 1000.0 / 7, 1e-6);
@@ -40,11 +43,13 @@ TEST(LocalClientTest, TheScenarioReachesTheEngine) {
 
 TEST(LocalClientTest, RecommendsAndOrders) {
   const Client client = MakeLocalClient();
-  const auto recommendation = client.RecommendWorkers({.source = TinyProfile(), .constraints = Constraints{.max_workers = 3}});
+  const auto recommendation = client.RecommendWorkers(
+      {.source = TinyProfile(), .constraints = Constraints{.max_workers = 3}});
   ASSERT_TRUE(recommendation.ok()) << recommendation.status();
   EXPECT_EQ(recommendation->frontier.size(), 3);
   EXPECT_FALSE(recommendation->reason.empty());
-  const auto order = client.OptimizeOrder({.source = TinyProfile(), .methods = {OrderMethod::kTac}});
+  const auto order =
+      client.OptimizeOrder({.source = TinyProfile(), .methods = {OrderMethod::kTac}});
   ASSERT_TRUE(order.ok()) << order.status();
   EXPECT_EQ(order->orders.at(0).transfers.at(0).name, "recv");
   EXPECT_EQ(order->orders.at(0).makespan_ns, 5'000'000);
@@ -56,7 +61,10 @@ TEST(LocalClientTest, TracesPieceByPiece) {
     text += piece;
     return absl::OkStatus();
   };
-  ASSERT_TRUE(MakeLocalClient().GenerateTrace({.source = TinyProfile(), .options = {.steps_per_worker = 2}}, take).ok());
+  ASSERT_TRUE(
+      MakeLocalClient()
+          .GenerateTrace({.source = TinyProfile(), .options = {.steps_per_worker = 2}}, take)
+          .ok());
   // The second step ends after 10 ms.
   EXPECT_THAT(text, testing::HasSubstr(R"("name":"update","ts":9000,"dur":1000,)"));
   EXPECT_THAT(text, testing::EndsWith("]}\n"));
@@ -64,8 +72,10 @@ TEST(LocalClientTest, TracesPieceByPiece) {
 
 TEST(LocalClientTest, ATraceEndsWithWhatItsTakerSays) {
   const auto refuse = [](std::string_view) { return absl::DataLossError("the disk is full"); };
-  EXPECT_EQ(MakeLocalClient().GenerateTrace({.source = TinyProfile()}, refuse), absl::DataLossError("the disk is full"));
-  const absl::Status bad = MakeLocalClient().GenerateTrace({.source = TinyProfile(), .options = {.replications = 3}}, refuse);
+  EXPECT_EQ(MakeLocalClient().GenerateTrace({.source = TinyProfile()}, refuse),
+            absl::DataLossError("the disk is full"));
+  const absl::Status bad = MakeLocalClient().GenerateTrace(
+      {.source = TinyProfile(), .options = {.replications = 3}}, refuse);
   EXPECT_EQ(GetErrorDetails(bad).reason, "REQUEST_INVALID");
   EXPECT_EQ(GetErrorDetails(bad).violations.at(0).field, "options.replications");
 }
@@ -97,21 +107,26 @@ TEST(LocalClientTest, ReportsEveryFaultAsAServerDoes) {
   EXPECT_EQ(details.domain, "stepcast");
   std::vector<std::string> fields;
   for (const FieldViolation& violation : details.violations) fields.push_back(violation.field);
-  EXPECT_THAT(fields, testing::UnorderedElementsAre("profile.batch_size", "profile.operations[1].waiting_for[0]"));
+  EXPECT_THAT(fields, testing::UnorderedElementsAre("profile.batch_size",
+                                                    "profile.operations[1].waiting_for[0]"));
 }
 
 TEST(LocalClientTest, TheTimeoutStopsASimulation) {
   const Client client = MakeLocalClient();
   const PredictThroughputRequest request{
-      .source = TinyProfile(), .worker_counts = {64}, .options = {.steps_per_worker = 10'000'000, .replications = 1000}};
+      .source = TinyProfile(),
+      .worker_counts = {64},
+      .options = {.steps_per_worker = 10'000'000, .replications = 1000}};
   // It would take hours.
-  const absl::Status status = client.PredictThroughput(request, {.timeout = std::chrono::milliseconds(50)}).status();
+  const absl::Status status =
+      client.PredictThroughput(request, {.timeout = std::chrono::milliseconds(50)}).status();
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
 }
 
 TEST(LocalClientTest, BuildsModelsOfTheZoo) {
-  const auto made = MakeLocalClient().ImportZooModel({.model = "alexnet", .platform = {.bandwidth_bytes_per_second = 1e9}},
-                                                     {.store = {.validate_only = true}, .labels = {{"team", "vision"}}});
+  const auto made = MakeLocalClient().ImportZooModel(
+      {.model = "alexnet", .platform = {.bandwidth_bytes_per_second = 1e9}},
+      {.store = {.validate_only = true}, .labels = {{"team", "vision"}}});
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_FALSE(made->profile.operations.empty());
   EXPECT_EQ(made->profile.labels.at("team"), "vision");
@@ -123,7 +138,8 @@ TEST(LocalClientTest, ThreadsShareOneClient) {
   std::vector<std::string> answers(4);
   for (size_t i = 0; i < answers.size(); ++i) {
     threads.emplace_back([&, i] {
-      auto reply = client.PredictThroughput({.source = TinyProfile(), .worker_counts = {3}, .options = {.steps_per_worker = 200}});
+      auto reply = client.PredictThroughput(
+          {.source = TinyProfile(), .worker_counts = {3}, .options = {.steps_per_worker = 200}});
       ASSERT_TRUE(reply.ok()) << reply.status();
       reply->simulation = {};  // how long it took
       answers[i] = ToJson(*reply);

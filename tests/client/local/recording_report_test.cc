@@ -8,7 +8,9 @@
 namespace stepcast::client::recording_report_test {
 namespace {
 
-std::string Recording() { return ReadFile(STEPCAST_SOURCE_DIR "/tests/data/testbed/vgg11_128.profile.json").value(); }
+std::string Recording() {
+  return ReadFile(STEPCAST_SOURCE_DIR "/tests/data/testbed/vgg11_128.profile.json").value();
+}
 
 TEST(RecordingReportTest, ARealRecordingsLinksAreMeasuredAndExplained) {
   const RecordingReport report = ReportRecording(Recording()).value();
@@ -42,8 +44,10 @@ TEST(RecordingReportTest, TransfersThatNothingHeldUpAreMeasured) {
 }
 
 TEST(RecordingReportTest, WhatIsNoProfileIsRefused) {
-  EXPECT_EQ(ReportRecording("{\"operations\": 1}").status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(LoneTransfers("{\"batchSize\": 1}").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReportRecording("{\"operations\": 1}").status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(LoneTransfers("{\"batchSize\": 1}").status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

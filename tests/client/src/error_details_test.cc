@@ -34,30 +34,35 @@ absl::Status ServersStatus() {
   retry.mutable_retry_delay()->set_nanos(500'000'000);
   google::rpc::Status status;
   status.set_code(3);
-  for (const google::protobuf::Message* detail : std::initializer_list<const google::protobuf::Message*>{&info, &bad, &quota, &resource, &retry}) {
+  for (const google::protobuf::Message* detail :
+       std::initializer_list<const google::protobuf::Message*>{&info, &bad, &quota, &resource,
+                                                               &retry}) {
     status.add_details()->PackFrom(*detail);
   }
-  return StatusFromWire(absl::StatusCode::kInvalidArgument, "profile.batch_size: must be at least 1, is 0", status.SerializeAsString());
+  return StatusFromWire(absl::StatusCode::kInvalidArgument,
+                        "profile.batch_size: must be at least 1, is 0", status.SerializeAsString());
 }
 
 TEST(ErrorDetailsTest, EverythingTheServerSaysCanBeRead) {
   const absl::Status status = ServersStatus();
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_EQ(status.message(), "profile.batch_size: must be at least 1, is 0");
-  const ErrorDetails expected{.reason = "PROFILE_INVALID",
-                              .domain = "stepcast",
-                              .metadata = {{"faults", "2"}},
-                              .violations = {{.field = "profile.batch_size", .description = "must be at least 1, is 0"}},
-                              .quota_violations = {{.subject = "queue_max", .description = "64"}},
-                              .resource = ErrorResource{.type = "profile", .name = "profiles/a", .description = "taken"},
-                              .retry_delay = std::chrono::milliseconds(500)};
+  const ErrorDetails expected{
+      .reason = "PROFILE_INVALID",
+      .domain = "stepcast",
+      .metadata = {{"faults", "2"}},
+      .violations = {{.field = "profile.batch_size", .description = "must be at least 1, is 0"}},
+      .quota_violations = {{.subject = "queue_max", .description = "64"}},
+      .resource = ErrorResource{.type = "profile", .name = "profiles/a", .description = "taken"},
+      .retry_delay = std::chrono::milliseconds(500)};
   EXPECT_EQ(GetErrorDetails(status), expected);
 }
 
 TEST(ErrorDetailsTest, AStatusWithoutDetailsHasNone) {
   EXPECT_EQ(GetErrorDetails(absl::NotFoundError("x")), ErrorDetails{});
   EXPECT_EQ(GetErrorDetails(absl::OkStatus()), ErrorDetails{});
-  EXPECT_EQ(GetErrorDetails(StatusFromWire(absl::StatusCode::kInternal, "x", "no message")), ErrorDetails{});
+  EXPECT_EQ(GetErrorDetails(StatusFromWire(absl::StatusCode::kInternal, "x", "no message")),
+            ErrorDetails{});
 }
 
 TEST(ErrorDetailsTest, ADetailThatCannotBeReadIsLeftOut) {
@@ -68,8 +73,10 @@ TEST(ErrorDetailsTest, ADetailThatCannotBeReadIsLeftOut) {
 }
 
 TEST(ErrorDetailsTest, ErrorsOfTheClientItselfLookLikeThoseOfTheService) {
-  const absl::Status status = MakeLocalError(absl::StatusCode::kNotFound, "FILE_UNREADABLE", "cannot read x", {{"path", "x"}});
-  const ErrorDetails expected{.reason = "FILE_UNREADABLE", .domain = "stepcast", .metadata = {{"path", "x"}}};
+  const absl::Status status = MakeLocalError(absl::StatusCode::kNotFound, "FILE_UNREADABLE",
+                                             "cannot read x", {{"path", "x"}});
+  const ErrorDetails expected{
+      .reason = "FILE_UNREADABLE", .domain = "stepcast", .metadata = {{"path", "x"}}};
   EXPECT_EQ(GetErrorDetails(status), expected);
 }
 

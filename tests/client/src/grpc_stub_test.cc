@@ -25,7 +25,9 @@ using std::chrono::seconds;
 // Over a real socket, with the defaults of a user.
 class GrpcStubTest : public testing::Test {
  protected:
-  Client MakeClient() const { return Client({.server = service_.address(), .timeout = seconds(30)}); }
+  Client MakeClient() const {
+    return Client({.server = service_.address(), .timeout = seconds(30)});
+  }
 
   FakeService service_;
 };
@@ -65,14 +67,16 @@ TEST_F(GrpcStubTest, AServerThatRefusesInTheMiddleOfAnUploadIsHeard) {
   };
   std::string bytes;
   bytes.resize(20'000'000);
-  const absl::Status status = MakeClient().UploadProfileBytes(bytes, ProfileEncoding::kBinary).status();
+  const absl::Status status =
+      MakeClient().UploadProfileBytes(bytes, ProfileEncoding::kBinary).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_EQ(GetErrorDetails(status).reason, "PROFILE_TOO_LARGE");
 }
 
 TEST_F(GrpcStubTest, AFullQueueIsAskedAgain) {
   std::atomic<int> calls = 0;
-  service_.predict = [&](const v1::PredictThroughputRequest& request, v1::PredictThroughputResponse& reply) {
+  service_.predict = [&](const v1::PredictThroughputRequest& request,
+                         v1::PredictThroughputResponse& reply) {
     EXPECT_EQ(request.worker_counts_size(), 2);
     if (++calls == 1) {
       google::rpc::RetryInfo info;
@@ -82,7 +86,8 @@ TEST_F(GrpcStubTest, AFullQueueIsAskedAgain) {
     reply.set_seed(42);
     return grpc::Status::OK;
   };
-  const auto reply = MakeClient().PredictThroughput({.source = "profiles/a", .worker_counts = {1, 2}});
+  const auto reply =
+      MakeClient().PredictThroughput({.source = "profiles/a", .worker_counts = {1, 2}});
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(reply->seed, 42);
   EXPECT_EQ(calls, 2);
@@ -92,16 +97,20 @@ TEST_F(GrpcStubTest, ARepeatedUploadSendsTheSameAgain) {
   std::vector<std::vector<v1::UploadProfileRequest>> streams;
   service_.upload = [&](const std::vector<v1::UploadProfileRequest>& messages, v1::Profile&) {
     streams.push_back(messages);
-    return streams.size() < 2 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "going down") : grpc::Status::OK;
+    return streams.size() < 2 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "going down")
+                              : grpc::Status::OK;
   };
-  ASSERT_TRUE(MakeClient().UploadProfileBytes(std::string(1'000'000, 'x'), ProfileEncoding::kBinary).ok());
+  ASSERT_TRUE(
+      MakeClient().UploadProfileBytes(std::string(1'000'000, 'x'), ProfileEncoding::kBinary).ok());
   ASSERT_EQ(streams.size(), 2);
   ASSERT_EQ(streams[0].size(), streams[1].size());
-  for (size_t i = 0; i < streams[0].size(); ++i) EXPECT_EQ(streams[0][i].SerializeAsString(), streams[1][i].SerializeAsString());
+  for (size_t i = 0; i < streams[0].size(); ++i)
+    EXPECT_EQ(streams[0][i].SerializeAsString(), streams[1][i].SerializeAsString());
 }
 
 TEST_F(GrpcStubTest, AStreamIsHandedOnPieceByPieceThenItsStatus) {
-  service_.trace = [](const grpc::ServerContext&, const v1::GenerateTraceRequest& request, grpc::ServerWriter<v1::GenerateTraceResponse>& writer) {
+  service_.trace = [](const grpc::ServerContext&, const v1::GenerateTraceRequest& request,
+                      grpc::ServerWriter<v1::GenerateTraceResponse>& writer) {
     EXPECT_EQ(request.profile(), "profiles/a");
     v1::GenerateTraceResponse piece;
     for (const char* text : {"one", "two"}) {
@@ -115,12 +124,14 @@ TEST_F(GrpcStubTest, AStreamIsHandedOnPieceByPieceThenItsStatus) {
     pieces.emplace_back(piece);
     return absl::OkStatus();
   };
-  EXPECT_EQ(MakeClient().GenerateTrace({.source = "profiles/a"}, take), absl::OutOfRangeError("no more time"));
+  EXPECT_EQ(MakeClient().GenerateTrace({.source = "profiles/a"}, take),
+            absl::OutOfRangeError("no more time"));
   EXPECT_EQ(pieces, (std::vector<std::string>{"one", "two"}));
 }
 
 TEST_F(GrpcStubTest, AStreamThatIsRefusedIsCancelled) {
-  service_.trace = [](const grpc::ServerContext&, const v1::GenerateTraceRequest&, grpc::ServerWriter<v1::GenerateTraceResponse>& writer) {
+  service_.trace = [](const grpc::ServerContext&, const v1::GenerateTraceRequest&,
+                      grpc::ServerWriter<v1::GenerateTraceResponse>& writer) {
     v1::GenerateTraceResponse piece;
     piece.set_chunk(std::string(60'000, 'x'));
     while (writer.Write(piece)) {
@@ -128,7 +139,8 @@ TEST_F(GrpcStubTest, AStreamThatIsRefusedIsCancelled) {
     return grpc::Status::OK;
   };
   const auto refuse = [](std::string_view) { return absl::DataLossError("the disk is full"); };
-  EXPECT_EQ(MakeClient().GenerateTrace({.source = "profiles/a"}, refuse), absl::DataLossError("the disk is full"));
+  EXPECT_EQ(MakeClient().GenerateTrace({.source = "profiles/a"}, refuse),
+            absl::DataLossError("the disk is full"));
 }
 
 TEST_F(GrpcStubTest, RepliesOverFourMebibytesAreTaken) {
@@ -144,7 +156,8 @@ TEST_F(GrpcStubTest, RepliesOverFourMebibytesAreTaken) {
 }
 
 TEST_F(GrpcStubTest, TheServerSeesTheDeadline) {
-  service_.get = [](const grpc::ServerContext& context, const v1::GetProfileRequest&, v1::Profile&) {
+  service_.get = [](const grpc::ServerContext& context, const v1::GetProfileRequest&,
+                    v1::Profile&) {
     const auto left = context.deadline() - std::chrono::system_clock::now();
     // On the wire a timeout has few digits, and is rounded up.
     EXPECT_LE(left, seconds(310));
@@ -155,12 +168,17 @@ TEST_F(GrpcStubTest, TheServerSeesTheDeadline) {
 }
 
 TEST_F(GrpcStubTest, ATimeoutWithoutEndIsNone) {
-  service_.get = [](const grpc::ServerContext&, const v1::GetProfileRequest&, v1::Profile&) { return grpc::Status::OK; };
-  EXPECT_TRUE(MakeClient().GetProfile({.name = "profiles/a"}, {.timeout = std::chrono::nanoseconds::max()}).ok());
+  service_.get = [](const grpc::ServerContext&, const v1::GetProfileRequest&, v1::Profile&) {
+    return grpc::Status::OK;
+  };
+  EXPECT_TRUE(MakeClient()
+                  .GetProfile({.name = "profiles/a"}, {.timeout = std::chrono::nanoseconds::max()})
+                  .ok());
 }
 
 TEST_F(GrpcStubTest, TimeThatHasRunOutIsDeadlineExceeded) {
-  EXPECT_TRUE(absl::IsDeadlineExceeded(MakeClient().GetProfile({}, {.timeout = std::chrono::nanoseconds(0)}).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      MakeClient().GetProfile({}, {.timeout = std::chrono::nanoseconds(0)}).status()));
 }
 
 TEST_F(GrpcStubTest, NobodyThereIsUnavailable) {
@@ -169,12 +187,14 @@ TEST_F(GrpcStubTest, NobodyThereIsUnavailable) {
     const FakeService gone;
     address = gone.address();
   }
-  const Client client({.server = address, .retry = {.max_attempts = 2, .initial_backoff = milliseconds(1)}});
+  const Client client(
+      {.server = address, .retry = {.max_attempts = 2, .initial_backoff = milliseconds(1)}});
   EXPECT_TRUE(absl::IsUnavailable(client.GetProfile({}).status()));
 }
 
 TEST_F(GrpcStubTest, ThreadsShareOneClient) {
-  service_.get = [](const grpc::ServerContext&, const v1::GetProfileRequest& request, v1::Profile& reply) {
+  service_.get = [](const grpc::ServerContext&, const v1::GetProfileRequest& request,
+                    v1::Profile& reply) {
     reply.set_name(request.name());
     return grpc::Status::OK;
   };

@@ -17,11 +17,16 @@ namespace {
 
 class JobClientTest : public testing::Test {
  protected:
-  void FailTwice() { script_.statuses = {absl::UnavailableError("one"), absl::UnavailableError("two")}; }
+  void FailTwice() {
+    script_.statuses = {absl::UnavailableError("one"), absl::UnavailableError("two")};
+  }
 
   FakeStub::Script script_;
   FakeRetryEnvironment::World world_;
-  JobClient jobs_ = Client(MakeRemoteConnection(std::make_unique<FakeStub>(script_), std::make_unique<FakeRetryEnvironment>(world_)), {}).Jobs();
+  JobClient jobs_ = Client(MakeRemoteConnection(std::make_unique<FakeStub>(script_),
+                                                std::make_unique<FakeRetryEnvironment>(world_)),
+                           {})
+                        .Jobs();
 };
 
 TEST_F(JobClientTest, AStartIsRepeatedUnderOneRequestIdAndEachHasItsOwn) {

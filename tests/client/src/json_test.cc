@@ -10,7 +10,8 @@ namespace {
 using Json = nlohmann::json;
 
 TEST(JsonTest, HasTheNamesOfProtoJsonAndTheDefaultsToo) {
-  const Json json = Json::parse(ToJson(PredictThroughputResponse{.predictions = {{.examples_per_second = 2.5}}, .seed = 7}));
+  const Json json = Json::parse(
+      ToJson(PredictThroughputResponse{.predictions = {{.examples_per_second = 2.5}}, .seed = 7}));
   EXPECT_EQ(json["predictions"][0]["examplesPerSecond"], 2.5);
   EXPECT_EQ(json["predictions"][0]["steadyState"], false);
   EXPECT_EQ(json["predictions"][0]["warning"], "");
@@ -20,7 +21,8 @@ TEST(JsonTest, HasTheNamesOfProtoJsonAndTheDefaultsToo) {
 }
 
 TEST(JsonTest, OptionalFieldsAreThereOnlyWhereTheyAreSet) {
-  const Json json = Json::parse(ToJson(SimulationOptions{.warmup_steps = 0, .time_budget = std::chrono::milliseconds(1500)}));
+  const Json json = Json::parse(
+      ToJson(SimulationOptions{.warmup_steps = 0, .time_budget = std::chrono::milliseconds(1500)}));
   EXPECT_EQ(json["warmupSteps"], 0);
   EXPECT_EQ(json["timeBudget"], "1.500s");
   EXPECT_FALSE(json.contains("replications"));
@@ -28,7 +30,9 @@ TEST(JsonTest, OptionalFieldsAreThereOnlyWhereTheyAreSet) {
 
 TEST(JsonTest, AnOrderReadsAsTheContractSays) {
   const OptimizeOrderResponse response{
-      .orders = {{.method = OrderMethod::kTac, .transfers = {{.name = "recv/a", .rank = 0, .size_bytes = 12}}, .makespan_ns = 5}},
+      .orders = {{.method = OrderMethod::kTac,
+                  .transfers = {{.name = "recv/a", .rank = 0, .size_bytes = 12}},
+                  .makespan_ns = 5}},
       .chosen = OrderMethod::kTac};
   const Json json = Json::parse(ToJson(response));
   EXPECT_EQ(json["orders"][0]["method"], "TAC");
@@ -38,11 +42,12 @@ TEST(JsonTest, AnOrderReadsAsTheContractSays) {
 }
 
 TEST(JsonTest, AJobIsAnOperationThatHoldsItsReply) {
-  const Json json = Json::parse(ToJson(Job{.name = "operations/o-1",
-                                           .method = "PredictThroughput",
-                                           .state = JobState::kSucceeded,
-                                           .done = true,
-                                           .reply = PredictThroughputResponse{.predictions = {{.examples_per_second = 2.5}}}}));
+  const Json json = Json::parse(ToJson(
+      Job{.name = "operations/o-1",
+          .method = "PredictThroughput",
+          .state = JobState::kSucceeded,
+          .done = true,
+          .reply = PredictThroughputResponse{.predictions = {{.examples_per_second = 2.5}}}}));
   EXPECT_EQ(json["name"], "operations/o-1");
   EXPECT_EQ(json["done"], true);
   EXPECT_EQ(json["metadata"]["@type"], "type.googleapis.com/stepcast.v1.JobMetadata");

@@ -16,7 +16,9 @@ using std::chrono::seconds;
 
 class OperationWaitTest : public testing::Test {
  protected:
-  absl::Status Await(const Call& call) { return AwaitOperation("operations/o-1", call, stub_, environment_).status(); }
+  absl::Status Await(const Call& call) {
+    return AwaitOperation("operations/o-1", call, stub_, environment_).status();
+  }
   // Each wait takes as long as it was asked to.
   void WaitInFull() {
     script_.on_wait = [this] { world_.now += script_.waits.back(); };
@@ -60,7 +62,8 @@ TEST_F(OperationWaitTest, ADeadlineThatPassesWithinACallIsTheSame) {
 
 TEST_F(OperationWaitTest, AServerThatIsNotReachedIsSaidAsSoonAsByAnyCall) {
   script_.statuses = std::deque<absl::Status>(100, absl::UnavailableError("gone"));
-  EXPECT_EQ(Await({.timeout = seconds(3600), .retry = {.max_attempts = 3}}), absl::UnavailableError("gone"));
+  EXPECT_EQ(Await({.timeout = seconds(3600), .retry = {.max_attempts = 3}}),
+            absl::UnavailableError("gone"));
   EXPECT_EQ(script_.attempts.size(), 3);
 }
 
@@ -84,7 +87,8 @@ TEST_F(OperationWaitTest, AnOutageThatDoesNotEndEndsTheWait) {
 TEST_F(OperationWaitTest, WhoWantsNoRetriesGetsNone) {
   script_.open_for = 1;
   script_.statuses = {absl::OkStatus(), absl::UnavailableError("restarting")};
-  EXPECT_EQ(Await({.timeout = seconds(60), .retry = {.max_attempts = 1}}), absl::UnavailableError("restarting"));
+  EXPECT_EQ(Await({.timeout = seconds(60), .retry = {.max_attempts = 1}}),
+            absl::UnavailableError("restarting"));
 }
 
 TEST_F(OperationWaitTest, WhatIsDeletedMeanwhileIsNotWaitedFor) {

@@ -71,7 +71,8 @@ TEST(ProfileEncodingTest, NoBytesCrashIt) {
     std::mt19937_64 generator(seed);
     std::string bytes(generator() % 64, '\0');
     for (char& byte : bytes) byte = static_cast<char>(generator());
-    for (const auto encoding : {ProfileEncoding::kUnspecified, ProfileEncoding::kBinary, ProfileEncoding::kJson, ProfileEncoding::kText}) {
+    for (const auto encoding : {ProfileEncoding::kUnspecified, ProfileEncoding::kBinary,
+                                ProfileEncoding::kJson, ProfileEncoding::kText}) {
       const absl::StatusOr<Profile> read = ParseProfile(bytes, encoding);
       ASSERT_TRUE(read.ok() || absl::IsInvalidArgument(read.status())) << "seed " << seed;
     }

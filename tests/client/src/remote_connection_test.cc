@@ -18,9 +18,14 @@ using std::chrono::seconds;
 
 class RemoteConnectionTest : public testing::Test {
  protected:
-  RemoteConnectionTest() : client_(MakeRemoteConnection(std::make_unique<FakeStub>(script_), std::make_unique<FakeRetryEnvironment>(world_)), {}) {}
+  RemoteConnectionTest()
+      : client_(MakeRemoteConnection(std::make_unique<FakeStub>(script_),
+                                     std::make_unique<FakeRetryEnvironment>(world_)),
+                {}) {}
 
-  void FailTwice() { script_.statuses = {absl::UnavailableError("one"), absl::UnavailableError("two")}; }
+  void FailTwice() {
+    script_.statuses = {absl::UnavailableError("one"), absl::UnavailableError("two")};
+  }
 
   // The ids of all attempts so far.
   std::set<std::string> RequestIds() const {
@@ -99,13 +104,15 @@ TEST_F(RemoteConnectionTest, CallsThatStoreAreRetriedUnderOneRequestId) {
 
 TEST_F(RemoteConnectionTest, AnOwnRequestIdIsSentAsItIs) {
   EXPECT_TRUE(client_.CreateProfile({}, {.request_id = "mine"}).ok());
-  EXPECT_TRUE(client_.UploadProfileBytes("", ProfileEncoding::kBinary, {.request_id = "mine"}).ok());
+  EXPECT_TRUE(
+      client_.UploadProfileBytes("", ProfileEncoding::kBinary, {.request_id = "mine"}).ok());
   EXPECT_TRUE(client_.ImportZooModel({}, {.store = {.request_id = "mine"}}).ok());
   EXPECT_EQ(RequestIds(), std::set<std::string>{"mine"});
 }
 
 TEST_F(RemoteConnectionTest, WithoutARequestIdStoringIsNotRepeated) {
-  const auto connection = MakeRemoteConnection(std::make_unique<FakeStub>(script_), std::make_unique<FakeRetryEnvironment>(world_));
+  const auto connection = MakeRemoteConnection(std::make_unique<FakeStub>(script_),
+                                               std::make_unique<FakeRetryEnvironment>(world_));
   const Call call{.timeout = seconds(60), .retry = {}};
   FailTwice();
   EXPECT_FALSE(connection->CreateProfile({}, call).ok());

@@ -9,7 +9,9 @@ namespace stepcast::client::request_id_test {
 namespace {
 
 TEST(RequestIdTest, IsAUuidOfVersionFour) {
-  EXPECT_THAT(NewRequestId(), testing::MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
+  EXPECT_THAT(
+      NewRequestId(),
+      testing::MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
 }
 
 TEST(RequestIdTest, NeverComesTwice) {

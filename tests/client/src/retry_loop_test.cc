@@ -24,7 +24,8 @@ absl::Status WithRetryInfo(absl::StatusCode code, nanoseconds delay) {
   info.mutable_retry_delay()->set_seconds(delay / seconds(1));
   info.mutable_retry_delay()->set_nanos(static_cast<int32_t>((delay % seconds(1)).count()));
   absl::Status status(code, "later");
-  status.SetPayload("type.googleapis.com/google.rpc.RetryInfo", absl::Cord(info.SerializeAsString()));
+  status.SetPayload("type.googleapis.com/google.rpc.RetryInfo",
+                    absl::Cord(info.SerializeAsString()));
   return status;
 }
 
@@ -54,7 +55,8 @@ TEST_F(RetryLoopTest, SuccessIsNotRepeated) {
 TEST_F(RetryLoopTest, UnavailableIsRetriedWithPausesThatDouble) {
   world_.chance = 1;
   EXPECT_EQ(RunFailing(absl::UnavailableError("down")), absl::UnavailableError("down"));
-  EXPECT_THAT(world_.sleeps, ElementsAre(milliseconds(100), milliseconds(200), milliseconds(400), milliseconds(800)));
+  EXPECT_THAT(world_.sleeps, ElementsAre(milliseconds(100), milliseconds(200), milliseconds(400),
+                                         milliseconds(800)));
   EXPECT_EQ(timeouts_.size(), 5);
 }
 
@@ -68,7 +70,8 @@ TEST_F(RetryLoopTest, ACancellationWithAReasonIsFinal) {
   info.set_reason("CANCELLED");
   info.set_domain("stepcast");
   absl::Status status = absl::CancelledError("somebody cancelled it");
-  status.SetPayload("type.googleapis.com/google.rpc.ErrorInfo", absl::Cord(info.SerializeAsString()));
+  status.SetPayload("type.googleapis.com/google.rpc.ErrorInfo",
+                    absl::Cord(info.SerializeAsString()));
   RunFailing(status).IgnoreError();
   EXPECT_EQ(timeouts_.size(), 1);
 }
@@ -76,14 +79,17 @@ TEST_F(RetryLoopTest, ACancellationWithAReasonIsFinal) {
 TEST_F(RetryLoopTest, ChanceTakesUpToHalfOfAPause) {
   world_.chance = 0;
   RunFailing(absl::UnavailableError("down")).IgnoreError();
-  EXPECT_THAT(world_.sleeps, ElementsAre(milliseconds(50), milliseconds(100), milliseconds(200), milliseconds(400)));
+  EXPECT_THAT(world_.sleeps, ElementsAre(milliseconds(50), milliseconds(100), milliseconds(200),
+                                         milliseconds(400)));
 }
 
 TEST_F(RetryLoopTest, PausesStopGrowingAtTheLongest) {
   world_.chance = 1;
-  call_.retry = {.max_attempts = 6, .initial_backoff = seconds(1), .max_backoff = seconds(3), .multiplier = 2};
+  call_.retry = {
+      .max_attempts = 6, .initial_backoff = seconds(1), .max_backoff = seconds(3), .multiplier = 2};
   RunFailing(absl::UnavailableError("down")).IgnoreError();
-  EXPECT_THAT(world_.sleeps, ElementsAre(seconds(1), seconds(2), seconds(3), seconds(3), seconds(3)));
+  EXPECT_THAT(world_.sleeps,
+              ElementsAre(seconds(1), seconds(2), seconds(3), seconds(3), seconds(3)));
 }
 
 TEST_F(RetryLoopTest, AFullQueueIsRetriedNoSoonerThanTheServerAsked) {
@@ -100,9 +106,12 @@ TEST_F(RetryLoopTest, AMessageThatIsTooLargeIsNotRetried) {
 
 TEST_F(RetryLoopTest, OtherCodesAreNotRetried) {
   for (const absl::StatusCode code :
-       {absl::StatusCode::kUnknown, absl::StatusCode::kInvalidArgument, absl::StatusCode::kDeadlineExceeded, absl::StatusCode::kNotFound,
-        absl::StatusCode::kAlreadyExists, absl::StatusCode::kPermissionDenied, absl::StatusCode::kFailedPrecondition, absl::StatusCode::kAborted,
-        absl::StatusCode::kOutOfRange, absl::StatusCode::kUnimplemented, absl::StatusCode::kInternal, absl::StatusCode::kDataLoss,
+       {absl::StatusCode::kUnknown, absl::StatusCode::kInvalidArgument,
+        absl::StatusCode::kDeadlineExceeded, absl::StatusCode::kNotFound,
+        absl::StatusCode::kAlreadyExists, absl::StatusCode::kPermissionDenied,
+        absl::StatusCode::kFailedPrecondition, absl::StatusCode::kAborted,
+        absl::StatusCode::kOutOfRange, absl::StatusCode::kUnimplemented,
+        absl::StatusCode::kInternal, absl::StatusCode::kDataLoss,
         absl::StatusCode::kUnauthenticated}) {
     EXPECT_EQ(RunFailing(WithRetryInfo(code, milliseconds(1))).code(), code);
     EXPECT_THAT(world_.sleeps, IsEmpty()) << absl::StatusCodeToString(code);
@@ -122,7 +131,8 @@ TEST_F(RetryLoopTest, APolicyOfOneAttemptNeverRetries) {
 
 TEST_F(RetryLoopTest, EachAttemptGetsWhatIsLeftOfTheCall) {
   world_.chance = 1;
-  call_ = {.timeout = seconds(10), .retry = {.max_attempts = 3, .initial_backoff = seconds(1), .multiplier = 1}};
+  call_ = {.timeout = seconds(10),
+           .retry = {.max_attempts = 3, .initial_backoff = seconds(1), .multiplier = 1}};
   attempt_length_ = seconds(2);
   RunFailing(absl::UnavailableError("down")).IgnoreError();
   EXPECT_THAT(timeouts_, ElementsAre(seconds(10), seconds(7), seconds(4)));
@@ -130,7 +140,8 @@ TEST_F(RetryLoopTest, EachAttemptGetsWhatIsLeftOfTheCall) {
 
 TEST_F(RetryLoopTest, APauseThatWouldEndAfterTheDeadlineIsNotBegun) {
   world_.chance = 1;
-  call_ = {.timeout = seconds(10), .retry = {.max_attempts = 100, .initial_backoff = seconds(4), .multiplier = 1}};
+  call_ = {.timeout = seconds(10),
+           .retry = {.max_attempts = 100, .initial_backoff = seconds(4), .multiplier = 1}};
   EXPECT_EQ(RunFailing(absl::UnavailableError("down")), absl::UnavailableError("down"));
   EXPECT_THAT(world_.sleeps, ElementsAre(seconds(4), seconds(4)));
   EXPECT_LT(world_.now.time_since_epoch(), seconds(10));
@@ -145,17 +156,22 @@ TEST_F(RetryLoopTest, WithoutTimeNothingIsTried) {
 }
 
 TEST_F(RetryLoopTest, ADelayOfAgesFromTheServerEndsTheCall) {
-  const absl::Status later = WithRetryInfo(absl::StatusCode::kUnavailable, std::chrono::hours(24 * 365 * 250));
+  const absl::Status later =
+      WithRetryInfo(absl::StatusCode::kUnavailable, std::chrono::hours(24 * 365 * 250));
   EXPECT_EQ(RunFailing(later), later);
   EXPECT_THAT(world_.sleeps, IsEmpty());
 }
 
 TEST(PauseBeforeRetryTest, AnAbsurdPolicyGivesAPauseAllTheSame) {
-  const RetryPolicy policy{.max_attempts = 1 << 30, .initial_backoff = nanoseconds::max(), .max_backoff = nanoseconds::max(), .multiplier = 1e300};
+  const RetryPolicy policy{.max_attempts = 1 << 30,
+                           .initial_backoff = nanoseconds::max(),
+                           .max_backoff = nanoseconds::max(),
+                           .multiplier = 1e300};
   const auto pause = PauseBeforeRetry(policy, absl::UnavailableError("down"), 1 << 20, 1);
   ASSERT_TRUE(pause.has_value());
   EXPECT_GT(*pause, std::chrono::hours(24));
-  const RetryPolicy negative{.initial_backoff = seconds(-5), .max_backoff = seconds(-5), .multiplier = -1};
+  const RetryPolicy negative{
+      .initial_backoff = seconds(-5), .max_backoff = seconds(-5), .multiplier = -1};
   EXPECT_EQ(PauseBeforeRetry(negative, absl::UnavailableError("down"), 1, 1), nanoseconds(0));
 }
 

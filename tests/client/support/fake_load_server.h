@@ -1,6 +1,8 @@
-// A server in simulated time: it serves one call at a time, in the order in which they come, and may pause.
+// A server in simulated time: it serves one call at a time, in the order in which they come, and
+// may pause.
 //
-// It is the clock and the transport of a load at once, so a run takes no time and is the same every time.
+// It is the clock and the transport of a load at once, so a run takes no time and is the same every
+// time.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +24,10 @@ struct FakeServing {
   absl::StatusCode code = absl::StatusCode::kOk;
   uint32_t calls_max = 100'000;
 
-  // When a call ends that comes at `arrival`, the one before it having ended at `free`. One that would be served in the pause begins after it.
-  std::chrono::nanoseconds End(std::chrono::nanoseconds arrival, std::chrono::nanoseconds free) const {
+  // When a call ends that comes at `arrival`, the one before it having ended at `free`. One that
+  // would be served in the pause begins after it.
+  std::chrono::nanoseconds End(std::chrono::nanoseconds arrival,
+                               std::chrono::nanoseconds free) const {
     const std::chrono::nanoseconds begin = std::max(arrival, free);
     const bool waits = pause_from <= begin && begin < pause_from + pause;
     return (waits ? pause_from + pause : begin) + service;

@@ -22,10 +22,15 @@ class FakeService {
   const std::string& address() const { return address_; }
 
   // Set these before the first call.
-  std::function<grpc::Status(const grpc::ServerContext&, const v1::GetProfileRequest&, v1::Profile&)> get;
-  std::function<grpc::Status(const v1::PredictThroughputRequest&, v1::PredictThroughputResponse&)> predict;
+  std::function<grpc::Status(const grpc::ServerContext&, const v1::GetProfileRequest&,
+                             v1::Profile&)>
+      get;
+  std::function<grpc::Status(const v1::PredictThroughputRequest&, v1::PredictThroughputResponse&)>
+      predict;
   std::function<grpc::Status(const std::vector<v1::UploadProfileRequest>&, v1::Profile&)> upload;
-  std::function<grpc::Status(const grpc::ServerContext&, const v1::GenerateTraceRequest&, grpc::ServerWriter<v1::GenerateTraceResponse>&)> trace;
+  std::function<grpc::Status(const grpc::ServerContext&, const v1::GenerateTraceRequest&,
+                             grpc::ServerWriter<v1::GenerateTraceResponse>&)>
+      trace;
   // Reads so many messages of an upload before it answers; less than all of them breaks the stream.
   int read_max = 1 << 30;
 

@@ -38,7 +38,8 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 }
 
 // Its standard output and error go to these; -1: where this process's go.
-pid_t Start(std::vector<std::string> arguments, const std::map<std::string, std::string>& environment, int out, int err) {
+pid_t Start(std::vector<std::string> arguments,
+            const std::map<std::string, std::string>& environment, int out, int err) {
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string text = *variable;
@@ -52,9 +53,11 @@ pid_t Start(std::vector<std::string> arguments, const std::map<std::string, std:
   if (out >= 0) posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
   if (err >= 0) posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
   pid_t process = -1;
-  const int error = posix_spawn(&process, arguments[0].c_str(), &actions, nullptr, Pointers(arguments).data(), Pointers(variables).data());
+  const int error = posix_spawn(&process, arguments[0].c_str(), &actions, nullptr,
+                                Pointers(arguments).data(), Pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw std::runtime_error("cannot start " + arguments[0] + ": " + std::strerror(error));
+  if (error != 0)
+    throw std::runtime_error("cannot start " + arguments[0] + ": " + std::strerror(error));
   return process;
 }
 
@@ -75,14 +78,16 @@ bool ReadSome(int from, std::string& to) {
 
 }  // namespace
 
-Outcome RunProgram(const std::vector<std::string>& arguments, const std::map<std::string, std::string>& environment) {
+Outcome RunProgram(const std::vector<std::string>& arguments,
+                   const std::map<std::string, std::string>& environment) {
   const Pipe out = MakePipe();
   const Pipe err = MakePipe();
   const pid_t process = Start(arguments, environment, out.write, err.write);
   close(out.write);
   close(err.write);
   Outcome outcome;
-  std::array<pollfd, 2> open{{{.fd = out.read, .events = POLLIN, .revents = 0}, {.fd = err.read, .events = POLLIN, .revents = 0}}};
+  std::array<pollfd, 2> open{{{.fd = out.read, .events = POLLIN, .revents = 0},
+                              {.fd = err.read, .events = POLLIN, .revents = 0}}};
   while (open[0].fd >= 0 || open[1].fd >= 0) {
     if (poll(open.data(), open.size(), -1) < 0) continue;
     if (open[0].revents != 0 && !ReadSome(out.read, outcome.out)) open[0].fd = -1;
@@ -96,15 +101,17 @@ Outcome RunProgram(const std::vector<std::string>& arguments, const std::map<std
 
 ServerProcess::ServerProcess(const std::string& program) {
   const Pipe out = MakePipe();
-  process_ =
-      Start({program, "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--store", "memory", "--log-level", "off"}, {}, out.write, -1);
+  process_ = Start({program, "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--store",
+                    "memory", "--log-level", "off"},
+                   {}, out.write, -1);
   close(out.write);
   output_ = out.read;
   const std::string before = "listening grpc ";
   std::string text;
   size_t at = std::string::npos;
   while (at == std::string::npos || text.find('\n', at) == std::string::npos) {
-    if (!ReadSome(output_, text)) throw std::runtime_error(absl::StrCat(program, " did not start: ", text));
+    if (!ReadSome(output_, text))
+      throw std::runtime_error(absl::StrCat(program, " did not start: ", text));
     at = text.find(before);
   }
   address_ = text.substr(at + before.size(), text.find('\n', at) - at - before.size());

@@ -15,9 +15,11 @@ struct Outcome {
 
 // Runs arguments[0] until it ends, its input empty, with `environment` besides this process's.
 // Throws std::runtime_error if it cannot be started: that fails the test that asked.
-Outcome RunProgram(const std::vector<std::string>& arguments, const std::map<std::string, std::string>& environment = {});
+Outcome RunProgram(const std::vector<std::string>& arguments,
+                   const std::map<std::string, std::string>& environment = {});
 
-// A stepcastd of its own, in memory, on a free port of the loopback; told to stop, and waited for, by the destructor.
+// A stepcastd of its own, in memory, on a free port of the loopback; told to stop, and waited for,
+// by the destructor.
 class ServerProcess {
  public:
   // Serving when it returns. Throws as RunProgram does.

@@ -11,8 +11,9 @@
 
 namespace stepcast::client {
 
-// Up to 24 predictions of one scale between 1e-8 and 1e14 examples/s, in any order, counts up to 60 more than once, with intervals of any width or
-// none, some of them zero, negative, infinite or no number.
+// Up to 24 predictions of one scale between 1e-8 and 1e14 examples/s, in any order, counts up to 60
+// more than once, with intervals of any width or none, some of them zero, negative, infinite or no
+// number.
 inline std::vector<Prediction> RandomCurve(uint32_t seed) {
   std::mt19937 random(seed);
   const auto share = [&random] { return static_cast<double>(random()) / 4294967296.0; };
@@ -20,7 +21,8 @@ inline std::vector<Prediction> RandomCurve(uint32_t seed) {
   const int32_t most_workers = random() % 2 == 0 ? 24 : 60;
   std::vector<Prediction> curve(random() % 25);
   for (Prediction& prediction : curve) {
-    prediction.scenario.workers = static_cast<int32_t>(random() % static_cast<uint32_t>(most_workers)) + 1;
+    prediction.scenario.workers =
+        static_cast<int32_t>(random() % static_cast<uint32_t>(most_workers)) + 1;
     double& value = prediction.examples_per_second;
     value = share() * scale;
     const uint32_t kind = random() % 20;
@@ -28,7 +30,9 @@ inline std::vector<Prediction> RandomCurve(uint32_t seed) {
     if (kind == 1) value = -value;
     if (kind == 2) value = std::numeric_limits<double>::quiet_NaN();
     if (kind == 3) value = std::numeric_limits<double>::infinity();
-    prediction.confidence_interval = {.lower = value - share() * scale * 0.2, .upper = value + share() * scale * 0.2, .level = 0.95};
+    prediction.confidence_interval = {.lower = value - share() * scale * 0.2,
+                                      .upper = value + share() * scale * 0.2,
+                                      .level = 0.95};
     if (kind == 4) prediction.confidence_interval = {};
     prediction.speedup = kind == 5 ? 0 : share() * prediction.scenario.workers;
     prediction.scaling_efficiency = prediction.speedup / prediction.scenario.workers;

@@ -20,14 +20,19 @@ class Filler {
   Filler(std::mt19937_64& generator, bool all) : generator_(generator), all_(all) {}
 
   void Fill(Message& message) {
-    if (auto* duration = dynamic_cast<google::protobuf::Duration*>(&message)) return FillTime(*duration);
-    if (auto* timestamp = dynamic_cast<google::protobuf::Timestamp*>(&message)) return FillTime(*timestamp);
+    if (auto* duration = dynamic_cast<google::protobuf::Duration*>(&message))
+      return FillTime(*duration);
+    if (auto* timestamp = dynamic_cast<google::protobuf::Timestamp*>(&message))
+      return FillTime(*timestamp);
     const google::protobuf::Descriptor& type = *message.GetDescriptor();
     for (int i = 0; i < type.field_count(); ++i) {
       const FieldDescriptor& field = *type.field(i);
       const google::protobuf::OneofDescriptor* oneof = field.real_containing_oneof();
       if (oneof != nullptr && oneof->field(0) != &field) continue;
-      const FieldDescriptor& chosen = oneof == nullptr ? field : *oneof->field(static_cast<int>(Below(static_cast<uint64_t>(oneof->field_count()))));
+      const FieldDescriptor& chosen =
+          oneof == nullptr
+              ? field
+              : *oneof->field(static_cast<int>(Below(static_cast<uint64_t>(oneof->field_count()))));
       if (chosen.is_repeated()) {
         FillRepeated(message, chosen);
       } else if (all_ || !chosen.has_presence() || oneof != nullptr || Below(2) == 0) {
@@ -40,15 +45,21 @@ class Filler {
   uint64_t Below(uint64_t bound) { return generator_() % bound; }
   // Not zero, since a zero left out would not be noticed.
   int64_t Integer() { return static_cast<int64_t>(generator_() | 1); }
-  double Real() { return std::ldexp(static_cast<double>(generator_() | 1), static_cast<int>(Below(60)) - 90); }
+  double Real() {
+    return std::ldexp(static_cast<double>(generator_() | 1), static_cast<int>(Below(60)) - 90);
+  }
   std::string Text() {
     std::string text;
-    for (uint64_t left = 1 + Below(8); left > 0; --left) text.push_back(static_cast<char>('a' + Below(26)));
+    for (uint64_t left = 1 + Below(8); left > 0; --left)
+      text.push_back(static_cast<char>('a' + Below(26)));
     return text;
   }
   int Enum(const FieldDescriptor& field) {
     // The value 0 is that of an empty field.
-    return field.enum_type()->value(1 + static_cast<int>(Below(static_cast<uint64_t>(field.enum_type()->value_count() - 1))))->number();
+    return field.enum_type()
+        ->value(1 + static_cast<int>(
+                        Below(static_cast<uint64_t>(field.enum_type()->value_count() - 1))))
+        ->number();
   }
 
   template <typename Time>
@@ -113,6 +124,8 @@ class Filler {
 
 }  // namespace
 
-void FillRandomly(Message& message, std::mt19937_64& generator, bool all) { Filler(generator, all).Fill(message); }
+void FillRandomly(Message& message, std::mt19937_64& generator, bool all) {
+  Filler(generator, all).Fill(message);
+}
 
 }  // namespace stepcast::client

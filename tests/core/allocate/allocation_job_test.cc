@@ -24,14 +24,19 @@ Profile SmallJob() {
   return job.Build();
 }
 
-AllocationJob Resolved(const AllocationJobDraft& draft, const ClusterCapacity& capacity = {.workers = 100}) {
-  absl::StatusOr<AllocationJob> job = ResolveAllocationJob(SmallJob(), draft, capacity, AllocationObjective::kTotalUtility);
+AllocationJob Resolved(const AllocationJobDraft& draft,
+                       const ClusterCapacity& capacity = {.workers = 100}) {
+  absl::StatusOr<AllocationJob> job =
+      ResolveAllocationJob(SmallJob(), draft, capacity, AllocationObjective::kTotalUtility);
   if (!job.ok()) throw std::logic_error(job.status().ToString());
   return *std::move(job);
 }
 
-std::vector<std::string> FaultyFields(const AllocationJobDraft& draft, AllocationObjective objective = AllocationObjective::kTotalUtility) {
-  const absl::Status status = ResolveAllocationJob(SmallJob(), draft, {.workers = 100}, objective).status();
+std::vector<std::string> FaultyFields(
+    const AllocationJobDraft& draft,
+    AllocationObjective objective = AllocationObjective::kTotalUtility) {
+  const absl::Status status =
+      ResolveAllocationJob(SmallJob(), draft, {.workers = 100}, objective).status();
   std::vector<std::string> fields;
   for (const Fault& fault : DetailsOf(status).faults) fields.push_back(fault.field);
   EXPECT_EQ(fields.empty(), status.ok());
@@ -49,7 +54,8 @@ TEST(AllocationJobTest, ByDefaultAJobGetsOneToSixteenWorkers) {
 }
 
 TEST(AllocationJobTest, WorkersComeInMultiplesOfTheGang) {
-  EXPECT_THAT(Resolved({.min_workers = 3, .max_workers = 17, .gang = 4}).worker_counts, ElementsAre(4, 8, 12, 16));
+  EXPECT_THAT(Resolved({.min_workers = 3, .max_workers = 17, .gang = 4}).worker_counts,
+              ElementsAre(4, 8, 12, 16));
   EXPECT_THAT(Resolved({.max_workers = 24, .gang = 8}).worker_counts, ElementsAre(8, 16, 24));
 }
 
@@ -60,27 +66,33 @@ TEST(AllocationJobTest, AMinimumOfNoneMeansThatTheJobMayRest) {
 }
 
 TEST(AllocationJobTest, NothingAboveTheCapacityAndOneMoreIsLookedAt) {
-  EXPECT_THAT(Resolved({.max_workers = 100}, {.workers = 3}).worker_counts, ElementsAre(1, 2, 3, 4));
-  EXPECT_THAT(Resolved({.min_workers = 6, .max_workers = 9}, {.workers = 3}).worker_counts, ElementsAre(6));
+  EXPECT_THAT(Resolved({.max_workers = 100}, {.workers = 3}).worker_counts,
+              ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(Resolved({.min_workers = 6, .max_workers = 9}, {.workers = 3}).worker_counts,
+              ElementsAre(6));
   EXPECT_THAT(Resolved({.min_workers = 6}, {.workers = 3}).worker_counts, ElementsAre(6));
 }
 
 TEST(AllocationJobTest, ServersAreTriedUpToTheMost) {
   EXPECT_THAT(Resolved({.max_parameter_servers = 3}).server_choices, SizeIs(3));
-  EXPECT_THAT(Resolved({.max_parameter_servers = 3}, {.workers = 9, .servers = 2}).server_choices, SizeIs(2));
+  EXPECT_THAT(Resolved({.max_parameter_servers = 3}, {.workers = 9, .servers = 2}).server_choices,
+              SizeIs(2));
 }
 
 TEST(AllocationJobTest, EveryFaultIsNamed) {
-  EXPECT_THAT(
-      FaultyFields({.scenario = {.workers = 3, .bandwidth_bytes_per_second = -1},
-                    .weight = 0,
-                    .min_workers = -1,
-                    .gang = 0,
-                    .max_parameter_servers = 17,
-                    .remaining_examples = 0,
-                    .current = AllocationJobDraft::Current{.workers = 0, .rescale_seconds = -1, .servers = 0}}),
-      UnorderedElementsAre("scenario.workers", "scenario.bandwidth_bytes_per_second", "weight", "min_workers", "gang", "max_parameter_servers",
-                           "remaining_examples", "current.workers", "current.parameter_servers", "current.rescale_seconds"));
+  EXPECT_THAT(FaultyFields({.scenario = {.workers = 3, .bandwidth_bytes_per_second = -1},
+                            .weight = 0,
+                            .min_workers = -1,
+                            .gang = 0,
+                            .max_parameter_servers = 17,
+                            .remaining_examples = 0,
+                            .current =
+                                AllocationJobDraft::Current{
+                                    .workers = 0, .rescale_seconds = -1, .servers = 0}}),
+              UnorderedElementsAre("scenario.workers", "scenario.bandwidth_bytes_per_second",
+                                   "weight", "min_workers", "gang", "max_parameter_servers",
+                                   "remaining_examples", "current.workers",
+                                   "current.parameter_servers", "current.rescale_seconds"));
 }
 
 TEST(AllocationJobTest, BoundsThatLeaveNothingAreFaults) {
@@ -91,8 +103,11 @@ TEST(AllocationJobTest, BoundsThatLeaveNothingAreFaults) {
 }
 
 TEST(AllocationJobTest, WhatNeedsTheRemainingExamplesSaysSo) {
-  EXPECT_THAT(FaultyFields({}, AllocationObjective::kMinMakespan), ElementsAre("remaining_examples"));
-  EXPECT_THAT(FaultyFields({.current = AllocationJobDraft::Current{.workers = 1, .rescale_seconds = 3}}), ElementsAre("remaining_examples"));
+  EXPECT_THAT(FaultyFields({}, AllocationObjective::kMinMakespan),
+              ElementsAre("remaining_examples"));
+  EXPECT_THAT(
+      FaultyFields({.current = AllocationJobDraft::Current{.workers = 1, .rescale_seconds = 3}}),
+      ElementsAre("remaining_examples"));
   EXPECT_THAT(FaultyFields({.current = AllocationJobDraft::Current{.workers = 1}}), IsEmpty());
 }
 

@@ -22,8 +22,8 @@ std::vector<std::string> FaultyFields(const AllocationDraft& draft) {
 }
 
 TEST(AllocationQueryTest, TakesWhatIsSound) {
-  const absl::StatusOr<AllocationQuery> query =
-      ResolveAllocation({.job_ids = {"a", "b"}, .capacity = ClusterCapacity{.workers = 65'536, .servers = 1}});
+  const absl::StatusOr<AllocationQuery> query = ResolveAllocation(
+      {.job_ids = {"a", "b"}, .capacity = ClusterCapacity{.workers = 65'536, .servers = 1}});
   ASSERT_TRUE(query.ok()) << query.status();
   EXPECT_EQ(query->capacity.workers, 65'536);
   EXPECT_EQ(query->objective, AllocationObjective::kTotalUtility);
@@ -34,8 +34,11 @@ TEST(AllocationQueryTest, EveryFaultIsNamed) {
   EXPECT_THAT(FaultyFields({.job_ids = {"a", "", std::string(129, 'x'), "a"},
                             .capacity = ClusterCapacity{.workers = 0, .servers = 4097},
                             .options = {.replications = 0}}),
-              ElementsAre("jobs[1].id", "jobs[2].id", "jobs[3].id", "capacity.workers", "capacity.parameter_servers", "options.replications"));
-  EXPECT_THAT(FaultyFields({.job_ids = std::vector<std::string>(257, "a"), .capacity = ClusterCapacity{.workers = 1}}), ElementsAre("jobs"));
+              ElementsAre("jobs[1].id", "jobs[2].id", "jobs[3].id", "capacity.workers",
+                          "capacity.parameter_servers", "options.replications"));
+  EXPECT_THAT(FaultyFields({.job_ids = std::vector<std::string>(257, "a"),
+                            .capacity = ClusterCapacity{.workers = 1}}),
+              ElementsAre("jobs"));
 }
 
 }  // namespace

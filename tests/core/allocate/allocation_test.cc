@@ -42,7 +42,8 @@ AllocationQuery Query(const std::vector<Asked>& jobs, const ClusterCapacity& cap
                       AllocationObjective objective = AllocationObjective::kTotalUtility) {
   AllocationQuery query{.capacity = capacity, .objective = objective};
   query.options = *ResolveOptions({.steps_per_worker = 60, .replications = 1});
-  for (const Asked& job : jobs) query.jobs.push_back(ResolveAllocationJob(job.profile, job.draft, capacity, objective));
+  for (const Asked& job : jobs)
+    query.jobs.push_back(ResolveAllocationJob(job.profile, job.draft, capacity, objective));
   return query;
 }
 
@@ -70,7 +71,8 @@ TEST(AllocateWorkersTest, WhatWeakensACurveIsSaidOfItsJob) {
 }
 
 TEST(AllocationTest, WorkersGoWhereTheyAreOfUse) {
-  const AllocationAnswer answer = Allocated(Query({{LinkBound(), {}}, {Computing(1000), {}}}, {.workers = 6}));
+  const AllocationAnswer answer =
+      Allocated(Query({{LinkBound(), {}}, {Computing(1000), {}}}, {.workers = 6}));
   EXPECT_THAT(WorkersOf(answer), ElementsAre(1, 5));
   EXPECT_NEAR(answer.total_utility, 6, 1e-6);
   EXPECT_EQ(answer.objective_value, answer.total_utility);
@@ -81,7 +83,8 @@ TEST(AllocationTest, WorkersGoWhereTheyAreOfUse) {
 }
 
 TEST(AllocationTest, OneMoreWorkerGoesToWhomItHelpsMost) {
-  const OneMoreWorker more = Allocated(Query({{LinkBound(), {}}, {Computing(1000), {}}}, {.workers = 6})).one_more_worker;
+  const OneMoreWorker more =
+      Allocated(Query({{LinkBound(), {}}, {Computing(1000), {}}}, {.workers = 6})).one_more_worker;
   EXPECT_NEAR(more.utility_gain, 1, 1e-6);
   ASSERT_THAT(more.changes, SizeIs(1));
   EXPECT_EQ(more.changes[0].job, 1U);
@@ -89,28 +92,36 @@ TEST(AllocationTest, OneMoreWorkerGoesToWhomItHelpsMost) {
 }
 
 TEST(AllocationTest, OneMoreWorkerIsOfNoUseToAFullGang) {
-  const OneMoreWorker more = Allocated(Query({{Computing(1000), {.max_workers = 8, .gang = 4}}}, {.workers = 4})).one_more_worker;
+  const OneMoreWorker more =
+      Allocated(Query({{Computing(1000), {.max_workers = 8, .gang = 4}}}, {.workers = 4}))
+          .one_more_worker;
   EXPECT_EQ(more.utility_gain, 0);
   EXPECT_THAT(more.changes, IsEmpty());
 }
 
 TEST(AllocationTest, WeightMovesWorkers) {
-  const std::vector<Asked> jobs = {{Computing(1000), {.weight = 1}}, {Computing(3000), {.weight = 2}}};
+  const std::vector<Asked> jobs = {{Computing(1000), {.weight = 1}},
+                                   {Computing(3000), {.weight = 2}}};
   EXPECT_THAT(WorkersOf(Allocated(Query(jobs, {.workers = 9}))), ElementsAre(1, 8));
-  EXPECT_THAT(WorkersOf(Allocated(Query(jobs, {.workers = 9}, AllocationObjective::kMaxMinFair))), ElementsAre(3, 6));
+  EXPECT_THAT(WorkersOf(Allocated(Query(jobs, {.workers = 9}, AllocationObjective::kMaxMinFair))),
+              ElementsAre(3, 6));
 }
 
 // 6,000 and 3,000 examples at a million a second and worker: 2 to 1.
 TEST(AllocationTest, TheShortestMakespanFollowsTheRemainingWork) {
-  const std::vector<Asked> jobs = {{Computing(1000), {.remaining_examples = 6000}}, {Computing(1000), {.remaining_examples = 3000}}};
-  const AllocationAnswer answer = Allocated(Query(jobs, {.workers = 6}, AllocationObjective::kMinMakespan));
+  const std::vector<Asked> jobs = {{Computing(1000), {.remaining_examples = 6000}},
+                                   {Computing(1000), {.remaining_examples = 3000}}};
+  const AllocationAnswer answer =
+      Allocated(Query(jobs, {.workers = 6}, AllocationObjective::kMinMakespan));
   EXPECT_THAT(WorkersOf(answer), ElementsAre(4, 2));
   EXPECT_NEAR(answer.objective_value, 1.5e-3, 1e-9);
 }
 
 TEST(AllocationTest, ARescaleThatCostsMoreThanItGivesIsNotMade) {
-  AllocationJobDraft running{.remaining_examples = 1'000'000, .current = AllocationJobDraft::Current{.workers = 2}};
-  EXPECT_THAT(WorkersOf(Allocated(Query({{Computing(1000), running}}, {.workers = 3}))), ElementsAre(3));
+  AllocationJobDraft running{.remaining_examples = 1'000'000,
+                             .current = AllocationJobDraft::Current{.workers = 2}};
+  EXPECT_THAT(WorkersOf(Allocated(Query({{Computing(1000), running}}, {.workers = 3}))),
+              ElementsAre(3));
   running.current->rescale_seconds = 1;  // the whole job takes half a second
   const AllocationAnswer answer = Allocated(Query({{Computing(1000), running}}, {.workers = 3}));
   EXPECT_THAT(WorkersOf(answer), ElementsAre(2));
@@ -118,7 +129,8 @@ TEST(AllocationTest, ARescaleThatCostsMoreThanItGivesIsNotMade) {
 }
 
 TEST(AllocationTest, ABadJobHasItsOwnErrorAndTheOthersAreServed) {
-  const AllocationAnswer answer = Allocated(Query({{Computing(1000), {.weight = -1}}, {Computing(1000), {}}}, {.workers = 3}));
+  const AllocationAnswer answer =
+      Allocated(Query({{Computing(1000), {.weight = -1}}, {Computing(1000), {}}}, {.workers = 3}));
   EXPECT_EQ(DetailsOf(answer.jobs[0].status).reason, "JOB_INVALID");
   EXPECT_EQ(answer.jobs[0].share.workers, 0);
   EXPECT_TRUE(answer.jobs[1].status.ok());
@@ -129,28 +141,33 @@ TEST(AllocationTest, AJobWhoseSimulationFailsHasItsOwnErrorToo) {
   JobBuilder slow;  // more than a day a step
   slow.Download(100'000);
   const AllocationJobDraft draft{.scenario = {.bandwidth_bytes_per_second = 1}};
-  const AllocationAnswer answer = Allocated(Query({{slow.Build(), draft}, {Computing(1000), {}}}, {.workers = 3}));
+  const AllocationAnswer answer =
+      Allocated(Query({{slow.Build(), draft}, {Computing(1000), {}}}, {.workers = 3}));
   EXPECT_EQ(DetailsOf(answer.jobs[0].status).reason, "SIMULATED_TIME_EXHAUSTED");
   EXPECT_THAT(WorkersOf(answer), ElementsAre(0, 3));
 }
 
 TEST(AllocationTest, WithBadJobsOnlyNothingIsShared) {
-  const AllocationAnswer answer = Allocated(Query({{Computing(1000), {.gang = -1}}}, {.workers = 3}, AllocationObjective::kMaxMinFair));
+  const AllocationAnswer answer = Allocated(
+      Query({{Computing(1000), {.gang = -1}}}, {.workers = 3}, AllocationObjective::kMaxMinFair));
   EXPECT_EQ(answer.total_utility, 0);
   EXPECT_THAT(answer.one_more_worker.changes, IsEmpty());
 }
 
 TEST(AllocationTest, ACapacityThatCannotHoldTheMinimumsIsNamedWithTheAmount) {
-  const std::vector<Asked> jobs = {{Computing(1000), {.min_workers = 5, .gang = 4}}, {Computing(1000), {.min_workers = 3}}};
+  const std::vector<Asked> jobs = {{Computing(1000), {.min_workers = 5, .gang = 4}},
+                                   {Computing(1000), {.min_workers = 3}}};
   const AllocationAnswer answer = Allocated(Query(jobs, {.workers = 9, .servers = 1}));
   EXPECT_EQ(answer.infeasible_reason,
             "capacity.workers: the jobs' minimums need 11, which is 2 more than the 9 there are; "
-            "capacity.parameter_servers: the jobs' minimums need 2, which is 1 more than the 1 there are");
+            "capacity.parameter_servers: the jobs' minimums need 2, which is 1 more than the 1 "
+            "there are");
   EXPECT_THAT(WorkersOf(answer), ElementsAre(0, 0));
 }
 
 TEST(AllocationTest, AJobThatMayRestGivesWay) {
-  const std::vector<Asked> jobs = {{Computing(1000), {.weight = 0.5, .min_workers = 0}}, {Computing(1000), {.min_workers = 3}}};
+  const std::vector<Asked> jobs = {{Computing(1000), {.weight = 0.5, .min_workers = 0}},
+                                   {Computing(1000), {.min_workers = 3}}};
   EXPECT_THAT(WorkersOf(Allocated(Query(jobs, {.workers = 3}))), ElementsAre(0, 3));
 }
 
@@ -158,7 +175,8 @@ TEST(AllocationTest, MoreServersGoToTheJobThatTheyHelp) {
   JobBuilder job;
   job.Compute(100, {job.Download(10'000, {}, 0, "a"), job.Download(10'000, {}, 0, "b")});
   const AllocationJobDraft draft{.max_workers = 4, .max_parameter_servers = 2};
-  const AllocationAnswer answer = Allocated(Query({{job.Build(), draft}, {Computing(1000), {.max_workers = 1}}}, {.workers = 5, .servers = 3}));
+  const AllocationAnswer answer = Allocated(Query(
+      {{job.Build(), draft}, {Computing(1000), {.max_workers = 1}}}, {.workers = 5, .servers = 3}));
   EXPECT_EQ(answer.jobs[0].share.servers, 2);
   EXPECT_EQ(answer.servers, 3);
   EXPECT_GT(answer.jobs[0].share.speedup, 1.5);
@@ -174,7 +192,8 @@ TEST(AllocationTest, TooManyPointsAreRefused) {
 
 TEST(AllocationTest, StopsWhenTold) {
   const AllocationQuery query = Query({{Computing(1000), {}}}, {.workers = 3});
-  EXPECT_TRUE(absl::IsCancelled(AllocateWorkers(query, [] { return absl::CancelledError("stop"); }).status()));
+  EXPECT_TRUE(absl::IsCancelled(
+      AllocateWorkers(query, [] { return absl::CancelledError("stop"); }).status()));
 }
 
 }  // namespace

@@ -44,16 +44,20 @@ Worth WorthOf(const std::vector<Claim>& claims, const std::vector<size_t>& chose
 }
 
 bool Fits(const Worth& worth, const ClusterCapacity& capacity) {
-  return worth.workers <= capacity.workers && (!capacity.servers || worth.servers <= *capacity.servers);
+  return worth.workers <= capacity.workers &&
+         (!capacity.servers || worth.servers <= *capacity.servers);
 }
 
 // Tries all choices.
-std::optional<Worth> BestByTrying(const std::vector<Claim>& claims, const ClusterCapacity& capacity, MeritRule rule) {
+std::optional<Worth> BestByTrying(const std::vector<Claim>& claims, const ClusterCapacity& capacity,
+                                  MeritRule rule) {
   std::optional<Worth> best;
   std::vector<size_t> chosen(claims.size(), 0);
   for (;;) {
     const Worth worth = WorthOf(claims, chosen, rule);
-    if (Fits(worth, capacity) && (!best || worth.merits > best->merits || (worth.merits == best->merits && worth.workers < best->workers))) {
+    if (Fits(worth, capacity) &&
+        (!best || worth.merits > best->merits ||
+         (worth.merits == best->merits && worth.workers < best->workers))) {
       best = worth;
     }
     size_t i = 0;
@@ -62,7 +66,8 @@ std::optional<Worth> BestByTrying(const std::vector<Claim>& claims, const Cluste
   }
 }
 
-// Merits of any shape: steps, dips and accelerating curves, whole numbers in half of the cases, so that ties are common.
+// Merits of any shape: steps, dips and accelerating curves, whole numbers in half of the cases, so
+// that ties are common.
 Claim RandomClaim(Random& random, int32_t max_workers, bool servers_vary, bool whole) {
   const auto gang = static_cast<int32_t>(1 + random.Below(3));
   const auto min = static_cast<int32_t>(random.Below(3));
@@ -74,9 +79,10 @@ Claim RandomClaim(Random& random, int32_t max_workers, bool servers_vary, bool w
       double merit = random.Unit() * 4;
       if (shape == 1) merit += std::pow(workers, 1.5);                   // more than in proportion
       if (shape == 2) merit += workers >= max_workers / 2 ? 20.0 : 0.0;  // one step
-      if (shape == 3) merit += 10.0 * workers / (workers + 3.0);         // concave but for the noise
+      if (shape == 3) merit += 10.0 * workers / (workers + 3.0);  // concave but for the noise
       merit *= 0.7 + 0.3 * servers;
-      claim.push_back({.workers = workers, .servers = servers, .merit = whole ? std::floor(merit) : merit});
+      claim.push_back(
+          {.workers = workers, .servers = servers, .merit = whole ? std::floor(merit) : merit});
     }
     if (random.Below(6) == 0) break;
   }
@@ -99,7 +105,8 @@ Instance RandomInstance(uint64_t seed) {
   const uint64_t jobs = 1 + random.Below(5);
   const auto most = static_cast<int32_t>(servers_vary || jobs == 5 ? 8 : 14);
   for (uint64_t i = 0; i < jobs; ++i) {
-    instance.claims.push_back(RandomClaim(random, std::min(most, instance.capacity.workers), servers_vary, whole));
+    instance.claims.push_back(
+        RandomClaim(random, std::min(most, instance.capacity.workers), servers_vary, whole));
   }
   return instance;
 }
@@ -113,7 +120,8 @@ void ExpectBest(const Instance& instance, MeritRule rule) {
   const Worth worth = WorthOf(instance.claims, **chosen, rule);
   EXPECT_TRUE(Fits(worth, instance.capacity));
   ASSERT_EQ(worth.merits.size(), best->merits.size());
-  for (size_t i = 0; i < worth.merits.size(); ++i) EXPECT_NEAR(worth.merits[i], best->merits[i], 1e-9);
+  for (size_t i = 0; i < worth.merits.size(); ++i)
+    EXPECT_NEAR(worth.merits[i], best->merits[i], 1e-9);
   EXPECT_EQ(worth.workers, best->workers);
 }
 
@@ -131,68 +139,94 @@ TEST(ClaimTest, TheHighestLeastIsThatOfTryingAllChoices) {
   }
 }
 
-// By marginal gain the first job takes both workers, 1 and then 1; the second gets nothing for its first worker and 5 for its second.
+// By marginal gain the first job takes both workers, 1 and then 1; the second gets nothing for its
+// first worker and 5 for its second.
 TEST(ClaimTest, AStepIsSeenFromAfar) {
-  const std::vector<Claim> claims = {{{0, 0, 0}, {1, 1, 1}, {2, 1, 2}}, {{0, 0, 0}, {1, 1, 0}, {2, 1, 5}}};
-  EXPECT_THAT(*ShareExactly(claims, {.workers = 2}, MeritRule::kTotal, NeverStop), Optional(ElementsAre(0, 2)));
+  const std::vector<Claim> claims = {{{0, 0, 0}, {1, 1, 1}, {2, 1, 2}},
+                                     {{0, 0, 0}, {1, 1, 0}, {2, 1, 5}}};
+  EXPECT_THAT(*ShareExactly(claims, {.workers = 2}, MeritRule::kTotal, NeverStop),
+              Optional(ElementsAre(0, 2)));
 }
 
-// The envelope of the first goes straight from 0 to 9 at 3 workers, and that of the second from 0 to 8 at 3; with 4 the best is neither's corner
-// alone.
+// The envelope of the first goes straight from 0 to 9 at 3 workers, and that of the second from 0
+// to 8 at 3; with 4 the best is neither's corner alone.
 TEST(ClaimTest, NearTheCapacityTheEnvelopeIsNotEnough) {
-  const std::vector<Claim> claims = {{{0, 0, 0}, {3, 1, 9}}, {{0, 0, 0}, {2, 1, 5}, {3, 1, 8}}, {{0, 0, 0}, {2, 1, 5}}};
-  EXPECT_THAT(*ShareExactly(claims, {.workers = 4}, MeritRule::kTotal, NeverStop), Optional(ElementsAre(0, 1, 1)));
+  const std::vector<Claim> claims = {
+      {{0, 0, 0}, {3, 1, 9}}, {{0, 0, 0}, {2, 1, 5}, {3, 1, 8}}, {{0, 0, 0}, {2, 1, 5}}};
+  EXPECT_THAT(*ShareExactly(claims, {.workers = 4}, MeritRule::kTotal, NeverStop),
+              Optional(ElementsAre(0, 1, 1)));
 }
 
 TEST(ClaimTest, OfEquallyGoodSharesTheOneWithFewestWorkersIsTaken) {
   const std::vector<Claim> claims = {{{1, 1, 3}, {2, 1, 4}, {3, 1, 4}, {4, 1, 2}}};
-  EXPECT_THAT(*ShareExactly(claims, {.workers = 9}, MeritRule::kTotal, NeverStop), Optional(ElementsAre(1)));
-  EXPECT_THAT(*ShareExactly(claims, {.workers = 9}, MeritRule::kLeastFirst, NeverStop), Optional(ElementsAre(1)));
+  EXPECT_THAT(*ShareExactly(claims, {.workers = 9}, MeritRule::kTotal, NeverStop),
+              Optional(ElementsAre(1)));
+  EXPECT_THAT(*ShareExactly(claims, {.workers = 9}, MeritRule::kLeastFirst, NeverStop),
+              Optional(ElementsAre(1)));
 }
 
 TEST(ClaimTest, TheSecondLeastCountsWhereTheLeastIsStuck) {
-  // The first cannot have more than 1 and takes one worker for it; the others share four, not three and one.
-  const std::vector<Claim> claims = {{{1, 1, 1}, {2, 1, 1}}, {{1, 1, 2}, {2, 1, 4}, {3, 1, 9}}, {{1, 1, 2}, {2, 1, 4}, {3, 1, 9}}};
-  EXPECT_THAT(*ShareExactly(claims, {.workers = 5}, MeritRule::kLeastFirst, NeverStop), Optional(ElementsAre(0, 1, 1)));
+  // The first cannot have more than 1 and takes one worker for it; the others share four, not three
+  // and one.
+  const std::vector<Claim> claims = {
+      {{1, 1, 1}, {2, 1, 1}}, {{1, 1, 2}, {2, 1, 4}, {3, 1, 9}}, {{1, 1, 2}, {2, 1, 4}, {3, 1, 9}}};
+  EXPECT_THAT(*ShareExactly(claims, {.workers = 5}, MeritRule::kLeastFirst, NeverStop),
+              Optional(ElementsAre(0, 1, 1)));
 }
 
 TEST(ClaimTest, NeverEndingIsTheLeastOfAll) {
   constexpr double kNever = -std::numeric_limits<double>::infinity();
-  const std::vector<Claim> claims = {{{0, 0, kNever}, {2, 1, -100}}, {{0, 0, kNever}, {1, 1, -50}, {3, 1, -1}}};
-  EXPECT_THAT(*ShareExactly(claims, {.workers = 3}, MeritRule::kLeastFirst, NeverStop), Optional(ElementsAre(1, 1)));
+  const std::vector<Claim> claims = {{{0, 0, kNever}, {2, 1, -100}},
+                                     {{0, 0, kNever}, {1, 1, -50}, {3, 1, -1}}};
+  EXPECT_THAT(*ShareExactly(claims, {.workers = 3}, MeritRule::kLeastFirst, NeverStop),
+              Optional(ElementsAre(1, 1)));
 }
 
 TEST(ClaimTest, ServersAreACapacityToo) {
   const std::vector<Claim> claims = {{{1, 1, 1}, {1, 2, 5}}, {{1, 1, 1}, {1, 2, 4}}};
-  EXPECT_THAT(*ShareExactly(claims, {.workers = 9, .servers = 3}, MeritRule::kTotal, NeverStop), Optional(ElementsAre(1, 0)));
-  EXPECT_THAT(*ShareExactly(claims, {.workers = 9}, MeritRule::kTotal, NeverStop), Optional(ElementsAre(1, 1)));
+  EXPECT_THAT(*ShareExactly(claims, {.workers = 9, .servers = 3}, MeritRule::kTotal, NeverStop),
+              Optional(ElementsAre(1, 0)));
+  EXPECT_THAT(*ShareExactly(claims, {.workers = 9}, MeritRule::kTotal, NeverStop),
+              Optional(ElementsAre(1, 1)));
 }
 
 TEST(ClaimTest, NoChoiceWhereTheLeastDoesNotFit) {
-  EXPECT_EQ(*ShareExactly({{{2, 1, 1}}, {{2, 1, 1}}}, {.workers = 3}, MeritRule::kTotal, NeverStop), std::nullopt);
-  EXPECT_EQ(*ShareExactly({{{1, 2, 1}}}, {.workers = 3, .servers = 1}, MeritRule::kLeastFirst, NeverStop), std::nullopt);
+  EXPECT_EQ(*ShareExactly({{{2, 1, 1}}, {{2, 1, 1}}}, {.workers = 3}, MeritRule::kTotal, NeverStop),
+            std::nullopt);
+  EXPECT_EQ(
+      *ShareExactly({{{1, 2, 1}}}, {.workers = 3, .servers = 1}, MeritRule::kLeastFirst, NeverStop),
+      std::nullopt);
 }
 
 TEST(ClaimTest, NothingIsSharedByNobody) {
-  EXPECT_THAT(*ShareExactly({}, {.workers = 3}, MeritRule::kTotal, NeverStop), Optional(ElementsAre()));
-  EXPECT_THAT(*ShareExactly({}, {.workers = 3}, MeritRule::kLeastFirst, NeverStop), Optional(ElementsAre()));
+  EXPECT_THAT(*ShareExactly({}, {.workers = 3}, MeritRule::kTotal, NeverStop),
+              Optional(ElementsAre()));
+  EXPECT_THAT(*ShareExactly({}, {.workers = 3}, MeritRule::kLeastFirst, NeverStop),
+              Optional(ElementsAre()));
 }
 
 TEST(ClaimTest, ASearchThatIsTooLargeNamesItsLimit) {
   Claim claim;
-  for (int32_t workers = 1; workers <= 100; ++workers) claim.push_back({.workers = workers, .servers = 1, .merit = 1.0 * workers});
-  const absl::Status states = ShareExactly({claim, claim}, {.workers = 50}, MeritRule::kTotal, NeverStop, {.max_states = 10}).status();
+  for (int32_t workers = 1; workers <= 100; ++workers)
+    claim.push_back({.workers = workers, .servers = 1, .merit = 1.0 * workers});
+  const absl::Status states = ShareExactly({claim, claim}, {.workers = 50}, MeritRule::kTotal,
+                                           NeverStop, {.max_states = 10})
+                                  .status();
   EXPECT_EQ(DetailsOf(states).reason, "ALLOCATION_TOO_LARGE");
   EXPECT_THAT(std::string(states.message()), HasSubstr("max_states = 10"));
-  const absl::Status visits = ShareExactly({claim, claim}, {.workers = 51}, MeritRule::kLeastFirst, NeverStop, {.max_share_visits = 10}).status();
+  const absl::Status visits = ShareExactly({claim, claim}, {.workers = 51}, MeritRule::kLeastFirst,
+                                           NeverStop, {.max_share_visits = 10})
+                                  .status();
   EXPECT_THAT(std::string(visits.message()), HasSubstr("max_share_visits = 10"));
 }
 
 TEST(ClaimTest, StopsWhenTold) {
   const std::vector<Claim> claims = {{{1, 1, 1}, {2, 1, 2}}, {{1, 1, 1}, {2, 1, 2}}};
   const auto stop = [] { return absl::CancelledError("stop"); };
-  EXPECT_TRUE(absl::IsCancelled(ShareExactly(claims, {.workers = 3}, MeritRule::kTotal, stop).status()));
-  EXPECT_TRUE(absl::IsCancelled(ShareExactly(claims, {.workers = 3}, MeritRule::kLeastFirst, stop).status()));
+  EXPECT_TRUE(
+      absl::IsCancelled(ShareExactly(claims, {.workers = 3}, MeritRule::kTotal, stop).status()));
+  EXPECT_TRUE(absl::IsCancelled(
+      ShareExactly(claims, {.workers = 3}, MeritRule::kLeastFirst, stop).status()));
 }
 
 }  // namespace

@@ -18,7 +18,10 @@ AllocationJob TwoCounts() {
   builder.Compute(500);
   const Profile profile = builder.Build();
   const Scenario scenario = testing::Resolved(profile);
-  return {.profile = profile, .one_worker = scenario, .server_choices = {scenario}, .worker_counts = {1, 2}};
+  return {.profile = profile,
+          .one_worker = scenario,
+          .server_choices = {scenario},
+          .worker_counts = {1, 2}};
 }
 
 std::vector<JobShare> Shares(const AllocationJob& job) {
@@ -48,7 +51,8 @@ TEST(JobShareTest, AJobThatRestsHasNothingAndNeverEnds) {
   EXPECT_EQ(share.workers, 0);
   EXPECT_EQ(share.servers, 0);
   EXPECT_EQ(share.utility, 0);
-  EXPECT_EQ(MeritOf(share, job, AllocationObjective::kMinMakespan), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(MeritOf(share, job, AllocationObjective::kMinMakespan),
+            -std::numeric_limits<double>::infinity());
 }
 
 // 900 examples take 50 s with two workers; 10 s of rescaling make them 60.

@@ -23,8 +23,10 @@ TEST(ThroughputCurveTest, UpToSixteenCountsAllAreSimulated) {
 }
 
 TEST(ThroughputCurveTest, OfMoreEachIsAFifthAboveTheOneBefore) {
-  EXPECT_THAT(CountsToSimulate(Multiples(1, 40)), ElementsAre(1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 33, 40));
-  EXPECT_THAT(CountsToSimulate(Multiples(4, 70)), ElementsAre(4, 8, 12, 16, 20, 24, 32, 40, 48, 60, 68));
+  EXPECT_THAT(CountsToSimulate(Multiples(1, 40)),
+              ElementsAre(1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 33, 40));
+  EXPECT_THAT(CountsToSimulate(Multiples(4, 70)),
+              ElementsAre(4, 8, 12, 16, 20, 24, 32, 40, 48, 60, 68));
 }
 
 ThroughputCurve TwoServers() {

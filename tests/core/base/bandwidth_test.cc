@@ -27,7 +27,9 @@ TEST(BandwidthTest, TimeIsRoundedToTheNearestTickHalvesUp) {
 
 TEST(BandwidthTest, NothingTakesNoTimeAndNothingPassesTheEndOfTime) {
   EXPECT_EQ(Bandwidth(Bandwidth::kMaxBytesPerSecond).TimeFor(1).ticks, 1);
-  EXPECT_EQ(Bandwidth(Bandwidth::kMinBytesPerSecond).TimeFor(std::numeric_limits<int64_t>::max()).ticks, kEndOfTime.ticks);
+  EXPECT_EQ(
+      Bandwidth(Bandwidth::kMinBytesPerSecond).TimeFor(std::numeric_limits<int64_t>::max()).ticks,
+      kEndOfTime.ticks);
   EXPECT_EQ(Bandwidth(1).TimeFor(int64_t{1} << 44).ticks, kEndOfTime.ticks);
 }
 
@@ -36,10 +38,12 @@ TEST(BandwidthTest, TimeAgreesWithLongDoublesToATick) {
     Random random({seed});
     const Bandwidth bandwidth(std::exp2(random.Unit() * 49));
     const auto bytes = static_cast<int64_t>(1 + random.Below(1'000'000));
-    const long double ticks = static_cast<long double>(bytes) * 2520e9L / static_cast<long double>(bandwidth.bytes_per_second());
+    const long double ticks = static_cast<long double>(bytes) * 2520e9L /
+                              static_cast<long double>(bandwidth.bytes_per_second());
     if (ticks > 4e18L) continue;
     const auto expected = std::max(1.0L, ticks);
-    ASSERT_NEAR(static_cast<double>(bandwidth.TimeFor(bytes).ticks - expected), 0, 0.5 + 1e-3) << "seed " << seed;
+    ASSERT_NEAR(static_cast<double>(bandwidth.TimeFor(bytes).ticks - expected), 0, 0.5 + 1e-3)
+        << "seed " << seed;
   }
 }
 
@@ -55,7 +59,8 @@ TEST(BandwidthTest, RatioIsRoundedToTheNearestUnitAndAtLeastOne) {
   EXPECT_EQ(Bandwidth(1).RatioTo(Bandwidth(3), 1000), 333);
   EXPECT_EQ(Bandwidth(2).RatioTo(Bandwidth(3), 1000), 667);
   EXPECT_EQ(Bandwidth(1).RatioTo(Bandwidth(1e15), 1000), 1);
-  EXPECT_EQ(Bandwidth(1e15).RatioTo(Bandwidth(1), std::numeric_limits<int64_t>::max()), kEndOfTime.ticks);
+  EXPECT_EQ(Bandwidth(1e15).RatioTo(Bandwidth(1), std::numeric_limits<int64_t>::max()),
+            kEndOfTime.ticks);
 }
 
 }  // namespace

@@ -15,13 +15,18 @@ using ::testing::ElementsAre;
 
 std::vector<uint64_t> Draw(Random random) { return {random.Next(), random.Next(), random.Next()}; }
 
-// Computed by a second implementation that gives the published first outputs of xoshiro256++ (state 1, 2, 3, 4: 41943041, 58720359, ...) and of
-// SplitMix64 (state 0: 0xe220a8397b1dcdaf). If this fails, every stored seed means something else: that needs a new engine version.
+// Computed by a second implementation that gives the published first outputs of xoshiro256++ (state
+// 1, 2, 3, 4: 41943041, 58720359, ...) and of SplitMix64 (state 0: 0xe220a8397b1dcdaf). If this
+// fails, every stored seed means something else: that needs a new engine version.
 TEST(RandomTest, TheOutputsAreTheseForever) {
-  EXPECT_THAT(Draw(Random({})), ElementsAre(0x53175d61490b23df, 0x61da6f3dc380d507, 0x5c0fdf91ec9a7bfc));
-  EXPECT_THAT(Draw(Random({1})), ElementsAre(0x704560ced7cc0501, 0x4eef90036c89c53a, 0xdce05af2ba1364d7));
-  EXPECT_THAT(Draw(Random({1, 2, 3, 4})), ElementsAre(0x3ebee22cb97f784d, 0x5d39b9f76660b744, 0xcd6359c72c3ad6e8));
-  EXPECT_THAT(Draw(Random({UINT64_MAX, 0})), ElementsAre(0xbd38db8d85c28e52, 0x5d655cc2d83c4bd9, 0x7167de04942900e0));
+  EXPECT_THAT(Draw(Random({})),
+              ElementsAre(0x53175d61490b23df, 0x61da6f3dc380d507, 0x5c0fdf91ec9a7bfc));
+  EXPECT_THAT(Draw(Random({1})),
+              ElementsAre(0x704560ced7cc0501, 0x4eef90036c89c53a, 0xdce05af2ba1364d7));
+  EXPECT_THAT(Draw(Random({1, 2, 3, 4})),
+              ElementsAre(0x3ebee22cb97f784d, 0x5d39b9f76660b744, 0xcd6359c72c3ad6e8));
+  EXPECT_THAT(Draw(Random({UINT64_MAX, 0})),
+              ElementsAre(0xbd38db8d85c28e52, 0x5d655cc2d83c4bd9, 0x7167de04942900e0));
 }
 
 TEST(RandomTest, DerivedValuesAreTheseForever) {
@@ -53,7 +58,8 @@ TEST(RandomTest, BelowIsUniformAndWithinItsBound) {
   EXPECT_EQ(Random({3}).Below(1), 0u);
 }
 
-// With a bound of three quarters of the range, taking the upper half of a product without rejection would hit multiples of three twice as often.
+// With a bound of three quarters of the range, taking the upper half of a product without rejection
+// would hit multiples of three twice as often.
 TEST(RandomTest, BelowHasNoBiasForLargeBounds) {
   constexpr uint64_t kBound = uint64_t{3} << 62;
   Random random({11});

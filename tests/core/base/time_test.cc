@@ -11,7 +11,8 @@ namespace stepcast::time_test {
 namespace {
 
 TEST(TimeTest, UpToTenWorkersShareANanosecondWithoutRounding) {
-  for (int64_t workers = 1; workers <= 10; ++workers) EXPECT_EQ(kTicksPerNanosecond % workers, 0) << workers;
+  for (int64_t workers = 1; workers <= 10; ++workers)
+    EXPECT_EQ(kTicksPerNanosecond % workers, 0) << workers;
 }
 
 TEST(TimeTest, UnitsAreMultiplesOfEachOther) {

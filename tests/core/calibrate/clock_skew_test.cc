@@ -12,21 +12,25 @@
 namespace stepcast::clock_skew_test {
 namespace {
 
-// Per step: 6 downloads, each with a computation that waits for it and for the last one, its upload and its update; each download reads what an
-// update of the server prepared. Everything waits a little.
+// Per step: 6 downloads, each with a computation that waits for it and for the last one, its upload
+// and its update; each download reads what an update of the server prepared. Everything waits a
+// little.
 ProfileDraft Recording(Random& random, int steps) {
   ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
   for (int32_t i = 0; i < 6; ++i) {
     const int32_t first = 5 * i;
     const auto add = [&](Resource resource, std::vector<int32_t> waits) {
-      draft.operations.push_back({.name = "op" + std::to_string(draft.operations.size()),
-                                  .resource = resource,
-                                  .size_bytes = resource == Resource::kDownlink || resource == Resource::kUplink ? 1000 : 0,
-                                  .waiting_for = std::move(waits)});
+      draft.operations.push_back(
+          {.name = "op" + std::to_string(draft.operations.size()),
+           .resource = resource,
+           .size_bytes =
+               resource == Resource::kDownlink || resource == Resource::kUplink ? 1000 : 0,
+           .waiting_for = std::move(waits)});
     };
     add(Resource::kParameterServer, {});
     add(Resource::kDownlink, {first});
-    add(Resource::kWorker, i == 0 ? std::vector<int32_t>{first + 1} : std::vector<int32_t>{first + 1, first - 3});
+    add(Resource::kWorker,
+        i == 0 ? std::vector<int32_t>{first + 1} : std::vector<int32_t>{first + 1, first - 3});
     add(Resource::kUplink, {first + 2});
     add(Resource::kParameterServer, {first + 3});
   }
@@ -34,7 +38,8 @@ ProfileDraft Recording(Random& random, int steps) {
     RecordedStep& step = draft.steps.emplace_back();
     for (const Operation& operation : draft.operations) {
       int64_t ready = 20'000'000;
-      for (const int32_t waited : operation.waiting_for) ready = std::max(ready, step.end_ns[static_cast<size_t>(waited)]);
+      for (const int32_t waited : operation.waiting_for)
+        ready = std::max(ready, step.end_ns[static_cast<size_t>(waited)]);
       step.start_ns.push_back(ready + static_cast<int64_t>(random.Below(50'000)));
       step.end_ns.push_back(step.start_ns.back() + 1 + static_cast<int64_t>(random.Below(100'000)));
     }
@@ -44,7 +49,8 @@ ProfileDraft Recording(Random& random, int steps) {
 
 bool IsServers(Resource resource, bool is_end, ClockSplit split) {
   if (resource == Resource::kParameterServer) return true;
-  return split == ClockSplit::kTransferEnds && resource == (is_end ? Resource::kUplink : Resource::kDownlink);
+  return split == ClockSplit::kTransferEnds &&
+         resource == (is_end ? Resource::kUplink : Resource::kDownlink);
 }
 
 void Shift(ProfileDraft& draft, ClockSplit split, int64_t ahead_ns) {
@@ -76,13 +82,15 @@ TEST(ClockSkewTest, OneClockHasNoSkewAndIsLeftAsItIs) {
   for (const RecordedStep& step : draft.steps) EXPECT_EQ(skew.Corrected(draft, step), step);
 }
 
-// The least wait between the clocks is all that is left of the offset: what is possible cannot be told from what is so.
+// The least wait between the clocks is all that is left of the offset: what is possible cannot be
+// told from what is so.
 TEST(ClockSkewTest, AnOffsetIsFoundToTheLeastWaitAndTakenOff) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random({seed});
     ProfileDraft draft = Recording(random, 10);
-    const ClockSplit split = seed % 2 == 0 ? ClockSplit::kServerOperations : ClockSplit::kTransferEnds;
+    const ClockSplit split =
+        seed % 2 == 0 ? ClockSplit::kServerOperations : ClockSplit::kTransferEnds;
     const auto size = 500'000 + static_cast<int64_t>(random.Below(5'000'000));
     const int64_t ahead = random.Below(2) == 0 ? size : -size;
     Shift(draft, split, ahead);
@@ -92,7 +100,8 @@ TEST(ClockSkewTest, AnOffsetIsFoundToTheLeastWaitAndTakenOff) {
     EXPECT_NEAR(static_cast<double>(skew.server_ahead_ns()), static_cast<double>(ahead), 60'000);
     EXPECT_LT(skew.clamped_orders(), skew.impossible_orders());
     EXPECT_LT(skew.worst_clamped_ns(), 60'000);
-    for (const RecordedStep& step : draft.steps) EXPECT_TRUE(IsPossible(draft, skew.Corrected(draft, step)));
+    for (const RecordedStep& step : draft.steps)
+      EXPECT_TRUE(IsPossible(draft, skew.Corrected(draft, step)));
   }
 }
 
@@ -109,7 +118,8 @@ TEST(ClockSkewTest, AStepThatContradictsItselfIsClampedAndDoesNotHideTheOthers) 
   EXPECT_TRUE(IsPossible(draft, skew.Corrected(draft, draft.steps[4])));
 }
 
-// The step's first operation is the server's, whose clock is ahead: in the worker's time it lies before the step's recorded start.
+// The step's first operation is the server's, whose clock is ahead: in the worker's time it lies
+// before the step's recorded start.
 TEST(ClockSkewTest, NothingIsMovedBeforeTheStepsStart) {
   Random random({6});
   ProfileDraft draft = Recording(random, 5);
@@ -138,7 +148,10 @@ TEST(ClockSkewTest, RoundingIsNoSkew) {
 
 TEST(ClockSkewTest, StopsWhenTold) {
   Random random({5});
-  EXPECT_EQ(ClockSkew::Measure(Recording(random, 1), [] { return absl::CancelledError(); }).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(ClockSkew::Measure(Recording(random, 1), [] { return absl::CancelledError(); })
+                .status()
+                .code(),
+            absl::StatusCode::kCancelled);
 }
 
 }  // namespace

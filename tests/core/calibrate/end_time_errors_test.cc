@@ -13,7 +13,8 @@ namespace {
 using testing::PhaseFrom;
 
 // At a byte a nanosecond the streams end 100, 200, 300 and 400 ns after the first request at 50.
-const std::vector<RecordedPhase> kPhases = {PhaseFrom({{50, 100, 150}, {50, 100, 300}, {50, 100, 300}, {50, 100, 450}})};
+const std::vector<RecordedPhase> kPhases = {
+    PhaseFrom({{50, 100, 150}, {50, 100, 300}, {50, 100, 300}, {50, 100, 450}})};
 const LinkSetting kLink{.bytes_per_second = 1e9};
 
 TEST(EndTimeErrorsTest, AreSharesOfTheTimeSinceThePhaseBegan) {
@@ -29,11 +30,15 @@ TEST(EndTimeErrorsTest, AreSharesOfTheTimeSinceThePhaseBegan) {
 }
 
 TEST(EndTimeErrorsTest, WhatEndsWithThePhasesStartHasNoError) {
-  EXPECT_EQ(MeasureEndTimes(std::vector<RecordedPhase>{PhaseFrom({{50, 100, 50}, {50, 100, 250}})}, kLink, NeverStop)->transfers, 1);
+  EXPECT_EQ(MeasureEndTimes(std::vector<RecordedPhase>{PhaseFrom({{50, 100, 50}, {50, 100, 250}})},
+                            kLink, NeverStop)
+                ->transfers,
+            1);
 }
 
 TEST(EndTimeErrorsTest, ALinkHalfAsFastStretchesWhatItCarries) {
-  const std::vector<RecordedPhase> slow = {PhaseFrom({{50, 100, 250}, {50, 100, 450}, {50, 100, 650}})};
+  const std::vector<RecordedPhase> slow = {
+      PhaseFrom({{50, 100, 250}, {50, 100, 450}, {50, 100, 650}})};
   EXPECT_DOUBLE_EQ(MedianStretch(slow, kLink, NeverStop).value(), 2);
   EXPECT_EQ(MedianStretch({}, kLink, NeverStop).value(), 1);
 }

@@ -34,7 +34,9 @@ std::vector<StreamRequest> RandomRequests(Random& random) {
   int64_t at = 0;
   for (StreamRequest& request : requests) {
     if (!is_burst || random.Below(6) == 0) at += static_cast<int64_t>(random.Below(20'000));
-    request = {.start_ns = at, .size_bytes = 1 + static_cast<int64_t>(random.Below(random.Below(4) == 0 ? 60'000 : 3'000))};
+    request = {.start_ns = at,
+               .size_bytes =
+                   1 + static_cast<int64_t>(random.Below(random.Below(4) == 0 ? 60'000 : 3'000))};
   }
   return requests;
 }
@@ -65,31 +67,44 @@ TEST(LinkReplayTest, TheRecordedOrderIsTheEnginesRecordedOrder) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random({seed, 2});
     std::vector<StreamRequest> requests = RandomRequests(random);
-    // In the engine transfers that wait for nothing come first in graph order, so that no two have one end.
+    // In the engine transfers that wait for nothing come first in graph order, so that no two have
+    // one end.
     for (size_t i = 0; i < requests.size(); ++i)
-      requests[i].end_ns = requests[i].start_ns + 1000 * static_cast<int64_t>(random.Below(200'000)) + static_cast<int64_t>(i);
+      requests[i].end_ns = requests[i].start_ns +
+                           1000 * static_cast<int64_t>(random.Below(200'000)) +
+                           static_cast<int64_t>(i);
     ASSERT_EQ(Replayed(requests, {.by_recorded_end = true}),
-              EngineEnds(requests, {.multiplexing = Multiplexing::kWholeStream}, TransferOrder::kRecorded));
+              EngineEnds(requests, {.multiplexing = Multiplexing::kWholeStream},
+                         TransferOrder::kRecorded));
   }
 }
 
-// Fig. 12 of ICPE 2020: with a window of 3, A (5) and D (4) are stopped, and follow behind what waited.
+// Fig. 12 of ICPE 2020: with a window of 3, A (5) and D (4) are stopped, and follow behind what
+// waited.
 TEST(LinkReplayTest, AStreamLargerThanTheWindowIsStoppedOnce) {
-  const std::vector<StreamRequest> requests = {{.size_bytes = 5}, {.size_bytes = 2}, {.size_bytes = 1}, {.size_bytes = 4}, {.size_bytes = 3}};
+  const std::vector<StreamRequest> requests = {{.size_bytes = 5},
+                                               {.size_bytes = 2},
+                                               {.size_bytes = 1},
+                                               {.size_bytes = 4},
+                                               {.size_bytes = 3}};
   EXPECT_EQ(Replayed(requests, {.first_bytes = 3}), (std::vector<double>{14, 5, 6, 15, 12}));
 }
 
 TEST(LinkReplayTest, WhatFindsTheLinkIdleWaitsForItsStart) {
-  const std::vector<StreamRequest> requests = {{.size_bytes = 100}, {.start_ns = 50, .size_bytes = 100}, {.start_ns = 5000, .size_bytes = 100}};
+  const std::vector<StreamRequest> requests = {{.size_bytes = 100},
+                                               {.start_ns = 50, .size_bytes = 100},
+                                               {.start_ns = 5000, .size_bytes = 100}};
   EXPECT_EQ(Replayed(requests, {.start_seconds = 1e-6}), (std::vector<double>{1100, 1200, 6100}));
-  EXPECT_EQ(Replayed(requests, {.start_seconds = 1e-6, .by_recorded_end = true}), (std::vector<double>{1100, 1200, 6100}));
+  EXPECT_EQ(Replayed(requests, {.start_seconds = 1e-6, .by_recorded_end = true}),
+            (std::vector<double>{1100, 1200, 6100}));
 }
 
 TEST(LinkReplayTest, ParsingIsAddedWhenTheLinkIsDone) {
   RecordedPhase phase = PhaseFrom({{.size_bytes = 100}, {.size_bytes = 100}});
   for (RecordedTransfer& transfer : phase) transfer.parsing_ns = 7;
   LinkReplay replay;
-  const std::span<const double> ends = replay.AtHand(phase, {.bytes_per_second = kNanosecondsPerByte});
+  const std::span<const double> ends =
+      replay.AtHand(phase, {.bytes_per_second = kNanosecondsPerByte});
   EXPECT_EQ(ends[0], 107);
   EXPECT_EQ(ends[1], 207);
 }

@@ -25,7 +25,10 @@ TEST(LoneTransfersTest, OnlyWhatNothingHeldUpIsMeasured) {
 }
 
 TEST(LoneTransfersTest, StopsWhenTold) {
-  EXPECT_EQ(MeasureLoneTransfers(ProfileOf({{{0, 1000, 1300}}}, 1e9), [] { return absl::CancelledError(); }).status().code(),
+  EXPECT_EQ(MeasureLoneTransfers(ProfileOf({{{0, 1000, 1300}}}, 1e9),
+                                 [] { return absl::CancelledError(); })
+                .status()
+                .code(),
             absl::StatusCode::kCancelled);
 }
 

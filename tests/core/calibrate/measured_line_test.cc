@@ -26,8 +26,8 @@ struct Campaign {
   Noise noise = Noise::kConstant;
 };
 
-// Tensors of 256 bytes to 64 MiB, most of them small, as a network's are. An outlier took 3 to 30 times as long, as a receiver that was not
-// scheduled.
+// Tensors of 256 bytes to 64 MiB, most of them small, as a network's are. An outlier took 3 to 30
+// times as long, as a receiver that was not scheduled.
 std::vector<Measurement> Measured(const Campaign& campaign, Random& random) {
   std::vector<Measurement> measurements;
   for (int i = 0; i < campaign.count; ++i) {
@@ -53,8 +53,9 @@ struct Held {
     offset_error += std::pow(line.offset / kTruth.offset - 1, 2);
   }
   void Print(const char* name, int seeds) const {
-    std::printf("    %-14s slope held %3d, error %7.2f %%; offset held %3d, error %7.2f %%\n", name, slope, 100 * std::sqrt(slope_error / seeds),
-                offset, 100 * std::sqrt(offset_error / seeds));
+    std::printf("    %-14s slope held %3d, error %7.2f %%; offset held %3d, error %7.2f %%\n", name,
+                slope, 100 * std::sqrt(slope_error / seeds), offset,
+                100 * std::sqrt(offset_error / seeds));
   }
 };
 
@@ -89,7 +90,8 @@ Comparison Compare(const Campaign& campaign) {
     comparison.robust.Add(fit.line, fit.half_width);
     AddLeastSquares(measurements, comparison.least_squares);
   }
-  std::printf("%d measurements, %.0f %% outliers, %s noise, %d seeds:\n", campaign.count, 100 * campaign.outlier_share,
+  std::printf("%d measurements, %.0f %% outliers, %s noise, %d seeds:\n", campaign.count,
+              100 * campaign.outlier_share,
               campaign.noise == Noise::kConstant ? "constant" : "growing", kSeeds);
   comparison.robust.Print("robust", kSeeds);
   comparison.least_squares.Print("least squares", kSeeds);
@@ -109,14 +111,18 @@ TEST_P(CampaignTest, HoldsTheTruthAsOftenAsItSaysAndIsNearItDespiteOutliers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(MeasuredLine, CampaignTest,
-                         ::testing::Values(Campaign{}, Campaign{.outlier_share = 0.1}, Campaign{.outlier_share = 0.2},
-                                           Campaign{.noise = Noise::kGrowing}, Campaign{.outlier_share = 0.1, .noise = Noise::kGrowing},
-                                           Campaign{.outlier_share = 0.2, .noise = Noise::kGrowing}, Campaign{.count = 30},
+                         ::testing::Values(Campaign{}, Campaign{.outlier_share = 0.1},
+                                           Campaign{.outlier_share = 0.2},
+                                           Campaign{.noise = Noise::kGrowing},
+                                           Campaign{.outlier_share = 0.1, .noise = Noise::kGrowing},
+                                           Campaign{.outlier_share = 0.2, .noise = Noise::kGrowing},
+                                           Campaign{.count = 30},
                                            Campaign{.count = 2000, .outlier_share = 0.2}));
 
 TEST(MeasuredLineTest, ALineThatIsExactHasNoWidth) {
   std::vector<Measurement> measurements;
-  for (int i = 0; i < 50; ++i) measurements.push_back({.x = 1000.0 * i, .y = kTruth.At(1000.0 * i)});
+  for (int i = 0; i < 50; ++i)
+    measurements.push_back({.x = 1000.0 * i, .y = kTruth.At(1000.0 * i)});
   const MeasuredLine fit = FitAboveZero(measurements, kLevel);
   EXPECT_NEAR(fit.line.slope, kTruth.slope, 1e-9 * kTruth.slope);
   EXPECT_NEAR(fit.line.offset, kTruth.offset, 1e-9 * kTruth.offset);
@@ -126,7 +132,8 @@ TEST(MeasuredLineTest, ALineThatIsExactHasNoWidth) {
 
 TEST(MeasuredLineTest, OutliersAreCountedAndDoNotMoveAnExactLine) {
   std::vector<Measurement> measurements;
-  for (int i = 0; i < 50; ++i) measurements.push_back({.x = 1000.0 * i, .y = kTruth.At(1000.0 * i)});
+  for (int i = 0; i < 50; ++i)
+    measurements.push_back({.x = 1000.0 * i, .y = kTruth.At(1000.0 * i)});
   for (int i = 0; i < 10; ++i) measurements[5 * i].y *= 20;
   const MeasuredLine fit = FitAboveZero(measurements, kLevel);
   EXPECT_NEAR(fit.line.slope, kTruth.slope, 1e-6 * kTruth.slope);
@@ -137,7 +144,8 @@ TEST(MeasuredLineTest, OutliersAreCountedAndDoNotMoveAnExactLine) {
 // What arithmetic leaves of an exact line is no noise, however few are off it.
 TEST(MeasuredLineTest, RoundingMakesNoOutliers) {
   std::vector<Measurement> measurements;
-  for (int i = 1; i <= 100; ++i) measurements.push_back({.x = 1000.0 * i, .y = 1e-6 + 2e-9 * 1000 * i + (i % 10 == 0 ? 1 : 0)});
+  for (int i = 1; i <= 100; ++i)
+    measurements.push_back({.x = 1000.0 * i, .y = 1e-6 + 2e-9 * 1000 * i + (i % 10 == 0 ? 1 : 0)});
   const MeasuredLine fit = FitAboveZero(measurements, kLevel);
   EXPECT_EQ(fit.outliers, 10);
   EXPECT_NEAR(fit.line.slope, 2e-9, 1e-15);
@@ -148,7 +156,8 @@ TEST(MeasuredLineTest, RoundingMakesNoOutliers) {
 TEST(MeasuredLineTest, ManyMeasurementsOfOneSizeDoNotHideTheSlope) {
   Random random({3});
   std::vector<Measurement> measurements;
-  for (int i = 0; i < 900; ++i) measurements.push_back({.x = 64, .y = 40e-6 * (1 + 0.05 * random.Normal())});
+  for (int i = 0; i < 900; ++i)
+    measurements.push_back({.x = 64, .y = 40e-6 * (1 + 0.05 * random.Normal())});
   for (int i = 0; i < 60; ++i) {
     const double x = 1e6 * (1 + i % 3);
     measurements.push_back({.x = x, .y = kTruth.At(x) * (1 + 0.05 * random.Normal())});
@@ -160,11 +169,13 @@ TEST(MeasuredLineTest, ManyMeasurementsOfOneSizeDoNotHideTheSlope) {
 }
 
 TEST(MeasuredLineTest, NoCoefficientIsBelowZero) {
-  const std::vector<Measurement> falling = {{.x = 1, .y = 3}, {.x = 2, .y = 2}, {.x = 3, .y = 1.5}, {.x = 4, .y = 1.5}};
+  const std::vector<Measurement> falling = {
+      {.x = 1, .y = 3}, {.x = 2, .y = 2}, {.x = 3, .y = 1.5}, {.x = 4, .y = 1.5}};
   const MeasuredLine level = FitAboveZero(falling, kLevel);
   EXPECT_EQ(level.line.slope, 0);
   EXPECT_DOUBLE_EQ(level.line.offset, 2);
-  const std::vector<Measurement> steep = {{.x = 1, .y = 0}, {.x = 2, .y = 1}, {.x = 3, .y = 2}, {.x = 4, .y = 3}};
+  const std::vector<Measurement> steep = {
+      {.x = 1, .y = 0}, {.x = 2, .y = 1}, {.x = 3, .y = 2}, {.x = 4, .y = 3}};
   const MeasuredLine through_origin = FitAboveZero(steep, kLevel);
   EXPECT_EQ(through_origin.line.offset, 0);
   EXPECT_DOUBLE_EQ(through_origin.line.slope, 20.0 / 30);
@@ -172,9 +183,11 @@ TEST(MeasuredLineTest, NoCoefficientIsBelowZero) {
 
 TEST(MeasuredLineTest, ScaleDoesNotMatter) {
   Random random({5});
-  const std::vector<Measurement> measurements = Measured({.count = 100, .outlier_share = 0.1}, random);
+  const std::vector<Measurement> measurements =
+      Measured({.count = 100, .outlier_share = 0.1}, random);
   std::vector<Measurement> scaled;
-  for (const Measurement& m : measurements) scaled.push_back({.x = m.x * 0x1p20, .y = m.y * 0x1p-30});
+  for (const Measurement& m : measurements)
+    scaled.push_back({.x = m.x * 0x1p20, .y = m.y * 0x1p-30});
   const MeasuredLine fit = FitAboveZero(measurements, kLevel);
   const MeasuredLine other = FitAboveZero(scaled, kLevel);
   EXPECT_DOUBLE_EQ(fit.line.slope * 0x1p-50, other.line.slope);

@@ -36,12 +36,14 @@ std::vector<RecordedPhase> Recorded(const Link& link, Random& random) {
     std::vector<StreamRequest> requests(link.is_one_transfer ? 1 : 24);
     int64_t at = 1000;
     for (StreamRequest& request : requests) {
-      request = {.start_ns = at, .size_bytes = static_cast<int64_t>(1000 * std::exp2(9 * random.Unit()))};
+      request = {.start_ns = at,
+                 .size_bytes = static_cast<int64_t>(1000 * std::exp2(9 * random.Unit()))};
       at += 15'000;
     }
     requests[random.Below(requests.size())].size_bytes = 2'500'000;
     RecordedPhase phase = PhaseFrom(requests);
-    const LinkSetting setting{.bytes_per_second = kTruth, .first_bytes = link.window, .start_seconds = kStart};
+    const LinkSetting setting{
+        .bytes_per_second = kTruth, .first_bytes = link.window, .start_seconds = kStart};
     const std::span<const double> ends = replay.AtHand(phase, setting);
     const double stalled_from = random.Unit() < link.stall_share ? 30e6 * random.Unit() : 1e18;
     for (size_t i = 0; i < phase.size(); ++i) {
@@ -64,21 +66,28 @@ TEST(PayloadBandwidthTest, FindsTheBandwidthWhateverIsLostAtTheStartOrToStalls) 
     for (uint64_t seed = 1; seed <= 200; ++seed) {
       SCOPED_TRACE("seed " + std::to_string(seed));
       Random random({seed});
-      const PayloadBandwidth found = Measured(Recorded({.stall_share = stall_share}, random)).value();
+      const PayloadBandwidth found =
+          Measured(Recorded({.stall_share = stall_share}, random)).value();
       EXPECT_NEAR(found.bytes_per_second.value / kTruth, 1, 0.01);
       // Half of the 0.3 ms by which ends are late is lost everywhere.
       EXPECT_NEAR(found.start_seconds.value, kStart + 150e-6, 100e-6);
-      held += std::abs(found.bytes_per_second.value - kTruth) <= found.bytes_per_second.upper - found.bytes_per_second.value ? 1 : 0;
+      held += std::abs(found.bytes_per_second.value - kTruth) <=
+                      found.bytes_per_second.upper - found.bytes_per_second.value
+                  ? 1
+                  : 0;
       worst = std::max(worst, std::abs(found.bytes_per_second.value / kTruth - 1));
       worst_start = std::max(worst_start, std::abs(found.start_seconds.value - kStart - 150e-6));
     }
-    std::printf("stalls in %.0f %%: the 95 %% interval held %d of 200, worst error %.2f %%, of the start %.0f us\n", 100 * stall_share, held,
-                100 * worst, 1e6 * worst_start);
+    std::printf(
+        "stalls in %.0f %%: the 95 %% interval held %d of 200, worst error %.2f %%, of the start "
+        "%.0f us\n",
+        100 * stall_share, held, 100 * worst, 1e6 * worst_start);
     EXPECT_GE(held, 180);
   }
 }
 
-// What ended is not what was sent, so only whole periods tell, and those hold the start: 0.45 of some 38 ms.
+// What ended is not what was sent, so only whole periods tell, and those hold the start: 0.45 of
+// some 38 ms.
 TEST(PayloadBandwidthTest, StreamsThatTakeTurnsAreMeasuredByWholePeriods) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -98,15 +107,18 @@ TEST(PayloadBandwidthTest, SingleTransfersAreWholePeriods) {
 
 TEST(PayloadBandwidthTest, WaitsBehindOthersDoNotCount) {
   // A million bytes each, one after the other, though all were requested at once.
-  const std::vector<RecordedPhase> phases = {
-      PhaseFrom({{0, 1'000'000, 10'000'000}, {0, 1'000'000, 20'000'000}, {0, 1'000'000, 30'000'000}, {0, 1'000'000, 40'000'000}})};
+  const std::vector<RecordedPhase> phases = {PhaseFrom({{0, 1'000'000, 10'000'000},
+                                                        {0, 1'000'000, 20'000'000},
+                                                        {0, 1'000'000, 30'000'000},
+                                                        {0, 1'000'000, 40'000'000}})};
   const PayloadBandwidth found = Measured(phases).value();
   EXPECT_NEAR(found.bytes_per_second.value, 100e6, 1);
   EXPECT_EQ(found.periods, 1);
 }
 
 TEST(PayloadBandwidthTest, PausesBetweenRequestsDoNotCount) {
-  const std::vector<RecordedPhase> phases = {PhaseFrom({{0, 1'000'000, 10'000'000}, {90'000'000, 1'000'000, 100'000'000}})};
+  const std::vector<RecordedPhase> phases = {
+      PhaseFrom({{0, 1'000'000, 10'000'000}, {90'000'000, 1'000'000, 100'000'000}})};
   EXPECT_NEAR(Measured(phases)->bytes_per_second.value, 100e6, 1);
 }
 
@@ -117,7 +129,10 @@ TEST(PayloadBandwidthTest, NothingThatTookTimeIsNoBandwidth) {
 
 TEST(PayloadBandwidthTest, StopsWhenTold) {
   const std::vector<RecordedPhase> phases = {PhaseFrom({{0, 1000, 1000}})};
-  EXPECT_EQ(MeasurePayloadBandwidth(phases, kLevel, [] { return absl::CancelledError(); }).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(MeasurePayloadBandwidth(phases, kLevel, [] { return absl::CancelledError(); })
+                .status()
+                .code(),
+            absl::StatusCode::kCancelled);
 }
 
 }  // namespace

@@ -25,10 +25,12 @@ StreamJob JobOf(const std::vector<StreamRequest>& requests) {
   int32_t clock = -1;
   for (const StreamRequest& request : requests) {
     if (request.start_ns > now) {
-      clock = job.Compute(request.start_ns - now, clock < 0 ? JobBuilder::Waits{} : JobBuilder::Waits{clock});
+      clock = job.Compute(request.start_ns - now,
+                          clock < 0 ? JobBuilder::Waits{} : JobBuilder::Waits{clock});
       now = request.start_ns;
     }
-    downloads.push_back(job.Download(request.size_bytes, now == 0 ? JobBuilder::Waits{} : JobBuilder::Waits{clock}));
+    downloads.push_back(job.Download(request.size_bytes,
+                                     now == 0 ? JobBuilder::Waits{} : JobBuilder::Waits{clock}));
   }
   ProfileDraft draft = job.Build().content();
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -52,7 +54,8 @@ RecordedPhase PhaseFrom(const std::vector<StreamRequest>& requests) {
   return phase;
 }
 
-std::vector<double> EngineEnds(const std::vector<StreamRequest>& requests, const ScenarioDraft& scenario, TransferOrder order) {
+std::vector<double> EngineEnds(const std::vector<StreamRequest>& requests,
+                               const ScenarioDraft& scenario, TransferOrder order) {
   const StreamJob job = JobOf(requests);
   const Scenario resolved = Resolved(job.profile, scenario);
   const StepGraph graph = StepGraph::Build(job.profile, resolved);
@@ -73,11 +76,13 @@ std::vector<double> EngineEnds(const std::vector<StreamRequest>& requests, const
   return ends;
 }
 
-RecordedPhase RecordedByEngine(std::vector<StreamRequest> requests, const ScenarioDraft& scenario, double noise, Random& random) {
+RecordedPhase RecordedByEngine(std::vector<StreamRequest> requests, const ScenarioDraft& scenario,
+                               double noise, Random& random) {
   const std::vector<double> ends = EngineEnds(requests, scenario, TransferOrder::kGraph);
   RecordedPhase phase = PhaseFrom(requests);
   for (size_t i = 0; i < phase.size(); ++i) {
-    phase[i].end_ns = phase[i].start_ns + (ends[i] - phase[i].start_ns) * std::max(0.01, 1 + noise * random.Normal());
+    phase[i].end_ns = phase[i].start_ns +
+                      (ends[i] - phase[i].start_ns) * std::max(0.01, 1 + noise * random.Normal());
   }
   return phase;
 }
@@ -85,8 +90,9 @@ RecordedPhase RecordedByEngine(std::vector<StreamRequest> requests, const Scenar
 Profile ProfileOf(const std::vector<std::vector<StreamRequest>>& steps, double bytes_per_second) {
   ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = bytes_per_second}};
   for (const StreamRequest& request : steps.front()) {
-    draft.operations.push_back(
-        {.name = "stream" + std::to_string(draft.operations.size()), .resource = Resource::kDownlink, .size_bytes = request.size_bytes});
+    draft.operations.push_back({.name = "stream" + std::to_string(draft.operations.size()),
+                                .resource = Resource::kDownlink,
+                                .size_bytes = request.size_bytes});
   }
   for (const std::vector<StreamRequest>& requests : steps) {
     RecordedStep& step = draft.steps.emplace_back();

@@ -1,4 +1,5 @@
-// Streams of one worker on one link, served by the engine: what recordings are made of whose settings are known.
+// Streams of one worker on one link, served by the engine: what recordings are made of whose
+// settings are known.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,18 @@ struct StreamRequest {
 // As a recording would show them, by start, of those requested at once in the order given.
 RecordedPhase PhaseFrom(const std::vector<StreamRequest>& requests);
 
-// When the engine ends them, in nanoseconds, at a byte a nanosecond: a chain of computations requests each at its time. REQUIRES: ascending starts.
-std::vector<double> EngineEnds(const std::vector<StreamRequest>& requests, const ScenarioDraft& scenario, TransferOrder order);
+// When the engine ends them, in nanoseconds, at a byte a nanosecond: a chain of computations
+// requests each at its time. REQUIRES: ascending starts.
+std::vector<double> EngineEnds(const std::vector<StreamRequest>& requests,
+                               const ScenarioDraft& scenario, TransferOrder order);
 
-// The same with the ends as recorded, each off by a normally distributed share of what its stream took, of that standard deviation.
-RecordedPhase RecordedByEngine(std::vector<StreamRequest> requests, const ScenarioDraft& scenario, double noise, Random& random);
+// The same with the ends as recorded, each off by a normally distributed share of what its stream
+// took, of that standard deviation.
+RecordedPhase RecordedByEngine(std::vector<StreamRequest> requests, const ScenarioDraft& scenario,
+                               double noise, Random& random);
 
-// A profile of downloads only, with a step a phase. REQUIRES: phases are of the same sizes, in the order of operations.
+// A profile of downloads only, with a step a phase. REQUIRES: phases are of the same sizes, in the
+// order of operations.
 Profile ProfileOf(const std::vector<std::vector<StreamRequest>>& steps, double bytes_per_second);
 
 }  // namespace stepcast::testing

@@ -16,7 +16,8 @@ namespace {
 using testing::JobBuilder;
 
 CoarseProfile Measured(const Profile& profile, const ScenarioDraft& draft = {}) {
-  const absl::StatusOr<CoarseProfile> coarse = MeasureCoarseProfile(profile, testing::Resolved(profile, draft), NeverStop);
+  const absl::StatusOr<CoarseProfile> coarse =
+      MeasureCoarseProfile(profile, testing::Resolved(profile, draft), NeverStop);
   EXPECT_TRUE(coarse.ok()) << coarse.status();
   return coarse.value_or(CoarseProfile{});
 }
@@ -34,8 +35,8 @@ TEST(CoarseProfileTest, AChainsPhasesAreItsOperations) {
   EXPECT_EQ(coarse.cynthia.busiest_server_share, 1);
 }
 
-// Downloads of 100 and 400; computations of 250 after each: the first runs from 100 to 350, the second from 500 to 750. Its upload of 10 starts at
-// 350.
+// Downloads of 100 and 400; computations of 250 after each: the first runs from 100 to 350, the
+// second from 500 to 750. Its upload of 10 starts at 350.
 TEST(CoarseProfileTest, AnUploadDuringTheDownloadsCountsFromTheirEnd) {
   JobBuilder job;
   const int32_t first = job.Download(100);
@@ -70,7 +71,9 @@ TEST(CoarseProfileTest, PhasesAreMeansOverTheRecordedSteps) {
 TEST(CoarseProfileTest, TheScenariosBandwidthAndParsingCount) {
   JobBuilder job;
   job.Upload(700, {job.Compute(500, {job.Download(1000)})});
-  const CoarseProfile coarse = Measured(job.Build(), {.bandwidth_bytes_per_second = 2e9, .parsing_overhead = ParsingOverhead{.seconds = 100e-9}});
+  const CoarseProfile coarse = Measured(
+      job.Build(),
+      {.bandwidth_bytes_per_second = 2e9, .parsing_overhead = ParsingOverhead{.seconds = 100e-9}});
   EXPECT_DOUBLE_EQ(coarse.phases.downlink, 500e-9);
   EXPECT_DOUBLE_EQ(coarse.phases.worker, 600e-9);
   EXPECT_DOUBLE_EQ(coarse.phases.uplink, 350e-9);
@@ -93,12 +96,14 @@ TEST(CoarseProfileTest, ThePhasesOfAnyJobAddUpToItsSteps) {
     const Profile profile = testing::MakeRandomCase(seed).profile;
     const Scenario scenario = testing::Resolved(profile);
     const auto ranked = RankedGraph::Make(profile, scenario, NeverStop);
-    const absl::StatusOr<RecordedRun> run = RunRecordedSteps(profile, scenario, **ranked, nullptr, NeverStop);
+    const absl::StatusOr<RecordedRun> run =
+        RunRecordedSteps(profile, scenario, **ranked, nullptr, NeverStop);
     ASSERT_TRUE(run.ok()) << run.status();
     const CoarseProfile coarse = Measured(profile);
     const double expected = ToSeconds(run->length) / static_cast<double>(profile.steps().size());
     EXPECT_NEAR(coarse.phases.Sum(), expected, expected * 1e-9);
-    for (const double phase : {coarse.phases.downlink, coarse.phases.worker, coarse.phases.uplink, coarse.phases.parameter_server}) {
+    for (const double phase : {coarse.phases.downlink, coarse.phases.worker, coarse.phases.uplink,
+                               coarse.phases.parameter_server}) {
       EXPECT_GE(phase, 0);
     }
   }

@@ -8,13 +8,21 @@ namespace {
 // T_P = 0.6 s, T_C = 0.2 s: U_1 = 0.4 / 1.0.
 constexpr CynthiaInputs kInputs{.computation_seconds = 0.6, .transfer_seconds = 0.2};
 
-TEST(CynthiaTest, OneWorkerComputesAndTransfersOneAfterTheOther) { EXPECT_DOUBLE_EQ(CynthiaStepsPerSecond(kInputs, 1), 1); }
+TEST(CynthiaTest, OneWorkerComputesAndTransfersOneAfterTheOther) {
+  EXPECT_DOUBLE_EQ(CynthiaStepsPerSecond(kInputs, 1), 1);
+}
 
-TEST(CynthiaTest, UtilizationIsTheLinksPartOfAStep) { EXPECT_DOUBLE_EQ(kInputs.NetworkUtilization(), 0.4); }
+TEST(CynthiaTest, UtilizationIsTheLinksPartOfAStep) {
+  EXPECT_DOUBLE_EQ(kInputs.NetworkUtilization(), 0.4);
+}
 
-TEST(CynthiaTest, UpToAFullLinkWorkersAddUp) { EXPECT_DOUBLE_EQ(CynthiaStepsPerSecond(kInputs, 2), 2); }
+TEST(CynthiaTest, UpToAFullLinkWorkersAddUp) {
+  EXPECT_DOUBLE_EQ(CynthiaStepsPerSecond(kInputs, 2), 2);
+}
 
-TEST(CynthiaTest, BeyondAFullLinkComputationIsStretched) { EXPECT_DOUBLE_EQ(CynthiaStepsPerSecond(kInputs, 5), 5 / (0.6 * 2 + 0.4)); }
+TEST(CynthiaTest, BeyondAFullLinkComputationIsStretched) {
+  EXPECT_DOUBLE_EQ(CynthiaStepsPerSecond(kInputs, 5), 5 / (0.6 * 2 + 0.4));
+}
 
 TEST(CynthiaTest, ManyWorkersTendToTheComputationOverUtilization) {
   EXPECT_NEAR(CynthiaStepsPerSecond(kInputs, 1'000'000'000), 1 / (0.6 * 0.4), 1e-6);
@@ -35,7 +43,9 @@ TEST(CynthiaTest, OfSeveralServersTheBusiestIsUtilized) {
   EXPECT_DOUBLE_EQ(CynthiaStepsPerSecond(inputs, 3), 3);
 }
 
-TEST(CynthiaTest, WithoutTransfersWorkersAddUp) { EXPECT_DOUBLE_EQ(CynthiaStepsPerSecond({.computation_seconds = 0.5}, 6), 12); }
+TEST(CynthiaTest, WithoutTransfersWorkersAddUp) {
+  EXPECT_DOUBLE_EQ(CynthiaStepsPerSecond({.computation_seconds = 0.5}, 6), 12);
+}
 
 }  // namespace
 }  // namespace stepcast::cynthia_test

@@ -23,7 +23,8 @@ namespace {
 using ::nlohmann::json;
 
 const json& Cases() {
-  static const json* const cases = new json(testing::ReadJsonFile(STEPCAST_SOURCE_DIR "/tests/data/golden/parameter_server.json"));
+  static const json* const cases = new json(
+      testing::ReadJsonFile(STEPCAST_SOURCE_DIR "/tests/data/golden/parameter_server.json"));
   return *cases;
 }
 
@@ -34,7 +35,8 @@ struct GoldenRun {
 };
 
 GoldenRun Load(const json& golden) {
-  const absl::StatusOr<Profile> profile = Profile::Create(testing::ProfileFromJson(golden.at("profile")));
+  const absl::StatusOr<Profile> profile =
+      Profile::Create(testing::ProfileFromJson(golden.at("profile")));
   EXPECT_TRUE(profile.ok()) << profile.status();
   const json& asked = golden.at("scenario");
   Scenario scenario{.workers = asked.at("workers").get<int32_t>(),
@@ -49,15 +51,19 @@ GoldenRun Load(const json& golden) {
                      .warmup_steps = asked.at("warmup_steps").get<int32_t>(),
                      .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
                      .keep_step_ends = true};
-  for (const json& offset : asked.at("start_offsets_ns")) options.start_offsets.push_back(Nanoseconds(offset.get<int64_t>()));
+  for (const json& offset : asked.at("start_offsets_ns"))
+    options.start_offsets.push_back(Nanoseconds(offset.get<int64_t>()));
   return {.profile = *profile, .scenario = scenario, .options = options};
 }
 
-std::vector<int32_t> RanksByName(const Profile& profile, const StepGraph& graph, const json& priorities) {
+std::vector<int32_t> RanksByName(const Profile& profile, const StepGraph& graph,
+                                 const json& priorities) {
   std::vector<int32_t> ranks(static_cast<size_t>(graph.size()), RunOptions::kUnranked);
   for (OpIndex op = 0; op < graph.size(); ++op) {
-    const auto found = priorities.find(profile.operations()[static_cast<size_t>(graph.source(op))].name);
-    if (graph.IsTransfer(op) && found != priorities.end()) ranks[static_cast<size_t>(op)] = found->get<int32_t>();
+    const auto found =
+        priorities.find(profile.operations()[static_cast<size_t>(graph.source(op))].name);
+    if (graph.IsTransfer(op) && found != priorities.end())
+      ranks[static_cast<size_t>(op)] = found->get<int32_t>();
   }
   return ranks;
 }
@@ -68,7 +74,8 @@ TEST_P(GoldenTest, AgreesToOneMillionth) {
   const json& golden = Cases().at(GetParam());
   GoldenRun run = Load(golden);
   const StepGraph graph = StepGraph::Build(run.profile, run.scenario);
-  if (const json& priorities = golden.at("scenario").at("transfer_priorities"); !priorities.is_null()) {
+  if (const json& priorities = golden.at("scenario").at("transfer_priorities");
+      !priorities.is_null()) {
     run.options.order = TransferOrder::kExplicit;
     run.options.ranks = RanksByName(run.profile, graph, priorities);
   }
@@ -83,7 +90,9 @@ TEST_P(GoldenTest, AgreesToOneMillionth) {
     ASSERT_GE(result->step_ends[worker].size(), step_ends[worker].size());
     for (size_t step = 0; step < step_ends[worker].size(); ++step) {
       const double end = step_ends[worker][step].get<double>();
-      EXPECT_NEAR(static_cast<double>(ToNanoseconds(result->step_ends[worker][step])), end, end * 1e-6) << "worker " << worker << " step " << step;
+      EXPECT_NEAR(static_cast<double>(ToNanoseconds(result->step_ends[worker][step])), end,
+                  end * 1e-6)
+          << "worker " << worker << " step " << step;
     }
   }
 }

@@ -32,24 +32,32 @@ int32_t JobBuilder::Upload(int64_t bytes, Waits waits, int32_t server, std::stri
              {0});
 }
 
-int32_t JobBuilder::Compute(int64_t ns, Waits waits) { return Compute(std::vector<int64_t>{ns}, std::move(waits)); }
+int32_t JobBuilder::Compute(int64_t ns, Waits waits) {
+  return Compute(std::vector<int64_t>{ns}, std::move(waits));
+}
 
 int32_t JobBuilder::Compute(std::vector<int64_t> ns_by_step, Waits waits) {
-  return Add({.resource = Resource::kWorker, .waiting_for = std::move(waits)}, std::move(ns_by_step));
+  return Add({.resource = Resource::kWorker, .waiting_for = std::move(waits)},
+             std::move(ns_by_step));
 }
 
 int32_t JobBuilder::Update(int64_t ns, Waits waits, int32_t server, std::string parameter) {
-  return Add({.resource = Resource::kParameterServer, .parameter_server = server, .waiting_for = std::move(waits), .parameter = std::move(parameter)},
+  return Add({.resource = Resource::kParameterServer,
+              .parameter_server = server,
+              .waiting_for = std::move(waits),
+              .parameter = std::move(parameter)},
              {ns});
 }
 
 Profile JobBuilder::Build() const {
-  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}, .operations = operations_};
+  ProfileDraft draft{
+      .batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}, .operations = operations_};
   size_t steps = 1;
   for (const std::vector<int64_t>& own : ns_by_step_) steps = std::max(steps, own.size());
   draft.steps.resize(steps);
   for (size_t i = 0; i < operations_.size(); ++i) {
-    draft.parameter_servers = std::max(draft.parameter_servers, operations_[i].parameter_server + 1);
+    draft.parameter_servers =
+        std::max(draft.parameter_servers, operations_[i].parameter_server + 1);
     for (size_t step = 0; step < steps; ++step) {
       draft.steps[step].start_ns.push_back(0);
       draft.steps[step].end_ns.push_back(ns_by_step_[i][std::min(step, ns_by_step_[i].size() - 1)]);
@@ -74,7 +82,8 @@ RunOptions OptionsFor(const Scenario& scenario, int32_t steps_per_worker) {
                      .order = scenario.transfer_order,
                      .keep_step_ends = true};
   options.start_offsets.resize(static_cast<size_t>(scenario.workers));
-  for (size_t w = 0; w < scenario.start_offsets_ns.size(); ++w) options.start_offsets[w] = Nanoseconds(scenario.start_offsets_ns[w]);
+  for (size_t w = 0; w < scenario.start_offsets_ns.size(); ++w)
+    options.start_offsets[w] = Nanoseconds(scenario.start_offsets_ns[w]);
   return options;
 }
 

@@ -44,7 +44,9 @@ RunOptions OptionsFor(const Scenario& scenario, int32_t steps_per_worker);
 // A trace in memory.
 class KeptTrace : public TraceSink {
  public:
-  void OnStep(std::span<const ChunkRecord> chunks) override { records.insert(records.end(), chunks.begin(), chunks.end()); }
+  void OnStep(std::span<const ChunkRecord> chunks) override {
+    records.insert(records.end(), chunks.begin(), chunks.end());
+  }
 
   std::vector<ChunkRecord> records;
 };

@@ -20,7 +20,9 @@ StepGraph Streams(const std::vector<int64_t>& sizes) {
   testing::JobBuilder job;
   for (const int64_t size : sizes) job.Download(size);
   const Profile profile = job.Build();
-  return StepGraph::Build(profile, testing::Resolved(profile, {.multiplexing = Multiplexing::kWindow, .window_bytes = 3}));
+  return StepGraph::Build(
+      profile,
+      testing::Resolved(profile, {.multiplexing = Multiplexing::kWindow, .window_bytes = 3}));
 }
 
 // Serves until nothing waits; a stream's first service is its letter, its second the small one.
@@ -29,16 +31,19 @@ std::string Serve(const StepGraph& graph, LaneQueues& queues, int32_t worker = 0
   const LaneIndex lane = graph.lanes().Downlink(0);
   while (const Chunk chunk = queues.Pop(worker, lane)) {
     order += static_cast<char>((chunk.service > 0 ? 'a' : 'A') + chunk.op);
-    if (chunk.service + 1 < graph.work(chunk.op).services) queues.PushStopped(worker, lane, {.op = chunk.op, .service = chunk.service + 1});
+    if (chunk.service + 1 < graph.work(chunk.op).services)
+      queues.PushStopped(worker, lane, {.op = chunk.op, .service = chunk.service + 1});
   }
   return order;
 }
 
 void PushAll(const StepGraph& graph, LaneQueues& queues, const std::vector<int32_t>& ranks) {
-  for (OpIndex op = 0; op < graph.size(); ++op) queues.Push(0, graph.lane(op), op, ranks[static_cast<size_t>(op)]);
+  for (OpIndex op = 0; op < graph.size(); ++op)
+    queues.Push(0, graph.lane(op), op, ranks[static_cast<size_t>(op)]);
 }
 
-// ICPE 2020, Fig. 12: each may send up to the window, those with more to send go to the back and are then sent to the end.
+// ICPE 2020, Fig. 12: each may send up to the window, those with more to send go to the back and
+// are then sent to the end.
 TEST(LaneQueuesTest, SecondServicesFollowAllFirstOnesInTheOrderOfStopping) {
   const StepGraph graph = Streams({5, 2, 7, 3, 4});
   LaneQueues queues(graph, 1, false);

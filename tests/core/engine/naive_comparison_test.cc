@@ -26,19 +26,21 @@ namespace {
 constexpr uint64_t kShards = 8;
 constexpr uint64_t kCasesPerShard = 125;
 
-// The engine rounds each share at most once an event, by a tick of 0.0004 ns, and n workers stretch that n-fold.
+// The engine rounds each share at most once an event, by a tick of 0.0004 ns, and n workers stretch
+// that n-fold.
 constexpr double kNanosecondsPerEvent = 0.01;
 constexpr double kRateTolerance = 1e-9;
 // The estimator alone, on the engine's own ends.
 constexpr double kEstimatorTolerance = 1e-12;
 
-// The model itself amplifies small changes (a flow that ends later by some time makes the others on its link end later by less or more, and so on
-// from step to step). Where the engine is further off than its rounding alone, a change of a tick in each chunk of the exact run must spread about as
+// The model itself amplifies small changes (a flow that ends later by some time makes the others on
+// its link end later by less or more, and so on from step to step). Where the engine is further off
+// than its rounding alone, a change of a tick in each chunk of the exact run must spread about as
 // far.
 constexpr int kDisturbedRuns = 5;
 constexpr double kFarthestOverDisturbed = 10;
-// A tick may also turn the order of what ends at one instant, which moves things by far more; the engine's rounding has done it in one of these
-// cases.
+// A tick may also turn the order of what ends at one instant, which moves things by far more; the
+// engine's rounding has done it in one of these cases.
 constexpr double kFarthestAmplifiedNs = 100;
 constexpr int kMostAmplified = 3;
 constexpr int kMostTurned = 1;
@@ -61,38 +63,48 @@ std::vector<std::vector<Exact>> ExactEnds(const RunResult& result) {
 ChunkTimes TimesOf(const std::vector<ChunkRecord>& trace) {
   ChunkTimes times;
   for (const ChunkRecord& record : trace) {
-    const ChunkKey key(static_cast<size_t>(record.worker), static_cast<size_t>(record.step), static_cast<size_t>(record.op), record.service);
-    times[key] = {Exact(record.start.ticks) / kTicksPerNanosecond, Exact(record.end.ticks) / kTicksPerNanosecond};
+    const ChunkKey key(static_cast<size_t>(record.worker), static_cast<size_t>(record.step),
+                       static_cast<size_t>(record.op), record.service);
+    times[key] = {Exact(record.start.ticks) / kTicksPerNanosecond,
+                  Exact(record.end.ticks) / kTicksPerNanosecond};
   }
   return times;
 }
 
 ChunkTimes TimesOf(const std::vector<NaiveChunk>& chunks) {
   ChunkTimes times;
-  for (const NaiveChunk& chunk : chunks) times[{chunk.worker, chunk.step, chunk.operation, chunk.service}] = {chunk.start_ns, chunk.end_ns};
+  for (const NaiveChunk& chunk : chunks)
+    times[{chunk.worker, chunk.step, chunk.operation, chunk.service}] = {chunk.start_ns,
+                                                                         chunk.end_ns};
   return times;
 }
 
-// The most by which the start or end of any service differs. What only one of the runs has was under way at its end.
+// The most by which the start or end of any service differs. What only one of the runs has was
+// under way at its end.
 double Difference(const ChunkTimes& a, const ChunkTimes& b) {
   double difference = 0;
   for (const auto& [key, times] : a) {
     const auto other = b.find(key);
     if (other == b.end()) continue;
     difference = std::max(difference, std::abs(ToDouble(Exact(times.first - other->second.first))));
-    difference = std::max(difference, std::abs(ToDouble(Exact(times.second - other->second.second))));
+    difference =
+        std::max(difference, std::abs(ToDouble(Exact(times.second - other->second.second))));
   }
   return difference;
 }
 
 // How far the exact run's services move when every chunk changes by up to a tick.
-double SpreadOfTicks(const RandomCase& random_case, const StepGraph& graph, const RunOptions& options, const NaiveResult& exact) {
+double SpreadOfTicks(const RandomCase& random_case, const StepGraph& graph,
+                     const RunOptions& options, const NaiveResult& exact) {
   double spread = 0;
   for (uint64_t run = 0; run < kDisturbedRuns; ++run) {
     NaiveOptions disturbed = NaiveOptionsFor(random_case, graph, options);
     const auto random = std::make_shared<Random>(Random({options.seed, run, 11}));
-    disturbed.disturbance_ns = [random] { return (Exact(random->Below(2001)) / 1000 - 1) / kTicksPerNanosecond; };
-    const NaiveResult result = SimulateNaively(random_case.profile, random_case.scenario, disturbed);
+    disturbed.disturbance_ns = [random] {
+      return (Exact(random->Below(2001)) / 1000 - 1) / kTicksPerNanosecond;
+    };
+    const NaiveResult result =
+        SimulateNaively(random_case.profile, random_case.scenario, disturbed);
     spread = std::max(spread, Difference(TimesOf(result.chunks), TimesOf(exact.chunks)));
   }
   return spread;
@@ -102,10 +114,12 @@ double SpreadOfTicks(const RandomCase& random_case, const StepGraph& graph, cons
 Exact RateOfOwnEnds(const RunResult& result, const RunOptions& options) {
   std::vector<std::vector<Exact>> completions = ExactEnds(result);
   for (size_t w = 0; w < completions.size(); ++w) {
-    completions[w].insert(completions[w].begin(), Exact(options.start_offsets[w].ticks) / kTicksPerNanosecond);
+    completions[w].insert(completions[w].begin(),
+                          Exact(options.start_offsets[w].ticks) / kTicksPerNanosecond);
   }
   const std::optional<Exact> rate =
-      NaiveStepsPerNanosecond(completions, static_cast<size_t>(options.warmup_steps), static_cast<size_t>(options.steps_per_worker));
+      NaiveStepsPerNanosecond(completions, static_cast<size_t>(options.warmup_steps),
+                              static_cast<size_t>(options.steps_per_worker));
   return rate.has_value() ? Exact(*rate * 1'000'000'000) : Exact(0);
 }
 
@@ -113,12 +127,16 @@ double Relative(double value, const Exact& exact) { return std::abs(value / ToDo
 
 // How many cases of a shard had what is worth comparing.
 struct Coverage {
-  int training = 0, any_graph = 0, round = 0, several_servers = 0, placed_anew = 0, windows = 0, whole = 0, synchronous = 0, sampled = 0;
+  int training = 0, any_graph = 0, round = 0, several_servers = 0, placed_anew = 0, windows = 0,
+      whole = 0, synchronous = 0, sampled = 0;
   int round_robin = 0, windows_with_quantum = 0, third_services = 0;
-  int recorded = 0, random = 0, reverse = 0, by_rank = 0, groups = 0, slow_links = 0, offsets = 0, parsing = 0, measured = 0, no_warmup = 0;
-  int stopped = 0, rejoined_behind = 0, overtakings = 0, zero_length = 0, ties = 0, ties_of_one_worker = 0, ready_together = 0, unequal_rates = 0;
+  int recorded = 0, random = 0, reverse = 0, by_rank = 0, groups = 0, slow_links = 0, offsets = 0,
+      parsing = 0, measured = 0, no_warmup = 0;
+  int stopped = 0, rejoined_behind = 0, overtakings = 0, zero_length = 0, ties = 0,
+      ties_of_one_worker = 0, ready_together = 0, unequal_rates = 0;
   int released_together = 0, stopped_at_arrival = 0;
-  int uploads_while_downloading = 0, beyond_required = 0, other_roots = 0, downloads_that_wait = 0, forward_references = 0;
+  int uploads_while_downloading = 0, beyond_required = 0, other_roots = 0, downloads_that_wait = 0,
+      forward_references = 0;
   int first_come = 0, waits_for_links = 0, arrivals_together = 0, first_come_on_two_links = 0;
   int turns = 0, turns_ended = 0, newcomers_first = 0;
   int amplified = 0, turned = 0;
@@ -133,7 +151,8 @@ void CountGraph(const RandomCase& random_case, Coverage& coverage) {
     const bool is_download = operations[i].resource == Resource::kDownlink;
     other_root = other_root || (!is_download && operations[i].waiting_for.empty());
     waiting_download = waiting_download || (is_download && !operations[i].waiting_for.empty());
-    for (const int32_t earlier : operations[i].waiting_for) forward = forward || earlier > static_cast<int32_t>(i);
+    for (const int32_t earlier : operations[i].waiting_for)
+      forward = forward || earlier > static_cast<int32_t>(i);
   }
   coverage.other_roots += other_root ? 1 : 0;
   coverage.downloads_that_wait += waiting_download ? 1 : 0;
@@ -146,25 +165,34 @@ void CountScenario(const RandomCase& random_case, Coverage& coverage) {
   coverage.any_graph += random_case.training_shape ? 0 : 1;
   coverage.round += random_case.round_numbers ? 1 : 0;
   coverage.several_servers += scenario.parameter_servers > 1 ? 1 : 0;
-  coverage.placed_anew += scenario.parameter_servers != random_case.profile.parameter_servers() ? 1 : 0;
+  coverage.placed_anew +=
+      scenario.parameter_servers != random_case.profile.parameter_servers() ? 1 : 0;
   coverage.windows += scenario.multiplexing == Multiplexing::kWindow ? 1 : 0;
   coverage.round_robin += scenario.multiplexing == Multiplexing::kRoundRobin ? 1 : 0;
-  coverage.windows_with_quantum += scenario.multiplexing == Multiplexing::kWindow && scenario.quantum_bytes > 0 ? 1 : 0;
+  coverage.windows_with_quantum +=
+      scenario.multiplexing == Multiplexing::kWindow && scenario.quantum_bytes > 0 ? 1 : 0;
   const bool first_come = scenario.link_sharing == LinkSharing::kFirstCome;
   coverage.first_come += first_come ? 1 : 0;
-  coverage.first_come_on_two_links += first_come && (scenario.parameter_servers > 1 || !scenario.worker_groups.empty()) ? 1 : 0;
+  coverage.first_come_on_two_links +=
+      first_come && (scenario.parameter_servers > 1 || !scenario.worker_groups.empty()) ? 1 : 0;
   const bool in_turns = scenario.link_sharing == LinkSharing::kTurns;
   coverage.turns += in_turns ? 1 : 0;
   coverage.whole += scenario.multiplexing == Multiplexing::kWholeStream ? 1 : 0;
-  coverage.synchronous += scenario.synchronization == Synchronization::kSynchronous && scenario.workers > 1 ? 1 : 0;
+  coverage.synchronous +=
+      scenario.synchronization == Synchronization::kSynchronous && scenario.workers > 1 ? 1 : 0;
   coverage.sampled += random_case.profile.steps().size() > 1 ? 1 : 0;
-  coverage.recorded += scenario.transfer_order == TransferOrder::kRecorded && random_case.profile.steps().size() > 1 ? 1 : 0;
+  coverage.recorded +=
+      scenario.transfer_order == TransferOrder::kRecorded && random_case.profile.steps().size() > 1
+          ? 1
+          : 0;
   coverage.random += scenario.transfer_order == TransferOrder::kRandom ? 1 : 0;
   coverage.reverse += scenario.transfer_order == TransferOrder::kReverse ? 1 : 0;
   coverage.by_rank += scenario.transfer_order == TransferOrder::kExplicit ? 1 : 0;
   coverage.groups += scenario.worker_groups.size() > 1 ? 1 : 0;
-  const bool slow = std::any_of(scenario.worker_groups.begin(), scenario.worker_groups.end(),
-                                [&](const WorkerGroup& group) { return *group.bandwidth_bytes_per_second < scenario.bandwidth_bytes_per_second; });
+  const bool slow = std::any_of(
+      scenario.worker_groups.begin(), scenario.worker_groups.end(), [&](const WorkerGroup& group) {
+        return *group.bandwidth_bytes_per_second < scenario.bandwidth_bytes_per_second;
+      });
   coverage.slow_links += slow ? 1 : 0;
   coverage.offsets += scenario.start_offsets_ns.empty() ? 0 : 1;
   coverage.parsing += scenario.parsing_overhead == ParsingOverhead{} ? 0 : 1;
@@ -175,7 +203,8 @@ void CountEvents(const NaiveResult& result, Coverage& coverage) {
   const NaiveEvents& events = result.events;
   coverage.measured += result.steps_per_second.has_value() ? 1 : 0;
   coverage.stopped += events.stopped_streams > 0 ? 1 : 0;
-  const bool third = std::any_of(result.chunks.begin(), result.chunks.end(), [](const NaiveChunk& chunk) { return chunk.service >= 2; });
+  const bool third = std::any_of(result.chunks.begin(), result.chunks.end(),
+                                 [](const NaiveChunk& chunk) { return chunk.service >= 2; });
   coverage.third_services += third ? 1 : 0;
   coverage.rejoined_behind += events.rejoined_behind > 0 ? 1 : 0;
   coverage.overtakings += events.overtakings > 0 ? 1 : 0;
@@ -253,7 +282,8 @@ void CompareCase(uint64_t seed, Coverage& coverage) {
   options.trace = &trace;
   const absl::StatusOr<RunResult> engine = Simulate(graph, options, NeverStop);
   ASSERT_TRUE(engine.ok()) << engine.status();
-  const NaiveResult naive = SimulateNaively(random_case.profile, random_case.scenario, NaiveOptionsFor(random_case, graph, options));
+  const NaiveResult naive = SimulateNaively(random_case.profile, random_case.scenario,
+                                            NaiveOptionsFor(random_case, graph, options));
   CountGraph(random_case, coverage);
   CountScenario(random_case, coverage);
   CountEvents(naive, coverage);
@@ -262,18 +292,23 @@ void CompareCase(uint64_t seed, Coverage& coverage) {
   double difference = Difference(TimesOf(trace.records), TimesOf(naive.chunks));
   for (size_t w = 0; w < ends.size(); ++w) {
     ASSERT_EQ(ends[w].size(), naive.step_ends_ns[w].size()) << "worker " << w;
-    for (size_t n = 0; n < ends[w].size(); ++n) difference = std::max(difference, std::abs(ToDouble(Exact(ends[w][n] - naive.step_ends_ns[w][n]))));
+    for (size_t n = 0; n < ends[w].size(); ++n)
+      difference =
+          std::max(difference, std::abs(ToDouble(Exact(ends[w][n] - naive.step_ends_ns[w][n]))));
   }
   ASSERT_EQ(engine->measured, naive.steps_per_second.has_value());
   const double limit_ns = kNanosecondsPerEvent * naive.events.instants;
-  const double rate_off = engine->measured ? Relative(engine->steps_per_second, *naive.steps_per_second) : 0;
+  const double rate_off =
+      engine->measured ? Relative(engine->steps_per_second, *naive.steps_per_second) : 0;
   if (difference > limit_ns || rate_off > kRateTolerance) {
     ++coverage.amplified;
     coverage.turned += difference > kFarthestAmplifiedNs ? 1 : 0;
-    EXPECT_LE(difference, kFarthestOverDisturbed * SpreadOfTicks(random_case, graph, options, naive));
+    EXPECT_LE(difference,
+              kFarthestOverDisturbed * SpreadOfTicks(random_case, graph, options, naive));
   }
   if (engine->measured) {
-    EXPECT_LE(Relative(engine->steps_per_second, RateOfOwnEnds(*engine, options)), kEstimatorTolerance);
+    EXPECT_LE(Relative(engine->steps_per_second, RateOfOwnEnds(*engine, options)),
+              kEstimatorTolerance);
   }
 }
 
@@ -281,7 +316,8 @@ class NaiveComparisonTest : public ::testing::TestWithParam<uint64_t> {};
 
 TEST_P(NaiveComparisonTest, EverythingBeginsAndEndsWhenTheDefinitionSays) {
   Coverage coverage;
-  for (uint64_t i = 0; i < kCasesPerShard; ++i) CompareCase(1 + GetParam() * kCasesPerShard + i, coverage);
+  for (uint64_t i = 0; i < kCasesPerShard; ++i)
+    CompareCase(1 + GetParam() * kCasesPerShard + i, coverage);
   ExpectCovered(coverage);
 }
 

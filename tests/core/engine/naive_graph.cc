@@ -7,7 +7,8 @@ namespace stepcast::testing {
 
 namespace {
 
-// Where each parameter lives: as recorded (an empty map), or in graph order on the server with the fewest bytes so far.
+// Where each parameter lives: as recorded (an empty map), or in graph order on the server with the
+// fewest bytes so far.
 std::map<std::string, int> PlaceByFewestBytes(const Profile& profile, const Scenario& scenario) {
   std::map<std::string, int> home;
   if (scenario.parameter_servers == profile.parameter_servers()) return home;
@@ -28,11 +29,14 @@ std::map<std::string, int> PlaceByFewestBytes(const Profile& profile, const Scen
   return home;
 }
 
-NaiveOperation Recorded(const Profile& profile, size_t index, const std::map<std::string, int>& home) {
+NaiveOperation Recorded(const Profile& profile, size_t index,
+                        const std::map<std::string, int>& home) {
   const Operation& operation = profile.operations()[index];
-  NaiveOperation result{.name = operation.name, .resource = operation.resource, .bytes = operation.size_bytes};
+  NaiveOperation result{
+      .name = operation.name, .resource = operation.resource, .bytes = operation.size_bytes};
   if (operation.resource != Resource::kWorker) {
-    result.server = home.contains(operation.parameter) ? home.at(operation.parameter) : operation.parameter_server;
+    result.server = home.contains(operation.parameter) ? home.at(operation.parameter)
+                                                       : operation.parameter_server;
   }
   for (const RecordedStep& step : profile.steps()) {
     result.durations_ns.emplace_back(step.end_ns[index] - step.start_ns[index]);
@@ -61,7 +65,8 @@ std::vector<NaiveOperation> MakeNaiveGraph(const Profile& profile, const Scenari
     place.push_back(graph.size());
     graph.push_back(Recorded(profile, index, home));
     if (parses && IsTransfer(graph.back().resource)) {
-      const Exact seconds = Exact(overhead.seconds_per_byte) * graph.back().bytes + Exact(overhead.seconds);
+      const Exact seconds =
+          Exact(overhead.seconds_per_byte) * graph.back().bytes + Exact(overhead.seconds);
       graph.push_back(Parsing(NaiveOperation(graph.back()), seconds * 1'000'000'000));
       graph.back().waiting_for.insert(place.back());
     }

@@ -47,7 +47,8 @@ struct Worker {
   Exact speed;      // of its computations
   Exact bandwidth;  // bytes per nanosecond, each direction
   std::map<std::pair<Resource, int>, Lane> lanes;
-  std::map<size_t, std::set<size_t>> waiting;  // what each operation that has not begun still waits for
+  std::map<size_t, std::set<size_t>>
+      waiting;  // what each operation that has not begun still waits for
   std::set<size_t> unfinished;
   size_t recorded = 0;  // the step it runs
   std::map<size_t, int64_t> ranks;
@@ -76,7 +77,8 @@ class NaiveSimulation {
  private:
   Worker MakeWorker(int w) const {
     Worker worker;
-    worker.offset_ns = scenario_.start_offsets_ns.empty() ? 0 : scenario_.start_offsets_ns[static_cast<size_t>(w)];
+    worker.offset_ns =
+        scenario_.start_offsets_ns.empty() ? 0 : scenario_.start_offsets_ns[static_cast<size_t>(w)];
     worker.speed = 1;
     worker.bandwidth = Exact(scenario_.bandwidth_bytes_per_second) / kNanosecondsPerSecond;
     int before = 0;
@@ -91,8 +93,9 @@ class NaiveSimulation {
   }
 
   bool AllDone() const {
-    return std::all_of(workers_.begin(), workers_.end(),
-                       [this](const Worker& worker) { return worker.ends.size() >= static_cast<size_t>(options_.steps_per_worker); });
+    return std::all_of(workers_.begin(), workers_.end(), [this](const Worker& worker) {
+      return worker.ends.size() >= static_cast<size_t>(options_.steps_per_worker);
+    });
   }
 
   // Goes to the next instant at which a chunk ends or a worker begins late.
@@ -109,18 +112,23 @@ class NaiveSimulation {
       if (worker.begun == 0) consider(worker.offset_ns - now_);
     }
     for (auto& [which, line] : lines_) {
-      if (line.serving.has_value()) consider(line.bytes_left / RateOf(*line.serving, which, running));
+      if (line.serving.has_value())
+        consider(line.bytes_left / RateOf(*line.serving, which, running));
     }
     for (auto& [which, line] : lines_) {
-      if (line.serving.has_value()) line.bytes_left -= *span * RateOf(*line.serving, which, running);
+      if (line.serving.has_value())
+        line.bytes_left -= *span * RateOf(*line.serving, which, running);
     }
     for (const auto& [chunk, rate] : running) chunk->left -= *span * rate;
     now_ += *span;
   }
 
-  Exact RateOf(size_t w, const std::pair<Resource, int>& which, const std::vector<std::pair<Chunk*, Exact>>& running) {
+  Exact RateOf(size_t w, const std::pair<Resource, int>& which,
+               const std::vector<std::pair<Chunk*, Exact>>& running) {
     const Chunk* const chunk = &*workers_[w].lanes.at(which).running;
-    return std::find_if(running.begin(), running.end(), [chunk](const auto& one) { return one.first == chunk; })->second;
+    return std::find_if(running.begin(), running.end(),
+                        [chunk](const auto& one) { return one.first == chunk; })
+        ->second;
   }
 
   bool IsSending(size_t w, const std::pair<Resource, int>& which) const {
@@ -128,18 +136,21 @@ class NaiveSimulation {
     return lane != workers_[w].lanes.end() && lane->second.running.has_value();
   }
 
-  // In turns: when a turn is over the next one begins. Whoever was idle goes before those who were not.
+  // In turns: when a turn is over the next one begins. Whoever was idle goes before those who were
+  // not.
   void GiveTurns() {
     if (scenario_.link_sharing != LinkSharing::kTurns) return;
     for (const Resource direction : {Resource::kDownlink, Resource::kUplink}) {
-      for (int server = 0; server < scenario_.parameter_servers; ++server) GiveTurn({direction, server});
+      for (int server = 0; server < scenario_.parameter_servers; ++server)
+        GiveTurn({direction, server});
     }
   }
 
   void GiveTurn(const std::pair<Resource, int>& which) {
     TurnLine& line = lines_[which];
     for (size_t w = 0; w < workers_.size(); ++w) {
-      const bool is_known = line.serving == w || std::count(line.newcomers.begin(), line.newcomers.end(), w) > 0 ||
+      const bool is_known = line.serving == w ||
+                            std::count(line.newcomers.begin(), line.newcomers.end(), w) > 0 ||
                             std::count(line.others.begin(), line.others.end(), w) > 0;
       if (!is_known && IsSending(w, which)) line.newcomers.push_back(w);
     }
@@ -162,17 +173,20 @@ class NaiveSimulation {
     for (Worker& worker : workers_) {
       for (auto& [which, lane] : worker.lanes) {
         if (!lane.running.has_value() || IsTransfer(which.first)) continue;
-        result.emplace_back(&*lane.running, which.first == Resource::kWorker ? worker.speed : Exact(1));
+        result.emplace_back(&*lane.running,
+                            which.first == Resource::kWorker ? worker.speed : Exact(1));
       }
     }
-    for (const Resource direction : {Resource::kDownlink, Resource::kUplink}) ShareLinks(direction, result);
+    for (const Resource direction : {Resource::kDownlink, Resource::kUplink})
+      ShareLinks(direction, result);
     return result;
   }
 
   // Links: first those of the servers, then those of the workers.
   void ShareLinks(Resource direction, std::vector<std::pair<Chunk*, Exact>>& result) {
     const auto servers = static_cast<size_t>(scenario_.parameter_servers);
-    std::vector<Exact> capacities(servers, Exact(scenario_.bandwidth_bytes_per_second) / kNanosecondsPerSecond);
+    std::vector<Exact> capacities(
+        servers, Exact(scenario_.bandwidth_bytes_per_second) / kNanosecondsPerSecond);
     std::vector<std::vector<size_t>> flows;
     std::vector<Chunk*> chunks;
     for (size_t w = 0; w < workers_.size(); ++w) {
@@ -191,19 +205,22 @@ class NaiveSimulation {
     bool unequal = false;
     for (size_t i = 0; i < rates.size(); ++i) {
       result.emplace_back(chunks[i], rates[i]);
-      for (size_t j = 0; j < i; ++j) unequal = unequal || (flows[i][0] == flows[j][0] && rates[i] != rates[j]);
+      for (size_t j = 0; j < i; ++j)
+        unequal = unequal || (flows[i][0] == flows[j][0] && rates[i] != rates[j]);
     }
     events_.unequal_rates += unequal ? 1 : 0;
   }
 
-  // Whether the server's link carries the worker's chunk now. In turns it carries that of whoever has the turn. First come first served it carries
-  // one: the one that came first, the lowest worker's where several did. Whatever comes later has come later, so it goes on to its end.
+  // Whether the server's link carries the worker's chunk now. In turns it carries that of whoever
+  // has the turn. First come first served it carries one: the one that came first, the lowest
+  // worker's where several did. Whatever comes later has come later, so it goes on to its end.
   bool IsServed(size_t w, const std::pair<Resource, int>& which, const Chunk& chunk) {
     if (scenario_.link_sharing == LinkSharing::kEqual) return true;
     if (scenario_.link_sharing == LinkSharing::kTurns) return lines_.at(which).serving == w;
     for (size_t other = 0; other < workers_.size(); ++other) {
       const auto lane = workers_[other].lanes.find(which);
-      if (other == w || lane == workers_[other].lanes.end() || !lane->second.running.has_value()) continue;
+      if (other == w || lane == workers_[other].lanes.end() || !lane->second.running.has_value())
+        continue;
       const Exact& arrival = lane->second.running->start_ns;
       if (arrival > chunk.start_ns || (arrival == chunk.start_ns && other > w)) continue;
       events_.waits_for_links += 1;
@@ -221,7 +238,8 @@ class NaiveSimulation {
       again = false;
       for (size_t w = 0; w < workers_.size(); ++w) {
         CompleteChunks(workers_[w]);
-        if (workers_[w].begun > workers_[w].ends.size() && workers_[w].unfinished.empty()) EndStep(workers_[w]);
+        if (workers_[w].begun > workers_[w].ends.size() && workers_[w].unfinished.empty())
+          EndStep(workers_[w]);
       }
       for (size_t w = 0; w < workers_.size(); ++w) {
         if (MayBegin(workers_[w])) BeginStep(w);
@@ -235,7 +253,8 @@ class NaiveSimulation {
     bool same_worker = false;
     for (const Worker& worker : workers_) {
       int own = 0;
-      for (const auto& [which, lane] : worker.lanes) own += lane.running.has_value() && lane.running->left == 0 ? 1 : 0;
+      for (const auto& [which, lane] : worker.lanes)
+        own += lane.running.has_value() && lane.running->left == 0 ? 1 : 0;
       all += own;
       same_worker = same_worker || own > 1;
     }
@@ -268,7 +287,8 @@ class NaiveSimulation {
         released_by[LaneOf(worker, operation)].insert(chunk.stream.operation);
       }
     }
-    for (const auto& [lane, operations] : released_by) events_.released_together += operations.size() > 1 ? 1 : 0;
+    for (const auto& [lane, operations] : released_by)
+      events_.released_together += operations.size() > 1 ? 1 : 0;
     Enqueue(worker, ready);
     for (const auto& [lane, stream] : rejoining) {
       events_.stopped_streams += 1;
@@ -278,7 +298,9 @@ class NaiveSimulation {
     }
   }
 
-  Lane* LaneOf(Worker& worker, size_t operation) const { return &worker.lanes[{graph_[operation].resource, graph_[operation].server}]; }
+  Lane* LaneOf(Worker& worker, size_t operation) const {
+    return &worker.lanes[{graph_[operation].resource, graph_[operation].server}];
+  }
 
   void Enqueue(Worker& worker, const std::set<size_t>& ready) {
     std::map<Lane*, int> arrivals;
@@ -291,7 +313,8 @@ class NaiveSimulation {
   }
 
   void EndStep(Worker& worker) {
-    if (worker.ends.size() >= static_cast<size_t>(options_.steps_per_worker)) events_.beyond_required += 1;
+    if (worker.ends.size() >= static_cast<size_t>(options_.steps_per_worker))
+      events_.beyond_required += 1;
     worker.ends.push_back(now_);
   }
 
@@ -300,7 +323,9 @@ class NaiveSimulation {
     if (worker.begun > worker.ends.size()) return false;
     if (scenario_.synchronization == Synchronization::kAsynchronous) return true;
     // Whoever has begun another step already has seen all the others end this one.
-    return std::all_of(workers_.begin(), workers_.end(), [&worker](const Worker& other) { return other.ends.size() >= worker.begun; });
+    return std::all_of(workers_.begin(), workers_.end(), [&worker](const Worker& other) {
+      return other.ends.size() >= worker.begun;
+    });
   }
 
   void BeginStep(size_t w) {
@@ -319,14 +344,18 @@ class NaiveSimulation {
 
   std::map<size_t, int64_t> RanksOf(size_t w, size_t n) const {
     const TransferOrder order = scenario_.transfer_order;
-    if (order == TransferOrder::kRandom || order == TransferOrder::kTic || order == TransferOrder::kTac) return options_.ranks(w, n);
+    if (order == TransferOrder::kRandom || order == TransferOrder::kTic ||
+        order == TransferOrder::kTac)
+      return options_.ranks(w, n);
     std::map<size_t, int64_t> ranks;
     for (size_t operation = 0; operation < graph_.size(); ++operation) {
       if (!IsTransfer(graph_[operation].resource)) continue;
       if (order == TransferOrder::kReverse) ranks[operation] = -static_cast<int64_t>(operation);
-      if (order == TransferOrder::kRecorded) ranks[operation] = graph_[operation].recorded_end_ns[workers_[w].recorded];
+      if (order == TransferOrder::kRecorded)
+        ranks[operation] = graph_[operation].recorded_end_ns[workers_[w].recorded];
       const auto named = scenario_.transfer_priorities.find(graph_[operation].name);
-      if (order == TransferOrder::kExplicit && named != scenario_.transfer_priorities.end()) ranks[operation] = named->second;
+      if (order == TransferOrder::kExplicit && named != scenario_.transfer_priorities.end())
+        ranks[operation] = named->second;
     }
     return ranks;
   }
@@ -342,7 +371,8 @@ class NaiveSimulation {
       lane.queue.erase(next);
       lane.running = IsTransfer(which.first) ? NextChunk(stream) : Computation(worker, stream);
       lane.running->start_ns = now_;
-      if (options_.disturbance_ns && lane.running->left > 0) Disturb(*lane.running, IsTransfer(which.first));
+      if (options_.disturbance_ns && lane.running->left > 0)
+        Disturb(*lane.running, IsTransfer(which.first));
       over_at_once = over_at_once || lane.running->left == 0;
       if (which.first == Resource::kUplink) CountEarlyUpload(worker);
     }
@@ -354,7 +384,9 @@ class NaiveSimulation {
     auto best = lane.queue.end();
     for (auto it = lane.queue.begin(); it != lane.queue.end(); ++it) {
       if (it->services > 0 || !worker.ranks.contains(it->operation)) continue;
-      if (best == lane.queue.end() || worker.ranks.at(it->operation) < worker.ranks.at(best->operation)) best = it;
+      if (best == lane.queue.end() ||
+          worker.ranks.at(it->operation) < worker.ranks.at(best->operation))
+        best = it;
     }
     return best == lane.queue.end() ? lane.queue.begin() : best;
   }
@@ -367,7 +399,9 @@ class NaiveSimulation {
       if (stream.services > 0 && scenario_.quantum_bytes > 0) most = scenario_.quantum_bytes;
     }
     const int64_t sent = std::min(stream.bytes, most);
-    return {.stream = {.operation = stream.operation, .bytes = stream.bytes - sent, .services = stream.services + 1},
+    return {.stream = {.operation = stream.operation,
+                       .bytes = stream.bytes - sent,
+                       .services = stream.services + 1},
             .left = sent,
             .ends_operation = sent == stream.bytes,
             .service = stream.services};
@@ -381,13 +415,15 @@ class NaiveSimulation {
 
   void Disturb(Chunk& chunk, bool is_transfer) const {
     const Exact bytes_per_ns = Exact(scenario_.bandwidth_bytes_per_second) / kNanosecondsPerSecond;
-    const Exact changed = chunk.left + options_.disturbance_ns() * (is_transfer ? bytes_per_ns : Exact(1));
+    const Exact changed =
+        chunk.left + options_.disturbance_ns() * (is_transfer ? bytes_per_ns : Exact(1));
     if (changed > 0) chunk.left = changed;
   }
 
   void CountEarlyUpload(const Worker& worker) {
-    const bool downloading = std::any_of(worker.unfinished.begin(), worker.unfinished.end(),
-                                         [this](size_t operation) { return graph_[operation].resource == Resource::kDownlink; });
+    const bool downloading = std::any_of(
+        worker.unfinished.begin(), worker.unfinished.end(),
+        [this](size_t operation) { return graph_[operation].resource == Resource::kDownlink; });
     events_.uploads_while_downloading += downloading ? 1 : 0;
   }
 
@@ -400,7 +436,8 @@ class NaiveSimulation {
       completions.back().insert(completions.back().begin(), worker.offset_ns);
     }
     const std::optional<Exact> rate =
-        NaiveStepsPerNanosecond(completions, static_cast<size_t>(options_.warmup_steps), static_cast<size_t>(options_.steps_per_worker));
+        NaiveStepsPerNanosecond(completions, static_cast<size_t>(options_.warmup_steps),
+                                static_cast<size_t>(options_.steps_per_worker));
     if (rate.has_value()) result.steps_per_second = *rate * kNanosecondsPerSecond;
     return result;
   }
@@ -417,7 +454,8 @@ class NaiveSimulation {
 
 }  // namespace
 
-std::optional<Exact> NaiveStepsPerNanosecond(const std::vector<std::vector<Exact>>& completions, size_t warmup, size_t required) {
+std::optional<Exact> NaiveStepsPerNanosecond(const std::vector<std::vector<Exact>>& completions,
+                                             size_t warmup, size_t required) {
   Exact from = completions.front()[warmup];
   Exact to = completions.front()[required];
   for (const std::vector<Exact>& own : completions) {
@@ -436,7 +474,8 @@ std::optional<Exact> NaiveStepsPerNanosecond(const std::vector<std::vector<Exact
   return sum;
 }
 
-NaiveResult SimulateNaively(const Profile& profile, const Scenario& scenario, const NaiveOptions& options) {
+NaiveResult SimulateNaively(const Profile& profile, const Scenario& scenario,
+                            const NaiveOptions& options) {
   return NaiveSimulation(profile, scenario, options).Run();
 }
 

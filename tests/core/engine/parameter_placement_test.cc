@@ -24,7 +24,8 @@ TEST(ParameterPlacementTest, OnTheRecordedNumberOfServersAllStaysWhereItWas) {
 
 TEST(ParameterPlacementTest, EachParameterGoesToTheServerWithTheFewestBytesSoFar) {
   JobBuilder job;
-  for (const int64_t bytes : {40, 10, 20, 15, 5}) job.Download(bytes, {}, 0, "p" + std::to_string(bytes));
+  for (const int64_t bytes : {40, 10, 20, 15, 5})
+    job.Download(bytes, {}, 0, "p" + std::to_string(bytes));
   // Loads: 40|0, 40|10, 40|30, 40|45, 45|45.
   EXPECT_EQ(PlaceParameters(job.Build(), 2), (std::vector<int32_t>{0, 1, 1, 1, 0}));
 }
@@ -57,11 +58,14 @@ TEST(ParameterPlacementTest, MoreServersThanRecordedMeansFewerBytesEachAndOneMea
   EXPECT_EQ(PlaceParameters(job.Build(), 3), (std::vector<int32_t>{0, 1}));
 }
 
-// ICPE 2020, Fig. 23: VGG-11 on two servers is split into 407 and 100 MB (of 2^20 bytes), whole layers (weights and biases) in graph order.
+// ICPE 2020, Fig. 23: VGG-11 on two servers is split into 407 and 100 MB (of 2^20 bytes), whole
+// layers (weights and biases) in graph order.
 TEST(ParameterPlacementTest, SplitsVgg11AsThePaperSawIt) {
   JobBuilder job;
   int layer = 0;
-  const auto add = [&](int64_t inputs, int64_t outputs) { job.Download(4 * (inputs * outputs + outputs), {}, 0, std::to_string(layer++)); };
+  const auto add = [&](int64_t inputs, int64_t outputs) {
+    job.Download(4 * (inputs * outputs + outputs), {}, 0, std::to_string(layer++));
+  };
   int64_t channels = 3;
   for (const int64_t outputs : {64, 128, 256, 256, 512, 512, 512, 512}) {
     add(9 * channels, outputs);
@@ -73,7 +77,8 @@ TEST(ParameterPlacementTest, SplitsVgg11AsThePaperSawIt) {
   const Profile profile = job.Build();
   const std::vector<int32_t> servers = PlaceParameters(profile, 2);
   std::vector<int64_t> bytes(2, 0);
-  for (size_t i = 0; i < servers.size(); ++i) bytes[static_cast<size_t>(servers[i])] += profile.operations()[i].size_bytes;
+  for (size_t i = 0; i < servers.size(); ++i)
+    bytes[static_cast<size_t>(servers[i])] += profile.operations()[i].size_bytes;
   EXPECT_NEAR(static_cast<double>(bytes[0]) / (1 << 20), 407, 0.5);
   EXPECT_NEAR(static_cast<double>(bytes[1]) / (1 << 20), 100, 0.5);
 }

@@ -31,15 +31,22 @@ class PhaseCaseMaker {
     absl::StatusOr<Profile> profile = Profile::Create(draft_);
     if (!profile.ok()) throw std::logic_error(profile.status().ToString());
     const Scenario scenario = MakeScenario(*profile);
-    return {.profile = *profile, .scenario = scenario, .options = MakeOptions(scenario), .has_cut = has_cut_};
+    return {.profile = *profile,
+            .scenario = scenario,
+            .options = MakeOptions(scenario),
+            .has_cut = has_cut_};
   }
 
  private:
   bool Chance(uint64_t percent) { return random_.Below(100) < percent; }
   // From least to most.
-  int Pick(int least, int most) { return least + static_cast<int>(random_.Below(static_cast<uint64_t>(most - least) + 1)); }
+  int Pick(int least, int most) {
+    return least + static_cast<int>(random_.Below(static_cast<uint64_t>(most - least) + 1));
+  }
   int32_t OneOf(const std::vector<int32_t>& values) { return values[random_.Below(values.size())]; }
-  int64_t Bytes() { return round_ ? kPhaseBytes * Pick(1, 4) : static_cast<int64_t>(1 + random_.Below(2'000'000)); }
+  int64_t Bytes() {
+    return round_ ? kPhaseBytes * Pick(1, 4) : static_cast<int64_t>(1 + random_.Below(2'000'000));
+  }
   int64_t DurationNs() {
     if (Chance(25)) return 0;
     return round_ ? kPhaseNs * Pick(1, 3) : static_cast<int64_t>(random_.Below(5'000'000));
@@ -60,7 +67,8 @@ class PhaseCaseMaker {
 
   void AddStep() {
     std::vector<int32_t> open;  // what later computations may wait for
-    for (int i = Pick(1, 8); i > 0; --i) open.push_back(Add(Resource::kDownlink, {}, Pick(0, draft_.parameter_servers - 1)));
+    for (int i = Pick(1, 8); i > 0; --i)
+      open.push_back(Add(Resource::kDownlink, {}, Pick(0, draft_.parameter_servers - 1)));
     const std::vector<int32_t> downloads = open;
     for (int i = Pick(0, 2); i > 0; --i) open.push_back(Add(Resource::kWorker, {}));
     for (int i = Pick(0, 10); i > 0; --i) {
@@ -90,7 +98,8 @@ class PhaseCaseMaker {
       const int32_t upload = Add(Resource::kUplink, waits, server);
       std::vector<int32_t>& to_server = sent[static_cast<size_t>(server)];
       to_server.push_back(upload);
-      for (int k = Pick(0, 2); k > 0; --k) to_server.push_back(Add(Resource::kParameterServer, {OneOf(to_server), upload}, server));
+      for (int k = Pick(0, 2); k > 0; --k)
+        to_server.push_back(Add(Resource::kParameterServer, {OneOf(to_server), upload}, server));
     }
   }
 
@@ -111,15 +120,18 @@ class PhaseCaseMaker {
     if (Chance(30)) asked.synchronization = Synchronization::kSynchronous;
     if (Chance(50)) {
       asked.multiplexing = Multiplexing::kWindow;
-      asked.window_bytes = round_ ? kPhaseBytes * Pick(1, 2) : static_cast<int64_t>(1 + random_.Below(800'000));
+      asked.window_bytes =
+          round_ ? kPhaseBytes * Pick(1, 2) : static_cast<int64_t>(1 + random_.Below(800'000));
     }
     if (Chance(20)) {
-      asked.parsing_overhead =
-          round_ ? ParsingOverhead{.seconds = 0.001} : ParsingOverhead{.seconds_per_byte = random_.Unit() * 1e-9, .seconds = random_.Unit() * 1e-4};
+      asked.parsing_overhead = round_ ? ParsingOverhead{.seconds = 0.001}
+                                      : ParsingOverhead{.seconds_per_byte = random_.Unit() * 1e-9,
+                                                        .seconds = random_.Unit() * 1e-4};
     }
     for (int w = 0; Chance(50) || w > 0; ++w) {
       if (w == *asked.workers) break;
-      asked.start_offsets_ns.push_back(round_ ? kPhaseNs * Pick(0, 6) : static_cast<int64_t>(random_.Below(20'000'000)));
+      asked.start_offsets_ns.push_back(round_ ? kPhaseNs * Pick(0, 6)
+                                              : static_cast<int64_t>(random_.Below(20'000'000)));
     }
     if (draft_.parameter_servers > 1 || Chance(30)) SetGroups(asked);
     absl::StatusOr<Scenario> scenario = ResolveScenario(profile, asked);
@@ -133,9 +145,10 @@ class PhaseCaseMaker {
   void SetGroups(ScenarioDraft& asked) {
     for (int left = *asked.workers; left > 0;) {
       const int count = Pick(1, left);
-      asked.worker_groups.push_back({.count = count,
-                                     .compute_speed_factor = round_ ? 0.5 * (1 << Pick(0, 2)) : 0.3 + random_.Unit(),
-                                     .bandwidth_bytes_per_second = 125e6 * (draft_.parameter_servers + Pick(0, 1))});
+      asked.worker_groups.push_back(
+          {.count = count,
+           .compute_speed_factor = round_ ? 0.5 * (1 << Pick(0, 2)) : 0.3 + random_.Unit(),
+           .bandwidth_bytes_per_second = 125e6 * (draft_.parameter_servers + Pick(0, 1))});
       left -= count;
     }
   }
@@ -150,9 +163,11 @@ class PhaseCaseMaker {
                        .replay = Chance(10),
                        .seed = seed_,
                        .keep_step_ends = true};
-    if (Chance(15)) options.until = Instant{} + Nanoseconds(static_cast<int64_t>(1 + random_.Below(200'000'000)));
+    if (Chance(15))
+      options.until = Instant{} + Nanoseconds(static_cast<int64_t>(1 + random_.Below(200'000'000)));
     options.start_offsets.resize(static_cast<size_t>(scenario.workers));
-    for (size_t w = 0; w < scenario.start_offsets_ns.size(); ++w) options.start_offsets[w] = Nanoseconds(scenario.start_offsets_ns[w]);
+    for (size_t w = 0; w < scenario.start_offsets_ns.size(); ++w)
+      options.start_offsets[w] = Nanoseconds(scenario.start_offsets_ns[w]);
     return options;
   }
 

@@ -1,4 +1,5 @@
-// Random jobs whose steps run in phases, to hold the fast engine against the plain one: full of ties, zero lengths, windows and unlike workers.
+// Random jobs whose steps run in phases, to hold the fast engine against the plain one: full of
+// ties, zero lengths, windows and unlike workers.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Runs the same jobs on each engine, on one thread and on eight at once, and prints a line with their digest for each: to be compared with one
-// another and with what programs say that were compiled from the same sources in another way.
+// Runs the same jobs on each engine, on one thread and on eight at once, and prints a line with
+// their digest for each: to be compared with one another and with what programs say that were
+// compiled from the same sources in another way.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +22,8 @@ namespace stepcast::testing {
 namespace {
 
 constexpr size_t kJobs = 1000;
-constexpr EnginePath kPaths[] = {EnginePath::kPlain, EnginePath::kWorkerLoop, EnginePath::kMemoised};
+constexpr EnginePath kPaths[] = {EnginePath::kPlain, EnginePath::kWorkerLoop,
+                                 EnginePath::kMemoised};
 
 struct JobRun {
   uint64_t digest = 0;
@@ -35,7 +37,8 @@ JobRun RunOn(EnginePath fastest, const StepGraph& graph, RunOptions options) {
   Digest digest;
   KeptTrace trace;
   options.trace = &trace;
-  const RunResult traced = Simulate(graph, options, NeverStop).value();  // ends the program where there is none
+  const RunResult traced =
+      Simulate(graph, options, NeverStop).value();  // ends the program where there is none
   digest.Add(DigestOf(traced, std::move(trace.records)));
   // Without a trace an engine may do things in another order.
   options.trace = nullptr;
@@ -48,7 +51,8 @@ JobRuns RunJob(uint64_t seed) {
   const PhaseCase job = MakePhaseCase(seed);
   const StepGraph graph = StepGraph::Build(job.profile, job.scenario);
   JobRuns runs;
-  for (size_t path = 0; path < runs.size(); ++path) runs[path] = RunOn(kPaths[path], graph, job.options);
+  for (size_t path = 0; path < runs.size(); ++path)
+    runs[path] = RunOn(kPaths[path], graph, job.options);
   return runs;
 }
 
@@ -72,8 +76,8 @@ void Print(const std::vector<JobRuns>& jobs, size_t path, size_t threads) {
     digest.Add(runs[path].digest);
     on_path += runs[path].path == kPaths[path] ? 1 : 0;
   }
-  std::cout << NameOf(kPaths[path]) << " threads " << threads << " jobs " << on_path << " digest " << std::hex << std::setw(16) << std::setfill('0')
-            << digest.value() << std::dec << "\n";
+  std::cout << NameOf(kPaths[path]) << " threads " << threads << " jobs " << on_path << " digest "
+            << std::hex << std::setw(16) << std::setfill('0') << digest.value() << std::dec << "\n";
 }
 
 }  // namespace
@@ -82,7 +86,8 @@ void Print(const std::vector<JobRuns>& jobs, size_t path, size_t threads) {
 int main() {
   for (const size_t threads : {1, 8}) {
     const auto jobs = stepcast::testing::RunJobs(threads);
-    for (size_t path = 0; path < std::size(stepcast::testing::kPaths); ++path) stepcast::testing::Print(jobs, path, threads);
+    for (size_t path = 0; path < std::size(stepcast::testing::kPaths); ++path)
+      stepcast::testing::Print(jobs, path, threads);
   }
   return 0;
 }

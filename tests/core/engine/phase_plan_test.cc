@@ -40,7 +40,8 @@ TEST(PhasePlanTest, ATrainingStepRunsInPhasesAndIsCutAtTheFirstOperationThatAllG
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->downloads, (std::vector<OpIndex>{0, 1}));
   EXPECT_EQ(plan->computations, (std::vector<OpIndex>{2}));
-  EXPECT_EQ(plan->after_cut.front(), 3);  // the second layer's forward computation is the first with all before it
+  EXPECT_EQ(plan->after_cut.front(),
+            3);  // the second layer's forward computation is the first with all before it
   EXPECT_EQ(plan->uploads_to[0].size(), 2U);
   EXPECT_EQ(plan->updates_on[0].size(), 2U);
 }
@@ -68,12 +69,14 @@ TEST(PhasePlanTest, StoppedDownloadsFollowTurnByTurn) {
   const int32_t large = job.Download(250);
   const int32_t small = job.Download(100);
   job.Compute(10, {large, small});
-  const std::optional<PhasePlan> plan = PlanOf(job, {.multiplexing = Multiplexing::kRoundRobin, .window_bytes = 100, .quantum_bytes = 100});
+  const std::optional<PhasePlan> plan = PlanOf(
+      job, {.multiplexing = Multiplexing::kRoundRobin, .window_bytes = 100, .quantum_bytes = 100});
   ASSERT_TRUE(plan.has_value());
   const std::vector<PhasePlan::Service>& services = plan->phases[0].services;
   ASSERT_EQ(services.size(), 4U);
   const std::vector<std::pair<OpIndex, int32_t>> expected{{0, 0}, {1, 0}, {0, 1}, {0, 2}};
-  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(std::pair(services[i].op, services[i].service), expected[i]) << i;
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(std::pair(services[i].op, services[i].service), expected[i]) << i;
   EXPECT_EQ(services[3].work, Nanoseconds(50));
   EXPECT_EQ(plan->phases[0].total, Nanoseconds(350));
   EXPECT_EQ(plan->arrival_order, (std::vector<int32_t>{4, 2}));
@@ -82,7 +85,8 @@ TEST(PhasePlanTest, StoppedDownloadsFollowTurnByTurn) {
 // By the definitions: which operations lead to which.
 class Reachability {
  public:
-  explicit Reachability(const StepGraph& graph) : graph_(graph), leads_(Index(graph.size()), std::vector<bool>(Index(graph.size()), false)) {
+  explicit Reachability(const StepGraph& graph)
+      : graph_(graph), leads_(Index(graph.size()), std::vector<bool>(Index(graph.size()), false)) {
     for (OpIndex op = 0; op < graph.size(); ++op) Visit(op, op);
   }
   bool Leads(OpIndex from, OpIndex to) const { return leads_[Index(from)][Index(to)]; }
@@ -91,7 +95,8 @@ class Reachability {
   bool UploadsWaitForDownloads() const {
     for (OpIndex up = 0; up < graph_.size(); ++up) {
       for (OpIndex down = 0; down < graph_.size(); ++down) {
-        if (Kind(up) == Resource::kUplink && Kind(down) == Resource::kDownlink && !Leads(down, up)) return false;
+        if (Kind(up) == Resource::kUplink && Kind(down) == Resource::kDownlink && !Leads(down, up))
+          return false;
       }
     }
     return true;
@@ -99,7 +104,8 @@ class Reachability {
   bool IsCut(OpIndex cut) const {
     if (Kind(cut) != Resource::kWorker) return false;
     for (OpIndex op = 0; op < graph_.size(); ++op) {
-      if (op != cut && Kind(op) != Resource::kParameterServer && !Leads(op, cut) && !Leads(cut, op)) return false;
+      if (op != cut && Kind(op) != Resource::kParameterServer && !Leads(op, cut) && !Leads(cut, op))
+        return false;
     }
     return true;
   }
@@ -126,7 +132,8 @@ TEST(PhasePlanTest, PlansAndCutsAreThoseOfTheDefinitions) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     // Some that run in phases, and some that mostly do not.
     const bool in_phases = seed % 2 == 0;
-    const Profile profile = in_phases ? testing::MakePhaseCase(seed).profile : testing::MakeRandomCase(seed).profile;
+    const Profile profile =
+        in_phases ? testing::MakePhaseCase(seed).profile : testing::MakeRandomCase(seed).profile;
     const StepGraph graph = StepGraph::Build(profile, Resolved(profile));
     const Reachability reachability(graph);
     const std::optional<PhasePlan> plan = PhasePlan::Make(graph, /*find_cut=*/true);
@@ -146,7 +153,8 @@ TEST(PhasePlanTest, PlansAndCutsAreThoseOfTheDefinitions) {
     // The first of them leads to all others.
     OpIndex first = cuts.front();
     for (const OpIndex op : cuts) first = reachability.Leads(op, first) ? op : first;
-    for (const OpIndex op : plan->after_cut) EXPECT_TRUE(op == first || reachability.Leads(first, op));
+    for (const OpIndex op : plan->after_cut)
+      EXPECT_TRUE(op == first || reachability.Leads(first, op));
     for (const OpIndex op : plan->computations) EXPECT_TRUE(reachability.Leads(op, first));
   }
   EXPECT_GT(cut, 200);

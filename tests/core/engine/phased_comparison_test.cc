@@ -32,9 +32,11 @@ TracedRun RunOn(EnginePath fastest, const StepGraph& graph, RunOptions options) 
   options.fastest_path = fastest;
   absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
   EXPECT_TRUE(result.ok()) << result.status();
-  std::sort(trace.records.begin(), trace.records.end(), [](const ChunkRecord& a, const ChunkRecord& b) {
-    return std::tie(a.worker, a.step, a.op, a.service) < std::tie(b.worker, b.step, b.op, b.service);
-  });
+  std::sort(trace.records.begin(), trace.records.end(),
+            [](const ChunkRecord& a, const ChunkRecord& b) {
+              return std::tie(a.worker, a.step, a.op, a.service) <
+                     std::tie(b.worker, b.step, b.op, b.service);
+            });
   return {.result = *std::move(result), .trace = std::move(trace.records)};
 }
 
@@ -60,9 +62,11 @@ void ExpectSame(const TracedRun& fast, const TracedRun& plain) {
   ASSERT_EQ(fast.trace.size(), plain.trace.size());
   for (size_t i = 0; i < fast.trace.size(); ++i) {
     const ChunkRecord& record = fast.trace[i];
-    ASSERT_EQ(record, plain.trace[i]) << "worker " << record.worker << " step " << record.step << " op " << record.op << " service " << record.service
-                                      << " from " << record.start.ticks << " to " << record.end.ticks << " instead of " << plain.trace[i].start.ticks
-                                      << " to " << plain.trace[i].end.ticks;
+    ASSERT_EQ(record, plain.trace[i])
+        << "worker " << record.worker << " step " << record.step << " op " << record.op
+        << " service " << record.service << " from " << record.start.ticks << " to "
+        << record.end.ticks << " instead of " << plain.trace[i].start.ticks << " to "
+        << plain.trace[i].end.ticks;
   }
 }
 
@@ -91,7 +95,8 @@ TEST_P(PhasedComparisonTest, RandomJobsRunTheSameOnEveryPath) {
     const TracedRun fastest = RunOn(EnginePath::kMemoised, graph, job.options);
     ASSERT_TRUE(!job.has_cut || fastest.result.path == EnginePath::kMemoised);
     ASSERT_NO_FATAL_FAILURE(ExpectSame(fastest, plain));
-    ASSERT_NO_FATAL_FAILURE(ExpectSame(RunUntraced(EnginePath::kMemoised, graph, job.options), plain.result));
+    ASSERT_NO_FATAL_FAILURE(
+        ExpectSame(RunUntraced(EnginePath::kMemoised, graph, job.options), plain.result));
     cut += fastest.result.path == EnginePath::kMemoised ? 1 : 0;
   }
   // Or the comparison says less than it claims.
@@ -104,7 +109,8 @@ INSTANTIATE_TEST_SUITE_P(Seeds, PhasedComparisonTest, ::testing::Range(uint64_t{
 class PhasedZooTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(PhasedZooTest, AModelRunsMemoisedAndTheSame) {
-  const ZooOptions zoo{.platform = {.bandwidth_bytes_per_second = 1.25e9}, .variation = {.own = 0.1, .steps = 4}};
+  const ZooOptions zoo{.platform = {.bandwidth_bytes_per_second = 1.25e9},
+                       .variation = {.own = 0.1, .steps = 4}};
   const absl::StatusOr<Profile> profile = BuildZooProfile(GetParam(), zoo);
   ASSERT_TRUE(profile.ok()) << profile.status();
   for (const int32_t workers : {1, 2, 5, 16}) {
@@ -123,7 +129,8 @@ TEST_P(PhasedZooTest, AModelRunsMemoisedAndTheSame) {
       const TracedRun fast = RunOn(EnginePath::kMemoised, graph, options);
       ASSERT_EQ(fast.result.path, EnginePath::kMemoised);
       ASSERT_NO_FATAL_FAILURE(ExpectSame(fast, plain));
-      ASSERT_NO_FATAL_FAILURE(ExpectSame(RunUntraced(EnginePath::kMemoised, graph, options), plain.result));
+      ASSERT_NO_FATAL_FAILURE(
+          ExpectSame(RunUntraced(EnginePath::kMemoised, graph, options), plain.result));
     }
   }
 }

@@ -22,7 +22,8 @@ constexpr int64_t kRoundNs = 1'000'000;
 
 class CaseMaker {
  public:
-  explicit CaseMaker(uint64_t seed) : random_({seed, 7}), turns_random_({seed, 8}), sharing_random_({seed, 9}) {}
+  explicit CaseMaker(uint64_t seed)
+      : random_({seed, 7}), turns_random_({seed, 8}), sharing_random_({seed, 9}) {}
 
   RandomCase Make() {
     round_ = Chance(50);
@@ -54,14 +55,21 @@ class CaseMaker {
  private:
   bool Chance(uint64_t percent) { return random_.Below(100) < percent; }
   // From least to most.
-  int Pick(int least, int most) { return least + static_cast<int>(random_.Below(static_cast<uint64_t>(most - least) + 1)); }
-  int64_t Bytes() { return round_ ? kRoundBytes * Pick(1, crowded_ ? 2 : 6) : static_cast<int64_t>(1 + random_.Below(2'000'000)); }
+  int Pick(int least, int most) {
+    return least + static_cast<int>(random_.Below(static_cast<uint64_t>(most - least) + 1));
+  }
+  int64_t Bytes() {
+    return round_ ? kRoundBytes * Pick(1, crowded_ ? 2 : 6)
+                  : static_cast<int64_t>(1 + random_.Below(2'000'000));
+  }
   int64_t DurationNs() {
     if (Chance(15)) return 0;
-    return round_ ? kRoundNs * (crowded_ ? (Chance(80) ? 1 : 2) : Pick(1, 4)) : static_cast<int64_t>(random_.Below(12'000'000));
+    return round_ ? kRoundNs * (crowded_ ? (Chance(80) ? 1 : 2) : Pick(1, 4))
+                  : static_cast<int64_t>(random_.Below(12'000'000));
   }
 
-  int32_t Add(Resource resource, int server, std::vector<int32_t> waiting_for, std::string parameter) {
+  int32_t Add(Resource resource, int server, std::vector<int32_t> waiting_for,
+              std::string parameter) {
     const auto index = static_cast<int32_t>(draft_.operations.size());
     draft_.operations.push_back({.name = "op" + std::to_string(index),
                                  .resource = resource,
@@ -72,7 +80,8 @@ class CaseMaker {
     return index;
   }
 
-  // Downloads; forward with branches; backward; an upload and an update for each parameter. Some uploads do not wait for the loss.
+  // Downloads; forward with branches; backward; an upload and an update for each parameter. Some
+  // uploads do not wait for the loss.
   void AddTrainingStep() {
     const int parameters = Pick(1, 6);
     std::vector<int32_t> downloads;
@@ -110,17 +119,21 @@ class CaseMaker {
   void AddAnyGraph() {
     const int size = crowded_ ? Pick(12, 30) : Pick(5, 24);
     for (int i = 0; i < size; ++i) {
-      constexpr Resource kResources[] = {Resource::kDownlink, Resource::kDownlink, Resource::kWorker,         Resource::kWorker,
-                                         Resource::kUplink,   Resource::kUplink,   Resource::kParameterServer};
+      constexpr Resource kResources[] = {
+          Resource::kDownlink, Resource::kDownlink, Resource::kWorker,         Resource::kWorker,
+          Resource::kUplink,   Resource::kUplink,   Resource::kParameterServer};
       std::vector<int32_t> waiting_for;
       const int wanted = Pick(0, crowded_ ? 2 : 3);
       for (int k = 0; k < wanted && i > 0; ++k) {
         const int32_t earlier = Pick(std::max(0, i - 8), i - 1);
-        if (std::find(waiting_for.begin(), waiting_for.end(), earlier) == waiting_for.end()) waiting_for.push_back(earlier);
+        if (std::find(waiting_for.begin(), waiting_for.end(), earlier) == waiting_for.end())
+          waiting_for.push_back(earlier);
       }
-      Add(kResources[random_.Below(7)], Pick(0, draft_.parameter_servers - 1), waiting_for, Parameter(Pick(0, 4)));
+      Add(kResources[random_.Below(7)], Pick(0, draft_.parameter_servers - 1), waiting_for,
+          Parameter(Pick(0, 4)));
     }
-    draft_.operations.front().size_bytes = std::max<int64_t>(draft_.operations.front().size_bytes, kRoundBytes);
+    draft_.operations.front().size_bytes =
+        std::max<int64_t>(draft_.operations.front().size_bytes, kRoundBytes);
     draft_.operations.front().resource = Resource::kDownlink;  // so that no step takes no time
     Shuffle();
   }
@@ -131,7 +144,8 @@ class CaseMaker {
     for (size_t i = place.size(); i > 1; --i) std::swap(place[i - 1], place[random_.Below(i)]);
     std::vector<Operation> shuffled(place.size());
     for (size_t i = 0; i < place.size(); ++i) {
-      for (int32_t& earlier : draft_.operations[i].waiting_for) earlier = place[static_cast<size_t>(earlier)];
+      for (int32_t& earlier : draft_.operations[i].waiting_for)
+        earlier = place[static_cast<size_t>(earlier)];
       shuffled[static_cast<size_t>(place[i])] = draft_.operations[i];
     }
     draft_.operations = std::move(shuffled);
@@ -157,7 +171,8 @@ class CaseMaker {
     if (Chance(40)) asked.synchronization = Synchronization::kSynchronous;
     if (Chance(60)) {
       asked.multiplexing = Multiplexing::kWindow;
-      asked.window_bytes = round_ ? kRoundBytes * Pick(1, crowded_ ? 1 : 3) : static_cast<int64_t>(1 + random_.Below(800'000));
+      asked.window_bytes = round_ ? kRoundBytes * Pick(1, crowded_ ? 1 : 3)
+                                  : static_cast<int64_t>(1 + random_.Below(800'000));
       SetTurns(asked);
     }
     SetOverhead(asked);
@@ -171,40 +186,49 @@ class CaseMaker {
   void SetSharing(ScenarioDraft& asked) {
     if (sharing_random_.Below(4) == 0) {
       asked.link_sharing = LinkSharing::kFirstCome;
-    } else if (sharing_random_.Below(3) == 0 && asked.parameter_servers.value_or(draft_.parameter_servers) == 1 && asked.worker_groups.empty()) {
+    } else if (sharing_random_.Below(3) == 0 &&
+               asked.parameter_servers.value_or(draft_.parameter_servers) == 1 &&
+               asked.worker_groups.empty()) {
       asked.link_sharing = LinkSharing::kTurns;
-      asked.turn_bytes = round_ ? kRoundBytes >> sharing_random_.Below(3) : static_cast<int64_t>(20'000 + sharing_random_.Below(300'000));
+      asked.turn_bytes = round_ ? kRoundBytes >> sharing_random_.Below(3)
+                                : static_cast<int64_t>(20'000 + sharing_random_.Below(300'000));
     }
   }
 
-  // Half of the windows have a quantum, too; half of those are called round-robin, which is the same by another name.
+  // Half of the windows have a quantum, too; half of those are called round-robin, which is the
+  // same by another name.
   void SetTurns(ScenarioDraft& asked) {
     if (turns_random_.Below(2) == 0) return;
     if (turns_random_.Below(2) == 0) asked.multiplexing = Multiplexing::kRoundRobin;
-    asked.quantum_bytes =
-        round_ ? kRoundBytes * static_cast<int64_t>(1 + turns_random_.Below(2)) : static_cast<int64_t>(60'000 + turns_random_.Below(500'000));
+    asked.quantum_bytes = round_ ? kRoundBytes * static_cast<int64_t>(1 + turns_random_.Below(2))
+                                 : static_cast<int64_t>(60'000 + turns_random_.Below(500'000));
   }
 
   // A multiple of 1/1024, which the engine holds exactly.
   double Bandwidth() {
     if (round_) return static_cast<double>(kRoundBandwidth) * Pick(1, 2);
-    return static_cast<double>(50'000'000 * int64_t{1024} + static_cast<int64_t>(random_.Below(int64_t{100'000'000} * 1024))) / 1024;
+    return static_cast<double>(50'000'000 * int64_t{1024} +
+                               static_cast<int64_t>(random_.Below(int64_t{100'000'000} * 1024))) /
+           1024;
   }
 
   // Round ones are fractions of two, which a double holds exactly.
   void SetOverhead(ScenarioDraft& asked) {
     if (!Chance(round_ ? 20 : 40)) return;
     asked.parsing_overhead = round_ ? ParsingOverhead{.seconds = Pick(1, 4) * 0x1p-10}
-                                    : ParsingOverhead{.seconds_per_byte = random_.Unit() * 1e-9, .seconds = random_.Unit() * 1e-3};
+                                    : ParsingOverhead{.seconds_per_byte = random_.Unit() * 1e-9,
+                                                      .seconds = random_.Unit() * 1e-3};
   }
 
   void SetOrder(ScenarioDraft& asked) {
-    constexpr TransferOrder kOrders[] = {TransferOrder::kGraph,   TransferOrder::kGraph,    TransferOrder::kRecorded,
-                                         TransferOrder::kReverse, TransferOrder::kExplicit, TransferOrder::kRandom};
+    constexpr TransferOrder kOrders[] = {TransferOrder::kGraph,    TransferOrder::kGraph,
+                                         TransferOrder::kRecorded, TransferOrder::kReverse,
+                                         TransferOrder::kExplicit, TransferOrder::kRandom};
     asked.transfer_order = kOrders[random_.Below(6)];
     if (asked.transfer_order != TransferOrder::kExplicit) return;
     for (const Operation& operation : draft_.operations) {
-      if (IsTransfer(operation.resource) && Chance(70)) asked.transfer_priorities[operation.name] = Pick(0, 3);
+      if (IsTransfer(operation.resource) && Chance(70))
+        asked.transfer_priorities[operation.name] = Pick(0, 3);
     }
     if (asked.transfer_priorities.empty()) asked.transfer_order = TransferOrder::kGraph;
   }
@@ -212,7 +236,8 @@ class CaseMaker {
   void SetStarts(ScenarioDraft& asked) {
     if (Chance(40)) return;
     for (int w = 0; w < *asked.workers; ++w) {
-      asked.start_offsets_ns.push_back(round_ ? kRoundNs * Pick(0, 10) : static_cast<int64_t>(random_.Below(20'000'000)));
+      asked.start_offsets_ns.push_back(round_ ? kRoundNs * Pick(0, 10)
+                                              : static_cast<int64_t>(random_.Below(20'000'000)));
     }
   }
 
@@ -221,9 +246,13 @@ class CaseMaker {
       const int count = Pick(1, left);
       const double share = round_ ? 1.0 / (1 << Pick(0, 2)) : 0.2 + random_.Unit();
       // A multiple of 1/1024 again.
-      const double bandwidth = static_cast<double>(static_cast<int64_t>(*asked.bandwidth_bytes_per_second * share * 1024)) / 1024;
+      const double bandwidth = static_cast<double>(static_cast<int64_t>(
+                                   *asked.bandwidth_bytes_per_second * share * 1024)) /
+                               1024;
       asked.worker_groups.push_back(
-          {.count = count, .compute_speed_factor = round_ ? 0.5 * (1 << Pick(0, 2)) : 0.3 + random_.Unit(), .bandwidth_bytes_per_second = bandwidth});
+          {.count = count,
+           .compute_speed_factor = round_ ? 0.5 * (1 << Pick(0, 2)) : 0.3 + random_.Unit(),
+           .bandwidth_bytes_per_second = bandwidth});
       left -= count;
     }
   }
@@ -243,46 +272,62 @@ RandomCase MakeRandomCase(uint64_t seed) { return CaseMaker(seed).Make(); }
 
 RunOptions EngineOptions(const RandomCase& random_case, const StepGraph& graph, uint64_t seed) {
   const Scenario& scenario = random_case.scenario;
-  RunOptions options{.steps_per_worker = random_case.steps_per_worker,
-                     .warmup_steps = random_case.warmup_steps,
-                     .synchronization = scenario.synchronization,
-                     .worker_groups = scenario.worker_groups,
-                     .link_sharing = scenario.link_sharing,
-                     .turn = scenario.turn_bytes > 0 ? Bandwidth(scenario.bandwidth_bytes_per_second).TimeFor(scenario.turn_bytes) : Span{},
-                     .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
-                     .order = scenario.transfer_order,
-                     .seed = seed,
-                     .replication = seed % 3,
-                     .keep_step_ends = true};
+  RunOptions options{
+      .steps_per_worker = random_case.steps_per_worker,
+      .warmup_steps = random_case.warmup_steps,
+      .synchronization = scenario.synchronization,
+      .worker_groups = scenario.worker_groups,
+      .link_sharing = scenario.link_sharing,
+      .turn = scenario.turn_bytes > 0
+                  ? Bandwidth(scenario.bandwidth_bytes_per_second).TimeFor(scenario.turn_bytes)
+                  : Span{},
+      .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
+      .order = scenario.transfer_order,
+      .seed = seed,
+      .replication = seed % 3,
+      .keep_step_ends = true};
   options.start_offsets.resize(static_cast<size_t>(scenario.workers));
-  for (size_t w = 0; w < scenario.start_offsets_ns.size(); ++w) options.start_offsets[w] = Nanoseconds(scenario.start_offsets_ns[w]);
-  if (scenario.transfer_order != TransferOrder::kReverse && scenario.transfer_order != TransferOrder::kExplicit) return options;
+  for (size_t w = 0; w < scenario.start_offsets_ns.size(); ++w)
+    options.start_offsets[w] = Nanoseconds(scenario.start_offsets_ns[w]);
+  if (scenario.transfer_order != TransferOrder::kReverse &&
+      scenario.transfer_order != TransferOrder::kExplicit)
+    return options;
   options.ranks.assign(static_cast<size_t>(graph.size()), RunOptions::kUnranked);
   for (OpIndex op = 0; op < graph.size(); ++op) {
     if (!graph.IsTransfer(op)) continue;
-    if (scenario.transfer_order == TransferOrder::kReverse) options.ranks[static_cast<size_t>(op)] = graph.size() - op;
-    const auto named = scenario.transfer_priorities.find(random_case.profile.operations()[static_cast<size_t>(graph.source(op))].name);
-    if (named != scenario.transfer_priorities.end()) options.ranks[static_cast<size_t>(op)] = named->second;
+    if (scenario.transfer_order == TransferOrder::kReverse)
+      options.ranks[static_cast<size_t>(op)] = graph.size() - op;
+    const auto named = scenario.transfer_priorities.find(
+        random_case.profile.operations()[static_cast<size_t>(graph.source(op))].name);
+    if (named != scenario.transfer_priorities.end())
+      options.ranks[static_cast<size_t>(op)] = named->second;
   }
   return options;
 }
 
-NaiveOptions NaiveOptionsFor(const RandomCase& random_case, const StepGraph& graph, const RunOptions& engine_options) {
+NaiveOptions NaiveOptionsFor(const RandomCase& random_case, const StepGraph& graph,
+                             const RunOptions& engine_options) {
   const auto workers = static_cast<size_t>(random_case.scenario.workers);
   const auto recorded = std::make_shared<std::vector<Random>>();
-  for (uint64_t w = 0; w < workers; ++w) recorded->push_back(Random({engine_options.seed, engine_options.replication, w, 1}));
-  const auto orders = std::make_shared<StepRanks>(graph, engine_options, static_cast<int32_t>(workers));
+  for (uint64_t w = 0; w < workers; ++w)
+    recorded->push_back(Random({engine_options.seed, engine_options.replication, w, 1}));
+  const auto orders =
+      std::make_shared<StepRanks>(graph, engine_options, static_cast<int32_t>(workers));
   const size_t step_count = random_case.profile.steps().size();
   return {.steps_per_worker = random_case.steps_per_worker,
           .warmup_steps = random_case.warmup_steps,
           // Both are asked once for each step, in its worker's order.
-          .sample = [recorded, step_count](size_t w, size_t) { return step_count == 1 ? 0 : static_cast<size_t>((*recorded)[w].Below(step_count)); },
+          .sample =
+              [recorded, step_count](size_t w, size_t) {
+                return step_count == 1 ? 0 : static_cast<size_t>((*recorded)[w].Below(step_count));
+              },
           .ranks =
               [orders, &graph](size_t w, size_t) {
                 orders->BeginStep(static_cast<int32_t>(w), 0);
                 std::map<size_t, int64_t> ranks;
                 for (OpIndex op = 0; op < graph.size(); ++op) {
-                  if (graph.IsTransfer(op)) ranks[static_cast<size_t>(op)] = orders->RankOf(static_cast<int32_t>(w), op);
+                  if (graph.IsTransfer(op))
+                    ranks[static_cast<size_t>(op)] = orders->RankOf(static_cast<int32_t>(w), op);
                 }
                 return ranks;
               }};

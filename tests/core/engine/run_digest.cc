@@ -24,7 +24,8 @@ void AddTrace(std::vector<ChunkRecord> trace, Digest& digest) {
   std::sort(trace.begin(), trace.end(), ComesFirst);
   digest.Add(Count(trace.size()));
   for (const ChunkRecord& record : trace) {
-    for (const int32_t key : {record.worker, record.step, record.op, record.service}) digest.Add(int64_t{key});
+    for (const int32_t key : {record.worker, record.step, record.op, record.service})
+      digest.Add(int64_t{key});
     digest.Add(record.start.ticks);
     digest.Add(record.end.ticks);
   }
@@ -46,13 +47,16 @@ uint64_t DigestOf(const RunResult& result, std::vector<ChunkRecord> trace) {
     for (const Instant end : own) digest.Add(end.ticks);
   }
   AddTrace(std::move(trace), digest);
-  for (const double rate : {result.steps_per_second, result.first_half_steps_per_second, result.second_half_steps_per_second,
-                            result.exposed_communication_fraction, result.straggler_fraction, result.step_times.MeanSeconds()}) {
+  for (const double rate :
+       {result.steps_per_second, result.first_half_steps_per_second,
+        result.second_half_steps_per_second, result.exposed_communication_fraction,
+        result.straggler_fraction, result.step_times.MeanSeconds()}) {
     digest.Add(rate);
   }
   for (const double fraction : result.utilization) digest.Add(fraction);
-  for (const int64_t number : {int64_t{result.measured}, result.counted_from.ticks, result.counted.ticks, result.step_times.count(),
-                               result.completions.stride(), result.simulated_operations}) {
+  for (const int64_t number :
+       {int64_t{result.measured}, result.counted_from.ticks, result.counted.ticks,
+        result.step_times.count(), result.completions.stride(), result.simulated_operations}) {
     digest.Add(number);
   }
   for (const Instant mark : result.completions.marks()) digest.Add(mark.ticks);

@@ -1,4 +1,5 @@
-// A number for all that a run reports: equal for runs that are equal to the tick and to the last bit of every rate, and hardly for others.
+// A number for all that a run reports: equal for runs that are equal to the tick and to the last
+// bit of every rate, and hardly for others.
 //
 // 64 bits, in the manner of FNV-1a, but a number at a time. Which engine ran does not count.
 #pragma once

@@ -23,7 +23,9 @@ int64_t MostHeld(EnginePath path, int32_t servers, int32_t steps) {
   testing::JobBuilder::Waits downloads;
   for (int i = 0; i < 12; ++i) downloads.push_back(job.Download(5'000 + 100 * i, {}, i % servers));
   const int32_t loss = job.Compute({70'000, 90'000, 130'000}, downloads);
-  for (int i = 0; i < 12; ++i) job.Update(300, {job.Upload(5'000 + 100 * i, {job.Compute({500, 900}, {loss})}, i % servers)}, i % servers);
+  for (int i = 0; i < 12; ++i)
+    job.Update(300, {job.Upload(5'000 + 100 * i, {job.Compute({500, 900}, {loss})}, i % servers)},
+               i % servers);
   const Profile profile = job.Build();
   const Scenario scenario = testing::Resolved(profile, {.workers = 8});
   const StepGraph graph = StepGraph::Build(profile, scenario);
@@ -39,12 +41,15 @@ int64_t MostHeld(EnginePath path, int32_t servers, int32_t steps) {
 }
 
 TEST(RunMemoryTest, DoesNotGrowWithTheNumberOfSteps) {
-  for (const EnginePath path : {EnginePath::kPlain, EnginePath::kWorkerLoop, EnginePath::kMemoised}) {
+  for (const EnginePath path :
+       {EnginePath::kPlain, EnginePath::kWorkerLoop, EnginePath::kMemoised}) {
     for (const int32_t servers : {1, 3}) {
       const int64_t few = MostHeld(path, servers, 200);
       const int64_t many = MostHeld(path, servers, 2'000);
-      std::cout << NameOf(path) << ", " << servers << " servers: 200 steps " << few << " bytes, 2000 steps " << many << " bytes\n";
-      // What is left to grow: buckets of the histogram of step times, and the log of a link up to its bound.
+      std::cout << NameOf(path) << ", " << servers << " servers: 200 steps " << few
+                << " bytes, 2000 steps " << many << " bytes\n";
+      // What is left to grow: buckets of the histogram of step times, and the log of a link up to
+      // its bound.
       EXPECT_LE(many, few + few / 4) << NameOf(path) << " " << servers;
     }
   }

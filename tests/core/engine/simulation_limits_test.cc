@@ -1,4 +1,5 @@
-// Where a run stops short: when it is told to, when it is too large, and at the end of simulated time.
+// Where a run stops short: when it is told to, when it is too large, and at the end of simulated
+// time.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -39,8 +40,11 @@ TEST(SimulationLimitsTest, AStopIsObeyedWithinOneInterval) {
   testing::KeptTrace trace;
   options.trace = &trace;
   int asked = 0;
-  const auto stop_at_third = [&asked]() -> absl::Status { return ++asked < 3 ? absl::OkStatus() : absl::CancelledError("no longer wanted"); };
-  const absl::StatusOr<RunResult> result = Simulate(StepGraph::Build(profile, scenario), options, stop_at_third);
+  const auto stop_at_third = [&asked]() -> absl::Status {
+    return ++asked < 3 ? absl::OkStatus() : absl::CancelledError("no longer wanted");
+  };
+  const absl::StatusOr<RunResult> result =
+      Simulate(StepGraph::Build(profile, scenario), options, stop_at_third);
   EXPECT_EQ(result.status(), absl::CancelledError("no longer wanted"));
   EXPECT_EQ(asked, 3);
   EXPECT_LE(trace.records.size(), size_t{3} * kStopCheckInterval);
@@ -60,7 +64,8 @@ TEST(SimulationLimitsTest, WorkersInStepDoNotStretchTheTimeBetweenTwoChecks) {
   };
   ASSERT_TRUE(Simulate(StepGraph::Build(profile, scenario), options, note).ok());
   ASSERT_GE(seen.size(), kWorkers * 4 * 100 / kStopCheckInterval);
-  for (size_t i = 1; i < seen.size(); ++i) EXPECT_LE(seen[i] - seen[i - 1], size_t{kStopCheckInterval});
+  for (size_t i = 1; i < seen.size(); ++i)
+    EXPECT_LE(seen[i] - seen[i - 1], size_t{kStopCheckInterval});
 }
 
 TEST(SimulationLimitsTest, SharesThatAreCostlyToComputeAreWorkTooSoTheChecksComeOftener) {
@@ -88,7 +93,8 @@ TEST(SimulationLimitsTest, ARunThatNobodyStopsIsAskedOftenEnough) {
     ++asked;
     return absl::OkStatus();
   };
-  const absl::StatusOr<RunResult> result = Simulate(StepGraph::Build(profile, scenario), OptionsFor(scenario, 20'000), count);
+  const absl::StatusOr<RunResult> result =
+      Simulate(StepGraph::Build(profile, scenario), OptionsFor(scenario, 20'000), count);
   ASSERT_TRUE(result.ok());
   EXPECT_GE(asked, result->simulated_operations / (2 * kStopCheckInterval));
 }
@@ -98,14 +104,16 @@ TEST(SimulationLimitsTest, TooManyWorkersTimesOperationsAreRefused) {
   for (int i = 0; i < 50'001; ++i) job.Compute(1);
   const Profile profile = job.Build();
   const Scenario scenario = Resolved(profile, {.workers = 4000});
-  const absl::StatusOr<RunResult> result = Simulate(StepGraph::Build(profile, scenario), OptionsFor(scenario, 2), NeverStop);
+  const absl::StatusOr<RunResult> result =
+      Simulate(StepGraph::Build(profile, scenario), OptionsFor(scenario, 2), NeverStop);
   EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(DetailsOf(result.status()).reason, "SIMULATION_TOO_LARGE");
 }
 
 void ExpectTimeExhausted(const Profile& profile, const ScenarioDraft& draft, int32_t steps) {
   const Scenario scenario = Resolved(profile, draft);
-  const absl::StatusOr<RunResult> result = Simulate(StepGraph::Build(profile, scenario), OptionsFor(scenario, steps), NeverStop);
+  const absl::StatusOr<RunResult> result =
+      Simulate(StepGraph::Build(profile, scenario), OptionsFor(scenario, steps), NeverStop);
   EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange) << result.status();
   EXPECT_EQ(DetailsOf(result.status()).reason, "SIMULATED_TIME_EXHAUSTED");
 }
@@ -132,13 +140,15 @@ TEST(SimulationLimitsTest, ComputationsThatLastPastTheEndOfTimeAreAnError) {
 TEST(SimulationLimitsTest, SlowWorkersThatLastPastTheEndOfTimeAreAnError) {
   JobBuilder job;
   job.Compute(kDayNs);
-  ExpectTimeExhausted(job.Build(), {.worker_groups = {{.count = 1, .compute_speed_factor = 1e-6}}}, 3);
+  ExpectTimeExhausted(job.Build(), {.worker_groups = {{.count = 1, .compute_speed_factor = 1e-6}}},
+                      3);
 }
 
 TEST(SimulationLimitsTest, SlowLinksThatLastPastTheEndOfTimeAreAnError) {
   JobBuilder job;
   job.Download(int64_t{1} << 34);
-  ExpectTimeExhausted(job.Build(), {.worker_groups = {{.count = 1, .bandwidth_bytes_per_second = 1}}}, 3);
+  ExpectTimeExhausted(job.Build(),
+                      {.worker_groups = {{.count = 1, .bandwidth_bytes_per_second = 1}}}, 3);
 }
 
 }  // namespace

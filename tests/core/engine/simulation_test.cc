@@ -26,7 +26,8 @@ using testing::JobBuilder;
 using testing::OptionsFor;
 using testing::Resolved;
 
-RunResult Simulated(const Profile& profile, const ScenarioDraft& draft, int32_t steps, int32_t warmup = 0) {
+RunResult Simulated(const Profile& profile, const ScenarioDraft& draft, int32_t steps,
+                    int32_t warmup = 0) {
   const Scenario scenario = Resolved(profile, draft);
   const StepGraph graph = StepGraph::Build(profile, scenario);
   RunOptions options = OptionsFor(scenario, steps);
@@ -90,7 +91,8 @@ TEST(SimulationTest, CommunicationBehindComputationIsNotExposed) {
 TEST(SimulationTest, TwoWorkersInStepHalveTheLinkAndUseItTwiceAsLong) {
   const RunResult result = Simulated(Chain(), {.workers = 2}, 3);
   // 2000 down, 2000 of computation, 1000 up, 300.
-  for (size_t worker = 0; worker < 2; ++worker) EXPECT_THAT(EndsNs(result, worker), ElementsAre(5300, 10600, 15900));
+  for (size_t worker = 0; worker < 2; ++worker)
+    EXPECT_THAT(EndsNs(result, worker), ElementsAre(5300, 10600, 15900));
   const LaneMap lanes{.servers = 1};
   EXPECT_DOUBLE_EQ(result.utilization[LaneMap::kWorker], 2000.0 / 5300);
   EXPECT_DOUBLE_EQ(result.utilization[static_cast<size_t>(lanes.Downlink(0))], 2000.0 / 5300);
@@ -98,14 +100,17 @@ TEST(SimulationTest, TwoWorkersInStepHalveTheLinkAndUseItTwiceAsLong) {
 }
 
 TEST(SimulationTest, AnOffsetDelaysTheFirstStepOnly) {
-  EXPECT_THAT(EndsNs(Simulated(Chain(), {.start_offsets_ns = {50}}, 3)), ElementsAre(3850, 7650, 11450));
+  EXPECT_THAT(EndsNs(Simulated(Chain(), {.start_offsets_ns = {50}}, 3)),
+              ElementsAre(3850, 7650, 11450));
 }
 
 TEST(SimulationTest, SynchronousWorkersBeginTogetherAndTheFirstOneWaits) {
   JobBuilder job;
   job.Compute(1000);
   const ScenarioDraft draft{
-      .workers = 2, .synchronization = Synchronization::kSynchronous, .worker_groups = {{.count = 1}, {.count = 1, .compute_speed_factor = 0.5}}};
+      .workers = 2,
+      .synchronization = Synchronization::kSynchronous,
+      .worker_groups = {{.count = 1}, {.count = 1, .compute_speed_factor = 0.5}}};
   const RunResult result = Simulated(job.Build(), draft, 3, 1);
   EXPECT_THAT(EndsNs(result, 0), ElementsAre(1000, 3000, 5000));
   EXPECT_THAT(EndsNs(result, 1), ElementsAre(2000, 4000, 6000));
@@ -118,7 +123,9 @@ TEST(SimulationTest, WhatBecomesReadyGoesBeforeAStreamThatIsStoppedAtThatInstant
   const int32_t second = job.Upload(500, {job.Compute(1000)});
   job.Update(1500, {second});
   // 1000 of the first, the second until 1500, the rest until 2500; the update until 3000.
-  EXPECT_THAT(EndsNs(Simulated(job.Build(), {.multiplexing = Multiplexing::kWindow, .window_bytes = 1000}, 1)), ElementsAre(3000));
+  EXPECT_THAT(EndsNs(Simulated(job.Build(),
+                               {.multiplexing = Multiplexing::kWindow, .window_bytes = 1000}, 1)),
+              ElementsAre(3000));
 }
 
 TEST(SimulationTest, WhatZeroLengthWorkReleasesComesAfterWhatWasReadyBefore) {
@@ -154,7 +161,8 @@ TEST(SimulationTest, TheSameSeedGivesTheSameRunAndAnotherDoesNot) {
     options.trace = &trace;
     const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
     EXPECT_TRUE(result.ok()) << result.status();
-    return std::tuple(result->step_ends, result->steps_per_second, result->utilization, trace.records);
+    return std::tuple(result->step_ends, result->steps_per_second, result->utilization,
+                      trace.records);
   };
   EXPECT_EQ(run(7, 0), run(7, 0));
   EXPECT_NE(std::get<0>(run(7, 0)), std::get<0>(run(8, 0)));
@@ -166,7 +174,8 @@ TEST(SimulationTest, ReplayRunsTheRecordedStepsInTurn) {
   const Scenario scenario = Resolved(profile);
   RunOptions options = OptionsFor(scenario, 4);
   options.replay = true;
-  const absl::StatusOr<RunResult> result = Simulate(StepGraph::Build(profile, scenario), options, NeverStop);
+  const absl::StatusOr<RunResult> result =
+      Simulate(StepGraph::Build(profile, scenario), options, NeverStop);
   ASSERT_TRUE(result.ok());
   EXPECT_THAT(EndsNs(*result), ElementsAre(2200, 5600, 7800, 11200));
 }
@@ -176,9 +185,11 @@ TEST(SimulationTest, NoLaneIsEverUsedMoreThanFully) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const testing::RandomCase random_case = testing::MakeRandomCase(seed);
     const StepGraph graph = StepGraph::Build(random_case.profile, random_case.scenario);
-    const absl::StatusOr<RunResult> result = Simulate(graph, testing::EngineOptions(random_case, graph, seed), NeverStop);
+    const absl::StatusOr<RunResult> result =
+        Simulate(graph, testing::EngineOptions(random_case, graph, seed), NeverStop);
     ASSERT_TRUE(result.ok());
-    EXPECT_THAT(result->utilization, Each(::testing::AllOf(::testing::Ge(0.0), ::testing::Le(1 + 1e-9))));
+    EXPECT_THAT(result->utilization,
+                Each(::testing::AllOf(::testing::Ge(0.0), ::testing::Le(1 + 1e-9))));
     EXPECT_GE(result->exposed_communication_fraction, 0);
     EXPECT_LE(result->exposed_communication_fraction, 1);
   }

@@ -21,7 +21,9 @@ namespace {
 
 // A random job's run, its chunks in the order in which they began.
 struct Traced {
-  explicit Traced(uint64_t seed) : random_case(testing::MakeRandomCase(seed)), graph(StepGraph::Build(random_case.profile, random_case.scenario)) {
+  explicit Traced(uint64_t seed)
+      : random_case(testing::MakeRandomCase(seed)),
+        graph(StepGraph::Build(random_case.profile, random_case.scenario)) {
     RunOptions options = testing::EngineOptions(random_case, graph, seed);
     testing::KeptTrace kept;
     options.trace = &kept;
@@ -29,8 +31,9 @@ struct Traced {
     EXPECT_TRUE(run.ok()) << run.status();
     result = *std::move(run);
     trace = std::move(kept.records);
-    std::stable_sort(trace.begin(), trace.end(),
-                     [](const ChunkRecord& a, const ChunkRecord& b) { return std::tie(a.start, a.end) < std::tie(b.start, b.end); });
+    std::stable_sort(trace.begin(), trace.end(), [](const ChunkRecord& a, const ChunkRecord& b) {
+      return std::tie(a.start, a.end) < std::tie(b.start, b.end);
+    });
   }
 
   testing::RandomCase random_case;
@@ -61,17 +64,21 @@ TEST(SimulationTraceTest, EveryStepHoldsEachOperationOnceAndEndsWithItsLast) {
     const Traced traced(seed);
     const StepGraph& graph = traced.graph;
     std::map<std::pair<int32_t, int32_t>, std::vector<ChunkRecord>> steps;
-    for (const ChunkRecord& record : traced.trace) steps[{record.worker, record.step}].push_back(record);
+    for (const ChunkRecord& record : traced.trace)
+      steps[{record.worker, record.step}].push_back(record);
     std::vector<std::vector<int32_t>> expected(static_cast<size_t>(graph.size()));
     for (OpIndex op = 0; op < graph.size(); ++op) {
-      expected[static_cast<size_t>(op)].resize(graph.IsTransfer(op) ? static_cast<size_t>(graph.work(op).services) : 1);
-      std::iota(expected[static_cast<size_t>(op)].begin(), expected[static_cast<size_t>(op)].end(), 0);
+      expected[static_cast<size_t>(op)].resize(
+          graph.IsTransfer(op) ? static_cast<size_t>(graph.work(op).services) : 1);
+      std::iota(expected[static_cast<size_t>(op)].begin(), expected[static_cast<size_t>(op)].end(),
+                0);
     }
     for (size_t worker = 0; worker < traced.result.step_ends.size(); ++worker) {
       for (size_t n = 0; n < traced.result.step_ends[worker].size(); ++n) {
         std::vector<std::vector<int32_t>> services(static_cast<size_t>(graph.size()));
         Instant last{0};
-        for (const ChunkRecord& record : steps[{static_cast<int32_t>(worker), static_cast<int32_t>(n)}]) {
+        for (const ChunkRecord& record :
+             steps[{static_cast<int32_t>(worker), static_cast<int32_t>(n)}]) {
           services[static_cast<size_t>(record.op)].push_back(record.service);
           last = std::max(last, record.end);
         }
@@ -88,7 +95,8 @@ TEST(SimulationTraceTest, OneWorkerOnOneServerTakesTheWorkItself) {
   for (uint64_t seed = 1; seed <= 10 * kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const Scenario& scenario = testing::MakeRandomCase(seed).scenario;
-    if (scenario.workers > 1 || scenario.parameter_servers > 1 || !scenario.worker_groups.empty()) continue;
+    if (scenario.workers > 1 || scenario.parameter_servers > 1 || !scenario.worker_groups.empty())
+      continue;
     const Traced traced(seed);
     for (const ChunkRecord& record : traced.trace) {
       if (!traced.graph.IsTransfer(record.op)) continue;
@@ -106,7 +114,8 @@ TEST(SimulationTraceTest, OnlyWholeStepsAreTraced) {
   job.Compute(2000, {download});
   const Profile profile = job.Build();
   // The second worker has begun its second step when both have ended their first.
-  const Scenario scenario = testing::Resolved(profile, {.workers = 2, .start_offsets_ns = {0, 2000}});
+  const Scenario scenario =
+      testing::Resolved(profile, {.workers = 2, .start_offsets_ns = {0, 2000}});
   RunOptions options = testing::OptionsFor(scenario, 1);
   testing::KeptTrace trace;
   options.trace = &trace;

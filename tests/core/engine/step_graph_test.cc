@@ -34,7 +34,8 @@ TEST(StepGraphTest, WithoutParsingEveryOperationIsTheProfiles) {
   const StepGraph graph = StepGraph::Build(profile, Resolved(profile));
   ASSERT_EQ(graph.size(), 4);
   const LaneMap& lanes = graph.lanes();
-  const LaneIndex expected[] = {lanes.Downlink(0), LaneMap::kWorker, lanes.Uplink(0), lanes.Server(0)};
+  const LaneIndex expected[] = {lanes.Downlink(0), LaneMap::kWorker, lanes.Uplink(0),
+                                lanes.Server(0)};
   for (OpIndex op = 0; op < 4; ++op) {
     EXPECT_EQ(graph.lane(op), expected[op]);
     EXPECT_EQ(graph.source(op), op);
@@ -47,11 +48,13 @@ TEST(StepGraphTest, WithoutParsingEveryOperationIsTheProfiles) {
 
 TEST(StepGraphTest, ParsingFollowsItsTransferOnTheReceiverAndTakesItsDependents) {
   const Profile profile = Chain();
-  const StepGraph graph =
-      StepGraph::Build(profile, Resolved(profile, {.parsing_overhead = ParsingOverhead{.seconds_per_byte = 1e-9, .seconds = 1e-7}}));
+  const StepGraph graph = StepGraph::Build(
+      profile, Resolved(profile, {.parsing_overhead =
+                                      ParsingOverhead{.seconds_per_byte = 1e-9, .seconds = 1e-7}}));
   ASSERT_EQ(graph.size(), 6);
   const LaneMap& lanes = graph.lanes();
-  const LaneIndex expected[] = {lanes.Downlink(0), LaneMap::kWorker, LaneMap::kWorker, lanes.Uplink(0), lanes.Server(0), lanes.Server(0)};
+  const LaneIndex expected[] = {lanes.Downlink(0), LaneMap::kWorker, LaneMap::kWorker,
+                                lanes.Uplink(0),   lanes.Server(0),  lanes.Server(0)};
   const int32_t sources[] = {0, 0, 1, 2, 2, 3};
   for (OpIndex op = 0; op < 6; ++op) {
     EXPECT_EQ(graph.lane(op), expected[op]) << op;
@@ -68,15 +71,23 @@ TEST(StepGraphTest, ParsingFollowsItsTransferOnTheReceiverAndTakesItsDependents)
 
 TEST(StepGraphTest, OneCoefficientIsEnoughForParsing) {
   const Profile profile = Chain();
-  EXPECT_EQ(StepGraph::Build(profile, Resolved(profile, {.parsing_overhead = ParsingOverhead{.seconds = 1e-7}})).size(), 6);
-  EXPECT_EQ(StepGraph::Build(profile, Resolved(profile, {.parsing_overhead = ParsingOverhead{.seconds_per_byte = 1e-9}})).size(), 6);
+  EXPECT_EQ(StepGraph::Build(
+                profile, Resolved(profile, {.parsing_overhead = ParsingOverhead{.seconds = 1e-7}}))
+                .size(),
+            6);
+  EXPECT_EQ(StepGraph::Build(
+                profile,
+                Resolved(profile, {.parsing_overhead = ParsingOverhead{.seconds_per_byte = 1e-9}}))
+                .size(),
+            6);
 }
 
 TEST(StepGraphTest, AWindowSplitsOnlyWhatIsLarger) {
   JobBuilder job;
   for (const int64_t bytes : {999, 1000, 1001, 5000}) job.Download(bytes);
   const Profile profile = job.Build();
-  const StepGraph graph = StepGraph::Build(profile, Resolved(profile, {.multiplexing = Multiplexing::kWindow, .window_bytes = 1000}));
+  const StepGraph graph = StepGraph::Build(
+      profile, Resolved(profile, {.multiplexing = Multiplexing::kWindow, .window_bytes = 1000}));
   const int64_t firsts[] = {999, 1000, 1000, 1000};
   const int64_t rests[] = {0, 0, 1, 4000};
   for (OpIndex op = 0; op < 4; ++op) {
@@ -88,7 +99,8 @@ TEST(StepGraphTest, AWindowSplitsOnlyWhatIsLarger) {
 
 TEST(StepGraphTest, TransfersTakeTheirSizeAtTheScenariosBandwidthNotTheirRecordedTime) {
   const Profile profile = Chain();
-  const StepGraph graph = StepGraph::Build(profile, Resolved(profile, {.bandwidth_bytes_per_second = 5e8}));
+  const StepGraph graph =
+      StepGraph::Build(profile, Resolved(profile, {.bandwidth_bytes_per_second = 5e8}));
   EXPECT_EQ(graph.work(0).first, Nanoseconds(2000));
   EXPECT_EQ(graph.duration(0, 1), Nanoseconds(2000));
 }
@@ -115,7 +127,8 @@ TEST(StepGraphTest, LaneMapTellsKindAndServerOfEveryLane) {
   EXPECT_EQ(lanes.KindOf(LaneMap::kWorker), Resource::kWorker);
   for (int32_t server = 0; server < 3; ++server) {
     for (const auto& [lane, kind] : {std::pair{lanes.Server(server), Resource::kParameterServer},
-                                     std::pair{lanes.Downlink(server), Resource::kDownlink}, std::pair{lanes.Uplink(server), Resource::kUplink}}) {
+                                     std::pair{lanes.Downlink(server), Resource::kDownlink},
+                                     std::pair{lanes.Uplink(server), Resource::kUplink}}) {
       EXPECT_EQ(lanes.KindOf(lane), kind);
       EXPECT_EQ(lanes.ServerOf(lane), server);
       EXPECT_EQ(lanes.IsConnection(lane), kind != Resource::kParameterServer);
@@ -129,7 +142,8 @@ TEST(StepGraphTest, AgreesWithTheNaiveGraph) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const testing::RandomCase random_case = testing::MakeRandomCase(seed);
     const StepGraph graph = StepGraph::Build(random_case.profile, random_case.scenario);
-    const std::vector<testing::NaiveOperation> naive = testing::MakeNaiveGraph(random_case.profile, random_case.scenario);
+    const std::vector<testing::NaiveOperation> naive =
+        testing::MakeNaiveGraph(random_case.profile, random_case.scenario);
     ASSERT_EQ(static_cast<size_t>(graph.size()), naive.size());
     std::vector<std::vector<OpIndex>> dependents(naive.size());
     for (OpIndex op = 0; op < graph.size(); ++op) {
@@ -140,7 +154,9 @@ TEST(StepGraphTest, AgreesWithTheNaiveGraph) {
       for (const size_t before : expected.waiting_for) dependents[before].push_back(op);
     }
     for (OpIndex op = 0; op < graph.size(); ++op) {
-      EXPECT_THAT(graph.dependents(op), ::testing::ElementsAreArray(dependents[static_cast<size_t>(op)])) << op;
+      EXPECT_THAT(graph.dependents(op),
+                  ::testing::ElementsAreArray(dependents[static_cast<size_t>(op)]))
+          << op;
     }
   }
 }

@@ -23,7 +23,9 @@ double ExactPercentile(std::vector<int64_t> ticks, double share) {
 }
 
 // From one tick to days.
-int64_t RandomTicks(Random& random) { return static_cast<int64_t>(random.Next() >> (2 + random.Below(61))) + 1; }
+int64_t RandomTicks(Random& random) {
+  return static_cast<int64_t>(random.Next() >> (2 + random.Below(61))) + 1;
+}
 
 TEST(StepTimeHistogramTest, IsZeroWhereNothingWasAdded) {
   const StepTimeHistogram histogram;
@@ -73,7 +75,8 @@ TEST(StepTimeHistogramTest, MergedIsAsAddedToOne) {
   some.Merge(others);
   EXPECT_EQ(some.count(), all.count());
   EXPECT_NEAR(some.MeanSeconds(), all.MeanSeconds(), 1e-12 * all.MeanSeconds());
-  for (const double share : kShares) EXPECT_EQ(some.PercentileSeconds(share), all.PercentileSeconds(share));
+  for (const double share : kShares)
+    EXPECT_EQ(some.PercentileSeconds(share), all.PercentileSeconds(share));
 }
 
 }  // namespace

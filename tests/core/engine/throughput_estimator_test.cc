@@ -12,12 +12,16 @@
 namespace stepcast::throughput_estimator_test {
 namespace {
 
-// Completions written out by hand: ends[w] in seconds, from a start at starts[w]. Told instant by instant until every worker is done.
-ThroughputEstimator Told(int32_t warmup, int32_t required, const std::vector<int64_t>& starts, const std::vector<std::vector<int64_t>>& ends) {
-  std::map<int64_t, std::vector<std::pair<int32_t, size_t>>> instants;  // second -> worker and step, 0 for its start
+// Completions written out by hand: ends[w] in seconds, from a start at starts[w]. Told instant by
+// instant until every worker is done.
+ThroughputEstimator Told(int32_t warmup, int32_t required, const std::vector<int64_t>& starts,
+                         const std::vector<std::vector<int64_t>>& ends) {
+  std::map<int64_t, std::vector<std::pair<int32_t, size_t>>>
+      instants;  // second -> worker and step, 0 for its start
   for (size_t w = 0; w < starts.size(); ++w) {
     instants[starts[w]].emplace_back(static_cast<int32_t>(w), 0);
-    for (size_t n = 0; n < ends[w].size(); ++n) instants[ends[w][n]].emplace_back(static_cast<int32_t>(w), n + 1);
+    for (size_t n = 0; n < ends[w].size(); ++n)
+      instants[ends[w][n]].emplace_back(static_cast<int32_t>(w), n + 1);
   }
   ThroughputEstimator estimator(static_cast<int32_t>(starts.size()), warmup, required);
   for (const auto& [second, completions] : instants) {
@@ -56,7 +60,8 @@ TEST(ThroughputEstimatorTest, WithoutWarmUpTheLastStartBeginsTheCountedTime) {
 }
 
 TEST(ThroughputEstimatorTest, BothEndsOfTheCountedTimeAreInside) {
-  // From 20, where the second ends its warm-up, to 40. The first worker's completions at 20 and 40 are both inside.
+  // From 20, where the second ends its warm-up, to 40. The first worker's completions at 20 and 40
+  // are both inside.
   const ThroughputEstimator estimator = Told(1, 2, {0, 0}, {{10, 20, 30, 40}, {20, 40}});
   EXPECT_DOUBLE_EQ(estimator.StepsPerSecond(), 2.0 / 20 + 1.0 / 20);
 }
@@ -89,7 +94,8 @@ TEST(ThroughputEstimatorTest, TheHalvesTellAChangeOfPace) {
   // The middle step, of 1 and 5, is the third.
   const ThroughputEstimator estimator = Told(1, 5, {0}, {{10, 20, 30, 70, 110}});
   EXPECT_DOUBLE_EQ(estimator.FirstHalfStepsPerSecond(), 2.0 / 20);
-  EXPECT_DOUBLE_EQ(estimator.SecondHalfStepsPerSecond(Instant{Milliseconds(110'000).ticks}), 2.0 / 80);
+  EXPECT_DOUBLE_EQ(estimator.SecondHalfStepsPerSecond(Instant{Milliseconds(110'000).ticks}),
+                   2.0 / 80);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ TEST(FileKindTest, EachKindIsKnownByItsFirstBytes) {
       {"node1 -- Input0 -- forward_compute_time=1.0", FileKind::kLayers},
       {"{\"traceEvents\": [{\"ph\": \"M\"", FileKind::kTimeline},
       {"\n[{\"ph\": \"X\", \"pid\": 1,", FileKind::kTimeline},
-      {"{\"schemaVersion\": 1, \"deviceProperties\": [], \"traceEvents\": [", FileKind::kPyTorchTrace},
+      {"{\"schemaVersion\": 1, \"deviceProperties\": [], \"traceEvents\": [",
+       FileKind::kPyTorchTrace},
       {"{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"cpu_op\"", FileKind::kPyTorchTrace},
       {"{\"model\": \"m\", \"batchSize\": 8", FileKind::kProfileJson},
       {"{\"jobs\": []}", FileKind::kJson},
@@ -35,7 +36,8 @@ TEST(FileKindTest, EachKindIsKnownByItsFirstBytes) {
 
 TEST(FileKindTest, EachKindHasAText) {
   std::set<std::string_view> texts;
-  for (int kind = 0; kind <= static_cast<int>(FileKind::kSqlite); ++kind) texts.insert(TextOf(static_cast<FileKind>(kind)));
+  for (int kind = 0; kind <= static_cast<int>(FileKind::kSqlite); ++kind)
+    texts.insert(TextOf(static_cast<FileKind>(kind)));
   EXPECT_EQ(texts.size(), static_cast<size_t>(FileKind::kSqlite) + 1);
 }
 
@@ -45,7 +47,8 @@ TEST(FileKindTest, ASourceIsHandedOnWholeWhileItsBeginningIsKept) {
   KindSource looked_at(source);
   std::string read;
   char buffer[1000];
-  while (const size_t count = looked_at.Read(buffer, sizeof(buffer)).value()) read.append(buffer, count);
+  while (const size_t count = looked_at.Read(buffer, sizeof(buffer)).value())
+    read.append(buffer, count);
   EXPECT_EQ(read, text);
   EXPECT_EQ(looked_at.kind(), FileKind::kPyTorchTrace);
 }

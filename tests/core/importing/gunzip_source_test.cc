@@ -12,7 +12,8 @@ namespace {
 
 std::string Gzipped(const std::string& text) {
   z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  EXPECT_EQ(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY),
+            Z_OK);
   std::string out(deflateBound(&stream, text.size()), '\0');
   stream.next_in = static_cast<Bytef*>(static_cast<void*>(const_cast<char*>(text.data())));
   stream.avail_in = static_cast<uInt>(text.size());
@@ -27,8 +28,11 @@ std::string Gzipped(const std::string& text) {
 // Gives its bytes in pieces of at most so many.
 class PieceSource final : public ByteSource {
  public:
-  PieceSource(std::string text, size_t piece) : text_(std::move(text)), source_(text_), piece_(piece) {}
-  absl::StatusOr<size_t> Read(char* buffer, size_t size) override { return source_.Read(buffer, std::min(size, piece_)); }
+  PieceSource(std::string text, size_t piece)
+      : text_(std::move(text)), source_(text_), piece_(piece) {}
+  absl::StatusOr<size_t> Read(char* buffer, size_t size) override {
+    return source_.Read(buffer, std::min(size, piece_));
+  }
 
  private:
   const std::string text_;
@@ -42,15 +46,18 @@ struct Outcome {
   int64_t admitted = 0;
 };
 
-Outcome ReadAll(const std::string& bytes, size_t piece = 1000, size_t asked = 1000, int64_t most = int64_t{1} << 40) {
+Outcome ReadAll(const std::string& bytes, size_t piece = 1000, size_t asked = 1000,
+                int64_t most = int64_t{1} << 40) {
   PieceSource source(bytes, piece);
   Outcome outcome;
-  GunzipSource gunzip(source, {.admit =
-                                   [&](int64_t more) {
-                                     outcome.admitted += more;
-                                     return outcome.admitted > most ? absl::OutOfRangeError("too much") : absl::OkStatus();
-                                   },
-                               .damaged = [](const std::string& why) { return absl::DataLossError(why); }});
+  GunzipSource gunzip(source,
+                      {.admit =
+                           [&](int64_t more) {
+                             outcome.admitted += more;
+                             return outcome.admitted > most ? absl::OutOfRangeError("too much")
+                                                            : absl::OkStatus();
+                           },
+                       .damaged = [](const std::string& why) { return absl::DataLossError(why); }});
   std::string buffer(asked, '\0');
   while (true) {
     const absl::StatusOr<size_t> read = gunzip.Read(buffer.data(), buffer.size());
@@ -68,7 +75,8 @@ std::string Noise(size_t size) {
 }
 
 TEST(GunzipSourceTest, WhatIsNotCompressedGoesOnAsItIs) {
-  for (const std::string& text : {std::string(), std::string("x"), std::string("\x1f"), std::string("\x1f\x8a no"), Noise(200'000)}) {
+  for (const std::string& text : {std::string(), std::string("x"), std::string("\x1f"),
+                                  std::string("\x1f\x8a no"), Noise(200'000)}) {
     for (const size_t piece : {1U, 7U, 100'000U}) {
       const Outcome outcome = ReadAll(text, piece);
       EXPECT_TRUE(outcome.status.ok()) << outcome.status;
@@ -79,7 +87,8 @@ TEST(GunzipSourceTest, WhatIsNotCompressedGoesOnAsItIs) {
 }
 
 TEST(GunzipSourceTest, CompressedBytesAreDecompressedWhateverTheirPieces) {
-  for (const std::string& text : {std::string(), std::string("x"), std::string(300'000, 'a'), Noise(200'000)}) {
+  for (const std::string& text :
+       {std::string(), std::string("x"), std::string(300'000, 'a'), Noise(200'000)}) {
     for (const size_t piece : {1U, 13U, 100'000U}) {
       for (const size_t asked : {1U + text.size() / 1000, size_t{70'000}}) {
         const Outcome outcome = ReadAll(Gzipped(text), piece, asked);
@@ -91,7 +100,9 @@ TEST(GunzipSourceTest, CompressedBytesAreDecompressedWhateverTheirPieces) {
   }
 }
 
-TEST(GunzipSourceTest, SeveralMembersAreOne) { EXPECT_EQ(ReadAll(Gzipped("one ") + Gzipped("two ") + Gzipped("three")).text, "one two three"); }
+TEST(GunzipSourceTest, SeveralMembersAreOne) {
+  EXPECT_EQ(ReadAll(Gzipped("one ") + Gzipped("two ") + Gzipped("three")).text, "one two three");
+}
 
 TEST(GunzipSourceTest, WhatIsCutShortOrDamagedIsSaidToBe) {
   const std::string whole = Gzipped(Noise(50'000));

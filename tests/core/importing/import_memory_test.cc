@@ -63,7 +63,8 @@ Held MeasureHeld(const Import& import) {
   return {.most = most_live_bytes - before, .profile = live_bytes - before};
 }
 
-const RecordingOptions kOptions = {.model = "m", .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}};
+const RecordingOptions kOptions = {
+    .model = "m", .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}};
 
 TEST(ImportMemoryTest, OfARecordingNoMoreIsHeldThanItsProfileAndAnAllowance) {
   const Profile training = testing::RandomTraining(7, {.servers = 2, .variables = 60, .steps = 1});
@@ -74,7 +75,8 @@ TEST(ImportMemoryTest, OfARecordingNoMoreIsHeldThanItsProfileAndAnAllowance) {
       return ImportRunMetadata(source, nullptr, kOptions, {}, NeverStop);
     });
     const auto recording = static_cast<int64_t>(step.size()) * steps;
-    std::cout << "recording " << recording << " bytes, profile " << held.profile << ", most held " << held.most << "\n";
+    std::cout << "recording " << recording << " bytes, profile " << held.profile << ", most held "
+              << held.most << "\n";
     EXPECT_LE(held.most, held.profile + kAllowance);
     if (steps > 1000) {
       EXPECT_GT(recording, 5 * held.most) << "of a recording this large nothing is shown";
@@ -84,7 +86,8 @@ TEST(ImportMemoryTest, OfARecordingNoMoreIsHeldThanItsProfileAndAnAllowance) {
 
 TEST(ImportMemoryTest, OfAConstantInTheGraphNothingIsHeld) {
   const Profile training = testing::RandomTraining(7);
-  const std::string recording = testing::WriteRunMetadata(training, {.partition_graphs = false, .whole_graph = true}).value();
+  const std::string recording =
+      testing::WriteRunMetadata(training, {.partition_graphs = false, .whole_graph = true}).value();
   // A node whose attribute `value` has 64 MiB.
   const std::string value = std::string("\x42\x80\x80\x80\x20", 5) + std::string(64 << 20, 'x');
   const auto nested = [](char tag, const std::string& content) {
@@ -95,7 +98,8 @@ TEST(ImportMemoryTest, OfAConstantInTheGraphNothingIsHeld) {
   };
   const std::string attribute = nested('\x0a', "value") + nested('\x12', value);
   const std::string graph =
-      nested('\x0a', nested('\x0a', "big") + nested('\x12', "Const") + nested('\x2a', attribute)) + testing::WriteWholeGraph(training).value();
+      nested('\x0a', nested('\x0a', "big") + nested('\x12', "Const") + nested('\x2a', attribute)) +
+      testing::WriteWholeGraph(training).value();
   const Held held = MeasureHeld([&] {
     TextSource source(recording);
     TextSource graph_source(graph);
@@ -109,9 +113,11 @@ TEST(ImportMemoryTest, OfARecordedTimelineNoMoreIsHeldThanItsProfileAndAnAllowan
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no timelines in " << folder;
   TimelineOptions options{.recording = kOptions};
   for (const char* layer : {"layer_1", "layer_2", "layer_3"}) {
-    for (const char* variable : {"weights", "biases"}) options.variable_bytes[std::string(layer) + "/fully_connected/" + variable] = 4000;
+    for (const char* variable : {"weights", "biases"})
+      options.variable_bytes[std::string(layer) + "/fully_connected/" + variable] = 4000;
   }
-  for (const char* name : {"CPU_timeline_01", "CPU_timeline_02_step_0", "GPU_timeline_01", "GPU_timeline_02_step_0"}) {
+  for (const char* name :
+       {"CPU_timeline_01", "CPU_timeline_02_step_0", "GPU_timeline_01", "GPU_timeline_02_step_0"}) {
     std::ifstream file(folder / (std::string(name) + ".json"), std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     const int64_t before = live_bytes;
@@ -119,12 +125,15 @@ TEST(ImportMemoryTest, OfARecordedTimelineNoMoreIsHeldThanItsProfileAndAnAllowan
     int64_t profile = 0;
     {
       TextSource source(text);
-      const absl::StatusOr<ImportedProfile> imported = ImportTimeline(source, nullptr, options, {}, NeverStop);
+      const absl::StatusOr<ImportedProfile> imported =
+          ImportTimeline(source, nullptr, options, {}, NeverStop);
       if (imported.ok()) profile = live_bytes - before;
       // Two of them have no variable.
-      EXPECT_EQ(imported.ok(), std::string(name).find("_02_") != std::string::npos) << name << " " << imported.status();
+      EXPECT_EQ(imported.ok(), std::string(name).find("_02_") != std::string::npos)
+          << name << " " << imported.status();
     }
-    std::cout << name << ": " << text.size() << " bytes, profile " << profile << ", most held " << most_live_bytes - before << "\n";
+    std::cout << name << ": " << text.size() << " bytes, profile " << profile << ", most held "
+              << most_live_bytes - before << "\n";
     EXPECT_LE(most_live_bytes - before, profile + kAllowance) << name;
   }
 }

@@ -1,4 +1,5 @@
-// Broken recordings: each is refused with a reason, or makes a sound profile. What must not happen is anything else.
+// Broken recordings: each is refused with a reason, or makes a sound profile. What must not happen
+// is anything else.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,16 +21,19 @@ namespace {
 
 constexpr uint64_t kSeeds = 3000;
 
-// Cut short, bits flipped, bytes replaced, a part left out, there twice or moved, or nothing of it left.
+// Cut short, bits flipped, bytes replaced, a part left out, there twice or moved, or nothing of it
+// left.
 std::string Broken(std::string bytes, Random& random) {
   const auto at = [&] { return static_cast<size_t>(random.Below(bytes.size())); };
   const uint64_t kind = random.Below(7);
   if (bytes.empty()) return bytes;
   if (kind == 0) return bytes.substr(0, at());
   if (kind == 1) {
-    for (uint64_t count = 1 + random.Below(4); count > 0; --count) bytes[at()] ^= static_cast<char>(1 << random.Below(8));
+    for (uint64_t count = 1 + random.Below(4); count > 0; --count)
+      bytes[at()] ^= static_cast<char>(1 << random.Below(8));
   } else if (kind == 2) {
-    for (uint64_t count = 1 + random.Below(40); count > 0; --count) bytes[at()] = static_cast<char>(random.Below(256));
+    for (uint64_t count = 1 + random.Below(40); count > 0; --count)
+      bytes[at()] = static_cast<char>(random.Below(256));
   } else if (kind == 3) {
     bytes.erase(at(), 1 + random.Below(60));
   } else if (kind == 4) {
@@ -55,13 +59,16 @@ void Count(const absl::StatusOr<ImportedProfile>& imported, uint64_t seed, Tally
     return;
   }
   ++tally.refused;
-  EXPECT_EQ(imported.status().code(), absl::StatusCode::kInvalidArgument) << imported.status() << " seed " << seed;
+  EXPECT_EQ(imported.status().code(), absl::StatusCode::kInvalidArgument)
+      << imported.status() << " seed " << seed;
   const ErrorDetails details = DetailsOf(imported.status());
   EXPECT_EQ(details.reason, "IMPORT_INVALID") << imported.status() << " seed " << seed;
   EXPECT_FALSE(details.faults.empty()) << imported.status() << " seed " << seed;
 }
 
-RecordingOptions Options() { return {.model = "m", .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}}; }
+RecordingOptions Options() {
+  return {.model = "m", .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}};
+}
 
 TEST(ImportMutationTest, BrokenRunMetadataIsRefusedOrMakesASoundProfile) {
   Tally tally;
@@ -69,13 +76,21 @@ TEST(ImportMutationTest, BrokenRunMetadataIsRefusedOrMakesASoundProfile) {
     Random random({seed, 1});
     const Profile training = testing::RandomTraining(seed % 50);
     const bool parts = seed % 3 != 0;
-    const testing::RunMetadataForm form{.nanoseconds = seed % 2 == 0, .partition_graphs = parts, .gpu = seed % 5 == 0, .whole_graph = !parts};
+    const testing::RunMetadataForm form{.nanoseconds = seed % 2 == 0,
+                                        .partition_graphs = parts,
+                                        .gpu = seed % 5 == 0,
+                                        .whole_graph = !parts};
     std::string recording = testing::WriteRunMetadata(training, form).value();
-    std::string graph = parts ? "" : testing::WriteWholeGraph(testing::RandomTraining(seed % 50, {.reads = false}), form).value();
-    (!parts && seed % 2 == 0 ? graph : recording) = Broken(!parts && seed % 2 == 0 ? graph : recording, random);
+    std::string graph =
+        parts ? ""
+              : testing::WriteWholeGraph(testing::RandomTraining(seed % 50, {.reads = false}), form)
+                    .value();
+    (!parts && seed % 2 == 0 ? graph : recording) =
+        Broken(!parts && seed % 2 == 0 ? graph : recording, random);
     TextSource source(recording);
     TextSource graph_source(graph);
-    Count(ImportRunMetadata(source, parts ? nullptr : &graph_source, Options(), {}, NeverStop), seed, tally);
+    Count(ImportRunMetadata(source, parts ? nullptr : &graph_source, Options(), {}, NeverStop),
+          seed, tally);
   }
   std::cout << tally.sound << " sound, " << tally.refused << " refused\n";
   EXPECT_GT(tally.sound, 0);
@@ -86,9 +101,13 @@ TEST(ImportMutationTest, ABrokenTimelineIsRefusedOrMakesASoundProfile) {
   Tally tally;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     Random random({seed, 2});
-    const std::string text = Broken(testing::WriteTimeline(testing::RandomTimeline(seed % 50)), random);
+    const std::string text =
+        Broken(testing::WriteTimeline(testing::RandomTimeline(seed % 50)), random);
     TextSource source(text);
-    Count(ImportTimeline(source, nullptr, {.recording = Options(), .variable_bytes = {{"var0", 4000}}}, {}, NeverStop), seed, tally);
+    Count(
+        ImportTimeline(source, nullptr,
+                       {.recording = Options(), .variable_bytes = {{"var0", 4000}}}, {}, NeverStop),
+        seed, tally);
   }
   std::cout << tally.sound << " sound, " << tally.refused << " refused\n";
   EXPECT_GT(tally.sound, 0);

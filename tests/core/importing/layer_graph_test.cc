@@ -17,10 +17,13 @@ using ::testing::IsEmpty;
 
 std::string LayerLine(int number, const std::string& type = "ReLU(inplace)", int bytes = 0) {
   return "node" + std::to_string(number) + " -- " + type +
-         " -- forward_compute_time=1.5, backward_compute_time=2.5, parameter_size=" + std::to_string(bytes) + ".000\n";
+         " -- forward_compute_time=1.5, backward_compute_time=2.5, parameter_size=" +
+         std::to_string(bytes) + ".000\n";
 }
 
-std::string EdgeLine(int from, int to) { return "\tnode" + std::to_string(from) + " -- node" + std::to_string(to) + "\n"; }
+std::string EdgeLine(int from, int to) {
+  return "\tnode" + std::to_string(from) + " -- node" + std::to_string(to) + "\n";
+}
 
 struct Parsed {
   std::vector<MeasuredLayer> layers;
@@ -46,7 +49,8 @@ Parsed Parse(const std::string& text, const ProfileLimits& limits = {}) {
 }
 
 TEST(LayerGraphTest, LayersComeAfterTheirInputsWhateverTheOrderOfTheLines) {
-  const Parsed parsed = Parse(EdgeLine(7, 3) + LayerLine(3) + EdgeLine(1, 7) + LayerLine(7) + "\n" + LayerLine(1) + LayerLine(2) + EdgeLine(1, 3));
+  const Parsed parsed = Parse(EdgeLine(7, 3) + LayerLine(3) + EdgeLine(1, 7) + LayerLine(7) + "\n" +
+                              LayerLine(1) + LayerLine(2) + EdgeLine(1, 3));
   EXPECT_THAT(parsed.faults, IsEmpty());
   EXPECT_THAT(parsed.numbers(), ElementsAre(1, 2, 7, 3));
   EXPECT_THAT(parsed.layers[0].inputs, IsEmpty());
@@ -57,14 +61,20 @@ TEST(LayerGraphTest, LayersComeAfterTheirInputsWhateverTheOrderOfTheLines) {
 
 TEST(LayerGraphTest, LineEndsOfEitherKindAndAMissingLastOneAreTaken) {
   const std::string layer = LayerLine(1);
-  EXPECT_THAT(Parse(layer.substr(0, layer.size() - 1) + "\r\n\r\n" + LayerLine(2) + "\tnode1 -- node2").numbers(), ElementsAre(1, 2));
+  EXPECT_THAT(
+      Parse(layer.substr(0, layer.size() - 1) + "\r\n\r\n" + LayerLine(2) + "\tnode1 -- node2")
+          .numbers(),
+      ElementsAre(1, 2));
 }
 
 TEST(LayerGraphTest, EveryFaultIsReportedAtItsLine) {
-  const Parsed parsed = Parse(LayerLine(1) + "nonsense\n" + LayerLine(1) + EdgeLine(1, 9) + EdgeLine(1, 1) + "\tnode1 to node2\n" + LayerLine(2) +
-                              EdgeLine(1, 2) + EdgeLine(1, 2) + LayerLine(3, "Input", 5) + EdgeLine(2, 3));
+  const Parsed parsed =
+      Parse(LayerLine(1) + "nonsense\n" + LayerLine(1) + EdgeLine(1, 9) + EdgeLine(1, 1) +
+            "\tnode1 to node2\n" + LayerLine(2) + EdgeLine(1, 2) + EdgeLine(1, 2) +
+            LayerLine(3, "Input", 5) + EdgeLine(2, 3));
   EXPECT_THAT(parsed.layers, IsEmpty());
-  ASSERT_THAT(parsed.paths(), ElementsAre("line 2", "line 3", "line 6", "line 10", "line 4", "line 5", "line 9", "line 11"));
+  ASSERT_THAT(parsed.paths(), ElementsAre("line 2", "line 3", "line 6", "line 10", "line 4",
+                                          "line 5", "line 9", "line 11"));
   EXPECT_THAT(parsed.faults[1].description, HasSubstr("node1 is already on line 1"));
   EXPECT_THAT(parsed.faults[3].description, HasSubstr("data loading, which has no parameters"));
   EXPECT_THAT(parsed.faults[4].description, HasSubstr("node9 is no layer"));
@@ -74,11 +84,14 @@ TEST(LayerGraphTest, EveryFaultIsReportedAtItsLine) {
 }
 
 TEST(LayerGraphTest, ABadLayersEdgesAreNotReportedAsWell) {
-  EXPECT_THAT(Parse("node1 -- ReLU -- parameter_size=nan\n" + LayerLine(2) + EdgeLine(1, 2)).paths(), ElementsAre("line 1", "line 1", "line 1"));
+  EXPECT_THAT(
+      Parse("node1 -- ReLU -- parameter_size=nan\n" + LayerLine(2) + EdgeLine(1, 2)).paths(),
+      ElementsAre("line 1", "line 1", "line 1"));
 }
 
 TEST(LayerGraphTest, ACycleIsNamedAtTheLineOfOneOfItsEdges) {
-  const Parsed parsed = Parse(LayerLine(1) + LayerLine(2) + LayerLine(3) + EdgeLine(1, 2) + EdgeLine(2, 3) + EdgeLine(3, 2));
+  const Parsed parsed = Parse(LayerLine(1) + LayerLine(2) + LayerLine(3) + EdgeLine(1, 2) +
+                              EdgeLine(2, 3) + EdgeLine(3, 2));
   ASSERT_EQ(parsed.faults.size(), 1u);
   EXPECT_EQ(parsed.faults[0].field, "line 6");
   EXPECT_THAT(parsed.faults[0].description, HasSubstr("a cycle of 2 layers: node2, node3"));
@@ -90,14 +103,19 @@ TEST(LayerGraphTest, NoLayerIsAFault) {
 }
 
 TEST(LayerGraphTest, ReadingStopsAtTheFirstLineOverALimit) {
-  EXPECT_THAT(Parse(LayerLine(1) + LayerLine(2) + "nonsense", {.max_operations = 1}).paths(), ElementsAre("line 2"));
-  EXPECT_THAT(Parse(LayerLine(1) + EdgeLine(1, 2) + EdgeLine(1, 3) + LayerLine(2), {.max_dependencies = 1}).paths(), ElementsAre("line 3"));
+  EXPECT_THAT(Parse(LayerLine(1) + LayerLine(2) + "nonsense", {.max_operations = 1}).paths(),
+              ElementsAre("line 2"));
+  EXPECT_THAT(
+      Parse(LayerLine(1) + EdgeLine(1, 2) + EdgeLine(1, 3) + LayerLine(2), {.max_dependencies = 1})
+          .paths(),
+      ElementsAre("line 3"));
 }
 
 // Whatever the bytes: an answer, and no layers along with faults.
 TEST(LayerGraphTest, DamagedTextIsRefusedAndNothingElse) {
   std::string good;
-  for (int i = 1; i <= 30; ++i) good += LayerLine(i, "Conv2d(3, 64)", 400) + (i > 1 ? EdgeLine(i - 1, i) : "");
+  for (int i = 1; i <= 30; ++i)
+    good += LayerLine(i, "Conv2d(3, 64)", 400) + (i > 1 ? EdgeLine(i - 1, i) : "");
   int refused = 0;
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE(seed);
@@ -108,13 +126,15 @@ TEST(LayerGraphTest, DamagedTextIsRefusedAndNothingElse) {
         text.resize(random.Below(text.size()));
         break;
       case 1:
-        for (int i = 0; i < 5; ++i) text[random.Below(text.size())] = static_cast<char>(random.Below(256));
+        for (int i = 0; i < 5; ++i)
+          text[random.Below(text.size())] = static_cast<char>(random.Below(256));
         break;
       case 2:
         for (char& c : text) c = static_cast<char>(random.Below(256));
         break;
       default:
-        text.insert(random.Below(text.size()), text.substr(random.Below(text.size()), random.Below(200)));
+        text.insert(random.Below(text.size()),
+                    text.substr(random.Below(text.size()), random.Below(200)));
     }
     const Parsed parsed = Parse(text);
     ASSERT_NE(parsed.layers.empty(), parsed.faults.empty());

@@ -23,7 +23,9 @@ class RecordedRowsTest : public ::testing::Test {
     const int32_t node = rows_.Node(name, rows_.Device(device).value()).value();
     ASSERT_TRUE(rows_.AddRow(node, start, end).ok());
   }
-  std::pair<int64_t, int64_t> TimesOf(size_t node) const { return {rows_.steps().back().start_ns[node], rows_.steps().back().end_ns[node]}; }
+  std::pair<int64_t, int64_t> TimesOf(size_t node) const {
+    return {rows_.steps().back().start_ns[node], rows_.steps().back().end_ns[node]};
+  }
 
   ProfileLimits limits_;
   RecordedRows rows_{limits_};
@@ -67,9 +69,14 @@ TEST_F(RecordedRowsTest, ARowThatEndsBeforeItStartsLastsNoTime) {
 TEST_F(RecordedRowsTest, TimesThatAreNoneAreRefused) {
   ASSERT_TRUE(rows_.BeginStep().ok());
   const int32_t node = rows_.Node("x", rows_.Device(kCpu).value()).value();
-  for (const auto& [start, end] :
-       {std::pair<int64_t, int64_t>{-1, 5}, {0, limits_.max_step_ns + 1}, {limits_.max_step_ns + 1, 0}, {INT64_MAX, INT64_MAX}}) {
-    EXPECT_NE(testing::Told(rows_.AddRow(node, start, end)).find("recording: step 1: \"x\" runs from"), std::string::npos) << start;
+  for (const auto& [start, end] : {std::pair<int64_t, int64_t>{-1, 5},
+                                   {0, limits_.max_step_ns + 1},
+                                   {limits_.max_step_ns + 1, 0},
+                                   {INT64_MAX, INT64_MAX}}) {
+    EXPECT_NE(
+        testing::Told(rows_.AddRow(node, start, end)).find("recording: step 1: \"x\" runs from"),
+        std::string::npos)
+        << start;
   }
 }
 
@@ -86,7 +93,9 @@ TEST_F(RecordedRowsTest, TheOrderOfRowsDoesNotMatter) {
     std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> by_name;
     for (uint64_t i = 1 + random.Below(30); i > 0; --i) {
       const auto start = static_cast<int64_t>(random.Below(100));
-      const Run run{.name = "n" + std::to_string(random.Below(8)), .start = start, .end = start + static_cast<int64_t>(random.Below(20))};
+      const Run run{.name = "n" + std::to_string(random.Below(8)),
+                    .start = start,
+                    .end = start + static_cast<int64_t>(random.Below(20))};
       runs.push_back(run);
       by_name[run.name].emplace_back(run.start, run.end);
     }
@@ -95,7 +104,9 @@ TEST_F(RecordedRowsTest, TheOrderOfRowsDoesNotMatter) {
     const int32_t device = rows.Device(kCpu).value();
     for (size_t i = runs.size(); i > 0; --i) {
       std::swap(runs[i - 1], runs[random.Below(i)]);
-      ASSERT_TRUE(rows.AddRow(rows.Node(runs[i - 1].name, device).value(), runs[i - 1].start, runs[i - 1].end).ok());
+      ASSERT_TRUE(rows.AddRow(rows.Node(runs[i - 1].name, device).value(), runs[i - 1].start,
+                              runs[i - 1].end)
+                      .ok());
     }
     ASSERT_TRUE(rows.EndStep().ok());
     for (auto& [name, times] : by_name) {
@@ -109,7 +120,8 @@ TEST_F(RecordedRowsTest, TheOrderOfRowsDoesNotMatter) {
       }
       const auto node = static_cast<size_t>(rows.Node(name, device).value());
       EXPECT_EQ(rows.steps()[0].start_ns[node], times.front().first) << name << " seed " << seed;
-      EXPECT_EQ(rows.steps()[0].end_ns[node], std::min(times.front().first + length, last)) << name << " seed " << seed;
+      EXPECT_EQ(rows.steps()[0].end_ns[node], std::min(times.front().first + length, last))
+          << name << " seed " << seed;
     }
   }
 }

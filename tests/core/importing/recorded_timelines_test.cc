@@ -1,4 +1,5 @@
-// Timelines that others recorded. They are no part of the tree: the tests skip where they are absent.
+// Timelines that others recorded. They are no part of the tree: the tests skip where they are
+// absent.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,8 @@ using ::stepcast::testing::Told;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-// Three layers, of 784 x 256, 256 x 128 and 128 x 10 floats by the look of it; the timelines themselves do not say.
+// Three layers, of 784 x 256, 256 x 128 and 128 x 10 floats by the look of it; the timelines
+// themselves do not say.
 std::map<std::string, int64_t> Sizes() {
   std::map<std::string, int64_t> sizes;
   const int64_t shapes[][2] = {{784, 256}, {256, 128}, {128, 10}};
@@ -33,11 +35,14 @@ std::map<std::string, int64_t> Sizes() {
 
 class RecordedTimelinesTest : public ::testing::TestWithParam<std::string> {
  protected:
-  std::filesystem::path File() const { return stepcast::testing::RecordedDataFolder() / "tf_timeline" / (GetParam() + ".json"); }
+  std::filesystem::path File() const {
+    return stepcast::testing::RecordedDataFolder() / "tf_timeline" / (GetParam() + ".json");
+  }
 
   void SetUp() override {
     if (!std::filesystem::exists(File())) {
-      GTEST_SKIP() << "no timeline " << File() << "; set STEPCAST_SHARED_DATA to the folder that has tf_timeline";
+      GTEST_SKIP() << "no timeline " << File()
+                   << "; set STEPCAST_SHARED_DATA to the folder that has tf_timeline";
     }
   }
 
@@ -49,7 +54,10 @@ class RecordedTimelinesTest : public ::testing::TestWithParam<std::string> {
   }
 
   static TimelineOptions Options(std::map<std::string, int64_t> sizes) {
-    return {.recording = {.model = "mnist", .batch_size = 100, .platform = {.bandwidth_bytes_per_second = 1e8}}, .variable_bytes = std::move(sizes)};
+    return {.recording = {.model = "mnist",
+                          .batch_size = 100,
+                          .platform = {.bandwidth_bytes_per_second = 1e8}},
+            .variable_bytes = std::move(sizes)};
   }
 };
 
@@ -71,25 +79,31 @@ TEST_P(TrainingTimelinesTest, AreImportedWithTheSizesOfTheirVariables) {
 
 TEST_P(TrainingTimelinesTest, AreRefusedWithoutSizesAndNameTheVariables) {
   EXPECT_THAT(Told(Import(Options({})).status()),
-              AllOf(HasSubstr("IMPORT_INVALID variable_bytes: required, or a graph"), HasSubstr("\"layer_3/fully_connected/weights\"")));
+              AllOf(HasSubstr("IMPORT_INVALID variable_bytes: required, or a graph"),
+                    HasSubstr("\"layer_3/fully_connected/weights\"")));
   EXPECT_THAT(Told(Import(Options({{"layer_4/weights", 4}})).status()),
               HasSubstr("variable_bytes[\"layer_4/weights\"]: no variable of this name ran"));
 }
 
 TEST_P(RecordedTimelinesTest, AreRefusedWithoutBatchSizeAndBandwidth) {
-  EXPECT_THAT(Told(Import({}).status()), AllOf(HasSubstr("batch_size: 0 is below 1"), HasSubstr("platform.bandwidth_bytes_per_second")));
+  EXPECT_THAT(Told(Import({}).status()), AllOf(HasSubstr("batch_size: 0 is below 1"),
+                                               HasSubstr("platform.bandwidth_bytes_per_second")));
 }
 
 TEST_P(OtherTimelinesTest, WithoutAVariableAreRefused) {
-  EXPECT_THAT(Told(Import(Options({})).status()), HasSubstr("IMPORT_INVALID recording: no variable ran"));
+  EXPECT_THAT(Told(Import(Options({})).status()),
+              HasSubstr("IMPORT_INVALID recording: no variable ran"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ikhlestov, RecordedTimelinesTest,
-                         ::testing::Values("CPU_timeline_01", "CPU_timeline_02_step_0", "GPU_timeline_01", "GPU_timeline_02_step_0"),
+                         ::testing::Values("CPU_timeline_01", "CPU_timeline_02_step_0",
+                                           "GPU_timeline_01", "GPU_timeline_02_step_0"),
                          [](const auto& file) { return file.param; });
-INSTANTIATE_TEST_SUITE_P(Ikhlestov, TrainingTimelinesTest, ::testing::Values("CPU_timeline_02_step_0", "GPU_timeline_02_step_0"),
+INSTANTIATE_TEST_SUITE_P(Ikhlestov, TrainingTimelinesTest,
+                         ::testing::Values("CPU_timeline_02_step_0", "GPU_timeline_02_step_0"),
                          [](const auto& file) { return file.param; });
-INSTANTIATE_TEST_SUITE_P(Ikhlestov, OtherTimelinesTest, ::testing::Values("CPU_timeline_01", "GPU_timeline_01"),
+INSTANTIATE_TEST_SUITE_P(Ikhlestov, OtherTimelinesTest,
+                         ::testing::Values("CPU_timeline_01", "GPU_timeline_01"),
                          [](const auto& file) { return file.param; });
 
 }  // namespace

@@ -25,12 +25,16 @@ using ::testing::Not;
 
 constexpr uint64_t kSeeds = 200;
 
-RecordingOptions Options() { return {.model = "m", .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}}; }
+RecordingOptions Options() {
+  return {.model = "m", .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}};
+}
 
-absl::StatusOr<ImportedProfile> Import(const std::string& recording, const std::string& graph = "") {
+absl::StatusOr<ImportedProfile> Import(const std::string& recording,
+                                       const std::string& graph = "") {
   TextSource source(recording);
   TextSource graph_source(graph);
-  return ImportRunMetadata(source, graph.empty() ? nullptr : &graph_source, Options(), {}, NeverStop);
+  return ImportRunMetadata(source, graph.empty() ? nullptr : &graph_source, Options(), {},
+                           NeverStop);
 }
 
 void ExpectTheSame(const Profile& profile, const RunMetadataForm& form, uint64_t seed) {
@@ -48,24 +52,28 @@ TEST(RunMetadataRoundTripTest, OperationsDependenciesSizesAndMicrosecondsComeBac
 }
 
 TEST(RunMetadataRoundTripTest, NanosecondsComeBackWhereTheyAreWritten) {
-  for (uint64_t seed = 0; seed < kSeeds; ++seed) ExpectTheSame(RandomTraining(seed, {.tick_ns = 7}), {.nanoseconds = true}, seed);
+  for (uint64_t seed = 0; seed < kSeeds; ++seed)
+    ExpectTheSame(RandomTraining(seed, {.tick_ns = 7}), {.nanoseconds = true}, seed);
 }
 
 TEST(RunMetadataRoundTripTest, TheTimesOfKernelsAreThoseOfTheirOperations) {
-  for (uint64_t seed = 0; seed < kSeeds; ++seed) ExpectTheSame(RandomTraining(seed), {.gpu = true}, seed);
+  for (uint64_t seed = 0; seed < kSeeds; ++seed)
+    ExpectTheSame(RandomTraining(seed), {.gpu = true}, seed);
 }
 
 TEST(RunMetadataRoundTripTest, AGraphGivenBesideDoesAsWell) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     const Profile profile = RandomTraining(seed, {.reads = false});
     RunMetadataForm form{.partition_graphs = false, .whole_graph = true};
-    const absl::StatusOr<ImportedProfile> imported = Import(WriteRunMetadata(profile, form).value(), WriteWholeGraph(profile).value());
+    const absl::StatusOr<ImportedProfile> imported =
+        Import(WriteRunMetadata(profile, form).value(), WriteWholeGraph(profile).value());
     ASSERT_TRUE(imported.ok()) << imported.status() << " seed " << seed;
     std::vector<std::string> expected = Described(profile);
     for (std::string& line : expected) {
       // In this graph an upload is called as the node that sends it.
       for (size_t at = line.find("send/"); at != std::string::npos; at = line.find("send/", at + 1))
-        line.insert(line.find(' ', at) == std::string::npos ? line.size() : line.find(' ', at), "/gradient");
+        line.insert(line.find(' ', at) == std::string::npos ? line.size() : line.find(' ', at),
+                    "/gradient");
     }
     std::sort(expected.begin(), expected.end());
     EXPECT_EQ(Described(imported->profile), expected) << "seed " << seed;
@@ -76,25 +84,33 @@ TEST(RunMetadataRoundTripTest, ClocksSecondsApartChangeNoLengthAndNothingOfTheWo
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     const Profile profile = RandomTraining(seed);
     for (const int64_t ahead_us : {-5'000'000, 3'000'000}) {
-      const absl::StatusOr<ImportedProfile> imported = Import(WriteRunMetadata(profile, {.server_ahead_us = ahead_us}).value());
+      const absl::StatusOr<ImportedProfile> imported =
+          Import(WriteRunMetadata(profile, {.server_ahead_us = ahead_us}).value());
       ASSERT_TRUE(imported.ok()) << imported.status() << " seed " << seed;
-      EXPECT_THAT(imported->notes, Contains(HasSubstr("the clock of a server was moved"))) << "seed " << seed;
+      EXPECT_THAT(imported->notes, Contains(HasSubstr("the clock of a server was moved")))
+          << "seed " << seed;
       for (size_t step = 0; step < profile.steps().size(); ++step) {
         for (size_t i = 0; i < profile.operations().size(); ++i) {
           const Operation& operation = profile.operations()[i];
           const auto& there = imported->profile.operations();
-          const auto found = std::find_if(there.begin(), there.end(), [&](const Operation& other) { return other.name == operation.name; });
+          const auto found = std::find_if(there.begin(), there.end(), [&](const Operation& other) {
+            return other.name == operation.name;
+          });
           ASSERT_NE(found, there.end()) << operation.name << " seed " << seed;
           const auto at = static_cast<size_t>(found - there.begin());
           const RecordedStep& made = imported->profile.steps()[step];
           const RecordedStep& recorded = profile.steps()[step];
           if (operation.resource == Resource::kWorker) {
-            EXPECT_EQ(made.start_ns[at], recorded.start_ns[i]) << operation.name << " seed " << seed;
+            EXPECT_EQ(made.start_ns[at], recorded.start_ns[i])
+                << operation.name << " seed " << seed;
           }
           if (!IsTransfer(operation.resource)) {
-            EXPECT_EQ(made.end_ns[at] - made.start_ns[at], recorded.end_ns[i] - recorded.start_ns[i]) << operation.name << " seed " << seed;
+            EXPECT_EQ(made.end_ns[at] - made.start_ns[at],
+                      recorded.end_ns[i] - recorded.start_ns[i])
+                << operation.name << " seed " << seed;
           }
-          EXPECT_LE(made.end_ns[at], 1'000'000'000) << operation.name << " seed " << seed << " ahead " << ahead_us;
+          EXPECT_LE(made.end_ns[at], 1'000'000'000)
+              << operation.name << " seed " << seed << " ahead " << ahead_us;
         }
       }
     }

@@ -43,7 +43,8 @@ TEST(StepClockTest, AClockAheadIsMovedUntilNothingIsReceivedBeforeItWasSent) {
   clock.Repair(step);
   EXPECT_EQ(clock.repairs().moved_clocks, 1);
   EXPECT_EQ(clock.repairs().most_moved_ns, -4'999'980);
-  // The read ends when the download does, at 20 from the worker's first row, the download: what the clocks hide is at most how long that took.
+  // The read ends when the download does, at 20 from the worker's first row, the download: what the
+  // clocks hide is at most how long that took.
   EXPECT_EQ(step.end_ns[0], step.end_ns[1]);
   EXPECT_EQ(step.end_ns[2] - step.start_ns[2], 20);
   EXPECT_EQ(step.end_ns[4] - step.start_ns[4], 10);

@@ -21,10 +21,13 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 
 TimelineOptions Options(std::map<std::string, int64_t> sizes) {
-  return {.recording = {.model = "m", .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}}, .variable_bytes = std::move(sizes)};
+  return {
+      .recording = {.model = "m", .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}},
+      .variable_bytes = std::move(sizes)};
 }
 
-absl::StatusOr<ImportedProfile> Import(const std::string& text, const TimelineOptions& options = Options({{"var0", 4000}}),
+absl::StatusOr<ImportedProfile> Import(const std::string& text,
+                                       const TimelineOptions& options = Options({{"var0", 4000}}),
                                        const std::string& graph = "") {
   TextSource source(text);
   TextSource graph_source(graph);
@@ -32,7 +35,8 @@ absl::StatusOr<ImportedProfile> Import(const std::string& text, const TimelineOp
 }
 
 std::string Event(const std::string& rest) {
-  return R"({"traceEvents": [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": ")" + rest + "]}";
+  return R"({"traceEvents": [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": ")" +
+         rest + "]}";
 }
 
 // What each operation waits for, by name, made apart from the importer: by the inputs of its event.
@@ -64,10 +68,13 @@ TEST(TimelineProfileTest, VariablesTravelAndAllElseIsAsItWas) {
     for (size_t i = 0; i < profile.operations().size(); ++i) {
       const Operation& operation = profile.operations()[i];
       std::vector<std::string>& waits = found[operation.name];
-      for (const int32_t before : operation.waiting_for) waits.push_back(profile.operations()[static_cast<size_t>(before)].name);
+      for (const int32_t before : operation.waiting_for)
+        waits.push_back(profile.operations()[static_cast<size_t>(before)].name);
       std::sort(waits.begin(), waits.end());
       if (!IsTransfer(operation.resource)) {
-        EXPECT_EQ(profile.steps()[0].end_ns[i] - profile.steps()[0].start_ns[i], lengths[operation.name]) << operation.name << " seed " << seed;
+        EXPECT_EQ(profile.steps()[0].end_ns[i] - profile.steps()[0].start_ns[i],
+                  lengths[operation.name])
+            << operation.name << " seed " << seed;
       }
     }
     EXPECT_EQ(found, expected) << "seed " << seed;
@@ -88,15 +95,22 @@ TEST(TimelineProfileTest, StepsVaryUnlessOneIsAskedFor) {
 }
 
 TEST(TimelineProfileTest, AGraphSaysHowLargeVariablesAre) {
-  // GraphDef: node { name: "var0" op: "VariableV2" attr { dtype: DT_FLOAT } attr { shape { 10 x 20 } } }.
-  const std::string dtype = std::string("\x2a\x0b\x0a\x05") + "dtype" + std::string("\x12\x02\x30\x01", 4);
-  const std::string shape = std::string("\x2a\x13\x0a\x05") + "shape" + std::string("\x12\x0a\x3a\x08\x12\x02\x08\x0a\x12\x02\x08\x14", 12);
-  const std::string node = std::string("\x0a\x04") + "var0" + std::string("\x12\x0a") + "VariableV2" + dtype + shape;
+  // GraphDef: node { name: "var0" op: "VariableV2" attr { dtype: DT_FLOAT } attr { shape { 10 x 20
+  // } } }.
+  const std::string dtype =
+      std::string("\x2a\x0b\x0a\x05") + "dtype" + std::string("\x12\x02\x30\x01", 4);
+  const std::string shape = std::string("\x2a\x13\x0a\x05") + "shape" +
+                            std::string("\x12\x0a\x3a\x08\x12\x02\x08\x0a\x12\x02\x08\x14", 12);
+  const std::string node =
+      std::string("\x0a\x04") + "var0" + std::string("\x12\x0a") + "VariableV2" + dtype + shape;
   const std::string graph = std::string("\x0a") + static_cast<char>(node.size()) + node;
-  const absl::StatusOr<ImportedProfile> imported = Import(WriteTimeline(RandomTimeline(3)), Options({}), graph);
+  const absl::StatusOr<ImportedProfile> imported =
+      Import(WriteTimeline(RandomTimeline(3)), Options({}), graph);
   ASSERT_TRUE(imported.ok()) << imported.status();
   const auto& operations = imported->profile.operations();
-  const auto found = std::find_if(operations.begin(), operations.end(), [](const Operation& operation) { return operation.name == "recv/var0"; });
+  const auto found =
+      std::find_if(operations.begin(), operations.end(),
+                   [](const Operation& operation) { return operation.name == "recv/var0"; });
   ASSERT_NE(found, operations.end());
   EXPECT_EQ(found->size_bytes, 10 * 20 * 4);
 }
@@ -115,7 +129,8 @@ TEST(TimelineProfileTest, ProcessesMayBeNamedAfterTheirEvents) {
 TEST(TimelineProfileTest, TheListOfEventsAloneIsATimeline) {
   const std::string text = WriteTimeline(RandomTimeline(5));
   const size_t begin = text.find('[');
-  EXPECT_EQ(Import(text.substr(begin, text.rfind(']') + 1 - begin))->profile.content(), Import(text)->profile.content());
+  EXPECT_EQ(Import(text.substr(begin, text.rfind(']') + 1 - begin))->profile.content(),
+            Import(text)->profile.content());
 }
 
 TEST(TimelineProfileTest, WhatIsNoTimelineIsRefusedWithItsPlace) {
@@ -124,17 +139,22 @@ TEST(TimelineProfileTest, WhatIsNoTimelineIsRefusedWithItsPlace) {
       {"{\"traceEvents\": [", "no JSON, or one that is cut short"},
       {"{}", "recording: it has no traceEvents"},
       {"{\"traceEvents\": []}", "recording: no variable ran"},
-      {"{\"traceEvents\": [{\"ph\": \"X\", \"pid\": 1, \"dur\": 2}]}", "an event without a pid or a ts"},
+      {"{\"traceEvents\": [{\"ph\": \"X\", \"pid\": 1, \"dur\": 2}]}",
+       "an event without a pid or a ts"},
       {"{\"traceEvents\": [{\"ph\": \"X\", \"pid\": 1, \"ts\": 1e300}]}", "is no time"},
       {"{\"traceEvents\": [{\"ph\": \"X\", \"pid\": 1, \"ts\": 1, \"args\": {\"name\": \"a\"}}]}",
        "event \"a\" is of process 1, which is not named as a device"},
-      {Event("/job:ps/task:0/cpu:0 Compute\"}}, {\"ph\": \"X\", \"pid\": 1, \"ts\": 1, \"args\": {\"name\": \"a\"}}"), "import the RunMetadata"},
-      {Event("/cpu:0 Compute\"}}, {\"ph\": \"X\", \"pid\": 1, \"ts\": 1, \"args\": {\"name\": \"RecvTensor\", \"op\": \"RecvTensor\"}}"),
+      {Event("/job:ps/task:0/cpu:0 Compute\"}}, {\"ph\": \"X\", \"pid\": 1, \"ts\": 1, \"args\": "
+             "{\"name\": \"a\"}}"),
+       "import the RunMetadata"},
+      {Event("/cpu:0 Compute\"}}, {\"ph\": \"X\", \"pid\": 1, \"ts\": 1, \"args\": {\"name\": "
+             "\"RecvTensor\", \"op\": \"RecvTensor\"}}"),
        "import the RunMetadata"},
       {std::string(100, '['), "nested more than 64 deep"},
       {"{\"traceEvents\": \"" + std::string(2 << 20, 'x') + "\"}", "longer than a mebibyte"},
   };
-  for (const auto& [text, says] : cases) EXPECT_THAT(Told(Import(text).status()), HasSubstr(says)) << text.substr(0, 100);
+  for (const auto& [text, says] : cases)
+    EXPECT_THAT(Told(Import(text).status()), HasSubstr(says)) << text.substr(0, 100);
 }
 
 TEST(TimelineProfileTest, NotesSayWhatWasAssumed) {

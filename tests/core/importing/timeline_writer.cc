@@ -12,11 +12,13 @@ namespace stepcast::testing {
 std::string WriteTimeline(const Timeline& timeline) {
   nlohmann::json events = nlohmann::json::array();
   for (const auto& [process, name] : timeline.processes) {
-    events.push_back({{"ph", "M"}, {"name", "process_name"}, {"pid", process}, {"args", {{"name", name}}}});
+    events.push_back(
+        {{"ph", "M"}, {"name", "process_name"}, {"pid", process}, {"args", {{"name", name}}}});
   }
   for (const TimelineEvent& event : timeline.events) {
     nlohmann::json arguments = {{"name", event.node}, {"op", event.op}};
-    for (size_t i = 0; i < event.inputs.size(); ++i) arguments[absl::StrCat("input", i)] = event.inputs[i];
+    for (size_t i = 0; i < event.inputs.size(); ++i)
+      arguments[absl::StrCat("input", i)] = event.inputs[i];
     events.push_back({{"ph", "X"},
                       {"cat", "Op"},
                       {"tid", 0},
@@ -26,19 +28,26 @@ std::string WriteTimeline(const Timeline& timeline) {
                       {"name", event.op},
                       {"args", arguments}});
   }
-  return nlohmann::json{{"traceEvents", events}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json{{"traceEvents", events}}.dump(2, ' ', false,
+                                                      nlohmann::json::error_handler_t::replace);
 }
 
 Timeline RandomTimeline(uint64_t seed) {
   Random random({seed});
   Timeline timeline;
-  timeline.processes = {
-      {0, "Allocators"}, {1, "/job:localhost/replica:0/task:0/cpu:0 Compute"}, {2, "/job:localhost/replica:0/task:0/cpu:0 Tensors"}};
+  timeline.processes = {{0, "Allocators"},
+                        {1, "/job:localhost/replica:0/task:0/cpu:0 Compute"},
+                        {2, "/job:localhost/replica:0/task:0/cpu:0 Tensors"}};
   int64_t now_us = 1'490'000'000'000'000;
-  const auto add = [&](const std::string& node, const std::string& op, std::vector<std::string> inputs) {
+  const auto add = [&](const std::string& node, const std::string& op,
+                       std::vector<std::string> inputs) {
     const auto length_us = static_cast<int64_t>(1 + random.Below(500));
-    timeline.events.push_back(
-        {.process = 1, .start_ns = now_us * 1000, .length_ns = length_us * 1000, .node = node, .op = op, .inputs = std::move(inputs)});
+    timeline.events.push_back({.process = 1,
+                               .start_ns = now_us * 1000,
+                               .length_ns = length_us * 1000,
+                               .node = node,
+                               .op = op,
+                               .inputs = std::move(inputs)});
     now_us += static_cast<int64_t>(random.Below(400));
   };
   const uint64_t variables = 1 + random.Below(4);
@@ -59,7 +68,8 @@ Timeline RandomTimeline(uint64_t seed) {
     made.push_back(absl::StrCat("op", i));
   }
   for (uint64_t i = 0; i < variables; ++i) {
-    add(absl::StrCat("update/var", i), "ApplyGradientDescent", {absl::StrCat("var", i), made[random.Below(made.size())]});
+    add(absl::StrCat("update/var", i), "ApplyGradientDescent",
+        {absl::StrCat("var", i), made[random.Below(made.size())]});
   }
   return timeline;
 }

@@ -10,10 +10,13 @@ namespace {
 constexpr char kSource[] = "/job:ps/replica:0/task:0/device:CPU:0";
 constexpr char kDestination[] = "/job:worker/replica:0/task:0/device:GPU:0";
 
-std::string Label(const std::string& before) { return before + "edge_12_conv1/weights/read from " + kSource + " to " + kDestination; }
+std::string Label(const std::string& before) {
+  return before + "edge_12_conv1/weights/read from " + kSource + " to " + kDestination;
+}
 
 TEST(TransferLabelTest, NamesTheTensorAndBothDevicesWhateverIsInBrackets) {
-  for (const char* before : {"", "[1.5MB] ", "[ 1.5MB] [rdma] ", "[1.5MB] [812.400000Mb/s] ", "[123B] [1.2Gb/s] "}) {
+  for (const char* before :
+       {"", "[1.5MB] ", "[ 1.5MB] [rdma] ", "[1.5MB] [812.400000Mb/s] ", "[123B] [1.2Gb/s] "}) {
     const std::string text = Label(before);
     const std::optional<TransferLabel> label = ParseTransferLabel(text);
     ASSERT_TRUE(label) << text;
@@ -28,18 +31,21 @@ TEST(TransferLabelTest, SizesAreExactInBytesAndRoundedInMebibytes) {
   EXPECT_FALSE(ParseTransferLabel(Label("[123B] "))->rounded);
   EXPECT_EQ(ParseTransferLabel(Label("[1.5MB] [8B] "))->bytes, 1'572'864);
   EXPECT_TRUE(ParseTransferLabel(Label("[1.5MB] "))->rounded);
-  for (const char* none : {"", "[rdma] ", "[-1B] ", "[nanB] ", "[B] ", "[1e300MB] "}) EXPECT_FALSE(ParseTransferLabel(Label(none))->bytes) << none;
+  for (const char* none : {"", "[rdma] ", "[-1B] ", "[nanB] ", "[B] ", "[1e300MB] "})
+    EXPECT_FALSE(ParseTransferLabel(Label(none))->bytes) << none;
 }
 
 TEST(TransferLabelTest, WhatIsOfAnotherFormIsNone) {
-  for (const char* text : {"", "x = MatMul(a, b)", "[1B x from a to b", "x from a", "x to b", " from a to b", "x from  to b", "[1B]"}) {
+  for (const char* text : {"", "x = MatMul(a, b)", "[1B x from a to b", "x from a", "x to b",
+                           " from a to b", "x from  to b", "[1B]"}) {
     EXPECT_FALSE(ParseTransferLabel(text)) << text;
   }
 }
 
 TEST(TransferLabelTest, TheSenderIsBehindTheNumberOfTheEdge) {
   EXPECT_EQ(SenderOf("edge_12_conv1/weights/read"), "conv1/weights/read");
-  for (const char* other : {"conv1", "edge_", "edge_12", "edge_12_", "edge__x", "edge_x_y"}) EXPECT_EQ(SenderOf(other), other);
+  for (const char* other : {"conv1", "edge_", "edge_12", "edge_12_", "edge__x", "edge_x_y"})
+    EXPECT_EQ(SenderOf(other), other);
 }
 
 }  // namespace

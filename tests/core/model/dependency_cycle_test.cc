@@ -18,7 +18,8 @@ using ::testing::IsEmpty;
 std::vector<Operation> Graph(const std::vector<std::vector<int32_t>>& waiting_for) {
   std::vector<Operation> operations;
   operations.reserve(waiting_for.size());
-  for (const std::vector<int32_t>& before : waiting_for) operations.push_back({.resource = Resource::kWorker, .waiting_for = before});
+  for (const std::vector<int32_t>& before : waiting_for)
+    operations.push_back({.resource = Resource::kWorker, .waiting_for = before});
   return operations;
 }
 
@@ -31,14 +32,17 @@ TEST(DependencyCycleTest, IsListedFromItsLowestIndexInTheOrderOfWaiting) {
   EXPECT_THAT(FindDependencyCycle(Graph({{3}, {2}, {3}, {1}})), ElementsAre(1, 2, 3));
 }
 
-TEST(DependencyCycleTest, WhatIsAFaultOfItsOwnIsPassedOver) { EXPECT_THAT(FindDependencyCycle(Graph({{0, -1}, {2, 99, 0}, {0}})), IsEmpty()); }
+TEST(DependencyCycleTest, WhatIsAFaultOfItsOwnIsPassedOver) {
+  EXPECT_THAT(FindDependencyCycle(Graph({{0, -1}, {2, 99, 0}, {0}})), IsEmpty());
+}
 
 // Whether `to` can be reached from `from`, the slow and obvious way: the transitive closure.
 bool AnyCycle(const std::vector<Operation>& operations) {
   const size_t n = operations.size();
   std::vector<std::vector<bool>> waits(n, std::vector<bool>(n, false));
   for (size_t i = 0; i < n; ++i) {
-    for (const int32_t before : operations[i].waiting_for) waits[i][static_cast<size_t>(before)] = true;
+    for (const int32_t before : operations[i].waiting_for)
+      waits[i][static_cast<size_t>(before)] = true;
   }
   for (size_t k = 0; k < n; ++k) {
     for (size_t i = 0; i < n; ++i) {
@@ -72,7 +76,8 @@ TEST(DependencyCycleTest, AgreesWithTheTransitiveClosureOnRandomGraphs) {
     for (size_t i = 0; i < cycle.size(); ++i) {
       const std::vector<int32_t>& before = operations[static_cast<size_t>(cycle[i])].waiting_for;
       ASSERT_EQ(std::count(cycle.begin(), cycle.end(), cycle[i]), 1);
-      ASSERT_NE(std::find(before.begin(), before.end(), cycle[(i + 1) % cycle.size()]), before.end());
+      ASSERT_NE(std::find(before.begin(), before.end(), cycle[(i + 1) % cycle.size()]),
+                before.end());
     }
   }
   EXPECT_GT(cyclic, 300);

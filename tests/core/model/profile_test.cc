@@ -22,7 +22,8 @@ TEST(ProfileTest, HoldsTheDraftItWasMadeFrom) {
 TEST(ProfileTest, ACopySharesTheContent) {
   const absl::StatusOr<Profile> profile = Profile::Create(testing::RandomDraft(3));
   ASSERT_TRUE(profile.ok());
-  const Profile copy = *profile;  // NOLINT(performance-unnecessary-copy-initialization): the copy is what is tested
+  const Profile copy =
+      *profile;  // NOLINT(performance-unnecessary-copy-initialization): the copy is what is tested
   EXPECT_EQ(&copy.operations(), &profile->operations());
 }
 
@@ -42,7 +43,8 @@ TEST(ProfileTest, AnInvalidDraftIsRefusedWithEveryFault) {
 TEST(ProfileTest, TheLimitsAreTheCallers) {
   ProfileLimits limits;
   limits.max_operations = 1;
-  EXPECT_EQ(DetailsOf(Profile::Create(testing::RandomDraft(3), limits).status()).faults.at(0).field, "operations");
+  EXPECT_EQ(DetailsOf(Profile::Create(testing::RandomDraft(3), limits).status()).faults.at(0).field,
+            "operations");
 }
 
 TEST(ResourceNameTest, IsThatOfTheContract) {

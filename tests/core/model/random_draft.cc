@@ -12,12 +12,15 @@ namespace stepcast::testing {
 
 namespace {
 
-int32_t Upto(Random& random, int32_t bound) { return static_cast<int32_t>(random.Below(static_cast<uint64_t>(bound))); }
+int32_t Upto(Random& random, int32_t bound) {
+  return static_cast<int32_t>(random.Below(static_cast<uint64_t>(bound)));
+}
 
 Operation RandomOperation(Random& random, int32_t index, int32_t servers) {
   Operation operation;
   operation.name = "operation" + std::to_string(index);
-  operation.resource = index == 0 ? Resource::kDownlink : static_cast<Resource>(1 + Upto(random, 4));
+  operation.resource =
+      index == 0 ? Resource::kDownlink : static_cast<Resource>(1 + Upto(random, 4));
   operation.parameter_server = Upto(random, servers);
   operation.size_bytes = IsTransfer(operation.resource) ? 1 + Upto(random, 1'000'000) : 0;
   operation.parameter = "variable" + std::to_string(index / 3);
@@ -48,10 +51,12 @@ ProfileDraft RandomDraft(uint64_t seed) {
   draft.display_name = "random";
   draft.labels = {{"team", "tests"}};
   draft.batch_size = 1 + Upto(random, 64);
-  draft.platform = {.bandwidth_bytes_per_second = 1e6 + 1e8 * random.Unit(), .window_bytes = Upto(random, 2) * int64_t{65536}};
+  draft.platform = {.bandwidth_bytes_per_second = 1e6 + 1e8 * random.Unit(),
+                    .window_bytes = Upto(random, 2) * int64_t{65536}};
   draft.parameter_servers = 1 + Upto(random, 3);
   const int32_t count = 2 + Upto(random, 20);
-  for (int32_t i = 0; i < count; ++i) draft.operations.push_back(RandomOperation(random, i, draft.parameter_servers));
+  for (int32_t i = 0; i < count; ++i)
+    draft.operations.push_back(RandomOperation(random, i, draft.parameter_servers));
   Renumber(random, draft.operations);
   draft.steps.resize(1 + random.Below(4));
   for (RecordedStep& step : draft.steps) {

@@ -17,15 +17,23 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 ProfileDraft RecordedDraft() {
-  ProfileDraft draft{
-      .batch_size = 8,
-      .platform = {.bandwidth_bytes_per_second = 1e8, .parsing_overhead = {.seconds_per_byte = 1e-9, .seconds = 1e-6}, .window_bytes = 4096}};
+  ProfileDraft draft{.batch_size = 8,
+                     .platform = {.bandwidth_bytes_per_second = 1e8,
+                                  .parsing_overhead = {.seconds_per_byte = 1e-9, .seconds = 1e-6},
+                                  .window_bytes = 4096}};
   draft.parameter_servers = 2;
   draft.operations = {
       {.name = "recv", .resource = Resource::kDownlink, .size_bytes = 1000, .parameter = "w"},
       {.name = "forward", .resource = Resource::kWorker, .waiting_for = {0}},
-      {.name = "send", .resource = Resource::kUplink, .size_bytes = 1000, .waiting_for = {1}, .parameter = "w"},
-      {.name = "update", .resource = Resource::kParameterServer, .waiting_for = {2}, .parameter = "w"},
+      {.name = "send",
+       .resource = Resource::kUplink,
+       .size_bytes = 1000,
+       .waiting_for = {1},
+       .parameter = "w"},
+      {.name = "update",
+       .resource = Resource::kParameterServer,
+       .waiting_for = {2},
+       .parameter = "w"},
   };
   draft.steps = {{.start_ns = {0, 10, 20, 30}, .end_ns = {10, 20, 30, 40}}};
   return draft;
@@ -69,20 +77,23 @@ TEST(ScenarioTest, WhatIsSetIsKept) {
                             .link_sharing = LinkSharing::kFirstCome,
                             .transfer_order = TransferOrder::kTac,
                             .start_offsets_ns = {0, 5, 86'400'000'000'000},
-                            .worker_groups = {{.count = 2, .compute_speed_factor = 0.5}, {.count = 1, .bandwidth_bytes_per_second = 1e6}}};
+                            .worker_groups = {{.count = 2, .compute_speed_factor = 0.5},
+                                              {.count = 1, .bandwidth_bytes_per_second = 1e6}}};
   const absl::StatusOr<Scenario> scenario = ResolveScenario(Recorded(), draft);
   ASSERT_TRUE(scenario.ok()) << scenario.status();
-  const Scenario expected{.workers = 3,
-                          .parameter_servers = 5,
-                          .bandwidth_bytes_per_second = 2e9,
-                          .synchronization = Synchronization::kSynchronous,
-                          .multiplexing = Multiplexing::kWindow,
-                          .window_bytes = 7,
-                          .link_sharing = LinkSharing::kFirstCome,
-                          .transfer_order = TransferOrder::kTac,
-                          .start_offsets_ns = {0, 5, 86'400'000'000'000},
-                          .worker_groups = {{.count = 2, .compute_speed_factor = 0.5, .bandwidth_bytes_per_second = 2e9},
-                                            {.count = 1, .compute_speed_factor = 1, .bandwidth_bytes_per_second = 1e6}}};
+  const Scenario expected{
+      .workers = 3,
+      .parameter_servers = 5,
+      .bandwidth_bytes_per_second = 2e9,
+      .synchronization = Synchronization::kSynchronous,
+      .multiplexing = Multiplexing::kWindow,
+      .window_bytes = 7,
+      .link_sharing = LinkSharing::kFirstCome,
+      .transfer_order = TransferOrder::kTac,
+      .start_offsets_ns = {0, 5, 86'400'000'000'000},
+      .worker_groups = {
+          {.count = 2, .compute_speed_factor = 0.5, .bandwidth_bytes_per_second = 2e9},
+          {.count = 1, .compute_speed_factor = 1, .bandwidth_bytes_per_second = 1e6}}};
   EXPECT_EQ(*scenario, expected);
 }
 
@@ -113,8 +124,10 @@ TEST(ScenarioTest, MultiplexingFollowsTheWindowUnlessAskedFor) {
   };
   for (const MultiplexingCase& one : cases) {
     SCOPED_TRACE(&one - cases.data());
-    const Profile profile = Recorded([&](ProfileDraft& draft) { draft.platform.window_bytes = one.recorded_window; });
-    const absl::StatusOr<Scenario> scenario = ResolveScenario(profile, {.multiplexing = one.asked, .window_bytes = one.asked_window});
+    const Profile profile =
+        Recorded([&](ProfileDraft& draft) { draft.platform.window_bytes = one.recorded_window; });
+    const absl::StatusOr<Scenario> scenario =
+        ResolveScenario(profile, {.multiplexing = one.asked, .window_bytes = one.asked_window});
     ASSERT_TRUE(scenario.ok()) << scenario.status();
     EXPECT_EQ(scenario->multiplexing, one.expected);
     EXPECT_EQ(scenario->window_bytes, one.expected_window);
@@ -123,15 +136,20 @@ TEST(ScenarioTest, MultiplexingFollowsTheWindowUnlessAskedFor) {
 }
 
 TEST(ScenarioTest, ATurnIsALargestSegmentUnlessAskedFor) {
-  const auto turn = [](const ScenarioDraft& draft) { return ResolveScenario(Recorded(), draft).value().turn_bytes; };
+  const auto turn = [](const ScenarioDraft& draft) {
+    return ResolveScenario(Recorded(), draft).value().turn_bytes;
+  };
   EXPECT_EQ(turn({.parameter_servers = 1, .link_sharing = LinkSharing::kTurns}), 65'160);
-  EXPECT_EQ(turn({.parameter_servers = 1, .link_sharing = LinkSharing::kTurns, .turn_bytes = 7}), 7);
+  EXPECT_EQ(turn({.parameter_servers = 1, .link_sharing = LinkSharing::kTurns, .turn_bytes = 7}),
+            7);
   EXPECT_EQ(turn({.link_sharing = LinkSharing::kFirstCome}), 0);
   EXPECT_EQ(turn({.turn_bytes = 0}), 0);
 }
 
 TEST(ScenarioTest, AQuantumIsKeptWithRoundRobinAndWithAWindow) {
-  const auto quantum = [](const ScenarioDraft& draft) { return ResolveScenario(Recorded(), draft).value().quantum_bytes; };
+  const auto quantum = [](const ScenarioDraft& draft) {
+    return ResolveScenario(Recorded(), draft).value().quantum_bytes;
+  };
   EXPECT_EQ(quantum({.multiplexing = Multiplexing::kRoundRobin, .quantum_bytes = 7}), 7);
   EXPECT_EQ(quantum({.multiplexing = Multiplexing::kWindow, .quantum_bytes = 7}), 7);
   EXPECT_EQ(quantum({.quantum_bytes = 7}), 7) << "the profile has a window";
@@ -140,14 +158,19 @@ TEST(ScenarioTest, AQuantumIsKeptWithRoundRobinAndWithAWindow) {
 }
 
 TEST(ScenarioTest, PrioritiesAloneMeanExplicitOrder) {
-  const absl::StatusOr<Scenario> scenario = ResolveScenario(Recorded(), {.transfer_priorities = {{"recv", 1}, {"send", 0}}});
+  const absl::StatusOr<Scenario> scenario =
+      ResolveScenario(Recorded(), {.transfer_priorities = {{"recv", 1}, {"send", 0}}});
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   EXPECT_EQ(scenario->transfer_order, TransferOrder::kExplicit);
-  EXPECT_THAT(scenario->transfer_priorities, ElementsAre(std::pair("recv", 1), std::pair("send", 0)));
+  EXPECT_THAT(scenario->transfer_priorities,
+              ElementsAre(std::pair("recv", 1), std::pair("send", 0)));
 }
 
 TEST(ScenarioTest, AResolvedScenarioAskedForAgainResolvesToItself) {
-  const Scenario first = ResolveScenario(Recorded(), {.workers = 2, .window_bytes = 0, .worker_groups = {{.count = 2}}}).value();
+  const Scenario first =
+      ResolveScenario(Recorded(),
+                      {.workers = 2, .window_bytes = 0, .worker_groups = {{.count = 2}}})
+          .value();
   const ScenarioDraft again{.workers = first.workers,
                             .parameter_servers = first.parameter_servers,
                             .bandwidth_bytes_per_second = first.bandwidth_bytes_per_second,
@@ -189,23 +212,44 @@ INSTANTIATE_TEST_SUITE_P(
         {"ManyServers", {.parameter_servers = 257}, "parameter_servers", "257"},
         {"NoBandwidth", {.bandwidth_bytes_per_second = 0.5}, "bandwidth_bytes_per_second", "0.5"},
         {"NanBandwidth", {.bandwidth_bytes_per_second = kNan}, "bandwidth_bytes_per_second", "nan"},
-        {"NegativeOverhead", {.parsing_overhead = ParsingOverhead{.seconds = -1}}, "parsing_overhead.seconds", "-1"},
-        {"HugeOverhead", {.parsing_overhead = ParsingOverhead{.seconds_per_byte = 2}}, "parsing_overhead.seconds_per_byte", "2"},
+        {"NegativeOverhead",
+         {.parsing_overhead = ParsingOverhead{.seconds = -1}},
+         "parsing_overhead.seconds",
+         "-1"},
+        {"HugeOverhead",
+         {.parsing_overhead = ParsingOverhead{.seconds_per_byte = 2}},
+         "parsing_overhead.seconds_per_byte",
+         "2"},
         {"NegativeWindow", {.window_bytes = -1}, "window_bytes", "-1"},
-        {"WindowOfNothing", {.multiplexing = Multiplexing::kWindow, .window_bytes = 0}, "window_bytes", "need at least 1"},
+        {"WindowOfNothing",
+         {.multiplexing = Multiplexing::kWindow, .window_bytes = 0},
+         "window_bytes",
+         "need at least 1"},
         {"WindowWithWholeStreams",
          {.multiplexing = Multiplexing::kWholeStream, .window_bytes = 9},
          "window_bytes",
          "9 has no effect with WHOLE_STREAM"},
-        {"RoundRobinWithoutWindow", {.multiplexing = Multiplexing::kRoundRobin, .window_bytes = 0}, "window_bytes", "need at least 1"},
+        {"RoundRobinWithoutWindow",
+         {.multiplexing = Multiplexing::kRoundRobin, .window_bytes = 0},
+         "window_bytes",
+         "need at least 1"},
         {"QuantumWithWholeStreams",
          {.multiplexing = Multiplexing::kWholeStream, .quantum_bytes = 9},
          "quantum_bytes",
          "9 has no effect with WHOLE_STREAM"},
-        {"RoundRobinWithoutQuantum", {.multiplexing = Multiplexing::kRoundRobin, .quantum_bytes = 0}, "quantum_bytes", "needs at least 1"},
+        {"RoundRobinWithoutQuantum",
+         {.multiplexing = Multiplexing::kRoundRobin, .quantum_bytes = 0},
+         "quantum_bytes",
+         "needs at least 1"},
         {"NegativeQuantum", {.quantum_bytes = -2}, "quantum_bytes", "-2 is a negative size"},
-        {"TurnsOfNothing", {.parameter_servers = 1, .link_sharing = LinkSharing::kTurns, .turn_bytes = 0}, "turn_bytes", "TURNS needs at least 1"},
-        {"NegativeTurn", {.parameter_servers = 1, .link_sharing = LinkSharing::kTurns, .turn_bytes = -3}, "turn_bytes", "-3 is a negative size"},
+        {"TurnsOfNothing",
+         {.parameter_servers = 1, .link_sharing = LinkSharing::kTurns, .turn_bytes = 0},
+         "turn_bytes",
+         "TURNS needs at least 1"},
+        {"NegativeTurn",
+         {.parameter_servers = 1, .link_sharing = LinkSharing::kTurns, .turn_bytes = -3},
+         "turn_bytes",
+         "-3 is a negative size"},
         {"TurnWithEqualShares", {.turn_bytes = 9}, "turn_bytes", "9 has no effect without TURNS"},
         {"TurnsOfTwoServers",
          {.parameter_servers = 2, .link_sharing = LinkSharing::kTurns},
@@ -218,21 +262,54 @@ INSTANTIATE_TEST_SUITE_P(
           .worker_groups = {{.count = 1, .bandwidth_bytes_per_second = 1e6}}},
          "worker_groups[0].bandwidth_bytes_per_second",
          "not modelled"},
-        {"ExplicitWithoutRanks", {.transfer_order = TransferOrder::kExplicit}, "transfer_priorities", "EXPLICIT needs them"},
+        {"ExplicitWithoutRanks",
+         {.transfer_order = TransferOrder::kExplicit},
+         "transfer_priorities",
+         "EXPLICIT needs them"},
         {"RanksWithoutExplicit",
          {.transfer_order = TransferOrder::kTic, .transfer_priorities = {{"recv", 0}}},
          "transfer_priorities",
          "no effect without EXPLICIT"},
-        {"RankOfNoTransfer", {.transfer_priorities = {{"forward", 0}}}, "transfer_priorities[\"forward\"]", "\"forward\" is no transfer"},
-        {"NegativeRank", {.transfer_priorities = {{"recv", -4}}}, "transfer_priorities[\"recv\"]", "-4 is a negative rank"},
-        {"OffsetsForOthers", {.workers = 2, .start_offsets_ns = {1}}, "start_offsets_ns", "1 given for 2 workers"},
-        {"NegativeOffset", {.workers = 2, .start_offsets_ns = {1, -1}}, "start_offsets_ns[1]", "-1 is not from 0"},
-        {"LateOffset", {.workers = 1, .start_offsets_ns = {86'400'000'000'001}}, "start_offsets_ns[0]", "max_start_offset_ns = 86400000000000"},
-        {"GroupsTooSmall", {.workers = 3, .worker_groups = {{.count = 1}, {.count = 1}}}, "worker_groups", "add up to 2, not to 3"},
-        {"ManyGroups", {.workers = 1, .worker_groups = {{.count = 1}, {.count = 1}}}, "worker_groups", "2 groups for 1 workers"},
-        {"EmptyGroup", {.workers = 2, .worker_groups = {{.count = 2}, {.count = 0}}}, "worker_groups[1].count", "0 is below 1"},
-        {"HaltedGroup", {.worker_groups = {{.count = 1, .compute_speed_factor = 0}}}, "worker_groups[0].compute_speed_factor", "0 is not from 1e-06"},
-        {"NanGroup", {.worker_groups = {{.count = 1, .compute_speed_factor = kNan}}}, "worker_groups[0].compute_speed_factor", "nan"},
+        {"RankOfNoTransfer",
+         {.transfer_priorities = {{"forward", 0}}},
+         "transfer_priorities[\"forward\"]",
+         "\"forward\" is no transfer"},
+        {"NegativeRank",
+         {.transfer_priorities = {{"recv", -4}}},
+         "transfer_priorities[\"recv\"]",
+         "-4 is a negative rank"},
+        {"OffsetsForOthers",
+         {.workers = 2, .start_offsets_ns = {1}},
+         "start_offsets_ns",
+         "1 given for 2 workers"},
+        {"NegativeOffset",
+         {.workers = 2, .start_offsets_ns = {1, -1}},
+         "start_offsets_ns[1]",
+         "-1 is not from 0"},
+        {"LateOffset",
+         {.workers = 1, .start_offsets_ns = {86'400'000'000'001}},
+         "start_offsets_ns[0]",
+         "max_start_offset_ns = 86400000000000"},
+        {"GroupsTooSmall",
+         {.workers = 3, .worker_groups = {{.count = 1}, {.count = 1}}},
+         "worker_groups",
+         "add up to 2, not to 3"},
+        {"ManyGroups",
+         {.workers = 1, .worker_groups = {{.count = 1}, {.count = 1}}},
+         "worker_groups",
+         "2 groups for 1 workers"},
+        {"EmptyGroup",
+         {.workers = 2, .worker_groups = {{.count = 2}, {.count = 0}}},
+         "worker_groups[1].count",
+         "0 is below 1"},
+        {"HaltedGroup",
+         {.worker_groups = {{.count = 1, .compute_speed_factor = 0}}},
+         "worker_groups[0].compute_speed_factor",
+         "0 is not from 1e-06"},
+        {"NanGroup",
+         {.worker_groups = {{.count = 1, .compute_speed_factor = kNan}}},
+         "worker_groups[0].compute_speed_factor",
+         "nan"},
         {"UnlinkedGroup",
          {.worker_groups = {{.count = 1, .bandwidth_bytes_per_second = 0}}},
          "worker_groups[0].bandwidth_bytes_per_second",
@@ -242,17 +319,22 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ScenarioTest, EveryFaultIsReportedAtOnce) {
   const absl::Status status =
-      ResolveScenario(
-          Recorded(),
-          {.workers = 2, .bandwidth_bytes_per_second = -1, .multiplexing = Multiplexing::kRoundRobin, .quantum_bytes = 0, .start_offsets_ns = {3}})
+      ResolveScenario(Recorded(), {.workers = 2,
+                                   .bandwidth_bytes_per_second = -1,
+                                   .multiplexing = Multiplexing::kRoundRobin,
+                                   .quantum_bytes = 0,
+                                   .start_offsets_ns = {3}})
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(Paths(status), ElementsAre("bandwidth_bytes_per_second", "quantum_bytes", "start_offsets_ns"));
+  EXPECT_THAT(Paths(status),
+              ElementsAre("bandwidth_bytes_per_second", "quantum_bytes", "start_offsets_ns"));
 }
 
 TEST(ScenarioTest, TurnsHaveALimitThatIsReachedExactly) {
-  // Two transfers of 1000 bytes: after a window of 400 each has 600 left, in 6 turns of 100 or 7 of 99.
-  const ScenarioDraft six{.multiplexing = Multiplexing::kRoundRobin, .window_bytes = 400, .quantum_bytes = 100};
+  // Two transfers of 1000 bytes: after a window of 400 each has 600 left, in 6 turns of 100 or 7
+  // of 99.
+  const ScenarioDraft six{
+      .multiplexing = Multiplexing::kRoundRobin, .window_bytes = 400, .quantum_bytes = 100};
   ScenarioDraft seven = six;
   seven.quantum_bytes = 99;
   const ScenarioLimits limits{.max_turns = 12};
@@ -268,26 +350,34 @@ TEST(ScenarioTest, TurnsHaveALimitThatIsReachedExactly) {
 }
 
 TEST(ScenarioTest, ATurnForAllTheRestIsNeverTooMany) {
-  const Profile profile = Recorded([](ProfileDraft& draft) { draft.operations[0].size_bytes = int64_t{1} << 44; });
-  EXPECT_TRUE(ResolveScenario(profile, {.window_bytes = 1, .quantum_bytes = int64_t{1} << 44}).ok());
-  EXPECT_THAT(Paths(ResolveScenario(profile, {.window_bytes = 1, .quantum_bytes = 1}).status()), ElementsAre("quantum_bytes"));
+  const Profile profile =
+      Recorded([](ProfileDraft& draft) { draft.operations[0].size_bytes = int64_t{1} << 44; });
+  EXPECT_TRUE(
+      ResolveScenario(profile, {.window_bytes = 1, .quantum_bytes = int64_t{1} << 44}).ok());
+  EXPECT_THAT(Paths(ResolveScenario(profile, {.window_bytes = 1, .quantum_bytes = 1}).status()),
+              ElementsAre("quantum_bytes"));
 }
 
 TEST(ScenarioTest, AnotherNumberOfServersNeedsParametersToPlace) {
   for (const size_t nameless : {0, 2, 3}) {
-    const Profile profile = Recorded([&](ProfileDraft& draft) { draft.operations[nameless].parameter.clear(); });
+    const Profile profile =
+        Recorded([&](ProfileDraft& draft) { draft.operations[nameless].parameter.clear(); });
     EXPECT_TRUE(ResolveScenario(profile, {.parameter_servers = 2}).ok());
     const absl::Status status = ResolveScenario(profile, {.parameter_servers = 3}).status();
     ASSERT_THAT(Paths(status), ElementsAre("parameter_servers"));
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(DetailsOf(status).faults[0].description, HasSubstr("operations[" + std::to_string(nameless) + "]"));
+    EXPECT_THAT(DetailsOf(status).faults[0].description,
+                HasSubstr("operations[" + std::to_string(nameless) + "]"));
   }
 }
 
 TEST(ScenarioTest, TheLimitsAreTheCallers) {
-  const ScenarioLimits limits{.max_workers = 2, .max_parameter_servers = 1, .max_start_offset_ns = 3};
-  EXPECT_THAT(Paths(ResolveScenario(Recorded(), {.workers = 2, .start_offsets_ns = {3, 4}}, limits).status()),
-              ElementsAre("parameter_servers", "start_offsets_ns[1]"));
+  const ScenarioLimits limits{
+      .max_workers = 2, .max_parameter_servers = 1, .max_start_offset_ns = 3};
+  EXPECT_THAT(
+      Paths(
+          ResolveScenario(Recorded(), {.workers = 2, .start_offsets_ns = {3, 4}}, limits).status()),
+      ElementsAre("parameter_servers", "start_offsets_ns[1]"));
 }
 
 }  // namespace

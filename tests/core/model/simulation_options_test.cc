@@ -47,9 +47,14 @@ TEST(SimulationOptionsTest, ReplicationsGrowByThemselvesOnlyWhereNothingSaysThei
 }
 
 TEST(SimulationOptionsTest, OnlyASteadyStateStartsStaggeredByDefault) {
-  EXPECT_EQ(ResolveOptions({.horizon = Horizon::kFirstSteps, .horizon_steps = 3})->start, Start::kSimultaneous);
-  EXPECT_EQ(ResolveOptions({.horizon = Horizon::kFirstSeconds, .horizon_seconds = 3})->start, Start::kSimultaneous);
-  EXPECT_EQ(ResolveOptions({.start = Start::kStaggered, .horizon = Horizon::kFirstSteps, .horizon_steps = 3})->start, Start::kStaggered);
+  EXPECT_EQ(ResolveOptions({.horizon = Horizon::kFirstSteps, .horizon_steps = 3})->start,
+            Start::kSimultaneous);
+  EXPECT_EQ(ResolveOptions({.horizon = Horizon::kFirstSeconds, .horizon_seconds = 3})->start,
+            Start::kSimultaneous);
+  EXPECT_EQ(ResolveOptions(
+                {.start = Start::kStaggered, .horizon = Horizon::kFirstSteps, .horizon_steps = 3})
+                ->start,
+            Start::kStaggered);
   EXPECT_EQ(ResolveOptions({.start = Start::kSimultaneous})->start, Start::kSimultaneous);
 }
 
@@ -107,7 +112,10 @@ INSTANTIATE_TEST_SUITE_P(
         {"OneStep", {.steps_per_worker = 1}, "steps_per_worker", "1 is not from 2 to 10000000"},
         {"ManySteps", {.steps_per_worker = 10'000'001}, "steps_per_worker", "10000001"},
         {"NegativeWarmUp", {.warmup_steps = -1}, "warmup_steps", "-1 is not from 0 to 998"},
-        {"AllWarmUp", {.steps_per_worker = 60, .warmup_steps = 59}, "warmup_steps", "59 is not from 0 to 58"},
+        {"AllWarmUp",
+         {.steps_per_worker = 60, .warmup_steps = 59},
+         "warmup_steps",
+         "59 is not from 0 to 58"},
         {"NoReplication", {.replications = 0}, "replications", "0 is not from 1 to 1000"},
         {"ManyReplications", {.replications = 1001}, "replications", "1001"},
         {"NegativePrecision", {.relative_precision = -0.1}, "relative_precision", "-0.1"},
@@ -115,34 +123,62 @@ INSTANTIATE_TEST_SUITE_P(
         {"NoBudget", {.time_budget_seconds = 0}, "time_budget", "0 is not"},
         {"NegativeBudget", {.time_budget_seconds = -2}, "time_budget", "-2 is not"},
         {"EndlessBudget", {.time_budget_seconds = kInfinity}, "time_budget", "inf"},
-        {"StepsOfNoHorizon", {.horizon_steps = 10}, "horizon_steps", "10 has no effect without FIRST_STEPS"},
-        {"SecondsOfNoHorizon", {.horizon_seconds = 10}, "horizon_seconds", "10 has no effect without FIRST_SECONDS"},
-        {"HorizonWithoutSteps", {.horizon = Horizon::kFirstSteps}, "horizon_steps", "0 is not from 1"},
-        {"HorizonWithoutSeconds", {.horizon = Horizon::kFirstSeconds}, "horizon_seconds", "0 is not"},
-        {"SecondsOfAnotherHorizon", {.horizon = Horizon::kFirstSteps, .horizon_steps = 5, .horizon_seconds = 1}, "horizon_seconds", "no effect"},
-        {"LowLevel", {.confidence_level = 0.49}, "confidence_level", "0.49 is not from 0.5 to 0.999"},
+        {"StepsOfNoHorizon",
+         {.horizon_steps = 10},
+         "horizon_steps",
+         "10 has no effect without FIRST_STEPS"},
+        {"SecondsOfNoHorizon",
+         {.horizon_seconds = 10},
+         "horizon_seconds",
+         "10 has no effect without FIRST_SECONDS"},
+        {"HorizonWithoutSteps",
+         {.horizon = Horizon::kFirstSteps},
+         "horizon_steps",
+         "0 is not from 1"},
+        {"HorizonWithoutSeconds",
+         {.horizon = Horizon::kFirstSeconds},
+         "horizon_seconds",
+         "0 is not"},
+        {"SecondsOfAnotherHorizon",
+         {.horizon = Horizon::kFirstSteps, .horizon_steps = 5, .horizon_seconds = 1},
+         "horizon_seconds",
+         "no effect"},
+        {"LowLevel",
+         {.confidence_level = 0.49},
+         "confidence_level",
+         "0.49 is not from 0.5 to 0.999"},
         {"HighLevel", {.confidence_level = 1}, "confidence_level", "1 is not"},
     }),
     [](const auto& bad) { return bad.param.title; });
 
 TEST(SimulationOptionsTest, EveryFaultIsReportedAtOnce) {
-  const absl::Status status =
-      ResolveOptions({.steps_per_worker = 0, .warmup_steps = -1, .replications = -1, .horizon_steps = 5, .confidence_level = 2}).status();
+  const absl::Status status = ResolveOptions({.steps_per_worker = 0,
+                                              .warmup_steps = -1,
+                                              .replications = -1,
+                                              .horizon_steps = 5,
+                                              .confidence_level = 2})
+                                  .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(Paths(status), ElementsAre("steps_per_worker", "warmup_steps", "replications", "confidence_level", "horizon_steps"));
+  EXPECT_THAT(Paths(status), ElementsAre("steps_per_worker", "warmup_steps", "replications",
+                                         "confidence_level", "horizon_steps"));
 }
 
 TEST(SimulationOptionsTest, AHorizonSaysHowLongRunsAreSoStepsMayNotBeGiven) {
-  const absl::Status status =
-      ResolveOptions({.steps_per_worker = 100, .warmup_steps = 3, .horizon = Horizon::kFirstSteps, .horizon_steps = 5}).status();
+  const absl::Status status = ResolveOptions({.steps_per_worker = 100,
+                                              .warmup_steps = 3,
+                                              .horizon = Horizon::kFirstSteps,
+                                              .horizon_steps = 5})
+                                  .status();
   EXPECT_THAT(Paths(status), ElementsAre("steps_per_worker", "warmup_steps"));
   EXPECT_TRUE(ResolveOptions({.horizon = Horizon::kFirstSteps, .horizon_steps = 5}).ok());
   EXPECT_TRUE(ResolveOptions({.horizon = Horizon::kFirstSeconds, .horizon_seconds = 0.5}).ok());
 }
 
 TEST(SimulationOptionsTest, FirstSecondsEndBeforeSimulatedTimeDoes) {
-  for (const double seconds : {0.0, -1.0, 1e6 + 1, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-    const absl::Status status = ResolveOptions({.horizon = Horizon::kFirstSeconds, .horizon_seconds = seconds}).status();
+  for (const double seconds : {0.0, -1.0, 1e6 + 1, std::numeric_limits<double>::quiet_NaN(),
+                               std::numeric_limits<double>::infinity()}) {
+    const absl::Status status =
+        ResolveOptions({.horizon = Horizon::kFirstSeconds, .horizon_seconds = seconds}).status();
     EXPECT_THAT(Paths(status), ElementsAre("horizon_seconds")) << seconds;
   }
   EXPECT_TRUE(ResolveOptions({.horizon = Horizon::kFirstSeconds, .horizon_seconds = 1e6}).ok());

@@ -48,40 +48,49 @@ TEST(StepScheduleTest, ReceiversParseBeforeOthersGoOn) {
   Platform platform = kByteANanosecond;
   platform.parsing_overhead = {.seconds_per_byte = 1e-10, .seconds = 1e-9};
   const RecordedStep step = ScheduleStep(SmallGraph(), {0, 0, 7, 0, 5}, platform);
-  // "a" (100 bytes, 11 ns of parsing) and "b" (4 ns) are parsed by the worker, "send" (3 ns) by the server.
+  // "a" (100 bytes, 11 ns of parsing) and "b" (4 ns) are parsed by the worker, "send" (3 ns) by the
+  // server.
   EXPECT_THAT(step.end_ns, ElementsAre(100, 130, 141, 161, 169));
 }
 
 TEST(StepScheduleTest, LongTimesSaturateInsteadOfOverflowing) {
   std::vector<Operation> chain;
-  for (int32_t i = 0; i < 20; ++i) chain.push_back({.name = std::to_string(i), .resource = Resource::kWorker});
+  for (int32_t i = 0; i < 20; ++i)
+    chain.push_back({.name = std::to_string(i), .resource = Resource::kWorker});
   for (int32_t i = 1; i < 20; ++i) chain[static_cast<size_t>(i)].waiting_for = {i - 1};
-  const RecordedStep step = ScheduleStep(chain, std::vector<int64_t>(20, std::numeric_limits<int64_t>::max()), kByteANanosecond);
+  const RecordedStep step = ScheduleStep(
+      chain, std::vector<int64_t>(20, std::numeric_limits<int64_t>::max()), kByteANanosecond);
   EXPECT_EQ(step.end_ns.back(), kFarNs);
 }
 
 TEST(StepScheduleTest, IsTheStepTheGoldenCasesHaveForOneWorker) {
   int compared = 0;
-  for (const nlohmann::json& golden : testing::ReadJsonFile(std::string(STEPCAST_SOURCE_DIR) + "/tests/data/golden/parameter_server.json")) {
+  for (const nlohmann::json& golden : testing::ReadJsonFile(
+           std::string(STEPCAST_SOURCE_DIR) + "/tests/data/golden/parameter_server.json")) {
     ProfileDraft draft = testing::ProfileFromJson(golden.at("profile"));
     const nlohmann::json& scenario = golden.at("scenario");
-    if (scenario.at("workers") != 1 || draft.parameter_servers != 1 || draft.steps.size() != 1 || !scenario.at("transfer_priorities").is_null())
+    if (scenario.at("workers") != 1 || draft.parameter_servers != 1 || draft.steps.size() != 1 ||
+        !scenario.at("transfer_priorities").is_null())
       continue;
     ++compared;
     std::vector<int64_t> durations;
     durations.reserve(draft.operations.size());
-    for (size_t i = 0; i < draft.operations.size(); ++i) durations.push_back(draft.steps[0].end_ns[i] - draft.steps[0].start_ns[i]);
-    if (!scenario.at("window_bytes").is_null()) draft.platform.window_bytes = scenario.at("window_bytes").get<int64_t>();
+    for (size_t i = 0; i < draft.operations.size(); ++i)
+      durations.push_back(draft.steps[0].end_ns[i] - draft.steps[0].start_ns[i]);
+    if (!scenario.at("window_bytes").is_null())
+      draft.platform.window_bytes = scenario.at("window_bytes").get<int64_t>();
     const RecordedStep step = ScheduleStep(draft.operations, durations, draft.platform);
     const auto expected = golden.at("step_end_ns").at(0).at(0).get<int64_t>();
     const int64_t actual = *std::max_element(step.end_ns.begin(), step.end_ns.end());
     // Each operation is rounded to a nanosecond.
-    EXPECT_LE(std::abs(actual - expected), static_cast<int64_t>(draft.operations.size())) << golden.at("profile").at("display_name");
+    EXPECT_LE(std::abs(actual - expected), static_cast<int64_t>(draft.operations.size()))
+        << golden.at("profile").at("display_name");
   }
   EXPECT_EQ(compared, 7);
 }
 
-// What every schedule keeps, whatever the graph: dependencies, one thing at a time on a resource, durations.
+// What every schedule keeps, whatever the graph: dependencies, one thing at a time on a resource,
+// durations.
 TEST(StepScheduleTest, RandomGraphsKeepDependenciesAndShareNoResource) {
   for (uint64_t seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE(seed);
@@ -91,13 +100,15 @@ TEST(StepScheduleTest, RandomGraphsKeepDependenciesAndShareNoResource) {
     draft.platform.window_bytes = 0;
     Random random({seed, 2});
     std::vector<int64_t> durations;
-    for (size_t i = 0; i < draft.operations.size(); ++i) durations.push_back(static_cast<int64_t>(random.Below(5)) * 100'000);
+    for (size_t i = 0; i < draft.operations.size(); ++i)
+      durations.push_back(static_cast<int64_t>(random.Below(5)) * 100'000);
     draft.steps = {ScheduleStep(draft.operations, durations, draft.platform)};
     ASSERT_THAT(ValidateProfile(draft, {}), IsEmpty());
     const RecordedStep& step = draft.steps[0];
     for (size_t i = 0; i < draft.operations.size(); ++i) {
       const Operation& operation = draft.operations[i];
-      for (const int32_t before : operation.waiting_for) ASSERT_LE(step.end_ns[static_cast<size_t>(before)], step.start_ns[i]);
+      for (const int32_t before : operation.waiting_for)
+        ASSERT_LE(step.end_ns[static_cast<size_t>(before)], step.start_ns[i]);
       if (IsTransfer(operation.resource)) continue;
       ASSERT_EQ(step.end_ns[i] - step.start_ns[i], durations[i]);
       for (size_t j = 0; j < i; ++j) {
@@ -109,14 +120,16 @@ TEST(StepScheduleTest, RandomGraphsKeepDependenciesAndShareNoResource) {
 }
 
 TEST(MakeStepsTest, WithoutVariationThereIsOneStepAsGiven) {
-  const std::vector<RecordedStep> steps = MakeSteps(SmallGraph(), {0, 0, 7, 0, 5}, kByteANanosecond, {.own = 0, .steps = 9});
+  const std::vector<RecordedStep> steps =
+      MakeSteps(SmallGraph(), {0, 0, 7, 0, 5}, kByteANanosecond, {.own = 0, .steps = 9});
   EXPECT_THAT(steps, ElementsAre(ScheduleStep(SmallGraph(), {0, 0, 7, 0, 5}, kByteANanosecond)));
 }
 
 TEST(MakeStepsTest, VariationHasTheMeanAndDeviationAskedForAndFollowsTheSeed) {
   constexpr int64_t kDuration = 1'000'000;
   const StepVariation variation{.own = 0.2, .steps = 1000, .seed = 5};
-  const std::vector<RecordedStep> steps = MakeSteps(SmallGraph(), {0, 0, kDuration, 0, 5}, kByteANanosecond, variation);
+  const std::vector<RecordedStep> steps =
+      MakeSteps(SmallGraph(), {0, 0, kDuration, 0, 5}, kByteANanosecond, variation);
   ASSERT_EQ(steps.size(), 1000u);
   double sum = 0;
   double squares = 0;
@@ -129,20 +142,27 @@ TEST(MakeStepsTest, VariationHasTheMeanAndDeviationAskedForAndFollowsTheSeed) {
   EXPECT_NEAR(mean, 1, 0.02);
   EXPECT_NEAR(std::sqrt(squares / 1000 - mean * mean), 0.2, 0.02);
   EXPECT_EQ(MakeSteps(SmallGraph(), {0, 0, kDuration, 0, 5}, kByteANanosecond, variation), steps);
-  EXPECT_NE(MakeSteps(SmallGraph(), {0, 0, kDuration, 0, 5}, kByteANanosecond, {.own = 0.2, .steps = 1000, .seed = 6}), steps);
+  EXPECT_NE(MakeSteps(SmallGraph(), {0, 0, kDuration, 0, 5}, kByteANanosecond,
+                      {.own = 0.2, .steps = 1000, .seed = 6}),
+            steps);
   EXPECT_NE(steps[0], steps[1]);
 }
 
-// The same factor for all of a worker's computations of a step, none of it on the server's; pairs of steps cancel out.
+// The same factor for all of a worker's computations of a step, none of it on the server's; pairs
+// of steps cancel out.
 TEST(MakeStepsTest, CommonVariationMovesAllComputationsOfAWorkerTogether) {
-  const std::vector<Operation> graph = {{.name = "a", .resource = Resource::kWorker},
-                                        {.name = "b", .resource = Resource::kWorker, .waiting_for = {0}},
-                                        {.name = "up", .resource = Resource::kUplink, .size_bytes = 1, .waiting_for = {1}},
-                                        {.name = "update", .resource = Resource::kParameterServer, .waiting_for = {2}}};
+  const std::vector<Operation> graph = {
+      {.name = "a", .resource = Resource::kWorker},
+      {.name = "b", .resource = Resource::kWorker, .waiting_for = {0}},
+      {.name = "up", .resource = Resource::kUplink, .size_bytes = 1, .waiting_for = {1}},
+      {.name = "update", .resource = Resource::kParameterServer, .waiting_for = {2}}};
   const std::vector<RecordedStep> steps =
-      MakeSteps(graph, {2'000'000, 1'000'000, 0, 500'000}, kByteANanosecond, {.common = 0.1, .steps = 21, .seed = 3});
+      MakeSteps(graph, {2'000'000, 1'000'000, 0, 500'000}, kByteANanosecond,
+                {.common = 0.1, .steps = 21, .seed = 3});
   ASSERT_EQ(steps.size(), 21u);
-  const auto duration = [&](size_t step, size_t op) { return static_cast<double>(steps[step].end_ns[op] - steps[step].start_ns[op]); };
+  const auto duration = [&](size_t step, size_t op) {
+    return static_cast<double>(steps[step].end_ns[op] - steps[step].start_ns[op]);
+  };
   double least = 1;
   double most = 1;
   for (size_t step = 0; step < steps.size(); ++step) {
@@ -178,7 +198,8 @@ TEST(ResolveStepVariationTest, WhatIsAssumedIsAssumedOnlyWhereNothingIsAsked) {
   EXPECT_TRUE(faults.empty());
 }
 
-std::vector<std::string> Paths(const StepVariationDraft& draft, size_t operations, const ProfileLimits& limits = {}) {
+std::vector<std::string> Paths(const StepVariationDraft& draft, size_t operations,
+                               const ProfileLimits& limits = {}) {
   FaultList faults;
   ResolveStepVariation(draft, operations, limits, faults);
   std::vector<std::string> paths;
@@ -190,14 +211,16 @@ TEST(ResolveStepVariationTest, BoundsAreThoseOfTheContract) {
   EXPECT_THAT(Paths({.own = 0.5, .common = 0.5, .steps = 1000}, 10), IsEmpty());
   EXPECT_THAT(Paths({.own = 0.51}, 10), ElementsAre("step_time_variation"));
   EXPECT_THAT(Paths({.common = 0.51}, 10), ElementsAre("common_time_variation"));
-  EXPECT_THAT(Paths({.own = std::numeric_limits<double>::quiet_NaN()}, 10), ElementsAre("step_time_variation"));
+  EXPECT_THAT(Paths({.own = std::numeric_limits<double>::quiet_NaN()}, 10),
+              ElementsAre("step_time_variation"));
   EXPECT_THAT(Paths({.own = -0.1, .steps = 0}, 10), ElementsAre("step_time_variation", "steps"));
   EXPECT_THAT(Paths({.steps = 1001}, 10), ElementsAre("steps"));
 }
 
 TEST(ResolveStepVariationTest, MoreTimesThanTheLimitAllowsAreRefusedBeforeTheyAreMade) {
   EXPECT_THAT(Paths({.own = 0.1, .steps = 20}, 10, {.max_recorded_times = 200}), IsEmpty());
-  EXPECT_THAT(Paths({.own = 0.1, .steps = 21}, 10, {.max_recorded_times = 200}), ElementsAre("steps"));
+  EXPECT_THAT(Paths({.own = 0.1, .steps = 21}, 10, {.max_recorded_times = 200}),
+              ElementsAre("steps"));
   EXPECT_THAT(Paths({.own = 0, .steps = 21}, 10, {.max_recorded_times = 200}), IsEmpty());
 }
 

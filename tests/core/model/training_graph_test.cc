@@ -17,7 +17,8 @@ std::vector<std::string> Describe(const TrainingGraph& graph) {
   std::vector<std::string> lines;
   for (const Operation& operation : graph.operations) {
     std::string line = operation.name + "<-";
-    for (const int32_t before : operation.waiting_for) line += graph.operations[static_cast<size_t>(before)].name + " ";
+    for (const int32_t before : operation.waiting_for)
+      line += graph.operations[static_cast<size_t>(before)].name + " ";
     lines.push_back(line);
   }
   return lines;
@@ -25,16 +26,23 @@ std::vector<std::string> Describe(const TrainingGraph& graph) {
 
 TEST(TrainingGraphTest, ABranchIsWaitedForInBothDirections) {
   const TrainingGraph graph = BuildTrainingGraph(
-      {{.name = "a", .parameters = {{.name = "w", .size_bytes = 4}, {.name = "b", .size_bytes = 8}}, .forward_ns = 1, .backward_ns = 2},
+      {{.name = "a",
+        .parameters = {{.name = "w", .size_bytes = 4}, {.name = "b", .size_bytes = 8}},
+        .forward_ns = 1,
+        .backward_ns = 2},
        {.name = "left", .inputs = {0}, .forward_ns = 3, .backward_ns = 4},
        {.name = "right", .inputs = {0}},
        {.name = "join", .inputs = {1, 2}}});
-  EXPECT_THAT(Describe(graph),
-              ElementsAre("recv/w<-", "recv/b<-", "forward/a<-recv/w recv/b ", "forward/left<-forward/a ", "forward/right<-forward/a ",
-                          "forward/join<-forward/left forward/right ", "backward/join<-forward/join ", "backward/right<-backward/join ",
-                          "backward/left<-backward/join ", "backward/a<-backward/left backward/right ", "send/w<-backward/a ", "update/w<-send/w ",
-                          "send/b<-backward/a ", "update/b<-send/b "));
-  EXPECT_THAT(graph.durations_ns, ElementsAre(0, 0, 1, 3, 0, 0, 0, 0, 4, 2, 0, UpdateNs(4), 0, UpdateNs(8)));
+  EXPECT_THAT(
+      Describe(graph),
+      ElementsAre("recv/w<-", "recv/b<-", "forward/a<-recv/w recv/b ", "forward/left<-forward/a ",
+                  "forward/right<-forward/a ", "forward/join<-forward/left forward/right ",
+                  "backward/join<-forward/join ", "backward/right<-backward/join ",
+                  "backward/left<-backward/join ", "backward/a<-backward/left backward/right ",
+                  "send/w<-backward/a ", "update/w<-send/w ", "send/b<-backward/a ",
+                  "update/b<-send/b "));
+  EXPECT_THAT(graph.durations_ns,
+              ElementsAre(0, 0, 1, 3, 0, 0, 0, 0, 4, 2, 0, UpdateNs(4), 0, UpdateNs(8)));
   EXPECT_EQ(graph.operations[1].size_bytes, 8);
   EXPECT_EQ(graph.operations[10].size_bytes, 4);
   EXPECT_EQ(graph.operations[11].size_bytes, 0);
@@ -42,22 +50,30 @@ TEST(TrainingGraphTest, ABranchIsWaitedForInBothDirections) {
 }
 
 TEST(TrainingGraphTest, SeveralOutputsAreJoinedBeforeTheFirstGradient) {
-  const TrainingGraph graph = BuildTrainingGraph({{.name = "a"}, {.name = "x", .inputs = {0}}, {.name = "y", .inputs = {0}}});
-  EXPECT_THAT(Describe(graph), ElementsAre("forward/a<-", "forward/x<-forward/a ", "forward/y<-forward/a ", "loss<-forward/x forward/y ",
-                                           "backward/y<-loss ", "backward/x<-loss ", "backward/a<-backward/x backward/y "));
+  const TrainingGraph graph = BuildTrainingGraph(
+      {{.name = "a"}, {.name = "x", .inputs = {0}}, {.name = "y", .inputs = {0}}});
+  EXPECT_THAT(Describe(graph),
+              ElementsAre("forward/a<-", "forward/x<-forward/a ", "forward/y<-forward/a ",
+                          "loss<-forward/x forward/y ", "backward/y<-loss ", "backward/x<-loss ",
+                          "backward/a<-backward/x backward/y "));
 }
 
 TEST(TrainingGraphTest, ManyOutputsCostLinearSpace) {
   std::vector<TrainingLayer> layers(100'000);
   for (size_t i = 0; i < layers.size(); ++i) layers[i].name = std::to_string(i);
   size_t dependencies = 0;
-  for (const Operation& operation : BuildTrainingGraph(layers).operations) dependencies += operation.waiting_for.size();
+  for (const Operation& operation : BuildTrainingGraph(layers).operations)
+    dependencies += operation.waiting_for.size();
   EXPECT_EQ(dependencies, 200'000u);
 }
 
-TEST(TrainingGraphTest, NoLayersGiveNoOperations) { EXPECT_THAT(BuildTrainingGraph({}).operations, IsEmpty()); }
+TEST(TrainingGraphTest, NoLayersGiveNoOperations) {
+  EXPECT_THAT(BuildTrainingGraph({}).operations, IsEmpty());
+}
 
-TEST(TrainingGraphTest, AnUpdateMovesEachByteThreeTimesAtTheMemoryRate) { EXPECT_EQ(UpdateNs(20'000'000), 3'000'000); }
+TEST(TrainingGraphTest, AnUpdateMovesEachByteThreeTimesAtTheMemoryRate) {
+  EXPECT_EQ(UpdateNs(20'000'000), 3'000'000);
+}
 
 }  // namespace
 }  // namespace stepcast::training_graph_test

@@ -26,15 +26,28 @@ using ::testing::IsEmpty;
 
 // recv -> forward -> send -> update, and a second download.
 ProfileDraft SmallDraft() {
-  ProfileDraft draft{.batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}, .parameter_servers = 2};
+  ProfileDraft draft{
+      .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}, .parameter_servers = 2};
   draft.operations = {
       {.name = "recv", .resource = Resource::kDownlink, .size_bytes = 1000, .parameter = "w"},
       {.name = "forward", .resource = Resource::kWorker, .waiting_for = {0}},
-      {.name = "send", .resource = Resource::kUplink, .size_bytes = 1000, .waiting_for = {1}, .parameter = "w"},
-      {.name = "update", .resource = Resource::kParameterServer, .waiting_for = {2}, .parameter = "w"},
-      {.name = "other", .resource = Resource::kDownlink, .parameter_server = 1, .size_bytes = 5, .parameter = "v"},
+      {.name = "send",
+       .resource = Resource::kUplink,
+       .size_bytes = 1000,
+       .waiting_for = {1},
+       .parameter = "w"},
+      {.name = "update",
+       .resource = Resource::kParameterServer,
+       .waiting_for = {2},
+       .parameter = "w"},
+      {.name = "other",
+       .resource = Resource::kDownlink,
+       .parameter_server = 1,
+       .size_bytes = 5,
+       .parameter = "v"},
   };
-  draft.steps = {{.start_ns = {0, 10, 20, 30, 0}, .end_ns = {10, 20, 30, 40, 1}}, {.start_ns = {0, 11, 20, 30, 0}, .end_ns = {11, 20, 30, 40, 1}}};
+  draft.steps = {{.start_ns = {0, 10, 20, 30, 0}, .end_ns = {10, 20, 30, 40, 1}},
+                 {.start_ns = {0, 11, 20, 30, 0}, .end_ns = {11, 20, 30, 40, 1}}};
   return draft;
 }
 
@@ -147,7 +160,8 @@ TEST(ValidateProfileTest, AnEmptyDraftHasEveryFaultInTheOrderOfItsFields) {
   ProfileDraft draft;
   draft.parameter_servers = 0;
   EXPECT_THAT(Paths(ValidateProfile(draft, {})),
-              ElementsAre("batch_size", "platform.bandwidth_bytes_per_second", "parameter_servers", "operations", "steps"));
+              ElementsAre("batch_size", "platform.bandwidth_bytes_per_second", "parameter_servers",
+                          "operations", "steps"));
 }
 
 TEST(ValidateProfileTest, FaultsOfEveryPartAreReportedTogether) {
@@ -159,7 +173,8 @@ TEST(ValidateProfileTest, FaultsOfEveryPartAreReportedTogether) {
   draft.steps[0].start_ns[2] = -5;
   draft.steps[1].end_ns.clear();
   EXPECT_THAT(Paths(ValidateProfile(draft, {})),
-              ElementsAre("batch_size", "platform.parsing_overhead.seconds", "operations[0].size_bytes", "operations[1].waiting_for[0]",
+              ElementsAre("batch_size", "platform.parsing_overhead.seconds",
+                          "operations[0].size_bytes", "operations[1].waiting_for[0]",
                           "operations[1].waiting_for", "steps[0].start_ns[2]", "steps[1].end_ns"));
 }
 
@@ -182,12 +197,16 @@ TEST(ValidateProfileTest, ALongCycleIsCutAfterTwentyNames) {
   ProfileDraft draft = SmallDraft();
   draft.operations.clear();
   for (int32_t i = 0; i < 30; ++i) {
-    draft.operations.push_back({.name = "n" + std::to_string(i), .resource = Resource::kWorker, .waiting_for = {(i + 1) % 30}});
+    draft.operations.push_back({.name = "n" + std::to_string(i),
+                                .resource = Resource::kWorker,
+                                .waiting_for = {(i + 1) % 30}});
   }
   draft.steps = {{.start_ns = std::vector<int64_t>(30, 0), .end_ns = std::vector<int64_t>(30, 1)}};
   const std::vector<Fault> faults = ValidateProfile(draft, {});
   ASSERT_THAT(Paths(faults), ElementsAre("operations[0].waiting_for"));
-  EXPECT_THAT(faults[0].description, AllOf(HasSubstr("a cycle of 30 operations: \"n0\" waits for \"n1\""), HasSubstr("\"n19\" waits for ...")));
+  EXPECT_THAT(faults[0].description,
+              AllOf(HasSubstr("a cycle of 30 operations: \"n0\" waits for \"n1\""),
+                    HasSubstr("\"n19\" waits for ...")));
   EXPECT_THAT(faults[0].description, Not(HasSubstr("\"n20\"")));
 }
 
@@ -200,7 +219,8 @@ TEST(ValidateProfileTest, ALimitOnTheSizeIsOneFaultAndEndsTheWork) {
   EXPECT_THAT(Paths(ValidateProfile(draft, {.max_steps = 1})), ElementsAre("steps"));
   const std::vector<Fault> times = ValidateProfile(draft, {.max_recorded_times = 9});
   ASSERT_THAT(Paths(times), ElementsAre("steps"));
-  EXPECT_THAT(times[0].description, HasSubstr("5 operations in 2 steps are above the limit max_recorded_times = 9"));
+  EXPECT_THAT(times[0].description,
+              HasSubstr("5 operations in 2 steps are above the limit max_recorded_times = 9"));
   draft.steps[0].end_ns[0] = 10;
   EXPECT_THAT(ValidateProfile(draft, {.max_recorded_times = 10}), IsEmpty());
   draft.operations[1].waiting_for = {7};
@@ -260,7 +280,8 @@ TEST(ValidateProfileTest, OneMutationOfARandomDraftGivesExactlyItsFault) {
         break;
       case 4:
         operation.name = draft.operations[(at + 1) % draft.operations.size()].name;
-        expected = "operations[" + std::to_string(std::max(at, (at + 1) % draft.operations.size())) + "].name";
+        expected = "operations[" +
+                   std::to_string(std::max(at, (at + 1) % draft.operations.size())) + "].name";
         break;
       case 5:
         operation.resource = Resource::kUnspecified;
@@ -284,11 +305,13 @@ TEST(ValidateProfileTest, GoldenAndRecordedProfilesAreValid) {
   const nlohmann::json cases = testing::ReadJsonFile(data + "golden/parameter_server.json");
   EXPECT_EQ(cases.size(), 80u);
   for (const nlohmann::json& golden : cases) {
-    const std::vector<Fault> faults = ValidateProfile(testing::ProfileFromJson(golden.at("profile")), {});
+    const std::vector<Fault> faults =
+        ValidateProfile(testing::ProfileFromJson(golden.at("profile")), {});
     EXPECT_THAT(Paths(faults), IsEmpty()) << Show(faults);
   }
   for (const char* name : {"alexnet_64", "resnet50_16", "vgg11_128"}) {
-    const ProfileDraft draft = testing::ProfileFromJson(testing::ReadJsonFile(data + "testbed/" + name + ".profile.json"));
+    const ProfileDraft draft =
+        testing::ProfileFromJson(testing::ReadJsonFile(data + "testbed/" + name + ".profile.json"));
     EXPECT_GT(draft.operations.size(), 10u);
     EXPECT_THAT(Paths(ValidateProfile(draft, {})), IsEmpty()) << name;
   }

@@ -56,7 +56,8 @@ TEST(EqualShareLinkTest, CarriesEveryTickOfABusyLink) {
   EXPECT_EQ(link.CarriedBy(Instant{150}, 0), 150);
 }
 
-// Drives both networks through the same random history of one server's link and compares every answer.
+// Drives both networks through the same random history of one server's link and compares every
+// answer.
 class Twins {
  public:
   explicit Twins(uint64_t seed)

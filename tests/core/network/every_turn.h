@@ -1,6 +1,8 @@
-// A link that is served in turns, with an event for every single turn: what TurnsLink is held against.
+// A link that is served in turns, with an event for every single turn: what TurnsLink is held
+// against.
 //
-// Says when the next chunk ends by letting a copy of itself run ahead. Who goes next and usage: as TurnsLink.
+// Says when the next chunk ends by letting a copy of itself run ahead. Who goes next and usage: as
+// TurnsLink.
 #pragma once
 
 #include <gtest/gtest.h>

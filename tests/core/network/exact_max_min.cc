@@ -7,14 +7,18 @@ namespace stepcast::testing {
 
 namespace {
 
-bool Crosses(const std::vector<size_t>& flow, size_t link) { return std::find(flow.begin(), flow.end(), link) != flow.end(); }
+bool Crosses(const std::vector<size_t>& flow, size_t link) {
+  return std::find(flow.begin(), flow.end(), link) != flow.end();
+}
 
 }  // namespace
 
-std::vector<Exact> MaxMinRates(const std::vector<Exact>& capacities, const std::vector<std::vector<size_t>>& flows) {
+std::vector<Exact> MaxMinRates(const std::vector<Exact>& capacities,
+                               const std::vector<std::vector<size_t>>& flows) {
   std::vector<std::optional<Exact>> rates(flows.size());
   while (std::find(rates.begin(), rates.end(), std::nullopt) != rates.end()) {
-    // What each link has left for each of its flows that are not done; the least of them is where all flows are when the next link fills.
+    // What each link has left for each of its flows that are not done; the least of them is where
+    // all flows are when the next link fills.
     std::vector<std::optional<Exact>> shares(capacities.size());
     std::optional<Exact> level;
     for (size_t link = 0; link < capacities.size(); ++link) {

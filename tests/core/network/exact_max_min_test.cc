@@ -9,12 +9,14 @@ namespace stepcast::testing::exact_max_min_test {
 namespace {
 
 TEST(ExactMaxMinTest, FlowsOfOneLinkShareItEqually) {
-  EXPECT_EQ(MaxMinRates({Exact(1)}, {{0}, {0}, {0}}), (std::vector<Exact>{Exact(1, 3), Exact(1, 3), Exact(1, 3)}));
+  EXPECT_EQ(MaxMinRates({Exact(1)}, {{0}, {0}, {0}}),
+            (std::vector<Exact>{Exact(1, 3), Exact(1, 3), Exact(1, 3)}));
 }
 
 TEST(ExactMaxMinTest, AFlowHeldBackElsewhereLeavesItsShare) {
   // Links: a server of 1; workers of 1/4 and 1.
-  EXPECT_EQ(MaxMinRates({Exact(1), Exact(1, 4), Exact(1)}, {{0, 1}, {0, 2}}), (std::vector<Exact>{Exact(1, 4), Exact(3, 4)}));
+  EXPECT_EQ(MaxMinRates({Exact(1), Exact(1, 4), Exact(1)}, {{0, 1}, {0, 2}}),
+            (std::vector<Exact>{Exact(1, 4), Exact(3, 4)}));
 }
 
 TEST(ExactMaxMinTest, NoFlowsNoRates) { EXPECT_TRUE(MaxMinRates({Exact(1)}, {}).empty()); }

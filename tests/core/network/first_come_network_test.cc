@@ -71,7 +71,8 @@ TEST(FirstComeNetworkTest, TwoServersThatServeOneWorkerShareItsLink) {
   FirstComeNetwork network(2, 2, MaxMinNetwork(2, {kUnit, kUnit}));
   network.Start(0, Span{100});  // worker 0, server 0
   network.Start(1, Span{100});  // worker 0, server 1
-  network.Start(2, Span{100});  // worker 1, behind the first: its own link is free, its server is not
+  network.Start(2,
+                Span{100});  // worker 1, behind the first: its own link is free, its server is not
   EXPECT_EQ(RunOut(network, network.Settle(Instant{0})), (Ends{{200, 0}, {200, 1}, {300, 2}}));
 }
 
@@ -79,7 +80,9 @@ TEST(FirstComeNetworkTest, TwoServersThatServeOneWorkerShareItsLink) {
 class ObviousFirstCome {
  public:
   ObviousFirstCome(int32_t servers, const std::vector<int64_t>& capacities)
-      : servers_(servers), inner_(servers, capacities), serving_(static_cast<size_t>(servers), false) {}
+      : servers_(servers),
+        inner_(servers, capacities),
+        serving_(static_cast<size_t>(servers), false) {}
 
   void TakeEnded(Instant now, std::vector<int32_t>& ended) {
     std::vector<int32_t> now_ended;
@@ -87,7 +90,9 @@ class ObviousFirstCome {
     for (const int32_t flow : now_ended) serving_[static_cast<size_t>(flow % servers_)] = false;
     ended.insert(ended.end(), now_ended.begin(), now_ended.end());
   }
-  void Start(int32_t flow, Span work) { waiting_[{instant_, flow / servers_, flow % servers_}] = work; }
+  void Start(int32_t flow, Span work) {
+    waiting_[{instant_, flow / servers_, flow % servers_}] = work;
+  }
   Instant Settle(Instant now) {
     ++instant_;
     for (auto next = waiting_.begin(); next != waiting_.end();) {
@@ -107,8 +112,9 @@ class ObviousFirstCome {
  private:
   int32_t servers_;
   FullRefillNetwork inner_;
-  std::vector<bool> serving_;                                      // by server
-  std::map<std::tuple<int64_t, int32_t, int32_t>, Span> waiting_;  // by instant of arrival, worker, server
+  std::vector<bool> serving_;  // by server
+  std::map<std::tuple<int64_t, int32_t, int32_t>, Span>
+      waiting_;  // by instant of arrival, worker, server
   int64_t instant_ = 0;
 };
 
@@ -118,9 +124,11 @@ TEST(FirstComeNetworkTest, AgreesWithALookThroughAllThatWaits) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random({seed, 27});
     const testing::NetworkShape shape = testing::RandomShape(random, 20);
-    testing::NetworkHistory history(seed, shape,
-                                    FirstComeNetwork(shape.servers, shape.capacities.size(), MaxMinNetwork(shape.servers, shape.capacities)),
-                                    ObviousFirstCome(shape.servers, shape.capacities));
+    testing::NetworkHistory history(
+        seed, shape,
+        FirstComeNetwork(shape.servers, shape.capacities.size(),
+                         MaxMinNetwork(shape.servers, shape.capacities)),
+        ObviousFirstCome(shape.servers, shape.capacities));
     history.Live(200);
     if (HasFatalFailure()) return;
     ended += history.ended();
@@ -134,8 +142,10 @@ TEST(FirstComeNetworkTest, OverRoomyWorkerLinksAgreesWithALookThroughAllThatWait
     Random random({seed, 28});
     const testing::NetworkShape shape = testing::RoomyShape(random, 20);
     const size_t workers = shape.capacities.size();
-    testing::NetworkHistory history(seed, shape, FirstComeNetwork(shape.servers, workers, IndependentLinks(shape.servers, workers)),
-                                    ObviousFirstCome(shape.servers, shape.capacities));
+    testing::NetworkHistory history(
+        seed, shape,
+        FirstComeNetwork(shape.servers, workers, IndependentLinks(shape.servers, workers)),
+        ObviousFirstCome(shape.servers, shape.capacities));
     history.Live(200);
     if (HasFatalFailure()) return;
   }
@@ -163,11 +173,13 @@ TEST(FirstComeNetworkTest, OnOneLinkEveryChunkEndsItsWorkAfterTheLaterOfItsArriv
     Ends ends;
     Instant next_end = kEndOfTime;
     for (auto next = arrivals.begin(); next != arrivals.end() || next_end < kEndOfTime;) {
-      const Instant now = std::min(next_end, next == arrivals.end() ? kEndOfTime : Instant{std::get<0>(*next)});
+      const Instant now =
+          std::min(next_end, next == arrivals.end() ? kEndOfTime : Instant{std::get<0>(*next)});
       std::vector<int32_t> ended;
       if (now == next_end) network.TakeEnded(now, ended);
       for (const int32_t flow : ended) ends.emplace_back(now.ticks, flow);
-      for (; next != arrivals.end() && std::get<0>(*next) == now.ticks; ++next) network.Start(std::get<1>(*next), Span{std::get<2>(*next)});
+      for (; next != arrivals.end() && std::get<0>(*next) == now.ticks; ++next)
+        network.Start(std::get<1>(*next), Span{std::get<2>(*next)});
       next_end = network.Settle(now);
     }
     ASSERT_EQ(ends, expected);

@@ -34,7 +34,8 @@ TEST(IndependentLinksTest, AgreeWithTheFullRefillToTheTick) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random({seed, 25});
     const testing::NetworkShape shape = testing::RoomyShape(random, 24);
-    testing::NetworkHistory history(seed, shape, IndependentLinks(shape.servers, shape.capacities.size()),
+    testing::NetworkHistory history(seed, shape,
+                                    IndependentLinks(shape.servers, shape.capacities.size()),
                                     FullRefillNetwork(shape.servers, shape.capacities));
     history.Live(200);
     if (HasFatalFailure()) return;
@@ -48,7 +49,8 @@ TEST(IndependentLinksTest, AgreeWithMaxMinToTheTick) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random({seed, 26});
     const testing::NetworkShape shape = testing::RoomyShape(random, 200);
-    testing::NetworkHistory history(seed, shape, IndependentLinks(shape.servers, shape.capacities.size()),
+    testing::NetworkHistory history(seed, shape,
+                                    IndependentLinks(shape.servers, shape.capacities.size()),
                                     MaxMinNetwork(shape.servers, shape.capacities));
     history.Live(300);
     if (HasFatalFailure()) return;

@@ -54,7 +54,8 @@ void ExpectSame(const IndexedHeap& heap, const Obvious& obvious) {
   tops.clear();
   heap.AppendUpTo(most, tops);
   ASSERT_EQ(std::set<IndexedHeap::Slot>(tops.begin(), tops.end()).size(), tops.size());
-  ASSERT_EQ(static_cast<std::ptrdiff_t>(tops.size()), std::distance(obvious.keys.begin(), obvious.keys.upper_bound(most)));
+  ASSERT_EQ(static_cast<std::ptrdiff_t>(tops.size()),
+            std::distance(obvious.keys.begin(), obvious.keys.upper_bound(most)));
   for (const IndexedHeap::Slot slot : tops) ASSERT_LE(obvious.key_of.at(slot), most);
 }
 
@@ -88,7 +89,8 @@ TEST(IndexedHeapTest, HoldsWhatAMultisetHolds) {
 TEST(IndexedHeapTest, LeavesInOrderOfKeys) {
   Random random({1, 52});
   IndexedHeap heap(500);
-  for (IndexedHeap::Slot slot = 0; slot < 500; ++slot) heap.Set(slot, static_cast<int64_t>(random.Below(1000)));
+  for (IndexedHeap::Slot slot = 0; slot < 500; ++slot)
+    heap.Set(slot, static_cast<int64_t>(random.Below(1000)));
   int64_t last = -1;
   for (; !heap.empty(); heap.Pop()) {
     EXPECT_GE(heap.TopKey(), last);

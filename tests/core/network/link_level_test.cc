@@ -19,7 +19,8 @@ constexpr int64_t kUnit = LinkLevel::kUnit;
 
 LinkLevel RandomLevel(Random& random) {
   const auto flows = static_cast<int64_t>(1 + random.Below(4096));
-  const auto residual = static_cast<int64_t>(random.Below(3) == 0 ? kUnit : flows + random.Below(static_cast<uint64_t>(kUnit - flows)));
+  const auto residual = static_cast<int64_t>(
+      random.Below(3) == 0 ? kUnit : flows + random.Below(static_cast<uint64_t>(kUnit - flows)));
   return {.residual = residual, .flows = flows};
 }
 
@@ -44,10 +45,13 @@ TEST(LinkLevelTest, ProductsAreExactBeforeTheyAreRoundedUpToTheEndOfTime) {
 }
 
 TEST(LinkLevelTest, FractionsOfTheSameValueAreEqual) {
-  EXPECT_EQ((LinkLevel{.residual = kUnit, .flows = 2}), (LinkLevel{.residual = kUnit / 2, .flows = 1}));
-  EXPECT_FALSE((LinkLevel{.residual = kUnit, .flows = 2}) == (LinkLevel{.residual = kUnit, .flows = 3}));
+  EXPECT_EQ((LinkLevel{.residual = kUnit, .flows = 2}),
+            (LinkLevel{.residual = kUnit / 2, .flows = 1}));
+  EXPECT_FALSE((LinkLevel{.residual = kUnit, .flows = 2}) ==
+               (LinkLevel{.residual = kUnit, .flows = 3}));
   EXPECT_FALSE((LinkLevel{.residual = kUnit, .flows = 2}) == LinkLevel{});
-  EXPECT_FALSE((LinkLevel{.residual = 0, .flows = 0}) == (LinkLevel{.residual = kUnit, .flows = 3}));
+  EXPECT_FALSE((LinkLevel{.residual = 0, .flows = 0}) ==
+               (LinkLevel{.residual = kUnit, .flows = 3}));
 }
 
 TEST(LevelClockTest, ShowsAVirtualTimeFirstAtItsInstant) {

@@ -15,13 +15,16 @@ namespace stepcast::logged_link_test {
 namespace {
 
 constexpr uint64_t kSeeds = 20;
-constexpr size_t kFlows = 3000;    // so many that one may rest while the log is trimmed twice
-constexpr int kInstants = 20'000;  // the log is trimmed after a thousand anchors, and again and again
+constexpr size_t kFlows = 3000;  // so many that one may rest while the log is trimmed twice
+constexpr int kInstants =
+    20'000;  // the log is trimmed after a thousand anchors, and again and again
 
-// Sends the same flows over both links: chunk by chunk over the plain one, each as a whole over the one that keeps a log.
+// Sends the same flows over both links: chunk by chunk over the plain one, each as a whole over the
+// one that keeps a log.
 class Twins {
  public:
-  explicit Twins(uint64_t seed) : random_({seed, 5}), plain_(kFlows), logged_(kFlows), flows_(kFlows) {}
+  explicit Twins(uint64_t seed)
+      : random_({seed, 5}), plain_(kFlows), logged_(kFlows), flows_(kFlows) {}
 
   void Run() {
     for (int i = 0; i < kInstants; ++i) {
@@ -46,7 +49,8 @@ class Twins {
     for (const int32_t flow : ended) {
       FlowState& state = flows_[static_cast<size_t>(flow)];
       state.ends.push_back(now_);
-      if (state.ends.size() < state.chunks.size()) plain_.Start(flow, state.chunks[state.ends.size()]);
+      if (state.ends.size() < state.chunks.size())
+        plain_.Start(flow, state.chunks[state.ends.size()]);
     }
     ended.clear();
     if (logged_next_ == now_) logged_.TakeEnded(now_, ended);
@@ -57,7 +61,8 @@ class Twins {
     const FlowState& state = flows_[static_cast<size_t>(flow)];
     ASSERT_EQ(state.ends.size(), state.chunks.size());
     LoggedLink::Reader reader = logged_.Read(flow);
-    for (size_t i = 0; i < state.chunks.size(); ++i) ASSERT_EQ(reader.After(state.chunks[i]), state.ends[i]) << "chunk " << i;
+    for (size_t i = 0; i < state.chunks.size(); ++i)
+      ASSERT_EQ(reader.After(state.chunks[i]), state.ends[i]) << "chunk " << i;
     ++flows_compared_;
   }
 

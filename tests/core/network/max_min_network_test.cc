@@ -33,7 +33,8 @@ TEST(MaxMinNetworkTest, AWorkerAloneOnBothServersHalvesItsOwnLink) {
   EXPECT_EQ(FirstEnd(network, {{0, 1000}, {1, 5000}}), Instant{2000});
 }
 
-// Section 5: 1/n of the second server's link, and 1 - 1/n of the first one's, which the worker has alone.
+// Section 5: 1/n of the second server's link, and 1 - 1/n of the first one's, which the worker has
+// alone.
 TEST(MaxMinNetworkTest, AWorkerAloneOnOneServerGetsWhatItsShareOfTheOtherLeaves) {
   for (int32_t n = 2; n <= 16; ++n) {
     MaxMinNetwork network(2, std::vector<int64_t>(static_cast<size_t>(n), kUnit));
@@ -78,14 +79,16 @@ Setting MakeSetting(uint64_t seed) {
   const size_t workers = 1 + random.Below(6);
   const bool is_round = random.Below(2) == 0;
   for (size_t worker = 0; worker < workers; ++worker) {
-    const int64_t fraction = is_round ? kUnit / static_cast<int64_t>(1 + random.Below(4)) : static_cast<int64_t>(1 + random.Below(2 * kUnit));
+    const int64_t fraction = is_round ? kUnit / static_cast<int64_t>(1 + random.Below(4))
+                                      : static_cast<int64_t>(1 + random.Below(2 * kUnit));
     setting.capacities.push_back(random.Below(2) == 0 ? kUnit : std::max(fraction, kUnit / 50));
   }
   for (size_t flow = 0; flow < workers * static_cast<size_t>(setting.servers); ++flow) {
     std::vector<Job>& own = setting.jobs.emplace_back(random.Below(5));
     for (Job& job : own) {
       job.gap = random.Below(2) == 0 ? 0 : static_cast<int64_t>(random.Below(4'000'000));
-      job.work = is_round ? 2520 * static_cast<int64_t>(1 + random.Below(400)) : static_cast<int64_t>(1 + random.Below(2'000'000));
+      job.work = is_round ? 2520 * static_cast<int64_t>(1 + random.Below(400))
+                          : static_cast<int64_t>(1 + random.Below(2'000'000));
     }
   }
   return setting;
@@ -107,7 +110,8 @@ std::vector<std::vector<Exact>> RunNetwork(const Setting& setting) {
     for (const int32_t flow : ended) {
       const auto index = static_cast<size_t>(flow);
       ends[index].emplace_back(now.ticks);
-      if (ends[index].size() < setting.jobs[index].size()) begin[index] = now + Span{setting.jobs[index][ends[index].size()].gap};
+      if (ends[index].size() < setting.jobs[index].size())
+        begin[index] = now + Span{setting.jobs[index][ends[index].size()].gap};
     }
     for (size_t flow = 0; flow < begin.size(); ++flow) {
       if (begin[flow] != now) continue;
@@ -121,7 +125,8 @@ std::vector<std::vector<Exact>> RunNetwork(const Setting& setting) {
 // The same in exact rationals, all rates filled anew at every event.
 class ExactNetwork {
  public:
-  explicit ExactNetwork(const Setting& setting) : setting_(setting), states_(setting.jobs.size()), ends_(setting.jobs.size()) {
+  explicit ExactNetwork(const Setting& setting)
+      : setting_(setting), states_(setting.jobs.size()), ends_(setting.jobs.size()) {
     for (int32_t server = 0; server < setting.servers; ++server) capacities_.emplace_back(1);
     for (const int64_t own : setting.capacities) capacities_.push_back(Exact(own) / kUnit);
     for (size_t flow = 0; flow < states_.size(); ++flow) {
@@ -158,10 +163,12 @@ class ExactNetwork {
       if (!next.has_value() || end < *next) next = end;
     }
     for (const State& state : states_) {
-      if (state.begin.has_value() && (!next.has_value() || *state.begin < *next)) next = state.begin;
+      if (state.begin.has_value() && (!next.has_value() || *state.begin < *next))
+        next = state.begin;
     }
     if (!next.has_value()) return false;
-    for (size_t i = 0; i < active.size(); ++i) *states_[active[i]].left -= (*next - now_) * rates[i];
+    for (size_t i = 0; i < active.size(); ++i)
+      *states_[active[i]].left -= (*next - now_) * rates[i];
     now_ = *next;
     ++events_;
     for (size_t flow = 0; flow < states_.size(); ++flow) EndAndBegin(flow);
@@ -173,7 +180,8 @@ class ExactNetwork {
     if (state.left.has_value() && *state.left == 0) {
       state.left.reset();
       ends_[flow].push_back(now_);
-      if (ends_[flow].size() < setting_.jobs[flow].size()) state.begin = now_ + setting_.jobs[flow][ends_[flow].size()].gap;
+      if (ends_[flow].size() < setting_.jobs[flow].size())
+        state.begin = now_ + setting_.jobs[flow][ends_[flow].size()].gap;
     }
     if (state.begin.has_value() && *state.begin == now_) {
       state.begin.reset();
@@ -197,12 +205,14 @@ TEST(MaxMinNetworkTest, FlowsEndWhereExactFillingSays) {
     ExactNetwork reference(setting);
     const std::vector<std::vector<Exact>> expected = reference.Run();
     const std::vector<std::vector<Exact>> ends = RunNetwork(setting);
-    // Every event rounds each flow by a tick of its own link, of which a flow with a small share of it feels many.
+    // Every event rounds each flow by a tick of its own link, of which a flow with a small share of
+    // it feels many.
     const double limit = 50.0 * reference.events() + 50;
     for (size_t flow = 0; flow < ends.size(); ++flow) {
       ASSERT_EQ(ends[flow].size(), expected[flow].size());
       for (size_t n = 0; n < ends[flow].size(); ++n, ++compared) {
-        EXPECT_LE(std::abs(Exact(ends[flow][n] - expected[flow][n]).convert_to<double>()), limit) << "flow " << flow << " end " << n;
+        EXPECT_LE(std::abs(Exact(ends[flow][n] - expected[flow][n]).convert_to<double>()), limit)
+            << "flow " << flow << " end " << n;
       }
     }
   }
@@ -212,7 +222,8 @@ TEST(MaxMinNetworkTest, FlowsEndWhereExactFillingSays) {
 TEST(MaxMinNetworkTest, WhatWasCarriedAtTheEndIsAllTheWork) {
   MaxMinNetwork network(2, {kUnit, kUnit / 3});
   Instant next = FirstEnd(network, {{0, 7001}, {1, 3000}, {2, 5000}, {3, 123}});
-  for (std::vector<int32_t> ended; next < kEndOfTime; next = network.Settle(next)) network.TakeEnded(next, ended);
+  for (std::vector<int32_t> ended; next < kEndOfTime; next = network.Settle(next))
+    network.TakeEnded(next, ended);
   EXPECT_EQ(network.CarriedBy(Instant{1'000'000}, 0), 12001);
   EXPECT_EQ(network.CarriedBy(Instant{1'000'000}, 1), 3123);
 }
@@ -223,7 +234,8 @@ TEST(MaxMinNetworkTest, AgreesWithTheFullRefillToTheTick) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random({seed, 24});
     const testing::NetworkShape shape = testing::RandomShape(random, 40);
-    testing::NetworkHistory history(seed, shape, MaxMinNetwork(shape.servers, shape.capacities), FullRefillNetwork(shape.servers, shape.capacities));
+    testing::NetworkHistory history(seed, shape, MaxMinNetwork(shape.servers, shape.capacities),
+                                    FullRefillNetwork(shape.servers, shape.capacities));
     history.Live(200);
     if (HasFatalFailure()) return;
     ended += history.ended();

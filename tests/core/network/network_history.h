@@ -1,7 +1,9 @@
-// One random history of chunks, lived through by two networks at once that are to agree on every answer.
+// One random history of chunks, lived through by two networks at once that are to agree on every
+// answer.
 //
-// Workers take turns of being eager and lazy, so that servers are crowded at one time and nearly idle at another; many chunks follow the one before
-// at the same instant, and many are of the same work, so that they end together.
+// Workers take turns of being eager and lazy, so that servers are crowded at one time and nearly
+// idle at another; many chunks follow the one before at the same instant, and many are of the same
+// work, so that they end together.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,10 +37,12 @@ inline NetworkShape RandomShape(Random& random, uint64_t max_workers) {
     if (kind == 2) capacity = static_cast<int64_t>(1 + random.Below(2 * LinkLevel::kUnit));
     // Some next to nothing, the others a quarter to two and a quarter.
     if (kind == 3)
-      capacity = random.Below(8) == 0 ? 1 + static_cast<int64_t>(random.Below(20)) : capacity / 4 * static_cast<int64_t>(1 + random.Below(9));
+      capacity = random.Below(8) == 0 ? 1 + static_cast<int64_t>(random.Below(20))
+                                      : capacity / 4 * static_cast<int64_t>(1 + random.Below(9));
     // What some servers' levels add up to, and a unit more or less.
     if (kind == 4)
-      capacity = capacity / static_cast<int64_t>(1 + random.Below(6)) * static_cast<int64_t>(1 + random.Below(4)) +
+      capacity = capacity / static_cast<int64_t>(1 + random.Below(6)) *
+                     static_cast<int64_t>(1 + random.Below(4)) +
                  static_cast<int64_t>(random.Below(5)) - 1;
     shape.capacities.push_back(capacity);
   }
@@ -50,7 +54,8 @@ inline NetworkShape RoomyShape(Random& random, uint64_t max_workers) {
   NetworkShape shape{.servers = static_cast<int32_t>(1 + random.Below(8))};
   const uint64_t workers = 1 + random.Below(max_workers);
   for (uint64_t worker = 0; worker < workers; ++worker) {
-    shape.capacities.push_back(LinkLevel::kUnit * shape.servers + static_cast<int64_t>(random.Below(2)));
+    shape.capacities.push_back(LinkLevel::kUnit * shape.servers +
+                               static_cast<int64_t>(random.Below(2)));
   }
   return shape;
 }
@@ -64,7 +69,8 @@ class NetworkHistory {
         one_(std::move(one)),
         other_(std::move(other)),
         busy_(shape_.capacities.size() * static_cast<size_t>(shape_.servers), false),
-        longest_((int64_t{1} << std::array{10, 12, 20, 30, 46, 60}[random_.Below(6)]) / static_cast<int64_t>(shape_.capacities.size())) {}
+        longest_((int64_t{1} << std::array{10, 12, 20, 30, 46, 60}[random_.Below(6)]) /
+                 static_cast<int64_t>(shape_.capacities.size())) {}
 
   void Live(int instants) {
     for (int i = 0; i < instants && !::testing::Test::HasFatalFailure(); ++i) {
@@ -90,7 +96,8 @@ class NetworkHistory {
   }
 
   Instant NextInstant() {
-    const Instant later = now_ + Span{static_cast<int64_t>(1 + random_.Below(static_cast<uint64_t>(longest_)))};
+    const Instant later =
+        now_ + Span{static_cast<int64_t>(1 + random_.Below(static_cast<uint64_t>(longest_)))};
     if (next_end_ == kEndOfTime) return later;
     return random_.Below(4) == 0 ? std::min(next_end_, later) : next_end_;
   }
@@ -117,7 +124,9 @@ class NetworkHistory {
   }
 
   void Start(size_t flow) {
-    const Span work{random_.Below(2) == 0 ? longest_ : static_cast<int64_t>(1 + random_.Below(static_cast<uint64_t>(longest_)))};
+    const Span work{random_.Below(2) == 0
+                        ? longest_
+                        : static_cast<int64_t>(1 + random_.Below(static_cast<uint64_t>(longest_)))};
     one_.Start(static_cast<int32_t>(flow), work);
     other_.Start(static_cast<int32_t>(flow), work);
     busy_[flow] = true;
@@ -125,7 +134,8 @@ class NetworkHistory {
 
   void CompareCarried(Instant at) {
     for (int32_t server = 0; server < shape_.servers; ++server) {
-      ASSERT_EQ(one_.CarriedBy(at, server), other_.CarriedBy(at, server)) << "at " << at.ticks << ", server " << server;
+      ASSERT_EQ(one_.CarriedBy(at, server), other_.CarriedBy(at, server))
+          << "at " << at.ticks << ", server " << server;
     }
   }
 
@@ -134,7 +144,8 @@ class NetworkHistory {
   One one_;
   Other other_;
   std::vector<bool> busy_;  // by flow
-  const int64_t longest_;   // ticks; all workers' together are far from an int64's end, as the engine sees to
+  const int64_t
+      longest_;  // ticks; all workers' together are far from an int64's end, as the engine sees to
   uint64_t eagerness_ = 0;
   Instant now_;
   Instant next_end_ = kEndOfTime;

@@ -111,7 +111,9 @@ TEST(TurnsLinkTest, AgreesWithAnEventForEveryTurn) {
       next_end = link.Settle(now);
       ASSERT_EQ(next_end, obvious.Settle(now)) << "at " << now.ticks;
       const Instant later = now + Span{1 + static_cast<int64_t>(random.Below(longest))};
-      now = random.Below(3) == 0 ? std::min(later, next_end) : std::min(next_end, now + Span{4 * static_cast<int64_t>(longest)});
+      now = random.Below(3) == 0
+                ? std::min(later, next_end)
+                : std::min(next_end, now + Span{4 * static_cast<int64_t>(longest)});
     }
   }
   EXPECT_GT(all_ended, 10'000);

@@ -15,7 +15,8 @@ TEST(DependencyGroupsTest, ALayerAfterEachDownloadIsOneGroupAndSoIsAllThatFollow
   const TransferGraph graph = testing::LayeredGraph(1, 50, 20);
   const auto groups = DependencyGroups::Build(graph, NeverStop);
   ASSERT_TRUE(groups.ok());
-  // The first layer waits for the first download alone; each of the other downloads is alone in its group, its layer in another.
+  // The first layer waits for the first download alone; each of the other downloads is alone in its
+  // group, its layer in another.
   EXPECT_EQ(groups->size(), 1 + 2 * 49);
   EXPECT_GT(graph.size(), 10 * groups->size());
 }
@@ -30,19 +31,22 @@ TEST(DependencyGroupsTest, GroupsKeepEveryComputationAndEveryDownloadsReach) {
     Span in_operations;
     for (const DependencyGroups::Group& group : groups->groups()) in_groups += group.computation;
     for (int32_t op = 0; op < graph.size(); ++op) {
-      if (graph.operation(op).kind == OperationKind::kComputation) in_operations += graph.operation(op).time;
+      if (graph.operation(op).kind == OperationKind::kComputation)
+        in_operations += graph.operation(op).time;
     }
     EXPECT_EQ(in_groups, in_operations);
     const std::vector<std::set<int32_t>> naive = testing::NaiveDependencies(graph);
     for (size_t d = 0; d < graph.downloads().size(); ++d) {
       const int32_t op = graph.downloads()[d];
       const auto group = static_cast<size_t>(groups->download_groups()[d]);
-      EXPECT_EQ(groups->groups()[group].download_count, static_cast<int32_t>(naive[static_cast<size_t>(op)].size()));
+      EXPECT_EQ(groups->groups()[group].download_count,
+                static_cast<int32_t>(naive[static_cast<size_t>(op)].size()));
     }
     for (int32_t g = 0; g < groups->size(); ++g) {
       for (const int32_t dependent : groups->dependents(g)) {
         EXPECT_GT(dependent, g);
-        EXPECT_GT(groups->groups()[static_cast<size_t>(dependent)].download_count, groups->groups()[static_cast<size_t>(g)].download_count);
+        EXPECT_GT(groups->groups()[static_cast<size_t>(dependent)].download_count,
+                  groups->groups()[static_cast<size_t>(g)].download_count);
       }
     }
   }
@@ -50,7 +54,8 @@ TEST(DependencyGroupsTest, GroupsKeepEveryComputationAndEveryDownloadsReach) {
 
 TEST(DependencyGroupsTest, CountsBeyondOneSweepOfDownloads) {
   const int32_t downloads = 700;
-  std::vector<TransferGraph::Operation> operations(static_cast<size_t>(downloads), {.kind = OperationKind::kDownload, .time = Nanoseconds(1)});
+  std::vector<TransferGraph::Operation> operations(
+      static_cast<size_t>(downloads), {.kind = OperationKind::kDownload, .time = Nanoseconds(1)});
   operations.push_back({.kind = OperationKind::kComputation, .time = Nanoseconds(1)});
   std::vector<TransferGraph::Dependency> dependencies;
   dependencies.reserve(static_cast<size_t>(downloads));
@@ -62,7 +67,8 @@ TEST(DependencyGroupsTest, CountsBeyondOneSweepOfDownloads) {
 
 TEST(DependencyGroupsTest, StopsWhenTold) {
   const TransferGraph graph = testing::LayeredGraph(1, 500, 20);
-  EXPECT_EQ(DependencyGroups::Build(graph, [] { return absl::CancelledError("enough"); }).status(), absl::CancelledError("enough"));
+  EXPECT_EQ(DependencyGroups::Build(graph, [] { return absl::CancelledError("enough"); }).status(),
+            absl::CancelledError("enough"));
 }
 
 }  // namespace

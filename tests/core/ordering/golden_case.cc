@@ -23,11 +23,14 @@ GoldenOperation OperationFromJson(const nlohmann::json& json) {
 
 std::vector<GoldenOrderCase> ReadGoldenOrderCases() {
   std::vector<GoldenOrderCase> cases;
-  for (const nlohmann::json& json : ReadJsonFile(STEPCAST_SOURCE_DIR "/tests/data/golden/transfer_order.json")) {
+  for (const nlohmann::json& json :
+       ReadJsonFile(STEPCAST_SOURCE_DIR "/tests/data/golden/transfer_order.json")) {
     GoldenOrderCase golden;
-    for (const nlohmann::json& operation : json.at("operations")) golden.operations.push_back(OperationFromJson(operation));
+    for (const nlohmann::json& operation : json.at("operations"))
+      golden.operations.push_back(OperationFromJson(operation));
     for (const nlohmann::json& load : json.at("tic_impending_communication_load")) {
-      golden.tic_impending_loads.push_back(load.is_null() ? std::nullopt : std::optional<double>(load.get<double>()));
+      golden.tic_impending_loads.push_back(
+          load.is_null() ? std::nullopt : std::optional<double>(load.get<double>()));
     }
     golden.tac_order = json.at("tac_order").get<std::vector<int32_t>>();
     golden.tac_makespan_ns = json.at("tac_makespan_ns");
@@ -46,8 +49,10 @@ TransferGraph GraphOf(const GoldenOrderCase& golden) {
   for (const GoldenOperation& operation : golden.operations) {
     const auto op = static_cast<int32_t>(operations.size());
     const bool transfer = operation.resource == Resource::kDownlink;
-    operations.push_back({.kind = transfer ? OperationKind::kDownload : OperationKind::kComputation, .time = Nanoseconds(operation.time_ns)});
-    for (const int32_t before : operation.waiting_for) dependencies.push_back({.before = before, .after = op});
+    operations.push_back({.kind = transfer ? OperationKind::kDownload : OperationKind::kComputation,
+                          .time = Nanoseconds(operation.time_ns)});
+    for (const int32_t before : operation.waiting_for)
+      dependencies.push_back({.before = before, .after = op});
   }
   return {std::move(operations), dependencies};
 }

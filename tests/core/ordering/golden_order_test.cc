@@ -1,4 +1,5 @@
-// All golden cases of orders, on the algorithms alone; through the engine: tests/core/predict/order_test.cc.
+// All golden cases of orders, on the algorithms alone; through the engine:
+// tests/core/predict/order_test.cc.
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -15,7 +16,9 @@ namespace {
 
 class GoldenOrderTest : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { cases_ = new std::vector<testing::GoldenOrderCase>(testing::ReadGoldenOrderCases()); }
+  static void SetUpTestSuite() {
+    cases_ = new std::vector<testing::GoldenOrderCase>(testing::ReadGoldenOrderCases());
+  }
   static void TearDownTestSuite() { delete cases_; }
   inline static const std::vector<testing::GoldenOrderCase>* cases_ = nullptr;
 };
@@ -41,7 +44,8 @@ TEST_F(GoldenOrderTest, TacOrdersAndTheirMakespans) {
     const testing::GoldenOrderCase& golden = (*cases_)[i];
     const TransferGraph graph = GraphOf(golden);
     std::vector<int32_t> expected;
-    for (const int32_t d : golden.tac_order) expected.push_back(graph.downloads()[static_cast<size_t>(d)]);
+    for (const int32_t d : golden.tac_order)
+      expected.push_back(graph.downloads()[static_cast<size_t>(d)]);
     const auto order = TacOrder(graph, NeverStop);
     ASSERT_TRUE(order.ok());
     EXPECT_EQ(*order, expected);
@@ -61,7 +65,8 @@ TEST_F(GoldenOrderTest, BoundsAndEfficiencies) {
     const ScheduleBounds bounds = BoundsOf(busy);
     EXPECT_EQ(bounds.upper, Nanoseconds(golden.upper_makespan_ns));
     EXPECT_EQ(bounds.lower, Nanoseconds(golden.lower_makespan_ns));
-    EXPECT_NEAR(bounds.Efficiency(Nanoseconds(golden.tac_makespan_ns)), golden.tac_scheduling_efficiency, 1e-12);
+    EXPECT_NEAR(bounds.Efficiency(Nanoseconds(golden.tac_makespan_ns)),
+                golden.tac_scheduling_efficiency, 1e-12);
   }
 }
 

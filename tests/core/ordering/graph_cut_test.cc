@@ -18,7 +18,8 @@ std::vector<std::vector<bool>> Reaches(const TransferGraph& graph) {
     std::vector<bool>& own = reaches[static_cast<size_t>(*at)];
     own[static_cast<size_t>(*at)] = true;
     for (const int32_t after : graph.dependents(*at)) {
-      for (size_t op = 0; op < size; ++op) own[op] = own[op] || reaches[static_cast<size_t>(after)][op];
+      for (size_t op = 0; op < size; ++op)
+        own[op] = own[op] || reaches[static_cast<size_t>(after)][op];
     }
   }
   return reaches;
@@ -37,10 +38,12 @@ TEST(GraphCutTest, IsTheFirstThatStandsInLineWithAllOthersBehindEveryDownload) {
       for (int32_t other = 0; other < graph.size(); ++other) {
         const bool before = reaches[static_cast<size_t>(other)][static_cast<size_t>(op)];
         if (before) up_to_it.push_back(other);
-        if (!before && !reaches[static_cast<size_t>(op)][static_cast<size_t>(other)]) in_line = false;
+        if (!before && !reaches[static_cast<size_t>(op)][static_cast<size_t>(other)])
+          in_line = false;
         if (!before && graph.operation(other).kind == OperationKind::kDownload) in_line = false;
       }
-      if (in_line && (expected.operation < 0 || up_to_it.size() < expected.up_to_it.size())) expected = {.operation = op, .up_to_it = up_to_it};
+      if (in_line && (expected.operation < 0 || up_to_it.size() < expected.up_to_it.size()))
+        expected = {.operation = op, .up_to_it = up_to_it};
     }
     EXPECT_EQ(FirstCutBehindDownloads(graph), expected);
     if (expected.operation >= 0) ++found;
@@ -48,7 +51,8 @@ TEST(GraphCutTest, IsTheFirstThatStandsInLineWithAllOthersBehindEveryDownload) {
   EXPECT_GT(found, 100);
 }
 
-// The gradient of a layer needs what it computed forward: such a dependency passes over the loss, and the loss is a cut all the same.
+// The gradient of a layer needs what it computed forward: such a dependency passes over the loss,
+// and the loss is a cut all the same.
 TEST(GraphCutTest, ADependencyMayPassOverIt) {
   // Two downloads, a layer for each, the loss, a gradient for each layer.
   const TransferGraph graph({{.kind = OperationKind::kDownload},

@@ -27,14 +27,16 @@ std::vector<std::set<int32_t>> NaiveDependencies(const TransferGraph& graph) {
   return dependencies;
 }
 
-std::vector<NaiveProperties> NaiveUpdate(const TransferGraph& graph, const std::set<int32_t>& outstanding, bool unit_times) {
+std::vector<NaiveProperties> NaiveUpdate(const TransferGraph& graph,
+                                         const std::set<int32_t>& outstanding, bool unit_times) {
   const std::vector<std::set<int32_t>> dependencies = NaiveDependencies(graph);
   const auto time_of = [&](int32_t op) {
     if (!unit_times) return graph.operation(op).time;
     return Span{graph.operation(op).kind == OperationKind::kDownload ? 1 : 0};
   };
   std::vector<NaiveProperties> properties(dependencies.size());
-  for (const int32_t download : outstanding) properties[static_cast<size_t>(download)].transfer_time = time_of(download);
+  for (const int32_t download : outstanding)
+    properties[static_cast<size_t>(download)].transfer_time = time_of(download);
   for (int32_t op = 0; op < graph.size(); ++op) {
     if (graph.operation(op).kind != OperationKind::kComputation) continue;
     std::vector<int32_t> waiting;
@@ -60,7 +62,9 @@ std::vector<int32_t> NaiveTacOrder(const TransferGraph& graph) {
     const std::vector<NaiveProperties> properties = NaiveUpdate(graph, outstanding, false);
     int32_t best = *outstanding.begin();
     for (const int32_t candidate : outstanding) {
-      if (GoesBefore(properties[static_cast<size_t>(candidate)], properties[static_cast<size_t>(best)])) best = candidate;
+      if (GoesBefore(properties[static_cast<size_t>(candidate)],
+                     properties[static_cast<size_t>(best)]))
+        best = candidate;
     }
     order.push_back(best);
     outstanding.erase(best);

@@ -25,7 +25,8 @@ std::vector<int32_t> InGraphOrder(const TransferGraph& graph) {
 // Judges by the tests' own schedule.
 Span Serial(const TransferGraph& graph, std::span<const int32_t> order) {
   std::vector<int32_t> operations;
-  for (const int32_t download : order) operations.push_back(graph.downloads()[static_cast<size_t>(download)]);
+  for (const int32_t download : order)
+    operations.push_back(graph.downloads()[static_cast<size_t>(download)]);
   return testing::SerialMakespan(graph, operations);
 }
 
@@ -33,7 +34,9 @@ TEST(OrderSearchTest, TriesEveryOrderOfFewDownloads) {
   for (const testing::GoldenOrderCase& golden : testing::ReadGoldenOrderCases()) {
     const TransferGraph graph = GraphOf(golden);
     const auto judge = [&](std::span<const int32_t> order, Span) { return Serial(graph, order); };
-    const FoundOrder found = SearchOrder({InGraphOrder(graph)}, judge, {.evaluations_max = 1'000'000}, NeverStop).value();
+    const FoundOrder found =
+        SearchOrder({InGraphOrder(graph)}, judge, {.evaluations_max = 1'000'000}, NeverStop)
+            .value();
     EXPECT_EQ(found.makespan, Nanoseconds(golden.best_makespan_ns));
     EXPECT_TRUE(found.is_best);
     EXPECT_EQ(Serial(graph, found.order), found.makespan);
@@ -46,7 +49,8 @@ TEST(OrderSearchTest, WalksToTheBestOrderWhereItMayNotTryAll) {
     const TransferGraph graph = GraphOf(golden);
     const auto judge = [&](std::span<const int32_t> order, Span) { return Serial(graph, order); };
     // Fewer than the orders of six downloads, so that of those not all are tried.
-    const FoundOrder found = SearchOrder({InGraphOrder(graph)}, judge, {.evaluations_max = 700}, NeverStop).value();
+    const FoundOrder found =
+        SearchOrder({InGraphOrder(graph)}, judge, {.evaluations_max = 700}, NeverStop).value();
     if (found.makespan == Nanoseconds(golden.best_makespan_ns)) ++reached;
   }
   EXPECT_EQ(reached, 40);
@@ -75,12 +79,17 @@ TEST(OrderSearchTest, FindsOneOrderAmongManyBySmallSteps) {
 
 TEST(OrderSearchTest, IsNeverWorseThanAnyStartAndStopsInTime) {
   const std::vector<int32_t> good{2, 0, 1};
-  const auto judge = [&](std::span<const int32_t> order, Span) { return Span{std::equal(order.begin(), order.end(), good.begin()) ? 5 : 9}; };
+  const auto judge = [&](std::span<const int32_t> order, Span) {
+    return Span{std::equal(order.begin(), order.end(), good.begin()) ? 5 : 9};
+  };
   EXPECT_EQ(SearchOrder({{0, 1, 2}, good}, judge, {}, NeverStop)->order, good);
   const auto cancelled = [] { return absl::CancelledError("enough"); };
-  const OrderSearchOptions options{.evaluations_max = 1000, .cost_of_evaluation = kStopCheckInterval};
-  EXPECT_EQ(SearchOrder({{0, 1, 2}}, judge, options, cancelled).status(), absl::CancelledError("enough"));
-  const FoundOrder spent = SearchOrder({{0, 1, 2}}, judge, options, [] { return TimeBudgetSpent(); }).value();
+  const OrderSearchOptions options{.evaluations_max = 1000,
+                                   .cost_of_evaluation = kStopCheckInterval};
+  EXPECT_EQ(SearchOrder({{0, 1, 2}}, judge, options, cancelled).status(),
+            absl::CancelledError("enough"));
+  const FoundOrder spent =
+      SearchOrder({{0, 1, 2}}, judge, options, [] { return TimeBudgetSpent(); }).value();
   EXPECT_EQ(spent.makespan, Span{9});
   EXPECT_FALSE(spent.is_best);
 }

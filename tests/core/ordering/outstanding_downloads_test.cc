@@ -21,11 +21,12 @@ std::vector<Span> DownloadTimes(const TransferGraph& graph) {
 
 // The example of the paper's figure 1a: op1 waits for recv1, op2 for op1 and recv2.
 TEST(OutstandingDownloadsTest, FigureOneOfThePaper) {
-  const TransferGraph graph({{.kind = OperationKind::kDownload, .time = Nanoseconds(3)},
-                             {.kind = OperationKind::kDownload, .time = Nanoseconds(5)},
-                             {.kind = OperationKind::kComputation, .time = Nanoseconds(7)},
-                             {.kind = OperationKind::kComputation, .time = Nanoseconds(11)}},
-                            {{.before = 0, .after = 2}, {.before = 2, .after = 3}, {.before = 1, .after = 3}});
+  const TransferGraph graph(
+      {{.kind = OperationKind::kDownload, .time = Nanoseconds(3)},
+       {.kind = OperationKind::kDownload, .time = Nanoseconds(5)},
+       {.kind = OperationKind::kComputation, .time = Nanoseconds(7)},
+       {.kind = OperationKind::kComputation, .time = Nanoseconds(11)}},
+      {{.before = 0, .after = 2}, {.before = 2, .after = 3}, {.before = 1, .after = 3}});
   const auto groups = DependencyGroups::Build(graph, NeverStop);
   auto downloads = OutstandingDownloads::Create(*groups, DownloadTimes(graph), NeverStop);
   ASSERT_TRUE(downloads.ok());
@@ -51,14 +52,16 @@ TEST(OutstandingDownloadsTest, AgreesWithTheDefinitionsWhateverTheOrderOfRemoval
     while (!left.empty()) {
       std::set<int32_t> outstanding;
       for (const size_t d : left) outstanding.insert(graph.downloads()[d]);
-      const std::vector<testing::NaiveProperties> naive = testing::NaiveUpdate(graph, outstanding, false);
+      const std::vector<testing::NaiveProperties> naive =
+          testing::NaiveUpdate(graph, outstanding, false);
       for (const size_t d : left) {
         const testing::NaiveProperties& expected = naive[static_cast<size_t>(graph.downloads()[d])];
         ASSERT_EQ(downloads->transfer_time(d), expected.transfer_time);
         ASSERT_EQ(downloads->freed_computation(d), expected.freed_computation);
         ASSERT_EQ(downloads->impending_load(d), expected.impending_load);
       }
-      const auto removed = std::next(left.begin(), static_cast<std::ptrdiff_t>(random.Below(left.size())));
+      const auto removed =
+          std::next(left.begin(), static_cast<std::ptrdiff_t>(random.Below(left.size())));
       downloads->Remove(*removed);
       left.erase(removed);
     }

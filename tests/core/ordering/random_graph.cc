@@ -26,18 +26,23 @@ TransferGraph RandomGraph(uint64_t seed, int32_t operations_max) {
   for (TransferGraph::Operation& operation : operations) {
     const bool download = random.Below(100) < download_percent;
     const bool other = random.Below(100) < 15;
-    operation.kind = download ? OperationKind::kDownload : other ? OperationKind::kOther : OperationKind::kComputation;
+    operation.kind = download ? OperationKind::kDownload
+                     : other  ? OperationKind::kOther
+                              : OperationKind::kComputation;
     operation.time = Nanoseconds(static_cast<int64_t>(random.Below(time_max)));
   }
-  std::vector<int32_t> position(operations.size());  // in a topological order that is not graph order
+  std::vector<int32_t> position(
+      operations.size());  // in a topological order that is not graph order
   std::iota(position.begin(), position.end(), 0);
-  for (size_t i = position.size(); i > 1; --i) std::swap(position[i - 1], position[random.Below(i)]);
+  for (size_t i = position.size(); i > 1; --i)
+    std::swap(position[i - 1], position[random.Below(i)]);
   Dependencies dependencies;
   for (size_t at = 1; at < position.size(); ++at) {
     const int32_t after = position[at];
     const bool download = operations[static_cast<size_t>(after)].kind == OperationKind::kDownload;
     if (download && random.Below(100) >= waiting_download_percent) continue;
-    for (uint64_t left = random.Below(4); left > 0; --left) dependencies.push_back({.before = position[random.Below(at)], .after = after});
+    for (uint64_t left = random.Below(4); left > 0; --left)
+      dependencies.push_back({.before = position[random.Below(at)], .after = after});
   }
   return {std::move(operations), dependencies};
 }
@@ -48,7 +53,8 @@ TransferGraph LayeredGraph(uint64_t seed, int32_t downloads, int32_t per_downloa
   Dependencies dependencies;
   const auto add = [&](OperationKind kind, const std::vector<int32_t>& before) {
     const auto op = static_cast<int32_t>(operations.size());
-    operations.push_back({.kind = kind, .time = Nanoseconds(static_cast<int64_t>(1000 + random.Below(1'000'000)))});
+    operations.push_back(
+        {.kind = kind, .time = Nanoseconds(static_cast<int64_t>(1000 + random.Below(1'000'000)))});
     for (const int32_t from : before) {
       if (from >= 0) dependencies.push_back({.before = from, .after = op});
     }
@@ -66,7 +72,9 @@ TransferGraph LayeredGraph(uint64_t seed, int32_t downloads, int32_t per_downloa
     layer_ends.push_back(last);
   }
   for (int32_t layer = downloads - 1; layer >= 0; --layer) {
-    for (int32_t i = 0; i < forward; ++i) last = add(OperationKind::kComputation, {last, i == 0 ? layer_ends[static_cast<size_t>(layer) + 2] : -1});
+    for (int32_t i = 0; i < forward; ++i)
+      last = add(OperationKind::kComputation,
+                 {last, i == 0 ? layer_ends[static_cast<size_t>(layer) + 2] : -1});
     add(OperationKind::kOther, {last});
   }
   return {std::move(operations), dependencies};

@@ -8,7 +8,8 @@ namespace stepcast::schedule_bounds_test {
 namespace {
 
 TEST(ScheduleBoundsTest, EverythingInTurnAndTheBusiestResourceAlone) {
-  const ScheduleBounds bounds = BoundsOf(std::vector<Span>{Nanoseconds(30), Nanoseconds(50), Nanoseconds(20)});
+  const ScheduleBounds bounds =
+      BoundsOf(std::vector<Span>{Nanoseconds(30), Nanoseconds(50), Nanoseconds(20)});
   EXPECT_EQ(bounds.upper, Nanoseconds(100));
   EXPECT_EQ(bounds.lower, Nanoseconds(50));
   EXPECT_DOUBLE_EQ(bounds.SpeedupBound(), 1);  // twice as fast

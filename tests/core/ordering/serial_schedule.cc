@@ -14,7 +14,8 @@ struct Waits {
 
   explicit Waits(const TransferGraph& graph) : before(static_cast<size_t>(graph.size())) {
     for (int32_t op = 0; op < graph.size(); ++op) {
-      for (const int32_t after : graph.dependents(op)) before[static_cast<size_t>(after)].push_back(op);
+      for (const int32_t after : graph.dependents(op))
+        before[static_cast<size_t>(after)].push_back(op);
     }
   }
 };
@@ -31,7 +32,8 @@ Span SerialMakespan(const TransferGraph& graph, const std::vector<int32_t>& orde
   for (auto left = static_cast<size_t>(graph.size()) - order.size(); left > 0; --left) {
     int32_t next = -1;
     Span next_ready;
-    for (int32_t op = 0; op < graph.size(); ++op) {  // the one ready first, the lower index of several
+    for (int32_t op = 0; op < graph.size();
+         ++op) {  // the one ready first, the lower index of several
       if (end[static_cast<size_t>(op)] != kNotYet) continue;
       Span ready;
       bool known = true;
@@ -53,7 +55,8 @@ Span SerialMakespan(const TransferGraph& graph, const std::vector<int32_t>& orde
 Span BestSerialMakespan(const TransferGraph& graph) {
   std::vector<int32_t> order = graph.downloads();
   Span best = SerialMakespan(graph, order);
-  while (std::next_permutation(order.begin(), order.end())) best = std::min(best, SerialMakespan(graph, order));
+  while (std::next_permutation(order.begin(), order.end()))
+    best = std::min(best, SerialMakespan(graph, order));
   return best;
 }
 

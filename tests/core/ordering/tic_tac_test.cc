@@ -26,7 +26,8 @@ TransferGraph Chain(uint64_t seed, int32_t layers, bool reversed) {
   std::vector<TransferGraph::Dependency> dependencies;
   operations.reserve(2 * static_cast<size_t>(layers));
   for (int32_t i = 0; i < 2 * layers; ++i) {
-    operations.push_back({.kind = i < layers ? kDownload : kComputation, .time = source.operation(i).time});
+    operations.push_back(
+        {.kind = i < layers ? kDownload : kComputation, .time = source.operation(i).time});
   }
   for (int32_t i = 0; i < layers; ++i) {
     dependencies.push_back({.before = reversed ? layers - 1 - i : i, .after = layers + i});
@@ -42,7 +43,10 @@ TransferGraph CaseOne(Span m_a, Span p_a, Span m_b, Span p_b) {
            {.kind = kComputation, .time = p_a},
            {.kind = kComputation, .time = p_b},
            {.kind = kComputation, .time = Nanoseconds(1)}},
-          {{.before = 0, .after = 2}, {.before = 1, .after = 3}, {.before = 2, .after = 4}, {.before = 3, .after = 4}}};
+          {{.before = 0, .after = 2},
+           {.before = 1, .after = 3},
+           {.before = 2, .after = 4},
+           {.before = 3, .after = 4}}};
 }
 
 std::vector<int32_t> Tac(const TransferGraph& graph) { return TacOrder(graph, NeverStop).value(); }
@@ -52,15 +56,18 @@ TEST(TacTest, TwoIndependentDownloadsGoInTheOrderWithTheShorterMakespan) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     const TransferGraph times = testing::LayeredGraph(seed, 2, 4);
-    const TransferGraph graph = CaseOne(times.operation(0).time, times.operation(1).time, times.operation(2).time, times.operation(3).time);
+    const TransferGraph graph = CaseOne(times.operation(0).time, times.operation(1).time,
+                                        times.operation(2).time, times.operation(3).time);
     EXPECT_EQ(testing::SerialMakespan(graph, Tac(graph)), testing::BestSerialMakespan(graph));
   }
 }
 
 // Eq. 6, not the printed Algorithm 3: the download that frees much goes first.
 TEST(TacTest, TheDownloadThatFreesMoreComputationGoesFirst) {
-  EXPECT_THAT(Tac(CaseOne(Nanoseconds(10), Nanoseconds(1), Nanoseconds(10), Nanoseconds(9))), ElementsAre(1, 0));
-  EXPECT_THAT(Tac(CaseOne(Nanoseconds(10), Nanoseconds(9), Nanoseconds(10), Nanoseconds(1))), ElementsAre(0, 1));
+  EXPECT_THAT(Tac(CaseOne(Nanoseconds(10), Nanoseconds(1), Nanoseconds(10), Nanoseconds(9))),
+              ElementsAre(1, 0));
+  EXPECT_THAT(Tac(CaseOne(Nanoseconds(10), Nanoseconds(9), Nanoseconds(10), Nanoseconds(1))),
+              ElementsAre(0, 1));
 }
 
 // Figure 4b: nothing is freed by one download alone, so M+ decides.
@@ -122,7 +129,12 @@ TEST(TacTest, AgreesWithTheDefinitionsOnLayeredNetworks) {
 TEST(TicTest, EqualLoadsAreEqualRanksAndInfiniteOnesTheLast) {
   // 2 and 0 are waited for together, 1 by an operation that needs nothing else, 3 by nobody.
   const TransferGraph graph(
-      {{.kind = kDownload}, {.kind = kDownload}, {.kind = kDownload}, {.kind = kDownload}, {.kind = kComputation}, {.kind = kComputation}},
+      {{.kind = kDownload},
+       {.kind = kDownload},
+       {.kind = kDownload},
+       {.kind = kDownload},
+       {.kind = kComputation},
+       {.kind = kComputation}},
       {{.before = 0, .after = 4}, {.before = 2, .after = 4}, {.before = 1, .after = 5}});
   EXPECT_THAT(Tic(graph), ElementsAre(0, 1, 0, 1));
 }
@@ -135,7 +147,8 @@ TEST(TicTest, LooksAtNoTimes) {
     std::vector<TransferGraph::Dependency> dependencies;
     for (int32_t op = 0; op < graph.size(); ++op) {
       operations.push_back({.kind = graph.operation(op).kind, .time = Nanoseconds(op * 37 % 101)});
-      for (const int32_t after : graph.dependents(op)) dependencies.push_back({.before = op, .after = after});
+      for (const int32_t after : graph.dependents(op))
+        dependencies.push_back({.before = op, .after = after});
     }
     EXPECT_EQ(Tic(graph), Tic(TransferGraph(std::move(operations), dependencies)));
   }
@@ -150,9 +163,14 @@ TEST(TicTacTest, AGraphWithoutDownloadsHasAnEmptyOrder) {
 TEST(TicTacTest, StopWhenTold) {
   const TransferGraph graph = testing::LayeredGraph(1, 300, 6);
   int asked = 0;
-  const auto third_time = [&asked] { return ++asked == 3 ? absl::CancelledError("enough") : absl::OkStatus(); };
+  const auto third_time = [&asked] {
+    return ++asked == 3 ? absl::CancelledError("enough") : absl::OkStatus();
+  };
   EXPECT_EQ(TacOrder(graph, third_time).status(), absl::CancelledError("enough"));
-  EXPECT_EQ(TicRanks(testing::LayeredGraph(1, 500, 20), [] { return absl::CancelledError("enough"); }).status(), absl::CancelledError("enough"));
+  EXPECT_EQ(
+      TicRanks(testing::LayeredGraph(1, 500, 20), [] { return absl::CancelledError("enough"); })
+          .status(),
+      absl::CancelledError("enough"));
 }
 
 }  // namespace

@@ -39,11 +39,12 @@ class NetworkBuilder {
 
  private:
   int32_t Add(const char* kind, int32_t layer, Resource resource, std::vector<int32_t> before) {
-    operations_.push_back({.name = kind + std::to_string(layer),
-                           .resource = resource,
-                           .time_ns = static_cast<int64_t>(1000 + random_.Below(1'000'000)),
-                           .waiting_for = std::move(before),
-                           .parameter_server = resource == Resource::kWorker ? 0 : layer % shape_.servers});
+    operations_.push_back(
+        {.name = kind + std::to_string(layer),
+         .resource = resource,
+         .time_ns = static_cast<int64_t>(1000 + random_.Below(1'000'000)),
+         .waiting_for = std::move(before),
+         .parameter_server = resource == Resource::kWorker ? 0 : layer % shape_.servers});
     return static_cast<int32_t>(operations_.size()) - 1;
   }
 
@@ -74,8 +75,10 @@ ProfileDraft DraftOf(const std::vector<ExampleOperation>& operations) {
 Profile ProfileOf(const GoldenOrderCase& golden) {
   std::vector<ExampleOperation> operations;
   for (const GoldenOperation& operation : golden.operations) {
-    operations.push_back(
-        {.name = operation.name, .resource = operation.resource, .time_ns = operation.time_ns, .waiting_for = operation.waiting_for});
+    operations.push_back({.name = operation.name,
+                          .resource = operation.resource,
+                          .time_ns = operation.time_ns,
+                          .waiting_for = operation.waiting_for});
   }
   return Profile::Create(DraftOf(operations)).value();
 }
@@ -93,8 +96,12 @@ Profile NetworkProfile(uint64_t seed, const NetworkShape& shape) {
 }
 
 Profile DownloadThenCompute(int64_t bytes, int64_t computation_ns) {
-  return Profile::Create(DraftOf({{.name = "recv", .resource = Resource::kDownlink, .time_ns = bytes},
-                                  {.name = "compute", .resource = Resource::kWorker, .time_ns = computation_ns, .waiting_for = {0}}}))
+  return Profile::Create(
+             DraftOf({{.name = "recv", .resource = Resource::kDownlink, .time_ns = bytes},
+                      {.name = "compute",
+                       .resource = Resource::kWorker,
+                       .time_ns = computation_ns,
+                       .waiting_for = {0}}}))
       .value();
 }
 

@@ -21,7 +21,8 @@ struct ExampleOperation {
   int32_t parameter_server = 0;
 };
 
-// One recorded step in which transfers took the time of their size. Batch size 1, whole streams, no parsing overhead.
+// One recorded step in which transfers took the time of their size. Batch size 1, whole streams, no
+// parsing overhead.
 ProfileDraft DraftOf(const std::vector<ExampleOperation>& operations);
 
 // Each transfer of as many bytes as it takes nanoseconds at kNanosecondPerByte.
@@ -35,7 +36,8 @@ struct NetworkShape {
   bool downloads_reversed = false;  // in graph order, the last layer's download is the first
 };
 
-// Random times and sizes, layers in a chain. Names: "recv", "forward", "backward", "send", "update" and the layer's number.
+// Random times and sizes, layers in a chain. Names: "recv", "forward", "backward", "send", "update"
+// and the layer's number.
 Profile NetworkProfile(uint64_t seed, const NetworkShape& shape);
 
 // A download of `bytes`, then a computation; nothing else.

@@ -27,16 +27,19 @@ std::vector<std::string> NamesOf(const Profile& profile) {
 using Examples = std::vector<testing::ExampleOperation>;
 
 Examples OneLayer() {
-  return {{.name = "recv", .resource = Resource::kDownlink, .time_ns = 10},
-          {.name = "batch", .time_ns = 3},
-          {.name = "forward", .time_ns = 5, .waiting_for = {0, 1}},
-          {.name = "accuracy", .time_ns = 1, .waiting_for = {2}},
-          {.name = "backward", .time_ns = 7, .waiting_for = {2}},
-          {.name = "send", .resource = Resource::kUplink, .time_ns = 10, .waiting_for = {4}},
-          {.name = "update", .resource = Resource::kParameterServer, .time_ns = 2, .waiting_for = {5}}};
+  return {
+      {.name = "recv", .resource = Resource::kDownlink, .time_ns = 10},
+      {.name = "batch", .time_ns = 3},
+      {.name = "forward", .time_ns = 5, .waiting_for = {0, 1}},
+      {.name = "accuracy", .time_ns = 1, .waiting_for = {2}},
+      {.name = "backward", .time_ns = 7, .waiting_for = {2}},
+      {.name = "send", .resource = Resource::kUplink, .time_ns = 10, .waiting_for = {4}},
+      {.name = "update", .resource = Resource::kParameterServer, .time_ns = 2, .waiting_for = {5}}};
 }
 
-Profile ProfileOfExamples(const Examples& examples) { return Profile::Create(testing::DraftOf(examples)).value(); }
+Profile ProfileOfExamples(const Examples& examples) {
+  return Profile::Create(testing::DraftOf(examples)).value();
+}
 
 TEST(ForwardPassTest, EndsWhereGradientsBegin) {
   const Profile whole = ProfileOfExamples(OneLayer());
@@ -49,21 +52,24 @@ TEST(ForwardPassTest, EndsWhereGradientsBegin) {
 
 // What a layer computed forward its gradient needs, and its parameter, too.
 TEST(ForwardPassTest, DependenciesMayPassOverTheLoss) {
-  const Profile whole = ProfileOfExamples({{.name = "recv0", .resource = Resource::kDownlink, .time_ns = 10},
-                                           {.name = "recv1", .resource = Resource::kDownlink, .time_ns = 10},
-                                           {.name = "forward0", .time_ns = 5, .waiting_for = {0}},
-                                           {.name = "forward1", .time_ns = 5, .waiting_for = {1, 2}},
-                                           {.name = "backward1", .time_ns = 5, .waiting_for = {1, 2, 3}},
-                                           {.name = "send1", .resource = Resource::kUplink, .time_ns = 10, .waiting_for = {4}},
-                                           {.name = "backward0", .time_ns = 5, .waiting_for = {0, 4}},
-                                           {.name = "send0", .resource = Resource::kUplink, .time_ns = 10, .waiting_for = {6}}});
-  EXPECT_THAT(NamesOf(ForwardPass(whole).value()), ElementsAre("recv0", "recv1", "forward0", "forward1"));
+  const Profile whole = ProfileOfExamples(
+      {{.name = "recv0", .resource = Resource::kDownlink, .time_ns = 10},
+       {.name = "recv1", .resource = Resource::kDownlink, .time_ns = 10},
+       {.name = "forward0", .time_ns = 5, .waiting_for = {0}},
+       {.name = "forward1", .time_ns = 5, .waiting_for = {1, 2}},
+       {.name = "backward1", .time_ns = 5, .waiting_for = {1, 2, 3}},
+       {.name = "send1", .resource = Resource::kUplink, .time_ns = 10, .waiting_for = {4}},
+       {.name = "backward0", .time_ns = 5, .waiting_for = {0, 4}},
+       {.name = "send0", .resource = Resource::kUplink, .time_ns = 10, .waiting_for = {6}}});
+  EXPECT_THAT(NamesOf(ForwardPass(whole).value()),
+              ElementsAre("recv0", "recv1", "forward0", "forward1"));
 }
 
 TEST(ForwardPassTest, OfEveryModelOfTheZooIsAllItsForwardOperationsAndDownloads) {
   for (const std::string_view model : ZooModels()) {
     SCOPED_TRACE(model);
-    const Profile whole = BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = 1e9}}).value();
+    const Profile whole =
+        BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = 1e9}}).value();
     const Profile forward = ForwardPass(whole).value();
     std::vector<std::string> expected;
     for (const std::string& name : NamesOf(whole)) {
@@ -106,7 +112,8 @@ TEST(ForwardPassTest, WhatCannotBeToldIsRefusedWithTheReason) {
   EXPECT_THAT(refusal(two_losses), HasSubstr("no computation waits for all 2 downloads"));
 
   Examples download_behind_upload = OneLayer();
-  download_behind_upload.push_back({.name = "again", .resource = Resource::kDownlink, .time_ns = 10, .waiting_for = {6}});
+  download_behind_upload.push_back(
+      {.name = "again", .resource = Resource::kDownlink, .time_ns = 10, .waiting_for = {6}});
   EXPECT_THAT(refusal(download_behind_upload), HasSubstr("a download waits for upload \"send\""));
 }
 

@@ -16,13 +16,15 @@ constexpr int kSeeds = 200;
 
 Profile Zoo(const std::string& model, double bytes_per_second, double variation) {
   absl::StatusOr<Profile> profile =
-      BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = bytes_per_second}, .variation = {.own = variation, .steps = 20, .seed = 3}});
+      BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = bytes_per_second},
+                              .variation = {.own = variation, .steps = 20, .seed = 3}});
   EXPECT_TRUE(profile.ok()) << profile.status();
   return *std::move(profile);
 }
 
 Prediction Predict(const Profile& profile, int32_t workers, const SimulationOptionsDraft& options) {
-  const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, {.worker_counts = {workers}, .options = options});
+  const absl::StatusOr<ThroughputQuery> query =
+      ResolveThroughput(profile, {.worker_counts = {workers}, .options = options});
   EXPECT_TRUE(query.ok()) << query.status();
   absl::StatusOr<ThroughputAnswer> answer = PredictThroughput(profile, *query, NeverStop);
   EXPECT_TRUE(answer.ok()) << answer.status();
@@ -39,34 +41,45 @@ struct Job {
 
 class IntervalCoverageTest : public ::testing::TestWithParam<Job> {};
 
-// A job runs once: the next run of the same length, with another seed, falls where run_interval says, converged or not.
+// A job runs once: the next run of the same length, with another seed, falls where run_interval
+// says, converged or not.
 TEST_P(IntervalCoverageTest, HoldsTheLongRunsMeanAndTheNextSingleRun) {
   const Job& job = GetParam();
   const Profile profile = Zoo(job.model, job.bytes_per_second, 0.2);
   // As many replications as the short runs have, each a hundred times as long.
-  const Prediction truth = Predict(profile, job.workers, {.steps_per_worker = 100 * job.steps, .seed = 1'000'003});
+  const Prediction truth =
+      Predict(profile, job.workers, {.steps_per_worker = 100 * job.steps, .seed = 1'000'003});
   int held = 0;
   int converged = 0;
   double width = 0;
   int runs_held = 0;
   double runs_width = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const Prediction prediction = Predict(profile, job.workers, {.steps_per_worker = job.steps, .seed = seed});
-    const Prediction next = Predict(profile, job.workers, {.steps_per_worker = job.steps, .seed = seed + 1'000'000, .replications = 1});
+    const Prediction prediction =
+        Predict(profile, job.workers, {.steps_per_worker = job.steps, .seed = seed});
+    const Prediction next =
+        Predict(profile, job.workers,
+                {.steps_per_worker = job.steps, .seed = seed + 1'000'000, .replications = 1});
     const Interval& runs = prediction.run_interval;
     runs_held += runs.lower <= next.examples_per_second && next.examples_per_second <= runs.upper;
     runs_width += (runs.upper - runs.lower) / truth.examples_per_second;
     if (!prediction.steady_state) continue;
     ++converged;
-    width += (prediction.confidence_interval.upper - prediction.confidence_interval.lower) / truth.examples_per_second;
-    held += prediction.confidence_interval.lower <= truth.examples_per_second && truth.examples_per_second <= prediction.confidence_interval.upper;
+    width += (prediction.confidence_interval.upper - prediction.confidence_interval.lower) /
+             truth.examples_per_second;
+    held += prediction.confidence_interval.lower <= truth.examples_per_second &&
+            truth.examples_per_second <= prediction.confidence_interval.upper;
   }
   RecordProperty("held", held);
   RecordProperty("converged", converged);
-  std::printf("%s, %d workers: the 95 %% interval held the long run's mean in %d of %d converged runs of %d; mean width %.2f %%\n", job.model.c_str(),
-              job.workers, held, converged, kSeeds, 100 * width / converged);
-  std::printf("%s, %d workers: the 95 %% interval of single runs held the next one in %d of %d; mean width %.2f %%\n", job.model.c_str(), job.workers,
-              runs_held, kSeeds, 100 * runs_width / kSeeds);
+  std::printf(
+      "%s, %d workers: the 95 %% interval held the long run's mean in %d of %d converged runs of "
+      "%d; mean width %.2f %%\n",
+      job.model.c_str(), job.workers, held, converged, kSeeds, 100 * width / converged);
+  std::printf(
+      "%s, %d workers: the 95 %% interval of single runs held the next one in %d of %d; mean width "
+      "%.2f %%\n",
+      job.model.c_str(), job.workers, runs_held, kSeeds, 100 * runs_width / kSeeds);
   EXPECT_GE(runs_held, kSeeds * 9 / 10);
   EXPECT_LE(runs_width / kSeeds, 0.2);
   EXPECT_GE(converged, kSeeds / 2);
@@ -76,15 +89,18 @@ TEST_P(IntervalCoverageTest, HoldsTheLongRunsMeanAndTheNextSingleRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, IntervalCoverageTest,
-                         ::testing::Values(Job{"alexnet", 1.25e10, 8, 500}, Job{"googlenet", 1.25e10, 4}, Job{"vgg16", 1.25e10, 3}),
+                         ::testing::Values(Job{"alexnet", 1.25e10, 8, 500},
+                                           Job{"googlenet", 1.25e10, 4}, Job{"vgg16", 1.25e10, 3}),
                          [](const auto& job) { return job.param.model; });
 
-// Eight workers that begin together stay in step for thousands of steps, far below what the link would carry.
+// Eight workers that begin together stay in step for thousands of steps, far below what the link
+// would carry.
 TEST(SteadyStateTest, ModelsThatRememberTheirStartSayThatTheyHaveNotConverged) {
   const Profile profile = Zoo("inception_v3", 1.25e9, 0.02);
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     const Prediction prediction = Predict(profile, 8, {.steps_per_worker = 200, .seed = seed});
-    EXPECT_FALSE(prediction.steady_state) << "seed " << seed << ": " << prediction.examples_per_second;
+    EXPECT_FALSE(prediction.steady_state)
+        << "seed " << seed << ": " << prediction.examples_per_second;
     EXPECT_NE(prediction.warning, "");
   }
 }

@@ -16,7 +16,9 @@ class KeptRuns final : public RunMemory {
     found == runs_.end() ? ++misses : ++hits;
     return found == runs_.end() ? nullptr : found->second;
   }
-  void Keep(const std::string& key, std::shared_ptr<const RunSummary> run) override { runs_[key] = std::move(run); }
+  void Keep(const std::string& key, std::shared_ptr<const RunSummary> run) override {
+    runs_[key] = std::move(run);
+  }
 
   size_t size() const { return runs_.size(); }
 

@@ -1,4 +1,5 @@
-// What is predicted from layer profiles that others measured, against what can be worked out by hand.
+// What is predicted from layer profiles that others measured, against what can be worked out by
+// hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +24,9 @@ namespace {
 
 constexpr int32_t kBatch = 64;
 
-// The end of one step by hand, in nanoseconds: every resource does one thing at a time, in the order in which things become ready, those of one
-// instant in graph order. The critical path is the chain of waits that leads there.
+// The end of one step by hand, in nanoseconds: every resource does one thing at a time, in the
+// order in which things become ready, those of one instant in graph order. The critical path is the
+// chain of waits that leads there.
 double StepEndByHand(const Profile& profile, double bytes_per_second) {
   const std::vector<Operation>& operations = profile.operations();
   const RecordedStep& step = profile.steps().front();
@@ -32,17 +34,21 @@ double StepEndByHand(const Profile& profile, double bytes_per_second) {
   std::vector<std::vector<size_t>> followers(operations.size());
   using Ready = std::tuple<double, size_t>;  // when, which
   std::vector<std::priority_queue<Ready, std::vector<Ready>, std::greater<>>> queues(5);
-  const auto queue_of = [&](size_t op) -> auto& { return queues[static_cast<size_t>(operations[op].resource)]; };
+  const auto queue_of = [&](size_t op) -> auto& {
+    return queues[static_cast<size_t>(operations[op].resource)];
+  };
   for (size_t op = 0; op < operations.size(); ++op) {
     waits[op] = operations[op].waiting_for.size();
-    for (const int32_t before : operations[op].waiting_for) followers[static_cast<size_t>(before)].push_back(op);
+    for (const int32_t before : operations[op].waiting_for)
+      followers[static_cast<size_t>(before)].push_back(op);
     if (waits[op] == 0) queue_of(op).emplace(0.0, op);
   }
   std::vector<double> ready(operations.size(), 0);
   std::vector<double> free(queues.size(), 0);
   double end = 0;
   for (size_t left = operations.size(); left > 0; --left) {
-    // The next to start anywhere: nothing that becomes ready later can start before it on its resource.
+    // The next to start anywhere: nothing that becomes ready later can start before it on its
+    // resource.
     size_t next = 0;
     double starts = 0;
     bool found = false;
@@ -56,8 +62,10 @@ double StepEndByHand(const Profile& profile, double bytes_per_second) {
     }
     const size_t op = std::get<1>(queues[next].top());
     queues[next].pop();
-    const double takes = IsTransfer(operations[op].resource) ? static_cast<double>(operations[op].size_bytes) / bytes_per_second * 1e9
-                                                             : static_cast<double>(step.end_ns[op] - step.start_ns[op]);
+    const double takes =
+        IsTransfer(operations[op].resource)
+            ? static_cast<double>(operations[op].size_bytes) / bytes_per_second * 1e9
+            : static_cast<double>(step.end_ns[op] - step.start_ns[op]);
     free[next] = starts + takes;
     end = std::max(end, free[next]);
     for (const size_t follower : followers[op]) {
@@ -68,12 +76,15 @@ double StepEndByHand(const Profile& profile, double bytes_per_second) {
   return end;
 }
 
-class LayerProfilePredictionTest : public ::testing::TestWithParam<std::tuple<std::string, double>> {
+class LayerProfilePredictionTest
+    : public ::testing::TestWithParam<std::tuple<std::string, double>> {
  protected:
   void SetUp() override {
-    const std::filesystem::path file = stepcast::testing::RecordedDataFolder() / "layer_profiles" / (std::get<0>(GetParam()) + ".graph.txt");
+    const std::filesystem::path file = stepcast::testing::RecordedDataFolder() / "layer_profiles" /
+                                       (std::get<0>(GetParam()) + ".graph.txt");
     if (!std::filesystem::exists(file))
-      GTEST_SKIP() << "no layer profile " << file << "; set STEPCAST_SHARED_DATA to the folder that has layer_profiles";
+      GTEST_SKIP() << "no layer profile " << file
+                   << "; set STEPCAST_SHARED_DATA to the folder that has layer_profiles";
     std::ifstream stream(file, std::ios::binary);
     text_.assign(std::istreambuf_iterator<char>(stream), {});
   }
@@ -88,8 +99,11 @@ class LayerProfilePredictionTest : public ::testing::TestWithParam<std::tuple<st
         .profile;
   }
 
-  static std::vector<Prediction> Predict(const Profile& profile, const std::vector<int32_t>& counts) {
-    const ThroughputQuery query = ResolveThroughput(profile, {.worker_counts = counts, .options = {.steps_per_worker = 200}}).value();
+  static std::vector<Prediction> Predict(const Profile& profile,
+                                         const std::vector<int32_t>& counts) {
+    const ThroughputQuery query =
+        ResolveThroughput(profile, {.worker_counts = counts, .options = {.steps_per_worker = 200}})
+            .value();
     return PredictThroughput(profile, query, NeverStop).value().predictions;
   }
 
@@ -110,17 +124,23 @@ TEST_P(LayerProfilePredictionTest, NeverExceedsWhatTheLinkOrTheWorkersCanDo) {
   double compute_ns = 0;
   for (size_t op = 0; op < profile.operations().size(); ++op) {
     const Operation& operation = profile.operations()[op];
-    if (operation.resource == Resource::kDownlink) bytes_down += static_cast<double>(operation.size_bytes);
-    if (operation.resource == Resource::kUplink) bytes_up += static_cast<double>(operation.size_bytes);
-    if (operation.resource == Resource::kWorker) compute_ns += static_cast<double>(profile.steps()[0].end_ns[op] - profile.steps()[0].start_ns[op]);
+    if (operation.resource == Resource::kDownlink)
+      bytes_down += static_cast<double>(operation.size_bytes);
+    if (operation.resource == Resource::kUplink)
+      bytes_up += static_cast<double>(operation.size_bytes);
+    if (operation.resource == Resource::kWorker)
+      compute_ns +=
+          static_cast<double>(profile.steps()[0].end_ns[op] - profile.steps()[0].start_ns[op]);
   }
   const double link_bound = kBatch * std::get<1>(GetParam()) / std::max(bytes_down, bytes_up);
   const std::vector<int32_t> counts = {1, 2, 3, 4, 6, 8, 12, 16, 32};
   for (const Prediction& prediction : Predict(profile, counts)) {
     const double workers_bound = prediction.scenario.workers * kBatch / (compute_ns / 1e9);
-    // At the ends of the counted time a worker's step counts whole that lies partly outside: 1 of the 190 counted.
+    // At the ends of the counted time a worker's step counts whole that lies partly outside: 1 of
+    // the 190 counted.
     const double slack = prediction.scenario.workers == 1 ? 1 + 1e-9 : 1 + 1.0 / 190;
-    EXPECT_LE(prediction.examples_per_second, slack * std::min(link_bound, workers_bound)) << prediction.scenario.workers << " workers";
+    EXPECT_LE(prediction.examples_per_second, slack * std::min(link_bound, workers_bound))
+        << prediction.scenario.workers << " workers";
   }
 }
 
@@ -133,7 +153,9 @@ TEST_P(LayerProfilePredictionTest, HalfTheBandwidthChangesTheAnswer) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AtOneAndTenGigabit, LayerProfilePredictionTest,
-                         ::testing::Combine(::testing::Values("alexnet", "vgg16", "resnet18", "resnet50"), ::testing::Values(125e6, 1.25e9)));
+                         ::testing::Combine(::testing::Values("alexnet", "vgg16", "resnet18",
+                                                              "resnet50"),
+                                            ::testing::Values(125e6, 1.25e9)));
 
 }  // namespace
 }  // namespace stepcast::layer_profile_prediction_test

@@ -24,10 +24,12 @@ std::vector<int32_t> AnyOrder(size_t size, Random& random) {
 }
 
 // By the engine: the place in the order is the rank.
-Span ByTheEngine(const LeastStep& step, const ListSchedule& schedule, const std::vector<int32_t>& order) {
+Span ByTheEngine(const LeastStep& step, const ListSchedule& schedule,
+                 const std::vector<int32_t>& order) {
   std::vector<int32_t> ranks(static_cast<size_t>(step.graph().size()), RunOptions::kUnranked);
   for (size_t place = 0; place < order.size(); ++place) {
-    ranks[static_cast<size_t>(schedule.downloads()[static_cast<size_t>(order[place])])] = static_cast<int32_t>(place);
+    ranks[static_cast<size_t>(schedule.downloads()[static_cast<size_t>(order[place])])] =
+        static_cast<int32_t>(place);
   }
   return step.Makespan(ranks, NeverStop).value();
 }
@@ -56,7 +58,8 @@ TEST(ListScheduleTest, EqualsTheEngineToTheTickOnRandomJobs) {
 TEST(ListScheduleTest, EqualsTheEngineToTheTickOnEveryModelOfTheZoo) {
   for (const std::string_view model : ZooModels()) {
     SCOPED_TRACE(model);
-    const Profile profile = BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = 1.25e9}}).value();
+    const Profile profile =
+        BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = 1.25e9}}).value();
     const LeastStep step = LeastStep::Build(profile, ResolveScenario(profile, {}).value()).value();
     ListSchedule schedule(step);
     // The loss cuts the graph; what is behind it is most of a training step.

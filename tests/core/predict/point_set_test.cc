@@ -22,9 +22,10 @@ using testing::KeptRuns;
 auto Everything(const Prediction& p) {
   std::vector<double> shares;
   for (const ResourceUtilization& used : p.utilization) shares.push_back(used.fraction);
-  return std::tuple(p.scenario, p.examples_per_second, p.confidence_interval.lower, p.confidence_interval.upper, p.step_time.mean, p.step_time.p50,
-                    p.step_time.p99, p.speedup, p.scaling_efficiency, shares, p.exposed_communication_fraction, p.steady_state, p.warning,
-                    p.replications);
+  return std::tuple(p.scenario, p.examples_per_second, p.confidence_interval.lower,
+                    p.confidence_interval.upper, p.step_time.mean, p.step_time.p50, p.step_time.p99,
+                    p.speedup, p.scaling_efficiency, shares, p.exposed_communication_fraction,
+                    p.steady_state, p.warning, p.replications);
 }
 
 Profile Sampled() {
@@ -33,26 +34,37 @@ Profile Sampled() {
   return job.Build();
 }
 
-SimulationOptions Options(int32_t replications) { return {.steps_per_worker = 80, .warmup_steps = 5, .replications = replications}; }
+SimulationOptions Options(int32_t replications) {
+  return {.steps_per_worker = 80, .warmup_steps = 5, .replications = replications};
+}
 
-Scenario Workers(const Profile& profile, int32_t count) { return testing::Resolved(profile, {.workers = count}); }
+Scenario Workers(const Profile& profile, int32_t count) {
+  return testing::Resolved(profile, {.workers = count});
+}
 
-Prediction InFull(const Profile& profile, const Scenario& scenario, const SimulationOptions& options) {
-  return PredictThroughput(profile, {.scenarios = {scenario}, .options = options}, NeverStop).value().predictions[0];
+Prediction InFull(const Profile& profile, const Scenario& scenario,
+                  const SimulationOptions& options) {
+  return PredictThroughput(profile, {.scenarios = {scenario}, .options = options}, NeverStop)
+      .value()
+      .predictions[0];
 }
 
 TEST(PointSetTest, AsManyAsAreTriedOneAfterTheOtherSayWhatOneRequestForAllSays) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const Profile profile = testing::MakeRandomCase(seed).profile;
-    const SimulationOptions options{.steps_per_worker = 40, .warmup_steps = 4, .automatic_warmup = seed % 2 == 0, .replications = 4};
+    const SimulationOptions options{.steps_per_worker = 40,
+                                    .warmup_steps = 4,
+                                    .automatic_warmup = seed % 2 == 0,
+                                    .replications = 4};
     PointSet points(profile, options);
     for (const int32_t workers : {5, 2, 1, 5, 3}) {
       const size_t index = points.Try(Workers(profile, workers), NeverStop).value();
       ASSERT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
       EXPECT_EQ(points.Add(Workers(profile, workers), NeverStop).value(), index);
       ASSERT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
-      EXPECT_EQ(Everything(points.Summarize(index)), Everything(InFull(profile, Workers(profile, workers), options)));
+      EXPECT_EQ(Everything(points.Summarize(index)),
+                Everything(InFull(profile, Workers(profile, workers), options)));
     }
   }
 }
@@ -93,7 +105,8 @@ TEST(PointSetTest, APointWithoutARunSaysSo) {
   EXPECT_FALSE(points.HasRun(second));
 }
 
-// Calls with other counts, more or fewer replications and other options, all with one memory, as a server makes them.
+// Calls with other counts, more or fewer replications and other options, all with one memory, as a
+// server makes them.
 TEST(RunMemoryTest, AnswersHaveTheSameBytesWithAMemoryAndWithout) {
   Random random({7});
   KeptRuns memory;
@@ -102,19 +115,25 @@ TEST(RunMemoryTest, AnswersHaveTheSameBytesWithAMemoryAndWithout) {
     SCOPED_TRACE(::testing::Message() << "call " << call);
     const uint64_t seed = 1 + random.Below(4);
     const Profile profile = testing::MakeRandomCase(seed).profile;
-    SimulationOptions options{.steps_per_worker = 30, .warmup_steps = 3, .replications = static_cast<int32_t>(1 + random.Below(5))};
+    SimulationOptions options{.steps_per_worker = 30,
+                              .warmup_steps = 3,
+                              .replications = static_cast<int32_t>(1 + random.Below(5))};
     options.automatic_warmup = random.Below(2) == 0;
     options.seed = 1 + random.Below(2);
     options.start = random.Below(2) == 0 ? Start::kStaggered : Start::kSimultaneous;
     options.relative_precision = random.Below(3) == 0 ? 0.02 : 0;
     options.confidence_level = random.Below(2) == 0 ? 0.95 : 0.5;
     ThroughputQuery query{.options = options};
-    for (uint64_t i = 0; i < 1 + random.Below(3); ++i) query.scenarios.push_back(Workers(profile, static_cast<int32_t>(1 + random.Below(5))));
+    for (uint64_t i = 0; i < 1 + random.Below(3); ++i)
+      query.scenarios.push_back(Workers(profile, static_cast<int32_t>(1 + random.Below(5))));
     const ThroughputAnswer without = PredictThroughput(profile, query, NeverStop).value();
     const ThroughputAnswer with =
-        PredictThroughput(profile, query, NeverStop, InOrder(), {.memory = &memory, .profile_digest = std::to_string(seed)}).value();
+        PredictThroughput(profile, query, NeverStop, InOrder(),
+                          {.memory = &memory, .profile_digest = std::to_string(seed)})
+            .value();
     ASSERT_EQ(with.predictions.size(), without.predictions.size());
-    for (size_t i = 0; i < with.predictions.size(); ++i) EXPECT_EQ(Everything(with.predictions[i]), Everything(without.predictions[i]));
+    for (size_t i = 0; i < with.predictions.size(); ++i)
+      EXPECT_EQ(Everything(with.predictions[i]), Everything(without.predictions[i]));
     EXPECT_EQ(with.simulation.simulated_operations, without.simulation.simulated_operations);
     EXPECT_EQ(with.simulation.engine_path, without.simulation.engine_path);
     EXPECT_EQ(with.simulation.runs, without.simulation.runs);
@@ -131,7 +150,9 @@ TEST(RunMemoryTest, MoreReplicationsAndMoreCountsMakeOnlyWhatIsNew) {
   const auto made = [&](std::vector<int32_t> counts, int32_t replications) {
     ThroughputQuery query{.options = Options(replications)};
     for (const int32_t count : counts) query.scenarios.push_back(Workers(profile, count));
-    const ThroughputAnswer answer = PredictThroughput(profile, query, NeverStop, InOrder(), {.memory = &memory, .profile_digest = "d"}).value();
+    const ThroughputAnswer answer = PredictThroughput(profile, query, NeverStop, InOrder(),
+                                                      {.memory = &memory, .profile_digest = "d"})
+                                        .value();
     return answer.simulation.runs - answer.simulation.recalled_runs;
   };
   EXPECT_EQ(made({2}, 4), 4 + 3 + 4);
@@ -147,7 +168,10 @@ TEST(RunMemoryTest, AStoppedCallKeepsTheRunsItMade) {
   int asked = 0;
   const auto stop = [&] { return asked++ < 6 ? absl::OkStatus() : absl::CancelledError("enough"); };
   const ThroughputQuery query{.scenarios = {Workers(profile, 2)}, .options = Options(50)};
-  EXPECT_EQ(PredictThroughput(profile, query, stop, InOrder(), {.memory = &memory, .profile_digest = "d"}).status(), absl::CancelledError("enough"));
+  EXPECT_EQ(
+      PredictThroughput(profile, query, stop, InOrder(), {.memory = &memory, .profile_digest = "d"})
+          .status(),
+      absl::CancelledError("enough"));
   EXPECT_GT(memory.size(), 0u);
 }
 
@@ -156,7 +180,10 @@ TEST(RunMemoryTest, AProfileWithAnotherDigestFindsNothing) {
   KeptRuns memory;
   const ThroughputQuery query{.scenarios = {Workers(profile, 2)}, .options = Options(2)};
   for (const char* digest : {"a", "b"}) {
-    EXPECT_EQ(PredictThroughput(profile, query, NeverStop, InOrder(), {.memory = &memory, .profile_digest = digest}).value().simulation.recalled_runs,
+    EXPECT_EQ(PredictThroughput(profile, query, NeverStop, InOrder(),
+                                {.memory = &memory, .profile_digest = digest})
+                  .value()
+                  .simulation.recalled_runs,
               0);
   }
 }
@@ -165,7 +192,8 @@ TEST(RunSummaryTest, KnowsItsSizeWhichDoesNotDependOnTheLengthOfTheRun) {
   const Profile profile = Sampled();
   const auto bytes = [&](int32_t steps) {
     KeptRuns memory;
-    const SimulationOptions options{.steps_per_worker = steps, .warmup_steps = 5, .replications = 1};
+    const SimulationOptions options{
+        .steps_per_worker = steps, .warmup_steps = 5, .replications = 1};
     PointSet points(profile, options, {.memory = &memory, .profile_digest = "d"});
     EXPECT_TRUE(points.Add(Workers(profile, 1), NeverStop).ok());
     EXPECT_TRUE(points.RunAll(NeverStop, InOrder()).ok());

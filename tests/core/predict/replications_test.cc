@@ -21,14 +21,17 @@ using testing::Resolved;
 // With unlike recorded steps, if `is_random`.
 Profile Job(bool is_random) {
   JobBuilder job;
-  const std::vector<int64_t> times = is_random ? std::vector<int64_t>{500, 900, 2100} : std::vector<int64_t>{500};
+  const std::vector<int64_t> times =
+      is_random ? std::vector<int64_t>{500, 900, 2100} : std::vector<int64_t>{500};
   job.Upload(700, {job.Compute(times, {job.Download(1000)})});
   return job.Build();
 }
 
-Replications Start(const Profile& profile, const ScenarioDraft& draft, const SimulationOptions& options) {
+Replications Start(const Profile& profile, const ScenarioDraft& draft,
+                   const SimulationOptions& options) {
   const Scenario scenario = Resolved(profile, draft);
-  absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = RankedGraph::Make(profile, scenario, NeverStop);
+  absl::StatusOr<std::shared_ptr<const RankedGraph>> graph =
+      RankedGraph::Make(profile, scenario, NeverStop);
   EXPECT_TRUE(graph.ok()) << graph.status();
   return {profile, scenario, options, *std::move(graph)};
 }
@@ -48,32 +51,49 @@ int32_t RunsUntilEnough(Replications runs) {
 
 TEST(ReplicationsTest, WhereNothingIsRandomOneRunIsEnough) {
   const Profile profile = Job(false);
-  const SimulationOptions together{.steps_per_worker = 50, .warmup_steps = 5, .replications = 7, .start = stepcast::Start::kSimultaneous};
+  const SimulationOptions together{.steps_per_worker = 50,
+                                   .warmup_steps = 5,
+                                   .replications = 7,
+                                   .start = stepcast::Start::kSimultaneous};
   EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2}, together)), 1);
   SimulationOptions staggered = together;
   staggered.start = stepcast::Start::kStaggered;
-  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 1}, staggered)), 1) << "one worker has nobody to be apart from";
-  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2, .synchronization = Synchronization::kSynchronous}, staggered)), 1)
+  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 1}, staggered)), 1)
+      << "one worker has nobody to be apart from";
+  EXPECT_EQ(
+      RunsUntilEnough(Start(
+          profile, {.workers = 2, .synchronization = Synchronization::kSynchronous}, staggered)),
+      1)
       << "workers that wait for each other forget their start";
-  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2, .start_offsets_ns = {0, 5}}, staggered)), 1) << "offsets that are given are not drawn";
+  EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2, .start_offsets_ns = {0, 5}}, staggered)),
+            1)
+      << "offsets that are given are not drawn";
 }
 
 TEST(ReplicationsTest, SampledStepsRandomOrdersAndStaggeredStartsAreRandom) {
-  const SimulationOptions options{.steps_per_worker = 50, .warmup_steps = 5, .replications = 7, .start = stepcast::Start::kSimultaneous};
+  const SimulationOptions options{.steps_per_worker = 50,
+                                  .warmup_steps = 5,
+                                  .replications = 7,
+                                  .start = stepcast::Start::kSimultaneous};
   SimulationOptions staggered = options;
   staggered.start = stepcast::Start::kStaggered;
   const Profile sampled = Job(true);
   const Profile fixed = Job(false);
   EXPECT_EQ(RunsUntilEnough(Start(sampled, {.workers = 2}, options)), 7);
-  EXPECT_EQ(RunsUntilEnough(Start(fixed, {.workers = 2, .transfer_order = TransferOrder::kRandom}, options)), 7);
+  EXPECT_EQ(RunsUntilEnough(
+                Start(fixed, {.workers = 2, .transfer_order = TransferOrder::kRandom}, options)),
+            7);
   EXPECT_EQ(RunsUntilEnough(Start(fixed, {.workers = 2}, staggered)), 7);
 }
 
-// Five where they agree within 5 %, or were asked for; ten and then twenty where single runs scatter further.
+// Five where they agree within 5 %, or were asked for; ten and then twenty where single runs
+// scatter further.
 TEST(ReplicationsTest, WhatScattersIsRunMoreOftenUnlessTheirNumberWasAskedFor) {
   const Profile profile = Job(true);
-  const SimulationOptions calm{.steps_per_worker = 2000, .warmup_steps = 50, .automatic_replications = true};
-  const SimulationOptions wild{.steps_per_worker = 12, .warmup_steps = 0, .automatic_replications = true};
+  const SimulationOptions calm{
+      .steps_per_worker = 2000, .warmup_steps = 50, .automatic_replications = true};
+  const SimulationOptions wild{
+      .steps_per_worker = 12, .warmup_steps = 0, .automatic_replications = true};
   SimulationOptions asked = wild;
   asked.automatic_replications = false;
   EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2}, calm)), 5);
@@ -88,25 +108,30 @@ TEST(ReplicationsTest, WhatScattersIsRunMoreOftenUnlessTheirNumberWasAskedFor) {
 
 TEST(ReplicationsTest, APrecisionIsNotTrustedBeforeThreeRuns) {
   const Profile profile = Job(true);
-  const SimulationOptions loose{.steps_per_worker = 500, .warmup_steps = 5, .replications = 50, .relative_precision = 1};
+  const SimulationOptions loose{
+      .steps_per_worker = 500, .warmup_steps = 5, .replications = 50, .relative_precision = 1};
   EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2}, loose)), 3);
 }
 
 TEST(ReplicationsTest, RunsGoOnUntilTheIntervalIsNarrowEnough) {
   const Profile profile = Job(true);
-  SimulationOptions options{.steps_per_worker = 100, .warmup_steps = 5, .replications = 1000, .relative_precision = 0.01};
+  SimulationOptions options{
+      .steps_per_worker = 100, .warmup_steps = 5, .replications = 1000, .relative_precision = 0.01};
   Replications runs = Start(profile, {.workers = 2}, options);
   RunAll(runs);
   EXPECT_LT(runs.done(), 1000);
   const Prediction prediction = runs.Summarize();
-  const double half_width = (prediction.confidence_interval.upper - prediction.confidence_interval.lower) / 2;
+  const double half_width =
+      (prediction.confidence_interval.upper - prediction.confidence_interval.lower) / 2;
   EXPECT_LE(half_width, 0.01 * prediction.examples_per_second);
 }
 
 TEST(ReplicationsTest, EachRunIsAnotherDrawAndTheSameSeedDrawsTheSame) {
   const Profile profile = Job(true);
   const auto answer = [&](uint64_t seed, int32_t count) {
-    Replications runs = Start(profile, {.workers = 2}, {.steps_per_worker = 60, .warmup_steps = 5, .seed = seed, .replications = count});
+    Replications runs =
+        Start(profile, {.workers = 2},
+              {.steps_per_worker = 60, .warmup_steps = 5, .seed = seed, .replications = count});
     RunAll(runs);
     return runs.Summarize();
   };
@@ -117,13 +142,16 @@ TEST(ReplicationsTest, EachRunIsAnotherDrawAndTheSameSeedDrawsTheSame) {
   EXPECT_GT(four.confidence_interval.upper, four.examples_per_second);
 }
 
-// From 10000, where the second starts, to 18000, where the first ends its second step: its only completion inside.
+// From 10000, where the second starts, to 18000, where the first ends its second step: its only
+// completion inside.
 TEST(ReplicationsTest, AWorkerWithoutTwoCompletionsInTheCountedTimeIsAnError) {
   JobBuilder job;
   job.Compute(9000);
   const Profile profile = job.Build();
   const ScenarioDraft draft{
-      .workers = 2, .start_offsets_ns = {0, 10'000}, .worker_groups = {{.count = 1}, {.count = 1, .compute_speed_factor = 1000}}};
+      .workers = 2,
+      .start_offsets_ns = {0, 10'000},
+      .worker_groups = {{.count = 1}, {.count = 1, .compute_speed_factor = 1000}}};
   Replications runs = Start(profile, draft, {.steps_per_worker = 2, .warmup_steps = 0});
   const absl::Status status = runs.Run(0, NeverStop).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
@@ -133,19 +161,28 @@ TEST(ReplicationsTest, AWorkerWithoutTwoCompletionsInTheCountedTimeIsAnError) {
 
 TEST(ReplicationsTest, AStoppedRunCountsForNothing) {
   const Profile profile = Job(true);
-  Replications runs = Start(profile, {.workers = 2}, {.steps_per_worker = 100'000, .warmup_steps = 5});
-  EXPECT_EQ(runs.Run(0, [] { return absl::CancelledError("enough"); }).status(), absl::CancelledError("enough"));
+  Replications runs =
+      Start(profile, {.workers = 2}, {.steps_per_worker = 100'000, .warmup_steps = 5});
+  EXPECT_EQ(runs.Run(0, [] { return absl::CancelledError("enough"); }).status(),
+            absl::CancelledError("enough"));
   EXPECT_EQ(runs.done(), 0);
 }
 
 TEST(ReplicationsTest, AGraphIsSharedWhereOnlyWorkersAndTheirStartsDiffer) {
   const Profile profile = Job(false);
   const Scenario base = Resolved(profile, {.workers = 2});
-  EXPECT_TRUE(RankedGraph::SharedBy(base, Resolved(profile, {.workers = 9, .synchronization = Synchronization::kSynchronous})));
-  EXPECT_TRUE(RankedGraph::SharedBy(base, Resolved(profile, {.workers = 1, .worker_groups = {{.count = 1, .compute_speed_factor = 2}}})));
-  EXPECT_FALSE(RankedGraph::SharedBy(base, Resolved(profile, {.workers = 2, .bandwidth_bytes_per_second = 5e8})));
-  EXPECT_FALSE(RankedGraph::SharedBy(base, Resolved(profile, {.workers = 2, .transfer_order = TransferOrder::kReverse})));
-  EXPECT_FALSE(RankedGraph::SharedBy(base, Resolved(profile, {.workers = 2, .multiplexing = Multiplexing::kWindow, .window_bytes = 100})));
+  EXPECT_TRUE(RankedGraph::SharedBy(
+      base, Resolved(profile, {.workers = 9, .synchronization = Synchronization::kSynchronous})));
+  EXPECT_TRUE(RankedGraph::SharedBy(
+      base, Resolved(profile,
+                     {.workers = 1, .worker_groups = {{.count = 1, .compute_speed_factor = 2}}})));
+  EXPECT_FALSE(RankedGraph::SharedBy(
+      base, Resolved(profile, {.workers = 2, .bandwidth_bytes_per_second = 5e8})));
+  EXPECT_FALSE(RankedGraph::SharedBy(
+      base, Resolved(profile, {.workers = 2, .transfer_order = TransferOrder::kReverse})));
+  EXPECT_FALSE(RankedGraph::SharedBy(
+      base, Resolved(profile,
+                     {.workers = 2, .multiplexing = Multiplexing::kWindow, .window_bytes = 100})));
 }
 
 }  // namespace

@@ -16,7 +16,9 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::vector<Fault> FaultsOf(RequestFaults faults) { return DetailsOf(std::move(faults).ToStatus("REQUEST_INVALID")).faults; }
+std::vector<Fault> FaultsOf(RequestFaults faults) {
+  return DetailsOf(std::move(faults).ToStatus("REQUEST_INVALID")).faults;
+}
 
 TEST(RequestFaultsTest, NothingAddedIsOk) {
   RequestFaults faults;
@@ -27,18 +29,24 @@ TEST(RequestFaultsTest, NothingAddedIsOk) {
 TEST(RequestFaultsTest, FaultsOfAllPartsAreTogetherUnderTheirPaths) {
   RequestFaults faults;
   faults.AddPart("options", FaultsError("OPTIONS_INVALID", {{"replications", "is 0"}}));
-  faults.AddPart("scenarios[3]", FaultsError("SCENARIO_INVALID", {{"workers", "is -1"}, {"worker_groups[0].count", "is 0"}}));
+  faults.AddPart(
+      "scenarios[3]",
+      FaultsError("SCENARIO_INVALID", {{"workers", "is -1"}, {"worker_groups[0].count", "is 0"}}));
   faults.Add("worker_counts", "must be empty");
   const absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(DetailsOf(status).reason, "REQUEST_INVALID");
-  EXPECT_THAT(DetailsOf(status).faults, ElementsAre(Fault{"options.replications", "is 0"}, Fault{"scenarios[3].workers", "is -1"},
-                                                    Fault{"scenarios[3].worker_groups[0].count", "is 0"}, Fault{"worker_counts", "must be empty"}));
+  EXPECT_THAT(
+      DetailsOf(status).faults,
+      ElementsAre(Fault{"options.replications", "is 0"}, Fault{"scenarios[3].workers", "is -1"},
+                  Fault{"scenarios[3].worker_groups[0].count", "is 0"},
+                  Fault{"worker_counts", "must be empty"}));
 }
 
 TEST(RequestFaultsTest, APathThatTheRequestCallsOtherwiseIsRenamed) {
   RequestFaults faults;
-  faults.AddPart("scenario", FaultsError("SCENARIO_INVALID", {{"workers", "is 0"}}), {{"scenario.workers", "worker_counts[2]"}});
+  faults.AddPart("scenario", FaultsError("SCENARIO_INVALID", {{"workers", "is 0"}}),
+                 {{"scenario.workers", "worker_counts[2]"}});
   EXPECT_THAT(FaultsOf(std::move(faults)), ElementsAre(Fault{"worker_counts[2]", "is 0"}));
 }
 
@@ -50,10 +58,12 @@ TEST(RequestFaultsTest, TheSameFaultIsSaidOnce) {
 }
 
 TEST(RequestFaultsTest, AnotherFailureIsGivenOnlyWithoutFaults) {
-  const absl::Status unsupported = MakeError(absl::StatusCode::kUnimplemented, "not yet", {.reason = "SCENARIO_UNSUPPORTED"});
+  const absl::Status unsupported =
+      MakeError(absl::StatusCode::kUnimplemented, "not yet", {.reason = "SCENARIO_UNSUPPORTED"});
   RequestFaults alone;
   alone.AddPart("scenario", unsupported);
-  alone.AddPart("options", MakeError(absl::StatusCode::kUnimplemented, "neither", {.reason = "OPTIONS_UNSUPPORTED"}));
+  alone.AddPart("options", MakeError(absl::StatusCode::kUnimplemented, "neither",
+                                     {.reason = "OPTIONS_UNSUPPORTED"}));
   const absl::Status status = std::move(alone).ToStatus("REQUEST_INVALID");
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(DetailsOf(status).reason, "SCENARIO_UNSUPPORTED");

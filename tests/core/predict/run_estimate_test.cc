@@ -17,7 +17,8 @@ size_t NaiveTruncation(const std::vector<double>& values) {
   if (values.size() < 50) return 0;
   std::vector<double> means;
   for (size_t i = 0; i + 5 <= values.size(); i += 5) {
-    means.push_back((values[i] + values[i + 1] + values[i + 2] + values[i + 3] + values[i + 4]) / 5);
+    means.push_back((values[i] + values[i + 1] + values[i + 2] + values[i + 3] + values[i + 4]) /
+                    5);
   }
   double least = std::numeric_limits<double>::infinity();
   size_t best = 0;
@@ -26,7 +27,8 @@ size_t NaiveTruncation(const std::vector<double>& values) {
     double mean = 0;
     for (size_t i = d; i < means.size(); ++i) mean += means[i] / left;
     double error = 0;
-    for (size_t i = d; i < means.size(); ++i) error += (means[i] - mean) * (means[i] - mean) / (left * left);
+    for (size_t i = d; i < means.size(); ++i)
+      error += (means[i] - mean) * (means[i] - mean) / (left * left);
     if (error < least) {
       least = error;
       best = d;
@@ -41,7 +43,8 @@ TEST(RunEstimateTest, TruncationIsTheDefinitions) {
     Random random({seed, 61});
     std::vector<double> values(20 + random.Below(400));
     const double transient = static_cast<double>(random.Below(5));
-    for (size_t i = 0; i < values.size(); ++i) values[i] = 1 + random.Normal() / 5 + transient * std::exp(-static_cast<double>(i) / 20);
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = 1 + random.Normal() / 5 + transient * std::exp(-static_cast<double>(i) / 20);
     ASSERT_EQ(TruncationOf(values), NaiveTruncation(values)) << "seed " << seed;
     truncated += TruncationOf(values) > 0 ? 1 : 0;
   }
@@ -100,13 +103,16 @@ TEST(RunEstimateTest, TheErrorOfIndependentTimesIsTheirs) {
   EXPECT_NEAR(std::sqrt(sum / kRuns), 1000 * 0.1 / std::sqrt(1600.0), 0.2);
 }
 
-TEST(RunEstimateTest, AShortRunSaysNothingOfItsError) { EXPECT_EQ(EstimateOf(RunOf(20, 0, 1, 0.1), true).standard_error, 0); }
+TEST(RunEstimateTest, AShortRunSaysNothingOfItsError) {
+  EXPECT_EQ(EstimateOf(RunOf(20, 0, 1, 0.1), true).standard_error, 0);
+}
 
 // Four workers in step, whose completions come four at an instant.
 TEST(RunEstimateTest, CompletionsAtOneInstantAreNotCutApart) {
   RunResult result;
   for (int i = 0; i < 400; ++i) {
-    for (int worker = 0; worker < 4; ++worker) result.completions.Add(Instant{} + Milliseconds(i < 50 ? 3 * i : 150 + (i - 50)));
+    for (int worker = 0; worker < 4; ++worker)
+      result.completions.Add(Instant{} + Milliseconds(i < 50 ? 3 * i : 150 + (i - 50)));
   }
   result.measured = true;
   EXPECT_NEAR(EstimateOf(result, true).steps_per_second, 4000, 1e-6);

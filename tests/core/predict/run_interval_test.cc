@@ -14,7 +14,8 @@ namespace {
 
 std::vector<RunEstimate> Runs(const std::vector<double>& values, double standard_error = 0) {
   std::vector<RunEstimate> runs;
-  for (const double value : values) runs.push_back({.steps_per_second = value, .standard_error = standard_error});
+  for (const double value : values)
+    runs.push_back({.steps_per_second = value, .standard_error = standard_error});
   return runs;
 }
 
@@ -35,13 +36,16 @@ TEST(SingleRunIntervalTest, OneRunHasOnlyWhatItsBatchesSay) {
 }
 
 TEST(SingleRunIntervalTest, WhereNothingIsRandomItHasNoWidth) {
-  for (const std::vector<double>& same : {std::vector<double>{7}, std::vector<double>{7, 7, 7, 7, 7}}) {
+  for (const std::vector<double>& same :
+       {std::vector<double>{7}, std::vector<double>{7, 7, 7, 7, 7}}) {
     EXPECT_EQ(SingleRunInterval(Runs(same), 0.95).lower, 7);
     EXPECT_EQ(SingleRunInterval(Runs(same), 0.95).upper, 7);
   }
 }
 
-TEST(SingleRunIntervalTest, IsNeverBelowZero) { EXPECT_EQ(SingleRunInterval(Runs({1, 9, 2}), 0.99).lower, 0); }
+TEST(SingleRunIntervalTest, IsNeverBelowZero) {
+  EXPECT_EQ(SingleRunInterval(Runs({1, 9, 2}), 0.99).lower, 0);
+}
 
 // Two groups at 100 and 50: one normal sample of them would reach from below 20 to above 140.
 TEST(SingleRunIntervalTest, TwoRegimesAreHeldWithoutWhatLiesBeyondThem) {
@@ -52,7 +56,8 @@ TEST(SingleRunIntervalTest, TwoRegimesAreHeldWithoutWhatLiesBeyondThem) {
   EXPECT_LT(interval.upper, 105);
 }
 
-// Of the next value of a normal or two-regime sample, 95 % are inside, whatever the number of values known.
+// Of the next value of a normal or two-regime sample, 95 % are inside, whatever the number of
+// values known.
 TEST(SingleRunIntervalTest, HoldsTheNextRunAsOftenAsItSays) {
   constexpr int kCases = 4000;
   for (const bool two_regimes : {false, true}) {
@@ -60,7 +65,9 @@ TEST(SingleRunIntervalTest, HoldsTheNextRunAsOftenAsItSays) {
       int held = 0;
       for (uint64_t seed = 1; seed <= kCases; ++seed) {
         Random random({seed, static_cast<uint64_t>(known), two_regimes ? 1U : 0U});
-        const auto draw = [&] { return (two_regimes && random.Below(3) == 0 ? 60 : 100) + 2 * random.Normal(); };
+        const auto draw = [&] {
+          return (two_regimes && random.Below(3) == 0 ? 60 : 100) + 2 * random.Normal();
+        };
         std::vector<double> values;
         for (int i = 0; i < known; ++i) values.push_back(draw());
         const double next = draw();

@@ -15,7 +15,9 @@ struct Subject {
   SimulationOptions options;
 };
 
-std::string KeyOf(const Subject& subject) { return RunKeyPrefix("digest", subject.scenario, subject.options); }
+std::string KeyOf(const Subject& subject) {
+  return RunKeyPrefix("digest", subject.scenario, subject.options);
+}
 
 TEST(RunKeyTest, EverythingThatChangesARunChangesItsKey) {
   const std::vector<std::function<void(Subject&)>> changes = {
@@ -49,7 +51,9 @@ TEST(RunKeyTest, EverythingThatChangesARunChangesItsKey) {
       },
       [](Subject& s) { s.scenario.worker_groups = {{.count = 3}}; },
       [](Subject& s) { s.scenario.worker_groups = {{.count = 3, .compute_speed_factor = 2}}; },
-      [](Subject& s) { s.scenario.worker_groups = {{.count = 3, .bandwidth_bytes_per_second = 2}}; },
+      [](Subject& s) {
+        s.scenario.worker_groups = {{.count = 3, .bandwidth_bytes_per_second = 2}};
+      },
       [](Subject& s) { s.options.steps_per_worker = 999; },
       [](Subject& s) { s.options.warmup_steps = 49; },
       [](Subject& s) { s.options.automatic_warmup = true; },

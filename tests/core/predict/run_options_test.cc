@@ -24,13 +24,16 @@ TEST(RunOptionsTest, TheFirstReplicationIsTheOneThatAPredictionCounts) {
         .warmup_steps = random_case.warmup_steps,
         .seed = seed,
         .replications = 1,
-        .start = seed % 3 == 0 && random_case.scenario.start_offsets_ns.empty() ? Start::kStaggered : Start::kSimultaneous};
+        .start = seed % 3 == 0 && random_case.scenario.start_offsets_ns.empty()
+                     ? Start::kStaggered
+                     : Start::kSimultaneous};
     const ThroughputQuery query{.scenarios = {random_case.scenario}, .options = options};
     const auto answer = PredictThroughput(random_case.profile, query, NeverStop);
     if (!answer.ok()) continue;  // too short to be measured
     const auto graph = RankedGraph::Make(random_case.profile, random_case.scenario, NeverStop);
     ASSERT_TRUE(graph.ok());
-    RunOptions plain = RunOptionsOf(random_case.profile, random_case.scenario, options, (*graph)->ranks, 0);
+    RunOptions plain =
+        RunOptionsOf(random_case.profile, random_case.scenario, options, (*graph)->ranks, 0);
     plain.fastest_path = EnginePath::kPlain;
     const auto run = Simulate((*graph)->graph, plain, NeverStop);
     ASSERT_TRUE(run.ok()) << run.status();
@@ -53,16 +56,22 @@ TEST(RunOptionsTest, StaggeredStartsAreDrawnAnewInEachReplication) {
   const SimulationOptions staggered{.seed = 7, .start = Start::kStaggered};
   EXPECT_EQ(OptionsOf(staggered, 1).start_offsets, OptionsOf(staggered, 1).start_offsets);
   EXPECT_NE(OptionsOf(staggered, 1).start_offsets, OptionsOf(staggered, 2).start_offsets);
-  EXPECT_EQ(OptionsOf({.seed = 7, .start = Start::kSimultaneous}, 1).start_offsets, std::vector<Span>(3));
+  EXPECT_EQ(OptionsOf({.seed = 7, .start = Start::kSimultaneous}, 1).start_offsets,
+            std::vector<Span>(3));
   EXPECT_EQ(OptionsOf(staggered, 2).replication, 2U);
 }
 
 TEST(RunOptionsTest, AHorizonTakesThePlaceOfStepsAndWarmUp) {
-  const RunOptions steps = OptionsOf({.steps_per_worker = 1000, .warmup_steps = 50, .horizon = Horizon::kFirstSteps, .horizon_steps = 7}, 0);
+  const RunOptions steps = OptionsOf({.steps_per_worker = 1000,
+                                      .warmup_steps = 50,
+                                      .horizon = Horizon::kFirstSteps,
+                                      .horizon_steps = 7},
+                                     0);
   EXPECT_EQ(steps.steps_per_worker, 7);
   EXPECT_EQ(steps.warmup_steps, 0);
   EXPECT_EQ(steps.until, kEndOfTime);
-  const RunOptions seconds = OptionsOf({.horizon = Horizon::kFirstSeconds, .horizon_seconds = 2.5}, 0);
+  const RunOptions seconds =
+      OptionsOf({.horizon = Horizon::kFirstSeconds, .horizon_seconds = 2.5}, 0);
   EXPECT_EQ(seconds.until, Instant{} + FromSeconds(2.5));
   const RunOptions steady = OptionsOf({.steps_per_worker = 1000, .warmup_steps = 50}, 0);
   EXPECT_EQ(steady.steps_per_worker, 1000);

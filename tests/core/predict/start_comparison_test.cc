@@ -19,7 +19,8 @@ using ::testing::IsEmpty;
 RunsOfAStart Runs(std::vector<double> values, double half_width = 0) {
   double sum = 0;
   for (const double value : values) sum += value;
-  return {.mean = {.mean = sum / static_cast<double>(values.size()), .half_width = half_width}, .runs = std::move(values)};
+  return {.mean = {.mean = sum / static_cast<double>(values.size()), .half_width = half_width},
+          .runs = std::move(values)};
 }
 
 TEST(StartComparisonTest, TheOtherStartIsTheOtherOne) {
@@ -28,9 +29,11 @@ TEST(StartComparisonTest, TheOtherStartIsTheOtherOne) {
   EXPECT_EQ(WithOtherStart(free, {.start = Start::kSimultaneous}).start, Start::kStaggered);
   EXPECT_EQ(WithOtherStart(free, {.start = Start::kStaggered}).start, Start::kSimultaneous);
   EXPECT_TRUE(WithOtherStart(given).start_offsets_ns.empty());
-  EXPECT_EQ(WithOtherStart(given, {.start = Start::kStaggered}).start, Start::kStaggered) << "offsets that are given are no random start";
+  EXPECT_EQ(WithOtherStart(given, {.start = Start::kStaggered}).start, Start::kStaggered)
+      << "offsets that are given are no random start";
   EXPECT_EQ(WithOtherStart(free, {.replications = 2, .relative_precision = 0.1}).replications, 2);
-  EXPECT_EQ(WithOtherStart(free, {.replications = 100, .relative_precision = 0.1}).relative_precision, 0);
+  EXPECT_EQ(
+      WithOtherStart(free, {.replications = 100, .relative_precision = 0.1}).relative_precision, 0);
   EXPECT_FALSE(WithOtherStart(free, {.automatic_replications = true}).automatic_replications);
 }
 
@@ -43,7 +46,8 @@ TEST(StartComparisonTest, ADifferenceMustBeBeyondBothIntervalsAndMatter) {
 }
 
 TEST(RegimesTest, RunsOfEachStartAreCountedWhereTheyFell) {
-  const Starts starts{.at_random = true, .own = Runs({100, 101, 50, 99, 102}), .other = Runs({49, 51, 50})};
+  const Starts starts{
+      .at_random = true, .own = Runs({100, 101, 50, 99, 102}), .other = Runs({49, 51, 50})};
   const std::vector<Regime> regimes = RegimesOf(starts, 2);
   ASSERT_EQ(regimes.size(), 2u);
   EXPECT_DOUBLE_EQ(regimes[0].examples_per_second, 201);
@@ -55,7 +59,8 @@ TEST(RegimesTest, RunsOfEachStartAreCountedWhereTheyFell) {
 }
 
 TEST(RegimesTest, StartsThatDisagreeAreTwoWhereverTheirRunsLie) {
-  const std::vector<Regime> regimes = RegimesOf({.own = Runs({100, 103, 106, 103}, 1), .other = Runs({110, 115, 120}, 1)}, 1);
+  const std::vector<Regime> regimes =
+      RegimesOf({.own = Runs({100, 103, 106, 103}, 1), .other = Runs({110, 115, 120}, 1)}, 1);
   ASSERT_EQ(regimes.size(), 2u);
   EXPECT_EQ(regimes[0].replications + regimes[1].replications, 4);
   EXPECT_EQ(regimes[0].other_start_replications + regimes[1].other_start_replications, 3);
@@ -64,9 +69,14 @@ TEST(RegimesTest, StartsThatDisagreeAreTwoWhereverTheirRunsLie) {
 
 // Every run one apart from the next, or two groups that differ by less than matters.
 TEST(RegimesTest, ASpreadIsNoRegime) {
-  EXPECT_THAT(RegimesOf({.own = Runs({90, 95, 100, 105, 110}, 9), .other = Runs({97, 103, 99}, 9)}, 1), IsEmpty());
-  EXPECT_THAT(RegimesOf({.own = Runs({100, 100, 100, 104, 104}, 3), .other = Runs({100, 104, 104}, 3)}, 1), IsEmpty());
-  EXPECT_THAT(RegimesOf({.own = Runs({100, 50, 100})}, 1), IsEmpty()) << "three runs say nothing of groups";
+  EXPECT_THAT(
+      RegimesOf({.own = Runs({90, 95, 100, 105, 110}, 9), .other = Runs({97, 103, 99}, 9)}, 1),
+      IsEmpty());
+  EXPECT_THAT(
+      RegimesOf({.own = Runs({100, 100, 100, 104, 104}, 3), .other = Runs({100, 104, 104}, 3)}, 1),
+      IsEmpty());
+  EXPECT_THAT(RegimesOf({.own = Runs({100, 50, 100})}, 1), IsEmpty())
+      << "three runs say nothing of groups";
 }
 
 TEST(RegimesTest, NormalRunsAreTakenForTwoRegimesInFewerThanOneCaseInAHundred) {
@@ -85,11 +95,17 @@ TEST(RegimesTest, NormalRunsAreTakenForTwoRegimesInFewerThanOneCaseInAHundred) {
 
 TEST(StartComparisonTest, AWarningSaysBothInExamplesAndHowManyRunsFellInEach) {
   Prediction prediction;
-  JudgeStarts({.at_random = true, .own = Runs({11.5, 11.5, 11.5, 11.5, 7.5}), .other = Runs({7.5, 7.5, 7.5})}, 32, prediction);
+  JudgeStarts({.at_random = true,
+               .own = Runs({11.5, 11.5, 11.5, 11.5, 7.5}),
+               .other = Runs({7.5, 7.5, 7.5})},
+              32, prediction);
   EXPECT_FALSE(prediction.steady_state);
   EXPECT_EQ(prediction.regimes.size(), 2u);
-  EXPECT_THAT(prediction.warning, HasSubstr("368 examples/s in 4 of 5 runs that start at random times and 0 of 3 that start together"));
-  EXPECT_THAT(prediction.warning, HasSubstr("and 0 of 3 that start together, 240 in 1 and 3; a real cluster may do either"));
+  EXPECT_THAT(prediction.warning, HasSubstr("368 examples/s in 4 of 5 runs that start at random "
+                                            "times and 0 of 3 that start together"));
+  EXPECT_THAT(
+      prediction.warning,
+      HasSubstr("and 0 of 3 that start together, 240 in 1 and 3; a real cluster may do either"));
 }
 
 TEST(StartComparisonTest, AnotherWarningOfTheSameKindIsKept) {
@@ -106,13 +122,16 @@ TEST(StartComparisonTest, AgreementChangesNothing) {
   EXPECT_EQ(prediction.warning, "one replication only");
 }
 
-// Where no replication was in the faster regime, that it exists counts; where one was, the mean has it already.
+// Where no replication was in the faster regime, that it exists counts; where one was, the mean has
+// it already.
 TEST(StartComparisonTest, ADecisionNeverRestsOnTheSlowerRegimeAlone) {
   Prediction slow{.examples_per_second = 50};
-  slow.regimes = {{.examples_per_second = 100, .other_start_replications = 3}, {.examples_per_second = 50, .replications = 5}};
+  slow.regimes = {{.examples_per_second = 100, .other_start_replications = 3},
+                  {.examples_per_second = 50, .replications = 5}};
   EXPECT_DOUBLE_EQ(ExpectedExamplesPerSecond(slow), (3 * 100 + 5 * 50) / 8.0);
   Prediction both{.examples_per_second = 60};
-  both.regimes = {{.examples_per_second = 100, .replications = 1}, {.examples_per_second = 50, .replications = 4}};
+  both.regimes = {{.examples_per_second = 100, .replications = 1},
+                  {.examples_per_second = 50, .replications = 4}};
   EXPECT_EQ(ExpectedExamplesPerSecond(both), 60);
   EXPECT_EQ(ExpectedExamplesPerSecond({.examples_per_second = 7}), 7);
 }

@@ -30,7 +30,8 @@ struct TableRow {
 
 // Two-sided quantiles as printed tables have them.
 TEST(StudentTTest, WidthIsTheTablesQuantileTimesTheStandardError) {
-  constexpr TableRow kTable[] = {{1, 0.90, 6.3138}, {2, 0.95, 4.3027}, {4, 0.95, 2.7764}, {9, 0.99, 3.2498}, {30, 0.90, 1.6973}, {120, 0.95, 1.9799}};
+  constexpr TableRow kTable[] = {{1, 0.90, 6.3138}, {2, 0.95, 4.3027},  {4, 0.95, 2.7764},
+                                 {9, 0.99, 3.2498}, {30, 0.90, 1.6973}, {120, 0.95, 1.9799}};
   for (const TableRow& row : kTable) {
     // n values of +-1 about 10, or 0 for the odd one: their squares add up to the even part of n.
     const int n = row.degrees_of_freedom + 1;
@@ -44,7 +45,8 @@ TEST(StudentTTest, WidthIsTheTablesQuantileTimesTheStandardError) {
     const double standard_error_squared = squares / row.degrees_of_freedom / n;
     const MeanInterval interval = StudentT(values, row.level);
     EXPECT_DOUBLE_EQ(interval.mean, 10);
-    EXPECT_NEAR(interval.half_width * interval.half_width, row.quantile * row.quantile * standard_error_squared, 1e-3 * row.quantile)
+    EXPECT_NEAR(interval.half_width * interval.half_width,
+                row.quantile * row.quantile * standard_error_squared, 1e-3 * row.quantile)
         << row.degrees_of_freedom << " degrees of freedom";
   }
 }

@@ -1,4 +1,5 @@
-// Predictions against the throughput that a real gRPC parameter server had (tests/data/testbed/README.md).
+// Predictions against the throughput that a real gRPC parameter server had
+// (tests/data/testbed/README.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +33,8 @@ constexpr testing::MeasuringWindow kWindow{.begin = 1.5, .end = 7};
 constexpr uint64_t kSeeds = 4;
 
 Profile Load(const std::string& model) {
-  absl::StatusOr<Profile> profile = Profile::Create(testing::ProfileFromJson(testing::ReadJsonFile(kFolder + model + ".profile.json")));
+  absl::StatusOr<Profile> profile = Profile::Create(
+      testing::ProfileFromJson(testing::ReadJsonFile(kFolder + model + ".profile.json")));
   EXPECT_TRUE(profile.ok()) << profile.status();
   return *std::move(profile);
 }
@@ -40,8 +42,10 @@ Profile Load(const std::string& model) {
 constexpr LinkSharing kSharings[] = {LinkSharing::kEqual, LinkSharing::kTurns};
 
 // Over the same finite window and start offsets as the real restarts.
-double Predict(const Profile& profile, const json& point, LinkSharing sharing, double added_transfer_seconds = 0) {
-  absl::StatusOr<Scenario> scenario = ResolveScenario(profile, {.workers = point.at("workers").get<int32_t>(), .link_sharing = sharing});
+double Predict(const Profile& profile, const json& point, LinkSharing sharing,
+               double added_transfer_seconds = 0) {
+  absl::StatusOr<Scenario> scenario = ResolveScenario(
+      profile, {.workers = point.at("workers").get<int32_t>(), .link_sharing = sharing});
   EXPECT_TRUE(scenario.ok()) << scenario.status();
   scenario->parsing_overhead.seconds += added_transfer_seconds;
   const StepGraph graph = StepGraph::Build(profile, *scenario);
@@ -53,8 +57,10 @@ double Predict(const Profile& profile, const json& point, LinkSharing sharing, d
                        .bandwidth_bytes_per_second = scenario->bandwidth_bytes_per_second,
                        .order = TransferOrder::kRecorded,
                        .keep_step_ends = true};
-    if (sharing == LinkSharing::kTurns) options.turn = Bandwidth(scenario->bandwidth_bytes_per_second).TimeFor(scenario->turn_bytes);
-    for (const json& offset : restart.at("start_offsets_ns")) options.start_offsets.push_back(Nanoseconds(offset.get<int64_t>()));
+    if (sharing == LinkSharing::kTurns)
+      options.turn = Bandwidth(scenario->bandwidth_bytes_per_second).TimeFor(scenario->turn_bytes);
+    for (const json& offset : restart.at("start_offsets_ns"))
+      options.start_offsets.push_back(Nanoseconds(offset.get<int64_t>()));
     for (options.seed = 1; options.seed <= kSeeds; ++options.seed, ++runs) {
       const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
       EXPECT_TRUE(result.ok()) << result.status();
@@ -70,26 +76,34 @@ class TestbedTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(TestbedTest, OneWorkerIsPredictedWithinTwoPercentFromItsRecordingAlone) {
   const Profile profile = Load(GetParam());
-  const json point = testing::ReadJsonFile(std::string(kFolder) + "measured.json").at(GetParam()).at("points").at(0);
+  const json point = testing::ReadJsonFile(std::string(kFolder) + "measured.json")
+                         .at(GetParam())
+                         .at("points")
+                         .at(0);
   ASSERT_EQ(point.at("workers"), 1);
   const absl::StatusOr<ReplayCheck> check = CheckReplay(profile, NeverStop);
   ASSERT_TRUE(check.ok()) << check.status();
   const double mean = point.at("mean").get<double>();
-  const double fitted = Predict(profile, point, LinkSharing::kEqual, check->fitted_transfer_seconds);
-  std::printf("%s: recorded step %.2f ms, replayed %.2f ms, fitted cost %.0f us a transfer; one worker %+.1f %% with that cost\n", GetParam().c_str(),
-              1e3 * check->recorded_step_seconds, 1e3 * check->replayed_step_seconds, 1e6 * check->fitted_transfer_seconds,
-              100 * (fitted / mean - 1));
+  const double fitted =
+      Predict(profile, point, LinkSharing::kEqual, check->fitted_transfer_seconds);
+  std::printf(
+      "%s: recorded step %.2f ms, replayed %.2f ms, fitted cost %.0f us a transfer; one worker "
+      "%+.1f %% with that cost\n",
+      GetParam().c_str(), 1e3 * check->recorded_step_seconds, 1e3 * check->replayed_step_seconds,
+      1e6 * check->fitted_transfer_seconds, 100 * (fitted / mean - 1));
   // The real mean is itself uncertain: one ResNet restart differs from the other by 6.5 %.
   EXPECT_NEAR(fitted, mean, 0.02 * mean + point.at("standard_error").get<double>());
 }
 
-// Nothing is fitted: a turn is the largest segment that Linux sends. Why it matters: tests/testbed/README.md.
+// Nothing is fitted: a turn is the largest segment that Linux sends. Why it matters:
+// tests/testbed/README.md.
 TEST(TestbedTurnsTest, TurnsOfASegmentExplainMoreThanEqualShares) {
   const json measured = testing::ReadJsonFile(std::string(kFolder) + "measured.json");
   double sum[2] = {};
   double absolute[2] = {};
   int points = 0;
-  std::printf("%14s %8s %18s %18s %18s\n", "", "workers", "measured steps/s", "equal shares", "turns");
+  std::printf("%14s %8s %18s %18s %18s\n", "", "workers", "measured steps/s", "equal shares",
+              "turns");
   for (const auto& [model, of_model] : measured.items()) {
     const Profile profile = Load(model);
     for (const json& point : of_model.at("points")) {
@@ -101,13 +115,15 @@ TEST(TestbedTurnsTest, TurnsOfASegmentExplainMoreThanEqualShares) {
         absolute[i] += std::abs(predicted[i] / mean - 1);
       }
       ++points;
-      std::printf("%14s %8d %10.2f +- %4.2f %10.2f %+5.1f %% %10.2f %+5.1f %%\n", model.c_str(), point.at("workers").get<int>(), mean,
-                  point.at("standard_error").get<double>(), predicted[0], 100 * (predicted[0] / mean - 1), predicted[1],
+      std::printf("%14s %8d %10.2f +- %4.2f %10.2f %+5.1f %% %10.2f %+5.1f %%\n", model.c_str(),
+                  point.at("workers").get<int>(), mean, point.at("standard_error").get<double>(),
+                  predicted[0], 100 * (predicted[0] / mean - 1), predicted[1],
                   100 * (predicted[1] / mean - 1));
     }
   }
   for (const int i : {0, 1}) {
-    std::printf("%s: mean error %+.1f %%, mean absolute error %.1f %%\n", i == 0 ? "equal shares" : "turns", 100 * sum[i] / points,
+    std::printf("%s: mean error %+.1f %%, mean absolute error %.1f %%\n",
+                i == 0 ? "equal shares" : "turns", 100 * sum[i] / points,
                 100 * absolute[i] / points);
   }
   ASSERT_EQ(points, 18);
@@ -116,38 +132,48 @@ TEST(TestbedTurnsTest, TurnsOfASegmentExplainMoreThanEqualShares) {
   EXPECT_LT(sum[1], 0.5 * sum[0]);
 }
 
-// The steady state that PredictThroughput answers, against the real mean of restarts with random offsets: with staggered starts, the default, and
-// with simultaneous ones, which were it before.
+// The steady state that PredictThroughput answers, against the real mean of restarts with random
+// offsets: with staggered starts, the default, and with simultaneous ones, which were it before.
 TEST(TestbedStartTest, TheDefaultStartIsNoWorseThanStartingTogether) {
   const json measured = testing::ReadJsonFile(std::string(kFolder) + "measured.json");
   double absolute[2] = {};
   int points = 0;
-  std::printf("%14s %8s %18s %18s %18s\n", "", "workers", "measured steps/s", "staggered", "simultaneous");
+  std::printf("%14s %8s %18s %18s %18s\n", "", "workers", "measured steps/s", "staggered",
+              "simultaneous");
   for (const auto& [model, of_model] : measured.items()) {
     const Profile profile = Load(model);
     for (const json& point : of_model.at("points")) {
       const double mean = point.at("mean").get<double>();
       double predicted[2] = {};
       for (const int i : {0, 1}) {
-        const SimulationOptionsDraft options{.steps_per_worker = 300, .start = i == 0 ? Start::kStaggered : Start::kSimultaneous};
-        const ScenarioDraft scenario{.workers = point.at("workers").get<int32_t>(), .transfer_order = TransferOrder::kRecorded};
-        const ThroughputQuery query = ResolveThroughput(profile, {.scenario = scenario, .options = options}).value();
-        predicted[i] = PredictThroughput(profile, query, NeverStop).value().predictions.front().steps_per_second;
+        const SimulationOptionsDraft options{
+            .steps_per_worker = 300, .start = i == 0 ? Start::kStaggered : Start::kSimultaneous};
+        const ScenarioDraft scenario{.workers = point.at("workers").get<int32_t>(),
+                                     .transfer_order = TransferOrder::kRecorded};
+        const ThroughputQuery query =
+            ResolveThroughput(profile, {.scenario = scenario, .options = options}).value();
+        predicted[i] = PredictThroughput(profile, query, NeverStop)
+                           .value()
+                           .predictions.front()
+                           .steps_per_second;
         absolute[i] += std::abs(predicted[i] / mean - 1);
       }
       ++points;
-      std::printf("%14s %8d %10.2f +- %4.2f %10.2f %+5.1f %% %10.2f %+5.1f %%\n", model.c_str(), point.at("workers").get<int>(), mean,
-                  point.at("standard_error").get<double>(), predicted[0], 100 * (predicted[0] / mean - 1), predicted[1],
+      std::printf("%14s %8d %10.2f +- %4.2f %10.2f %+5.1f %% %10.2f %+5.1f %%\n", model.c_str(),
+                  point.at("workers").get<int>(), mean, point.at("standard_error").get<double>(),
+                  predicted[0], 100 * (predicted[0] / mean - 1), predicted[1],
                   100 * (predicted[1] / mean - 1));
     }
   }
-  std::printf("mean absolute error: staggered %.2f %%, simultaneous %.2f %%\n", 100 * absolute[0] / points, 100 * absolute[1] / points);
+  std::printf("mean absolute error: staggered %.2f %%, simultaneous %.2f %%\n",
+              100 * absolute[0] / points, 100 * absolute[1] / points);
   ASSERT_EQ(points, 18);
   // Jobs that vary from step to step forget their start, so both are the same but for chance.
   EXPECT_LE(absolute[0] / points, absolute[1] / points + 0.005);
 }
 
-INSTANTIATE_TEST_SUITE_P(Recordings, TestbedTest, ::testing::Values("alexnet_64", "vgg11_128", "resnet50_16"));
+INSTANTIATE_TEST_SUITE_P(Recordings, TestbedTest,
+                         ::testing::Values("alexnet_64", "vgg11_128", "resnet50_16"));
 
 }  // namespace
 }  // namespace stepcast::testbed_test

@@ -60,7 +60,8 @@ Profile RandomChain(uint64_t seed) {
 }
 
 TEST(ThroughputTest, OneWorkerHasASpeedupOfOne) {
-  const ThroughputAnswer answer = Predicted(RandomSteps(), {.worker_counts = {1}, .options = {.steps_per_worker = 200}});
+  const ThroughputAnswer answer =
+      Predicted(RandomSteps(), {.worker_counts = {1}, .options = {.steps_per_worker = 200}});
   EXPECT_EQ(answer.predictions[0].speedup, 1);
   EXPECT_EQ(answer.predictions[0].scaling_efficiency, 1);
 }
@@ -68,7 +69,8 @@ TEST(ThroughputTest, OneWorkerHasASpeedupOfOne) {
 TEST(ThroughputTest, OneWorkerOnARecordedChainTakesItsSum) {
   JobBuilder job;
   job.Upload(700, {job.Compute(500, {job.Download(1000)})});
-  const Prediction prediction = Predicted(job.Build(), {.options = {.steps_per_worker = 100}}).predictions[0];
+  const Prediction prediction =
+      Predicted(job.Build(), {.options = {.steps_per_worker = 100}}).predictions[0];
   EXPECT_DOUBLE_EQ(prediction.steps_per_second, 1e9 / 2200);
   EXPECT_NEAR(prediction.step_time.p99, 2200e-9, 2200e-12);
   EXPECT_EQ(prediction.bottleneck.resource, Resource::kDownlink);
@@ -84,7 +86,8 @@ int64_t MostBytesOnALink(const Profile& profile) {
     for (const Resource direction : {Resource::kDownlink, Resource::kUplink}) {
       int64_t bytes = 0;
       for (const Operation& operation : profile.operations()) {
-        if (operation.resource == direction && operation.parameter_server == server) bytes += operation.size_bytes;
+        if (operation.resource == direction && operation.parameter_server == server)
+          bytes += operation.size_bytes;
       }
       most = std::max(most, bytes);
     }
@@ -98,9 +101,11 @@ TEST(ThroughputTest, NoLinkCarriesMoreThanItsBandwidth) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const Profile profile = testing::MakeRandomCase(seed).profile;
-    const ThroughputDraft draft{.worker_counts = {1, 3, kWorkers}, .options = {.steps_per_worker = kSteps, .replications = 1}};
+    const ThroughputDraft draft{.worker_counts = {1, 3, kWorkers},
+                                .options = {.steps_per_worker = kSteps, .replications = 1}};
     for (const Prediction& prediction : Predicted(profile, draft).predictions) {
-      const double bound = profile.platform().bandwidth_bytes_per_second / static_cast<double>(MostBytesOnALink(profile));
+      const double bound = profile.platform().bandwidth_bytes_per_second /
+                           static_cast<double>(MostBytesOnALink(profile));
       // A worker's first and last counted steps may lie partly outside the counted time.
       EXPECT_LE(prediction.steps_per_second, bound * (1 + 2.0 / (kSteps - kSteps / 20)));
     }
@@ -110,19 +115,23 @@ TEST(ThroughputTest, NoLinkCarriesMoreThanItsBandwidth) {
 TEST(ThroughputTest, WorkersOnAChainNeverMakeMoreThanAsManyTimesOne) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    const ThroughputAnswer answer = Predicted(RandomChain(seed), {.worker_counts = {1, 2, 5, 16}, .options = {.steps_per_worker = 60}});
-    for (const Prediction& prediction : answer.predictions) EXPECT_LE(prediction.scaling_efficiency, 1 + 1e-9);
+    const ThroughputAnswer answer = Predicted(
+        RandomChain(seed), {.worker_counts = {1, 2, 5, 16}, .options = {.steps_per_worker = 60}});
+    for (const Prediction& prediction : answer.predictions)
+      EXPECT_LE(prediction.scaling_efficiency, 1 + 1e-9);
   }
 }
 
-// Graham's anomaly: alone, the long computation is ready first and holds up the short one that the server waits for; when two workers share the link
-// its download comes later and the short one goes first. So "W workers make at most W times one" is no rule for every job.
+// Graham's anomaly: alone, the long computation is ready first and holds up the short one that the
+// server waits for; when two workers share the link its download comes later and the short one goes
+// first. So "W workers make at most W times one" is no rule for every job.
 TEST(ThroughputTest, AJobMayGainFromTheDelayThatSharingIs) {
   JobBuilder job;
   job.Compute(10'000, {job.Download(1000)});
   job.Update(10'000, {job.Compute(100, {job.Update(1500)})});
   const ThroughputAnswer answer =
-      Predicted(job.Build(), {.worker_counts = {1, 2}, .options = {.steps_per_worker = 60, .start = Start::kSimultaneous}});
+      Predicted(job.Build(), {.worker_counts = {1, 2},
+                              .options = {.steps_per_worker = 60, .start = Start::kSimultaneous}});
   EXPECT_DOUBLE_EQ(answer.predictions[0].steps_per_second, 1e9 / 21'100);
   EXPECT_DOUBLE_EQ(answer.predictions[1].steps_per_second, 2e9 / 12'000);
   EXPECT_GT(answer.predictions[1].scaling_efficiency, 1.7);
@@ -130,7 +139,10 @@ TEST(ThroughputTest, AJobMayGainFromTheDelayThatSharingIs) {
 
 TEST(ThroughputTest, TheSameQueryHasTheSameAnswerAndAnotherSeedAnother) {
   const auto answer = [](uint64_t seed) {
-    return Predicted(RandomSteps(), {.worker_counts = {4}, .options = {.steps_per_worker = 100, .seed = seed}}).predictions[0].steps_per_second;
+    return Predicted(RandomSteps(),
+                     {.worker_counts = {4}, .options = {.steps_per_worker = 100, .seed = seed}})
+        .predictions[0]
+        .steps_per_second;
   };
   EXPECT_EQ(answer(3), answer(3));
   EXPECT_NE(answer(3), answer(4));
@@ -140,7 +152,8 @@ TEST(ThroughputTest, TheBaselineIsSimulatedOnceForAll) {
   const SimulationOptionsDraft options{.steps_per_worker = 100, .replications = 1};
   const Profile profile = RandomSteps();
   const auto operations = [&](std::vector<int32_t> counts) {
-    return Predicted(profile, {.worker_counts = std::move(counts), .options = options}).simulation.simulated_operations;
+    return Predicted(profile, {.worker_counts = std::move(counts), .options = options})
+        .simulation.simulated_operations;
   };
   EXPECT_EQ(operations({1, 2, 3}), operations({2, 3}));
   EXPECT_EQ(operations({2, 2, 2}), operations({2}));
@@ -149,8 +162,9 @@ TEST(ThroughputTest, TheBaselineIsSimulatedOnceForAll) {
 
 TEST(ThroughputTest, ASpentTimeBudgetLeavesARunOfEachOrNoAnswer) {
   const Profile profile = RandomSteps();
-  const absl::StatusOr<ThroughputQuery> query =
-      ResolveThroughput(profile, {.worker_counts = {1, 2, 4}, .options = {.steps_per_worker = 2000, .replications = 6}});
+  const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(
+      profile,
+      {.worker_counts = {1, 2, 4}, .options = {.steps_per_worker = 2000, .replications = 6}});
   ASSERT_TRUE(query.ok());
   int answers = 0;
   int refusals = 0;
@@ -199,9 +213,12 @@ class Threads final : public Executor {
 };
 
 auto Everything(const ThroughputAnswer& answer) {
-  std::vector<std::tuple<double, double, double, double, double, double, bool, std::string, int32_t>> all;
+  std::vector<
+      std::tuple<double, double, double, double, double, double, bool, std::string, int32_t>>
+      all;
   for (const Prediction& p : answer.predictions) {
-    all.emplace_back(p.examples_per_second, p.confidence_interval.lower, p.confidence_interval.upper, p.step_time.mean, p.step_time.p99,
+    all.emplace_back(p.examples_per_second, p.confidence_interval.lower,
+                     p.confidence_interval.upper, p.step_time.mean, p.step_time.p99,
                      p.exposed_communication_fraction, p.steady_state, p.warning, p.replications);
   }
   return std::tuple(all, answer.simulation.simulated_operations, answer.simulation.engine_path);
@@ -211,11 +228,15 @@ TEST(ThroughputTest, TheAnswerIsTheSameOnAnyNumberOfThreads) {
   const Profile profile = RandomSteps();
   for (const double precision : {0.0, 0.01}) {
     const ThroughputDraft draft{.worker_counts = {1, 2, 3, 5, 8, 13},
-                                .options = {.steps_per_worker = 200, .replications = precision > 0 ? 40 : 7, .relative_precision = precision}};
+                                .options = {.steps_per_worker = 200,
+                                            .replications = precision > 0 ? 40 : 7,
+                                            .relative_precision = precision}};
     const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, draft);
     ASSERT_TRUE(query.ok());
     const auto alone = Everything(*PredictThroughput(profile, *query, NeverStop));
-    for (const int threads : {1, 2, 8}) EXPECT_EQ(Everything(*PredictThroughput(profile, *query, NeverStop, Threads(threads))), alone) << threads;
+    for (const int threads : {1, 2, 8})
+      EXPECT_EQ(Everything(*PredictThroughput(profile, *query, NeverStop, Threads(threads))), alone)
+          << threads;
   }
 }
 
@@ -225,12 +246,17 @@ TEST(ThroughputTest, TheFirstErrorIsTheSameOnAnyNumberOfThreads) {
   const Profile profile = job.Build();
   // The second of two workers completes but one step in the counted time.
   const ScenarioDraft slow{
-      .workers = 2, .start_offsets_ns = {0, 10'000}, .worker_groups = {{.count = 1}, {.count = 1, .compute_speed_factor = 1000}}};
+      .workers = 2,
+      .start_offsets_ns = {0, 10'000},
+      .worker_groups = {{.count = 1}, {.count = 1, .compute_speed_factor = 1000}}};
   const absl::StatusOr<ThroughputQuery> query =
-      ResolveThroughput(profile, {.scenarios = {{.workers = 3}, slow, {.workers = 2}}, .options = {.steps_per_worker = 2, .warmup_steps = 0}});
+      ResolveThroughput(profile, {.scenarios = {{.workers = 3}, slow, {.workers = 2}},
+                                  .options = {.steps_per_worker = 2, .warmup_steps = 0}});
   ASSERT_TRUE(query.ok()) << query.status();
   for (const int threads : {1, 8}) {
-    EXPECT_EQ(DetailsOf(PredictThroughput(profile, *query, NeverStop, Threads(threads)).status()).reason, "SIMULATION_TOO_SHORT");
+    EXPECT_EQ(
+        DetailsOf(PredictThroughput(profile, *query, NeverStop, Threads(threads)).status()).reason,
+        "SIMULATION_TOO_SHORT");
   }
 }
 
@@ -242,7 +268,9 @@ Profile FixedChain() {
 }
 
 TEST(ThroughputTest, FirstStepsCountFromTheStart) {
-  const Prediction prediction = Predicted(FixedChain(), {.options = {.horizon = Horizon::kFirstSteps, .horizon_steps = 3}}).predictions[0];
+  const Prediction prediction =
+      Predicted(FixedChain(), {.options = {.horizon = Horizon::kFirstSteps, .horizon_steps = 3}})
+          .predictions[0];
   EXPECT_DOUBLE_EQ(prediction.steps_per_second, 1e9 / 2200);
   EXPECT_FALSE(prediction.steady_state);
   EXPECT_THAT(prediction.warning, HasSubstr("first 3 steps"));
@@ -252,7 +280,8 @@ TEST(ThroughputTest, FirstStepsCountFromTheStart) {
 TEST(ThroughputTest, FirstSecondsCountWhatEndsInThem) {
   const auto in_ns = [](double ns, int32_t workers) {
     return Predicted(FixedChain(),
-                     {.scenarios = {{.workers = workers}}, .options = {.horizon = Horizon::kFirstSeconds, .horizon_seconds = ns * 1e-9}})
+                     {.scenarios = {{.workers = workers}},
+                      .options = {.horizon = Horizon::kFirstSeconds, .horizon_seconds = ns * 1e-9}})
         .predictions[0];
   };
   EXPECT_NEAR(in_ns(6599, 1).steps_per_second, 2 / 6599e-9, 1);
@@ -265,8 +294,8 @@ TEST(ThroughputTest, FirstSecondsCountWhatEndsInThem) {
 }
 
 TEST(ThroughputTest, FirstSecondsInWhichNoStepEndsAreAnError) {
-  const absl::StatusOr<ThroughputQuery> query =
-      ResolveThroughput(FixedChain(), {.options = {.horizon = Horizon::kFirstSeconds, .horizon_seconds = 2000e-9}});
+  const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(
+      FixedChain(), {.options = {.horizon = Horizon::kFirstSeconds, .horizon_seconds = 2000e-9}});
   ASSERT_TRUE(query.ok());
   const absl::Status status = PredictThroughput(FixedChain(), *query, NeverStop).status();
   EXPECT_EQ(DetailsOf(status).reason, "SIMULATION_TOO_SHORT");
@@ -277,11 +306,14 @@ TEST(ThroughputTest, ACancelledPredictionReturnsTheReason) {
   const Profile profile = RandomSteps();
   const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, {.worker_counts = {2}});
   ASSERT_TRUE(query.ok());
-  EXPECT_EQ(PredictThroughput(profile, *query, [] { return absl::CancelledError("gone"); }).status(), absl::CancelledError("gone"));
+  EXPECT_EQ(
+      PredictThroughput(profile, *query, [] { return absl::CancelledError("gone"); }).status(),
+      absl::CancelledError("gone"));
 }
 
 TEST(ThroughputTest, FaultsCarryThePathsOfTheRequest) {
-  const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(RandomSteps(), {.worker_counts = {2, 0}, .options = {.replications = 0}});
+  const absl::StatusOr<ThroughputQuery> query =
+      ResolveThroughput(RandomSteps(), {.worker_counts = {2, 0}, .options = {.replications = 0}});
   ASSERT_FALSE(query.ok());
   EXPECT_EQ(DetailsOf(query.status()).reason, "REQUEST_INVALID");
   for (const char* path : {"worker_counts[1]", "options.replications"}) {
@@ -290,10 +322,12 @@ TEST(ThroughputTest, FaultsCarryThePathsOfTheRequest) {
 }
 
 TEST(ThroughputTest, ScenariosAndWorkerCountsExcludeEachOther) {
-  const absl::StatusOr<ThroughputQuery> query =
-      ResolveThroughput(RandomSteps(), {.scenarios = {{.workers = 2}}, .worker_counts = {2}, .scenario = ScenarioDraft{}});
+  const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(
+      RandomSteps(),
+      {.scenarios = {{.workers = 2}}, .worker_counts = {2}, .scenario = ScenarioDraft{}});
   ASSERT_FALSE(query.ok());
-  for (const char* path : {"worker_counts", "scenario"}) EXPECT_THAT(DetailsOf(query.status()).faults, Contains(Field(&Fault::field, path)));
+  for (const char* path : {"worker_counts", "scenario"})
+    EXPECT_THAT(DetailsOf(query.status()).faults, Contains(Field(&Fault::field, path)));
 }
 
 }  // namespace

@@ -12,7 +12,9 @@
 namespace stepcast::curve_ceiling_test {
 namespace {
 
-TEST(CurveCeilingTest, NothingKnownIsNoCeiling) { EXPECT_EQ(CurveCeiling().At(3), std::numeric_limits<double>::infinity()); }
+TEST(CurveCeilingTest, NothingKnownIsNoCeiling) {
+  EXPECT_EQ(CurveCeiling().At(3), std::numeric_limits<double>::infinity());
+}
 
 TEST(CurveCeilingTest, MoreWorkersAreNoMoreEfficientThanFewer) {
   CurveCeiling curve;
@@ -38,7 +40,8 @@ TEST(CurveCeilingTest, AFallingCurveMayStayAsHighAsItWas) {
   curve.Know(6, 16);
   EXPECT_EQ(curve.At(8), 16);
   curve.Know(10, 12);
-  EXPECT_EQ(curve.At(5), 18);  // on the straight line from 4 to 6, which the line from 10 to 6 would cut
+  EXPECT_EQ(curve.At(5),
+            18);  // on the straight line from 4 to 6, which the line from 10 to 6 would cut
 }
 
 TEST(CurveCeilingTest, ExcessIsHowFarAResultIsAboveIt) {

@@ -1,6 +1,7 @@
 // The search for a choice of workers and servers, against trying every one of them.
 //
-// By default one model and short runs; with STEPCAST_EXHAUSTIVE=full four, 32 x 4 choices and longer runs, which takes half an hour.
+// By default one model and short runs; with STEPCAST_EXHAUSTIVE=full four, 32 x 4 choices and
+// longer runs, which takes half an hour.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,9 +50,12 @@ struct Effort {
   }
 
   void Print(const std::string& name) const {
-    std::printf("%-24s %6ld of %6ld runs (%4.1f %%), %4zu of %4zu choices, at most %.3f %% below the best\n", name.c_str(),
-                static_cast<long>(searched), static_cast<long>(exhaustive), 100.0 * static_cast<double>(searched) / static_cast<double>(exhaustive),
-                choices_tried, choices, 100 * worst);
+    std::printf(
+        "%-24s %6ld of %6ld runs (%4.1f %%), %4zu of %4zu choices, at most %.3f %% below the "
+        "best\n",
+        name.c_str(), static_cast<long>(searched), static_cast<long>(exhaustive),
+        100.0 * static_cast<double>(searched) / static_cast<double>(exhaustive), choices_tried,
+        choices, 100 * worst);
   }
 };
 
@@ -77,12 +81,16 @@ class Exhaustive {
     const Recommendation found = RecommendWorkers(profile_, query, NeverStop).value();
     const Weighing weighing(query);
     const auto score_of = [&](const Prediction& p, double examples_per_second) {
-      return weighing.ScoreOf({p.scenario.workers, p.scenario.parameter_servers},
-                              {.examples_per_second = examples_per_second, .one_worker_examples_per_second = p.examples_per_second / p.speedup});
+      return weighing.ScoreOf(
+          {p.scenario.workers, p.scenario.parameter_servers},
+          {.examples_per_second = examples_per_second,
+           .one_worker_examples_per_second = p.examples_per_second / p.speedup});
     };
     const Prediction* best = nullptr;
     for (const Prediction& p : answer_.predictions) {
-      if (best == nullptr || score_of(p, p.examples_per_second) > score_of(*best, best->examples_per_second)) best = &p;
+      if (best == nullptr ||
+          score_of(p, p.examples_per_second) > score_of(*best, best->examples_per_second))
+        best = &p;
     }
     const Score best_score = score_of(*best, best->examples_per_second);
     effort.searched += found.simulation.runs;
@@ -93,14 +101,16 @@ class Exhaustive {
     const Prediction& chosen = found.workers == 0 ? found.nearest->prediction : *found.prediction;
     const Score chosen_score = score_of(chosen, chosen.examples_per_second);
     if (found.workers == 0) {
-      EXPECT_NEAR(chosen_score.miss, best_score.miss, kAsGood * (1 + best_score.miss)) << found.infeasible_reason;
+      EXPECT_NEAR(chosen_score.miss, best_score.miss, kAsGood * (1 + best_score.miss))
+          << found.infeasible_reason;
       return;
     }
     effort.worst = std::max(effort.worst, 1 - chosen_score.value / best_score.value);
     const double highest = score_of(chosen, chosen.confidence_interval.upper).value;
     const double lowest = score_of(*best, best->confidence_interval.lower).value;
-    EXPECT_GE(highest, (1 - kAsGood) * lowest) << found.reason << "\nbest: " << best->scenario.workers << " workers, "
-                                               << best->scenario.parameter_servers << " servers, " << best->examples_per_second;
+    EXPECT_GE(highest, (1 - kAsGood) * lowest)
+        << found.reason << "\nbest: " << best->scenario.workers << " workers, "
+        << best->scenario.parameter_servers << " servers, " << best->examples_per_second;
   }
 
  private:
@@ -109,8 +119,9 @@ class Exhaustive {
 };
 
 RecommendationDraft DraftFor(int32_t workers, int32_t servers, int32_t steps) {
-  RecommendationDraft draft{
-      .options = {.steps_per_worker = steps}, .max_workers = workers, .prices = MachinePrices{.worker_hour = 3, .parameter_server_hour = 1}};
+  RecommendationDraft draft{.options = {.steps_per_worker = steps},
+                            .max_workers = workers,
+                            .prices = MachinePrices{.worker_hour = 3, .parameter_server_hour = 1}};
   if (servers > 1) draft.max_parameter_servers = servers;
   return draft;
 }
@@ -118,7 +129,8 @@ RecommendationDraft DraftFor(int32_t workers, int32_t servers, int32_t steps) {
 // Each objective, with what else may be asked beside it.
 std::vector<RecommendationDraft> Questions(const RecommendationDraft& base) {
   std::vector<RecommendationDraft> questions;
-  for (const Objective objective : {Objective::kMaxThroughput, Objective::kKnee, Objective::kMinCost, Objective::kMinTime}) {
+  for (const Objective objective :
+       {Objective::kMaxThroughput, Objective::kKnee, Objective::kMinCost, Objective::kMinTime}) {
     questions.push_back(base);
     questions.back().objective = objective;
   }
@@ -133,7 +145,8 @@ std::vector<RecommendationDraft> Questions(const RecommendationDraft& base) {
   return questions;
 }
 
-void CompareEveryQuestion(const std::string& name, const Profile& profile, const RecommendationDraft& base, Effort& total) {
+void CompareEveryQuestion(const std::string& name, const Profile& profile,
+                          const RecommendationDraft& base, Effort& total) {
   SCOPED_TRACE(name);
   const Exhaustive exhaustive(profile, base);
   Effort effort;
@@ -153,9 +166,13 @@ TEST(ExhaustiveComparisonTest, ZooModels) {
     for (const int gigabit : {10, 40}) {
       for (const double variation : {0.0, 0.1}) {
         const Profile profile =
-            BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = gigabit * 125e6}, .variation = {.own = variation}}).value();
-        const std::string name = absl::StrCat(model, " ", gigabit, " Gbit/s", variation > 0 ? " varied" : "");
-        CompareEveryQuestion(name, profile, IsFull() ? DraftFor(32, 4, 150) : DraftFor(16, 2, 30), total);
+            BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = gigabit * 125e6},
+                                    .variation = {.own = variation}})
+                .value();
+        const std::string name =
+            absl::StrCat(model, " ", gigabit, " Gbit/s", variation > 0 ? " varied" : "");
+        CompareEveryQuestion(name, profile, IsFull() ? DraftFor(32, 4, 150) : DraftFor(16, 2, 30),
+                             total);
       }
     }
   }
@@ -167,8 +184,10 @@ TEST(ExhaustiveComparisonTest, ZooModels) {
 TEST(ExhaustiveComparisonTest, RandomJobs) {
   Effort total;
   for (uint64_t seed = 0; seed < (IsFull() ? 100u : 10u); ++seed) {
-    const Profile profile = testing::NetworkProfile(seed, {.layers = 5, .steps = seed % 2 == 0 ? 4 : 1, .downloads_reversed = seed % 3 == 0});
-    CompareEveryQuestion(absl::StrCat("seed ", seed), profile, IsFull() ? DraftFor(64, 1, 200) : DraftFor(32, 1, 100), total);
+    const Profile profile = testing::NetworkProfile(
+        seed, {.layers = 5, .steps = seed % 2 == 0 ? 4 : 1, .downloads_reversed = seed % 3 == 0});
+    CompareEveryQuestion(absl::StrCat("seed ", seed), profile,
+                         IsFull() ? DraftFor(64, 1, 200) : DraftFor(32, 1, 100), total);
   }
   total.Print("all");
   EXPECT_LE(3 * total.searched, total.exhaustive);
@@ -178,16 +197,24 @@ TEST(ExhaustiveComparisonTest, MeasuredLayerProfiles) {
   Effort total;
   int found = 0;
   for (const char* const model : {"alexnet", "vgg16", "resnet18", "resnet50"}) {
-    const std::filesystem::path file = testing::RecordedDataFolder() / "layer_profiles" / (std::string(model) + ".graph.txt");
+    const std::filesystem::path file =
+        testing::RecordedDataFolder() / "layer_profiles" / (std::string(model) + ".graph.txt");
     if (!std::filesystem::exists(file)) continue;
     ++found;
     std::ifstream stream(file, std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(stream), {});
     const Profile profile =
-        ImportLayerProfile(text, {.model = model, .batch_size = 64, .platform = {.bandwidth_bytes_per_second = 1.25e9}}).value().profile;
-    CompareEveryQuestion(model, profile, IsFull() ? DraftFor(32, 4, 150) : DraftFor(16, 2, 30), total);
+        ImportLayerProfile(
+            text,
+            {.model = model, .batch_size = 64, .platform = {.bandwidth_bytes_per_second = 1.25e9}})
+            .value()
+            .profile;
+    CompareEveryQuestion(model, profile, IsFull() ? DraftFor(32, 4, 150) : DraftFor(16, 2, 30),
+                         total);
   }
-  if (found == 0) GTEST_SKIP() << "no layer profiles; set STEPCAST_SHARED_DATA to the folder that has layer_profiles";
+  if (found == 0)
+    GTEST_SKIP()
+        << "no layer profiles; set STEPCAST_SHARED_DATA to the folder that has layer_profiles";
   total.Print("all");
   EXPECT_LE(3 * total.searched, total.exhaustive);
 }

@@ -91,17 +91,22 @@ TEST(OutcomeTest, MoreThroughputIsNeverWorse) {
     RecommendationQuery query = Query();
     query.objective = static_cast<Objective>(random.Below(4));
     query.examples = static_cast<int64_t>(1 + random.Below(100'000));
-    query.prices = MachinePrices{.worker_hour = 1 + random.Unit(), .parameter_server_hour = random.Unit()};
+    query.prices =
+        MachinePrices{.worker_hour = 1 + random.Unit(), .parameter_server_hour = random.Unit()};
     if (random.Below(2) == 0) query.deadline_seconds = 1000 * random.Unit() + 1;
     if (random.Below(2) == 0) query.budget = random.Unit() + 0.01;
     if (random.Below(2) == 0) query.min_scaling_efficiency = random.Unit();
-    if (random.Below(2) == 0) query.current = CurrentAllocation{.workers = 3, .parameter_servers = 1, .rescale_seconds = 100 * random.Unit()};
+    if (random.Below(2) == 0)
+      query.current = CurrentAllocation{
+          .workers = 3, .parameter_servers = 1, .rescale_seconds = 100 * random.Unit()};
     const Weighing weighing(query);
     const Choice choice{static_cast<int32_t>(1 + random.Below(5)), 1};
     const double less = 1 + 100 * random.Unit();
     const double more = less * (1 + random.Unit());
-    EXPECT_GE(weighing.ScoreOf(choice, {.examples_per_second = more, .one_worker_examples_per_second = 50}),
-              weighing.ScoreOf(choice, {.examples_per_second = less, .one_worker_examples_per_second = 50}));
+    EXPECT_GE(weighing.ScoreOf(choice,
+                               {.examples_per_second = more, .one_worker_examples_per_second = 50}),
+              weighing.ScoreOf(
+                  choice, {.examples_per_second = less, .one_worker_examples_per_second = 50}));
   }
 }
 

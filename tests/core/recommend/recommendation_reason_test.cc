@@ -16,33 +16,38 @@ Prediction Of(int32_t workers, double examples_per_second, double one_worker, do
   Prediction prediction;
   prediction.scenario.workers = workers;
   prediction.examples_per_second = examples_per_second;
-  prediction.confidence_interval = {.lower = examples_per_second - half_width, .upper = examples_per_second + half_width};
+  prediction.confidence_interval = {.lower = examples_per_second - half_width,
+                                    .upper = examples_per_second + half_width};
   prediction.speedup = examples_per_second / one_worker;
   prediction.scaling_efficiency = prediction.speedup / workers;
-  prediction.bottleneck = {.resource = Resource::kDownlink, .parameter_server = 1, .fraction = 0.934};
+  prediction.bottleneck = {
+      .resource = Resource::kDownlink, .parameter_server = 1, .fraction = 0.934};
   return prediction;
 }
 
-std::vector<TriedChoice> Curve(const std::vector<double>& examples_per_second, double half_width = 0) {
+std::vector<TriedChoice> Curve(const std::vector<double>& examples_per_second,
+                               double half_width = 0) {
   std::vector<TriedChoice> curve;
   for (const double value : examples_per_second) {
     const auto workers = static_cast<int32_t>(curve.size()) + 1;
-    curve.push_back({.choice = {workers, 1}, .prediction = Of(workers, value, examples_per_second[0], half_width)});
+    curve.push_back({.choice = {workers, 1},
+                     .prediction = Of(workers, value, examples_per_second[0], half_width)});
   }
   return curve;
 }
 
-std::string Reason(const std::vector<TriedChoice>& curve, size_t chosen, RecommendationQuery query, const std::vector<Choice>& ties = {}) {
+std::string Reason(const std::vector<TriedChoice>& curve, size_t chosen, RecommendationQuery query,
+                   const std::vector<Choice>& ties = {}) {
   query.server_choices.resize(1);
   query.max_workers = curve.back().choice.workers;
   return ReasonFor({.query = query, .tried = curve, .chosen = curve[chosen], .ties = ties});
 }
 
 TEST(RecommendationReasonTest, NamesTheNumbersAndTheBottleneck) {
-  EXPECT_EQ(
-      Reason(Curve({100, 180, 200}), 1, {.objective = Objective::kKnee}),
-      "2 workers give 180 examples/s, 1.8 times one worker's at 90 % efficiency, the most throughput times efficiency of 1 to 3; one more would "
-      "add 11.1 %; the most used resource is the downlink of server 1, 93 % busy.");
+  EXPECT_EQ(Reason(Curve({100, 180, 200}), 1, {.objective = Objective::kKnee}),
+            "2 workers give 180 examples/s, 1.8 times one worker's at 90 % efficiency, the most "
+            "throughput times efficiency of 1 to 3; one more would "
+            "add 11.1 %; the most used resource is the downlink of server 1, 93 % busy.");
 }
 
 TEST(RecommendationReasonTest, SaysThatThroughputFallsWithMoreWorkers) {
@@ -51,37 +56,45 @@ TEST(RecommendationReasonTest, SaysThatThroughputFallsWithMoreWorkers) {
 }
 
 TEST(RecommendationReasonTest, AFallWithinTheIntervalsIsNone) {
-  EXPECT_THAT(Reason(Curve({100, 180, 175}, 4), 1, {.objective = Objective::kMaxThroughput}), Not(HasSubstr("falls")));
-  EXPECT_THAT(Reason(Curve({100, 180, 175}, 2), 1, {.objective = Objective::kMaxThroughput}), HasSubstr("falls"));
+  EXPECT_THAT(Reason(Curve({100, 180, 175}, 4), 1, {.objective = Objective::kMaxThroughput}),
+              Not(HasSubstr("falls")));
+  EXPECT_THAT(Reason(Curve({100, 180, 175}, 2), 1, {.objective = Objective::kMaxThroughput}),
+              HasSubstr("falls"));
 }
 
 TEST(RecommendationReasonTest, ARoundingErrorIsNoFall) {
-  EXPECT_THAT(Reason(Curve({100, 180, 180 - 1e-9}), 1, {.objective = Objective::kMaxThroughput}), Not(HasSubstr("falls")));
+  EXPECT_THAT(Reason(Curve({100, 180, 180 - 1e-9}), 1, {.objective = Objective::kMaxThroughput}),
+              Not(HasSubstr("falls")));
 }
 
 TEST(RecommendationReasonTest, SaysWhatIsAsGoodWithinTheIntervals) {
-  EXPECT_THAT(Reason(Curve({100, 180, 182}, 2), 1, {.objective = Objective::kMaxThroughput}, {{3, 1}}),
-              HasSubstr("the highest throughput of 1 to 3 with no more than the intervals between it and 3;"));
   EXPECT_THAT(
-      Reason(Curve({100, 180, 182, 181, 181, 180, 181}, 2), 1, {.objective = Objective::kMaxThroughput}, {{3, 1}, {4, 1}, {5, 1}, {6, 1}, {7, 1}}),
+      Reason(Curve({100, 180, 182}, 2), 1, {.objective = Objective::kMaxThroughput}, {{3, 1}}),
+      HasSubstr(
+          "the highest throughput of 1 to 3 with no more than the intervals between it and 3;"));
+  EXPECT_THAT(
+      Reason(Curve({100, 180, 182, 181, 181, 180, 181}, 2), 1,
+             {.objective = Objective::kMaxThroughput}, {{3, 1}, {4, 1}, {5, 1}, {6, 1}, {7, 1}}),
       HasSubstr("between it and 3, 4, 5, 6 and 1 more;"));
 }
 
 TEST(RecommendationReasonTest, SaysWhichConstraintNarrowedTheChoice) {
-  EXPECT_THAT(Reason(Curve({100, 180, 190}), 1, {.objective = Objective::kMaxThroughput, .min_scaling_efficiency = 0.8}),
+  EXPECT_THAT(Reason(Curve({100, 180, 190}), 1,
+                     {.objective = Objective::kMaxThroughput, .min_scaling_efficiency = 0.8}),
               HasSubstr("the highest throughput of 1 to 3 that keep min_scaling_efficiency 0.8;"));
 }
 
 TEST(RecommendationReasonTest, OneWorkerIsSingularAndNotComparedWithItself) {
-  EXPECT_EQ(
-      Reason(Curve({100}), 0, {}),
-      "1 worker gives 100 examples/s, the most throughput times efficiency of 1, the only number allowed; the most used resource is the downlink "
-      "of server 1, 93 % busy.");
+  EXPECT_EQ(Reason(Curve({100}), 0, {}),
+            "1 worker gives 100 examples/s, the most throughput times efficiency of 1, the only "
+            "number allowed; the most used resource is the downlink "
+            "of server 1, 93 % busy.");
 }
 
 TEST(RecommendationReasonTest, SaysWhatOneMoreWouldChange) {
   EXPECT_THAT(Reason(Curve({100, 180, 171}), 1, {}), HasSubstr("; one more would lose 5 %;"));
-  EXPECT_THAT(Reason(Curve({100, 180, 180 + 1e-9}), 1, {}), HasSubstr("; one more would change nothing;"));
+  EXPECT_THAT(Reason(Curve({100, 180, 180 + 1e-9}), 1, {}),
+              HasSubstr("; one more would change nothing;"));
   EXPECT_THAT(Reason(Curve({100, 180}), 1, {}), Not(HasSubstr("one more")));
 }
 
@@ -93,16 +106,20 @@ TEST(RecommendationReasonTest, NamesEveryKindOfBottleneck) {
   };
   EXPECT_THAT(reason_with(Resource::kWorker), HasSubstr("the workers' own computation, 93 % busy"));
   EXPECT_THAT(reason_with(Resource::kUplink), HasSubstr("the uplink to server 1, 93 % busy"));
-  EXPECT_THAT(reason_with(Resource::kParameterServer), HasSubstr("the computation on server 1, 93 % busy"));
+  EXPECT_THAT(reason_with(Resource::kParameterServer),
+              HasSubstr("the computation on server 1, 93 % busy"));
 }
 
 TEST(RecommendationReasonTest, InfeasibleNamesTheNearestChoiceAndWhatItLacks) {
   RecommendationQuery query{.min_workers = 4, .max_workers = 5, .min_scaling_efficiency = 0.95};
   query.server_choices.resize(1);
   TriedChoice nearest{.choice = {4, 1}, .prediction = Of(4, 280, 100, 0)};
-  nearest.outcome.broken = {{.kind = ConstraintKind::kMinScalingEfficiency, .missed_by = 0.25 / 0.95}};
-  EXPECT_EQ(InfeasibleReasonFor({.query = query, .tried = {nearest}, .chosen = nearest, .ties = {}}),
-            "No number of workers of 4 to 5 keeps min_scaling_efficiency 0.95: the nearest, 4 workers, has 0.7, which is 0.25 too little.");
+  nearest.outcome.broken = {
+      {.kind = ConstraintKind::kMinScalingEfficiency, .missed_by = 0.25 / 0.95}};
+  EXPECT_EQ(
+      InfeasibleReasonFor({.query = query, .tried = {nearest}, .chosen = nearest, .ties = {}}),
+      "No number of workers of 4 to 5 keeps min_scaling_efficiency 0.95: the nearest, 4 workers, "
+      "has 0.7, which is 0.25 too little.");
 }
 
 }  // namespace

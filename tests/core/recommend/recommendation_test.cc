@@ -25,10 +25,12 @@ using ::testing::UnorderedElementsAre;
 Recommendation Recommend(const Profile& profile, RecommendationDraft draft) {
   if (!draft.options.steps_per_worker.has_value()) draft.options.steps_per_worker = 20;
   // Workers that wait for each other at every step have one throughput, however they start.
-  if (!draft.scenario.synchronization.has_value()) draft.scenario.synchronization = Synchronization::kSynchronous;
+  if (!draft.scenario.synchronization.has_value())
+    draft.scenario.synchronization = Synchronization::kSynchronous;
   const absl::StatusOr<RecommendationQuery> query = ResolveRecommendation(profile, draft);
   EXPECT_TRUE(query.ok()) << query.status();
-  const absl::StatusOr<Recommendation> recommendation = RecommendWorkers(profile, *query, NeverStop);
+  const absl::StatusOr<Recommendation> recommendation =
+      RecommendWorkers(profile, *query, NeverStop);
   EXPECT_TRUE(recommendation.ok()) << recommendation.status();
   return *recommendation;
 }
@@ -47,8 +49,9 @@ std::vector<std::string> FaultFields(const absl::Status& status) {
   return fields;
 }
 
-// A download of 1 ms and a computation of 8. W workers that wait for each other take W ms for their downloads and 8 to
-// compute, so throughput is W / (W + 8) and efficiency 9 / (W + 8); throughput^2 / W is greatest at W = 8.
+// A download of 1 ms and a computation of 8. W workers that wait for each other take W ms for their
+// downloads and 8 to compute, so throughput is W / (W + 8) and efficiency 9 / (W + 8); throughput^2
+// / W is greatest at W = 8.
 Profile OneToEight() { return testing::DownloadThenCompute(1'000'000, 8'000'000); }
 
 TEST(RecommendWorkersTest, AShortCurveIsTriedWhole) {
@@ -70,15 +73,18 @@ TEST(RecommendWorkersTest, OfALongOneWhatCouldWinIsTriedInAscendingOrder) {
   EXPECT_LT(recommendation.frontier.size(), 30u);
   EXPECT_EQ(recommendation.outcomes.size(), recommendation.frontier.size());
   for (size_t i = 1; i < recommendation.frontier.size(); ++i) {
-    EXPECT_LT(recommendation.frontier[i - 1].scenario.workers, recommendation.frontier[i].scenario.workers);
+    EXPECT_LT(recommendation.frontier[i - 1].scenario.workers,
+              recommendation.frontier[i].scenario.workers);
   }
 }
 
 TEST(RecommendWorkersTest, TheChosenOneIsWhatPredictThroughputSaysOfIt) {
   const Profile profile = testing::NetworkProfile(3, {.layers = 4, .steps = 5});
-  const RecommendationDraft draft{.options = {.steps_per_worker = 60, .replications = 5}, .max_workers = 24};
+  const RecommendationDraft draft{.options = {.steps_per_worker = 60, .replications = 5},
+                                  .max_workers = 24};
   const Prediction chosen = *Recommend(profile, draft).prediction;
-  const ThroughputQuery query{.scenarios = {chosen.scenario}, .options = ResolveRecommendation(profile, draft).value().options};
+  const ThroughputQuery query{.scenarios = {chosen.scenario},
+                              .options = ResolveRecommendation(profile, draft).value().options};
   const Prediction predicted = PredictThroughput(profile, query, NeverStop).value().predictions[0];
   EXPECT_EQ(chosen.examples_per_second, predicted.examples_per_second);
   EXPECT_EQ(chosen.confidence_interval.lower, predicted.confidence_interval.lower);
@@ -91,15 +97,18 @@ TEST(RecommendWorkersTest, EveryRowThatIsShownIsWhatPredictThroughputSaysOfIt) {
   const Profile profile = testing::NetworkProfile(3, {.layers = 4, .steps = 5});
   const RecommendationDraft draft{.options = {.steps_per_worker = 60, .replications = 5}};
   const Recommendation recommendation = Recommend(profile, draft);
-  ThroughputQuery query{.scenarios = {}, .options = ResolveRecommendation(profile, draft).value().options};
+  ThroughputQuery query{.scenarios = {},
+                        .options = ResolveRecommendation(profile, draft).value().options};
   for (const Prediction& row : recommendation.frontier) query.scenarios.push_back(row.scenario);
   ASSERT_LT(query.scenarios.size(), 16u);  // else nothing was left out
   const ThroughputAnswer predicted = PredictThroughput(profile, query, NeverStop).value();
   for (size_t i = 0; i < query.scenarios.size(); ++i) {
     SCOPED_TRACE(query.scenarios[i].workers);
     EXPECT_TRUE(recommendation.outcomes[i].in_full);
-    EXPECT_EQ(recommendation.frontier[i].examples_per_second, predicted.predictions[i].examples_per_second);
-    EXPECT_EQ(recommendation.frontier[i].confidence_interval.upper, predicted.predictions[i].confidence_interval.upper);
+    EXPECT_EQ(recommendation.frontier[i].examples_per_second,
+              predicted.predictions[i].examples_per_second);
+    EXPECT_EQ(recommendation.frontier[i].confidence_interval.upper,
+              predicted.predictions[i].confidence_interval.upper);
     EXPECT_EQ(recommendation.frontier[i].warning, predicted.predictions[i].warning);
   }
 }
@@ -107,18 +116,22 @@ TEST(RecommendWorkersTest, EveryRowThatIsShownIsWhatPredictThroughputSaysOfIt) {
 TEST(RecommendWorkersTest, OfManyTriesThoseThatAreClearlyWorseStayTries) {
   testing::JobBuilder job;
   std::vector<int32_t> downloads;
-  for (const char* parameter : {"a", "b", "c", "d"}) downloads.push_back(job.Download(1'000'000, {}, 0, parameter));
+  for (const char* parameter : {"a", "b", "c", "d"})
+    downloads.push_back(job.Download(1'000'000, {}, 0, parameter));
   job.Compute(8'000'000, downloads);
-  const Recommendation recommendation = Recommend(job.Build(), {.max_workers = 64, .max_parameter_servers = 4});
+  const Recommendation recommendation =
+      Recommend(job.Build(), {.max_workers = 64, .max_parameter_servers = 4});
   ASSERT_GT(recommendation.outcomes.size(), 16u);
   const auto tried_only = [](const Outcome& outcome) { return !outcome.in_full; };
-  EXPECT_TRUE(std::any_of(recommendation.outcomes.begin(), recommendation.outcomes.end(), tried_only));
+  EXPECT_TRUE(
+      std::any_of(recommendation.outcomes.begin(), recommendation.outcomes.end(), tried_only));
 }
 
 TEST(RecommendWorkersTest, WhatWeakensTheRowsWeakensTheAnswer) {
   const Recommendation recommendation = RecommendTheBeginning(OneToEight(), {.max_workers = 4});
   ASSERT_NE(recommendation.frontier[1].warning, "") << "a beginning is no steady state";
-  EXPECT_THAT(recommendation.warnings, ::testing::Contains(HasSubstr("workers: " + recommendation.frontier[1].warning)));
+  EXPECT_THAT(recommendation.warnings,
+              ::testing::Contains(HasSubstr("workers: " + recommendation.frontier[1].warning)));
 }
 
 TEST(RecommendWorkersTest, TheKneeIsWhereThroughputTimesEfficiencyIsGreatest) {
@@ -127,72 +140,96 @@ TEST(RecommendWorkersTest, TheKneeIsWhereThroughputTimesEfficiencyIsGreatest) {
   EXPECT_EQ(recommendation.parameter_servers, 1);
   ASSERT_TRUE(recommendation.prediction.has_value());
   EXPECT_NEAR(recommendation.prediction->steps_per_second, 500, 1e-6);
-  EXPECT_THAT(recommendation.reason, HasSubstr("8 workers give 500 examples/s, 4.5 times one worker's at 56 % efficiency"));
+  EXPECT_THAT(
+      recommendation.reason,
+      HasSubstr("8 workers give 500 examples/s, 4.5 times one worker's at 56 % efficiency"));
   EXPECT_THAT(recommendation.infeasible_reason, IsEmpty());
 }
 
 TEST(RecommendWorkersTest, MaxThroughputTakesAllThatHelp) {
   EXPECT_EQ(Recommend(OneToEight(), {.objective = Objective::kMaxThroughput}).workers, 16);
-  EXPECT_EQ(Recommend(OneToEight(), {.objective = Objective::kMaxThroughput, .max_workers = 12}).workers, 12);
+  EXPECT_EQ(
+      Recommend(OneToEight(), {.objective = Objective::kMaxThroughput, .max_workers = 12}).workers,
+      12);
 }
 
 // 9 / (W + 8) >= 0.7 up to W = 4.86.
 TEST(RecommendWorkersTest, AMinimumEfficiencyBoundsTheCount) {
-  EXPECT_EQ(Recommend(OneToEight(), {.objective = Objective::kMaxThroughput, .min_scaling_efficiency = 0.7}).workers, 4);
-  EXPECT_EQ(Recommend(OneToEight(), {.objective = Objective::kKnee, .min_scaling_efficiency = 0.7}).workers, 4);
-  EXPECT_EQ(Recommend(OneToEight(), {.objective = Objective::kKnee, .min_scaling_efficiency = 0.5}).workers, 8);
+  EXPECT_EQ(Recommend(OneToEight(),
+                      {.objective = Objective::kMaxThroughput, .min_scaling_efficiency = 0.7})
+                .workers,
+            4);
+  EXPECT_EQ(Recommend(OneToEight(), {.objective = Objective::kKnee, .min_scaling_efficiency = 0.7})
+                .workers,
+            4);
+  EXPECT_EQ(Recommend(OneToEight(), {.objective = Objective::kKnee, .min_scaling_efficiency = 0.5})
+                .workers,
+            8);
 }
 
-// Like workers that start together stay in lockstep, at W / (W + 8); those that do not come near W / 9. At 4 workers and more the lockstep's
-// efficiency is below 0.7 (0.69 at 5), that of both is not.
+// Like workers that start together stay in lockstep, at W / (W + 8); those that do not come near W
+// / 9. At 4 workers and more the lockstep's efficiency is below 0.7 (0.69 at 5), that of both is
+// not.
 TEST(RecommendWorkersTest, OfTwoRegimesTheSlowerAloneDecidesNothing) {
-  const Recommendation recommendation = Recommend(OneToEight(), {.scenario = {.synchronization = Synchronization::kAsynchronous},
-                                                                 .options = {.steps_per_worker = 200, .start = Start::kSimultaneous},
-                                                                 .objective = Objective::kMaxThroughput,
-                                                                 .max_workers = 8,
-                                                                 .min_scaling_efficiency = 0.7});
+  const Recommendation recommendation =
+      Recommend(OneToEight(), {.scenario = {.synchronization = Synchronization::kAsynchronous},
+                               .options = {.steps_per_worker = 200, .start = Start::kSimultaneous},
+                               .objective = Objective::kMaxThroughput,
+                               .max_workers = 8,
+                               .min_scaling_efficiency = 0.7});
   EXPECT_GT(recommendation.workers, 4);
   EXPECT_EQ(recommendation.prediction->regimes.size(), 2u);
   EXPECT_THAT(recommendation.reason, HasSubstr("it has two regimes, "));
 }
 
 TEST(RecommendWorkersTest, WhatCannotBeKeptIsSaidWithTheNearestCountAndTheCurve) {
-  const Recommendation recommendation = Recommend(OneToEight(), {.min_workers = 10, .min_scaling_efficiency = 0.9});
+  const Recommendation recommendation =
+      Recommend(OneToEight(), {.min_workers = 10, .min_scaling_efficiency = 0.9});
   EXPECT_EQ(recommendation.workers, 0);
   EXPECT_EQ(recommendation.parameter_servers, 0);
   EXPECT_FALSE(recommendation.prediction.has_value());
   EXPECT_THAT(recommendation.reason, IsEmpty());
   EXPECT_EQ(recommendation.infeasible_reason,
-            "No number of workers of 10 to 25 keeps min_scaling_efficiency 0.9: the nearest, 10 workers, has 0.5, which is 0.4 too little.");
+            "No number of workers of 10 to 25 keeps min_scaling_efficiency 0.9: the nearest, 10 "
+            "workers, has 0.5, which is 0.4 too little.");
   EXPECT_EQ(recommendation.frontier.front().scenario.workers, 10);
 }
 
-// One worker: 9 ms a step. W workers: (W + 8) / W ms. 1000 examples: 9 s with one, 2 s with 8, 1.5 s with 16.
+// One worker: 9 ms a step. W workers: (W + 8) / W ms. 1000 examples: 9 s with one, 2 s with 8, 1.5
+// s with 16.
 TEST(RecommendWorkersTest, TimeAndCostAreThoseOfTheRemainingExamples) {
-  const RecommendationDraft draft{.objective = Objective::kMinTime,
-                                  .examples = 1000,
-                                  .prices = MachinePrices{.worker_hour = 3.6, .parameter_server_hour = 7.2, .currency_code = "EUR"}};
+  const RecommendationDraft draft{
+      .objective = Objective::kMinTime,
+      .examples = 1000,
+      .prices =
+          MachinePrices{.worker_hour = 3.6, .parameter_server_hour = 7.2, .currency_code = "EUR"}};
   const Recommendation fastest = Recommend(OneToEight(), draft);
   EXPECT_EQ(fastest.workers, 16);
   EXPECT_NEAR(*fastest.outcome.duration_seconds, 1.5, 1e-9);
   EXPECT_NEAR(*fastest.outcome.cost, 1.5 * (16 * 0.001 + 0.002), 1e-9);
   EXPECT_EQ(fastest.currency_code, "EUR");
-  EXPECT_THAT(fastest.reason, HasSubstr("the least time of 1 to 16; the remaining examples take 1.5 s and cost 0.027 EUR"));
+  EXPECT_THAT(
+      fastest.reason,
+      HasSubstr("the least time of 1 to 16; the remaining examples take 1.5 s and cost 0.027 EUR"));
 }
 
 // (W + 8) / W x (W + 2): least at W = 4, where 3 x 6 = 18.
 TEST(RecommendWorkersTest, TheLeastCostWeighsWorkersAgainstServers) {
-  const RecommendationDraft draft{.objective = Objective::kMinCost, .prices = MachinePrices{.worker_hour = 1, .parameter_server_hour = 2}};
+  const RecommendationDraft draft{
+      .objective = Objective::kMinCost,
+      .prices = MachinePrices{.worker_hour = 1, .parameter_server_hour = 2}};
   EXPECT_EQ(Recommend(OneToEight(), draft).workers, 4);
   EXPECT_FALSE(Recommend(OneToEight(), draft).outcome.cost.has_value());
-  EXPECT_THAT(Recommend(OneToEight(), draft).reason, HasSubstr("the least cost per example of 1 to 16"));
+  EXPECT_THAT(Recommend(OneToEight(), draft).reason,
+              HasSubstr("the least cost per example of 1 to 16"));
 }
 
 TEST(RecommendWorkersTest, ADeadlineAndABudgetNarrowTheChoice) {
-  RecommendationDraft draft{.objective = Objective::kMinCost,
-                            .deadline_seconds = 2,
-                            .examples = 1000,
-                            .prices = MachinePrices{.worker_hour = 3600, .parameter_server_hour = 0}};
+  RecommendationDraft draft{
+      .objective = Objective::kMinCost,
+      .deadline_seconds = 2,
+      .examples = 1000,
+      .prices = MachinePrices{.worker_hour = 3600, .parameter_server_hour = 0}};
   EXPECT_EQ(Recommend(OneToEight(), draft).workers, 8);
   draft.objective = Objective::kMaxThroughput;
   draft.budget = 12;  // W + 8 <= 12
@@ -201,50 +238,63 @@ TEST(RecommendWorkersTest, ADeadlineAndABudgetNarrowTheChoice) {
 }
 
 TEST(RecommendWorkersTest, WhereConstraintsExcludeEachOtherTheNearestChoiceMissesTheLeast) {
-  const RecommendationDraft draft{.deadline_seconds = 2,
-                                  .examples = 1000,
-                                  .budget = 10,
-                                  .prices = MachinePrices{.worker_hour = 3600, .parameter_server_hour = 0, .currency_code = "EUR"}};
+  const RecommendationDraft draft{
+      .deadline_seconds = 2,
+      .examples = 1000,
+      .budget = 10,
+      .prices =
+          MachinePrices{.worker_hour = 3600, .parameter_server_hour = 0, .currency_code = "EUR"}};
   const Recommendation recommendation = Recommend(OneToEight(), draft);
   EXPECT_EQ(recommendation.workers, 0);
   EXPECT_FALSE(recommendation.prediction.has_value());
-  // 5 workers: 2.6 s (30 % too long) and 13 (30 % too much); with 4 it is 50 % and 20 %, with 6 a sixth and 40 %.
+  // 5 workers: 2.6 s (30 % too long) and 13 (30 % too much); with 4 it is 50 % and 20 %, with 6 a
+  // sixth and 40 %.
   ASSERT_TRUE(recommendation.nearest.has_value());
   EXPECT_EQ(recommendation.nearest->prediction.scenario.workers, 5);
   EXPECT_EQ(recommendation.nearest->outcome.broken.size(), 2u);
   EXPECT_EQ(recommendation.infeasible_reason,
-            "No number of workers of 1 to 16 keeps the deadline of 2 s and the budget of 10 EUR: the nearest, 5 workers, takes 2.6 s, which is 0.6 s "
+            "No number of workers of 1 to 16 keeps the deadline of 2 s and the budget of 10 EUR: "
+            "the nearest, 5 workers, takes 2.6 s, which is 0.6 s "
             "too long, and costs 13 EUR, which is 3 EUR too much.");
 }
 
 // From 12 to 16 workers 1000 examples gain 1 / 6 s, 10,000 gain 5 / 3.
 TEST(RecommendWorkersTest, ARunningJobIsMovedOnlyWhereTheRemainingExamplesPayForIt) {
-  RecommendationDraft draft{
-      .objective = Objective::kMaxThroughput, .examples = 1000, .current = CurrentAllocation{.workers = 12, .rescale_seconds = 1}};
+  RecommendationDraft draft{.objective = Objective::kMaxThroughput,
+                            .examples = 1000,
+                            .current = CurrentAllocation{.workers = 12, .rescale_seconds = 1}};
   const Recommendation stays = Recommend(OneToEight(), draft);
   EXPECT_EQ(stays.workers, 12);
-  EXPECT_THAT(stays.reason, HasSubstr("; the running job stays as it is, for no change is worth the 1 s that it takes"));
+  EXPECT_THAT(
+      stays.reason,
+      HasSubstr("; the running job stays as it is, for no change is worth the 1 s that it takes"));
   draft.examples = 10'000;
   const Recommendation moves = Recommend(OneToEight(), draft);
   EXPECT_EQ(moves.workers, 16);
   EXPECT_NEAR(*moves.outcome.duration_seconds, 16, 1e-9);
-  EXPECT_THAT(moves.reason, HasSubstr("; the change from 12 workers takes 1 s of that, and without it the rest would take 16.7 s"));
+  EXPECT_THAT(moves.reason, HasSubstr("; the change from 12 workers takes 1 s of that, and without "
+                                      "it the rest would take 16.7 s"));
   draft.examples.reset();
-  EXPECT_THAT(Recommend(OneToEight(), draft).reason, HasSubstr("cannot be weighed without the remaining examples"));
+  EXPECT_THAT(Recommend(OneToEight(), draft).reason,
+              HasSubstr("cannot be weighed without the remaining examples"));
 }
 
 TEST(RecommendWorkersTest, ARunningJobThatBreaksAConstraintIsMoved) {
-  const RecommendationDraft draft{.objective = Objective::kMaxThroughput,
-                                  .deadline_seconds = 2,
-                                  .examples = 1000,
-                                  .current = CurrentAllocation{.workers = 4, .rescale_seconds = 0.25}};
+  const RecommendationDraft draft{
+      .objective = Objective::kMaxThroughput,
+      .deadline_seconds = 2,
+      .examples = 1000,
+      .current = CurrentAllocation{.workers = 4, .rescale_seconds = 0.25}};
   EXPECT_EQ(Recommend(OneToEight(), draft).workers, 16);
 }
 
 // Where the link is the limit, more workers change nothing: the fewest are as good as all others.
 TEST(RecommendWorkersTest, OfWhatIsAsGoodTheFewestWorkersAreTakenOrThoseThatRun) {
   const Profile profile = testing::DownloadThenCompute(4'000'000, 8'000'000);
-  RecommendationDraft draft{.options = {.steps_per_worker = 200}, .objective = Objective::kMaxThroughput, .min_workers = 8, .max_workers = 14};
+  RecommendationDraft draft{.options = {.steps_per_worker = 200},
+                            .objective = Objective::kMaxThroughput,
+                            .min_workers = 8,
+                            .max_workers = 14};
   draft.scenario.synchronization = Synchronization::kAsynchronous;
   draft.options.start = Start::kStaggered;
   draft.options.replications = 3;
@@ -258,8 +308,10 @@ TEST(RecommendWorkersTest, OfWhatIsAsGoodTheFewestWorkersAreTakenOrThoseThatRun)
 // Each of two parameters takes a link 4 ms; on two servers they share none.
 TEST(RecommendWorkersTest, ServersAreChosenToo) {
   testing::JobBuilder job;
-  job.Compute(1'000'000, {job.Download(4'000'000, {}, 0, "a"), job.Download(4'000'000, {}, 0, "b")});
-  RecommendationDraft draft{.objective = Objective::kMaxThroughput, .max_workers = 8, .max_parameter_servers = 3};
+  job.Compute(1'000'000,
+              {job.Download(4'000'000, {}, 0, "a"), job.Download(4'000'000, {}, 0, "b")});
+  RecommendationDraft draft{
+      .objective = Objective::kMaxThroughput, .max_workers = 8, .max_parameter_servers = 3};
   const Recommendation most = Recommend(job.Build(), draft);
   EXPECT_EQ(most.parameter_servers, 2);
   EXPECT_EQ(most.choices, 24);
@@ -272,14 +324,18 @@ TEST(RecommendWorkersTest, ServersAreChosenToo) {
 TEST(RecommendWorkersTest, AMemoryChangesNothingButTheRunsMade) {
   const Profile profile = testing::NetworkProfile(5, {.layers = 4, .steps = 5});
   testing::KeptRuns memory;
-  RecommendationDraft draft{.options = {.steps_per_worker = 60, .replications = 4}, .max_workers = 24};
+  RecommendationDraft draft{.options = {.steps_per_worker = 60, .replications = 4},
+                            .max_workers = 24};
   std::vector<int64_t> recalled;
   int64_t runs = 0;
-  for (const Objective objective : {Objective::kKnee, Objective::kMaxThroughput, Objective::kKnee}) {
+  for (const Objective objective :
+       {Objective::kKnee, Objective::kMaxThroughput, Objective::kKnee}) {
     draft.objective = objective;
     const RecommendationQuery query = ResolveRecommendation(profile, draft).value();
     const Recommendation without = RecommendWorkers(profile, query, NeverStop).value();
-    const Recommendation with = RecommendWorkers(profile, query, NeverStop, InOrder(), {.memory = &memory, .profile_digest = "d"}).value();
+    const Recommendation with = RecommendWorkers(profile, query, NeverStop, InOrder(),
+                                                 {.memory = &memory, .profile_digest = "d"})
+                                    .value();
     EXPECT_EQ(with.workers, without.workers);
     EXPECT_EQ(with.reason, without.reason);
     EXPECT_EQ(with.simulation.simulated_operations, without.simulation.simulated_operations);
@@ -293,7 +349,10 @@ TEST(RecommendWorkersTest, AMemoryChangesNothingButTheRunsMade) {
 }
 
 TEST(RecommendWorkersTest, ASpentTimeBudgetLeavesTheBestSoFarOrNoAnswer) {
-  const RecommendationQuery query = ResolveRecommendation(OneToEight(), {.options = {.steps_per_worker = 500}, .max_workers = 200}).value();
+  const RecommendationQuery query =
+      ResolveRecommendation(OneToEight(),
+                            {.options = {.steps_per_worker = 500}, .max_workers = 200})
+          .value();
   int answers = 0;
   int cut_short = 0;
   for (int allowed = 0; allowed < 400; allowed += 10) {
@@ -316,7 +375,8 @@ TEST(RecommendWorkersTest, ASpentTimeBudgetLeavesTheBestSoFarOrNoAnswer) {
 TEST(ResolveRecommendationTest, ByDefaultOneToSixteenOrSixteenCountsFromTheLeast) {
   const auto counts = [](const RecommendationDraft& draft) {
     const RecommendationQuery query = ResolveRecommendation(OneToEight(), draft).value();
-    return std::vector<int32_t>{query.min_workers, query.max_workers, static_cast<int32_t>(query.choices())};
+    return std::vector<int32_t>{query.min_workers, query.max_workers,
+                                static_cast<int32_t>(query.choices())};
   };
   EXPECT_THAT(counts({}), ElementsAre(1, 16, 16));
   EXPECT_THAT(counts({.min_workers = 10}), ElementsAre(10, 25, 16));
@@ -334,15 +394,20 @@ TEST(ResolveRecommendationTest, RefusesCountsThatMakeNoSense) {
   };
   EXPECT_THAT(fields({.min_workers = 0}), ElementsAre("constraints.min_workers"));
   EXPECT_THAT(fields({.min_workers = 4097}), ElementsAre("constraints.min_workers"));
-  EXPECT_THAT(fields({.min_workers = std::numeric_limits<int32_t>::max()}), ElementsAre("constraints.min_workers"));
-  EXPECT_THAT(fields({.min_workers = std::numeric_limits<int32_t>::min(), .max_workers = std::numeric_limits<int32_t>::max()}),
+  EXPECT_THAT(fields({.min_workers = std::numeric_limits<int32_t>::max()}),
+              ElementsAre("constraints.min_workers"));
+  EXPECT_THAT(fields({.min_workers = std::numeric_limits<int32_t>::min(),
+                      .max_workers = std::numeric_limits<int32_t>::max()}),
               ElementsAre("constraints.min_workers", "constraints.max_workers"));
   EXPECT_THAT(fields({.max_workers = 0}), ElementsAre("constraints.max_workers"));
   EXPECT_THAT(fields({.max_workers = 4097}), ElementsAre("constraints.max_workers"));
   EXPECT_THAT(fields({.min_workers = 5, .max_workers = 4}), ElementsAre("constraints.max_workers"));
-  EXPECT_THAT(fields({.min_workers = 1, .max_workers = 258}), ElementsAre("constraints.max_workers"));
-  for (const double efficiency : {-0.1, 1.1, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    EXPECT_THAT(fields({.min_scaling_efficiency = efficiency}), ElementsAre("constraints.min_scaling_efficiency"));
+  EXPECT_THAT(fields({.min_workers = 1, .max_workers = 258}),
+              ElementsAre("constraints.max_workers"));
+  for (const double efficiency :
+       {-0.1, 1.1, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    EXPECT_THAT(fields({.min_scaling_efficiency = efficiency}),
+                ElementsAre("constraints.min_scaling_efficiency"));
   }
 }
 
@@ -354,15 +419,20 @@ TEST(ResolveRecommendationTest, ReportsAllFaultsAtOnceWithTheirPaths) {
   draft.scenario.bandwidth_bytes_per_second = -1;
   draft.options.replications = 0;
   EXPECT_THAT(FaultFields(ResolveRecommendation(OneToEight(), draft).status()),
-              UnorderedElementsAre("scenario.workers", "scenario.start_offsets_ns", "scenario.worker_groups", "scenario.bandwidth_bytes_per_second",
-                                   "options.replications", "constraints.max_workers", "constraints.min_scaling_efficiency"));
+              UnorderedElementsAre("scenario.workers", "scenario.start_offsets_ns",
+                                   "scenario.worker_groups", "scenario.bandwidth_bytes_per_second",
+                                   "options.replications", "constraints.max_workers",
+                                   "constraints.min_scaling_efficiency"));
 }
 
 TEST(ResolveRecommendationTest, RefusesGoalsThatMakeNoSenseOrLackWhatTheyNeed) {
-  const auto fields = [](const RecommendationDraft& draft) { return FaultFields(ResolveRecommendation(OneToEight(), draft).status()); };
+  const auto fields = [](const RecommendationDraft& draft) {
+    return FaultFields(ResolveRecommendation(OneToEight(), draft).status());
+  };
   const MachinePrices prices{.worker_hour = 1};
   EXPECT_THAT(fields({.objective = Objective::kMinCost}), ElementsAre("prices"));
-  EXPECT_THAT(fields({.objective = Objective::kMinCost, .prices = MachinePrices{}}), ElementsAre("prices"));
+  EXPECT_THAT(fields({.objective = Objective::kMinCost, .prices = MachinePrices{}}),
+              ElementsAre("prices"));
   EXPECT_THAT(fields({.objective = Objective::kMinCost, .prices = prices}), IsEmpty());
   EXPECT_THAT(fields({.objective = Objective::kMinTime}), IsEmpty());
   EXPECT_THAT(fields({.deadline_seconds = 1}), ElementsAre("constraints.examples"));
@@ -371,14 +441,18 @@ TEST(ResolveRecommendationTest, RefusesGoalsThatMakeNoSenseOrLackWhatTheyNeed) {
   EXPECT_THAT(fields({.examples = 0}), ElementsAre("constraints.examples"));
   EXPECT_THAT(fields({.budget = 1}), UnorderedElementsAre("constraints.examples", "prices"));
   for (const double budget : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    EXPECT_THAT(fields({.examples = 1, .budget = budget, .prices = prices}), ElementsAre("constraints.budget"));
+    EXPECT_THAT(fields({.examples = 1, .budget = budget, .prices = prices}),
+                ElementsAre("constraints.budget"));
   }
   for (const double amount : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    EXPECT_THAT(fields({.prices = MachinePrices{.worker_hour = amount, .parameter_server_hour = amount}}),
-                ElementsAre("prices.worker_hour", "prices.parameter_server_hour"));
-    EXPECT_THAT(fields({.current = CurrentAllocation{.workers = 1, .rescale_seconds = amount}}), ElementsAre("current.rescale_seconds"));
+    EXPECT_THAT(
+        fields({.prices = MachinePrices{.worker_hour = amount, .parameter_server_hour = amount}}),
+        ElementsAre("prices.worker_hour", "prices.parameter_server_hour"));
+    EXPECT_THAT(fields({.current = CurrentAllocation{.workers = 1, .rescale_seconds = amount}}),
+                ElementsAre("current.rescale_seconds"));
   }
-  EXPECT_THAT(fields({.prices = MachinePrices{.currency_code = std::string(17, 'E')}}), ElementsAre("prices.currency_code"));
+  EXPECT_THAT(fields({.prices = MachinePrices{.currency_code = std::string(17, 'E')}}),
+              ElementsAre("prices.currency_code"));
   EXPECT_THAT(fields({.current = CurrentAllocation{.workers = 0, .parameter_servers = 0}}),
               ElementsAre("current.workers", "current.parameter_servers"));
 }
@@ -392,17 +466,26 @@ TEST(ResolveRecommendationTest, RefusesServersThatCannotBeChosen) {
     return FaultFields(ResolveRecommendation(profile, draft).status());
   };
   EXPECT_THAT(fields(unnamed.Build(), {.max_parameter_servers = 1}), IsEmpty());
-  EXPECT_THAT(fields(unnamed.Build(), {.max_parameter_servers = 2}), ElementsAre("constraints.max_parameter_servers"));
+  EXPECT_THAT(fields(unnamed.Build(), {.max_parameter_servers = 2}),
+              ElementsAre("constraints.max_parameter_servers"));
   EXPECT_THAT(fields(named.Build(), {.max_parameter_servers = 2}), IsEmpty());
-  EXPECT_THAT(fields(named.Build(), {.max_parameter_servers = 0}), ElementsAre("constraints.max_parameter_servers"));
-  EXPECT_THAT(fields(named.Build(), {.max_parameter_servers = 257}), ElementsAre("constraints.max_parameter_servers"));
-  EXPECT_THAT(fields(named.Build(), {.max_workers = 200, .max_parameter_servers = 21}), ElementsAre("constraints.max_parameter_servers"));
-  EXPECT_THAT(fields(named.Build(), {.scenario = {.parameter_servers = 1}, .max_parameter_servers = 2}), ElementsAre("scenario.parameter_servers"));
+  EXPECT_THAT(fields(named.Build(), {.max_parameter_servers = 0}),
+              ElementsAre("constraints.max_parameter_servers"));
+  EXPECT_THAT(fields(named.Build(), {.max_parameter_servers = 257}),
+              ElementsAre("constraints.max_parameter_servers"));
+  EXPECT_THAT(fields(named.Build(), {.max_workers = 200, .max_parameter_servers = 21}),
+              ElementsAre("constraints.max_parameter_servers"));
+  EXPECT_THAT(
+      fields(named.Build(), {.scenario = {.parameter_servers = 1}, .max_parameter_servers = 2}),
+      ElementsAre("scenario.parameter_servers"));
 }
 
 TEST(RecommendWorkersTest, StopsWhenTold) {
-  const RecommendationQuery query = ResolveRecommendation(OneToEight(), {.options = {.steps_per_worker = 100'000}}).value();
-  EXPECT_EQ(RecommendWorkers(OneToEight(), query, [] { return absl::CancelledError("enough"); }).status(), absl::CancelledError("enough"));
+  const RecommendationQuery query =
+      ResolveRecommendation(OneToEight(), {.options = {.steps_per_worker = 100'000}}).value();
+  EXPECT_EQ(
+      RecommendWorkers(OneToEight(), query, [] { return absl::CancelledError("enough"); }).status(),
+      absl::CancelledError("enough"));
 }
 
 }  // namespace

@@ -12,7 +12,9 @@
 namespace stepcast::throughput_bound_test {
 namespace {
 
-ThroughputBound BoundOf(const Profile& profile) { return ThroughputBound(StepGraph::Build(profile, testing::Resolved(profile))); }
+ThroughputBound BoundOf(const Profile& profile) {
+  return ThroughputBound(StepGraph::Build(profile, testing::Resolved(profile)));
+}
 
 TEST(ThroughputBoundTest, WorkersUpToTheLink) {
   testing::JobBuilder job;
@@ -42,13 +44,16 @@ TEST(ThroughputBoundTest, WithoutTransfersThereIsNoLink) {
   EXPECT_DOUBLE_EQ(BoundOf(job.Build()).StepsPerSecond(1000), 1e9);
 }
 
-// Whatever the order, the sharing, the servers and the start: where workers start apart they may even gain from delays.
+// Whatever the order, the sharing, the servers and the start: where workers start apart they may
+// even gain from delays.
 TEST(ThroughputBoundTest, NoSimulationExceedsIt) {
   constexpr int32_t kSteps = 120;
   for (uint64_t seed = 1; seed <= 120; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const Profile profile = testing::MakeRandomCase(seed).profile;
-    ThroughputDraft draft{.worker_counts = {1, 2, 5, 9}, .options = {.steps_per_worker = kSteps, .warmup_steps = 10, .replications = 2}};
+    ThroughputDraft draft{
+        .worker_counts = {1, 2, 5, 9},
+        .options = {.steps_per_worker = kSteps, .warmup_steps = 10, .replications = 2}};
     draft.scenario.emplace();
     if (seed % 2 == 0) draft.scenario->transfer_order = TransferOrder::kRandom;
     if (seed % 3 == 0) draft.scenario->synchronization = Synchronization::kSynchronous;
@@ -62,7 +67,8 @@ TEST(ThroughputBoundTest, NoSimulationExceedsIt) {
     const double chance = profile.steps().size() > 1 ? 1.25 : 1;
     for (const Prediction& prediction : answer->predictions) {
       const ThroughputBound bound(StepGraph::Build(profile, prediction.scenario));
-      EXPECT_LE(prediction.steps_per_second, chance * (1 + 2.0 / (kSteps - 11)) * bound.StepsPerSecond(prediction.scenario.workers));
+      EXPECT_LE(prediction.steps_per_second, chance * (1 + 2.0 / (kSteps - 11)) *
+                                                 bound.StepsPerSecond(prediction.scenario.workers));
     }
   }
 }

@@ -18,7 +18,9 @@ std::string Escaped(std::string_view text) {
   return json;
 }
 
-std::string ReadBack(std::string_view text) { return nlohmann::json::parse(Escaped(text)).get<std::string>(); }
+std::string ReadBack(std::string_view text) {
+  return nlohmann::json::parse(Escaped(text)).get<std::string>();
+}
 
 TEST(JsonStringTest, WhatMayNotStandInAStringIsEscaped) {
   EXPECT_EQ(Escaped(""), R"("")");
@@ -31,8 +33,8 @@ TEST(JsonStringTest, EveryCharacterComesBack) {
   std::string all;
   for (uint32_t c = 0; c < 0x80; ++c) all += static_cast<char>(c);
   // The first and last of each length, and around the surrogates.
-  for (const char* text :
-       {"\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80", "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+  for (const char* text : {"\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
+                           "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
     all += text;
   }
   EXPECT_EQ(ReadBack(all), all);
@@ -52,7 +54,8 @@ TEST(JsonStringTest, WhatIsNoUtf8IsReplacedByteByByte) {
       {"\xE2\x82z", bad + bad + "z"},
       {"\xFF", bad},
   };
-  for (const auto& [text, expected] : cases) EXPECT_EQ(ReadBack(text), expected) << testing::PrintToString(text);
+  for (const auto& [text, expected] : cases)
+    EXPECT_EQ(ReadBack(text), expected) << testing::PrintToString(text);
 }
 
 TEST(JsonStringTest, AnyBytesGiveValidJson) {
@@ -61,7 +64,8 @@ TEST(JsonStringTest, AnyBytesGiveValidJson) {
     std::string text;
     for (uint64_t left = random.Below(12); left > 0; --left) {
       // Mostly what could begin or go on a sequence.
-      text += static_cast<char>(random.Below(4) == 0 ? random.Below(256) : 0x80 + random.Below(128));
+      text +=
+          static_cast<char>(random.Below(4) == 0 ? random.Below(256) : 0x80 + random.Below(128));
     }
     EXPECT_NO_THROW(ReadBack(text)) << "seed " << seed;
   }

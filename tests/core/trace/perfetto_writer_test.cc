@@ -28,12 +28,15 @@ using testing::JobBuilder;
 
 // The text of a run's trace, of so many steps a worker.
 struct Written {
-  Written(const Profile& profile, const Scenario& scenario, const StepGraph& graph, RunOptions options, int32_t steps) {
+  Written(const Profile& profile, const Scenario& scenario, const StepGraph& graph,
+          RunOptions options, int32_t steps) {
     const auto take = [this](const std::string& piece) {
       text += piece;
       return absl::OkStatus();
     };
-    PerfettoWriter writer({.profile = profile, .scenario = scenario, .graph = graph, .steps_per_worker = steps}, take);
+    PerfettoWriter writer(
+        {.profile = profile, .scenario = scenario, .graph = graph, .steps_per_worker = steps},
+        take);
     writer.Begin();
     options.trace = &writer;
     options.fastest_path = EnginePath::kPlain;
@@ -49,14 +52,18 @@ struct Written {
 
 Written WriteJob(const Profile& profile, const ScenarioDraft& draft, int32_t steps) {
   const Scenario scenario = testing::Resolved(profile, draft);
-  return Written(profile, scenario, StepGraph::Build(profile, scenario), testing::OptionsFor(scenario, steps), steps);
+  return Written(profile, scenario, StepGraph::Build(profile, scenario),
+                 testing::OptionsFor(scenario, steps), steps);
 }
 
 TEST(PerfettoWriterTest, AStepOfOneWorkerIsThisText) {
   JobBuilder job;
   job.Update(300, {job.Upload(500, {job.Compute(2000, {job.Download(1000)})})});
-  const Written written =
-      WriteJob(job.Build(), {.parsing_overhead = ParsingOverhead{.seconds = 1e-9}, .multiplexing = Multiplexing::kWindow, .window_bytes = 600}, 1);
+  const Written written = WriteJob(job.Build(),
+                                   {.parsing_overhead = ParsingOverhead{.seconds = 1e-9},
+                                    .multiplexing = Multiplexing::kWindow,
+                                    .window_bytes = 600},
+                                   1);
   EXPECT_EQ(written.text, R"({"displayTimeUnit":"ns","traceEvents":[
 {"ph":"M","pid":1,"tid":0,"name":"process_name","args":{"name":"worker 0"}},
 {"ph":"M","pid":1,"tid":0,"name":"process_sort_index","args":{"sort_index":0}},
@@ -86,9 +93,11 @@ TEST(PerfettoWriterTest, AStepOfOneWorkerIsThisText) {
 TEST(PerfettoWriterTest, SharesAreOfTheServersLinkAndSpeedsAreTakenOut) {
   JobBuilder job;
   job.Compute(2000, {job.Download(900)});
-  const WorkerGroup slow{.count = 2, .compute_speed_factor = 0.5, .bandwidth_bytes_per_second = 1e9};
+  const WorkerGroup slow{
+      .count = 2, .compute_speed_factor = 0.5, .bandwidth_bytes_per_second = 1e9};
   const WorkerGroup narrow{.count = 1, .bandwidth_bytes_per_second = 1e8};
-  const Json trace = Json::parse(WriteJob(job.Build(), {.workers = 3, .worker_groups = {slow, narrow}}, 1).text);
+  const Json trace =
+      Json::parse(WriteJob(job.Build(), {.workers = 3, .worker_groups = {slow, narrow}}, 1).text);
   // The narrow link leaves 9/10 to the others, 45 % each.
   std::map<int, double> shares;
   for (const Json& event : trace["traceEvents"]) {
@@ -116,7 +125,8 @@ TEST(PerfettoWriterTest, ForeignNamesAreEscaped) {
 class RandomTrace {
  public:
   explicit RandomTrace(uint64_t seed)
-      : random_case_(testing::MakeRandomCase(seed)), graph_(StepGraph::Build(random_case_.profile, random_case_.scenario)) {
+      : random_case_(testing::MakeRandomCase(seed)),
+        graph_(StepGraph::Build(random_case_.profile, random_case_.scenario)) {
     RunOptions options = testing::EngineOptions(random_case_, graph_, seed);
     shown_ = random_case_.steps_per_worker - 1;
     const Written written(random_case_.profile, random_case_.scenario, graph_, options, shown_);
@@ -142,42 +152,58 @@ class RandomTrace {
   void ExpectNoOverlap() const {
     std::map<std::pair<int, int>, std::vector<std::pair<int64_t, int64_t>>> lanes;
     for (const Json& event : trace_["traceEvents"]) {
-      if (event["ph"] == "X") lanes[{event["pid"], event["tid"]}].emplace_back(BeginOf(event), EndOf(event));
+      if (event["ph"] == "X")
+        lanes[{event["pid"], event["tid"]}].emplace_back(BeginOf(event), EndOf(event));
     }
     for (auto& [lane, events] : lanes) {
       std::sort(events.begin(), events.end());
       for (size_t i = 1; i < events.size(); ++i)
-        EXPECT_LE(events[i - 1].second, events[i].first) << "worker " << lane.first - 1 << ", thread " << lane.second;
+        EXPECT_LE(events[i - 1].second, events[i].first)
+            << "worker " << lane.first - 1 << ", thread " << lane.second;
     }
   }
 
   void ExpectStepsEndAsTheRunSays() const {
     std::map<std::pair<int, int>, int64_t> ends;
     for (const Json& event : trace_["traceEvents"]) {
-      if (event.value("cat", "") == "step") ends[{event["pid"], event["args"]["step"]}] = EndOf(event);
+      if (event.value("cat", "") == "step")
+        ends[{event["pid"], event["args"]["step"]}] = EndOf(event);
     }
-    EXPECT_EQ(ends.size(), static_cast<size_t>(random_case_.scenario.workers) * static_cast<size_t>(shown_));
+    EXPECT_EQ(ends.size(),
+              static_cast<size_t>(random_case_.scenario.workers) * static_cast<size_t>(shown_));
     for (const auto& [key, end] : ends) {
-      EXPECT_EQ(end, ToPicoseconds(result_.step_ends[static_cast<size_t>(key.first - 1)][static_cast<size_t>(key.second)]));
+      EXPECT_EQ(end, ToPicoseconds(result_.step_ends[static_cast<size_t>(key.first - 1)]
+                                                    [static_cast<size_t>(key.second)]));
     }
   }
 
  private:
-  static int64_t Picoseconds(const Json& microseconds) { return std::llround(microseconds.get<double>() * 1e6); }
+  static int64_t Picoseconds(const Json& microseconds) {
+    return std::llround(microseconds.get<double>() * 1e6);
+  }
   static int64_t BeginOf(const Json& event) { return Picoseconds(event["ts"]); }
-  static int64_t EndOf(const Json& event) { return Picoseconds(event["ts"]) + Picoseconds(event["dur"]); }
+  static int64_t EndOf(const Json& event) {
+    return Picoseconds(event["ts"]) + Picoseconds(event["dur"]);
+  }
 
   static std::string TextOf(const Json& event) {
     const Json& args = event["args"];
-    return Join({event["pid"].dump(), args["step"].dump(), event["name"], std::to_string(BeginOf(event)), std::to_string(EndOf(event)),
-                 args.value("service", Json(0)).dump(), args.contains("bytes") ? args["bytes"].dump() : "-"});
+    return Join({event["pid"].dump(), args["step"].dump(), event["name"],
+                 std::to_string(BeginOf(event)), std::to_string(EndOf(event)),
+                 args.value("service", Json(0)).dump(),
+                 args.contains("bytes") ? args["bytes"].dump() : "-"});
   }
   std::string TextOf(const ChunkRecord& chunk) const {
-    const std::string& name = random_case_.profile.operations()[static_cast<size_t>(graph_.source(chunk.op))].name;
-    const TransferServices services = ServicesOf(graph_.size_bytes(chunk.op), random_case_.scenario);
-    return Join({std::to_string(chunk.worker + 1), std::to_string(chunk.step), graph_.IsParsing(chunk.op) ? name + " parsing" : name,
-                 std::to_string(ToPicoseconds(chunk.start)), std::to_string(ToPicoseconds(chunk.end)), std::to_string(chunk.service),
-                 graph_.IsTransfer(chunk.op) ? std::to_string(services.BytesOf(chunk.service)) : "-"});
+    const std::string& name =
+        random_case_.profile.operations()[static_cast<size_t>(graph_.source(chunk.op))].name;
+    const TransferServices services =
+        ServicesOf(graph_.size_bytes(chunk.op), random_case_.scenario);
+    return Join(
+        {std::to_string(chunk.worker + 1), std::to_string(chunk.step),
+         graph_.IsParsing(chunk.op) ? name + " parsing" : name,
+         std::to_string(ToPicoseconds(chunk.start)), std::to_string(ToPicoseconds(chunk.end)),
+         std::to_string(chunk.service),
+         graph_.IsTransfer(chunk.op) ? std::to_string(services.BytesOf(chunk.service)) : "-"});
   }
   static std::string Join(const std::vector<std::string>& parts) {
     std::string text;

@@ -24,14 +24,17 @@ TEST(TextPiecesTest, AllPiecesTogetherAreTheTextAndAllButTheLastAreFull) {
     };
     TextPieces cutter(take);
     for (uint64_t left = random.Below(40); left > 0; --left) {
-      const std::string next(random.Below(random.Below(4) == 0 ? 3 * kFull : 2000), static_cast<char>('a' + random.Below(26)));
+      const std::string next(random.Below(random.Below(4) == 0 ? 3 * kFull : 2000),
+                             static_cast<char>('a' + random.Below(26)));
       cutter.Append(next);
       text += next;
     }
     cutter.Finish();
     std::string together;
     for (size_t i = 0; i < pieces.size(); ++i) {
-      EXPECT_TRUE(i + 1 < pieces.size() ? pieces[i].size() == kFull : !pieces[i].empty() && pieces[i].size() <= kFull) << "seed " << seed;
+      EXPECT_TRUE(i + 1 < pieces.size() ? pieces[i].size() == kFull
+                                        : !pieces[i].empty() && pieces[i].size() <= kFull)
+          << "seed " << seed;
       together += pieces[i];
     }
     EXPECT_TRUE(together == text) << "seed " << seed;
@@ -40,7 +43,9 @@ TEST(TextPiecesTest, AllPiecesTogetherAreTheTextAndAllButTheLastAreFull) {
 
 TEST(TextPiecesTest, ASinkThatFailsIsNotAskedAgain) {
   int asked = 0;
-  const auto refuse = [&asked](const std::string&) { return ++asked < 2 ? absl::OkStatus() : absl::CancelledError("enough"); };
+  const auto refuse = [&asked](const std::string&) {
+    return ++asked < 2 ? absl::OkStatus() : absl::CancelledError("enough");
+  };
   TextPieces cutter(refuse);
   cutter.Append(std::string(5 * kFull, 'x'));
   cutter.Append("more");

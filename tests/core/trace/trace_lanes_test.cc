@@ -28,15 +28,16 @@ std::vector<std::string> NamesOf(const JobBuilder& job) {
 TEST(TraceLanesTest, StandInTheOrderOfUse) {
   JobBuilder job;
   job.Update(1, {job.Upload(1, {job.Compute(1, {job.Download(1)})})});
-  EXPECT_THAT(NamesOf(job), ElementsAre("steps", "downlink", "worker", "uplink", "parameter server"));
+  EXPECT_THAT(NamesOf(job),
+              ElementsAre("steps", "downlink", "worker", "uplink", "parameter server"));
 }
 
 TEST(TraceLanesTest, SayWhichServerWhereThereAreSeveralAndLeaveOutWhatRunsNothing) {
   JobBuilder job;
   const int32_t last = job.Compute(1, {job.Download(1, {}, 0), job.Download(1, {}, 1)});
   job.Update(1, {job.Upload(1, {last}, 1)}, 1);
-  EXPECT_THAT(NamesOf(job),
-              ElementsAre("steps", "downlink of server 0", "downlink of server 1", "worker", "uplink of server 1", "parameter server 1"));
+  EXPECT_THAT(NamesOf(job), ElementsAre("steps", "downlink of server 0", "downlink of server 1",
+                                        "worker", "uplink of server 1", "parameter server 1"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What a trace takes of memory while it is written: counted by the allocator, so this is a program of its own.
+// What a trace takes of memory while it is written: counted by the allocator, so this is a program
+// of its own.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +30,9 @@ Taken Trace(int32_t steps) {
   for (int i = 0; i < 50; ++i) last = job.Compute({700, 900}, {last, job.Download(5'000)});
   job.Upload(10'000, {last});
   const Profile profile = job.Build();
-  const TraceQuery query = ResolveTrace(profile, {.scenario = {.workers = 3}, .options = {.steps_per_worker = steps}}).value();
+  const TraceQuery query =
+      ResolveTrace(profile, {.scenario = {.workers = 3}, .options = {.steps_per_worker = steps}})
+          .value();
   Taken taken;
   const int64_t before = live_bytes;
   most_live_bytes = before;
@@ -48,10 +51,11 @@ TEST(TraceMemoryTest, DoesNotGrowWithTheNumberOfSteps) {
   const Taken many = Trace(2000);
   EXPECT_GT(many.text_bytes, 50 * few.text_bytes);
   EXPECT_EQ(many.largest_piece, TextPieces::kPieceBytes);
-  // What the engine itself notes of a run (its histogram of step times) may differ by some kilobytes.
+  // What the engine itself notes of a run (its histogram of step times) may differ by some
+  // kilobytes.
   EXPECT_LT(many.most_live_bytes, few.most_live_bytes + 64'000) << few.most_live_bytes;
-  std::cout << "20 steps: " << few.text_bytes << " bytes of text, " << few.most_live_bytes << " live; 2000 steps: " << many.text_bytes << ", "
-            << many.most_live_bytes << "\n";
+  std::cout << "20 steps: " << few.text_bytes << " bytes of text, " << few.most_live_bytes
+            << " live; 2000 steps: " << many.text_bytes << ", " << many.most_live_bytes << "\n";
 }
 
 }  // namespace

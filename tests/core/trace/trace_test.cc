@@ -51,12 +51,15 @@ TEST(ResolveTraceTest, WhatHasNoEffectIsRefusedByName) {
                                      .horizon_steps = 3,
                                      .horizon_seconds = 4,
                                      .confidence_level = 0.9};
-  const absl::Status status = ResolveTrace(Job(), {.scenario = {.workers = 0}, .options = draft}).status();
+  const absl::Status status =
+      ResolveTrace(Job(), {.scenario = {.workers = 0}, .options = draft}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(DetailsOf(status).reason, "REQUEST_INVALID");
-  EXPECT_THAT(FieldsOf(status), ElementsAre("scenario.workers", "options.steps_per_worker", "options.warmup_steps", "options.replications",
-                                            "options.relative_precision", "options.confidence_level", "options.time_budget", "options.horizon",
-                                            "options.horizon_steps", "options.horizon_seconds"));
+  EXPECT_THAT(FieldsOf(status),
+              ElementsAre("scenario.workers", "options.steps_per_worker", "options.warmup_steps",
+                          "options.replications", "options.relative_precision",
+                          "options.confidence_level", "options.time_budget", "options.horizon",
+                          "options.horizon_steps", "options.horizon_seconds"));
 }
 
 TEST(ResolveTraceTest, WhatSaysTheSameAsNothingIsAllowed) {
@@ -74,8 +77,10 @@ TEST(ResolveTraceTest, WhatSaysTheSameAsNothingIsAllowed) {
 }
 
 TEST(ResolveTraceTest, EitherOffsetsOrAStaggeredStart) {
-  const TraceDraft draft{.scenario = {.workers = 2, .start_offsets_ns = {0, 5}}, .options = {.start = Start::kStaggered}};
-  EXPECT_THAT(FieldsOf(ResolveTrace(Job(), draft).status()), ElementsAre("scenario.start_offsets_ns"));
+  const TraceDraft draft{.scenario = {.workers = 2, .start_offsets_ns = {0, 5}},
+                         .options = {.start = Start::kStaggered}};
+  EXPECT_THAT(FieldsOf(ResolveTrace(Job(), draft).status()),
+              ElementsAre("scenario.start_offsets_ns"));
 }
 
 TEST(ResolveTraceTest, TooManyEventsAreRefusedWithTheirNumber) {
@@ -85,16 +90,20 @@ TEST(ResolveTraceTest, TooManyEventsAreRefusedWithTheirNumber) {
   const absl::Status status = ResolveTrace(Job(), draft, {.max_trace_events = 131}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   ASSERT_THAT(FieldsOf(status), ElementsAre("options.steps_per_worker"));
-  EXPECT_THAT(DetailsOf(status).faults[0].description, HasSubstr("132 events, which is above the limit max_trace_events = 131"));
-  EXPECT_THAT(FieldsOf(ResolveTrace(Job(), {.options = {.steps_per_worker = 10'000'000}}).status()), ElementsAre("options.steps_per_worker"));
+  EXPECT_THAT(DetailsOf(status).faults[0].description,
+              HasSubstr("132 events, which is above the limit max_trace_events = 131"));
+  EXPECT_THAT(FieldsOf(ResolveTrace(Job(), {.options = {.steps_per_worker = 10'000'000}}).status()),
+              ElementsAre("options.steps_per_worker"));
 }
 
 TEST(ResolveTraceTest, TheLimitIsNeverLessThanWhatIsWritten) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     const testing::RandomCase random_case = testing::MakeRandomCase(seed);
-    const TraceQuery query{.scenario = random_case.scenario, .options = {.steps_per_worker = 3, .warmup_steps = 0}};
+    const TraceQuery query{.scenario = random_case.scenario,
+                           .options = {.steps_per_worker = 3, .warmup_steps = 0}};
     const auto drop = [](const std::string&) { return absl::OkStatus(); };
-    const absl::StatusOr<TraceSummary> summary = WriteTrace(random_case.profile, query, drop, NeverStop);
+    const absl::StatusOr<TraceSummary> summary =
+        WriteTrace(random_case.profile, query, drop, NeverStop);
     ASSERT_TRUE(summary.ok()) << "seed " << seed << summary.status();
     const TraceDraft draft{.scenario = {.workers = query.scenario.workers,
                                         .parameter_servers = query.scenario.parameter_servers,
@@ -103,22 +112,31 @@ TEST(ResolveTraceTest, TheLimitIsNeverLessThanWhatIsWritten) {
                                         .window_bytes = query.scenario.window_bytes,
                                         .quantum_bytes = query.scenario.quantum_bytes},
                            .options = {.steps_per_worker = 3}};
-    EXPECT_FALSE(ResolveTrace(random_case.profile, draft, {.max_trace_events = summary->events - 1}).ok()) << "seed " << seed;
+    EXPECT_FALSE(
+        ResolveTrace(random_case.profile, draft, {.max_trace_events = summary->events - 1}).ok())
+        << "seed " << seed;
     // Lanes that run nothing are the difference.
-    const int64_t lanes = query.scenario.workers * 2 * int64_t{LaneMap{.servers = query.scenario.parameter_servers}.count()};
-    EXPECT_TRUE(ResolveTrace(random_case.profile, draft, {.max_trace_events = summary->events + lanes}).ok()) << "seed " << seed;
+    const int64_t lanes = query.scenario.workers * 2 *
+                          int64_t{LaneMap{.servers = query.scenario.parameter_servers}.count()};
+    EXPECT_TRUE(
+        ResolveTrace(random_case.profile, draft, {.max_trace_events = summary->events + lanes})
+            .ok())
+        << "seed " << seed;
   }
 }
 
 TEST(WriteTraceTest, ShowsTheFirstStepsOfEveryWorkerAndNoMore) {
-  const TraceDraft draft{.scenario = {.workers = 2, .worker_groups = {{.count = 1, .compute_speed_factor = 0.01}, {.count = 1}}},
-                         .options = {.steps_per_worker = 3}};
+  const TraceDraft draft{
+      .scenario = {.workers = 2,
+                   .worker_groups = {{.count = 1, .compute_speed_factor = 0.01}, {.count = 1}}},
+      .options = {.steps_per_worker = 3}};
   std::string text;
   const auto take = [&text](const std::string& piece) {
     text += piece;
     return absl::OkStatus();
   };
-  const absl::StatusOr<TraceSummary> summary = WriteTrace(Job(), ResolveTrace(Job(), draft).value(), take, NeverStop);
+  const absl::StatusOr<TraceSummary> summary =
+      WriteTrace(Job(), ResolveTrace(Job(), draft).value(), take, NeverStop);
   ASSERT_TRUE(summary.ok()) << summary.status();
   int slices = 0;
   const auto trace = nlohmann::json::parse(text);
@@ -128,27 +146,34 @@ TEST(WriteTraceTest, ShowsTheFirstStepsOfEveryWorkerAndNoMore) {
 }
 
 TEST(WriteTraceTest, ASinkThatWantsNoMoreEndsTheRun) {
-  const TraceQuery query = ResolveTrace(Job(), {.options = {.steps_per_worker = 1'000'000}}).value();
+  const TraceQuery query =
+      ResolveTrace(Job(), {.options = {.steps_per_worker = 1'000'000}}).value();
   int pieces = 0;
-  const auto refuse = [&pieces](const std::string&) { return ++pieces < 3 ? absl::OkStatus() : absl::CancelledError("the caller has gone"); };
+  const auto refuse = [&pieces](const std::string&) {
+    return ++pieces < 3 ? absl::OkStatus() : absl::CancelledError("the caller has gone");
+  };
   int checks = 0;
   const auto count = [&checks] {
     ++checks;
     return absl::OkStatus();
   };
-  EXPECT_EQ(WriteTrace(Job(), query, refuse, count).status(), absl::CancelledError("the caller has gone"));
+  EXPECT_EQ(WriteTrace(Job(), query, refuse, count).status(),
+            absl::CancelledError("the caller has gone"));
   EXPECT_EQ(pieces, 3);
   EXPECT_LT(checks, 10) << "of some 500";
 }
 
 TEST(WriteTraceTest, StopsWhenTold) {
-  const TraceQuery query = ResolveTrace(Job(), {.options = {.steps_per_worker = 1'000'000}}).value();
+  const TraceQuery query =
+      ResolveTrace(Job(), {.options = {.steps_per_worker = 1'000'000}}).value();
   int pieces = 0;
   const auto take = [&pieces](const std::string&) {
     ++pieces;
     return absl::OkStatus();
   };
-  const auto stop = [&pieces] { return pieces < 3 ? absl::OkStatus() : absl::DeadlineExceededError("late"); };
+  const auto stop = [&pieces] {
+    return pieces < 3 ? absl::OkStatus() : absl::DeadlineExceededError("late");
+  };
   EXPECT_EQ(WriteTrace(Job(), query, take, stop).status(), absl::DeadlineExceededError("late"));
   EXPECT_LT(pieces, 30) << "of some 5000";
 }

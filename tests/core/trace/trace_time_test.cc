@@ -24,9 +24,11 @@ TEST(TraceTimeTest, WholeNanosecondsAreExact) {
 TEST(TraceTimeTest, AnInstantIsRoundedToTheNearestPicosecond) {
   for (uint64_t seed = 0; seed < 20'000; ++seed) {
     Random random({seed});
-    const auto ticks = static_cast<int64_t>(random.Below(static_cast<uint64_t>(kEndOfTime.ticks) >> random.Below(62)));
+    const auto ticks = static_cast<int64_t>(
+        random.Below(static_cast<uint64_t>(kEndOfTime.ticks) >> random.Below(62)));
     // |picoseconds - ticks x 25/63| <= 1/2, in exact integers.
-    const __int128 off = static_cast<__int128>(ToPicoseconds(Instant{ticks})) * 63 - static_cast<__int128>(ticks) * 25;
+    const __int128 off = static_cast<__int128>(ToPicoseconds(Instant{ticks})) * 63 -
+                         static_cast<__int128>(ticks) * 25;
     EXPECT_TRUE(2 * off <= 63 && 2 * off >= -63) << "seed " << seed;
   }
 }

@@ -13,7 +13,8 @@ using ::testing::IsEmpty;
 
 constexpr auto kImage = ArchitectureBuilder::kImage;
 
-TEST(ArchitectureBuilderTest, ABiasedConvolutionHasAMultiplicationAndAnAdditionForEachWeightAndPosition) {
+TEST(ArchitectureBuilderTest,
+     ABiasedConvolutionHasAMultiplicationAndAnAdditionForEachWeightAndPosition) {
   ArchitectureBuilder net({.height = 8, .width = 6, .channels = 3});
   const auto relu = net.BiasedConvolution("conv", kImage, 4, {.height = 3, .width = 5});
   EXPECT_EQ(net.ShapeOf(relu), (Shape{.height = 8, .width = 6, .channels = 4}));
@@ -45,7 +46,8 @@ TEST(ArchitectureBuilderTest, SameRoundsUpAndValidTakesWholeWindowsOnly) {
   ArchitectureBuilder net({.height = 224, .width = 35, .channels = 2});
   const auto same = net.Pool("same", kImage, {.height = 3, .width = 3, .stride = 2});
   EXPECT_EQ(net.ShapeOf(same), (Shape{.height = 112, .width = 18, .channels = 2}));
-  const auto valid = net.Pool("valid", kImage, {.height = 11, .width = 3, .stride = 4, .padding = Padding::kValid});
+  const auto valid = net.Pool("valid", kImage,
+                              {.height = 11, .width = 3, .stride = 4, .padding = Padding::kValid});
   EXPECT_EQ(net.ShapeOf(valid), (Shape{.height = 54, .width = 9, .channels = 2}));
   const auto global = net.GlobalPool("global", valid);
   EXPECT_EQ(net.ShapeOf(global), (Shape{.height = 1, .width = 1, .channels = 2}));

@@ -15,15 +15,20 @@ namespace {
 
 using std::chrono::steady_clock;
 
-double Milliseconds(steady_clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+double Milliseconds(steady_clock::duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
 
 // A call in a thread of its own.
 class Call {
  public:
-  Call(TestServer& server, const v1::PredictThroughputRequest& request, std::optional<std::chrono::milliseconds> timeout = std::nullopt)
+  Call(TestServer& server, const v1::PredictThroughputRequest& request,
+       std::optional<std::chrono::milliseconds> timeout = std::nullopt)
       : request_(request) {
     if (timeout) context_.set_deadline(std::chrono::system_clock::now() + *timeout);
-    thread_ = std::thread([this, &server] { status_ = server.predictions().PredictThroughput(&context_, request_, &reply_); });
+    thread_ = std::thread([this, &server] {
+      status_ = server.predictions().PredictThroughput(&context_, request_, &reply_);
+    });
   }
   ~Call() { Finish(); }
 
@@ -68,7 +73,8 @@ TEST_F(CancellationEndToEndTest, ACancelledCallEndsItsSimulationWithinTenMillise
     EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
   std::sort(took.begin(), took.end());
-  std::cout << "from cancel to the job's end: least " << took.front() << ", median " << took[took.size() / 2] << ", most " << took.back() << " ms\n";
+  std::cout << "from cancel to the job's end: least " << took.front() << ", median "
+            << took[took.size() / 2] << ", most " << took.back() << " ms\n";
   EXPECT_LT(took.front(), 10);
 }
 
@@ -83,16 +89,18 @@ TEST_F(CancellationEndToEndTest, ADeadlineEndsItsSimulationWithinTenMilliseconds
     request.mutable_options()->mutable_time_budget()->set_nanos(500'000'000);
     Call call(server_, request, kTimeout);
     const grpc::StatusCode code = call.Finish().error_code();
-    // A machine that is busy enough may find the job of the last round still in the queue, or let the deadline pass before there is a job.
+    // A machine that is busy enough may find the job of the last round still in the queue, or let
+    // the deadline pass before there is a job.
     if (code == grpc::StatusCode::RESOURCE_EXHAUSTED) continue;
     EXPECT_EQ(code, grpc::StatusCode::DEADLINE_EXCEEDED);
     const int started = watch_.Started();
-    if (started > started_before) took.push_back(Milliseconds(watch_.WaitDone(started) - start - kTimeout));
+    if (started > started_before)
+      took.push_back(Milliseconds(watch_.WaitDone(started) - start - kTimeout));
   }
   ASSERT_FALSE(took.empty());
   std::sort(took.begin(), took.end());
-  std::cout << "from deadline to the job's end: least " << took.front() << ", median " << took[took.size() / 2] << ", most " << took.back()
-            << " ms\n";
+  std::cout << "from deadline to the job's end: least " << took.front() << ", median "
+            << took[took.size() / 2] << ", most " << took.back() << " ms\n";
   EXPECT_LT(took.front(), 10);
 }
 
@@ -123,7 +131,8 @@ TEST_F(CancellationEndToEndTest, OthersAreServedWhileSimulationsFillTheQueue) {
   EXPECT_TRUE(server_.profiles().GetProfile(&context, get, &reply).ok());
   v1::PredictThroughputRequest bad;
   Call refused(server_, bad);
-  EXPECT_EQ(refused.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "found wrong without waiting for a place";
+  EXPECT_EQ(refused.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT)
+      << "found wrong without waiting for a place";
   running.Cancel();
   waiting.Cancel();
 }
@@ -147,7 +156,8 @@ TEST(JobLimitEndToEndTest, AComputationHasALimit) {
   const grpc::Status status = call.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_EQ(ReasonOf(status), "JOB_TOO_LONG");
-  EXPECT_EQ(DetailOf<google::rpc::QuotaFailure>(status)->violations(0).subject(), "max_job_seconds");
+  EXPECT_EQ(DetailOf<google::rpc::QuotaFailure>(status)->violations(0).subject(),
+            "max_job_seconds");
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> Parse(std::vector<const char*> arguments) {
+absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> Parse(
+    std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "stepcastd");
   return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data());
 }
@@ -58,9 +59,11 @@ TEST(CommandLineTest, TheStateDirectoryIsTheUsers) {
 }
 
 TEST(CommandLineTest, FlagsSetWhatTheyName) {
-  const ServerOptions options =
-      Options({"--listen",         "[::1]:1", "--http-listen",     "none", "--store",      "memory", "--threads",   "3",     "--queue-max",   "0",
-               "--max-operations", "7",       "--max-job-seconds", "0.5",  "--log-format", "json",   "--log-level", "error", "--drain-delay", "1.5"});
+  const ServerOptions options = Options(
+      {"--listen",          "[::1]:1", "--http-listen", "none", "--store",          "memory",
+       "--threads",         "3",       "--queue-max",   "0",    "--max-operations", "7",
+       "--max-job-seconds", "0.5",     "--log-format",  "json", "--log-level",      "error",
+       "--drain-delay",     "1.5"});
   EXPECT_EQ(options.listen, "[::1]:1");
   EXPECT_EQ(options.http_listen, "");
   EXPECT_EQ(options.store, StoreKind::kMemory);
@@ -76,7 +79,8 @@ TEST(CommandLineTest, FlagsSetWhatTheyName) {
 TEST(CommandLineTest, AClientHasNoLimitOfItsOwnUnlessItIsGiven) {
   EXPECT_EQ(Options({}).store_limits.max_client_profiles, 0);
   EXPECT_EQ(Options({}).store_limits.max_client_store_bytes, 0);
-  const StoreLimits limits = Options({"--max-client-profiles", "7", "--max-client-store-bytes", "8000"}).store_limits;
+  const StoreLimits limits =
+      Options({"--max-client-profiles", "7", "--max-client-store-bytes", "8000"}).store_limits;
   EXPECT_EQ(limits.max_client_profiles, 7);
   EXPECT_EQ(limits.max_client_store_bytes, 8000);
 }
@@ -121,8 +125,9 @@ TEST(CommandLineTest, AWrongVariableIsNoBetterThanAWrongFlag) {
 
 // A configuration file for a test.
 std::string Config(const std::string& text) {
-  const std::string path =
-      ::testing::TempDir() + std::to_string(getpid()) + ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml";
+  const std::string path = ::testing::TempDir() + std::to_string(getpid()) +
+                           ::testing::UnitTest::GetInstance()->current_test_info()->name() +
+                           ".yaml";
   std::ofstream(path) << text;
   return path;
 }
@@ -143,13 +148,17 @@ TEST(CommandLineTest, TheFileCountsLessThanTheEnvironmentAndThatLessThanAFlag) {
 TEST(CommandLineTest, EveryLayersFaultsAreNamedTogetherEvenThoseThatAreReplaced) {
   const std::string file = Config("threads: many\nbogus: 1\nlog-level: loud\n");
   const Variable queue("STEPCAST_QUEUE_MAX", "-4");
-  const std::vector<std::string> complaints =
-      ComplaintsOf(Parse({"--config", file.c_str(), "--threads", "2", "--max-steps", "0", "--listen", "nowhere"}).status());
+  const std::vector<std::string> complaints = ComplaintsOf(
+      Parse({"--config", file.c_str(), "--threads", "2", "--max-steps", "0", "--listen", "nowhere"})
+          .status());
   EXPECT_THAT(complaints,
               ::testing::ElementsAre(
-                  AllOf(HasSubstr(file + ":1"), HasSubstr("--threads"), HasSubstr("many")), AllOf(HasSubstr(file + ":2"), HasSubstr("bogus")),
-                  AllOf(HasSubstr(file + ":3"), HasSubstr("--log-level"), HasSubstr("loud")), AllOf(HasSubstr("STEPCAST_QUEUE_MAX"), HasSubstr("-4")),
-                  AllOf(HasSubstr("--max-steps"), HasSubstr("0")), AllOf(HasSubstr("--listen"), HasSubstr("nowhere"))));
+                  AllOf(HasSubstr(file + ":1"), HasSubstr("--threads"), HasSubstr("many")),
+                  AllOf(HasSubstr(file + ":2"), HasSubstr("bogus")),
+                  AllOf(HasSubstr(file + ":3"), HasSubstr("--log-level"), HasSubstr("loud")),
+                  AllOf(HasSubstr("STEPCAST_QUEUE_MAX"), HasSubstr("-4")),
+                  AllOf(HasSubstr("--max-steps"), HasSubstr("0")),
+                  AllOf(HasSubstr("--listen"), HasSubstr("nowhere"))));
 }
 
 TEST(CommandLineTest, AFileMayBeNamedByTheEnvironmentButNotByAFile) {
@@ -159,7 +168,8 @@ TEST(CommandLineTest, AFileMayBeNamedByTheEnvironmentButNotByAFile) {
     EXPECT_EQ(Options({}).threads, 3);
   }
   const std::string nested = Config("config: other.yaml\n");
-  EXPECT_THAT(std::string(Parse({"--config", nested.c_str()}).status().message()), HasSubstr("config"));
+  EXPECT_THAT(std::string(Parse({"--config", nested.c_str()}).status().message()),
+              HasSubstr("config"));
 }
 
 TEST(CommandLineTest, WhatIsPrintedIsAConfigurationOfTheSameSettings) {
@@ -171,7 +181,8 @@ TEST(CommandLineTest, WhatIsPrintedIsAConfigurationOfTheSameSettings) {
   EXPECT_THAT(text, HasSubstr("log-level: error  # STEPCAST_LOG_LEVEL\n"));
   EXPECT_THAT(text, HasSubstr("queue-max: 64  # default\n"));
   const std::string file = Config(text);
-  EXPECT_EQ(Options({"--config", file.c_str()}).settings, Options({"--threads", "3", "--http-listen", "none"}).settings);
+  EXPECT_EQ(Options({"--config", file.c_str()}).settings,
+            Options({"--threads", "3", "--http-listen", "none"}).settings);
 }
 
 TEST(CommandLineTest, TheDatabasesStringIsCheckedAndNeverShown) {
@@ -180,8 +191,11 @@ TEST(CommandLineTest, TheDatabasesStringIsCheckedAndNeverShown) {
   EXPECT_EQ(options.store, StoreKind::kPostgres);
   EXPECT_EQ(options.postgres, "host=db password=hidden");
   EXPECT_EQ(options.settings.at("postgres").find("hidden"), std::string::npos);
-  EXPECT_EQ(std::get<PrintText>(*Parse({"--store", "postgres", "--print-config"})).text.find("hidden"), std::string::npos);
-  const absl::Status refused = Parse({"--store", "postgres", "--postgres", "hidden words"}).status();
+  EXPECT_EQ(
+      std::get<PrintText>(*Parse({"--store", "postgres", "--print-config"})).text.find("hidden"),
+      std::string::npos);
+  const absl::Status refused =
+      Parse({"--store", "postgres", "--postgres", "hidden words"}).status();
   ASSERT_EQ(DetailsOf(refused).faults.size(), 1) << refused;
   EXPECT_EQ(DetailsOf(refused).faults[0].field, "--postgres");
   EXPECT_EQ(refused.ToString().find("hidden"), std::string::npos);
@@ -195,7 +209,8 @@ TEST(CommandLineTest, ACopyIsAskedForInsteadOfAServer) {
   const auto restore = Parse({"--restore-from", "/copy", "--data-dir", "/data"});
   ASSERT_TRUE(restore.ok()) << restore.status();
   EXPECT_EQ(std::get<DataCopy>(*restore).restore_from, "/copy");
-  EXPECT_EQ(DetailsOf(Parse({"--backup-to", "/a", "--restore-from", "/b"}).status()).reason, "FLAG_INVALID");
+  EXPECT_EQ(DetailsOf(Parse({"--backup-to", "/a", "--restore-from", "/b"}).status()).reason,
+            "FLAG_INVALID");
 }
 
 TEST(CommandLineTest, ASoundConfigurationIsOk) {
@@ -212,12 +227,21 @@ TEST(CommandLineTest, AVariableThatIsNoSettingIsFoundAndTheClientsAreNot) {
 }
 
 TEST(CommandLineTest, BeyondLoopbackNothingIsServedInClearOrToEverybody) {
-  const auto complaint = [](const std::vector<const char*>& arguments) { return std::string(Parse(arguments).status().message()); };
-  EXPECT_THAT(complaint({"--listen", "0.0.0.0:0"}), AllOf(HasSubstr("0.0.0.0:0"), HasSubstr("--tls-cert"), HasSubstr("--allow-insecure")));
+  const auto complaint = [](const std::vector<const char*>& arguments) {
+    return std::string(Parse(arguments).status().message());
+  };
+  EXPECT_THAT(
+      complaint({"--listen", "0.0.0.0:0"}),
+      AllOf(HasSubstr("0.0.0.0:0"), HasSubstr("--tls-cert"), HasSubstr("--allow-insecure")));
   EXPECT_THAT(complaint({"--listen", "0.0.0.0:0", "--tokens", "t"}), HasSubstr("--tls-cert"));
-  EXPECT_THAT(complaint({"--listen", "0.0.0.0:0", "--tls-cert", "c", "--tls-key", "k"}), AllOf(HasSubstr("--tokens"), HasSubstr("--tls-client-ca")));
-  EXPECT_EQ(complaint({"--listen", "0.0.0.0:0", "--tls-cert", "c", "--tls-key", "k", "--tokens", "t"}), "");
-  EXPECT_EQ(complaint({"--listen", "0.0.0.0:0", "--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "a"}), "");
+  EXPECT_THAT(complaint({"--listen", "0.0.0.0:0", "--tls-cert", "c", "--tls-key", "k"}),
+              AllOf(HasSubstr("--tokens"), HasSubstr("--tls-client-ca")));
+  EXPECT_EQ(
+      complaint({"--listen", "0.0.0.0:0", "--tls-cert", "c", "--tls-key", "k", "--tokens", "t"}),
+      "");
+  EXPECT_EQ(complaint({"--listen", "0.0.0.0:0", "--tls-cert", "c", "--tls-key", "k",
+                       "--tls-client-ca", "a"}),
+            "");
   EXPECT_EQ(complaint({"--listen", "0.0.0.0:0", "--allow-insecure"}), "");
   EXPECT_EQ(complaint({"--listen", "127.0.0.1:0", "--tokens", "t"}), "");
   EXPECT_THAT(complaint({"--tls-cert", "c"}), HasSubstr("--tls-key"));
@@ -258,7 +282,8 @@ TEST(CommandLineTest, HelpNamesEveryFlagsVariable) {
                            "log-level",
                            "log-format"}) {
     std::string variable = "STEPCAST_";
-    for (const char* c = flag; *c != '\0'; ++c) variable.push_back(*c == '-' ? '_' : static_cast<char>(std::toupper(*c)));
+    for (const char* c = flag; *c != '\0'; ++c)
+      variable.push_back(*c == '-' ? '_' : static_cast<char>(std::toupper(*c)));
     EXPECT_THAT(text, HasSubstr(std::string("--") + flag));
     EXPECT_THAT(text, HasSubstr("(Env:" + variable + ")"));
   }

@@ -18,7 +18,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string Written(const std::string& text) {
-  const std::string path = absl::StrCat(::testing::TempDir(), getpid(), ::testing::UnitTest::GetInstance()->current_test_info()->name(), ".yaml");
+  const std::string path =
+      absl::StrCat(::testing::TempDir(), getpid(),
+                   ::testing::UnitTest::GetInstance()->current_test_info()->name(), ".yaml");
   std::ofstream(path) << text;
   return path;
 }
@@ -33,8 +35,10 @@ TEST(ConfigFileTest, EverySettingKnowsItsLine) {
   const std::string path = Written("# a comment\nthreads: 3\n\nhttp-listen: \"[::1]:0\"\n");
   const auto settings = ReadConfigFile(path);
   ASSERT_TRUE(settings.ok()) << settings.status();
-  EXPECT_THAT(*settings, ElementsAre(GivenSetting{.name = "threads", .value = "3", .source = path + ":2"},
-                                     GivenSetting{.name = "http-listen", .value = "[::1]:0", .source = path + ":4"}));
+  EXPECT_THAT(
+      *settings,
+      ElementsAre(GivenSetting{.name = "threads", .value = "3", .source = path + ":2"},
+                  GivenSetting{.name = "http-listen", .value = "[::1]:0", .source = path + ":4"}));
 }
 
 TEST(ConfigFileTest, AnEmptyFileGivesNothing) {
@@ -44,7 +48,8 @@ TEST(ConfigFileTest, AnEmptyFileGivesNothing) {
 }
 
 TEST(ConfigFileTest, EveryFaultIsNamedWithItsLine) {
-  const std::vector<Fault> faults = FaultsOf("threads: 1\nstore: [sqlite]\nlisten: {host: a}\nthreads: 2\nqueue-max:\n");
+  const std::vector<Fault> faults =
+      FaultsOf("threads: 1\nstore: [sqlite]\nlisten: {host: a}\nthreads: 2\nqueue-max:\n");
   ASSERT_EQ(faults.size(), 4u);
   EXPECT_THAT(faults[0].field, HasSubstr(".yaml:2"));
   EXPECT_THAT(faults[0].description, HasSubstr("store"));
@@ -55,20 +60,27 @@ TEST(ConfigFileTest, EveryFaultIsNamedWithItsLine) {
 }
 
 TEST(ConfigFileTest, WhatIsNoMapIsRefused) {
-  for (const std::string text : {"- threads\n", "threads", "{", "a: b: c", "[1, 2", "\"", "*alias", "? [a]\n: b\n"}) {
+  for (const std::string text :
+       {"- threads\n", "threads", "{", "a: b: c", "[1, 2", "\"", "*alias", "? [a]\n: b\n"}) {
     EXPECT_EQ(FaultsOf(text).size(), 1u) << text;
   }
 }
 
-TEST(ConfigFileTest, ADeepNestIsRefusedAndNotFollowed) { EXPECT_FALSE(FaultsOf("a: " + std::string(100'000, '[')).empty()); }
+TEST(ConfigFileTest, ADeepNestIsRefusedAndNotFollowed) {
+  EXPECT_FALSE(FaultsOf("a: " + std::string(100'000, '[')).empty());
+}
 
 TEST(ConfigFileTest, WhatCannotBeReadIsNamed) {
   const std::string missing = ::testing::TempDir() + "not-there.yaml";
   const absl::Status status = ReadConfigFile(missing).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr(missing));
   EXPECT_THAT(std::string(status.message()), HasSubstr("No such file"));
-  EXPECT_THAT(std::string(ReadConfigFile(::testing::TempDir()).status().message()), HasSubstr("directory"));
-  EXPECT_THAT(std::string(ReadConfigFile(Written(std::string(kMaxConfigBytes + 1, '#'))).status().message()), HasSubstr("more than"));
+  EXPECT_THAT(std::string(ReadConfigFile(::testing::TempDir()).status().message()),
+              HasSubstr("directory"));
+  EXPECT_THAT(
+      std::string(
+          ReadConfigFile(Written(std::string(kMaxConfigBytes + 1, '#'))).status().message()),
+      HasSubstr("more than"));
 }
 
 }  // namespace

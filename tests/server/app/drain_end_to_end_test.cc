@@ -64,7 +64,9 @@ TEST(DrainEndToEndTest, NewCallsAreRefusedAfterwards) {
   server.server().Drain();
   grpc::ClientContext context;
   v1::ListProfilesResponse reply;
-  EXPECT_EQ(server.profiles().ListProfiles(&context, v1::ListProfilesRequest(), &reply).error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(
+      server.profiles().ListProfiles(&context, v1::ListProfilesRequest(), &reply).error_code(),
+      grpc::StatusCode::UNAVAILABLE);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace health = grpc::health::v1;
 TEST(HealthEndToEndTest, EveryServiceAndTheWholeAreServing) {
   TestServer server;
   const auto stub = health::Health::NewStub(server.channel());
-  for (const std::string service : {"", "stepcast.v1.ProfileService", "stepcast.v1.PredictionService"}) {
+  for (const std::string service :
+       {"", "stepcast.v1.ProfileService", "stepcast.v1.PredictionService"}) {
     grpc::ClientContext context;
     health::HealthCheckRequest request;
     request.set_service(service);
@@ -69,14 +70,16 @@ TEST(HealthEndToEndTest, WatchersComeAndGo) {
   }
 }
 
-// The reflection service's messages are inside gRPC, so the request is written by hand: field 4 is file_containing_symbol.
+// The reflection service's messages are inside gRPC, so the request is written by hand: field 4 is
+// file_containing_symbol.
 std::string Reflect(TestServer& server, const std::string& symbol) {
   grpc::GenericStub stub(server.channel());
   grpc::ClientContext context;
   grpc::CompletionQueue queue;
   void* tag = nullptr;
   bool ok = false;
-  const auto call = stub.PrepareCall(&context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
+  const auto call = stub.PrepareCall(
+      &context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
   call->StartCall(nullptr);
   queue.Next(&tag, &ok);
   const std::string bytes = std::string("\x22") + static_cast<char>(symbol.size()) + symbol;
@@ -99,10 +102,13 @@ std::string Reflect(TestServer& server, const std::string& symbol) {
 TEST(ReflectionEndToEndTest, EveryServiceCanBeDescribed) {
   TestServer server;
   EXPECT_THAT(Reflect(server, "stepcast.v1.ProfileService"), ::testing::HasSubstr("UploadProfile"));
-  EXPECT_THAT(Reflect(server, "stepcast.v1.PredictionService"), ::testing::HasSubstr("PredictThroughput"));
+  EXPECT_THAT(Reflect(server, "stepcast.v1.PredictionService"),
+              ::testing::HasSubstr("PredictThroughput"));
   EXPECT_THAT(Reflect(server, "stepcast.v1.JobService"), ::testing::HasSubstr("StartJob"));
-  EXPECT_THAT(Reflect(server, "google.longrunning.Operations"), ::testing::HasSubstr("WaitOperation"));
-  EXPECT_THAT(Reflect(server, "grpc.health.v1.Health"), ::testing::HasSubstr("HealthCheckResponse"));
+  EXPECT_THAT(Reflect(server, "google.longrunning.Operations"),
+              ::testing::HasSubstr("WaitOperation"));
+  EXPECT_THAT(Reflect(server, "grpc.health.v1.Health"),
+              ::testing::HasSubstr("HealthCheckResponse"));
 }
 
 }  // namespace

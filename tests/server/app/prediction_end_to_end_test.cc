@@ -44,7 +44,10 @@ TEST(PredictionEndToEndTest, TheOtherTwoAnswerToo) {
   const std::string profile = server.Store(ToWire(SmallProfile()));
   grpc::ClientContext recommend_context;
   v1::RecommendWorkersResponse recommendation;
-  ASSERT_TRUE(server.predictions().RecommendWorkers(&recommend_context, Ask<v1::RecommendWorkersRequest>(profile), &recommendation).ok());
+  ASSERT_TRUE(server.predictions()
+                  .RecommendWorkers(&recommend_context, Ask<v1::RecommendWorkersRequest>(profile),
+                                    &recommendation)
+                  .ok());
   EXPECT_GE(recommendation.workers(), 1);
   EXPECT_FALSE(recommendation.reason().empty());
   grpc::ClientContext order_context;
@@ -91,9 +94,13 @@ Answers AnswersOf(TestServer& server, uint64_t seed) {
   recommendation.mutable_constraints()->set_max_workers(6);
   auto order = Ask<v1::OptimizeOrderRequest>(profile);
   order.mutable_scenario()->set_workers(3);
-  return {.throughput = BytesOf(server.predictions().PredictThroughput(&contexts[0], throughput, &predicted), predicted),
-          .recommendation = BytesOf(server.predictions().RecommendWorkers(&contexts[1], recommendation, &recommended), recommended),
-          .order = BytesOf(server.predictions().OptimizeOrder(&contexts[2], order, &ordered), ordered)};
+  return {
+      .throughput = BytesOf(
+          server.predictions().PredictThroughput(&contexts[0], throughput, &predicted), predicted),
+      .recommendation =
+          BytesOf(server.predictions().RecommendWorkers(&contexts[1], recommendation, &recommended),
+                  recommended),
+      .order = BytesOf(server.predictions().OptimizeOrder(&contexts[2], order, &ordered), ordered)};
 }
 
 TEST(PredictionEndToEndTest, ARepliesBytesDoNotDependOnTheThreads) {
@@ -132,14 +139,16 @@ TEST(PredictionEndToEndTest, ABadRequestNamesEveryField) {
   const grpc::Status status = server.predictions().PredictThroughput(&context, request, &reply);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(ReasonOf(status), "REQUEST_INVALID");
-  EXPECT_THAT(FieldsOf(status), ::testing::UnorderedElementsAre("options.start", "options.replications", "worker_counts[0]"));
+  EXPECT_THAT(FieldsOf(status), ::testing::UnorderedElementsAre(
+                                    "options.start", "options.replications", "worker_counts[0]"));
 }
 
 TEST(PredictionEndToEndTest, AnUnknownProfileIsNotFound) {
   TestServer server;
   grpc::ClientContext context;
   v1::PredictThroughputResponse reply;
-  const grpc::Status status = server.predictions().PredictThroughput(&context, Ask<v1::PredictThroughputRequest>("profiles/none"), &reply);
+  const grpc::Status status = server.predictions().PredictThroughput(
+      &context, Ask<v1::PredictThroughputRequest>("profiles/none"), &reply);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(DetailOf<google::rpc::ResourceInfo>(status)->resource_name(), "profiles/none");
 }

@@ -28,7 +28,8 @@ TEST(ProfileEndToEndTest, AProfileGoesInAndComesOut) {
 
 TEST(ProfileEndToEndTest, PagesAndDeletion) {
   TestServer server;
-  for (uint64_t i = 0; i < 5; ++i) server.Store(ToWire(RandomProfile(i)), "id-" + std::to_string(i));
+  for (uint64_t i = 0; i < 5; ++i)
+    server.Store(ToWire(RandomProfile(i)), "id-" + std::to_string(i));
   v1::DeleteProfileRequest deletion;
   deletion.set_name("profiles/id-2");
   google::protobuf::Empty empty;
@@ -44,7 +45,8 @@ TEST(ProfileEndToEndTest, PagesAndDeletion) {
     for (const v1::Profile& profile : reply.profiles()) names.push_back(profile.name());
     request.set_page_token(reply.next_page_token());
   } while (!request.page_token().empty());
-  EXPECT_THAT(names, ElementsAre("profiles/id-0", "profiles/id-1", "profiles/id-3", "profiles/id-4"));
+  EXPECT_THAT(names,
+              ElementsAre("profiles/id-0", "profiles/id-1", "profiles/id-3", "profiles/id-4"));
 }
 
 TEST(ProfileEndToEndTest, EachKindOfErrorHasItsDetails) {
@@ -84,19 +86,22 @@ TEST(ProfileEndToEndTest, EachKindOfErrorHasItsDetails) {
     grpc::ClientContext context;
     v1::CreateProfileRequest request;
     *request.mutable_profile() = ToWire(SmallProfile());
-    request.mutable_profile()->mutable_operations(1)->set_resource(static_cast<v1::Operation::Resource>(500));
+    request.mutable_profile()->mutable_operations(1)->set_resource(
+        static_cast<v1::Operation::Resource>(500));
     request.mutable_profile()->set_batch_size(-1);
     request.set_profile_id("Not An Id");
     const grpc::Status status = server.profiles().CreateProfile(&context, request, &reply);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(ReasonOf(status), "PROFILE_INVALID");
-    EXPECT_THAT(FieldsOf(status), ElementsAre("profile_id", "profile.operations[1].resource", "profile.batch_size"));
+    EXPECT_THAT(FieldsOf(status),
+                ElementsAre("profile_id", "profile.operations[1].resource", "profile.batch_size"));
   }
 }
 
 TEST(ProfileEndToEndTest, BytesThatAreNoMessageAreABadRequest) {
   TestServer server;
-  for (const std::string& bytes : {std::string("\xFF\xFF\xFF"), std::string("\x0A\x05xx"), std::string(100'000, '\xAB')}) {
+  for (const std::string& bytes :
+       {std::string("\xFF\xFF\xFF"), std::string("\x0A\x05xx"), std::string(100'000, '\xAB')}) {
     const grpc::Status status = CallRaw(server, "/stepcast.v1.ProfileService/CreateProfile", bytes);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
     EXPECT_EQ(ReasonOf(status), "REQUEST_MALFORMED");
@@ -114,7 +119,8 @@ TEST(ProfileEndToEndTest, AMessageOverTheLimitIsRefusedByName) {
   const grpc::Status status = server.profiles().CreateProfile(&context, request, &reply);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(ReasonOf(status), "MESSAGE_TOO_LARGE");
-  EXPECT_EQ(DetailOf<google::rpc::QuotaFailure>(status)->violations(0).subject(), "max_message_bytes");
+  EXPECT_EQ(DetailOf<google::rpc::QuotaFailure>(status)->violations(0).subject(),
+            "max_message_bytes");
 }
 
 TEST(ProfileEndToEndTest, RequestsUnderWayTogetherHaveALimit) {

@@ -62,13 +62,15 @@ TEST(ServerTest, WhatWasStoredIsThereAfterARestart) {
 
 TEST(ServerTest, AMethodThereIsNotIsUnimplementedWithDetails) {
   TestServer server;
-  for (const std::string method : {"/stepcast.v1.ProfileService/Nothing", "/nothing.at.All/Nothing"}) {
+  for (const std::string method :
+       {"/stepcast.v1.ProfileService/Nothing", "/nothing.at.All/Nothing"}) {
     const grpc::Status status = CallRaw(server, method, "");
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << method;
     EXPECT_EQ(ReasonOf(status), "METHOD_UNKNOWN") << method;
   }
   EXPECT_THAT(server.server().MetricsText(),
-              HasSubstr("grpc_server_started_total{grpc_method=\"other\",grpc_service=\"other\",grpc_type=\"unary\"} 2"));
+              HasSubstr("grpc_server_started_total{grpc_method=\"other\",grpc_service=\"other\","
+                        "grpc_type=\"unary\"} 2"));
 }
 
 TEST(ServerTest, CallsAreCountedByMethodAndCode) {
@@ -78,14 +80,18 @@ TEST(ServerTest, CallsAreCountedByMethodAndCode) {
   v1::GetProfileRequest request;
   request.set_name("profiles/none");
   v1::Profile reply;
-  EXPECT_EQ(server.profiles().GetProfile(&context, request, &reply).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(server.profiles().GetProfile(&context, request, &reply).error_code(),
+            grpc::StatusCode::NOT_FOUND);
   server.server().Drain();  // so that the last call has been counted
   const std::string handled = "grpc_server_handled_total{grpc_code=";
-  const std::string of_profiles = R"(",grpc_service="stepcast.v1.ProfileService",grpc_type="unary"})";
+  const std::string of_profiles =
+      R"(",grpc_service="stepcast.v1.ProfileService",grpc_type="unary"})";
   EXPECT_EQ(SampleOf(server, handled + R"("OK",grpc_method="CreateProfile)" + of_profiles), "1");
   EXPECT_EQ(SampleOf(server, handled + R"("NotFound",grpc_method="GetProfile)" + of_profiles), "1");
   EXPECT_EQ(SampleOf(server, "stepcast_store_profiles"), "1");
-  EXPECT_EQ(SampleOf(server, R"(stepcast_store_operation_seconds_count{code="NotFound",operation="get"})"), "1");
+  EXPECT_EQ(SampleOf(server,
+                     R"(stepcast_store_operation_seconds_count{code="NotFound",operation="get"})"),
+            "1");
 }
 
 }  // namespace

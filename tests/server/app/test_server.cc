@@ -59,7 +59,8 @@ void JobWatch::Wait(const int& counter, int count) {
   std::unique_lock<std::mutex> lock(mutex_);
   // A test that waits for what does not come fails instead of hanging.
   if (!changed_.wait_for(lock, std::chrono::seconds(60), [&] { return counter >= count; })) {
-    throw std::runtime_error("waited a minute for job " + std::to_string(count) + ", and saw " + std::to_string(counter));
+    throw std::runtime_error("waited a minute for job " + std::to_string(count) + ", and saw " +
+                             std::to_string(counter));
   }
 }
 
@@ -110,7 +111,8 @@ grpc::Status CallRaw(TestServer& server, const std::string& method, const std::s
 
 std::string ReasonOf(const grpc::Status& status) {
   const auto info = DetailOf<google::rpc::ErrorInfo>(status);
-  EXPECT_TRUE(info.has_value()) << status.error_code() << " without ErrorInfo: " << status.error_message();
+  EXPECT_TRUE(info.has_value()) << status.error_code()
+                                << " without ErrorInfo: " << status.error_message();
   if (!info) return "";
   EXPECT_EQ(info->domain(), "stepcast");
   return info->reason();

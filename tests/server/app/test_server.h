@@ -34,7 +34,8 @@ class JobWatch final : public JobObserver {
   void OnDone(double run_seconds) override;
 
   int Started();
-  // Each returns when so many jobs, since the start, have been queued, started or done; the time is on the steady clock.
+  // Each returns when so many jobs, since the start, have been queued, started or done; the time is
+  // on the steady clock.
   void WaitQueued(int count);
   void WaitStarted(int count);
   std::chrono::steady_clock::time_point WaitDone(int count);
@@ -88,7 +89,8 @@ std::optional<Detail> DetailOf(const grpc::Status& status) {
   return std::nullopt;
 }
 
-// The reason in an error's ErrorInfo; empty, and a failed test, where it has none or the domain is not ours.
+// The reason in an error's ErrorInfo; empty, and a failed test, where it has none or the domain is
+// not ours.
 std::string ReasonOf(const grpc::Status& status);
 // The paths in an error's BadRequest.
 std::vector<std::string> FieldsOf(const grpc::Status& status);

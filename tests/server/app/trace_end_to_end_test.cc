@@ -66,7 +66,8 @@ TEST_F(TraceEndToEndTest, ABadRequestIsRefusedBeforeTheFirstPiece) {
 }
 
 TEST_F(TraceEndToEndTest, ABrokenMessageIsRefusedAsAnywhere) {
-  EXPECT_EQ(ReasonOf(CallRaw(server_, "/stepcast.v1.PredictionService/GenerateTrace", "\xFF")), "REQUEST_MALFORMED");
+  EXPECT_EQ(ReasonOf(CallRaw(server_, "/stepcast.v1.PredictionService/GenerateTrace", "\xFF")),
+            "REQUEST_MALFORMED");
 }
 
 TEST_F(TraceEndToEndTest, ACallerWhoGoesEndsAJobThatWaitsForHim) {

@@ -32,7 +32,8 @@ Upload Chunk(const std::string& bytes) {
   return message;
 }
 
-grpc::Status Send(TestServer& server, const std::vector<Upload>& messages, v1::Profile* reply = nullptr) {
+grpc::Status Send(TestServer& server, const std::vector<Upload>& messages,
+                  v1::Profile* reply = nullptr) {
   grpc::ClientContext context;
   v1::Profile ignored;
   auto writer = server.profiles().UploadProfile(&context, reply == nullptr ? &ignored : reply);
@@ -76,7 +77,8 @@ TEST(UploadEndToEndTest, AnUploadInPiecesIsOneProfileInEveryEncoding) {
 TEST(UploadEndToEndTest, TheHeaderComesFirstAndOnce) {
   TestServer server;
   const std::string bytes = ToWire(RandomProfile(1)).SerializeAsString();
-  const std::vector<std::vector<Upload>> streams{{}, {Chunk(bytes)}, {Chunk(bytes), Header()}, {Header(), Header(), Chunk(bytes)}, {Upload()}};
+  const std::vector<std::vector<Upload>> streams{
+      {}, {Chunk(bytes)}, {Chunk(bytes), Header()}, {Header(), Header(), Chunk(bytes)}, {Upload()}};
   for (size_t i = 0; i < streams.size(); ++i) {
     const grpc::Status status = Send(server, streams[i]);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << i;
@@ -96,27 +98,36 @@ TEST(UploadEndToEndTest, TooManyBytesAreRefusedByName) {
   ServerOptions options = TestOptions();
   options.max_profile_bytes = 1000;
   TestServer server(options);
-  const grpc::Status status = Send(server, {Header(), Chunk(std::string(600, 'x')), Chunk(std::string(401, 'x'))});
+  const grpc::Status status =
+      Send(server, {Header(), Chunk(std::string(600, 'x')), Chunk(std::string(401, 'x'))});
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(ReasonOf(status), "PROFILE_TOO_LARGE");
   EXPECT_THAT(FieldsOf(status), ElementsAre("chunk"));
-  EXPECT_EQ(DetailOf<google::rpc::QuotaFailure>(status)->violations(0).subject(), "max_profile_bytes");
+  EXPECT_EQ(DetailOf<google::rpc::QuotaFailure>(status)->violations(0).subject(),
+            "max_profile_bytes");
 }
 
 TEST(UploadEndToEndTest, AWrongStreamDoesNotKeepItsShareOfTheMemory) {
   ServerOptions options = TestOptions();
   options.max_pending_bytes = 5000;
   TestServer server(options);
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(ReasonOf(Send(server, {Header(), Chunk(std::string(4000, '\xFF'))})), "PROFILE_MALFORMED") << i;
-  EXPECT_EQ(ReasonOf(Send(server, {Header(), Chunk(std::string(3000, 'x')), Chunk(std::string(3000, 'x'))})), "MEMORY_EXHAUSTED");
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(ReasonOf(Send(server, {Header(), Chunk(std::string(4000, '\xFF'))})),
+              "PROFILE_MALFORMED")
+        << i;
+  EXPECT_EQ(ReasonOf(Send(
+                server, {Header(), Chunk(std::string(3000, 'x')), Chunk(std::string(3000, 'x'))})),
+            "MEMORY_EXHAUSTED");
 }
 
-// A valid profile has been sent whole when the stream breaks: only the caller's own end of the stream makes it one.
+// A valid profile has been sent whole when the stream breaks: only the caller's own end of the
+// stream makes it one.
 TEST(UploadEndToEndTest, ABrokenStreamLeavesNothingBehind) {
   TestServer server;
   constexpr int kRounds = 200;
   for (int round = 0; round < kRounds; ++round) {
-    const std::string bytes = ToWire(RandomProfile(static_cast<uint64_t>(round))).SerializeAsString();
+    const std::string bytes =
+        ToWire(RandomProfile(static_cast<uint64_t>(round))).SerializeAsString();
     grpc::ClientContext context;
     v1::Profile reply;
     auto writer = server.profiles().UploadProfile(&context, &reply);
@@ -138,7 +149,8 @@ TEST(UploadEndToEndTest, AnImportOfAZooModelNeedsNoBytes) {
   auto writer = server.profiles().ImportProfile(&context, &reply);
   v1::ImportProfileRequest message;
   message.mutable_header()->mutable_model_zoo()->set_model("alexnet");
-  message.mutable_header()->mutable_model_zoo()->mutable_platform()->set_bandwidth_bytes_per_second(1e9);
+  message.mutable_header()->mutable_model_zoo()->mutable_platform()->set_bandwidth_bytes_per_second(
+      1e9);
   writer->Write(message);
   writer->WritesDone();
   const grpc::Status status = writer->Finish();
@@ -148,7 +160,8 @@ TEST(UploadEndToEndTest, AnImportOfAZooModelNeedsNoBytes) {
 }
 
 // A stream of ImportProfile and its end.
-grpc::Status Import(TestServer& server, const std::vector<v1::ImportProfileRequest>& messages, v1::ImportProfileResponse& reply) {
+grpc::Status Import(TestServer& server, const std::vector<v1::ImportProfileRequest>& messages,
+                    v1::ImportProfileResponse& reply) {
   grpc::ClientContext context;
   auto writer = server.profiles().ImportProfile(&context, &reply);
   for (const v1::ImportProfileRequest& message : messages) {
@@ -168,11 +181,13 @@ v1::ImportProfileRequest RecordingHeader() {
 }
 
 // The bytes in messages of half a mebibyte.
-void AddChunks(const std::string& bytes, bool graph, std::vector<v1::ImportProfileRequest>& messages) {
+void AddChunks(const std::string& bytes, bool graph,
+               std::vector<v1::ImportProfileRequest>& messages) {
   constexpr size_t kChunkBytes = size_t{512} << 10;
   for (size_t at = 0; at < bytes.size(); at += kChunkBytes) {
     v1::ImportProfileRequest& message = messages.emplace_back();
-    (graph ? *message.mutable_graph_chunk() : *message.mutable_chunk()) = bytes.substr(at, kChunkBytes);
+    (graph ? *message.mutable_graph_chunk() : *message.mutable_chunk()) =
+        bytes.substr(at, kChunkBytes);
   }
 }
 
@@ -180,16 +195,29 @@ Profile Recorded() {
   const std::vector<Operation> operations = {
       {.name = "recv/v", .resource = Resource::kDownlink, .size_bytes = 4000, .parameter = "v"},
       {.name = "compute", .resource = Resource::kWorker, .waiting_for = {0}},
-      {.name = "send/v", .resource = Resource::kUplink, .size_bytes = 4000, .waiting_for = {1}, .parameter = "v"},
-      {.name = "update", .resource = Resource::kParameterServer, .waiting_for = {2}, .parameter = "v"}};
-  ProfileDraft draft{.model = "m", .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}, .operations = operations};
-  draft.steps = {{.start_ns = {0, 40'000, 50'000, 90'000}, .end_ns = {40'000, 50'000, 90'000, 95'000}}};
+      {.name = "send/v",
+       .resource = Resource::kUplink,
+       .size_bytes = 4000,
+       .waiting_for = {1},
+       .parameter = "v"},
+      {.name = "update",
+       .resource = Resource::kParameterServer,
+       .waiting_for = {2},
+       .parameter = "v"}};
+  ProfileDraft draft{.model = "m",
+                     .batch_size = 8,
+                     .platform = {.bandwidth_bytes_per_second = 1e8},
+                     .operations = operations};
+  draft.steps = {
+      {.start_ns = {0, 40'000, 50'000, 90'000}, .end_ns = {40'000, 50'000, 90'000, 95'000}}};
   return Profile::Create(std::move(draft)).value();
 }
 
 TEST(UploadEndToEndTest, ARecordingBeyondMemoryAndItsGraphMakeTheSameProfile) {
   TestServer server;
-  const std::string step = stepcast::testing::WriteRunMetadata(Recorded(), {.partition_graphs = false, .whole_graph = true}).value();
+  const std::string step = stepcast::testing::WriteRunMetadata(
+                               Recorded(), {.partition_graphs = false, .whole_graph = true})
+                               .value();
   const std::string graph = stepcast::testing::WriteWholeGraph(Recorded()).value();
   for (const size_t steps : {size_t{1}, size_t{9'000}}) {
     std::string recording;
@@ -213,17 +241,20 @@ TEST(UploadEndToEndTest, AnImportAboveItsLimitNamesIt) {
   TestServer server(options);
   // A field that no reader knows, over and over, which is a recording of nothing.
   std::string nothing;
-  while (nothing.size() < (size_t{5} << 20)) nothing += std::string("\x7a\x40", 2) + std::string(64, 'x');
+  while (nothing.size() < (size_t{5} << 20))
+    nothing += std::string("\x7a\x40", 2) + std::string(64, 'x');
   std::vector<v1::ImportProfileRequest> messages = {RecordingHeader()};
   AddChunks(nothing, false, messages);
   v1::ImportProfileResponse reply;
   // Again and again, since what is in the file must not count as memory for ever.
-  for (int round = 0; round < 5; ++round) EXPECT_EQ(ReasonOf(Import(server, messages, reply)), "IMPORT_INVALID") << round;
+  for (int round = 0; round < 5; ++round)
+    EXPECT_EQ(ReasonOf(Import(server, messages, reply)), "IMPORT_INVALID") << round;
   AddChunks(nothing, false, messages);
   const grpc::Status status = Import(server, messages, reply);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(ReasonOf(status), "IMPORT_TOO_LARGE");
-  EXPECT_EQ(DetailOf<google::rpc::QuotaFailure>(status)->violations(0).subject(), "max_import_bytes");
+  EXPECT_EQ(DetailOf<google::rpc::QuotaFailure>(status)->violations(0).subject(),
+            "max_import_bytes");
 }
 
 TEST(UploadEndToEndTest, AGraphAfterTheRecordingIsRefused) {

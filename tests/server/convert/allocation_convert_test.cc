@@ -57,13 +57,14 @@ TEST(AllocationConvertTest, WhatIsUnsetStaysUnset) {
   EXPECT_FALSE(call.draft.capacity.has_value());
   EXPECT_EQ(call.draft.objective, AllocationObjective::kTotalUtility);
   const AllocationJobDraft& draft = call.jobs[0].draft;
-  EXPECT_FALSE(draft.weight || draft.min_workers || draft.max_workers || draft.gang || draft.max_parameter_servers || draft.remaining_examples ||
-               draft.current);
+  EXPECT_FALSE(draft.weight || draft.min_workers || draft.max_workers || draft.gang ||
+               draft.max_parameter_servers || draft.remaining_examples || draft.current);
 }
 
 TEST(AllocationConvertTest, AnUnknownNumberIsAFaultOfItsJobOnly) {
   v1::AllocateWorkersRequest wire;
-  wire.add_jobs()->mutable_scenario()->set_synchronization(static_cast<v1::Scenario::Synchronization>(77));
+  wire.add_jobs()->mutable_scenario()->set_synchronization(
+      static_cast<v1::Scenario::Synchronization>(77));
   wire.add_jobs();
   const AllocateWorkersCall call = FromWire(wire);
   ASSERT_EQ(call.jobs[0].faults.size(), 1U);
@@ -72,17 +73,30 @@ TEST(AllocationConvertTest, AnUnknownNumberIsAFaultOfItsJobOnly) {
 }
 
 TEST(AllocationConvertTest, AnAllocationCarriesEverything) {
-  AllocateWorkersAnswer answer{.context = {.options = {.seed = 42}}, .job_ids = {"a", "b"}, .profile_digests = {"digest", ""}};
-  JobAllocation served{
-      .share = {.workers = 3, .servers = 2, .examples_per_second = 30, .interpolated = true, .speedup = 2.5, .utility = 5, .duration_seconds = 1.5}};
-  served.curve = {{.workers = 3, .servers = 2, .examples_per_second = 30, .confidence_interval = {.lower = 29, .upper = 31, .level = 0.9}}};
-  const JobAllocation bad{.status = FaultsError("JOB_INVALID", {{.field = "weight", .description = "is -1"}})};
+  AllocateWorkersAnswer answer{.context = {.options = {.seed = 42}},
+                               .job_ids = {"a", "b"},
+                               .profile_digests = {"digest", ""}};
+  JobAllocation served{.share = {.workers = 3,
+                                 .servers = 2,
+                                 .examples_per_second = 30,
+                                 .interpolated = true,
+                                 .speedup = 2.5,
+                                 .utility = 5,
+                                 .duration_seconds = 1.5}};
+  served.curve = {{.workers = 3,
+                   .servers = 2,
+                   .examples_per_second = 30,
+                   .confidence_interval = {.lower = 29, .upper = 31, .level = 0.9}}};
+  const JobAllocation bad{
+      .status = FaultsError("JOB_INVALID", {{.field = "weight", .description = "is -1"}})};
   answer.answer = {.jobs = {served, bad},
                    .total_utility = 5,
                    .objective_value = 6,
                    .workers = 3,
                    .servers = 2,
-                   .one_more_worker = {.utility_gain = 0.5, .objective_gain = 0.25, .changes = {{.job = 1, .workers = 4, .servers = 1}}},
+                   .one_more_worker = {.utility_gain = 0.5,
+                                       .objective_gain = 0.25,
+                                       .changes = {{.job = 1, .workers = 4, .servers = 1}}},
                    .infeasible_reason = "too small"};
   const v1::AllocateWorkersResponse wire = ToWire(answer);
   ASSERT_EQ(wire.allocations_size(), 2);

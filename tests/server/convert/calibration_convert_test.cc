@@ -15,7 +15,8 @@ TEST(CalibrationConvertTest, FitParsingOverheadCarriesEverything) {
     measurement.set_size_bytes(static_cast<int64_t>(1000 * seconds));
     measurement.set_seconds(seconds);
   }
-  EXPECT_THAT(FromWire(wire).draft.measurements, ElementsAre(ParsingMeasurement{500, 0.5}, ParsingMeasurement{750, 0.75}));
+  EXPECT_THAT(FromWire(wire).draft.measurements,
+              ElementsAre(ParsingMeasurement{500, 0.5}, ParsingMeasurement{750, 0.75}));
   EXPECT_EQ(FromWire(wire).draft.confidence_level, std::nullopt);
   wire.set_confidence_level(0);
   EXPECT_EQ(FromWire(wire).draft.confidence_level, 0);
@@ -23,10 +24,13 @@ TEST(CalibrationConvertTest, FitParsingOverheadCarriesEverything) {
 
 TEST(CalibrationConvertTest, AFitCarriesEverything) {
   FitParsingOverheadAnswer answer;
-  answer.answer = {
-      .fit = {.line = {.slope = 2, .offset = 10}, .half_width = {.slope = 3, .offset = 4}, .residual = 5, .relative_residual = 6, .outliers = 7},
-      .least_squares = {.slope = 8, .offset = -9},
-      .confidence_level = 0.9};
+  answer.answer = {.fit = {.line = {.slope = 2, .offset = 10},
+                           .half_width = {.slope = 3, .offset = 4},
+                           .residual = 5,
+                           .relative_residual = 6,
+                           .outliers = 7},
+                   .least_squares = {.slope = 8, .offset = -9},
+                   .confidence_level = 0.9};
   const v1::FitParsingOverheadResponse wire = ToWire(answer);
   EXPECT_EQ(wire.seconds_per_byte(), 2);
   EXPECT_EQ(wire.seconds(), 10);

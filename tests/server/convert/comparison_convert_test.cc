@@ -23,7 +23,8 @@ TEST(ComparisonConvertTest, CompareModelsCarriesEverything) {
 }
 
 TEST(ComparisonConvertTest, AComparisonCarriesEverything) {
-  CompareModelsAnswer answer{.context = {.options = {.seed = 42}, .profile_digest = "digest", .engine_seconds = 1.5}};
+  CompareModelsAnswer answer{
+      .context = {.options = {.seed = 42}, .profile_digest = "digest", .engine_seconds = 1.5}};
   const RivalPrediction rival{.model = RivalModel::kCynthiaHalved,
                               .examples_per_second = 1,
                               .steps_per_second = 2,
@@ -31,8 +32,9 @@ TEST(ComparisonConvertTest, AComparisonCarriesEverything) {
                               .within_interval = true,
                               .unavailable_reason = "because"};
   answer.answer.comparisons = {{.prediction = {.scenario = {.workers = 4}}, .rivals = {rival}}};
-  answer.answer.inputs = {.phases = {.downlink = 1, .worker = 2, .uplink = 3, .parameter_server = 4},
-                          .cynthia = {.computation_seconds = 6, .transfer_seconds = 2}};
+  answer.answer.inputs = {
+      .phases = {.downlink = 1, .worker = 2, .uplink = 3, .parameter_server = 4},
+      .cynthia = {.computation_seconds = 6, .transfer_seconds = 2}};
   const v1::CompareModelsResponse wire = ToWire(answer);
   ASSERT_EQ(wire.comparisons_size(), 1);
   EXPECT_EQ(wire.comparisons(0).workers(), 4);

@@ -45,12 +45,14 @@ TEST(EnumTableTest, EveryTableIsCompleteAndOneToOne) {
 }
 
 TEST(EnumTableTest, NamesMeanTheSameOnBothSides) {
-  for (const auto& pair : kResources) EXPECT_EQ(v1::Operation::Resource_Name(pair.wire), ResourceName(pair.core));
+  for (const auto& pair : kResources)
+    EXPECT_EQ(v1::Operation::Resource_Name(pair.wire), ResourceName(pair.core));
 }
 
 TEST(EnumTableTest, AnUnknownNumberIsAFaultThatNamesFieldAndNumber) {
   FaultList faults;
-  EXPECT_EQ(CoreOf(kStarts, static_cast<v1::SimulationOptions::Start>(77), "options.start", faults), std::nullopt);
+  EXPECT_EQ(CoreOf(kStarts, static_cast<v1::SimulationOptions::Start>(77), "options.start", faults),
+            std::nullopt);
   const std::vector<Fault> found = std::move(faults).Take();
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].field, "options.start");

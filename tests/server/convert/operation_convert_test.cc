@@ -17,7 +17,12 @@ v1::StartJobRequest Job(int workers) {
 }
 
 StoredOperation Stored(OperationState state, const std::string& result = "") {
-  StoredOperation operation{.record = {.id = "o-1", .method = "OptimizeOrder", .state = state, .attempts = 3, .released = 1}, .result = result};
+  StoredOperation operation{.record = {.id = "o-1",
+                                       .method = "OptimizeOrder",
+                                       .state = state,
+                                       .attempts = 3,
+                                       .released = 1},
+                            .result = result};
   operation.record.create_time_ns = 5'000'000'007;
   return operation;
 }
@@ -77,7 +82,8 @@ TEST(OperationConvertTest, AnOpenOneHasNeitherResponseNorError) {
 TEST(OperationConvertTest, AResponseIsTheKeptBytesUnderTheMethodsType) {
   v1::OptimizeOrderResponse response;
   response.set_profile_digest("d");
-  const google::longrunning::Operation done = ToWire(Stored(OperationState::kSucceeded, response.SerializeAsString()));
+  const google::longrunning::Operation done =
+      ToWire(Stored(OperationState::kSucceeded, response.SerializeAsString()));
   EXPECT_TRUE(done.done());
   v1::OptimizeOrderResponse unpacked;
   ASSERT_TRUE(done.response().UnpackTo(&unpacked)) << done.response().type_url();
@@ -85,8 +91,9 @@ TEST(OperationConvertTest, AResponseIsTheKeptBytesUnderTheMethodsType) {
 }
 
 TEST(OperationConvertTest, EveryOtherEndHasItsError) {
-  const google::longrunning::Operation failed =
-      ToWire(Stored(OperationState::kFailed, ErrorBytes(MakeError(absl::StatusCode::kNotFound, "no", {.reason = "PROFILE_NOT_FOUND"}))));
+  const google::longrunning::Operation failed = ToWire(Stored(
+      OperationState::kFailed,
+      ErrorBytes(MakeError(absl::StatusCode::kNotFound, "no", {.reason = "PROFILE_NOT_FOUND"}))));
   EXPECT_EQ(failed.error().code(), 5);
   EXPECT_EQ(ReasonOf(failed.error()), "PROFILE_NOT_FOUND");
   const google::longrunning::Operation cancelled = ToWire(Stored(OperationState::kCancelled));
@@ -95,7 +102,8 @@ TEST(OperationConvertTest, EveryOtherEndHasItsError) {
   const google::longrunning::Operation exhausted = ToWire(Stored(OperationState::kExhausted));
   EXPECT_EQ(exhausted.error().code(), 10);
   EXPECT_EQ(ReasonOf(exhausted.error()), "ATTEMPTS_EXHAUSTED");
-  EXPECT_EQ(exhausted.error().message(), "given up after 2 attempts, in each of which the server went away");
+  EXPECT_EQ(exhausted.error().message(),
+            "given up after 2 attempts, in each of which the server went away");
   EXPECT_EQ(MetadataOf(exhausted).state(), v1::JobMetadata::FAILED);
 }
 

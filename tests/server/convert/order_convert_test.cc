@@ -22,10 +22,12 @@ TEST(OrderConvertTest, OptimizeOrderRefusesMethodsItDoesNotKnow) {
 }
 
 TEST(OrderConvertTest, AnOrderCarriesEverything) {
-  OptimizeOrderAnswer answer{.context = {.options = {.seed = 42}, .profile_digest = "digest", .engine_seconds = 1.5}};
+  OptimizeOrderAnswer answer{
+      .context = {.options = {.seed = 42}, .profile_digest = "digest", .engine_seconds = 1.5}};
   answer.answer.orders = {
       {.method = OrderMethod::kTac,
-       .transfers = {{.name = "t", .rank = 3, .size_bytes = 4, .parameter_server = 20, .server_rank = 21}},
+       .transfers =
+           {{.name = "t", .rank = 3, .size_bytes = 4, .parameter_server = 20, .server_rank = 21}},
        .makespan_ns = 5,
        .gap = 0.25,
        .is_best = true,
@@ -34,8 +36,11 @@ TEST(OrderConvertTest, AnOrderCarriesEverything) {
        .steps_per_second = 8,
        .examples_per_second = 9,
        .confidence_interval = {.lower = 1, .upper = 2, .level = 0.95},
-       .speedups = {{.over = TransferOrder::kRandom, .speedup = 1.5, .confidence_interval = Interval{.lower = 1.25, .upper = 1.75}},
-                    {.over = TransferOrder::kGraph, .speedup = 1, .confidence_interval = std::nullopt}}}};
+       .speedups = {
+           {.over = TransferOrder::kRandom,
+            .speedup = 1.5,
+            .confidence_interval = Interval{.lower = 1.25, .upper = 1.75}},
+           {.over = TransferOrder::kGraph, .speedup = 1, .confidence_interval = std::nullopt}}}};
   answer.answer.chosen = OrderMethod::kTac;
   answer.answer.upper_makespan_ns = 10;
   answer.answer.lower_makespan_ns = 11;
@@ -43,9 +48,11 @@ TEST(OrderConvertTest, AnOrderCarriesEverything) {
   answer.answer.order_lower_bound_ns = 16;
   answer.answer.operations = 17;
   answer.answer.unmeasured_transfers = {"u", "v"};
-  answer.answer.baselines = {
-      {.order = TransferOrder::kGraph, .steps_per_second = 14, .examples_per_second = 140, .confidence_interval = {.upper = 141}},
-      {.order = TransferOrder::kRandom, .steps_per_second = 15}};
+  answer.answer.baselines = {{.order = TransferOrder::kGraph,
+                              .steps_per_second = 14,
+                              .examples_per_second = 140,
+                              .confidence_interval = {.upper = 141}},
+                             {.order = TransferOrder::kRandom, .steps_per_second = 15}};
   const v1::OptimizeOrderResponse wire = ToWire(answer);
   ASSERT_EQ(wire.orders_size(), 1);
   const v1::TransferOrderResult& order = wire.orders(0);

@@ -86,7 +86,9 @@ TEST(PredictionConvertTest, APredictionCarriesEverything) {
   EXPECT_EQ(wire.replications(), 12);
 }
 
-AnswerContext SomeContext() { return {.options = {.seed = 42}, .profile_digest = "digest", .engine_seconds = 1.5}; }
+AnswerContext SomeContext() {
+  return {.options = {.seed = 42}, .profile_digest = "digest", .engine_seconds = 1.5};
+}
 
 TEST(PredictionConvertTest, AThroughputAnswerEchoesWhatItWasComputedWith) {
   PredictThroughputAnswer answer{.context = SomeContext()};

@@ -28,7 +28,8 @@ std::map<ProfileEncoding, std::string> Encodings(const ProfileDraft& draft) {
   const v1::Profile message = ToWire(draft);
   std::map<ProfileEncoding, std::string> bytes;
   bytes[ProfileEncoding::kBinary] = message.SerializeAsString();
-  EXPECT_TRUE(google::protobuf::util::MessageToJsonString(message, &bytes[ProfileEncoding::kJson]).ok());
+  EXPECT_TRUE(
+      google::protobuf::util::MessageToJsonString(message, &bytes[ProfileEncoding::kJson]).ok());
   EXPECT_TRUE(google::protobuf::TextFormat::PrintToString(message, &bytes[ProfileEncoding::kText]));
   return bytes;
 }
@@ -74,10 +75,13 @@ TEST(ProfileCodecTest, TheDigestIsOfEverythingElse) {
   }
 }
 
-// Names of stored profiles come from it, so it must never change, whatever the library or the platform.
+// Names of stored profiles come from it, so it must never change, whatever the library or the
+// platform.
 TEST(ProfileCodecTest, TheDigestOfARecordedProfileStays) {
-  const ProfileDraft draft = testing::ProfileFromJson(testing::ReadJsonFile(STEPCAST_SOURCE_DIR "/tests/data/testbed/alexnet_64.profile.json"));
-  EXPECT_EQ(DigestOf(Make(draft)), "97624657506276357465801b08eff516b5c9d2891e9c3988b1176aaaee3afd41");
+  const ProfileDraft draft = testing::ProfileFromJson(
+      testing::ReadJsonFile(STEPCAST_SOURCE_DIR "/tests/data/testbed/alexnet_64.profile.json"));
+  EXPECT_EQ(DigestOf(Make(draft)),
+            "97624657506276357465801b08eff516b5c9d2891e9c3988b1176aaaee3afd41");
   EXPECT_EQ(EncodeProfile(Make(draft)).digest, DigestOf(Make(draft)));
 }
 
@@ -86,7 +90,8 @@ TEST(ProfileCodecTest, EveryEncodingReadsTheSame) {
     for (const auto& [encoding, bytes] : Encodings(RandomProfile(seed))) {
       const absl::StatusOr<ProfileInput> input = ReadProfile(encoding, bytes);
       ASSERT_TRUE(input.ok()) << "seed " << seed << ": " << input.status();
-      EXPECT_TRUE(input->draft == RandomProfile(seed)) << "seed " << seed << ", encoding " << static_cast<int>(encoding);
+      EXPECT_TRUE(input->draft == RandomProfile(seed))
+          << "seed " << seed << ", encoding " << static_cast<int>(encoding);
     }
   }
 }
@@ -96,7 +101,8 @@ TEST(ProfileCodecTest, WhatIsCutOffIsRefusedOrIsAnotherProfileButNeverTheSame) {
     for (size_t size = 0; size + 1 < bytes.size(); ++size) {
       const absl::StatusOr<ProfileInput> input = ReadProfile(encoding, bytes.substr(0, size));
       if (input.ok()) {
-        EXPECT_FALSE(input->draft == RandomProfile(3)) << "encoding " << static_cast<int>(encoding) << ", " << size << " bytes";
+        EXPECT_FALSE(input->draft == RandomProfile(3))
+            << "encoding " << static_cast<int>(encoding) << ", " << size << " bytes";
       } else {
         EXPECT_EQ(DetailsOf(input.status()).reason, "PROFILE_MALFORMED");
       }
@@ -109,7 +115,8 @@ TEST(ProfileCodecTest, AlteredBytesAreReadOrRefusedWithAReason) {
     Random random({seed});
     for (auto& [encoding, bytes] : Encodings(RandomProfile(seed))) {
       std::string altered = bytes;
-      for (uint64_t count = 1 + random.Below(8); count > 0; --count) altered[random.Below(altered.size())] = static_cast<char>(random.Below(256));
+      for (uint64_t count = 1 + random.Below(8); count > 0; --count)
+        altered[random.Below(altered.size())] = static_cast<char>(random.Below(256));
       const absl::StatusOr<ProfileInput> input = ReadProfile(encoding, altered);
       if (input.ok()) continue;
       EXPECT_EQ(DetailsOf(input.status()).reason, "PROFILE_MALFORMED") << "seed " << seed;
@@ -118,13 +125,18 @@ TEST(ProfileCodecTest, AlteredBytesAreReadOrRefusedWithAReason) {
 }
 
 TEST(ProfileCodecTest, UnknownFieldsAreAnErrorWherePeopleWrite) {
-  EXPECT_EQ(DetailsOf(ReadProfile(ProfileEncoding::kJson, R"({"batchsize": 3})").status()).faults.at(0).field, "chunk");
-  EXPECT_EQ(DetailsOf(ReadProfile(ProfileEncoding::kText, "batchsize: 3").status()).reason, "PROFILE_MALFORMED");
+  EXPECT_EQ(DetailsOf(ReadProfile(ProfileEncoding::kJson, R"({"batchsize": 3})").status())
+                .faults.at(0)
+                .field,
+            "chunk");
+  EXPECT_EQ(DetailsOf(ReadProfile(ProfileEncoding::kText, "batchsize: 3").status()).reason,
+            "PROFILE_MALFORMED");
 }
 
 TEST(ProfileCodecTest, DeepNestingIsRefused) {
   constexpr size_t kDepth = 100'000;
-  EXPECT_FALSE(ReadProfile(ProfileEncoding::kJson, R"({"operations":)" + std::string(kDepth, '[')).ok());
+  EXPECT_FALSE(
+      ReadProfile(ProfileEncoding::kJson, R"({"operations":)" + std::string(kDepth, '[')).ok());
   std::string text;
   for (size_t i = 0; i < kDepth; ++i) text += "platform { parsing_overhead { ";
   EXPECT_FALSE(ReadProfile(ProfileEncoding::kText, text).ok());
@@ -133,7 +145,8 @@ TEST(ProfileCodecTest, DeepNestingIsRefused) {
 }
 
 TEST(ProfileCodecTest, NoBytesAreNoProfile) {
-  for (const ProfileEncoding encoding : {ProfileEncoding::kBinary, ProfileEncoding::kJson, ProfileEncoding::kText}) {
+  for (const ProfileEncoding encoding :
+       {ProfileEncoding::kBinary, ProfileEncoding::kJson, ProfileEncoding::kText}) {
     EXPECT_EQ(DetailsOf(ReadProfile(encoding, "").status()).reason, "PROFILE_MALFORMED");
   }
 }

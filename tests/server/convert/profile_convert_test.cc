@@ -16,7 +16,9 @@ TEST(ProfileConvertTest, AProfileComesBackAsItWas) {
   }
 }
 
-TEST(ProfileConvertTest, NoParameterServersMeanOne) { EXPECT_EQ(FromWire(v1::Profile()).draft.parameter_servers, 1); }
+TEST(ProfileConvertTest, NoParameterServersMeanOne) {
+  EXPECT_EQ(FromWire(v1::Profile()).draft.parameter_servers, 1);
+}
 
 TEST(ProfileConvertTest, AnUnknownResourceIsAFaultAtItsOperation) {
   v1::Profile wire = ToWire(SmallProfile());
@@ -69,7 +71,8 @@ TEST(ProfileConvertTest, TheFullViewHasTheContentToo) {
   const v1::Profile wire = ToWire(ProfileAnswer{.summary = Summary(), .content = draft});
   EXPECT_EQ(wire.name(), "profiles/one");
   EXPECT_EQ(static_cast<size_t>(wire.operations_size()), draft.operations.size());
-  EXPECT_EQ(wire.platform().bandwidth_bytes_per_second(), draft.platform.bandwidth_bytes_per_second);
+  EXPECT_EQ(wire.platform().bandwidth_bytes_per_second(),
+            draft.platform.bandwidth_bytes_per_second);
   EXPECT_EQ(wire.labels().size(), 1U) << "the stored labels, not the content's";
 }
 

@@ -16,7 +16,9 @@ TEST(ProfileServiceConvertTest, CreateCarriesPlacementAndProfile) {
   wire.set_request_id("request");
   wire.set_validate_only(true);
   const CreateProfileCall call = FromWire(wire);
-  EXPECT_TRUE(call.placement == (ProfilePlacement{.profile_id = "id", .request_id = "request", .validate_only = true}));
+  EXPECT_TRUE(
+      call.placement ==
+      (ProfilePlacement{.profile_id = "id", .request_id = "request", .validate_only = true}));
   EXPECT_TRUE(call.profile->draft == RandomProfile(1));
 }
 
@@ -100,11 +102,13 @@ TEST(ProfileServiceConvertTest, ListAndDeleteCarryTheirFields) {
 }
 
 TEST(ProfileServiceConvertTest, AnswersCarryProfilesNotesAndToken) {
-  const v1::ListProfilesResponse list = ToWire(ListProfilesAnswer{.profiles = {{.id = "a"}, {.id = "b"}}, .next_page_token = "next"});
+  const v1::ListProfilesResponse list =
+      ToWire(ListProfilesAnswer{.profiles = {{.id = "a"}, {.id = "b"}}, .next_page_token = "next"});
   ASSERT_EQ(list.profiles_size(), 2);
   EXPECT_EQ(list.profiles(1).name(), "profiles/b");
   EXPECT_EQ(list.next_page_token(), "next");
-  const v1::ImportProfileResponse import = ToWire(ImportProfileAnswer{.profile = {.summary = {.id = "a"}}, .notes = {"one", "two"}});
+  const v1::ImportProfileResponse import =
+      ToWire(ImportProfileAnswer{.profile = {.summary = {.id = "a"}}, .notes = {"one", "two"}});
   EXPECT_EQ(import.profile().name(), "profiles/a");
   EXPECT_EQ(import.notes(1), "two");
 }

@@ -42,33 +42,41 @@ TEST(RecommendationConvertTest, RecommendWorkersCarriesEveryConstraint) {
 TEST(RecommendationConvertTest, UnsetConstraintsStayUnset) {
   const RecommendationDraft draft = FromWire(v1::RecommendWorkersRequest()).draft;
   EXPECT_EQ(draft.objective, Objective::kKnee);
-  EXPECT_FALSE(draft.min_workers || draft.max_workers || draft.max_parameter_servers || draft.deadline_seconds || draft.examples || draft.budget);
+  EXPECT_FALSE(draft.min_workers || draft.max_workers || draft.max_parameter_servers ||
+               draft.deadline_seconds || draft.examples || draft.budget);
   EXPECT_FALSE(draft.min_scaling_efficiency || draft.prices || draft.current);
 }
 
 TEST(RecommendationConvertTest, WithoutExamplesThereIsNoCostAndNoDuration) {
-  const v1::RecommendWorkersResponse wire = ToWire(RecommendWorkersAnswer{.answer = {.outcomes = {Outcome{}}}, .context = {}});
+  const v1::RecommendWorkersResponse wire =
+      ToWire(RecommendWorkersAnswer{.answer = {.outcomes = {Outcome{}}}, .context = {}});
   EXPECT_FALSE(wire.has_cost() || wire.has_duration() || wire.has_nearest());
   EXPECT_FALSE(wire.frontier_outcomes(0).has_cost() || wire.frontier_outcomes(0).has_duration());
   EXPECT_TRUE(wire.frontier_outcomes(0).keeps_constraints());
 }
 
 TEST(RecommendationConvertTest, ARecommendationCarriesEverything) {
-  RecommendWorkersAnswer answer{.context = {.options = {.seed = 42}, .profile_digest = "digest", .engine_seconds = 1.5}};
-  const Outcome outcome{.duration_seconds = 90.5, .cost = 3, .broken = {{.kind = ConstraintKind::kBudget, .missed_by = 0.25}}, .in_full = true};
-  answer.answer = {.workers = 4,
-                   .parameter_servers = 2,
-                   .prediction = Prediction{.scenario = {.workers = 4}},
-                   .outcome = {.duration_seconds = 60, .cost = 2},
-                   .reason = "because",
-                   .frontier = {Prediction{.scenario = {.workers = 4}}},
-                   .outcomes = {outcome},
-                   .ties = {{.workers = 5, .parameter_servers = 6}},
-                   .nearest = NearestChoice{.prediction = {.scenario = {.workers = 7, .parameter_servers = 8}}, .outcome = outcome},
-                   .infeasible_reason = "not so",
-                   .currency_code = "EUR",
-                   .choices = 99,
-                   .untried_gain_bound = 0.125};
+  RecommendWorkersAnswer answer{
+      .context = {.options = {.seed = 42}, .profile_digest = "digest", .engine_seconds = 1.5}};
+  const Outcome outcome{.duration_seconds = 90.5,
+                        .cost = 3,
+                        .broken = {{.kind = ConstraintKind::kBudget, .missed_by = 0.25}},
+                        .in_full = true};
+  answer.answer = {
+      .workers = 4,
+      .parameter_servers = 2,
+      .prediction = Prediction{.scenario = {.workers = 4}},
+      .outcome = {.duration_seconds = 60, .cost = 2},
+      .reason = "because",
+      .frontier = {Prediction{.scenario = {.workers = 4}}},
+      .outcomes = {outcome},
+      .ties = {{.workers = 5, .parameter_servers = 6}},
+      .nearest = NearestChoice{.prediction = {.scenario = {.workers = 7, .parameter_servers = 8}},
+                               .outcome = outcome},
+      .infeasible_reason = "not so",
+      .currency_code = "EUR",
+      .choices = 99,
+      .untried_gain_bound = 0.125};
   const v1::RecommendWorkersResponse wire = ToWire(answer);
   EXPECT_EQ(wire.workers(), 4);
   EXPECT_EQ(wire.parameter_servers(), 2);

@@ -19,15 +19,22 @@ Scenario RandomScenario(uint64_t seed) {
   scenario.parsing_overhead = {.seconds_per_byte = random.Unit(), .seconds = random.Unit()};
   scenario.synchronization = static_cast<Synchronization>(random.Below(2));
   scenario.multiplexing = static_cast<Multiplexing>(random.Below(3));
-  if (scenario.multiplexing != Multiplexing::kWholeStream) scenario.window_bytes = 1 + static_cast<int64_t>(random.Below(1 << 20));
-  const bool turns = scenario.multiplexing == Multiplexing::kRoundRobin || (scenario.multiplexing == Multiplexing::kWindow && random.Below(2) == 0);
+  if (scenario.multiplexing != Multiplexing::kWholeStream)
+    scenario.window_bytes = 1 + static_cast<int64_t>(random.Below(1 << 20));
+  const bool turns = scenario.multiplexing == Multiplexing::kRoundRobin ||
+                     (scenario.multiplexing == Multiplexing::kWindow && random.Below(2) == 0);
   if (turns) scenario.quantum_bytes = 1 + static_cast<int64_t>(random.Below(1 << 20));
   scenario.link_sharing = static_cast<LinkSharing>(random.Below(3));
-  if (scenario.link_sharing == LinkSharing::kTurns) scenario.turn_bytes = 1 + static_cast<int64_t>(random.Below(1 << 20));
+  if (scenario.link_sharing == LinkSharing::kTurns)
+    scenario.turn_bytes = 1 + static_cast<int64_t>(random.Below(1 << 20));
   scenario.transfer_order = static_cast<TransferOrder>(random.Below(7));
-  for (uint64_t i = random.Below(4); i > 0; --i) scenario.transfer_priorities["t" + std::to_string(i)] = static_cast<int32_t>(random.Below(9));
-  for (uint64_t i = random.Below(4); i > 0; --i) scenario.start_offsets_ns.push_back(static_cast<int64_t>(random.Below(1000)));
-  if (random.Below(2) == 0) scenario.worker_groups = {{.count = 1, .compute_speed_factor = 2.0}, {.count = 2, .bandwidth_bytes_per_second = 5.0}};
+  for (uint64_t i = random.Below(4); i > 0; --i)
+    scenario.transfer_priorities["t" + std::to_string(i)] = static_cast<int32_t>(random.Below(9));
+  for (uint64_t i = random.Below(4); i > 0; --i)
+    scenario.start_offsets_ns.push_back(static_cast<int64_t>(random.Below(1000)));
+  if (random.Below(2) == 0)
+    scenario.worker_groups = {{.count = 1, .compute_speed_factor = 2.0},
+                              {.count = 2, .bandwidth_bytes_per_second = 5.0}};
   return scenario;
 }
 
@@ -55,24 +62,27 @@ TEST(ScenarioConvertTest, AResolvedScenarioComesBackAsItWas) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     FaultList faults;
     const Scenario scenario = RandomScenario(seed);
-    EXPECT_TRUE(Filled(FromWire(ToWire(scenario), "scenario", faults)) == scenario) << "seed " << seed;
+    EXPECT_TRUE(Filled(FromWire(ToWire(scenario), "scenario", faults)) == scenario)
+        << "seed " << seed;
     EXPECT_TRUE(faults.empty()) << "seed " << seed;
   }
 }
 
 TEST(ScenarioConvertTest, AResolvedScenarioResolvesToItself) {
   const Profile profile = *Profile::Create(SmallProfile());
-  const std::vector<ScenarioDraft> drafts = {{.workers = 3},
-                                             {.multiplexing = Multiplexing::kRoundRobin},
-                                             {.multiplexing = Multiplexing::kWindow, .window_bytes = 9},
-                                             {.window_bytes = 9, .quantum_bytes = 5},
-                                             {.link_sharing = LinkSharing::kTurns}};
+  const std::vector<ScenarioDraft> drafts = {
+      {.workers = 3},
+      {.multiplexing = Multiplexing::kRoundRobin},
+      {.multiplexing = Multiplexing::kWindow, .window_bytes = 9},
+      {.window_bytes = 9, .quantum_bytes = 5},
+      {.link_sharing = LinkSharing::kTurns}};
   for (const ScenarioDraft& draft : drafts) {
     SCOPED_TRACE(&draft - drafts.data());
     const absl::StatusOr<Scenario> resolved = ResolveScenario(profile, draft);
     ASSERT_TRUE(resolved.ok()) << resolved.status();
     FaultList faults;
-    const absl::StatusOr<Scenario> again = ResolveScenario(profile, FromWire(ToWire(*resolved), "scenario", faults));
+    const absl::StatusOr<Scenario> again =
+        ResolveScenario(profile, FromWire(ToWire(*resolved), "scenario", faults));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_TRUE(*again == *resolved);
   }
@@ -132,9 +142,11 @@ TEST(ScenarioConvertTest, OptionsOfAReplyCanBeSentBack) {
     const absl::StatusOr<SimulationOptions> options = ResolveOptions(draft);
     ASSERT_TRUE(options.ok()) << options.status();
     FaultList faults;
-    const absl::StatusOr<SimulationOptions> again = ResolveOptions(FromWire(ToWire(*options), "options", faults));
+    const absl::StatusOr<SimulationOptions> again =
+        ResolveOptions(FromWire(ToWire(*options), "options", faults));
     ASSERT_TRUE(again.ok()) << again.status();
-    EXPECT_TRUE(*again == *options) << ToWire(*again).ShortDebugString() << " is not " << ToWire(*options).ShortDebugString();
+    EXPECT_TRUE(*again == *options)
+        << ToWire(*again).ShortDebugString() << " is not " << ToWire(*options).ShortDebugString();
   }
 }
 
@@ -152,8 +164,10 @@ TEST(ScenarioConvertTest, EveryUnknownEnumNumberIsAFaultAtItsPath) {
   FromWire(options, "options", list);
   std::vector<std::string> fields;
   for (const Fault& fault : std::move(list).Take()) fields.push_back(fault.field);
-  EXPECT_EQ(fields, (std::vector<std::string>{"scenarios[2].synchronization", "scenarios[2].multiplexing", "scenarios[2].link_sharing",
-                                              "scenarios[2].transfer_order", "options.start", "options.horizon"}));
+  EXPECT_EQ(fields,
+            (std::vector<std::string>{"scenarios[2].synchronization", "scenarios[2].multiplexing",
+                                      "scenarios[2].link_sharing", "scenarios[2].transfer_order",
+                                      "options.start", "options.horizon"}));
 }
 
 TEST(DurationTest, SecondsComeBackToTheNanosecond) {

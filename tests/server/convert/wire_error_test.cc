@@ -30,7 +30,8 @@ std::optional<Detail> Find(const google::rpc::Status& wire) {
 
 TEST(WireErrorTest, EveryCanonicalCodeHasItsNumberAndAnErrorInfo) {
   for (int code = 1; code <= 16; ++code) {
-    const google::rpc::Status wire = Parse(absl::Status(static_cast<absl::StatusCode>(code), "why"));
+    const google::rpc::Status wire =
+        Parse(absl::Status(static_cast<absl::StatusCode>(code), "why"));
     EXPECT_EQ(wire.code(), code);
     EXPECT_EQ(wire.message(), "why");
     const auto info = Find<google::rpc::ErrorInfo>(wire);
@@ -66,17 +67,21 @@ TEST(WireErrorTest, EveryDetailHasItsMessage) {
 
 TEST(WireErrorTest, ViolationsThatDoNotFitAreCounted) {
   std::vector<Fault> faults;
-  for (int i = 0; i < 30; ++i) faults.push_back({.field = "operations[" + std::to_string(i) + "].name", .description = std::string(190, 'x')});
+  for (int i = 0; i < 30; ++i)
+    faults.push_back({.field = "operations[" + std::to_string(i) + "].name",
+                      .description = std::string(190, 'x')});
   const WireError error = ToWireError(FaultsError("PROFILE_INVALID", faults));
   EXPECT_LE(error.details.size(), kMaxWireDetailsBytes);
   google::rpc::Status wire;
   ASSERT_TRUE(wire.ParseFromString(error.details));
   const int listed = Find<google::rpc::BadRequest>(wire)->field_violations_size();
   EXPECT_GT(listed, 10);
-  EXPECT_EQ(Find<google::rpc::ErrorInfo>(wire)->metadata().at("violations_left_out"), std::to_string(30 - listed));
+  EXPECT_EQ(Find<google::rpc::ErrorInfo>(wire)->metadata().at("violations_left_out"),
+            std::to_string(30 - listed));
 }
 
-// The limit of most clients is 8 KiB for all metadata; in it, details are base64 and the message is percent-encoded.
+// The limit of most clients is 8 KiB for all metadata; in it, details are base64 and the message is
+// percent-encoded.
 TEST(WireErrorTest, WhateverAStatusCarriesItFitsIntoMetadata) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random({seed});
@@ -86,7 +91,8 @@ TEST(WireErrorTest, WhateverAStatusCarriesItFitsIntoMetadata) {
       return text;
     };
     std::vector<Fault> faults;
-    for (uint64_t i = 1 + random.Below(40); i > 0; --i) faults.push_back({.field = noise(2000), .description = noise(5000)});
+    for (uint64_t i = 1 + random.Below(40); i > 0; --i)
+      faults.push_back({.field = noise(2000), .description = noise(5000)});
     const WireError error = ToWireError(FaultsError("PROFILE_INVALID", faults));
     EXPECT_LE(error.details.size(), kMaxWireDetailsBytes) << "seed " << seed;
     EXPECT_LE(error.details.size() * 4 / 3 + error.message.size() * 3, 7500U) << "seed " << seed;
@@ -94,7 +100,8 @@ TEST(WireErrorTest, WhateverAStatusCarriesItFitsIntoMetadata) {
 }
 
 TEST(WireErrorTest, TextIsUtf8WhateverTheStatusCarries) {
-  const WireError error = ToWireError(FaultsError("PROFILE_MALFORMED", {{.field = "\xFF", .description = "\xC3"}}));
+  const WireError error =
+      ToWireError(FaultsError("PROFILE_MALFORMED", {{.field = "\xFF", .description = "\xC3"}}));
   EXPECT_EQ(error.message, "?: ?");
   google::rpc::Status wire;
   ASSERT_TRUE(wire.ParseFromString(error.details)) << "parsing fails on strings that are not UTF-8";

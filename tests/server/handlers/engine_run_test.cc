@@ -9,11 +9,14 @@ namespace {
 
 class Recorder final : public SimulationObserver {
  public:
-  void OnSimulation(std::string_view method, absl::StatusCode code, double seconds, int64_t simulated_operations) override {
+  void OnSimulation(std::string_view method, absl::StatusCode code, double seconds,
+                    int64_t simulated_operations) override {
     last = {std::string(method), code, seconds, simulated_operations};
     ++calls;
   }
-  void OnUnsteady(std::string_view /*method*/, int64_t predictions) override { unsteady += predictions; }
+  void OnUnsteady(std::string_view /*method*/, int64_t predictions) override {
+    unsteady += predictions;
+  }
   struct Simulation {
     std::string method;
     absl::StatusCode code = absl::StatusCode::kUnknown;
@@ -24,17 +27,21 @@ class Recorder final : public SimulationObserver {
   int64_t unsteady = 0;
 };
 
-absl::StatusOr<ThroughputAnswer> Answer(int64_t operations) { return ThroughputAnswer{.simulation = {.simulated_operations = operations}}; }
+absl::StatusOr<ThroughputAnswer> Answer(int64_t operations) {
+  return ThroughputAnswer{.simulation = {.simulated_operations = operations}};
+}
 
 TEST(EngineRunTest, PredictionsThatHaveNotConvergedAreReported) {
   const FakeClock clock;
   Recorder recorder;
   EngineRun run({.clock = clock, .observer = &recorder, .method = "PredictThroughput"}, {});
-  ASSERT_TRUE(run.Do<PredictThroughputAnswer>(
-                     NeverStop,
-                     [&](StopCheck) -> absl::StatusOr<ThroughputAnswer> {
-                       return ThroughputAnswer{.predictions = {{.steady_state = true}, {.steady_state = false}, {.steady_state = false}}};
-                     })
+  ASSERT_TRUE(run.Do<PredictThroughputAnswer>(NeverStop,
+                                              [&](StopCheck) -> absl::StatusOr<ThroughputAnswer> {
+                                                return ThroughputAnswer{
+                                                    .predictions = {{.steady_state = true},
+                                                                    {.steady_state = false},
+                                                                    {.steady_state = false}}};
+                                              })
                   .ok());
   EXPECT_EQ(recorder.unsteady, 2);
 }
@@ -42,7 +49,8 @@ TEST(EngineRunTest, PredictionsThatHaveNotConvergedAreReported) {
 TEST(EngineRunTest, SecondsAndOperationsAreReportedAndReturned) {
   FakeClock clock;
   Recorder recorder;
-  EngineRun run({.clock = clock, .observer = &recorder, .method = "PredictThroughput"}, {.profile_digest = "d"});
+  EngineRun run({.clock = clock, .observer = &recorder, .method = "PredictThroughput"},
+                {.profile_digest = "d"});
   const auto answer = run.Do<PredictThroughputAnswer>(NeverStop, [&](StopCheck) {
     clock.Advance(2'500'000'000);
     return Answer(7);
@@ -60,8 +68,9 @@ TEST(EngineRunTest, AFailureIsReportedOnce) {
   const FakeClock clock;
   Recorder recorder;
   EngineRun run({.clock = clock, .observer = &recorder, .method = "OptimizeOrder"}, {});
-  const auto answer = run.Do<PredictThroughputAnswer>([] { return absl::CancelledError("gone"); },
-                                                      [](StopCheck stop) -> absl::StatusOr<ThroughputAnswer> { return stop(); });
+  const auto answer = run.Do<PredictThroughputAnswer>(
+      [] { return absl::CancelledError("gone"); },
+      [](StopCheck stop) -> absl::StatusOr<ThroughputAnswer> { return stop(); });
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(recorder.last.code, absl::StatusCode::kCancelled);
   EXPECT_EQ(recorder.calls, 1);
@@ -103,8 +112,9 @@ TEST(EngineRunTest, ACallerThatHasGoneCountsMoreThanTheBudget) {
   context.options.time_budget_seconds = 1;
   EngineRun run({.clock = clock}, context);
   clock.Advance(5'000'000'000);
-  const auto answer = run.Do<PredictThroughputAnswer>([] { return absl::CancelledError("gone"); },
-                                                      [](StopCheck stop) -> absl::StatusOr<ThroughputAnswer> { return stop(); });
+  const auto answer = run.Do<PredictThroughputAnswer>(
+      [] { return absl::CancelledError("gone"); },
+      [](StopCheck stop) -> absl::StatusOr<ThroughputAnswer> { return stop(); });
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kCancelled);
 }
 

@@ -19,15 +19,18 @@ TEST(FilterParserTest, NothingTakesAll) {
 }
 
 TEST(FilterParserTest, EveryKindOfTermIsRead) {
-  const absl::StatusOr<ProfileFilter> filter =
-      ParseProfileFilter(R"(model = "resnet50" AND labels.team="a b" AND labels:gpu AND labels."a.b/c" = x.y)");
+  const absl::StatusOr<ProfileFilter> filter = ParseProfileFilter(
+      R"(model = "resnet50" AND labels.team="a b" AND labels:gpu AND labels."a.b/c" = x.y)");
   ASSERT_TRUE(filter.ok()) << filter.status();
   EXPECT_EQ(filter->model, "resnet50");
-  EXPECT_EQ(filter->labels, (std::map<std::string, std::string>{{"team", "a b"}, {"a.b/c", "x.y"}}));
+  EXPECT_EQ(filter->labels,
+            (std::map<std::string, std::string>{{"team", "a b"}, {"a.b/c", "x.y"}}));
   EXPECT_EQ(filter->present_labels, std::vector<std::string>{"gpu"});
 }
 
-TEST(FilterParserTest, StringsMayHoldQuotesAndBackslashes) { EXPECT_EQ(ParseProfileFilter(R"(model = "a\"b\\c")")->model, "a\"b\\c"); }
+TEST(FilterParserTest, StringsMayHoldQuotesAndBackslashes) {
+  EXPECT_EQ(ParseProfileFilter(R"(model = "a\"b\\c")")->model, "a\"b\\c");
+}
 
 TEST(FilterParserTest, OneThingTwiceIsOnce) {
   EXPECT_TRUE(ParseProfileFilter(R"(model = a AND model = "a")").ok());
@@ -37,18 +40,22 @@ TEST(FilterParserTest, OneThingTwiceIsOnce) {
 
 TEST(FilterParserTest, WhatIsNoFilterIsRefusedAtItsField) {
   for (const std::string text :
-       {"x", "model", "model =", "model = ", "model = \"a", "models = a", "model = a AND", "model = a OR model = b", "model = a b", "labels",
-        "labels.", "labels.k", "labels.k =", "labels:", "AND model = a", "model == a", "model = \"a\\", "labels k = v"}) {
+       {"x", "model", "model =", "model = ", "model = \"a", "models = a", "model = a AND",
+        "model = a OR model = b", "model = a b", "labels", "labels.", "labels.k",
+        "labels.k =", "labels:", "AND model = a", "model == a", "model = \"a\\", "labels k = v"}) {
     const absl::Status status = ParseProfileFilter(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_EQ(DetailsOf(status).faults.at(0).field, "filter") << text;
   }
 }
 
-TEST(FilterParserTest, AFilterHasALimit) { EXPECT_FALSE(ParseProfileFilter("model = " + std::string(kMaxFilterBytes, 'a')).ok()); }
+TEST(FilterParserTest, AFilterHasALimit) {
+  EXPECT_FALSE(ParseProfileFilter("model = " + std::string(kMaxFilterBytes, 'a')).ok());
+}
 
 TEST(FilterParserTest, AnyBytesAreReadOrRefused) {
-  const std::vector<std::string> pieces{"model", "labels", ".", ":", "=", "\"", "\\", " ", "AND", "a", "\xFF", std::string(1, '\0')};
+  const std::vector<std::string> pieces{
+      "model", "labels", ".", ":", "=", "\"", "\\", " ", "AND", "a", "\xFF", std::string(1, '\0')};
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     Random random({seed});
     std::string text;

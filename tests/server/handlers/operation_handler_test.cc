@@ -20,8 +20,12 @@ class OperationHandlerTest : public ::testing::Test {
  protected:
   std::string Start(const std::string& request_id = "", const std::string& owner = "") {
     clock_.Advance(1);
-    const auto started =
-        handler_.Start({.operation = {.method = "m", .request_id = request_id, .request_digest = "d", .request = "r"}, .faults = {}}, owner);
+    const auto started = handler_.Start({.operation = {.method = "m",
+                                                       .request_id = request_id,
+                                                       .request_digest = "d",
+                                                       .request = "r"},
+                                         .faults = {}},
+                                        owner);
     EXPECT_TRUE(started.ok()) << started.status();
     return started.ok() ? "operations/" + started->record.id : "";
   }
@@ -43,19 +47,27 @@ TEST_F(OperationHandlerTest, AStartKnowsItsOwnerAndARepetitionGivesTheResult) {
   const std::string name = Start(kUuid, "somebody");
   EXPECT_EQ(handler_.Get(name)->record.owner, "somebody");
   const ClaimedOperation claimed = **store_.Claim({.replica = "r", .lease_ns = 1});
-  ASSERT_TRUE(store_.Finish({.id = claimed.record.id, .replica = "r", .number = 1}, {.bytes = "result"}).ok());
-  const StartJobCall again{.operation = {.method = "m", .request_id = kUuid, .request_digest = "d", .request = "r"}, .faults = {}};
+  ASSERT_TRUE(
+      store_.Finish({.id = claimed.record.id, .replica = "r", .number = 1}, {.bytes = "result"})
+          .ok());
+  const StartJobCall again{
+      .operation = {.method = "m", .request_id = kUuid, .request_digest = "d", .request = "r"},
+      .faults = {}};
   EXPECT_EQ(handler_.Start(again, "somebody")->result, "result");
 }
 
 TEST_F(OperationHandlerTest, AllFaultsOfAStartAreReportedAtOnce) {
-  const StartJobCall call{.operation = {.request_id = "x"}, .faults = {{.field = "computation", .description = "missing"}}};
-  EXPECT_THAT(FieldsOf(handler_.Start(call, "").status()), ::testing::ElementsAre("computation", "request_id"));
+  const StartJobCall call{.operation = {.request_id = "x"},
+                          .faults = {{.field = "computation", .description = "missing"}}};
+  EXPECT_THAT(FieldsOf(handler_.Start(call, "").status()),
+              ::testing::ElementsAre("computation", "request_id"));
 }
 
 TEST_F(OperationHandlerTest, AboutAProfileThatIsNotThereNothingIsStarted) {
   StartJobCall call{
-      .operation = {.method = "m", .request_id = kUuid, .request_digest = "d", .request = "r"}, .profile = "profiles/mine", .faults = {}};
+      .operation = {.method = "m", .request_id = kUuid, .request_digest = "d", .request = "r"},
+      .profile = "profiles/mine",
+      .faults = {}};
   const absl::Status refused = handler_.Start(call, "").status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kNotFound) << refused;
   EXPECT_EQ(DetailsOf(refused).reason, "PROFILE_NOT_FOUND");
@@ -71,14 +83,19 @@ TEST_F(OperationHandlerTest, AboutAProfileThatIsNotThereNothingIsStarted) {
 }
 
 TEST_F(OperationHandlerTest, ANameThatIsNoneIsForTheComputationToRefuse) {
-  const StartJobCall call{.operation = {.method = "m", .request_digest = "d", .request = "r"}, .profile = "No/Name", .faults = {}};
+  const StartJobCall call{.operation = {.method = "m", .request_digest = "d", .request = "r"},
+                          .profile = "No/Name",
+                          .faults = {}};
   EXPECT_TRUE(handler_.Start(call, "").ok());
 }
 
 TEST_F(OperationHandlerTest, AllFaultsOfAListingAreReportedAtOnce) {
-  EXPECT_THAT(FieldsOf(handler_.List({.name = "x", .filter = "y", .page_size = -1, .page_token = "z"}).status()),
-              ::testing::ElementsAre("name", "filter", "page_size", "page_token"));
-  EXPECT_THAT(FieldsOf(handler_.List({.page_token = MakePageToken("", "a-profile")}).status()), ::testing::ElementsAre("page_token"));
+  EXPECT_THAT(
+      FieldsOf(
+          handler_.List({.name = "x", .filter = "y", .page_size = -1, .page_token = "z"}).status()),
+      ::testing::ElementsAre("name", "filter", "page_size", "page_token"));
+  EXPECT_THAT(FieldsOf(handler_.List({.page_token = MakePageToken("", "a-profile")}).status()),
+              ::testing::ElementsAre("page_token"));
 }
 
 TEST_F(OperationHandlerTest, PagesFollowEachOther) {
@@ -89,7 +106,8 @@ TEST_F(OperationHandlerTest, PagesFollowEachOther) {
   do {
     const auto page = handler_.List(call);
     ASSERT_TRUE(page.ok()) << page.status();
-    for (const StoredOperation& operation : page->operations) listed.push_back("operations/" + operation.record.id);
+    for (const StoredOperation& operation : page->operations)
+      listed.push_back("operations/" + operation.record.id);
     call.page_token = page->next_page_token;
     EXPECT_EQ(listed.size(), call.page_token.empty() ? 60 : OperationHandler::kDefaultPageSize);
   } while (!call.page_token.empty());
@@ -98,9 +116,11 @@ TEST_F(OperationHandlerTest, PagesFollowEachOther) {
 
 TEST_F(OperationHandlerTest, AWaitIsBounded) {
   EXPECT_EQ(*OperationHandler::WaitSeconds({}), OperationHandler::kMaxWaitSeconds);
-  EXPECT_EQ(*OperationHandler::WaitSeconds({.timeout_seconds = 1e9}), OperationHandler::kMaxWaitSeconds);
+  EXPECT_EQ(*OperationHandler::WaitSeconds({.timeout_seconds = 1e9}),
+            OperationHandler::kMaxWaitSeconds);
   EXPECT_EQ(*OperationHandler::WaitSeconds({.timeout_seconds = 0}), 0);
-  EXPECT_THAT(FieldsOf(OperationHandler::WaitSeconds({.timeout_seconds = -0.5}).status()), ::testing::ElementsAre("timeout"));
+  EXPECT_THAT(FieldsOf(OperationHandler::WaitSeconds({.timeout_seconds = -0.5}).status()),
+              ::testing::ElementsAre("timeout"));
 }
 
 TEST_F(OperationHandlerTest, CancelAndDeleteTakeNamesOfOperationsOnly) {

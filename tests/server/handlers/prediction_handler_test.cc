@@ -18,7 +18,11 @@ class PredictionHandlerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const ProfileHandler profiles(store_, ProfileLimits());
-    ASSERT_TRUE(profiles.Create({.placement = {.profile_id = "small"}, .profile = ProfileInput{.draft = SmallProfile()}}, NeverStop).ok());
+    ASSERT_TRUE(profiles
+                    .Create({.placement = {.profile_id = "small"},
+                             .profile = ProfileInput{.draft = SmallProfile()}},
+                            NeverStop)
+                    .ok());
   }
   static std::vector<std::string> Fields(const absl::Status& status) {
     std::vector<std::string> fields;
@@ -30,13 +34,15 @@ class PredictionHandlerTest : public ::testing::Test {
   FakeClock clock_;
   MemoryProfileStore store_{StoreLimits(), clock_};
   InOrder executor_;
-  PredictionHandler handler_{{.store = store_, .clock = clock_, .executor = executor_}, ProfileLimits()};
+  PredictionHandler handler_{{.store = store_, .clock = clock_, .executor = executor_},
+                             ProfileLimits()};
 };
 
 TEST_F(PredictionHandlerTest, AStoredAndAnInlineProfileGiveTheSameAnswer) {
   const ThroughputDraft draft{.worker_counts = {1, 3}, .options = Short()};
   auto stored = handler_.PredictThroughput({.source = "profiles/small", .draft = draft});
-  auto in_line = handler_.PredictThroughput({.source = ProfileInput{.draft = SmallProfile()}, .draft = draft});
+  auto in_line =
+      handler_.PredictThroughput({.source = ProfileInput{.draft = SmallProfile()}, .draft = draft});
   ASSERT_TRUE(stored.ok()) << stored.status();
   ASSERT_TRUE(in_line.ok()) << in_line.status();
   const auto first = (*std::move(stored))(NeverStop);
@@ -45,15 +51,18 @@ TEST_F(PredictionHandlerTest, AStoredAndAnInlineProfileGiveTheSameAnswer) {
   ASSERT_TRUE(second.ok()) << second.status();
   ASSERT_EQ(first->answer.predictions.size(), 2U);
   EXPECT_EQ(first->answer.predictions[1].scenario.workers, 3);
-  EXPECT_GT(first->answer.predictions[1].examples_per_second, first->answer.predictions[0].examples_per_second);
-  EXPECT_EQ(first->answer.predictions[1].examples_per_second, second->answer.predictions[1].examples_per_second);
+  EXPECT_GT(first->answer.predictions[1].examples_per_second,
+            first->answer.predictions[0].examples_per_second);
+  EXPECT_EQ(first->answer.predictions[1].examples_per_second,
+            second->answer.predictions[1].examples_per_second);
   EXPECT_EQ(first->context.profile_digest, second->context.profile_digest);
   EXPECT_EQ(first->context.profile_digest, DigestOf(*Profile::Create(SmallProfile())));
   EXPECT_EQ(first->context.options.steps_per_worker, 20);
 }
 
 TEST_F(PredictionHandlerTest, WithoutAScenarioOneWorkerIsPredicted) {
-  auto computation = handler_.PredictThroughput({.source = "profiles/small", .draft = {.options = Short()}});
+  auto computation =
+      handler_.PredictThroughput({.source = "profiles/small", .draft = {.options = Short()}});
   ASSERT_TRUE(computation.ok()) << computation.status();
   const auto answer = (*std::move(computation))(NeverStop);
   ASSERT_EQ(answer->answer.predictions.size(), 1U);
@@ -61,7 +70,8 @@ TEST_F(PredictionHandlerTest, WithoutAScenarioOneWorkerIsPredicted) {
 }
 
 TEST_F(PredictionHandlerTest, AllThreeMethodsAnswer) {
-  auto recommendation = handler_.RecommendWorkers({.source = "profiles/small", .draft = {.options = Short()}});
+  auto recommendation =
+      handler_.RecommendWorkers({.source = "profiles/small", .draft = {.options = Short()}});
   ASSERT_TRUE(recommendation.ok()) << recommendation.status();
   EXPECT_GE((*std::move(recommendation))(NeverStop)->answer.workers, 1);
   auto order = handler_.OptimizeOrder({.source = "profiles/small", .draft = {.options = Short()}});
@@ -76,7 +86,8 @@ TEST_F(PredictionHandlerTest, AProfileIsRequired) {
 }
 
 TEST_F(PredictionHandlerTest, AProfilesNameMustBeOneAndExist) {
-  EXPECT_THAT(Fields(handler_.PredictThroughput({.source = "small"}).status()), ElementsAre("profile"));
+  EXPECT_THAT(Fields(handler_.PredictThroughput({.source = "small"}).status()),
+              ElementsAre("profile"));
   const absl::Status status = handler_.PredictThroughput({.source = "profiles/none"}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(DetailsOf(status).resource.name, "profiles/none");
@@ -87,11 +98,14 @@ TEST_F(PredictionHandlerTest, AnInlineProfilesFaultsHaveItsPathAndComeWithTheReq
   draft.batch_size = -3;
   const absl::Status status =
       handler_
-          .PredictThroughput({.source = ProfileInput{.draft = draft, .faults = {{.field = "operations[0].resource", .description = "9"}}},
+          .PredictThroughput({.source = ProfileInput{.draft = draft,
+                                                     .faults = {{.field = "operations[0].resource",
+                                                                 .description = "9"}}},
                               .faults = {{.field = "options.start", .description = "8"}}})
           .status();
   EXPECT_EQ(DetailsOf(status).reason, "PROFILE_INVALID");
-  EXPECT_THAT(Fields(status), ElementsAre("inline_profile.operations[0].resource", "options.start", "inline_profile.batch_size"));
+  EXPECT_THAT(Fields(status), ElementsAre("inline_profile.operations[0].resource", "options.start",
+                                          "inline_profile.batch_size"));
 }
 
 TEST_F(PredictionHandlerTest, TheRequestsFaultsComeWithTheCores) {
@@ -100,29 +114,45 @@ TEST_F(PredictionHandlerTest, TheRequestsFaultsComeWithTheCores) {
                              .faults = {{.field = "options.start", .description = "8"}}};
   const absl::Status status = handler_.PredictThroughput(call).status();
   EXPECT_EQ(DetailsOf(status).reason, "REQUEST_INVALID");
-  EXPECT_THAT(Fields(status), ::testing::UnorderedElementsAre("options.start", "options.replications", "worker_counts[0]"));
+  EXPECT_THAT(Fields(status), ::testing::UnorderedElementsAre(
+                                  "options.start", "options.replications", "worker_counts[0]"));
 }
 
 TEST_F(PredictionHandlerTest, EitherOffsetsOrAStaggeredStart) {
   ScenarioDraft scenario{.workers = 2, .start_offsets_ns = {0, 5}};
   const SimulationOptionsDraft staggered{.start = Start::kStaggered};
-  EXPECT_THAT(Fields(handler_.PredictThroughput({.source = "profiles/small", .draft = {.scenarios = {scenario}, .options = staggered}}).status()),
-              ElementsAre("scenarios[0].start_offsets_ns"));
-  EXPECT_THAT(Fields(handler_.PredictThroughput({.source = "profiles/small", .draft = {.scenario = scenario, .options = staggered}}).status()),
+  EXPECT_THAT(
+      Fields(handler_
+                 .PredictThroughput({.source = "profiles/small",
+                                     .draft = {.scenarios = {scenario}, .options = staggered}})
+                 .status()),
+      ElementsAre("scenarios[0].start_offsets_ns"));
+  EXPECT_THAT(Fields(handler_
+                         .PredictThroughput({.source = "profiles/small",
+                                             .draft = {.scenario = scenario, .options = staggered}})
+                         .status()),
               ElementsAre("scenario.start_offsets_ns"));
-  EXPECT_THAT(Fields(handler_.OptimizeOrder({.source = "profiles/small", .draft = {.scenario = scenario, .options = staggered}}).status()),
+  EXPECT_THAT(Fields(handler_
+                         .OptimizeOrder({.source = "profiles/small",
+                                         .draft = {.scenario = scenario, .options = staggered}})
+                         .status()),
               ElementsAre("scenario.start_offsets_ns"));
 }
 
 TEST_F(PredictionHandlerTest, AnOrdersTimeBudgetIsOneOfItsOptions) {
-  EXPECT_THAT(Fields(handler_.OptimizeOrder({.source = "profiles/small", .time_budget_seconds = -1}).status()), ElementsAre("time_budget"));
-  auto computation = handler_.OptimizeOrder({.source = "profiles/small", .draft = {.options = Short()}, .time_budget_seconds = 3});
+  EXPECT_THAT(
+      Fields(
+          handler_.OptimizeOrder({.source = "profiles/small", .time_budget_seconds = -1}).status()),
+      ElementsAre("time_budget"));
+  auto computation = handler_.OptimizeOrder(
+      {.source = "profiles/small", .draft = {.options = Short()}, .time_budget_seconds = 3});
   ASSERT_TRUE(computation.ok()) << computation.status();
   EXPECT_EQ((*std::move(computation))(NeverStop)->context.options.time_budget_seconds, 3);
 }
 
 TEST_F(PredictionHandlerTest, ATraceIsWrittenToItsSink) {
-  auto computation = handler_.GenerateTrace({.source = "profiles/small", .draft = {.options = {.steps_per_worker = 2}}});
+  auto computation = handler_.GenerateTrace(
+      {.source = "profiles/small", .draft = {.options = {.steps_per_worker = 2}}});
   ASSERT_TRUE(computation.ok()) << computation.status();
   std::string text;
   const auto take = [&text](const std::string& piece) {
@@ -142,13 +172,16 @@ TEST_F(PredictionHandlerTest, ATracesFaultsAreFoundTogether) {
   call.draft.scenario.workers = -1;
   call.draft.options.replications = 2;
   call.faults = {{.field = "options.start", .description = "7 is unknown"}};
-  EXPECT_THAT(Fields(handler_.GenerateTrace(std::move(call)).status()),
-              ::testing::UnorderedElementsAre("options.start", "scenario.workers", "options.replications"));
-  EXPECT_EQ(handler_.GenerateTrace({.source = "profiles/nobody"}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(
+      Fields(handler_.GenerateTrace(std::move(call)).status()),
+      ::testing::UnorderedElementsAre("options.start", "scenario.workers", "options.replications"));
+  EXPECT_EQ(handler_.GenerateTrace({.source = "profiles/nobody"}).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 TEST_F(PredictionHandlerTest, AParsingOverheadIsAboutNoProfile) {
-  FitParsingOverheadCall call{.draft = {.measurements = {{1000, 3e-6}, {2000, 5e-6}, {3000, 7e-6}}}};
+  FitParsingOverheadCall call{
+      .draft = {.measurements = {{1000, 3e-6}, {2000, 5e-6}, {3000, 7e-6}}}};
   auto computation = handler_.FitParsingOverhead(call);
   ASSERT_TRUE(computation.ok()) << computation.status();
   EXPECT_FALSE(computation->content().empty()) << "equal calls share an answer";
@@ -156,30 +189,37 @@ TEST_F(PredictionHandlerTest, AParsingOverheadIsAboutNoProfile) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_NEAR(answer->answer.fit.line.slope, 2e-9, 1e-18);
   auto stopped = handler_.FitParsingOverhead(call);
-  EXPECT_EQ((*std::move(stopped))([] { return absl::CancelledError(); }).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ((*std::move(stopped))([] { return absl::CancelledError(); }).status().code(),
+            absl::StatusCode::kCancelled);
   call.draft.measurements[1].seconds = -1;
-  EXPECT_THAT(Fields(handler_.FitParsingOverhead(call).status()), ElementsAre("measurements[1].seconds"));
+  EXPECT_THAT(Fields(handler_.FitParsingOverhead(call).status()),
+              ElementsAre("measurements[1].seconds"));
 }
 
 TEST_F(PredictionHandlerTest, AStopReachesTheSimulation) {
-  auto computation =
-      handler_.PredictThroughput({.source = "profiles/small", .draft = {.worker_counts = {8}, .options = {.steps_per_worker = 10'000'000}}});
+  auto computation = handler_.PredictThroughput(
+      {.source = "profiles/small",
+       .draft = {.worker_counts = {8}, .options = {.steps_per_worker = 10'000'000}}});
   ASSERT_TRUE(computation.ok()) << computation.status();
   int checks = 0;
-  const auto stop = [&]() -> absl::Status { return ++checks < 3 ? absl::OkStatus() : absl::CancelledError("enough"); };
+  const auto stop = [&]() -> absl::Status {
+    return ++checks < 3 ? absl::OkStatus() : absl::CancelledError("enough");
+  };
   EXPECT_EQ((*std::move(computation))(stop).status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(checks, 3);
 }
 
 TEST_F(PredictionHandlerTest, AComputationOutlivesItsProfile) {
-  auto computation = handler_.PredictThroughput({.source = "profiles/small", .draft = {.options = Short()}});
+  auto computation =
+      handler_.PredictThroughput({.source = "profiles/small", .draft = {.options = Short()}});
   ASSERT_TRUE(store_.Delete("small", "").ok());
   EXPECT_TRUE((*std::move(computation))(NeverStop).ok());
 }
 
 TEST_F(PredictionHandlerTest, AProfileThatCannotBeReadIsDataLoss) {
   ASSERT_TRUE(store_.Put({.summary = {.id = "broken", .digest = "d"}, .content = "\xFF"}, "").ok());
-  EXPECT_EQ(handler_.PredictThroughput({.source = "profiles/broken"}).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(handler_.PredictThroughput({.source = "profiles/broken"}).status().code(),
+            absl::StatusCode::kDataLoss);
 }
 
 }  // namespace

@@ -17,9 +17,12 @@ using ::testing::StartsWith;
 class ProfileHandlerTest : public ::testing::Test {
  protected:
   absl::StatusOr<ProfileAnswer> Create(ProfileDraft draft, ProfilePlacement placement = {}) {
-    return handler_.Create({.placement = std::move(placement), .profile = ProfileInput{.draft = std::move(draft)}}, NeverStop);
+    return handler_.Create(
+        {.placement = std::move(placement), .profile = ProfileInput{.draft = std::move(draft)}},
+        NeverStop);
   }
-  absl::StatusOr<ImportProfileAnswer> Import(const ImportProfileCall& call, std::string_view bytes, StopCheck stop = NeverStop) {
+  absl::StatusOr<ImportProfileAnswer> Import(const ImportProfileCall& call, std::string_view bytes,
+                                             StopCheck stop = NeverStop) {
     TextSource source(bytes);
     return handler_.Import(call, {.recording = source}, stop);
   }
@@ -63,33 +66,42 @@ TEST_F(ProfileHandlerTest, AnAnswerSaysWhatWasStored) {
   EXPECT_EQ(summary.parameter_servers, draft.parameter_servers);
   EXPECT_EQ(static_cast<size_t>(summary.operation_count), draft.operations.size());
   EXPECT_EQ(static_cast<size_t>(summary.step_count), draft.steps.size());
-  EXPECT_EQ(static_cast<size_t>(summary.size_bytes), EncodeProfile(*Profile::Create(draft)).content.size());
+  EXPECT_EQ(static_cast<size_t>(summary.size_bytes),
+            EncodeProfile(*Profile::Create(draft)).content.size());
   EXPECT_EQ(summary.create_time_ns, clock_.WallNs());
   EXPECT_FALSE(summary.etag.empty());
 }
 
 TEST_F(ProfileHandlerTest, AProfileBelongsToItsCallerWhicheverWayItComes) {
-  EXPECT_EQ(Create(RandomProfile(1), {.profile_id = "created", .owner = "anna"})->summary.owner, "anna");
+  EXPECT_EQ(Create(RandomProfile(1), {.profile_id = "created", .owner = "anna"})->summary.owner,
+            "anna");
   const std::string bytes = EncodeProfile(*Profile::Create(RandomProfile(2))).content;
-  const auto uploaded = handler_.Upload({.placement = {.profile_id = "uploaded", .owner = "bert"}}, bytes, NeverStop);
+  const auto uploaded =
+      handler_.Upload({.placement = {.profile_id = "uploaded", .owner = "bert"}}, bytes, NeverStop);
   ASSERT_TRUE(uploaded.ok()) << uploaded.status();
-  const ZooImport alexnet{.model = "alexnet", .options = {.platform = {.bandwidth_bytes_per_second = 1e9}}};
-  const auto imported = Import({.placement = {.profile_id = "imported", .owner = "carl"}, .format = alexnet}, "");
+  const ZooImport alexnet{.model = "alexnet",
+                          .options = {.platform = {.bandwidth_bytes_per_second = 1e9}}};
+  const auto imported =
+      Import({.placement = {.profile_id = "imported", .owner = "carl"}, .format = alexnet}, "");
   ASSERT_TRUE(imported.ok()) << imported.status();
   EXPECT_EQ(store_.GetSummary("created")->owner, "anna");
   EXPECT_EQ(store_.GetSummary("uploaded")->owner, "bert");
   EXPECT_EQ(store_.GetSummary("imported")->owner, "carl");
 }
 
-ImportProfileCall Zoo(const std::string& model, double bandwidth = 1e9, const std::string& request_id = "") {
+ImportProfileCall Zoo(const std::string& model, double bandwidth = 1e9,
+                      const std::string& request_id = "") {
   return {.placement = {.request_id = request_id},
-          .format = ZooImport{.model = model, .options = {.platform = {.bandwidth_bytes_per_second = bandwidth}}}};
+          .format = ZooImport{.model = model,
+                              .options = {.platform = {.bandwidth_bytes_per_second = bandwidth}}}};
 }
 
 TEST_F(ProfileHandlerTest, AModelOfTheZooHasItsOwnNameWhereThatIsFree) {
   EXPECT_EQ(Import(Zoo("alexnet"), "")->profile.summary.id, "alexnet");
-  EXPECT_EQ(Import(Zoo("inception_v3"), "")->profile.summary.id, "inception-v3") << "as far as an id can say it";
-  EXPECT_EQ(Import(Zoo("alexnet"), "")->profile.summary.id, "alexnet") << "the same content is the same profile";
+  EXPECT_EQ(Import(Zoo("inception_v3"), "")->profile.summary.id, "inception-v3")
+      << "as far as an id can say it";
+  EXPECT_EQ(Import(Zoo("alexnet"), "")->profile.summary.id, "alexnet")
+      << "the same content is the same profile";
   ImportProfileCall checked = Zoo("alexnet", 2e9);
   checked.placement.validate_only = true;
   const std::string would_be = Import(checked, "")->profile.summary.id;
@@ -112,7 +124,8 @@ TEST_F(ProfileHandlerTest, ARepeatedImportIsTheFirstOneWhicheverIdThatGot) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->profile.summary.id, other);
   EXPECT_EQ(StoredCount(), 0U) << "a late repetition does not bring back what was deleted";
-  EXPECT_EQ(DetailsOf(Import(Zoo("alexnet", 3e9, request_id), "").status()).reason, "REQUEST_ID_REUSED");
+  EXPECT_EQ(DetailsOf(Import(Zoo("alexnet", 3e9, request_id), "").status()).reason,
+            "REQUEST_ID_REUSED");
 }
 
 TEST_F(ProfileHandlerTest, WhatIsNotThereIsToldWithWhatIsLikeIt) {
@@ -122,34 +135,48 @@ TEST_F(ProfileHandlerTest, WhatIsNotThereIsToldWithWhatIsLikeIt) {
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
     EXPECT_EQ(DetailsOf(status).metadata.at("similar"), "profiles/resnet50");
   }
-  EXPECT_EQ(DetailsOf(handler_.Delete({.name = "profiles/resnet5"})).metadata.at("similar"), "profiles/resnet50");
+  EXPECT_EQ(DetailsOf(handler_.Delete({.name = "profiles/resnet5"})).metadata.at("similar"),
+            "profiles/resnet50");
 }
 
 TEST_F(ProfileHandlerTest, AnImportOfTheWrongKindSaysWhatItLooksLikeAndWhatIsRead) {
-  const std::string pytorch = R"({"schemaVersion": 1, "deviceProperties": [], "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add"}]})";
-  const RecordingOptions recording{.batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e9}};
-  const LayerProfileOptions layers{.batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  const std::string pytorch =
+      R"({"schemaVersion": 1, "deviceProperties": [], "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add"}]})";
+  const RecordingOptions recording{.batch_size = 8,
+                                   .platform = {.bandwidth_bytes_per_second = 1e9}};
+  const LayerProfileOptions layers{.batch_size = 8,
+                                   .platform = {.bandwidth_bytes_per_second = 1e9}};
   const TimelineOptions timeline{.recording = recording, .variable_bytes = {{"w", 4}}};
   for (const ImportProfileCall& call :
-       {ImportProfileCall{.format = recording}, ImportProfileCall{.format = layers}, ImportProfileCall{.format = timeline}}) {
+       {ImportProfileCall{.format = recording}, ImportProfileCall{.format = layers},
+        ImportProfileCall{.format = timeline}}) {
     const absl::Status status = Import(call, pytorch).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << call.format.index();
-    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("looks like a trace of PyTorch's profiler")) << call.format.index();
-    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("run-metadata (TensorFlow's serialised RunMetadata)")) << call.format.index();
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::HasSubstr("looks like a trace of PyTorch's profiler"))
+        << call.format.index();
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::HasSubstr("run-metadata (TensorFlow's serialised RunMetadata)"))
+        << call.format.index();
     EXPECT_EQ(DetailsOf(status).metadata.count("looks_like"), 1U);
   }
-  const absl::Status broken = Import({.format = layers}, "node1 -- Conv -- nothing=here\n").status();
+  const absl::Status broken =
+      Import({.format = layers}, "node1 -- Conv -- nothing=here\n").status();
   EXPECT_FALSE(broken.ok());
-  EXPECT_THAT(std::string(broken.message()), ::testing::Not(::testing::HasSubstr("looks like"))) << "it is what it was said to be";
-  const absl::Status uploaded = handler_.Upload({.encoding = ProfileEncoding::kJson}, pytorch, NeverStop).status();
-  EXPECT_THAT(std::string(uploaded.message()), ::testing::HasSubstr("they look like a trace of PyTorch's profiler"));
+  EXPECT_THAT(std::string(broken.message()), ::testing::Not(::testing::HasSubstr("looks like")))
+      << "it is what it was said to be";
+  const absl::Status uploaded =
+      handler_.Upload({.encoding = ProfileEncoding::kJson}, pytorch, NeverStop).status();
+  EXPECT_THAT(std::string(uploaded.message()),
+              ::testing::HasSubstr("they look like a trace of PyTorch's profiler"));
 }
 
 TEST_F(ProfileHandlerTest, ATakenIdIsRefusedUnlessItHoldsTheSame) {
   ASSERT_TRUE(Create(RandomProfile(1), {.profile_id = "mine"}).ok());
   EXPECT_TRUE(Create(RandomProfile(1), {.profile_id = "mine"}).ok());
   for (const bool validate_only : {false, true}) {
-    const absl::Status status = Create(RandomProfile(2), {.profile_id = "mine", .validate_only = validate_only}).status();
+    const absl::Status status =
+        Create(RandomProfile(2), {.profile_id = "mine", .validate_only = validate_only}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
     EXPECT_EQ(DetailsOf(status).reason, "PROFILE_EXISTS");
     EXPECT_EQ(DetailsOf(status).resource.name, "profiles/mine");
@@ -158,11 +185,16 @@ TEST_F(ProfileHandlerTest, ATakenIdIsRefusedUnlessItHoldsTheSame) {
 
 TEST_F(ProfileHandlerTest, ARequestIdMakesARepetitionSafe) {
   const std::string request_id = "01234567-89ab-cdef-0123-456789abcdef";
-  const absl::StatusOr<ProfileAnswer> first = Create(RandomProfile(1), {.profile_id = "mine", .request_id = request_id});
-  const absl::StatusOr<ProfileAnswer> second = Create(RandomProfile(1), {.profile_id = "mine", .request_id = request_id});
+  const absl::StatusOr<ProfileAnswer> first =
+      Create(RandomProfile(1), {.profile_id = "mine", .request_id = request_id});
+  const absl::StatusOr<ProfileAnswer> second =
+      Create(RandomProfile(1), {.profile_id = "mine", .request_id = request_id});
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_TRUE(first->summary == second->summary);
-  EXPECT_EQ(DetailsOf(Create(RandomProfile(2), {.profile_id = "mine", .request_id = request_id}).status()).reason, "REQUEST_ID_REUSED");
+  EXPECT_EQ(
+      DetailsOf(Create(RandomProfile(2), {.profile_id = "mine", .request_id = request_id}).status())
+          .reason,
+      "REQUEST_ID_REUSED");
 }
 
 TEST_F(ProfileHandlerTest, ValidateOnlyChecksAndStoresNothing) {
@@ -177,29 +209,39 @@ TEST_F(ProfileHandlerTest, EveryFaultIsReportedAtOnceWithItsPath) {
   ProfileDraft draft = SmallProfile();
   draft.batch_size = 0;
   draft.operations[1].waiting_for = {9};
-  CreateProfileCall call{.placement = {.profile_id = "A", .request_id = "B"},
-                         .profile = ProfileInput{.draft = draft, .faults = {{.field = "operations[0].resource", .description = "77"}}}};
+  CreateProfileCall call{
+      .placement = {.profile_id = "A", .request_id = "B"},
+      .profile = ProfileInput{
+          .draft = draft, .faults = {{.field = "operations[0].resource", .description = "77"}}}};
   const absl::Status status = handler_.Create(call, NeverStop).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(DetailsOf(status).reason, "PROFILE_INVALID");
-  EXPECT_THAT(Fields(status), ElementsAre("profile_id", "request_id", "profile.operations[0].resource", "profile.batch_size",
-                                          "profile.operations[1].waiting_for[0]"));
+  EXPECT_THAT(Fields(status),
+              ElementsAre("profile_id", "request_id", "profile.operations[0].resource",
+                          "profile.batch_size", "profile.operations[1].waiting_for[0]"));
   EXPECT_EQ(StoredCount(), 0U);
 }
 
-TEST_F(ProfileHandlerTest, AProfileIsRequired) { EXPECT_THAT(Fields(handler_.Create({}, NeverStop).status()), ElementsAre("profile")); }
+TEST_F(ProfileHandlerTest, AProfileIsRequired) {
+  EXPECT_THAT(Fields(handler_.Create({}, NeverStop).status()), ElementsAre("profile"));
+}
 
 TEST_F(ProfileHandlerTest, LimitsAreThoseOfTheServer) {
   const ProfileHandler strict(store_, {.max_operations = 1});
-  const absl::Status status = strict.Create({.profile = ProfileInput{.draft = SmallProfile()}}, NeverStop).status();
+  const absl::Status status =
+      strict.Create({.profile = ProfileInput{.draft = SmallProfile()}}, NeverStop).status();
   EXPECT_NE(status.message().find("max_operations"), absl::string_view::npos) << status;
 }
 
 TEST_F(ProfileHandlerTest, WhatACallerHasGivenUpOnLeavesNothingBehind) {
   const auto gone = [] { return absl::CancelledError("gone"); };
   const std::string bytes = EncodeProfile(*Profile::Create(RandomProfile(1))).content;
-  const ImportProfileCall import{.format = ZooImport{.model = "alexnet", .options = {.platform = {.bandwidth_bytes_per_second = 1e9}}}};
-  EXPECT_EQ(handler_.Create({.profile = ProfileInput{.draft = RandomProfile(1)}}, gone).status().code(), absl::StatusCode::kCancelled);
+  const ImportProfileCall import{
+      .format = ZooImport{.model = "alexnet",
+                          .options = {.platform = {.bandwidth_bytes_per_second = 1e9}}}};
+  EXPECT_EQ(
+      handler_.Create({.profile = ProfileInput{.draft = RandomProfile(1)}}, gone).status().code(),
+      absl::StatusCode::kCancelled);
   EXPECT_EQ(handler_.Upload({}, bytes, gone).status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(Import(import, "", gone).status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(StoredCount(), 0U);
@@ -207,14 +249,17 @@ TEST_F(ProfileHandlerTest, WhatACallerHasGivenUpOnLeavesNothingBehind) {
 
 TEST_F(ProfileHandlerTest, AnUploadIsTheProfileOfItsBytes) {
   const std::string bytes = EncodeProfile(*Profile::Create(RandomProfile(1))).content;
-  const absl::StatusOr<ProfileAnswer> answer = handler_.Upload({.placement = {.profile_id = "up"}}, bytes, NeverStop);
+  const absl::StatusOr<ProfileAnswer> answer =
+      handler_.Upload({.placement = {.profile_id = "up"}}, bytes, NeverStop);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_TRUE(handler_.Get({.name = "profiles/up"})->content == RandomProfile(1));
 }
 
 TEST_F(ProfileHandlerTest, AnUploadsFaultsHaveTheProfilesPaths) {
   const absl::Status status =
-      handler_.Upload({.placement = {.profile_id = "A"}, .encoding = ProfileEncoding::kJson}, R"({"operations": [{"name": "a"}]})", NeverStop)
+      handler_
+          .Upload({.placement = {.profile_id = "A"}, .encoding = ProfileEncoding::kJson},
+                  R"({"operations": [{"name": "a"}]})", NeverStop)
           .status();
   const std::vector<std::string> fields = Fields(status);
   EXPECT_EQ(fields.front(), "header.profile_id");
@@ -223,22 +268,31 @@ TEST_F(ProfileHandlerTest, AnUploadsFaultsHaveTheProfilesPaths) {
 }
 
 TEST_F(ProfileHandlerTest, AnUnknownEncodingIsTheOnlyFaultOfItsBytes) {
-  const absl::Status status = handler_.Upload({.faults = {{.field = "header.encoding", .description = "9"}}}, "\xFF", NeverStop).status();
+  const absl::Status status =
+      handler_
+          .Upload({.faults = {{.field = "header.encoding", .description = "9"}}}, "\xFF", NeverStop)
+          .status();
   EXPECT_THAT(Fields(status), ElementsAre("header.encoding"));
 }
 
 TEST_F(ProfileHandlerTest, TextThatIsNotUtf8IsRefusedBeforeItIsStored) {
-  const std::string text = R"(model: "\377" batch_size: 1 platform { bandwidth_bytes_per_second: 1e9 }
+  const std::string text =
+      R"(model: "\377" batch_size: 1 platform { bandwidth_bytes_per_second: 1e9 }
                               operations { name: "o\377" resource: WORKER } steps { start_ns: 0 end_ns: 1 })";
-  const absl::Status status = handler_.Upload({.encoding = ProfileEncoding::kText}, text, NeverStop).status();
+  const absl::Status status =
+      handler_.Upload({.encoding = ProfileEncoding::kText}, text, NeverStop).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   EXPECT_THAT(Fields(status), ElementsAre("model", "operations[0].name"));
   EXPECT_EQ(StoredCount(), 0U);
 }
 
-LayerProfileOptions LayerOptions() { return {.model = "tiny", .batch_size = 4, .platform = {.bandwidth_bytes_per_second = 1e9}}; }
+LayerProfileOptions LayerOptions() {
+  return {.model = "tiny", .batch_size = 4, .platform = {.bandwidth_bytes_per_second = 1e9}};
+}
 
-RecordingOptions Recording() { return {.model = "rec", .batch_size = 2, .platform = {.bandwidth_bytes_per_second = 1e9}}; }
+RecordingOptions Recording() {
+  return {.model = "rec", .batch_size = 2, .platform = {.bandwidth_bytes_per_second = 1e9}};
+}
 
 TEST_F(ProfileHandlerTest, FaultsOfARecordingAreAtItAndThoseOfItsOptionsAtTheirFields) {
   EXPECT_THAT(Fields(Import({.format = Recording()}, "\x0a").status()), ElementsAre("recording"));
@@ -247,10 +301,12 @@ TEST_F(ProfileHandlerTest, FaultsOfARecordingAreAtItAndThoseOfItsOptionsAtTheirF
   const std::string timeline =
       R"({"traceEvents": [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/job:localhost/task:0/cpu:0 Compute"}},
                                    {"ph": "X", "pid": 1, "ts": 5, "dur": 7, "args": {"name": "w", "op": "VariableV2"}}]})";
-  EXPECT_THAT(Fields(Import({.format = TimelineOptions{.recording = Recording()}}, timeline).status()),
-              ElementsAre("header.timeline.variable_bytes"));
+  EXPECT_THAT(
+      Fields(Import({.format = TimelineOptions{.recording = Recording()}}, timeline).status()),
+      ElementsAre("header.timeline.variable_bytes"));
   const absl::StatusOr<ImportProfileAnswer> sized =
-      Import({.format = TimelineOptions{.recording = Recording(), .variable_bytes = {{"w", 4000}}}}, timeline);
+      Import({.format = TimelineOptions{.recording = Recording(), .variable_bytes = {{"w", 4000}}}},
+             timeline);
   ASSERT_TRUE(sized.ok()) << sized.status();
   EXPECT_EQ(sized->profile.summary.model, "rec");
 }
@@ -258,26 +314,35 @@ TEST_F(ProfileHandlerTest, FaultsOfARecordingAreAtItAndThoseOfItsOptionsAtTheirF
 TEST_F(ProfileHandlerTest, AGraphIsOnlyForRecordings) {
   TextSource source("");
   TextSource graph("graph");
-  EXPECT_THAT(Fields(handler_.Import({.format = LayerOptions()}, {.recording = source, .graph = &graph}, NeverStop).status()),
+  EXPECT_THAT(Fields(handler_
+                         .Import({.format = LayerOptions()}, {.recording = source, .graph = &graph},
+                                 NeverStop)
+                         .status()),
               ElementsAre("graph_chunk"));
 }
 
 TEST_F(ProfileHandlerTest, AnImportThatNobodyWaitsForIsStoppedWhileItIsRead) {
   int asked = 0;
-  const auto gone = [&asked] { return ++asked > 3 ? absl::CancelledError("gone") : absl::OkStatus(); };
+  const auto gone = [&asked] {
+    return ++asked > 3 ? absl::CancelledError("gone") : absl::OkStatus();
+  };
   // A field that no reader knows, of ten mebibytes.
   const std::string bytes = std::string("\x7a\x80\x80\x80\x05", 5) + std::string(10 << 20, 'x');
-  EXPECT_EQ(Import({.format = Recording()}, bytes, gone).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(Import({.format = Recording()}, bytes, gone).status().code(),
+            absl::StatusCode::kCancelled);
   EXPECT_EQ(asked, 4);
 }
 
 constexpr char kLayers[] =
-    "node1 -- Input -- forward_compute_time=5, backward_compute_time=0, activation_size=0, parameter_size=0\n"
-    "node2 -- Linear -- forward_compute_time=1.5, backward_compute_time=3, activation_size=8, parameter_size=4000\n"
+    "node1 -- Input -- forward_compute_time=5, backward_compute_time=0, activation_size=0, "
+    "parameter_size=0\n"
+    "node2 -- Linear -- forward_compute_time=1.5, backward_compute_time=3, activation_size=8, "
+    "parameter_size=4000\n"
     "\tnode1 -- node2\n";
 
 TEST_F(ProfileHandlerTest, AnImportIsNamedAndLabelledAsItsHeaderSays) {
-  const absl::StatusOr<ImportProfileAnswer> answer = Import({.display_name = "shown", .labels = {{"k", "v"}}, .format = LayerOptions()}, kLayers);
+  const absl::StatusOr<ImportProfileAnswer> answer =
+      Import({.display_name = "shown", .labels = {{"k", "v"}}, .format = LayerOptions()}, kLayers);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->profile.summary.display_name, "shown");
   EXPECT_EQ(answer->profile.summary.model, "tiny");
@@ -291,7 +356,8 @@ TEST_F(ProfileHandlerTest, AnImportWithoutADisplayNameHasItsModels) {
 }
 
 TEST_F(ProfileHandlerTest, AnImportThatIsOnlyCheckedShowsTheWholeProfile) {
-  const absl::StatusOr<ImportProfileAnswer> answer = Import({.placement = {.validate_only = true}, .format = LayerOptions()}, kLayers);
+  const absl::StatusOr<ImportProfileAnswer> answer =
+      Import({.placement = {.validate_only = true}, .format = LayerOptions()}, kLayers);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_FALSE(answer->profile.content->operations.empty());
   EXPECT_EQ(StoredCount(), 0U);
@@ -300,27 +366,39 @@ TEST_F(ProfileHandlerTest, AnImportThatIsOnlyCheckedShowsTheWholeProfile) {
 TEST_F(ProfileHandlerTest, ImportFaultsAreAtLinesOrAtTheHeadersFields) {
   LayerProfileOptions options = LayerOptions();
   options.batch_size = 0;
-  EXPECT_THAT(Fields(Import({.format = options}, kLayers).status()), ElementsAre("header.layer_profile.batch_size"));
-  EXPECT_THAT(Fields(Import({.format = LayerOptions()}, "nonsense\n").status()).front(), StartsWith("line "));
-  EXPECT_THAT(Fields(Import({.format = ZooImport{.model = "x", .options = {.platform = {.bandwidth_bytes_per_second = 1}}}}, "").status()),
-              ElementsAre("header.model_zoo.model"));
+  EXPECT_THAT(Fields(Import({.format = options}, kLayers).status()),
+              ElementsAre("header.layer_profile.batch_size"));
+  EXPECT_THAT(Fields(Import({.format = LayerOptions()}, "nonsense\n").status()).front(),
+              StartsWith("line "));
+  EXPECT_THAT(
+      Fields(
+          Import({.format = ZooImport{.model = "x",
+                                      .options = {.platform = {.bandwidth_bytes_per_second = 1}}}},
+                 "")
+              .status()),
+      ElementsAre("header.model_zoo.model"));
   EXPECT_THAT(Fields(Import({}, "").status()), ElementsAre("header.format"));
-  EXPECT_THAT(Fields(Import({.format = ZooImport{.model = "vgg16"}}, "bytes").status()), ElementsAre("chunk"));
-  EXPECT_THAT(Fields(Import({.display_name = std::string(1000, 'x'), .format = LayerOptions()}, kLayers).status()),
-              ElementsAre("header.display_name"));
+  EXPECT_THAT(Fields(Import({.format = ZooImport{.model = "vgg16"}}, "bytes").status()),
+              ElementsAre("chunk"));
+  EXPECT_THAT(
+      Fields(Import({.display_name = std::string(1000, 'x'), .format = LayerOptions()}, kLayers)
+                 .status()),
+      ElementsAre("header.display_name"));
 }
 
 TEST_F(ProfileHandlerTest, GetShowsAsMuchAsItsViewSays) {
   ASSERT_TRUE(Create(RandomProfile(1), {.profile_id = "mine"}).ok());
   EXPECT_TRUE(handler_.Get({.name = "profiles/mine"})->content == RandomProfile(1));
-  const absl::StatusOr<ProfileAnswer> basic = handler_.Get({.name = "profiles/mine", .view = ProfileView::kBasic});
+  const absl::StatusOr<ProfileAnswer> basic =
+      handler_.Get({.name = "profiles/mine", .view = ProfileView::kBasic});
   EXPECT_EQ(basic->summary.id, "mine");
   EXPECT_FALSE(basic->content.has_value());
 }
 
 TEST_F(ProfileHandlerTest, WhatIsNotThereIsNotFound) {
   for (const absl::Status& status :
-       {handler_.Get({.name = "profiles/none"}).status(), handler_.Get({.name = "profiles/none", .view = ProfileView::kBasic}).status(),
+       {handler_.Get({.name = "profiles/none"}).status(),
+        handler_.Get({.name = "profiles/none", .view = ProfileView::kBasic}).status(),
         handler_.Delete({.name = "profiles/none"})}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
     EXPECT_EQ(DetailsOf(status).resource.name, "profiles/none");
@@ -328,13 +406,17 @@ TEST_F(ProfileHandlerTest, WhatIsNotThereIsNotFound) {
 }
 
 TEST_F(ProfileHandlerTest, ANameThatIsNoneIsAFaultWithAllOthers) {
-  EXPECT_THAT(Fields(handler_.Get({.name = "none", .faults = {{.field = "view", .description = "9"}}}).status()), ElementsAre("view", "name"));
+  EXPECT_THAT(
+      Fields(handler_.Get({.name = "none", .faults = {{.field = "view", .description = "9"}}})
+                 .status()),
+      ElementsAre("view", "name"));
   EXPECT_THAT(Fields(handler_.Delete({.name = "none"})), ElementsAre("name"));
 }
 
 TEST_F(ProfileHandlerTest, DeleteRemovesWhatStillHasItsEtag) {
   const std::string etag = Create(RandomProfile(1), {.profile_id = "mine"})->summary.etag;
-  EXPECT_EQ(handler_.Delete({.name = "profiles/mine", .etag = "other"}).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(handler_.Delete({.name = "profiles/mine", .etag = "other"}).code(),
+            absl::StatusCode::kAborted);
   EXPECT_TRUE(handler_.Delete({.name = "profiles/mine", .etag = etag}).ok());
   EXPECT_EQ(StoredCount(), 0U);
 }
@@ -368,12 +450,15 @@ TEST_F(ProfileHandlerTest, AListTakesWhatItsFilterTakes) {
     ASSERT_TRUE(Create(draft, {.profile_id = "id-" + std::to_string(i)}).ok());
   }
   EXPECT_EQ(handler_.List({.filter = "model = even"})->profiles.size(), 2U);
-  EXPECT_EQ(handler_.List({.filter = "model = even AND labels.n = \"2\""})->profiles.at(0).id, "id-2");
+  EXPECT_EQ(handler_.List({.filter = "model = even AND labels.n = \"2\""})->profiles.at(0).id,
+            "id-2");
   EXPECT_TRUE(handler_.List({.filter = "labels:none"})->profiles.empty());
 }
 
 TEST_F(ProfileHandlerTest, EveryFaultOfAListIsReportedAtOnce) {
-  const absl::Status status = handler_.List({.page_size = -1, .page_token = "?", .filter = "?", .view = ProfileView::kFull}).status();
+  const absl::Status status =
+      handler_.List({.page_size = -1, .page_token = "?", .filter = "?", .view = ProfileView::kFull})
+          .status();
   EXPECT_THAT(Fields(status), ElementsAre("page_size", "view", "filter", "page_token"));
 }
 
@@ -386,7 +471,8 @@ TEST_F(ProfileHandlerTest, APageFitsIntoAMessage) {
   constexpr size_t kProfiles = 400;
   for (size_t i = 0; i < kProfiles; ++i) {
     ProfileSummary summary{.id = "id-" + std::to_string(1000 + i), .digest = "d"};
-    for (int label = 0; label < 64; ++label) summary.labels[std::string(60, 'k') + std::to_string(label)] = std::string(256, 'v');
+    for (int label = 0; label < 64; ++label)
+      summary.labels[std::string(60, 'k') + std::to_string(label)] = std::string(256, 'v');
     ASSERT_TRUE(store_.Put({.summary = summary, .content = "c"}, "").ok());
   }
   size_t found = 0;

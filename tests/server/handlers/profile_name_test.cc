@@ -6,8 +6,10 @@ namespace stepcast::server::profile_name_test {
 namespace {
 
 TEST(ProfileNameTest, IdsFollowTheRule) {
-  for (const std::string id : {"a", "a1", "p-0123", "resnet50-v1", "a--b"}) EXPECT_TRUE(IsProfileId(id)) << id;
-  for (const std::string id : {"", "1a", "-a", "a-", "A", "a_b", "a.b", "a/b", "\xC3\xA4"}) EXPECT_FALSE(IsProfileId(id)) << id;
+  for (const std::string id : {"a", "a1", "p-0123", "resnet50-v1", "a--b"})
+    EXPECT_TRUE(IsProfileId(id)) << id;
+  for (const std::string id : {"", "1a", "-a", "a-", "A", "a_b", "a.b", "a/b", "\xC3\xA4"})
+    EXPECT_FALSE(IsProfileId(id)) << id;
   EXPECT_TRUE(IsProfileId(std::string(63, 'a')));
   EXPECT_FALSE(IsProfileId(std::string(64, 'a')));
   EXPECT_FALSE(IsProfileId(std::string("a\0b", 3)));
@@ -21,7 +23,8 @@ TEST(ProfileNameTest, ADerivedIdIsAnId) {
 
 TEST(ProfileNameTest, ANameHoldsItsId) {
   EXPECT_EQ(*ProfileIdOf(ProfileName("abc"), "name"), "abc");
-  for (const std::string name : {"", "abc", "profiles/", "profiles/A", "profiles/a/b", "/profiles/a", "Profiles/a"}) {
+  for (const std::string name :
+       {"", "abc", "profiles/", "profiles/A", "profiles/a/b", "/profiles/a", "Profiles/a"}) {
     const absl::Status status = ProfileIdOf(name, "the_field").status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
     EXPECT_EQ(DetailsOf(status).faults.at(0).field, "the_field") << name;
@@ -37,7 +40,9 @@ TEST(ProfileNameTest, EveryFaultOfAPlacementIsFound) {
 }
 
 TEST(ProfileNameTest, ARequestIdIsAUuid) {
-  const auto is_uuid = [](const std::string& id) { return FaultsOf({.request_id = id}, "").empty(); };
+  const auto is_uuid = [](const std::string& id) {
+    return FaultsOf({.request_id = id}, "").empty();
+  };
   EXPECT_TRUE(is_uuid("01234567-89ab-cdef-0123-456789ABCDEF"));
   EXPECT_FALSE(is_uuid("01234567-89ab-cdef-0123-456789ABCDE"));
   EXPECT_FALSE(is_uuid("0123456789abcdef0123456789ABCDEF0123"));

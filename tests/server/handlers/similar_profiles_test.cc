@@ -17,11 +17,18 @@ using ::testing::HasSubstr;
 
 class SimilarProfilesTest : public ::testing::Test {
  protected:
-  void Put(const std::string& id, const std::string& model = "", const std::string& display_name = "") {
-    const StoredProfile profile{.summary = {.id = id, .digest = "digest of " + id, .display_name = display_name, .model = model}, .content = "c"};
+  void Put(const std::string& id, const std::string& model = "",
+           const std::string& display_name = "") {
+    const StoredProfile profile{.summary = {.id = id,
+                                            .digest = "digest of " + id,
+                                            .display_name = display_name,
+                                            .model = model},
+                                .content = "c"};
     ASSERT_TRUE(store_.Put(profile, "").ok());
   }
-  absl::Status Named(const std::string& id) { return NameSimilar(store_.GetSummary(id).status(), id, store_); }
+  absl::Status Named(const std::string& id) {
+    return NameSimilar(store_.GetSummary(id).status(), id, store_);
+  }
   std::string Similar(const std::string& id) {
     const ErrorDetails details = DetailsOf(Named(id));
     return details.metadata.count("similar") == 0 ? "" : details.metadata.at("similar");
@@ -36,14 +43,15 @@ TEST_F(SimilarProfilesTest, IdsModelsAndTextsForPeopleAreCompared) {
   Put("p-0123456789", "resnet50");
   Put("vision", "", "ResNet-50, ours");
   EXPECT_EQ(Similar("resnet50"), "profiles/p-0123456789 profiles/vision");
-  EXPECT_EQ(Similar("resnet-50"), "profiles/p-0123456789 profiles/vision") << "punctuation is no difference";
+  EXPECT_EQ(Similar("resnet-50"), "profiles/p-0123456789 profiles/vision")
+      << "punctuation is no difference";
   EXPECT_EQ(Similar("bret-large"), "");
   EXPECT_EQ(Similar("berd"), "profiles/bert");
   EXPECT_EQ(Similar("my-bert"), "profiles/bert");
   EXPECT_EQ(Similar("t"), "") << "one letter is in everything";
-  EXPECT_THAT(
-      std::string(Named("resnet50").message()),
-      HasSubstr("there is no profile profiles/resnet50; like it: profiles/p-0123456789 (model \"resnet50\"), profiles/vision (\"ResNet-50, ours\")"));
+  EXPECT_THAT(std::string(Named("resnet50").message()),
+              HasSubstr("there is no profile profiles/resnet50; like it: profiles/p-0123456789 "
+                        "(model \"resnet50\"), profiles/vision (\"ResNet-50, ours\")"));
 }
 
 TEST_F(SimilarProfilesTest, TheLikestComeFirstAndThreeAreEnough) {
@@ -82,7 +90,8 @@ TEST_F(SimilarProfilesTest, OtherErrorsStayAsTheyAre) {
 TEST_F(SimilarProfilesTest, OnlyWhoMayListProfilesMayNameThem) {
   for (const MethodAccess& row : MethodAccessTable()) {
     const std::string method(row.method);
-    const bool names = method.find("PredictionService/") != std::string::npos || method.find("ProfileService/") != std::string::npos ||
+    const bool names = method.find("PredictionService/") != std::string::npos ||
+                       method.find("ProfileService/") != std::string::npos ||
                        method == "stepcast.v1.JobService/StartJob";
     if (names) {
       EXPECT_GE(row.access, AccessOf("stepcast.v1.ProfileService", "ListProfiles")) << method;

@@ -12,7 +12,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const absl::Status kLate = MakeError(absl::StatusCode::kDeadlineExceeded, "late", {.reason = "DEADLINE_EXCEEDED"});
+const absl::Status kLate =
+    MakeError(absl::StatusCode::kDeadlineExceeded, "late", {.reason = "DEADLINE_EXCEEDED"});
 
 std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
@@ -24,7 +25,8 @@ TEST(WorkProgressTest, WhoGivesUpHearsWhatWasAskedAndHowLongItWouldTake) {
   clock.Advance(500'000'000);
   const absl::Status told = progress.Explain(kLate);
   EXPECT_EQ(told.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(Message(told), HasSubstr("late; some 340 million simulated operations were asked for, of which 8.5 million were done in 0.5 s, so all "
+  EXPECT_THAT(Message(told), HasSubstr("late; some 340 million simulated operations were asked "
+                                       "for, of which 8.5 million were done in 0.5 s, so all "
                                        "would take about 20 s here; allow more time, "));
   EXPECT_THAT(Message(told), HasSubstr("stepcast job start"));
   const ErrorDetails details = DetailsOf(told);
@@ -49,7 +51,9 @@ TEST(WorkProgressTest, BeforeAnythingIsDoneNothingIsPromised) {
   const FakeClock clock;
   const WorkProgress progress({.operations = 5000}, clock, Remedy::kStartAJob);
   const absl::Status told = progress.Explain(kLate);
-  EXPECT_THAT(Message(told), HasSubstr("late; some 5 thousand simulated operations were asked for; allow more time"));
+  EXPECT_THAT(
+      Message(told),
+      HasSubstr("late; some 5 thousand simulated operations were asked for; allow more time"));
   EXPECT_EQ(DetailsOf(told).metadata.count("expected_seconds"), 0U);
   EXPECT_EQ(told, SayWhatWasAsked(kLate, {.operations = 5000}, Remedy::kStartAJob));
 }
@@ -58,7 +62,8 @@ TEST(WorkProgressTest, AllElseStaysAsItIs) {
   const FakeClock clock;
   WorkProgress progress({.operations = 5000}, clock, Remedy::kStartAJob);
   progress.Count();
-  for (const absl::Status& status : {absl::OkStatus(), absl::CancelledError("x")}) EXPECT_EQ(progress.Explain(status), status);
+  for (const absl::Status& status : {absl::OkStatus(), absl::CancelledError("x")})
+    EXPECT_EQ(progress.Explain(status), status);
   EXPECT_EQ(SayWhatWasAsked(kLate, {}, Remedy::kStartAJob), kLate) << "nothing is simulated";
 }
 

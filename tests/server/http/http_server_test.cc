@@ -25,12 +25,15 @@ std::string Ask(int port, const std::string& request_line) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(connect(fd, static_cast<const sockaddr*>(static_cast<const void*>(&address)), sizeof(address)), 0);
+  EXPECT_EQ(connect(fd, static_cast<const sockaddr*>(static_cast<const void*>(&address)),
+                    sizeof(address)),
+            0);
   const std::string request = request_line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
   EXPECT_EQ(send(fd, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
   std::string reply;
   char block[4096];
-  for (ssize_t size = 0; (size = recv(fd, block, sizeof(block), 0)) > 0;) reply.append(block, static_cast<size_t>(size));
+  for (ssize_t size = 0; (size = recv(fd, block, sizeof(block), 0)) > 0;)
+    reply.append(block, static_cast<size_t>(size));
   close(fd);
   return reply;
 }
@@ -38,9 +41,11 @@ std::string Ask(int port, const std::string& request_line) {
 class HttpServerTest : public ::testing::Test {
  protected:
   static HttpPages Pages() {
-    return {.version = "1.2.3",
-            .metrics = [] { return std::string("some_metric 1\n"); },
-            .ready = [] { return ready_ ? absl::OkStatus() : absl::UnavailableError("the store is gone"); }};
+    return {
+        .version = "1.2.3",
+        .metrics = [] { return std::string("some_metric 1\n"); },
+        .ready =
+            [] { return ready_ ? absl::OkStatus() : absl::UnavailableError("the store is gone"); }};
   }
   static void SetUpTestSuite() {
     ready_ = true;
@@ -49,7 +54,9 @@ class HttpServerTest : public ::testing::Test {
     server_ = std::move(*started);
   }
   static void TearDownTestSuite() { server_.reset(); }
-  static std::string Ask(const std::string& request_line) { return http_server_test::Ask(server_->port(), request_line); }
+  static std::string Ask(const std::string& request_line) {
+    return http_server_test::Ask(server_->port(), request_line);
+  }
 
   // One for all: it takes up to two seconds to stop.
   static std::unique_ptr<HttpServer> server_;
@@ -91,7 +98,8 @@ TEST_F(HttpServerTest, TheFirstPageSaysWhatThereIs) {
   const std::string reply = Ask("GET /");
   EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(reply, HasSubstr("Content-Type: text/plain; charset=utf-8\r\n"));
-  for (const char* part : {"\r\n\r\nstepcastd 1.2.3\n", "\n/metrics ", "\n/healthz ", "\n/readyz "}) EXPECT_THAT(reply, HasSubstr(part));
+  for (const char* part : {"\r\n\r\nstepcastd 1.2.3\n", "\n/metrics ", "\n/healthz ", "\n/readyz "})
+    EXPECT_THAT(reply, HasSubstr(part));
   const std::string head = Ask("HEAD /");
   EXPECT_THAT(head, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(head, EndsWith("\r\n\r\n"));
@@ -104,7 +112,8 @@ TEST_F(HttpServerTest, NothingElseIsThere) {
 }
 
 TEST_F(HttpServerTest, ABusyPortSaysSo) {
-  const absl::Status status = HttpServer::Start("127.0.0.1:" + std::to_string(server_->port()), Pages()).status();
+  const absl::Status status =
+      HttpServer::Start("127.0.0.1:" + std::to_string(server_->port()), Pages()).status();
   EXPECT_EQ(DetailsOf(status).reason, "LISTEN_FAILED");
   EXPECT_THAT(std::string(status.message()), HasSubstr("in use"));
 }

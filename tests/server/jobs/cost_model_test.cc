@@ -7,7 +7,9 @@
 namespace stepcast::server::cost_model_test {
 namespace {
 
-TEST(CostModelTest, KnowsNothingAtFirst) { EXPECT_EQ(CostModel().ExpectedSeconds({.group = "g", .kind = "k", .size = 5}), 0); }
+TEST(CostModelTest, KnowsNothingAtFirst) {
+  EXPECT_EQ(CostModel().ExpectedSeconds({.group = "g", .kind = "k", .size = 5}), 0);
+}
 
 TEST(CostModelTest, TakesTheTimeOfAUnitTimesTheSize) {
   CostModel model;
@@ -38,7 +40,8 @@ TEST(CostModelTest, WorkWithoutASizeTeachesNothing) {
 TEST(CostModelTest, ForgetsTheKindsLearnedLongestAgo) {
   CostModel model;
   model.Observe({.group = "old", .kind = "old", .size = 1}, 7);
-  for (size_t i = 0; i < CostModel::kMaxKinds; ++i) model.Observe({.group = "g", .kind = std::to_string(i), .size = 1}, 1);
+  for (size_t i = 0; i < CostModel::kMaxKinds; ++i)
+    model.Observe({.group = "g", .kind = std::to_string(i), .size = 1}, 1);
   EXPECT_EQ(model.ExpectedSeconds({.group = "old", .kind = "old", .size = 1}), 0);
   EXPECT_EQ(model.ExpectedSeconds({.group = "g", .kind = "1023", .size = 1}), 1);
 }

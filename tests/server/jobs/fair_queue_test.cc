@@ -52,7 +52,8 @@ TEST(FairQueueTest, ClientsWithWorkWaitingGetTheSameShareWithinTheirLargestJobs)
       const auto [client, cost] = queue.Pop();
       served[client] += cost;
     }
-    for (const auto& [client, most] : largest) EXPECT_NEAR(served[client], 100, 1 + most + 1) << client << ", seed " << seed;
+    for (const auto& [client, most] : largest)
+      EXPECT_NEAR(served[client], 100, 1 + most + 1) << client << ", seed " << seed;
   }
 }
 
@@ -68,7 +69,8 @@ TEST(FairQueueTest, WhatLeavesBeforeANewEntryIsWhatItsClientIsTold) {
     const double expected = queue.CostBefore("b");
     queue.Push("b", 1, {-1, 1});
     double before = 0;
-    for (auto [number, cost] = queue.Pop(); number != -1; std::tie(number, cost) = queue.Pop()) before += cost;
+    for (auto [number, cost] = queue.Pop(); number != -1; std::tie(number, cost) = queue.Pop())
+      before += cost;
     EXPECT_DOUBLE_EQ(before, expected) << "seed " << seed;
   }
 }

@@ -18,7 +18,9 @@ using Ints = Flights<int>;
 
 class Passenger final : public Waiter<int> {
  public:
-  absl::Status Check() const override { return gone_ ? absl::DeadlineExceededError("late") : absl::OkStatus(); }
+  absl::Status Check() const override {
+    return gone_ ? absl::DeadlineExceededError("late") : absl::OkStatus();
+  }
   void Tell(const absl::StatusOr<int>& result, bool is_first) override {
     ASSERT_FALSE(told_.has_value());
     told_ = result;
@@ -57,7 +59,8 @@ TEST(FlightsTest, WhoGivesUpIsToldWhatCanBeSaidOfIt) {
   const auto flight = flights.Board("key", first);
   flights.Board("key", second);
   first.gone_ = true;
-  const absl::Status going_on = flight->Check([](const absl::Status& status) { return absl::Status(status.code(), "half way"); });
+  const absl::Status going_on = flight->Check(
+      [](const absl::Status& status) { return absl::Status(status.code(), "half way"); });
   EXPECT_TRUE(going_on.ok()) << going_on;
   EXPECT_EQ(first.told_->status(), absl::DeadlineExceededError("half way"));
   EXPECT_FALSE(second.told_.has_value());
@@ -105,7 +108,8 @@ TEST(FlightsTest, AFlightThatNobodyWaitsOnEndsAndTakesNobodyMore) {
   EXPECT_EQ(late.told_->value(), 4);
 }
 
-// Threads board, give up and land all at once. Each passenger is told exactly once (Tell asserts it), and nobody gets another key's answer.
+// Threads board, give up and land all at once. Each passenger is told exactly once (Tell asserts
+// it), and nobody gets another key's answer.
 TEST(FlightsTest, EveryPassengerIsToldOnceWhateverHappensAtOnce) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 2000;

@@ -19,7 +19,8 @@ class Gate {
   std::shared_future<void> open_{opened_.get_future()};
 };
 
-// Opens a gate before the pool that is declared above it drains, so that a failed assertion ends the test and does not hang it.
+// Opens a gate before the pool that is declared above it drains, so that a failed assertion ends
+// the test and does not hang it.
 class OpenAtEnd {
  public:
   explicit OpenAtEnd(Gate& gate) : gate_(gate) {}

@@ -16,7 +16,12 @@ TEST(JobAdmissionTest, NothingIsWaitedForWhileAThreadIsIdle) {
 }
 
 TEST(JobAdmissionTest, TheWaitIsWhatRunsAndWhatIsAheadOverTheThreads) {
-  EXPECT_DOUBLE_EQ(ExpectedWaitSeconds({.threads = 2, .unfinished = 5, .queue_seconds = 30, .running_seconds = 4, .ahead_seconds = 10}), 7);
+  EXPECT_DOUBLE_EQ(ExpectedWaitSeconds({.threads = 2,
+                                        .unfinished = 5,
+                                        .queue_seconds = 30,
+                                        .running_seconds = 4,
+                                        .ahead_seconds = 10}),
+                   7);
 }
 
 TEST(JobAdmissionTest, AFullCountNamesItsLimitAndWhenHalfOfTheQueueIsServed) {
@@ -35,24 +40,29 @@ TEST(JobAdmissionTest, AFullCountNamesItsLimitAndWhenHalfOfTheQueueIsServed) {
 TEST(JobAdmissionTest, ExpectedWorkIsBoundedToo) {
   PoolLoad load = Busy();
   load.queue_seconds = 50;
-  const absl::Status refused = CheckRoom({.expected_seconds = 11}, load, {.queue_max = 8, .queue_seconds_max = 60});
+  const absl::Status refused =
+      CheckRoom({.expected_seconds = 11}, load, {.queue_max = 8, .queue_seconds_max = 60});
   EXPECT_EQ(DetailsOf(refused).quota_subject, "queue_seconds_max");
   EXPECT_EQ(DetailsOf(refused).retry_delay_ms, 12'500);
-  EXPECT_TRUE(CheckRoom({.expected_seconds = 10}, load, {.queue_max = 8, .queue_seconds_max = 60}).ok());
+  EXPECT_TRUE(
+      CheckRoom({.expected_seconds = 10}, load, {.queue_max = 8, .queue_seconds_max = 60}).ok());
 }
 
 TEST(JobAdmissionTest, ASingleJobIsTakenHoweverLongItIs) {
-  EXPECT_TRUE(CheckRoom({.expected_seconds = 1e6}, Busy(), {.queue_max = 8, .queue_seconds_max = 60}).ok());
+  EXPECT_TRUE(
+      CheckRoom({.expected_seconds = 1e6}, Busy(), {.queue_max = 8, .queue_seconds_max = 60}).ok());
 }
 
 TEST(JobAdmissionTest, ADeadlineBehindTheWaitIsRefusedWithTheTimeAfterWhichItWouldHold) {
   PoolLoad load = Busy();
   load.running_seconds = 8;
   load.ahead_seconds = 8;
-  const absl::Status refused = CheckDeadline({.expected_seconds = 1, .deadline_ns = 5 * kSecond}, load);
+  const absl::Status refused =
+      CheckDeadline({.expected_seconds = 1, .deadline_ns = 5 * kSecond}, load);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(DetailsOf(refused).reason, "DEADLINE_UNREACHABLE");
-  EXPECT_EQ(DetailsOf(refused).retry_delay_ms, 5000);  // 8 s of waiting and 1 of computing, against four fifths of 5
+  EXPECT_EQ(DetailsOf(refused).retry_delay_ms,
+            5000);  // 8 s of waiting and 1 of computing, against four fifths of 5
   EXPECT_TRUE(CheckDeadline({.expected_seconds = 1, .deadline_ns = 12 * kSecond}, load).ok());
 }
 
@@ -65,7 +75,8 @@ TEST(JobAdmissionTest, WithoutADeadlineAnyWaitIsGoodEnough) {
 TEST(JobAdmissionTest, OnAnIdleThreadAnExpectationMayBeWrongByFour) {
   const PoolLoad idle{.threads = 2};
   EXPECT_TRUE(CheckDeadline({.expected_seconds = 4, .deadline_ns = kSecond}, idle).ok());
-  const absl::Status refused = CheckDeadline({.expected_seconds = 4.1, .deadline_ns = kSecond}, idle);
+  const absl::Status refused =
+      CheckDeadline({.expected_seconds = 4.1, .deadline_ns = kSecond}, idle);
   EXPECT_EQ(refused.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(DetailsOf(refused).reason, "DEADLINE_UNREACHABLE");
   EXPECT_EQ(DetailsOf(refused).retry_delay_ms, 0);

@@ -34,7 +34,8 @@ TEST(JobPoolTest, OneThreadStartsJobsInOrderOfSubmission) {
     JobPool pool({.threads = 1, .queue_max = 100});
     const OpenAtEnd open(gate);
     ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
-    for (int i = 0; i < 100; ++i) ASSERT_TRUE(pool.Submit([&order, i] { order.push_back(i); }).ok());
+    for (int i = 0; i < 100; ++i)
+      ASSERT_TRUE(pool.Submit([&order, i] { order.push_back(i); }).ok());
     gate.Open();
   }
   std::vector<int> expected(100);
@@ -89,10 +90,16 @@ TEST(JobPoolTest, InAFullQueueAClientWithLessWaitingTakesThePlaceOfOneWithMore) 
   const OpenAtEnd open(gate);
   ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
   std::vector<absl::Status> greedy(4, absl::UnknownError("not called"));
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(pool.Submit({.client = "greedy"}, [&, i](const absl::Status& taken) { greedy[i] = taken; }).ok());
-  EXPECT_FALSE(pool.Submit({.client = "greedy"}, [&](const absl::Status& taken) { greedy[3] = taken; }).ok());
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(
+        pool.Submit({.client = "greedy"}, [&, i](const absl::Status& taken) { greedy[i] = taken; })
+            .ok());
+  EXPECT_FALSE(
+      pool.Submit({.client = "greedy"}, [&](const absl::Status& taken) { greedy[3] = taken; })
+          .ok());
   absl::Status modest = absl::UnknownError("not called");
-  ASSERT_TRUE(pool.Submit({.client = "modest"}, [&](const absl::Status& taken) { modest = taken; }).ok());
+  ASSERT_TRUE(
+      pool.Submit({.client = "modest"}, [&](const absl::Status& taken) { modest = taken; }).ok());
   EXPECT_EQ(DetailsOf(greedy[2]).reason, "QUEUE_FULL");
   EXPECT_GT(DetailsOf(greedy[2]).retry_delay_ms, 0);
   gate.Open();
@@ -115,7 +122,8 @@ TEST(JobPoolTest, JobsThatNobodyWantsAnyMoreMakeRoom) {
   std::atomic<bool> is_abandoned{false};
   absl::Status abandoned = absl::UnknownError("not called");
   ASSERT_TRUE(pool.Submit(
-                      {}, [&](const absl::Status& taken) { abandoned = taken; }, [&] { return is_abandoned.load(); })
+                      {}, [&](const absl::Status& taken) { abandoned = taken; },
+                      [&] { return is_abandoned.load(); })
                   .ok());
   EXPECT_FALSE(pool.Submit([] {}).ok());
   is_abandoned = true;
@@ -138,10 +146,13 @@ TEST(JobPoolTest, AJobWhoseDeadlineIsBehindWhatWaitsIsRefusedAtOnce) {
                           })
                   .ok());
   runs.get_future().wait();
-  const absl::Status refused = pool.Submit({.expected_seconds = 1, .deadline_ns = 5'000'000'000}, [](const absl::Status&) { FAIL() << "called"; });
+  const absl::Status refused = pool.Submit({.expected_seconds = 1, .deadline_ns = 5'000'000'000},
+                                           [](const absl::Status&) { FAIL() << "called"; });
   EXPECT_EQ(DetailsOf(refused).reason, "DEADLINE_UNREACHABLE");
   clock.Advance(8'000'000'000);  // two seconds are left of the first
-  EXPECT_TRUE(pool.Submit({.expected_seconds = 1, .deadline_ns = 13'000'000'000}, [](const absl::Status&) {}).ok());
+  EXPECT_TRUE(pool.Submit({.expected_seconds = 1, .deadline_ns = 13'000'000'000},
+                          [](const absl::Status&) {})
+                  .ok());
 }
 
 TEST(JobPoolTest, LimitsThatChangeHoldForWhatComesNext) {

@@ -17,7 +17,8 @@
 namespace stepcast::server::pool_executor_test {
 namespace {
 
-// Some work whose result depends on the part, and which takes longer for some parts than for others.
+// Some work whose result depends on the part, and which takes longer for some parts than for
+// others.
 uint64_t WorkOf(uint64_t seed, size_t part) {
   Random random({seed, part});
   const uint64_t rounds = random.Below(300);
@@ -27,7 +28,8 @@ uint64_t WorkOf(uint64_t seed, size_t part) {
 }
 
 // What ForEach leaves: results of the parts that ran, 0 for others.
-std::vector<uint64_t> ResultsOf(const Executor& executor, uint64_t seed, size_t count, const std::set<size_t>& failing) {
+std::vector<uint64_t> ResultsOf(const Executor& executor, uint64_t seed, size_t count,
+                                const std::set<size_t>& failing) {
   std::vector<uint64_t> results(count);
   executor.ForEach(count, [&](size_t part) {
     results[part] += 1 + WorkOf(seed, part);
@@ -53,7 +55,8 @@ void RunOn(JobPool& pool, Job job) {
 class Meeting {
  public:
   explicit Meeting(int expected) : missing_(expected) {}
-  // False: a minute has passed, so that a test which waits for what does not come fails instead of hanging.
+  // False: a minute has passed, so that a test which waits for what does not come fails instead of
+  // hanging.
   bool Come() {
     if (--missing_ == 0) all_.set_value();
     return came_.wait_for(std::chrono::minutes(1)) == std::future_status::ready;
@@ -94,7 +97,8 @@ TEST(PoolExecutorTest, AFailureStopsLaterPartsAndNoEarlierOne) {
       if (part <= *failing.begin()) {
         EXPECT_EQ(results[part], in_order[part]) << "part " << part;
       }
-      EXPECT_FALSE(ended && results[part] != 0) << "part " << part << " began after one that did not";
+      EXPECT_FALSE(ended && results[part] != 0)
+          << "part " << part << " began after one that did not";
       ended = results[part] == 0;
     }
   }
@@ -151,7 +155,9 @@ TEST(PoolExecutorTest, AFullPoolLeavesAllPartsToTheCaller) {
   ASSERT_TRUE(pool.Submit([&] {
                     queued.get_future().wait();
                     job = std::this_thread::get_id();
-                    PoolExecutor(pool).ForEach(20, [&](size_t /*part*/) { return ran_on.insert(std::this_thread::get_id()), true; });
+                    PoolExecutor(pool).ForEach(20, [&](size_t /*part*/) {
+                      return ran_on.insert(std::this_thread::get_id()), true;
+                    });
                   })
                   .ok());
   ASSERT_TRUE(pool.Submit([] {}).ok());
@@ -196,7 +202,9 @@ TEST(PoolExecutorTest, JobsThatAllSplitTheirWorkDoNotWaitForEachOther) {
       ASSERT_TRUE(pool.Submit([&, key = seed * kJobs + job] {
                         // Parts that split their own work in turn.
                         executor.ForEach(3, [&](size_t part) {
-                          if (ResultsOf(executor, key + part, 7, {}) == ResultsOf(InOrder(), key + part, 7, {})) ++right;
+                          if (ResultsOf(executor, key + part, 7, {}) ==
+                              ResultsOf(InOrder(), key + part, 7, {}))
+                            ++right;
                           return true;
                         });
                       })

@@ -20,23 +20,28 @@ class CallMetricsTest : public ::testing::Test {
 TEST_F(CallMetricsTest, EverySeriesOfAMethodIsThereFromTheStart) {
   const std::string text = Text();
   for (const std::string_view code : kCodeNames) {
-    EXPECT_THAT(text, HasSubstr("grpc_server_handled_total{grpc_code=\"" + std::string(code) +
-                                "\",grpc_method=\"m\",grpc_service=\"s\",grpc_type=\"unary\"} 0\n"));
+    EXPECT_THAT(text,
+                HasSubstr("grpc_server_handled_total{grpc_code=\"" + std::string(code) +
+                          "\",grpc_method=\"m\",grpc_service=\"s\",grpc_type=\"unary\"} 0\n"));
   }
-  for (const std::string name : {"started_total", "msg_received_total", "msg_sent_total", "handling_seconds_count"}) {
-    EXPECT_THAT(text, HasSubstr("grpc_server_" + name + "{grpc_method=\"m\",grpc_service=\"s\",grpc_type=\"unary\"} 0\n"));
+  for (const std::string name :
+       {"started_total", "msg_received_total", "msg_sent_total", "handling_seconds_count"}) {
+    EXPECT_THAT(text, HasSubstr("grpc_server_" + name +
+                                "{grpc_method=\"m\",grpc_service=\"s\",grpc_type=\"unary\"} 0\n"));
   }
 }
 
 TEST_F(CallMetricsTest, AMethodIsFoundByItsPath) {
   metrics_.Of("/s/m").started->Increment();
-  EXPECT_THAT(Text(), HasSubstr("grpc_server_started_total{grpc_method=\"m\",grpc_service=\"s\",grpc_type=\"unary\"} 1\n"));
+  EXPECT_THAT(Text(), HasSubstr("grpc_server_started_total{grpc_method=\"m\",grpc_service=\"s\","
+                                "grpc_type=\"unary\"} 1\n"));
 }
 
 TEST_F(CallMetricsTest, WhatAClientInventsIsOneSeries) {
   const size_t before = Text().size();
   for (int i = 0; i < 100; ++i) metrics_.Of("/s/invented" + std::to_string(i)).started->Increment();
-  EXPECT_THAT(Text(), HasSubstr("grpc_server_started_total{grpc_method=\"other\",grpc_service=\"other\",grpc_type=\"unary\"} 100\n"));
+  EXPECT_THAT(Text(), HasSubstr("grpc_server_started_total{grpc_method=\"other\",grpc_service="
+                                "\"other\",grpc_type=\"unary\"} 100\n"));
   EXPECT_LT(Text().size(), before + 10);
 }
 

@@ -41,7 +41,8 @@ TEST_F(OperationMetricsTest, AttemptsAreCountedByWhatBecameOfThem) {
   metrics_.OnAttempt();
   metrics_.OnAttemptEnd("released");
   EXPECT_THAT(Text(), HasSubstr("stepcast_operation_attempts_total 2\n"));
-  EXPECT_THAT(Text(), HasSubstr("stepcast_operation_attempts_ended_total{outcome=\"released\"} 1\n"));
+  EXPECT_THAT(Text(),
+              HasSubstr("stepcast_operation_attempts_ended_total{outcome=\"released\"} 1\n"));
 }
 
 }  // namespace

@@ -13,14 +13,16 @@ std::map<std::string, double> Values() {
   std::map<std::string, double> values;
   for (const prometheus::MetricFamily& family : ProcessMetrics().Collect()) {
     const prometheus::ClientMetric& sample = family.metric.at(0);
-    values[family.name] = family.type == prometheus::MetricType::Counter ? sample.counter.value : sample.gauge.value;
+    values[family.name] =
+        family.type == prometheus::MetricType::Counter ? sample.counter.value : sample.gauge.value;
   }
   return values;
 }
 
 TEST(ProcessMetricsTest, TheProcessIsDescribedAsItIs) {
   const std::map<std::string, double> values = Values();
-  const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const double now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   EXPECT_GT(values.at("process_resident_memory_bytes"), 1e5);
   EXPECT_GT(values.at("process_virtual_memory_bytes"), values.at("process_resident_memory_bytes"));
   EXPECT_GE(values.at("process_cpu_seconds_total"), 0);

@@ -11,13 +11,16 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-std::string Text(const prometheus::Registry& registry) { return prometheus::TextSerializer().Serialize(registry.Collect()); }
+std::string Text(const prometheus::Registry& registry) {
+  return prometheus::TextSerializer().Serialize(registry.Collect());
+}
 
 TEST(RejectionMetricsTest, EveryReasonIsThereAtZero) {
   prometheus::Registry registry;
   const RejectionMetrics metrics(registry);
   for (const std::string_view reason : kRejectionReasons) {
-    EXPECT_THAT(Text(registry), HasSubstr("stepcast_rejections_total{reason=\"" + std::string(reason) + "\"} 0"));
+    EXPECT_THAT(Text(registry),
+                HasSubstr("stepcast_rejections_total{reason=\"" + std::string(reason) + "\"} 0"));
   }
 }
 

@@ -15,7 +15,9 @@ using ::testing::HasSubstr;
 class StoreMetricsTest : public ::testing::Test {
  protected:
   std::string Text() { return prometheus::TextSerializer().Serialize(registry_.Collect()); }
-  void Put(const std::string& id) { ASSERT_TRUE(store_.Put({.summary = {.id = id, .digest = "d"}, .content = "c"}, "").ok()); }
+  void Put(const std::string& id) {
+    ASSERT_TRUE(store_.Put({.summary = {.id = id, .digest = "d"}, .content = "c"}, "").ok());
+  }
 
   FakeClock clock_;
   MemoryProfileStore store_{StoreLimits(), clock_};
@@ -25,8 +27,12 @@ class StoreMetricsTest : public ::testing::Test {
 
 TEST_F(StoreMetricsTest, OperationsAreTimedByTheirOutcome) {
   metrics_.OnOperation("get", absl::StatusCode::kNotFound, 0.5);
-  EXPECT_THAT(Text(), HasSubstr("stepcast_store_operation_seconds_sum{code=\"NotFound\",operation=\"get\"} 0.5\n"));
-  EXPECT_THAT(Text(), HasSubstr("stepcast_store_operation_seconds_count{code=\"OK\",operation=\"put\"} 0\n"));
+  EXPECT_THAT(
+      Text(),
+      HasSubstr("stepcast_store_operation_seconds_sum{code=\"NotFound\",operation=\"get\"} 0.5\n"));
+  EXPECT_THAT(
+      Text(),
+      HasSubstr("stepcast_store_operation_seconds_count{code=\"OK\",operation=\"put\"} 0\n"));
 }
 
 TEST_F(StoreMetricsTest, ProfilesAreCountedOverAllPages) {
@@ -41,7 +47,8 @@ TEST_F(StoreMetricsTest, TheyAreCountedAgainOnlyAfterAChange) {
   metrics_.Refresh(store_, clock_);
   Put("b");
   metrics_.Refresh(store_, clock_);
-  EXPECT_THAT(Text(), HasSubstr("stepcast_store_profiles 1\n")) << "nobody said that the store had changed";
+  EXPECT_THAT(Text(), HasSubstr("stepcast_store_profiles 1\n"))
+      << "nobody said that the store had changed";
   metrics_.OnOperation("put", absl::StatusCode::kAlreadyExists, 0);
   metrics_.Refresh(store_, clock_);
   EXPECT_THAT(Text(), HasSubstr("stepcast_store_profiles 1\n"));

@@ -39,24 +39,34 @@ class FlakyStore final : public OperationStore {
  public:
   explicit FlakyStore(OperationStore& store) : store_(store) {}
 
-  absl::StatusOr<OperationRecord> Start(const NewOperation& operation) override { return store_.Start(operation); }
+  absl::StatusOr<OperationRecord> Start(const NewOperation& operation) override {
+    return store_.Start(operation);
+  }
   absl::StatusOr<StoredOperation> Get(const std::string& id) override { return store_.Get(id); }
-  absl::StatusOr<OperationPage> List(const OperationQuery& query) override { return store_.List(query); }
+  absl::StatusOr<OperationPage> List(const OperationQuery& query) override {
+    return store_.List(query);
+  }
   absl::StatusOr<std::optional<ClaimedOperation>> Claim(const OperationClaim& claim) override {
     if (is_away) return Away();
     return store_.Claim(claim);
   }
-  absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt, int64_t progress, int64_t lease_ns) override {
+  absl::StatusOr<HeartbeatAnswer> Heartbeat(const OperationAttempt& attempt, int64_t progress,
+                                            int64_t lease_ns) override {
     if (is_away) return Away();
     return store_.Heartbeat(attempt, progress, lease_ns);
   }
   absl::Status Finish(const OperationAttempt& attempt, const OperationResult& result) override {
     if (is_away) return Away();
-    if (result.bytes.size() > max_result_bytes) return MakeError(absl::StatusCode::kResourceExhausted, "too large", {.reason = "STORE_FULL"});
+    if (result.bytes.size() > max_result_bytes)
+      return MakeError(absl::StatusCode::kResourceExhausted, "too large", {.reason = "STORE_FULL"});
     return store_.Finish(attempt, result);
   }
-  absl::Status Release(const OperationAttempt& attempt) override { return is_away ? Away() : store_.Release(attempt); }
-  absl::StatusOr<OperationRecord> RequestCancel(const std::string& id) override { return store_.RequestCancel(id); }
+  absl::Status Release(const OperationAttempt& attempt) override {
+    return is_away ? Away() : store_.Release(attempt);
+  }
+  absl::StatusOr<OperationRecord> RequestCancel(const std::string& id) override {
+    return store_.RequestCancel(id);
+  }
   absl::Status Delete(const std::string& id) override { return store_.Delete(id); }
   absl::StatusOr<int64_t> Expire() override { return store_.Expire(); }
   absl::StatusOr<OperationCounts> Count() override { return store_.Count(); }
@@ -74,7 +84,11 @@ class Replica {
  public:
   Replica(const std::string& name, OperationStore& store, const Clock& clock, int max_running = 1)
       : store_(store),
-        runner_({.replica = name, .max_running = max_running, .lease_ns = kLease, .patience_ns = 10 * kSecond, .expire_every_ns = kSecond},
+        runner_({.replica = name,
+                 .max_running = max_running,
+                 .lease_ns = kLease,
+                 .patience_ns = 10 * kSecond,
+                 .expire_every_ns = kSecond},
                 {.store = store_,
                  .checking = checking_,
                  .computing = computing_,
@@ -82,7 +96,10 @@ class Replica {
                  .observer = outcomes,
                  .has_capacity = [this] { return has_capacity; },
                  .check = [this](const std::string& request) { return Check(request); },
-                 .error_bytes = [](const absl::Status& status) { return absl::StrCat("error ", status.message()); },
+                 .error_bytes =
+                     [](const absl::Status& status) {
+                       return absl::StrCat("error ", status.message());
+                     },
                  .wake = [this] { woken_.release(); },
                  .ended = [this] { ++told_of_ends; }}) {}
 
@@ -103,14 +120,19 @@ class Replica {
   int told_of_ends = 0;
   bool has_capacity = true;
   // What requests stand for; by default the response is "done " and the request.
-  std::map<std::string, std::function<absl::StatusOr<std::string>(StopCheck, std::atomic<int64_t>&)>> works;
+  std::map<std::string,
+           std::function<absl::StatusOr<std::string>(StopCheck, std::atomic<int64_t>&)>>
+      works;
 
  private:
   absl::StatusOr<OperationWork> Check(const std::string& request) {
     if (request == "bad") return absl::InvalidArgumentError("bad request");
     const auto known = works.find(request);
     if (known != works.end()) return OperationWork(known->second);
-    return OperationWork([request](StopCheck, std::atomic<int64_t>&) -> absl::StatusOr<std::string> { return "done " + request; });
+    return OperationWork(
+        [request](StopCheck, std::atomic<int64_t>&) -> absl::StatusOr<std::string> {
+          return "done " + request;
+        });
   }
 
   FlakyStore store_;
@@ -159,7 +181,9 @@ TEST_F(OperationRunnerTest, TakesWhatIsQueuedAndKeepsItsResult) {
 
 TEST_F(OperationRunnerTest, ARequestThatIsWrongAndAComputationThatFailsEndWithTheirErrors) {
   Replica replica("r1", store_, clock_);
-  replica.works["fails"] = [](StopCheck, std::atomic<int64_t>&) { return absl::FailedPreconditionError("no room"); };
+  replica.works["fails"] = [](StopCheck, std::atomic<int64_t>&) {
+    return absl::FailedPreconditionError("no room");
+  };
   const std::string bad = Start("bad");
   const std::string fails = Start("fails");
   replica.Tick();

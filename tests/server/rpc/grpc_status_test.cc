@@ -16,7 +16,8 @@ TEST(GrpcStatusTest, OkIsOkWithoutDetails) {
 
 TEST(GrpcStatusTest, EveryCodeIsItselfAndHasDetailsOfTheSameCode) {
   for (int code = 1; code <= 16; ++code) {
-    const grpc::Status status = ToGrpcStatus(absl::Status(static_cast<absl::StatusCode>(code), "why"));
+    const grpc::Status status =
+        ToGrpcStatus(absl::Status(static_cast<absl::StatusCode>(code), "why"));
     EXPECT_EQ(static_cast<int>(status.error_code()), code);
     EXPECT_EQ(status.error_message(), "why");
     google::rpc::Status wire;

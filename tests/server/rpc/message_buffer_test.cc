@@ -15,7 +15,8 @@ constexpr int64_t kNoLimit = int64_t{1} << 40;
 
 grpc::ByteBuffer BufferOf(const std::string& bytes, size_t slice_bytes = 1 << 20) {
   std::vector<grpc::Slice> slices;
-  for (size_t at = 0; at < bytes.size(); at += slice_bytes) slices.emplace_back(bytes.substr(at, slice_bytes));
+  for (size_t at = 0; at < bytes.size(); at += slice_bytes)
+    slices.emplace_back(bytes.substr(at, slice_bytes));
   return {slices.data(), slices.size()};
 }
 
@@ -27,7 +28,8 @@ TEST(MessageBufferTest, AMessageComesBackThroughAnySlices) {
   ASSERT_TRUE(SerializeMessage(message, buffer).ok());
   for (const size_t slice : {1, 3, 1000, 1 << 20}) {
     v1::ListProfilesRequest back;
-    ASSERT_TRUE(ParseMessage(BufferOf(message.SerializeAsString(), slice), kNoLimit, back).ok()) << slice;
+    ASSERT_TRUE(ParseMessage(BufferOf(message.SerializeAsString(), slice), kNoLimit, back).ok())
+        << slice;
     EXPECT_EQ(back.SerializeAsString(), message.SerializeAsString()) << slice;
   }
   v1::ListProfilesRequest back;
@@ -60,7 +62,8 @@ TEST(MessageBufferTest, AnyBytesAreAMessageOrMalformed) {
     std::string bytes(1 + random.Below(64), ' ');
     for (char& c : bytes) c = static_cast<char>(random.Below(256));
     v1::CreateProfileRequest message;
-    const absl::Status status = ParseMessage(BufferOf(bytes, 1 + random.Below(64)), kNoLimit, message);
+    const absl::Status status =
+        ParseMessage(BufferOf(bytes, 1 + random.Below(64)), kNoLimit, message);
     if (status.ok()) continue;
     EXPECT_EQ(DetailsOf(status).reason, "REQUEST_MALFORMED") << "seed " << seed;
   }

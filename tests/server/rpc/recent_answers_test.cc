@@ -9,7 +9,8 @@ namespace {
 
 SharedReplyPointer ReplyOf(const std::string& bytes) {
   const grpc::Slice slice(bytes);
-  return std::make_shared<const SharedReply>(SharedReply{.computed = {}, .shared = grpc::ByteBuffer(&slice, 1)});
+  return std::make_shared<const SharedReply>(
+      SharedReply{.computed = {}, .shared = grpc::ByteBuffer(&slice, 1)});
 }
 
 TEST(RecentAnswersTest, FindsTheAnswerToTheSameBytes) {

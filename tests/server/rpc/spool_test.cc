@@ -14,14 +14,16 @@ namespace {
 std::string All(ByteSource& source) {
   std::string all;
   std::string block(1 << 16, '\0');
-  while (const size_t read = source.Read(block.data(), block.size()).value()) all.append(block, 0, read);
+  while (const size_t read = source.Read(block.data(), block.size()).value())
+    all.append(block, 0, read);
   return all;
 }
 
 class SpoolTest : public ::testing::Test {
  protected:
   SpoolTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "stepcast_spool_XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "stepcast_spool_XXXXXX").string();
     directory_ = mkdtemp(pattern.data());
   }
   ~SpoolTest() override { std::filesystem::remove_all(directory_); }
@@ -43,7 +45,8 @@ TEST_F(SpoolTest, GivesBackWhatItWasGivenWhereverThatIs) {
     }
     EXPECT_EQ(spool.in_memory(), given.size() <= Spool::kMemoryBytes) << "seed " << seed;
     EXPECT_EQ(spool.size(), static_cast<int64_t>(given.size()));
-    for (int reading = 0; reading < 2; ++reading) EXPECT_TRUE(All(*spool.Read()) == given) << "seed " << seed << " reading " << reading;
+    for (int reading = 0; reading < 2; ++reading)
+      EXPECT_TRUE(All(*spool.Read()) == given) << "seed " << seed << " reading " << reading;
     EXPECT_TRUE(std::filesystem::is_empty(directory_)) << "seed " << seed;
   }
 }

@@ -10,10 +10,12 @@ namespace {
 
 TEST(MethodAccessTest, EveryRowIsFoundByItsServiceAndMethod) {
   const auto& table = MethodAccessTable();
-  EXPECT_TRUE(std::is_sorted(table.begin(), table.end(), [](const auto& a, const auto& b) { return a.method < b.method; }));
+  EXPECT_TRUE(std::is_sorted(table.begin(), table.end(),
+                             [](const auto& a, const auto& b) { return a.method < b.method; }));
   for (const MethodAccess& row : table) {
     const size_t slash = row.method.find('/');
-    EXPECT_EQ(AccessOf(row.method.substr(0, slash), row.method.substr(slash + 1)), row.access) << row.method;
+    EXPECT_EQ(AccessOf(row.method.substr(0, slash), row.method.substr(slash + 1)), row.access)
+        << row.method;
   }
 }
 
@@ -38,7 +40,8 @@ TEST(MethodAccessTest, OnlyHealthIsForAnybody) {
 }
 
 TEST(MethodAccessTest, WhatChangesSomethingNeedsMoreThanAReader) {
-  for (const char* const verb : {"Create", "Upload", "Import", "Delete", "Start", "Cancel", "Set"}) {
+  for (const char* const verb :
+       {"Create", "Upload", "Import", "Delete", "Start", "Cancel", "Set"}) {
     for (const MethodAccess& row : MethodAccessTable()) {
       const std::string_view name = row.method.substr(row.method.find('/') + 1);
       if (name.rfind(verb, 0) == 0) {

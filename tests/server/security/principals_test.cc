@@ -23,7 +23,8 @@ Principals Parsed(const std::string& text) {
 
 TEST(PrincipalsTest, ATokenAndItsDigestNameTheirCaller) {
   const Principals principals =
-      Parsed(absl::StrCat("- {name: a, role: writer, token: ", kToken, "}\n- {name: b, role: reader, sha256: ", kAbcDigest, "}\n"));
+      Parsed(absl::StrCat("- {name: a, role: writer, token: ", kToken,
+                          "}\n- {name: b, role: reader, sha256: ", kAbcDigest, "}\n"));
   ASSERT_NE(principals.ByToken(kToken), nullptr);
   EXPECT_EQ(principals.ByToken(kToken)->name, "a");
   EXPECT_EQ(principals.ByToken(kToken)->role, Role::kWriter);
@@ -34,7 +35,8 @@ TEST(PrincipalsTest, ATokenAndItsDigestNameTheirCaller) {
 }
 
 TEST(PrincipalsTest, ACertificatesNameIsMatchedAsAWhole) {
-  const Principals principals = Parsed("- name: ci\n  role: admin\n  certificate: ci.example.com\n");
+  const Principals principals =
+      Parsed("- name: ci\n  role: admin\n  certificate: ci.example.com\n");
   ASSERT_NE(principals.ByCertificateName("ci.example.com"), nullptr);
   EXPECT_EQ(principals.ByCertificateName("ci.example.com")->role, Role::kAdmin);
   EXPECT_EQ(principals.ByCertificateName("ci.example.co"), nullptr);
@@ -43,8 +45,9 @@ TEST(PrincipalsTest, ACertificatesNameIsMatchedAsAWhole) {
 }
 
 TEST(PrincipalsTest, ATokenCanBeReplacedWhileTheOldOneIsGood) {
-  const Principals principals =
-      Parsed("- {name: a, role: reader, token: 0123456789abcdef-old}\n- {name: a, role: reader, token: 0123456789abcdef-new}\n");
+  const Principals principals = Parsed(
+      "- {name: a, role: reader, token: 0123456789abcdef-old}\n- {name: a, role: reader, token: "
+      "0123456789abcdef-new}\n");
   EXPECT_EQ(principals.ByToken("0123456789abcdef-old")->name, "a");
   EXPECT_EQ(principals.ByToken("0123456789abcdef-new")->name, "a");
 }
@@ -62,15 +65,21 @@ TEST(PrincipalsTest, WhatIsWrongIsNamedWithItsLineAndNoSecret) {
       {"- {name: a, role: reader, sha256: 0123456789abcdef}", "64"},
       {"- {name: a, role: reader, token: [0123456789abcdef]}", "token"},
       {"- {name: a, role: reader, tokens: 0123456789abcdef}", "none of name"},
-      // A colon that is missing, one too many, a tag and an alias: what was meant for a token stands elsewhere.
+      // A colon that is missing, one too many, a tag and an alias: what was meant for a token
+      // stands elsewhere.
       {"- {name: a, role: reader, token 0123456789abcdef}", "none of name"},
       {"- {name: a, role: reader, !token: 0123456789abcdef}", "none of name"},
       {"- {name: a, role: 0123456789abcdef, token: fedcba9876543210}", "role must be"},
       {"- {name: 'token: 0123456789abcdef', role: reader}", "name must be"},
       {"- {name: a, role: reader, token: *0123456789abcdef}", "anchor"},
-      {"- {name: a, role: reader, token: 0123456789abcdef}\n- {name: b, role: reader, token: 0123456789abcdef}", "same token"},
-      {"- {name: a, role: reader, token: 0123456789abcdef}\n- {name: a, role: admin, token: fedcba9876543210}", "another role"},
-      {"- {name: a, role: reader, certificate: c}\n- {name: b, role: admin, certificate: c}", "no other entry"},
+      {"- {name: a, role: reader, token: 0123456789abcdef}\n- {name: b, role: reader, token: "
+       "0123456789abcdef}",
+       "same token"},
+      {"- {name: a, role: reader, token: 0123456789abcdef}\n- {name: a, role: admin, token: "
+       "fedcba9876543210}",
+       "another role"},
+      {"- {name: a, role: reader, certificate: c}\n- {name: b, role: admin, certificate: c}",
+       "no other entry"},
       {"- a", "map"},
       {"a: b", "list"},
       {"- {", "flow"},
@@ -80,13 +89,15 @@ TEST(PrincipalsTest, WhatIsWrongIsNamedWithItsLineAndNoSecret) {
     ASSERT_EQ(DetailsOf(status).reason, "TOKENS_INVALID") << text;
     EXPECT_THAT(DetailsOf(status).faults.front().field, ::testing::AnyOf("1", "2")) << text;
     EXPECT_THAT(std::string(status.message()), HasSubstr(part)) << text;
-    EXPECT_THAT(std::string(status.message()), ::testing::Not(HasSubstr("0123456789abcde"))) << text;
+    EXPECT_THAT(std::string(status.message()), ::testing::Not(HasSubstr("0123456789abcde")))
+        << text;
   }
 }
 
 TEST(PrincipalsTest, TooManyAreRefused) {
   std::string text;
-  for (size_t i = 0; i <= Principals::kMaxEntries; ++i) absl::StrAppend(&text, "- {name: a, role: reader, token: 0123456789abcdef", i, "}\n");
+  for (size_t i = 0; i <= Principals::kMaxEntries; ++i)
+    absl::StrAppend(&text, "- {name: a, role: reader, token: 0123456789abcdef", i, "}\n");
   EXPECT_THAT(std::string(Principals::Parse(text).status().message()), HasSubstr("at most 1000"));
 }
 

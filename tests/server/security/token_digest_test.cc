@@ -27,7 +27,8 @@ TEST(TokenDigestTest, EveryBitCounts) {
 
 TEST(TokenDigestTest, OnlySixtyFourHexadecimalDigitsAreOne) {
   const std::string good(kAbc);
-  for (const std::string& bad : {std::string(), good.substr(1), good + "0", good.substr(2) + "zz", good.substr(1) + " "}) {
+  for (const std::string& bad :
+       {std::string(), good.substr(1), good + "0", good.substr(2) + "zz", good.substr(1) + " "}) {
     EXPECT_FALSE(ParseDigest(bad).has_value()) << bad;
   }
 }

@@ -9,8 +9,8 @@
 
 namespace stepcast::server {
 
-// Runs `body` in a child and returns its exit status, or -1 if a signal ended it. The child runs nothing else of the test program.
-// REQUIRES: this process has one thread.
+// Runs `body` in a child and returns its exit status, or -1 if a signal ended it. The child runs
+// nothing else of the test program. REQUIRES: this process has one thread.
 template <typename Body>
 int InChild(Body body) {
   const pid_t child = fork();

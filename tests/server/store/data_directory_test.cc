@@ -49,7 +49,13 @@ TEST(DataDirectoryTest, AnotherProcessIsRefusedToo) {
   const TemporaryDirectory temporary;
   const auto owned = DataDirectory::Own(temporary.path());
   ASSERT_TRUE(owned.ok()) << owned.status();
-  EXPECT_EQ(InChild([&] { return DetailsOf(DataDirectory::Own(temporary.path()).status()).reason == "DATA_DIRECTORY_IN_USE" ? 0 : 1; }), 0);
+  EXPECT_EQ(InChild([&] {
+              return DetailsOf(DataDirectory::Own(temporary.path()).status()).reason ==
+                             "DATA_DIRECTORY_IN_USE"
+                         ? 0
+                         : 1;
+            }),
+            0);
 }
 
 TEST(DataDirectoryTest, AProcessThatEndsGivesItUp) {
@@ -72,7 +78,10 @@ TEST(DataDirectoryTest, ADirectoryThatCannotBeMadeOrWrittenIsNamed) {
       constexpr uid_t kNobody = 65534;
       if (geteuid() == 0 && setuid(kNobody) != 0) return 2;
       const absl::Status status = DataDirectory::Own(path).status();
-      return DetailsOf(status).reason == "STORE_UNAVAILABLE" && std::string(status.message()).find(path) != std::string::npos ? 0 : 1;
+      return DetailsOf(status).reason == "STORE_UNAVAILABLE" &&
+                     std::string(status.message()).find(path) != std::string::npos
+                 ? 0
+                 : 1;
     });
   };
   EXPECT_EQ(refused(temporary.path()), 0);

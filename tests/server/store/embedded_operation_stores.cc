@@ -15,7 +15,8 @@ namespace {
 
 class MemoryOperationStores final : public OperationStores {
  public:
-  MemoryOperationStores(const OperationLimits& limits, const Clock& clock) : store_(limits, clock) {}
+  MemoryOperationStores(const OperationLimits& limits, const Clock& clock)
+      : store_(limits, clock) {}
   OperationStore& operations() override { return store_; }
 
  private:
@@ -26,10 +27,12 @@ class SqliteOperationStores final : public OperationStores {
  public:
   static std::unique_ptr<OperationStores> Make(const OperationLimits& limits, const Clock& clock) {
     auto stores = std::make_unique<SqliteOperationStores>();
-    absl::StatusOr<std::unique_ptr<SqliteDatabase>> database = SqliteDatabase::Open({.directory = stores->directory_.path()});
+    absl::StatusOr<std::unique_ptr<SqliteDatabase>> database =
+        SqliteDatabase::Open({.directory = stores->directory_.path()});
     if (!database.ok()) return nullptr;
     stores->database_ = *std::move(database);
-    absl::StatusOr<std::unique_ptr<SqliteOperationStore>> store = SqliteOperationStore::Open(*stores->database_, limits, clock);
+    absl::StatusOr<std::unique_ptr<SqliteOperationStore>> store =
+        SqliteOperationStore::Open(*stores->database_, limits, clock);
     if (!store.ok()) return nullptr;
     stores->store_ = *std::move(store);
     return stores;
@@ -47,7 +50,10 @@ class SqliteOperationStores final : public OperationStores {
 std::vector<OperationStoreKind> OperationStoreKinds() {
   return {{.name = "Memory",
            .seeds = 200,
-           .make = [](const OperationLimits& limits, const Clock& clock) { return std::make_unique<MemoryOperationStores>(limits, clock); }},
+           .make =
+               [](const OperationLimits& limits, const Clock& clock) {
+                 return std::make_unique<MemoryOperationStores>(limits, clock);
+               }},
           {.name = "Sqlite", .seeds = 5, .make = SqliteOperationStores::Make}};
 }
 

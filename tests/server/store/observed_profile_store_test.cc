@@ -53,12 +53,14 @@ TEST(ObservedProfileStoreTest, ReportsEveryOperationWithItsCodeAndTime) {
   EXPECT_TRUE(store.Check().ok());
   EXPECT_EQ(store.Get("a").status().code(), absl::StatusCode::kNotFound);
 
-  const std::vector<Operation> expected = {{"put", absl::StatusCode::kOk, 1},         {"get", absl::StatusCode::kOk, 1},
-                                           {"get_summary", absl::StatusCode::kOk, 1}, {"list", absl::StatusCode::kOk, 1},
-                                           {"delete", absl::StatusCode::kOk, 1},      {"check", absl::StatusCode::kOk, 1},
-                                           {"get", absl::StatusCode::kNotFound, 1}};
+  const std::vector<Operation> expected = {
+      {"put", absl::StatusCode::kOk, 1},         {"get", absl::StatusCode::kOk, 1},
+      {"get_summary", absl::StatusCode::kOk, 1}, {"list", absl::StatusCode::kOk, 1},
+      {"delete", absl::StatusCode::kOk, 1},      {"check", absl::StatusCode::kOk, 1},
+      {"get", absl::StatusCode::kNotFound, 1}};
   EXPECT_EQ(observer.operations, expected);
-  for (const Operation& operation : observer.operations) EXPECT_THAT(kStoreOperations, testing::Contains(operation.name));
+  for (const Operation& operation : observer.operations)
+    EXPECT_THAT(kStoreOperations, testing::Contains(operation.name));
 }
 
 }  // namespace

@@ -35,17 +35,23 @@ class OperationStoreTest : public testing::TestWithParam<OperationStoreKind> {
 
   OperationStore& store() { return stores_->operations(); }
 
-  std::string MustStart(const std::string& request = "request", const std::string& request_id = "", const std::string& owner = "") {
+  std::string MustStart(const std::string& request = "request", const std::string& request_id = "",
+                        const std::string& owner = "") {
     clock_.Advance(1);
-    const absl::StatusOr<OperationRecord> started = store().Start(
-        {.method = "Method", .owner = owner, .request_id = request_id, .request_digest = absl::StrCat("digest of ", request), .request = request});
+    const absl::StatusOr<OperationRecord> started =
+        store().Start({.method = "Method",
+                       .owner = owner,
+                       .request_id = request_id,
+                       .request_digest = absl::StrCat("digest of ", request),
+                       .request = request});
     EXPECT_TRUE(started.ok()) << started.status();
     return started.ok() ? started->id : "";
   }
 
   // The id of what `replica` got; empty: nothing.
   OperationAttempt Claim(const std::string& replica) {
-    const absl::StatusOr<std::optional<ClaimedOperation>> claimed = store().Claim({.replica = replica, .lease_ns = kLease});
+    const absl::StatusOr<std::optional<ClaimedOperation>> claimed =
+        store().Claim({.replica = replica, .lease_ns = kLease});
     EXPECT_TRUE(claimed.ok()) << claimed.status();
     if (!claimed.ok() || !claimed->has_value()) return {};
     const OperationRecord& record = (*claimed)->record;
@@ -85,7 +91,8 @@ TEST_P(OperationStoreTest, AStartedOperationWaitsAndIsGivenOutWithItsRequest) {
   EXPECT_EQ(queued.create_time_ns, clock_.WallNs());
   EXPECT_EQ(queued.attempts, 0);
   clock_.Advance(kSecond);
-  const absl::StatusOr<std::optional<ClaimedOperation>> claimed = store().Claim({.replica = "r1", .lease_ns = kLease});
+  const absl::StatusOr<std::optional<ClaimedOperation>> claimed =
+      store().Claim({.replica = "r1", .lease_ns = kLease});
   ASSERT_TRUE(claimed.ok() && claimed->has_value()) << claimed.status();
   EXPECT_EQ((*claimed)->request, request);
   const OperationRecord running = MustGet(id).record;
@@ -138,7 +145,8 @@ TEST_P(OperationStoreTest, ALeaseThatIsRenewedHoldsAndOneThatIsNotIsTaken) {
   EXPECT_EQ(second.number, 2);
   EXPECT_EQ(MustGet(id).record.progress, 0);
   EXPECT_EQ(Beat(first), HeartbeatAnswer::kLost);
-  ExpectError(store().Finish(first, {.bytes = "late"}), absl::StatusCode::kAborted, "OPERATION_LOST");
+  ExpectError(store().Finish(first, {.bytes = "late"}), absl::StatusCode::kAborted,
+              "OPERATION_LOST");
   ExpectError(store().Release(first), absl::StatusCode::kAborted, "OPERATION_LOST");
   ASSERT_TRUE(store().Finish(second, {.bytes = "right"}).ok());
   EXPECT_EQ(MustGet(id).result, "right");
@@ -166,7 +174,8 @@ TEST_P(OperationStoreTest, TheSameReplicaTakingAgainIsAnotherAttempt) {
   clock_.Advance(kLease);
   const OperationAttempt second = Claim("r1");
   ASSERT_EQ(second.id, id);
-  ExpectError(store().Finish(first, {.bytes = "late"}), absl::StatusCode::kAborted, "OPERATION_LOST");
+  ExpectError(store().Finish(first, {.bytes = "late"}), absl::StatusCode::kAborted,
+              "OPERATION_LOST");
   EXPECT_TRUE(store().Finish(second, {.bytes = "right"}).ok());
 }
 
@@ -206,12 +215,17 @@ TEST_P(OperationStoreTest, AfterItsLastAttemptItIsExhaustedAndTheLastHolderHasLo
   EXPECT_EQ(StateOf(id), OperationState::kExhausted);
   EXPECT_EQ(MustGet(id).record.attempts, 3);
   EXPECT_EQ(MustGet(id).result, "");
-  ExpectError(store().Finish(last, {.bytes = "late"}), absl::StatusCode::kAborted, "OPERATION_LOST");
+  ExpectError(store().Finish(last, {.bytes = "late"}), absl::StatusCode::kAborted,
+              "OPERATION_LOST");
   EXPECT_EQ(StateOf(id), OperationState::kExhausted);
 }
 
 TEST_P(OperationStoreTest, WhatIsRefusedIsNotStartedUnlessItWasBefore) {
-  NewOperation operation{.method = "Method", .request_id = "id", .request_digest = "d", .request = "r", .refusal = absl::NotFoundError("gone")};
+  NewOperation operation{.method = "Method",
+                         .request_id = "id",
+                         .request_digest = "d",
+                         .request = "r",
+                         .refusal = absl::NotFoundError("gone")};
   EXPECT_EQ(store().Start(operation).status(), operation.refusal);
   EXPECT_EQ(Claim("r1").id, "");
   operation.refusal = absl::OkStatus();
@@ -277,7 +291,8 @@ TEST_P(OperationStoreTest, OnlyWhatIsDoneIsDeleted) {
   ASSERT_TRUE(store().Finish(attempt, {.bytes = "result"}).ok());
   ASSERT_TRUE(store().Delete(id).ok());
   for (const absl::Status& status :
-       {store().Get(id).status(), store().Delete(id), store().RequestCancel(id).status(), store().Finish(attempt, {}), store().Release(attempt)}) {
+       {store().Get(id).status(), store().Delete(id), store().RequestCancel(id).status(),
+        store().Finish(attempt, {}), store().Release(attempt)}) {
     ExpectError(status, absl::StatusCode::kNotFound, "OPERATION_NOT_FOUND");
     EXPECT_EQ(DetailsOf(status).resource.name, absl::StrCat("operations/", id));
   }
@@ -287,8 +302,9 @@ TEST_P(OperationStoreTest, OnlyWhatIsDoneIsDeleted) {
 TEST_P(OperationStoreTest, ARepeatedRequestIsTheFirstOperationWhileThatIsKept) {
   const std::string first = MustStart("request", "id");
   EXPECT_EQ(MustStart("request", "id"), first);
-  ExpectError(store().Start({.request_id = "id", .request_digest = "another", .request = "x"}).status(), absl::StatusCode::kInvalidArgument,
-              "REQUEST_ID_REUSED");
+  ExpectError(
+      store().Start({.request_id = "id", .request_digest = "another", .request = "x"}).status(),
+      absl::StatusCode::kInvalidArgument, "REQUEST_ID_REUSED");
   EXPECT_NE(MustStart("request", "id", "another owner"), first);
   EXPECT_NE(MustStart("request", ""), MustStart("request", ""));
   ASSERT_TRUE(store().Finish(Claim("r1"), {.bytes = "result"}).ok());
@@ -313,10 +329,13 @@ TEST_P(OperationStoreTest, OpenOperationsAreLimitedAndOneThatEndsMakesRoom) {
 TEST_P(OperationStoreTest, BytesOfOpenRequestsAndOfResultsAreLimited) {
   Restart({.max_operation_store_bytes = 10});
   const std::string first = MustStart("12345678");
-  ExpectError(store().Start({.request_digest = "d", .request = "123"}).status(), absl::StatusCode::kResourceExhausted, "STORE_FULL");
+  ExpectError(store().Start({.request_digest = "d", .request = "123"}).status(),
+              absl::StatusCode::kResourceExhausted, "STORE_FULL");
   ASSERT_TRUE(store().Finish(Claim("r1"), {.bytes = "1234"}).ok());
   const std::string second = MustStart("123456");
-  EXPECT_EQ(DetailsOf(store().Start({.request_digest = "d", .request = "1"}).status()).quota_subject, "max_operation_store_bytes");
+  EXPECT_EQ(
+      DetailsOf(store().Start({.request_digest = "d", .request = "1"}).status()).quota_subject,
+      "max_operation_store_bytes");
   ASSERT_TRUE(store().RequestCancel(second).ok());
   MustStart("123456");
   ASSERT_TRUE(store().Delete(first).ok());
@@ -399,7 +418,8 @@ TEST_P(OperationStoreTest, CountsByStateAndKnowsHowLongTheFirstWaits) {
   EXPECT_EQ(counts.oldest_queued_ns, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, OperationStoreTest, testing::ValuesIn(OperationStoreKinds()), [](const auto& kind) { return kind.param.name; });
+INSTANTIATE_TEST_SUITE_P(Stores, OperationStoreTest, testing::ValuesIn(OperationStoreKinds()),
+                         [](const auto& kind) { return kind.param.name; });
 
 }  // namespace
 }  // namespace stepcast::server::operation_store_contract_test

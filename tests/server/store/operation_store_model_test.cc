@@ -1,4 +1,5 @@
-// Every store of operations against an obvious model, over random calls of several replicas on a fake clock: no operation has two ends, none is lost.
+// Every store of operations against an obvious model, over random calls of several replicas on a
+// fake clock: no operation has two ends, none is lost.
 #include <map>
 #include <memory>
 #include <random>
@@ -19,7 +20,8 @@ namespace {
 constexpr int64_t kLease = 100;
 constexpr int64_t kMaxAttempts = 3;
 
-// What became of one operation, in words: "queued", "running", or its end, "succeeded by 2", "cancelled", "exhausted".
+// What became of one operation, in words: "queued", "running", or its end, "succeeded by 2",
+// "cancelled", "exhausted".
 struct Modelled {
   std::string state = "queued";
   int64_t attempts = 0;
@@ -33,7 +35,8 @@ struct Modelled {
 
 class Play {
  public:
-  Play(const OperationStoreKind& kind, uint64_t seed) : random_(seed), stores_(kind.make({.max_attempts = kMaxAttempts}, clock_)) {}
+  Play(const OperationStoreKind& kind, uint64_t seed)
+      : random_(seed), stores_(kind.make({.max_attempts = kMaxAttempts}, clock_)) {}
 
   void Step() {
     clock_.Advance(1 + static_cast<int64_t>(random_() % 12));
@@ -67,10 +70,12 @@ class Play {
       Claim("last");
       if (attempts_.empty() || testing::Test::HasFatalFailure()) break;
       const OperationAttempt newest = attempts_.back();
-      if (model_[newest.id].state != "running" || model_[newest.id].attempts != newest.number) break;
+      if (model_[newest.id].state != "running" || model_[newest.id].attempts != newest.number)
+        break;
       Finish(newest);
     }
-    for (const auto& [id, expected] : model_) ASSERT_FALSE(expected.IsOpen()) << id << " was lost: " << expected.state;
+    for (const auto& [id, expected] : model_)
+      ASSERT_FALSE(expected.IsOpen()) << id << " was lost: " << expected.state;
     Compare();
   }
 
@@ -105,14 +110,16 @@ class Play {
   }
 
   void Start() {
-    const absl::StatusOr<OperationRecord> started = store().Start({.method = "m", .request_digest = "d", .request = "request"});
+    const absl::StatusOr<OperationRecord> started =
+        store().Start({.method = "m", .request_digest = "d", .request = "request"});
     ASSERT_TRUE(started.ok()) << started.status();
     ASSERT_TRUE(model_.emplace(started->id, Modelled()).second);
   }
 
   void Claim(const std::string& replica) {
     const int64_t now = clock_.MonotonicNs();
-    const absl::StatusOr<std::optional<ClaimedOperation>> claimed = store().Claim({.replica = replica, .lease_ns = kLease});
+    const absl::StatusOr<std::optional<ClaimedOperation>> claimed =
+        store().Claim({.replica = replica, .lease_ns = kLease});
     ASSERT_TRUE(claimed.ok()) << claimed.status();
     std::string taken;
     for (auto& [id, expected] : model_) {
@@ -131,7 +138,8 @@ class Play {
       break;
     }
     ASSERT_EQ(claimed->has_value() ? (*claimed)->record.id : "", taken);
-    if (claimed->has_value()) attempts_.push_back({.id = taken, .replica = replica, .number = (*claimed)->record.attempts});
+    if (claimed->has_value())
+      attempts_.push_back({.id = taken, .replica = replica, .number = (*claimed)->record.attempts});
   }
 
   // One that was once begun: most are over.
@@ -143,8 +151,8 @@ class Play {
 
   bool HasIt(const OperationAttempt& attempt) {
     const auto found = model_.find(attempt.id);
-    return found != model_.end() && found->second.state == "running" && found->second.attempts == attempt.number &&
-           found->second.holder == attempt.replica;
+    return found != model_.end() && found->second.state == "running" &&
+           found->second.attempts == attempt.number && found->second.holder == attempt.replica;
   }
 
   void Beat(const OperationAttempt& attempt) {
@@ -161,15 +169,21 @@ class Play {
 
   void Finish(const OperationAttempt& attempt) {
     const bool is_error = random_() % 4 == 0;
-    const absl::Status status = store().Finish(attempt, {.is_error = is_error, .bytes = absl::StrCat(attempt.number)});
+    const absl::Status status =
+        store().Finish(attempt, {.is_error = is_error, .bytes = absl::StrCat(attempt.number)});
     if (!HasIt(attempt)) {
-      // Nothing must have changed, which Compare sees; OK is said to the attempt that ended it, again.
-      ASSERT_TRUE(status.ok() || DetailsOf(status).reason == "OPERATION_LOST" || attempt.id == "o-none") << status;
+      // Nothing must have changed, which Compare sees; OK is said to the attempt that ended it,
+      // again.
+      ASSERT_TRUE(status.ok() || DetailsOf(status).reason == "OPERATION_LOST" ||
+                  attempt.id == "o-none")
+          << status;
       return;
     }
     ASSERT_TRUE(status.ok()) << status;
     Modelled& expected = model_[attempt.id];
-    expected.state = expected.cancel ? "cancelled" : absl::StrCat(is_error ? "failed by " : "succeeded by ", attempt.number);
+    expected.state = expected.cancel
+                         ? "cancelled"
+                         : absl::StrCat(is_error ? "failed by " : "succeeded by ", attempt.number);
   }
 
   void Release(const OperationAttempt& attempt) {
@@ -214,7 +228,8 @@ TEST_P(OperationStoreModelTest, HasAtMostOneEndAndLosesNone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, OperationStoreModelTest, testing::ValuesIn(OperationStoreKinds()), [](const auto& kind) { return kind.param.name; });
+INSTANTIATE_TEST_SUITE_P(Stores, OperationStoreModelTest, testing::ValuesIn(OperationStoreKinds()),
+                         [](const auto& kind) { return kind.param.name; });
 
 }  // namespace
 }  // namespace stepcast::server::operation_store_model_test

@@ -1,4 +1,5 @@
-// Implementations of OperationStore, for tests of what all promise. Each test program says which it has.
+// Implementations of OperationStore, for tests of what all promise. Each test program says which it
+// has.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct OperationStoreKind {
   uint64_t seeds = 0;             // of random plays that take a second or two
   bool has_steady_leases = true;  // whatever the time of day does
   // Empty; null if it could not be made. The clock is borrowed.
-  std::function<std::unique_ptr<OperationStores>(const OperationLimits& limits, const Clock& clock)> make;
+  std::function<std::unique_ptr<OperationStores>(const OperationLimits& limits, const Clock& clock)>
+      make;
   // Why there can be none here; empty if there can.
   std::function<std::string()> missing = [] { return ""; };
 };

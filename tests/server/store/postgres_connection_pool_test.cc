@@ -18,16 +18,20 @@ namespace {
 
 class PostgresConnectionPoolTest : public PostgresTest {};
 
-int64_t BackendOf(PostgresConnection& connection) { return connection.Run("SELECT pg_backend_pid()")->Integer(0, 0); }
+int64_t BackendOf(PostgresConnection& connection) {
+  return connection.Run("SELECT pg_backend_pid()")->Integer(0, 0);
+}
 
 TEST_F(PostgresConnectionPoolTest, AConnectionIsUsedAgain) {
-  PostgresConnectionPool pool({.connection = {.conninfo = server().NewDatabase()}, .connections = 2});
+  PostgresConnectionPool pool(
+      {.connection = {.conninfo = server().NewDatabase()}, .connections = 2});
   const int64_t first = BackendOf(**pool.Take());
   EXPECT_EQ(BackendOf(**pool.Take()), first);
 }
 
 TEST_F(PostgresConnectionPoolTest, ThereAreNeverMoreThanAllowed) {
-  PostgresConnectionPool pool({.connection = {.conninfo = server().NewDatabase()}, .connections = 2});
+  PostgresConnectionPool pool(
+      {.connection = {.conninfo = server().NewDatabase()}, .connections = 2});
   std::atomic<int> lent{0};
   std::atomic<int> most{0};
   std::vector<std::thread> threads;
@@ -49,16 +53,19 @@ TEST_F(PostgresConnectionPoolTest, ThereAreNeverMoreThanAllowed) {
 }
 
 TEST_F(PostgresConnectionPoolTest, WaitingForAConnectionEnds) {
-  PostgresConnectionPool pool({.connection = {.conninfo = server().NewDatabase()}, .connections = 1, .wait_ms = 10});
+  PostgresConnectionPool pool(
+      {.connection = {.conninfo = server().NewDatabase()}, .connections = 1, .wait_ms = 10});
   const auto taken = pool.Take();
   ASSERT_TRUE(taken.ok());
   const absl::Status refused = pool.Take().status();
   EXPECT_EQ(DetailsOf(refused).reason, "STORE_UNAVAILABLE");
-  EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("all 1 connections to the database are in use"));
+  EXPECT_THAT(std::string(refused.message()),
+              testing::HasSubstr("all 1 connections to the database are in use"));
 }
 
 TEST_F(PostgresConnectionPoolTest, AConnectionThatBrokeIsReplaced) {
-  PostgresConnectionPool pool({.connection = {.conninfo = server().NewDatabase()}, .connections = 1});
+  PostgresConnectionPool pool(
+      {.connection = {.conninfo = server().NewDatabase()}, .connections = 1});
   ASSERT_TRUE(pool.Take().ok());
   server().Stop();
   server().Start();
@@ -68,7 +75,8 @@ TEST_F(PostgresConnectionPoolTest, AConnectionThatBrokeIsReplaced) {
 }
 
 TEST_F(PostgresConnectionPoolTest, ADatabaseThatIsAwayIsTriedAgain) {
-  PostgresConnectionPool pool({.connection = {.conninfo = server().NewDatabase()}, .connections = 1});
+  PostgresConnectionPool pool(
+      {.connection = {.conninfo = server().NewDatabase()}, .connections = 1});
   server().Stop();
   EXPECT_EQ(DetailsOf(pool.Take().status()).reason, "STORE_UNAVAILABLE");
   server().Start();
@@ -77,8 +85,11 @@ TEST_F(PostgresConnectionPoolTest, ADatabaseThatIsAwayIsTriedAgain) {
 }
 
 TEST_F(PostgresConnectionPoolTest, ATransactionLeftOpenIsNotHandedOn) {
-  PostgresConnectionPool pool({.connection = {.conninfo = server().NewDatabase()}, .connections = 1});
-  const auto leave_open = [](PostgresConnection& connection) { return connection.Script("BEGIN; CREATE TABLE t (a int)"); };
+  PostgresConnectionPool pool(
+      {.connection = {.conninfo = server().NewDatabase()}, .connections = 1});
+  const auto leave_open = [](PostgresConnection& connection) {
+    return connection.Script("BEGIN; CREATE TABLE t (a int)");
+  };
   ASSERT_TRUE(pool.Run(leave_open).ok());
   const auto connection = pool.Take();
   EXPECT_FALSE((*connection)->InTransaction());
@@ -86,14 +97,22 @@ TEST_F(PostgresConnectionPoolTest, ATransactionLeftOpenIsNotHandedOn) {
 }
 
 TEST_F(PostgresConnectionPoolTest, WhatAnotherTransactionMadeFailIsRunAgain) {
-  PostgresConnectionPool pool({.connection = {.conninfo = server().NewDatabase()}, .connections = 2});
-  ASSERT_TRUE(pool.Run([](PostgresConnection& connection) { return connection.Script("CREATE TABLE t (a int); INSERT INTO t VALUES (0)"); }).ok());
+  PostgresConnectionPool pool(
+      {.connection = {.conninfo = server().NewDatabase()}, .connections = 2});
+  ASSERT_TRUE(pool.Run([](PostgresConnection& connection) {
+                    return connection.Script("CREATE TABLE t (a int); INSERT INTO t VALUES (0)");
+                  })
+                  .ok());
   int runs = 0;
   const absl::Status done = pool.Run([&](PostgresConnection& connection) {
     ++runs;
-    if (absl::Status status = connection.Script("BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT * FROM t"); !status.ok()) return status;
+    if (absl::Status status =
+            connection.Script("BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT * FROM t");
+        !status.ok())
+      return status;
     if (runs == 1) {
-      const absl::Status between = pool.Run([](PostgresConnection& other) { return other.Script("UPDATE t SET a = a + 1"); });
+      const absl::Status between = pool.Run(
+          [](PostgresConnection& other) { return other.Script("UPDATE t SET a = a + 1"); });
       EXPECT_TRUE(between.ok()) << between;
     }
     absl::Status status = connection.Script("UPDATE t SET a = a + 1");

@@ -38,8 +38,16 @@ TEST_F(PostgresConnectionTest, AnyBytesAndNumbersComeBack) {
   const std::string bytes = SampleContent(1, 3'000'000);
   const std::string zero("a\0b", 3);
   PostgresParameters parameters;
-  parameters.Integer(-5).Integer(INT64_MAX).Bytes(bytes).Bytes("").NullBytes().BytesArray({zero, "", bytes}).BytesArray({}).Text("text");
-  const auto got = connection->Run("SELECT $1, $2, $3, $4, $5, $6, $7, $8::text, 7::integer, true", parameters);
+  parameters.Integer(-5)
+      .Integer(INT64_MAX)
+      .Bytes(bytes)
+      .Bytes("")
+      .NullBytes()
+      .BytesArray({zero, "", bytes})
+      .BytesArray({})
+      .Text("text");
+  const auto got =
+      connection->Run("SELECT $1, $2, $3, $4, $5, $6, $7, $8::text, 7::integer, true", parameters);
   ASSERT_TRUE(got.ok()) << got.status();
   ASSERT_EQ(got->rows(), 1);
   EXPECT_EQ(got->Integer(0, 0), -5);
@@ -66,7 +74,8 @@ TEST_F(PostgresConnectionTest, AFailedStatementLeavesTheConnectionOfUse) {
 
 TEST_F(PostgresConnectionTest, AScriptStopsAtItsFirstErrorAndLeavesNothing) {
   const auto connection = MustConnect(server().NewDatabase());
-  const absl::Status failed = connection->Script("CREATE TABLE t (a int); SELECT nothing; CREATE TABLE u (a int)");
+  const absl::Status failed =
+      connection->Script("CREATE TABLE t (a int); SELECT nothing; CREATE TABLE u (a int)");
   EXPECT_EQ(DetailsOf(failed).metadata.at("sqlstate"), "42703");
   EXPECT_FALSE(connection->Run("SELECT * FROM t").ok());
 }
@@ -92,17 +101,26 @@ TEST_F(PostgresConnectionTest, AServerThatHangsIsGivenUp) {
 
 TEST_F(PostgresConnectionTest, AShorterTimeoutOfTheRoleStays) {
   const std::string conninfo = server().NewDatabase();
-  const auto ask = [](PostgresConnection& connection) { return std::string(connection.Run("SHOW statement_timeout")->Bytes(0, 0)); };
+  const auto ask = [](PostgresConnection& connection) {
+    return std::string(connection.Run("SHOW statement_timeout")->Bytes(0, 0));
+  };
   EXPECT_EQ(ask(*MustConnect(conninfo, 7000)), "7s");
-  EXPECT_EQ(ask(*MustConnect(absl::StrCat(conninfo, " options='-c statement_timeout=3s'"), 7000)), "3s");
-  EXPECT_EQ(ask(*MustConnect(absl::StrCat(conninfo, " options='-c statement_timeout=9s'"), 7000)), "7s");
+  EXPECT_EQ(ask(*MustConnect(absl::StrCat(conninfo, " options='-c statement_timeout=3s'"), 7000)),
+            "3s");
+  EXPECT_EQ(ask(*MustConnect(absl::StrCat(conninfo, " options='-c statement_timeout=9s'"), 7000)),
+            "7s");
 }
 
 TEST_F(PostgresConnectionTest, CommitsAreDurableWhateverTheDatabaseIsToldTo) {
   const std::string conninfo = server().NewDatabase();
-  const auto ask = [](PostgresConnection& connection) { return std::string(connection.Run("SHOW synchronous_commit")->Bytes(0, 0)); };
-  EXPECT_EQ(ask(*MustConnect(absl::StrCat(conninfo, " options='-c synchronous_commit=off'"))), "on");
-  EXPECT_EQ(ask(*MustConnect(absl::StrCat(conninfo, " options='-c synchronous_commit=remote_apply'"))), "remote_apply");
+  const auto ask = [](PostgresConnection& connection) {
+    return std::string(connection.Run("SHOW synchronous_commit")->Bytes(0, 0));
+  };
+  EXPECT_EQ(ask(*MustConnect(absl::StrCat(conninfo, " options='-c synchronous_commit=off'"))),
+            "on");
+  EXPECT_EQ(
+      ask(*MustConnect(absl::StrCat(conninfo, " options='-c synchronous_commit=remote_apply'"))),
+      "remote_apply");
 }
 
 TEST_F(PostgresConnectionTest, AServerThatStopsIsNoticedWhileTheConnectionIsIdle) {
@@ -114,7 +132,10 @@ TEST_F(PostgresConnectionTest, AServerThatStopsIsNoticedWhileTheConnectionIsIdle
 
 TEST_F(PostgresConnectionTest, AServerThatIsAwayIsNamedWithoutThePassword) {
   server().Stop();
-  const absl::Status refused = PostgresConnection::Open({.conninfo = absl::StrCat(server().Conninfo("any"), " password=hidden")}).status();
+  const absl::Status refused =
+      PostgresConnection::Open(
+          {.conninfo = absl::StrCat(server().Conninfo("any"), " password=hidden")})
+          .status();
   ExpectUnavailable(refused, "cannot connect to the database at ");
   EXPECT_THAT(refused.ToString(), AllOf(HasSubstr("port 5432"), Not(HasSubstr("hidden"))));
 }
@@ -143,14 +164,16 @@ TEST_F(PostgresConnectionTest, ANotificationOfAnotherIsTakenOnceAndAWakeEndsTheW
 }
 
 TEST(PostgresConninfoTest, WhatLibpqCannotReadIsRefusedWithoutQuotingIt) {
-  for (const char* bad : {"password=hid den", "postgresql://user:hidden@host:notaport:1/x%zz", "nokeyword=hidden"}) {
+  for (const char* bad :
+       {"password=hid den", "postgresql://user:hidden@host:notaport:1/x%zz", "nokeyword=hidden"}) {
     const absl::Status refused = CheckConninfo(bad);
     EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << bad;
     EXPECT_EQ(DetailsOf(refused).reason, "CONNECTION_STRING_INVALID");
     EXPECT_THAT(refused.ToString(), Not(HasSubstr("hid")));
     EXPECT_EQ(PostgresConnection::Open({.conninfo = bad}).status(), refused);
   }
-  for (const char* good : {"", "host=a,b dbname=c", "postgresql://user@host/x?sslmode=require"}) EXPECT_TRUE(CheckConninfo(good).ok()) << good;
+  for (const char* good : {"", "host=a,b dbname=c", "postgresql://user@host/x?sslmode=require"})
+    EXPECT_TRUE(CheckConninfo(good).ok()) << good;
 }
 
 }  // namespace

@@ -17,14 +17,16 @@ TEST(PostgresErrorTest, EachStateMeansWhatTheCallerCanDo) {
     const char* reason;
     bool retry;
   } cases[] = {
-      {"", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},       // the connection is lost
-      {"08006", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // the same, as the server says it
+      {"", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // the connection is lost
+      {"08006", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE",
+       true},  // the same, as the server says it
       {"57P01", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // shut down
       {"57014", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // statement timeout
       {"53300", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // too many connections
       {"53100", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // disk full
       {"25006", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // read-only
-      {"40001", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // serialization failure
+      {"40001", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE",
+       true},  // serialization failure
       {"28P01", absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE", true},  // wrong password
       {"XX001", absl::StatusCode::kDataLoss, "STORE_CORRUPT", false},
       {"XX002", absl::StatusCode::kDataLoss, "STORE_CORRUPT", false},
@@ -50,7 +52,8 @@ TEST(PostgresErrorTest, TheMessageIsOneLine) {
 TEST(PostgresErrorTest, OnlyWhatAnotherTransactionCausedMayRunAgain) {
   EXPECT_TRUE(MayRunAgain(PostgresError("40001", "write", "")));
   EXPECT_TRUE(MayRunAgain(PostgresError("40P01", "write", "")));
-  for (const char* state : {"", "40003", "57014", "08006"}) EXPECT_FALSE(MayRunAgain(PostgresError(state, "write", ""))) << state;
+  for (const char* state : {"", "40003", "57014", "08006"})
+    EXPECT_FALSE(MayRunAgain(PostgresError(state, "write", ""))) << state;
   EXPECT_FALSE(MayRunAgain(absl::OkStatus()));
 }
 

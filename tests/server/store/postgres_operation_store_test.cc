@@ -20,7 +20,8 @@ constexpr int64_t kHour = int64_t{3600} * 1'000'000'000;
 class PostgresOperationStoreTest : public PostgresTest {};
 
 std::unique_ptr<PostgresDatabase> Open(const std::string& conninfo) {
-  absl::StatusOr<std::unique_ptr<PostgresDatabase>> database = PostgresDatabase::Open({.connection = {.conninfo = conninfo}, .connections = 2});
+  absl::StatusOr<std::unique_ptr<PostgresDatabase>> database =
+      PostgresDatabase::Open({.connection = {.conninfo = conninfo}, .connections = 2});
   EXPECT_TRUE(database.ok()) << database.status();
   return database.ok() ? *std::move(database) : nullptr;
 }
@@ -32,7 +33,8 @@ TEST_F(PostgresOperationStoreTest, ReplicasThatClaimAtOnceNeverGetTheSameAndMiss
   std::vector<std::unique_ptr<PostgresDatabase>> databases;
   for (int i = 0; i < kReplicas; ++i) databases.push_back(Open(conninfo));
   PostgresOperationStore first(*databases[0], {});
-  for (int i = 0; i < kOperations; ++i) ASSERT_TRUE(first.Start({.method = "m", .request_digest = "d", .request = "r"}).ok());
+  for (int i = 0; i < kOperations; ++i)
+    ASSERT_TRUE(first.Start({.method = "m", .request_digest = "d", .request = "r"}).ok());
   std::atomic<int> taken{0};
   std::vector<std::thread> replicas;
   for (int i = 0; i < kReplicas; ++i) {
@@ -40,12 +42,18 @@ TEST_F(PostgresOperationStoreTest, ReplicasThatClaimAtOnceNeverGetTheSameAndMiss
       PostgresOperationStore store(*databases[i], {});
       const std::string name = absl::StrCat("r", i);
       while (taken < kOperations) {
-        const absl::StatusOr<std::optional<ClaimedOperation>> claimed = store.Claim({.replica = name, .lease_ns = kHour});
+        const absl::StatusOr<std::optional<ClaimedOperation>> claimed =
+            store.Claim({.replica = name, .lease_ns = kHour});
         ASSERT_TRUE(claimed.ok()) << claimed.status();
         // None, if others are just taking what is left.
         if (!claimed->has_value()) continue;
         ++taken;
-        ASSERT_TRUE(store.Finish({.id = (*claimed)->record.id, .replica = name, .number = (*claimed)->record.attempts}, {.bytes = name}).ok());
+        ASSERT_TRUE(store
+                        .Finish({.id = (*claimed)->record.id,
+                                 .replica = name,
+                                 .number = (*claimed)->record.attempts},
+                                {.bytes = name})
+                        .ok());
       }
     });
   }
@@ -60,7 +68,8 @@ TEST_F(PostgresOperationStoreTest, ReplicasThatClaimAtOnceNeverGetTheSameAndMiss
   }
 }
 
-TEST_F(PostgresOperationStoreTest, AnOperationOutlivesTheProcessThatStartedItAndItsLeaseIsTheDatabases) {
+TEST_F(PostgresOperationStoreTest,
+       AnOperationOutlivesTheProcessThatStartedItAndItsLeaseIsTheDatabases) {
   const std::string conninfo = server().NewDatabase();
   std::string id;
   {
@@ -71,7 +80,8 @@ TEST_F(PostgresOperationStoreTest, AnOperationOutlivesTheProcessThatStartedItAnd
   }
   const auto database = Open(conninfo);
   PostgresOperationStore store(*database, {});
-  const absl::StatusOr<std::optional<ClaimedOperation>> claimed = store.Claim({.replica = "r", .lease_ns = kHour});
+  const absl::StatusOr<std::optional<ClaimedOperation>> claimed =
+      store.Claim({.replica = "r", .lease_ns = kHour});
   ASSERT_TRUE(claimed.ok() && claimed->has_value()) << claimed.status();
   EXPECT_EQ((*claimed)->record.id, id);
   EXPECT_EQ((*claimed)->record.attempts, 2);
@@ -85,7 +95,8 @@ TEST_F(PostgresOperationStoreTest, ADatabaseThatIsAwayIsUnavailable) {
   ASSERT_TRUE(store.Start({.method = "m", .request_digest = "d", .request = "request"}).ok());
   server().Stop();
   EXPECT_TRUE(absl::IsUnavailable(store.Claim({.replica = "r", .lease_ns = kHour}).status()));
-  EXPECT_TRUE(absl::IsUnavailable(store.Start({.method = "m", .request_digest = "d", .request = "request"}).status()));
+  EXPECT_TRUE(absl::IsUnavailable(
+      store.Start({.method = "m", .request_digest = "d", .request = "request"}).status()));
   EXPECT_TRUE(absl::IsUnavailable(store.List({}).status()));
 }
 

@@ -22,16 +22,20 @@ class PostgresOperationStores final : public OperationStores {
   static std::unique_ptr<OperationStores> Make(const OperationLimits& limits, const Clock& clock) {
     static int stores = 0;
     PostgresServer::Shared().Start();
-    const std::string conninfo = PostgresServer::Shared().Schema(absl::StrCat("operations", ++stores));
-    absl::StatusOr<std::unique_ptr<PostgresDatabase>> database = PostgresDatabase::Open({.connection = {.conninfo = conninfo}, .connections = 2});
+    const std::string conninfo =
+        PostgresServer::Shared().Schema(absl::StrCat("operations", ++stores));
+    absl::StatusOr<std::unique_ptr<PostgresDatabase>> database =
+        PostgresDatabase::Open({.connection = {.conninfo = conninfo}, .connections = 2});
     EXPECT_TRUE(database.ok()) << database.status();
     if (!database.ok()) return nullptr;
     return std::make_unique<PostgresOperationStores>(*std::move(database), limits, clock);
   }
 
-  PostgresOperationStores(std::unique_ptr<PostgresDatabase> database, const OperationLimits& limits, const Clock& clock)
+  PostgresOperationStores(std::unique_ptr<PostgresDatabase> database, const OperationLimits& limits,
+                          const Clock& clock)
       : database_(std::move(database)), clock_(clock), store_(*database_, limits) {
-    Do("CREATE TABLE fake_time (now_ns bigint NOT NULL); INSERT INTO fake_time VALUES (0); CREATE OR REPLACE FUNCTION stepcast_now_ns() RETURNS "
+    Do("CREATE TABLE fake_time (now_ns bigint NOT NULL); INSERT INTO fake_time VALUES (0); CREATE "
+       "OR REPLACE FUNCTION stepcast_now_ns() RETURNS "
        "bigint "
        "LANGUAGE sql VOLATILE AS 'SELECT now_ns FROM fake_time'");
   }
@@ -57,7 +61,11 @@ class PostgresOperationStores final : public OperationStores {
 }  // namespace
 
 std::vector<OperationStoreKind> OperationStoreKinds() {
-  return {{.name = "Postgres", .seeds = 3, .has_steady_leases = false, .make = PostgresOperationStores::Make, .missing = PostgresServer::Missing}};
+  return {{.name = "Postgres",
+           .seeds = 3,
+           .has_steady_leases = false,
+           .make = PostgresOperationStores::Make,
+           .missing = PostgresServer::Missing}};
 }
 
 }  // namespace stepcast::server

@@ -32,7 +32,9 @@ class PostgresProfileStoreTest : public PostgresTest {
   }
 
   // One process of several on the same database.
-  std::unique_ptr<ProfileStore> Replica(const StoreLimits& limits = {}) { return OwningPostgresProfileStore::Open(conninfo_, limits, clock_); }
+  std::unique_ptr<ProfileStore> Replica(const StoreLimits& limits = {}) {
+    return OwningPostgresProfileStore::Open(conninfo_, limits, clock_);
+  }
 
   const RealClock clock_;
   std::string conninfo_;
@@ -85,8 +87,9 @@ TEST_F(PostgresProfileStoreTest, WhileTheDatabaseIsAwayNoGenerationComesTwiceAnd
   Await([&] { return !store->Check().ok(); });
   std::set<uint64_t> given = {before};
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(given.insert(store->Generation()).second);
-  for (const absl::Status& status : {store->Get("a").status(), store->Put(SampleProfile("b", "content"), "").status(), store->Delete("a", ""),
-                                     store->List({}).status(), store->Check()}) {
+  for (const absl::Status& status :
+       {store->Get("a").status(), store->Put(SampleProfile("b", "content"), "").status(),
+        store->Delete("a", ""), store->List({}).status(), store->Check()}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
     EXPECT_EQ(DetailsOf(status).reason, "STORE_UNAVAILABLE");
     EXPECT_GT(DetailsOf(status).retry_delay_ms, 0);
@@ -110,7 +113,8 @@ TEST_F(PostgresProfileStoreTest, LimitsAreExactThoughReplicasPutAtTheSameTime) {
       const auto store = Replica(limits);
       for (int put = 0; put < kPuts; ++put) {
         const std::string id = absl::StrCat("p", replica, "-", put);
-        const absl::Status status = store->Put(SampleProfile(id, std::string(100, 'x')), absl::StrCat("r", id)).status();
+        const absl::Status status =
+            store->Put(SampleProfile(id, std::string(100, 'x')), absl::StrCat("r", id)).status();
         if (status.ok()) {
           ++stored;
         } else {
@@ -121,7 +125,9 @@ TEST_F(PostgresProfileStoreTest, LimitsAreExactThoughReplicasPutAtTheSameTime) {
   }
   for (std::thread& replica : replicas) replica.join();
   EXPECT_EQ(stored, 20);
-  const auto totals = MustConnect(conninfo_)->Run("SELECT profiles, content_bytes, (SELECT count(*) FROM stepcast_contents) FROM stepcast_totals");
+  const auto totals = MustConnect(conninfo_)->Run(
+      "SELECT profiles, content_bytes, (SELECT count(*) FROM stepcast_contents) FROM "
+      "stepcast_totals");
   ASSERT_TRUE(totals.ok()) << totals.status();
   EXPECT_EQ(totals->Integer(0, 0), 20);
   EXPECT_EQ(totals->Integer(0, 1), 2000);
@@ -141,7 +147,8 @@ TEST_F(PostgresProfileStoreTest, AClientsQuotaIsExactThoughReplicasPutAtTheSameT
     replicas.emplace_back([&, replica, store = stores[static_cast<size_t>(replica)].get()] {
       for (int put = 0; put < kPuts; ++put) {
         const std::string id = absl::StrCat("p", replica, "-", put);
-        const absl::Status status = store->Put(ProfileOf("anna", id, std::string(100, 'x')), "").status();
+        const absl::Status status =
+            store->Put(ProfileOf("anna", id, std::string(100, 'x')), "").status();
         if (status.ok()) {
           ++stored;
           continue;
@@ -153,7 +160,8 @@ TEST_F(PostgresProfileStoreTest, AClientsQuotaIsExactThoughReplicasPutAtTheSameT
   }
   for (std::thread& replica : replicas) replica.join();
   EXPECT_EQ(stored, 7);
-  const auto owned = MustConnect(conninfo_)->Run("SELECT profiles, content_bytes FROM stepcast_owners");
+  const auto owned =
+      MustConnect(conninfo_)->Run("SELECT profiles, content_bytes FROM stepcast_owners");
   ASSERT_TRUE(owned.ok()) << owned.status();
   ASSERT_EQ(owned->rows(), 1);  // nobody has none
   EXPECT_EQ(owned->Integer(0, 0), 7);
@@ -172,13 +180,14 @@ TEST_F(PostgresProfileStoreTest, ProfilesOfBeforeThereWereOwnersBelongToNobody) 
   const auto by_hand = MustConnect(conninfo_);
   ASSERT_TRUE(MigratePostgres(*by_hand, PostgresMigrations().first(2)).ok());
   // As a program of that version stores one, for a request.
-  ASSERT_TRUE(
-      by_hand
-          ->Script(absl::StrCat("INSERT INTO stepcast_profiles VALUES (DEFAULT, 'a', 'd', 'e', '', 'm', '', '{}', '{}', 1, 1, 1, 1, 7, 5, 7); "
-                                "INSERT INTO stepcast_contents VALUES (1, ",
-                                ContentChecksum({.id = "a", .digest = "d"}, "content"),
-                                ", 'content'); INSERT INTO stepcast_requests VALUES (1, 'request', 'a', 'd', 'e', 5)"))
-          .ok());
+  ASSERT_TRUE(by_hand
+                  ->Script(absl::StrCat("INSERT INTO stepcast_profiles VALUES (DEFAULT, 'a', 'd', "
+                                        "'e', '', 'm', '', '{}', '{}', 1, 1, 1, 1, 7, 5, 7); "
+                                        "INSERT INTO stepcast_contents VALUES (1, ",
+                                        ContentChecksum({.id = "a", .digest = "d"}, "content"),
+                                        ", 'content'); INSERT INTO stepcast_requests VALUES (1, "
+                                        "'request', 'a', 'd', 'e', 5)"))
+                  .ok());
   const auto store = Replica({.max_client_profiles = 1});
   ASSERT_TRUE(store->Get("a").ok()) << store->Get("a").status();
   EXPECT_EQ(store->Get("a")->content, "content");
@@ -187,12 +196,15 @@ TEST_F(PostgresProfileStoreTest, ProfilesOfBeforeThereWereOwnersBelongToNobody) 
   again.summary.digest = "d";
   EXPECT_EQ(store->Put(again, "request")->owner, "");
   EXPECT_TRUE(store->Put(ProfileOf("anna", "b", "content"), "").ok());
-  EXPECT_EQ(DetailsOf(store->Put(ProfileOf("anna", "c", "content"), "").status()).quota_subject, "client:anna");
+  EXPECT_EQ(DetailsOf(store->Put(ProfileOf("anna", "c", "content"), "").status()).quota_subject,
+            "client:anna");
   EXPECT_TRUE(store->Delete("a", "e").ok());
   // A replica that is older, and still runs, names no owner.
   ASSERT_TRUE(by_hand
-                  ->Script("INSERT INTO stepcast_profiles (id, digest, etag, display_name, model, framework, label_keys, label_values, batch_size, "
-                           "parameter_servers, operation_count, step_count, size_bytes, create_time_ns, content_bytes) "
+                  ->Script("INSERT INTO stepcast_profiles (id, digest, etag, display_name, model, "
+                           "framework, label_keys, label_values, batch_size, "
+                           "parameter_servers, operation_count, step_count, size_bytes, "
+                           "create_time_ns, content_bytes) "
                            "VALUES ('z', 'd', 'e', '', 'm', '', '{}', '{}', 1, 1, 1, 1, 7, 5, 7)")
                   .ok());
   EXPECT_EQ(store->GetSummary("z")->owner, "");
@@ -212,7 +224,8 @@ TEST_F(PostgresProfileStoreTest, TheSameRequestToManyReplicasStoresOnce) {
   }
   for (std::thread& replica : replicas) replica.join();
   for (const ProfileSummary& answer : answers) EXPECT_EQ(answer, answers[0]);
-  const auto count = MustConnect(conninfo_)->Run("SELECT (SELECT count(*) FROM stepcast_contents), (SELECT count(*) FROM stepcast_requests)");
+  const auto count = MustConnect(conninfo_)->Run(
+      "SELECT (SELECT count(*) FROM stepcast_contents), (SELECT count(*) FROM stepcast_requests)");
   EXPECT_EQ(count->Integer(0, 0), 1);
   EXPECT_EQ(count->Integer(0, 1), 1);
 }
@@ -222,7 +235,8 @@ TEST_F(PostgresProfileStoreTest, DamagedContentIsFound) {
   ASSERT_TRUE(store->Put(SampleProfile("a", "content"), "").ok());
   ASSERT_TRUE(store->Put(SampleProfile("b", "other content"), "").ok());
   const auto by_hand = MustConnect(conninfo_);
-  for (const char* damage : {"UPDATE stepcast_contents SET bytes = 'Content' WHERE profile = 1", "DELETE FROM stepcast_contents WHERE profile = 1"}) {
+  for (const char* damage : {"UPDATE stepcast_contents SET bytes = 'Content' WHERE profile = 1",
+                             "DELETE FROM stepcast_contents WHERE profile = 1"}) {
     ASSERT_TRUE(by_hand->Script(damage).ok());
     const absl::Status status = store->Get("a").status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << damage;
@@ -244,7 +258,10 @@ TEST_F(PostgresProfileStoreTest, ADatabaseThatOnlyReadsRefusesWritesByName) {
   const auto store = Replica();
   ASSERT_TRUE(store->Put(SampleProfile("a", "content"), "").ok());
   const std::string name = conninfo_.substr(conninfo_.rfind('=') + 1);
-  ASSERT_TRUE(MustConnect(conninfo_)->Script(absl::StrCat("ALTER DATABASE ", name, " SET default_transaction_read_only = on")).ok());
+  ASSERT_TRUE(
+      MustConnect(conninfo_)
+          ->Script(absl::StrCat("ALTER DATABASE ", name, " SET default_transaction_read_only = on"))
+          .ok());
   const auto reader = Replica();
   EXPECT_TRUE(reader->Get("a").ok());
   const absl::Status refused = reader->Put(SampleProfile("b", "content"), "").status();

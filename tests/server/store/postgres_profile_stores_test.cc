@@ -15,14 +15,17 @@ namespace stepcast::server::postgres_profile_stores_test {
 namespace {
 
 // In a schema of its own for every place.
-std::unique_ptr<ProfileStore> OpenPostgres(const std::string& place, const StoreLimits& limits, const Clock& clock) {
+std::unique_ptr<ProfileStore> OpenPostgres(const std::string& place, const StoreLimits& limits,
+                                           const Clock& clock) {
   const std::string name = absl::StrCat("place", std::hash<std::string>{}(place));
   return OwningPostgresProfileStore::Open(PostgresServer::Shared().Schema(name), limits, clock);
 }
 
-const ProfileStoreKind kPostgres = {.name = "Postgres", .open = OpenPostgres, .missing = PostgresServer::Missing};
+const ProfileStoreKind kPostgres = {
+    .name = "Postgres", .open = OpenPostgres, .missing = PostgresServer::Missing};
 
-INSTANTIATE_TEST_SUITE_P(Stores, ProfileStoreTest, testing::Values(kPostgres, Cached(kPostgres)), KindName);
+INSTANTIATE_TEST_SUITE_P(Stores, ProfileStoreTest, testing::Values(kPostgres, Cached(kPostgres)),
+                         KindName);
 INSTANTIATE_TEST_SUITE_P(Stores, ProfileStoreEquivalenceTest, testing::Values(kPostgres), KindName);
 
 }  // namespace

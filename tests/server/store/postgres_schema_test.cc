@@ -33,9 +33,14 @@ class PostgresSchemaTest : public PostgresTest {
 
 TEST_F(PostgresSchemaTest, ANewDatabaseGetsTodaysSchemaAllOfItUnderOurName) {
   ASSERT_TRUE(MigratePostgres(*connection_, PostgresMigrations()).ok());
-  EXPECT_EQ(Integer("SELECT version FROM stepcast_schema"), static_cast<int64_t>(PostgresMigrations().size()));
-  EXPECT_EQ(Integer("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'stepcast\\_%'"), 0);
-  EXPECT_EQ(Integer("SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proname NOT LIKE 'stepcast\\_%'"), 0);
+  EXPECT_EQ(Integer("SELECT version FROM stepcast_schema"),
+            static_cast<int64_t>(PostgresMigrations().size()));
+  EXPECT_EQ(Integer("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND "
+                    "relname NOT LIKE 'stepcast\\_%'"),
+            0);
+  EXPECT_EQ(Integer("SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND "
+                    "proname NOT LIKE 'stepcast\\_%'"),
+            0);
 }
 
 TEST_F(PostgresSchemaTest, MigratingAgainOnlyReads) {
@@ -45,8 +50,11 @@ TEST_F(PostgresSchemaTest, MigratingAgainOnlyReads) {
 }
 
 TEST_F(PostgresSchemaTest, AnOlderDatabaseGoesForwardAndKeepsItsRows) {
-  const std::vector<const char*> old = {"CREATE TABLE stepcast_t (a bigint); INSERT INTO stepcast_t VALUES (7)"};
-  const std::vector<const char*> today = {old[0], "ALTER TABLE stepcast_t ADD COLUMN b bigint DEFAULT 1", "UPDATE stepcast_t SET b = a + b"};
+  const std::vector<const char*> old = {
+      "CREATE TABLE stepcast_t (a bigint); INSERT INTO stepcast_t VALUES (7)"};
+  const std::vector<const char*> today = {old[0],
+                                          "ALTER TABLE stepcast_t ADD COLUMN b bigint DEFAULT 1",
+                                          "UPDATE stepcast_t SET b = a + b"};
   ASSERT_TRUE(MigratePostgres(*connection_, old).ok());
   ASSERT_EQ(Integer("SELECT version FROM stepcast_schema"), 1);
   ASSERT_TRUE(MigratePostgres(*connection_, today).ok());
@@ -55,7 +63,8 @@ TEST_F(PostgresSchemaTest, AnOlderDatabaseGoesForwardAndKeepsItsRows) {
 }
 
 TEST_F(PostgresSchemaTest, AMigrationThatFailsLeavesTheVersionBeforeIt) {
-  const std::vector<const char*> broken = {"CREATE TABLE stepcast_t (a bigint)", "CREATE TABLE stepcast_u (a bigint); SELECT nothing"};
+  const std::vector<const char*> broken = {"CREATE TABLE stepcast_t (a bigint)",
+                                           "CREATE TABLE stepcast_u (a bigint); SELECT nothing"};
   EXPECT_FALSE(MigratePostgres(*connection_, broken).ok());
   EXPECT_EQ(Integer("SELECT version FROM stepcast_schema"), 1);
   EXPECT_EQ(Integer("SELECT count(*) FROM pg_class WHERE relname = 'stepcast_t'"), 1);
@@ -68,8 +77,10 @@ TEST_F(PostgresSchemaTest, ANewerDatabaseIsRefusedAndLeftAlone) {
   const absl::Status refused = MigratePostgres(*connection_, PostgresMigrations());
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(DetailsOf(refused).reason, "STORE_SCHEMA_TOO_NEW");
-  EXPECT_EQ(DetailsOf(refused).metadata.at("schema_version"), std::to_string(PostgresMigrations().size() + 1));
-  EXPECT_EQ(DetailsOf(refused).metadata.at("known_schema_version"), std::to_string(PostgresMigrations().size()));
+  EXPECT_EQ(DetailsOf(refused).metadata.at("schema_version"),
+            std::to_string(PostgresMigrations().size() + 1));
+  EXPECT_EQ(DetailsOf(refused).metadata.at("known_schema_version"),
+            std::to_string(PostgresMigrations().size()));
 }
 
 TEST_F(PostgresSchemaTest, TablesOfOthersWithOurNamesAreRefused) {
@@ -81,8 +92,9 @@ TEST_F(PostgresSchemaTest, TablesOfOthersWithOurNamesAreRefused) {
 }
 
 TEST_F(PostgresSchemaTest, ReplicasThatStartTogetherMigrateOnce) {
-  const std::vector<const char*> migrations = {"CREATE TABLE stepcast_t (a bigint); INSERT INTO stepcast_t VALUES (0)",
-                                               "UPDATE stepcast_t SET a = a + 1; SELECT pg_sleep(0.1)", "UPDATE stepcast_t SET a = a + 1"};
+  const std::vector<const char*> migrations = {
+      "CREATE TABLE stepcast_t (a bigint); INSERT INTO stepcast_t VALUES (0)",
+      "UPDATE stepcast_t SET a = a + 1; SELECT pg_sleep(0.1)", "UPDATE stepcast_t SET a = a + 1"};
   std::vector<std::thread> replicas;
   for (int replica = 0; replica < 6; ++replica) {
     replicas.emplace_back([&] {

@@ -1,7 +1,9 @@
-// A PostgreSQL server of this test program's own, in a temporary directory, which ends with the program.
+// A PostgreSQL server of this test program's own, in a temporary directory, which ends with the
+// program.
 //
-// It is reached by a socket in that directory, by whoever asks. As root it runs as the user postgres, since it refuses to run as root. What is
-// committed is not synced to the disk: it need not survive a power failure. Threads: the test's main one.
+// It is reached by a socket in that directory, by whoever asks. As root it runs as the user
+// postgres, since it refuses to run as root. What is committed is not synced to the disk: it need
+// not survive a power failure. Threads: the test's main one.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +29,8 @@ class PostgresServer {
   std::string Conninfo(const std::string& database) const;
   // The connection string of a new and empty one.
   std::string NewDatabase();
-  // The connection string of a schema with this name in a database for all of them, made unless it is there. Cheaper than a database.
+  // The connection string of a schema with this name in a database for all of them, made unless it
+  // is there. Cheaper than a database.
   std::string Schema(const std::string& name);
 
   // Ends it as a crash would, or starts it again. Idempotent; Start returns when it answers.
@@ -46,6 +49,7 @@ class PostgresServer {
 };
 
 // A connection that must open. REQUIRES: within a test.
-std::unique_ptr<PostgresConnection> MustConnect(const std::string& conninfo, int statement_timeout_ms = 15'000);
+std::unique_ptr<PostgresConnection> MustConnect(const std::string& conninfo,
+                                                int statement_timeout_ms = 15'000);
 
 }  // namespace stepcast::server

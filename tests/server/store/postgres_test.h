@@ -1,4 +1,5 @@
-// A test that needs the program's PostgreSQL server: skipped, with the reason, where there can be none.
+// A test that needs the program's PostgreSQL server: skipped, with the reason, where there can be
+// none.
 #pragma once
 
 #include "gtest/gtest.h"
@@ -10,7 +11,8 @@ namespace stepcast::server {
 class PostgresTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (const std::string missing = PostgresServer::Missing(); !missing.empty()) GTEST_SKIP() << missing;
+    if (const std::string missing = PostgresServer::Missing(); !missing.empty())
+      GTEST_SKIP() << missing;
     PostgresServer::Shared().Start();
   }
 

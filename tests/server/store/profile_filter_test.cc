@@ -5,7 +5,8 @@
 namespace stepcast::server::profile_filter_test {
 namespace {
 
-const ProfileSummary kSummary = {.id = "p", .model = "resnet50", .labels = {{"cluster", "a"}, {"note", ""}}};
+const ProfileSummary kSummary = {
+    .id = "p", .model = "resnet50", .labels = {{"cluster", "a"}, {"note", ""}}};
 
 TEST(ProfileFilterTest, AnEmptyFilterTakesAll) { EXPECT_TRUE(Matches({}, kSummary)); }
 
@@ -27,9 +28,14 @@ TEST(ProfileFilterTest, APresentLabelMayHaveAnyValue) {
 }
 
 TEST(ProfileFilterTest, EveryTermMustHold) {
-  EXPECT_TRUE(Matches({.model = "resnet50", .labels = {{"cluster", "a"}, {"note", ""}}, .present_labels = {"note"}}, kSummary));
-  EXPECT_FALSE(Matches({.model = "resnet50", .labels = {{"cluster", "a"}, {"note", "x"}}}, kSummary));
-  EXPECT_FALSE(Matches({.model = "resnet50", .labels = {{"cluster", "a"}}, .present_labels = {"note", "absent"}}, kSummary));
+  EXPECT_TRUE(Matches(
+      {.model = "resnet50", .labels = {{"cluster", "a"}, {"note", ""}}, .present_labels = {"note"}},
+      kSummary));
+  EXPECT_FALSE(
+      Matches({.model = "resnet50", .labels = {{"cluster", "a"}, {"note", "x"}}}, kSummary));
+  EXPECT_FALSE(Matches(
+      {.model = "resnet50", .labels = {{"cluster", "a"}}, .present_labels = {"note", "absent"}},
+      kSummary));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The suites of what ProfileStore promises; a test program runs them on the kinds it instantiates them with.
+// The suites of what ProfileStore promises; a test program runs them on the kinds it instantiates
+// them with.
 #pragma once
 
 #include <memory>

@@ -73,7 +73,8 @@ TEST_P(ProfileStoreTest, ATakenIdWithOtherContentIsRefusedAndStays) {
 }
 
 TEST_P(ProfileStoreTest, WhatIsNotThereIsNotFoundByName) {
-  const std::vector<absl::Status> all = {store_->Get("b").status(), store_->GetSummary("b").status(), store_->Delete("b", ""),
+  const std::vector<absl::Status> all = {store_->Get("b").status(),
+                                         store_->GetSummary("b").status(), store_->Delete("b", ""),
                                          store_->Delete("b", "etag")};
   for (const absl::Status& status : all) {
     ExpectError(status, absl::StatusCode::kNotFound, "PROFILE_NOT_FOUND");
@@ -107,7 +108,8 @@ TEST_P(ProfileStoreTest, EveryDeletionChangesTheGenerationAndNothingElseDoes) {
 TEST_P(ProfileStoreTest, WhatWasReadUnderTheSameGenerationStillHolds) {
   constexpr int kReaders = 3;
   constexpr int kRounds = 200;
-  // The one who writes says what is stored, before it puts and after a deletion has returned; readers keep what they read and its generation.
+  // The one who writes says what is stored, before it puts and after a deletion has returned;
+  // readers keep what they read and its generation.
   std::atomic<int> deleted_up_to{-1};
   std::atomic<bool> done{false};
   std::atomic<int> trusted{0};  // times that something kept was held to be good
@@ -191,7 +193,8 @@ TEST_P(ProfileStoreTest, ARequestIdForSomethingElseIsRefused) {
 TEST_P(ProfileStoreTest, ARequestThatFoundTheProfileThereIsRemembered) {
   MustPut(SampleProfile("a", "content"));
   MustPut(SampleProfile("a", "content"), "request");
-  ExpectError(store_->Put(SampleProfile("b", "other"), "request").status(), absl::StatusCode::kInvalidArgument, "REQUEST_ID_REUSED");
+  ExpectError(store_->Put(SampleProfile("b", "other"), "request").status(),
+              absl::StatusCode::kInvalidArgument, "REQUEST_ID_REUSED");
 }
 
 TEST_P(ProfileStoreTest, ARequestThatFailedIsNotRemembered) {
@@ -202,15 +205,18 @@ TEST_P(ProfileStoreTest, ARequestThatFailedIsNotRemembered) {
 
 TEST_P(ProfileStoreTest, TheOldestRequestIdIsForgottenFirst) {
   Restart({.max_request_ids = 3});
-  for (int i = 0; i < 4; ++i) MustPut(SampleProfile(absl::StrCat("p", i), "content"), absl::StrCat("request", i));
+  for (int i = 0; i < 4; ++i)
+    MustPut(SampleProfile(absl::StrCat("p", i), "content"), absl::StrCat("request", i));
   // request1 to request3 are known, request0 is new again and pushes request1 out.
   for (int i = 1; i < 4; ++i) {
-    const absl::Status refused = store_->Put(SampleProfile("q", "other"), absl::StrCat("request", i)).status();
+    const absl::Status refused =
+        store_->Put(SampleProfile("q", "other"), absl::StrCat("request", i)).status();
     ExpectError(refused, absl::StatusCode::kInvalidArgument, "REQUEST_ID_REUSED");
   }
   MustPut(SampleProfile("q0", "other"), "request0");
   MustPut(SampleProfile("q1", "other"), "request1");
-  ExpectError(store_->Put(SampleProfile("r", "other"), "request3").status(), absl::StatusCode::kInvalidArgument, "REQUEST_ID_REUSED");
+  ExpectError(store_->Put(SampleProfile("r", "other"), "request3").status(),
+              absl::StatusCode::kInvalidArgument, "REQUEST_ID_REUSED");
 }
 
 TEST_P(ProfileStoreTest, TheNumberOfProfilesIsLimited) {
@@ -240,7 +246,8 @@ TEST_P(ProfileStoreTest, TheBytesOfAllProfilesAreLimited) {
 }
 
 TEST_P(ProfileStoreTest, ListsByIdBytewise) {
-  for (const char* id : {"b", "a-b", "B", "a", "\xff", "ab", "a0"}) MustPut(SampleProfile(id, "content"));
+  for (const char* id : {"b", "a-b", "B", "a", "\xff", "ab", "a0"})
+    MustPut(SampleProfile(id, "content"));
   EXPECT_THAT(Ids({}), ElementsAre("B", "a", "a-b", "a0", "ab", "b", "\xff"));
 }
 
@@ -258,7 +265,8 @@ TEST_P(ProfileStoreTest, PagesMeetWithoutGapOrOverlapAndTheLastOneSaysSo) {
     std::vector<std::string> all;
     bool more = true;
     while (more) {
-      const std::vector<std::string> page = Ids({.after = all.empty() ? "" : all.back(), .limit = limit}, &more);
+      const std::vector<std::string> page =
+          Ids({.after = all.empty() ? "" : all.back(), .limit = limit}, &more);
       ASSERT_LE(page.size(), limit);
       ASSERT_EQ(page.empty(), false);
       all.insert(all.end(), page.begin(), page.end());
@@ -277,12 +285,17 @@ TEST_P(ProfileStoreTest, FiltersBeforeItCountsThePage) {
     MustPut(profile);
   }
   bool more = false;
-  EXPECT_THAT(Ids({.filter = {.model = "even"}, .limit = 4}, &more), ElementsAre("p0", "p2", "p4", "p6"));
+  EXPECT_THAT(Ids({.filter = {.model = "even"}, .limit = 4}, &more),
+              ElementsAre("p0", "p2", "p4", "p6"));
   EXPECT_TRUE(more);
-  EXPECT_THAT(Ids({.filter = {.model = "even"}, .limit = 5}, &more), ElementsAre("p0", "p2", "p4", "p6", "p8"));
+  EXPECT_THAT(Ids({.filter = {.model = "even"}, .limit = 5}, &more),
+              ElementsAre("p0", "p2", "p4", "p6", "p8"));
   EXPECT_FALSE(more);  // p9 follows, but does not match
-  EXPECT_THAT(Ids({.filter = {.labels = {{"third", "1"}}}, .after = "p1"}), ElementsAre("p4", "p7"));
-  EXPECT_THAT(Ids({.filter = {.model = "odd", .labels = {{"third", "1"}}, .present_labels = {"big"}}}), ElementsAre("p7"));
+  EXPECT_THAT(Ids({.filter = {.labels = {{"third", "1"}}}, .after = "p1"}),
+              ElementsAre("p4", "p7"));
+  EXPECT_THAT(
+      Ids({.filter = {.model = "odd", .labels = {{"third", "1"}}, .present_labels = {"big"}}}),
+      ElementsAre("p7"));
   EXPECT_THAT(Ids({.filter = {.model = "none"}}), ElementsAre());
 }
 
@@ -313,7 +326,8 @@ TEST_P(ProfileStoreTest, ThreadsOnTheSameIdsSeeWholeProfilesOnly) {
       for (int round = 0; round < kRounds; ++round) {
         const int number = (thread + round) % kIds;
         const std::string id = absl::StrCat("p", number);
-        const absl::StatusOr<ProfileSummary> stored = store_->Put(SampleProfile(id, content_of(number)), "");
+        const absl::StatusOr<ProfileSummary> stored =
+            store_->Put(SampleProfile(id, content_of(number)), "");
         ASSERT_TRUE(stored.ok()) << stored.status();
         ++put;
         const absl::StatusOr<StoredProfile> got = store_->Get(id);
@@ -329,7 +343,8 @@ TEST_P(ProfileStoreTest, ThreadsOnTheSameIdsSeeWholeProfilesOnly) {
         if (status.ok()) {
           ++deleted;
         } else {
-          ASSERT_THAT(DetailsOf(status).reason, testing::AnyOf("PROFILE_NOT_FOUND", "ETAG_MISMATCH"));
+          ASSERT_THAT(DetailsOf(status).reason,
+                      testing::AnyOf("PROFILE_NOT_FOUND", "ETAG_MISMATCH"));
         }
       }
     });

@@ -20,33 +20,42 @@ namespace {
 // An answer in words, without the etag, which is random.
 std::string Words(const absl::Status& status) {
   const ErrorDetails details = DetailsOf(status);
-  std::string words = absl::StrCat(absl::StatusCodeToString(status.code()), " ", details.reason, " ", details.quota_subject);
+  std::string words = absl::StrCat(absl::StatusCodeToString(status.code()), " ", details.reason,
+                                   " ", details.quota_subject);
   if (!details.quota_subject.empty()) absl::StrAppend(&words, " ", std::string(status.message()));
   return words;
 }
 
 std::string Words(const ProfileSummary& summary) {
-  std::string words = absl::StrCat(summary.id, " ", summary.digest, " ", summary.model, " ", summary.owner, " ", summary.create_time_ns);
+  std::string words = absl::StrCat(summary.id, " ", summary.digest, " ", summary.model, " ",
+                                   summary.owner, " ", summary.create_time_ns);
   for (const auto& [key, value] : summary.labels) absl::StrAppend(&words, " ", key, "=", value);
   return words;
 }
 
-std::string Words(const absl::StatusOr<ProfileSummary>& summary) { return summary.ok() ? Words(*summary) : Words(summary.status()); }
+std::string Words(const absl::StatusOr<ProfileSummary>& summary) {
+  return summary.ok() ? Words(*summary) : Words(summary.status());
+}
 
 std::string Words(const absl::StatusOr<StoredProfile>& profile) {
-  return profile.ok() ? absl::StrCat(Words(profile->summary), " ", profile->content) : Words(profile.status());
+  return profile.ok() ? absl::StrCat(Words(profile->summary), " ", profile->content)
+                      : Words(profile.status());
 }
 
 std::string Words(const absl::StatusOr<ProfilePage>& page) {
   if (!page.ok()) return Words(page.status());
   std::string words = page->more ? "more" : "last";
-  for (const ProfileSummary& summary : page->profiles) absl::StrAppend(&words, "; ", Words(summary));
+  for (const ProfileSummary& summary : page->profiles)
+    absl::StrAppend(&words, "; ", Words(summary));
   return words;
 }
 
 class Pair {
  public:
-  Pair(const ProfileStoreKind& kind, const std::string& place, uint64_t seed) : kind_(kind), place_(place), random_(seed) { Reopen(); }
+  Pair(const ProfileStoreKind& kind, const std::string& place, uint64_t seed)
+      : kind_(kind), place_(place), random_(seed) {
+    Reopen();
+  }
 
   // One random call, made to both. Returns their answers.
   std::pair<std::string, std::string> Call() {
@@ -81,7 +90,8 @@ class Pair {
 
   std::pair<std::string, std::string> CallPut(const std::string& id) {
     StoredProfile profile = SampleProfile(id, std::string(random_() % 3 + 1, 'x'));
-    // A repetition of a request is identical in everything but who makes it, so what describes the profile follows from its id.
+    // A repetition of a request is identical in everything but who makes it, so what describes the
+    // profile follows from its id.
     profile.summary.labels = {{"id", id}, {absl::StrCat("l", id.back() % 3), "v"}};
     profile.summary.model = absl::StrCat("m", id.back() % 2);
     profile.summary.owner = kOwners[random_() % std::size(kOwners)];
@@ -96,7 +106,9 @@ class Pair {
       case 0:
         return {Words(memory_.Delete(id, "other")), Words(disk_->Delete(id, "other"))};
       case 1:
-        if (in_memory.ok() && on_disk.ok()) return {Words(memory_.Delete(id, in_memory->etag)), Words(disk_->Delete(id, on_disk->etag))};
+        if (in_memory.ok() && on_disk.ok())
+          return {Words(memory_.Delete(id, in_memory->etag)),
+                  Words(disk_->Delete(id, on_disk->etag))};
         [[fallthrough]];
       default:
         return {Words(memory_.Delete(id, "")), Words(disk_->Delete(id, ""))};
@@ -104,9 +116,11 @@ class Pair {
   }
 
   std::pair<std::string, std::string> CallList(const std::string& after) {
-    ListQuery query{.after = random_() % 2 == 0 ? "" : after, .limit = static_cast<int>(random_() % 5 + 1)};
+    ListQuery query{.after = random_() % 2 == 0 ? "" : after,
+                    .limit = static_cast<int>(random_() % 5 + 1)};
     if (random_() % 2 == 0) query.filter.model = absl::StrCat("m", random_() % 3);
-    if (random_() % 3 == 0) query.filter.labels = {{absl::StrCat("l", random_() % 3), random_() % 4 == 0 ? "w" : "v"}};
+    if (random_() % 3 == 0)
+      query.filter.labels = {{absl::StrCat("l", random_() % 3), random_() % 4 == 0 ? "w" : "v"}};
     if (random_() % 3 == 0) query.filter.present_labels = {absl::StrCat("l", random_() % 3)};
     return {Words(memory_.List(query)), Words(disk_->List(query))};
   }
@@ -116,7 +130,11 @@ class Pair {
   const ProfileStoreKind kind_;
   const std::string place_;
   std::mt19937_64 random_;
-  const StoreLimits limits_ = {.max_profiles = 6, .max_total_bytes = 12, .max_client_profiles = 3, .max_client_store_bytes = 6, .max_request_ids = 5};
+  const StoreLimits limits_ = {.max_profiles = 6,
+                               .max_total_bytes = 12,
+                               .max_client_profiles = 3,
+                               .max_client_store_bytes = 6,
+                               .max_request_ids = 5};
   FakeClock clock_;
   MemoryProfileStore memory_{limits_, clock_};
   std::unique_ptr<ProfileStore> disk_;

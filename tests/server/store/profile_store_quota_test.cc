@@ -39,7 +39,8 @@ TEST_P(ProfileStoreTest, TheNumberOfAClientsProfilesIsLimited) {
   const absl::Status full = store_->Put(ProfileOf("anna", "c", "content"), "request").status();
   ExpectQuotaExceeded(full, "anna");
   EXPECT_THAT(DetailsOf(full).metadata,
-              UnorderedElementsAre(Pair("client", "anna"), Pair("max_client_profiles", "2"), Pair("used", "2"), Pair("wanted", "1")));
+              UnorderedElementsAre(Pair("client", "anna"), Pair("max_client_profiles", "2"),
+                                   Pair("used", "2"), Pair("wanted", "1")));
   MustPut(ProfileOf("bert", "d", "content"));
   ASSERT_TRUE(store_->Delete("a", "").ok());
   MustPut(ProfileOf("anna", "c", "content"), "request");
@@ -52,7 +53,8 @@ TEST_P(ProfileStoreTest, TheBytesOfAClientsProfilesAreLimited) {
   const absl::Status full = store_->Put(ProfileOf("anna", "b", std::string(41, 'b')), "").status();
   ExpectQuotaExceeded(full, "anna");
   EXPECT_THAT(DetailsOf(full).metadata,
-              UnorderedElementsAre(Pair("client", "anna"), Pair("max_client_store_bytes", "100"), Pair("used", "60"), Pair("wanted", "41")));
+              UnorderedElementsAre(Pair("client", "anna"), Pair("max_client_store_bytes", "100"),
+                                   Pair("used", "60"), Pair("wanted", "41")));
   MustPut(ProfileOf("bert", "b", std::string(100, 'b')));
   MustPut(ProfileOf("anna", "c", std::string(40, 'c')));
   ASSERT_TRUE(store_->Delete("a", "").ok());
@@ -89,13 +91,15 @@ TEST_P(ProfileStoreTest, ALateRepetitionNamesTheFirstOwner) {
 
 TEST_P(ProfileStoreTest, ClientsWithoutANameHaveNoQuota) {
   Restart({.max_client_profiles = 1, .max_client_store_bytes = 1});
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(MustPut(SampleProfile(absl::StrCat("p", i), "content")).owner, "");
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(MustPut(SampleProfile(absl::StrCat("p", i), "content")).owner, "");
 }
 
 TEST_P(ProfileStoreTest, WithoutALimitAClientMayFillTheStore) {
   Restart({.max_profiles = 5});
   for (int i = 0; i < 5; ++i) MustPut(ProfileOf("anna", absl::StrCat("p", i), "content"));
-  EXPECT_EQ(DetailsOf(store_->Put(ProfileOf("anna", "q", "content"), "").status()).reason, "STORE_FULL");
+  EXPECT_EQ(DetailsOf(store_->Put(ProfileOf("anna", "q", "content"), "").status()).reason,
+            "STORE_FULL");
 }
 
 TEST_P(ProfileStoreTest, NewLimitsHoldForTheNextPutAndTakeNothingAway) {
@@ -107,7 +111,8 @@ TEST_P(ProfileStoreTest, NewLimitsHoldForTheNextPutAndTakeNothingAway) {
   ASSERT_TRUE(store_->Delete("a", "").ok());
   ExpectQuotaExceeded(store_->Put(ProfileOf("anna", "c", "content"), "").status(), "anna");
   store_->SetLimits({.max_profiles = 1});
-  EXPECT_EQ(DetailsOf(store_->Put(ProfileOf("anna", "c", "content"), "").status()).reason, "STORE_FULL");
+  EXPECT_EQ(DetailsOf(store_->Put(ProfileOf("anna", "c", "content"), "").status()).reason,
+            "STORE_FULL");
   store_->SetLimits({});
   MustPut(ProfileOf("anna", "c", "content"));
 }
@@ -132,7 +137,8 @@ TEST_P(ProfileStoreTest, ManyThreadsTogetherNeverPassAClientsQuota) {
     const absl::StatusOr<ProfilePage> page = store_->List({.limit = 1000});
     EXPECT_TRUE(page.ok()) << page.status();
     if (!page.ok()) return bytes;
-    for (const ProfileSummary& summary : page->profiles) bytes += summary.owner == owner ? summary.size_bytes : 0;
+    for (const ProfileSummary& summary : page->profiles)
+      bytes += summary.owner == owner ? summary.size_bytes : 0;
     return bytes;
   };
   std::atomic<int> refused{0};
@@ -143,7 +149,8 @@ TEST_P(ProfileStoreTest, ManyThreadsTogetherNeverPassAClientsQuota) {
       std::vector<std::string> mine;
       for (int round = 0; round < kRounds; ++round) {
         const std::string id = absl::StrCat("p", thread, "-", round);
-        const absl::Status status = store_->Put(ProfileOf("anna", id, std::string(kBytes, 'x')), "").status();
+        const absl::Status status =
+            store_->Put(ProfileOf("anna", id, std::string(kBytes, 'x')), "").status();
         ASSERT_LE(bytes_of("anna"), kMaxBytes);
         if (status.ok()) {
           mine.push_back(id);
@@ -160,7 +167,9 @@ TEST_P(ProfileStoreTest, ManyThreadsTogetherNeverPassAClientsQuota) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(refused, 0);
   // What is counted is what is there: alone, one fills it to the last that fits.
-  while (store_->Put(ProfileOf("anna", absl::StrCat("q", ++stores_), std::string(kBytes, 'x')), "").ok()) continue;
+  while (store_->Put(ProfileOf("anna", absl::StrCat("q", ++stores_), std::string(kBytes, 'x')), "")
+             .ok())
+    continue;
   EXPECT_EQ(bytes_of("anna"), static_cast<int64_t>(kMaxBytes / kBytes * kBytes));
 }
 
@@ -177,7 +186,8 @@ class PlainQuota {
   // The reason of the refusal, or "owner NAME".
   std::string Put(const std::string& id, const Entry& entry) {
     if (const auto there = entries_.find(id); there != entries_.end()) {
-      return there->second.bytes == entry.bytes ? absl::StrCat("owner ", there->second.owner) : "PROFILE_EXISTS";
+      return there->second.bytes == entry.bytes ? absl::StrCat("owner ", there->second.owner)
+                                                : "PROFILE_EXISTS";
     }
     int64_t profiles = 1;
     int64_t bytes = entry.bytes;
@@ -185,14 +195,17 @@ class PlainQuota {
       profiles += has.owner == entry.owner ? 1 : 0;
       bytes += has.owner == entry.owner ? has.bytes : 0;
     }
-    const bool is_much = profiles > limits_.max_client_profiles || bytes > limits_.max_client_store_bytes;
+    const bool is_much =
+        profiles > limits_.max_client_profiles || bytes > limits_.max_client_store_bytes;
     if (is_much && !entry.owner.empty()) return "CLIENT_QUOTA_EXCEEDED";
     if (static_cast<int64_t>(entries_.size()) >= limits_.max_profiles) return "STORE_FULL";
     entries_[id] = entry;
     return absl::StrCat("owner ", entry.owner);
   }
 
-  std::string Delete(const std::string& id) { return entries_.erase(id) > 0 ? "" : "PROFILE_NOT_FOUND"; }
+  std::string Delete(const std::string& id) {
+    return entries_.erase(id) > 0 ? "" : "PROFILE_NOT_FOUND";
+  }
 
  private:
   const StoreLimits limits_;
@@ -200,7 +213,8 @@ class PlainQuota {
 };
 
 TEST_P(ProfileStoreTest, RandomCallsAreAnsweredAsByCountingAllThereIs) {
-  const StoreLimits limits = {.max_profiles = 9, .max_client_profiles = 4, .max_client_store_bytes = 8};
+  const StoreLimits limits = {
+      .max_profiles = 9, .max_client_profiles = 4, .max_client_store_bytes = 8};
   constexpr const char* kOwners[] = {"", "anna", "bert"};
   std::map<std::string, int> answers;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
@@ -214,14 +228,18 @@ TEST_P(ProfileStoreTest, RandomCallsAreAnsweredAsByCountingAllThereIs) {
         ASSERT_EQ(DetailsOf(store_->Delete(id, "")).reason, plain.Delete(id)) << "call " << call;
         continue;
       }
-      const PlainQuota::Entry entry = {.owner = kOwners[random() % 3], .bytes = static_cast<int64_t>(random() % 4)};
-      const auto stored = store_->Put(ProfileOf(entry.owner, id, std::string(static_cast<size_t>(entry.bytes), 'x')), "");
-      const std::string answer = stored.ok() ? absl::StrCat("owner ", stored->owner) : DetailsOf(stored.status()).reason;
+      const PlainQuota::Entry entry = {.owner = kOwners[random() % 3],
+                                       .bytes = static_cast<int64_t>(random() % 4)};
+      const auto stored = store_->Put(
+          ProfileOf(entry.owner, id, std::string(static_cast<size_t>(entry.bytes), 'x')), "");
+      const std::string answer =
+          stored.ok() ? absl::StrCat("owner ", stored->owner) : DetailsOf(stored.status()).reason;
       ASSERT_EQ(answer, plain.Put(id, entry)) << "call " << call;
       ++answers[answer];
     }
   }
-  for (const char* each : {"owner ", "owner anna", "owner bert", "CLIENT_QUOTA_EXCEEDED", "STORE_FULL", "PROFILE_EXISTS"})
+  for (const char* each : {"owner ", "owner anna", "owner bert", "CLIENT_QUOTA_EXCEEDED",
+                           "STORE_FULL", "PROFILE_EXISTS"})
     EXPECT_GT(answers[each], 10) << each;
 }
 

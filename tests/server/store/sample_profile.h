@@ -16,18 +16,19 @@ namespace stepcast::server {
 // The digest follows from the content, as that of a real profile does.
 inline StoredProfile SampleProfile(std::string id, std::string content) {
   StoredProfile profile;
-  profile.summary = {.id = std::move(id),
-                     .digest = absl::StrCat("digest-", absl::Hex(std::hash<std::string>{}(content))),
-                     .etag = "",
-                     .display_name = "A sample",
-                     .model = "resnet50",
-                     .framework = "tensorflow",
-                     .labels = {{"cluster", "a"}, {"empty", ""}},
-                     .batch_size = 32,
-                     .parameter_servers = 2,
-                     .operation_count = 17,
-                     .step_count = 3,
-                     .size_bytes = static_cast<int64_t>(content.size())};
+  profile.summary = {
+      .id = std::move(id),
+      .digest = absl::StrCat("digest-", absl::Hex(std::hash<std::string>{}(content))),
+      .etag = "",
+      .display_name = "A sample",
+      .model = "resnet50",
+      .framework = "tensorflow",
+      .labels = {{"cluster", "a"}, {"empty", ""}},
+      .batch_size = 32,
+      .parameter_servers = 2,
+      .operation_count = 17,
+      .step_count = 3,
+      .size_bytes = static_cast<int64_t>(content.size())};
   profile.content = std::move(content);
   return profile;
 }

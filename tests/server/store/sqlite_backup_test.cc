@@ -20,12 +20,17 @@
 namespace stepcast::server::sqlite_backup_test {
 namespace {
 
-std::string ContentOf(int number) { return SampleContent(static_cast<uint64_t>(number), 1 + static_cast<size_t>(number) * 997 % 20'000); }
+std::string ContentOf(int number) {
+  return SampleContent(static_cast<uint64_t>(number),
+                       1 + static_cast<size_t>(number) * 997 % 20'000);
+}
 std::string IdOf(int number) { return absl::StrCat("p", 1'000'000 + number); }
 
 class SqliteBackupTest : public testing::Test {
  protected:
-  std::string Path(const std::string& name) const { return absl::StrCat(directory_.path(), "/", name); }
+  std::string Path(const std::string& name) const {
+    return absl::StrCat(directory_.path(), "/", name);
+  }
 
   std::unique_ptr<SqliteProfileStore> Store(const std::string& name) {
     auto store = SqliteProfileStore::Open({.directory = Path(name)}, clock_);
@@ -43,7 +48,8 @@ class SqliteBackupTest : public testing::Test {
 
   int FilesIn(const std::string& name) const {
     int files = 0;
-    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(Path(name))) ++files;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(Path(name)))
+      ++files;
     return files;
   }
 
@@ -51,7 +57,9 @@ class SqliteBackupTest : public testing::Test {
   const FakeClock clock_;
 };
 
-void ExpectRefused(const absl::Status& status, const std::string& reason) { EXPECT_EQ(DetailsOf(status).reason, reason) << status; }
+void ExpectRefused(const absl::Status& status, const std::string& reason) {
+  EXPECT_EQ(DetailsOf(status).reason, reason) << status;
+}
 
 TEST_F(SqliteBackupTest, ABackupUnderWritesIsAPrefixWithAllThatWasAcknowledgedBefore) {
   constexpr int kBackups = 5;
@@ -101,7 +109,8 @@ TEST_F(SqliteBackupTest, AFileThatIsThereIsRefusedAndStays) {
   MakeBackup("backup");
   const auto size = std::filesystem::file_size(Path("backup"));
   std::ofstream(Path("other")) << "mine";
-  for (const char* name : {"backup", "other"}) ExpectRefused(BackUpSqlite(Path("data"), Path(name)), "BACKUP_EXISTS");
+  for (const char* name : {"backup", "other"})
+    ExpectRefused(BackUpSqlite(Path("data"), Path(name)), "BACKUP_EXISTS");
   EXPECT_EQ(std::filesystem::file_size(Path("backup")), size);
   EXPECT_EQ(std::filesystem::file_size(Path("other")), 4);
 }
@@ -150,7 +159,9 @@ TEST_F(SqliteBackupTest, ABackupThatIsNotWholeIsRefusedAndLeavesNothing) {
 
 TEST_F(SqliteBackupTest, ADamagedStoreIsNotBackedUp) {
   MakeBackup("first");
-  ASSERT_TRUE((*SqliteConnection::Open({.path = Path("data/profiles.sqlite3")}))->Execute("UPDATE contents SET bytes = x'00'").ok());
+  ASSERT_TRUE((*SqliteConnection::Open({.path = Path("data/profiles.sqlite3")}))
+                  ->Execute("UPDATE contents SET bytes = x'00'")
+                  .ok());
   ExpectRefused(BackUpSqlite(Path("data"), Path("second")), "PROFILE_CORRUPT");
   EXPECT_FALSE(std::filesystem::exists(Path("second")));
 }

@@ -16,10 +16,12 @@ namespace {
 class SqliteConnectionTest : public testing::Test {
  protected:
   void SetUp() override {
-    absl::StatusOr<std::unique_ptr<SqliteConnection>> opened = SqliteConnection::Open({.path = path_});
+    absl::StatusOr<std::unique_ptr<SqliteConnection>> opened =
+        SqliteConnection::Open({.path = path_});
     ASSERT_TRUE(opened.ok()) << opened.status();
     connection_ = *std::move(opened);
-    ASSERT_TRUE(connection_->Execute("CREATE TABLE t (number INTEGER, text TEXT, bytes BLOB)").ok());
+    ASSERT_TRUE(
+        connection_->Execute("CREATE TABLE t (number INTEGER, text TEXT, bytes BLOB)").ok());
   }
 
   TemporaryDirectory directory_;
@@ -35,7 +37,12 @@ TEST_F(SqliteConnectionTest, EveryCommitWaitsForTheDiskAndForeignKeysHold) {
 TEST_F(SqliteConnectionTest, ValuesComeBackAsTheyWereBound) {
   const std::string text("a\0b", 3);
   const std::string bytes("\xff\0\x80", 3);
-  ASSERT_TRUE(connection_->Use("INSERT INTO t VALUES (?, ?, ?)").Integer(INT64_MIN).Text(text).Blob(bytes).Run().ok());
+  ASSERT_TRUE(connection_->Use("INSERT INTO t VALUES (?, ?, ?)")
+                  .Integer(INT64_MIN)
+                  .Text(text)
+                  .Blob(bytes)
+                  .Run()
+                  .ok());
   SqliteStatement row = connection_->Use("SELECT number, text, bytes, NULL FROM t");
   ASSERT_TRUE(*row.Step());
   EXPECT_EQ(row.IntegerAt(0), INT64_MIN);
@@ -46,21 +53,27 @@ TEST_F(SqliteConnectionTest, ValuesComeBackAsTheyWereBound) {
 }
 
 TEST_F(SqliteConnectionTest, EmptyTextIsNotNull) {
-  ASSERT_TRUE(connection_->Use("INSERT INTO t VALUES (?, ?, ?)").Integer(0).Text({}).Blob({}).Run().ok());
+  ASSERT_TRUE(
+      connection_->Use("INSERT INTO t VALUES (?, ?, ?)").Integer(0).Text({}).Blob({}).Run().ok());
   EXPECT_EQ(*connection_->IntegerOf("SELECT count(*) FROM t WHERE text = '' AND bytes = x''"), 1);
 }
 
 TEST_F(SqliteConnectionTest, AStatementStartsAnewWithEachUse) {
-  for (const int64_t number : {7, 8}) ASSERT_TRUE(connection_->Use("INSERT INTO t (number) VALUES (?)").Integer(number).Run().ok());
-  for (int use = 0; use < 3; ++use) EXPECT_EQ(*connection_->IntegerOf("SELECT number FROM t ORDER BY number"), 7);
+  for (const int64_t number : {7, 8})
+    ASSERT_TRUE(connection_->Use("INSERT INTO t (number) VALUES (?)").Integer(number).Run().ok());
+  for (int use = 0; use < 3; ++use)
+    EXPECT_EQ(*connection_->IntegerOf("SELECT number FROM t ORDER BY number"), 7);
   // Nothing of an earlier use is bound: the parameter is NULL.
   ASSERT_TRUE(connection_->Use("INSERT INTO t (number) VALUES (?)").Run().ok());
   EXPECT_EQ(*connection_->IntegerOf("SELECT count(*) FROM t WHERE number IS NULL"), 1);
 }
 
 TEST_F(SqliteConnectionTest, AWrongStatementIsAnErrorAtItsUse) {
-  EXPECT_EQ(connection_->Use("SELECT nothing FROM nowhere").Integer(1).Text("x").Step().status().code(), absl::StatusCode::kInternal);
-  EXPECT_EQ(connection_->Use("SELECT 1").Integer(1).Step().status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(
+      connection_->Use("SELECT nothing FROM nowhere").Integer(1).Text("x").Step().status().code(),
+      absl::StatusCode::kInternal);
+  EXPECT_EQ(connection_->Use("SELECT 1").Integer(1).Step().status().code(),
+            absl::StatusCode::kInternal);
 }
 
 TEST_F(SqliteConnectionTest, ATransactionThatIsNotCommittedLeavesNothing) {
@@ -99,7 +112,8 @@ TEST_F(SqliteConnectionTest, KnowsWhenItsFileIsGone) {
 }
 
 TEST_F(SqliteConnectionTest, OpeningADirectoryIsUnavailable) {
-  EXPECT_EQ(SqliteConnection::Open({.path = directory_.path()}).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(SqliteConnection::Open({.path = directory_.path()}).status().code(),
+            absl::StatusCode::kUnavailable);
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace stepcast::server::sqlite_error_test {
 namespace {
 
 TEST(SqliteErrorTest, SuccessIsOk) {
-  for (const int code : {SQLITE_OK, SQLITE_ROW, SQLITE_DONE}) EXPECT_TRUE(SqliteError(code, "read").ok());
+  for (const int code : {SQLITE_OK, SQLITE_ROW, SQLITE_DONE})
+    EXPECT_TRUE(SqliteError(code, "read").ok());
 }
 
 TEST(SqliteErrorTest, EachCodeMeansWhatTheCallerCanDo) {

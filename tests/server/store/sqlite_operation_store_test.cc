@@ -23,10 +23,12 @@ class SqliteOperationStoreTest : public testing::Test {
   void Reopen() {
     store_ = nullptr;
     database_ = nullptr;
-    absl::StatusOr<std::unique_ptr<SqliteDatabase>> database = SqliteDatabase::Open({.directory = directory_.path()});
+    absl::StatusOr<std::unique_ptr<SqliteDatabase>> database =
+        SqliteDatabase::Open({.directory = directory_.path()});
     ASSERT_TRUE(database.ok()) << database.status();
     database_ = *std::move(database);
-    absl::StatusOr<std::unique_ptr<SqliteOperationStore>> store = SqliteOperationStore::Open(*database_, {}, clock_);
+    absl::StatusOr<std::unique_ptr<SqliteOperationStore>> store =
+        SqliteOperationStore::Open(*database_, {}, clock_);
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
   }
@@ -38,9 +40,14 @@ class SqliteOperationStoreTest : public testing::Test {
 };
 
 TEST_F(SqliteOperationStoreTest, EverythingIsThereAfterReopening) {
-  const OperationRecord waits = *store_->Start({.method = "m", .owner = "o", .request_id = "1", .request_digest = "d", .request = "request"});
+  const OperationRecord waits = *store_->Start({.method = "m",
+                                                .owner = "o",
+                                                .request_id = "1",
+                                                .request_digest = "d",
+                                                .request = "request"});
   clock_.Advance(1);
-  const OperationRecord done = *store_->Start({.method = "m", .request_digest = "d", .request = "request"});
+  const OperationRecord done =
+      *store_->Start({.method = "m", .request_digest = "d", .request = "request"});
   ASSERT_TRUE(store_->RequestCancel(done.id).ok());
   const OperationPage before = *store_->List({});
   Reopen();
@@ -52,11 +59,13 @@ TEST_F(SqliteOperationStoreTest, EverythingIsThereAfterReopening) {
 }
 
 TEST_F(SqliteOperationStoreTest, WhatAnEarlierProcessHeldIsFreeAtOnceAndCountsAsAnAttempt) {
-  const std::string id = store_->Start({.method = "m", .request_digest = "d", .request = "request"})->id;
+  const std::string id =
+      store_->Start({.method = "m", .request_digest = "d", .request = "request"})->id;
   const ClaimedOperation first = **store_->Claim({.replica = "r", .lease_ns = kLease});
   ASSERT_FALSE(store_->Claim({.replica = "r", .lease_ns = kLease})->has_value());
   Reopen();
-  const absl::StatusOr<std::optional<ClaimedOperation>> second = store_->Claim({.replica = "r", .lease_ns = kLease});
+  const absl::StatusOr<std::optional<ClaimedOperation>> second =
+      store_->Claim({.replica = "r", .lease_ns = kLease});
   ASSERT_TRUE(second.ok() && second->has_value());
   EXPECT_EQ((*second)->record.id, id);
   EXPECT_EQ((*second)->record.attempts, 2);
@@ -64,7 +73,8 @@ TEST_F(SqliteOperationStoreTest, WhatAnEarlierProcessHeldIsFreeAtOnceAndCountsAs
 }
 
 TEST_F(SqliteOperationStoreTest, ADeletedOneLeavesNoBytes) {
-  const std::string id = store_->Start({.method = "m", .request_digest = "d", .request = "request"})->id;
+  const std::string id =
+      store_->Start({.method = "m", .request_digest = "d", .request = "request"})->id;
   ASSERT_TRUE(store_->RequestCancel(id).ok());
   ASSERT_TRUE(store_->Delete(id).ok());
   const SqliteConnectionPool::Lease reader = database_->Read();
@@ -82,10 +92,12 @@ TEST_F(SqliteOperationStoreTest, SharesTheFileWithTheProfiles) {
 TEST_F(SqliteOperationStoreTest, ADatabaseOfTheVersionBeforeGetsTheTables) {
   const TemporaryDirectory old;
   {
-    const auto connection = SqliteConnection::Open({.path = old.path() + "/" + SqliteDatabase::kFile});
+    const auto connection =
+        SqliteConnection::Open({.path = old.path() + "/" + SqliteDatabase::kFile});
     ASSERT_TRUE(connection.ok()) << connection.status();
     ASSERT_TRUE(MigrateSchema(**connection, SchemaMigrations().first(1)).ok());
-    ASSERT_TRUE((*connection)->Execute("INSERT INTO requests VALUES (1, 'r', 'p', 'd', 'e', 0)").ok());
+    ASSERT_TRUE(
+        (*connection)->Execute("INSERT INTO requests VALUES (1, 'r', 'p', 'd', 'e', 0)").ok());
   }
   const auto database = SqliteDatabase::Open({.directory = old.path()});
   ASSERT_TRUE(database.ok()) << database.status();
@@ -98,7 +110,8 @@ TEST_F(SqliteOperationStoreTest, ADatabaseOfTheVersionBeforeGetsTheTables) {
 TEST_F(SqliteOperationStoreTest, LookingForOneToTakeNeedsNoScan) {
   const SqliteConnectionPool::Lease reader = database_->Read();
   SqliteStatement plan = (*reader).Use(
-      "EXPLAIN QUERY PLAN SELECT state FROM operations WHERE id = (SELECT min(id) FROM (SELECT min(id) AS id FROM operations WHERE state = 0 UNION "
+      "EXPLAIN QUERY PLAN SELECT state FROM operations WHERE id = (SELECT min(id) FROM (SELECT "
+      "min(id) AS id FROM operations WHERE state = 0 UNION "
       "ALL SELECT min(id) FROM operations WHERE state = 1 AND lease_until_ns <= 5))");
   int searches = 0;
   while (*plan.Step()) {

@@ -1,4 +1,5 @@
-// Killed at a random moment, the store has every profile it acknowledged, whole, and no other half there.
+// Killed at a random moment, the store has every profile it acknowledged, whole, and no other half
+// there.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,16 +25,20 @@ namespace stepcast::server::sqlite_profile_store_crash_test {
 namespace {
 
 // From a few bytes to some hundred pages, so that a kill falls into every phase of a transaction.
-std::string ContentOf(uint64_t number) { return SampleContent(number, 1 + number * 7919 % 300'000); }
+std::string ContentOf(uint64_t number) {
+  return SampleContent(number, 1 + number * 7919 % 300'000);
+}
 
-// Puts profiles first, first + 1, ... until killed, deleting every fifth again, and writes each number to `pipe` once it is acknowledged.
+// Puts profiles first, first + 1, ... until killed, deleting every fifth again, and writes each
+// number to `pipe` once it is acknowledged.
 [[noreturn]] void PutForEver(const std::string& directory, uint64_t first, int pipe) {
   const FakeClock clock;
   const auto store = SqliteProfileStore::Open({.directory = directory}, clock);
   if (!store.ok()) _exit(1);
   for (uint64_t number = first;; ++number) {
     const std::string id = absl::StrCat("p", number);
-    if (!(*store)->Put(SampleProfile(id, ContentOf(number)), absl::StrCat("request", number)).ok()) _exit(2);
+    if (!(*store)->Put(SampleProfile(id, ContentOf(number)), absl::StrCat("request", number)).ok())
+      _exit(2);
     if (number % 5 == 0 && !(*store)->Delete(id, "").ok()) _exit(3);
     if (write(pipe, &number, sizeof number) != sizeof number) _exit(4);
   }
@@ -50,7 +55,9 @@ class Round {
     acknowledgements_ = ends[0];
   }
 
-  bool Next(uint64_t& number) const { return read(acknowledgements_, &number, sizeof number) == sizeof number; }
+  bool Next(uint64_t& number) const {
+    return read(acknowledgements_, &number, sizeof number) == sizeof number;
+  }
 
   // Returns whether it was the signal that ended the child, which means that it had met no error.
   bool Kill() const {

@@ -30,7 +30,9 @@ using testing::HasSubstr;
 
 class SqliteProfileStoreTest : public testing::Test {
  protected:
-  absl::StatusOr<std::unique_ptr<SqliteProfileStore>> TryOpen() { return SqliteProfileStore::Open({.directory = directory_.path()}, clock_); }
+  absl::StatusOr<std::unique_ptr<SqliteProfileStore>> TryOpen() {
+    return SqliteProfileStore::Open({.directory = directory_.path()}, clock_);
+  }
 
   std::unique_ptr<SqliteProfileStore> Open() {
     auto opened = TryOpen();
@@ -38,7 +40,9 @@ class SqliteProfileStoreTest : public testing::Test {
     return opened.ok() ? *std::move(opened) : nullptr;
   }
 
-  std::string File() const { return absl::StrCat(directory_.path(), "/", SqliteProfileStore::kDatabaseFile); }
+  std::string File() const {
+    return absl::StrCat(directory_.path(), "/", SqliteProfileStore::kDatabaseFile);
+  }
 
   // Changes the database behind the store's back. REQUIRES: the store is closed.
   void Tamper(const std::string& sql) {
@@ -65,23 +69,31 @@ TEST_F(SqliteProfileStoreTest, EverythingIsThereAfterReopening) {
   EXPECT_EQ(store->Get("a")->summary, stored);
   EXPECT_EQ(store->Get("a")->content, profile.content);
   EXPECT_EQ(*store->Put(profile, "request"), stored);
-  EXPECT_EQ(DetailsOf(store->Put(SampleProfile("c", "content"), "request").status()).reason, "REQUEST_ID_REUSED");
+  EXPECT_EQ(DetailsOf(store->Put(SampleProfile("c", "content"), "request").status()).reason,
+            "REQUEST_ID_REUSED");
   EXPECT_THAT(store->List({})->profiles, ElementsAre(stored));
 }
 
 TEST_F(SqliteProfileStoreTest, TheQuotaCountsWhatWasThereBefore) {
-  const SqliteProfileStoreOptions options = {.directory = directory_.path(), .limits = {.max_profiles = 1}};
-  ASSERT_TRUE((*SqliteProfileStore::Open(options, clock_))->Put(SampleProfile("a", "content"), "").ok());
+  const SqliteProfileStoreOptions options = {.directory = directory_.path(),
+                                             .limits = {.max_profiles = 1}};
+  ASSERT_TRUE(
+      (*SqliteProfileStore::Open(options, clock_))->Put(SampleProfile("a", "content"), "").ok());
   const auto store = *SqliteProfileStore::Open(options, clock_);
-  EXPECT_EQ(DetailsOf(store->Put(SampleProfile("b", "content"), "").status()).quota_subject, "max_profiles");
+  EXPECT_EQ(DetailsOf(store->Put(SampleProfile("b", "content"), "").status()).quota_subject,
+            "max_profiles");
 }
 
 TEST_F(SqliteProfileStoreTest, AClientsQuotaCountsWhatWasThereBefore) {
-  const SqliteProfileStoreOptions options = {.directory = directory_.path(), .limits = {.max_client_profiles = 1}};
-  ASSERT_TRUE((*SqliteProfileStore::Open(options, clock_))->Put(ProfileOf("anna", "a", "content"), "").ok());
+  const SqliteProfileStoreOptions options = {.directory = directory_.path(),
+                                             .limits = {.max_client_profiles = 1}};
+  ASSERT_TRUE((*SqliteProfileStore::Open(options, clock_))
+                  ->Put(ProfileOf("anna", "a", "content"), "")
+                  .ok());
   const auto store = *SqliteProfileStore::Open(options, clock_);
   EXPECT_EQ(store->GetSummary("a")->owner, "anna");
-  EXPECT_EQ(DetailsOf(store->Put(ProfileOf("anna", "b", "content"), "").status()).quota_subject, "client:anna");
+  EXPECT_EQ(DetailsOf(store->Put(ProfileOf("anna", "b", "content"), "").status()).quota_subject,
+            "client:anna");
 }
 
 TEST_F(SqliteProfileStoreTest, ProfilesOfBeforeThereWereOwnersBelongToNobody) {
@@ -91,10 +103,13 @@ TEST_F(SqliteProfileStoreTest, ProfilesOfBeforeThereWereOwnersBelongToNobody) {
     ASSERT_TRUE(MigrateSchema(**before, SchemaMigrations().first(2)).ok());
   }
   // As a program of that version stores one, for a request.
-  Tamper(absl::StrCat("INSERT INTO profiles VALUES (1, 'a', 'd', 'e', '', 'm', '', 1, 1, 1, 1, 7, 5, 7); INSERT INTO contents VALUES (1, ",
-                      ContentChecksum({.id = "a", .digest = "d"}, "content"),
-                      ", CAST('content' AS BLOB)); INSERT INTO requests VALUES (1, 'request', 'a', 'd', 'e', 5)"));
-  const auto store = *SqliteProfileStore::Open({.directory = directory_.path(), .limits = {.max_client_profiles = 1}}, clock_);
+  Tamper(absl::StrCat(
+      "INSERT INTO profiles VALUES (1, 'a', 'd', 'e', '', 'm', '', 1, 1, 1, 1, 7, 5, 7); INSERT "
+      "INTO contents VALUES (1, ",
+      ContentChecksum({.id = "a", .digest = "d"}, "content"),
+      ", CAST('content' AS BLOB)); INSERT INTO requests VALUES (1, 'request', 'a', 'd', 'e', 5)"));
+  const auto store = *SqliteProfileStore::Open(
+      {.directory = directory_.path(), .limits = {.max_client_profiles = 1}}, clock_);
   ASSERT_TRUE(store->Get("a").ok()) << store->Get("a").status();
   EXPECT_EQ(store->Get("a")->content, "content");
   EXPECT_EQ(store->GetSummary("a")->owner, "");
@@ -102,7 +117,8 @@ TEST_F(SqliteProfileStoreTest, ProfilesOfBeforeThereWereOwnersBelongToNobody) {
   again.summary.digest = "d";
   EXPECT_EQ(store->Put(again, "request")->owner, "");
   EXPECT_TRUE(store->Put(ProfileOf("anna", "b", "content"), "").ok());
-  EXPECT_EQ(DetailsOf(store->Put(ProfileOf("anna", "c", "content"), "").status()).quota_subject, "client:anna");
+  EXPECT_EQ(DetailsOf(store->Put(ProfileOf("anna", "c", "content"), "").status()).quota_subject,
+            "client:anna");
   EXPECT_TRUE(store->Delete("a", "e").ok());
 }
 
@@ -114,7 +130,10 @@ TEST_F(SqliteProfileStoreTest, DeletingRemovesLabelsAndContentToo) {
   }
   const auto connection = SqliteConnection::Open({.path = File()});
   ASSERT_TRUE(connection.ok()) << connection.status();
-  EXPECT_EQ(*(*connection)->IntegerOf("SELECT (SELECT count(*) FROM labels) + (SELECT count(*) FROM contents)"), 0);
+  EXPECT_EQ(
+      *(*connection)
+           ->IntegerOf("SELECT (SELECT count(*) FROM labels) + (SELECT count(*) FROM contents)"),
+      0);
   EXPECT_EQ(*(*connection)->IntegerOf("SELECT profiles + content_bytes FROM totals"), 0);
   EXPECT_EQ(*(*connection)->IntegerOf("SELECT count(*) FROM owners"), 0);
 }
@@ -142,7 +161,8 @@ TEST_F(SqliteProfileStoreTest, ReadersDoNotWaitForAWriter) {
 }
 
 TEST_F(SqliteProfileStoreTest, ALockOfAnotherProgramIsUnavailableAfterTheTimeout) {
-  const auto store = *SqliteProfileStore::Open({.directory = directory_.path(), .busy_timeout_ms = 1}, clock_);
+  const auto store =
+      *SqliteProfileStore::Open({.directory = directory_.path(), .busy_timeout_ms = 1}, clock_);
   const auto other = SqliteConnection::Open({.path = File()});
   ASSERT_TRUE(other.ok()) << other.status();
   ASSERT_TRUE((*other)->Execute("BEGIN IMMEDIATE").ok());
@@ -163,7 +183,9 @@ TEST_F(SqliteProfileStoreTest, ChangedContentIsDataLossAndItsSummaryStillReads) 
   {
     const auto connection = SqliteConnection::Open({.path = File()});
     ASSERT_TRUE(connection.ok()) << connection.status();
-    const char* sql = "UPDATE contents SET bytes = ? WHERE profile = (SELECT sequence FROM profiles WHERE id = 'a')";
+    const char* sql =
+        "UPDATE contents SET bytes = ? WHERE profile = (SELECT sequence FROM profiles WHERE id = "
+        "'a')";
     ASSERT_TRUE((*connection)->Use(sql).Blob(changed).Run().ok());
   }
   const auto store = Open();
@@ -178,7 +200,9 @@ TEST_F(SqliteProfileStoreTest, ChangedContentIsDataLossAndItsSummaryStillReads) 
 TEST_F(SqliteProfileStoreTest, MissingOrSwappedContentIsDataLoss) {
   ASSERT_TRUE(Open()->Put(SampleProfile("a", "content a"), "").ok());
   ASSERT_TRUE(Open()->Put(SampleProfile("b", "content b"), "").ok());
-  Tamper("PRAGMA foreign_keys = OFF; UPDATE contents SET profile = 3 - profile + 10; UPDATE contents SET profile = profile - 10");
+  Tamper(
+      "PRAGMA foreign_keys = OFF; UPDATE contents SET profile = 3 - profile + 10; UPDATE contents "
+      "SET profile = profile - 10");
   EXPECT_EQ(DetailsOf(Open()->Get("a").status()).reason, "PROFILE_CORRUPT");
   Tamper("DELETE FROM contents");
   EXPECT_EQ(DetailsOf(Open()->Get("a").status()).reason, "PROFILE_CORRUPT");
@@ -196,14 +220,16 @@ TEST_F(SqliteProfileStoreTest, DamagedPagesNeverPassForContent) {
   constexpr int kProfiles = 30;
   {
     const auto store = Open();
-    for (int i = 0; i < kProfiles; ++i) ASSERT_TRUE(store->Put(SampleProfile(absl::StrCat("p", i), SampleContent(i, 9000)), "").ok());
+    for (int i = 0; i < kProfiles; ++i)
+      ASSERT_TRUE(store->Put(SampleProfile(absl::StrCat("p", i), SampleContent(i, 9000)), "").ok());
   }
   const auto size = static_cast<int64_t>(std::filesystem::file_size(File()));
   int detected = 0;
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937_64 random(seed);
-    const int64_t at = 4096 + static_cast<int64_t>(random() % static_cast<uint64_t>(size - 4096 - 64));
+    const int64_t at =
+        4096 + static_cast<int64_t>(random() % static_cast<uint64_t>(size - 4096 - 64));
     std::string before(64, '\0');
     std::fstream file(File(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(at).read(before.data(), 64);
@@ -215,7 +241,9 @@ TEST_F(SqliteProfileStoreTest, DamagedPagesNeverPassForContent) {
           ASSERT_EQ(got->content, SampleContent(i, 9000)) << "profile " << i;
         } else {
           ++detected;
-          ASSERT_THAT(got.status().code(), testing::AnyOf(absl::StatusCode::kDataLoss, absl::StatusCode::kNotFound)) << got.status();
+          ASSERT_THAT(got.status().code(),
+                      testing::AnyOf(absl::StatusCode::kDataLoss, absl::StatusCode::kNotFound))
+              << got.status();
         }
       }
     }
@@ -235,7 +263,10 @@ TEST_F(SqliteProfileStoreTest, ANewerSchemaIsRefusedByName) {
 
 TEST_F(SqliteProfileStoreTest, TwoProcessesCannotShareADirectory) {
   const auto store = Open();
-  EXPECT_EQ(InChild([&] { return DetailsOf(TryOpen().status()).reason == "DATA_DIRECTORY_IN_USE" ? 0 : 1; }), 0);
+  EXPECT_EQ(InChild([&] {
+              return DetailsOf(TryOpen().status()).reason == "DATA_DIRECTORY_IN_USE" ? 0 : 1;
+            }),
+            0);
   EXPECT_TRUE(store->Put(SampleProfile("a", "content"), "").ok());
 }
 
@@ -251,7 +282,8 @@ TEST_F(SqliteProfileStoreTest, AReadOnlyDirectoryIsRefusedAtStart) {
 }
 
 TEST_F(SqliteProfileStoreTest, AFullDiskRefusesThePutAndKeepsTheRest) {
-  // A limit on the size of files stands for the disk. It applies to the whole process, hence the child.
+  // A limit on the size of files stands for the disk. It applies to the whole process, hence the
+  // child.
   const auto body = [&]() -> int {
     const auto store = Open();
     if (!store->Put(SampleProfile("a", "content"), "").ok()) return 1;
@@ -260,10 +292,15 @@ TEST_F(SqliteProfileStoreTest, AFullDiskRefusesThePutAndKeepsTheRest) {
     getrlimit(RLIMIT_FSIZE, &limit);
     const rlimit small = {.rlim_cur = 200'000, .rlim_max = limit.rlim_max};
     setrlimit(RLIMIT_FSIZE, &small);
-    const absl::Status full = store->Put(SampleProfile("b", SampleContent(1, 500'000)), "request").status();
-    if (full.code() != absl::StatusCode::kUnavailable || DetailsOf(full).reason != "STORE_UNAVAILABLE") return 2;
+    const absl::Status full =
+        store->Put(SampleProfile("b", SampleContent(1, 500'000)), "request").status();
+    if (full.code() != absl::StatusCode::kUnavailable ||
+        DetailsOf(full).reason != "STORE_UNAVAILABLE")
+      return 2;
     if (DetailsOf(full).retry_delay_ms <= 0) return 3;
-    if (store->Get("a")->content != "content" || store->Get("b").status().code() != absl::StatusCode::kNotFound) return 4;
+    if (store->Get("a")->content != "content" ||
+        store->Get("b").status().code() != absl::StatusCode::kNotFound)
+      return 4;
     setrlimit(RLIMIT_FSIZE, &limit);
     return store->Put(SampleProfile("b", SampleContent(1, 500'000)), "request").ok() ? 0 : 5;
   };
@@ -278,7 +315,8 @@ TEST_F(SqliteProfileStoreTest, ARemovedFileIsUnavailableNotSilentLoss) {
   ASSERT_TRUE(store->Put(SampleProfile("a", "content"), "").ok());
   ASSERT_TRUE(store->Check().ok());
   std::filesystem::remove(File());
-  EXPECT_EQ(DetailsOf(store->Put(SampleProfile("b", "content"), "").status()).reason, "STORE_UNAVAILABLE");
+  EXPECT_EQ(DetailsOf(store->Put(SampleProfile("b", "content"), "").status()).reason,
+            "STORE_UNAVAILABLE");
   EXPECT_EQ(DetailsOf(store->Delete("a", "")).reason, "STORE_UNAVAILABLE");
   EXPECT_EQ(DetailsOf(store->Check()).reason, "STORE_UNAVAILABLE");
 }

@@ -16,7 +16,8 @@ namespace {
 class SqliteSchemaTest : public testing::Test {
  protected:
   void SetUp() override {
-    absl::StatusOr<std::unique_ptr<SqliteConnection>> opened = SqliteConnection::Open({.path = absl::StrCat(directory_.path(), "/test.sqlite3")});
+    absl::StatusOr<std::unique_ptr<SqliteConnection>> opened =
+        SqliteConnection::Open({.path = absl::StrCat(directory_.path(), "/test.sqlite3")});
     ASSERT_TRUE(opened.ok()) << opened.status();
     connection_ = *std::move(opened);
   }
@@ -46,7 +47,8 @@ TEST_F(SqliteSchemaTest, MigratingAgainChangesNothing) {
 
 TEST_F(SqliteSchemaTest, AnOlderFileGoesForwardAndKeepsItsRows) {
   const std::vector<const char*> old = {"CREATE TABLE t (a); INSERT INTO t VALUES (7)"};
-  const std::vector<const char*> today = {old[0], "ALTER TABLE t ADD COLUMN b DEFAULT 1", "UPDATE t SET b = a + b"};
+  const std::vector<const char*> today = {old[0], "ALTER TABLE t ADD COLUMN b DEFAULT 1",
+                                          "UPDATE t SET b = a + b"};
   ASSERT_TRUE(MigrateSchema(*connection_, old).ok());
   ASSERT_EQ(Integer("PRAGMA user_version"), 1);
   ASSERT_TRUE(MigrateSchema(*connection_, today).ok());
@@ -55,7 +57,8 @@ TEST_F(SqliteSchemaTest, AnOlderFileGoesForwardAndKeepsItsRows) {
 }
 
 TEST_F(SqliteSchemaTest, AMigrationThatFailsLeavesTheVersionBeforeIt) {
-  const std::vector<const char*> broken = {"CREATE TABLE t (a)", "CREATE TABLE u (a); INSERT INTO nowhere VALUES (1)"};
+  const std::vector<const char*> broken = {"CREATE TABLE t (a)",
+                                           "CREATE TABLE u (a); INSERT INTO nowhere VALUES (1)"};
   EXPECT_FALSE(MigrateSchema(*connection_, broken).ok());
   EXPECT_EQ(Integer("PRAGMA user_version"), 1);
   EXPECT_EQ(Integer("SELECT count(*) FROM sqlite_schema WHERE name = 't'"), 1);
@@ -64,7 +67,8 @@ TEST_F(SqliteSchemaTest, AMigrationThatFailsLeavesTheVersionBeforeIt) {
 
 TEST_F(SqliteSchemaTest, ANewerFileIsRefusedAndLeftAlone) {
   ASSERT_TRUE(MigrateSchema(*connection_, SchemaMigrations()).ok());
-  ASSERT_TRUE(connection_->Execute(absl::StrCat("PRAGMA user_version = ", kSchemaVersion + 1)).ok());
+  ASSERT_TRUE(
+      connection_->Execute(absl::StrCat("PRAGMA user_version = ", kSchemaVersion + 1)).ok());
   const absl::Status refused = MigrateSchema(*connection_, SchemaMigrations());
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(DetailsOf(refused).reason, "STORE_SCHEMA_TOO_NEW");
@@ -86,7 +90,8 @@ TEST_F(SqliteSchemaTest, AnotherProgramsFileIsRefused) {
 TEST_F(SqliteSchemaTest, ListingNeedsNoSort) {
   ASSERT_TRUE(MigrateSchema(*connection_, SchemaMigrations()).ok());
   SqliteStatement plan = connection_->Use(
-      "EXPLAIN QUERY PLAN SELECT p.digest, l.key FROM profiles AS p LEFT JOIN labels AS l ON l.profile = p.sequence WHERE p.id > 'a' ORDER BY p.id");
+      "EXPLAIN QUERY PLAN SELECT p.digest, l.key FROM profiles AS p LEFT JOIN labels AS l ON "
+      "l.profile = p.sequence WHERE p.id > 'a' ORDER BY p.id");
   int steps = 0;
   while (*plan.Step()) {
     ++steps;

@@ -11,7 +11,8 @@ namespace stepcast::server {
 class TemporaryDirectory {
  public:
   // REQUIRES: the system's directory for temporary files can be written.
-  TemporaryDirectory() : path_((std::filesystem::temp_directory_path() / "stepcast_XXXXXX").string()) {
+  TemporaryDirectory()
+      : path_((std::filesystem::temp_directory_path() / "stepcast_XXXXXX").string()) {
     if (mkdtemp(path_.data()) == nullptr) std::abort();
   }
   ~TemporaryDirectory() {

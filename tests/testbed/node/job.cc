@@ -8,10 +8,11 @@ namespace stepcast::testbed {
 
 namespace {
 
-const std::map<std::string, Resource> kResources = {{"DOWNLINK", Resource::kDownlink},
-                                                    {"WORKER", Resource::kWorker},
-                                                    {"UPLINK", Resource::kUplink},
-                                                    {"PARAMETER_SERVER", Resource::kParameterServer}};
+const std::map<std::string, Resource> kResources = {
+    {"DOWNLINK", Resource::kDownlink},
+    {"WORKER", Resource::kWorker},
+    {"UPLINK", Resource::kUplink},
+    {"PARAMETER_SERVER", Resource::kParameterServer}};
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// What one worker of a testbed job does in a step: the operations of a profile, each computation with the time it is to take.
+// What one worker of a testbed job does in a step: the operations of a profile, each computation
+// with the time it is to take.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ struct Job {
   std::vector<int32_t> download_order;
 };
 
-// Reads a job that run_testbed.py wrote. Throws std::exception with what is wrong with the text: both are parts of one program.
+// Reads a job that run_testbed.py wrote. Throws std::exception with what is wrong with the text:
+// both are parts of one program.
 Job ReadJob(const std::string& path);
 
 }  // namespace stepcast::testbed

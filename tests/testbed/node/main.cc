@@ -1,4 +1,5 @@
-// One node of the testbed: a parameter server, or a worker that trains and writes down when everything happened.
+// One node of the testbed: a parameter server, or a worker that trains and writes down when
+// everything happened.
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -39,7 +40,8 @@ int Serve(const std::string& address) {
   return 0;
 }
 
-int Train(const std::string& job_path, const WorkerOptions& options, const std::string& record_path) {
+int Train(const std::string& job_path, const WorkerOptions& options,
+          const std::string& record_path) {
   const Job job = ReadJob(job_path);
   TensorOf(0);
   Worker worker(job, options);
@@ -54,7 +56,10 @@ int Train(const std::string& job_path, const WorkerOptions& options, const std::
   if (!(std::cin >> origin_ns)) return 1;
   nlohmann::json steps = nlohmann::json::array();
   for (const StepRecord& step : worker.Run(origin_ns)) {
-    steps.push_back({{"begin_ns", step.begin_ns}, {"end_ns", step.end_ns}, {"start_ns", step.start_ns}, {"done_ns", step.done_ns}});
+    steps.push_back({{"begin_ns", step.begin_ns},
+                     {"end_ns", step.end_ns},
+                     {"start_ns", step.start_ns},
+                     {"done_ns", step.done_ns}});
   }
   std::ofstream(record_path) << nlohmann::json{{"worker", options.worker}, {"steps", steps}};
   return 0;

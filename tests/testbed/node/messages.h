@@ -1,4 +1,5 @@
-// What travels between a worker and a parameter server: raw bytes, as large as the tensor, after or before a few numbers.
+// What travels between a worker and a parameter server: raw bytes, as large as the tensor, after or
+// before a few numbers.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>

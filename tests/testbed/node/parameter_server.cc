@@ -15,7 +15,9 @@ using grpc::Status;
 
 class Call : public grpc::ServerGenericBidiReactor {
  public:
-  Call(ParameterServer& server, bool upload) : server_(server), upload_(upload) { StartRead(&request_); }
+  Call(ParameterServer& server, bool upload) : server_(server), upload_(upload) {
+    StartRead(&request_);
+  }
 
   void OnReadDone(bool ok) override {
     if (!ok) return Finish(Status(grpc::StatusCode::INVALID_ARGUMENT, "no request"));
@@ -26,7 +28,9 @@ class Call : public grpc::ServerGenericBidiReactor {
  private:
   void Download() {
     DownloadRequest request;
-    if (!ReadFrom(request_, request) || request.size_bytes < 0 || request.size_bytes > static_cast<int64_t>(kMostTensorBytes)) return Refuse();
+    if (!ReadFrom(request_, request) || request.size_bytes < 0 ||
+        request.size_bytes > static_cast<int64_t>(kMostTensorBytes))
+      return Refuse();
     const Slice tensor = TensorOf(request.size_bytes);
     Reply(ByteBuffer(&tensor, 1));
   }
@@ -47,7 +51,9 @@ class Call : public grpc::ServerGenericBidiReactor {
     StartWriteAndFinish(&reply_, {}, Status::OK);
   }
 
-  void Refuse() { Finish(Status(grpc::StatusCode::INVALID_ARGUMENT, "not a message of the testbed")); }
+  void Refuse() {
+    Finish(Status(grpc::StatusCode::INVALID_ARGUMENT, "not a message of the testbed"));
+  }
 
   ParameterServer& server_;
   const bool upload_;
@@ -57,7 +63,8 @@ class Call : public grpc::ServerGenericBidiReactor {
 
 }  // namespace
 
-grpc::ServerGenericBidiReactor* ParameterServer::CreateReactor(grpc::GenericCallbackServerContext* context) {
+grpc::ServerGenericBidiReactor* ParameterServer::CreateReactor(
+    grpc::GenericCallbackServerContext* context) {
   return new Call(*this, context->method() == kUploadMethod);
 }
 

@@ -1,4 +1,5 @@
-// A parameter server of the testbed: hands out tensors of any size, and acknowledges gradients after a timed update.
+// A parameter server of the testbed: hands out tensors of any size, and acknowledges gradients
+// after a timed update.
 //
 // Threads: gRPC's; one UpdateQueue a worker.
 #pragma once
@@ -15,7 +16,8 @@ namespace stepcast::testbed {
 
 class ParameterServer : public grpc::CallbackGenericService {
  public:
-  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override;
 
   UpdateQueue& QueueOf(int32_t worker);
 

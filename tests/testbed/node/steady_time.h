@@ -1,4 +1,5 @@
-// Time on the machine's monotonic clock, which all network namespaces share: no skew between the nodes of a testbed.
+// Time on the machine's monotonic clock, which all network namespaces share: no skew between the
+// nodes of a testbed.
 #pragma once
 
 #include <time.h>

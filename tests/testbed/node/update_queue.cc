@@ -19,7 +19,8 @@ UpdateQueue::~UpdateQueue() {
 void UpdateQueue::Add(int64_t received_ns, int64_t update_ns, Done done) {
   {
     const std::lock_guard lock(mutex_);
-    updates_.push_back({.received_ns = received_ns, .update_ns = update_ns, .done = std::move(done)});
+    updates_.push_back(
+        {.received_ns = received_ns, .update_ns = update_ns, .done = std::move(done)});
   }
   changed_.notify_one();
 }
@@ -36,7 +37,9 @@ void UpdateQueue::Run() {
     const int64_t start_ns = std::max(update.received_ns, free_at_ns);
     free_at_ns = start_ns + update.update_ns;
     SleepUntilNs(free_at_ns);
-    update.done({.received_ns = update.received_ns, .update_start_ns = start_ns, .update_end_ns = free_at_ns});
+    update.done({.received_ns = update.received_ns,
+                 .update_start_ns = start_ns,
+                 .update_end_ns = free_at_ns});
     lock.lock();
   }
 }

@@ -1,7 +1,8 @@
-// The updates of one worker's gradients on a parameter server: first come, first served, each a timed sleep.
+// The updates of one worker's gradients on a parameter server: first come, first served, each a
+// timed sleep.
 //
-// An update begins when its gradient was received or the one before was planned to end, so waking late does not add up.
-// Threads: Add from any; done is called from the queue's own.
+// An update begins when its gradient was received or the one before was planned to end, so waking
+// late does not add up. Threads: Add from any; done is called from the queue's own.
 #pragma once
 
 #include <condition_variable>

@@ -35,14 +35,16 @@ Worker::Worker(const Job& job, WorkerOptions options)
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
   for (const std::string& server : options_.servers) {
-    channels_.push_back(grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments));
+    channels_.push_back(
+        grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments));
     stubs_.push_back(std::make_unique<grpc::GenericStub>(channels_.back()));
   }
 }
 
 bool Worker::Connect() {
   const auto until = std::chrono::system_clock::now() + kConnectLimit;
-  return std::all_of(channels_.begin(), channels_.end(), [&](const auto& channel) { return channel->WaitForConnected(until); });
+  return std::all_of(channels_.begin(), channels_.end(),
+                     [&](const auto& channel) { return channel->WaitForConnected(until); });
 }
 
 void Worker::WarmUp() {
@@ -66,7 +68,8 @@ void Worker::WarmUp() {
       if (resource == Resource::kDownlink) {
         Download(operation, end_one);
       } else {
-        Upload(operation, 0, [&](const grpc::Status& status, const UploadReply&) { end_one(status); });
+        Upload(operation, 0,
+               [&](const grpc::Status& status, const UploadReply&) { end_one(status); });
       }
       lock.lock();
     }
@@ -92,16 +95,21 @@ std::vector<StepRecord> Worker::Run(int64_t origin_ns) {
 
 void Worker::VaryDurations() {
   std::normal_distribution<double> normal(1, options_.variation);
-  const auto factor = [&] { return std::max(kLeastShare, options_.variation > 0 ? normal(random_) : 1.0); };
+  const auto factor = [&] {
+    return std::max(kLeastShare, options_.variation > 0 ? normal(random_) : 1.0);
+  };
   const double of_step = factor();
   for (size_t i = 0; i < durations_ns_.size(); ++i) {
-    durations_ns_[i] = static_cast<int64_t>(static_cast<double>(job_.operations[i].duration_ns) * of_step * factor());
+    durations_ns_[i] = static_cast<int64_t>(static_cast<double>(job_.operations[i].duration_ns) *
+                                            of_step * factor());
   }
 }
 
 void Worker::BeginStep(int64_t now_ns) {
   VaryDurations();
-  step_ = {.begin_ns = now_ns, .start_ns = std::vector<int64_t>(job_.operations.size()), .done_ns = std::vector<int64_t>(job_.operations.size())};
+  step_ = {.begin_ns = now_ns,
+           .start_ns = std::vector<int64_t>(job_.operations.size()),
+           .done_ns = std::vector<int64_t>(job_.operations.size())};
   left_ = static_cast<int32_t>(job_.operations.size());
   std::vector<int32_t> downloads = job_.download_order;
   for (size_t i = 0; i < job_.operations.size(); ++i) {
@@ -110,7 +118,8 @@ void Worker::BeginStep(int64_t now_ns) {
     if (pending_[i] > 0) continue;
     const auto operation = static_cast<int32_t>(i);
     if (job_.operations[i].resource == Resource::kWorker) computations_.emplace(now_ns, operation);
-    if (job_.operations[i].resource == Resource::kDownlink && job_.download_order.empty()) downloads.push_back(operation);
+    if (job_.operations[i].resource == Resource::kDownlink && job_.download_order.empty())
+      downloads.push_back(operation);
   }
   if (job_.download_order.empty()) std::shuffle(downloads.begin(), downloads.end(), random_);
   transfers_.insert(transfers_.end(), downloads.begin(), downloads.end());
@@ -146,11 +155,15 @@ void Worker::Send() {
     if (job_.operations[Index(operation)].resource == Resource::kDownlink) {
       step_.start_ns[Index(operation)] = NowNs();
       lock.unlock();
-      Download(operation, [this, operation](const grpc::Status& status) { OnDownloaded(operation, status); });
+      Download(operation,
+               [this, operation](const grpc::Status& status) { OnDownloaded(operation, status); });
     } else {
       const int64_t update_ns = durations_ns_[Index(UpdateAfter(operation))];
       lock.unlock();
-      Upload(operation, update_ns, [this, operation](const grpc::Status& status, const UploadReply& reply) { OnUploaded(operation, status, reply); });
+      Upload(operation, update_ns,
+             [this, operation](const grpc::Status& status, const UploadReply& reply) {
+               OnUploaded(operation, status, reply);
+             });
     }
     lock.lock();
   }
@@ -166,8 +179,9 @@ void Worker::Download(int32_t operation, Downloaded done) {
   auto call = std::make_shared<Call>();
   const grpc::Slice request = SliceOf(DownloadRequest{.size_bytes = of.size_bytes});
   call->request = grpc::ByteBuffer(&request, 1);
-  stubs_[Index(of.parameter_server)]->UnaryCall(&call->context, kDownloadMethod, {}, &call->request, &call->reply,
-                                                [call, done = std::move(done)](const grpc::Status& status) { done(status); });
+  stubs_[Index(of.parameter_server)]->UnaryCall(
+      &call->context, kDownloadMethod, {}, &call->request, &call->reply,
+      [call, done = std::move(done)](const grpc::Status& status) { done(status); });
 }
 
 void Worker::OnDownloaded(int32_t operation, const grpc::Status& status) {
@@ -192,14 +206,18 @@ void Worker::Upload(int32_t operation, int64_t update_ns, Uploaded done) {
   };
   const JobOperation& of = job_.operations[Index(operation)];
   auto call = std::make_shared<Call>();
-  const grpc::Slice slices[] = {SliceOf(UploadHeader{.worker = options_.worker, .update_ns = update_ns}), TensorOf(of.size_bytes)};
+  const grpc::Slice slices[] = {
+      SliceOf(UploadHeader{.worker = options_.worker, .update_ns = update_ns}),
+      TensorOf(of.size_bytes)};
   call->request = grpc::ByteBuffer(slices, 2);
-  stubs_[Index(of.parameter_server)]->UnaryCall(&call->context, kUploadMethod, {}, &call->request, &call->reply,
-                                                [call, done = std::move(done)](const grpc::Status& status) {
-                                                  UploadReply reply;
-                                                  const bool read = status.ok() && ReadFrom(call->reply, reply);
-                                                  done(read || !status.ok() ? status : grpc::Status(grpc::StatusCode::INTERNAL, "no reply"), reply);
-                                                });
+  stubs_[Index(of.parameter_server)]->UnaryCall(
+      &call->context, kUploadMethod, {}, &call->request, &call->reply,
+      [call, done = std::move(done)](const grpc::Status& status) {
+        UploadReply reply;
+        const bool read = status.ok() && ReadFrom(call->reply, reply);
+        done(read || !status.ok() ? status : grpc::Status(grpc::StatusCode::INTERNAL, "no reply"),
+             reply);
+      });
 }
 
 void Worker::OnUploaded(int32_t operation, const grpc::Status& status, const UploadReply& reply) {
@@ -236,7 +254,9 @@ void Worker::Done(int32_t operation, int64_t at_ns) {
   const int64_t now_ns = NowNs();
   step_.end_ns = now_ns;
   steps_.push_back(std::move(step_));
-  if (now_ns < until_ns_ && static_cast<int32_t>(steps_.size()) < options_.most_steps && fault_.empty()) return BeginStep(now_ns);
+  if (now_ns < until_ns_ && static_cast<int32_t>(steps_.size()) < options_.most_steps &&
+      fault_.empty())
+    return BeginStep(now_ns);
   over_ = true;
   computation_ready_.notify_one();
   transfer_ready_.notify_one();

@@ -1,8 +1,11 @@
-// What Stepcast and the models it is compared with predict for measurements of the testbed, over the same window and start offsets.
+// What Stepcast and the models it is compared with predict for measurements of the testbed, over
+// the same window and start offsets.
 //
-// Reads from standard input {profile, workers, parameter_servers, transfer_order, link_sharing, window_seconds: [begin, end], seeds,
-// restarts: [{start_offsets_ns}], baselines}; writes {predicted: [steps/s by restart, each a list by seed], run_interval: {lower, upper} of one
-// restart's steps/s, and where baselines are asked for steady: {staggered, simultaneous} and baselines: {name: steps/s}, both of a steady state}.
+// Reads from standard input {profile, workers, parameter_servers, transfer_order, link_sharing,
+// window_seconds: [begin, end], seeds, restarts: [{start_offsets_ns}], baselines}; writes
+// {predicted: [steps/s by restart, each a list by seed], run_interval: {lower, upper} of one
+// restart's steps/s, and where baselines are asked for steady: {staggered, simultaneous} and
+// baselines: {name: steps/s}, both of a steady state}.
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -34,8 +37,9 @@ const std::map<std::string, TransferOrder> kOrders = {{"GRAPH", TransferOrder::k
                                                       {"RECORDED", TransferOrder::kRecorded},
                                                       {"RANDOM", TransferOrder::kRandom},
                                                       {"REVERSE", TransferOrder::kReverse}};
-const std::map<std::string, LinkSharing> kSharings = {
-    {"EQUAL", LinkSharing::kEqual}, {"FIRST_COME", LinkSharing::kFirstCome}, {"TURNS", LinkSharing::kTurns}};
+const std::map<std::string, LinkSharing> kSharings = {{"EQUAL", LinkSharing::kEqual},
+                                                      {"FIRST_COME", LinkSharing::kFirstCome},
+                                                      {"TURNS", LinkSharing::kTurns}};
 const std::map<RivalModel, std::string> kRivals = {{RivalModel::kQueueing, "queueing"},
                                                    {RivalModel::kCynthia, "cynthia"},
                                                    {RivalModel::kCynthiaHalved, "cynthia_halved"},
@@ -49,37 +53,46 @@ Value OrThrow(absl::StatusOr<Value> value) {
 }
 
 ScenarioDraft DraftFrom(const json& request) {
-  ScenarioDraft draft{.workers = request.at("workers").get<int32_t>(), .parameter_servers = request.at("parameter_servers").get<int32_t>()};
+  ScenarioDraft draft{.workers = request.at("workers").get<int32_t>(),
+                      .parameter_servers = request.at("parameter_servers").get<int32_t>()};
   draft.transfer_order = kOrders.at(request.at("transfer_order"));
   draft.link_sharing = kSharings.at(request.at("link_sharing"));
-  if (draft.link_sharing == LinkSharing::kTurns) draft.turn_bytes = request.at("turn_bytes").get<int64_t>();
+  if (draft.link_sharing == LinkSharing::kTurns)
+    draft.turn_bytes = request.at("turn_bytes").get<int64_t>();
   return draft;
 }
 
 json Predict(const Profile& profile, const Scenario& scenario, const json& request) {
   const StepGraph graph = StepGraph::Build(profile, scenario);
-  const testing::MeasuringWindow window{.begin = request.at("window_seconds").at(0), .end = request.at("window_seconds").at(1)};
-  RunOptions options{.steps_per_worker = kManySteps,
-                     .until = Instant{} + Nanoseconds(static_cast<int64_t>(1e9 * window.end)),
-                     .link_sharing = scenario.link_sharing,
-                     .turn = scenario.turn_bytes > 0 ? Bandwidth(scenario.bandwidth_bytes_per_second).TimeFor(scenario.turn_bytes) : Span{},
-                     .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
-                     .order = scenario.transfer_order,
-                     .keep_step_ends = true};
+  const testing::MeasuringWindow window{.begin = request.at("window_seconds").at(0),
+                                        .end = request.at("window_seconds").at(1)};
+  RunOptions options{
+      .steps_per_worker = kManySteps,
+      .until = Instant{} + Nanoseconds(static_cast<int64_t>(1e9 * window.end)),
+      .link_sharing = scenario.link_sharing,
+      .turn = scenario.turn_bytes > 0
+                  ? Bandwidth(scenario.bandwidth_bytes_per_second).TimeFor(scenario.turn_bytes)
+                  : Span{},
+      .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
+      .order = scenario.transfer_order,
+      .keep_step_ends = true};
   json predicted = json::array();
   for (const json& restart : request.at("restarts")) {
     options.start_offsets.clear();
-    for (const json& offset : restart.at("start_offsets_ns")) options.start_offsets.push_back(Nanoseconds(offset.get<int64_t>()));
+    for (const json& offset : restart.at("start_offsets_ns"))
+      options.start_offsets.push_back(Nanoseconds(offset.get<int64_t>()));
     json by_seed = json::array();
     for (options.seed = 1; options.seed <= request.at("seeds").get<uint64_t>(); ++options.seed) {
-      by_seed.push_back(OrThrow(testing::StepsPerSecondInside(OrThrow(Simulate(graph, options, NeverStop)), window)));
+      by_seed.push_back(OrThrow(
+          testing::StepsPerSecondInside(OrThrow(Simulate(graph, options, NeverStop)), window)));
     }
     predicted.push_back(by_seed);
   }
   return predicted;
 }
 
-// Where 95 % of single restarts are expected to be. Runs with the offsets of another restart are as good an example of this one as its own.
+// Where 95 % of single restarts are expected to be. Runs with the offsets of another restart are as
+// good an example of this one as its own.
 json RunInterval(const json& predicted) {
   std::vector<RunEstimate> runs;
   for (const json& restart : predicted) {
@@ -89,12 +102,16 @@ json RunInterval(const json& predicted) {
   return {{"lower", interval.lower}, {"upper", interval.upper}};
 }
 
-// What PredictThroughput answers by default, and what it did when simultaneous starts were the default.
+// What PredictThroughput answers by default, and what it did when simultaneous starts were the
+// default.
 json SteadyStates(const Profile& profile, const ScenarioDraft& scenario) {
   json steady = json::object();
-  for (const auto& [name, start] : {std::pair("staggered", Start::kStaggered), std::pair("simultaneous", Start::kSimultaneous)}) {
-    const ThroughputQuery query = OrThrow(ResolveThroughput(profile, {.scenario = scenario, .options = {.steps_per_worker = 300, .start = start}}));
-    steady[name] = OrThrow(PredictThroughput(profile, query, NeverStop)).predictions.front().steps_per_second;
+  for (const auto& [name, start] : {std::pair("staggered", Start::kStaggered),
+                                    std::pair("simultaneous", Start::kSimultaneous)}) {
+    const ThroughputQuery query = OrThrow(ResolveThroughput(
+        profile, {.scenario = scenario, .options = {.steps_per_worker = 300, .start = start}}));
+    steady[name] =
+        OrThrow(PredictThroughput(profile, query, NeverStop)).predictions.front().steps_per_second;
   }
   return steady;
 }
@@ -102,11 +119,13 @@ json SteadyStates(const Profile& profile, const ScenarioDraft& scenario) {
 // Their steady states; what a model says nothing about is left out.
 json Baselines(const Profile& profile, ScenarioDraft scenario, int32_t workers) {
   scenario.workers.reset();
-  const ComparisonQuery query = OrThrow(ResolveComparison(profile, {.worker_counts = {workers}, .scenario = scenario}));
+  const ComparisonQuery query =
+      OrThrow(ResolveComparison(profile, {.worker_counts = {workers}, .scenario = scenario}));
   json baselines = json::object();
   const ComparisonAnswer answer = OrThrow(CompareModels(profile, query, NeverStop));
   for (const RivalPrediction& rival : answer.comparisons.front().rivals) {
-    if (rival.unavailable_reason.empty()) baselines[kRivals.at(rival.model)] = rival.steps_per_second;
+    if (rival.unavailable_reason.empty())
+      baselines[kRivals.at(rival.model)] = rival.steps_per_second;
   }
   return baselines;
 }

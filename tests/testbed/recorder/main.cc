@@ -1,4 +1,5 @@
-// Writes a profile as TensorFlow would have recorded it: proto JSON from standard input, RunMetadata to standard output.
+// Writes a profile as TensorFlow would have recorded it: proto JSON from standard input,
+// RunMetadata to standard output.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -9,8 +10,11 @@
 int main() {
   using namespace stepcast;  // NOLINT(google-build-using-namespace): a program of one function
   try {
-    const absl::StatusOr<Profile> profile = Profile::Create(testing::ProfileFromJson(nlohmann::json::parse(std::cin)));
-    const absl::StatusOr<std::string> recording = profile.ok() ? testing::WriteRunMetadata(*profile, {.nanoseconds = true}) : profile.status();
+    const absl::StatusOr<Profile> profile =
+        Profile::Create(testing::ProfileFromJson(nlohmann::json::parse(std::cin)));
+    const absl::StatusOr<std::string> recording =
+        profile.ok() ? testing::WriteRunMetadata(*profile, {.nanoseconds = true})
+                     : profile.status();
     if (!recording.ok()) {
       std::cerr << recording.status() << "\n";
       return 1;

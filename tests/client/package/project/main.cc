@@ -14,11 +14,13 @@ int main(int argc, char** argv) {
   if (!bytes.ok()) return 3;
   const auto profile = client::ParseProfile(*bytes);
   if (!profile.ok()) return 4;
-  std::cout << client::Version() << ' ' << profile->model << ' ' << (client::ToJson(*profile).find("\"batchSize\"") != std::string::npos) << '\n';
+  std::cout << client::Version() << ' ' << profile->model << ' '
+            << (client::ToJson(*profile).find("\"batchSize\"") != std::string::npos) << '\n';
 
   // Port 1 is nobody's.
   const client::Client stepcast({.server = "127.0.0.1:1", .retry = {.max_attempts = 1}});
-  const auto reply = stepcast.PredictThroughput({.source = *profile, .worker_counts = {1, 2, 4}}, {.timeout = std::chrono::seconds(20)});
+  const auto reply = stepcast.PredictThroughput({.source = *profile, .worker_counts = {1, 2, 4}},
+                                                {.timeout = std::chrono::seconds(20)});
   std::cout << absl::StatusCodeToString(reply.status().code()) << '\n';
   return reply.ok() ? 1 : 0;
 }

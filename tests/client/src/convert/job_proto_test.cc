@@ -36,7 +36,8 @@ Operation ThereAndBack(const Operation& sent) {
 template <typename Reply>
 class JobReplyTest : public testing::Test {};
 
-using Replies = testing::Types<v1::PredictThroughputResponse, v1::RecommendWorkersResponse, v1::OptimizeOrderResponse, v1::CompareModelsResponse>;
+using Replies = testing::Types<v1::PredictThroughputResponse, v1::RecommendWorkersResponse,
+                               v1::OptimizeOrderResponse, v1::CompareModelsResponse>;
 TYPED_TEST_SUITE(JobReplyTest, Replies);
 
 TYPED_TEST(JobReplyTest, EveryFieldComesBack) {
@@ -48,7 +49,8 @@ TYPED_TEST(JobReplyTest, EveryFieldComesBack) {
     FillRandomly(reply, generator, /*all=*/true);
     sent.mutable_response()->PackFrom(reply);
     const Operation back = ThereAndBack(sent);
-    ASSERT_TRUE(MessageDifferencer::Equals(sent, back)) << sent.DebugString() << "came back as\n" << back.DebugString();
+    ASSERT_TRUE(MessageDifferencer::Equals(sent, back)) << sent.DebugString() << "came back as\n"
+                                                        << back.DebugString();
   }
 }
 
@@ -91,7 +93,8 @@ TEST(JobProtoTest, WhatALaterServerAddsIsLeftOutAndBreaksNothing) {
 
 TEST(JobProtoTest, AReplyThatCannotBeReadIsNone) {
   Operation sent;
-  sent.mutable_response()->set_type_url("type.googleapis.com/stepcast.v1.PredictThroughputResponse");
+  sent.mutable_response()->set_type_url(
+      "type.googleapis.com/stepcast.v1.PredictThroughputResponse");
   sent.mutable_response()->set_value("\xff\xff");
   Job job;
   FromProto(sent, job);
@@ -105,11 +108,16 @@ TEST(JobProtoTest, EveryComputationIsSentAsItself) {
     EXPECT_EQ(message.request_id(), "id");
     return message;
   };
-  EXPECT_EQ(sent(PredictThroughputRequest{.source = "profiles/p"}).predict_throughput().profile(), "profiles/p");
-  EXPECT_EQ(sent(RecommendWorkersRequest{.source = "profiles/p"}).recommend_workers().profile(), "profiles/p");
-  EXPECT_EQ(sent(OptimizeOrderRequest{.source = "profiles/p"}).optimize_order().profile(), "profiles/p");
-  EXPECT_EQ(sent(AllocateWorkersRequest{.jobs = {{.id = "a"}}}).allocate_workers().jobs(0).id(), "a");
-  EXPECT_EQ(sent(CompareModelsRequest{.source = "profiles/p"}).compare_models().profile(), "profiles/p");
+  EXPECT_EQ(sent(PredictThroughputRequest{.source = "profiles/p"}).predict_throughput().profile(),
+            "profiles/p");
+  EXPECT_EQ(sent(RecommendWorkersRequest{.source = "profiles/p"}).recommend_workers().profile(),
+            "profiles/p");
+  EXPECT_EQ(sent(OptimizeOrderRequest{.source = "profiles/p"}).optimize_order().profile(),
+            "profiles/p");
+  EXPECT_EQ(sent(AllocateWorkersRequest{.jobs = {{.id = "a"}}}).allocate_workers().jobs(0).id(),
+            "a");
+  EXPECT_EQ(sent(CompareModelsRequest{.source = "profiles/p"}).compare_models().profile(),
+            "profiles/p");
 }
 
 }  // namespace

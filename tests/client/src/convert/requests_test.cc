@@ -28,8 +28,8 @@ std::vector<std::string> EmptyFields(const google::protobuf::Message& message) {
   const google::protobuf::Descriptor& type = *message.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
     const google::protobuf::FieldDescriptor& field = *type.field(i);
-    const bool set =
-        field.is_repeated() ? message.GetReflection()->FieldSize(message, &field) > 0 : message.GetReflection()->HasField(message, &field);
+    const bool set = field.is_repeated() ? message.GetReflection()->FieldSize(message, &field) > 0
+                                         : message.GetReflection()->HasField(message, &field);
     if (!set && field.real_containing_oneof() == nullptr) empty.push_back(field.name());
   }
   return empty;
@@ -52,35 +52,42 @@ void ExpectIs(const Struct& request, const std::string& text, bool complete = tr
 }
 
 TEST(RequestsTest, Comparison) {
-  ExpectIs<v1::CompareModelsRequest>(
-      CompareModelsRequest{.source = "profiles/a", .worker_counts = {1, 2}, .scenario = {.parameter_servers = 2}, .options = {.seed = 9}},
-      R"pb(profile: "profiles/a"
-           worker_counts: [ 1, 2 ]
-           scenario { parameter_servers: 2 }
-           options { seed: 9 })pb");
+  ExpectIs<v1::CompareModelsRequest>(CompareModelsRequest{.source = "profiles/a",
+                                                          .worker_counts = {1, 2},
+                                                          .scenario = {.parameter_servers = 2},
+                                                          .options = {.seed = 9}},
+                                     R"pb(profile: "profiles/a"
+                                          worker_counts: [ 1, 2 ]
+                                          scenario { parameter_servers: 2 }
+                                          options { seed: 9 })pb");
 }
 
 TEST(RequestsTest, ParsingMeasurements) {
-  ExpectIs<v1::FitParsingOverheadRequest>(FitParsingOverheadRequest{.measurements = {{1000, 0.5}, {2000, 0.75}}, .confidence_level = 0.9},
-                                          R"pb(measurements { size_bytes: 1000 seconds: 0.5 }
-                                               measurements { size_bytes: 2000 seconds: 0.75 }
-                                               confidence_level: 0.9)pb");
+  ExpectIs<v1::FitParsingOverheadRequest>(
+      FitParsingOverheadRequest{.measurements = {{1000, 0.5}, {2000, 0.75}},
+                                .confidence_level = 0.9},
+      R"pb(measurements { size_bytes: 1000 seconds: 0.5 }
+           measurements { size_bytes: 2000 seconds: 0.75 }
+           confidence_level: 0.9)pb");
 }
 
 TEST(RequestsTest, Allocation) {
-  const AllocateWorkersRequest request{.jobs = {{.id = "a",
-                                                 .source = "profiles/a",
-                                                 .scenario = {.parameter_servers = 2},
-                                                 .weight = 0.5,
-                                                 .min_workers = 0,
-                                                 .max_workers = 8,
-                                                 .gang = 4,
-                                                 .max_parameter_servers = 3,
-                                                 .remaining_examples = 100,
-                                                 .current = CurrentAllocation{.workers = 4, .rescale_seconds = 1.5, .parameter_servers = 2}}},
-                                       .capacity = ClusterCapacity{.workers = 16, .parameter_servers = 5},
-                                       .objective = AllocationObjective::kMaxMinFair,
-                                       .options = {.seed = 9}};
+  const AllocateWorkersRequest request{
+      .jobs = {{.id = "a",
+                .source = "profiles/a",
+                .scenario = {.parameter_servers = 2},
+                .weight = 0.5,
+                .min_workers = 0,
+                .max_workers = 8,
+                .gang = 4,
+                .max_parameter_servers = 3,
+                .remaining_examples = 100,
+                .current =
+                    CurrentAllocation{
+                        .workers = 4, .rescale_seconds = 1.5, .parameter_servers = 2}}},
+      .capacity = ClusterCapacity{.workers = 16, .parameter_servers = 5},
+      .objective = AllocationObjective::kMaxMinFair,
+      .options = {.seed = 9}};
   const std::string text = R"pb(jobs {
                                   id: "a"
                                   profile: "profiles/a"
@@ -111,16 +118,17 @@ TEST(RequestsTest, AnAllocationMayBeReadFromJson) {
 }
 
 TEST(RequestsTest, Prediction) {
-  ExpectIs<v1::PredictThroughputRequest>(PredictThroughputRequest{.source = "profiles/a",
-                                                                  .scenarios = {{.workers = 3}},
-                                                                  .worker_counts = {1, 2},
-                                                                  .scenario = Scenario{.parameter_servers = 2},
-                                                                  .options = {.seed = 9}},
-                                         R"pb(profile: "profiles/a"
-                                              scenarios { workers: 3 }
-                                              worker_counts: [ 1, 2 ]
-                                              scenario { parameter_servers: 2 }
-                                              options { seed: 9 })pb");
+  ExpectIs<v1::PredictThroughputRequest>(
+      PredictThroughputRequest{.source = "profiles/a",
+                               .scenarios = {{.workers = 3}},
+                               .worker_counts = {1, 2},
+                               .scenario = Scenario{.parameter_servers = 2},
+                               .options = {.seed = 9}},
+      R"pb(profile: "profiles/a"
+           scenarios { workers: 3 }
+           worker_counts: [ 1, 2 ]
+           scenario { parameter_servers: 2 }
+           options { seed: 9 })pb");
 }
 
 TEST(RequestsTest, AnInlineProfileTakesThePlaceOfTheName) {
@@ -133,19 +141,20 @@ TEST(RequestsTest, AnInlineProfileTakesThePlaceOfTheName) {
 
 TEST(RequestsTest, Recommendation) {
   ExpectIs<v1::RecommendWorkersRequest>(
-      RecommendWorkersRequest{.source = "profiles/a",
-                              .scenario = {.parameter_servers = 2},
-                              .options = {.seed = 9},
-                              .objective = Objective::kKnee,
-                              .constraints = Constraints{.min_workers = 1,
-                                                         .max_workers = 2,
-                                                         .max_parameter_servers = 3,
-                                                         .deadline = seconds(4),
-                                                         .examples = 5,
-                                                         .budget = 6,
-                                                         .min_scaling_efficiency = 0.7},
-                              .prices = Prices{.worker_hour = 1, .parameter_server_hour = 2, .currency_code = "EUR"},
-                              .current = CurrentAllocation{.workers = 3, .rescale_seconds = 4, .parameter_servers = 5}},
+      RecommendWorkersRequest{
+          .source = "profiles/a",
+          .scenario = {.parameter_servers = 2},
+          .options = {.seed = 9},
+          .objective = Objective::kKnee,
+          .constraints = Constraints{.min_workers = 1,
+                                     .max_workers = 2,
+                                     .max_parameter_servers = 3,
+                                     .deadline = seconds(4),
+                                     .examples = 5,
+                                     .budget = 6,
+                                     .min_scaling_efficiency = 0.7},
+          .prices = Prices{.worker_hour = 1, .parameter_server_hour = 2, .currency_code = "EUR"},
+          .current = CurrentAllocation{.workers = 3, .rescale_seconds = 4, .parameter_servers = 5}},
       R"pb(profile: "profiles/a"
            scenario { parameter_servers: 2 }
            options { seed: 9 }
@@ -164,47 +173,50 @@ TEST(RequestsTest, Recommendation) {
 }
 
 TEST(RequestsTest, Order) {
-  ExpectIs<v1::OptimizeOrderRequest>(OptimizeOrderRequest{.source = "profiles/a",
-                                                          .scenario = Scenario{.workers = 2},
-                                                          .options = {.seed = 9},
-                                                          .methods = {OrderMethod::kTac, OrderMethod::kSearch},
-                                                          .time_budget = milliseconds(1500),
-                                                          .inference = true},
-                                     R"pb(profile: "profiles/a"
-                                          scenario { workers: 2 }
-                                          options { seed: 9 }
-                                          methods: [ TAC, SEARCH ]
-                                          time_budget { seconds: 1 nanos: 500000000 }
-                                          inference: true)pb");
+  ExpectIs<v1::OptimizeOrderRequest>(
+      OptimizeOrderRequest{.source = "profiles/a",
+                           .scenario = Scenario{.workers = 2},
+                           .options = {.seed = 9},
+                           .methods = {OrderMethod::kTac, OrderMethod::kSearch},
+                           .time_budget = milliseconds(1500),
+                           .inference = true},
+      R"pb(profile: "profiles/a"
+           scenario { workers: 2 }
+           options { seed: 9 }
+           methods: [ TAC, SEARCH ]
+           time_budget { seconds: 1 nanos: 500000000 }
+           inference: true)pb");
 }
 
 TEST(RequestsTest, Trace) {
-  ExpectIs<v1::GenerateTraceRequest>(
-      GenerateTraceRequest{.source = "profiles/a", .scenario = Scenario{.workers = 2}, .options = {.steps_per_worker = 3}},
-      R"pb(profile: "profiles/a"
-           scenario { workers: 2 }
-           options { steps_per_worker: 3 })pb");
+  ExpectIs<v1::GenerateTraceRequest>(GenerateTraceRequest{.source = "profiles/a",
+                                                          .scenario = Scenario{.workers = 2},
+                                                          .options = {.steps_per_worker = 3}},
+                                     R"pb(profile: "profiles/a"
+                                          scenario { workers: 2 }
+                                          options { steps_per_worker: 3 })pb");
 }
 
 TEST(RequestsTest, LayerProfile) {
-  ExpectIs<v1::LayerProfileOptions>(LayerProfileOptions{.model = "vgg",
-                                                        .batch_size = 64,
-                                                        .platform = {.bandwidth_bytes_per_second = 1e9, .window_bytes = 5},
-                                                        .step_time_variation = 0.1,
-                                                        .common_time_variation = 0.2,
-                                                        .steps = 3,
-                                                        .seed = 4},
-                                    R"pb(model: "vgg"
-                                         batch_size: 64
-                                         platform {
-                                           bandwidth_bytes_per_second: 1e9
-                                           parsing_overhead {}
-                                           window_bytes: 5
-                                         }
-                                         step_time_variation: 0.1
-                                         common_time_variation: 0.2
-                                         steps: 3
-                                         seed: 4)pb");
+  ExpectIs<v1::LayerProfileOptions>(
+      LayerProfileOptions{.model = "vgg",
+                          .batch_size = 64,
+                          .platform = {.bandwidth_bytes_per_second = 1e9, .window_bytes = 5},
+                          .step_time_variation = 0.1,
+                          .common_time_variation = 0.2,
+                          .steps = 3,
+                          .seed = 4},
+      R"pb(model: "vgg"
+           batch_size: 64
+           platform {
+             bandwidth_bytes_per_second: 1e9
+             parsing_overhead {}
+             window_bytes: 5
+           }
+           step_time_variation: 0.1
+           common_time_variation: 0.2
+           steps: 3
+           seed: 4)pb");
 }
 
 TEST(RequestsTest, ZooModel) {
@@ -230,13 +242,15 @@ TEST(RequestsTest, ZooModel) {
 }
 
 TEST(RequestsTest, RecordingsOfTensorflow) {
-  ExpectIs<v1::RunMetadataOptions>(RunMetadataOptions{.model = "m", .batch_size = 3, .platform = {.bandwidth_bytes_per_second = 1e9}},
-                                   R"pb(model: "m"
-                                        batch_size: 3
-                                        platform {
-                                          bandwidth_bytes_per_second: 1e9
-                                          parsing_overhead {}
-                                        })pb");
+  ExpectIs<v1::RunMetadataOptions>(
+      RunMetadataOptions{
+          .model = "m", .batch_size = 3, .platform = {.bandwidth_bytes_per_second = 1e9}},
+      R"pb(model: "m"
+           batch_size: 3
+           platform {
+             bandwidth_bytes_per_second: 1e9
+             parsing_overhead {}
+           })pb");
   ExpectIs<v1::TimelineOptions>(TimelineOptions{.model = "m",
                                                 .batch_size = 3,
                                                 .platform = {.bandwidth_bytes_per_second = 1e9},
@@ -260,7 +274,9 @@ TEST(RequestsTest, RecordingsOfTensorflow) {
 
 TEST(RequestsTest, ImportHeader) {
   ExpectIs<v1::ImportProfileRequest::Header>(
-      ImportOptions{.store = {.profile_id = "a", .request_id = "b", .validate_only = true}, .display_name = "c", .labels = {{"k", "v"}}},
+      ImportOptions{.store = {.profile_id = "a", .request_id = "b", .validate_only = true},
+                    .display_name = "c",
+                    .labels = {{"k", "v"}}},
       R"pb(profile_id: "a"
            request_id: "b"
            validate_only: true
@@ -269,10 +285,15 @@ TEST(RequestsTest, ImportHeader) {
 }
 
 TEST(RequestsTest, StoredProfiles) {
-  ExpectIs<v1::GetProfileRequest>(GetProfileRequest{.name = "profiles/a", .view = ProfileView::kBasic}, R"pb(name: "profiles/a" view: BASIC)pb");
-  ExpectIs<v1::ListProfilesRequest>(ListProfilesRequest{.page_size = 7, .page_token = "t", .filter = "f", .view = ProfileView::kBasic},
-                                    R"pb(page_size: 7 page_token: "t" filter: "f" view: BASIC)pb");
-  ExpectIs<v1::DeleteProfileRequest>(DeleteProfileRequest{.name = "profiles/a", .etag = "e"}, R"pb(name: "profiles/a" etag: "e")pb");
+  ExpectIs<v1::GetProfileRequest>(
+      GetProfileRequest{.name = "profiles/a", .view = ProfileView::kBasic}, R"pb(name: "profiles/a"
+                                                                                 view: BASIC)pb");
+  ExpectIs<v1::ListProfilesRequest>(
+      ListProfilesRequest{
+          .page_size = 7, .page_token = "t", .filter = "f", .view = ProfileView::kBasic},
+      R"pb(page_size: 7 page_token: "t" filter: "f" view: BASIC)pb");
+  ExpectIs<v1::DeleteProfileRequest>(DeleteProfileRequest{.name = "profiles/a", .etag = "e"},
+                                     R"pb(name: "profiles/a" etag: "e")pb");
 }
 
 }  // namespace

@@ -35,12 +35,18 @@ struct Pair {
 template <typename P>
 class RoundTripTest : public testing::Test {};
 
-using Pairs = testing::Types<Pair<v1::Profile, Profile>, Pair<v1::Scenario, Scenario>, Pair<v1::SimulationOptions, SimulationOptions>,
-                             Pair<v1::Prediction, Prediction>, Pair<v1::PredictThroughputResponse, PredictThroughputResponse>,
-                             Pair<v1::RecommendWorkersResponse, RecommendWorkersResponse>, Pair<v1::TransferOrderResult, TransferOrderResult>,
-                             Pair<v1::OptimizeOrderResponse, OptimizeOrderResponse>, Pair<v1::CompareModelsResponse, CompareModelsResponse>,
-                             Pair<v1::FitParsingOverheadResponse, FitParsingOverheadResponse>, Pair<v1::AllocationJob, AllocationJob>,
-                             Pair<v1::ImportProfileResponse, ImportProfileResponse>, Pair<v1::ListProfilesResponse, ListProfilesResponse>>;
+using Pairs =
+    testing::Types<Pair<v1::Profile, Profile>, Pair<v1::Scenario, Scenario>,
+                   Pair<v1::SimulationOptions, SimulationOptions>, Pair<v1::Prediction, Prediction>,
+                   Pair<v1::PredictThroughputResponse, PredictThroughputResponse>,
+                   Pair<v1::RecommendWorkersResponse, RecommendWorkersResponse>,
+                   Pair<v1::TransferOrderResult, TransferOrderResult>,
+                   Pair<v1::OptimizeOrderResponse, OptimizeOrderResponse>,
+                   Pair<v1::CompareModelsResponse, CompareModelsResponse>,
+                   Pair<v1::FitParsingOverheadResponse, FitParsingOverheadResponse>,
+                   Pair<v1::AllocationJob, AllocationJob>,
+                   Pair<v1::ImportProfileResponse, ImportProfileResponse>,
+                   Pair<v1::ListProfilesResponse, ListProfilesResponse>>;
 TYPED_TEST_SUITE(RoundTripTest, Pairs);
 
 // Messages without presence come back even where they were absent, as the defaults they stand for.
@@ -106,13 +112,19 @@ void ExpectPresenceSurvives() {
     FromProto(message, value);
     Message back;
     ToProto(value, back);
-    ASSERT_TRUE(MessageDifferencer::Equals(message, back)) << message.DebugString() << "came back as\n" << back.DebugString();
+    ASSERT_TRUE(MessageDifferencer::Equals(message, back))
+        << message.DebugString() << "came back as\n"
+        << back.DebugString();
   }
 }
 
-TEST(PresenceTest, OptionalFieldsOfScenariosSurvive) { ExpectPresenceSurvives<v1::Scenario, Scenario>(); }
+TEST(PresenceTest, OptionalFieldsOfScenariosSurvive) {
+  ExpectPresenceSurvives<v1::Scenario, Scenario>();
+}
 
-TEST(PresenceTest, OptionalFieldsOfOptionsSurvive) { ExpectPresenceSurvives<v1::SimulationOptions, SimulationOptions>(); }
+TEST(PresenceTest, OptionalFieldsOfOptionsSurvive) {
+  ExpectPresenceSurvives<v1::SimulationOptions, SimulationOptions>();
+}
 
 TEST(PresenceTest, AnExplicitZeroStaysSet) {
   SimulationOptions options;
@@ -156,7 +168,8 @@ TEST(UnknownEnumTest, AValueOfALaterServerIsKept) {
 }
 
 TEST(TimestampTest, TheEarliestAndTheLatestTimeComeBack) {
-  for (const int64_t seconds : {int64_t{-1'000'000'000'000}, int64_t{-1}, int64_t{0}, int64_t{1'000'000'000'000}}) {
+  for (const int64_t seconds :
+       {int64_t{-1'000'000'000'000}, int64_t{-1}, int64_t{0}, int64_t{1'000'000'000'000}}) {
     google::protobuf::Timestamp sent;
     sent.set_seconds(seconds);
     sent.set_nanos(1);

@@ -34,13 +34,16 @@ class Ends : public LoadTransport::Listener {
 };
 
 LoadQuestions Predictions(uint64_t vary) {
-  return {.calls = {Prepare(PredictThroughputRequest{.source = "profiles/a"})}, .vary = vary, .first_seed = 100};
+  return {.calls = {Prepare(PredictThroughputRequest{.source = "profiles/a"})},
+          .vary = vary,
+          .first_seed = 100};
 }
 
 class GrpcLoadTransportTest : public testing::Test {
  protected:
   GrpcLoadTransportTest() {
-    service_.predict = [this](const v1::PredictThroughputRequest& request, v1::PredictThroughputResponse& reply) {
+    service_.predict = [this](const v1::PredictThroughputRequest& request,
+                              v1::PredictThroughputResponse& reply) {
       const std::scoped_lock lock(mutex_);
       ++seeds_[request.options().seed()];
       reply.add_predictions();
@@ -49,7 +52,10 @@ class GrpcLoadTransportTest : public testing::Test {
   }
 
   std::unique_ptr<GrpcLoadTransport> Connect(uint64_t vary, int connections = 1) const {
-    return MakeGrpcLoadTransport({.client = {.server = service_.address()}, .connections = connections, .deadline = seconds(30), .calls_max = 50},
+    return MakeGrpcLoadTransport({.client = {.server = service_.address()},
+                                  .connections = connections,
+                                  .deadline = seconds(30),
+                                  .calls_max = 50},
                                  Predictions(vary));
   }
 
@@ -67,9 +73,11 @@ TEST_F(GrpcLoadTransportTest, EveryCallIsAskedAndEndsOnce) {
     for (uint32_t call = 0; call < 40; ++call) transport->Start(call, call, ends);
     transport->AwaitAll();
     EXPECT_EQ(ends.codes().size(), 40);
-    for (const auto& [call, codes] : ends.codes()) EXPECT_THAT(codes, testing::ElementsAre(absl::StatusCode::kOk)) << call;
+    for (const auto& [call, codes] : ends.codes())
+      EXPECT_THAT(codes, testing::ElementsAre(absl::StatusCode::kOk)) << call;
     EXPECT_EQ(seeds_.size(), 20);
-    for (const auto& [seed, times] : seeds_) EXPECT_TRUE(times == 2 && seed >= 100 && seed < 120) << seed;
+    for (const auto& [seed, times] : seeds_)
+      EXPECT_TRUE(times == 2 && seed >= 100 && seed < 120) << seed;
   }
 }
 
@@ -87,8 +95,11 @@ TEST_F(GrpcLoadTransportTest, ALoadCallsAsOftenAsItSays) {
   const auto transport = Connect(1);
   SteadyLoadClock clock;
   int64_t calls = 0;
-  for (const auto& loop : {std::variant<ClosedLoop, OpenLoop>(ClosedLoop{4}), std::variant<ClosedLoop, OpenLoop>(OpenLoop{200})}) {
-    const LoadResult result = RunLoad({.loop = loop, .warmup = milliseconds(50), .duration = milliseconds(200)}, clock, *transport);
+  for (const auto& loop : {std::variant<ClosedLoop, OpenLoop>(ClosedLoop{4}),
+                           std::variant<ClosedLoop, OpenLoop>(OpenLoop{200})}) {
+    const LoadResult result =
+        RunLoad({.loop = loop, .warmup = milliseconds(50), .duration = milliseconds(200)}, clock,
+                *transport);
     EXPECT_EQ(Sum(result.all_codes), result.all_codes[0]);
     EXPECT_GT(result.latency.count(), 0);
     calls += Sum(result.all_codes);
@@ -98,19 +109,23 @@ TEST_F(GrpcLoadTransportTest, ALoadCallsAsOftenAsItSays) {
 
 TEST_F(GrpcLoadTransportTest, AReplyThatIsNoAnswerFailsTheCheck) {
   EXPECT_TRUE(Connect(1)->Check(Predictions(1).calls[0]).ok());
-  service_.predict = [](const v1::PredictThroughputRequest& /*request*/, v1::PredictThroughputResponse& /*reply*/) { return grpc::Status::OK; };
+  service_.predict = [](const v1::PredictThroughputRequest& /*request*/,
+                        v1::PredictThroughputResponse& /*reply*/) { return grpc::Status::OK; };
   EXPECT_EQ(Connect(1)->Check(Predictions(1).calls[0]).code(), absl::StatusCode::kDataLoss);
 }
 
 TEST(GrpcLoadTransportWithoutServerTest, EveryCallEndsAsUnavailable) {
   // Nothing listens on the port of what has stopped.
   const std::string address = FakeService().address();
-  const auto transport = MakeGrpcLoadTransport({.client = {.server = address}, .deadline = seconds(30)}, Predictions(1));
+  const auto transport = MakeGrpcLoadTransport(
+      {.client = {.server = address}, .deadline = seconds(30)}, Predictions(1));
   EXPECT_EQ(transport->Check(Predictions(1).calls[0]).code(), absl::StatusCode::kUnavailable);
   SteadyLoadClock clock;
-  const LoadResult result = RunLoad({.loop = ClosedLoop{8}, .duration = std::chrono::minutes(10)}, clock, *transport);
+  const LoadResult result =
+      RunLoad({.loop = ClosedLoop{8}, .duration = std::chrono::minutes(10)}, clock, *transport);
   EXPECT_TRUE(result.server_gone);
-  EXPECT_EQ(Sum(result.all_codes), result.all_codes[static_cast<size_t>(absl::StatusCode::kUnavailable)]);
+  EXPECT_EQ(Sum(result.all_codes),
+            result.all_codes[static_cast<size_t>(absl::StatusCode::kUnavailable)]);
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ TEST(LatencyHistogramTest, PercentilesAreNeverBelowTheExactOnesNorA256thAbove) {
       const int64_t exact = ExactPercentile(values, part);
       const int64_t reported = histogram.Percentile(part).count();
       ASSERT_GE(reported, exact) << "seed " << seed << ", part " << part;
-      ASSERT_LE(static_cast<double>(reported - exact), static_cast<double>(exact) / 256) << "seed " << seed << ", part " << part;
+      ASSERT_LE(static_cast<double>(reported - exact), static_cast<double>(exact) / 256)
+          << "seed " << seed << ", part " << part;
     }
   }
 }

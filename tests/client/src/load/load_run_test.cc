@@ -22,15 +22,19 @@ constexpr size_t kOk = 0;
 constexpr auto kUnavailable = static_cast<size_t>(absl::StatusCode::kUnavailable);
 
 // Within a histogram's precision.
-void ExpectPercentile(const LatencyHistogram& histogram, std::vector<nanoseconds> exact, double part) {
+void ExpectPercentile(const LatencyHistogram& histogram, std::vector<nanoseconds> exact,
+                      double part) {
   std::sort(exact.begin(), exact.end());
-  const nanoseconds expected = exact[static_cast<size_t>(std::ceil(part * static_cast<double>(exact.size()))) - 1];
+  const nanoseconds expected =
+      exact[static_cast<size_t>(std::ceil(part * static_cast<double>(exact.size()))) - 1];
   EXPECT_GE(histogram.Percentile(part), expected) << part;
   EXPECT_LE(histogram.Percentile(part), expected + expected / 256) << part;
 }
 
-// What each call of a schedule takes from its instant on, one after the other, by the definition of a queue.
-std::vector<nanoseconds> ScheduledLatencies(const FakeServing& serving, double rate, nanoseconds until) {
+// What each call of a schedule takes from its instant on, one after the other, by the definition of
+// a queue.
+std::vector<nanoseconds> ScheduledLatencies(const FakeServing& serving, double rate,
+                                            nanoseconds until) {
   std::vector<nanoseconds> latencies;
   nanoseconds free{0};
   for (int turn = 0; nanoseconds(static_cast<int64_t>(turn * 1e9 / rate)) < until; ++turn) {
@@ -42,32 +46,40 @@ std::vector<nanoseconds> ScheduledLatencies(const FakeServing& serving, double r
 }
 
 TEST(LoadRunTest, AnOpenLoopShowsTheWaitingThatAPauseCausesAndAClosedOneHidesIt) {
-  const FakeServing pausing{.service = milliseconds(1), .pause_from = seconds(5), .pause = seconds(1)};
+  const FakeServing pausing{
+      .service = milliseconds(1), .pause_from = seconds(5), .pause = seconds(1)};
   const nanoseconds length = seconds(10);
 
   FakeLoadServer closed_server(pausing);
-  const LoadResult closed = RunLoad({.loop = ClosedLoop{.concurrency = 1}, .duration = length}, closed_server, closed_server);
-  EXPECT_LE(closed.latency.Percentile(0.999), milliseconds(1) + microseconds(4)) << "one call of nine thousand met the pause";
+  const LoadResult closed = RunLoad({.loop = ClosedLoop{.concurrency = 1}, .duration = length},
+                                    closed_server, closed_server);
+  EXPECT_LE(closed.latency.Percentile(0.999), milliseconds(1) + microseconds(4))
+      << "one call of nine thousand met the pause";
   EXPECT_EQ(closed.latency.max(), milliseconds(1001));
 
   FakeLoadServer open_server(pausing);
-  const LoadResult open = RunLoad({.loop = OpenLoop{.rate = 500}, .duration = length}, open_server, open_server);
+  const LoadResult open =
+      RunLoad({.loop = OpenLoop{.rate = 500}, .duration = length}, open_server, open_server);
   const std::vector<nanoseconds> exact = ScheduledLatencies(pausing, 500, length);
   EXPECT_EQ(open.latency.count(), static_cast<int64_t>(exact.size()));
   EXPECT_EQ(open.latency.max(), *std::max_element(exact.begin(), exact.end()));
-  EXPECT_GT(open.latency.Percentile(0.99), milliseconds(900)) << "a tenth of the calls were due in the pause, and as many waited behind them";
-  for (const double part : {0.5, 0.9, 0.95, 0.99, 0.999, 1.0}) ExpectPercentile(open.latency, exact, part);
+  EXPECT_GT(open.latency.Percentile(0.99), milliseconds(900))
+      << "a tenth of the calls were due in the pause, and as many waited behind them";
+  for (const double part : {0.5, 0.9, 0.95, 0.99, 0.999, 1.0})
+    ExpectPercentile(open.latency, exact, part);
 }
 
 TEST(LoadRunTest, AnOpenLoopMeasuresWhatAQueueIsByDefinition) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    const FakeServing serving{
-        .service = microseconds(100 + random() % 3000), .pause_from = milliseconds(random() % 2000), .pause = milliseconds(random() % 500)};
+    const FakeServing serving{.service = microseconds(100 + random() % 3000),
+                              .pause_from = milliseconds(random() % 2000),
+                              .pause = milliseconds(random() % 500)};
     const double rate = 100 + static_cast<double>(random() % 900);
     FakeLoadServer server(serving);
-    const LoadResult result = RunLoad({.loop = OpenLoop{.rate = rate}, .duration = seconds(2)}, server, server);
+    const LoadResult result =
+        RunLoad({.loop = OpenLoop{.rate = rate}, .duration = seconds(2)}, server, server);
     const std::vector<nanoseconds> exact = ScheduledLatencies(serving, rate, seconds(2));
     ASSERT_EQ(result.latency.count(), static_cast<int64_t>(exact.size()));
     EXPECT_EQ(result.latency.max(), *std::max_element(exact.begin(), exact.end()));
@@ -92,10 +104,13 @@ TEST(LoadRunTest, ALateProcessCountsItsOwnLatenessToo) {
 TEST(LoadRunTest, AClosedLoopKeepsItsCallsUnderWay) {
   for (const uint32_t concurrency : {1u, 8u, 64u}) {
     FakeLoadServer server({.service = milliseconds(1)});
-    const LoadResult result = RunLoad({.loop = ClosedLoop{concurrency}, .warmup = seconds(1), .duration = seconds(2)}, server, server);
+    const LoadResult result =
+        RunLoad({.loop = ClosedLoop{concurrency}, .warmup = seconds(1), .duration = seconds(2)},
+                server, server);
     EXPECT_EQ(server.most_under_way, concurrency);
     EXPECT_EQ(result.codes[kOk], 2000) << "one a millisecond";
-    EXPECT_EQ(result.all_codes[kOk], 3000 - 1 + concurrency) << "also those of the warm-up, and those under way at the end";
+    EXPECT_EQ(result.all_codes[kOk], 3000 - 1 + concurrency)
+        << "also those of the warm-up, and those under way at the end";
     EXPECT_EQ(result.latency.max(), milliseconds(concurrency));
     EXPECT_DOUBLE_EQ(result.Goodput(), 1000);
   }
@@ -103,8 +118,11 @@ TEST(LoadRunTest, AClosedLoopKeepsItsCallsUnderWay) {
 
 TEST(LoadRunTest, OnlyTheWindowCounts) {
   // The pause is in the warm-up, and over before the window.
-  FakeLoadServer server({.service = milliseconds(1), .pause_from = milliseconds(100), .pause = milliseconds(100)});
-  const LoadResult result = RunLoad({.loop = OpenLoop{.rate = 100}, .warmup = seconds(1), .duration = seconds(1)}, server, server);
+  FakeLoadServer server(
+      {.service = milliseconds(1), .pause_from = milliseconds(100), .pause = milliseconds(100)});
+  const LoadResult result =
+      RunLoad({.loop = OpenLoop{.rate = 100}, .warmup = seconds(1), .duration = seconds(1)}, server,
+              server);
   EXPECT_EQ(result.codes[kOk], 100);
   EXPECT_EQ(result.all_codes[kOk], 200);
   EXPECT_EQ(result.latency.max(), milliseconds(1));
@@ -113,14 +131,17 @@ TEST(LoadRunTest, OnlyTheWindowCounts) {
 TEST(LoadRunTest, WhatComesAfterTheDeadlineIsNotGood) {
   // Twice as much as it can: the k-th call waits for k milliseconds.
   FakeLoadServer server({.service = milliseconds(2)});
-  const LoadResult result = RunLoad({.loop = OpenLoop{.rate = 1000}, .duration = seconds(1), .deadline = milliseconds(101)}, server, server);
+  const LoadResult result = RunLoad(
+      {.loop = OpenLoop{.rate = 1000}, .duration = seconds(1), .deadline = milliseconds(101)},
+      server, server);
   EXPECT_EQ(result.codes[kOk], 1000);
   EXPECT_EQ(result.good, 100);
 }
 
 TEST(LoadRunTest, WhatCannotLeaveIsCounted) {
   FakeLoadServer server({.service = milliseconds(100), .calls_max = 3});
-  const LoadResult result = RunLoad({.loop = OpenLoop{.rate = 100}, .duration = seconds(1)}, server, server);
+  const LoadResult result =
+      RunLoad({.loop = OpenLoop{.rate = 100}, .duration = seconds(1)}, server, server);
   EXPECT_EQ(server.most_under_way, 3);
   EXPECT_EQ(result.unsent + Sum(result.codes), 100);
   EXPECT_GT(result.unsent, 80);
@@ -128,7 +149,8 @@ TEST(LoadRunTest, WhatCannotLeaveIsCounted) {
 
 TEST(LoadRunTest, FailuresHaveTheirCodeAndNoLatencyOfAnswers) {
   FakeLoadServer server({.service = milliseconds(1), .code = absl::StatusCode::kResourceExhausted});
-  const LoadResult result = RunLoad({.loop = OpenLoop{.rate = 10}, .duration = seconds(1)}, server, server);
+  const LoadResult result =
+      RunLoad({.loop = OpenLoop{.rate = 10}, .duration = seconds(1)}, server, server);
   EXPECT_EQ(result.codes[static_cast<size_t>(absl::StatusCode::kResourceExhausted)], 10);
   EXPECT_EQ(Sum(result.codes), 10);
   EXPECT_EQ(result.latency.count(), 0);
@@ -137,27 +159,33 @@ TEST(LoadRunTest, FailuresHaveTheirCodeAndNoLatencyOfAnswers) {
 }
 
 TEST(LoadRunTest, AServerThatIsGoneEndsTheRunEarly) {
-  const auto gone = [] { return FakeLoadServer({.service = microseconds(10), .code = absl::StatusCode::kUnavailable}); };
+  const auto gone = [] {
+    return FakeLoadServer({.service = microseconds(10), .code = absl::StatusCode::kUnavailable});
+  };
   FakeLoadServer closed_server = gone();
-  const LoadResult closed = RunLoad({.loop = ClosedLoop{8}, .duration = seconds(3600)}, closed_server, closed_server);
+  const LoadResult closed =
+      RunLoad({.loop = ClosedLoop{8}, .duration = seconds(3600)}, closed_server, closed_server);
   EXPECT_TRUE(closed.server_gone);
   EXPECT_LE(closed.codes[kUnavailable], kUnavailableMax + 8);
   EXPECT_LT(closed_server.Now(), seconds(1));
   FakeLoadServer open_server = gone();
-  const LoadResult open = RunLoad({.loop = OpenLoop{10'000}, .duration = seconds(3600)}, open_server, open_server);
+  const LoadResult open =
+      RunLoad({.loop = OpenLoop{10'000}, .duration = seconds(3600)}, open_server, open_server);
   EXPECT_TRUE(open.server_gone);
   EXPECT_LE(open.codes[kUnavailable], kUnavailableMax + 1);
   EXPECT_LT(open_server.Now(), seconds(1));
 }
 
 TEST(LoadRunTest, QuestionsAreAskedInTurn) {
-  const std::vector<LoadPlan> plans{{.loop = ClosedLoop{4}, .duration = milliseconds(20), .first_question = 7},
-                                    {.loop = OpenLoop{1000}, .duration = milliseconds(20), .first_question = 7}};
+  const std::vector<LoadPlan> plans{
+      {.loop = ClosedLoop{4}, .duration = milliseconds(20), .first_question = 7},
+      {.loop = OpenLoop{1000}, .duration = milliseconds(20), .first_question = 7}};
   for (const LoadPlan& plan : plans) {
     FakeLoadServer server({.service = milliseconds(1)});
     const LoadResult result = RunLoad(plan, server, server);
     std::vector<uint64_t> expected;
-    for (uint64_t question = 7; question < result.next_question; ++question) expected.push_back(question);
+    for (uint64_t question = 7; question < result.next_question; ++question)
+      expected.push_back(question);
     EXPECT_EQ(server.questions, expected);
     EXPECT_EQ(server.questions.size(), static_cast<size_t>(Sum(result.all_codes)));
   }

@@ -20,7 +20,8 @@ using google::protobuf::util::MessageDifferencer;
 SimulationOptions SomeOptions() { return {.steps_per_worker = 77, .seed = 5, .replications = 3}; }
 
 TEST(PreparedCallTest, ASeedBehindTheRequestChangesNothingElse) {
-  const PredictThroughputRequest request{.source = TinyProfile(), .worker_counts = {1, 4}, .options = SomeOptions()};
+  const PredictThroughputRequest request{
+      .source = TinyProfile(), .worker_counts = {1, 4}, .options = SomeOptions()};
   const PreparedCall call = Prepare(request);
   v1::PredictThroughputRequest expected;
   ToProto(request, expected);
@@ -35,12 +36,14 @@ TEST(PreparedCallTest, ASeedBehindTheRequestChangesNothingElse) {
 }
 
 TEST(PreparedCallTest, EachMethodHasItsSeed) {
-  const PreparedCall recommend = Prepare(RecommendWorkersRequest{.source = "profiles/a", .options = SomeOptions()});
+  const PreparedCall recommend =
+      Prepare(RecommendWorkersRequest{.source = "profiles/a", .options = SomeOptions()});
   v1::RecommendWorkersRequest recommendation;
   ASSERT_TRUE(recommendation.ParseFromString(recommend.request + recommend.seed(9)));
   EXPECT_EQ(recommendation.options().seed(), 9);
   EXPECT_EQ(recommendation.options().steps_per_worker(), 77);
-  const PreparedCall order = Prepare(OptimizeOrderRequest{.source = "profiles/a", .options = SomeOptions()});
+  const PreparedCall order =
+      Prepare(OptimizeOrderRequest{.source = "profiles/a", .options = SomeOptions()});
   v1::OptimizeOrderRequest ordering;
   ASSERT_TRUE(ordering.ParseFromString(order.request + order.seed(9)));
   EXPECT_EQ(ordering.options().seed(), 9);
@@ -51,13 +54,15 @@ TEST(PreparedCallTest, EachMethodIsOneOfTheContract) {
   // So that the linker keeps both services' descriptors.
   ASSERT_NE(v1::PingRequest::descriptor(), nullptr);
   ASSERT_NE(v1::GenerateTraceRequest::descriptor(), nullptr);
-  const std::vector<PreparedCall> calls{PreparePing(), Prepare(PredictThroughputRequest{.source = "profiles/a"}),
+  const std::vector<PreparedCall> calls{PreparePing(),
+                                        Prepare(PredictThroughputRequest{.source = "profiles/a"}),
                                         Prepare(RecommendWorkersRequest{.source = "profiles/a"}),
                                         Prepare(OptimizeOrderRequest{.source = "profiles/a"})};
   for (const PreparedCall& call : calls) {
     std::string name = call.method.substr(1);
     name[name.find('/')] = '.';
-    EXPECT_NE(google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(name), nullptr) << name;
+    EXPECT_NE(google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(name), nullptr)
+        << name;
   }
 }
 
@@ -71,7 +76,10 @@ TEST(PreparedCallTest, OnlyAnAnswerPassesAsOne) {
 }
 
 TEST(LoadQuestionsTest, GoThroughAllCallsAndThenToTheNextSeed) {
-  const LoadQuestions questions{.calls = {PreparePing(), Prepare(PredictThroughputRequest{.source = "profiles/a"})}, .vary = 3, .first_seed = 10};
+  const LoadQuestions questions{
+      .calls = {PreparePing(), Prepare(PredictThroughputRequest{.source = "profiles/a"})},
+      .vary = 3,
+      .first_seed = 10};
   std::vector<uint64_t> seeds;
   for (uint64_t question = 0; question < 8; ++question) {
     EXPECT_EQ(questions.CallOf(question).method, questions.calls[question % 2].method);
