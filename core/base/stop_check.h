@@ -1,5 +1,7 @@
-// Whether a long computation should go on.
+// The question put to whoever waits for a long computation: go on, or stop?
 #pragma once
+
+#include <cstdint>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -23,5 +25,29 @@ bool IsTimeBudgetSpent(const absl::Status& status);
 
 // Never stops.
 inline absl::Status NeverStop() { return absl::OkStatus(); }
+
+// A stop check that is asked once in kStopCheckInterval units of work, and remembers a refusal.
+// Threads: none.
+class PacedStopCheck {
+ public:
+  explicit PacedStopCheck(StopCheck stop) : stop_(stop) {}
+
+  // False from the refusal on.
+  bool GoesOn(int64_t work) {
+    done_ += work;
+    if (done_ >= kStopCheckInterval && status_.ok()) {
+      done_ = 0;
+      status_ = stop_();
+    }
+    return status_.ok();
+  }
+  // OK, or the refusal.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  const StopCheck stop_;
+  int64_t done_ = 0;
+  absl::Status status_;
+};
 
 }  // namespace stepcast

@@ -5,26 +5,27 @@
 #include <vector>
 
 #include "core/base/time.h"
+#include "core/communication/parameter_servers.h"
 #include "core/compare/phase_recorder.h"
 #include "core/compare/recorded_run.h"
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 #include "core/predict/replications.h"
 
 namespace stepcast {
 
 namespace {
 
-CynthiaInputs CynthiaInputsOf(const StepGraph& graph, double bandwidth_bytes_per_second) {
+CynthiaInputs CynthiaInputsOf(const Program& graph, double bandwidth_bytes_per_second) {
   double computation = 0;
-  std::vector<double> bytes(static_cast<size_t>(graph.lanes().servers));
+  std::vector<double> bytes(Index(ServerLanes::Of(graph).servers));
   double all_bytes = 0;
   for (OpIndex op = 0; op < graph.size(); ++op) {
     const LaneIndex lane = graph.lane(op);
     if (graph.IsTransfer(op)) {
       const auto size = static_cast<double>(graph.size_bytes(op));
-      bytes[static_cast<size_t>(graph.lanes().ServerOf(lane))] += size;
+      bytes[Index(graph.lanes()[lane].index)] += size;
       all_bytes += size;
-    } else if (lane == LaneMap::kWorker) {
+    } else if (lane == ServerLanes::kWorker) {
       for (int32_t step = 0; step < graph.step_count(); ++step)
         computation += ToSeconds(graph.duration(step, op));
     }
@@ -42,13 +43,13 @@ absl::StatusOr<CoarseProfile> MeasureCoarseProfile(const Profile& profile, const
   const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
       RankedGraph::Make(profile, scenario, stop);
   if (!ranked.ok()) return ranked.status();
-  PhaseRecorder recorder((*ranked)->graph);
+  PhaseRecorder recorder(*(*ranked)->program);
   const absl::StatusOr<RecordedRun> run =
       RunRecordedSteps(profile, scenario, **ranked, &recorder, stop);
   if (!run.ok()) return run.status();
   return CoarseProfile{
       .phases = recorder.Mean(),
-      .cynthia = CynthiaInputsOf((*ranked)->graph, scenario.bandwidth_bytes_per_second),
+      .cynthia = CynthiaInputsOf(*(*ranked)->program, scenario.bandwidth_bytes_per_second),
       .simulation = run->simulation};
 }
 

@@ -40,7 +40,7 @@ absl::StatusOr<CoarseTensorsAnswer> PredictByCoarseTensors(const Profile& profil
       RunRecordedSteps(profile, coarse, **ranked, nullptr, stop);
   if (!run.ok()) return run.status();
   return CoarseTensorsAnswer{
-      .steps_per_second = workers * ((*ranked)->graph.step_count() / ToSeconds(run->length)),
+      .steps_per_second = workers * ((*ranked)->program->step_count() / ToSeconds(run->length)),
       .simulation = run->simulation};
 }
 

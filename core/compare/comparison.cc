@@ -23,7 +23,7 @@ class Rivals {
  public:
   Rivals(const Profile& profile, const Scenario& one_worker, CoarseProfile inputs,
          int32_t max_workers)
-      : profile_(profile), scenario_(one_worker), inputs_(inputs) {
+      : profile_(profile), scenario_(one_worker), inputs_(std::move(inputs)) {
     if (inputs_.phases.Sum() > 0)
       queueing_ = ClosedNetworkStepsPerSecond(inputs_.phases, max_workers);
   }

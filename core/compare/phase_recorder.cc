@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/communication/parameter_servers.h"
+
 namespace stepcast {
 
 void PhaseRecorder::OnStep(std::span<const ChunkRecord> chunks) {
@@ -11,7 +13,7 @@ void PhaseRecorder::OnStep(std::span<const ChunkRecord> chunks) {
   Instant uplink_end = step_start_;
   for (const ChunkRecord& chunk : chunks) {
     step_end = std::max(step_end, chunk.end);
-    const Resource resource = graph_.lanes().KindOf(graph_.lane(chunk.op));
+    const Resource resource = ServerLanes::ResourceOf(graph_, chunk.op);
     if (resource == Resource::kDownlink) downlink_end = std::max(downlink_end, chunk.end);
     if (resource == Resource::kUplink) {
       uplink_start = std::min(uplink_start, chunk.start);

@@ -11,15 +11,15 @@
 
 #include "core/base/time.h"
 #include "core/compare/closed_network.h"
+#include "core/engine/program.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 
 namespace stepcast {
 
 class PhaseRecorder final : public TraceSink {
  public:
   // The graph is borrowed.
-  explicit PhaseRecorder(const StepGraph& graph) : graph_(graph) {}
+  explicit PhaseRecorder(const Program& graph) : graph_(graph) {}
 
   // REQUIRES: all steps are of one worker, and each begins where the one before ended.
   void OnStep(std::span<const ChunkRecord> chunks) override;
@@ -28,7 +28,7 @@ class PhaseRecorder final : public TraceSink {
   PhaseSeconds Mean() const;
 
  private:
-  const StepGraph& graph_;
+  const Program& graph_;
   Instant step_start_;
   int64_t steps_ = 0;
   PhaseSeconds sum_;

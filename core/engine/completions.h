@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/bounded_list.h"
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 
 namespace stepcast {
 

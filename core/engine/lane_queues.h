@@ -1,4 +1,4 @@
-// What waits for each lane of each worker, and which of it is served next.
+// The chunks that wait for each lane of each worker, in the order in which they are served.
 //
 // Without ranks a lane serves first come first served; a transfer that its window has stopped
 // rejoins at the back (ICPE 2020, 3.2.2). With ranks, a connection first serves the ranked
@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
+#include "core/engine/job_graph.h"
+#include "core/engine/program.h"
 
 namespace stepcast {
 
@@ -29,25 +29,32 @@ struct Chunk {
 
 class LaneQueues {
  public:
-  LaneQueues(const StepGraph& graph, int32_t workers, bool ranked)
-      : graph_(graph), ranked_(ranked) {
-    const LaneIndex lanes = graph.lanes().count();
+  // The job must outlive it.
+  LaneQueues(const JobGraph& job, bool ranked) : lanes_(job.lanes()), ranked_(ranked) {
+    const auto workers = Index(job.workers());
     int32_t total = 0;
-    for (LaneIndex lane = 0; lane < lanes; ++lane) {
+    int32_t most_services = 1;
+    capacity_.assign(Index(lanes_.count()), 0);
+    for (const std::shared_ptr<const Program>& program : job.programs) {
+      size_ = std::max(size_, Index(program->size()));
+      most_services = std::max(most_services, program->most_services());
+      for (LaneIndex lane = 0; lane < lanes_.count(); ++lane)
+        capacity_[Index(lane)] = std::max(capacity_[Index(lane)], program->operations_on(lane));
+    }
+    for (const int32_t capacity : capacity_) {
       first_.push_back(total);
-      total += graph.operations_on(lane);
+      total += capacity;
     }
     slots_per_worker_ = static_cast<size_t>(total);
-    slots_.resize(slots_per_worker_ * static_cast<size_t>(workers));
-    rings_.resize(static_cast<size_t>(lanes) * static_cast<size_t>(workers));
+    slots_.resize(slots_per_worker_ * workers);
+    rings_.resize(Index(lanes_.count()) * workers);
     if (ranked_) unserved_.resize(rings_.size());
-    if (graph.most_services() > 2)
-      services_.resize(static_cast<size_t>(workers) * static_cast<size_t>(graph.size()));
+    if (most_services > 2) services_.resize(workers * size_);
   }
 
   // `rank` (kUnranked: none) matters on ranked connections only.
   void Push(int32_t worker, LaneIndex lane, OpIndex op, int32_t rank) {
-    if (ranked_ && rank != RunOptions::kUnranked && graph_.lanes().IsConnection(lane)) {
+    if (ranked_ && rank != Ranking::kUnranked && lanes_.IsLink(lane)) {
       std::vector<Ranked>& heap = unserved_[Ring(worker, lane)];
       heap.push_back({.rank = rank, .arrival = arrivals_++, .op = op});
       std::push_heap(heap.begin(), heap.end());
@@ -65,13 +72,12 @@ class LaneQueues {
   // Whether what comes to this lane next would also be served next, whatever else comes at the same
   // instant.
   bool NothingGoesBefore(int32_t worker, LaneIndex lane) const {
-    return rings_[Ring(worker, lane)].size == 0 &&
-           !(ranked_ && lane >= graph_.lanes().first_connection());
+    return rings_[Ring(worker, lane)].size == 0 && !(ranked_ && lanes_.IsLink(lane));
   }
 
   // The next chunk, taken out; none where nothing waits.
   Chunk Pop(int32_t worker, LaneIndex lane) {
-    if (ranked_ && graph_.lanes().IsConnection(lane)) {
+    if (ranked_ && lanes_.IsLink(lane)) {
       std::vector<Ranked>& heap = unserved_[Ring(worker, lane)];
       if (!heap.empty()) {
         std::pop_heap(heap.begin(), heap.end());
@@ -83,7 +89,7 @@ class LaneQueues {
     RingState& ring = rings_[Ring(worker, lane)];
     if (ring.size == 0) return {};
     const int32_t entry = slots_[Slot(worker, lane, ring.head)];
-    ring.head = ring.head + 1 == graph_.operations_on(lane) ? 0 : ring.head + 1;
+    ring.head = ring.head + 1 == capacity_[Index(lane)] ? 0 : ring.head + 1;
     --ring.size;
     if (entry >= 0) return {.op = entry};
     return {.op = ~entry, .service = services_.empty() ? 1 : services_[ServiceOf(worker, ~entry)]};
@@ -105,13 +111,9 @@ class LaneQueues {
   };
 
   size_t Ring(int32_t worker, LaneIndex lane) const {
-    return static_cast<size_t>(worker) * static_cast<size_t>(graph_.lanes().count()) +
-           static_cast<size_t>(lane);
+    return static_cast<size_t>(worker) * Index(lanes_.count()) + static_cast<size_t>(lane);
   }
-  size_t ServiceOf(int32_t worker, OpIndex op) const {
-    return static_cast<size_t>(worker) * static_cast<size_t>(graph_.size()) +
-           static_cast<size_t>(op);
-  }
+  size_t ServiceOf(int32_t worker, OpIndex op) const { return Index(worker) * size_ + Index(op); }
   size_t Slot(int32_t worker, LaneIndex lane, int32_t at) const {
     return static_cast<size_t>(worker) * slots_per_worker_ +
            static_cast<size_t>(first_[static_cast<size_t>(lane)] + at);
@@ -121,14 +123,16 @@ class LaneQueues {
   void PushBack(int32_t worker, LaneIndex lane, int32_t entry) {
     RingState& ring = rings_[Ring(worker, lane)];
     int32_t at = ring.head + ring.size;
-    if (at >= graph_.operations_on(lane)) at -= graph_.operations_on(lane);
+    if (at >= capacity_[Index(lane)]) at -= capacity_[Index(lane)];
     slots_[Slot(worker, lane, at)] = entry;
     ++ring.size;
   }
 
-  const StepGraph& graph_;
+  const Lanes& lanes_;
   const bool ranked_;
-  std::vector<int32_t> first_;  // by lane: its first slot
+  size_t size_ = 0;                // operations of the largest program
+  std::vector<int32_t> capacity_;  // by lane: the most that can wait
+  std::vector<int32_t> first_;     // by lane: its first slot
   size_t slots_per_worker_ = 0;
   std::vector<int32_t> slots_;     // op, or ~op where it was stopped
   std::vector<RingState> rings_;   // by worker and lane

@@ -9,7 +9,7 @@ namespace stepcast {
 namespace {
 
 // By target: among operations and sinks, -1 for others.
-std::vector<int32_t> TargetsOf(const StepGraph& graph, OpIndex op,
+std::vector<int32_t> TargetsOf(const Program& graph, OpIndex op,
                                const std::vector<int32_t>& target_of) {
   std::vector<int32_t> targets;
   for (const OpIndex dependent : graph.dependents(op)) {
@@ -21,7 +21,7 @@ std::vector<int32_t> TargetsOf(const StepGraph& graph, OpIndex op,
 
 }  // namespace
 
-LaneSchedule::LaneSchedule(const StepGraph& graph, std::vector<OpIndex> sources,
+LaneSchedule::LaneSchedule(const Program& graph, std::vector<OpIndex> sources,
                            std::vector<OpIndex> operations, std::vector<OpIndex> sinks,
                            const std::vector<int32_t>& arrival_order)
     : sources_(std::move(sources)), operations_(std::move(operations)), sinks_(std::move(sinks)) {
@@ -59,7 +59,7 @@ void LaneSchedule::AddNode(const std::vector<int32_t>& targets) {
 
 // What waits for several sources of a lane is released by the last of them, whatever the others do.
 LaneSchedule::Edges LaneSchedule::TargetsOfSources(
-    const StepGraph& graph, const std::vector<int32_t>& target_of,
+    const Program& graph, const std::vector<int32_t>& target_of,
     const std::vector<int32_t>& arrival_order) const {
   Edges targets;
   for (const OpIndex op : sources_) targets.push_back(TargetsOf(graph, op, target_of));
@@ -86,7 +86,7 @@ LaneSchedule::Edges LaneSchedule::TargetsOfSources(
   return targets;
 }
 
-bool LaneSchedule::RunsInOrderOfArrival(const StepGraph& graph) const {
+bool LaneSchedule::RunsInOrderOfArrival(const Program& graph) const {
   if (!roots_.empty() || !sinks_.empty() || sources_.empty()) return false;
   for (size_t i = 0; i < sources_.size(); ++i) {
     if (first_target_[i + 1] - first_target_[i] > 1 ||

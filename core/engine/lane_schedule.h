@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/time.h"
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 
 namespace stepcast {
 
@@ -50,9 +50,8 @@ class LaneSchedule {
   // Each ascending. Dependencies on or of other operations do not count. `arrival_order`: by
   // source, greater for what arrives later on the same lane; then of the sources of a lane that
   // something waits for, only the last counts. Empty: not known.
-  LaneSchedule(const StepGraph& graph, std::vector<OpIndex> sources,
-               std::vector<OpIndex> operations, std::vector<OpIndex> sinks,
-               const std::vector<int32_t>& arrival_order = {});
+  LaneSchedule(const Program& graph, std::vector<OpIndex> sources, std::vector<OpIndex> operations,
+               std::vector<OpIndex> sinks, const std::vector<int32_t>& arrival_order = {});
 
   const std::vector<OpIndex>& sources() const { return sources_; }
   const std::vector<OpIndex>& operations() const { return operations_; }
@@ -142,10 +141,10 @@ class LaneSchedule {
  private:
   using Edges = std::vector<std::vector<int32_t>>;  // targets by source
 
-  Edges TargetsOfSources(const StepGraph& graph, const std::vector<int32_t>& target_of,
+  Edges TargetsOfSources(const Program& graph, const std::vector<int32_t>& target_of,
                          const std::vector<int32_t>& arrival_order) const;
   void AddNode(const std::vector<int32_t>& targets);
-  bool RunsInOrderOfArrival(const StepGraph& graph) const;
+  bool RunsInOrderOfArrival(const Program& graph) const;
   // Where in_order_of_arrival().
   template <typename Watcher>
   Instant RunInOrderOfArrival(Instant begin, std::span<const Arrival> arrivals,

@@ -11,10 +11,11 @@ namespace {
 
 class PhasePlanner {
  public:
-  explicit PhasePlanner(const StepGraph& graph)
-      : graph_(graph), servers_(static_cast<size_t>(graph.lanes().servers)) {}
+  explicit PhasePlanner(const Program& graph)
+      : graph_(graph), hubs_(PhasePlan::HubsOf(graph.lanes())) {}
 
   std::optional<PhasePlan> Plan(bool find_cut) && {
+    if (hubs_ == 0) return std::nullopt;
     for (OpIndex op = 0; op < graph_.size(); ++op) {
       if (!Fits(op)) return std::nullopt;
     }
@@ -29,49 +30,54 @@ class PhasePlanner {
   }
 
  private:
-  Resource Kind(OpIndex op) const { return graph_.lanes().KindOf(graph_.lane(op)); }
-  static size_t Index(OpIndex op) { return static_cast<size_t>(op); }
-  size_t Server(OpIndex op) const {
-    return static_cast<size_t>(graph_.lanes().ServerOf(graph_.lane(op)));
+  enum class Part : uint8_t { kDownload, kComputation, kUpload, kUpdate };
+
+  Part PartOf(OpIndex op) const {
+    const LaneSpec& lane = graph_.lanes()[graph_.lane(op)];
+    if (lane.role == LaneRole::kCompute) return Part::kComputation;
+    if (lane.role == LaneRole::kHub) return Part::kUpdate;
+    return lane.network == PhasePlan::kInbound ? Part::kDownload : Part::kUpload;
   }
+
+  size_t Hub(OpIndex op) const { return Index(graph_.lanes()[graph_.lane(op)].index); }
 
   // Whether nothing that waits for the operation, and nothing it waits for, spoils the phases.
   bool Fits(OpIndex op) const {
-    const Resource kind = Kind(op);
+    const Part part = PartOf(op);
     const bool waits = graph_.dependency_count(op) > 0;
-    if (kind == Resource::kDownlink && waits) return false;
-    if ((kind == Resource::kUplink || kind == Resource::kParameterServer) && !waits) return false;
+    if (part == Part::kDownload && waits) return false;
+    if ((part == Part::kUpload || part == Part::kUpdate) && !waits) return false;
     const std::span<const OpIndex> dependents = graph_.dependents(op);
     return std::all_of(dependents.begin(), dependents.end(), [&](OpIndex dependent) {
-      const Resource next = Kind(dependent);
-      if (kind == Resource::kDownlink || kind == Resource::kWorker)
-        return next == Resource::kWorker || next == Resource::kUplink;
-      return next == Resource::kParameterServer && Server(dependent) == Server(op);
+      const Part next = PartOf(dependent);
+      if (part == Part::kDownload || part == Part::kComputation)
+        return next == Part::kComputation || next == Part::kUpload;
+      return next == Part::kUpdate && Hub(dependent) == Hub(op);
     });
   }
 
   void Sort() {
-    plan_.uploads_to.resize(servers_);
-    plan_.updates_on.resize(servers_);
+    plan_.uploads_to.resize(hubs_);
+    plan_.updates_on.resize(hubs_);
     for (OpIndex op = 0; op < graph_.size(); ++op) {
-      switch (Kind(op)) {
-        case Resource::kDownlink:
+      switch (PartOf(op)) {
+        case Part::kDownload:
           plan_.downloads.push_back(op);
           break;
-        case Resource::kUplink:
+        case Part::kUpload:
           plan_.uploads.push_back(op);
-          plan_.uploads_to[Server(op)].push_back(op);
+          plan_.uploads_to[Hub(op)].push_back(op);
           break;
-        case Resource::kParameterServer:
-          plan_.updates_on[Server(op)].push_back(op);
+        case Part::kUpdate:
+          plan_.updates_on[Hub(op)].push_back(op);
           break;
-        default:
+        case Part::kComputation:
           plan_.computations.push_back(op);
       }
     }
   }
 
-  bool InOrder(OpIndex op) const { return Kind(op) != Resource::kParameterServer; }
+  bool InOrder(OpIndex op) const { return PartOf(op) != Part::kUpdate; }
 
   // A topological order of downloads, computations and uploads; marks those at which nothing else
   // could have been next.
@@ -109,7 +115,7 @@ class PhasePlanner {
     for (const OpIndex op : order_) choices += open[Index(op)] == 0 ? 1 : 0;
     OpIndex cut = -1;
     for (auto op = order_.rbegin(); op != order_.rend(); ++op) {
-      if (choices == 1 && only_choice_[Index(*op)] && Kind(*op) == Resource::kWorker) cut = *op;
+      if (choices == 1 && only_choice_[Index(*op)] && PartOf(*op) == Part::kComputation) cut = *op;
       --choices;
       for (const OpIndex earlier : waits_for[Index(*op)]) {
         if (--open[Index(earlier)] == 0) ++choices;
@@ -150,17 +156,17 @@ class PhasePlanner {
     plan_.computations.erase(later, plan_.computations.end());
   }
 
-  // All downloads of a server queue at once: first services in graph order, then, turn by turn,
+  // All downloads of a hub queue at once: first services in graph order, then, turn by turn,
   // what was stopped.
   void FillPhases() {
-    plan_.phases.resize(servers_);
+    plan_.phases.resize(hubs_);
     plan_.arrival_order.resize(plan_.downloads.size());
-    std::vector<std::deque<std::pair<int32_t, int32_t>>> lines(servers_);  // source, service
+    std::vector<std::deque<std::pair<int32_t, int32_t>>> lines(hubs_);  // source, service
     for (size_t i = 0; i < plan_.downloads.size(); ++i)
-      lines[Server(plan_.downloads[i])].emplace_back(static_cast<int32_t>(i), 0);
-    for (size_t server = 0; server < servers_; ++server) {
-      PhasePlan::DownloadPhase& phase = plan_.phases[server];
-      for (auto& line = lines[server]; !line.empty(); line.pop_front()) {
+      lines[Hub(plan_.downloads[i])].emplace_back(static_cast<int32_t>(i), 0);
+    for (size_t hub = 0; hub < hubs_; ++hub) {
+      PhasePlan::DownloadPhase& phase = plan_.phases[hub];
+      for (auto& line = lines[hub]; !line.empty(); line.pop_front()) {
         const auto [source, service] = line.front();
         const OpIndex op = plan_.downloads[static_cast<size_t>(source)];
         const TransferWork& work = graph_.work(op);
@@ -177,8 +183,8 @@ class PhasePlanner {
     }
   }
 
-  const StepGraph& graph_;
-  const size_t servers_;
+  const Program& graph_;
+  const size_t hubs_;
   PhasePlan plan_;
   std::vector<OpIndex> order_;
   std::vector<bool> only_choice_;
@@ -186,7 +192,17 @@ class PhasePlanner {
 
 }  // namespace
 
-std::optional<PhasePlan> PhasePlan::Make(const StepGraph& graph, bool find_cut) {
+size_t PhasePlan::HubsOf(const Lanes& lanes) {
+  if (lanes.networks() != 2 || lanes.CountOf(kInbound) != lanes.CountOf(kOutbound)) return 0;
+  const int32_t hubs = lanes.CountOf(kInbound);
+  if (lanes.first_link() != HubLane(hubs) || lanes[0].role != LaneRole::kCompute) return 0;
+  for (int32_t hub = 0; hub < hubs; ++hub) {
+    if (lanes[HubLane(hub)] != LaneSpec{.role = LaneRole::kHub, .index = hub}) return 0;
+  }
+  return Index(hubs);
+}
+
+std::optional<PhasePlan> PhasePlan::Make(const Program& graph, bool find_cut) {
   return PhasePlanner(graph).Plan(find_cut);
 }
 

@@ -1,10 +1,10 @@
-// Whether the steps of a graph run in phases, and what all of them have in common.
+// The phases that all steps of a program run in, where they do.
 //
 // They do where every download is there at the start of a step, every upload waits for every
-// download, and nothing comes back from an upload or a server into the step. Then computation
+// download, and nothing comes back from an upload or a hub into the step. Then computation
 // cannot touch the network before the last download has arrived: a step is a download phase, whose
 // chunks follow each other without a gap, then uploads whose ready times are known at once, then
-// the servers' updates. Where an operation cuts the graph (all earlier ones are its ancestors, all
+// the hubs' updates. Where an operation cuts the graph (all earlier ones are its ancestors, all
 // later ones its descendants: the loss), what comes after it takes the same course in every step
 // that was sampled from the same recorded one. Threads: immutable.
 #pragma once
@@ -14,11 +14,20 @@
 #include <vector>
 
 #include "core/base/time.h"
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 
 namespace stepcast {
 
 struct PhasePlan {
+  // A worker's lanes: its computation, what each hub does for it, its link from each, its link to
+  // each.
+  static constexpr int32_t kInbound = 0;  // network
+  static constexpr int32_t kOutbound = 1;
+  static constexpr LaneIndex kComputation = 0;
+  static LaneIndex HubLane(int32_t hub) { return 1 + hub; }
+  // 0 where the lanes are others.
+  static size_t HubsOf(const Lanes& lanes);
+
   // One service of a download.
   struct Service {
     OpIndex op = 0;
@@ -26,24 +35,24 @@ struct PhasePlan {
     int32_t source = -1;  // index in `downloads` where it is the last one of its transfer
     Span work;
   };
-  // The downloads from one server, in the order of their services.
+  // The downloads from one hub, in the order of their services.
   struct DownloadPhase {
     std::vector<Service> services;
     Span total;
   };
 
   std::vector<OpIndex> downloads;
-  std::vector<int32_t> arrival_order;  // by download: its place among those of its server
-  std::vector<DownloadPhase> phases;   // by server
+  std::vector<int32_t> arrival_order;  // by download: its place among those of its hub
+  std::vector<DownloadPhase> phases;   // by hub
   std::vector<OpIndex> computations;   // up to the cut, without it; all where there is none
   std::vector<OpIndex> after_cut;      // the cut and what comes after it; empty where there is none
   std::vector<OpIndex> uploads;
-  std::vector<std::vector<OpIndex>> uploads_to;  // by server
-  std::vector<std::vector<OpIndex>> updates_on;  // by server
+  std::vector<std::vector<OpIndex>> uploads_to;  // by hub
+  std::vector<std::vector<OpIndex>> updates_on;  // by hub
 
   // None where steps do not run in phases. `find_cut`: look for one. Linear but for graphs without
   // a cut, where it takes downloads x size / 64; over kMostChecks of that there is no plan.
-  static std::optional<PhasePlan> Make(const StepGraph& graph, bool find_cut);
+  static std::optional<PhasePlan> Make(const Program& graph, bool find_cut);
 
   static constexpr int64_t kMostChecks = 200'000'000;
 };

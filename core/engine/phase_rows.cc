@@ -20,7 +20,7 @@ struct Notes {
 
 }  // namespace
 
-PhaseRows::PhaseRows(const StepGraph& graph, const PhasePlan& plan, bool traced, bool streamed)
+PhaseRows::PhaseRows(const Program& graph, const PhasePlan& plan, bool traced, bool streamed)
     : graph_(graph),
       plan_(plan),
       traced_(traced),
@@ -28,8 +28,7 @@ PhaseRows::PhaseRows(const StepGraph& graph, const PhasePlan& plan, bool traced,
       after_cut_(graph, {}, plan.after_cut, plan.uploads) {
   std::vector<int32_t> places(plan.uploads_to.size(), 0);
   for (size_t i = 0; i < plan.uploads.size(); ++i)
-    place_of_upload_.push_back(
-        places[static_cast<size_t>(ServerOfUpload(static_cast<int32_t>(i)))]++);
+    place_of_upload_.push_back(places[static_cast<size_t>(HubOfUpload(static_cast<int32_t>(i)))]++);
 }
 
 std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded) {
@@ -40,9 +39,9 @@ std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded) {
   }
   if (!plan_.after_cut.empty()) RunAfterCut(speed, recorded, *row);
   if (streamed_) FillStreams(recorded, *row);
-  for (const std::vector<OpIndex>& on_server : plan_.updates_on) {
+  for (const std::vector<OpIndex>& on_hub : plan_.updates_on) {
     PhaseRow::Updates& updates = row->updates.emplace_back();
-    for (const OpIndex op : on_server) {
+    for (const OpIndex op : on_hub) {
       updates.durations.push_back(graph_.duration(recorded, op).ticks);
       updates.total += updates.durations.back();
     }
@@ -52,13 +51,13 @@ std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded) {
 
 void PhaseRows::FillStreams(int32_t recorded, PhaseRow& row) const {
   row.streams.resize(row.ready.size());
-  for (size_t server = 0; server < row.ready.size(); ++server) {
-    for (const LaneSchedule::Ready& ready : row.ready[server]) {
-      const OpIndex upload = plan_.uploads_to[server][static_cast<size_t>(ready.sink)];
+  for (size_t hub = 0; hub < row.ready.size(); ++hub) {
+    for (const LaneSchedule::Ready& ready : row.ready[hub]) {
+      const OpIndex upload = plan_.uploads_to[hub][static_cast<size_t>(ready.sink)];
       Span update;
       for (const OpIndex after : graph_.dependents(upload))
         update += graph_.duration(recorded, after);
-      row.streams[server].push_back(
+      row.streams[hub].push_back(
           {.ready = ready.at - Instant{}, .work = graph_.work(upload).first, .update = update});
     }
   }
@@ -80,9 +79,9 @@ void PhaseRows::RunAfterCut(double speed, int32_t recorded, PhaseRow& row) {
   row.computation += row.after_cut.ticks;
   row.ready.resize(plan_.uploads_to.size());
   for (LaneSchedule::Ready upload : ready) {
-    const auto server = static_cast<size_t>(ServerOfUpload(upload.sink));
+    const auto hub = static_cast<size_t>(HubOfUpload(upload.sink));
     upload.sink = place_of_upload_[static_cast<size_t>(upload.sink)];
-    row.ready[server].push_back(upload);
+    row.ready[hub].push_back(upload);
   }
 }
 

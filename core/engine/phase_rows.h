@@ -13,7 +13,7 @@
 #include "core/base/time.h"
 #include "core/engine/lane_schedule.h"
 #include "core/engine/phase_plan.h"
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 #include "core/engine/usage_window.h"
 
 namespace stepcast {
@@ -29,9 +29,9 @@ struct PhaseRow {
   struct StreamedUpload {
     Span ready;   // from the cut's start
     Span work;    // of its transfer
-    Span update;  // what the server then does with it
+    Span update;  // what the hub then does with it
   };
-  // What a server has to do.
+  // What a hub has to do.
   struct Updates {
     std::vector<int64_t> durations;
     UsageWindow::Ticks total = 0;
@@ -40,24 +40,24 @@ struct PhaseRow {
   std::vector<int64_t> durations;      // of the plan's computations
   UsageWindow::Ticks computation = 0;  // of the whole step
   Span after_cut;                      // of the cut and all computations after it
-  // By server: the plan's uploads to it, counted by their place among those, as they become ready;
+  // By hub: the plan's uploads to it, counted by their place among those, as they become ready;
   // counted from the cut's start. Empty without a cut.
   std::vector<std::vector<LaneSchedule::Ready>> ready;
-  std::vector<std::vector<StreamedUpload>> streams;  // by server: the same, where asked for
+  std::vector<std::vector<StreamedUpload>> streams;  // by hub: the same, where asked for
   std::vector<Ran> ran;
-  std::vector<Updates> updates;  // by server
+  std::vector<Updates> updates;  // by hub
 };
 
 class PhaseRows {
  public:
   // Both must outlive it. `traced`: keep what ran. `streamed`: fill in streams. REQUIRES:
   // UploadStreams fit, if streamed.
-  PhaseRows(const StepGraph& graph, const PhasePlan& plan, bool traced, bool streamed);
+  PhaseRows(const Program& graph, const PhasePlan& plan, bool traced, bool streamed);
 
-  // By place in the plan's uploads: the place among those to its server.
+  // By place in the plan's uploads: the place among those to its hub.
   const std::vector<int32_t>& place_of_upload() const { return place_of_upload_; }
-  int32_t ServerOfUpload(int32_t upload) const {
-    return graph_.lanes().ServerOf(graph_.lane(plan_.uploads[static_cast<size_t>(upload)]));
+  int32_t HubOfUpload(int32_t upload) const {
+    return graph_.lanes()[graph_.lane(plan_.uploads[Index(upload)])].index;
   }
 
   // `speed_class`: equal for equal speeds, from 0. The reference holds as long as the object.
@@ -74,7 +74,7 @@ class PhaseRows {
   void FillStreams(int32_t recorded, PhaseRow& row) const;
   void RunAfterCut(double speed, int32_t recorded, PhaseRow& row);
 
-  const StepGraph& graph_;
+  const Program& graph_;
   const PhasePlan& plan_;
   const bool traced_;
   const bool streamed_;

@@ -55,57 +55,53 @@ std::vector<PhasePlan::DownloadPhase> PhasesThatMatter(const PhasePlan& plan,
 }  // namespace
 
 template <typename Uploads>
-PhasedRun<Uploads>::PhasedRun(const StepGraph& graph, const PhasePlan& plan,
-                              const RunOptions& options, StopCheck stop)
-    : graph_(graph),
+PhasedRun<Uploads>::PhasedRun(const JobGraph& job, const PhasePlan& plan, const RunOptions& options,
+                              StopCheck stop)
+    : job_(job),
+      graph_(*job.programs.front()),
       plan_(plan),
       options_(options),
       stop_(stop),
       worker_count_(static_cast<int32_t>(options.start_offsets.size())),
-      servers_(graph.lanes().servers),
-      downlinks_(Index(servers_), LoggedLink(Index(worker_count_))),
-      uplinks_(downlinks_),
-      next_download_(Index(servers_), kEndOfTime),
+      hubs_(job.lanes().CountOf(PhasePlan::kInbound)),
+      inbound_(Index(hubs_), LoggedLink(Index(worker_count_))),
+      outbound_(inbound_),
+      next_download_(Index(hubs_), kEndOfTime),
       next_upload_(next_download_),
-      downlink_touched_(Index(servers_), false),
-      uplink_touched_(downlink_touched_),
-      timers_(Index(worker_count_) * Index(servers_)),
-      rows_(graph, plan, options.trace != nullptr, /*streamed=*/Uploads::kNeedsCut),
-      computation_(graph, plan.downloads, plan.computations,
+      inbound_touched_(Index(hubs_), false),
+      outbound_touched_(inbound_touched_),
+      timers_(Index(worker_count_) * Index(hubs_)),
+      rows_(graph_, plan, options.trace != nullptr, /*streamed=*/Uploads::kNeedsCut),
+      computation_(graph_, plan.downloads, plan.computations,
                    plan.after_cut.empty() ? plan.uploads : std::vector<OpIndex>{},
                    plan.arrival_order),
       phases_(options.trace != nullptr ? plan.phases : PhasesThatMatter(plan, computation_)),
-      ledger_(graph, options),
+      ledger_(job, options),
       workers_(Index(worker_count_)),
-      ended_{.by_lane = std::vector<UsageWindow::Ticks>(Index(graph.lanes().count()))},
-      arrived_(servers_ > 1 ? Index(worker_count_) : 1) {
-  for (int32_t server = 0; server < servers_; ++server)
-    uploads_.emplace_back(graph, plan, server, worker_count_);
+      ended_{.by_lane = std::vector<UsageWindow::Ticks>(Index(job.lanes().count()))},
+      arrived_(hubs_ > 1 ? Index(worker_count_) : 1) {
+  for (int32_t hub = 0; hub < hubs_; ++hub) uploads_.emplace_back(graph_, plan, hub, worker_count_);
   SetSpeeds();
   if (options.trace == nullptr) return;
   for (WorkerState& state : workers_)
-    state.trace = BoundedList<ChunkRecord>(static_cast<size_t>(graph.chunk_count()));
+    state.trace = BoundedList<ChunkRecord>(static_cast<size_t>(graph_.chunk_count()));
 }
 
 template <typename Uploads>
 void PhasedRun<Uploads>::SetSpeeds() {
   std::map<double, int32_t> classes;
-  size_t worker = 0;
-  for (const WorkerGroup& group : options_.worker_groups) {
-    const double speed = group.compute_speed_factor.value_or(1);
-    const int32_t speed_class =
+  for (int32_t worker = 0; worker < worker_count_; ++worker) {
+    const double speed = job_.compute_speed(worker);
+    workers_[Index(worker)].compute_speed = speed;
+    workers_[Index(worker)].speed_class =
         classes.try_emplace(speed, static_cast<int32_t>(classes.size())).first->second;
-    for (int32_t i = 0; i < group.count; ++i, ++worker) {
-      workers_[worker].compute_speed = speed;
-      workers_[worker].speed_class = speed_class;
-    }
   }
 }
 
 template <typename Uploads>
 absl::StatusOr<RunResult> PhasedRun<Uploads>::Go() {
   for (int32_t worker = 0; worker < worker_count_; ++worker) {
-    workers_[Index(worker)].sampler = StepSampler(options_, graph_.step_count(), worker);
+    workers_[Index(worker)].sampler = StepSampler(job_, options_, worker);
     timers_.Set(TimerOf(worker, 0), options_.start_offsets[Index(worker)].ticks);
   }
   while (!ledger_.Done() && status_.ok()) {
@@ -135,75 +131,73 @@ void PhasedRun<Uploads>::CheckStop(int64_t work) {
 template <typename Uploads>
 Instant PhasedRun<Uploads>::NextEvent() const {
   Instant next = timers_.empty() ? kEndOfTime : Instant{timers_.TopKey()};
-  for (size_t server = 0; server < next_download_.size(); ++server)
-    next = std::min({next, next_download_[server], next_upload_[server]});
+  for (size_t hub = 0; hub < next_download_.size(); ++hub)
+    next = std::min({next, next_download_[hub], next_upload_[hub]});
   return next;
 }
 
 template <typename Uploads>
 void PhasedRun<Uploads>::RunInstant(Instant now) {
   now_ = now;
-  for (int32_t server = 0; server < servers_; ++server) {
-    if (next_download_[Index(server)] == now) TakeDownloads(server);
-    if (next_upload_[Index(server)] == now) TakeUploads(server);
+  for (int32_t hub = 0; hub < hubs_; ++hub) {
+    if (next_download_[Index(hub)] == now) TakeDownloads(hub);
+    if (next_upload_[Index(hub)] == now) TakeUploads(hub);
   }
   TakeTimers();
-  if (ledger_.barrier().Full()) {
-    ledger_.barrier().Pass(now_);
-    for (int32_t worker = 0; worker < worker_count_; ++worker) BeginStep(worker);
-  }
+  ledger_.meetings().PassFull(now_, [this](OpIndex, std::span<const int32_t> workers) {
+    for (const int32_t worker : workers) BeginStep(worker);
+  });
   Settle();
   ledger_.OnInstantDone(now_, [this] { return TotalsNow(); });
 }
 
 template <typename Uploads>
 void PhasedRun<Uploads>::Settle() {
-  for (size_t server = 0; server < next_download_.size(); ++server) {
-    if (downlink_touched_[server]) next_download_[server] = downlinks_[server].Settle(now_);
-    if (uplink_touched_[server]) next_upload_[server] = uplinks_[server].Settle(now_);
-    downlink_touched_[server] = false;
-    uplink_touched_[server] = false;
+  for (size_t hub = 0; hub < next_download_.size(); ++hub) {
+    if (inbound_touched_[hub]) next_download_[hub] = inbound_[hub].Settle(now_);
+    if (outbound_touched_[hub]) next_upload_[hub] = outbound_[hub].Settle(now_);
+    inbound_touched_[hub] = false;
+    outbound_touched_[hub] = false;
   }
 }
 
 template <typename Uploads>
-void PhasedRun<Uploads>::TakeDownloads(int32_t server) {
+void PhasedRun<Uploads>::TakeDownloads(int32_t hub) {
   flows_.clear();
-  downlinks_[Index(server)].TakeEnded(now_, flows_);
-  downlink_touched_[Index(server)] = true;
+  inbound_[Index(hub)].TakeEnded(now_, flows_);
+  inbound_touched_[Index(hub)] = true;
   for (const LoggedLink::Flow worker : flows_) {
-    ReadArrivals(worker, server, phases_[Index(server)].total,
-                 arrived_[servers_ > 1 ? Index(worker) : 0]);
-    if (--workers_[Index(worker)].servers_left == 0) EndDownloads(worker);
+    ReadArrivals(worker, hub, phases_[Index(hub)].total, arrived_[hubs_ > 1 ? Index(worker) : 0]);
+    if (--workers_[Index(worker)].hubs_left == 0) EndDownloads(worker);
   }
 }
 
 template <typename Uploads>
-void PhasedRun<Uploads>::TakeUploads(int32_t server) {
+void PhasedRun<Uploads>::TakeUploads(int32_t hub) {
   flows_.clear();
-  uplinks_[Index(server)].TakeEnded(now_, flows_);
-  uplink_touched_[Index(server)] = true;
+  outbound_[Index(hub)].TakeEnded(now_, flows_);
+  outbound_touched_[Index(hub)] = true;
   for (const LoggedLink::Flow worker : flows_) {
     WorkerState& state = workers_[Index(worker)];
-    const LoggedLink::Reader reader = uplinks_[Index(server)].Read(worker);
+    const LoggedLink::Reader reader = outbound_[Index(hub)].Read(worker);
     if constexpr (!Uploads::kNeedsCut) {
-      uploads_[Index(server)].EndBatch(
-          worker, now_, reader, [&](OpIndex op, int32_t service, Instant start, Instant end) {
-            if (options_.trace == nullptr) return;
-            state.trace.Add({.worker = worker,
-                             .op = op,
-                             .step = state.step,
-                             .service = service,
-                             .start = start,
-                             .end = end});
-          });
+      uploads_[Index(hub)].EndBatch(worker, now_, reader,
+                                    [&](OpIndex op, int32_t service, Instant start, Instant end) {
+                                      if (options_.trace == nullptr) return;
+                                      state.trace.Add({.worker = worker,
+                                                       .op = op,
+                                                       .step = state.step,
+                                                       .service = service,
+                                                       .start = start,
+                                                       .end = end});
+                                    });
     } else {
-      uploads_[Index(server)].EndBatch(worker, now_, reader);
+      uploads_[Index(hub)].EndBatch(worker, now_, reader);
     }
-    if (--state.uplinks_active == 0)
+    if (--state.outbound_active == 0)
       state.exposed +=
           std::max<int64_t>(0, (now_ - std::max(state.uploading_since, state.computed_at)).ticks);
-    GoOnUploading(worker, server);
+    GoOnUploading(worker, hub);
   }
 }
 
@@ -211,10 +205,10 @@ template <typename Uploads>
 void PhasedRun<Uploads>::TakeTimers() {
   while (!timers_.empty() && timers_.TopKey() == now_.ticks) {
     const IndexedHeap::Slot slot = timers_.Pop();
-    const int32_t worker = slot / servers_;
+    const int32_t worker = slot / hubs_;
     switch (workers_[Index(worker)].phase) {
       case Phase::kUploading:
-        GoOnUploading(worker, slot % servers_);
+        GoOnUploading(worker, slot % hubs_);
         break;
       case Phase::kEnding:
         EndStep(worker);
@@ -233,13 +227,13 @@ void PhasedRun<Uploads>::BeginStep(int32_t worker) {
   state.phase = Phase::kDownloading;
   state.step_begin = now_;
   state.exposed = 0;
-  state.servers_left = 0;
-  for (int32_t server = 0; server < servers_; ++server) {
-    const Span total = phases_[Index(server)].total;
+  state.hubs_left = 0;
+  for (int32_t hub = 0; hub < hubs_; ++hub) {
+    const Span total = phases_[Index(hub)].total;
     if (total.ticks == 0) continue;
-    ++state.servers_left;
-    downlinks_[Index(server)].Start(worker, total);
-    downlink_touched_[Index(server)] = true;
+    ++state.hubs_left;
+    inbound_[Index(hub)].Start(worker, total);
+    inbound_touched_[Index(hub)] = true;
   }
   CheckStop(graph_.size() / kOperationsPerUnit + kUnitsPerStep);
 }
@@ -247,12 +241,12 @@ void PhasedRun<Uploads>::BeginStep(int32_t worker) {
 // Appends the downloads that have arrived while the worker's flow carried so much, and traces their
 // chunks if all have.
 template <typename Uploads>
-void PhasedRun<Uploads>::ReadArrivals(int32_t worker, int32_t server, Span carried,
+void PhasedRun<Uploads>::ReadArrivals(int32_t worker, int32_t hub, Span carried,
                                       std::vector<LaneSchedule::Arrival>& arrivals) {
-  const PhasePlan::DownloadPhase& phase = phases_[Index(server)];
+  const PhasePlan::DownloadPhase& phase = phases_[Index(hub)];
   WorkerState& state = workers_[Index(worker)];
   const bool traced = options_.trace != nullptr && carried == phase.total;
-  LoggedLink::Reader reader = downlinks_[Index(server)].Read(worker);
+  LoggedLink::Reader reader = inbound_[Index(hub)].Read(worker);
   Instant start = state.step_begin;
   Span unread;
   for (const PhasePlan::Service& service : phase.services) {
@@ -292,8 +286,8 @@ void PhasedRun<Uploads>::EndDownloads(int32_t worker) {
 template <typename Uploads>
 Instant PhasedRun<Uploads>::Compute(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
-  std::vector<LaneSchedule::Arrival>& arrivals = arrived_[servers_ > 1 ? Index(worker) : 0];
-  if (servers_ > 1)
+  std::vector<LaneSchedule::Arrival>& arrivals = arrived_[hubs_ > 1 ? Index(worker) : 0];
+  if (hubs_ > 1)
     std::sort(arrivals.begin(), arrivals.end(),
               [](const auto& a, const auto& b) { return a.at < b.at; });
   ready_.clear();
@@ -329,60 +323,60 @@ void PhasedRun<Uploads>::BeginUploads(int32_t worker, Instant cut) {
   WorkerState& state = workers_[Index(worker)];
   state.phase = Phase::kUploading;
   state.last_end = state.computed_at;
-  state.servers_left = 1;  // until all have begun
+  state.hubs_left = 1;  // until all have begun
   FileReadyUploads(worker);
-  for (int32_t server = 0; server < servers_; ++server) {
-    Uploads& uploads = uploads_[Index(server)];
+  for (int32_t hub = 0; hub < hubs_; ++hub) {
+    Uploads& uploads = uploads_[Index(hub)];
     if (uploads.empty()) continue;
-    ++state.servers_left;
+    ++state.hubs_left;
     if constexpr (!Uploads::kNeedsCut) {
       if (plan_.after_cut.empty()) uploads.BeginOwn(worker);
     }
     if (!plan_.after_cut.empty()) uploads.Begin(worker, *state.row, cut);
-    GoOnUploading(worker, server);
+    GoOnUploading(worker, hub);
   }
-  if (--state.servers_left == 0) EndStepAt(worker);
+  if (--state.hubs_left == 0) EndStepAt(worker);
 }
 
-// Without a cut: gives every server its part of what the step's computation said.
+// Without a cut: gives every hub its part of what the step's computation said.
 template <typename Uploads>
 void PhasedRun<Uploads>::FileReadyUploads(int32_t worker) {
   if constexpr (!Uploads::kNeedsCut) {
-    filed_.assign(Index(servers_), 0);
+    filed_.assign(Index(hubs_), 0);
     for (LaneSchedule::Ready upload : ready_) {
-      const int32_t server = rows_.ServerOfUpload(upload.sink);
+      const int32_t hub = rows_.HubOfUpload(upload.sink);
       upload.sink = rows_.place_of_upload()[Index(upload.sink)];
-      uploads_[Index(server)].OwnReady(worker)[filed_[Index(server)]++] = upload;
+      uploads_[Index(hub)].OwnReady(worker)[filed_[Index(hub)]++] = upload;
     }
   }
 }
 
-// The uplink is idle: sends what is in line, or waits for what will be, or is done.
+// The outbound link is idle: sends what is in line, or waits for what will be, or is done.
 template <typename Uploads>
-void PhasedRun<Uploads>::GoOnUploading(int32_t worker, int32_t server) {
+void PhasedRun<Uploads>::GoOnUploading(int32_t worker, int32_t hub) {
   WorkerState& state = workers_[Index(worker)];
-  Uploads& uploads = uploads_[Index(server)];
+  Uploads& uploads = uploads_[Index(hub)];
   uploads.LineUp(worker, now_);
   const Span work = uploads.TakeBatch(worker, now_);
   if (work.ticks > 0) {
-    if (state.uplinks_active++ == 0) state.uploading_since = now_;
-    uplinks_[Index(server)].Start(worker, work);
-    uplink_touched_[Index(server)] = true;
+    if (state.outbound_active++ == 0) state.uploading_since = now_;
+    outbound_[Index(hub)].Start(worker, work);
+    outbound_touched_[Index(hub)] = true;
   } else if (!uploads.AllReady(worker)) {
-    timers_.Set(TimerOf(worker, server), uploads.NextReady(worker).ticks);
+    timers_.Set(TimerOf(worker, hub), uploads.NextReady(worker).ticks);
   } else {
-    EndUploadsTo(worker, server);
+    EndUploadsTo(worker, hub);
   }
 }
 
 template <typename Uploads>
-void PhasedRun<Uploads>::EndUploadsTo(int32_t worker, int32_t server) {
+void PhasedRun<Uploads>::EndUploadsTo(int32_t worker, int32_t hub) {
   WorkerState& state = workers_[Index(worker)];
   Instant end = now_;
-  if (!plan_.updates_on[Index(server)].empty()) {
-    Uploads& uploads = uploads_[Index(server)];
+  if (!plan_.updates_on[Index(hub)].empty()) {
+    Uploads& uploads = uploads_[Index(hub)];
     if constexpr (!Uploads::kNeedsCut) {
-      Tracer tracer{.operations = plan_.updates_on[Index(server)],
+      Tracer tracer{.operations = plan_.updates_on[Index(hub)],
                     .trace = state.trace,
                     .worker = worker,
                     .step = state.step};
@@ -394,7 +388,7 @@ void PhasedRun<Uploads>::EndUploadsTo(int32_t worker, int32_t server) {
     }
   }
   state.last_end = std::max(state.last_end, end);
-  if (--state.servers_left == 0) EndStepAt(worker);
+  if (--state.hubs_left == 0) EndStepAt(worker);
 }
 
 // Everything of the step is known: it ends with the last of it.
@@ -412,9 +406,9 @@ void PhasedRun<Uploads>::EndStepAt(int32_t worker) {
 template <typename Uploads>
 void PhasedRun<Uploads>::EndStep(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
-  ended_.by_lane[LaneMap::kWorker] += state.row->computation;
-  for (int32_t server = 0; server < servers_; ++server) {
-    ended_.by_lane[Index(graph_.lanes().Server(server))] += state.row->updates[Index(server)].total;
+  ended_.by_lane[PhasePlan::kComputation] += state.row->computation;
+  for (int32_t hub = 0; hub < hubs_; ++hub) {
+    ended_.by_lane[Index(PhasePlan::HubLane(hub))] += state.row->updates[Index(hub)].total;
   }
   ended_.exposed += state.exposed;
   simulated_operations_ += graph_.size();
@@ -425,17 +419,17 @@ void PhasedRun<Uploads>::EndStep(int32_t worker) {
     state.trace.Clear();
   }
   state.phase = Phase::kWaiting;
-  if (options_.synchronization == Synchronization::kAsynchronous) BeginStep(worker);
+  if (!ledger_.meetings().Couples(worker, kStepEnd)) BeginStep(worker);
 }
 
 template class PhasedRun<UploadLines>;
 template class PhasedRun<UploadStreams>;
 
-absl::StatusOr<RunResult> RunInPhases(const StepGraph& graph, const PhasePlan& plan,
+absl::StatusOr<RunResult> RunInPhases(const JobGraph& job, const PhasePlan& plan,
                                       const RunOptions& options, StopCheck stop) {
-  if (options.trace == nullptr && UploadStreams::Fit(graph, plan))
-    return PhasedRun<UploadStreams>(graph, plan, options, stop).Go();
-  return PhasedRun<UploadLines>(graph, plan, options, stop).Go();
+  if (options.trace == nullptr && UploadStreams::Fit(*job.programs.front(), plan))
+    return PhasedRun<UploadStreams>(job, plan, options, stop).Go();
+  return PhasedRun<UploadLines>(job, plan, options, stop).Go();
 }
 
 }  // namespace stepcast

@@ -14,10 +14,11 @@ template <typename Uploads>
 UsageWindow::Totals PhasedRun<Uploads>::TotalsNow() {
   UsageWindow::Totals totals = ended_;
   for (int32_t worker = 0; worker < worker_count_; ++worker) AddStepUntilNow(worker, totals);
-  for (int32_t server = 0; server < servers_; ++server) {
-    totals.by_lane[Index(graph_.lanes().Downlink(server))] =
-        downlinks_[Index(server)].CarriedBy(now_);
-    totals.by_lane[Index(graph_.lanes().Uplink(server))] = uplinks_[Index(server)].CarriedBy(now_);
+  for (int32_t hub = 0; hub < hubs_; ++hub) {
+    totals.by_lane[Index(job_.lanes().FirstOf(PhasePlan::kInbound) + hub)] =
+        inbound_[Index(hub)].CarriedBy(now_);
+    totals.by_lane[Index(job_.lanes().FirstOf(PhasePlan::kOutbound) + hub)] =
+        outbound_[Index(hub)].CarriedBy(now_);
   }
   return totals;
 }
@@ -29,20 +30,20 @@ void PhasedRun<Uploads>::AddStepUntilNow(int32_t worker, UsageWindow::Totals& to
   if (state.phase == Phase::kWaiting) return;
   if (state.phase == Phase::kDownloading) {
     const int64_t computed = ComputedOfDownloading(worker);
-    totals.by_lane[LaneMap::kWorker] += computed;
+    totals.by_lane[PhasePlan::kComputation] += computed;
     totals.exposed += (now_ - state.step_begin).ticks - computed;
     return;
   }
-  totals.by_lane[LaneMap::kWorker] +=
+  totals.by_lane[PhasePlan::kComputation] +=
       state.row->computation - std::max<int64_t>(0, (state.computed_at - now_).ticks);
   totals.exposed += state.exposed;
-  if (state.uplinks_active > 0)
+  if (state.outbound_active > 0)
     totals.exposed +=
         std::max<int64_t>(0, (now_ - std::max(state.uploading_since, state.computed_at)).ticks);
-  for (int32_t server = 0; server < servers_; ++server) {
-    if (plan_.updates_on[Index(server)].empty()) continue;
-    totals.by_lane[Index(graph_.lanes().Server(server))] += uploads_[Index(server)].UpdatedUntil(
-        worker, *state.row, state.step_begin, now_, uplinks_[Index(server)]);
+  for (int32_t hub = 0; hub < hubs_; ++hub) {
+    if (plan_.updates_on[Index(hub)].empty()) continue;
+    totals.by_lane[Index(PhasePlan::HubLane(hub))] += uploads_[Index(hub)].UpdatedUntil(
+        worker, *state.row, state.step_begin, now_, outbound_[Index(hub)]);
   }
 }
 
@@ -50,12 +51,12 @@ template <typename Uploads>
 int64_t PhasedRun<Uploads>::ComputedOfDownloading(int32_t worker) {
   const WorkerState& state = workers_[Index(worker)];
   partial_.clear();
-  if (servers_ > 1) partial_ = arrived_[Index(worker)];
-  for (int32_t server = 0; server < servers_; ++server) {
-    const LoggedLink& link = downlinks_[Index(server)];
-    if (link.IsActive(worker)) ReadArrivals(worker, server, link.CarriedOf(worker, now_), partial_);
+  if (hubs_ > 1) partial_ = arrived_[Index(worker)];
+  for (int32_t hub = 0; hub < hubs_; ++hub) {
+    const LoggedLink& link = inbound_[Index(hub)];
+    if (link.IsActive(worker)) ReadArrivals(worker, hub, link.CarriedOf(worker, now_), partial_);
   }
-  if (servers_ > 1)
+  if (hubs_ > 1)
     std::sort(partial_.begin(), partial_.end(),
               [](const auto& a, const auto& b) { return a.at < b.at; });
   BusyUntil busy{.until = now_};

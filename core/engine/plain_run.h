@@ -1,21 +1,20 @@
-// The plain engine: one event per chunk, for every graph, order, sharing rule and number of
-// servers.
+// The plain engine: one event per chunk, for every job.
 //
 // State is flat: worker-major arrays of pending dependencies, running chunks and queues; one
 // indexed heap holds an event per busy processor, and the network says when its next flow ends. An
 // instant is processed whole: completions of one worker in rounds (all completions, then what they
 // made ready in graph order, then stopped transfers, then idle lanes choose; zero-length work forms
-// the next round), and the network settles when nothing more happens at it. Workers meet only in
-// the network, so their order within an instant does not matter. Network is EqualShareLink or
-// MaxMinNetwork. Threads: none.
+// the next round). Then meetings that are full and releases of other workers begin rounds of their
+// own, worker by worker, until nothing more happens; then networks settle. Workers meet nowhere
+// else, so their order within an instant does not matter. Threads: none.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,64 +27,75 @@
 #include "core/base/time.h"
 #include "core/engine/completions.h"
 #include "core/engine/compute_speed.h"
+#include "core/engine/job_graph.h"
 #include "core/engine/lane_queues.h"
+#include "core/engine/peer_releases.h"
+#include "core/engine/program.h"
 #include "core/engine/run_ledger.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "core/engine/step_ranks.h"
 #include "core/engine/step_sampler.h"
 #include "core/engine/usage_meter.h"
+#include "core/network/level_clock.h"
+#include "core/network/network.h"
 
 namespace stepcast {
 
-template <typename Network>
+template <Network N>
 class PlainRun {
  public:
-  PlainRun(const StepGraph& graph, const RunOptions& options, Network downlinks, Network uplinks,
-           StopCheck stop)
-      : graph_(graph),
+  // One network for each of the job's. All must outlive it.
+  PlainRun(const JobGraph& job, const RunOptions& options, std::vector<N> networks, StopCheck stop)
+      : job_(job),
         options_(options),
         stop_(stop),
-        lanes_(graph.lanes().count()),
-        first_connection_(graph.lanes().first_connection()),
-        first_uplink_(graph.lanes().Uplink(0)),
-        servers_(graph.lanes().servers),
-        processors_(graph.lanes().first_connection()),
-        worker_count_(static_cast<int32_t>(options.start_offsets.size())),
-        networks_{std::move(downlinks), std::move(uplinks)},
-        events_(static_cast<size_t>(worker_count_) * static_cast<size_t>(processors_ + 1)),
-        queues_(graph, worker_count_, StepRanks::Needed(options.order)),
-        ranks_(graph, options, worker_count_),
-        ledger_(graph, options),
-        usage_(worker_count_, graph.lanes()),
-        workers_(static_cast<size_t>(worker_count_)),
-        pending_(std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(worker_count_) *
-                                                           static_cast<size_t>(graph.size()))),
-        running_(static_cast<size_t>(worker_count_) * static_cast<size_t>(lanes_)),
+        lanes_(job.lanes()),
+        lane_count_(lanes_.count()),
+        first_link_(lanes_.first_link()),
+        worker_count_(job.workers()),
+        size_(LargestOf(job)),
+        networks_(std::move(networks)),
+        next_end_(networks_.size(), kEndOfTime),
+        touched_(networks_.size(), false),
+        events_(Index(worker_count_) * Index(first_link_ + 1)),
+        queues_(job, StepRanks::Needed(job)),
+        ranks_(job, options),
+        ledger_(job, options),
+        releases_(job),
+        couples_operations_(ledger_.meetings().couples_operations()),
+        has_peer_edges_(!job.peer_edges.empty()),
+        slows_(job.slows_computation()),
+        usage_(worker_count_, lanes_),
+        workers_(Index(worker_count_)),
+        pending_(std::make_unique_for_overwrite<int32_t[]>(Index(worker_count_) * Index(size_))),
+        running_(Index(worker_count_) * Index(lane_count_)),
         completions_(worker_count_),
-        completed_(static_cast<size_t>(lanes_)),
-        ready_(static_cast<size_t>(graph.size()) + 1),  // one more for AddIf
-        stopped_(static_cast<size_t>(lanes_)),
+        ended_(networks_.size()),
+        completed_(Index(lane_count_)),
+        ready_(Index(size_) + 1),  // one more for AddIf
+        stopped_(Index(lane_count_)),
         // A lane gets on it once as completed and once for each operation that lines up.
-        free_(static_cast<size_t>(lanes_) + static_cast<size_t>(graph.size())) {
+        free_(Index(lane_count_) + Index(size_)) {
     for (int32_t worker = 0; worker < worker_count_; ++worker) {
-      for (LaneIndex lane = 0; lane < processors_; ++lane)
+      for (LaneIndex lane = 0; lane < first_link_; ++lane)
         lane_of_slot_.push_back({.worker = worker, .lane = lane});
+      WorkerState& state = workers_[Index(worker)];
+      state.program = &job.program(worker);
+      state.sampler = StepSampler(job, options, worker);
+      state.compute_speed = job.compute_speed(worker);
+      if (options.trace != nullptr)
+        state.trace = BoundedList<ChunkRecord>(static_cast<size_t>(state.program->chunk_count()));
+      if (slows_) state.clock.SetLevel(Instant{}, kFullSpeed);
     }
-    SetSpeeds();
-    if (options.trace == nullptr) return;
-    for (WorkerState& state : workers_)
-      state.trace = BoundedList<ChunkRecord>(static_cast<size_t>(graph.chunk_count()));
+    if (slows_) virtual_ends_.resize(Index(worker_count_) * Index(first_link_));
   }
 
   absl::StatusOr<RunResult> Go() {
-    for (int32_t worker = 0; worker < worker_count_; ++worker) {
-      workers_[Index(worker)].sampler = StepSampler(options_, graph_.step_count(), worker);
+    for (int32_t worker = 0; worker < worker_count_; ++worker)
       events_.Set(StartSlot(worker), options_.start_offsets[Index(worker)].ticks);
-    }
     while (!ledger_.Done() && status_.ok()) {
-      const Instant next{
-          std::min(events_.TopKey(), std::min(next_end_[0].ticks, next_end_[1].ticks))};
+      Instant next{events_.TopKey()};
+      for (const Instant end : next_end_) next = std::min(next, end);
       if (ledger_.EndsBefore(next)) {
         now_ = options_.until;
         break;
@@ -105,7 +115,11 @@ class PlainRun {
   static constexpr OpIndex kCopiesPerUnit = 64;
   static constexpr int64_t kSharesPerUnit = 16;
 
+  // A worker's computation without a transfer under way.
+  static constexpr LinkLevel kFullSpeed{.residual = LinkLevel::kUnit, .flows = 1};
+
   struct WorkerState {
+    const Program* program = nullptr;
     StepSampler sampler;
     double compute_speed = 1;
     int32_t step = 0;      // completed
@@ -113,6 +127,7 @@ class PlainRun {
     OpIndex operations_left = 0;
     Instant step_begin;
     BoundedList<ChunkRecord> trace{0};  // of the current step, where one is wanted
+    LevelClock clock;                   // of its computation, where transfers slow it down
   };
   struct Running {
     Chunk chunk;
@@ -123,29 +138,24 @@ class PlainRun {
     LaneIndex lane = 0;
   };
 
-  static size_t Index(int32_t i) { return static_cast<size_t>(i); }
+  static OpIndex LargestOf(const JobGraph& job) {
+    OpIndex size = 0;
+    for (const std::shared_ptr<const Program>& program : job.programs)
+      size = std::max(size, program->size());
+    return size;
+  }
   // By lane.
-  Running* RunningOf(int32_t worker) { return &running_[Index(worker) * Index(lanes_)]; }
+  Running* RunningOf(int32_t worker) { return &running_[Index(worker) * Index(lane_count_)]; }
+  int32_t* PendingOf(int32_t worker) { return &pending_[Index(worker) * Index(size_)]; }
   IndexedHeap::Slot ProcessorSlot(int32_t worker, LaneIndex lane) const {
-    return worker * processors_ + lane;
+    return worker * first_link_ + lane;
   }
-  IndexedHeap::Slot StartSlot(int32_t worker) const { return worker_count_ * processors_ + worker; }
-  size_t DirectionOf(LaneIndex lane) const { return lane < first_uplink_ ? 0 : 1; }
-  WorkerLane LaneOf(size_t direction, int32_t flow) const {
-    const LaneIndex first_lane = direction == 0 ? first_connection_ : first_uplink_;
-    if (servers_ == 1) return {.worker = flow, .lane = first_lane};
-    return {.worker = flow / servers_, .lane = first_lane + flow % servers_};
-  }
-  int32_t ServerOf(LaneIndex lane) const {
-    return lane - (lane < first_uplink_ ? first_connection_ : first_uplink_);
-  }
-
-  void SetSpeeds() {
-    size_t worker = 0;
-    for (const WorkerGroup& group : options_.worker_groups) {
-      for (int32_t i = 0; i < group.count; ++i)
-        workers_[worker++].compute_speed = group.compute_speed_factor.value_or(1);
-    }
+  IndexedHeap::Slot StartSlot(int32_t worker) const { return worker_count_ * first_link_ + worker; }
+  WorkerLane LaneOf(size_t network, int32_t flow) const {
+    const auto which = static_cast<int32_t>(network);
+    const int32_t count = lanes_.CountOf(which);
+    if (count == 1) return {.worker = flow, .lane = lanes_.FirstOf(which)};
+    return {.worker = flow / count, .lane = lanes_.FirstOf(which) + flow % count};
   }
 
   // Counts work, in completed chunks or what takes as long, and, every kStopCheckInterval of it,
@@ -159,36 +169,40 @@ class PlainRun {
 
   void RunInstant(Instant now) {
     now_ = now;
-    for (size_t direction = 0; direction < networks_.size(); ++direction) TakeEndedFlows(direction);
+    for (size_t network = 0; network < networks_.size(); ++network) TakeEndedFlows(network);
     if (!RunOneCompletion()) RunCompletions();
-    if (ledger_.barrier().Full()) PassBarrier();
-    for (size_t direction = 0; direction < networks_.size(); ++direction) {
-      if (touched_[direction]) SettleNetwork(direction);
+    while ((ledger_.meetings().HasFull() || releases_.HasReleased()) && status_.ok()) RunMeetings();
+    for (const int32_t worker : settled_) SetRate(worker);
+    settled_.clear();
+    for (size_t network = 0; network < networks_.size(); ++network) {
+      if (touched_[network] != 0) SettleNetwork(network);
     }
     ledger_.OnInstantDone(now_, [this] { return TotalsNow(); });
   }
 
-  void TakeEndedFlows(size_t direction) {
-    if (next_end_[direction] != now_) return;
-    networks_[direction].TakeEnded(now_, ended_[direction]);
-    touched_[direction] = true;
+  void TakeEndedFlows(size_t network) {
+    if (next_end_[network] != now_) return;
+    networks_[network].TakeEnded(now_, ended_[network]);
+    ended_flows_ += ended_[network].size();
+    touched_[network] = 1;
   }
 
   // The commonest instants: one computation ends, or one flow, and nothing else. False, and nothing
   // done, where it is another.
   bool RunOneCompletion() {
     const bool computation = events_.TopKey() == now_.ticks;
-    const size_t flows = ended_[0].size() + ended_[1].size();
-    if (flows + static_cast<size_t>(computation) != 1) return false;
+    if (ended_flows_ + static_cast<size_t>(computation) != 1) return false;
     WorkerLane which;
     if (computation) {
       const IndexedHeap::Slot slot = events_.Top();
       if (slot >= StartSlot(0) || !events_.HasOneTop()) return false;
       which = lane_of_slot_[Index(slot)];
     } else {
-      const size_t direction = ended_[0].empty() ? 1 : 0;
-      which = LaneOf(direction, ended_[direction].front());
-      ended_[direction].clear();
+      size_t network = 0;
+      while (ended_[network].empty()) ++network;
+      which = LaneOf(network, ended_[network].front());
+      ended_[network].clear();
+      ended_flows_ = 0;
     }
     RunRoundsAfter(which);
     if (computation) RemoveIfOver(ProcessorSlot(which.worker, which.lane));
@@ -210,10 +224,11 @@ class PlainRun {
   // Everything that ends or starts now. Processors' events stay in the queue: most of them get
   // their next key at this instant.
   void TakeEvents() {
-    for (size_t direction = 0; direction < networks_.size(); ++direction) {
-      for (const int32_t flow : ended_[direction]) NoteCompletion(LaneOf(direction, flow));
-      ended_[direction].clear();
+    for (size_t network = 0; network < networks_.size(); ++network) {
+      for (const int32_t flow : ended_[network]) NoteCompletion(LaneOf(network, flow));
+      ended_[network].clear();
     }
+    ended_flows_ = 0;
     if (events_.TopKey() != now_.ticks) return;
     events_.AppendTops(events_now_);
     for (const IndexedHeap::Slot slot : events_now_) {
@@ -243,7 +258,7 @@ class PlainRun {
       for (const LaneIndex lane : free_) ServeNext(worker, lane);
       free_.Clear();
     } while (!completed_.empty());
-    usage_.OnSettled(worker, now_);
+    OnSettled(worker);
   }
 
   // The same where one lane's completion is all there is, with fewer lists.
@@ -254,16 +269,62 @@ class PlainRun {
     for (const LaneIndex lane : free_) ServeNext(which.worker, lane);
     free_.Clear();
     if (!completed_.empty()) return RunRounds(which.worker);
-    usage_.OnSettled(which.worker, now_);
+    OnSettled(which.worker);
+  }
+
+  // All of the worker's instant has happened, so far.
+  void OnSettled(int32_t worker) {
+    usage_.OnSettled(worker, now_);
+    if (slows_) settled_.push_back(worker);
   }
 
   // What this round made ready, in graph order, and what it stopped.
   void LineUpAll(int32_t worker) {
-    for (const OpIndex op : ready_) LineUp(worker, graph_.lane(op), {.op = op});
+    const Program& program = *workers_[Index(worker)].program;
+    for (const OpIndex op : ready_) {
+      if (couples_operations_ && ledger_.meetings().Couples(worker, op)) {
+        ledger_.meetings().Arrive(worker, op, now_);
+      } else {
+        LineUp(worker, program.lane(op), {.op = op});
+      }
+    }
     ready_.Clear();
     for (const Chunk chunk : stopped_)
-      LineUp(worker, graph_.lane(chunk.op), {.op = chunk.op, .service = chunk.service + 1});
+      LineUp(worker, program.lane(chunk.op), {.op = chunk.op, .service = chunk.service + 1});
     stopped_.Clear();
+  }
+
+  // What full meetings and other workers' ends let begin, each worker in rounds of its own.
+  void RunMeetings() {
+    ledger_.meetings().PassFull(now_, [this](OpIndex op, std::span<const int32_t> members) {
+      for (const int32_t worker : members) {
+        if (!status_.ok()) return;
+        if (op == kStepEnd) {
+          BeginStep(worker);
+        } else {
+          LineUp(worker, workers_[Index(worker)].program->lane(op), {.op = op});
+        }
+        RunRounds(worker);
+      }
+    });
+    releases_.TakeReleased(
+        [this](int32_t worker, OpIndex op) { ready_.AddIf(--PendingOf(worker)[op] == 0, op); },
+        [this](int32_t worker) { RunRounds(worker); });
+  }
+
+  // The worker's computation goes on at the speed that its transfers leave it.
+  void SetRate(int32_t worker) {
+    WorkerState& state = workers_[Index(worker)];
+    const LinkLevel rate = usage_.IsCommunicating(worker) ? job_.overlapped_speed : kFullSpeed;
+    if (rate == state.clock.level()) return;
+    state.clock.SetLevel(now_, rate);
+    for (LaneIndex lane = 0; lanes_.IsCompute(lane); ++lane) {
+      const IndexedHeap::Slot slot = ProcessorSlot(worker, lane);
+      if (!events_.Contains(slot) || events_.KeyOf(slot) <= now_.ticks) continue;
+      const int64_t end = state.clock.InstantOf(virtual_ends_[Index(slot)]).ticks;
+      usage_.OnComputationProlonged(lane, {end - events_.KeyOf(slot)});
+      events_.Set(slot, end);
+    }
   }
 
   // An idle lane chooses.
@@ -285,14 +346,16 @@ class PlainRun {
                        .start = running.start,
                        .end = now_});
     }
-    if (lane >= first_connection_ && chunk.service + 1 < graph_.work(chunk.op).services) {
+    const Program& program = *state.program;
+    if (lane >= first_link_ && chunk.service + 1 < program.work(chunk.op).services) {
       stopped_.Add(chunk);
       return;
     }
-    int32_t* const pending = &pending_[Index(worker) * Index(graph_.size())];
-    for (const OpIndex dependent : graph_.dependents(chunk.op)) {
+    int32_t* const pending = PendingOf(worker);
+    for (const OpIndex dependent : program.dependents(chunk.op)) {
       ready_.AddIf(--pending[dependent] == 0, dependent);
     }
+    if (has_peer_edges_) releases_.End(worker, chunk.op);
     if (--state.operations_left == 0) EndStep(worker);
   }
 
@@ -313,75 +376,73 @@ class PlainRun {
 
   void Start(int32_t worker, LaneIndex lane, Chunk chunk) {
     RunningOf(worker)[lane] = {.chunk = chunk, .start = now_};
-    if (lane >= first_connection_) {
-      const size_t direction = DirectionOf(lane);
-      networks_[direction].Start(worker * servers_ + ServerOf(lane),
-                                 graph_.work(chunk.op).OfService(chunk.service));
-      touched_[direction] = true;
+    WorkerState& state = workers_[Index(worker)];
+    if (lane >= first_link_) {
+      const LaneSpec& link = lanes_[lane];
+      networks_[Index(link.network)].Start(worker * lanes_.CountOf(link.network) + link.index,
+                                           state.program->work(chunk.op).OfService(chunk.service));
+      touched_[Index(link.network)] = 1;
       usage_.OnTransferStart(worker);
       return;
     }
-    const Span duration = DurationOf(worker, lane, chunk.op);
+    const Span recorded = state.program->duration(state.recorded, chunk.op);
+    const bool computes = lanes_.IsCompute(lane);
+    Span duration = computes ? AtSpeed(recorded, state.compute_speed) : recorded;
     if (duration.ticks == 0) {
+      usage_.OnComputationStart(worker, lane, duration);
       completed_.Add(lane);
       return;
+    }
+    if (slows_ && computes) {
+      const int64_t end = state.clock.VirtualAt(now_) + duration.ticks;
+      virtual_ends_[Index(ProcessorSlot(worker, lane))] = end;
+      duration = state.clock.InstantOf(end) - now_;
     }
     events_.Set(ProcessorSlot(worker, lane), (now_ + duration).ticks);
     usage_.OnComputationStart(worker, lane, duration);
   }
 
-  Span DurationOf(int32_t worker, LaneIndex lane, OpIndex op) const {
-    const WorkerState& state = workers_[Index(worker)];
-    const Span recorded = graph_.duration(state.recorded, op);
-    return lane == LaneMap::kWorker ? AtSpeed(recorded, state.compute_speed) : recorded;
-  }
-
   void EndStep(int32_t worker) {
     WorkerState& state = workers_[Index(worker)];
     ++state.step;
-    simulated_operations_ += graph_.size();
+    simulated_operations_ += state.program->size();
     ledger_.OnStepEnd(worker, state.step_begin, now_);
     if (options_.trace != nullptr) {
       options_.trace->OnStep({state.trace.begin(), state.trace.end()});
       state.trace.Clear();
     }
-    if (options_.synchronization == Synchronization::kAsynchronous) BeginStep(worker);
+    if (!ledger_.meetings().Couples(worker, kStepEnd)) BeginStep(worker);
   }
 
   // Makes the roots ready; RunRounds does the rest.
   void BeginStep(int32_t worker) {
     WorkerState& state = workers_[Index(worker)];
     state.step_begin = now_;
-    state.operations_left = graph_.size();
+    const Program& program = *state.program;
+    state.operations_left = program.size();
     state.recorded = state.sampler.Next(state.step);
     ranks_.BeginStep(worker, state.recorded);
-    std::memcpy(&pending_[Index(worker) * Index(graph_.size())], graph_.dependency_counts().data(),
-                Index(graph_.size()) * sizeof(int32_t));
-    for (const OpIndex root : graph_.roots()) ready_.Add(root);
-    CheckStop(graph_.size() / kCopiesPerUnit);
+    int32_t* const pending = PendingOf(worker);
+    std::memcpy(pending, program.dependency_counts().data(),
+                Index(program.size()) * sizeof(int32_t));
+    if (has_peer_edges_) releases_.BeginStep(worker, pending);
+    for (const OpIndex root : program.roots()) ready_.AddIf(pending[root] == 0, root);
+    CheckStop(program.size() / kCopiesPerUnit);
   }
 
-  void PassBarrier() {
-    ledger_.barrier().Pass(now_);
-    for (int32_t worker = 0; worker < worker_count_ && status_.ok(); ++worker) {
-      BeginStep(worker);
-      RunRounds(worker);
-    }
-  }
-
-  void SettleNetwork(size_t direction) {
-    touched_[direction] = false;
-    next_end_[direction] = networks_[direction].Settle(now_);
-    CheckStop(networks_[direction].settle_cost() / kSharesPerUnit);
+  void SettleNetwork(size_t network) {
+    touched_[network] = 0;
+    next_end_[network] = networks_[network].Settle(now_);
+    CheckStop(networks_[network].settle_cost() / kSharesPerUnit);
   }
 
   UsageWindow::Totals TotalsNow() const {
-    UsageWindow::Totals totals{.by_lane = std::vector<UsageWindow::Ticks>(Index(lanes_)),
+    UsageWindow::Totals totals{.by_lane = std::vector<UsageWindow::Ticks>(Index(lane_count_)),
                                .exposed = usage_.ExposedUntil(now_)};
-    for (LaneIndex lane = 0; lane < lanes_; ++lane) {
+    for (LaneIndex lane = 0; lane < lane_count_; ++lane) {
       UsageWindow::Ticks& done = totals.by_lane[Index(lane)];
-      if (lane >= first_connection_) {
-        done = networks_[DirectionOf(lane)].CarriedBy(now_, ServerOf(lane));
+      if (lanes_.IsLink(lane)) {
+        done = networks_[Index(lanes_[lane].network)].CarriedBy(now_, lanes_[lane].index);
         continue;
       }
       done = usage_.ComputedOn(lane);
@@ -393,27 +454,31 @@ class PlainRun {
     return totals;
   }
 
-  const StepGraph& graph_;
+  const JobGraph& job_;
   const RunOptions& options_;
   const StopCheck stop_;
-  const LaneIndex lanes_;
-  const LaneIndex first_connection_;
-  const LaneIndex first_uplink_;
-  const int32_t servers_;
-  const LaneIndex processors_;  // lanes per worker that are no connections
+  const Lanes& lanes_;
+  const LaneIndex lane_count_;
+  const LaneIndex first_link_;
   const int32_t worker_count_;
-  std::array<Network, 2> networks_;                          // down, up
-  std::array<Instant, 2> next_end_{kEndOfTime, kEndOfTime};  // of a flow
-  std::array<bool, 2> touched_{};
+  const OpIndex size_;  // of the largest program
+  std::vector<N> networks_;
+  std::vector<Instant> next_end_;  // by network: of a flow
+  std::vector<uint8_t> touched_;   // by network
   IndexedHeap events_;
   LaneQueues queues_;
   StepRanks ranks_;
   RunLedger ledger_;
+  PeerReleases releases_;
+  const bool couples_operations_;
+  const bool has_peer_edges_;
+  const bool slows_;
   UsageMeter usage_;
   std::vector<WorkerState> workers_;
   std::unique_ptr<int32_t[]> pending_;    // dependencies left, by worker and operation
   std::vector<Running> running_;          // by worker and lane
   std::vector<WorkerLane> lane_of_slot_;  // of processors
+  std::vector<int64_t> virtual_ends_;     // of processors, on their worker's clock, where it slows
   Instant now_;
   absl::Status status_;
   int64_t work_until_check_ = 0;
@@ -421,8 +486,9 @@ class PlainRun {
   // Of the instant and the round at hand; members only to keep their memory.
   std::vector<IndexedHeap::Slot> events_now_;
   Completions completions_;
-  std::array<std::vector<int32_t>, 2>
-      ended_;  // flows, by direction; empty from one instant to the next
+  std::vector<std::vector<int32_t>> ended_;  // flows, by network; empty between instants
+  std::vector<int32_t> settled_;  // workers, perhaps several times; where transfers slow them down
+  size_t ended_flows_ = 0;        // of all networks
   BoundedList<LaneIndex> completed_;
   BoundedList<OpIndex> ready_;
   BoundedList<Chunk> stopped_;

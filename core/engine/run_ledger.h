@@ -1,4 +1,4 @@
-// What a run has to report, whichever engine makes it: its steps, its counted time, its usage.
+// The account of a run, whichever engine makes it: its steps, its counted time, its usage.
 //
 // Threads: none. Memory: some numbers a worker, whatever the number of steps, but for the step ends
 // where they are kept.
@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "core/base/time.h"
-#include "core/engine/barrier.h"
+#include "core/engine/job_graph.h"
+#include "core/engine/meetings.h"
+#include "core/engine/program.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "core/engine/throughput_estimator.h"
 #include "core/engine/usage_window.h"
 
@@ -21,15 +22,14 @@ namespace stepcast {
 class RunLedger {
  public:
   // Both must outlive it.
-  RunLedger(const StepGraph& graph, const RunOptions& options)
-      : graph_(graph),
+  RunLedger(const JobGraph& job, const RunOptions& options)
+      : job_(job),
         options_(options),
-        workers_(static_cast<int32_t>(options.start_offsets.size())),
-        estimator_(workers_, options.warmup_steps, options.steps_per_worker, options.until),
-        barrier_(workers_, options.warmup_steps) {
-    if (options.keep_step_ends) result_.step_ends.resize(options.start_offsets.size());
-    UsageWindow::Totals nothing{
-        .by_lane = std::vector<UsageWindow::Ticks>(static_cast<size_t>(graph.lanes().count()))};
+        estimator_(job.workers(), options.warmup_steps, options.steps_per_worker, options.until),
+        meetings_(job, options.warmup_steps) {
+    if (options.keep_step_ends) result_.step_ends.resize(Index(job.workers()));
+    UsageWindow::Totals nothing{.by_lane =
+                                    std::vector<UsageWindow::Ticks>(Index(job.lanes().count()))};
     if (Lasts()) window_.Begin(Instant{}, std::move(nothing));
   }
 
@@ -45,10 +45,10 @@ class RunLedger {
     estimator_.OnStepEnd(worker, begin, now);
     result_.completions.Add(now);
     if (options_.keep_step_ends) result_.step_ends[static_cast<size_t>(worker)].push_back(now);
-    if (options_.synchronization == Synchronization::kSynchronous) barrier_.Arrive(now);
+    if (meetings_.Couples(worker, kStepEnd)) meetings_.Arrive(worker, kStepEnd, now);
   }
-  // Where the workers of a synchronous job wait; the engine passes it when it is full.
-  Barrier& barrier() { return barrier_; }
+  // The engine passes them on when they are full.
+  Meetings& meetings() { return meetings_; }
 
   // Call when all of an instant has happened. `totals` gives what has been done by then, and is
   // asked once in a run.
@@ -67,18 +67,17 @@ class RunLedger {
     result_.step_times = estimator_.step_times();
     result_.first_half_steps_per_second = estimator_.FirstHalfStepsPerSecond();
     result_.second_half_steps_per_second = estimator_.SecondHalfStepsPerSecond(now);
-    result_.utilization = window_.Utilization(graph_.lanes(), workers_);
-    result_.exposed_communication_fraction = window_.ExposedFraction(workers_);
-    result_.straggler_fraction = barrier_.StragglerFraction();
+    result_.utilization = window_.Utilization(job_.lanes(), job_.workers());
+    result_.exposed_communication_fraction = window_.ExposedFraction(job_.workers());
+    result_.straggler_fraction = meetings_.StragglerFraction();
     return std::move(result_);
   }
 
  private:
-  const StepGraph& graph_;
+  const JobGraph& job_;
   const RunOptions& options_;
-  const int32_t workers_;
   ThroughputEstimator estimator_;
-  Barrier barrier_;
+  Meetings meetings_;
   UsageWindow window_;
   RunResult result_;
 };

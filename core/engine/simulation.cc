@@ -4,52 +4,58 @@
 #include <cassert>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "core/base/bandwidth.h"
 #include "core/base/error.h"
 #include "core/engine/phase_plan.h"
 #include "core/engine/phased_run.h"
 #include "core/engine/plain_run.h"
+#include "core/engine/step_ranks.h"
 #include "core/network/equal_share_link.h"
 #include "core/network/first_come_network.h"
 #include "core/network/independent_links.h"
 #include "core/network/max_min_network.h"
+#include "core/network/path_network.h"
 #include "core/network/turns_link.h"
 
 namespace stepcast {
 
 namespace {
 
-// What each worker's own link carries, in units of 1/kUnit of a server's link.
-std::vector<int64_t> WorkerCapacities(const RunOptions& options) {
-  std::vector<int64_t> capacities;
-  const Bandwidth server(options.bandwidth_bytes_per_second);
-  for (const WorkerGroup& group : options.worker_groups) {
-    const Bandwidth own(
-        group.bandwidth_bytes_per_second.value_or(options.bandwidth_bytes_per_second));
-    capacities.insert(capacities.end(), static_cast<size_t>(group.count),
-                      own.RatioTo(server, MaxMinNetwork::kUnit));
-  }
-  capacities.resize(options.start_offsets.size(), MaxMinNetwork::kUnit);
+// Whether every worker's own link carries all that the hubs can send together, so that it never
+// binds.
+bool OwnLinksNeverBind(const NetworkSpec& network, int32_t hubs) {
+  return std::all_of(network.worker_capacities.begin(), network.worker_capacities.end(),
+                     [&](int64_t capacity) { return capacity / hubs >= LinkLevel::kUnit; });
+}
+
+std::vector<int64_t> CapacitiesOf(const NetworkSpec& network, int32_t workers, int32_t hubs) {
+  std::vector<int64_t> capacities = network.worker_capacities;
+  capacities.resize(Index(workers), LinkLevel::kUnit * hubs);
   return capacities;
 }
 
-// Whether every worker's own link carries all that its servers can send together, so that it never
-// binds.
-bool WorkerLinksNeverBind(int32_t servers, const std::vector<int64_t>& worker_capacities) {
-  return std::all_of(worker_capacities.begin(), worker_capacities.end(),
-                     [&](int64_t capacity) { return capacity / servers >= MaxMinNetwork::kUnit; });
+// make(network): one for each of the job's.
+template <typename Make>
+absl::StatusOr<RunResult> RunPlain(const JobGraph& job, const RunOptions& options, StopCheck stop,
+                                   Make make) {
+  std::vector<decltype(make(0))> networks;
+  for (int32_t i = 0; i < static_cast<int32_t>(job.networks.size()); ++i)
+    networks.push_back(make(i));
+  return PlainRun(job, options, std::move(networks), stop).Go();
 }
 
-template <typename Network>
-absl::StatusOr<RunResult> RunPlain(const StepGraph& graph, const RunOptions& options,
-                                   const Network& network, StopCheck stop) {
-  return PlainRun<Network>(graph, options, network, network, stop).Go();
-}
-
-absl::Status CheckSize(const StepGraph& graph, int64_t workers) {
-  if (workers * graph.size() > kMaxWorkerOperations) {
-    const std::string operations = std::to_string(graph.size());
+absl::Status CheckSize(const JobGraph& job) {
+  const int64_t workers = job.workers();
+  OpIndex size = 0;
+  double longest_step_ticks = 0;
+  for (const std::shared_ptr<const Program>& program : job.programs) {
+    size = std::max(size, program->size());
+    longest_step_ticks = std::max(longest_step_ticks, program->longest_step_ticks());
+  }
+  if (workers * size > kMaxWorkerOperations) {
+    const std::string operations = std::to_string(size);
     const std::string limit = std::to_string(kMaxWorkerOperations);
     return MakeError(absl::StatusCode::kInvalidArgument,
                      "the run is too large: " + std::to_string(workers) + " workers x " +
@@ -60,8 +66,7 @@ absl::Status CheckSize(const StepGraph& graph, int64_t workers) {
                                    {"max_worker_operations", limit}}});
   }
   // Keeps the virtual clocks' products within an int64.
-  if (graph.longest_step_ticks() * static_cast<double>(workers) >=
-      static_cast<double>(kEndOfTime.ticks))
+  if (longest_step_ticks * static_cast<double>(workers) >= static_cast<double>(kEndOfTime.ticks))
     return SimulatedTimeExhausted();
   return absl::OkStatus();
 }
@@ -80,33 +85,57 @@ absl::Status SimulatedTimeExhausted() {
                    {.reason = "SIMULATED_TIME_EXHAUSTED"});
 }
 
-absl::StatusOr<RunResult> Simulate(const StepGraph& graph, const RunOptions& options,
-                                   StopCheck stop) {
-  const auto workers = options.start_offsets.size();
-  if (absl::Status status = CheckSize(graph, static_cast<int64_t>(workers)); !status.ok())
-    return status;
-  const int32_t servers = graph.lanes().servers;
-  const std::vector<int64_t> capacities = WorkerCapacities(options);
-  const bool servers_alone_bind = WorkerLinksNeverBind(servers, capacities);
-  if (options.link_sharing == LinkSharing::kFirstCome) {
-    if (servers == 1 && servers_alone_bind)
-      return RunPlain(graph, options, FirstComeNetwork(1, workers, EqualShareLink(workers)), stop);
-    return RunPlain(graph, options,
-                    FirstComeNetwork(servers, workers, MaxMinNetwork(servers, capacities)), stop);
+absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& options, StopCheck stop) {
+  if (absl::Status status = CheckSize(job); !status.ok()) return status;
+  const int32_t workers = job.workers();
+  const auto hubs_of = [&](int32_t network) { return job.lanes().CountOf(network); };
+  const auto max_min = [&](int32_t i) {
+    return MaxMinNetwork(hubs_of(i), CapacitiesOf(job.networks[Index(i)], workers, hubs_of(i)));
+  };
+  const bool has_paths = std::any_of(job.networks.begin(), job.networks.end(),
+                                     [](const NetworkSpec& n) { return !n.paths.empty(); });
+  if (has_paths) {
+    return RunPlain(job, options, stop, [&](int32_t i) {
+      const NetworkSpec& network = job.networks[Index(i)];
+      return PathNetwork(hubs_of(i), network.links, network.paths);
+    });
   }
-  if (options.link_sharing == LinkSharing::kTurns) {
-    assert(servers == 1 && servers_alone_bind);
-    return RunPlain(graph, options, TurnsLink(workers, options.turn), stop);
+  bool has_one_hub = true;
+  bool hubs_alone_bind = true;
+  for (int32_t i = 0; Index(i) < job.networks.size(); ++i) {
+    has_one_hub = has_one_hub && hubs_of(i) == 1;
+    hubs_alone_bind = hubs_alone_bind && OwnLinksNeverBind(job.networks[Index(i)], hubs_of(i));
   }
-  if (!servers_alone_bind)
-    return RunPlain(graph, options, MaxMinNetwork(servers, capacities), stop);
-  if (options.fastest_path != EnginePath::kPlain && options.order == TransferOrder::kGraph) {
+  const NetworkSpec::Sharing sharing =
+      job.networks.empty() ? NetworkSpec::Sharing::kEqual : job.networks.front().sharing;
+  if (sharing == NetworkSpec::Sharing::kFirstCome) {
+    if (has_one_hub && hubs_alone_bind) {
+      return RunPlain(job, options, stop, [&](int32_t) {
+        return FirstComeNetwork(1, Index(workers), EqualShareLink(Index(workers)));
+      });
+    }
+    return RunPlain(job, options, stop, [&](int32_t i) {
+      return FirstComeNetwork(hubs_of(i), Index(workers), max_min(i));
+    });
+  }
+  if (sharing == NetworkSpec::Sharing::kTurns) {
+    assert(has_one_hub && hubs_alone_bind);
+    return RunPlain(job, options, stop, [&](int32_t i) {
+      return TurnsLink(Index(workers), job.networks[Index(i)].turn);
+    });
+  }
+  if (!hubs_alone_bind) return RunPlain(job, options, stop, max_min);
+  if (options.fastest_path != EnginePath::kPlain && job.StepsStandAlone() &&
+      !StepRanks::Needed(job)) {
     const std::optional<PhasePlan> plan =
-        PhasePlan::Make(graph, options.fastest_path == EnginePath::kMemoised);
-    if (plan.has_value()) return RunInPhases(graph, *plan, options, stop);
+        PhasePlan::Make(*job.programs.front(), options.fastest_path == EnginePath::kMemoised);
+    if (plan.has_value()) return RunInPhases(job, *plan, options, stop);
   }
-  if (servers == 1) return RunPlain(graph, options, EqualShareLink(workers), stop);
-  return RunPlain(graph, options, IndependentLinks(servers, workers), stop);
+  if (has_one_hub) {
+    return RunPlain(job, options, stop, [&](int32_t) { return EqualShareLink(Index(workers)); });
+  }
+  return RunPlain(job, options, stop,
+                  [&](int32_t i) { return IndependentLinks(hubs_of(i), Index(workers)); });
 }
 
 }  // namespace stepcast

@@ -1,10 +1,10 @@
 // One run of the discrete-event simulation of a training job.
 //
-// Source: ICPE 2020, Algorithm 3.1, with the errata that core/README.md lists, and section 5 for
-// several servers. Which engine runs is chosen per graph and scenario; the plain one runs them all,
-// and the faster ones agree with it to the tick. Threads: none. A run is a pure function of its
-// arguments; any number may run at once. Cost: O(log(workers x lanes)) per chunk; with max-min
-// sharing O(busy pairs) per change of their set. Memory: about 12 bytes an operation and worker.
+// Source: ICPE 2020, Algorithm 3.1, with the errata that core/README.md lists. Which engine runs is
+// chosen per job; the plain one runs them all, and the faster ones agree with it to the tick.
+// Threads: none. A run is a pure function of its arguments; any number may run at once. Cost:
+// O(log(workers x lanes)) per chunk; with max-min sharing O(busy pairs) per change of their set.
+// Memory: about 12 bytes an operation and worker.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,8 @@
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
 #include "core/engine/completion_series.h"
-#include "core/engine/step_graph.h"
+#include "core/engine/job_graph.h"
 #include "core/engine/step_time_histogram.h"
-#include "core/model/scenario.h"
 
 namespace stepcast {
 
@@ -50,32 +49,18 @@ enum class EnginePath : uint8_t { kPlain, kWorkerLoop, kMemoised };
 // "plain", "worker_loop", "memoised".
 const char* NameOf(EnginePath path);
 
-// In the order of their meaning, not of their sizes: there is one of them a run.
-struct RunOptions {  // NOLINT(clang-analyzer-optin.performance.Padding)
-  int32_t steps_per_worker =
-      1;  // warm-up included; every worker goes on until each has completed so many
+struct RunOptions {
+  // Warm-up included; every worker goes on until each has completed so many.
+  int32_t steps_per_worker = 1;
   int32_t warmup_steps = 0;
-  Instant until =
-      kEndOfTime;  // where earlier: the run lasts exactly so long, whatever steps_per_worker says
-  Synchronization synchronization = Synchronization::kAsynchronous;
-  std::vector<Span> start_offsets;         // one a worker
-  std::vector<WorkerGroup> worker_groups;  // empty: all alike
-  LinkSharing link_sharing = LinkSharing::kEqual;
-  Span turn;  // with kTurns: what a server's link sends of one worker at a time, above 0
-  double bandwidth_bytes_per_second =
-      0;  // of the servers' links; what groups' own bandwidths are compared with
-  TransferOrder order =
-      TransferOrder::kGraph;  // kGraph, kRecorded, kRandom, or any other with ranks
-  std::vector<int32_t>
-      ranks;  // by OpIndex, kUnranked where there is none; empty with the three named above
-  bool replay = false;  // recorded steps one after the other, not sampled
+  // Where earlier: the run lasts exactly so long, whatever steps_per_worker says.
+  Instant until = kEndOfTime;
+  std::vector<Span> start_offsets;  // one a worker
   uint64_t seed = 1;
   uint64_t replication = 0;
   bool keep_step_ends = false;
   TraceSink* trace = nullptr;                       // null: none
   EnginePath fastest_path = EnginePath::kMemoised;  // the fastest one that may be chosen
-
-  static constexpr int32_t kUnranked = INT32_MAX;
 };
 
 struct RunResult {
@@ -84,14 +69,14 @@ struct RunResult {
   // False where a worker has not completed two steps in the counted time.
   bool measured = false;
   Instant counted_from;
-  Span counted;                     // length of the counted time
-  StepTimeHistogram step_times;     // of the steps that ended in it
-  std::vector<double> utilization;  // by lane, mean over workers; connections: of the server's link
+  Span counted;                               // length of the counted time
+  StepTimeHistogram step_times;               // of the steps that ended in it
+  std::vector<double> utilization;            // by lane, mean over workers; links: of the hub's
   double exposed_communication_fraction = 0;  // mean over workers
-  double straggler_fraction =
-      0;  // synchronous: largest share of an iteration that its first finisher waited
-  double first_half_steps_per_second =
-      0;  // of the counted time, completions over time; with the next one, tells drift
+  // Where steps end together: the largest share of an iteration that its first finisher waited.
+  double straggler_fraction = 0;
+  // Of the counted time, completions over time; with the next one, tells drift.
+  double first_half_steps_per_second = 0;
   double second_half_steps_per_second = 0;
   CompletionSeries completions;                 // of all steps, from the start of the run
   int64_t simulated_operations = 0;             // of the steps that ended
@@ -108,9 +93,8 @@ inline constexpr int64_t kMaxWorkerOperations = 200'000'000;
 // Failure: what `stop` returns; INVALID_ARGUMENT, reason SIMULATION_TOO_LARGE, over
 // kMaxWorkerOperations; OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, where the run, or one step
 // of all workers one after the other, would pass the end of simulated time. REQUIRES: one start
-// offset a worker; 0 <= warmup_steps < steps_per_worker; ranks as described; with kTurns one
-// server, a turn above 0, and no worker's link below the server's.
-absl::StatusOr<RunResult> Simulate(const StepGraph& graph, const RunOptions& options,
-                                   StopCheck stop);
+// offset a worker; 0 <= warmup_steps < steps_per_worker; with kTurns one hub, a turn above 0, and
+// no worker's link below the hub's.
+absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& options, StopCheck stop);
 
 }  // namespace stepcast

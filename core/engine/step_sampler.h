@@ -1,5 +1,4 @@
-// Which recorded step each step of a worker is: sampled with replacement, or, to replay a
-// recording, one after the other.
+// The recorded step that each step of a worker repeats.
 //
 // All engines draw from the same stream of random numbers, so they sample the same steps. Threads:
 // none.
@@ -8,6 +7,7 @@
 #include <cstdint>
 
 #include "core/base/random.h"
+#include "core/engine/job_graph.h"
 #include "core/engine/simulation.h"
 
 namespace stepcast {
@@ -15,11 +15,11 @@ namespace stepcast {
 class StepSampler {
  public:
   StepSampler() = default;
-  // `steps`: of the recording, at least 1.
-  StepSampler(const RunOptions& options, int32_t steps, int32_t worker)
-      : random_({options.seed, options.replication, static_cast<uint64_t>(worker), kStream}),
-        steps_(steps),
-        replay_(options.replay) {}
+  StepSampler(const JobGraph& job, const RunOptions& options, int32_t worker)
+      : random_({options.seed, options.replication,
+                 job.drawing == StepDrawing::kJoint ? 0 : static_cast<uint64_t>(worker), kStream}),
+        steps_(job.step_count()),
+        replay_(job.drawing == StepDrawing::kReplay) {}
 
   // For the worker's step of that number, from 0. Call once for each, in ascending order.
   int32_t Next(int32_t step) {

@@ -1,4 +1,4 @@
-// The uploads of all workers to one server and what it does with them, whatever stops them and
+// The uploads of all workers to one hub and what it does with them, whatever stops them and
 // whatever they release.
 //
 // Uploads line up as they become ready; one that was stopped goes behind those that were ready by
@@ -18,7 +18,7 @@
 #include "core/engine/lane_schedule.h"
 #include "core/engine/phase_plan.h"
 #include "core/engine/phase_rows.h"
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 #include "core/network/logged_link.h"
 
 namespace stepcast {
@@ -27,10 +27,10 @@ class UploadLines {
  public:
   static constexpr bool kNeedsCut = false;
 
-  UploadLines(const StepGraph& graph, const PhasePlan& plan, int32_t server, int32_t workers)
-      : server_(static_cast<size_t>(server)),
-        uploads_(plan.uploads_to[server_]),
-        updates_(graph, plan.uploads_to[server_], plan.updates_on[server_], {}) {
+  UploadLines(const Program& graph, const PhasePlan& plan, int32_t hub, int32_t workers)
+      : hub_(static_cast<size_t>(hub)),
+        uploads_(plan.uploads_to[hub_]),
+        updates_(graph, plan.uploads_to[hub_], plan.updates_on[hub_], {}) {
     for (const OpIndex op : uploads_) {
       works_.push_back(graph.work(op));
       services_ += static_cast<size_t>(works_.back().services);
@@ -47,7 +47,7 @@ class UploadLines {
 
   // A new step whose computation has come to the cut then.
   void Begin(int32_t worker, const PhaseRow& row, Instant cut) {
-    LineOf(worker) = {.ready = row.ready[server_].data(), .base = cut};
+    LineOf(worker) = {.ready = row.ready[hub_].data(), .base = cut};
   }
   // Without a cut: a new step, whose uploads OwnReady says when.
   void BeginOwn(int32_t worker) { LineOf(worker) = {.ready = OwnReady(worker).data()}; }
@@ -105,13 +105,13 @@ class UploadLines {
   Instant EndOfUpdates(int32_t worker, const PhaseRow& row, Instant step_begin) {
     return EndOfUpdates(worker, row, step_begin, LaneSchedule::Unwatched{});
   }
-  // The same; the watcher is told of each update, counted among those on this server.
+  // The same; the watcher is told of each update, counted among those on this hub.
   template <typename Watcher>
   Instant EndOfUpdates(int32_t worker, const PhaseRow& row, Instant step_begin, Watcher&& watcher) {
-    return updates_.Run(step_begin, Arrived(worker), row.updates[server_].durations.data(),
-                        no_ready_, watcher);
+    return updates_.Run(step_begin, Arrived(worker), row.updates[hub_].durations.data(), no_ready_,
+                        watcher);
   }
-  // Time the server has worked for the step until `now`. REQUIRES: the instant is settled.
+  // Time the hub has worked for the step until `now`. REQUIRES: the instant is settled.
   int64_t UpdatedUntil(int32_t worker, const PhaseRow& row, Instant step_begin, Instant now,
                        const LoggedLink& link) {
     const std::span<const LaneSchedule::Arrival> arrived = Arrived(worker);
@@ -130,12 +130,12 @@ class UploadLines {
       }
     }
     BusyUntil busy{.until = now};
-    updates_.Run(step_begin, arrivals, row.updates[server_].durations.data(), no_ready_, busy);
+    updates_.Run(step_begin, arrivals, row.updates[hub_].durations.data(), no_ready_, busy);
     return busy.busy;
   }
 
  private:
-  // One service of an upload, which is counted among those to this server.
+  // One service of an upload, which is counted among those to this hub.
   struct Entry {
     int32_t upload = 0;
     int32_t service = 0;
@@ -192,7 +192,7 @@ class UploadLines {
     }
   }
 
-  const size_t server_;
+  const size_t hub_;
   std::vector<OpIndex> uploads_;
   LaneSchedule updates_;
   std::vector<TransferWork> works_;

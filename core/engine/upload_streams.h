@@ -1,4 +1,4 @@
-// The uploads of all workers to one server and what it does with them, where nothing ever stops a
+// The uploads of all workers to one hub and what it does with them, where nothing ever stops a
 // transfer and updates go in the order of arrival.
 //
 // Then the order in which a step's uploads become ready is the order in which they are sent and in
@@ -15,7 +15,7 @@
 #include "core/base/time.h"
 #include "core/engine/phase_plan.h"
 #include "core/engine/phase_rows.h"
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 #include "core/network/logged_link.h"
 
 namespace stepcast {
@@ -25,18 +25,18 @@ class UploadStreams {
   static constexpr bool kNeedsCut = true;
 
   // Whether they say all there is to say of a plan's uploads. A trace is not theirs to write.
-  static bool Fit(const StepGraph& graph, const PhasePlan& plan);
+  static bool Fit(const Program& graph, const PhasePlan& plan);
 
-  UploadStreams(const StepGraph& /*graph*/, const PhasePlan& plan, int32_t server, int32_t workers)
-      : server_(static_cast<size_t>(server)),
-        count_(plan.uploads_to[server_].size()),
+  UploadStreams(const Program& /*graph*/, const PhasePlan& plan, int32_t hub, int32_t workers)
+      : hub_(static_cast<size_t>(hub)),
+        count_(plan.uploads_to[hub_].size()),
         streams_(static_cast<size_t>(workers)) {}
 
   bool empty() const { return count_ == 0; }
 
   // A new step whose computation has come to the cut then.
   void Begin(int32_t worker, const PhaseRow& row, Instant cut) {
-    StreamOf(worker) = {.uploads = row.streams[server_].data(), .cut = cut};
+    StreamOf(worker) = {.uploads = row.streams[hub_].data(), .cut = cut};
   }
   // Everything that is ready by `now` gets in line.
   void LineUp(int32_t worker, Instant now) {
@@ -77,7 +77,7 @@ class UploadStreams {
   Instant EndOfUpdates(int32_t worker, const PhaseRow& /*row*/, Instant /*step_begin*/) const {
     return streams_[static_cast<size_t>(worker)].updated_at;
   }
-  // Time the server has worked for the step until `now`, after which `link` is not settled again
+  // Time the hub has worked for the step until `now`, after which `link` is not settled again
   // before the worker's uploads have begun.
   int64_t UpdatedUntil(int32_t worker, const PhaseRow& /*row*/, Instant /*step_begin*/, Instant now,
                        const LoggedLink& link) const {
@@ -111,7 +111,7 @@ class UploadStreams {
 
   Stream& StreamOf(int32_t worker) { return streams_[static_cast<size_t>(worker)]; }
 
-  const size_t server_;
+  const size_t hub_;
   const size_t count_;           // of uploads in a step
   std::vector<Stream> streams_;  // by worker
 };

@@ -1,5 +1,5 @@
-// What a run's lanes have done so far, and how long workers communicated without computing, kept up
-// event by event.
+// The work that a run's lanes have done so far, and the time in which workers communicated without
+// computing, kept up event by event.
 //
 // Memory: some numbers a worker and a lane. Threads: none.
 #pragma once
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/time.h"
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 #include "core/engine/usage_window.h"
 
 namespace stepcast {
@@ -18,25 +18,27 @@ class UsageMeter {
  public:
   using Ticks = UsageWindow::Ticks;
 
-  UsageMeter(int32_t workers, LaneMap lanes)
+  UsageMeter(int32_t workers, const Lanes& lanes)
       : lanes_(lanes),
         workers_(static_cast<size_t>(workers)),
         computed_(static_cast<size_t>(lanes.count()), 0) {}
 
   void OnComputationStart(int32_t worker, LaneIndex lane, Span duration) {
-    computed_[static_cast<size_t>(lane)] += duration.ticks;
-    if (lane == LaneMap::kWorker) workers_[static_cast<size_t>(worker)].computing = true;
+    computed_[Index(lane)] += duration.ticks;
+    workers_[Index(worker)].computing += static_cast<int32_t>(lanes_.IsCompute(lane));
   }
+  // What is under way takes longer than was said when it started; negative: shorter.
+  void OnComputationProlonged(LaneIndex lane, Span by) { computed_[Index(lane)] += by.ticks; }
   void OnTransferStart(int32_t worker) { ++workers_[static_cast<size_t>(worker)].transfers; }
   void OnChunkEnd(int32_t worker, LaneIndex lane) {
     Worker& state = workers_[static_cast<size_t>(worker)];
-    state.transfers -= static_cast<int32_t>(lanes_.IsConnection(lane));
-    state.computing = state.computing && lane != LaneMap::kWorker;
+    state.transfers -= static_cast<int32_t>(lanes_.IsLink(lane));
+    state.computing -= static_cast<int32_t>(lanes_.IsCompute(lane));
   }
   // Call when all of a worker's instant has happened.
   void OnSettled(int32_t worker, Instant now) {
     Worker& state = workers_[static_cast<size_t>(worker)];
-    const bool exposed = state.transfers > 0 && !state.computing;
+    const bool exposed = state.transfers > 0 && state.computing == 0;
     // Without a branch, which nothing could foresee.
     const int64_t change = static_cast<int64_t>(exposed) - static_cast<int64_t>(state.exposed);
     exposed_ -= static_cast<Ticks>(change * now.ticks);
@@ -44,6 +46,7 @@ class UsageMeter {
     state.exposed = exposed;
   }
 
+  bool IsCommunicating(int32_t worker) const { return workers_[Index(worker)].transfers > 0; }
   // All computation begun on a lane so far, its end included.
   Ticks ComputedOn(LaneIndex lane) const { return computed_[static_cast<size_t>(lane)]; }
 
@@ -56,11 +59,11 @@ class UsageMeter {
  private:
   struct Worker {
     int32_t transfers = 0;  // under way
-    bool computing = false;
+    int32_t computing = 0;  // lanes at it
     bool exposed = false;
   };
 
-  const LaneMap lanes_;
+  const Lanes& lanes_;
   std::vector<Worker> workers_;
   std::vector<Ticks> computed_;  // by lane
   Ticks exposed_ = 0;

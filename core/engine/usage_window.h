@@ -1,5 +1,5 @@
-// How much of a run's counted time its lanes were used, and how much of it workers communicated
-// without computing.
+// The shares of a run's counted time in which its lanes were used, and in which workers
+// communicated without computing.
 //
 // It compares what had been done when the counted time ended with what had been done when it began;
 // the engines add that up, each in its way, in whole ticks, so that no order of addition shows.
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/base/time.h"
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 
 namespace stepcast {
 
@@ -22,8 +22,8 @@ class UsageWindow {
 
   // What has been done since the start of the run.
   struct Totals {
-    std::vector<Ticks> by_lane;  // processors: computation of all workers, connections: what the
-                                 // server's link has carried
+    std::vector<Ticks> by_lane;  // processors: computation of all workers; links: what they carried
+                                 // for all workers
     Ticks exposed = 0;  // time with a transfer under way and no computation, of all workers
   };
 
@@ -36,14 +36,13 @@ class UsageWindow {
     at_end_ = std::move(totals);
   }
 
-  // By lane: processors: mean over workers; connections: of the server's link. REQUIRES: begun and
-  // ended.
-  std::vector<double> Utilization(LaneMap lanes, int32_t workers) const {
+  // By lane: processors: mean over workers; links: of the hub's. REQUIRES: begun and ended.
+  std::vector<double> Utilization(const Lanes& lanes, int32_t workers) const {
     std::vector<double> fractions(static_cast<size_t>(lanes.count()), 0);
     if (end_ == begin_) return fractions;
     for (LaneIndex lane = 0; lane < lanes.count(); ++lane) {
       const auto i = static_cast<size_t>(lane);
-      const double shares = lanes.IsConnection(lane) ? 1 : static_cast<double>(workers);
+      const double shares = lanes.IsLink(lane) ? 1 : static_cast<double>(workers);
       fractions[i] =
           static_cast<double>(at_end_.by_lane[i] - at_begin_.by_lane[i]) / Length() / shares;
     }

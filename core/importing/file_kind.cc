@@ -10,7 +10,8 @@ namespace stepcast {
 
 namespace {
 
-using std::string_view_literals::operator""sv;
+// clang-tidy 14 does not see that literals use it.
+using std::string_view_literals::operator""sv;  // NOLINT(misc-unused-using-decls)
 
 constexpr std::pair<std::string_view, FileKind> kMagics[] = {
     {"\x1f\x8b"sv, FileKind::kGzip},

@@ -62,9 +62,9 @@ class EqualShareLink {
   // Links and flows that the last Settle looked at: what it cost.
   int64_t settle_cost() const { return 1; }
 
-  // Work carried until `now`, in ticks of the whole link. REQUIRES: the instant is settled; server
+  // Work carried until `now`, in ticks of the whole link. REQUIRES: the instant is settled; hub
   // is 0.
-  int64_t CarriedBy(Instant now, int32_t /*server*/) const {
+  int64_t CarriedBy(Instant now, int32_t /*hub*/) const {
     int64_t left = 0;
     const int64_t virtual_now = VirtualAt(now);
     ends_.ForEach([&](Flow, int64_t virtual_end) { left += virtual_end - virtual_now; });

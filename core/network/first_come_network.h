@@ -1,10 +1,10 @@
-// The links of one direction where each server's serves one chunk at a time, whole, in the order of
+// The links of one direction where each hub's serves one chunk at a time, whole, in the order of
 // arrival.
 //
 // Chunks that arrive at the same instant go in ascending order of their workers; the next one is
 // begun at the very instant at which the one before has ended. While it is served a chunk is an
-// active flow of the inner network, the only one of its server: so it shares its worker's link, as
-// Inner has it, with what the same worker gets from other servers at the time. One deep queue at
+// active flow of the inner network, the only one of its hub: so it shares its worker's link, as
+// Inner has it, with what the same worker gets from other hubs at the time. One deep queue at
 // the bottleneck gives this order, fair queues the equal shares. Usage, flows and threads: as
 // EqualShareLink; a chunk is started when it arrives. Cost: of Inner, and O(1) a chunk, O(log
 // arrivals) where several arrive at one instant.
@@ -25,19 +25,19 @@ class FirstComeNetwork {
  public:
   using Flow = int32_t;
 
-  FirstComeNetwork(int32_t servers, size_t workers, Inner inner)
-      : servers_(servers),
+  FirstComeNetwork(int32_t hubs, size_t workers, Inner inner)
+      : hubs_(hubs),
         inner_(std::move(inner)),
-        lines_(Index(servers)),
-        waiting_(Index(servers) * workers) {}
+        lines_(Index(hubs)),
+        waiting_(Index(hubs) * workers) {}
 
   void TakeEnded(Instant now, std::vector<Flow>& ended) {
     size_t at = ended.size();
     inner_.TakeEnded(now, ended);
     for (; at < ended.size(); ++at) {
-      const int32_t server = ended[at] % servers_;
-      lines_[Index(server)].is_serving = false;
-      free_.push_back(server);
+      const int32_t hub = ended[at] % hubs_;
+      lines_[Index(hub)].is_serving = false;
+      free_.push_back(hub);
     }
   }
 
@@ -47,11 +47,11 @@ class FirstComeNetwork {
   }
 
   Instant Settle(Instant now) {
-    // Ascending flows are ascending workers at each server.
+    // Ascending flows are ascending workers at each hub.
     if (arriving_.size() > 1) std::sort(arriving_.begin(), arriving_.end());
     for (const Flow flow : arriving_) Join(flow);
-    for (const Flow flow : arriving_) ServeNext(flow % servers_);
-    for (const int32_t server : free_) ServeNext(server);
+    for (const Flow flow : arriving_) ServeNext(flow % hubs_);
+    for (const int32_t hub : free_) ServeNext(hub);
     arriving_.clear();
     free_.clear();
     return inner_.Settle(now);
@@ -59,7 +59,7 @@ class FirstComeNetwork {
 
   int64_t settle_cost() const { return inner_.settle_cost(); }
   // Of what has been served, not of what waits.
-  int64_t CarriedBy(Instant now, int32_t server) const { return inner_.CarriedBy(now, server); }
+  int64_t CarriedBy(Instant now, int32_t hub) const { return inner_.CarriedBy(now, hub); }
 
  private:
   static constexpr Flow kNone = -1;
@@ -77,7 +77,7 @@ class FirstComeNetwork {
   static size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
   void Join(Flow flow) {
-    Line& line = lines_[Index(flow % servers_)];
+    Line& line = lines_[Index(flow % hubs_)];
     if (line.first == kNone) {
       line.first = flow;
     } else {
@@ -86,8 +86,8 @@ class FirstComeNetwork {
     line.last = flow;
   }
 
-  void ServeNext(int32_t server) {
-    Line& line = lines_[Index(server)];
+  void ServeNext(int32_t hub) {
+    Line& line = lines_[Index(hub)];
     if (line.is_serving || line.first == kNone) return;
     const Waiting& next = waiting_[Index(line.first)];
     inner_.Start(line.first, next.work);
@@ -95,12 +95,12 @@ class FirstComeNetwork {
     line.is_serving = true;
   }
 
-  const int32_t servers_;
+  const int32_t hubs_;
   Inner inner_;
-  std::vector<Line> lines_;       // by server
+  std::vector<Line> lines_;       // by hub
   std::vector<Waiting> waiting_;  // by flow
   std::vector<Flow> arriving_;    // at this instant
-  std::vector<int32_t> free_;     // servers that ended a chunk at this instant
+  std::vector<int32_t> free_;     // hubs that ended a chunk at this instant
 };
 
 }  // namespace stepcast

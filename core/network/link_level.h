@@ -1,7 +1,7 @@
 // What a link gives to each of the flows that it alone holds back: its residual capacity over their
 // number.
 //
-// Capacities are integers in units of 1/kUnit of a server's link, so sums do not depend on their
+// Capacities are integers in units of 1/kUnit of a hub's link, so sums do not depend on their
 // order; the level itself is an exact fraction. Products with a level are rounded where they become
 // ticks, and only there. Threads: a value.
 #pragma once
@@ -27,7 +27,7 @@ struct LinkLevel {
   // Rounded down to a unit.
   int64_t Whole() const { return flows == 0 ? kUnbounded : residual / flows; }
 
-  // Ticks of a server's whole link that a flow gets done: floor(elapsed * level); nothing where
+  // Ticks of a hub's whole link that a flow gets done: floor(elapsed * level); nothing where
   // there is no flow.
   int64_t WorkIn(Span elapsed) const {
     if (flows == 0) return 0;

@@ -10,66 +10,66 @@ namespace {
 
 constexpr int64_t kUnbounded = LinkLevel::kUnbounded;
 
-// More than the servers together makes no difference, and keeps all sums small.
-std::vector<int64_t> Clipped(std::vector<int64_t> capacities, int32_t servers) {
-  for (int64_t& capacity : capacities) capacity = std::min(capacity, LinkLevel::kUnit * servers);
+// More than the hubs together makes no difference, and keeps all sums small.
+std::vector<int64_t> Clipped(std::vector<int64_t> capacities, int32_t hubs) {
+  for (int64_t& capacity : capacities) capacity = std::min(capacity, LinkLevel::kUnit * hubs);
   return capacities;
 }
 
 }  // namespace
 
-MaxMinLevels::MaxMinLevels(int32_t servers, std::vector<int64_t> worker_capacities)
-    : servers_(Index(servers)),
+MaxMinLevels::MaxMinLevels(int32_t hubs, std::vector<int64_t> worker_capacities)
+    : hubs_(Index(hubs)),
       workers_(worker_capacities.size()),
-      whole_(Index(servers), kUnbounded),
-      used_(servers_.size() * workers_.size()),
+      whole_(Index(hubs), kUnbounded),
+      used_(hubs_.size() * workers_.size()),
       used_position_(used_.size()),
       bound_position_(used_.size()),
-      allowances_(servers_.size(), Clipped(worker_capacities, servers)) {
-  worker_capacities = Clipped(std::move(worker_capacities), servers);
+      allowances_(hubs_.size(), Clipped(worker_capacities, hubs)) {
+  worker_capacities = Clipped(std::move(worker_capacities), hubs);
   for (size_t worker = 0; worker < workers_.size(); ++worker)
     workers_[worker].capacity = worker_capacities[worker];
 }
 
-void MaxMinLevels::Join(int32_t worker, int32_t server) {
+void MaxMinLevels::Join(int32_t worker, int32_t hub) {
   Worker& state = workers_[Index(worker)];
-  used_position_[Slot(worker, server)] = state.used;
-  used_[Slot(worker, state.used++)] = server;
+  used_position_[Slot(worker, hub)] = state.used;
+  used_[Slot(worker, state.used++)] = hub;
   if (state.level == kUnbounded) {
-    ++servers_[Index(server)].unbound;
+    ++hubs_[Index(hub)].unbound;
   } else {
-    AddBound(worker, server, state.level);
+    AddBound(worker, hub, state.level);
   }
-  MarkServer(server);
+  MarkHub(hub);
   MarkWorker(worker);
 }
 
-void MaxMinLevels::Leave(int32_t worker, int32_t server) {
+void MaxMinLevels::Leave(int32_t worker, int32_t hub) {
   Worker& state = workers_[Index(worker)];
-  const int32_t position = used_position_[Slot(worker, server)];
+  const int32_t position = used_position_[Slot(worker, hub)];
   const int32_t last = used_[Slot(worker, --state.used)];
   used_[Slot(worker, position)] = last;
   used_position_[Slot(worker, last)] = position;
   if (state.level == kUnbounded) {
     // Of a link that holds nothing, less use changes nothing.
-    allowances_.Release(worker, server);
-    --servers_[Index(server)].unbound;
+    allowances_.Release(worker, hub);
+    --hubs_[Index(hub)].unbound;
   } else {
-    RemoveBound(worker, server);
+    RemoveBound(worker, hub);
     MarkWorker(worker);
   }
-  MarkServer(server);
+  MarkHub(hub);
 }
 
 void MaxMinLevels::Update() {
-  for (const int32_t server : changed_servers_) servers_[Index(server)].is_changed = false;
+  for (const int32_t hub : changed_hubs_) hubs_[Index(hub)].is_changed = false;
   for (const int32_t worker : changed_workers_) workers_[Index(worker)].is_changed = false;
-  changed_servers_.clear();
+  changed_hubs_.clear();
   changed_workers_.clear();
   cost_ = 0;
-  while (!dirty_servers_.empty() || !dirty_workers_.empty()) {
-    round_.swap(dirty_servers_);
-    for (const int32_t server : round_) UpdateServer(server);
+  while (!dirty_hubs_.empty() || !dirty_workers_.empty()) {
+    round_.swap(dirty_hubs_);
+    for (const int32_t hub : round_) UpdateHub(hub);
     round_.clear();
     round_.swap(dirty_workers_);
     for (const int32_t worker : round_) UpdateWorker(worker);
@@ -77,8 +77,8 @@ void MaxMinLevels::Update() {
   }
 }
 
-void MaxMinLevels::MarkServer(int32_t server) {
-  if (!std::exchange(servers_[Index(server)].is_dirty, true)) dirty_servers_.push_back(server);
+void MaxMinLevels::MarkHub(int32_t hub) {
+  if (!std::exchange(hubs_[Index(hub)].is_dirty, true)) dirty_hubs_.push_back(hub);
 }
 
 void MaxMinLevels::MarkWorker(int32_t worker) {
@@ -87,46 +87,46 @@ void MaxMinLevels::MarkWorker(int32_t worker) {
 
 // From below: each round takes out the workers that the level so far shows to be lower, which
 // raises it.
-LinkLevel MaxMinLevels::FillServer(const Server& server) {
-  const auto bound = static_cast<int64_t>(server.bound.size());
-  if (bound == 0) return {.residual = LinkLevel::kUnit, .flows = server.unbound};
+LinkLevel MaxMinLevels::FillHub(const Hub& hub) {
+  const auto bound = static_cast<int64_t>(hub.bound.size());
+  if (bound == 0) return {.residual = LinkLevel::kUnit, .flows = hub.unbound};
   // Then every round takes one out, whatever the levels are.
-  if (server.unbound == 0 && server.bound_levels + bound <= LinkLevel::kUnit)
+  if (hub.unbound == 0 && hub.bound_levels + bound <= LinkLevel::kUnit)
     return {.residual = LinkLevel::kUnit, .flows = 0};
-  LinkLevel level{.residual = LinkLevel::kUnit, .flows = server.unbound + bound};
+  LinkLevel level{.residual = LinkLevel::kUnit, .flows = hub.unbound + bound};
   for (int64_t lower = 0, lower_before = -1; lower != lower_before;) {
     lower_before = lower;
     lower = 0;
     int64_t residual = LinkLevel::kUnit;
     const int64_t whole = level.Whole();
-    for (const BoundWorker& own : server.bound) {
+    for (const BoundWorker& own : hub.bound) {
       const bool is_lower = own.level < whole;
       lower += is_lower ? 1 : 0;
       residual -= is_lower ? own.level : 0;
     }
     cost_ += bound;
-    level = {.residual = residual, .flows = server.unbound + bound - lower};
+    level = {.residual = residual, .flows = hub.unbound + bound - lower};
   }
   return level;
 }
 
-// The most that all flows whose server gives more can have; kUnbounded where all can have what
-// their servers give.
+// The most that all flows whose hub gives more can have; kUnbounded where all can have what
+// their hubs give.
 int64_t MaxMinLevels::FillWorker(int32_t worker) {
-  const std::span<const int32_t> used = ServersOf(worker);
+  const std::span<const int32_t> used = HubsOf(worker);
   const int64_t capacity = workers_[Index(worker)].capacity;
   int64_t sum = 0;
-  for (const int32_t server : used) sum += whole_[Index(server)];
+  for (const int32_t hub : used) sum += whole_[Index(hub)];
   cost_ += static_cast<int64_t>(used.size());
   if (sum <= capacity) return kUnbounded;
-  // From below, as with a server: 0 is below all.
+  // From below, as with a hub: 0 is below all.
   for (int64_t level = 0;;) {
     int64_t residual = capacity;
     int64_t flows = 0;
-    for (const int32_t server : used) {
-      const bool is_lower = whole_[Index(server)] <= level;
+    for (const int32_t hub : used) {
+      const bool is_lower = whole_[Index(hub)] <= level;
       flows += is_lower ? 0 : 1;
-      residual -= is_lower ? whole_[Index(server)] : 0;
+      residual -= is_lower ? whole_[Index(hub)] : 0;
     }
     const int64_t raised = std::max({residual / std::max(flows, int64_t{1}), level, int64_t{1}});
     if (raised == level) return level;
@@ -134,16 +134,16 @@ int64_t MaxMinLevels::FillWorker(int32_t worker) {
   }
 }
 
-void MaxMinLevels::UpdateServer(int32_t server) {
-  Server& state = servers_[Index(server)];
+void MaxMinLevels::UpdateHub(int32_t hub) {
+  Hub& state = hubs_[Index(hub)];
   state.is_dirty = false;
   ++cost_;
-  const LinkLevel level = FillServer(state);
+  const LinkLevel level = FillHub(state);
   if (level.residual == state.level.residual && level.flows == state.level.flows) return;
   state.level = level;
-  if (!std::exchange(state.is_changed, true)) changed_servers_.push_back(server);
-  const int64_t from = std::exchange(whole_[Index(server)], level.Whole());
-  const int64_t to = whole_[Index(server)];
+  if (!std::exchange(state.is_changed, true)) changed_hubs_.push_back(hub);
+  const int64_t from = std::exchange(whole_[Index(hub)], level.Whole());
+  const int64_t to = whole_[Index(hub)];
   if (from == to) return;
   const int64_t lower = std::min(from, to);
   for (const BoundWorker& own : state.bound) {
@@ -151,8 +151,8 @@ void MaxMinLevels::UpdateServer(int32_t server) {
   }
   cost_ += static_cast<int64_t>(state.bound.size());
   if (to < from) return;
-  for (int32_t worker = allowances_.TakeExceeded(server, to); worker >= 0;
-       worker = allowances_.TakeExceeded(server, to))
+  for (int32_t worker = allowances_.TakeExceeded(hub, to); worker >= 0;
+       worker = allowances_.TakeExceeded(hub, to))
     MarkWorker(worker);
 }
 
@@ -165,41 +165,41 @@ void MaxMinLevels::UpdateWorker(int32_t worker) {
   if (from != to) {
     state.level = to;
     if (!std::exchange(state.is_changed, true)) changed_workers_.push_back(worker);
-    for (const int32_t server : ServersOf(worker)) MoveWorker(worker, server, from, to);
+    for (const int32_t hub : HubsOf(worker)) MoveWorker(worker, hub, from, to);
   }
-  if (to == kUnbounded) allowances_.Cover(worker, ServersOf(worker), whole_);
+  if (to == kUnbounded) allowances_.Cover(worker, HubsOf(worker), whole_);
 }
 
-void MaxMinLevels::AddBound(int32_t worker, int32_t server, int64_t level) {
-  Server& state = servers_[Index(server)];
-  bound_position_[Slot(worker, server)] = static_cast<int32_t>(state.bound.size());
+void MaxMinLevels::AddBound(int32_t worker, int32_t hub, int64_t level) {
+  Hub& state = hubs_[Index(hub)];
+  bound_position_[Slot(worker, hub)] = static_cast<int32_t>(state.bound.size());
   state.bound.push_back({.worker = worker, .level = level});
   state.bound_levels += level;
 }
 
-void MaxMinLevels::RemoveBound(int32_t worker, int32_t server) {
-  Server& state = servers_[Index(server)];
-  const int32_t position = bound_position_[Slot(worker, server)];
+void MaxMinLevels::RemoveBound(int32_t worker, int32_t hub) {
+  Hub& state = hubs_[Index(hub)];
+  const int32_t position = bound_position_[Slot(worker, hub)];
   state.bound_levels -= state.bound[Index(position)].level;
   state.bound[Index(position)] = state.bound.back();
-  bound_position_[Slot(state.bound.back().worker, server)] = position;
+  bound_position_[Slot(state.bound.back().worker, hub)] = position;
   state.bound.pop_back();
 }
 
-void MaxMinLevels::MoveWorker(int32_t worker, int32_t server, int64_t from, int64_t to) {
-  Server& state = servers_[Index(server)];
+void MaxMinLevels::MoveWorker(int32_t worker, int32_t hub, int64_t from, int64_t to) {
+  Hub& state = hubs_[Index(hub)];
   if (from == kUnbounded) {
-    allowances_.Release(worker, server);
+    allowances_.Release(worker, hub);
     --state.unbound;
-    AddBound(worker, server, to);
+    AddBound(worker, hub, to);
   } else if (to == kUnbounded) {
-    RemoveBound(worker, server);
+    RemoveBound(worker, hub);
     ++state.unbound;
   } else {
-    BoundWorker& own = state.bound[Index(bound_position_[Slot(worker, server)])];
+    BoundWorker& own = state.bound[Index(bound_position_[Slot(worker, hub)])];
     state.bound_levels += to - std::exchange(own.level, to);
   }
-  if (std::min(from, to) < whole_[Index(server)]) MarkServer(server);
+  if (std::min(from, to) < whole_[Index(hub)]) MarkHub(hub);
 }
 
 }  // namespace stepcast

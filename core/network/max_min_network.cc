@@ -4,27 +4,26 @@
 
 namespace stepcast {
 
-MaxMinNetwork::MaxMinNetwork(int32_t servers, const std::vector<int64_t>& worker_capacities)
-    : server_count_(servers),
-      levels_(servers, worker_capacities),
-      flows_(worker_capacities.size() * Index(servers)),
-      servers_(Index(servers),
-               ServerState{.clock = {}, .ends = IndexedHeap(worker_capacities.size())}),
-      ends_(Index(servers) + flows_.size()) {}
+MaxMinNetwork::MaxMinNetwork(int32_t hubs, const std::vector<int64_t>& worker_capacities)
+    : hub_count_(hubs),
+      levels_(hubs, worker_capacities),
+      flows_(worker_capacities.size() * Index(hubs)),
+      hubs_(Index(hubs), HubState{.clock = {}, .ends = IndexedHeap(worker_capacities.size())}),
+      ends_(Index(hubs) + flows_.size()) {}
 
 void MaxMinNetwork::TakeEnded(Instant now, std::vector<Flow>& ended) {
   const size_t first = ended.size();
   ending_.clear();
   ends_.AppendTops(ending_);
   for (const int32_t slot : ending_) {
-    if (slot >= server_count_) {
-      ended.push_back(slot - server_count_);
+    if (slot >= hub_count_) {
+      ended.push_back(slot - hub_count_);
       continue;
     }
-    const ServerState& server = servers_[Index(slot)];
+    const HubState& hub = hubs_[Index(slot)];
     ending_workers_.clear();
-    server.ends.AppendUpTo(server.clock.VirtualAt(now), ending_workers_);
-    for (const int32_t worker : ending_workers_) ended.push_back(worker * server_count_ + slot);
+    hub.ends.AppendUpTo(hub.clock.VirtualAt(now), ending_workers_);
+    for (const int32_t worker : ending_workers_) ended.push_back(worker * hub_count_ + slot);
     MarkStale(slot);
   }
   for (size_t i = first; i < ended.size(); ++i) {
@@ -39,7 +38,7 @@ void MaxMinNetwork::Start(Flow flow, Span work) {
   state.is_busy = true;
   state.is_starting = true;
   Touch(flow);
-  servers_[Index(ServerOf(flow))].carried += work.ticks;
+  hubs_[Index(HubOf(flow))].carried += work.ticks;
 }
 
 Instant MaxMinNetwork::Settle(Instant now) {
@@ -50,20 +49,20 @@ Instant MaxMinNetwork::Settle(Instant now) {
   return ends_.empty() ? kEndOfTime : Instant{ends_.TopKey()};
 }
 
-int64_t MaxMinNetwork::CarriedBy(Instant now, int32_t server) const {
-  const ServerState& state = servers_[Index(server)];
+int64_t MaxMinNetwork::CarriedBy(Instant now, int32_t hub) const {
+  const HubState& state = hubs_[Index(hub)];
   int64_t left = 0;
   const int64_t virtual_now = state.clock.VirtualAt(now);
   state.ends.ForEach([&](int32_t, int64_t virtual_end) { left += virtual_end - virtual_now; });
-  for (const MaxMinLevels::BoundWorker& bound : levels_.BoundOn(server)) {
-    const FlowState& flow = flows_[Index(bound.worker * server_count_ + server)];
+  for (const MaxMinLevels::BoundWorker& bound : levels_.BoundOn(hub)) {
+    const FlowState& flow = flows_[Index(bound.worker * hub_count_ + hub)];
     if (flow.place == Place::kHeld) left += HeldRemaining(flow, now);
   }
   return state.carried - left;
 }
 
-void MaxMinNetwork::MarkStale(int32_t server) {
-  if (!std::exchange(servers_[Index(server)].is_stale, true)) stale_servers_.push_back(server);
+void MaxMinNetwork::MarkStale(int32_t hub) {
+  if (!std::exchange(hubs_[Index(hub)].is_stale, true)) stale_hubs_.push_back(hub);
 }
 
 void MaxMinNetwork::Touch(Flow flow) {
@@ -80,9 +79,9 @@ bool MaxMinNetwork::UpdateLevels() {
     const FlowState& state = flows_[Index(flow)];
     if (state.is_busy == (state.place != Place::kIdle)) continue;
     if (state.is_busy) {
-      levels_.Join(WorkerOf(flow), ServerOf(flow));
+      levels_.Join(WorkerOf(flow), HubOf(flow));
     } else {
-      levels_.Leave(WorkerOf(flow), ServerOf(flow));
+      levels_.Leave(WorkerOf(flow), HubOf(flow));
     }
     is_changed = true;
   }
@@ -93,15 +92,14 @@ bool MaxMinNetwork::UpdateLevels() {
 }
 
 void MaxMinNetwork::ApplyLevels(Instant now) {
-  for (const int32_t server : levels_.changed_servers()) {
-    servers_[Index(server)].clock.SetLevel(now, levels_.ServerLevel(server));
-    MarkStale(server);
-    for (const MaxMinLevels::BoundWorker& bound : levels_.BoundOn(server))
-      PlaceFlow(bound.worker * server_count_ + server, now);
+  for (const int32_t hub : levels_.changed_hubs()) {
+    hubs_[Index(hub)].clock.SetLevel(now, levels_.HubLevel(hub));
+    MarkStale(hub);
+    for (const MaxMinLevels::BoundWorker& bound : levels_.BoundOn(hub))
+      PlaceFlow(bound.worker * hub_count_ + hub, now);
   }
   for (const int32_t worker : levels_.changed_workers()) {
-    for (const int32_t server : levels_.ServersOf(worker))
-      PlaceFlow(worker * server_count_ + server, now);
+    for (const int32_t hub : levels_.HubsOf(worker)) PlaceFlow(worker * hub_count_ + hub, now);
   }
 }
 
@@ -109,12 +107,12 @@ void MaxMinNetwork::PlaceFlow(Flow flow, Instant now) {
   FlowState& state = flows_[Index(flow)];
   if (state.is_starting) return;  // its turn comes in PlaceStarting
   const int32_t worker = WorkerOf(flow);
-  const int32_t server = ServerOf(flow);
-  const bool is_held = levels_.IsHeld(worker, server);
+  const int32_t hub = HubOf(flow);
+  const bool is_held = levels_.IsHeld(worker, hub);
   if (is_held != (state.place == Place::kHeld) ||
       (is_held && state.rate != levels_.WorkerLevel(worker))) {
-    if (state.place == Place::kAtServer) {
-      const ServerState& at = servers_[Index(server)];
+    if (state.place == Place::kAtHub) {
+      const HubState& at = hubs_[Index(hub)];
       state.remaining = at.ends.KeyOf(worker) - at.clock.VirtualAt(now);
     } else {
       state.remaining = HeldRemaining(state, now);
@@ -126,9 +124,9 @@ void MaxMinNetwork::PlaceFlow(Flow flow, Instant now) {
 void MaxMinNetwork::Enter(Flow flow, Instant now) {
   FlowState& state = flows_[Index(flow)];
   const int32_t worker = WorkerOf(flow);
-  const int32_t server = ServerOf(flow);
-  const bool is_held = levels_.IsHeld(worker, server);
-  if (state.place != (is_held ? Place::kHeld : Place::kAtServer)) Leave(flow);
+  const int32_t hub = HubOf(flow);
+  const bool is_held = levels_.IsHeld(worker, hub);
+  if (state.place != (is_held ? Place::kHeld : Place::kAtHub)) Leave(flow);
   if (is_held) {
     state.place = Place::kHeld;
     state.anchor = now;
@@ -138,17 +136,17 @@ void MaxMinNetwork::Enter(Flow flow, Instant now) {
     ends_.Set(HeldSlot(flow), std::min(end, kEndOfTime).ticks);
     return;
   }
-  state.place = Place::kAtServer;
-  ServerState& at = servers_[Index(server)];
+  state.place = Place::kAtHub;
+  HubState& at = hubs_[Index(hub)];
   at.ends.Set(worker, at.clock.VirtualAt(now) + state.remaining);
-  MarkStale(server);
+  MarkStale(hub);
 }
 
 void MaxMinNetwork::Leave(Flow flow) {
   FlowState& state = flows_[Index(flow)];
-  if (state.place == Place::kAtServer) {
-    servers_[Index(ServerOf(flow))].ends.Remove(WorkerOf(flow));
-    MarkStale(ServerOf(flow));
+  if (state.place == Place::kAtHub) {
+    hubs_[Index(HubOf(flow))].ends.Remove(WorkerOf(flow));
+    MarkStale(HubOf(flow));
   } else if (state.place == Place::kHeld) {
     ends_.Remove(HeldSlot(flow));
   }
@@ -170,16 +168,16 @@ void MaxMinNetwork::PlaceStarting(Instant now) {
 }
 
 void MaxMinNetwork::RefreshEnds() {
-  for (const int32_t slot : stale_servers_) {
-    ServerState& server = servers_[Index(slot)];
-    server.is_stale = false;
-    if (server.ends.empty()) {
+  for (const int32_t slot : stale_hubs_) {
+    HubState& hub = hubs_[Index(slot)];
+    hub.is_stale = false;
+    if (hub.ends.empty()) {
       ends_.Remove(slot);
     } else {
-      ends_.Set(slot, server.clock.InstantOf(server.ends.TopKey()).ticks);
+      ends_.Set(slot, hub.clock.InstantOf(hub.ends.TopKey()).ticks);
     }
   }
-  stale_servers_.clear();
+  stale_hubs_.clear();
 }
 
 }  // namespace stepcast

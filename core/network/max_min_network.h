@@ -1,14 +1,14 @@
-// The links of one direction between workers and several servers, shared max-min fairly: what
-// FullRefillNetwork does, to the tick, at a cost that does not grow with the network.
+// The links of one direction between workers and several hubs, shared max-min fairly: what
+// PathNetwork::Star does, to the tick, at a cost that does not grow with the network.
 //
 // MaxMinLevels keeps the level of every link and is asked only where a worker turned idle or busy
-// on a server: a chunk that follows another at the same instant changes no level. Ends stay in
+// on a hub: a chunk that follows another at the same instant changes no level. Ends stay in
 // their heap until the instant is settled, so that such a chunk gives its flow another end and no
-// more. Flows at a server's level wait in a heap by virtual end, which a change of the level leaves
+// more. Flows at a hub's level wait in a heap by virtual end, which a change of the level leaves
 // alone (LevelClock); only flows that a worker's own link holds back, or does no longer, are
 // touched one by one. Cost: O(log flows) for a flow that ends or starts, and what MaxMinLevels says
-// where a pair of worker and server turns idle or busy. Usage, flows and threads: as
-// FullRefillNetwork.
+// where a pair of worker and hub turns idle or busy. Usage, flows and threads: as
+// PathNetwork.
 #pragma once
 
 #include <cstddef>
@@ -30,20 +30,20 @@ class MaxMinNetwork {
 
   static constexpr int64_t kUnit = LinkLevel::kUnit;
 
-  // One capacity a worker, in units of 1/kUnit of a server's link, at least 1.
-  MaxMinNetwork(int32_t servers, const std::vector<int64_t>& worker_capacities);
+  // One capacity a worker, in units of 1/kUnit of a hub's link, at least 1.
+  MaxMinNetwork(int32_t hubs, const std::vector<int64_t>& worker_capacities);
 
   // As EqualShareLink.
   void TakeEnded(Instant now, std::vector<Flow>& ended);
   void Start(Flow flow, Span work);
   Instant Settle(Instant now);
   int64_t settle_cost() const { return settle_cost_; }
-  int64_t CarriedBy(Instant now, int32_t server) const;
+  int64_t CarriedBy(Instant now, int32_t hub) const;
 
  private:
-  enum class Place : uint8_t { kIdle, kAtServer, kHeld };
+  enum class Place : uint8_t { kIdle, kAtHub, kHeld };
   struct FlowState {
-    int64_t remaining = 0;  // held: at anchor, in ticks of a whole server link; starting: all of it
+    int64_t remaining = 0;  // held: at anchor, in ticks of a whole hub link; starting: all of it
     Instant anchor;         // held
     int64_t rate = 0;       // held: in units
     Place place = Place::kIdle;
@@ -51,23 +51,23 @@ class MaxMinNetwork {
     bool is_starting = false;  // from Start to Settle
     bool is_touched = false;   // ended or started at this instant
   };
-  struct ServerState {
+  struct HubState {
     LevelClock clock;
-    IndexedHeap ends;     // workers whose flow is at the server's level, by virtual end
+    IndexedHeap ends;     // workers whose flow is at the hub's level, by virtual end
     int64_t carried = 0;  // work of all flows started
     bool is_stale = false;
   };
 
   static size_t Index(int32_t i) { return static_cast<size_t>(i); }
-  int32_t ServerOf(Flow flow) const { return flow % server_count_; }
-  int32_t HeldSlot(Flow flow) const { return server_count_ + flow; }
-  int32_t WorkerOf(Flow flow) const { return flow / server_count_; }
+  int32_t HubOf(Flow flow) const { return flow % hub_count_; }
+  int32_t HeldSlot(Flow flow) const { return hub_count_ + flow; }
+  int32_t WorkerOf(Flow flow) const { return flow / hub_count_; }
   // Its end in ends_ is to be found anew.
-  void MarkStale(int32_t server);
+  void MarkStale(int32_t hub);
   void Touch(Flow flow);
   static int64_t HeldRemaining(const FlowState& state, Instant now);
 
-  // Whether a pair of worker and server turned idle or busy.
+  // Whether a pair of worker and hub turned idle or busy.
   bool UpdateLevels();
   void ApplyLevels(Instant now);
   // Moves a flow under way to where the levels have it now.
@@ -79,13 +79,13 @@ class MaxMinNetwork {
   void Leave(Flow flow);
   void RefreshEnds();
 
-  const int32_t server_count_;
+  const int32_t hub_count_;
   MaxMinLevels levels_;
   std::vector<FlowState> flows_;
-  std::vector<ServerState> servers_;
-  IndexedHeap ends_;  // by tick: servers by their next end, then held flows
+  std::vector<HubState> hubs_;
+  IndexedHeap ends_;  // by tick: hubs by their next end, then held flows
   std::vector<Flow> touched_;
-  std::vector<int32_t> stale_servers_;
+  std::vector<int32_t> stale_hubs_;
   // Of TakeEnded; members only to keep their memory.
   std::vector<int32_t> ending_;  // of ends_
   std::vector<int32_t> ending_workers_;

@@ -54,7 +54,7 @@ class TurnsLink {
   int64_t settle_cost() const {
     return static_cast<int64_t>(1 + newcomers_.size() + others_.size());
   }
-  int64_t CarriedBy(Instant now, int32_t /*server*/) const {
+  int64_t CarriedBy(Instant now, int32_t /*hub*/) const {
     return carried_ + (serving_ == kNone ? 0 : (now - at_).ticks);
   }
 

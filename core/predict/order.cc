@@ -5,12 +5,13 @@
 #include <memory>
 #include <utility>
 
+#include "core/communication/parameter_servers.h"
 #include "core/engine/simulation.h"
+#include "core/orders/download_ranks.h"
+#include "core/orders/least_step.h"
+#include "core/orders/search_ranks.h"
 #include "core/predict/distinct_warnings.h"
-#include "core/predict/download_ranks.h"
-#include "core/predict/least_step.h"
 #include "core/predict/replications.h"
-#include "core/predict/search_ranks.h"
 
 namespace stepcast {
 
@@ -33,22 +34,22 @@ std::vector<std::string> UnmeasuredTransfers(const Profile& profile) {
   return names;
 }
 
-std::vector<RankedTransfer> ListTransfers(const Profile& profile, const StepGraph& graph,
+std::vector<RankedTransfer> ListTransfers(const Profile& profile, const Program& graph,
                                           const std::vector<int32_t>& ranks) {
   std::vector<RankedTransfer> transfers;
   for (OpIndex op = 0; op < static_cast<OpIndex>(ranks.size()); ++op) {
     const int32_t rank = ranks[static_cast<size_t>(op)];
-    if (rank == RunOptions::kUnranked) continue;
+    if (rank == Ranking::kUnranked) continue;
     const Operation& operation = profile.operations()[static_cast<size_t>(graph.source(op))];
     transfers.push_back({.name = operation.name,
                          .rank = rank,
                          .size_bytes = operation.size_bytes,
-                         .parameter_server = graph.lanes().ServerOf(graph.lane(op))});
+                         .parameter_server = graph.lanes()[graph.lane(op)].index});
   }
   std::stable_sort(
       transfers.begin(), transfers.end(),
       [](const RankedTransfer& a, const RankedTransfer& b) { return a.rank < b.rank; });
-  std::vector<int32_t> before(static_cast<size_t>(graph.lanes().servers));
+  std::vector<int32_t> before(Index(ServerLanes::Of(graph).servers));
   for (RankedTransfer& transfer : transfers)
     transfer.server_rank = before[static_cast<size_t>(transfer.parameter_server)]++;
   return transfers;

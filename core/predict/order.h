@@ -85,7 +85,7 @@ struct OrderAnswer {
 //
 // `search_stop`: what kSearch asks instead of `stop`, for instance to leave time for the
 // predictions; where it says TimeBudgetSpent() the best order so far is the answer. REQUIRES: the
-// query was resolved for this profile. Cost: for each method its order (core/ordering), one step,
+// query was resolved for this profile. Cost: for each method its order (core/orders), one step,
 // PredictThroughput at the scenario and, with several workers, one synchronous run more; for
 // kSearch, SearchRanks. Failure: as PredictThroughput.
 absl::StatusOr<OrderAnswer> OptimizeOrder(const Profile& profile, const OrderQuery& query,

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/predict/forward_pass.h"
+#include "core/orders/forward_pass.h"
 #include "core/predict/request_faults.h"
 
 namespace stepcast {

@@ -12,10 +12,9 @@
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
+#include "core/orders/download_ranks.h"
 
 namespace stepcast {
-
-enum class OrderMethod : uint8_t { kTic, kTac, kSearch, kReverse, kRandom, kRecorded, kGraph };
 
 // What is asked for, unchecked. No methods: kTic, kTac, kReverse, kRecorded and kGraph.
 struct OrderDraft {

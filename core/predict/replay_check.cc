@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "core/communication/parameter_servers.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "core/model/scenario.h"
+#include "core/predict/replications.h"
 
 namespace stepcast {
 
@@ -27,16 +28,17 @@ absl::StatusOr<double> ReplayedStepSeconds(const Profile& profile, double added_
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, {});
   if (!scenario.ok()) return scenario.status();
   scenario->parsing_overhead.seconds += added_transfer_seconds;
-  const StepGraph graph = StepGraph::Build(profile, *scenario);
-  const RunOptions options{.steps_per_worker = graph.step_count(),
-                           .start_offsets = {Span{}},
-                           .bandwidth_bytes_per_second = scenario->bandwidth_bytes_per_second,
-                           .order = TransferOrder::kRecorded,
-                           .replay = true,
-                           .keep_step_ends = true};
-  const absl::StatusOr<RunResult> result = Simulate(graph, options, stop);
+  scenario->transfer_order = TransferOrder::kRecorded;
+  const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
+      RankedGraph::Make(profile, *scenario, stop);
+  if (!ranked.ok()) return ranked.status();
+  JobGraph job = (*ranked)->JobOf(*scenario);
+  job.drawing = StepDrawing::kReplay;
+  const RunOptions options{
+      .steps_per_worker = job.step_count(), .start_offsets = {Span{}}, .keep_step_ends = true};
+  const absl::StatusOr<RunResult> result = Simulate(job, options, stop);
   if (!result.ok()) return result.status();
-  return ToSeconds(result->step_ends.front().back() - Instant{}) / graph.step_count();
+  return ToSeconds(result->step_ends.front().back() - Instant{}) / job.step_count();
 }
 
 }  // namespace

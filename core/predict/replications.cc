@@ -10,10 +10,11 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
+#include "core/communication/parameter_servers.h"
+#include "core/orders/transfer_ranks.h"
 #include "core/predict/run_interval.h"
 #include "core/predict/run_options.h"
 #include "core/predict/start_comparison.h"
-#include "core/predict/transfer_ranks.h"
 
 namespace stepcast {
 
@@ -35,13 +36,13 @@ constexpr double kDriftThatMatters = 0.02;
 absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(const Profile& profile,
                                                                      const Scenario& scenario,
                                                                      StopCheck stop) {
-  absl::StatusOr<StepGraph> graph =
-      StepGraph::Build(profile, scenario, StepGraph::Times::kRecorded, stop);
-  if (!graph.ok()) return graph.status();
-  absl::StatusOr<std::vector<int32_t>> ranks = TransferRanks(profile, scenario, *graph, stop);
-  if (!ranks.ok()) return ranks.status();
+  absl::StatusOr<Program> program = BuildProgram(profile, scenario, ProgramTimes::kRecorded, stop);
+  if (!program.ok()) return program.status();
+  absl::StatusOr<Ranking> ranking = RankingOf(profile, scenario, *program, stop);
+  if (!ranking.ok()) return ranking.status();
   return std::make_shared<const RankedGraph>(
-      RankedGraph{.graph = *std::move(graph), .ranks = *std::move(ranks)});
+      RankedGraph{.program = std::make_shared<const Program>(*std::move(program)),
+                  .ranking = std::make_shared<const Ranking>(*std::move(ranking))});
 }
 
 bool RankedGraph::SharedBy(Scenario a, Scenario b) {
@@ -57,10 +58,14 @@ bool RankedGraph::SharedBy(Scenario a, Scenario b) {
 Replications::Replications(const Profile& profile, const Scenario& scenario,
                            const SimulationOptions& options,
                            std::shared_ptr<const RankedGraph> graph)
-    : profile_(&profile), scenario_(scenario), options_(options), graph_(std::move(graph)) {}
+    : profile_(&profile),
+      scenario_(scenario),
+      options_(options),
+      graph_(std::move(graph)),
+      job_(graph_->JobOf(scenario)) {}
 
 bool Replications::IsRandom() const {
-  return graph_->graph.step_count() > 1 || scenario_.transfer_order == TransferOrder::kRandom ||
+  return graph_->program->step_count() > 1 || scenario_.transfer_order == TransferOrder::kRandom ||
          StartMatters();
 }
 
@@ -97,8 +102,8 @@ int32_t Replications::WantedUnasked() const {
 }
 
 absl::StatusOr<RunSummary> Replications::Run(int32_t index, StopCheck stop) const {
-  const absl::StatusOr<RunResult> result = Simulate(
-      graph_->graph, RunOptionsOf(*profile_, scenario_, options_, graph_->ranks, index), stop);
+  const absl::StatusOr<RunResult> result =
+      Simulate(job_, RunOptionsOf(*profile_, scenario_, options_, index), stop);
   if (!result.ok()) return result.status();
   if (absl::Status status = CheckMeasured(*result); !status.ok()) return status;
   return SummaryOf(*result, options_.horizon == Horizon::kSteadyState && options_.automatic_warmup);
@@ -192,9 +197,10 @@ Prediction Replications::Summarize() const {
 }
 
 void Replications::DescribeResources(Prediction& prediction) const {
-  for (LaneIndex lane = 0; lane < graph_->graph.lanes().count(); ++lane) {
-    const ResourceUtilization used{.resource = graph_->graph.lanes().KindOf(lane),
-                                   .parameter_server = graph_->graph.lanes().ServerOf(lane),
+  const Lanes& lanes = job_.lanes();
+  for (LaneIndex lane = 0; lane < lanes.count(); ++lane) {
+    const ResourceUtilization used{.resource = ServerLanes::ResourceOf(lanes[lane]),
+                                   .parameter_server = lanes[lane].index,
                                    .fraction = utilization_[static_cast<size_t>(lane)] / done()};
     prediction.utilization.push_back(used);
     if (lane == 0 || used.fraction > prediction.bottleneck.fraction) prediction.bottleneck = used;

@@ -15,8 +15,9 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
+#include "core/communication/parameter_servers.h"
+#include "core/engine/job_graph.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
@@ -30,13 +31,16 @@ namespace stepcast {
 // What runs of several scenarios may share: it does not depend on the workers, their starts or
 // their synchronization.
 struct RankedGraph {
-  StepGraph graph;
-  std::vector<int32_t> ranks;  // see RunOptions
+  std::shared_ptr<const Program> program;
+  std::shared_ptr<const Ranking> ranking;
 
   // REQUIRES: scenario was resolved for this profile. Failure: only what `stop` returns.
   static absl::StatusOr<std::shared_ptr<const RankedGraph>> Make(const Profile& profile,
                                                                  const Scenario& scenario,
                                                                  StopCheck stop);
+  JobGraph JobOf(const Scenario& scenario) const {
+    return stepcast::JobOf(program, ranking, scenario);
+  }
   // Whether both scenarios have the same one.
   static bool SharedBy(Scenario a, Scenario b);
 };
@@ -91,6 +95,7 @@ class Replications {
   Scenario scenario_;
   SimulationOptions options_;
   std::shared_ptr<const RankedGraph> graph_;
+  JobGraph job_;
   // By run.
   std::vector<RunEstimate> estimates_;
   std::vector<double> drift_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/base/bandwidth.h"
 #include "core/base/random.h"
 #include "core/base/time.h"
 #include "core/predict/start_comparison.h"
@@ -40,8 +39,7 @@ std::vector<Span> StartOffsets(const Profile& profile, const Scenario& scenario,
 }  // namespace
 
 RunOptions RunOptionsOf(const Profile& profile, const Scenario& scenario,
-                        const SimulationOptions& options, const std::vector<int32_t>& ranks,
-                        int32_t replication) {
+                        const SimulationOptions& options, int32_t replication) {
   RunOptions run;
   run.steps_per_worker = options.steps_per_worker;
   run.warmup_steps = options.warmup_steps;
@@ -51,15 +49,7 @@ RunOptions RunOptionsOf(const Profile& profile, const Scenario& scenario,
   } else if (options.horizon == Horizon::kFirstSeconds) {
     run.until = Instant{} + FromSeconds(options.horizon_seconds);
   }
-  run.synchronization = scenario.synchronization;
   run.start_offsets = StartOffsets(profile, scenario, options, replication);
-  run.worker_groups = scenario.worker_groups;
-  run.link_sharing = scenario.link_sharing;
-  if (scenario.turn_bytes > 0)
-    run.turn = Bandwidth(scenario.bandwidth_bytes_per_second).TimeFor(scenario.turn_bytes);
-  run.bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second;
-  run.order = scenario.transfer_order;
-  run.ranks = ranks;
   run.seed = options.seed;
   run.replication = static_cast<uint64_t>(replication);
   return run;

@@ -1,8 +1,7 @@
-// What the engine is told to run for a scenario.
+// The run that the engine makes for a scenario.
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "core/engine/simulation.h"
 #include "core/model/profile.h"
@@ -11,12 +10,10 @@
 
 namespace stepcast {
 
-// Of the replication with that index, from 0, on the fastest path there is. `ranks`: see
-// RunOptions.
+// Of the replication with that index, from 0, on the fastest path there is.
 //
 // REQUIRES: scenario and options were resolved for this profile.
 RunOptions RunOptionsOf(const Profile& profile, const Scenario& scenario,
-                        const SimulationOptions& options, const std::vector<int32_t>& ranks,
-                        int32_t replication);
+                        const SimulationOptions& options, int32_t replication);
 
 }  // namespace stepcast

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "core/communication/parameter_servers.h"
+
 namespace stepcast {
 
 namespace {
@@ -30,7 +32,7 @@ ChoiceSearch::ChoiceSearch(const Profile& profile, const RecommendationQuery& qu
     : profile_(profile), query_(query), weighing_(query), points_(profile, query.options, known) {
   for (const Scenario& scenario : query.server_choices) {
     rows_.push_back({.scenario = scenario,
-                     .bound = ThroughputBound(StepGraph::Build(profile, scenario)),
+                     .bound = ThroughputBound(BuildProgram(profile, scenario)),
                      .curve = {},
                      .points = {}});
     rows_.back().points.resize(static_cast<size_t>(query.max_workers - query.min_workers) + 1);

@@ -9,12 +9,12 @@ namespace stepcast {
 
 namespace {
 
-double WorkTicks(const StepGraph& graph, int32_t step, OpIndex op) {
+double WorkTicks(const Program& graph, int32_t step, OpIndex op) {
   return static_cast<double>(
       (graph.IsTransfer(op) ? graph.work(op).Total() : graph.duration(step, op)).ticks);
 }
 
-std::vector<OpIndex> InTopologicalOrder(const StepGraph& graph) {
+std::vector<OpIndex> InTopologicalOrder(const Program& graph) {
   std::vector<int32_t> waits = graph.dependency_counts();
   std::vector<OpIndex> order = graph.roots();
   for (size_t i = 0; i < order.size(); ++i) {
@@ -25,7 +25,7 @@ std::vector<OpIndex> InTopologicalOrder(const StepGraph& graph) {
   return order;
 }
 
-double LongestChainTicks(const StepGraph& graph, int32_t step, const std::vector<OpIndex>& order) {
+double LongestChainTicks(const Program& graph, int32_t step, const std::vector<OpIndex>& order) {
   std::vector<double> ready(static_cast<size_t>(graph.size()), 0);
   double longest = 0;
   for (const OpIndex op : order) {
@@ -40,7 +40,7 @@ double LongestChainTicks(const StepGraph& graph, int32_t step, const std::vector
 }
 
 // By lane.
-std::vector<double> LaneTicks(const StepGraph& graph, int32_t step) {
+std::vector<double> LaneTicks(const Program& graph, int32_t step) {
   std::vector<double> work(static_cast<size_t>(graph.lanes().count()), 0);
   for (OpIndex op = 0; op < graph.size(); ++op)
     work[static_cast<size_t>(graph.lane(op))] += WorkTicks(graph, step, op);
@@ -53,7 +53,7 @@ double PerSecond(double ticks) {
 
 }  // namespace
 
-ThroughputBound::ThroughputBound(const StepGraph& graph) {
+ThroughputBound::ThroughputBound(const Program& graph) {
   const std::vector<OpIndex> order = InTopologicalOrder(graph);
   double shortest = 0;  // mean over the recorded steps
   for (int32_t step = 0; step < graph.step_count(); ++step) {
@@ -63,8 +63,7 @@ ThroughputBound::ThroughputBound(const StepGraph& graph) {
                 graph.step_count();
   }
   const std::vector<double> lanes = LaneTicks(graph, 0);
-  const double busiest =
-      *std::max_element(lanes.begin() + graph.lanes().first_connection(), lanes.end());
+  const double busiest = *std::max_element(lanes.begin() + graph.lanes().first_link(), lanes.end());
   one_worker_ = PerSecond(shortest);
   links_ = PerSecond(busiest);
 }

@@ -11,13 +11,13 @@
 
 #include <cstdint>
 
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 
 namespace stepcast {
 
 class ThroughputBound {
  public:
-  explicit ThroughputBound(const StepGraph& graph);
+  explicit ThroughputBound(const Program& graph);
 
   // In the long run. A measurement may report more by chance, of the recorded steps it samples, and
   // by the steps at the ends of the counted time, which count whole though they lie partly outside:

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/communication/parameter_servers.h"
 #include "core/trace/json_string.h"
 #include "core/trace/trace_time.h"
-#include "core/trace/transfer_services.h"
 
 namespace stepcast {
 
@@ -81,7 +81,7 @@ void PerfettoWriter::WriteStep(int32_t worker, int32_t step, Instant begin, Inst
 }
 
 void PerfettoWriter::WriteChunk(const ChunkRecord& chunk) {
-  const StepGraph& graph = subject_.graph;
+  const Program& graph = subject_.graph;
   const bool is_transfer = graph.IsTransfer(chunk.op);
   const bool is_parsing = graph.IsParsing(chunk.op);
   BeginEvent("X", chunk.worker, lanes_.ThreadOf(graph.lane(chunk.op)));
@@ -116,7 +116,7 @@ void PerfettoWriter::AppendTimes(Instant begin, Instant end) {
 
 void PerfettoWriter::AppendTransferArgs(const ChunkRecord& chunk) {
   const int64_t size = subject_.graph.size_bytes(chunk.op);
-  const TransferServices services = ServicesOf(size, subject_.scenario);
+  const StreamServices services = StreamServices::Of(size, subject_.scenario);
   const Span alone = subject_.graph.work(chunk.op).OfService(chunk.service);
   const double share = static_cast<double>(alone.ticks) /
                        static_cast<double>(std::max<int64_t>(1, (chunk.end - chunk.start).ticks));
@@ -127,7 +127,7 @@ void PerfettoWriter::AppendTransferArgs(const ChunkRecord& chunk) {
 
 void PerfettoWriter::AppendComputationArgs(const ChunkRecord& chunk) {
   const bool is_scaled =
-      subject_.graph.lane(chunk.op) == LaneMap::kWorker && !compute_speed_.empty();
+      subject_.graph.lane(chunk.op) == ServerLanes::kWorker && !compute_speed_.empty();
   const double speed = is_scaled ? compute_speed_[static_cast<size_t>(chunk.worker)] : 1;
   const double ns = static_cast<double>((chunk.end - chunk.start).ticks) * speed /
                     static_cast<double>(kTicksPerNanosecond);

@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 
+#include "core/engine/program.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/trace/text_pieces.h"
@@ -31,7 +31,7 @@ class PerfettoWriter final : public TraceSink {
   struct Subject {
     const Profile& profile;
     const Scenario& scenario;
-    const StepGraph& graph;        // of both
+    const Program& graph;          // of both
     int32_t steps_per_worker = 0;  // shown; later ones are left out
   };
 

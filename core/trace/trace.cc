@@ -6,12 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/communication/parameter_servers.h"
 #include "core/engine/simulation.h"
 #include "core/predict/replications.h"
 #include "core/predict/request_faults.h"
 #include "core/predict/run_options.h"
 #include "core/trace/perfetto_writer.h"
-#include "core/trace/transfer_services.h"
 
 namespace stepcast {
 
@@ -68,10 +68,10 @@ int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t ste
   int64_t a_step = 1;
   for (const Operation& operation : profile.operations()) {
     a_step += IsTransfer(operation.resource)
-                  ? ServicesOf(operation.size_bytes, scenario).count + (has_parsing ? 1 : 0)
+                  ? StreamServices::Of(operation.size_bytes, scenario).count + (has_parsing ? 1 : 0)
                   : 1;
   }
-  const int64_t names = 2 + LaneMap{.servers = scenario.parameter_servers}
+  const int64_t names = 2 + ServerLanes{.servers = scenario.parameter_servers}
                                 .count();  // of the worker, its steps and its lanes
   return scenario.workers * (steps_per_worker * a_step + 2 * names);
 }
@@ -112,18 +112,19 @@ absl::StatusOr<TraceSummary> WriteTrace(const Profile& profile, const TraceQuery
   const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
       RankedGraph::Make(profile, query.scenario, stop);
   if (!ranked.ok()) return ranked.status();
-  const StepGraph& graph = (*ranked)->graph;
+  const Program& graph = *(*ranked)->program;
   PerfettoWriter writer({.profile = profile,
                          .scenario = query.scenario,
                          .graph = graph,
                          .steps_per_worker = query.options.steps_per_worker},
                         sink);
   writer.Begin();
-  RunOptions run = RunOptionsOf(profile, query.scenario, query.options, (*ranked)->ranks, 0);
+  RunOptions run = RunOptionsOf(profile, query.scenario, query.options, 0);
   run.fastest_path = EnginePath::kPlain;  // the others know no chunks
   run.trace = &writer;
   const auto stop_or_unwanted = [&] { return writer.status().ok() ? stop() : writer.status(); };
-  const absl::StatusOr<RunResult> result = Simulate(graph, run, stop_or_unwanted);
+  const absl::StatusOr<RunResult> result =
+      Simulate((*ranked)->JobOf(query.scenario), run, stop_or_unwanted);
   if (!result.ok()) return result.status();
   writer.End();
   if (!writer.status().ok()) return writer.status();

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 
 namespace stepcast {
 
 class TraceLanes {
  public:
   // Lanes that run nothing are not shown.
-  explicit TraceLanes(const StepGraph& graph);
+  explicit TraceLanes(const Program& graph);
 
   struct Lane {
     int32_t thread_id = 0;  // its place in the order, too

@@ -79,7 +79,7 @@ absl::Status Spool::Append(std::string_view bytes) {
 absl::Status Spool::MoveToFile() {
   file_ = OpenUnnamed(directory_);
   if (file_ < 0) return Failed("create", errno);
-  const absl::Status written = Write(memory_);
+  absl::Status written = Write(memory_);
   std::string().swap(memory_);
   return written;
 }

@@ -163,7 +163,7 @@ absl::Status SqliteOperationStore::Delete(const std::string& id) {
 absl::StatusOr<int64_t> SqliteOperationStore::Expire() {
   SqliteDatabase::Writing writing(database_);
   if (!writing.status().ok()) return writing.status();
-  const absl::StatusOr<int64_t> deleted =
+  absl::StatusOr<int64_t> deleted =
       DeleteExpired(*writing, Now().wall_ns - limits_.retention_ns, limits_.max_done_operations);
   if (!deleted.ok() || *deleted == 0) return deleted;
   if (absl::Status status = writing.Commit(); !status.ok()) return status;

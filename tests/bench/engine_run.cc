@@ -10,16 +10,17 @@ namespace stepcast::bench {
 
 namespace {
 
-RunResult Run(const StepGraph& graph, const RunOptions& options) {
-  absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
+RunResult Run(const JobGraph& job, const RunOptions& options) {
+  absl::StatusOr<RunResult> result = Simulate(job, options, NeverStop);
   if (!result.ok()) throw std::runtime_error(result.status().ToString());
   return *std::move(result);
 }
 
 }  // namespace
 
-Cost RunEngine(const StepGraph& graph, const RunOptions& options,
+Cost RunEngine(const Job& job, const RunOptions& options,
                std::vector<std::vector<Instant>>* step_ends) {
+  const JobGraph graph = JobGraphOf(job, static_cast<int32_t>(options.start_offsets.size()));
   const double begin = ThreadCpuNs();
   RunResult result = Run(graph, options);
   const Cost cost{.cpu_ns = ThreadCpuNs() - begin, .operations = result.simulated_operations};
@@ -27,7 +28,8 @@ Cost RunEngine(const StepGraph& graph, const RunOptions& options,
   return cost;
 }
 
-std::vector<std::vector<double>> EngineStepEnds(const StepGraph& graph, RunOptions options) {
+std::vector<std::vector<double>> EngineStepEnds(const Job& job, RunOptions options) {
+  const JobGraph graph = JobGraphOf(job, static_cast<int32_t>(options.start_offsets.size()));
   options.keep_step_ends = true;
   std::vector<std::vector<double>> ends;
   for (const std::vector<Instant>& own : Run(graph, options).step_ends) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/communication/parameter_servers.h"
 #include "core/model/scenario.h"
 #include "core/model/step_schedule.h"
 #include "core/model/training_graph.h"
@@ -36,7 +37,7 @@ int64_t MeanStepNs(const Profile& profile) {
 
 Job JobOf(const Profile& profile, int32_t servers) {
   const Scenario scenario = Valid(ResolveScenario(profile, {.parameter_servers = servers}));
-  return {.graph = StepGraph::Build(profile, scenario),
+  return {.program = std::make_shared<const Program>(BuildProgram(profile, scenario)),
           .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
           .recorded_step_ns = MeanStepNs(profile)};
 }
@@ -80,9 +81,14 @@ Job LayeredJob(int32_t layers, int32_t recorded_steps, uint64_t seed) {
   return JobOf(Valid(Profile::Create(std::move(draft))), 1);
 }
 
+JobGraph JobGraphOf(const Job& job, int32_t workers) {
+  const Scenario scenario{.workers = workers,
+                          .bandwidth_bytes_per_second = job.bandwidth_bytes_per_second};
+  return stepcast::JobOf(job.program, std::make_shared<const Ranking>(), scenario);
+}
+
 RunOptions OptionsFor(const Job& job, int32_t workers, int32_t steps_per_worker) {
-  RunOptions options{.steps_per_worker = steps_per_worker,
-                     .bandwidth_bytes_per_second = job.bandwidth_bytes_per_second};
+  RunOptions options{.steps_per_worker = steps_per_worker};
   for (int32_t worker = 0; worker < workers; ++worker) {
     Random random({options.seed, static_cast<uint64_t>(worker), kOffsetStream});
     options.start_offsets.push_back(Nanoseconds(
@@ -92,7 +98,7 @@ RunOptions OptionsFor(const Job& job, int32_t workers, int32_t steps_per_worker)
 }
 
 RunOptions OptionsForOperations(const Job& job, int32_t workers, int64_t operations) {
-  const int64_t a_step = int64_t{workers} * job.graph.size();
+  const int64_t a_step = int64_t{workers} * job.program->size();
   return OptionsFor(job, workers,
                     static_cast<int32_t>(std::max<int64_t>(2, (operations + a_step - 1) / a_step)));
 }

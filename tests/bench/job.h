@@ -2,16 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
+#include "core/engine/program.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "core/model/profile.h"
 
 namespace stepcast::bench {
 
 struct Job {
-  StepGraph graph;
+  std::shared_ptr<const Program> program;
   double bandwidth_bytes_per_second = 0;
   int64_t recorded_step_ns = 0;  // mean length of the recorded steps
 };
@@ -25,6 +26,9 @@ Job ZooJob(std::string_view model, int32_t servers = 1);
 // and update, one in eight also fed by an earlier one; computing and communicating take about as
 // long. In `recorded_steps` steps. The same for the same seed.
 Job LayeredJob(int32_t layers, int32_t recorded_steps, uint64_t seed);
+
+// The engine's, with so many workers: asynchronous, streams whole, in graph order.
+JobGraph JobGraphOf(const Job& job, int32_t workers);
 
 // Asynchronous, streams whole, in graph order; workers start at random instants of a first step, so
 // that they are not all in step.

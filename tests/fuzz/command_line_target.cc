@@ -33,6 +33,7 @@ class CommandLineTarget final : public FuzzTarget {
       at = end + 1;
     }
     std::vector<const char*> pointers;
+    pointers.reserve(arguments.size());
     for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
     const auto parsed =
         server::ParseCommandLine(static_cast<int>(pointers.size()), pointers.data());

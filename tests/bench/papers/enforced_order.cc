@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
-#include "core/predict/forward_pass.h"
+#include "core/orders/forward_pass.h"
 #include "core/predict/order.h"
 #include "tests/bench/papers/valid.h"
 

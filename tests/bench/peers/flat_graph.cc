@@ -2,7 +2,7 @@
 
 namespace stepcast::bench {
 
-FlatGraph::FlatGraph(const StepGraph& graph)
+FlatGraph::FlatGraph(const Program& graph)
     : lanes(graph.lanes().count()),
       steps(graph.step_count()),
       dependency_count(graph.dependency_counts()),

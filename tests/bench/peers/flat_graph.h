@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 
 namespace stepcast::bench {
 
 struct FlatGraph {
-  explicit FlatGraph(const StepGraph& graph);
+  explicit FlatGraph(const Program& graph);
 
   size_t size() const { return lane.size(); }
 

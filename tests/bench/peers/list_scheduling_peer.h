@@ -5,8 +5,8 @@
 // the graph has to do. Of RunOptions it takes steps, offset, seed and replication.
 #pragma once
 
+#include "core/engine/program.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "tests/bench/peers/flat_graph.h"
 #include "tests/bench/peers/peer_result.h"
 
@@ -15,7 +15,7 @@ namespace stepcast::bench {
 class ListSchedulingPeer {
  public:
   // REQUIRES: no transfer is split.
-  explicit ListSchedulingPeer(const StepGraph& graph) : graph_(graph) {}
+  explicit ListSchedulingPeer(const Program& graph) : graph_(graph) {}
 
   // REQUIRES: one worker.
   PeerResult Run(const RunOptions& options) const;

@@ -36,9 +36,8 @@ TEST(PseudoCodePeerTest, EndsEveryStepWhenTheEngineDoes) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const SmallCase small(seed, 6);
-    const PeerResult result = PseudoCodePeer(small.job.graph).Run(small.options);
-    ASSERT_NO_THROW(RequireAgreement("the pseudo-code",
-                                     EngineStepEnds(small.job.graph, small.options),
+    const PeerResult result = PseudoCodePeer(*small.job.program).Run(small.options);
+    ASSERT_NO_THROW(RequireAgreement("the pseudo-code", EngineStepEnds(small.job, small.options),
                                      result.step_ends, kSteps, kTolerance));
   }
 }
@@ -47,9 +46,8 @@ TEST(ListSchedulingPeerTest, EndsEveryStepAtTheEnginesVeryTick) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const SmallCase small(seed, 1);
-    const PeerResult result = ListSchedulingPeer(small.job.graph).Run(small.options);
-    ASSERT_NO_THROW(RequireAgreement("list scheduling",
-                                     EngineStepEnds(small.job.graph, small.options),
+    const PeerResult result = ListSchedulingPeer(*small.job.program).Run(small.options);
+    ASSERT_NO_THROW(RequireAgreement("list scheduling", EngineStepEnds(small.job, small.options),
                                      result.step_ends, kSteps, 0));
   }
 }
@@ -57,10 +55,10 @@ TEST(ListSchedulingPeerTest, EndsEveryStepAtTheEnginesVeryTick) {
 TEST(PeersTest, CountTheOperationsThatTheEngineCounts) {
   const Job job = LayeredJob(10, 2, 1);
   const RunOptions options = OptionsFor(job, 1, kSteps);
-  const int64_t operations = RunEngine(job.graph, options).operations;
-  EXPECT_EQ(operations, int64_t{kSteps} * job.graph.size());
-  EXPECT_EQ(PseudoCodePeer(job.graph).Run(options).cost.operations, operations);
-  EXPECT_EQ(ListSchedulingPeer(job.graph).Run(options).cost.operations, operations);
+  const int64_t operations = RunEngine(job, options).operations;
+  EXPECT_EQ(operations, int64_t{kSteps} * job.program->size());
+  EXPECT_EQ(PseudoCodePeer(*job.program).Run(options).cost.operations, operations);
+  EXPECT_EQ(ListSchedulingPeer(*job.program).Run(options).cost.operations, operations);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/communication/parameter_servers.h"
 #include "tests/bench/cpu_clock.h"
 #include "tests/bench/peers/sampled_steps.h"
 
@@ -48,7 +49,7 @@ class TraceGeneration {
         samples_(graph.steps, options),
         workers_(options.start_offsets.size()) {
     result_.step_ends.resize(workers_.size());
-    const LaneMap lanes;
+    const ServerLanes lanes;
     sharing_.assign(static_cast<size_t>(graph.lanes), kAlone);
     sharing_[static_cast<size_t>(lanes.Downlink(0))] = kDownlink;
     sharing_[static_cast<size_t>(lanes.Uplink(0))] = kUplink;
@@ -165,7 +166,7 @@ class TraceGeneration {
 
 }  // namespace
 
-PseudoCodePeer::PseudoCodePeer(const StepGraph& graph) : graph_(graph) {
+PseudoCodePeer::PseudoCodePeer(const Program& graph) : graph_(graph) {
   seconds_.reserve(graph_.alone.size());
   for (const Span alone : graph_.alone) seconds_.push_back(ToSeconds(alone));
 }

@@ -9,8 +9,8 @@
 
 #include <vector>
 
+#include "core/engine/program.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "tests/bench/peers/flat_graph.h"
 #include "tests/bench/peers/peer_result.h"
 
@@ -19,7 +19,7 @@ namespace stepcast::bench {
 class PseudoCodePeer {
  public:
   // REQUIRES: one server; no transfer is split.
-  explicit PseudoCodePeer(const StepGraph& graph);
+  explicit PseudoCodePeer(const Program& graph);
 
   PeerResult Run(const RunOptions& options) const;
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/communication/parameter_servers.h"
 #include "simgrid/s4u.hpp"
 #include "tests/bench/child_process.h"
 #include "tests/bench/cpu_clock.h"
@@ -55,10 +56,11 @@ struct Worker {
 class Simulation {
  public:
   Simulation(const FlatGraph& graph, const std::vector<int64_t>& bytes, int32_t servers,
-             const RunOptions& options)
+             double bytes_per_second, const RunOptions& options)
       : graph_(graph),
         bytes_(bytes),
         map_{.servers = servers},
+        bytes_per_second_(bytes_per_second),
         options_(options),
         samples_(graph.steps, options),
         workers_(options.start_offsets.size()),
@@ -92,7 +94,7 @@ class Simulation {
   }
 
   s4u::Link* AddLink(s4u::NetZone* zone, const std::string& name) const {
-    s4u::Link* link = zone->create_link(name, options_.bandwidth_bytes_per_second);
+    s4u::Link* link = zone->create_link(name, bytes_per_second_);
     link->set_latency(0);
     return link;
   }
@@ -115,7 +117,7 @@ class Simulation {
       s4u::Link* own_up = map_.servers > 1 ? AddLink(zone, name + ".up") : nullptr;
       for (int32_t lane = 0; lane < graph_.lanes; ++lane)
         LaneOf(static_cast<int32_t>(w), lane) = {.worker = static_cast<int32_t>(w), .lane = lane};
-      LaneOf(static_cast<int32_t>(w), LaneMap::kWorker).from = host;
+      LaneOf(static_cast<int32_t>(w), ServerLanes::kWorker).from = host;
       for (int32_t server = 0; server < map_.servers; ++server) {
         const auto index = static_cast<size_t>(server);
         Connect(zone, servers[index], host, {down[index], own_down},
@@ -142,7 +144,7 @@ class Simulation {
   }
 
   void WaitForStart(int32_t worker) {
-    Compute(LaneOf(worker, LaneMap::kWorker),
+    Compute(LaneOf(worker, ServerLanes::kWorker),
             static_cast<double>(options_.start_offsets[static_cast<size_t>(worker)].ticks) /
                 kTicksPerNanosecond);
   }
@@ -223,7 +225,8 @@ class Simulation {
 
   const FlatGraph& graph_;
   const std::vector<int64_t>& bytes_;
-  const LaneMap map_;
+  const ServerLanes map_;
+  const double bytes_per_second_;
   const RunOptions& options_;
   SampledSteps samples_;
   std::vector<Worker> workers_;
@@ -234,13 +237,18 @@ class Simulation {
 
 }  // namespace
 
-SimGridPeer::SimGridPeer(const StepGraph& graph) : servers_(graph.lanes().servers), graph_(graph) {
-  for (OpIndex op = 0; op < graph.size(); ++op) bytes_.push_back(graph.size_bytes(op));
+SimGridPeer::SimGridPeer(const Job& job)
+    : servers_(ServerLanes::Of(*job.program).servers),
+      bytes_per_second_(job.bandwidth_bytes_per_second),
+      graph_(*job.program) {
+  for (OpIndex op = 0; op < job.program->size(); ++op)
+    bytes_.push_back(job.program->size_bytes(op));
 }
 
 PeerResult SimGridPeer::Run(const RunOptions& options) const {
-  return FromBytes(
-      InChildProcess([&] { return ToBytes(Simulation(graph_, bytes_, servers_, options).Run()); }));
+  return FromBytes(InChildProcess([&] {
+    return ToBytes(Simulation(graph_, bytes_, servers_, bytes_per_second_, options).Run());
+  }));
 }
 
 }  // namespace stepcast::bench

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
+#include "tests/bench/job.h"
 #include "tests/bench/peers/flat_graph.h"
 #include "tests/bench/peers/peer_result.h"
 
@@ -17,14 +17,15 @@ namespace stepcast::bench {
 class SimGridPeer {
  public:
   // REQUIRES: no transfer is split.
-  explicit SimGridPeer(const StepGraph& graph);
+  explicit SimGridPeer(const Job& job);
 
-  // Of RunOptions it takes steps, offsets, bandwidth, seed and replication. Throws
+  // Of RunOptions it takes steps, offsets, seed and replication. Throws
   // std::runtime_error where the process fails.
   PeerResult Run(const RunOptions& options) const;
 
  private:
   int32_t servers_;
+  double bytes_per_second_;
   FlatGraph graph_;
   std::vector<int64_t> bytes_;  // by operation
 };

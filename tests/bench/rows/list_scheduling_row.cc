@@ -17,13 +17,13 @@ constexpr int32_t kStepsCompared = 20;
 
 Outcome Run(int rounds) {
   const Job job = ZooJob("resnet50");
-  const ListSchedulingPeer peer(job.graph);
+  const ListSchedulingPeer peer(*job.program);
   const RunOptions first = OptionsFor(job, 1, kStepsCompared);
-  RequireAgreement("list scheduling", EngineStepEnds(job.graph, first), peer.Run(first).step_ends,
+  RequireAgreement("list scheduling", EngineStepEnds(job, first), peer.Run(first).step_ends,
                    kStepsCompared, 0);
   const RunOptions options = OptionsForOperations(job, 1, kOurOperations);
   return {.rounds = TakeTurns(
-              rounds, [&] { return RunEngine(job.graph, options); },
+              rounds, [&] { return RunEngine(job, options); },
               [&] { return peer.Run(options).cost; }, OursOverTheirs)};
 }
 

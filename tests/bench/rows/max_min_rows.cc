@@ -10,7 +10,7 @@
 
 #include "core/base/stop_check.h"
 #include "core/engine/plain_run.h"
-#include "core/network/full_refill_network.h"
+#include "core/network/path_network.h"
 #include "tests/bench/agreement.h"
 #include "tests/bench/cpu_clock.h"
 #include "tests/bench/engine_run.h"
@@ -37,26 +37,27 @@ constexpr Size kSmall{.model = "resnet50", .workers = 64, .servers = 4, .steps =
 // operation.
 constexpr Size kLarge{.model = "alexnet", .workers = 1024, .servers = 16, .steps = 1};
 
-RunResult RunFullRefill(const Job& job, const RunOptions& options) {
-  const FullRefillNetwork network(
-      job.graph.lanes().servers,
-      std::vector<int64_t>(options.start_offsets.size(), FullRefillNetwork::kUnit));
+RunResult RunOnPaths(const Job& job, const RunOptions& options) {
+  const auto workers = static_cast<int32_t>(options.start_offsets.size());
+  const JobGraph graph = JobGraphOf(job, workers);
+  const PathNetwork network =
+      PathNetwork::Star(graph.lanes().CountOf(0), graph.networks.front().worker_capacities);
   absl::StatusOr<RunResult> result =
-      PlainRun<FullRefillNetwork>(job.graph, options, network, network, NeverStop).Go();
+      PlainRun<PathNetwork>(graph, options, {network, network}, NeverStop).Go();
   if (!result.ok()) throw std::runtime_error(result.status().ToString());
   return *std::move(result);
 }
 
 // Both run the whole job, and must end every step at the same tick.
-Outcome RunAgainstFullRefill(const Size& size, int rounds) {
+Outcome RunAgainstPaths(const Size& size, int rounds) {
   const Job job = ZooJob(size.model, size.servers);
   RunOptions options = OptionsFor(job, size.workers, size.steps);
   options.keep_step_ends = true;
   std::vector<std::vector<Instant>> ends;
-  const auto ours = [&] { return RunEngine(job.graph, options, &ends); };
+  const auto ours = [&] { return RunEngine(job, options, &ends); };
   const auto theirs = [&] {
     const double begin = ThreadCpuNs();
-    const RunResult result = RunFullRefill(job, options);
+    const RunResult result = RunOnPaths(job, options);
     const Cost cost{.cpu_ns = ThreadCpuNs() - begin, .operations = result.simulated_operations};
     if (result.step_ends != ends)
       throw std::runtime_error("steps end at other ticks where all links are filled anew");
@@ -67,15 +68,15 @@ Outcome RunAgainstFullRefill(const Size& size, int rounds) {
 
 Outcome RunAgainstSimGrid(int rounds) {
   const Job job = ZooJob(kSmall.model, kSmall.servers);
-  const SimGridPeer peer(job.graph);
+  const SimGridPeer peer(job);
   const RunOptions first = OptionsFor(job, kSmall.workers, 1);
-  RequireAgreement("SimGrid", EngineStepEnds(job.graph, first), peer.Run(first).step_ends, 1,
+  RequireAgreement("SimGrid", EngineStepEnds(job, first), peer.Run(first).step_ends, 1,
                    kMaxMinAgreement);
   const RunOptions ours = OptionsFor(job, kSmall.workers, kSmall.steps);
   const RunOptions theirs = OptionsFor(job, kSmall.workers, 2);
   return {.rounds = TakeTurns(
-              rounds, [&] { return RunEngine(job.graph, ours); },
-              [&] { return peer.Run(theirs).cost; }, TheirsOverOurs)};
+              rounds, [&] { return RunEngine(job, ours); }, [&] { return peer.Run(theirs).cost; },
+              TheirsOverOurs)};
 }
 
 }  // namespace
@@ -84,12 +85,12 @@ void AddMaxMinRows(Registry& registry) {
   registry.Add({.name = "maxmin.full_refill.w64_m4",
                 .sides = "all links filled anew / engine, ResNet-50",
                 .goal = AtLeast(5, 10),
-                .run = [](int rounds) { return RunAgainstFullRefill(kSmall, rounds); }});
+                .run = [](int rounds) { return RunAgainstPaths(kSmall, rounds); }});
   registry.Add({.name = "maxmin.full_refill.w1024_m16",
                 .sides = "all links filled anew / engine, AlexNet",
                 .goal = AtLeast(30, 60),
                 .rounds = 3,
-                .run = [](int rounds) { return RunAgainstFullRefill(kLarge, rounds); }});
+                .run = [](int rounds) { return RunAgainstPaths(kLarge, rounds); }});
   registry.Add({.name = "maxmin.simgrid.w64_m4",
                 .sides = "SimGrid / engine, ResNet-50",
                 .goal = AtLeast(100, 200),

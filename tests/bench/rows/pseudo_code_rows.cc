@@ -17,18 +17,18 @@ namespace {
 
 Outcome Run(int32_t workers, int rounds) {
   const Job job = ZooJob("resnet50");
-  const PseudoCodePeer peer(job.graph);
+  const PseudoCodePeer peer(*job.program);
   // With many workers the rounding of a tick has grown past the tolerance by the second step.
   const int32_t compared = workers > 16 ? 1 : 2;
   const RunOptions first = OptionsFor(job, workers, compared);
-  RequireAgreement("the pseudo-code", EngineStepEnds(job.graph, first), peer.Run(first).step_ends,
+  RequireAgreement("the pseudo-code", EngineStepEnds(job, first), peer.Run(first).step_ends,
                    static_cast<size_t>(compared), kAgreement);
   const RunOptions ours = OptionsForOperations(job, workers, kOurOperations);
   const RunOptions theirs =
       OptionsForOperations(job, workers, workers > 16 ? kSlowOperations : kOurOperations);
   return {.rounds = TakeTurns(
-              rounds, [&] { return RunEngine(job.graph, ours); },
-              [&] { return peer.Run(theirs).cost; }, TheirsOverOurs)};
+              rounds, [&] { return RunEngine(job, ours); }, [&] { return peer.Run(theirs).cost; },
+              TheirsOverOurs)};
 }
 
 }  // namespace

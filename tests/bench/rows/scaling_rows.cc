@@ -34,8 +34,8 @@ RunOptions LongRun(const Job& job, int32_t workers) {
 std::vector<Round> Compare(const Job& more, const RunOptions& more_options, const Job& less,
                            const RunOptions& less_options, int rounds) {
   return TakeTurns(
-      rounds, [&] { return RunEngine(more.graph, more_options); },
-      [&] { return RunEngine(less.graph, less_options); }, OursOverTheirs);
+      rounds, [&] { return RunEngine(more, more_options); },
+      [&] { return RunEngine(less, less_options); }, OursOverTheirs);
 }
 
 Outcome RunWorkers(int32_t more, int32_t fewer, int rounds) {
@@ -46,7 +46,7 @@ Outcome RunWorkers(int32_t more, int32_t fewer, int rounds) {
 Outcome RunManyWorkers(int rounds) {
   const Job job = ZooJob("resnet50");
   const RunOptions options = LongRun(job, 1024);
-  const int64_t memory = PeakGrowthBytes([&] { RunEngine(job.graph, options); });
+  const int64_t memory = PeakGrowthBytes([&] { RunEngine(job, options); });
   if (memory >= kMostMemory)
     throw std::runtime_error(
         absl::StrFormat("1024 workers need %d bytes of memory, over %d", memory, kMostMemory));

@@ -18,17 +18,17 @@ constexpr int32_t kStepsCompared = 2;
 
 Outcome Run(int32_t workers, EnginePath fastest_path, int rounds) {
   const Job job = ZooJob("resnet50");
-  const SimGridPeer peer(job.graph);
+  const SimGridPeer peer(job);
   RunOptions first = OptionsFor(job, workers, kStepsCompared);
   first.fastest_path = fastest_path;
-  RequireAgreement("SimGrid", EngineStepEnds(job.graph, first), peer.Run(first).step_ends,
-                   kStepsCompared, kAgreement);
+  RequireAgreement("SimGrid", EngineStepEnds(job, first), peer.Run(first).step_ends, kStepsCompared,
+                   kAgreement);
   RunOptions ours = OptionsForOperations(job, workers, kOurOperations);
   ours.fastest_path = fastest_path;
   const RunOptions theirs = OptionsForOperations(job, workers, kSlowOperations);
   return {.rounds = TakeTurns(
-              rounds, [&] { return RunEngine(job.graph, ours); },
-              [&] { return peer.Run(theirs).cost; }, TheirsOverOurs)};
+              rounds, [&] { return RunEngine(job, ours); }, [&] { return peer.Run(theirs).cost; },
+              TheirsOverOurs)};
 }
 
 }  // namespace

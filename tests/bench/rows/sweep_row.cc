@@ -22,7 +22,7 @@ constexpr int32_t kPeerSteps = 10;
 Cost RunOurs(const Job& job) {
   Cost sum;
   for (int32_t workers = kFewestWorkers; workers <= kMostWorkers; ++workers) {
-    const Cost one = RunEngine(job.graph, OptionsFor(job, workers, kSteps));
+    const Cost one = RunEngine(job, OptionsFor(job, workers, kSteps));
     sum.cpu_ns += one.cpu_ns;
     sum.operations += one.operations;
   }
@@ -33,7 +33,7 @@ Cost RunOurs(const Job& job) {
 Cost RunTheirs(const Job& job, const SimGridPeer& peer) {
   Cost sum;
   for (int32_t workers = kFewestWorkers; workers <= kMostWorkers; ++workers) {
-    const int64_t operations = int64_t{workers} * kSteps * job.graph.size();
+    const int64_t operations = int64_t{workers} * kSteps * job.program->size();
     sum.cpu_ns += peer.Run(OptionsFor(job, workers, kPeerSteps)).cost.PerOperation() *
                   static_cast<double>(operations);
     sum.operations += operations;
@@ -43,10 +43,10 @@ Cost RunTheirs(const Job& job, const SimGridPeer& peer) {
 
 Outcome Run(int rounds) {
   const Job job = ZooJob("inception_v3");
-  const SimGridPeer peer(job.graph);
+  const SimGridPeer peer(job);
   for (const int32_t workers : {kFewestWorkers, kMostWorkers}) {
     const RunOptions first = OptionsFor(job, workers, 2);
-    RequireAgreement("SimGrid", EngineStepEnds(job.graph, first), peer.Run(first).step_ends, 2,
+    RequireAgreement("SimGrid", EngineStepEnds(job, first), peer.Run(first).step_ends, 2,
                      kAgreement);
   }
   return {

@@ -38,13 +38,13 @@ Outcome Run(int rounds) {
   traced.trace = &trace;
   const auto run_traced = [&] {
     trace.Forget();
-    const Cost cost = RunEngine(job.graph, traced);
+    const Cost cost = RunEngine(job, traced);
     if (trace.size() < static_cast<size_t>(cost.operations))
       throw std::runtime_error("the trace is not complete");
     return cost;
   };
   return {.rounds = TakeTurns(
-              rounds, run_traced, [&] { return RunEngine(job.graph, untraced); }, OursMinusTheirs)};
+              rounds, run_traced, [&] { return RunEngine(job, untraced); }, OursMinusTheirs)};
 }
 
 }  // namespace

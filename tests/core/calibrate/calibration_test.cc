@@ -52,6 +52,7 @@ Profile Recorded(const ScenarioDraft& scenario, Random& random, bool has_ties) {
              (network[a].start_ns == network[b].start_ns && a < b);
     });
     std::vector<StreamRequest> sorted;
+    sorted.reserve(order.size());
     for (const size_t i : order) sorted.push_back(network[i]);
     const std::vector<double> ends = EngineEnds(sorted, scenario, TransferOrder::kGraph);
     std::vector<StreamRequest>& step = steps.emplace_back(network);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 #include "tests/core/engine/job_builder.h"
 
 namespace stepcast::testing {
@@ -57,14 +57,15 @@ RecordedPhase PhaseFrom(const std::vector<StreamRequest>& requests) {
 std::vector<double> EngineEnds(const std::vector<StreamRequest>& requests,
                                const ScenarioDraft& scenario, TransferOrder order) {
   const StreamJob job = JobOf(requests);
-  const Scenario resolved = Resolved(job.profile, scenario);
-  const StepGraph graph = StepGraph::Build(job.profile, resolved);
+  Scenario resolved = Resolved(job.profile, scenario);
+  resolved.transfer_order = order;
+  const JobGraph job_graph = JobFor(job.profile, resolved);
+  const Program& graph = *job_graph.programs.front();
   KeptTrace trace;
   RunOptions options = OptionsFor(resolved, 1);
-  options.order = order;
   options.trace = &trace;
   options.fastest_path = EnginePath::kPlain;
-  const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
+  const absl::StatusOr<RunResult> result = Simulate(job_graph, options, NeverStop);
   EXPECT_TRUE(result.ok()) << result.status();
   std::vector<double> ends(requests.size());
   for (const ChunkRecord& chunk : trace.records) {

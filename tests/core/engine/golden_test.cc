@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
+#include "core/communication/parameter_servers.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "tests/support/profile_json.h"
@@ -49,16 +50,15 @@ GoldenRun Load(const json& golden) {
   }
   RunOptions options{.steps_per_worker = asked.at("steps_per_worker").get<int32_t>(),
                      .warmup_steps = asked.at("warmup_steps").get<int32_t>(),
-                     .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
                      .keep_step_ends = true};
   for (const json& offset : asked.at("start_offsets_ns"))
     options.start_offsets.push_back(Nanoseconds(offset.get<int64_t>()));
   return {.profile = *profile, .scenario = scenario, .options = options};
 }
 
-std::vector<int32_t> RanksByName(const Profile& profile, const StepGraph& graph,
+std::vector<int32_t> RanksByName(const Profile& profile, const Program& graph,
                                  const json& priorities) {
-  std::vector<int32_t> ranks(static_cast<size_t>(graph.size()), RunOptions::kUnranked);
+  std::vector<int32_t> ranks(static_cast<size_t>(graph.size()), Ranking::kUnranked);
   for (OpIndex op = 0; op < graph.size(); ++op) {
     const auto found =
         priorities.find(profile.operations()[static_cast<size_t>(graph.source(op))].name);
@@ -73,13 +73,15 @@ class GoldenTest : public ::testing::TestWithParam<size_t> {};
 TEST_P(GoldenTest, AgreesToOneMillionth) {
   const json& golden = Cases().at(GetParam());
   GoldenRun run = Load(golden);
-  const StepGraph graph = StepGraph::Build(run.profile, run.scenario);
+  const auto program = std::make_shared<const Program>(BuildProgram(run.profile, run.scenario));
+  Ranking ranking;
   if (const json& priorities = golden.at("scenario").at("transfer_priorities");
       !priorities.is_null()) {
-    run.options.order = TransferOrder::kExplicit;
-    run.options.ranks = RanksByName(run.profile, graph, priorities);
+    ranking = {.rule = Ranking::Rule::kFixed,
+               .ranks = RanksByName(run.profile, *program, priorities)};
   }
-  const absl::StatusOr<RunResult> result = Simulate(graph, run.options, NeverStop);
+  const JobGraph job = JobOf(program, std::make_shared<const Ranking>(ranking), run.scenario);
+  const absl::StatusOr<RunResult> result = Simulate(job, run.options, NeverStop);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->measured);
   const auto expected = golden.at("steps_per_second").get<double>();

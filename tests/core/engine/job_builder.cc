@@ -1,6 +1,7 @@
 #include "tests/core/engine/job_builder.h"
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -74,13 +75,23 @@ Scenario Resolved(const Profile& profile, const ScenarioDraft& draft) {
   return *std::move(scenario);
 }
 
+JobGraph JobFor(const Profile& profile, const Scenario& scenario, std::vector<int32_t> ranks) {
+  auto program = std::make_shared<const Program>(BuildProgram(profile, scenario));
+  Ranking ranking;
+  if (!ranks.empty()) {
+    ranking = {.rule = Ranking::Rule::kFixed, .ranks = std::move(ranks)};
+  } else if (scenario.transfer_order == TransferOrder::kRecorded) {
+    ranking = {.rule = Ranking::Rule::kRecorded, .ranks = RecordedRanks(profile, *program)};
+  } else if (scenario.transfer_order == TransferOrder::kRandom) {
+    ranking = {.rule = Ranking::Rule::kShuffled};
+  } else if (scenario.transfer_order != TransferOrder::kGraph) {
+    throw std::logic_error("an order without ranks");
+  }
+  return JobOf(std::move(program), std::make_shared<const Ranking>(std::move(ranking)), scenario);
+}
+
 RunOptions OptionsFor(const Scenario& scenario, int32_t steps_per_worker) {
-  RunOptions options{.steps_per_worker = steps_per_worker,
-                     .synchronization = scenario.synchronization,
-                     .worker_groups = scenario.worker_groups,
-                     .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
-                     .order = scenario.transfer_order,
-                     .keep_step_ends = true};
+  RunOptions options{.steps_per_worker = steps_per_worker, .keep_step_ends = true};
   options.start_offsets.resize(static_cast<size_t>(scenario.workers));
   for (size_t w = 0; w < scenario.start_offsets_ns.size(); ++w)
     options.start_offsets[w] = Nanoseconds(scenario.start_offsets_ns[w]);

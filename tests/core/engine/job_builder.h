@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/communication/parameter_servers.h"
+#include "core/engine/job_graph.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 
@@ -37,6 +38,9 @@ class JobBuilder {
 
 // The scenario as recorded, with what `draft` changes.
 Scenario Resolved(const Profile& profile, const ScenarioDraft& draft = {});
+
+// The scenario's job; `ranks`, by OpIndex: of its fixed orders.
+JobGraph JobFor(const Profile& profile, const Scenario& scenario, std::vector<int32_t> ranks = {});
 
 // For Simulate: step ends kept, warm-up of none.
 RunOptions OptionsFor(const Scenario& scenario, int32_t steps_per_worker);

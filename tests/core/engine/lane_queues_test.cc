@@ -6,123 +6,123 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/program.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "tests/core/engine/job_builder.h"
 
 namespace stepcast::lane_queues_test {
 namespace {
 
-constexpr int32_t kNone = RunOptions::kUnranked;
+constexpr int32_t kNone = Ranking::kUnranked;
 
 // Streams A, B, ... on one connection, with a window of 3 bytes.
-StepGraph Streams(const std::vector<int64_t>& sizes) {
+JobGraph Streams(const std::vector<int64_t>& sizes) {
   testing::JobBuilder job;
   for (const int64_t size : sizes) job.Download(size);
   const Profile profile = job.Build();
-  return StepGraph::Build(
-      profile,
-      testing::Resolved(profile, {.multiplexing = Multiplexing::kWindow, .window_bytes = 3}));
+  return testing::JobFor(profile, testing::Resolved(profile, {.multiplexing = Multiplexing::kWindow,
+                                                              .window_bytes = 3}));
 }
 
 // Serves until nothing waits; a stream's first service is its letter, its second the small one.
-std::string Serve(const StepGraph& graph, LaneQueues& queues, int32_t worker = 0) {
+std::string Serve(const JobGraph& job, LaneQueues& queues, int32_t worker = 0) {
   std::string order;
-  const LaneIndex lane = graph.lanes().Downlink(0);
+  const LaneIndex lane = job.lanes().FirstOf(ServerLanes::kDownlinks);
   while (const Chunk chunk = queues.Pop(worker, lane)) {
     order += static_cast<char>((chunk.service > 0 ? 'a' : 'A') + chunk.op);
-    if (chunk.service + 1 < graph.work(chunk.op).services)
+    if (chunk.service + 1 < job.program(0).work(chunk.op).services)
       queues.PushStopped(worker, lane, {.op = chunk.op, .service = chunk.service + 1});
   }
   return order;
 }
 
-void PushAll(const StepGraph& graph, LaneQueues& queues, const std::vector<int32_t>& ranks) {
-  for (OpIndex op = 0; op < graph.size(); ++op)
-    queues.Push(0, graph.lane(op), op, ranks[static_cast<size_t>(op)]);
+void PushAll(const JobGraph& job, LaneQueues& queues, const std::vector<int32_t>& ranks) {
+  for (OpIndex op = 0; op < job.program(0).size(); ++op)
+    queues.Push(0, job.program(0).lane(op), op, ranks[static_cast<size_t>(op)]);
 }
 
 // ICPE 2020, Fig. 12: each may send up to the window, those with more to send go to the back and
 // are then sent to the end.
 TEST(LaneQueuesTest, SecondServicesFollowAllFirstOnesInTheOrderOfStopping) {
-  const StepGraph graph = Streams({5, 2, 7, 3, 4});
-  LaneQueues queues(graph, 1, false);
-  PushAll(graph, queues, {0, 0, 0, 0, 0});
-  EXPECT_EQ(Serve(graph, queues), "ABCDEace");
+  const JobGraph job = Streams({5, 2, 7, 3, 4});
+  LaneQueues queues(job, false);
+  PushAll(job, queues, {0, 0, 0, 0, 0});
+  EXPECT_EQ(Serve(job, queues), "ABCDEace");
 }
 
 TEST(LaneQueuesTest, AStoppedStreamGoesBehindWhatCameMeanwhile) {
-  const StepGraph graph = Streams({5, 5, 2});
-  LaneQueues queues(graph, 1, false);
-  const LaneIndex lane = graph.lanes().Downlink(0);
+  const JobGraph job = Streams({5, 5, 2});
+  LaneQueues queues(job, false);
+  const LaneIndex lane = job.lanes().FirstOf(ServerLanes::kDownlinks);
   queues.Push(0, lane, 0, kNone);
   EXPECT_EQ(queues.Pop(0, lane).op, 0);
   queues.Push(0, lane, 1, kNone);
   queues.PushStopped(0, lane, {.op = 0, .service = 1});
   queues.Push(0, lane, 2, kNone);
-  EXPECT_EQ(Serve(graph, queues), "BaCb");
+  EXPECT_EQ(Serve(job, queues), "BaCb");
 }
 
 TEST(LaneQueuesTest, TheLowestRankGoesFirstAndTiesGoByArrival) {
-  const StepGraph graph = Streams({1, 1, 1, 1});
-  LaneQueues queues(graph, 1, true);
-  const LaneIndex lane = graph.lanes().Downlink(0);
+  const JobGraph job = Streams({1, 1, 1, 1});
+  LaneQueues queues(job, true);
+  const LaneIndex lane = job.lanes().FirstOf(ServerLanes::kDownlinks);
   queues.Push(0, lane, 3, 5);
   queues.Push(0, lane, 0, 5);
   queues.Push(0, lane, 2, 1);
   queues.Push(0, lane, 1, 5);
-  EXPECT_EQ(Serve(graph, queues), "CDAB");
+  EXPECT_EQ(Serve(job, queues), "CDAB");
 }
 
 TEST(LaneQueuesTest, UnrankedAndStoppedShareOneLineBehindTheRanked) {
-  const StepGraph graph = Streams({5, 1, 5, 1});
-  LaneQueues queues(graph, 1, true);
-  PushAll(graph, queues, {2, kNone, 1, kNone});
+  const JobGraph job = Streams({5, 1, 5, 1});
+  LaneQueues queues(job, true);
+  PushAll(job, queues, {2, kNone, 1, kNone});
   // C and A are ranked; B and D were in line before either was stopped.
-  EXPECT_EQ(Serve(graph, queues), "CABDca");
+  EXPECT_EQ(Serve(job, queues), "CABDca");
 }
 
 TEST(LaneQueuesTest, AStoppedStreamWaitsForARankedOneThatCameLater) {
-  const StepGraph graph = Streams({5, 1});
-  LaneQueues queues(graph, 1, true);
-  const LaneIndex lane = graph.lanes().Downlink(0);
+  const JobGraph job = Streams({5, 1});
+  LaneQueues queues(job, true);
+  const LaneIndex lane = job.lanes().FirstOf(ServerLanes::kDownlinks);
   queues.Push(0, lane, 0, 0);
   EXPECT_EQ(queues.Pop(0, lane).op, 0);
   queues.PushStopped(0, lane, {.op = 0, .service = 1});
   queues.Push(0, lane, 1, 7);
-  EXPECT_EQ(Serve(graph, queues), "Ba");
+  EXPECT_EQ(Serve(job, queues), "Ba");
 }
 
 TEST(LaneQueuesTest, RanksDoNotReorderComputations) {
-  testing::JobBuilder job;
-  job.Compute(1);
-  job.Compute(1);
-  const Profile profile = job.Build();
-  const StepGraph graph = StepGraph::Build(profile, testing::Resolved(profile));
-  LaneQueues queues(graph, 1, true);
-  queues.Push(0, LaneMap::kWorker, 0, 9);
-  queues.Push(0, LaneMap::kWorker, 1, 1);
-  EXPECT_EQ(queues.Pop(0, LaneMap::kWorker).op, 0);
-  EXPECT_EQ(queues.Pop(0, LaneMap::kWorker).op, 1);
-  EXPECT_FALSE(queues.Pop(0, LaneMap::kWorker));
+  testing::JobBuilder builder;
+  builder.Compute(1);
+  builder.Compute(1);
+  const Profile profile = builder.Build();
+  const JobGraph job = testing::JobFor(profile, testing::Resolved(profile));
+  LaneQueues queues(job, true);
+  queues.Push(0, ServerLanes::kWorker, 0, 9);
+  queues.Push(0, ServerLanes::kWorker, 1, 1);
+  EXPECT_EQ(queues.Pop(0, ServerLanes::kWorker).op, 0);
+  EXPECT_EQ(queues.Pop(0, ServerLanes::kWorker).op, 1);
+  EXPECT_FALSE(queues.Pop(0, ServerLanes::kWorker));
 }
 
 TEST(LaneQueuesTest, WorkersHaveQueuesOfTheirOwn) {
-  const StepGraph graph = Streams({1, 1});
-  LaneQueues queues(graph, 2, false);
-  const LaneIndex lane = graph.lanes().Downlink(0);
+  JobGraph job = Streams({1, 1});
+  job.program_of_worker = {0, 0};
+  LaneQueues queues(job, false);
+  const LaneIndex lane = job.lanes().FirstOf(ServerLanes::kDownlinks);
   queues.Push(0, lane, 0, kNone);
   queues.Push(1, lane, 1, kNone);
-  EXPECT_EQ(Serve(graph, queues, 1), "B");
-  EXPECT_EQ(Serve(graph, queues, 0), "A");
+  EXPECT_EQ(Serve(job, queues, 1), "B");
+  EXPECT_EQ(Serve(job, queues, 0), "A");
 }
 
 TEST(LaneQueuesTest, AQueueServesStepAfterStep) {
-  const StepGraph graph = Streams({5, 2, 7});
-  LaneQueues queues(graph, 1, false);
+  const JobGraph job = Streams({5, 2, 7});
+  LaneQueues queues(job, false);
   for (int step = 0; step < 5; ++step) {
-    PushAll(graph, queues, {0, 0, 0});
-    EXPECT_EQ(Serve(graph, queues), "ABCac") << "step " << step;
+    PushAll(job, queues, {0, 0, 0});
+    EXPECT_EQ(Serve(job, queues), "ABCac") << "step " << step;
   }
 }
 

@@ -14,8 +14,8 @@
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
+#include "core/engine/program.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/naive_simulation.h"
 #include "tests/core/engine/random_case.h"
@@ -94,11 +94,11 @@ double Difference(const ChunkTimes& a, const ChunkTimes& b) {
 }
 
 // How far the exact run's services move when every chunk changes by up to a tick.
-double SpreadOfTicks(const RandomCase& random_case, const StepGraph& graph,
-                     const RunOptions& options, const NaiveResult& exact) {
+double SpreadOfTicks(const RandomCase& random_case, const JobGraph& job, const RunOptions& options,
+                     const NaiveResult& exact) {
   double spread = 0;
   for (uint64_t run = 0; run < kDisturbedRuns; ++run) {
-    NaiveOptions disturbed = NaiveOptionsFor(random_case, graph, options);
+    NaiveOptions disturbed = NaiveOptionsFor(random_case, job, options);
     const auto random = std::make_shared<Random>(Random({options.seed, run, 11}));
     disturbed.disturbance_ns = [random] {
       return (Exact(random->Below(2001)) / 1000 - 1) / kTicksPerNanosecond;
@@ -276,14 +276,14 @@ void ExpectCovered(const Coverage& coverage) {
 void CompareCase(uint64_t seed, Coverage& coverage) {
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   const RandomCase random_case = MakeRandomCase(seed);
-  const StepGraph graph = StepGraph::Build(random_case.profile, random_case.scenario);
-  RunOptions options = EngineOptions(random_case, graph, seed);
+  const JobGraph job = EngineJob(random_case);
+  RunOptions options = EngineOptions(random_case, seed);
   KeptTrace trace;
   options.trace = &trace;
-  const absl::StatusOr<RunResult> engine = Simulate(graph, options, NeverStop);
+  const absl::StatusOr<RunResult> engine = Simulate(job, options, NeverStop);
   ASSERT_TRUE(engine.ok()) << engine.status();
   const NaiveResult naive = SimulateNaively(random_case.profile, random_case.scenario,
-                                            NaiveOptionsFor(random_case, graph, options));
+                                            NaiveOptionsFor(random_case, job, options));
   CountGraph(random_case, coverage);
   CountScenario(random_case, coverage);
   CountEvents(naive, coverage);
@@ -303,8 +303,7 @@ void CompareCase(uint64_t seed, Coverage& coverage) {
   if (difference > limit_ns || rate_off > kRateTolerance) {
     ++coverage.amplified;
     coverage.turned += difference > kFarthestAmplifiedNs ? 1 : 0;
-    EXPECT_LE(difference,
-              kFarthestOverDisturbed * SpreadOfTicks(random_case, graph, options, naive));
+    EXPECT_LE(difference, kFarthestOverDisturbed * SpreadOfTicks(random_case, job, options, naive));
   }
   if (engine->measured) {
     EXPECT_LE(Relative(engine->steps_per_second, RateOfOwnEnds(*engine, options)),

@@ -2,7 +2,7 @@
 // scenario's servers, parsing and speeds.
 //
 // Written from the definition alone (ICPE 2020, 3.2.1, 3.4 and 5), as a second opinion on
-// StepGraph: plain structs, nothing packed or shared.
+// Program: plain structs, nothing packed or shared.
 #pragma once
 
 #include <cstddef>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "tests/core/engine/job_builder.h"
 
 namespace stepcast::testing {
 
@@ -31,10 +32,13 @@ class PhaseCaseMaker {
     absl::StatusOr<Profile> profile = Profile::Create(draft_);
     if (!profile.ok()) throw std::logic_error(profile.status().ToString());
     const Scenario scenario = MakeScenario(*profile);
-    return {.profile = *profile,
-            .scenario = scenario,
-            .options = MakeOptions(scenario),
-            .has_cut = has_cut_};
+    PhaseCase made{.profile = *profile,
+                   .scenario = scenario,
+                   .options = MakeOptions(scenario),
+                   .job = JobFor(*profile, scenario),
+                   .has_cut = has_cut_};
+    if (replay_) made.job.drawing = StepDrawing::kReplay;
+    return made;
   }
 
  private:
@@ -157,12 +161,9 @@ class PhaseCaseMaker {
     const int steps = Pick(3, 12);
     RunOptions options{.steps_per_worker = steps,
                        .warmup_steps = Pick(0, steps - 2),
-                       .synchronization = scenario.synchronization,
-                       .worker_groups = scenario.worker_groups,
-                       .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
-                       .replay = Chance(10),
                        .seed = seed_,
                        .keep_step_ends = true};
+    replay_ = Chance(10);
     if (Chance(15))
       options.until = Instant{} + Nanoseconds(static_cast<int64_t>(1 + random_.Below(200'000'000)));
     options.start_offsets.resize(static_cast<size_t>(scenario.workers));
@@ -175,6 +176,7 @@ class PhaseCaseMaker {
   Random random_;
   bool round_ = false;
   bool has_cut_ = false;
+  bool replay_ = false;
   ProfileDraft draft_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "core/engine/job_graph.h"
 #include "core/engine/simulation.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
@@ -14,6 +15,7 @@ struct PhaseCase {
   Profile profile;
   Scenario scenario;
   RunOptions options;
+  JobGraph job;
   bool has_cut = false;  // a loss between forward and backward computation
 };
 

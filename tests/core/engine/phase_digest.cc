@@ -13,7 +13,6 @@
 
 #include "core/base/stop_check.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/phase_case.h"
 #include "tests/core/engine/run_digest.h"
@@ -32,27 +31,26 @@ struct JobRun {
 // By the fastest path that was allowed.
 using JobRuns = std::array<JobRun, std::size(kPaths)>;
 
-JobRun RunOn(EnginePath fastest, const StepGraph& graph, RunOptions options) {
+JobRun RunOn(EnginePath fastest, const JobGraph& job, RunOptions options) {
   options.fastest_path = fastest;
   Digest digest;
   KeptTrace trace;
   options.trace = &trace;
   const RunResult traced =
-      Simulate(graph, options, NeverStop).value();  // ends the program where there is none
+      Simulate(job, options, NeverStop).value();  // ends the program where there is none
   digest.Add(DigestOf(traced, std::move(trace.records)));
   // Without a trace an engine may do things in another order.
   options.trace = nullptr;
-  const RunResult untraced = Simulate(graph, options, NeverStop).value();
+  const RunResult untraced = Simulate(job, options, NeverStop).value();
   digest.Add(DigestOf(untraced, {}));
   return {.digest = digest.value(), .path = untraced.path};
 }
 
 JobRuns RunJob(uint64_t seed) {
   const PhaseCase job = MakePhaseCase(seed);
-  const StepGraph graph = StepGraph::Build(job.profile, job.scenario);
   JobRuns runs;
   for (size_t path = 0; path < runs.size(); ++path)
-    runs[path] = RunOn(kPaths[path], graph, job.options);
+    runs[path] = RunOn(kPaths[path], job.job, job.options);
   return runs;
 }
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/phase_case.h"
 #include "tests/core/engine/random_case.h"
@@ -19,7 +19,7 @@ using testing::Resolved;
 
 std::optional<PhasePlan> PlanOf(const JobBuilder& job, const ScenarioDraft& draft = {}) {
   const Profile profile = job.Build();
-  return PhasePlan::Make(StepGraph::Build(profile, Resolved(profile, draft)), /*find_cut=*/true);
+  return PhasePlan::Make(BuildProgram(profile, Resolved(profile, draft)), /*find_cut=*/true);
 }
 
 // Two layers forward and back.
@@ -85,13 +85,13 @@ TEST(PhasePlanTest, StoppedDownloadsFollowTurnByTurn) {
 // By the definitions: which operations lead to which.
 class Reachability {
  public:
-  explicit Reachability(const StepGraph& graph)
+  explicit Reachability(const Program& graph)
       : graph_(graph), leads_(Index(graph.size()), std::vector<bool>(Index(graph.size()), false)) {
     for (OpIndex op = 0; op < graph.size(); ++op) Visit(op, op);
   }
   bool Leads(OpIndex from, OpIndex to) const { return leads_[Index(from)][Index(to)]; }
 
-  Resource Kind(OpIndex op) const { return graph_.lanes().KindOf(graph_.lane(op)); }
+  Resource Kind(OpIndex op) const { return ServerLanes::ResourceOf(graph_, op); }
   bool UploadsWaitForDownloads() const {
     for (OpIndex up = 0; up < graph_.size(); ++up) {
       for (OpIndex down = 0; down < graph_.size(); ++down) {
@@ -120,7 +120,7 @@ class Reachability {
     }
   }
 
-  const StepGraph& graph_;
+  const Program& graph_;
   std::vector<std::vector<bool>> leads_;
 };
 
@@ -134,7 +134,7 @@ TEST(PhasePlanTest, PlansAndCutsAreThoseOfTheDefinitions) {
     const bool in_phases = seed % 2 == 0;
     const Profile profile =
         in_phases ? testing::MakePhaseCase(seed).profile : testing::MakeRandomCase(seed).profile;
-    const StepGraph graph = StepGraph::Build(profile, Resolved(profile));
+    const Program graph = BuildProgram(profile, Resolved(profile));
     const Reachability reachability(graph);
     const std::optional<PhasePlan> plan = PhasePlan::Make(graph, /*find_cut=*/true);
     if (!plan.has_value()) {

@@ -9,7 +9,6 @@
 
 #include "core/base/stop_check.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "core/zoo/model_zoo.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/phase_case.h"
@@ -26,11 +25,11 @@ struct TracedRun {
 };
 
 // Engines put the chunks of a step in their own order.
-TracedRun RunOn(EnginePath fastest, const StepGraph& graph, RunOptions options) {
+TracedRun RunOn(EnginePath fastest, const JobGraph& job, RunOptions options) {
   KeptTrace trace;
   options.trace = &trace;
   options.fastest_path = fastest;
-  absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
+  absl::StatusOr<RunResult> result = Simulate(job, options, NeverStop);
   EXPECT_TRUE(result.ok()) << result.status();
   std::sort(trace.records.begin(), trace.records.end(),
             [](const ChunkRecord& a, const ChunkRecord& b) {
@@ -71,9 +70,9 @@ void ExpectSame(const TracedRun& fast, const TracedRun& plain) {
 }
 
 // Without a trace, which leaves the engine more freedom.
-RunResult RunUntraced(EnginePath fastest, const StepGraph& graph, RunOptions options) {
+RunResult RunUntraced(EnginePath fastest, const JobGraph& job, RunOptions options) {
   options.fastest_path = fastest;
-  absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
+  absl::StatusOr<RunResult> result = Simulate(job, options, NeverStop);
   EXPECT_TRUE(result.ok()) << result.status();
   return *std::move(result);
 }
@@ -86,17 +85,16 @@ TEST_P(PhasedComparisonTest, RandomJobsRunTheSameOnEveryPath) {
     const uint64_t seed = 1 + GetParam() * kCasesPerShard + i;
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const PhaseCase job = MakePhaseCase(seed);
-    const StepGraph graph = StepGraph::Build(job.profile, job.scenario);
-    const TracedRun plain = RunOn(EnginePath::kPlain, graph, job.options);
+    const TracedRun plain = RunOn(EnginePath::kPlain, job.job, job.options);
     ASSERT_EQ(plain.result.path, EnginePath::kPlain);
-    const TracedRun loop = RunOn(EnginePath::kWorkerLoop, graph, job.options);
+    const TracedRun loop = RunOn(EnginePath::kWorkerLoop, job.job, job.options);
     ASSERT_EQ(loop.result.path, EnginePath::kWorkerLoop);
     ASSERT_NO_FATAL_FAILURE(ExpectSame(loop, plain));
-    const TracedRun fastest = RunOn(EnginePath::kMemoised, graph, job.options);
+    const TracedRun fastest = RunOn(EnginePath::kMemoised, job.job, job.options);
     ASSERT_TRUE(!job.has_cut || fastest.result.path == EnginePath::kMemoised);
     ASSERT_NO_FATAL_FAILURE(ExpectSame(fastest, plain));
     ASSERT_NO_FATAL_FAILURE(
-        ExpectSame(RunUntraced(EnginePath::kMemoised, graph, job.options), plain.result));
+        ExpectSame(RunUntraced(EnginePath::kMemoised, job.job, job.options), plain.result));
     cut += fastest.result.path == EnginePath::kMemoised ? 1 : 0;
   }
   // Or the comparison says less than it claims.
@@ -122,15 +120,15 @@ TEST_P(PhasedZooTest, AModelRunsMemoisedAndTheSame) {
         asked.window_bytes = window;
       }
       const Scenario scenario = Resolved(*profile, asked);
-      const StepGraph graph = StepGraph::Build(*profile, scenario);
+      const JobGraph job = JobFor(*profile, scenario);
       RunOptions options = OptionsFor(scenario, 6);
       options.warmup_steps = 2;
-      const TracedRun plain = RunOn(EnginePath::kPlain, graph, options);
-      const TracedRun fast = RunOn(EnginePath::kMemoised, graph, options);
+      const TracedRun plain = RunOn(EnginePath::kPlain, job, options);
+      const TracedRun fast = RunOn(EnginePath::kMemoised, job, options);
       ASSERT_EQ(fast.result.path, EnginePath::kMemoised);
       ASSERT_NO_FATAL_FAILURE(ExpectSame(fast, plain));
       ASSERT_NO_FATAL_FAILURE(
-          ExpectSame(RunUntraced(EnginePath::kMemoised, graph, options), plain.result));
+          ExpectSame(RunUntraced(EnginePath::kMemoised, job, options), plain.result));
     }
   }
 }

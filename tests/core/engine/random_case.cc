@@ -11,6 +11,7 @@
 #include "core/base/bandwidth.h"
 #include "core/base/random.h"
 #include "core/engine/step_ranks.h"
+#include "tests/core/engine/job_builder.h"
 
 namespace stepcast::testing {
 
@@ -270,49 +271,38 @@ class CaseMaker {
 
 RandomCase MakeRandomCase(uint64_t seed) { return CaseMaker(seed).Make(); }
 
-RunOptions EngineOptions(const RandomCase& random_case, const StepGraph& graph, uint64_t seed) {
+JobGraph EngineJob(const RandomCase& random_case) {
   const Scenario& scenario = random_case.scenario;
-  RunOptions options{
-      .steps_per_worker = random_case.steps_per_worker,
-      .warmup_steps = random_case.warmup_steps,
-      .synchronization = scenario.synchronization,
-      .worker_groups = scenario.worker_groups,
-      .link_sharing = scenario.link_sharing,
-      .turn = scenario.turn_bytes > 0
-                  ? Bandwidth(scenario.bandwidth_bytes_per_second).TimeFor(scenario.turn_bytes)
-                  : Span{},
-      .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
-      .order = scenario.transfer_order,
-      .seed = seed,
-      .replication = seed % 3,
-      .keep_step_ends = true};
-  options.start_offsets.resize(static_cast<size_t>(scenario.workers));
-  for (size_t w = 0; w < scenario.start_offsets_ns.size(); ++w)
-    options.start_offsets[w] = Nanoseconds(scenario.start_offsets_ns[w]);
   if (scenario.transfer_order != TransferOrder::kReverse &&
       scenario.transfer_order != TransferOrder::kExplicit)
-    return options;
-  options.ranks.assign(static_cast<size_t>(graph.size()), RunOptions::kUnranked);
-  for (OpIndex op = 0; op < graph.size(); ++op) {
-    if (!graph.IsTransfer(op)) continue;
-    if (scenario.transfer_order == TransferOrder::kReverse)
-      options.ranks[static_cast<size_t>(op)] = graph.size() - op;
+    return JobFor(random_case.profile, scenario);
+  const Program program = BuildProgram(random_case.profile, scenario);
+  std::vector<int32_t> ranks(Index(program.size()), Ranking::kUnranked);
+  for (OpIndex op = 0; op < program.size(); ++op) {
+    if (!program.IsTransfer(op)) continue;
+    if (scenario.transfer_order == TransferOrder::kReverse) ranks[Index(op)] = program.size() - op;
     const auto named = scenario.transfer_priorities.find(
-        random_case.profile.operations()[static_cast<size_t>(graph.source(op))].name);
-    if (named != scenario.transfer_priorities.end())
-      options.ranks[static_cast<size_t>(op)] = named->second;
+        random_case.profile.operations()[Index(program.source(op))].name);
+    if (named != scenario.transfer_priorities.end()) ranks[Index(op)] = named->second;
   }
+  return JobFor(random_case.profile, scenario, std::move(ranks));
+}
+
+RunOptions EngineOptions(const RandomCase& random_case, uint64_t seed) {
+  RunOptions options = OptionsFor(random_case.scenario, random_case.steps_per_worker);
+  options.warmup_steps = random_case.warmup_steps;
+  options.seed = seed;
+  options.replication = seed % 3;
   return options;
 }
 
-NaiveOptions NaiveOptionsFor(const RandomCase& random_case, const StepGraph& graph,
+NaiveOptions NaiveOptionsFor(const RandomCase& random_case, const JobGraph& job,
                              const RunOptions& engine_options) {
   const auto workers = static_cast<size_t>(random_case.scenario.workers);
   const auto recorded = std::make_shared<std::vector<Random>>();
   for (uint64_t w = 0; w < workers; ++w)
     recorded->push_back(Random({engine_options.seed, engine_options.replication, w, 1}));
-  const auto orders =
-      std::make_shared<StepRanks>(graph, engine_options, static_cast<int32_t>(workers));
+  const auto orders = std::make_shared<StepRanks>(job, engine_options);
   const size_t step_count = random_case.profile.steps().size();
   return {.steps_per_worker = random_case.steps_per_worker,
           .warmup_steps = random_case.warmup_steps,
@@ -322,7 +312,7 @@ NaiveOptions NaiveOptionsFor(const RandomCase& random_case, const StepGraph& gra
                 return step_count == 1 ? 0 : static_cast<size_t>((*recorded)[w].Below(step_count));
               },
           .ranks =
-              [orders, &graph](size_t w, size_t) {
+              [orders, &graph = *job.programs.front()](size_t w, size_t) {
                 orders->BeginStep(static_cast<int32_t>(w), 0);
                 std::map<size_t, int64_t> ranks;
                 for (OpIndex op = 0; op < graph.size(); ++op) {

@@ -8,8 +8,8 @@
 
 #include <cstdint>
 
+#include "core/engine/job_graph.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "tests/core/engine/naive_simulation.h"
@@ -28,12 +28,14 @@ struct RandomCase {
 // The same case for the same seed, everywhere.
 RandomCase MakeRandomCase(uint64_t seed);
 
-// What the engine runs for a case, step ends kept. REQUIRES: `graph` was built from the case.
-RunOptions EngineOptions(const RandomCase& random_case, const StepGraph& graph, uint64_t seed);
+// The job of a case, and how the engine runs it, step ends kept.
+JobGraph EngineJob(const RandomCase& random_case);
+RunOptions EngineOptions(const RandomCase& random_case, uint64_t seed);
 
 // What the naive simulation is told of the engine's random choices: the recorded steps it samples,
 // and its random orders.
-NaiveOptions NaiveOptionsFor(const RandomCase& random_case, const StepGraph& graph,
+// The job must outlive the result.
+NaiveOptions NaiveOptionsFor(const RandomCase& random_case, const JobGraph& job,
                              const RunOptions& engine_options);
 
 }  // namespace stepcast::testing

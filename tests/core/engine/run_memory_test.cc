@@ -6,8 +6,8 @@
 #include <iostream>
 
 #include "core/base/stop_check.h"
+#include "core/engine/program.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/support/live_bytes.h"
 
@@ -28,13 +28,13 @@ int64_t MostHeld(EnginePath path, int32_t servers, int32_t steps) {
                i % servers);
   const Profile profile = job.Build();
   const Scenario scenario = testing::Resolved(profile, {.workers = 8});
-  const StepGraph graph = StepGraph::Build(profile, scenario);
+  const JobGraph job_graph = testing::JobFor(profile, scenario);
   RunOptions options = testing::OptionsFor(scenario, steps);
   options.keep_step_ends = false;
   options.fastest_path = path;
   const int64_t before = live_bytes;
   most_live_bytes = before;
-  const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
+  const absl::StatusOr<RunResult> result = Simulate(job_graph, options, NeverStop);
   EXPECT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->path, servers == 1 ? path : EnginePath::kPlain);
   return most_live_bytes - before;

@@ -9,14 +9,15 @@
 
 #include "core/base/error.h"
 #include "core/base/stop_check.h"
+#include "core/engine/program.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "tests/core/engine/job_builder.h"
 
 namespace stepcast::simulation_limits_test {
 namespace {
 
 using testing::JobBuilder;
+using testing::JobFor;
 using testing::OptionsFor;
 using testing::Resolved;
 
@@ -44,7 +45,7 @@ TEST(SimulationLimitsTest, AStopIsObeyedWithinOneInterval) {
     return ++asked < 3 ? absl::OkStatus() : absl::CancelledError("no longer wanted");
   };
   const absl::StatusOr<RunResult> result =
-      Simulate(StepGraph::Build(profile, scenario), options, stop_at_third);
+      Simulate(JobFor(profile, scenario), options, stop_at_third);
   EXPECT_EQ(result.status(), absl::CancelledError("no longer wanted"));
   EXPECT_EQ(asked, 3);
   EXPECT_LE(trace.records.size(), size_t{3} * kStopCheckInterval);
@@ -62,7 +63,7 @@ TEST(SimulationLimitsTest, WorkersInStepDoNotStretchTheTimeBetweenTwoChecks) {
     seen.push_back(trace.records.size());
     return absl::OkStatus();
   };
-  ASSERT_TRUE(Simulate(StepGraph::Build(profile, scenario), options, note).ok());
+  ASSERT_TRUE(Simulate(JobFor(profile, scenario), options, note).ok());
   ASSERT_GE(seen.size(), kWorkers * 4 * 100 / kStopCheckInterval);
   for (size_t i = 1; i < seen.size(); ++i)
     EXPECT_LE(seen[i] - seen[i - 1], size_t{kStopCheckInterval});
@@ -80,7 +81,7 @@ TEST(SimulationLimitsTest, SharesThatAreCostlyToComputeAreWorkTooSoTheChecksCome
     ++asked;
     return absl::OkStatus();
   };
-  ASSERT_TRUE(Simulate(StepGraph::Build(profile, scenario), OptionsFor(scenario, 20), count).ok());
+  ASSERT_TRUE(Simulate(JobFor(profile, scenario), OptionsFor(scenario, 20), count).ok());
   const int by_chunks_alone = 256 * 4 * 20 / kStopCheckInterval;
   EXPECT_GE(asked, by_chunks_alone + by_chunks_alone / 4);
 }
@@ -94,9 +95,9 @@ TEST(SimulationLimitsTest, ARunThatNobodyStopsIsAskedOftenEnough) {
     return absl::OkStatus();
   };
   const absl::StatusOr<RunResult> result =
-      Simulate(StepGraph::Build(profile, scenario), OptionsFor(scenario, 20'000), count);
+      Simulate(JobFor(profile, scenario), OptionsFor(scenario, 20'000), count);
   ASSERT_TRUE(result.ok());
-  EXPECT_GE(asked, result->simulated_operations / (2 * kStopCheckInterval));
+  EXPECT_GE(asked, result->simulated_operations / (int64_t{2} * kStopCheckInterval));
 }
 
 TEST(SimulationLimitsTest, TooManyWorkersTimesOperationsAreRefused) {
@@ -105,7 +106,7 @@ TEST(SimulationLimitsTest, TooManyWorkersTimesOperationsAreRefused) {
   const Profile profile = job.Build();
   const Scenario scenario = Resolved(profile, {.workers = 4000});
   const absl::StatusOr<RunResult> result =
-      Simulate(StepGraph::Build(profile, scenario), OptionsFor(scenario, 2), NeverStop);
+      Simulate(JobFor(profile, scenario), OptionsFor(scenario, 2), NeverStop);
   EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(DetailsOf(result.status()).reason, "SIMULATION_TOO_LARGE");
 }
@@ -113,7 +114,7 @@ TEST(SimulationLimitsTest, TooManyWorkersTimesOperationsAreRefused) {
 void ExpectTimeExhausted(const Profile& profile, const ScenarioDraft& draft, int32_t steps) {
   const Scenario scenario = Resolved(profile, draft);
   const absl::StatusOr<RunResult> result =
-      Simulate(StepGraph::Build(profile, scenario), OptionsFor(scenario, steps), NeverStop);
+      Simulate(JobFor(profile, scenario), OptionsFor(scenario, steps), NeverStop);
   EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange) << result.status();
   EXPECT_EQ(DetailsOf(result.status()).reason, "SIMULATED_TIME_EXHAUSTED");
 }

@@ -13,7 +13,7 @@
 
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
-#include "core/engine/step_graph.h"
+#include "core/engine/program.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 
@@ -23,16 +23,17 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using testing::JobBuilder;
+using testing::JobFor;
 using testing::OptionsFor;
 using testing::Resolved;
 
 RunResult Simulated(const Profile& profile, const ScenarioDraft& draft, int32_t steps,
                     int32_t warmup = 0) {
   const Scenario scenario = Resolved(profile, draft);
-  const StepGraph graph = StepGraph::Build(profile, scenario);
+  const JobGraph job = JobFor(profile, scenario);
   RunOptions options = OptionsFor(scenario, steps);
   options.warmup_steps = warmup;
-  const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
+  const absl::StatusOr<RunResult> result = Simulate(job, options, NeverStop);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.value_or(RunResult{});
 }
@@ -70,8 +71,8 @@ TEST(SimulationTest, OneWorkerRunsItsChainStepAfterStep) {
 
 TEST(SimulationTest, UtilizationOfEachLaneIsItsWorkOverTheStep) {
   const RunResult result = Simulated(Chain(), {}, 5);
-  const LaneMap lanes{.servers = 1};
-  EXPECT_DOUBLE_EQ(result.utilization[LaneMap::kWorker], 2000.0 / 3800);
+  const ServerLanes lanes{.servers = 1};
+  EXPECT_DOUBLE_EQ(result.utilization[ServerLanes::kWorker], 2000.0 / 3800);
   EXPECT_DOUBLE_EQ(result.utilization[static_cast<size_t>(lanes.Server(0))], 300.0 / 3800);
   EXPECT_DOUBLE_EQ(result.utilization[static_cast<size_t>(lanes.Downlink(0))], 1000.0 / 3800);
   EXPECT_DOUBLE_EQ(result.utilization[static_cast<size_t>(lanes.Uplink(0))], 500.0 / 3800);
@@ -93,8 +94,8 @@ TEST(SimulationTest, TwoWorkersInStepHalveTheLinkAndUseItTwiceAsLong) {
   // 2000 down, 2000 of computation, 1000 up, 300.
   for (size_t worker = 0; worker < 2; ++worker)
     EXPECT_THAT(EndsNs(result, worker), ElementsAre(5300, 10600, 15900));
-  const LaneMap lanes{.servers = 1};
-  EXPECT_DOUBLE_EQ(result.utilization[LaneMap::kWorker], 2000.0 / 5300);
+  const ServerLanes lanes{.servers = 1};
+  EXPECT_DOUBLE_EQ(result.utilization[ServerLanes::kWorker], 2000.0 / 5300);
   EXPECT_DOUBLE_EQ(result.utilization[static_cast<size_t>(lanes.Downlink(0))], 2000.0 / 5300);
   EXPECT_DOUBLE_EQ(result.steps_per_second, 2e9 / 5300);
 }
@@ -152,14 +153,14 @@ TEST(SimulationTest, WhatEndsTogetherReleasesInGraphOrder) {
 TEST(SimulationTest, TheSameSeedGivesTheSameRunAndAnotherDoesNot) {
   const Profile profile = Random();
   const Scenario scenario = Resolved(profile, {.workers = 3});
-  const StepGraph graph = StepGraph::Build(profile, scenario);
+  const JobGraph job = JobFor(profile, scenario);
   const auto run = [&](uint64_t seed, uint64_t replication) {
     testing::KeptTrace trace;
     RunOptions options = OptionsFor(scenario, 40);
     options.seed = seed;
     options.replication = replication;
     options.trace = &trace;
-    const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
+    const absl::StatusOr<RunResult> result = Simulate(job, options, NeverStop);
     EXPECT_TRUE(result.ok()) << result.status();
     return std::tuple(result->step_ends, result->steps_per_second, result->utilization,
                       trace.records);
@@ -173,9 +174,9 @@ TEST(SimulationTest, ReplayRunsTheRecordedStepsInTurn) {
   const Profile profile = Random();
   const Scenario scenario = Resolved(profile);
   RunOptions options = OptionsFor(scenario, 4);
-  options.replay = true;
-  const absl::StatusOr<RunResult> result =
-      Simulate(StepGraph::Build(profile, scenario), options, NeverStop);
+  JobGraph job = JobFor(profile, scenario);
+  job.drawing = StepDrawing::kReplay;
+  const absl::StatusOr<RunResult> result = Simulate(job, options, NeverStop);
   ASSERT_TRUE(result.ok());
   EXPECT_THAT(EndsNs(*result), ElementsAre(2200, 5600, 7800, 11200));
 }
@@ -184,9 +185,8 @@ TEST(SimulationTest, NoLaneIsEverUsedMoreThanFully) {
   for (uint64_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const testing::RandomCase random_case = testing::MakeRandomCase(seed);
-    const StepGraph graph = StepGraph::Build(random_case.profile, random_case.scenario);
-    const absl::StatusOr<RunResult> result =
-        Simulate(graph, testing::EngineOptions(random_case, graph, seed), NeverStop);
+    const absl::StatusOr<RunResult> result = Simulate(
+        testing::EngineJob(random_case), testing::EngineOptions(random_case, seed), NeverStop);
     ASSERT_TRUE(result.ok());
     EXPECT_THAT(result->utilization,
                 Each(::testing::AllOf(::testing::Ge(0.0), ::testing::Le(1 + 1e-9))));

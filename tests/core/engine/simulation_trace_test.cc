@@ -11,8 +11,8 @@
 
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
+#include "core/engine/program.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 
@@ -23,11 +23,12 @@ namespace {
 struct Traced {
   explicit Traced(uint64_t seed)
       : random_case(testing::MakeRandomCase(seed)),
-        graph(StepGraph::Build(random_case.profile, random_case.scenario)) {
-    RunOptions options = testing::EngineOptions(random_case, graph, seed);
+        job(testing::EngineJob(random_case)),
+        graph(*job.programs.front()) {
+    RunOptions options = testing::EngineOptions(random_case, seed);
     testing::KeptTrace kept;
     options.trace = &kept;
-    absl::StatusOr<RunResult> run = Simulate(graph, options, NeverStop);
+    absl::StatusOr<RunResult> run = Simulate(job, options, NeverStop);
     EXPECT_TRUE(run.ok()) << run.status();
     result = *std::move(run);
     trace = std::move(kept.records);
@@ -37,7 +38,8 @@ struct Traced {
   }
 
   testing::RandomCase random_case;
-  StepGraph graph;
+  JobGraph job;
+  const Program& graph;
   std::vector<ChunkRecord> trace;
   RunResult result;
 };
@@ -62,7 +64,7 @@ TEST(SimulationTraceTest, EveryStepHoldsEachOperationOnceAndEndsWithItsLast) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const Traced traced(seed);
-    const StepGraph& graph = traced.graph;
+    const Program& graph = traced.graph;
     std::map<std::pair<int32_t, int32_t>, std::vector<ChunkRecord>> steps;
     for (const ChunkRecord& record : traced.trace)
       steps[{record.worker, record.step}].push_back(record);
@@ -119,7 +121,7 @@ TEST(SimulationTraceTest, OnlyWholeStepsAreTraced) {
   RunOptions options = testing::OptionsFor(scenario, 1);
   testing::KeptTrace trace;
   options.trace = &trace;
-  ASSERT_TRUE(Simulate(StepGraph::Build(profile, scenario), options, NeverStop).ok());
+  ASSERT_TRUE(Simulate(testing::JobFor(profile, scenario), options, NeverStop).ok());
   ASSERT_EQ(trace.records.size(), 4U);
   for (const ChunkRecord& record : trace.records) EXPECT_EQ(record.step, 0);
 }

@@ -56,14 +56,14 @@ TEST(EqualShareLinkTest, CarriesEveryTickOfABusyLink) {
   EXPECT_EQ(link.CarriedBy(Instant{150}, 0), 150);
 }
 
-// Drives both networks through the same random history of one server's link and compares every
+// Drives both networks through the same random history of one hub's link and compares every
 // answer.
 class Twins {
  public:
   explicit Twins(uint64_t seed)
       : random_({seed, 21}),
         workers_(1 + random_.Below(24)),
-        // Own links that do not bind: as fast as the server's, or faster.
+        // Own links that do not bind: as fast as the hub's, or faster.
         capacities_(workers_, MaxMinNetwork::kUnit * static_cast<int64_t>(1 + random_.Below(2))),
         equal_(workers_),
         max_min_(1, capacities_),
@@ -117,7 +117,7 @@ class Twins {
   int ended_ = 0;
 };
 
-TEST(EqualShareLinkTest, AgreesWithMaxMinOverOneServerToTheTick) {
+TEST(EqualShareLinkTest, AgreesWithMaxMinOverOneHubToTheTick) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Twins(seed).Run();

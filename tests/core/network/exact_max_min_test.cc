@@ -14,7 +14,7 @@ TEST(ExactMaxMinTest, FlowsOfOneLinkShareItEqually) {
 }
 
 TEST(ExactMaxMinTest, AFlowHeldBackElsewhereLeavesItsShare) {
-  // Links: a server of 1; workers of 1/4 and 1.
+  // Links: a hub of 1; workers of 1/4 and 1.
   EXPECT_EQ(MaxMinRates({Exact(1), Exact(1, 4), Exact(1)}, {{0, 1}, {0, 2}}),
             (std::vector<Exact>{Exact(1, 4), Exact(3, 4)}));
 }

@@ -13,10 +13,10 @@
 #include "core/base/random.h"
 #include "core/base/time.h"
 #include "core/network/equal_share_link.h"
-#include "core/network/full_refill_network.h"
 #include "core/network/independent_links.h"
 #include "core/network/link_level.h"
 #include "core/network/max_min_network.h"
+#include "core/network/path_network.h"
 #include "tests/core/network/network_history.h"
 
 namespace stepcast::first_come_network_test {
@@ -67,54 +67,49 @@ TEST(FirstComeNetworkTest, WhatWaitsIsNotCarried) {
   EXPECT_EQ(network.CarriedBy(Instant{60}, 0), 60);
 }
 
-TEST(FirstComeNetworkTest, TwoServersThatServeOneWorkerShareItsLink) {
+TEST(FirstComeNetworkTest, TwoHubsThatServeOneWorkerShareItsLink) {
   FirstComeNetwork network(2, 2, MaxMinNetwork(2, {kUnit, kUnit}));
-  network.Start(0, Span{100});  // worker 0, server 0
-  network.Start(1, Span{100});  // worker 0, server 1
-  network.Start(2,
-                Span{100});  // worker 1, behind the first: its own link is free, its server is not
+  network.Start(0, Span{100});  // worker 0, hub 0
+  network.Start(1, Span{100});  // worker 0, hub 1
+  network.Start(2, Span{100});  // worker 1, behind the first: its own link is free, its hub is not
   EXPECT_EQ(RunOut(network, network.Settle(Instant{0})), (Ends{{200, 0}, {200, 1}, {300, 2}}));
 }
 
 // The same by looking through everything that waits, each time.
 class ObviousFirstCome {
  public:
-  ObviousFirstCome(int32_t servers, const std::vector<int64_t>& capacities)
-      : servers_(servers),
-        inner_(servers, capacities),
-        serving_(static_cast<size_t>(servers), false) {}
+  ObviousFirstCome(int32_t hubs, const std::vector<int64_t>& capacities)
+      : hubs_(hubs), inner_(PathNetwork::Star(hubs, capacities)), serving_(static_cast<size_t>(hubs), false) {}
 
   void TakeEnded(Instant now, std::vector<int32_t>& ended) {
     std::vector<int32_t> now_ended;
     inner_.TakeEnded(now, now_ended);
-    for (const int32_t flow : now_ended) serving_[static_cast<size_t>(flow % servers_)] = false;
+    for (const int32_t flow : now_ended) serving_[static_cast<size_t>(flow % hubs_)] = false;
     ended.insert(ended.end(), now_ended.begin(), now_ended.end());
   }
-  void Start(int32_t flow, Span work) {
-    waiting_[{instant_, flow / servers_, flow % servers_}] = work;
-  }
+  void Start(int32_t flow, Span work) { waiting_[{instant_, flow / hubs_, flow % hubs_}] = work; }
   Instant Settle(Instant now) {
     ++instant_;
     for (auto next = waiting_.begin(); next != waiting_.end();) {
-      const auto [arrival, worker, server] = next->first;
-      if (serving_[static_cast<size_t>(server)]) {
+      const auto [arrival, worker, hub] = next->first;
+      if (serving_[static_cast<size_t>(hub)]) {
         ++next;
         continue;
       }
-      serving_[static_cast<size_t>(server)] = true;
-      inner_.Start(worker * servers_ + server, next->second);
+      serving_[static_cast<size_t>(hub)] = true;
+      inner_.Start(worker * hubs_ + hub, next->second);
       next = waiting_.erase(next);
     }
     return inner_.Settle(now);
   }
-  int64_t CarriedBy(Instant now, int32_t server) const { return inner_.CarriedBy(now, server); }
+  int64_t CarriedBy(Instant now, int32_t hub) const { return inner_.CarriedBy(now, hub); }
 
  private:
-  int32_t servers_;
-  FullRefillNetwork inner_;
-  std::vector<bool> serving_;  // by server
+  int32_t hubs_;
+  PathNetwork inner_;
+  std::vector<bool> serving_;  // by hub
   std::map<std::tuple<int64_t, int32_t, int32_t>, Span>
-      waiting_;  // by instant of arrival, worker, server
+      waiting_;  // by instant of arrival, worker, hub
   int64_t instant_ = 0;
 };
 
@@ -124,11 +119,10 @@ TEST(FirstComeNetworkTest, AgreesWithALookThroughAllThatWaits) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random({seed, 27});
     const testing::NetworkShape shape = testing::RandomShape(random, 20);
-    testing::NetworkHistory history(
-        seed, shape,
-        FirstComeNetwork(shape.servers, shape.capacities.size(),
-                         MaxMinNetwork(shape.servers, shape.capacities)),
-        ObviousFirstCome(shape.servers, shape.capacities));
+    testing::NetworkHistory history(seed, shape,
+                                    FirstComeNetwork(shape.hubs, shape.capacities.size(),
+                                                     MaxMinNetwork(shape.hubs, shape.capacities)),
+                                    ObviousFirstCome(shape.hubs, shape.capacities));
     history.Live(200);
     if (HasFatalFailure()) return;
     ended += history.ended();
@@ -143,9 +137,8 @@ TEST(FirstComeNetworkTest, OverRoomyWorkerLinksAgreesWithALookThroughAllThatWait
     const testing::NetworkShape shape = testing::RoomyShape(random, 20);
     const size_t workers = shape.capacities.size();
     testing::NetworkHistory history(
-        seed, shape,
-        FirstComeNetwork(shape.servers, workers, IndependentLinks(shape.servers, workers)),
-        ObviousFirstCome(shape.servers, shape.capacities));
+        seed, shape, FirstComeNetwork(shape.hubs, workers, IndependentLinks(shape.hubs, workers)),
+        ObviousFirstCome(shape.hubs, shape.capacities));
     history.Live(200);
     if (HasFatalFailure()) return;
   }

@@ -7,18 +7,18 @@
 
 #include "core/base/random.h"
 #include "core/base/time.h"
-#include "core/network/full_refill_network.h"
 #include "core/network/max_min_network.h"
+#include "core/network/path_network.h"
 #include "tests/core/network/network_history.h"
 
 namespace stepcast::independent_links_test {
 namespace {
 
-TEST(IndependentLinksTest, AWorkerTakesFromAllServersAtFullSpeed) {
+TEST(IndependentLinksTest, AWorkerTakesFromAllHubsAtFullSpeed) {
   IndependentLinks links(2, 2);
-  links.Start(0, Span{100});  // worker 0, server 0
-  links.Start(1, Span{100});  // worker 0, server 1
-  links.Start(3, Span{70});   // worker 1, server 1
+  links.Start(0, Span{100});  // worker 0, hub 0
+  links.Start(1, Span{100});  // worker 0, hub 1
+  links.Start(3, Span{70});   // worker 1, hub 1
   EXPECT_EQ(links.Settle(Instant{0}), Instant{100});
   std::vector<int32_t> ended;
   links.TakeEnded(Instant{100}, ended);
@@ -28,15 +28,15 @@ TEST(IndependentLinksTest, AWorkerTakesFromAllServersAtFullSpeed) {
   EXPECT_EQ(links.CarriedBy(Instant{120}, 1), 120);
 }
 
-TEST(IndependentLinksTest, AgreeWithTheFullRefillToTheTick) {
+TEST(IndependentLinksTest, AgreeWithThePathNetworkToTheTick) {
   int ended = 0;
   for (uint64_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random({seed, 25});
     const testing::NetworkShape shape = testing::RoomyShape(random, 24);
     testing::NetworkHistory history(seed, shape,
-                                    IndependentLinks(shape.servers, shape.capacities.size()),
-                                    FullRefillNetwork(shape.servers, shape.capacities));
+                                    IndependentLinks(shape.hubs, shape.capacities.size()),
+                                    PathNetwork::Star(shape.hubs, shape.capacities));
     history.Live(200);
     if (HasFatalFailure()) return;
     ended += history.ended();
@@ -50,8 +50,8 @@ TEST(IndependentLinksTest, AgreeWithMaxMinToTheTick) {
     Random random({seed, 26});
     const testing::NetworkShape shape = testing::RoomyShape(random, 200);
     testing::NetworkHistory history(seed, shape,
-                                    IndependentLinks(shape.servers, shape.capacities.size()),
-                                    MaxMinNetwork(shape.servers, shape.capacities));
+                                    IndependentLinks(shape.hubs, shape.capacities.size()),
+                                    MaxMinNetwork(shape.hubs, shape.capacities));
     history.Live(300);
     if (HasFatalFailure()) return;
   }

@@ -11,7 +11,7 @@
 
 #include "core/base/random.h"
 #include "core/base/time.h"
-#include "core/network/full_refill_network.h"
+#include "core/network/path_network.h"
 #include "tests/core/network/exact_max_min.h"
 #include "tests/core/network/network_history.h"
 
@@ -28,14 +28,14 @@ Instant FirstEnd(MaxMinNetwork& network, const std::map<int32_t, int64_t>& work)
   return network.Settle(Instant{0});
 }
 
-TEST(MaxMinNetworkTest, AWorkerAloneOnBothServersHalvesItsOwnLink) {
+TEST(MaxMinNetworkTest, AWorkerAloneOnBothHubsHalvesItsOwnLink) {
   MaxMinNetwork network(2, {kUnit});
   EXPECT_EQ(FirstEnd(network, {{0, 1000}, {1, 5000}}), Instant{2000});
 }
 
-// Section 5: 1/n of the second server's link, and 1 - 1/n of the first one's, which the worker has
+// Section 5: 1/n of the second hub's link, and 1 - 1/n of the first one's, which the worker has
 // alone.
-TEST(MaxMinNetworkTest, AWorkerAloneOnOneServerGetsWhatItsShareOfTheOtherLeaves) {
+TEST(MaxMinNetworkTest, AWorkerAloneOnOneHubGetsWhatItsShareOfTheOtherLeaves) {
   for (int32_t n = 2; n <= 16; ++n) {
     MaxMinNetwork network(2, std::vector<int64_t>(static_cast<size_t>(n), kUnit));
     std::map<int32_t, int64_t> work{{0, 1000 * (n - 1)}};
@@ -50,12 +50,12 @@ TEST(MaxMinNetworkTest, WhatASlowWorkerLeavesGoesToTheOthers) {
   EXPECT_EQ(FirstEnd(network, {{0, 1'000'000}, {1, 3000}, {2, 9000}}), Instant{8000});
 }
 
-TEST(MaxMinNetworkTest, FasterOwnLinksDoNotHelpWhereTheServerBinds) {
+TEST(MaxMinNetworkTest, FasterOwnLinksDoNotHelpWhereTheHubBinds) {
   MaxMinNetwork network(1, {10 * kUnit, 10 * kUnit});
   EXPECT_EQ(FirstEnd(network, {{0, 1000}, {1, 1000}}), Instant{2000});
 }
 
-TEST(MaxMinNetworkTest, AnOwnLinkFasterThanTheServersTakesBothAtFullSpeed) {
+TEST(MaxMinNetworkTest, AnOwnLinkFasterThanTheHubsTakesBothAtFullSpeed) {
   MaxMinNetwork network(2, {2 * kUnit});
   EXPECT_EQ(FirstEnd(network, {{0, 1000}, {1, 1000}}), Instant{1000});
 }
@@ -68,14 +68,14 @@ struct Job {
 using Jobs = std::vector<std::vector<Job>>;  // by flow
 
 struct Setting {
-  int32_t servers = 1;
+  int32_t hubs = 1;
   std::vector<int64_t> capacities;
   Jobs jobs;
 };
 
 Setting MakeSetting(uint64_t seed) {
   Random random({seed, 22});
-  Setting setting{.servers = static_cast<int32_t>(1 + random.Below(3))};
+  Setting setting{.hubs = static_cast<int32_t>(1 + random.Below(3))};
   const size_t workers = 1 + random.Below(6);
   const bool is_round = random.Below(2) == 0;
   for (size_t worker = 0; worker < workers; ++worker) {
@@ -83,7 +83,7 @@ Setting MakeSetting(uint64_t seed) {
                                       : static_cast<int64_t>(1 + random.Below(2 * kUnit));
     setting.capacities.push_back(random.Below(2) == 0 ? kUnit : std::max(fraction, kUnit / 50));
   }
-  for (size_t flow = 0; flow < workers * static_cast<size_t>(setting.servers); ++flow) {
+  for (size_t flow = 0; flow < workers * static_cast<size_t>(setting.hubs); ++flow) {
     std::vector<Job>& own = setting.jobs.emplace_back(random.Below(5));
     for (Job& job : own) {
       job.gap = random.Below(2) == 0 ? 0 : static_cast<int64_t>(random.Below(4'000'000));
@@ -96,7 +96,7 @@ Setting MakeSetting(uint64_t seed) {
 
 // Every flow's ends, by the network.
 std::vector<std::vector<Exact>> RunNetwork(const Setting& setting) {
-  MaxMinNetwork network(setting.servers, setting.capacities);
+  MaxMinNetwork network(setting.hubs, setting.capacities);
   std::vector<std::vector<Exact>> ends(setting.jobs.size());
   std::vector<Instant> begin(setting.jobs.size(), kEndOfTime);
   for (size_t flow = 0; flow < setting.jobs.size(); ++flow) {
@@ -127,7 +127,7 @@ class ExactNetwork {
  public:
   explicit ExactNetwork(const Setting& setting)
       : setting_(setting), states_(setting.jobs.size()), ends_(setting.jobs.size()) {
-    for (int32_t server = 0; server < setting.servers; ++server) capacities_.emplace_back(1);
+    for (int32_t hub = 0; hub < setting.hubs; ++hub) capacities_.emplace_back(1);
     for (const int64_t own : setting.capacities) capacities_.push_back(Exact(own) / kUnit);
     for (size_t flow = 0; flow < states_.size(); ++flow) {
       if (!setting.jobs[flow].empty()) states_[flow].begin = setting.jobs[flow].front().gap;
@@ -150,11 +150,11 @@ class ExactNetwork {
   bool Advance() {
     std::vector<size_t> active;
     std::vector<std::vector<size_t>> flows;
-    const auto servers = static_cast<size_t>(setting_.servers);
+    const auto hubs = static_cast<size_t>(setting_.hubs);
     for (size_t flow = 0; flow < states_.size(); ++flow) {
       if (!states_[flow].left.has_value()) continue;
       active.push_back(flow);
-      flows.push_back({flow % servers, servers + flow / servers});
+      flows.push_back({flow % hubs, hubs + flow / hubs});
     }
     const std::vector<Exact> rates = testing::MaxMinRates(capacities_, flows);
     std::optional<Exact> next;
@@ -228,14 +228,14 @@ TEST(MaxMinNetworkTest, WhatWasCarriedAtTheEndIsAllTheWork) {
   EXPECT_EQ(network.CarriedBy(Instant{1'000'000}, 1), 3123);
 }
 
-TEST(MaxMinNetworkTest, AgreesWithTheFullRefillToTheTick) {
+TEST(MaxMinNetworkTest, AgreesWithThePathNetworkToTheTick) {
   int ended = 0;
   for (uint64_t seed = 1; seed <= 1500; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random({seed, 24});
     const testing::NetworkShape shape = testing::RandomShape(random, 40);
-    testing::NetworkHistory history(seed, shape, MaxMinNetwork(shape.servers, shape.capacities),
-                                    FullRefillNetwork(shape.servers, shape.capacities));
+    testing::NetworkHistory history(seed, shape, MaxMinNetwork(shape.hubs, shape.capacities),
+                                    PathNetwork::Star(shape.hubs, shape.capacities));
     history.Live(200);
     if (HasFatalFailure()) return;
     ended += history.ended();

@@ -1,7 +1,7 @@
 // One random history of chunks, lived through by two networks at once that are to agree on every
 // answer.
 //
-// Workers take turns of being eager and lazy, so that servers are crowded at one time and nearly
+// Workers take turns of being eager and lazy, so that hubs are crowded at one time and nearly
 // idle at another; many chunks follow the one before at the same instant, and many are of the same
 // work, so that they end together.
 #pragma once
@@ -22,13 +22,13 @@
 namespace stepcast::testing {
 
 struct NetworkShape {
-  int32_t servers = 1;
-  std::vector<int64_t> capacities;  // of workers, in units of 1/kUnit of a server's link
+  int32_t hubs = 1;
+  std::vector<int64_t> capacities;  // of workers, in units of 1/kUnit of a hub's link
 };
 
-// W 1..max_workers, M 1..8; capacities both below and above a server's.
+// W 1..max_workers, M 1..8; capacities both below and above a hub's.
 inline NetworkShape RandomShape(Random& random, uint64_t max_workers) {
-  NetworkShape shape{.servers = static_cast<int32_t>(1 + random.Below(8))};
+  NetworkShape shape{.hubs = static_cast<int32_t>(1 + random.Below(8))};
   const uint64_t workers = 1 + random.Below(max_workers);
   const uint64_t kind = random.Below(5);
   for (uint64_t worker = 0; worker < workers; ++worker) {
@@ -39,7 +39,7 @@ inline NetworkShape RandomShape(Random& random, uint64_t max_workers) {
     if (kind == 3)
       capacity = random.Below(8) == 0 ? 1 + static_cast<int64_t>(random.Below(20))
                                       : capacity / 4 * static_cast<int64_t>(1 + random.Below(9));
-    // What some servers' levels add up to, and a unit more or less.
+    // What some hubs' levels add up to, and a unit more or less.
     if (kind == 4)
       capacity = capacity / static_cast<int64_t>(1 + random.Below(6)) *
                      static_cast<int64_t>(1 + random.Below(4)) +
@@ -51,10 +51,10 @@ inline NetworkShape RandomShape(Random& random, uint64_t max_workers) {
 
 // Workers' own links that cannot bind.
 inline NetworkShape RoomyShape(Random& random, uint64_t max_workers) {
-  NetworkShape shape{.servers = static_cast<int32_t>(1 + random.Below(8))};
+  NetworkShape shape{.hubs = static_cast<int32_t>(1 + random.Below(8))};
   const uint64_t workers = 1 + random.Below(max_workers);
   for (uint64_t worker = 0; worker < workers; ++worker) {
-    shape.capacities.push_back(LinkLevel::kUnit * shape.servers +
+    shape.capacities.push_back(LinkLevel::kUnit * shape.hubs +
                                static_cast<int64_t>(random.Below(2)));
   }
   return shape;
@@ -68,7 +68,7 @@ class NetworkHistory {
         shape_(std::move(shape)),
         one_(std::move(one)),
         other_(std::move(other)),
-        busy_(shape_.capacities.size() * static_cast<size_t>(shape_.servers), false),
+        busy_(shape_.capacities.size() * static_cast<size_t>(shape_.hubs), false),
         longest_((int64_t{1} << std::array{10, 12, 20, 30, 46, 60}[random_.Below(6)]) /
                  static_cast<int64_t>(shape_.capacities.size())) {}
 
@@ -133,9 +133,9 @@ class NetworkHistory {
   }
 
   void CompareCarried(Instant at) {
-    for (int32_t server = 0; server < shape_.servers; ++server) {
-      ASSERT_EQ(one_.CarriedBy(at, server), other_.CarriedBy(at, server))
-          << "at " << at.ticks << ", server " << server;
+    for (int32_t hub = 0; hub < shape_.hubs; ++hub) {
+      ASSERT_EQ(one_.CarriedBy(at, hub), other_.CarriedBy(at, hub))
+          << "at " << at.ticks << ", hub " << hub;
     }
   }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/model/profile.h"
-#include "tests/core/ordering/golden_case.h"
+#include "tests/core/orders/golden_case.h"
 
 namespace stepcast::testing {
 

@@ -12,9 +12,9 @@
 #include "gtest/gtest.h"
 
 #include "core/base/error.h"
-#include "core/ordering/tic_tac.h"
-#include "tests/core/ordering/golden_case.h"
-#include "tests/core/ordering/serial_schedule.h"
+#include "core/orders/tic_tac.h"
+#include "tests/core/orders/golden_case.h"
+#include "tests/core/orders/serial_schedule.h"
 #include "tests/core/predict/example_profiles.h"
 
 namespace stepcast::order_test {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/stop_check.h"
+#include "core/communication/parameter_servers.h"
 #include "core/predict/replications.h"
 #include "core/predict/throughput.h"
 #include "tests/core/engine/random_case.h"
@@ -32,10 +33,9 @@ TEST(RunOptionsTest, TheFirstReplicationIsTheOneThatAPredictionCounts) {
     if (!answer.ok()) continue;  // too short to be measured
     const auto graph = RankedGraph::Make(random_case.profile, random_case.scenario, NeverStop);
     ASSERT_TRUE(graph.ok());
-    RunOptions plain =
-        RunOptionsOf(random_case.profile, random_case.scenario, options, (*graph)->ranks, 0);
+    RunOptions plain = RunOptionsOf(random_case.profile, random_case.scenario, options, 0);
     plain.fastest_path = EnginePath::kPlain;
-    const auto run = Simulate((*graph)->graph, plain, NeverStop);
+    const auto run = Simulate((*graph)->JobOf(random_case.scenario), plain, NeverStop);
     ASSERT_TRUE(run.ok()) << run.status();
     EXPECT_EQ(run->steps_per_second, answer->predictions[0].steps_per_second);
     ++compared;
@@ -49,7 +49,7 @@ RunOptions OptionsOf(const SimulationOptions& options, int32_t replication) {
   scenario.workers = 3;
   scenario.start_offsets_ns.clear();
   scenario.worker_groups.clear();
-  return RunOptionsOf(random_case.profile, scenario, options, {}, replication);
+  return RunOptionsOf(random_case.profile, scenario, options, replication);
 }
 
 TEST(RunOptionsTest, StaggeredStartsAreDrawnAnewInEachReplication) {

@@ -13,10 +13,11 @@
 #include "core/base/bandwidth.h"
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
+#include "core/engine/program.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
+#include "core/predict/replications.h"
 #include "core/predict/replay_check.h"
 #include "core/predict/throughput.h"
 #include "tests/support/profile_json.h"
@@ -48,21 +49,18 @@ double Predict(const Profile& profile, const json& point, LinkSharing sharing,
       profile, {.workers = point.at("workers").get<int32_t>(), .link_sharing = sharing});
   EXPECT_TRUE(scenario.ok()) << scenario.status();
   scenario->parsing_overhead.seconds += added_transfer_seconds;
-  const StepGraph graph = StepGraph::Build(profile, *scenario);
+  scenario->transfer_order = TransferOrder::kRecorded;
+  const auto ranked = RankedGraph::Make(profile, *scenario, NeverStop);
+  EXPECT_TRUE(ranked.ok()) << ranked.status();
+  const JobGraph job = (*ranked)->JobOf(*scenario);
   double sum = 0;
   int runs = 0;
   for (const json& restart : point.at("restarts")) {
-    RunOptions options{.steps_per_worker = 120,
-                       .link_sharing = sharing,
-                       .bandwidth_bytes_per_second = scenario->bandwidth_bytes_per_second,
-                       .order = TransferOrder::kRecorded,
-                       .keep_step_ends = true};
-    if (sharing == LinkSharing::kTurns)
-      options.turn = Bandwidth(scenario->bandwidth_bytes_per_second).TimeFor(scenario->turn_bytes);
+    RunOptions options{.steps_per_worker = 120, .keep_step_ends = true};
     for (const json& offset : restart.at("start_offsets_ns"))
       options.start_offsets.push_back(Nanoseconds(offset.get<int64_t>()));
     for (options.seed = 1; options.seed <= kSeeds; ++options.seed, ++runs) {
-      const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
+      const absl::StatusOr<RunResult> result = Simulate(job, options, NeverStop);
       EXPECT_TRUE(result.ok()) << result.status();
       const absl::StatusOr<double> rate = testing::StepsPerSecondInside(*result, kWindow);
       EXPECT_TRUE(rate.ok()) << rate.status();

@@ -13,7 +13,7 @@ namespace stepcast::throughput_bound_test {
 namespace {
 
 ThroughputBound BoundOf(const Profile& profile) {
-  return ThroughputBound(StepGraph::Build(profile, testing::Resolved(profile)));
+  return ThroughputBound(BuildProgram(profile, testing::Resolved(profile)));
 }
 
 TEST(ThroughputBoundTest, WorkersUpToTheLink) {
@@ -66,7 +66,7 @@ TEST(ThroughputBoundTest, NoSimulationExceedsIt) {
     // By chance: recorded steps of random cases are far from alike.
     const double chance = profile.steps().size() > 1 ? 1.25 : 1;
     for (const Prediction& prediction : answer->predictions) {
-      const ThroughputBound bound(StepGraph::Build(profile, prediction.scenario));
+      const ThroughputBound bound(BuildProgram(profile, prediction.scenario));
       EXPECT_LE(prediction.steps_per_second, chance * (1 + 2.0 / (kSteps - 11)) *
                                                  bound.StepsPerSecond(prediction.scenario.workers));
     }

@@ -16,7 +16,6 @@
 
 #include "core/base/stop_check.h"
 #include "core/trace/trace_time.h"
-#include "core/trace/transfer_services.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 
@@ -28,19 +27,21 @@ using testing::JobBuilder;
 
 // The text of a run's trace, of so many steps a worker.
 struct Written {
-  Written(const Profile& profile, const Scenario& scenario, const StepGraph& graph,
-          RunOptions options, int32_t steps) {
+  Written(const Profile& profile, const Scenario& scenario, const JobGraph& job, RunOptions options,
+          int32_t steps) {
     const auto take = [this](const std::string& piece) {
       text += piece;
       return absl::OkStatus();
     };
-    PerfettoWriter writer(
-        {.profile = profile, .scenario = scenario, .graph = graph, .steps_per_worker = steps},
-        take);
+    PerfettoWriter writer({.profile = profile,
+                           .scenario = scenario,
+                           .graph = *job.programs.front(),
+                           .steps_per_worker = steps},
+                          take);
     writer.Begin();
     options.trace = &writer;
     options.fastest_path = EnginePath::kPlain;
-    const auto run = Simulate(graph, options, NeverStop);
+    const auto run = Simulate(job, options, NeverStop);
     EXPECT_TRUE(run.ok()) << run.status();
     writer.End();
     events = writer.events();
@@ -52,7 +53,7 @@ struct Written {
 
 Written WriteJob(const Profile& profile, const ScenarioDraft& draft, int32_t steps) {
   const Scenario scenario = testing::Resolved(profile, draft);
-  return Written(profile, scenario, StepGraph::Build(profile, scenario),
+  return Written(profile, scenario, testing::JobFor(profile, scenario),
                  testing::OptionsFor(scenario, steps), steps);
 }
 
@@ -126,15 +127,16 @@ class RandomTrace {
  public:
   explicit RandomTrace(uint64_t seed)
       : random_case_(testing::MakeRandomCase(seed)),
-        graph_(StepGraph::Build(random_case_.profile, random_case_.scenario)) {
-    RunOptions options = testing::EngineOptions(random_case_, graph_, seed);
+        job_(testing::EngineJob(random_case_)),
+        graph_(*job_.programs.front()) {
+    RunOptions options = testing::EngineOptions(random_case_, seed);
     shown_ = random_case_.steps_per_worker - 1;
-    const Written written(random_case_.profile, random_case_.scenario, graph_, options, shown_);
+    const Written written(random_case_.profile, random_case_.scenario, job_, options, shown_);
     trace_ = Json::parse(written.text);
     EXPECT_EQ(static_cast<int64_t>(trace_["traceEvents"].size()), written.events);
     options.trace = &kept_;
     options.fastest_path = EnginePath::kPlain;
-    result_ = Simulate(graph_, options, NeverStop).value();
+    result_ = Simulate(job_, options, NeverStop).value();
   }
 
   void ExpectEachChunkOnce() const {
@@ -196,8 +198,8 @@ class RandomTrace {
   std::string TextOf(const ChunkRecord& chunk) const {
     const std::string& name =
         random_case_.profile.operations()[static_cast<size_t>(graph_.source(chunk.op))].name;
-    const TransferServices services =
-        ServicesOf(graph_.size_bytes(chunk.op), random_case_.scenario);
+    const StreamServices services =
+        StreamServices::Of(graph_.size_bytes(chunk.op), random_case_.scenario);
     return Join(
         {std::to_string(chunk.worker + 1), std::to_string(chunk.step),
          graph_.IsParsing(chunk.op) ? name + " parsing" : name,
@@ -212,7 +214,8 @@ class RandomTrace {
   }
 
   testing::RandomCase random_case_;
-  StepGraph graph_;
+  JobGraph job_;
+  const Program& graph_;
   int32_t shown_ = 0;
   Json trace_;
   testing::KeptTrace kept_;

@@ -16,7 +16,7 @@ using testing::JobBuilder;
 
 std::vector<std::string> NamesOf(const JobBuilder& job) {
   const Profile profile = job.Build();
-  const TraceLanes lanes(StepGraph::Build(profile, testing::Resolved(profile)));
+  const TraceLanes lanes(BuildProgram(profile, testing::Resolved(profile)));
   std::vector<std::string> names;
   for (const TraceLanes::Lane& lane : lanes.shown()) {
     names.push_back(lane.name);

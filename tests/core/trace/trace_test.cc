@@ -116,8 +116,8 @@ TEST(ResolveTraceTest, TheLimitIsNeverLessThanWhatIsWritten) {
         ResolveTrace(random_case.profile, draft, {.max_trace_events = summary->events - 1}).ok())
         << "seed " << seed;
     // Lanes that run nothing are the difference.
-    const int64_t lanes = query.scenario.workers * 2 *
-                          int64_t{LaneMap{.servers = query.scenario.parameter_servers}.count()};
+    const int64_t lanes = int64_t{2} * query.scenario.workers *
+                          int64_t{ServerLanes{.servers = query.scenario.parameter_servers}.count()};
     EXPECT_TRUE(
         ResolveTrace(random_case.profile, draft, {.max_trace_events = summary->events + lanes})
             .ok())

@@ -15,7 +15,7 @@ v1::FitParsingOverheadRequest Measured(int count) {
   v1::FitParsingOverheadRequest request;
   for (int i = 0; i < count; ++i) {
     v1::ParsingMeasurement& measurement = *request.add_measurements();
-    measurement.set_size_bytes(1000 * (i + 1));
+    measurement.set_size_bytes(int64_t{1000} * (i + 1));
     measurement.set_seconds(1e-6 + 2e-9 * 1000 * (i + 1) + (i % 10 == 9 ? 1 : 0));
   }
   return request;

@@ -156,7 +156,7 @@ TEST(PredictionEndToEndTest, AnUnknownProfileIsNotFound) {
 TEST(PredictionEndToEndTest, ATimeBudgetEndsTheCallWithWhatThereIs) {
   TestServer server;
   auto request = EndlessRequest(server.Store(ToWire(SmallProfile())));
-  request.mutable_options()->set_steps_per_worker(100);
+  request.mutable_options()->set_steps_per_worker(2'000);  // long enough on any machine
   request.mutable_options()->set_start(v1::SimulationOptions::STAGGERED);
   request.mutable_options()->mutable_time_budget()->set_nanos(50'000'000);
   grpc::ClientContext context;

@@ -100,6 +100,7 @@ TEST_F(OperationHandlerTest, AllFaultsOfAListingAreReportedAtOnce) {
 
 TEST_F(OperationHandlerTest, PagesFollowEachOther) {
   std::vector<std::string> names;
+  names.reserve(60);
   for (int i = 0; i < 60; ++i) names.push_back(Start());
   std::vector<std::string> listed;
   ListOperationsCall call;

@@ -40,6 +40,7 @@ TEST(ByteBudgetTest, AShareIsGivenBackOnce) {
 TEST(ByteBudgetTest, ManyThreadsNeverHoldMoreThanThereIs) {
   ByteBudget budget(1000);
   std::vector<std::thread> threads;
+  threads.reserve(4);
   std::atomic<int> held{0};
   std::atomic<int> most{0};
   for (int i = 0; i < 4; ++i) {

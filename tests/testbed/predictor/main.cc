@@ -14,12 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "core/base/bandwidth.h"
 #include "core/compare/comparison.h"
 #include "core/engine/simulation.h"
-#include "core/engine/step_graph.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
+#include "core/predict/replications.h"
 #include "core/predict/run_interval.h"
 #include "core/predict/throughput.h"
 #include "tests/support/profile_json.h"
@@ -63,19 +62,12 @@ ScenarioDraft DraftFrom(const json& request) {
 }
 
 json Predict(const Profile& profile, const Scenario& scenario, const json& request) {
-  const StepGraph graph = StepGraph::Build(profile, scenario);
+  const JobGraph job = OrThrow(RankedGraph::Make(profile, scenario, NeverStop))->JobOf(scenario);
   const testing::MeasuringWindow window{.begin = request.at("window_seconds").at(0),
                                         .end = request.at("window_seconds").at(1)};
-  RunOptions options{
-      .steps_per_worker = kManySteps,
-      .until = Instant{} + Nanoseconds(static_cast<int64_t>(1e9 * window.end)),
-      .link_sharing = scenario.link_sharing,
-      .turn = scenario.turn_bytes > 0
-                  ? Bandwidth(scenario.bandwidth_bytes_per_second).TimeFor(scenario.turn_bytes)
-                  : Span{},
-      .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
-      .order = scenario.transfer_order,
-      .keep_step_ends = true};
+  RunOptions options{.steps_per_worker = kManySteps,
+                     .until = Instant{} + Nanoseconds(static_cast<int64_t>(1e9 * window.end)),
+                     .keep_step_ends = true};
   json predicted = json::array();
   for (const json& restart : request.at("restarts")) {
     options.start_offsets.clear();
@@ -84,7 +76,7 @@ json Predict(const Profile& profile, const Scenario& scenario, const json& reque
     json by_seed = json::array();
     for (options.seed = 1; options.seed <= request.at("seeds").get<uint64_t>(); ++options.seed) {
       by_seed.push_back(OrThrow(
-          testing::StepsPerSecondInside(OrThrow(Simulate(graph, options, NeverStop)), window)));
+          testing::StepsPerSecondInside(OrThrow(Simulate(job, options, NeverStop)), window)));
     }
     predicted.push_back(by_seed);
   }

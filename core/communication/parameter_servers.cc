@@ -1,0 +1,259 @@
+#include "core/communication/parameter_servers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/communication/parameter_placement.h"
+
+namespace stepcast {
+
+namespace {
+
+Span ParsingTime(const ParsingOverhead& overhead, int64_t size_bytes) {
+  const double seconds =
+      overhead.seconds_per_byte * static_cast<double>(size_bytes) + overhead.seconds;
+  const double ticks = seconds * 1e9 * static_cast<double>(kTicksPerNanosecond);
+  return {ticks >= static_cast<double>(kEndOfTime.ticks) ? kEndOfTime.ticks : std::llround(ticks)};
+}
+
+Span RecordedTime(const RecordedStep& step, int32_t operation) {
+  return Nanoseconds(step.end_ns[Index(operation)] - step.start_ns[Index(operation)]);
+}
+
+class ProgramWriter {
+ public:
+  ProgramWriter(const Profile& profile, const Scenario& scenario, ProgramTimes times,
+                StopCheck stop)
+      : profile_(profile),
+        scenario_(scenario),
+        times_(times),
+        stop_(stop),
+        pace_(stop),
+        bandwidth_(scenario.bandwidth_bytes_per_second),
+        lanes_{.servers = scenario.parameter_servers} {}
+
+  absl::StatusOr<Program> Write() && {
+    draft_.lanes = lanes_.Specs();
+    PlaceOperations();
+    ConnectOperations();
+    FillDurations();
+    if (!pace_.status().ok()) return pace_.status();
+    return Program::Make(std::move(draft_), stop_);
+  }
+
+ private:
+  bool HasParsing(const Operation& operation) const {
+    return IsTransfer(operation.resource) && (scenario_.parsing_overhead.seconds_per_byte != 0 ||
+                                              scenario_.parsing_overhead.seconds != 0);
+  }
+
+  LaneIndex LaneOf(const Operation& operation, int32_t server) const {
+    switch (operation.resource) {
+      case Resource::kDownlink:
+        return lanes_.Downlink(server);
+      case Resource::kUplink:
+        return lanes_.Uplink(server);
+      case Resource::kParameterServer:
+        return lanes_.Server(server);
+      default:
+        return ServerLanes::kWorker;
+    }
+  }
+
+  OpIndex size() const { return static_cast<OpIndex>(draft_.lane.size()); }
+
+  void Append(int32_t source, LaneIndex lane, int64_t size_bytes) {
+    draft_.lane.push_back(lane);
+    draft_.source.push_back(source);
+    draft_.size_bytes.push_back(size_bytes);
+    draft_.work.push_back(draft_.lanes.IsLink(lane)
+                              ? StreamServices::Of(size_bytes, scenario_).WorkOn(bandwidth_)
+                              : TransferWork{});
+  }
+
+  // Gives every operation its lane, and a transfer's parsing overhead its own operation on the
+  // receiver (section 3.2.1).
+  void PlaceOperations() {
+    const std::vector<int32_t> servers = PlaceParameters(profile_, scenario_.parameter_servers);
+    const std::vector<Operation>& operations = profile_.operations();
+    for (size_t i = 0; i < operations.size() && pace_.GoesOn(1); ++i) {
+      const Operation& operation = operations[i];
+      const auto source = static_cast<int32_t>(i);
+      first_.push_back(size());
+      Append(source, LaneOf(operation, servers[i]), operation.size_bytes);
+      if (HasParsing(operation)) {
+        Append(source,
+               operation.resource == Resource::kDownlink ? ServerLanes::kWorker
+                                                         : lanes_.Server(servers[i]),
+               0);
+      }
+      last_.push_back(size() - 1);
+    }
+  }
+
+  // What waited for a transfer waits for its parsing, and the parsing for the transfer.
+  void ConnectOperations() {
+    const std::vector<Operation>& operations = profile_.operations();
+    for (size_t i = 0; i < first_.size(); ++i) {
+      const std::vector<int32_t>& waiting_for = operations[i].waiting_for;
+      if (!pace_.GoesOn(static_cast<int64_t>(1 + waiting_for.size()))) return;
+      for (const int32_t before : waiting_for)
+        draft_.dependencies.push_back({.before = last_[Index(before)], .after = first_[i]});
+      if (first_[i] != last_[i])
+        draft_.dependencies.push_back({.before = first_[i], .after = last_[i]});
+    }
+  }
+
+  void FillDurations() {
+    const bool is_least = times_ == ProgramTimes::kLeast;
+    const size_t steps = profile_.steps().size();
+    draft_.step_count = is_least ? 1 : static_cast<int32_t>(steps);
+    draft_.durations.reserve(Index(draft_.step_count) * draft_.lane.size());
+    for (int32_t row = 0; row < draft_.step_count; ++row) {
+      for (OpIndex op = 0; op < size(); ++op) {
+        if (!pace_.GoesOn(is_least ? static_cast<int64_t>(steps) : 1)) return;
+        draft_.durations.push_back(DurationOf(op, row));
+      }
+    }
+  }
+
+  Span DurationOf(OpIndex op, int32_t row) const {
+    if (draft_.lanes.IsLink(draft_.lane[Index(op)])) return {};
+    const int32_t source = draft_.source[Index(op)];
+    if (op > 0 && source == draft_.source[Index(op) - 1])
+      return ParsingTime(scenario_.parsing_overhead, draft_.size_bytes[Index(op) - 1]);
+    const std::vector<RecordedStep>& steps = profile_.steps();
+    if (times_ == ProgramTimes::kRecorded) return RecordedTime(steps[Index(row)], source);
+    Span least = RecordedTime(steps.front(), source);
+    for (const RecordedStep& step : steps) least = std::min(least, RecordedTime(step, source));
+    return least;
+  }
+
+  const Profile& profile_;
+  const Scenario& scenario_;
+  const ProgramTimes times_;
+  const StopCheck stop_;
+  PacedStopCheck pace_;
+  const Bandwidth bandwidth_;
+  const ServerLanes lanes_;
+  ProgramDraft draft_;
+  std::vector<OpIndex> first_;  // by the profile's operation: where its own begin
+  std::vector<OpIndex> last_;
+};
+
+NetworkSpec NetworkOf(const Scenario& scenario) {
+  constexpr NetworkSpec::Sharing kSharing[] = {
+      NetworkSpec::Sharing::kEqual, NetworkSpec::Sharing::kFirstCome, NetworkSpec::Sharing::kTurns};
+  const Bandwidth server(scenario.bandwidth_bytes_per_second);
+  NetworkSpec network{.sharing = kSharing[static_cast<size_t>(scenario.link_sharing)]};
+  if (scenario.turn_bytes > 0) network.turn = server.TimeFor(scenario.turn_bytes);
+  for (const WorkerGroup& group : scenario.worker_groups) {
+    const Bandwidth own(
+        group.bandwidth_bytes_per_second.value_or(scenario.bandwidth_bytes_per_second));
+    network.worker_capacities.insert(network.worker_capacities.end(), Index(group.count),
+                                     own.RatioTo(server, LinkLevel::kUnit));
+  }
+  network.worker_capacities.resize(Index(scenario.workers), LinkLevel::kUnit);
+  return network;
+}
+
+}  // namespace
+
+Lanes ServerLanes::Specs() const {
+  std::vector<LaneSpec> specs{{.role = LaneRole::kCompute}};
+  for (int32_t i = 0; i < servers; ++i) specs.push_back({.role = LaneRole::kHub, .index = i});
+  for (const int32_t network : {kDownlinks, kUplinks}) {
+    for (int32_t i = 0; i < servers; ++i)
+      specs.push_back({.role = LaneRole::kLink, .index = i, .network = network});
+  }
+  return Lanes(std::move(specs));
+}
+
+Resource ServerLanes::ResourceOf(const LaneSpec& lane) {
+  switch (lane.role) {
+    case LaneRole::kHub:
+      return Resource::kParameterServer;
+    case LaneRole::kLink:
+      return lane.network == kDownlinks ? Resource::kDownlink : Resource::kUplink;
+    default:
+      return Resource::kWorker;
+  }
+}
+
+StreamServices StreamServices::Windowed(int64_t size_bytes, int64_t window_bytes,
+                                        int64_t quantum_bytes) {
+  if (size_bytes <= window_bytes) return Whole(size_bytes);
+  const int64_t left = size_bytes - window_bytes;
+  const int64_t middle = quantum_bytes > 0 ? std::min(quantum_bytes, left) : left;
+  const int64_t middles = (left - 1) / middle;
+  return {.first = window_bytes,
+          .middle = middle,
+          .last = left - middles * middle,
+          .count = static_cast<int32_t>(middles) + 2};
+}
+
+StreamServices StreamServices::Of(int64_t size_bytes, const Scenario& scenario) {
+  if (scenario.multiplexing == Multiplexing::kWholeStream) return Whole(size_bytes);
+  return Windowed(size_bytes, scenario.window_bytes, scenario.quantum_bytes);
+}
+
+TransferWork StreamServices::WorkOn(const Bandwidth& link) const {
+  if (count == 1) return {.first = link.TimeFor(first), .middle = {}, .last = {}};
+  return {.first = link.TimeFor(first),
+          .middle = link.TimeFor(middle),
+          .last = link.TimeFor(last),
+          .services = count};
+}
+
+Program BuildProgram(const Profile& profile, const Scenario& scenario, ProgramTimes times) {
+  return *BuildProgram(profile, scenario, times, NeverStop);
+}
+
+absl::StatusOr<Program> BuildProgram(const Profile& profile, const Scenario& scenario,
+                                     ProgramTimes times, StopCheck stop) {
+  return ProgramWriter(profile, scenario, times, stop).Write();
+}
+
+std::vector<int32_t> RecordedRanks(const Profile& profile, const Program& program) {
+  std::vector<int32_t> ranks(Index(program.size()) * profile.steps().size(), 0);
+  std::vector<std::pair<int64_t, OpIndex>> ends;
+  int32_t* row = ranks.data();
+  for (const RecordedStep& step : profile.steps()) {
+    ends.clear();
+    for (OpIndex op = 0; op < program.size(); ++op) {
+      if (program.IsTransfer(op)) ends.emplace_back(step.end_ns[Index(program.source(op))], op);
+    }
+    std::sort(ends.begin(), ends.end());
+    int32_t rank = -1;
+    int64_t last_end = -1;
+    for (const auto& [end, op] : ends) {
+      if (end != last_end) ++rank;
+      last_end = end;
+      row[op] = rank;
+    }
+    row += program.size();
+  }
+  return ranks;
+}
+
+JobGraph JobOf(std::shared_ptr<const Program> program, std::shared_ptr<const Ranking> ranking,
+               const Scenario& scenario) {
+  JobGraph job;
+  job.programs.push_back(std::move(program));
+  job.rankings.push_back(std::move(ranking));
+  job.program_of_worker.assign(Index(scenario.workers), 0);
+  job.networks.assign(2, NetworkOf(scenario));
+  for (const WorkerGroup& group : scenario.worker_groups) {
+    job.compute_speeds.insert(job.compute_speeds.end(), Index(group.count),
+                              group.compute_speed_factor.value_or(1));
+  }
+  if (scenario.synchronization == Synchronization::kSynchronous) {
+    std::vector<int32_t>& all = job.groups.emplace_back();
+    for (int32_t worker = 0; worker < scenario.workers; ++worker) all.push_back(worker);
+    job.couplings.push_back({.op = kStepEnd, .group = 0});
+  }
+  return job;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,109 @@
+// A training job as the engine sees it: the programs of its workers, the networks they share, and
+// where workers meet.
+//
+// core/communication writes it from a profile and a scenario; the engine knows no more than what
+// stands here. Threads: immutable once written; share it freely between runs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/base/time.h"
+#include "core/engine/program.h"
+#include "core/network/link_level.h"
+#include "core/network/path_network.h"
+
+namespace stepcast {
+
+// Index of JobGraph::groups.
+using GroupIndex = int32_t;
+
+// The links of a network, and how they are shared.
+struct NetworkSpec {
+  enum class Sharing : uint8_t { kEqual, kFirstCome, kTurns };
+
+  Sharing sharing = Sharing::kEqual;  // of the hub links
+  Span turn;  // with kTurns: the work that a hub's link does for one worker at a time, above 0
+  // By worker: what its own link carries, in 1/LinkLevel::kUnit of a hub's; empty: it never binds.
+  std::vector<int64_t> worker_capacities;
+  // With kEqual, instead of hubs and workers' own links: links of any capacity, and the path of
+  // each lane of the network, worker by worker.
+  std::vector<PathNetwork::Link> links;
+  std::vector<FlowPath> paths;
+};
+
+// The order in which a link serves transfers that have not been served yet.
+struct Ranking {
+  enum class Rule : uint8_t {
+    kArrival,   // first come, first served
+    kFixed,     // `ranks` by OpIndex
+    kRecorded,  // `ranks` by recorded step, then by OpIndex
+    kShuffled,  // a random order of all transfers, drawn anew for each step of each worker
+  };
+
+  static constexpr int32_t kUnranked = INT32_MAX;
+
+  Rule rule = Rule::kArrival;
+  std::vector<int32_t> ranks;  // lowest first; kUnranked: served behind those that have one
+};
+
+// A step's end, which the worker's next step waits for, in the place of an operation of a Coupling.
+inline constexpr OpIndex kStepEnd = -1;
+
+// An operation that starts when it is ready on every member of the group, each time; kStepEnd: the
+// members' steps begin together. An operation is coupled in one group a worker.
+struct Coupling {
+  OpIndex op = kStepEnd;
+  GroupIndex group = 0;
+};
+
+// An operation of worker (w + worker_offset) mod n that `after` of worker w waits for, step by
+// step.
+struct PeerEdge {
+  OpIndex before = 0;
+  OpIndex after = 0;
+  int32_t worker_offset = 1;
+};
+
+// The recorded step that a worker's step repeats.
+enum class StepDrawing : uint8_t {
+  kIndependent,  // drawn with replacement, by each worker for itself
+  kJoint,        // the same for the k-th step of every worker
+  kReplay,       // one after the other
+};
+
+struct JobGraph {
+  // All have the same lanes and the same number of recorded steps.
+  std::vector<std::shared_ptr<const Program>> programs;
+  std::vector<int32_t> program_of_worker;
+  std::vector<std::shared_ptr<const Ranking>> rankings;  // by program; empty: all kArrival
+  std::vector<double> compute_speeds;                    // by worker, above 0; empty: 1
+  std::vector<NetworkSpec> networks;                     // shared alike, or all with paths
+  std::vector<std::vector<int32_t>> groups;              // of workers, ascending
+  std::vector<Coupling> couplings;
+  std::vector<PeerEdge> peer_edges;
+  StepDrawing drawing = StepDrawing::kIndependent;
+  // The speed of a worker's kCompute lanes while a transfer of its own is under way, of what it is
+  // without: `residual` / (`flows` x kUnit), above 0 and at most 1.
+  LinkLevel overlapped_speed{.residual = LinkLevel::kUnit, .flows = 1};
+
+  int32_t workers() const { return static_cast<int32_t>(program_of_worker.size()); }
+  const Program& program(int32_t worker) const {
+    return *programs[Index(program_of_worker[Index(worker)])];
+  }
+  const Lanes& lanes() const { return programs.front()->lanes(); }
+  int32_t step_count() const { return programs.front()->step_count(); }
+  double compute_speed(int32_t worker) const {
+    return compute_speeds.empty() ? 1 : compute_speeds[Index(worker)];
+  }
+  bool slows_computation() const {
+    return !(overlapped_speed == LinkLevel{.residual = LinkLevel::kUnit, .flows = 1});
+  }
+  // Whether workers are alike but for their speed, compute at one rate, and meet nowhere but in
+  // networks and at the ends of their steps.
+  bool StepsStandAlone() const;
+};
+
+}  // namespace stepcast

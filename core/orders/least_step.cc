@@ -1,0 +1,106 @@
+#include "core/orders/least_step.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/base/index.h"
+#include "core/communication/parameter_servers.h"
+#include "core/engine/compute_speed.h"
+#include "core/engine/simulation.h"
+#include "core/network/max_min_network.h"
+
+namespace stepcast {
+
+namespace {
+
+using Wide = unsigned __int128;
+
+}  // namespace
+
+LeastStep::LeastStep(Program graph, const Scenario& alone)
+    : program_(std::make_shared<const Program>(std::move(graph))),
+      job_(JobOf(program_, std::make_shared<const Ranking>(), alone)) {}
+
+absl::StatusOr<LeastStep> LeastStep::Build(const Profile& profile, const Scenario& scenario,
+                                           StopCheck stop) {
+  Scenario alone = scenario;
+  alone.workers = 1;
+  alone.start_offsets_ns.clear();
+  if (!alone.worker_groups.empty()) {
+    alone.worker_groups.resize(1);
+    alone.worker_groups.front().count = 1;
+  }
+  absl::StatusOr<Program> graph = BuildProgram(profile, alone, ProgramTimes::kLeast, stop);
+  if (!graph.ok()) return graph.status();
+  LeastStep step(*std::move(graph), alone);
+  if (step.TicksOfAll() >= static_cast<double>(kEndOfTime.ticks)) return SimulatedTimeExhausted();
+  step.bounds_ = step.BoundsOfGraph();
+  return step;
+}
+
+double LeastStep::TicksOfAll() const {
+  const double link = std::max(
+      1.0, static_cast<double>(MaxMinNetwork::kUnit) / static_cast<double>(worker_link_capacity()));
+  double ticks = 0;
+  for (OpIndex op = 0; op < program_->size(); ++op) {
+    ticks += program_->IsTransfer(op) ? static_cast<double>(program_->work(op).Total().ticks) * link
+                                      : static_cast<double>(duration(op).ticks);
+  }
+  return ticks;
+}
+
+Span LeastStep::duration(OpIndex op) const {
+  const Span recorded = program_->duration(0, op);
+  return program_->lanes().IsCompute(program_->lane(op)) ? AtSpeed(recorded, job_.compute_speed(0))
+                                                         : recorded;
+}
+
+int64_t LeastStep::worker_link_capacity() const {
+  return job_.networks.front().worker_capacities.front();
+}
+
+bool LeastStep::worker_link_binds() const {
+  return worker_link_capacity() / ServerLanes::Of(*program_).servers < MaxMinNetwork::kUnit;
+}
+
+Span LeastStep::OnWorkerLink(Span time) const {
+  return {
+      static_cast<int64_t>(static_cast<Wide>(time.ticks) * static_cast<Wide>(MaxMinNetwork::kUnit) /
+                           static_cast<Wide>(worker_link_capacity()))};
+}
+
+ScheduleBounds LeastStep::BoundsOfGraph() const {
+  std::vector<Span> busy(Index(program_->lanes().count()));
+  Span own_downlink;
+  Span own_uplink;
+  for (OpIndex op = 0; op < program_->size(); ++op) {
+    const LaneIndex lane = program_->lane(op);
+    const Span time = program_->IsTransfer(op) ? program_->work(op).Total() : duration(op);
+    busy[Index(lane)] += time;
+    if (ServerLanes::ResourceOf(*program_, op) == Resource::kDownlink) own_downlink += time;
+    if (ServerLanes::ResourceOf(*program_, op) == Resource::kUplink) own_uplink += time;
+  }
+  ScheduleBounds bounds = BoundsOf(busy);
+  bounds.lower = std::max({bounds.lower, OnWorkerLink(own_downlink), OnWorkerLink(own_uplink)});
+  // A worker's own link that is slower than a server's is what one transfer after the other takes.
+  if (worker_link_capacity() < MaxMinNetwork::kUnit) {
+    bounds.upper = bounds.upper - own_downlink - own_uplink + OnWorkerLink(own_downlink) +
+                   OnWorkerLink(own_uplink);
+  }
+  return bounds;
+}
+
+absl::StatusOr<Span> LeastStep::Makespan(const std::vector<int32_t>& ranks, StopCheck stop) const {
+  JobGraph job = job_;
+  if (!ranks.empty()) {
+    job.rankings = {
+        std::make_shared<const Ranking>(Ranking{.rule = Ranking::Rule::kFixed, .ranks = ranks})};
+  }
+  const RunOptions options{.start_offsets = {Span{}}, .keep_step_ends = true};
+  const absl::StatusOr<RunResult> run = Simulate(job, options, stop);
+  if (!run.ok()) return run.status();
+  return run->step_ends.front().front() - Instant{};
+}
+
+}  // namespace stepcast

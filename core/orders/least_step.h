@@ -1,0 +1,63 @@
+// One step of one worker alone, every operation at its least recorded time: orders of transfers are
+// judged by it.
+//
+// Its link and its speed are those of the scenario's first group of workers. Source: TicTac (SysML
+// 2019), sections 3.2 and 5. Threads: immutable after Build.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/base/time.h"
+#include "core/engine/job_graph.h"
+#include "core/engine/program.h"
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+#include "core/orders/schedule_bounds.h"
+
+namespace stepcast {
+
+class LeastStep {
+ public:
+  // Of the scenario: bandwidth, parsing overhead, servers, multiplexing and the first group; all
+  // workers but one are left out. Failure: OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, where all
+  // operations one after the other take longer than there is simulated time; what `stop` returns.
+  // REQUIRES: scenario was resolved for this profile.
+  static absl::StatusOr<LeastStep> Build(const Profile& profile, const Scenario& scenario,
+                                         StopCheck stop = NeverStop);
+
+  const Program& graph() const { return *program_; }
+  // Of a computation, at the worker's speed.
+  Span duration(OpIndex op) const;
+  // Whether the worker's own link may hold back what several servers send it, or get from it, at
+  // once.
+  bool worker_link_binds() const;
+  // In units of 1/MaxMinNetwork::kUnit of a server's link.
+  int64_t worker_link_capacity() const;
+  // What the worker's own link takes for what a server's takes `time` for, rounded down.
+  Span OnWorkerLink(Span time) const;
+  // Over all operations: uploads and updates on servers too. Every server's link is a resource in
+  // each direction, and so is the worker's own, which all of them share: links of several servers
+  // are busy at once as far as the worker's own lets them.
+  const ScheduleBounds& bounds() const { return bounds_; }
+  // By the engine. `ranks` by operation of graph(); empty: graph order.
+  // Failure: as Simulate.
+  absl::StatusOr<Span> Makespan(const std::vector<int32_t>& ranks, StopCheck stop) const;
+
+ private:
+  LeastStep(Program graph, const Scenario& alone);
+
+  // All operations one after the other. May be past what a Span holds.
+  double TicksOfAll() const;
+  ScheduleBounds BoundsOfGraph() const;
+
+  std::shared_ptr<const Program> program_;
+  JobGraph job_;
+  ScheduleBounds bounds_;
+};
+
+}  // namespace stepcast

@@ -1,0 +1,179 @@
+#include "core/orders/outstanding_downloads.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <iterator>
+#include <utility>
+
+#include "core/base/index.h"
+
+namespace stepcast {
+
+namespace {
+
+// As many downloads as one sweep over the groups handles, a bit each.
+constexpr size_t kBytes = 32;
+constexpr size_t kDownloadsInBytes = kBytes * 8;
+using DownloadBytes = std::array<uint8_t, kBytes>;
+
+// Of any set of eight downloads: their times together, and their numbers by exclusive or.
+class SumsOfEight {
+ public:
+  struct Sum {
+    Span load;
+    uint32_t mix = 0;
+  };
+
+  SumsOfEight(const std::vector<Span>& times, size_t first) {
+    for (size_t set = 1; set < sums_.size(); ++set) {
+      const size_t download = first + static_cast<size_t>(std::countr_zero(set));
+      sums_[set] = sums_[set & (set - 1)];
+      if (download >= times.size()) continue;
+      sums_[set].load += times[download];
+      sums_[set].mix ^= static_cast<uint32_t>(download);
+    }
+  }
+  const Sum& Of(uint8_t set) const { return sums_[set]; }
+
+ private:
+  std::array<Sum, 256> sums_;
+};
+
+}  // namespace
+
+OutstandingDownloads::OutstandingDownloads(const DependencyGroups& groups, std::vector<Span> times)
+    : groups_(&groups),
+      times_(std::move(times)),
+      freed_(times_.size()),
+      waiting_(Index(groups.size())),
+      impending_(Index(groups.size())),
+      visited_(Index(groups.size())) {}
+
+absl::StatusOr<OutstandingDownloads> OutstandingDownloads::Create(const DependencyGroups& groups,
+                                                                  std::vector<Span> times,
+                                                                  StopCheck stop) {
+  OutstandingDownloads result(groups, std::move(times));
+  if (absl::Status status = result.AddUpLoads(stop); !status.ok()) return status;
+  for (int32_t g = 0; g < groups.size(); ++g) {
+    const DependencyGroups::Group& group = groups.groups()[Index(g)];
+    result.waiting_[Index(g)].count = group.download_count;
+    if (group.download_count == 1)
+      result.freed_[result.waiting_[Index(g)].mix] += group.computation;
+  }
+  result.FillPassed();
+  result.UpdateImpendingLoads();
+  return result;
+}
+
+absl::Status OutstandingDownloads::AddUpLoads(StopCheck stop) {
+  std::vector<DownloadBytes> sets(waiting_.size());
+  int64_t checked = 0;
+  for (size_t first = 0; first < times_.size(); first += kDownloadsInBytes) {
+    std::vector<SumsOfEight> tables;
+    for (size_t byte = 0; byte < kBytes; ++byte) tables.emplace_back(times_, first + byte * 8);
+    std::fill(sets.begin(), sets.end(), DownloadBytes{});
+    const size_t end = std::min(first + kDownloadsInBytes, times_.size());
+    for (size_t d = first; d < end; ++d) {
+      uint8_t& byte = sets[Index(groups_->download_groups()[d])][(d - first) / 8];
+      byte = static_cast<uint8_t>(byte | (1U << ((d - first) % 8)));
+    }
+    for (int32_t g = 0; g < groups_->size(); ++g) {
+      const DownloadBytes& set = sets[Index(g)];
+      for (size_t byte = 0; byte < kBytes; ++byte) {
+        const SumsOfEight::Sum& sum = tables[byte].Of(set[byte]);
+        waiting_[Index(g)].load += sum.load;
+        waiting_[Index(g)].mix ^= sum.mix;
+      }
+      const auto dependents = groups_->dependents(g);
+      for (const int32_t dependent : dependents) {
+        for (size_t byte = 0; byte < kBytes; ++byte) sets[Index(dependent)][byte] |= set[byte];
+      }
+      work_ += 2 + static_cast<int64_t>(dependents.size());
+      if (work_ - checked < kStopCheckInterval) continue;
+      checked = work_;
+      if (absl::Status status = stop(); !status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+void OutstandingDownloads::Remove(size_t download) {
+  const int32_t first = groups_->download_groups()[download];
+  ++visit_;
+  visited_[Index(first)] = visit_;
+  to_visit_.assign(1, first);
+  fresh_.clear();
+  while (!to_visit_.empty()) {
+    const int32_t at = to_visit_.back();
+    to_visit_.pop_back();
+    Release(at, download);
+    const auto dependents = groups_->dependents(at);
+    work_ += 1 + static_cast<int64_t>(dependents.size());
+    for (const int32_t dependent : dependents) {
+      if (visited_[Index(dependent)] == visit_) continue;
+      visited_[Index(dependent)] = visit_;
+      to_visit_.push_back(dependent);
+    }
+  }
+  std::sort(fresh_.begin(), fresh_.end());
+  MergePassed(fresh_);
+  UpdateImpendingLoads();
+}
+
+void OutstandingDownloads::Release(int32_t group, size_t download) {
+  Waiting& waiting = waiting_[Index(group)];
+  waiting.load = waiting.load - times_[download];
+  waiting.mix ^= static_cast<uint32_t>(download);
+  if (--waiting.count != 1) return;
+  const DependencyGroups::Group& of = groups_->groups()[Index(group)];
+  freed_[waiting.mix] += of.computation;
+  if (of.computes) fresh_.push_back(group);
+}
+
+void OutstandingDownloads::FillPassed() {
+  for (int32_t g = 0; g < groups_->size(); ++g) {
+    if (waiting_[Index(g)].count > 0 && IsPassed(g)) passed_.push_back(g);
+  }
+}
+
+void OutstandingDownloads::MergePassed(const std::vector<int32_t>& fresh) {
+  std::erase_if(passed_, [&](int32_t g) { return waiting_[Index(g)].count == 0; });
+  if (fresh.empty()) return;
+  merged_.clear();
+  std::merge(passed_.begin(), passed_.end(), fresh.begin(), fresh.end(),
+             std::back_inserter(merged_));
+  std::swap(passed_, merged_);
+}
+
+// Loads never fall along a dependency, so the search for the least one ends at the first group that
+// is not passed.
+void OutstandingDownloads::UpdateImpendingLoads() {
+  for (auto at = passed_.rbegin(); at != passed_.rend(); ++at) {
+    Span least = kNever;
+    const auto dependents = groups_->dependents(*at);
+    for (const int32_t dependent : dependents) least = std::min(least, LeastLoadFrom(dependent));
+    impending_[Index(*at)] = least;
+    work_ += 1 + static_cast<int64_t>(dependents.size());
+  }
+}
+
+// As UpdateImpendingLoads, with numbers of downloads for loads.
+std::vector<int32_t> ImpendingTransferCounts(const DependencyGroups& groups) {
+  const auto count_of = [&](int32_t g) { return groups.groups()[Index(g)].download_count; };
+  std::vector<int32_t> least(Index(groups.size()), INT32_MAX);
+  for (int32_t g = groups.size() - 1; g >= 0; --g) {
+    if (groups.groups()[Index(g)].computes && count_of(g) > 1) {
+      least[Index(g)] = count_of(g);
+    } else if (count_of(g) > 0) {
+      for (const int32_t dependent : groups.dependents(g))
+        least[Index(g)] = std::min(least[Index(g)], least[Index(dependent)]);
+    }
+  }
+  std::vector<int32_t> counts;
+  counts.reserve(groups.download_groups().size());
+  for (const int32_t group : groups.download_groups()) counts.push_back(least[Index(group)]);
+  return counts;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,99 @@
+// The downloads that have not travelled yet, and what completing each would bring: TicTac's
+// properties M, P and M+.
+//
+// Source: TicTac (SysML 2019), section 4.1 and Algorithm 1. P and M+ look at computations only:
+// they are what a download can set free or hold up. Downloads are numbered as in
+// TransferGraph::downloads(). Threads: none. Borrows the groups.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/base/time.h"
+#include "core/orders/dependency_groups.h"
+
+namespace stepcast {
+
+// More than any time.
+inline constexpr Span kNever{INT64_MAX};
+
+class OutstandingDownloads {
+ public:
+  // All downloads, each taking its time.
+  // Cost: O((groups + dependencies) x downloads / 256), and a look at a table of sums for each 8
+  // downloads of a group. Failure: what `stop` returns.
+  static absl::StatusOr<OutstandingDownloads> Create(const DependencyGroups& groups,
+                                                     std::vector<Span> times, StopCheck stop);
+
+  // M: what it takes to transfer it.
+  Span transfer_time(size_t download) const { return times_[download]; }
+  // P: the time of the computations that wait for it alone.
+  Span freed_computation(size_t download) const { return freed_[download]; }
+  // M+: the least time of all the transfers that some computation waits for, it and others among
+  // them; kNever where there is none.
+  Span impending_load(size_t download) const {
+    return LeastLoadFrom(groups_->download_groups()[download]);
+  }
+
+  // What has to travel before a group's operations can all be done.
+  Span load(int32_t group) const { return waiting_[Index(group)].load; }
+
+  // It has travelled. Cost: linear in the groups that depend on it.
+  // REQUIRES: it is outstanding.
+  void Remove(size_t download);
+  // Groups and dependencies looked at so far: the unit of StopCheck.
+  int64_t work() const { return work_; }
+
+ private:
+  // What a group waits for.
+  struct Waiting {
+    int32_t count = 0;
+    uint32_t mix = 0;  // of the numbers of the downloads, by exclusive or: the number itself where
+                       // there is but one
+    Span load;
+  };
+
+  OutstandingDownloads(const DependencyGroups& groups, std::vector<Span> times);
+
+  // Sets loads and mixes.
+  absl::Status AddUpLoads(StopCheck stop);
+  // The group waits for one less.
+  void Release(int32_t group, size_t download);
+  // Whether M+ looks past the group: it computes nothing, or waits for one download at most.
+  bool IsPassed(int32_t group) const {
+    return waiting_[Index(group)].count <= 1 || !groups_->groups()[Index(group)].computes;
+  }
+  // Over the group and what depends on it.
+  Span LeastLoadFrom(int32_t group) const {
+    return IsPassed(group) ? impending_[Index(group)] : waiting_[Index(group)].load;
+  }
+  void FillPassed();
+  // `fresh`: groups that are passed from now on, ascending.
+  void MergePassed(const std::vector<int32_t>& fresh);
+  void UpdateImpendingLoads();
+  static size_t Index(int32_t i) { return static_cast<size_t>(i); }
+
+  const DependencyGroups* groups_;
+  std::vector<Span> times_;
+  std::vector<Span> freed_;
+  std::vector<Waiting> waiting_;  // by group
+  std::vector<int32_t> passed_;   // groups that M+ looks past and that still wait, ascending
+  std::vector<Span>
+      impending_;  // by group that is passed: the least load behind it of a group that is not
+  std::vector<uint32_t> visited_;  // by group: the last visit
+  std::vector<int32_t> to_visit_;
+  uint32_t visit_ = 0;
+  std::vector<int32_t> fresh_;
+  std::vector<int32_t> merged_;
+  int64_t work_ = 0;
+};
+
+// M+ of each download where a transfer takes one unit and nothing else takes any (TIC's general
+// time oracle, Eq. 5); INT32_MAX where infinite. Cost: linear in the groups.
+std::vector<int32_t> ImpendingTransferCounts(const DependencyGroups& groups);
+
+}  // namespace stepcast

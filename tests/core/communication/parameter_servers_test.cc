@@ -1,0 +1,164 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/base/time.h"
+#include "core/engine/program.h"
+#include "tests/core/engine/job_builder.h"
+#include "tests/core/engine/naive_graph.h"
+#include "tests/core/engine/random_case.h"
+
+namespace stepcast::parameter_servers_test {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::JobBuilder;
+using testing::Resolved;
+
+// A download, a computation, an upload and an update, one after the other.
+Profile Chain() {
+  JobBuilder job;
+  const int32_t download = job.Download(1000);
+  const int32_t computation = job.Compute(2000, {download});
+  const int32_t upload = job.Upload(500, {computation});
+  job.Update(300, {upload});
+  return job.Build();
+}
+
+TEST(ParameterServersTest, WithoutParsingEveryOperationIsTheProfiles) {
+  const Profile profile = Chain();
+  const Program graph = BuildProgram(profile, Resolved(profile));
+  ASSERT_EQ(graph.size(), 4);
+  const ServerLanes lanes = ServerLanes::Of(graph);
+  const LaneIndex expected[] = {lanes.Downlink(0), ServerLanes::kWorker, lanes.Uplink(0),
+                                lanes.Server(0)};
+  for (OpIndex op = 0; op < 4; ++op) {
+    EXPECT_EQ(graph.lane(op), expected[op]);
+    EXPECT_EQ(graph.source(op), op);
+    EXPECT_FALSE(graph.IsParsing(op));
+  }
+  EXPECT_THAT(graph.roots(), ElementsAre(0));
+  EXPECT_EQ(graph.work(0).first, Nanoseconds(1000));
+  EXPECT_EQ(graph.duration(0, 1), Nanoseconds(2000));
+}
+
+TEST(ParameterServersTest, ParsingFollowsItsTransferOnTheReceiverAndTakesItsDependents) {
+  const Profile profile = Chain();
+  const Program graph =
+      BuildProgram(profile, Resolved(profile, {.parsing_overhead = ParsingOverhead{
+                                                   .seconds_per_byte = 1e-9, .seconds = 1e-7}}));
+  ASSERT_EQ(graph.size(), 6);
+  const ServerLanes lanes = ServerLanes::Of(graph);
+  const LaneIndex expected[] = {lanes.Downlink(0), ServerLanes::kWorker, ServerLanes::kWorker,
+                                lanes.Uplink(0),   lanes.Server(0),      lanes.Server(0)};
+  const int32_t sources[] = {0, 0, 1, 2, 2, 3};
+  for (OpIndex op = 0; op < 6; ++op) {
+    EXPECT_EQ(graph.lane(op), expected[op]) << op;
+    EXPECT_EQ(graph.source(op), sources[op]) << op;
+    EXPECT_EQ(graph.IsParsing(op), op == 1 || op == 4) << op;
+    if (op < 5) {
+      EXPECT_THAT(graph.dependents(op), ElementsAre(op + 1));
+    }
+    EXPECT_EQ(graph.dependency_count(op), op == 0 ? 0 : 1);
+  }
+  EXPECT_EQ(graph.duration(0, 1), Nanoseconds(1100));
+  EXPECT_EQ(graph.duration(0, 4), Nanoseconds(600));
+}
+
+TEST(ParameterServersTest, OneCoefficientIsEnoughForParsing) {
+  const Profile profile = Chain();
+  EXPECT_EQ(BuildProgram(profile,
+                         Resolved(profile, {.parsing_overhead = ParsingOverhead{.seconds = 1e-7}}))
+                .size(),
+            6);
+  EXPECT_EQ(BuildProgram(
+                profile,
+                Resolved(profile, {.parsing_overhead = ParsingOverhead{.seconds_per_byte = 1e-9}}))
+                .size(),
+            6);
+}
+
+TEST(ParameterServersTest, AWindowSplitsOnlyWhatIsLarger) {
+  JobBuilder job;
+  for (const int64_t bytes : {999, 1000, 1001, 5000}) job.Download(bytes);
+  const Profile profile = job.Build();
+  const Program graph = BuildProgram(
+      profile, Resolved(profile, {.multiplexing = Multiplexing::kWindow, .window_bytes = 1000}));
+  const int64_t firsts[] = {999, 1000, 1000, 1000};
+  const int64_t rests[] = {0, 0, 1, 4000};
+  for (OpIndex op = 0; op < 4; ++op) {
+    EXPECT_EQ(graph.work(op).first, Nanoseconds(firsts[op]));
+    EXPECT_EQ(graph.work(op).services, rests[op] > 0 ? 2 : 1);
+    EXPECT_EQ(graph.work(op).last, Nanoseconds(rests[op]));
+  }
+}
+
+TEST(ParameterServersTest, TransfersTakeTheirSizeAtTheScenariosBandwidthNotTheirRecordedTime) {
+  const Profile profile = Chain();
+  const Program graph =
+      BuildProgram(profile, Resolved(profile, {.bandwidth_bytes_per_second = 5e8}));
+  EXPECT_EQ(graph.work(0).first, Nanoseconds(2000));
+  EXPECT_EQ(graph.duration(0, 1), Nanoseconds(2000));
+}
+
+TEST(ParameterServersTest, KeepsEveryRecordedStepOrTheLeastTimes) {
+  JobBuilder job;
+  job.Compute({30, 10});
+  job.Compute({20, 40});
+  const Profile profile = job.Build();
+  const Program recorded = BuildProgram(profile, Resolved(profile));
+  ASSERT_EQ(recorded.step_count(), 2);
+  EXPECT_EQ(recorded.duration(0, 0), Nanoseconds(30));
+  EXPECT_EQ(recorded.duration(1, 1), Nanoseconds(40));
+  EXPECT_EQ(recorded.longest_step_ticks(), 50.0 * kTicksPerNanosecond);
+  const Program least = BuildProgram(profile, Resolved(profile), ProgramTimes::kLeast);
+  ASSERT_EQ(least.step_count(), 1);
+  EXPECT_EQ(least.duration(0, 0), Nanoseconds(10));
+  EXPECT_EQ(least.duration(0, 1), Nanoseconds(20));
+}
+
+TEST(ParameterServersTest, LanesTellResourceAndServer) {
+  const ServerLanes lanes{.servers = 3};
+  EXPECT_EQ(lanes.count(), 10);
+  EXPECT_EQ(ServerLanes::ResourceOf(lanes.Specs()[ServerLanes::kWorker]), Resource::kWorker);
+  for (int32_t server = 0; server < 3; ++server) {
+    for (const auto& [lane, kind] : {std::pair{lanes.Server(server), Resource::kParameterServer},
+                                     std::pair{lanes.Downlink(server), Resource::kDownlink},
+                                     std::pair{lanes.Uplink(server), Resource::kUplink}}) {
+      EXPECT_EQ(ServerLanes::ResourceOf(lanes.Specs()[lane]), kind);
+      EXPECT_EQ(lanes.Specs()[lane].index, server);
+      EXPECT_EQ(lanes.Specs().IsLink(lane), kind != Resource::kParameterServer);
+    }
+  }
+}
+
+// The packed arrays say what the plain structs say, over random graphs.
+TEST(ParameterServersTest, AgreesWithTheNaiveGraph) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    const testing::RandomCase random_case = testing::MakeRandomCase(seed);
+    const Program graph = BuildProgram(random_case.profile, random_case.scenario);
+    const std::vector<testing::NaiveOperation> naive =
+        testing::MakeNaiveGraph(random_case.profile, random_case.scenario);
+    ASSERT_EQ(static_cast<size_t>(graph.size()), naive.size());
+    std::vector<std::vector<OpIndex>> dependents(naive.size());
+    for (OpIndex op = 0; op < graph.size(); ++op) {
+      const testing::NaiveOperation& expected = naive[static_cast<size_t>(op)];
+      EXPECT_EQ(ServerLanes::ResourceOf(graph, op), expected.resource);
+      EXPECT_EQ(graph.lanes()[graph.lane(op)].index, expected.server);
+      EXPECT_EQ(graph.dependency_count(op), static_cast<int32_t>(expected.waiting_for.size()));
+      for (const size_t before : expected.waiting_for) dependents[before].push_back(op);
+    }
+    for (OpIndex op = 0; op < graph.size(); ++op) {
+      EXPECT_THAT(graph.dependents(op),
+                  ::testing::ElementsAreArray(dependents[static_cast<size_t>(op)]))
+          << op;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepcast::parameter_servers_test
