@@ -22,7 +22,7 @@ struct JobAllocation {
   absl::Status status;  // why the job could not be looked at: it gets nothing then
   JobShare share;
   std::vector<CurvePoint> curve;
-  std::vector<std::string> warnings;  // of the curve, WarningsByWorkers
+  std::vector<Warning> warnings;  // of the curve, WarningsByWorkers
 };
 
 // What one more worker would give.

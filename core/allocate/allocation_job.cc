@@ -86,10 +86,10 @@ std::vector<Scenario> ServerChoicesOf(const Profile& profile, const ScenarioDraf
   std::vector<Scenario> choices;
   for (int32_t servers = 1; servers <= max_servers; ++servers) {
     ScenarioDraft choice = draft;
-    choice.parameter_servers = servers;
+    choice.servers().servers = servers;
     absl::StatusOr<Scenario> scenario = ResolveScenario(profile, choice);
     faults.AddPart("scenario", scenario.status(),
-                   {{"scenario.parameter_servers", "max_parameter_servers"}});
+                   {{"scenario.parameter_servers.servers", "max_parameter_servers"}});
     if (scenario.ok()) choices.push_back(*std::move(scenario));
   }
   return choices;
@@ -122,7 +122,7 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
   std::vector<int32_t> counts = CountsOf(draft, capacity.workers + 1, limits, faults);
   if (absl::Status status = std::move(faults).ToStatus("JOB_INVALID"); !status.ok()) return status;
   const AllocationJobDraft::Current current = draft.current.value_or(AllocationJobDraft::Current{});
-  const int32_t scenario_servers = one_worker->parameter_servers;
+  const int32_t scenario_servers = one_worker->servers().servers;
   return AllocationJob{.profile = profile,
                        .one_worker = *std::move(one_worker),
                        .server_choices = std::move(server_choices),

@@ -21,7 +21,7 @@ namespace stepcast {
 struct JobCurve {
   ThroughputCurve curve;
   double one_worker_examples_per_second = 0;  // what speedup is measured against
-  std::vector<std::string> warnings;          // of the points and the one worker, WarningsByWorkers
+  std::vector<Warning> warnings;              // of the points and the one worker, WarningsByWorkers
   SimulationStatistics simulation;
 };
 

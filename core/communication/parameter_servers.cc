@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <variant>
 
 #include "core/communication/parameter_placement.h"
 
@@ -26,12 +27,12 @@ class ProgramWriter {
   ProgramWriter(const Profile& profile, const Scenario& scenario, ProgramTimes times,
                 StopCheck stop)
       : profile_(profile),
-        scenario_(scenario),
+        servers_(scenario.servers()),
         times_(times),
         stop_(stop),
         pace_(stop),
         bandwidth_(scenario.bandwidth_bytes_per_second),
-        lanes_{.servers = scenario.parameter_servers} {}
+        lanes_{.servers = scenario.servers().servers} {}
 
   absl::StatusOr<Program> Write() && {
     draft_.lanes = lanes_.Specs();
@@ -44,8 +45,8 @@ class ProgramWriter {
 
  private:
   bool HasParsing(const Operation& operation) const {
-    return IsTransfer(operation.resource) && (scenario_.parsing_overhead.seconds_per_byte != 0 ||
-                                              scenario_.parsing_overhead.seconds != 0);
+    return IsTransfer(operation.resource) && (servers_.parsing_overhead.seconds_per_byte != 0 ||
+                                              servers_.parsing_overhead.seconds != 0);
   }
 
   LaneIndex LaneOf(const Operation& operation, int32_t server) const {
@@ -67,15 +68,16 @@ class ProgramWriter {
     draft_.lane.push_back(lane);
     draft_.source.push_back(source);
     draft_.size_bytes.push_back(size_bytes);
-    draft_.work.push_back(draft_.lanes.IsLink(lane)
-                              ? StreamServices::Of(size_bytes, scenario_).WorkOn(bandwidth_)
-                              : TransferWork{});
+    draft_.work.push_back(
+        draft_.lanes.IsLink(lane)
+            ? StreamServices::Of(size_bytes, servers_.multiplexing).WorkOn(bandwidth_)
+            : TransferWork{});
   }
 
   // Gives every operation its lane, and a transfer's parsing overhead its own operation on the
   // receiver (section 3.2.1).
   void PlaceOperations() {
-    const std::vector<int32_t> servers = PlaceParameters(profile_, scenario_.parameter_servers);
+    const std::vector<int32_t> servers = PlaceParameters(profile_, servers_.servers);
     const std::vector<Operation>& operations = profile_.operations();
     for (size_t i = 0; i < operations.size() && pace_.GoesOn(1); ++i) {
       const Operation& operation = operations[i];
@@ -122,7 +124,7 @@ class ProgramWriter {
     if (draft_.lanes.IsLink(draft_.lane[Index(op)])) return {};
     const int32_t source = draft_.source[Index(op)];
     if (op > 0 && source == draft_.source[Index(op) - 1])
-      return ParsingTime(scenario_.parsing_overhead, draft_.size_bytes[Index(op) - 1]);
+      return ParsingTime(servers_.parsing_overhead, draft_.size_bytes[Index(op) - 1]);
     const std::vector<RecordedStep>& steps = profile_.steps();
     if (times_ == ProgramTimes::kRecorded) return RecordedTime(steps[Index(row)], source);
     Span least = RecordedTime(steps.front(), source);
@@ -131,7 +133,7 @@ class ProgramWriter {
   }
 
   const Profile& profile_;
-  const Scenario& scenario_;
+  const ParameterServers& servers_;
   const ProgramTimes times_;
   const StopCheck stop_;
   PacedStopCheck pace_;
@@ -143,11 +145,15 @@ class ProgramWriter {
 };
 
 NetworkSpec NetworkOf(const Scenario& scenario) {
-  constexpr NetworkSpec::Sharing kSharing[] = {
-      NetworkSpec::Sharing::kEqual, NetworkSpec::Sharing::kFirstCome, NetworkSpec::Sharing::kTurns};
   const Bandwidth server(scenario.bandwidth_bytes_per_second);
-  NetworkSpec network{.sharing = kSharing[static_cast<size_t>(scenario.link_sharing)]};
-  if (scenario.turn_bytes > 0) network.turn = server.TimeFor(scenario.turn_bytes);
+  const LinkSharing& sharing = scenario.servers().link_sharing;
+  NetworkSpec network;
+  if (std::holds_alternative<FirstCome>(sharing)) {
+    network.sharing = NetworkSpec::Sharing::kFirstCome;
+  } else if (const auto* turns = std::get_if<Turns>(&sharing)) {
+    network.sharing = NetworkSpec::Sharing::kTurns;
+    network.turn = server.TimeFor(turns->bytes);
+  }
   for (const WorkerGroup& group : scenario.worker_groups) {
     const Bandwidth own(
         group.bandwidth_bytes_per_second.value_or(scenario.bandwidth_bytes_per_second));
@@ -193,9 +199,12 @@ StreamServices StreamServices::Windowed(int64_t size_bytes, int64_t window_bytes
           .count = static_cast<int32_t>(middles) + 2};
 }
 
-StreamServices StreamServices::Of(int64_t size_bytes, const Scenario& scenario) {
-  if (scenario.multiplexing == Multiplexing::kWholeStream) return Whole(size_bytes);
-  return Windowed(size_bytes, scenario.window_bytes, scenario.quantum_bytes);
+StreamServices StreamServices::Of(int64_t size_bytes, const Multiplexing& multiplexing) {
+  if (const auto* window = std::get_if<Window>(&multiplexing))
+    return Windowed(size_bytes, window->bytes, window->quantum_bytes);
+  if (const auto* robin = std::get_if<RoundRobin>(&multiplexing))
+    return Windowed(size_bytes, robin->window_bytes, robin->quantum_bytes);
+  return Whole(size_bytes);
 }
 
 TransferWork StreamServices::WorkOn(const Bandwidth& link) const {
@@ -213,6 +222,14 @@ Program BuildProgram(const Profile& profile, const Scenario& scenario, ProgramTi
 absl::StatusOr<Program> BuildProgram(const Profile& profile, const Scenario& scenario,
                                      ProgramTimes times, StopCheck stop) {
   return ProgramWriter(profile, scenario, times, stop).Write();
+}
+
+bool HaveSameProgram(const Scenario& a, const Scenario& b) {
+  const ParameterServers& of_a = a.servers();
+  const ParameterServers& of_b = b.servers();
+  return a.bandwidth_bytes_per_second == b.bandwidth_bytes_per_second &&
+         of_a.servers == of_b.servers && of_a.parsing_overhead == of_b.parsing_overhead &&
+         of_a.multiplexing == of_b.multiplexing;
 }
 
 std::vector<int32_t> RecordedRanks(const Profile& profile, const Program& program) {
@@ -248,7 +265,7 @@ JobGraph JobOf(std::shared_ptr<const Program> program, std::shared_ptr<const Ran
     job.compute_speeds.insert(job.compute_speeds.end(), Index(group.count),
                               group.compute_speed_factor.value_or(1));
   }
-  if (scenario.synchronization == Synchronization::kSynchronous) {
+  if (scenario.is_synchronous()) {
     std::vector<int32_t>& all = job.groups.emplace_back();
     for (int32_t worker = 0; worker < scenario.workers; ++worker) all.push_back(worker);
     job.couplings.push_back({.op = kStepEnd, .group = 0});

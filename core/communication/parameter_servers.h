@@ -60,8 +60,7 @@ struct StreamServices {
   // `quantum_bytes` 0: all that is left in one. REQUIRES: size_bytes > 0.
   static StreamServices Whole(int64_t size_bytes) { return {.first = size_bytes}; }
   static StreamServices Windowed(int64_t size_bytes, int64_t window_bytes, int64_t quantum_bytes);
-  // REQUIRES: scenario is resolved.
-  static StreamServices Of(int64_t size_bytes, const Scenario& scenario);
+  static StreamServices Of(int64_t size_bytes, const Multiplexing& multiplexing);
 
   // REQUIRES: 0 <= service < count.
   int64_t BytesOf(int32_t service) const {
@@ -81,6 +80,9 @@ Program BuildProgram(const Profile& profile, const Scenario& scenario,
 // The same. Failure: what `stop` returns.
 absl::StatusOr<Program> BuildProgram(const Profile& profile, const Scenario& scenario,
                                      ProgramTimes times, StopCheck stop);
+
+// Whether both have the same program, of one profile. REQUIRES: resolved.
+bool HaveSameProgram(const Scenario& a, const Scenario& b);
 
 // Ranks by recorded end, of every recorded step; equal ends, equal ranks. REQUIRES: the program is
 // this profile's, with recorded times.

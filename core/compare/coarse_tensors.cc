@@ -12,18 +12,15 @@ namespace {
 
 Scenario CoarseScenario(Scenario scenario, int32_t workers) {
   // With several servers the worker's own link is crossed, too: it keeps its bandwidth.
-  if (scenario.parameter_servers > 1) {
+  if (scenario.servers().servers > 1) {
     scenario.worker_groups = {{.count = 1,
                                .compute_speed_factor = 1,
                                .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second}};
   }
   scenario.bandwidth_bytes_per_second /= workers;
-  scenario.parsing_overhead = {};
-  scenario.multiplexing = Multiplexing::kWholeStream;
-  scenario.window_bytes = 0;
-  scenario.quantum_bytes = 0;
-  scenario.link_sharing = LinkSharing::kEqual;
-  scenario.turn_bytes = 0;
+  scenario.servers().parsing_overhead = {};
+  scenario.servers().multiplexing = WholeStream{};
+  scenario.servers().link_sharing = EqualShares{};
   return scenario;
 }
 

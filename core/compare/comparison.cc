@@ -48,11 +48,10 @@ class Rivals {
 
  private:
   std::string WhySilent(RivalModel model) const {
-    if (scenario_.synchronization == Synchronization::kSynchronous)
-      return "the model is of asynchronous training";
-    if (model == RivalModel::kQueueing && scenario_.parameter_servers > 1) {
+    if (scenario_.is_synchronous()) return "the model is of asynchronous training";
+    if (model == RivalModel::kQueueing && scenario_.servers().servers > 1) {
       return absl::StrCat("the model is of one parameter server, not of ",
-                          scenario_.parameter_servers);
+                          scenario_.servers().servers);
     }
     if (model == RivalModel::kQueueing && queueing_.empty()) return "a step takes no time";
     return "";

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -19,15 +20,16 @@ namespace {
 class ScenarioResolver {
  public:
   ScenarioResolver(const Profile& profile, const ScenarioDraft& draft, const ScenarioLimits& limits)
-      : profile_(profile), draft_(draft), limits_(limits) {}
+      : profile_(profile), draft_(draft), asked_(draft.servers()), limits_(limits) {}
 
   absl::StatusOr<Scenario> Run() && {
     ResolveSizes();
     ResolvePlatform();
-    scenario_.synchronization = draft_.synchronization.value_or(Synchronization::kAsynchronous);
+    servers_.synchronization = asked_.synchronization.value_or(Synchronization::kAsynchronous);
     ResolveMultiplexing();
     ResolveLinkSharing();
     ResolveTransferOrder();
+    scenario_.communication = std::move(servers_);
     ResolveStartOffsets();
     ResolveWorkerGroups();
     if (!faults_.empty()) return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
@@ -38,11 +40,10 @@ class ScenarioResolver {
   void ResolveSizes() {
     scenario_.workers = draft_.workers.value_or(1);
     workers_known_ = CheckRange("workers", scenario_.workers, limits_.max_workers);
-    scenario_.parameter_servers = draft_.parameter_servers.value_or(profile_.parameter_servers());
-    if (!CheckRange("parameter_servers", scenario_.parameter_servers,
-                    limits_.max_parameter_servers))
+    servers_.servers = asked_.servers.value_or(profile_.parameter_servers());
+    if (!CheckRange("parameter_servers.servers", servers_.servers, limits_.max_parameter_servers))
       return;
-    if (scenario_.parameter_servers != profile_.parameter_servers()) CheckPlaceable();
+    if (servers_.servers != profile_.parameter_servers()) CheckPlaceable();
   }
 
   bool CheckRange(const char* path, int32_t value, int32_t max) {
@@ -58,8 +59,8 @@ class ScenarioResolver {
       const Operation& operation = profile_.operations()[i];
       if (operation.resource == Resource::kWorker || !operation.parameter.empty()) continue;
       faults_.Add(
-          "parameter_servers",
-          absl::StrCat(scenario_.parameter_servers, " is not the recorded number, ",
+          "parameter_servers.servers",
+          absl::StrCat(servers_.servers, " is not the recorded number, ",
                        profile_.parameter_servers(), ", and operations[", i, "] of the profile, ",
                        Quoted(operation.name), ", names no parameter by which to place it"));
       return;
@@ -70,95 +71,86 @@ class ScenarioResolver {
     scenario_.bandwidth_bytes_per_second =
         draft_.bandwidth_bytes_per_second.value_or(profile_.platform().bandwidth_bytes_per_second);
     CheckBandwidth("bandwidth_bytes_per_second", scenario_.bandwidth_bytes_per_second, faults_);
-    scenario_.parsing_overhead =
-        draft_.parsing_overhead.value_or(profile_.platform().parsing_overhead);
-    CheckParsingOverhead("parsing_overhead", scenario_.parsing_overhead, faults_);
+    servers_.parsing_overhead =
+        asked_.parsing_overhead.value_or(profile_.platform().parsing_overhead);
+    CheckParsingOverhead("parameter_servers.parsing_overhead", servers_.parsing_overhead, faults_);
+  }
+
+  // `path`: of the field in the draft. 0 where it is a fault.
+  int64_t CheckedBytes(const char* path, int64_t bytes, int64_t least) {
+    if (bytes >= least) return bytes;
+    faults_.Add(path, absl::StrCat(bytes, " is below ", least));
+    return 0;
   }
 
   void ResolveMultiplexing() {
     const int64_t recorded = profile_.platform().window_bytes;
-    const bool is_robin = draft_.multiplexing == Multiplexing::kRoundRobin;
-    const int64_t window =
-        draft_.window_bytes.value_or(recorded == 0 && is_robin ? kRoundRobinWindowBytes : recorded);
-    scenario_.multiplexing = draft_.multiplexing.value_or(window > 0 ? Multiplexing::kWindow
-                                                                     : Multiplexing::kWholeStream);
-    if (window < 0) {
-      faults_.Add("window_bytes", absl::StrCat(window, " is a negative size"));
-    } else if (scenario_.multiplexing == Multiplexing::kWholeStream) {
-      // The profile's window does not matter then; one that is asked for would be ignored.
-      if (draft_.window_bytes.value_or(0) > 0)
-        faults_.Add("window_bytes", absl::StrCat(window, " has no effect with WHOLE_STREAM"));
-    } else if (window == 0) {
-      faults_.Add("window_bytes", "0, but WINDOW and ROUND_ROBIN need at least 1");
-    } else {
-      scenario_.window_bytes = window;
-    }
-    ResolveQuantum();
-  }
-
-  void ResolveQuantum() {
-    const bool is_robin = scenario_.multiplexing == Multiplexing::kRoundRobin;
-    const int64_t quantum = draft_.quantum_bytes.value_or(is_robin ? kRoundRobinQuantumBytes : 0);
-    if (quantum < 0) {
-      faults_.Add("quantum_bytes", absl::StrCat(quantum, " is a negative size"));
-    } else if (quantum > 0 && scenario_.multiplexing == Multiplexing::kWholeStream) {
-      faults_.Add("quantum_bytes", absl::StrCat(quantum, " has no effect with WHOLE_STREAM"));
-    } else if (quantum == 0 && is_robin) {
-      faults_.Add("quantum_bytes", "0, but ROUND_ROBIN needs at least 1");
-    } else {
-      scenario_.quantum_bytes = quantum;
-      if (quantum > 0 && scenario_.window_bytes > 0) CheckTurns();
+    if (!asked_.multiplexing.has_value()) {
+      if (recorded > 0) servers_.multiplexing = Window{.bytes = recorded};
+    } else if (const auto* window = std::get_if<WindowDraft>(&*asked_.multiplexing)) {
+      const Window resolved{.bytes = CheckedBytes("parameter_servers.window.bytes",
+                                                  window->bytes.value_or(recorded), 1),
+                            .quantum_bytes = CheckedBytes("parameter_servers.window.quantum_bytes",
+                                                          window->quantum_bytes.value_or(0), 0)};
+      servers_.multiplexing = resolved;
+      CheckServices("parameter_servers.window.quantum_bytes", resolved.bytes,
+                    resolved.quantum_bytes);
+    } else if (const auto* robin = std::get_if<RoundRobinDraft>(&*asked_.multiplexing)) {
+      const RoundRobin resolved{
+          .window_bytes = CheckedBytes(
+              "parameter_servers.round_robin.window_bytes",
+              robin->window_bytes.value_or(recorded > 0 ? recorded : kRoundRobinWindowBytes), 1),
+          .quantum_bytes = CheckedBytes("parameter_servers.round_robin.quantum_bytes",
+                                        robin->quantum_bytes.value_or(kRoundRobinQuantumBytes), 1)};
+      servers_.multiplexing = resolved;
+      CheckServices("parameter_servers.round_robin.quantum_bytes", resolved.window_bytes,
+                    resolved.quantum_bytes);
     }
   }
 
   void ResolveLinkSharing() {
-    scenario_.link_sharing = draft_.link_sharing.value_or(LinkSharing::kEqual);
-    const bool in_turns = scenario_.link_sharing == LinkSharing::kTurns;
-    const int64_t turn = draft_.turn_bytes.value_or(in_turns ? kTurnBytes : 0);
-    if (turn < 0) {
-      faults_.Add("turn_bytes", absl::StrCat(turn, " is a negative size"));
-    } else if (turn > 0 && !in_turns) {
-      faults_.Add("turn_bytes", absl::StrCat(turn, " has no effect without TURNS"));
-    } else if (turn == 0 && in_turns) {
-      faults_.Add("turn_bytes", "0, but TURNS needs at least 1");
-    } else {
-      scenario_.turn_bytes = turn;
-    }
+    if (!asked_.link_sharing.has_value()) return;
+    if (std::holds_alternative<FirstCome>(*asked_.link_sharing))
+      servers_.link_sharing = FirstCome{};
+    const auto* turns = std::get_if<TurnsDraft>(&*asked_.link_sharing);
+    if (turns == nullptr) return;
+    servers_.link_sharing = Turns{.bytes = CheckedBytes("parameter_servers.turns.bytes",
+                                                        turns->bytes.value_or(kTurnBytes), 1)};
     // Two servers' turns can meet on one worker's link, where real queues hold segments back
     // without holding the servers up. That is not modelled.
-    if (in_turns && scenario_.parameter_servers > 1) {
-      faults_.Add("link_sharing", absl::StrCat("TURNS are of one parameter server, not of ",
-                                               scenario_.parameter_servers));
+    if (servers_.servers > 1) {
+      faults_.Add("parameter_servers.turns",
+                  absl::StrCat("are of one parameter server, not of ", servers_.servers));
     }
   }
 
   // A turn costs as much to simulate as an operation, and a small quantum makes any number of them.
-  void CheckTurns() {
-    int64_t turns = 0;
+  void CheckServices(const char* path, int64_t window, int64_t quantum) {
+    if (window == 0 || quantum == 0) return;
+    int64_t services = 0;
     for (const Operation& operation : profile_.operations()) {
-      const int64_t left = operation.size_bytes - scenario_.window_bytes;
+      const int64_t left = operation.size_bytes - window;
       if (!IsTransfer(operation.resource) || left <= 0) continue;
-      turns += (left - 1) / scenario_.quantum_bytes + 1;
-      if (turns <= limits_.max_turns) continue;
-      faults_.Add("quantum_bytes",
-                  absl::StrCat(scenario_.quantum_bytes, " makes ", turns,
-                               " turns or more of a step's transfers, which is above the limit ",
-                               "max_turns = ", limits_.max_turns));
+      services += (left - 1) / quantum + 1;
+      if (services <= limits_.max_turns) continue;
+      faults_.Add(path, absl::StrCat(quantum, " makes ", services,
+                                     " turns or more of a step's transfers, which is above the ",
+                                     "limit max_turns = ", limits_.max_turns));
       return;
     }
   }
 
   void ResolveTransferOrder() {
-    const bool ranked = !draft_.transfer_priorities.empty();
-    scenario_.transfer_order =
-        draft_.transfer_order.value_or(ranked ? TransferOrder::kExplicit : TransferOrder::kGraph);
-    const bool is_explicit = scenario_.transfer_order == TransferOrder::kExplicit;
+    const bool ranked = !asked_.transfer_priorities.empty();
+    servers_.transfer_order =
+        asked_.transfer_order.value_or(ranked ? TransferOrder::kExplicit : TransferOrder::kGraph);
+    const bool is_explicit = servers_.transfer_order == TransferOrder::kExplicit;
     if (is_explicit && !ranked)
-      faults_.Add("transfer_priorities", "none given, but EXPLICIT needs them");
+      faults_.Add("parameter_servers.transfer_priorities", "none given, but EXPLICIT needs them");
     if (!is_explicit && ranked) {
-      faults_.Add("transfer_priorities",
-                  absl::StrCat(draft_.transfer_priorities.size(),
-                               " given, which has no effect without EXPLICIT"));
+      faults_.Add("parameter_servers.transfer_priorities",
+                  absl::StrCat(asked_.transfer_priorities.size(),
+                               " given, and another transfer_order than EXPLICIT: which of both?"));
     }
     if (is_explicit && ranked) ResolvePriorities();
   }
@@ -168,15 +160,16 @@ class ScenarioResolver {
     for (const Operation& operation : profile_.operations()) {
       if (IsTransfer(operation.resource)) transfers.insert(operation.name);
     }
-    for (const auto& [name, rank] : draft_.transfer_priorities) {
+    for (const auto& [name, rank] : asked_.transfer_priorities) {
       if (faults_.full()) return;
       const bool known = transfers.contains(name);
       if (known && rank >= 0) continue;
-      const std::string path = absl::StrCat("transfer_priorities[", Quoted(name), "]");
+      const std::string path =
+          absl::StrCat("parameter_servers.transfer_priorities[", Quoted(name), "]");
       if (!known) faults_.Add(path, absl::StrCat(Quoted(name), " is no transfer of the profile"));
       if (rank < 0) faults_.Add(path, absl::StrCat(rank, " is a negative rank"));
     }
-    scenario_.transfer_priorities = draft_.transfer_priorities;
+    servers_.transfer_priorities = asked_.transfer_priorities;
   }
 
   void ResolveStartOffsets() {
@@ -221,7 +214,7 @@ class ScenarioResolver {
     const double factor = group.compute_speed_factor.value_or(1);
     const double bandwidth =
         group.bandwidth_bytes_per_second.value_or(scenario_.bandwidth_bytes_per_second);
-    if (scenario_.link_sharing == LinkSharing::kTurns &&
+    if (std::holds_alternative<Turns>(scenario_.servers().link_sharing) &&
         bandwidth < scenario_.bandwidth_bytes_per_second) {
       faults_.Add(
           path + ".bandwidth_bytes_per_second",
@@ -243,8 +236,10 @@ class ScenarioResolver {
 
   const Profile& profile_;
   const ScenarioDraft& draft_;
+  const ParameterServersDraft& asked_;
   const ScenarioLimits& limits_;
   Scenario scenario_;
+  ParameterServers servers_;
   bool workers_known_ = false;  // else nothing can be compared with their number
   FaultList faults_;
 };

@@ -1,10 +1,11 @@
-// The cluster to predict for, and how precisely.
+// The cluster to predict for.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,9 +15,52 @@
 namespace stepcast {
 
 enum class Synchronization : uint8_t { kAsynchronous, kSynchronous };
-enum class Multiplexing : uint8_t { kWindow, kWholeStream, kRoundRobin };
-enum class LinkSharing : uint8_t { kEqual, kFirstCome, kTurns };
 enum class TransferOrder : uint8_t { kGraph, kRecorded, kRandom, kReverse, kTic, kTac, kExplicit };
+
+// The window and the quantum of round robin where neither the scenario nor the profile says them,
+// as measured of gRPC 1.51 with bandwidth probing off.
+inline constexpr int64_t kRoundRobinWindowBytes = 65'536;
+inline constexpr int64_t kRoundRobinQuantumBytes = 1'048'576;
+
+// The turn where the scenario does not say it: the payload of the largest segment that Linux hands
+// to a queue as one, 45 packets of 1,448 bytes.
+inline constexpr int64_t kTurnBytes = 65'160;
+
+// The ways in which the streams of one worker and server share their connection.
+// Every stream whole.
+struct WholeStream {
+  friend bool operator==(const WholeStream&, const WholeStream&) = default;
+};
+// Up to the window first, then the rest: whole, or in services of a quantum.
+struct Window {
+  int64_t bytes = 0;          // at least 1
+  int64_t quantum_bytes = 0;  // 0: all the rest in one
+
+  friend bool operator==(const Window&, const Window&) = default;
+};
+// Up to the window first, then services of a quantum in turn: gRPC with bandwidth probing off.
+struct RoundRobin {
+  int64_t window_bytes = kRoundRobinWindowBytes;    // at least 1
+  int64_t quantum_bytes = kRoundRobinQuantumBytes;  // at least 1
+
+  friend bool operator==(const RoundRobin&, const RoundRobin&) = default;
+};
+using Multiplexing = std::variant<WholeStream, Window, RoundRobin>;
+
+// The ways in which workers share a server's link.
+struct EqualShares {
+  friend bool operator==(const EqualShares&, const EqualShares&) = default;
+};
+struct FirstCome {
+  friend bool operator==(const FirstCome&, const FirstCome&) = default;
+};
+// One worker at a time sends so much.
+struct Turns {
+  int64_t bytes = kTurnBytes;  // at least 1
+
+  friend bool operator==(const Turns&, const Turns&) = default;
+};
+using LinkSharing = std::variant<EqualShares, FirstCome, Turns>;
 
 // `count` workers that are alike.
 struct WorkerGroup {
@@ -27,43 +71,81 @@ struct WorkerGroup {
   friend bool operator==(const WorkerGroup&, const WorkerGroup&) = default;
 };
 
+// The same as asked for: what is empty is as in the profile, or as stated there.
+struct WindowDraft {
+  std::optional<int64_t> bytes;
+  std::optional<int64_t> quantum_bytes;
+
+  friend bool operator==(const WindowDraft&, const WindowDraft&) = default;
+};
+struct RoundRobinDraft {
+  std::optional<int64_t> window_bytes;
+  std::optional<int64_t> quantum_bytes;
+
+  friend bool operator==(const RoundRobinDraft&, const RoundRobinDraft&) = default;
+};
+struct TurnsDraft {
+  std::optional<int64_t> bytes;
+
+  friend bool operator==(const TurnsDraft&, const TurnsDraft&) = default;
+};
+
+struct ParameterServersDraft {
+  std::optional<int32_t> servers;
+  std::optional<ParsingOverhead> parsing_overhead;
+  std::optional<Synchronization> synchronization;
+  std::optional<std::variant<WholeStream, WindowDraft, RoundRobinDraft>> multiplexing;
+  std::optional<std::variant<EqualShares, FirstCome, TurnsDraft>> link_sharing;
+  std::optional<TransferOrder> transfer_order;
+  std::map<std::string, int32_t> transfer_priorities;
+
+  friend bool operator==(const ParameterServersDraft&, const ParameterServersDraft&) = default;
+};
+using CommunicationDraft = std::variant<ParameterServersDraft>;
+
 // A scenario as asked for: what is empty is as in the profile.
 struct ScenarioDraft {
   std::optional<int32_t> workers;
-  std::optional<int32_t> parameter_servers;
   std::optional<double> bandwidth_bytes_per_second;
-  std::optional<ParsingOverhead> parsing_overhead;
-  std::optional<Synchronization> synchronization;
-  std::optional<Multiplexing> multiplexing;
-  std::optional<int64_t> window_bytes;
-  std::optional<int64_t> quantum_bytes;
-  std::optional<LinkSharing> link_sharing;
-  std::optional<int64_t> turn_bytes;
-  std::optional<TransferOrder> transfer_order;
-  std::map<std::string, int32_t> transfer_priorities;
+  CommunicationDraft communication;
   std::vector<int64_t> start_offsets_ns;
   std::vector<WorkerGroup> worker_groups;
+
+  const ParameterServersDraft& servers() const {
+    return std::get<ParameterServersDraft>(communication);
+  }
+  ParameterServersDraft& servers() { return std::get<ParameterServersDraft>(communication); }
 
   friend bool operator==(const ScenarioDraft&, const ScenarioDraft&) = default;
 };
 
+// Workers that get the parameters from servers and send them gradients.
+struct ParameterServers {
+  int32_t servers = 1;
+  ParsingOverhead parsing_overhead;
+  Synchronization synchronization = Synchronization::kAsynchronous;
+  Multiplexing multiplexing;
+  LinkSharing link_sharing;
+  TransferOrder transfer_order = TransferOrder::kGraph;
+  std::map<std::string, int32_t> transfer_priorities;  // of kExplicit
+
+  friend bool operator==(const ParameterServers&, const ParameterServers&) = default;
+};
+using Communication = std::variant<ParameterServers>;
+
 // A scenario with every default filled in, checked against its profile.
 struct Scenario {
   int32_t workers = 1;
-  int32_t parameter_servers = 1;
-  double bandwidth_bytes_per_second = 0;
-  ParsingOverhead parsing_overhead;
-  Synchronization synchronization = Synchronization::kAsynchronous;
-  Multiplexing multiplexing = Multiplexing::kWholeStream;
-  int64_t window_bytes = 0;  // 0 with kWholeStream
-  int64_t quantum_bytes =
-      0;  // of each service after the first; 0: all the rest in one, and with kWholeStream
-  LinkSharing link_sharing = LinkSharing::kEqual;
-  int64_t turn_bytes = 0;  // of one worker at a time, with kTurns; else 0
-  TransferOrder transfer_order = TransferOrder::kGraph;
-  std::map<std::string, int32_t> transfer_priorities;
+  double bandwidth_bytes_per_second = 0;  // of a server's link, in each direction
+  Communication communication;
   std::vector<int64_t> start_offsets_ns;   // empty, or one a worker
   std::vector<WorkerGroup> worker_groups;  // empty: all as recorded; else every field is set
+
+  // REQUIRES: the job has parameter servers.
+  const ParameterServers& servers() const { return std::get<ParameterServers>(communication); }
+  ParameterServers& servers() { return std::get<ParameterServers>(communication); }
+  // Whether workers' steps end together.
+  bool is_synchronous() const { return servers().synchronization == Synchronization::kSynchronous; }
 
   friend bool operator==(const Scenario&, const Scenario&) = default;
 };
@@ -72,25 +154,16 @@ struct Scenario {
 inline constexpr double kMinComputeSpeedFactor = 1e-6;
 inline constexpr double kMaxComputeSpeedFactor = 1e6;
 
-// What kRoundRobin stands for where neither the scenario nor the profile says it, as measured of
-// gRPC 1.51 with bandwidth probing off.
-inline constexpr int64_t kRoundRobinWindowBytes = 65'536;
-inline constexpr int64_t kRoundRobinQuantumBytes = 1'048'576;
-
-// What kTurns stands for where the scenario does not say it: the payload of the largest segment
-// that Linux hands to a queue as one, 45 packets of 1,448 bytes.
-inline constexpr int64_t kTurnBytes = 65'160;
-
 struct ScenarioLimits {
   int32_t max_workers = 4096;
   int32_t max_parameter_servers = 256;
   int64_t max_start_offset_ns = 86'400'000'000'000;  // one day
-  int64_t max_turns =
-      1'000'000;  // services after the first, of all transfers of a step, where there is a quantum
+  // Services after the first, of all transfers of a step, where there is a quantum.
+  int64_t max_turns = 1'000'000;
 };
 
 // Fails with INVALID_ARGUMENT, reason SCENARIO_INVALID, and every fault, its path relative to the
-// scenario. What would have no effect is a fault: an input is never silently ignored.
+// scenario: an input is never silently ignored.
 absl::StatusOr<Scenario> ResolveScenario(const Profile& profile, const ScenarioDraft& draft,
                                          const ScenarioLimits& limits = {});
 

@@ -41,7 +41,7 @@ absl::StatusOr<Keys> KeysByScenarioOrder(TransferOrder order, const Profile& pro
                                          const Scenario& scenario, const Program& graph,
                                          const std::vector<OpIndex>& downloads, StopCheck stop) {
   Scenario ordered = scenario;
-  ordered.transfer_order = order;
+  ordered.servers().transfer_order = order;
   const absl::StatusOr<std::vector<int32_t>> ranks = TransferRanks(profile, ordered, graph, stop);
   if (!ranks.ok()) return ranks.status();
   Keys keys;

@@ -48,9 +48,9 @@ void RankExplicit(const Profile& profile, const Scenario& scenario, const Progra
                   Ranks& ranks) {
   for (OpIndex op = 0; op < graph.size(); ++op) {
     if (!graph.IsTransfer(op)) continue;
-    const auto named =
-        scenario.transfer_priorities.find(profile.operations()[Index(graph.source(op))].name);
-    if (named != scenario.transfer_priorities.end()) ranks[Index(op)] = named->second;
+    const auto named = scenario.servers().transfer_priorities.find(
+        profile.operations()[Index(graph.source(op))].name);
+    if (named != scenario.servers().transfer_priorities.end()) ranks[Index(op)] = named->second;
   }
 }
 
@@ -82,11 +82,11 @@ absl::StatusOr<std::vector<int32_t>> TransferRanks(const Profile& profile, const
                                                    const Program& graph, StopCheck stop) {
   Ranks ranks(Index(graph.size()), Ranking::kUnranked);
   absl::Status status;
-  const bool computed = scenario.transfer_order == TransferOrder::kTic ||
-                        scenario.transfer_order == TransferOrder::kTac;
+  const bool computed = scenario.servers().transfer_order == TransferOrder::kTic ||
+                        scenario.servers().transfer_order == TransferOrder::kTac;
   if (computed && graph.longest_step_ticks() >= static_cast<double>(kEndOfTime.ticks))
     return SimulatedTimeExhausted();
-  switch (scenario.transfer_order) {
+  switch (scenario.servers().transfer_order) {
     case TransferOrder::kGraph:
     case TransferOrder::kRecorded:
     case TransferOrder::kRandom:
@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<int32_t>> TransferRanks(const Profile& profile, const
 
 absl::StatusOr<Ranking> RankingOf(const Profile& profile, const Scenario& scenario,
                                   const Program& program, StopCheck stop) {
-  switch (scenario.transfer_order) {
+  switch (scenario.servers().transfer_order) {
     case TransferOrder::kGraph:
       return Ranking{};
     case TransferOrder::kRandom:

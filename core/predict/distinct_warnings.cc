@@ -32,37 +32,44 @@ std::string CountsText(const std::vector<int32_t>& counts) {
   return text;
 }
 
-std::string Line(const std::string& about, const WarningGroup& group, const std::string& first) {
-  return absl::StrCat(about, group.alike ? "" : absl::StrCat(", the numbers are those for ", first),
-                      ": ", group.text);
+Warning Line(const std::string& about, const WarningGroup& group, const std::string& first) {
+  const std::string numbers =
+      group.alike ? "" : absl::StrCat(", the numbers are those for ", first);
+  return {.reason = group.warning.reason,
+          .message = absl::StrCat(about, numbers, ": ", group.warning.message)};
 }
 
 }  // namespace
 
-std::vector<WarningGroup> GroupWarnings(const std::vector<std::string>& warnings) {
+std::vector<WarningGroup> GroupWarnings(const std::vector<std::vector<Warning>>& by_item) {
   std::vector<WarningGroup> groups;
   std::vector<std::string> shapes;  // parallel to groups
-  for (size_t i = 0; i < warnings.size(); ++i) {
-    if (warnings[i].empty()) continue;
-    std::string shape = Shape(warnings[i]);
-    const auto at =
-        static_cast<size_t>(std::find(shapes.begin(), shapes.end(), shape) - shapes.begin());
-    if (at == groups.size()) {
-      groups.push_back({.text = warnings[i], .items = {}});
-      shapes.push_back(std::move(shape));
+  for (size_t i = 0; i < by_item.size(); ++i) {
+    for (const Warning& warning : by_item[i]) {
+      const std::string shape = Shape(warning.message);
+      size_t at = 0;
+      while (at < groups.size() &&
+             (groups[at].warning.reason != warning.reason || shapes[at] != shape))
+        ++at;
+      if (at == groups.size()) {
+        groups.push_back({.warning = warning, .items = {}});
+        shapes.push_back(shape);
+      }
+      groups[at].alike = groups[at].alike && groups[at].warning == warning;
+      groups[at].items.push_back(i);
     }
-    groups[at].alike = groups[at].alike && groups[at].text == warnings[i];
-    groups[at].items.push_back(i);
   }
   return groups;
 }
 
-std::vector<std::string> WarningsByWorkers(const std::vector<Prediction>& predictions) {
-  std::vector<std::string> texts;
-  for (const Prediction& prediction : predictions) texts.push_back(prediction.warning);
-  std::vector<std::string> lines;
-  for (const WarningGroup& group : GroupWarnings(texts)) {
+std::vector<Warning> WarningsByWorkers(const std::vector<Prediction>& predictions) {
+  std::vector<std::vector<Warning>> by_item;
+  by_item.reserve(predictions.size());
+  for (const Prediction& prediction : predictions) by_item.push_back(prediction.warnings);
+  std::vector<Warning> lines;
+  for (const WarningGroup& group : GroupWarnings(by_item)) {
     std::vector<int32_t> counts;
+    counts.reserve(group.items.size());
     for (const size_t item : group.items) counts.push_back(predictions[item].scenario.workers);
     const std::string first = absl::StrCat(counts.front());
     // With several numbers of servers a number of workers comes several times.
@@ -75,10 +82,10 @@ std::vector<std::string> WarningsByWorkers(const std::vector<Prediction>& predic
   return lines;
 }
 
-std::vector<std::string> WarningsByName(const std::vector<std::string>& names,
-                                        const std::vector<std::string>& warnings) {
-  std::vector<std::string> lines;
-  for (const WarningGroup& group : GroupWarnings(warnings)) {
+std::vector<Warning> WarningsByName(const std::vector<std::string>& names,
+                                    const std::vector<std::vector<Warning>>& by_item) {
+  std::vector<Warning> lines;
+  for (const WarningGroup& group : GroupWarnings(by_item)) {
     std::string about;
     for (const size_t item : group.items)
       absl::StrAppend(&about, about.empty() ? "" : ", ", names[item]);

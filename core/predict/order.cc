@@ -84,9 +84,9 @@ const char* NameOf(OrderMethod method) {
 Scenario Enforce(Scenario scenario, const OrderResult& order) {
   // With nothing to download there is nothing to enforce.
   if (order.method == OrderMethod::kGraph || order.transfers.empty()) return scenario;
-  scenario.transfer_order = TransferOrder::kExplicit;
+  scenario.servers().transfer_order = TransferOrder::kExplicit;
   for (const RankedTransfer& transfer : order.transfers)
-    scenario.transfer_priorities[transfer.name] = transfer.rank;
+    scenario.servers().transfer_priorities[transfer.name] = transfer.rank;
   return scenario;
 }
 
@@ -158,7 +158,7 @@ class OrderOptimizer {
     if (query_.scenario.workers == 1) return absl::OkStatus();
     for (OrderResult& order : answer_.orders) {
       Scenario synchronous = Enforce(query_.scenario, order);
-      synchronous.synchronization = Synchronization::kSynchronous;
+      synchronous.servers().synchronization = Synchronization::kSynchronous;
       absl::StatusOr<std::shared_ptr<const RankedGraph>> graph =
           RankedGraph::Make(profile_, synchronous, stop_);
       if (!graph.ok()) return graph.status();
@@ -176,7 +176,7 @@ class OrderOptimizer {
   absl::Status PredictOrders(const Executor& executor) {
     ThroughputQuery throughput{.scenarios = {}, .options = query_.options};
     for (const TransferOrder order : kBaselines)
-      throughput.scenarios.emplace_back(query_.scenario).transfer_order = order;
+      throughput.scenarios.emplace_back(query_.scenario).servers().transfer_order = order;
     for (const OrderResult& order : answer_.orders)
       throughput.scenarios.push_back(Enforce(query_.scenario, order));
     const absl::StatusOr<ThroughputAnswer> predicted =
@@ -208,8 +208,9 @@ class OrderOptimizer {
     std::vector<std::string> names;
     for (const TransferOrder order : kBaselines) names.push_back(NameOf(order));
     for (const OrderResult& order : answer_.orders) names.push_back(NameOf(order.method));
-    std::vector<std::string> warnings;
-    for (const Prediction& prediction : predictions) warnings.push_back(prediction.warning);
+    std::vector<std::vector<Warning>> warnings;
+    warnings.reserve(predictions.size());
+    for (const Prediction& prediction : predictions) warnings.push_back(prediction.warnings);
     answer_.warnings = WarningsByName(names, warnings);
   }
 

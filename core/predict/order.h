@@ -76,8 +76,7 @@ struct OrderAnswer {
   std::vector<OrderBaseline> baselines;  // kRecorded, kGraph, kRandom
   std::vector<std::string>
       unmeasured_transfers;  // that no recorded step shows to have taken any time, in graph order
-  std::vector<std::string>
-      warnings;  // of the predictions at the scenario, by order (WarningsByName)
+  std::vector<Warning> warnings;  // of the predictions at the scenario, by order (WarningsByName)
   SimulationStatistics simulation;
 };
 

@@ -29,15 +29,16 @@ void CheckMethods(const std::vector<OrderMethod>& methods, RequestFaults& faults
 absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft& draft) {
   RequestFaults faults;
   ScenarioDraft unordered = draft.scenario;
-  unordered.transfer_order.reset();
-  unordered.transfer_priorities.clear();
+  unordered.servers().transfer_order.reset();
+  unordered.servers().transfer_priorities.clear();
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, unordered);
   faults.AddPart("scenario", scenario.status());
-  if (draft.scenario.transfer_order.has_value())
-    faults.Add("scenario.transfer_order", "must be unset: the methods say which orders to try");
-  if (!draft.scenario.transfer_priorities.empty()) {
-    faults.Add("scenario.transfer_priorities",
-               absl::StrCat(draft.scenario.transfer_priorities.size(),
+  if (draft.scenario.servers().transfer_order.has_value())
+    faults.Add("scenario.parameter_servers.transfer_order",
+               "must be unset: the methods say which orders to try");
+  if (!draft.scenario.servers().transfer_priorities.empty()) {
+    faults.Add("scenario.parameter_servers.transfer_priorities",
+               absl::StrCat(draft.scenario.servers().transfer_priorities.size(),
                             " given, must be empty: the methods say which orders to try"));
   }
   absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);

@@ -96,8 +96,7 @@ void PointSet::CompareStarts(Entry& entry) {
   const Scenario& scenario = entry.runs.scenario();
   if (entry.other_start.has_value()) return;
   // Workers that wait for each other at every step forget their start in the first one.
-  const bool remembers =
-      scenario.workers > 1 && scenario.synchronization == Synchronization::kAsynchronous;
+  const bool remembers = scenario.workers > 1 && !scenario.is_synchronous();
   if (options_.horizon == Horizon::kSteadyState && remembers) {
     entry.other_start.emplace(profile_, WithOtherStart(scenario),
                               WithOtherStart(scenario, options_), entry.runs.graph());

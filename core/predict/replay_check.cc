@@ -27,8 +27,8 @@ absl::StatusOr<double> ReplayedStepSeconds(const Profile& profile, double added_
                                            StopCheck stop) {
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, {});
   if (!scenario.ok()) return scenario.status();
-  scenario->parsing_overhead.seconds += added_transfer_seconds;
-  scenario->transfer_order = TransferOrder::kRecorded;
+  scenario->servers().parsing_overhead.seconds += added_transfer_seconds;
+  scenario->servers().transfer_order = TransferOrder::kRecorded;
   const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
       RankedGraph::Make(profile, *scenario, stop);
   if (!ranked.ok()) return ranked.status();

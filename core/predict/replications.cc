@@ -45,14 +45,9 @@ absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(const Profi
                   .ranking = std::make_shared<const Ranking>(*std::move(ranking))});
 }
 
-bool RankedGraph::SharedBy(Scenario a, Scenario b) {
-  for (Scenario* scenario : {&a, &b}) {
-    scenario->workers = 1;
-    scenario->synchronization = Synchronization::kAsynchronous;
-    scenario->start_offsets_ns.clear();
-    scenario->worker_groups.clear();
-  }
-  return a == b;
+bool RankedGraph::SharedBy(const Scenario& a, const Scenario& b) {
+  return HaveSameProgram(a, b) && a.servers().transfer_order == b.servers().transfer_order &&
+         a.servers().transfer_priorities == b.servers().transfer_priorities;
 }
 
 Replications::Replications(const Profile& profile, const Scenario& scenario,
@@ -65,14 +60,14 @@ Replications::Replications(const Profile& profile, const Scenario& scenario,
       job_(graph_->JobOf(scenario)) {}
 
 bool Replications::IsRandom() const {
-  return graph_->program->step_count() > 1 || scenario_.transfer_order == TransferOrder::kRandom ||
-         StartMatters();
+  return graph_->program->step_count() > 1 ||
+         scenario_.servers().transfer_order == TransferOrder::kRandom || StartMatters();
 }
 
 // Workers that wait for each other at every step forget in the first one how they started.
 bool Replications::StartMatters() const {
   return StartsAtRandom(scenario_, options_) && scenario_.workers > 1 &&
-         scenario_.synchronization == Synchronization::kAsynchronous;
+         !scenario_.is_synchronous();
 }
 
 void Replications::Allow(const SimulationOptions& options) {
@@ -200,7 +195,7 @@ void Replications::DescribeResources(Prediction& prediction) const {
   const Lanes& lanes = job_.lanes();
   for (LaneIndex lane = 0; lane < lanes.count(); ++lane) {
     const ResourceUtilization used{.resource = ServerLanes::ResourceOf(lanes[lane]),
-                                   .parameter_server = lanes[lane].index,
+                                   .index = lanes[lane].index,
                                    .fraction = utilization_[static_cast<size_t>(lane)] / done()};
     prediction.utilization.push_back(used);
     if (lane == 0 || used.fraction > prediction.bottleneck.fraction) prediction.bottleneck = used;
@@ -208,14 +203,18 @@ void Replications::DescribeResources(Prediction& prediction) const {
 }
 
 void Replications::JudgeConvergence(Prediction& prediction) const {
+  const auto warn = [&](Warning::Reason reason, std::string message) {
+    prediction.warnings.push_back({.reason = reason, .message = std::move(message)});
+  };
   if (options_.horizon != Horizon::kSteadyState) {
     prediction.steady_state = false;
-    prediction.warning =
+    warn(
+        Warning::Reason::kFiniteHorizon,
         options_.horizon == Horizon::kFirstSteps
             ? absl::StrFormat("of the first %d steps of each worker, as asked for: no steady state",
                               options_.horizon_steps)
             : absl::StrFormat("of the first %g s, as asked for: no steady state",
-                              options_.horizon_seconds);
+                              options_.horizon_seconds));
     return;
   }
   const MeanInterval drift = StudentT(drift_, options_.confidence_level);
@@ -226,19 +225,20 @@ void Replications::JudgeConvergence(Prediction& prediction) const {
       std::max(kDriftThatMatters, 2 / steps_in_half) * prediction.steps_per_second;
   if (std::abs(drift.mean) > std::max(matters, drift.half_width)) {
     prediction.steady_state = false;
-    prediction.warning = absl::StrFormat(
-        "not a steady state yet: the second half of the counted steps ran %.1f %% %s than the "
-        "first; ask for more steps_per_worker or warmup_steps",
-        100 * std::abs(drift.mean) / prediction.steps_per_second,
-        drift.mean > 0 ? "faster" : "slower");
+    warn(Warning::Reason::kNotSteady,
+         absl::StrFormat(
+             "not a steady state yet: the second half of the counted steps ran %.1f %% %s than the "
+             "first; ask for more steps_per_worker or warmup_steps",
+             100 * std::abs(drift.mean) / prediction.steps_per_second,
+             drift.mean > 0 ? "faster" : "slower"));
   } else if (!IsRandom()) {
-    prediction.warning =
-        "nothing is random here (one recorded step, fixed order and start), so the interval has no "
-        "width and says nothing of real variation";
+    warn(Warning::Reason::kNothingRandom,
+         "nothing is random here (one recorded step, fixed order and start), so the interval has "
+         "no width and says nothing of real variation");
   } else if (done() == 1) {
-    prediction.warning =
-        "one replication only: the interval comes from its own batch means, or has no width where "
-        "it is too short for those";
+    warn(Warning::Reason::kOneReplication,
+         "one replication only: the interval comes from its own batch means, or has no width where "
+         "it is too short for those");
   }
 }
 

@@ -42,7 +42,7 @@ struct RankedGraph {
     return stepcast::JobOf(program, ranking, scenario);
   }
   // Whether both scenarios have the same one.
-  static bool SharedBy(Scenario a, Scenario b);
+  static bool SharedBy(const Scenario& a, const Scenario& b);
 };
 
 class Replications {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 #include <type_traits>
+#include <variant>
 
 #include "core/predict/throughput.h"
 
@@ -46,25 +47,35 @@ class Bytes {
   std::string bytes_;
 };
 
-void AddScenario(const Scenario& scenario, Bytes& bytes) {
-  const auto& [workers, servers, bandwidth, parsing, synchronization, multiplexing, window, quantum,
-               sharing, turn, order, priorities, offsets, groups] = scenario;
-  bytes.Add(workers);
+void AddServers(const ParameterServers& job, Bytes& bytes) {
+  const auto& [servers, parsing, synchronization, multiplexing, sharing, order, priorities] = job;
   bytes.Add(servers);
-  bytes.Add(bandwidth);
   bytes.Add(parsing);
   bytes.Add(synchronization);
-  bytes.Add(multiplexing);
-  bytes.Add(window);
-  bytes.Add(quantum);
-  bytes.Add(sharing);
-  bytes.Add(turn);
+  bytes.Add(static_cast<uint64_t>(multiplexing.index()));
+  if (const auto* window = std::get_if<Window>(&multiplexing)) {
+    bytes.Add(window->bytes);
+    bytes.Add(window->quantum_bytes);
+  } else if (const auto* robin = std::get_if<RoundRobin>(&multiplexing)) {
+    bytes.Add(robin->window_bytes);
+    bytes.Add(robin->quantum_bytes);
+  }
+  bytes.Add(static_cast<uint64_t>(sharing.index()));
+  if (const auto* turns = std::get_if<Turns>(&sharing)) bytes.Add(turns->bytes);
   bytes.Add(order);
   bytes.Add(static_cast<uint64_t>(priorities.size()));
   for (const auto& [name, rank] : priorities) {
     bytes.Add(std::string_view(name));
     bytes.Add(rank);
   }
+}
+
+void AddScenario(const Scenario& scenario, Bytes& bytes) {
+  const auto& [workers, bandwidth, communication, offsets, groups] = scenario;
+  bytes.Add(workers);
+  bytes.Add(bandwidth);
+  bytes.Add(static_cast<uint64_t>(communication.index()));
+  AddServers(std::get<ParameterServers>(communication), bytes);
   bytes.Add(static_cast<uint64_t>(offsets.size()));
   for (const int64_t offset : offsets) bytes.Add(offset);
   bytes.Add(static_cast<uint64_t>(groups.size()));

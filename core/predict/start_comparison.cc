@@ -93,11 +93,12 @@ std::vector<Regime> RegimesOf(const Starts& starts, double batch_size) {
 void JudgeStarts(const Starts& starts, double batch_size, Prediction& prediction) {
   prediction.regimes = RegimesOf(starts, batch_size);
   if (prediction.regimes.empty()) return;
-  std::string warning = absl::StrCat("two regimes: ", RegimesText(prediction.regimes, starts),
-                                     "; a real cluster may do either");
-  prediction.warning = prediction.steady_state || prediction.warning.empty()
-                           ? std::move(warning)
-                           : absl::StrCat(prediction.warning, "; ", warning);
+  // Of a steady state only: what else it was warned of is explained by the two.
+  if (prediction.steady_state) prediction.warnings.clear();
+  prediction.warnings.push_back(
+      {.reason = Warning::Reason::kTwoRegimes,
+       .message = absl::StrCat("two regimes: ", RegimesText(prediction.regimes, starts),
+                               "; a real cluster may do either")});
   prediction.steady_state = false;
 }
 

@@ -43,7 +43,7 @@ struct StepTime {
 // mean over workers.
 struct ResourceUtilization {
   Resource resource = Resource::kUnspecified;
-  int32_t parameter_server = 0;  // 0 for kWorker
+  int32_t index = 0;  // of the server; 0 for kWorker
   double fraction = 0;
 };
 
@@ -64,6 +64,22 @@ struct Regime {
   int32_t other_start_replications = 0;  // runs of the other start that did
 };
 
+// What a reader should know before trusting a number.
+struct Warning {
+  enum class Reason : uint8_t {
+    kNotSteady,       // throughput still drifts
+    kTwoRegimes,      // runs settle at two throughputs
+    kNothingRandom,   // so the interval has no width
+    kOneReplication,  // so the interval is of one run's own batches
+    kFiniteHorizon,   // the first steps or seconds were asked for: no steady state
+  };
+
+  Reason reason = Reason::kNotSteady;
+  std::string message;  // in plain words
+
+  friend bool operator==(const Warning&, const Warning&) = default;
+};
+
 struct Prediction {
   Scenario scenario;
   double examples_per_second = 0;
@@ -77,10 +93,10 @@ struct Prediction {
   ResourceUtilization bottleneck;  // the most used one
   double exposed_communication_fraction = 0;
   bool steady_state = true;
-  std::string warning;
+  std::vector<Warning> warnings;
   int32_t replications = 0;
-  std::vector<Regime>
-      regimes;  // two, the faster first, where runs do not agree on one throughput; else none
+  // Two, the faster first, where runs do not agree on one throughput; else none.
+  std::vector<Regime> regimes;
 };
 
 // What a decision should rest on: examples_per_second, but where all runs of the start asked for

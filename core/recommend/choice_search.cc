@@ -138,7 +138,7 @@ std::vector<ChoiceSearch::Cell> ChoiceSearch::NeighboursOfChosen() const {
   const Choice& chosen = tried_[*chosen_].choice;
   std::vector<Cell> cells;
   for (size_t row = 0; row < rows_.size(); ++row) {
-    if (rows_[row].scenario.parameter_servers != chosen.parameter_servers) continue;
+    if (rows_[row].scenario.servers().servers != chosen.parameter_servers) continue;
     for (const int32_t workers : {chosen.workers - 1, chosen.workers + 1, query_.max_workers}) {
       const Cell cell{.row = row, .workers = workers};
       if (IsAllowed(workers) && !IsTried(cell)) cells.push_back(cell);
@@ -213,7 +213,7 @@ absl::Status ChoiceSearch::Deepen(Depth depth, StopCheck stop, const Executor& e
 }
 
 TriedChoice ChoiceSearch::Weigh(const Prediction& prediction, bool in_full) const {
-  TriedChoice tried{.choice = {prediction.scenario.workers, prediction.scenario.parameter_servers},
+  TriedChoice tried{.choice = {prediction.scenario.workers, prediction.scenario.servers().servers},
                     .prediction = prediction};
   const double expected = ExpectedExamplesPerSecond(prediction);
   Pace pace{.examples_per_second = expected,
@@ -241,7 +241,7 @@ void ChoiceSearch::Learn() {
     tried_.push_back(Weigh(points_.Summarize(point), points_.InFull(point)));
     const Prediction& prediction = tried_.back().prediction;
     const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row& candidate) {
-      return candidate.scenario.parameter_servers == prediction.scenario.parameter_servers;
+      return candidate.scenario.servers().servers == prediction.scenario.servers().servers;
     });
     row->one_worker = prediction.examples_per_second / prediction.speedup;
     const double expected = ExpectedExamplesPerSecond(prediction);

@@ -82,7 +82,7 @@ class ChoiceSearch {
   };
 
   Choice ChoiceOf(const Cell& cell) const {
-    return {cell.workers, rows_[cell.row].scenario.parameter_servers};
+    return {cell.workers, rows_[cell.row].scenario.servers().servers};
   }
   std::optional<size_t>& PointAt(const Cell& cell) {
     return rows_[cell.row].points[static_cast<size_t>(cell.workers - query_.min_workers)];

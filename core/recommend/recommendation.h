@@ -34,9 +34,9 @@ struct Recommendation {
   std::string reason;
   std::vector<Prediction>
       frontier;  // what was simulated, in ascending order of servers, then of workers
-  std::vector<Outcome> outcomes;      // parallel to frontier
-  std::vector<Choice> ties;           // as good as the recommended one
-  std::vector<std::string> warnings;  // of the frontier, WarningsByWorkers
+  std::vector<Outcome> outcomes;  // parallel to frontier
+  std::vector<Choice> ties;       // as good as the recommended one
+  std::vector<Warning> warnings;  // of the frontier, WarningsByWorkers
   std::optional<NearestChoice> nearest;
   std::string infeasible_reason;
   std::string currency_code;

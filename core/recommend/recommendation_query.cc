@@ -74,10 +74,10 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
     return scenario.ok() ? std::vector{*scenario} : std::vector<Scenario>{};
   constexpr char kField[] = "constraints.max_parameter_servers";
   const int32_t most = *draft.max_parameter_servers;
-  if (free.parameter_servers.has_value()) {
+  if (free.servers().servers.has_value()) {
     faults.Add(
-        "scenario.parameter_servers",
-        absl::StrCat(*free.parameter_servers,
+        "scenario.parameter_servers.servers",
+        absl::StrCat(*free.servers().servers,
                      " given, must be unset: constraints.max_parameter_servers says what to try"));
   }
   const int32_t limit = ScenarioLimits{}.max_parameter_servers;
@@ -95,7 +95,7 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
   if (!scenario.ok()) return scenarios;
   for (int32_t servers = 1; servers <= most; ++servers) {
     ScenarioDraft chosen = free;
-    chosen.parameter_servers = servers;
+    chosen.servers().servers = servers;
     absl::StatusOr<Scenario> resolved = ResolveScenario(profile, chosen);
     // Whatever is wrong with it now is so because of the servers.
     if (!resolved.ok()) {
@@ -203,7 +203,7 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
   // the scenario says.
   if (query.current.has_value() && !query.current->parameter_servers.has_value()) {
     query.current->parameter_servers =
-        draft.scenario.parameter_servers.value_or(profile.parameter_servers());
+        draft.scenario.servers().servers.value_or(profile.parameter_servers());
   }
   return query;
 }

@@ -31,7 +31,7 @@ std::string Range(const RecommendationQuery& query) {
                          ? absl::StrCat(query.min_workers, ", the only number allowed")
                          : absl::StrCat(query.min_workers, " to ", query.max_workers);
   if (ServersVary(query))
-    absl::StrAppend(&text, " workers and 1 to ", query.server_choices.back().parameter_servers,
+    absl::StrAppend(&text, " workers and 1 to ", query.server_choices.back().servers().servers,
                     " servers");
   return text;
 }
@@ -95,11 +95,11 @@ std::string Bottleneck(const ResourceUtilization& used) {
   const std::string busy = absl::StrFormat("%.0f %% busy", 100 * used.fraction);
   switch (used.resource) {
     case Resource::kDownlink:
-      return absl::StrCat("the downlink of server ", used.parameter_server, ", ", busy);
+      return absl::StrCat("the downlink of server ", used.index, ", ", busy);
     case Resource::kUplink:
-      return absl::StrCat("the uplink to server ", used.parameter_server, ", ", busy);
+      return absl::StrCat("the uplink to server ", used.index, ", ", busy);
     case Resource::kParameterServer:
-      return absl::StrCat("the computation on server ", used.parameter_server, ", ", busy);
+      return absl::StrCat("the computation on server ", used.index, ", ", busy);
     default:
       return absl::StrCat("the workers' own computation, ", busy);
   }

@@ -116,7 +116,8 @@ void PerfettoWriter::AppendTimes(Instant begin, Instant end) {
 
 void PerfettoWriter::AppendTransferArgs(const ChunkRecord& chunk) {
   const int64_t size = subject_.graph.size_bytes(chunk.op);
-  const StreamServices services = StreamServices::Of(size, subject_.scenario);
+  const StreamServices services =
+      StreamServices::Of(size, subject_.scenario.servers().multiplexing);
   const Span alone = subject_.graph.work(chunk.op).OfService(chunk.service);
   const double share = static_cast<double>(alone.ticks) /
                        static_cast<double>(std::max<int64_t>(1, (chunk.end - chunk.start).ticks));

@@ -63,15 +63,16 @@ SimulationOptions OptionsOf(const SimulationOptionsDraft& draft) {
 
 // The most that the trace can have: lanes that run nothing are counted, too.
 int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t steps_per_worker) {
-  const bool has_parsing =
-      scenario.parsing_overhead.seconds_per_byte != 0 || scenario.parsing_overhead.seconds != 0;
+  const bool has_parsing = scenario.servers().parsing_overhead != ParsingOverhead{};
   int64_t a_step = 1;
   for (const Operation& operation : profile.operations()) {
-    a_step += IsTransfer(operation.resource)
-                  ? StreamServices::Of(operation.size_bytes, scenario).count + (has_parsing ? 1 : 0)
-                  : 1;
+    a_step +=
+        IsTransfer(operation.resource)
+            ? StreamServices::Of(operation.size_bytes, scenario.servers().multiplexing).count +
+                  (has_parsing ? 1 : 0)
+            : 1;
   }
-  const int64_t names = 2 + ServerLanes{.servers = scenario.parameter_servers}
+  const int64_t names = 2 + ServerLanes{.servers = scenario.servers().servers}
                                 .count();  // of the worker, its steps and its lanes
   return scenario.workers * (steps_per_worker * a_step + 2 * names);
 }

@@ -51,7 +51,7 @@ v1::JobAllocation WireJob(const JobAllocation& job) {
     simulated.set_examples_per_second(point.examples_per_second);
     *simulated.mutable_confidence_interval() = ToWire(point.confidence_interval);
   }
-  for (const std::string& warning : job.warnings) wire.add_warnings(warning);
+  for (const Warning& warning : job.warnings) *wire.add_warnings() = ToWire(warning);
   return wire;
 }
 

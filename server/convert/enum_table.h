@@ -20,6 +20,7 @@
 #include "stepcast/v1/allocation.pb.h"
 #include "stepcast/v1/comparison.pb.h"
 #include "stepcast/v1/order.pb.h"
+#include "stepcast/v1/prediction.pb.h"
 #include "stepcast/v1/profile.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 #include "stepcast/v1/recommendation.pb.h"
@@ -41,25 +42,23 @@ inline constexpr EnumTable<v1::Operation::Resource, Resource, 4> kResources{
      {v1::Operation::WORKER, Resource::kWorker},
      {v1::Operation::UPLINK, Resource::kUplink},
      {v1::Operation::PARAMETER_SERVER, Resource::kParameterServer}}};
-inline constexpr EnumTable<v1::Scenario::Synchronization, Synchronization, 2> kSynchronizations{
-    {{v1::Scenario::ASYNCHRONOUS, Synchronization::kAsynchronous},
-     {v1::Scenario::SYNCHRONOUS, Synchronization::kSynchronous}}};
-inline constexpr EnumTable<v1::Scenario::Multiplexing, Multiplexing, 3> kMultiplexings{
-    {{v1::Scenario::WINDOW, Multiplexing::kWindow},
-     {v1::Scenario::WHOLE_STREAM, Multiplexing::kWholeStream},
-     {v1::Scenario::ROUND_ROBIN, Multiplexing::kRoundRobin}}};
-inline constexpr EnumTable<v1::Scenario::LinkSharing, LinkSharing, 3> kLinkSharings{
-    {{v1::Scenario::EQUAL, LinkSharing::kEqual},
-     {v1::Scenario::FIRST_COME, LinkSharing::kFirstCome},
-     {v1::Scenario::TURNS, LinkSharing::kTurns}}};
-inline constexpr EnumTable<v1::Scenario::TransferOrder, TransferOrder, 7> kTransferOrders{
-    {{v1::Scenario::GRAPH, TransferOrder::kGraph},
-     {v1::Scenario::RECORDED, TransferOrder::kRecorded},
-     {v1::Scenario::RANDOM, TransferOrder::kRandom},
-     {v1::Scenario::REVERSE, TransferOrder::kReverse},
-     {v1::Scenario::TIC, TransferOrder::kTic},
-     {v1::Scenario::TAC, TransferOrder::kTac},
-     {v1::Scenario::EXPLICIT, TransferOrder::kExplicit}}};
+inline constexpr EnumTable<v1::ParameterServers::Synchronization, Synchronization, 2>
+    kSynchronizations{{{v1::ParameterServers::ASYNCHRONOUS, Synchronization::kAsynchronous},
+                       {v1::ParameterServers::SYNCHRONOUS, Synchronization::kSynchronous}}};
+inline constexpr EnumTable<v1::ParameterServers::TransferOrder, TransferOrder, 7> kTransferOrders{
+    {{v1::ParameterServers::GRAPH, TransferOrder::kGraph},
+     {v1::ParameterServers::RECORDED, TransferOrder::kRecorded},
+     {v1::ParameterServers::RANDOM, TransferOrder::kRandom},
+     {v1::ParameterServers::REVERSE, TransferOrder::kReverse},
+     {v1::ParameterServers::TIC, TransferOrder::kTic},
+     {v1::ParameterServers::TAC, TransferOrder::kTac},
+     {v1::ParameterServers::EXPLICIT, TransferOrder::kExplicit}}};
+inline constexpr EnumTable<v1::Warning::Reason, Warning::Reason, 5> kWarningReasons{
+    {{v1::Warning::NOT_STEADY, Warning::Reason::kNotSteady},
+     {v1::Warning::TWO_REGIMES, Warning::Reason::kTwoRegimes},
+     {v1::Warning::NOTHING_RANDOM, Warning::Reason::kNothingRandom},
+     {v1::Warning::ONE_REPLICATION, Warning::Reason::kOneReplication},
+     {v1::Warning::FINITE_HORIZON, Warning::Reason::kFiniteHorizon}}};
 inline constexpr EnumTable<v1::SimulationOptions::Start, Start, 2> kStarts{
     {{v1::SimulationOptions::SIMULTANEOUS, Start::kSimultaneous},
      {v1::SimulationOptions::STAGGERED, Start::kStaggered}}};

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "server/convert/deterministic_bytes.h"
+#include "server/convert/earlier_contract.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/sha256.h"
 #include "server/convert/wire_error.h"
@@ -135,9 +136,9 @@ longrunning::Operation ToWire(const StoredOperation& operation) {
   wire.mutable_metadata()->PackFrom(MetadataOf(record));
   wire.set_done(IsDone(record.state));
   if (record.state == OperationState::kSucceeded) {
-    wire.mutable_response()->set_type_url(
-        absl::StrCat("type.googleapis.com/stepcast.v1.", record.method, "Response"));
-    wire.mutable_response()->set_value(operation.result);
+    const std::string type = absl::StrCat("stepcast.v1.", record.method, "Response");
+    wire.mutable_response()->set_type_url("type.googleapis.com/" + type);
+    wire.mutable_response()->set_value(UpgradedBytes(type, operation.result));
   } else if (wire.done()) {
     const bool has_error = record.state == OperationState::kFailed;
     // Kept bytes are those of ErrorBytes; were they damaged, it would still be an error.

@@ -105,7 +105,7 @@ v1::OptimizeOrderResponse ToWire(const OptimizeOrderAnswer& answer) {
     if (baseline.order == TransferOrder::kRandom)
       wire.set_random_steps_per_second(baseline.steps_per_second);
   }
-  for (const std::string& warning : orders.warnings) wire.add_warnings(warning);
+  for (const Warning& warning : orders.warnings) *wire.add_warnings() = ToWire(warning);
   *wire.mutable_simulation() = ToWire(orders.simulation, answer.context.engine_seconds);
   wire.set_profile_digest(answer.context.profile_digest);
   wire.set_engine_version(kEngineVersion);

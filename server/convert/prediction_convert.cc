@@ -24,7 +24,7 @@ v1::StepTime StepTimeToWire(const StepTime& step_time) {
 v1::ResourceUtilization UtilizationToWire(const ResourceUtilization& utilization) {
   v1::ResourceUtilization wire;
   wire.set_resource(WireOf(kResources, utilization.resource));
-  wire.set_parameter_server(utilization.parameter_server);
+  wire.set_index(utilization.index);
   wire.set_fraction(utilization.fraction);
   return wire;
 }
@@ -36,6 +36,13 @@ v1::ConfidenceInterval ToWire(const Interval& interval) {
   wire.set_lower(interval.lower);
   wire.set_upper(interval.upper);
   wire.set_level(interval.level);
+  return wire;
+}
+
+v1::Warning ToWire(const Warning& warning) {
+  v1::Warning wire;
+  wire.set_reason(WireOf(kWarningReasons, warning.reason));
+  wire.set_message(warning.message);
   return wire;
 }
 
@@ -74,10 +81,10 @@ v1::Prediction ToWire(const Prediction& prediction) {
   for (const ResourceUtilization& utilization : prediction.utilization)
     *wire.add_utilization() = UtilizationToWire(utilization);
   wire.set_bottleneck(WireOf(kResources, prediction.bottleneck.resource));
-  wire.set_bottleneck_parameter_server(prediction.bottleneck.parameter_server);
+  wire.set_bottleneck_index(prediction.bottleneck.index);
   wire.set_exposed_communication_fraction(prediction.exposed_communication_fraction);
   wire.set_steady_state(prediction.steady_state);
-  wire.set_warning(prediction.warning);
+  for (const Warning& warning : prediction.warnings) *wire.add_warnings() = ToWire(warning);
   wire.set_replications(prediction.replications);
   *wire.mutable_run_interval() = ToWire(prediction.run_interval);
   for (const Regime& regime : prediction.regimes) {

@@ -14,6 +14,7 @@ v1::PredictThroughputResponse ToWire(const PredictThroughputAnswer& answer);
 // What the other answers are made of, too.
 v1::Prediction ToWire(const Prediction& prediction);
 v1::ConfidenceInterval ToWire(const Interval& interval);
+v1::Warning ToWire(const Warning& warning);
 v1::SimulationStatistics ToWire(const SimulationStatistics& simulation, double engine_seconds);
 
 }  // namespace stepcast::server

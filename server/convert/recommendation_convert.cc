@@ -57,7 +57,7 @@ v1::FrontierOutcome OutcomeToWire(const Outcome& outcome) {
 v1::NearestChoice NearestToWire(const NearestChoice& nearest) {
   v1::NearestChoice wire;
   wire.set_workers(nearest.prediction.scenario.workers);
-  wire.set_parameter_servers(nearest.prediction.scenario.parameter_servers);
+  wire.set_parameter_servers(nearest.prediction.scenario.servers().servers);
   *wire.mutable_prediction() = ToWire(nearest.prediction);
   *wire.mutable_outcome() = OutcomeToWire(nearest.outcome);
   return wire;
@@ -104,7 +104,7 @@ v1::RecommendWorkersResponse ToWire(const RecommendWorkersAnswer& answer) {
   wire.set_currency_code(recommendation.currency_code);
   wire.set_choices(recommendation.choices);
   wire.set_untried_gain_bound(recommendation.untried_gain_bound);
-  for (const std::string& warning : recommendation.warnings) wire.add_warnings(warning);
+  for (const Warning& warning : recommendation.warnings) *wire.add_warnings() = ToWire(warning);
   *wire.mutable_simulation() = ToWire(recommendation.simulation, answer.context.engine_seconds);
   *wire.mutable_options() = ToWire(answer.context.options);
   wire.set_profile_digest(answer.context.profile_digest);

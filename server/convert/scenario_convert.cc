@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 
+#include "server/convert/earlier_contract.h"
 #include "server/convert/enum_table.h"
 #include "server/convert/profile_convert.h"
 
@@ -32,6 +34,71 @@ v1::WorkerGroup GroupToWire(const WorkerGroup& group) {
   if (group.compute_speed_factor) wire.set_compute_speed_factor(*group.compute_speed_factor);
   if (group.bandwidth_bytes_per_second)
     wire.set_bandwidth_bytes_per_second(*group.bandwidth_bytes_per_second);
+  return wire;
+}
+
+ParameterServersDraft ServersFromWire(const v1::ParameterServers& wire, const std::string& path,
+                                      FaultList& faults) {
+  const auto at = [&](const char* field) { return absl::StrCat(path, ".", field); };
+  ParameterServersDraft draft;
+  if (wire.has_servers()) draft.servers = wire.servers();
+  if (wire.has_parsing_overhead()) draft.parsing_overhead = FromWire(wire.parsing_overhead());
+  draft.synchronization =
+      CoreOf(kSynchronizations, wire.synchronization(), at("synchronization"), faults);
+  if (wire.has_whole_stream()) {
+    draft.multiplexing = WholeStream{};
+  } else if (wire.has_window()) {
+    WindowDraft window;
+    if (wire.window().has_bytes()) window.bytes = wire.window().bytes();
+    if (wire.window().has_quantum_bytes()) window.quantum_bytes = wire.window().quantum_bytes();
+    draft.multiplexing = window;
+  } else if (wire.has_round_robin()) {
+    const v1::ParameterServers::RoundRobin& from = wire.round_robin();
+    RoundRobinDraft robin;
+    if (from.has_window_bytes()) robin.window_bytes = from.window_bytes();
+    if (from.has_quantum_bytes()) robin.quantum_bytes = from.quantum_bytes();
+    draft.multiplexing = robin;
+  }
+  if (wire.has_equal()) {
+    draft.link_sharing = EqualShares{};
+  } else if (wire.has_first_come()) {
+    draft.link_sharing = FirstCome{};
+  } else if (wire.has_turns()) {
+    TurnsDraft turns;
+    if (wire.turns().has_bytes()) turns.bytes = wire.turns().bytes();
+    draft.link_sharing = turns;
+  }
+  draft.transfer_order =
+      CoreOf(kTransferOrders, wire.transfer_order(), at("transfer_order"), faults);
+  draft.transfer_priorities = {wire.transfer_priorities().begin(),
+                               wire.transfer_priorities().end()};
+  return draft;
+}
+
+v1::ParameterServers ServersToWire(const ParameterServers& servers) {
+  v1::ParameterServers wire;
+  wire.set_servers(servers.servers);
+  *wire.mutable_parsing_overhead() = ToWire(servers.parsing_overhead);
+  wire.set_synchronization(WireOf(kSynchronizations, servers.synchronization));
+  if (const auto* window = std::get_if<Window>(&servers.multiplexing)) {
+    wire.mutable_window()->set_bytes(window->bytes);
+    if (window->quantum_bytes > 0) wire.mutable_window()->set_quantum_bytes(window->quantum_bytes);
+  } else if (const auto* robin = std::get_if<RoundRobin>(&servers.multiplexing)) {
+    wire.mutable_round_robin()->set_window_bytes(robin->window_bytes);
+    wire.mutable_round_robin()->set_quantum_bytes(robin->quantum_bytes);
+  } else {
+    wire.mutable_whole_stream();
+  }
+  if (const auto* turns = std::get_if<Turns>(&servers.link_sharing)) {
+    wire.mutable_turns()->set_bytes(turns->bytes);
+  } else if (std::holds_alternative<FirstCome>(servers.link_sharing)) {
+    wire.mutable_first_come();
+  } else {
+    wire.mutable_equal();
+  }
+  wire.set_transfer_order(WireOf(kTransferOrders, servers.transfer_order));
+  wire.mutable_transfer_priorities()->insert(servers.transfer_priorities.begin(),
+                                             servers.transfer_priorities.end());
   return wire;
 }
 
@@ -67,24 +134,15 @@ google::protobuf::Duration DurationOf(double seconds) {
 }
 
 ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultList& faults) {
-  const auto at = [&](const char* field) { return absl::StrCat(path, ".", field); };
+  RefuseFormerFields(wire, path, faults);
   ScenarioDraft draft;
   if (wire.workers() != 0) draft.workers = wire.workers();
-  if (wire.has_parameter_servers()) draft.parameter_servers = wire.parameter_servers();
   if (wire.has_bandwidth_bytes_per_second())
     draft.bandwidth_bytes_per_second = wire.bandwidth_bytes_per_second();
-  if (wire.has_parsing_overhead()) draft.parsing_overhead = FromWire(wire.parsing_overhead());
-  draft.synchronization =
-      CoreOf(kSynchronizations, wire.synchronization(), at("synchronization"), faults);
-  draft.multiplexing = CoreOf(kMultiplexings, wire.multiplexing(), at("multiplexing"), faults);
-  if (wire.has_window_bytes()) draft.window_bytes = wire.window_bytes();
-  if (wire.has_quantum_bytes()) draft.quantum_bytes = wire.quantum_bytes();
-  draft.link_sharing = CoreOf(kLinkSharings, wire.link_sharing(), at("link_sharing"), faults);
-  if (wire.has_turn_bytes()) draft.turn_bytes = wire.turn_bytes();
-  draft.transfer_order =
-      CoreOf(kTransferOrders, wire.transfer_order(), at("transfer_order"), faults);
-  draft.transfer_priorities = {wire.transfer_priorities().begin(),
-                               wire.transfer_priorities().end()};
+  if (wire.has_parameter_servers()) {
+    draft.communication =
+        ServersFromWire(wire.parameter_servers(), absl::StrCat(path, ".parameter_servers"), faults);
+  }
   draft.start_offsets_ns = {wire.start_offsets_ns().begin(), wire.start_offsets_ns().end()};
   for (const v1::WorkerGroup& group : wire.worker_groups())
     draft.worker_groups.push_back(GroupFromWire(group));
@@ -94,19 +152,8 @@ ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultL
 v1::Scenario ToWire(const Scenario& scenario) {
   v1::Scenario wire;
   wire.set_workers(scenario.workers);
-  wire.set_parameter_servers(scenario.parameter_servers);
   wire.set_bandwidth_bytes_per_second(scenario.bandwidth_bytes_per_second);
-  *wire.mutable_parsing_overhead() = ToWire(scenario.parsing_overhead);
-  wire.set_synchronization(WireOf(kSynchronizations, scenario.synchronization));
-  wire.set_multiplexing(WireOf(kMultiplexings, scenario.multiplexing));
-  if (scenario.multiplexing != Multiplexing::kWholeStream)
-    wire.set_window_bytes(scenario.window_bytes);
-  if (scenario.quantum_bytes > 0) wire.set_quantum_bytes(scenario.quantum_bytes);
-  wire.set_link_sharing(WireOf(kLinkSharings, scenario.link_sharing));
-  if (scenario.turn_bytes > 0) wire.set_turn_bytes(scenario.turn_bytes);
-  wire.set_transfer_order(WireOf(kTransferOrders, scenario.transfer_order));
-  wire.mutable_transfer_priorities()->insert(scenario.transfer_priorities.begin(),
-                                             scenario.transfer_priorities.end());
+  *wire.mutable_parameter_servers() = ServersToWire(scenario.servers());
   wire.mutable_start_offsets_ns()->Add(scenario.start_offsets_ns.begin(),
                                        scenario.start_offsets_ns.end());
   for (const WorkerGroup& group : scenario.worker_groups)

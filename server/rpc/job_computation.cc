@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "server/convert/allocation_convert.h"
 #include "server/convert/comparison_convert.h"
+#include "server/convert/earlier_contract.h"
 #include "server/convert/order_convert.h"
 #include "server/convert/prediction_convert.h"
 #include "server/convert/recommendation_convert.h"
@@ -68,6 +69,7 @@ absl::StatusOr<OperationWork> CheckJob(const std::string& request,
     return MakeError(absl::StatusCode::kDataLoss, "the kept bytes are no StartJobRequest",
                      {.reason = "OPERATION_CORRUPT"});
   }
+  UpgradeStored(job);
   const PredictionHandler& handler = options.handler;
   switch (job.computation_case()) {
     case v1::StartJobRequest::kPredictThroughput:

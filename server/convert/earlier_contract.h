@@ -1,0 +1,29 @@
+// Messages of the contract as it was before 2026-11-22, when a scenario's fields were flat and a
+// warning was a text.
+//
+// Stored operations keep requests and replies as bytes; what was stored then is read as it would be
+// written now. What a caller sends must be of today's contract. Threads: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "google/protobuf/message.h"
+
+#include "core/model/fault_list.h"
+#include "stepcast/v1/scenario.pb.h"
+
+namespace stepcast::server {
+
+// Rewrites every scenario and every warning in the message. False where it is of today already.
+bool UpgradeStored(google::protobuf::Message& message);
+
+// The same for the bytes of a message of that full name; other bytes, and bytes that are none, are
+// returned as they are.
+std::string UpgradedBytes(std::string_view full_name, std::string bytes);
+
+// Every field of the former contract that a caller has set, and what it is called now: else it
+// would be ignored silently.
+void RefuseFormerFields(const v1::Scenario& wire, const std::string& path, FaultList& faults);
+
+}  // namespace stepcast::server
