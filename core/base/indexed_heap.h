@@ -11,6 +11,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/base/index.h"
 namespace stepcast {
 
 class IndexedHeap {
@@ -93,8 +94,6 @@ class IndexedHeap {
     int64_t key = kNoKey;
     Slot slot = 0;
   };
-
-  static size_t Index(int32_t slot) { return static_cast<size_t>(slot); }
 
   void Place(int32_t at, Entry entry) {
     heap_[Index(at)] = entry;

@@ -7,7 +7,7 @@
 #include "core/calibrate/biweight_fit.h"
 #include "core/calibrate/line_moments.h"
 #include "core/calibrate/weighted_median.h"
-#include "core/predict/student_t.h"
+#include "core/base/student_t.h"
 
 namespace stepcast {
 

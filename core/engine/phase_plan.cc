@@ -5,6 +5,8 @@
 #include <deque>
 #include <utility>
 
+#include "core/base/graph_cuts.h"
+
 namespace stepcast {
 
 namespace {
@@ -79,49 +81,32 @@ class PhasePlanner {
 
   bool InOrder(OpIndex op) const { return PartOf(op) != Part::kUpdate; }
 
-  // A topological order of downloads, computations and uploads; marks those at which nothing else
-  // could have been next.
+  // A topological order of downloads, computations and uploads.
   void FindOrder() {
     std::vector<int32_t> pending = graph_.dependency_counts();
-    std::deque<OpIndex> next;
-    for (const OpIndex root : graph_.roots()) next.push_back(root);
-    only_choice_.assign(Index(graph_.size()), false);
-    while (!next.empty()) {
-      const OpIndex op = next.front();
-      only_choice_[Index(op)] = next.size() == 1;
-      next.pop_front();
-      order_.push_back(op);
-      for (const OpIndex dependent : graph_.dependents(op)) {
-        if (InOrder(dependent) && --pending[Index(dependent)] == 0) next.push_back(dependent);
+    order_.assign(graph_.roots().begin(), graph_.roots().end());
+    for (size_t done = 0; done < order_.size(); ++done) {
+      for (const OpIndex dependent : graph_.dependents(order_[done])) {
+        if (InOrder(dependent) && --pending[Index(dependent)] == 0) order_.push_back(dependent);
       }
     }
   }
 
-  // The first operation that all earlier ones lead to and all later ones come from; -1 where there
-  // is none. From the front, an operation at which nothing else can be next has all that follow
-  // among its descendants; from the back likewise its ancestors.
+  // The first computation that is a cut of what is in order; -1 where there is none.
   OpIndex FindCut() const {
-    std::vector<int32_t> open(Index(graph_.size()),
-                              0);  // dependents in the order not yet passed, from the back
-    int64_t choices = 0;           // operations all of whose dependents have been passed
-    std::vector<std::vector<OpIndex>> waits_for(Index(graph_.size()));
-    for (const OpIndex op : order_) {
-      for (const OpIndex dependent : graph_.dependents(op)) {
-        if (!InOrder(dependent)) continue;
-        ++open[Index(op)];
-        waits_for[Index(dependent)].push_back(op);
+    std::vector<int32_t> place(Index(graph_.size()), -1);
+    for (size_t i = 0; i < order_.size(); ++i) place[Index(order_[i])] = static_cast<int32_t>(i);
+    std::vector<std::vector<int32_t>> targets(order_.size());
+    for (size_t i = 0; i < order_.size(); ++i) {
+      for (const OpIndex dependent : graph_.dependents(order_[i])) {
+        if (place[Index(dependent)] >= 0) targets[i].push_back(place[Index(dependent)]);
       }
     }
-    for (const OpIndex op : order_) choices += open[Index(op)] == 0 ? 1 : 0;
-    OpIndex cut = -1;
-    for (auto op = order_.rbegin(); op != order_.rend(); ++op) {
-      if (choices == 1 && only_choice_[Index(*op)] && PartOf(*op) == Part::kComputation) cut = *op;
-      --choices;
-      for (const OpIndex earlier : waits_for[Index(*op)]) {
-        if (--open[Index(earlier)] == 0) ++choices;
-      }
+    const std::vector<bool> cuts = CutsOf(targets);
+    for (size_t i = 0; i < order_.size(); ++i) {
+      if (cuts[i] && PartOf(order_[i]) == Part::kComputation) return order_[i];
     }
-    return cut;
+    return -1;
   }
 
   // 64 downloads at a time, handed on along the order.
@@ -187,7 +172,6 @@ class PhasePlanner {
   const size_t hubs_;
   PhasePlan plan_;
   std::vector<OpIndex> order_;
-  std::vector<bool> only_choice_;
 };
 
 }  // namespace

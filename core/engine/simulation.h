@@ -18,7 +18,7 @@
 #include "core/base/time.h"
 #include "core/engine/completion_series.h"
 #include "core/engine/job_graph.h"
-#include "core/engine/step_time_histogram.h"
+#include "core/base/step_time_histogram.h"
 
 namespace stepcast {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/base/time.h"
-#include "core/engine/step_time_histogram.h"
+#include "core/base/step_time_histogram.h"
 
 namespace stepcast {
 

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/index.h"
 #include "core/base/time.h"
 
 namespace stepcast {
@@ -73,8 +74,6 @@ class FirstComeNetwork {
     Span work;
     Flow behind = kNone;
   };
-
-  static size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
   void Join(Flow flow) {
     Line& line = lines_[Index(flow % hubs_)];

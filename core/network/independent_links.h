@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/index.h"
 #include "core/base/indexed_heap.h"
 #include "core/base/time.h"
 #include "core/network/equal_share_link.h"
@@ -57,8 +58,6 @@ class IndependentLinks {
   int64_t CarriedBy(Instant now, int32_t hub) const { return links_[Index(hub)].CarriedBy(now, 0); }
 
  private:
-  static size_t Index(int32_t i) { return static_cast<size_t>(i); }
-
   void Touch(int32_t hub) {
     if (std::exchange(is_touched_[Index(hub)], uint8_t{1}) == 0) touched_.push_back(hub);
   }

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/index.h"
 #include "core/network/link_allowances.h"
 #include "core/network/link_level.h"
 
@@ -76,7 +77,6 @@ class MaxMinLevels {
     bool is_changed = false;
   };
 
-  static size_t Index(int32_t i) { return static_cast<size_t>(i); }
   size_t Slot(int32_t worker, int32_t hub) const {
     return Index(worker) * hubs_.size() + Index(hub);
   }

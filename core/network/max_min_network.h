@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/index.h"
 #include "core/base/indexed_heap.h"
 #include "core/base/time.h"
 #include "core/network/level_clock.h"
@@ -58,7 +59,6 @@ class MaxMinNetwork {
     bool is_stale = false;
   };
 
-  static size_t Index(int32_t i) { return static_cast<size_t>(i); }
   int32_t HubOf(Flow flow) const { return flow % hub_count_; }
   int32_t HeldSlot(Flow flow) const { return hub_count_ + flow; }
   int32_t WorkerOf(Flow flow) const { return flow / hub_count_; }

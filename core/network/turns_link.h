@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/index.h"
 #include "core/base/time.h"
 
 namespace stepcast {
@@ -60,8 +61,6 @@ class TurnsLink {
 
  private:
   static constexpr Flow kNone = -1;
-
-  static size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
   void EndTurn() {
     const Flow flow = std::exchange(serving_, kNone);

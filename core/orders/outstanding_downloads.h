@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/base/index.h"
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
 #include "core/orders/dependency_groups.h"
@@ -75,7 +76,6 @@ class OutstandingDownloads {
   // `fresh`: groups that are passed from now on, ascending.
   void MergePassed(const std::vector<int32_t>& fresh);
   void UpdateImpendingLoads();
-  static size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
   const DependencyGroups* groups_;
   std::vector<Span> times_;

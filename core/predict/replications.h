@@ -23,7 +23,7 @@
 #include "core/model/simulation_options.h"
 #include "core/predict/run_estimate.h"
 #include "core/predict/run_summary.h"
-#include "core/predict/student_t.h"
+#include "core/base/student_t.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {

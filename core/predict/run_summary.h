@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/engine/simulation.h"
-#include "core/engine/step_time_histogram.h"
+#include "core/base/step_time_histogram.h"
 #include "core/predict/run_estimate.h"
 
 namespace stepcast {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/model/simulation_options.h"
-#include "core/predict/student_t.h"
+#include "core/base/student_t.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {

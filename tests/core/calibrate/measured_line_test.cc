@@ -10,7 +10,7 @@
 
 #include "core/base/random.h"
 #include "core/calibrate/line_moments.h"
-#include "core/predict/student_t.h"
+#include "core/base/student_t.h"
 
 namespace stepcast::measured_line_test {
 namespace {

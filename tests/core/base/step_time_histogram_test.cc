@@ -1,4 +1,4 @@
-#include "core/engine/step_time_histogram.h"
+#include "core/base/step_time_histogram.h"
 
 #include <gtest/gtest.h>
 

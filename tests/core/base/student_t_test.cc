@@ -1,4 +1,4 @@
-#include "core/predict/student_t.h"
+#include "core/base/student_t.h"
 
 #include <gtest/gtest.h>
 
