@@ -1,12 +1,12 @@
-#include "client/cli/completion_command.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
 #include <string>
 
-namespace stepcast::client::completion_command_test {
+#include "client/cli/commands.h"
+
+namespace stepcast::client::completion_test {
 namespace {
 
 using testing::HasSubstr;
@@ -77,4 +77,4 @@ TEST_F(BashCompletionTest, OptionsAreThoseOfTheCommandsAboveOnlyWhereTheyFallThr
 }
 
 }  // namespace
-}  // namespace stepcast::client::completion_command_test
+}  // namespace stepcast::client::completion_test

@@ -1,11 +1,11 @@
-#include "client/cli/error_report.h"
+#include "client/cli/session.h"
 
 #include <gtest/gtest.h>
 
 #include "absl/strings/cord.h"
 #include "google/rpc/error_details.pb.h"
 
-namespace stepcast::client::error_report_test {
+namespace stepcast::client::session_test {
 namespace {
 
 void Add(const google::protobuf::Message& detail, absl::Status& status) {
@@ -59,4 +59,4 @@ TEST(ErrorReportTest, NothingInItDrivesATerminal) {
 }
 
 }  // namespace
-}  // namespace stepcast::client::error_report_test
+}  // namespace stepcast::client::session_test

@@ -1,36 +1,43 @@
-#include "client/cli/order_table.h"
-
 #include <gtest/gtest.h>
 
-namespace stepcast::client::order_table_test {
+#include <string>
+
+#include "client/cli/answer_texts.h"
+
+#include "tests/client/support/text_proto.h"
+
+namespace stepcast::client::order_test {
 namespace {
 
-OptimizeOrderResponse TwoOrders() {
-  return {.orders = {{.method = OrderMethod::kTac,
-                      .transfers = {{.name = "recv/a", .rank = 0, .size_bytes = 2048},
-                                    {.name = "recv/b", .rank = 1, .size_bytes = 12}},
-                      .makespan_ns = 64'930'000,
-                      .scheduling_efficiency = 1,
-                      .straggler_effect = 0.05,
-                      .steps_per_second = 15.39,
-                      .examples_per_second = 492.6,
-                      .best = true,
-                      .speedups = {{.over = TransferOrder::kGraph,
-                                    .speedup = 1.1,
-                                    .confidence_interval =
-                                        ConfidenceInterval{.lower = 1, .upper = 1.2}}}},
-                     {.method = OrderMethod::kGraph,
-                      .makespan_ns = 70'000'000,
-                      .scheduling_efficiency = 0.459,
-                      .gap = 0.125}},
-          .chosen = OrderMethod::kTac,
-          .upper_makespan_ns = 92'580'000,
-          .lower_makespan_ns = 32'350'000,
-          .speedup_bound = 1.862,
-          .baselines = {{.transfer_order = TransferOrder::kGraph,
-                         .examples_per_second = 448,
-                         .confidence_interval = {.lower = 440, .upper = 456}}},
-          .order_lower_bound_ns = 64'930'000};
+v1::OptimizeOrderResponse TwoOrders() {
+  return Proto<v1::OptimizeOrderResponse>(R"pb(
+    orders {
+      method: TAC
+      transfers { name: "recv/a" size_bytes: 2048 }
+      transfers { name: "recv/b" rank: 1 size_bytes: 12 }
+      makespan_ns: 64930000
+      scheduling_efficiency: 1
+      straggler_effect: 0.05
+      steps_per_second: 15.39
+      examples_per_second: 492.6
+      best: true
+      speedups {
+        over: GRAPH
+        speedup: 1.1
+        confidence_interval { lower: 1 upper: 1.2 }
+      }
+    }
+    orders { method: GRAPH makespan_ns: 70000000 scheduling_efficiency: 0.459 gap: 0.125 }
+    chosen: TAC
+    upper_makespan_ns: 92580000
+    lower_makespan_ns: 32350000
+    speedup_bound: 1.862
+    baselines {
+      transfer_order: GRAPH
+      examples_per_second: 448
+      confidence_interval { lower: 440 upper: 456 }
+    }
+    order_lower_bound_ns: 64930000)pb");
 }
 
 constexpr char kMethods[] =
@@ -62,16 +69,16 @@ TEST(OrderTableTest, CountsTheTransfersItDoesNotShow) {
 }
 
 TEST(OrderTableTest, WhatWeakensTheThroughputsStandsBelowThem) {
-  OptimizeOrderResponse response = TwoOrders();
-  response.warnings = {"TAC, GRAPH: the start still shows"};
+  v1::OptimizeOrderResponse response = TwoOrders();
+  response.add_warnings("TAC, GRAPH: the start still shows");
   EXPECT_EQ(OrderText(response, 0),
             std::string(kMethods) + "warning: TAC, GRAPH: the start still shows\n" + kAgainst);
 }
 
 TEST(OrderTableTest, WarnsOfTransfersNobodyMeasured) {
-  OptimizeOrderResponse response = TwoOrders();
-  response.transfers_without_measured_time = 3;
-  response.unmeasured_transfers = {"a", "b", "c"};
+  v1::OptimizeOrderResponse response = TwoOrders();
+  response.set_transfers_without_measured_time(3);
+  for (const char* name : {"a", "b", "c"}) response.add_unmeasured_transfers(name);
   const std::string text = OrderText(response, 0);
   EXPECT_NE(
       text.find(
@@ -81,8 +88,8 @@ TEST(OrderTableTest, WarnsOfTransfersNobodyMeasured) {
 }
 
 TEST(OrderTableTest, NamesTheServersWhereThereAreSeveral) {
-  OptimizeOrderResponse response = TwoOrders();
-  response.orders[0].transfers[1].parameter_server = 1;
+  v1::OptimizeOrderResponse response = TwoOrders();
+  response.mutable_orders(0)->mutable_transfers(1)->set_parameter_server(1);
   const std::string text = OrderText(response, 10);
   EXPECT_NE(text.find("rank  server  rank there       size  transfer\n"), std::string::npos)
       << text;
@@ -90,4 +97,4 @@ TEST(OrderTableTest, NamesTheServersWhereThereAreSeveral) {
 }
 
 }  // namespace
-}  // namespace stepcast::client::order_table_test
+}  // namespace stepcast::client::order_test

@@ -1,8 +1,8 @@
-#include "client/cli/name_argument.h"
+#include "client/cli/profile_argument.h"
 
 #include <gtest/gtest.h>
 
-namespace stepcast::client::name_argument_test {
+namespace stepcast::client::profile_argument_test {
 namespace {
 
 TEST(NameInTest, TakesANameWithAndWithoutItsCollection) {
@@ -18,4 +18,4 @@ TEST(NameInTest, RefusesWhatCannotBeOne) {
 }
 
 }  // namespace
-}  // namespace stepcast::client::name_argument_test
+}  // namespace stepcast::client::profile_argument_test

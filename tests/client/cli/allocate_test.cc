@@ -1,26 +1,35 @@
-#include "client/cli/allocation_table.h"
-
 #include <gtest/gtest.h>
 
-namespace stepcast::client::allocation_table_test {
+#include "client/cli/answer_texts.h"
+
+#include "tests/client/support/text_proto.h"
+
+namespace stepcast::client::allocate_test {
 namespace {
 
-AllocateWorkersResponse TwoJobs() {
-  return {.allocations = {{.id = "vision",
-                           .workers = 5,
-                           .parameter_servers = 2,
-                           .utility = 3.5,
-                           .speedup = 3.5,
-                           .examples_per_second = 350,
-                           .interpolated = true,
-                           .duration = std::chrono::seconds(20)},
-                          {.id = "text",
-                           .status = absl::NotFoundError("there is no profile profiles/text")}},
-          .total_utility = 3.5,
-          .workers = 5,
-          .parameter_servers = 2,
-          .one_more_worker = {.utility_gain = 0.25,
-                              .changes = {{.id = "vision", .workers = 6, .parameter_servers = 2}}}};
+v1::AllocateWorkersResponse TwoJobs() {
+  return Proto<v1::AllocateWorkersResponse>(R"pb(
+    allocations {
+      id: "vision"
+      workers: 5
+      parameter_servers: 2
+      utility: 3.5
+      speedup: 3.5
+      examples_per_second: 350
+      interpolated: true
+      duration { seconds: 20 }
+    }
+    allocations {
+      id: "text"
+      error { code: 5 message: "there is no profile profiles/text" }
+    }
+    total_utility: 3.5
+    workers: 5
+    parameter_servers: 2
+    one_more_worker {
+      utility_gain: 0.25
+      changes { id: "vision" workers: 6 parameter_servers: 2 }
+    })pb");
 }
 
 TEST(AllocationTableTest, EachJobHasARowAndABadOneItsError) {
@@ -34,16 +43,16 @@ TEST(AllocationTableTest, EachJobHasARowAndABadOneItsError) {
 }
 
 TEST(AllocationTableTest, OneMoreWorkerMayBeOfNoUse) {
-  AllocateWorkersResponse response = TwoJobs();
-  response.one_more_worker = {};
+  v1::AllocateWorkersResponse response = TwoJobs();
+  response.clear_one_more_worker();
   EXPECT_NE(AllocationText(response).find("one more worker would be of no use\n"),
             std::string::npos);
 }
 
 TEST(AllocationTableTest, WhatWeakensAJobsCurveStandsBelow) {
-  AllocateWorkersResponse response = TwoJobs();
-  response.allocations[0].warnings = {"2-8 workers: the start still shows",
-                                      "1 worker: nothing is random"};
+  v1::AllocateWorkersResponse response = TwoJobs();
+  response.mutable_allocations(0)->add_warnings("2-8 workers: the start still shows");
+  response.mutable_allocations(0)->add_warnings("1 worker: nothing is random");
   EXPECT_NE(AllocationText(response).find("vision would have 6 workers\n"
                                           "warning (vision): 2-8 workers: the start still shows\n"
                                           "warning (vision): 1 worker: nothing is random\n"
@@ -53,9 +62,10 @@ TEST(AllocationTableTest, WhatWeakensAJobsCurveStandsBelow) {
 }
 
 TEST(AllocationTableTest, ACapacityThatIsTooSmallIsAllThatIsSaid) {
-  const AllocateWorkersResponse response{.infeasible_reason = "capacity.workers: too few"};
+  const auto response =
+      Proto<v1::AllocateWorkersResponse>(R"pb(infeasible_reason: "capacity.workers: too few")pb");
   EXPECT_EQ(AllocationText(response), "No allocation: capacity.workers: too few\n");
 }
 
 }  // namespace
-}  // namespace stepcast::client::allocation_table_test
+}  // namespace stepcast::client::allocate_test

@@ -1,29 +1,33 @@
-#include "client/cli/profile_table.h"
-
 #include <gtest/gtest.h>
+
+#include "client/cli/answer_texts.h"
 
 #include "tests/client/support/tiny_profile.h"
 
-namespace stepcast::client::profile_table_test {
+namespace stepcast::client::profile_store_test {
 namespace {
 
-Profile Stored() {
-  Profile profile = TinyProfile();
-  profile.name = "profiles/tiny";
-  profile.labels = {{"gpu", "v100"}, {"team", "vision"}};
-  profile.digest = "abc";
-  profile.etag = "e1";
-  profile.owner = "vision-ci";
-  profile.create_time = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20) +
-                        std::chrono::hours(12) + std::chrono::milliseconds(1500);
-  profile.size_bytes = 1536;
-  profile.operation_count = 4;
-  profile.step_count = 1;
+v1::Profile Stored() {
+  v1::Profile profile = TinyProfile();
+  profile.MergeFrom(Proto<v1::Profile>(R"pb(
+    name: "profiles/tiny"
+    labels { key: "team" value: "vision" }
+    labels { key: "gpu" value: "v100" }
+    digest: "abc"
+    etag: "e1"
+    owner: "vision-ci"
+    create_time { seconds: 1795176001 nanos: 500000000 }
+    size_bytes: 1536
+    operation_count: 4
+    step_count: 1)pb"));
   return profile;
 }
 
 TEST(ProfileTableTest, HasARowAProfile) {
-  EXPECT_EQ(ProfileTable({Stored(), {.name = "profiles/b"}}),
+  v1::ListProfilesResponse list;
+  *list.add_profiles() = Stored();
+  list.add_profiles()->set_name("profiles/b");
+  EXPECT_EQ(ProfileTable(list),
             "name           model  batch  servers  operations  steps       size  created           "
             "    labels\n"
             "profiles/tiny  tiny      10        1           4      1  1.500 KiB  2026-11-20 "
@@ -56,4 +60,4 @@ TEST(ProfileTextTest, HasALineAPropertyAndTheGraphInShort) {
 }
 
 }  // namespace
-}  // namespace stepcast::client::profile_table_test
+}  // namespace stepcast::client::profile_store_test
