@@ -111,6 +111,6 @@ set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "cmake")
 set(CPACK_COMPONENT_DEV_DESCRIPTION
     "C++ client of Stepcast, which predicts how fast training jobs run
 Headers, those of the messages included, static libraries and a CMake package:
-find_package(stepcast) and stepcast::client, whose calls have deadlines, retries that are safe, and
-errors with their details.")
+find_package(stepcast) and stepcast::client, whose calls have deadlines, retries
+that are safe, and errors with their details.")
 include(CPack)

@@ -5,6 +5,7 @@
 #include "stepcast/client.h"
 #include "stepcast/error_details.h"
 #include "stepcast/json.h"
+#include "stepcast/profile_encoding.h"
 #include "stepcast/version.h"
 
 int main(int argc, char** argv) {
