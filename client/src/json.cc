@@ -2,11 +2,14 @@
 
 #include <google/protobuf/any.pb.h>
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/duration.pb.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/timestamp.pb.h>
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/type_resolver_util.h>
 
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <utility>
@@ -47,21 +50,37 @@ std::unique_ptr<Message> Unpacked(const Any& any) {
   return any.UnpackTo(content.get()) ? std::move(content) : nullptr;
 }
 
-// True where the message, after its own Anys have been put right, can be printed.
-bool PutAnysRight(Message& message);
+// The bounds of proto JSON (google/protobuf/timestamp.proto, duration.proto).
+bool IsPrintable(const google::protobuf::Timestamp& time) {
+  constexpr int64_t kFirst = -62'135'596'800;  // of the year 1
+  constexpr int64_t kLast = 253'402'300'799;   // of the year 9999
+  return time.seconds() >= kFirst && time.seconds() <= kLast && time.nanos() >= 0 &&
+         time.nanos() < 1'000'000'000;
+}
+bool IsPrintable(const google::protobuf::Duration& length) {
+  constexpr int64_t kLongest = 315'576'000'000;  // 10,000 years
+  const bool has_one_sign = (length.seconds() >= 0 && length.nanos() >= 0) ||
+                            (length.seconds() <= 0 && length.nanos() <= 0);
+  return length.seconds() >= -kLongest && length.seconds() <= kLongest &&
+         length.nanos() > -1'000'000'000 && length.nanos() < 1'000'000'000 && has_one_sign;
+}
 
-bool PutRight(Any& any) {
+// Leaves out of a message what has no JSON: Anys of types that are not known, and times out of
+// bounds. False: the message itself has none.
+bool Mend(Message& message);
+
+bool MendAny(Any& any) {
   const std::unique_ptr<Message> content = Unpacked(any);
-  if (content == nullptr || !PutAnysRight(*content)) return false;
+  if (content == nullptr || !Mend(*content)) return false;
   any.set_value(DeterministicBytes(*content));
   return true;
 }
 
-bool PutFieldRight(Message& message, const FieldDescriptor& field) {
+bool MendField(Message& message, const FieldDescriptor& field) {
   const Reflection& reflection = *message.GetReflection();
-  if (!field.is_repeated()) return PutAnysRight(*reflection.MutableMessage(&message, &field));
+  if (!field.is_repeated()) return Mend(*reflection.MutableMessage(&message, &field));
   for (int i = reflection.FieldSize(message, &field) - 1; i >= 0; --i) {
-    if (PutAnysRight(*reflection.MutableRepeatedMessage(&message, &field, i))) continue;
+    if (Mend(*reflection.MutableRepeatedMessage(&message, &field, i))) continue;
     for (int k = i; k + 1 < reflection.FieldSize(message, &field); ++k)
       reflection.SwapElements(&message, &field, k, k + 1);
     reflection.RemoveLast(&message, &field);
@@ -69,15 +88,26 @@ bool PutFieldRight(Message& message, const FieldDescriptor& field) {
   return true;
 }
 
-bool PutAnysRight(Message& message) {
-  if (auto* const any = dynamic_cast<Any*>(&message)) return PutRight(*any);
+bool Mend(Message& message) {
+  if (auto* const any = dynamic_cast<Any*>(&message)) return MendAny(*any);
+  if (const auto* time = dynamic_cast<google::protobuf::Timestamp*>(&message))
+    return IsPrintable(*time);
+  if (const auto* length = dynamic_cast<google::protobuf::Duration*>(&message))
+    return IsPrintable(*length);
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
     if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field->is_map()) continue;
-    if (!PutFieldRight(message, *field)) message.GetReflection()->ClearField(&message, field);
+    if (!MendField(message, *field)) message.GetReflection()->ClearField(&message, field);
   }
   return true;
+}
+
+std::unique_ptr<Message> Mended(const Message& message) {
+  std::unique_ptr<Message> copy(message.New());
+  copy->CopyFrom(message);
+  Mend(*copy);
+  return copy;
 }
 
 // True where a message of the type may hold an Any, at any depth.
@@ -91,34 +121,31 @@ bool MayHoldAny(const Descriptor& type, std::set<const Descriptor*>& seen) {
   return false;
 }
 
-// The binary form with the Anys put right; most messages have none, and need no copy.
-std::string PrintableBytes(const Message& message) {
-  std::set<const Descriptor*> seen;
-  if (!MayHoldAny(*message.GetDescriptor(), seen)) return DeterministicBytes(message);
-  const std::unique_ptr<Message> copy(message.New());
-  copy->CopyFrom(message);
-  PutAnysRight(*copy);
-  return DeterministicBytes(*copy);
-}
-
-}  // namespace
-
-std::string ToJson(const Message& message) {
-  // Through the binary form, because only there maps have an order. The types of Anys are found
-  // among those of this program.
+// Through the binary form, because only there maps have an order. The types of Anys are found among
+// those of this program. False: something in it has no JSON.
+bool Print(const Message& message, std::string& json) {
   const std::unique_ptr<google::protobuf::util::TypeResolver> resolver(
       google::protobuf::util::NewTypeResolverForDescriptorPool(
           "type.googleapis.com", message.GetDescriptor()->file()->pool()));
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
   options.always_print_primitive_fields = true;
+  json.clear();
+  return google::protobuf::util::BinaryToJsonString(
+             resolver.get(), "type.googleapis.com/" + message.GetDescriptor()->full_name(),
+             DeterministicBytes(message), &json, options)
+      .ok();
+}
+
+}  // namespace
+
+std::string ToJson(const Message& message) {
+  std::set<const Descriptor*> seen;
   std::string json;
-  const auto status = google::protobuf::util::BinaryToJsonString(
-      resolver.get(), "type.googleapis.com/" + message.GetDescriptor()->full_name(),
-      PrintableBytes(message), &json, options);
-  // Fails only for text that is not UTF-8 and durations out of bounds, neither of which a reply
-  // that was parsed can have.
-  return status.ok() ? json : std::string("{}\n");
+  // Messages may be large, so those without an Any are copied only where they must be.
+  if (!MayHoldAny(*message.GetDescriptor(), seen) && Print(message, json)) return json;
+  // What fails now is text that is not UTF-8, which no message that was parsed has.
+  return Print(*Mended(message), json) ? json : std::string("{}\n");
 }
 
 absl::Status FromJson(std::string_view json, Message& message) {

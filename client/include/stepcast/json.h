@@ -17,7 +17,8 @@
 
 namespace stepcast::client {
 
-// An Any names its type in "@type"; one of a type that this program does not have is left out.
+// An Any names its type in "@type". Left out: one of a type that this program does not have, and
+// times that are out of the bounds of proto JSON.
 std::string ToJson(const google::protobuf::Message& message);
 
 // Reads a message that is empty before, by either spelling of the fields' names. Failure:

@@ -81,6 +81,21 @@ TEST(JsonTest, WhatALaterServerPacksIsLeftOutAndTheRestIsThere) {
   EXPECT_EQ(json["operations"][2]["error"]["details"][0]["reason"], "WHY");
 }
 
+TEST(JsonTest, ATimeOutOfBoundsIsLeftOutAndTheRestIsThere) {
+  const Json json =
+      Json::parse(ToJson(Proto<v1::Profile>(R"pb(model: "m"
+                                                 create_time { seconds: 9000000000000 })pb")));
+  EXPECT_FALSE(json.contains("createTime"));
+  EXPECT_EQ(json["model"], "m");
+  const Json step =
+      Json::parse(ToJson(Proto<v1::StepTime>(R"pb(mean { seconds: -9223372036854775808 }
+                                                  p50 { seconds: 1 nanos: -1 }
+                                                  p95 { seconds: 1 })pb")));
+  EXPECT_FALSE(step.contains("mean"));
+  EXPECT_FALSE(step.contains("p50"));
+  EXPECT_EQ(step["p95"], "1s");
+}
+
 TEST(JsonTest, KeysOfMapsAreInOrder) {
   v1::Profile profile;
   for (char c = 'z'; c >= 'a'; --c) (*profile.mutable_labels())[std::string(1, c)] = "v";
