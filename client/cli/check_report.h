@@ -8,7 +8,7 @@
 
 namespace stepcast::client {
 
-// How much of a recorded step the model explains, a line for each link and where clocks disagree,
+// The share of a recorded step that the model explains, a line for each link and for clocks,
 // and at least one line `to do: ...`.
 std::string CheckSummary(const server::RecordingReport& recording);
 

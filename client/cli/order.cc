@@ -176,7 +176,7 @@ std::string BoundsText(const v1::OptimizeOrderResponse& response) {
       "; gap: how far above that an order is.\n");
 }
 
-// What the chosen order gains over those that nobody chose.
+// The gain of the chosen order over those that nobody chose.
 std::string BaselinesText(const v1::OptimizeOrderResponse& response,
                           const v1::TransferOrderResult& chosen) {
   if (response.baselines().empty()) return "";

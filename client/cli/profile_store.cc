@@ -193,7 +193,7 @@ std::string CreatedText(const v1::Profile& profile) {
   return profile.has_create_time() ? TimeText(profile.create_time()) : "-";
 }
 
-// How many operations there are on a kind of resource, and how many bytes they move.
+// The number of operations on a kind of resource, and the bytes they move.
 std::string KindText(const v1::Profile& profile, v1::Operation::Resource resource) {
   int64_t count = 0;
   int64_t bytes = 0;
