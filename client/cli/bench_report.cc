@@ -7,13 +7,15 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/json_object.h"
+#include "client/cli/json_text.h"
 #include "client/cli/measure_text.h"
 #include "client/cli/table.h"
 
 namespace stepcast::client {
 
 namespace {
+
+using nlohmann::ordered_json;
 
 constexpr std::array<std::pair<const char*, double>, 5> kPercentiles{
     {{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p99.9", 0.999}}};
@@ -61,40 +63,39 @@ std::vector<std::string> Cells(const BenchStep& step) {
   return cells;
 }
 
-JsonObject LatencyObject(const LatencyHistogram& latency) {
-  JsonObject object;
-  object.Add("count", latency.count());
-  object.Add("mean", Milliseconds(latency.Mean()));
+ordered_json LatencyObject(const LatencyHistogram& latency) {
+  ordered_json object{{"count", CountJson(latency.count())},
+                      {"mean", NumberJson(Milliseconds(latency.Mean()))}};
   for (const auto& [name, part] : kPercentiles)
-    object.Add(name, Milliseconds(latency.Percentile(part)));
-  object.Add("max", Milliseconds(latency.max()));
+    object[name] = NumberJson(Milliseconds(latency.Percentile(part)));
+  object["max"] = NumberJson(Milliseconds(latency.max()));
   return object;
 }
 
-JsonObject CodesObject(const CodeCounts& codes) {
-  JsonObject object;
+ordered_json CodesObject(const CodeCounts& codes) {
+  ordered_json object = ordered_json::object();
   for (size_t code = 0; code < codes.size(); ++code) {
-    if (codes[code] > 0) object.Add(CodeName(code), codes[code]);
+    if (codes[code] > 0) object[CodeName(code)] = CountJson(codes[code]);
   }
   return object;
 }
 
-JsonObject StepObject(const BenchStep& step) {
-  JsonObject object;
+ordered_json StepObject(const BenchStep& step) {
+  ordered_json object;
   if (const auto* closed = std::get_if<ClosedLoop>(&step.loop)) {
-    object.Add("concurrency", static_cast<int32_t>(closed->concurrency));
+    object["concurrency"] = closed->concurrency;
   } else {
-    object.Add("rate", std::get<OpenLoop>(step.loop).rate);
-    object.Add("unsent", step.result.unsent);
-    object.Add("latenessMs", LatencyObject(step.result.lateness));
+    object["rate"] = NumberJson(std::get<OpenLoop>(step.loop).rate);
+    object["unsent"] = CountJson(step.result.unsent);
+    object["latenessMs"] = LatencyObject(step.result.lateness);
   }
-  object.Add("calls", Sum(step.result.codes));
-  object.Add("goodput", step.result.Goodput());
-  object.Add("latencyMs", LatencyObject(step.result.latency));
-  object.Add("refusalMs", LatencyObject(step.result.refusal));
-  object.Add("codes", CodesObject(step.result.codes));
-  object.Add("allCodes", CodesObject(step.result.all_codes));
-  object.Add("serverGone", step.result.server_gone);
+  object["calls"] = CountJson(Sum(step.result.codes));
+  object["goodput"] = NumberJson(step.result.Goodput());
+  object["latencyMs"] = LatencyObject(step.result.latency);
+  object["refusalMs"] = LatencyObject(step.result.refusal);
+  object["codes"] = CodesObject(step.result.codes);
+  object["allCodes"] = CodesObject(step.result.all_codes);
+  object["serverGone"] = step.result.server_gone;
   return object;
 }
 
@@ -137,26 +138,19 @@ std::string BenchText(const BenchReport& report) {
 }
 
 std::string BenchJson(const BenchReport& report, const std::vector<std::string>& missed) {
-  JsonObject object;
-  object.Add("server", report.server);
-  object.Add("method", report.method);
-  object.Add("vary", static_cast<int64_t>(report.vary));
-  object.Add("connections", static_cast<int32_t>(report.connections));
-  object.Add("deadlineSeconds", Seconds(report.deadline));
-  object.Add("warmupSeconds", Seconds(report.warmup));
-  object.Add("durationSeconds", Seconds(report.duration));
-  object.Add("checkCalls", report.check_calls);
-  std::vector<JsonObject> steps;
-  for (const BenchStep& step : report.steps) steps.push_back(StepObject(step));
-  object.Add("steps", steps);
-  std::vector<JsonObject> reasons;
-  for (const std::string& why : missed) {
-    JsonObject reason;
-    reason.Add("why", why);
-    reasons.push_back(std::move(reason));
-  }
-  object.Add("missed", reasons);
-  return object.Text() + "\n";
+  ordered_json object{{"server", report.server},
+                      {"method", report.method},
+                      {"vary", CountJson(static_cast<int64_t>(report.vary))},
+                      {"connections", report.connections},
+                      {"deadlineSeconds", NumberJson(Seconds(report.deadline))},
+                      {"warmupSeconds", NumberJson(Seconds(report.warmup))},
+                      {"durationSeconds", NumberJson(Seconds(report.duration))},
+                      {"checkCalls", CountJson(report.check_calls)},
+                      {"steps", ordered_json::array()},
+                      {"missed", ordered_json::array()}};
+  for (const BenchStep& step : report.steps) object["steps"].push_back(StepObject(step));
+  for (const std::string& why : missed) object["missed"].push_back({{"why", why}});
+  return JsonText(object);
 }
 
 }  // namespace stepcast::client

@@ -1,10 +1,11 @@
-// What `stepcast bench` found out, for people and for programs.
+// The report of `stepcast bench`, for people and for programs.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "client/src/load/load_run.h"
@@ -28,7 +29,7 @@ struct BenchReport {
   std::vector<BenchStep> steps;
 };
 
-// What each step must keep.
+// The targets that each step must keep.
 struct BenchTargets {
   std::optional<double> max_p99_ms;
   std::optional<double> min_goodput;

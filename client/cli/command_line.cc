@@ -1,6 +1,8 @@
 #include "client/cli/command_line.h"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -11,26 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/allocate_question.h"
-#include "client/cli/bench_command.h"
-#include "client/cli/call_command.h"
-#include "client/cli/command.h"
-#include "client/cli/compare_question.h"
-#include "client/cli/completion_command.h"
+#include "client/cli/commands.h"
 #include "client/cli/credential_flags.h"
-#include "client/cli/error_report.h"
-#include "client/cli/fit_command.h"
-#include "client/cli/import_commands.h"
-#include "client/cli/job_commands.h"
-#include "client/cli/order_question.h"
+#include "client/cli/local_connection.h"
 #include "client/cli/parsed_option.h"
-#include "client/cli/predict_question.h"
-#include "client/cli/profile_commands.h"
 #include "client/cli/quantity.h"
-#include "client/cli/recommend_question.h"
-#include "client/cli/start_job_command.h"
-#include "client/cli/trace_command.h"
-#include "client/local/local_client.h"
 
 #include "stepcast/version.h"
 
@@ -131,14 +118,11 @@ class CommandLine {
                   "Work on profile files in this process, also where a server is named")
         ->excludes(server);
     credentials_.Declare(app_);
-    const auto parse_output = [](const std::string& text) -> absl::StatusOr<OutputFormat> {
-      if (text == "table") return OutputFormat::kTable;
-      if (text == "json") return OutputFormat::kJson;
-      return absl::InvalidArgumentError("\"" + text + "\" is none of table, json");
-    };
-    AddParsedOption(app_, "--output", "table|json",
-                    "How to print the answer: for people (default), or the reply's proto JSON",
-                    parse_output, [this](OutputFormat output) { output_ = output; });
+    AddChoiceOption(
+        app_, "--output",
+        Choices<OutputFormat>{{"table", OutputFormat::kTable}, {"json", OutputFormat::kJson}},
+        "How to print the answer: for people (default), or the reply's proto JSON",
+        [this](OutputFormat output) { output_ = output; });
     AddParsedOption(
         app_, "--timeout", "TIME",
         "Give up after so long: 60, 60s, 2m (default 60s; waiting for a job: no limit)",

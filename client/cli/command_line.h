@@ -1,8 +1,7 @@
 // The program `stepcast`: from arguments to an exit code.
 #pragma once
 
-#include "client/cli/console.h"
-#include "client/cli/exit_code.h"
+#include "client/cli/session.h"
 
 namespace stepcast::client {
 

@@ -1,5 +1,6 @@
 #include "client/cli/credential_flags.h"
 
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <cstdlib>
 

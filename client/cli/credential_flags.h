@@ -2,12 +2,15 @@
 // --token-file.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "absl/status/statusor.h"
 
 #include "stepcast/client_options.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace stepcast::client {
 
@@ -16,8 +19,8 @@ class CredentialFlags {
   // The flags write into this object, which must outlive the application.
   void Declare(CLI::App& app);
 
-  // What the files hold. Where a flag was not given, STEPCAST_TLS_CA and STEPCAST_TOKEN_FILE count.
-  // INVALID_ARGUMENT for a file that holds no token; else what reading fails with.
+  // The contents of the files. Where a flag was not given, STEPCAST_TLS_CA and STEPCAST_TOKEN_FILE
+  // count. INVALID_ARGUMENT for a file that holds no token; else what reading fails with.
   absl::StatusOr<ClientCredentials> Read() const;
 
  private:

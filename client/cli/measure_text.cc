@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "absl/time/time.h"
+
 namespace stepcast::client {
 
 namespace {
@@ -41,6 +43,11 @@ std::string DurationText(std::chrono::nanoseconds length) {
   return NumberText(ns / 1e9) + " s";
 }
 
+std::string DurationText(const google::protobuf::Duration& length) {
+  return DurationText(absl::ToChronoNanoseconds(absl::Seconds(length.seconds()) +
+                                                absl::Nanoseconds(length.nanos())));
+}
+
 std::string SecondsText(double seconds) {
   return DurationText(std::chrono::nanoseconds(std::llround(seconds * 1e9)));
 }
@@ -52,6 +59,11 @@ std::string BytesText(int64_t bytes) {
   size_t unit = 0;
   for (; std::fabs(value) >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
   return NumberText(value) + " " + kUnits[unit];
+}
+
+std::string TimeText(const google::protobuf::Timestamp& time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M:%SZ", absl::FromUnixSeconds(time.seconds()),
+                          absl::UTCTimeZone());
 }
 
 }  // namespace stepcast::client

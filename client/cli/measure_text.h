@@ -1,5 +1,8 @@
-// Numbers with their units, as people read them.
+// Numbers with their units, and times, as people read them.
 #pragma once
+
+#include <google/protobuf/duration.pb.h>
+#include <google/protobuf/timestamp.pb.h>
 
 #include <chrono>
 #include <cstdint>
@@ -13,8 +16,11 @@ std::string NumberText(double value);
 std::string PercentText(double fraction);
 // 812 ns, 81.35 ms, 1.25 s.
 std::string DurationText(std::chrono::nanoseconds length);
+std::string DurationText(const google::protobuf::Duration& length);
 std::string SecondsText(double seconds);
 // 512 B, 97.39 MiB.
 std::string BytesText(int64_t bytes);
+// 2026-11-22 02:31:07Z, in UTC.
+std::string TimeText(const google::protobuf::Timestamp& time);
 
 }  // namespace stepcast::client

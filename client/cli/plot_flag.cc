@@ -2,7 +2,6 @@
 
 #include <fstream>
 #include <utility>
-#include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -22,12 +21,6 @@ absl::StatusOr<std::string> ParsePlace(const std::string& text) {
 }
 
 }  // namespace
-
-std::string PlotTitle(const ProfileSource& source) {
-  if (const auto* const name = std::get_if<std::string>(&source)) return *name;
-  const Profile& profile = std::get<Profile>(source);
-  return profile.model.empty() ? profile.display_name : profile.model;
-}
 
 void PlotFlag::Declare(CLI::App& app) {
   AddParsedOption(app, "--plot", "[FILE.svg]",

@@ -1,19 +1,26 @@
-// The flag `--plot`: whether, and where, the throughput curve is drawn.
+// The flag `--plot`: the throughput curve, drawn below the table or to a file.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <optional>
 #include <string>
 
-#include "client/cli/exit_code.h"
 #include "client/cli/session.h"
 #include "client/cli/throughput_plot.h"
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace stepcast::client {
 
-// What a plot of this job is called: the profile's model, else its display name, of a stored
-// profile its name.
-std::string PlotTitle(const ProfileSource& source);
+// The title of a plot of the job that a request is about: the profile's model, else its display
+// name, of a stored profile its name.
+template <typename Request>
+std::string PlotTitle(const Request& request) {
+  if (!request.has_inline_profile()) return request.profile();
+  const std::string& model = request.inline_profile().model();
+  return model.empty() ? request.inline_profile().display_name() : model;
+}
 
 class PlotFlag {
  public:
@@ -21,9 +28,10 @@ class PlotFlag {
   void Declare(CLI::App& app);
 
   bool given() const { return place_.has_value(); }
-  // Whether there would be nothing but JSON where JSON is asked for: kDone, or kMisused, reported.
+  // Checks that there would be nothing but JSON where JSON is asked for: kDone, or kMisused,
+  // reported.
   ExitCode Check(const Session& session) const;
-  // What follows the table: an empty line and the plot, where it was asked for in the terminal.
+  // The text below the table: an empty line and the plot, where it was asked for in the terminal.
   std::string Text(const Session& session, const ThroughputPlot& plot) const;
   // Writes the file, where one was asked for. kRefused, reported, where it cannot be written.
   ExitCode Save(const Session& session, const ThroughputPlot& plot) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -41,44 +42,88 @@ struct Warning {
   std::vector<int32_t> counts;
 };
 
-std::vector<Warning> Collect(const std::vector<Prediction>& predictions) {
+std::vector<Warning> Collect(const Predictions& predictions) {
   std::vector<Warning> warnings;  // in the order of their first row
-  for (const Prediction& prediction : predictions) {
-    if (prediction.warning.empty()) continue;
-    const std::string shape = Shape(prediction.warning);
+  for (const v1::Prediction& prediction : predictions) {
+    if (prediction.warning().empty()) continue;
+    const std::string shape = Shape(prediction.warning());
     auto at = std::find_if(warnings.begin(), warnings.end(),
                            [&](const Warning& known) { return known.shape == shape; });
     if (at == warnings.end())
-      at = warnings.insert(warnings.end(), {.text = prediction.warning, .shape = shape});
-    at->alike = at->alike && at->text == prediction.warning;
-    at->counts.push_back(prediction.scenario.workers);
+      at = warnings.insert(warnings.end(), {.text = prediction.warning(), .shape = shape});
+    at->alike = at->alike && at->text == prediction.warning();
+    at->counts.push_back(WorkersOf(prediction));
   }
   return warnings;
 }
 
+const char* OrderNameOf(v1::Scenario::TransferOrder order) {
+  switch (order) {
+    case v1::Scenario::GRAPH:
+      return "graph order";
+    case v1::Scenario::RECORDED:
+      return "recorded order";
+    case v1::Scenario::RANDOM:
+      return "random order";
+    case v1::Scenario::REVERSE:
+      return "reverse order";
+    case v1::Scenario::TIC:
+      return "TIC order";
+    case v1::Scenario::TAC:
+      return "TAC order";
+    case v1::Scenario::EXPLICIT:
+      return "explicit order";
+    default:
+      return "";
+  }
+}
+
 }  // namespace
 
-std::string BottleneckText(Resource resource, int32_t parameter_server) {
-  switch (resource) {
-    case Resource::kDownlink:
-      return absl::StrCat("downlink of server ", parameter_server);
-    case Resource::kUplink:
-      return absl::StrCat("uplink of server ", parameter_server);
-    case Resource::kParameterServer:
-      return absl::StrCat("computation of server ", parameter_server);
-    case Resource::kWorker:
+int32_t WorkersOf(const v1::Prediction& prediction) { return prediction.scenario().workers(); }
+
+int32_t ServersOf(const v1::Prediction& prediction) {
+  return prediction.scenario().parameter_servers();
+}
+
+std::string ScenarioText(const v1::Prediction& prediction) {
+  const v1::Scenario& scenario = prediction.scenario();
+  const int32_t servers = scenario.has_parameter_servers() ? scenario.parameter_servers() : 1;
+  std::string text = absl::StrCat(servers, servers == 1 ? " server" : " servers");
+  if (scenario.has_bandwidth_bytes_per_second())
+    absl::StrAppend(&text, ", ", NumberText(scenario.bandwidth_bytes_per_second() / 1e6),
+                    " MB/s links");
+  if (scenario.synchronization() == v1::Scenario::ASYNCHRONOUS)
+    absl::StrAppend(&text, ", asynchronous");
+  if (scenario.synchronization() == v1::Scenario::SYNCHRONOUS)
+    absl::StrAppend(&text, ", synchronous");
+  if (const std::string order = OrderNameOf(scenario.transfer_order()); !order.empty())
+    absl::StrAppend(&text, ", ", order);
+  return text;
+}
+
+std::string BottleneckText(const v1::Prediction& prediction) {
+  const int32_t server = prediction.bottleneck_parameter_server();
+  switch (prediction.bottleneck()) {
+    case v1::Operation::DOWNLINK:
+      return absl::StrCat("downlink of server ", server);
+    case v1::Operation::UPLINK:
+      return absl::StrCat("uplink of server ", server);
+    case v1::Operation::PARAMETER_SERVER:
+      return absl::StrCat("computation of server ", server);
+    case v1::Operation::WORKER:
       return "computation of the workers";
     default:
       return "unknown";
   }
 }
 
-std::string IntervalText(const ConfidenceInterval& interval) {
-  if (interval.lower == interval.upper) return "-";
-  return absl::StrCat(NumberText(interval.lower), " .. ", NumberText(interval.upper));
+std::string IntervalText(const v1::ConfidenceInterval& interval) {
+  if (interval.lower() == interval.upper()) return "-";
+  return absl::StrCat(NumberText(interval.lower()), " .. ", NumberText(interval.upper()));
 }
 
-std::string WarningsText(const std::vector<Prediction>& predictions) {
+std::string WarningsText(const Predictions& predictions) {
   std::string text;
   for (const Warning& warning : Collect(predictions)) {
     // With several numbers of servers a number of workers comes several times.
@@ -93,32 +138,34 @@ std::string WarningsText(const std::vector<Prediction>& predictions) {
   return text;
 }
 
-std::string IntervalTitle(const std::vector<Prediction>& predictions) {
-  const double level = predictions.empty() ? 0 : predictions[0].confidence_interval.level;
+std::string IntervalTitle(const Predictions& predictions) {
+  const double level = predictions.empty() ? 0 : predictions[0].confidence_interval().level();
   return level > 0 ? absl::StrCat(level * 100, "% interval") : "interval";
 }
 
-std::string RunsTitle(const std::vector<Prediction>& predictions) {
-  const double level = predictions.empty() ? 0 : predictions[0].run_interval.level;
+std::string RunsTitle(const Predictions& predictions) {
+  const double level = predictions.empty() ? 0 : predictions[0].run_interval().level();
   return level > 0 ? absl::StrCat(level * 100, "% of runs") : "";
 }
 
-std::string RegimesText(const std::vector<Regime>& regimes) {
+std::string RegimesText(const v1::Prediction& prediction) {
+  const auto runs_of = [](const v1::Regime& regime) {
+    return regime.replications() + regime.other_start_replications();
+  };
   int32_t runs = 0;
-  for (const Regime& regime : regimes)
-    runs += regime.replications + regime.other_start_replications;
+  for (const v1::Regime& regime : prediction.regimes()) runs += runs_of(regime);
   std::string text;
-  for (const Regime& regime : regimes) {
-    absl::StrAppend(&text, text.empty() ? "" : ", ", NumberText(regime.examples_per_second), " in ",
-                    regime.replications + regime.other_start_replications, " of ", runs);
+  for (const v1::Regime& regime : prediction.regimes()) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", NumberText(regime.examples_per_second()),
+                    " in ", runs_of(regime), " of ", runs);
   }
   return text;
 }
 
-std::string PredictionTable(const std::vector<Prediction>& predictions) {
+std::string PredictionTable(const Predictions& predictions) {
   const bool regimes =
       std::any_of(predictions.begin(), predictions.end(),
-                  [](const Prediction& prediction) { return !prediction.regimes.empty(); });
+                  [](const v1::Prediction& prediction) { return !prediction.regimes().empty(); });
   const std::string runs = RunsTitle(predictions);
   std::vector<Table::Column> columns{{"workers"}, {"examples/s"}, {IntervalTitle(predictions)}};
   if (!runs.empty()) columns.push_back({runs});
@@ -126,16 +173,16 @@ std::string PredictionTable(const std::vector<Prediction>& predictions) {
   columns.push_back({"bottleneck", Table::Align::kLeft});
   if (regimes) columns.push_back({"two regimes, by runs", Table::Align::kLeft});
   Table table(columns);
-  for (const Prediction& prediction : predictions) {
-    std::vector<std::string> row{absl::StrCat(prediction.scenario.workers),
-                                 NumberText(prediction.examples_per_second),
-                                 IntervalText(prediction.confidence_interval)};
-    if (!runs.empty()) row.push_back(IntervalText(prediction.run_interval));
-    row.push_back(NumberText(prediction.speedup));
-    row.push_back(PercentText(prediction.scaling_efficiency));
-    row.push_back(DurationText(prediction.step_time.p50));
-    row.push_back(BottleneckText(prediction.bottleneck, prediction.bottleneck_parameter_server));
-    if (regimes) row.push_back(RegimesText(prediction.regimes));
+  for (const v1::Prediction& prediction : predictions) {
+    std::vector<std::string> row{absl::StrCat(WorkersOf(prediction)),
+                                 NumberText(prediction.examples_per_second()),
+                                 IntervalText(prediction.confidence_interval())};
+    if (!runs.empty()) row.push_back(IntervalText(prediction.run_interval()));
+    row.push_back(NumberText(prediction.speedup()));
+    row.push_back(PercentText(prediction.scaling_efficiency()));
+    row.push_back(DurationText(prediction.step_time().p50()));
+    row.push_back(BottleneckText(prediction));
+    if (regimes) row.push_back(RegimesText(prediction));
     table.AddRow(std::move(row));
   }
   return table.Text() + WarningsText(predictions);

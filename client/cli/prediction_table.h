@@ -1,30 +1,42 @@
 // Predictions, as people read them.
+//
+// The one place of the program where the fields of a Scenario are read.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <google/protobuf/repeated_field.h>
 
-#include "stepcast/prediction.h"
+#include <cstdint>
+#include <string>
+
+#include "stepcast/v1/prediction.pb.h"
 
 namespace stepcast::client {
 
-// In words: `downlink of server 0`, `computation of the workers`.
-std::string BottleneckText(Resource resource, int32_t parameter_server);
+using Predictions = google::protobuf::RepeatedPtrField<v1::Prediction>;
+
+// The numbers of workers and servers that a prediction is for; 0: not said.
+int32_t WorkersOf(const v1::Prediction& prediction);
+int32_t ServersOf(const v1::Prediction& prediction);
+// Its cluster but for the number of workers: `1 server, 125.0 MB/s links, asynchronous`.
+std::string ScenarioText(const v1::Prediction& prediction);
+
+// The bottleneck in words: `downlink of server 0`, `computation of the workers`.
+std::string BottleneckText(const v1::Prediction& prediction);
 
 // `183.8 .. 191.2`; `-` where it has no width.
-std::string IntervalText(const ConfidenceInterval& interval);
-// What to call it in a title: `95% interval`.
-std::string IntervalTitle(const std::vector<Prediction>& predictions);
-// What to call the intervals of single runs: `95% of runs`; empty where a server does not say them.
-std::string RunsTitle(const std::vector<Prediction>& predictions);
+std::string IntervalText(const v1::ConfidenceInterval& interval);
+// The title of a column of intervals: `95% interval`.
+std::string IntervalTitle(const Predictions& predictions);
+// The title of the intervals of single runs: `95% of runs`; empty where a server does not say them.
+std::string RunsTitle(const Predictions& predictions);
 // Both regimes and how many of the runs fell into each: `736.1 in 5 of 8, 368.0 in 3 of 8`; empty
 // where there are none.
-std::string RegimesText(const std::vector<Regime>& regimes);
+std::string RegimesText(const v1::Prediction& prediction);
 
 // A row a prediction, with the two regimes where any has them, then the warnings.
-std::string PredictionTable(const std::vector<Prediction>& predictions);
+std::string PredictionTable(const Predictions& predictions);
 // Each warning once, with the numbers of workers it is about; warnings that differ only in their
 // numbers count as one.
-std::string WarningsText(const std::vector<Prediction>& predictions);
+std::string WarningsText(const Predictions& predictions);
 
 }  // namespace stepcast::client

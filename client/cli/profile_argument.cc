@@ -1,24 +1,50 @@
 #include "client/cli/profile_argument.h"
 
+#include <algorithm>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "client/cli/name_argument.h"
-#include "client/local/file_hint.h"
 
+#include "core/importing/file_kind.h"
 #include "stepcast/error_details.h"
 #include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
 
+namespace {
+
+// A sentence for people on a file that is no profile: its likely format, and which can be read.
+// Empty where it may be a profile, or cannot be read at all.
+std::string NoProfileHint(const std::string& path) {
+  const absl::StatusOr<std::string> start = ReadFileStart(path, kKindBytes);
+  if (!start.ok()) return "";
+  const FileKind kind = KindOf(*start);
+  if (kind == FileKind::kProfileJson || kind == FileKind::kProfileText || kind == FileKind::kBinary)
+    return "";
+  return absl::StrCat(path, " looks like ", std::string(TextOf(kind)), "; ",
+                      std::string(kReadableFormats), ": stepcast profile import");
+}
+
+}  // namespace
+
 bool IsFile(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   return !error && std::filesystem::exists(status) && !std::filesystem::is_directory(status);
+}
+
+std::optional<std::string> NameIn(std::string_view collection, std::string_view argument) {
+  if (argument.substr(0, collection.size()) == collection)
+    argument.remove_prefix(collection.size());
+  const auto is_of_ids = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  if (argument.empty() || !std::all_of(argument.begin(), argument.end(), is_of_ids))
+    return std::nullopt;
+  return std::string(collection).append(argument);
 }
 
 absl::StatusOr<std::string> StoredName(const std::string& argument) {
@@ -45,7 +71,7 @@ absl::StatusOr<ProfileSource> ProfileFromArgument(const Session& session,
   }
   const absl::StatusOr<std::string> bytes = ReadFile(argument);
   if (!bytes.ok()) return bytes.status();
-  absl::StatusOr<Profile> profile = ParseProfile(*bytes);
+  absl::StatusOr<v1::Profile> profile = ParseProfile(*bytes);
   if (!profile.ok()) return profile.status();
   return ProfileSource(*std::move(profile));
 }

@@ -1,32 +1,57 @@
 // The PROFILE that a command is about: a stored profile's name, or a file.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
 
 #include "absl/status/statusor.h"
 #include "client/cli/session.h"
 
-#include "stepcast/prediction.h"
+#include "stepcast/v1/profile.pb.h"
 
 namespace stepcast::client {
 
-// What the help says of it.
+// The help on it.
 inline constexpr char kProfileArgumentHelp[] =
     "A file with a profile (proto JSON, text or binary, by its content), or the name\nof a stored "
     "one, with or without `profiles/`. What is both is "
     "the file. A file\nneeds no server; one that is named is sent it with the request, and does "
     "not\nstore it. With --local it must be a file";
 
-// Whether there is a file at `path`.
+// The help on a FILE that holds a profile.
+inline constexpr char kProfileFileHelp[] =
+    "A profile in proto JSON, text or binary, recognised by its content";
+
+// True where there is a file at `path`.
 bool IsFile(const std::string& path);
+
+// `collection`, which ends in a slash, and the id, of either `ID` or `COLLECTION/ID`; none for an
+// argument that cannot be one.
+std::optional<std::string> NameIn(std::string_view collection, std::string_view argument);
 
 // `profiles/NAME` for a name without `profiles/`. INVALID_ARGUMENT for what cannot be one.
 absl::StatusOr<std::string> StoredName(const std::string& argument);
+
+// The job that is asked about: the name of a stored profile, or a profile.
+using ProfileSource = std::variant<std::string, v1::Profile>;
 
 // Failure: INVALID_ARGUMENT, reason PROFILE_UNREADABLE, for a file that holds no profile; without a
 // reason for an argument that is neither.
 absl::StatusOr<ProfileSource> ProfileFromArgument(const Session& session,
                                                   const std::string& argument);
+
+// Puts the source into a request that has one.
+template <typename Request>
+void SetSource(ProfileSource source, Request& request) {
+  if (auto* const name = std::get_if<std::string>(&source)) {
+    request.set_profile(std::move(*name));
+  } else {
+    *request.mutable_inline_profile() = std::get<v1::Profile>(std::move(source));
+  }
+}
 
 // Reports what ProfileFromArgument failed with, or what the service answered to a profile from
 // there.

@@ -1,4 +1,4 @@
-// Tells whoever waits at a terminal that something is going on.
+// A sign at the terminal that something is going on.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "client/cli/console.h"
+#include "client/cli/session.h"
 
 namespace stepcast::client {
 

@@ -1,5 +1,6 @@
 #include "client/cli/quantity.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -54,13 +55,57 @@ double TakePrefix(std::string_view& unit) {
   return 1;
 }
 
+// Of the whole text, or false.
+template <typename Number>
+bool ParseNumber(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+constexpr size_t kMaxCounts = 1024;
+
+bool ParseWorkers(std::string_view text, int32_t& count) {
+  return ParseNumber(text, count) && count >= 1;
+}
+
+// One count or one range.
+bool ParsePart(std::string_view part, int32_t& first, int32_t& last) {
+  const size_t dash = part.find('-');
+  if (dash == std::string_view::npos) {
+    if (!ParseWorkers(part, first)) return false;
+    last = first;
+    return true;
+  }
+  return ParseWorkers(part.substr(0, dash), first) && ParseWorkers(part.substr(dash + 1), last) &&
+         first <= last;
+}
+
+constexpr size_t kMaxSteps = 64;
+
+// `fits` is false of what is not a number, too.
+template <typename Number, typename Fits>
+absl::StatusOr<std::vector<Number>> ParseList(std::string_view text, const std::string& right,
+                                              const Fits& fits) {
+  std::vector<Number> numbers;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    const std::string_view part = text.substr(at, comma - at);
+    at = comma + 1;
+    Number number{};
+    if (!ParseNumber(part, number) || !fits(number))
+      return absl::InvalidArgumentError(absl::StrCat("\"", std::string(part), "\" is not ", right));
+    if (numbers.size() == kMaxSteps)
+      return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxSteps, " numbers"));
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
 }  // namespace
 
 absl::StatusOr<uint64_t> ParseCount(std::string_view text) {
   uint64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size())
-    return Refuse(text, "a whole number from 0 to 2^64 - 1");
+  if (!ParseNumber(text, count)) return Refuse(text, "a whole number from 0 to 2^64 - 1");
   return count;
 }
 
@@ -105,6 +150,38 @@ absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
     }
   }
   return Refuse(text, "a length of time: write for instance 1.5, 1.5s, 250ms or 2m");
+}
+
+absl::StatusOr<std::vector<int32_t>> ParseWorkerList(std::string_view text) {
+  std::vector<int32_t> counts;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    const std::string_view part = text.substr(at, comma - at);
+    at = comma + 1;
+    int32_t first = 0;
+    int32_t last = 0;
+    if (!ParsePart(part, first, last)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          InQuotes(part), " is no number of workers: write for instance 1-16 or 1,2,4"));
+    }
+    if (counts.size() + static_cast<size_t>(last - first) + 1 > kMaxCounts) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("more than ", kMaxCounts, " numbers of workers"));
+    }
+    for (int32_t count = first; count <= last; ++count) counts.push_back(count);
+  }
+  return counts;
+}
+
+absl::StatusOr<std::vector<uint32_t>> ParseConcurrencies(std::string_view text) {
+  return ParseList<uint32_t>(text, absl::StrCat("a number of calls from 1 to ", kMaxConcurrency),
+                             [](uint32_t count) { return count >= 1 && count <= kMaxConcurrency; });
+}
+
+absl::StatusOr<std::vector<double>> ParseRates(std::string_view text) {
+  return ParseList<double>(
+      text, absl::StrCat("a number of calls a second from ", kMinRate, " to ", kMaxRate),
+      [](double rate) { return rate >= kMinRate && rate <= kMaxRate; });
 }
 
 }  // namespace stepcast::client

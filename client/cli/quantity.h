@@ -1,13 +1,14 @@
-// Counts, rates, sizes and lengths of time, as people write them.
+// Counts, rates, sizes and lengths of time, and lists of counts, as people write them.
 //
-// Of the last three, a number may be followed by a decimal (k, M, G, T) or binary (Ki, Mi, Gi, Ti)
-// prefix and a unit, with or without a space between. Failure: INVALID_ARGUMENT, with the text and
-// what would be right.
+// Of rates, sizes and lengths of time, a number may be followed by a decimal (k, M, G, T) or binary
+// (Ki, Mi, Gi, Ti) prefix and a unit, with or without a space between. Failure: INVALID_ARGUMENT,
+// with the text and what would be right.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -23,5 +24,20 @@ absl::StatusOr<double> ParseRate(std::string_view text);
 absl::StatusOr<int64_t> ParseBytes(std::string_view text);
 // Not negative. Units: ns, us, ms, s, m, h; a plain number is seconds.
 absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text);
+
+// Numbers of workers, as counts and ranges separated by commas: `1-16`, `1,2,4`, `1-4,8,16`; in the
+// order given, each at least 1. More than 1024, as many as one call may ask for, are refused.
+absl::StatusOr<std::vector<int32_t>> ParseWorkerList(std::string_view text);
+
+inline constexpr uint32_t kMaxConcurrency = 10'000;
+inline constexpr double kMinRate = 1e-3;
+inline constexpr double kMaxRate = 1e6;
+
+// Loads on a server, one measurement after the other, separated by commas and in the order given;
+// more than 64 are refused.
+// Calls under way at once, each from 1 to kMaxConcurrency: `1,8,64`.
+absl::StatusOr<std::vector<uint32_t>> ParseConcurrencies(std::string_view text);
+// Calls a second, each from kMinRate to kMaxRate: `0.5,1000,2000`.
+absl::StatusOr<std::vector<double>> ParseRates(std::string_view text);
 
 }  // namespace stepcast::client

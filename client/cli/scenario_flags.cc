@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/input_files.h"
 #include "client/cli/parsed_option.h"
-#include "client/cli/priority_file.h"
 #include "client/cli/quantity.h"
 
 #include "stepcast/profile_encoding.h"
@@ -19,28 +19,15 @@ namespace {
 
 constexpr char kScenarioGroup[] = "Scenario (default: as recorded)";
 
-absl::StatusOr<TransferOrder> ParseOrder(const std::string& text) {
-  constexpr std::array<std::pair<const char*, TransferOrder>, 6> kOrders{
-      {{"graph", TransferOrder::kGraph},
-       {"recorded", TransferOrder::kRecorded},
-       {"random", TransferOrder::kRandom},
-       {"reverse", TransferOrder::kReverse},
-       {"tic", TransferOrder::kTic},
-       {"tac", TransferOrder::kTac}}};
-  for (const auto& [name, order] : kOrders) {
-    if (text == name) return order;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" is none of graph, recorded, random, reverse, tic, tac"));
-}
+const Choices<v1::Scenario::TransferOrder> kOrders{
+    {"graph", v1::Scenario::GRAPH},   {"recorded", v1::Scenario::RECORDED},
+    {"random", v1::Scenario::RANDOM}, {"reverse", v1::Scenario::REVERSE},
+    {"tic", v1::Scenario::TIC},       {"tac", v1::Scenario::TAC}};
 
-absl::StatusOr<Multiplexing> ParseMultiplexing(const std::string& text) {
-  if (text == "window") return Multiplexing::kWindow;
-  if (text == "whole-stream") return Multiplexing::kWholeStream;
-  if (text == "round-robin") return Multiplexing::kRoundRobin;
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" is none of window, whole-stream, round-robin"));
-}
+const Choices<v1::Scenario::Multiplexing> kMultiplexings{
+    {"window", v1::Scenario::WINDOW},
+    {"whole-stream", v1::Scenario::WHOLE_STREAM},
+    {"round-robin", v1::Scenario::ROUND_ROBIN}};
 
 absl::StatusOr<std::map<std::string, int32_t>> ReadPriorities(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadFile(path);
@@ -67,28 +54,26 @@ absl::StatusOr<std::vector<int64_t>> ParseOffsets(const std::string& text) {
 }
 
 // COUNT[:SPEED[:RATE]].
-absl::StatusOr<WorkerGroup> ParseGroup(const std::string& text) {
+absl::StatusOr<v1::WorkerGroup> ParseGroup(const std::string& text) {
   const absl::Status refusal = absl::InvalidArgumentError(absl::StrCat(
       "\"", text, "\" is not COUNT[:SPEED[:RATE]], for instance 4, 4:0.5 or 4:1:100Mbit/s"));
-  WorkerGroup group;
+  v1::WorkerGroup group;
+  int32_t count = 0;
   const char* const end = text.data() + text.size();
-  const auto [count_end, count_error] = std::from_chars(text.data(), end, group.count);
+  const auto [count_end, count_error] = std::from_chars(text.data(), end, count);
   if (count_error != std::errc() || (count_end != end && *count_end != ':')) return refusal;
+  group.set_count(count);
   if (count_end == end) return group;
-  const auto [speed_end, speed_error] =
-      std::from_chars(count_end + 1, end, group.compute_speed_factor.emplace());
+  double speed = 0;
+  const auto [speed_end, speed_error] = std::from_chars(count_end + 1, end, speed);
   if (speed_error != std::errc() || (speed_end != end && *speed_end != ':')) return refusal;
+  group.set_compute_speed_factor(speed);
   if (speed_end == end) return group;
   const absl::StatusOr<double> rate =
       ParseRate({speed_end + 1, static_cast<size_t>(end - speed_end - 1)});
   if (!rate.ok()) return rate.status();
-  group.bandwidth_bytes_per_second = *rate;
+  group.set_bandwidth_bytes_per_second(*rate);
   return group;
-}
-
-ParsingOverhead& Overhead(Scenario& scenario) {
-  return scenario.parsing_overhead ? *scenario.parsing_overhead
-                                   : scenario.parsing_overhead.emplace();
 }
 
 }  // namespace
@@ -101,9 +86,10 @@ void ScenarioFlags::Declare(CLI::App& app, Order order, Offsets offsets) {
 }
 
 void ScenarioFlags::DeclareLinks(CLI::App& app) {
-  app.add_option("--servers", scenario_.parameter_servers,
-                 "Parameter servers; another number than recorded places the parameters anew")
-      ->type_name("N")
+  AddValueOption<int32_t>(
+      app, "--servers", "N",
+      "Parameter servers; another number than recorded places the parameters anew",
+      [this](int32_t servers) { scenario_.set_parameter_servers(servers); })
       ->group(kScenarioGroup);
   const auto parse_rate = [this](const std::string& text) {
     bandwidth_text_ = text;
@@ -112,23 +98,24 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
   AddParsedOption(
       app, "--bandwidth", "RATE",
       "Payload rate of each link in each direction: 1Gbit/s, 125MB/s, or bytes per second",
-      parse_rate, [this](double rate) { scenario_.bandwidth_bytes_per_second = rate; })
+      parse_rate, [this](double rate) { scenario_.set_bandwidth_bytes_per_second(rate); })
       ->group(kScenarioGroup);
-  app.add_option_function<double>(
-         "--parsing-seconds-per-byte",
-         [this](double seconds) { Overhead(scenario_).seconds_per_byte = seconds; },
-         "What a receiver computes per byte of a tensor; replaces the profile's overhead, also "
-         "--parsing-seconds")
-      ->type_name("S")
+  AddValueOption<double>(
+      app, "--parsing-seconds-per-byte", "S",
+      "What a receiver computes per byte of a tensor; replaces the profile's overhead, also "
+      "--parsing-seconds",
+      [this](double seconds) {
+        scenario_.mutable_parsing_overhead()->set_seconds_per_byte(seconds);
+      })
       ->group(kScenarioGroup);
-  app.add_option_function<double>(
-         "--parsing-seconds", [this](double seconds) { Overhead(scenario_).seconds = seconds; },
-         "What a receiver computes per tensor; replaces the profile's overhead, also "
-         "--parsing-seconds-per-byte")
-      ->type_name("S")
+  AddValueOption<double>(
+      app, "--parsing-seconds", "S",
+      "What a receiver computes per tensor; replaces the profile's overhead, also "
+      "--parsing-seconds-per-byte",
+      [this](double seconds) { scenario_.mutable_parsing_overhead()->set_seconds(seconds); })
       ->group(kScenarioGroup);
   app.add_flag_function(
-         "--first-come", [this](int64_t) { scenario_.link_sharing = LinkSharing::kFirstCome; },
+         "--first-come", [this](int64_t) { scenario_.set_link_sharing(v1::Scenario::FIRST_COME); },
          "Links serve chunks whole, in order of arrival, instead of sharing equally")
       ->group(kScenarioGroup);
   AddParsedOption(
@@ -137,8 +124,8 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
       "sends at once",
       [](const std::string& text) { return ParseBytes(text); },
       [this](int64_t bytes) {
-        scenario_.link_sharing = LinkSharing::kTurns;
-        scenario_.turn_bytes = bytes;
+        scenario_.set_link_sharing(v1::Scenario::TURNS);
+        scenario_.set_turn_bytes(bytes);
       })
       ->excludes("--first-come")
       ->group(kScenarioGroup);
@@ -146,35 +133,35 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
 
 void ScenarioFlags::DeclareMultiplexing(CLI::App& app) {
   const auto parse_bytes = [](const std::string& text) { return ParseBytes(text); };
-  CLI::Option* how = AddParsedOption(
-      app, "--multiplexing", "window|whole-stream|round-robin",
+  CLI::Option* how = AddChoiceOption(
+      app, "--multiplexing", kMultiplexings,
       "How streams share one connection (default: by --window, or the profile's, where there is "
       "one, else whole)",
-      ParseMultiplexing, [this](Multiplexing value) { scenario_.multiplexing = value; });
+      [this](v1::Scenario::Multiplexing value) { scenario_.set_multiplexing(value); });
   CLI::Option* window =
       AddParsedOption(app, "--window", "BYTES",
                       "Streams send so much first, the rest later: 65536, 4MiB (round-robin: 64KiB "
                       "where the profile has none)",
-                      parse_bytes, [this](int64_t bytes) { scenario_.window_bytes = bytes; });
+                      parse_bytes, [this](int64_t bytes) { scenario_.set_window_bytes(bytes); });
   CLI::Option* quantum =
       AddParsedOption(app, "--quantum", "BYTES",
                       "What a stream sends in each later service (round-robin: 1MiB; window: all "
                       "the rest, about 1MiB is gRPC 1.51)",
-                      parse_bytes, [this](int64_t bytes) { scenario_.quantum_bytes = bytes; });
+                      parse_bytes, [this](int64_t bytes) { scenario_.set_quantum_bytes(bytes); });
   for (CLI::Option* option : {how, window, quantum}) option->group(kScenarioGroup);
 }
 
 void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
   app.add_flag_function(
-         "--sync", [this](int64_t) { scenario_.synchronization = Synchronization::kSynchronous; },
+         "--sync", [this](int64_t) { scenario_.set_synchronization(v1::Scenario::SYNCHRONOUS); },
          "A step begins when every worker has ended its last")
       ->group(kScenarioGroup);
   const auto on_groups = [this](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
-      const absl::StatusOr<WorkerGroup> group = ParseGroup(text);
+      absl::StatusOr<v1::WorkerGroup> group = ParseGroup(text);
       if (!group.ok())
         throw CLI::ValidationError("--worker-group", std::string(group.status().message()));
-      scenario_.worker_groups.push_back(*group);
+      *scenario_.add_worker_groups() = *std::move(group);
     }
   };
   app.add_option_function<std::vector<std::string>>(
@@ -185,33 +172,54 @@ void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
       ->allow_extra_args(false)
       ->group(kScenarioGroup);
   if (offsets == Offsets::kForbidden) return;
-  AddParsedOption(
-      app, "--offsets", "TIME,...", "By how much each worker starts late, one a worker: 0,5ms,0.1s",
-      ParseOffsets,
-      [this](std::vector<int64_t> value) { scenario_.start_offsets_ns = std::move(value); })
+  AddParsedOption(app, "--offsets", "TIME,...",
+                  "By how much each worker starts late, one a worker: 0,5ms,0.1s", ParseOffsets,
+                  [this](const std::vector<int64_t>& value) {
+                    scenario_.mutable_start_offsets_ns()->Assign(value.begin(), value.end());
+                  })
       ->group(kScenarioGroup);
 }
 
 void ScenarioFlags::DeclareOrder(CLI::App& app) {
-  CLI::Option* order =
-      AddParsedOption(app, "--order", "graph|recorded|random|reverse|tic|tac",
-                      "In which order transfers are served", ParseOrder,
-                      [this](TransferOrder value) { scenario_.transfer_order = value; });
+  CLI::Option* order = AddChoiceOption(
+      app, "--order", kOrders, "In which order transfers are served",
+      [this](v1::Scenario::TransferOrder value) { scenario_.set_transfer_order(value); });
   CLI::Option* priorities =
       AddParsedOption(app, "--priorities", "FILE",
                       "Serve transfers by rank, lowest first: a file of lines `name<TAB>rank`",
-                      ReadPriorities, [this](std::map<std::string, int32_t> value) {
-                        scenario_.transfer_priorities = std::move(value);
+                      ReadPriorities, [this](const std::map<std::string, int32_t>& value) {
+                        scenario_.mutable_transfer_priorities()->clear();
+                        scenario_.mutable_transfer_priorities()->insert(value.begin(), value.end());
                       });
   order->excludes(priorities);
   order->group(kScenarioGroup);
   priorities->group(kScenarioGroup);
 }
 
+v1::Scenario ScenarioFlags::With(int32_t workers) const {
+  v1::Scenario scenario = scenario_;
+  scenario.set_workers(workers);
+  return scenario;
+}
+
+v1::Scenario ScenarioFlags::WithoutOrder(int32_t workers) const {
+  v1::Scenario scenario = With(workers);
+  scenario.clear_transfer_order();
+  scenario.clear_transfer_priorities();
+  return scenario;
+}
+
+std::optional<int64_t> ScenarioFlags::GroupedWorkers() const {
+  if (scenario_.worker_groups().empty()) return std::nullopt;
+  int64_t sum = 0;
+  for (const v1::WorkerGroup& group : scenario_.worker_groups()) sum += group.count();
+  return sum;
+}
+
 void ScenarioFlags::Explain(const Session& session) const {
-  if (!scenario_.bandwidth_bytes_per_second || session.output == OutputFormat::kJson) return;
+  if (!scenario_.has_bandwidth_bytes_per_second() || session.output == OutputFormat::kJson) return;
   std::array<char, 64> rate{};
-  std::snprintf(rate.data(), rate.size(), "%.15g", *scenario_.bandwidth_bytes_per_second);
+  std::snprintf(rate.data(), rate.size(), "%.15g", scenario_.bandwidth_bytes_per_second());
   session.console.err << "bandwidth: " << bandwidth_text_ << " is " << rate.data() << " bytes/s\n";
 }
 

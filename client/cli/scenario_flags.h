@@ -1,12 +1,19 @@
 // The flags that describe a cluster: every field of Scenario but the number of workers.
+//
+// The one place of the program where the fields of a Scenario are set.
 #pragma once
 
-#include <CLI/App.hpp>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "client/cli/session.h"
 
-#include "stepcast/scenario.h"
+#include "stepcast/v1/scenario.pb.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace stepcast::client {
 
@@ -18,8 +25,15 @@ class ScenarioFlags {
   // This outlives the parse.
   void Declare(CLI::App& app, Order order, Offsets offsets);
 
-  // What the flags say.
-  const Scenario& scenario() const { return scenario_; }
+  // The scenario that the flags describe.
+  const v1::Scenario& scenario() const { return scenario_; }
+  // The same with so many workers.
+  v1::Scenario With(int32_t workers) const;
+  // The same without an order of transfers.
+  v1::Scenario WithoutOrder(int32_t workers) const;
+  // The number of workers in the groups; none: no group was given.
+  std::optional<int64_t> GroupedWorkers() const;
+
   // Tells people how a rate with a unit was understood; quiet where the output is JSON.
   void Explain(const Session& session) const;
 
@@ -29,7 +43,7 @@ class ScenarioFlags {
   void DeclareWorkers(CLI::App& app, Offsets offsets);
   void DeclareOrder(CLI::App& app);
 
-  Scenario scenario_;
+  v1::Scenario scenario_;
   std::string bandwidth_text_;
 };
 

@@ -1,23 +1,47 @@
-// What every command is run with.
+// A run of the program: its client, its console and its options, with which every command is run.
 #pragma once
 
 #include <chrono>
+#include <ostream>
 #include <string>
 #include <string_view>
 
-#include "client/cli/console.h"
-#include "client/cli/exit_code.h"
+#include "absl/status/status.h"
 
 #include "stepcast/client.h"
 
 namespace stepcast::client {
+
+enum class ExitCode : int {
+  kDone = 0,
+  kRefused = 1,  // by the service, or it could not be reached
+  kMisused = 2,  // by whoever wrote the command
+};
+
+// The abilities of the terminal that standard output goes to.
+struct Terminal {
+  int columns = 80;
+  bool utf8 = false;
+};
+
+// Of an open file: the columns of a terminal, 80 of anything else, and whether the environment's
+// locale has UTF-8. Leaves the program's locale alone.
+Terminal TerminalOf(int file);
+
+// The output of the program. Borrowed. Answers go to `out`, everything else to `err`.
+struct Console {
+  std::ostream& out;
+  std::ostream& err;
+  bool err_is_terminal = false;
+  Terminal terminal = {};  // that `out` is
+};
 
 enum class OutputFormat { kTable, kJson };
 
 struct Session {
   Client client;
   ClientOptions options = {};  // the client's
-  // How long to wait for what takes as long as it takes.
+  // The time to wait for an answer that takes as long as it takes.
   std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
   bool local = false;  // profiles are files, and there is no store
   OutputFormat output = OutputFormat::kTable;
@@ -35,5 +59,11 @@ struct Session {
   // Reports what is wrong with the command.
   ExitCode Misused(std::string_view why) const;
 };
+
+// An error of the service, in lines for people: first `error: CODE: REASON: message`, then,
+// indented, each violation on a line of its own, the limits reached, the resource, and when to try
+// again. Control characters of the service's texts become spaces, so that nothing in them can drive
+// a terminal.
+std::string ErrorReport(const absl::Status& status);
 
 }  // namespace stepcast::client

@@ -1,5 +1,7 @@
 #include "client/cli/simulation_flags.h"
 
+#include <google/protobuf/util/time_util.h>
+
 #include "client/cli/parsed_option.h"
 #include "client/cli/quantity.h"
 
@@ -7,30 +9,34 @@ namespace stepcast::client {
 
 namespace {
 
+using google::protobuf::util::TimeUtil;
+
 constexpr char kSimulationGroup[] = "Simulation";
 
 }  // namespace
 
 void SimulationFlags::Declare(CLI::App& app) {
   DeclareSteps(app, "Steps each worker completes, warm-up included (default 1000)");
-  app.add_option("--warmup", options_.warmup_steps,
-                 "Steps of each worker that do not count (default: at least 50, or a twentieth of "
-                 "--steps, and more where a run takes longer to settle)")
-      ->type_name("N")
+  AddValueOption<int32_t>(
+      app, "--warmup", "N",
+      "Steps of each worker that do not count (default: at least 50, or a twentieth of "
+      "--steps, and more where a run takes longer to settle)",
+      [this](int32_t steps) { options_.set_warmup_steps(steps); })
       ->group(kSimulationGroup);
   DeclareReplications(app);
-  app.add_option("--precision", options_.relative_precision,
-                 "Stop when the interval's half-width is below this share of the value")
-      ->type_name("SHARE")
+  AddValueOption<double>(app, "--precision", "SHARE",
+                         "Stop when the interval's half-width is below this share of the value",
+                         [this](double share) { options_.set_relative_precision(share); })
       ->group(kSimulationGroup);
-  app.add_option("--confidence", options_.confidence_level,
-                 "Coverage of the interval (default 0.95)")
-      ->type_name("LEVEL")
+  AddValueOption<double>(app, "--confidence", "LEVEL", "Coverage of the interval (default 0.95)",
+                         [this](double level) { options_.set_confidence_level(level); })
       ->group(kSimulationGroup);
   AddParsedOption(
       app, "--time-budget", "TIME", "Give the best answer reached by then: 500ms, 10s",
       [](const std::string& text) { return ParseDuration(text); },
-      [this](std::chrono::nanoseconds budget) { options_.time_budget = budget; })
+      [this](std::chrono::nanoseconds budget) {
+        *options_.mutable_time_budget() = TimeUtil::NanosecondsToDuration(budget.count());
+      })
       ->group(kSimulationGroup);
   DeclareChance(app);
   DeclareHorizon(app);
@@ -48,30 +54,31 @@ void SimulationFlags::DeclareForLoad(CLI::App& app) {
 }
 
 void SimulationFlags::DeclareReplications(CLI::App& app) {
-  app.add_option("--replications", options_.replications,
-                 "Independent runs (default 5, up to 20 where single runs scatter; with "
-                 "--precision at most so many, default 100; 1 where nothing is random)")
-      ->type_name("N")
+  AddValueOption<int32_t>(app, "--replications", "N",
+                          "Independent runs (default 5, up to 20 where single runs scatter; with "
+                          "--precision at most so many, default 100; 1 where nothing is random)",
+                          [this](int32_t runs) { options_.set_replications(runs); })
       ->group(kSimulationGroup);
 }
 
 void SimulationFlags::DeclareSteps(CLI::App& app, const std::string& help) {
-  app.add_option("--steps", options_.steps_per_worker, help)
-      ->type_name("N")
-      ->group(kSimulationGroup);
+  AddValueOption<int32_t>(app, "--steps", "N", help, [this](int32_t steps) {
+    options_.set_steps_per_worker(steps);
+  })->group(kSimulationGroup);
 }
 
 void SimulationFlags::DeclareChance(CLI::App& app) {
   AddParsedOption(
       app, "--seed", "N", "Of all random choices (default 1)",
       [](const std::string& text) { return ParseCount(text); },
-      [this](uint64_t seed) { options_.seed = seed; })
+      [this](uint64_t seed) { options_.set_seed(seed); })
       ->group(kSimulationGroup);
   CLI::Option* staggered = app.add_flag_function(
-      "--staggered", [this](int64_t) { options_.start = Start::kStaggered; },
+      "--staggered", [this](int64_t) { options_.set_start(v1::SimulationOptions::STAGGERED); },
       "Workers start at random instants within a step (default of a steady state)");
   CLI::Option* simultaneous = app.add_flag_function(
-      "--simultaneous", [this](int64_t) { options_.start = Start::kSimultaneous; },
+      "--simultaneous",
+      [this](int64_t) { options_.set_start(v1::SimulationOptions::SIMULTANEOUS); },
       "Workers start all at once (default of the first steps or seconds, and of a trace)");
   staggered->group(kSimulationGroup);
   simultaneous->group(kSimulationGroup)->excludes(staggered);
@@ -79,12 +86,12 @@ void SimulationFlags::DeclareChance(CLI::App& app) {
 
 void SimulationFlags::DeclareHorizon(CLI::App& app) {
   const auto on_steps = [this](int32_t steps) {
-    options_.horizon = Horizon::kFirstSteps;
-    options_.horizon_steps = steps;
+    options_.set_horizon(v1::SimulationOptions::FIRST_STEPS);
+    options_.set_horizon_steps(steps);
   };
   const auto on_seconds = [this](double seconds) {
-    options_.horizon = Horizon::kFirstSeconds;
-    options_.horizon_seconds = seconds;
+    options_.set_horizon(v1::SimulationOptions::FIRST_SECONDS);
+    options_.set_horizon_seconds(seconds);
   };
   CLI::Option* steps = app.add_option_function<int32_t>(
       "--first-steps", on_steps, "Predict the first N steps of each worker, not the steady state");

@@ -1,10 +1,13 @@
 // The flags that say how long to simulate: every field of SimulationOptions.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <string>
 
-#include "stepcast/simulation_options.h"
+#include "stepcast/v1/scenario.pb.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace stepcast::client {
 
@@ -17,8 +20,8 @@ class SimulationFlags {
   // Only those that decide how much one of many calls computes.
   void DeclareForLoad(CLI::App& app);
 
-  // What the flags say.
-  const SimulationOptions& options() const { return options_; }
+  // The options that the flags describe.
+  const v1::SimulationOptions& options() const { return options_; }
 
  private:
   void DeclareSteps(CLI::App& app, const std::string& help);
@@ -26,7 +29,7 @@ class SimulationFlags {
   void DeclareChance(CLI::App& app);
   void DeclareHorizon(CLI::App& app);
 
-  SimulationOptions options_;
+  v1::SimulationOptions options_;
 };
 
 }  // namespace stepcast::client

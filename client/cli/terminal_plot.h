@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "client/cli/terminal.h"
+#include "client/cli/session.h"
 #include "client/cli/throughput_plot.h"
 
 namespace stepcast::client {

@@ -1,143 +1,160 @@
 #include "client/cli/throughput_plot.h"
 
 #include <algorithm>
-
-#include "absl/strings/str_cat.h"
-#include "client/cli/measure_text.h"
-#include "client/cli/prediction_table.h"
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <vector>
 
 namespace stepcast::client {
 
 namespace {
 
-const char* OrderNameOf(TransferOrder order) {
-  switch (order) {
-    case TransferOrder::kGraph:
-      return "graph order";
-    case TransferOrder::kRecorded:
-      return "recorded order";
-    case TransferOrder::kRandom:
-      return "random order";
-    case TransferOrder::kReverse:
-      return "reverse order";
-    case TransferOrder::kTic:
-      return "TIC order";
-    case TransferOrder::kTac:
-      return "TAC order";
-    case TransferOrder::kExplicit:
-      return "explicit order";
-    default:
-      return "";
+// A step of 1, 2 or 5 times 10^exponent.
+struct TickStep {
+  double size = 1;
+  int exponent = 0;
+};
+
+// The least step with which `fits`, at least 10^exponent.
+template <typename Fits>
+TickStep LeastStep(int exponent, const Fits& fits) {
+  for (;; ++exponent) {
+    for (const double digit : {1.0, 2.0, 5.0}) {
+      const double size =
+          exponent < 0 ? digit / std::pow(10.0, -exponent) : digit * std::pow(10.0, exponent);
+      if (fits(size)) return {size, exponent};
+    }
   }
 }
 
-std::string ScenarioText(const Scenario& scenario) {
-  const int32_t servers = scenario.parameter_servers.value_or(1);
-  std::string text = absl::StrCat(servers, servers == 1 ? " server" : " servers");
-  if (scenario.bandwidth_bytes_per_second)
-    absl::StrAppend(&text, ", ", NumberText(*scenario.bandwidth_bytes_per_second / 1e6),
-                    " MB/s links");
-  if (scenario.synchronization == Synchronization::kAsynchronous)
-    absl::StrAppend(&text, ", asynchronous");
-  if (scenario.synchronization == Synchronization::kSynchronous)
-    absl::StrAppend(&text, ", synchronous");
-  if (const std::string order = OrderNameOf(scenario.transfer_order); !order.empty())
-    absl::StrAppend(&text, ", ", order);
-  return text;
+void AddTicks(PlotAxis& axis, const TickStep& step, double first, double last) {
+  for (double i = first; i <= last; ++i) axis.ticks.push_back(i * step.size);
+  axis.decimals = std::max(0, -step.exponent);
 }
 
 // NaN is not.
 bool MayBeDrawn(double throughput) { return throughput >= 0 && throughput <= kAxisMax; }
 
-PlotPoint PointOf(const Prediction& prediction) {
-  const double value = prediction.examples_per_second;
-  const ConfidenceInterval& interval = prediction.confidence_interval;
-  const bool has_interval = interval.lower <= value && value <= interval.upper;
-  PlotPoint point{.workers = prediction.scenario.workers,
+PlotPoint PointOf(const v1::Prediction& prediction) {
+  const double value = prediction.examples_per_second();
+  const v1::ConfidenceInterval& interval = prediction.confidence_interval();
+  const bool has_interval = interval.lower() <= value && value <= interval.upper();
+  PlotPoint point{.workers = WorkersOf(prediction),
                   .throughput = value,
-                  .lower = has_interval ? std::max(interval.lower, 0.0) : value,
-                  .upper = has_interval ? std::min(interval.upper, kAxisMax) : value};
-  const ConfidenceInterval& runs = prediction.run_interval;
-  if (runs.lower <= point.lower && point.upper <= runs.upper) {
-    point.run_lower = std::max(runs.lower, 0.0);
-    point.run_upper = std::min(runs.upper, kAxisMax);
+                  .lower = has_interval ? std::max(interval.lower(), 0.0) : value,
+                  .upper = has_interval ? std::min(interval.upper(), kAxisMax) : value};
+  const v1::ConfidenceInterval& runs = prediction.run_interval();
+  if (runs.lower() <= point.lower && point.upper <= runs.upper()) {
+    point.run_lower = std::max(runs.lower(), 0.0);
+    point.run_upper = std::min(runs.upper(), kAxisMax);
   }
   return point;
 }
 
-// What can be drawn, ascending in workers.
-std::vector<Prediction> Drawn(const std::vector<Prediction>& predictions) {
-  std::vector<Prediction> drawn;
-  for (const Prediction& prediction : predictions) {
-    if (MayBeDrawn(prediction.examples_per_second)) drawn.push_back(prediction);
+// The predictions that can be drawn, ascending in workers.
+Predictions Drawn(const Predictions& predictions) {
+  std::vector<const v1::Prediction*> drawn;
+  for (const v1::Prediction& prediction : predictions) {
+    if (MayBeDrawn(prediction.examples_per_second())) drawn.push_back(&prediction);
   }
-  const auto workers = [](const Prediction& prediction) { return prediction.scenario.workers; };
-  std::stable_sort(drawn.begin(), drawn.end(), [&](const Prediction& a, const Prediction& b) {
-    return workers(a) < workers(b);
-  });
-  const auto last = std::unique(
-      drawn.begin(), drawn.end(),
-      [&](const Prediction& a, const Prediction& b) { return workers(a) == workers(b); });
-  drawn.erase(last, drawn.end());
-  return drawn;
+  std::stable_sort(drawn.begin(), drawn.end(),
+                   [](const v1::Prediction* a, const v1::Prediction* b) {
+                     return WorkersOf(*a) < WorkersOf(*b);
+                   });
+  Predictions result;
+  for (const v1::Prediction* prediction : drawn) {
+    const bool again =
+        !result.empty() && WorkersOf(*prediction) == WorkersOf(result[result.size() - 1]);
+    if (!again) *result.Add() = *prediction;
+  }
+  return result;
 }
 
 // REQUIRES: `drawn` as Drawn made it.
-ThroughputPlot Unmarked(const std::string& title, const std::vector<Prediction>& drawn) {
+ThroughputPlot Unmarked(const std::string& title, const Predictions& drawn) {
   ThroughputPlot plot{.title = title};
-  for (const Prediction& prediction : drawn) {
+  for (const v1::Prediction& prediction : drawn) {
     const PlotPoint& point = plot.points.emplace_back(PointOf(prediction));
     if (point.lower < point.upper) plot.interval = IntervalTitle(drawn);
     if (point.run_lower < point.run_upper) plot.runs = RunsTitle(drawn);
-    const double one_worker = point.throughput / prediction.speedup;
+    const double one_worker = point.throughput / prediction.speedup();
     if (plot.one_worker == 0 && one_worker > 0 && MayBeDrawn(one_worker))
       plot.one_worker = one_worker;
   }
-  if (!drawn.empty()) plot.scenario = ScenarioText(drawn[0].scenario);
+  if (!drawn.empty()) plot.scenario = ScenarioText(drawn[0]);
   return plot;
 }
 
 }  // namespace
 
-ThroughputPlot PlotOf(const std::string& title, const std::vector<Prediction>& predictions) {
-  const std::vector<Prediction> drawn = Drawn(predictions);
+std::string PlotAxis::TickText(double tick) const {
+  std::array<char, 400> text{};  // holds the longest double
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, tick);
+  return text.data();
+}
+
+PlotAxis AxisFromZero(double largest, int ticks_max) {
+  constexpr double kLeast = 1e-6;
+  constexpr int kLeastExponent = -7;
+  PlotAxis axis;
+  const double top = largest < kLeast ? 1 : largest;
+  const TickStep step = LeastStep(
+      kLeastExponent, [&](double size) { return std::ceil(top / size) <= ticks_max - 1; });
+  AddTicks(axis, step, 0, std::ceil(top / step.size));
+  axis.to = axis.ticks.back();
+  return axis;
+}
+
+PlotAxis AxisOfCounts(int first, int last, int ticks_max) {
+  PlotAxis axis;
+  axis.from = first == last ? first - 1.0 : first;
+  axis.to = first == last ? last + 1.0 : last;
+  const auto ticks = [&](double size) {
+    return std::floor(axis.to / size) - std::ceil(axis.from / size) + 1;
+  };
+  const TickStep step = LeastStep(0, [&](double size) { return ticks(size) <= ticks_max; });
+  AddTicks(axis, step, std::ceil(axis.from / step.size), std::floor(axis.to / step.size));
+  return axis;
+}
+
+ThroughputPlot PlotOf(const std::string& title, const Predictions& predictions) {
+  const Predictions drawn = Drawn(predictions);
   ThroughputPlot plot = Unmarked(title, drawn);
-  size_t knee = 0;
+  int knee = 0;
   double most = 0;
-  for (size_t i = 0; i < drawn.size(); ++i) {
-    const double merit = drawn[i].examples_per_second * drawn[i].scaling_efficiency;
+  for (int i = 0; i < drawn.size(); ++i) {
+    const double merit = drawn[i].examples_per_second() * drawn[i].scaling_efficiency();
     if (!(merit > most)) continue;
     knee = i;
     most = merit;
   }
   if (drawn.size() > 1 && most > 0) {
-    plot.points[knee].mark = PlotPoint::Mark::kChosen;
+    plot.points[static_cast<size_t>(knee)].mark = PlotPoint::Mark::kChosen;
     plot.chosen = "knee";
   }
   return plot;
 }
 
-ThroughputPlot PlotOf(const std::string& title, const RecommendWorkersResponse& response) {
-  const int32_t workers = response.nearest ? response.nearest->workers : response.workers;
-  int32_t servers =
-      response.nearest ? response.nearest->parameter_servers : response.parameter_servers;
-  const auto servers_of = [](const Prediction& prediction) {
-    return prediction.scenario.parameter_servers.value_or(0);
-  };
-  if (workers == 0 && !response.frontier.empty()) servers = servers_of(response.frontier[0]);
-  std::vector<Prediction> curve;
-  for (const Prediction& prediction : response.frontier) {
-    if (servers_of(prediction) == servers) curve.push_back(prediction);
+ThroughputPlot PlotOf(const std::string& title, const v1::RecommendWorkersResponse& response) {
+  const int32_t workers =
+      response.has_nearest() ? response.nearest().workers() : response.workers();
+  int32_t servers = response.has_nearest() ? response.nearest().parameter_servers()
+                                           : response.parameter_servers();
+  if (workers == 0 && !response.frontier().empty()) servers = ServersOf(response.frontier(0));
+  Predictions curve;
+  for (const v1::Prediction& prediction : response.frontier()) {
+    if (ServersOf(prediction) == servers) *curve.Add() = prediction;
   }
   ThroughputPlot plot = Unmarked(title, Drawn(curve));
   for (PlotPoint& point : plot.points) {
-    const auto is_it = [&](const Tie& tie) {
-      return tie.workers == point.workers && tie.parameter_servers == servers;
+    const auto is_it = [&](const v1::Tie& tie) {
+      return tie.workers() == point.workers && tie.parameter_servers() == servers;
     };
     if (point.workers == workers) {
       point.mark = PlotPoint::Mark::kChosen;
-      plot.chosen = response.nearest ? "nearest to the constraints" : "recommended";
-    } else if (std::any_of(response.ties.begin(), response.ties.end(), is_it)) {
+      plot.chosen = response.has_nearest() ? "nearest to the constraints" : "recommended";
+    } else if (std::any_of(response.ties().begin(), response.ties().end(), is_it)) {
       point.mark = PlotPoint::Mark::kTie;
       plot.ties = true;
     }

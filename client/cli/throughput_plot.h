@@ -1,4 +1,4 @@
-// The throughput curve as it is drawn: points, marks, and the line of linear scaling.
+// The throughput curve as it is drawn: axes, points, marks, and the line of linear scaling.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,34 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/plot_axis.h"
+#include "client/cli/prediction_table.h"
 
-#include "stepcast/recommendation.h"
+#include "stepcast/v1/recommendation.pb.h"
 
 namespace stepcast::client {
+
+// An axis of a plot: its span and its ticks.
+struct PlotAxis {
+  double from = 0;
+  double to = 1;              // more than `from`
+  std::vector<double> ticks;  // ascending, inside, their distance 1, 2 or 5 times a power of ten
+  int decimals = 0;           // of the ticks
+
+  // The place of a value: 0 at `from`, 1 at `to`.
+  double Fraction(double value) const { return (value - from) / (to - from); }
+  std::string TickText(double tick) const;
+};
+
+// The largest number an axis can reach.
+inline constexpr double kAxisMax = 1e12;
+
+// From 0 to the first tick that is not below `largest`, 1 where that is less than 1e-6; at most
+// `ticks_max` ticks. REQUIRES: largest <= kAxisMax, ticks_max >= 3.
+PlotAxis AxisFromZero(double largest, int ticks_max);
+
+// From the first to the last count, or one further on either side where they are the same; ticks at
+// whole numbers, at most `ticks_max`. REQUIRES: first <= last, ticks_max >= 3.
+PlotAxis AxisOfCounts(int first, int last, int ticks_max);
 
 struct PlotPoint {
   enum class Mark { kNone, kTie, kChosen };
@@ -38,13 +61,13 @@ struct ThroughputPlot {
 };
 
 // The predictions, with the knee among them: the most throughput times efficiency, the fewest
-// workers of equal ones. Of one point there is none. What is no number, or beyond what a point can
-// be, is left out, and so is every count but its first.
-ThroughputPlot PlotOf(const std::string& title, const std::vector<Prediction>& predictions);
+// workers of equal ones. Of one point there is none. A value that is no number, or beyond what a
+// point can be, is left out, and so is every count but its first.
+ThroughputPlot PlotOf(const std::string& title, const Predictions& predictions);
 
-// What was tried with the number of servers that is recommended, or comes nearest to the
+// The choices tried with the number of servers that is recommended, or comes nearest to the
 // constraints; the others have curves of their own.
-ThroughputPlot PlotOf(const std::string& title, const RecommendWorkersResponse& response);
+ThroughputPlot PlotOf(const std::string& title, const v1::RecommendWorkersResponse& response);
 
 // The axes for what is drawn.
 PlotAxis WorkersAxis(const ThroughputPlot& plot, int ticks_max);

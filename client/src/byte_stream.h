@@ -44,7 +44,7 @@ class TextStream final : public ByteStream {
   size_t at_ = 0;
 };
 
-// What follows the header of an import. Borrowed.
+// The streams that follow the header of an import. Borrowed.
 struct ImportStreams {
   ByteStream& recording;
   ByteStream* graph = nullptr;  // null: none

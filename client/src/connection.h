@@ -1,9 +1,12 @@
-// How a Client reaches the service: one method a call of the service, in its messages.
+// The way of a Client to the service: one generic call for all unary methods, and the streams.
 //
-// Implementations: over gRPC with retries (RemoteConnection), and in this process without a server
-// (client/local). Threads: safe; any number of calls at once. Calls block. Failure: the canonical
-// code, with the details of the service as payloads (error_details.h).
+// Implementations: over gRPC with retries (RemoteConnection), and the command line's own without a
+// server (client/cli/local_connection.h).
+// Threads: safe; any number of calls at once. Calls block.
+// Failure: the canonical code, with the details of the service as payloads (error_details.h).
 #pragma once
+
+#include <google/protobuf/message.h>
 
 #include <chrono>
 #include <string>
@@ -13,70 +16,59 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/src/byte_stream.h"
+#include "client/src/methods.h"
 #include "google/longrunning/operations.pb.h"
 
 #include "stepcast/client_options.h"
-#include "stepcast/v1/job_service.pb.h"
 #include "stepcast/v1/prediction_service.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 
 namespace stepcast::client {
 
-// What is in force for one call.
-struct Call {
+// The time limit and the retries in force for one call.
+struct CallTerms {
   std::chrono::nanoseconds timeout{0};
   RetryPolicy retry;
 };
 
-// Takes the next bytes of a stream. Not OK: no more are wanted, and why.
+inline CallTerms TermsOf(const ClientOptions& client, const CallOptions& call) {
+  return {.timeout = call.timeout.value_or(client.timeout),
+          .retry = call.retry.value_or(client.retry)};
+}
+
+// A function that takes the next bytes of a stream. Not OK: no more are wanted, and why.
 using TakeChunk = absl::FunctionRef<absl::Status(std::string_view chunk)>;
 
 class Connection {
  public:
   virtual ~Connection() = default;
 
-  virtual absl::StatusOr<v1::Profile> CreateProfile(const v1::CreateProfileRequest& request,
-                                                    const Call& call) = 0;
+  // REQUIRES: request and response are of the method's types.
+  virtual absl::Status Call(const Method& method, const google::protobuf::Message& request,
+                            google::protobuf::Message& response, const CallTerms& terms) = 0;
+
   virtual absl::StatusOr<v1::Profile> UploadProfile(const v1::UploadProfileRequest::Header& header,
-                                                    std::string_view bytes, const Call& call) = 0;
+                                                    std::string_view bytes,
+                                                    const CallTerms& terms) = 0;
   virtual absl::StatusOr<v1::ImportProfileResponse> ImportProfile(
       const v1::ImportProfileRequest::Header& header, const ImportStreams& streams,
-      const Call& call) = 0;
-  virtual absl::StatusOr<v1::Profile> GetProfile(const v1::GetProfileRequest& request,
-                                                 const Call& call) = 0;
-  virtual absl::StatusOr<v1::ListProfilesResponse> ListProfiles(
-      const v1::ListProfilesRequest& request, const Call& call) = 0;
-  virtual absl::Status DeleteProfile(const v1::DeleteProfileRequest& request, const Call& call) = 0;
-
-  virtual absl::StatusOr<v1::PredictThroughputResponse> PredictThroughput(
-      const v1::PredictThroughputRequest& request, const Call& call) = 0;
-  virtual absl::StatusOr<v1::RecommendWorkersResponse> RecommendWorkers(
-      const v1::RecommendWorkersRequest& request, const Call& call) = 0;
-  virtual absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(
-      const v1::OptimizeOrderRequest& request, const Call& call) = 0;
-  virtual absl::StatusOr<v1::AllocateWorkersResponse> AllocateWorkers(
-      const v1::AllocateWorkersRequest& request, const Call& call) = 0;
-  virtual absl::StatusOr<v1::CompareModelsResponse> CompareModels(
-      const v1::CompareModelsRequest& request, const Call& call) = 0;
-  virtual absl::StatusOr<v1::FitParsingOverheadResponse> FitParsingOverhead(
-      const v1::FitParsingOverheadRequest& request, const Call& call) = 0;
-  // Hands every chunk to `take`; what that fails with ends the call.
+      const CallTerms& terms) = 0;
+  // Hands every chunk to `take`; its failure ends the call.
   virtual absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take,
-                                     const Call& call) = 0;
-
-  virtual absl::StatusOr<google::longrunning::Operation> StartJob(
-      const v1::StartJobRequest& request, const Call& call) = 0;
-  virtual absl::StatusOr<google::longrunning::Operation> GetOperation(
-      const google::longrunning::GetOperationRequest& request, const Call& call) = 0;
-  virtual absl::StatusOr<google::longrunning::ListOperationsResponse> ListOperations(
-      const google::longrunning::ListOperationsRequest& request, const Call& call) = 0;
-  // Once it is done.
+                                     const CallTerms& terms) = 0;
+  // Returns the operation once it is done.
   virtual absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string& name,
-                                                                        const Call& call) = 0;
-  virtual absl::Status CancelOperation(const google::longrunning::CancelOperationRequest& request,
-                                       const Call& call) = 0;
-  virtual absl::Status DeleteOperation(const google::longrunning::DeleteOperationRequest& request,
-                                       const Call& call) = 0;
+                                                                        const CallTerms& terms) = 0;
 };
+
+// Connection::Call with a response of its own.
+template <typename Response>
+absl::StatusOr<Response> CallFor(Connection& connection, const Method& method,
+                                 const google::protobuf::Message& request, const CallTerms& terms) {
+  absl::StatusOr<Response> response{Response()};
+  const absl::Status status = connection.Call(method, request, *response, terms);
+  if (!status.ok()) return status;
+  return response;
+}
 
 }  // namespace stepcast::client

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/time/time.h"
 #include "absl/types/optional.h"
-#include "client/src/convert/duration_proto.h"
 #include "google/rpc/error_details.pb.h"
 
 namespace stepcast::client {
@@ -48,7 +48,10 @@ ErrorDetails GetErrorDetails(const absl::Status& status) {
                                      .description = resource->description()};
   }
   if (const auto retry = Find<google::rpc::RetryInfo>(status); retry && retry->has_retry_delay()) {
-    FromProto(retry->retry_delay(), details.retry_delay.emplace());
+    // A delay beyond what nanoseconds count to, 292 years, becomes that.
+    details.retry_delay =
+        absl::ToChronoNanoseconds(absl::Seconds(retry->retry_delay().seconds()) +
+                                  absl::Nanoseconds(retry->retry_delay().nanos()));
   }
   return details;
 }

@@ -3,6 +3,8 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
+#include <grpcpp/impl/client_unary_call.h>
+#include <grpcpp/impl/rpc_method.h>
 #include <grpcpp/support/channel_arguments.h>
 
 #include <algorithm>
@@ -11,11 +13,8 @@
 #include <utility>
 
 #include "client/src/channel_credentials.h"
-#include "client/src/connect_time.h"
-#include "client/src/wire_status.h"
-#include "google/longrunning/operations.grpc.pb.h"
+#include "client/src/error_status.h"
 
-#include "stepcast/v1/job_service.grpc.pb.h"
 #include "stepcast/v1/prediction_service.grpc.pb.h"
 #include "stepcast/v1/profile_service.grpc.pb.h"
 
@@ -23,7 +22,7 @@ namespace stepcast::client {
 
 namespace {
 
-namespace longrunning = google::longrunning;
+using google::protobuf::Message;
 
 // Well under the 4 MiB that gRPC takes in one message unless told otherwise.
 constexpr size_t kChunkBytes = size_t{512} << 10;
@@ -63,21 +62,41 @@ absl::Status FromGrpc(const grpc::Status& status) {
 class GrpcStub : public Stub {
  public:
   explicit GrpcStub(const std::shared_ptr<grpc::Channel>& channel)
-      : profiles_(v1::ProfileService::NewStub(channel)),
-        predictions_(v1::PredictionService::NewStub(channel)),
-        jobs_(v1::JobService::NewStub(channel)),
-        operations_(longrunning::Operations::NewStub(channel)) {}
+      : channel_(channel),
+        profiles_(v1::ProfileService::NewStub(channel)),
+        predictions_(v1::PredictionService::NewStub(channel)) {}
 
-  absl::StatusOr<v1::Profile> CreateProfile(const v1::CreateProfileRequest& request,
-                                            Timeout timeout) override {
-    return Unary<v1::Profile>(*profiles_, &v1::ProfileService::Stub::CreateProfile, request,
-                              timeout);
+  // As the generated stubs do it, but for any messages.
+  absl::Status Call(const Method& method, const Message& request, Message& response,
+                    Timeout timeout) override {
+    using grpc::protobuf::MessageLite;
+    grpc::ClientContext context;
+    SetTimeout(timeout, context);
+    const grpc::internal::RpcMethod rpc(method.path, grpc::internal::RpcMethod::NORMAL_RPC);
+    return FromGrpc(grpc::internal::BlockingUnaryCall<MessageLite, MessageLite>(
+        channel_.get(), rpc, &context, request, &response));
   }
+
+  // A write that fails ends the sending; why is in the final status.
   absl::StatusOr<v1::Profile> UploadProfile(const v1::UploadProfileRequest::Header& header,
                                             std::string_view bytes, Timeout timeout) override {
-    return Upload<v1::Profile, v1::UploadProfileRequest>(&v1::ProfileService::Stub::UploadProfile,
-                                                         header, bytes, timeout);
+    grpc::ClientContext context;
+    SetTimeout(timeout, context);
+    v1::Profile stored;
+    const auto writer = profiles_->UploadProfile(&context, &stored);
+    v1::UploadProfileRequest message;
+    *message.mutable_header() = header;
+    bool sending = writer->Write(message);
+    for (size_t at = 0; sending && at < bytes.size(); at += kChunkBytes) {
+      message.set_chunk(std::string(bytes.substr(at, kChunkBytes)));
+      sending = writer->Write(message);
+    }
+    writer->WritesDone();
+    const grpc::Status status = writer->Finish();
+    if (!status.ok()) return FromGrpc(status);
+    return stored;
   }
+
   absl::StatusOr<v1::ImportProfileResponse> ImportProfile(
       const v1::ImportProfileRequest::Header& header, const ImportStreams& streams,
       Timeout timeout) override {
@@ -99,50 +118,6 @@ class GrpcStub : public Stub {
     if (!status.ok()) return FromGrpc(status);
     return reply;
   }
-  absl::StatusOr<v1::Profile> GetProfile(const v1::GetProfileRequest& request,
-                                         Timeout timeout) override {
-    return Unary<v1::Profile>(*profiles_, &v1::ProfileService::Stub::GetProfile, request, timeout);
-  }
-  absl::StatusOr<v1::ListProfilesResponse> ListProfiles(const v1::ListProfilesRequest& request,
-                                                        Timeout timeout) override {
-    return Unary<v1::ListProfilesResponse>(*profiles_, &v1::ProfileService::Stub::ListProfiles,
-                                           request, timeout);
-  }
-  absl::Status DeleteProfile(const v1::DeleteProfileRequest& request, Timeout timeout) override {
-    return Unary<google::protobuf::Empty>(*profiles_, &v1::ProfileService::Stub::DeleteProfile,
-                                          request, timeout)
-        .status();
-  }
-  absl::StatusOr<v1::PredictThroughputResponse> PredictThroughput(
-      const v1::PredictThroughputRequest& request, Timeout timeout) override {
-    return Unary<v1::PredictThroughputResponse>(
-        *predictions_, &v1::PredictionService::Stub::PredictThroughput, request, timeout);
-  }
-  absl::StatusOr<v1::RecommendWorkersResponse> RecommendWorkers(
-      const v1::RecommendWorkersRequest& request, Timeout timeout) override {
-    return Unary<v1::RecommendWorkersResponse>(
-        *predictions_, &v1::PredictionService::Stub::RecommendWorkers, request, timeout);
-  }
-  absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(const v1::OptimizeOrderRequest& request,
-                                                          Timeout timeout) override {
-    return Unary<v1::OptimizeOrderResponse>(
-        *predictions_, &v1::PredictionService::Stub::OptimizeOrder, request, timeout);
-  }
-  absl::StatusOr<v1::AllocateWorkersResponse> AllocateWorkers(
-      const v1::AllocateWorkersRequest& request, Timeout timeout) override {
-    return Unary<v1::AllocateWorkersResponse>(
-        *predictions_, &v1::PredictionService::Stub::AllocateWorkers, request, timeout);
-  }
-  absl::StatusOr<v1::CompareModelsResponse> CompareModels(const v1::CompareModelsRequest& request,
-                                                          Timeout timeout) override {
-    return Unary<v1::CompareModelsResponse>(
-        *predictions_, &v1::PredictionService::Stub::CompareModels, request, timeout);
-  }
-  absl::StatusOr<v1::FitParsingOverheadResponse> FitParsingOverhead(
-      const v1::FitParsingOverheadRequest& request, Timeout timeout) override {
-    return Unary<v1::FitParsingOverheadResponse>(
-        *predictions_, &v1::PredictionService::Stub::FitParsingOverhead, request, timeout);
-  }
 
   absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take,
                              Timeout timeout) override {
@@ -157,53 +132,8 @@ class GrpcStub : public Stub {
     return taken.ok() ? FromGrpc(status) : taken;
   }
 
-  absl::StatusOr<longrunning::Operation> StartJob(const v1::StartJobRequest& request,
-                                                  Timeout timeout) override {
-    return Unary<longrunning::Operation>(*jobs_, &v1::JobService::Stub::StartJob, request, timeout);
-  }
-  absl::StatusOr<longrunning::Operation> GetOperation(
-      const longrunning::GetOperationRequest& request, Timeout timeout) override {
-    return Unary<longrunning::Operation>(*operations_, &longrunning::Operations::Stub::GetOperation,
-                                         request, timeout);
-  }
-  absl::StatusOr<longrunning::ListOperationsResponse> ListOperations(
-      const longrunning::ListOperationsRequest& request, Timeout timeout) override {
-    return Unary<longrunning::ListOperationsResponse>(
-        *operations_, &longrunning::Operations::Stub::ListOperations, request, timeout);
-  }
-  absl::StatusOr<longrunning::Operation> WaitOperation(
-      const longrunning::WaitOperationRequest& request, Timeout timeout) override {
-    return Unary<longrunning::Operation>(
-        *operations_, &longrunning::Operations::Stub::WaitOperation, request, timeout);
-  }
-  absl::Status CancelOperation(const longrunning::CancelOperationRequest& request,
-                               Timeout timeout) override {
-    return Unary<google::protobuf::Empty>(
-               *operations_, &longrunning::Operations::Stub::CancelOperation, request, timeout)
-        .status();
-  }
-  absl::Status DeleteOperation(const longrunning::DeleteOperationRequest& request,
-                               Timeout timeout) override {
-    return Unary<google::protobuf::Empty>(
-               *operations_, &longrunning::Operations::Stub::DeleteOperation, request, timeout)
-        .status();
-  }
-
  private:
-  template <typename Reply, typename Service, typename Request>
-  static absl::StatusOr<Reply> Unary(Service& service,
-                                     grpc::Status (Service::*method)(grpc::ClientContext*,
-                                                                     const Request&, Reply*),
-                                     const Request& request, Timeout timeout) {
-    grpc::ClientContext context;
-    SetTimeout(timeout, context);
-    Reply reply;
-    const grpc::Status status = (service.*method)(&context, request, &reply);
-    if (!status.ok()) return FromGrpc(status);
-    return reply;
-  }
-
-  // Fails with what the stream does. `sending` turns false where a write fails; why is in the final
+  // Fails as the stream does. `sending` turns false where a write fails; why is in the final
   // status.
   static absl::Status Send(ByteStream& stream, bool graph,
                            grpc::ClientWriter<v1::ImportProfileRequest>& writer, bool& sending) {
@@ -220,34 +150,9 @@ class GrpcStub : public Stub {
     return absl::OkStatus();
   }
 
-  // A header, then the bytes in chunks. A write that fails ends the sending; why is in the final
-  // status.
-  template <typename Reply, typename Message>
-  absl::StatusOr<Reply> Upload(std::unique_ptr<grpc::ClientWriter<Message>> (
-                                   v1::ProfileService::Stub::*method)(grpc::ClientContext*, Reply*),
-                               const typename Message::Header& header, std::string_view bytes,
-                               Timeout timeout) {
-    grpc::ClientContext context;
-    SetTimeout(timeout, context);
-    Reply reply;
-    const auto writer = ((*profiles_).*method)(&context, &reply);
-    Message message;
-    *message.mutable_header() = header;
-    bool sending = writer->Write(message);
-    for (size_t at = 0; sending && at < bytes.size(); at += kChunkBytes) {
-      message.set_chunk(std::string(bytes.substr(at, kChunkBytes)));
-      sending = writer->Write(message);
-    }
-    writer->WritesDone();
-    const grpc::Status status = writer->Finish();
-    if (!status.ok()) return FromGrpc(status);
-    return reply;
-  }
-
-  std::unique_ptr<v1::ProfileService::Stub> profiles_;
-  std::unique_ptr<v1::PredictionService::Stub> predictions_;
-  std::unique_ptr<v1::JobService::Stub> jobs_;
-  std::unique_ptr<longrunning::Operations::Stub> operations_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::ProfileService::Stub> profiles_;
+  const std::unique_ptr<v1::PredictionService::Stub> predictions_;
 };
 
 }  // namespace

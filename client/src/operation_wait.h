@@ -1,4 +1,4 @@
-// Waits for the end of an operation, for longer than a call of WaitOperation may take.
+// A wait for the end of an operation, longer than a call of WaitOperation may take.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 namespace stepcast::client {
 
 // An operation that is done. First looks whether there is such a one, as any call does. From then
-// on what may be retried is, whatever the number of attempts that the policy allows, for
+// on a failure that may be retried is, whatever the number of attempts that the policy allows, for
 // kMaxOutage; unless it allows none. Failure: DEADLINE_EXCEEDED, reason JOB_NOT_DONE, once the
 // call's time is over.
 absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string& name,
-                                                              const Call& call, Stub& stub,
+                                                              const CallTerms& terms, Stub& stub,
                                                               RetryEnvironment& environment);
 
-// What one WaitOperation asks for, well below the ten minutes that a server waits at most.
+// The wait that one WaitOperation asks for, well below the ten minutes that a server waits at most.
 inline constexpr std::chrono::nanoseconds kWaitRound = std::chrono::seconds(60);
 // A server that starts again is back in seconds; one that recovers its store, or another that takes
 // its place, in less than this.

@@ -1,19 +1,25 @@
 #include "stepcast/profile_encoding.h"
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
+#include <utf8cpp/utf8.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/src/convert/profile_proto.h"
-#include "client/src/local_error.h"
-#include "client/src/utf8.h"
+#include "client/src/error_status.h"
 
 namespace stepcast::client {
 
 namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+using Request = v1::UploadProfileRequest;
 
 constexpr std::string_view kWhitespace = " \t\r\n";
 
@@ -72,33 +78,69 @@ absl::Status ParseBinary(std::string_view bytes, v1::Profile& profile) {
                                                         " bytes are no serialised message of it"));
 }
 
-absl::Status ParseMessage(std::string_view bytes, ProfileEncoding encoding, v1::Profile& profile) {
+absl::Status ParseMessage(std::string_view bytes, Request::Encoding encoding,
+                          v1::Profile& profile) {
   switch (encoding) {
-    case ProfileEncoding::kJson:
+    case Request::JSON:
       return ParseJson(bytes, profile);
-    case ProfileEncoding::kText:
+    case Request::TEXT:
       return ParseText(bytes, profile);
     default:
       return ParseBinary(bytes, profile);
   }
 }
 
-}  // namespace
+// The path of the first text that is not UTF-8 in a message, for instance "operations[3].name";
+// empty: all are.
+std::string FirstBrokenText(const Message& message);
 
-ProfileEncoding DetectProfileEncoding(std::string_view bytes) {
-  if (!IsText(bytes)) return ProfileEncoding::kBinary;
-  const size_t first = bytes.find_first_not_of(kWhitespace);
-  return first != std::string_view::npos && bytes[first] == '{' ? ProfileEncoding::kJson
-                                                                : ProfileEncoding::kText;
+std::string BrokenTextIn(const Message& message, const FieldDescriptor& field) {
+  const Reflection& reflection = *message.GetReflection();
+  const int size = field.is_repeated() ? reflection.FieldSize(message, &field) : 1;
+  for (int i = 0; i < size; ++i) {
+    std::string path = field.name();
+    if (field.is_repeated() && !field.is_map()) absl::StrAppend(&path, "[", i, "]");
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+      const std::string text = field.is_repeated()
+                                   ? reflection.GetRepeatedString(message, &field, i)
+                                   : reflection.GetString(message, &field);
+      if (!utf8::is_valid(text.begin(), text.end())) return path;
+      continue;
+    }
+    const std::string inner =
+        FirstBrokenText(field.is_repeated() ? reflection.GetRepeatedMessage(message, &field, i)
+                                            : reflection.GetMessage(message, &field));
+    if (!inner.empty()) return field.is_map() ? path : absl::StrCat(path, ".", inner);
+  }
+  return "";
 }
 
-absl::StatusOr<Profile> ParseProfile(std::string_view bytes, ProfileEncoding encoding) {
-  if (encoding == ProfileEncoding::kUnspecified) encoding = DetectProfileEncoding(bytes);
-  v1::Profile message;
-  if (absl::Status status = ParseMessage(bytes, encoding, message); !status.ok()) return status;
-  Profile profile;
-  FromProto(message, profile);
-  // Protobuf sees to this in its other two forms, but not in text.
+std::string FirstBrokenText(const Message& message) {
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_STRING &&
+        field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE)
+      continue;
+    if (std::string path = BrokenTextIn(message, *field); !path.empty()) return path;
+  }
+  return "";
+}
+
+}  // namespace
+
+Request::Encoding DetectProfileEncoding(std::string_view bytes) {
+  if (!IsText(bytes)) return Request::BINARY;
+  const size_t first = bytes.find_first_not_of(kWhitespace);
+  return first != std::string_view::npos && bytes[first] == '{' ? Request::JSON : Request::TEXT;
+}
+
+absl::StatusOr<v1::Profile> ParseProfile(std::string_view bytes, Request::Encoding encoding) {
+  if (encoding == Request::ENCODING_UNSPECIFIED) encoding = DetectProfileEncoding(bytes);
+  v1::Profile profile;
+  if (absl::Status status = ParseMessage(bytes, encoding, profile); !status.ok()) return status;
+  // Protobuf sees to this in its other two forms.
+  if (encoding != Request::TEXT) return profile;
   if (const std::string path = FirstBrokenText(profile); !path.empty())
     return Unreadable("proto text", absl::StrCat(path, " is not UTF-8"));
   return profile;

@@ -9,4 +9,10 @@ namespace stepcast::client {
 // safe.
 std::string NewRequestId();
 
+// Gives a request a new request_id where it has none.
+template <typename Request>
+void Identify(Request& request) {
+  if (request.request_id().empty()) request.set_request_id(NewRequestId());
+}
+
 }  // namespace stepcast::client

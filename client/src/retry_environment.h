@@ -1,4 +1,4 @@
-// What retrying takes from the world: time, waiting and chance.
+// The world of retrying: time, waiting and chance.
 #pragma once
 
 #include <chrono>

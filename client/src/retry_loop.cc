@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "client/src/local_error.h"
+#include "client/src/error_status.h"
 
 #include "stepcast/error_details.h"
 
@@ -42,13 +42,13 @@ std::optional<std::chrono::nanoseconds> PauseBeforeRetry(const RetryPolicy& poli
          std::clamp(asked.value_or(std::chrono::nanoseconds(0)), std::chrono::nanoseconds(0), room);
 }
 
-absl::Status RetryLoop(const Call& call, Repeatable repeatable, RetryEnvironment& environment,
+absl::Status RetryLoop(const CallTerms& terms, Repeatable repeatable, RetryEnvironment& environment,
                        absl::FunctionRef<absl::Status(std::chrono::nanoseconds timeout)> attempt) {
   constexpr std::chrono::nanoseconds kNone{0};
   const RetryEnvironment::Time start = environment.Now();
   for (int attempts = 1;; ++attempts) {
     const std::chrono::nanoseconds left =
-        call.timeout > kNone ? call.timeout - (environment.Now() - start) : kNone;
+        terms.timeout > kNone ? terms.timeout - (environment.Now() - start) : kNone;
     // gRPC looks at its deadlines once a millisecond, and would let a quick call through.
     if (left <= kNone) {
       return MakeLocalError(absl::StatusCode::kDeadlineExceeded, "DEADLINE_EXCEEDED",
@@ -57,8 +57,8 @@ absl::Status RetryLoop(const Call& call, Repeatable repeatable, RetryEnvironment
     absl::Status status = attempt(left);
     if (status.ok() || repeatable == Repeatable::kNo) return status;
     const std::optional<std::chrono::nanoseconds> pause =
-        PauseBeforeRetry(call.retry, status, attempts, environment.Chance());
-    if (!pause || *pause >= call.timeout - (environment.Now() - start)) return status;
+        PauseBeforeRetry(terms.retry, status, attempts, environment.Chance());
+    if (!pause || *pause >= terms.timeout - (environment.Now() - start)) return status;
     environment.Sleep(*pause);
   }
 }

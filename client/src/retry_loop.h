@@ -1,4 +1,4 @@
-// Makes a call until it succeeds, fails for good, or runs out of time, as RetryPolicy says.
+// The loop that makes a call until it succeeds, fails for good, or runs out of time.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace stepcast::client {
 
-// Whether a call may be made twice.
+// The permission to make a call twice.
 enum class Repeatable : bool { kNo, kYes };
 
 // The pause before the retry after `attempts` failed attempts, of which the last one ended with
@@ -24,7 +24,7 @@ std::optional<std::chrono::nanoseconds> PauseBeforeRetry(const RetryPolicy& poli
                                                          double chance);
 
 // Each attempt gets what is left of the call's time.
-absl::Status RetryLoop(const Call& call, Repeatable repeatable, RetryEnvironment& environment,
+absl::Status RetryLoop(const CallTerms& terms, Repeatable repeatable, RetryEnvironment& environment,
                        absl::FunctionRef<absl::Status(std::chrono::nanoseconds timeout)> attempt);
 
 }  // namespace stepcast::client

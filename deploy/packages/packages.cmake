@@ -106,11 +106,11 @@ It listens on loopback until told otherwise, and keeps profiles in
 
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libstepcast-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libgrpc++-dev, libprotobuf-dev, libabsl-dev, protobuf-compiler, protobuf-compiler-grpc")
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libgrpc++-dev, libprotobuf-dev, libabsl-dev, zlib1g-dev, protobuf-compiler, protobuf-compiler-grpc")
 set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "cmake")
 set(CPACK_COMPONENT_DEV_DESCRIPTION
     "C++ client of Stepcast, which predicts how fast training jobs run
-Headers, a static library and a CMake package: find_package(stepcast) and
-stepcast::client, whose calls have deadlines, retries that are safe, and
-errors with their details.")
+Headers, those of the messages included, static libraries and a CMake package:
+find_package(stepcast) and stepcast::client, whose calls have deadlines, retries
+that are safe, and errors with their details.")
 include(CPack)

@@ -17,25 +17,30 @@ void MustBeOk(const absl::Status& status) {
   if (!status.ok()) throw std::runtime_error(status.ToString());
 }
 
+v1::PredictThroughputRequest ForFourWorkers(const std::string& profile) {
+  v1::PredictThroughputRequest request;
+  request.set_profile(profile);
+  request.add_worker_counts(4);
+  return request;
+}
+
 }  // namespace
 
 std::string StoreRecordedJob(const std::string& address) {
-  const absl::StatusOr<client::Profile> stored =
+  const absl::StatusOr<v1::Profile> stored =
       client::Client({.server = address}).UploadProfileFile(STEPCAST_BENCH_PROFILE);
   MustBeOk(stored.status());
-  return stored->name;
+  return stored->name();
 }
 
 client::LoadQuestions CachedQuestion(const std::string& profile) {
-  return {.calls = {client::Prepare(
-              client::PredictThroughputRequest{.source = profile, .worker_counts = {4}})}};
+  return {.calls = {client::Prepare(ForFourWorkers(profile))}};
 }
 
 client::LoadQuestions UncachedQuestions(const std::string& profile, int32_t steps) {
-  const client::PredictThroughputRequest request{
-      .source = profile,
-      .worker_counts = {4},
-      .options = {.steps_per_worker = steps, .replications = 5}};
+  v1::PredictThroughputRequest request = ForFourWorkers(profile);
+  request.mutable_options()->set_steps_per_worker(steps);
+  request.mutable_options()->set_replications(5);
   // The cached question's seed is 1.
   return {.calls = {client::Prepare(request)}, .vary = kManyQuestions, .first_seed = 2};
 }

@@ -17,21 +17,23 @@ namespace {
 
 constexpr int kChoices = 4;
 
-client::ProfileEncoding EncodingOf(char first, std::string_view bytes) {
-  const auto encoding =
-      static_cast<client::ProfileEncoding>(static_cast<unsigned char>(first) % kChoices);
-  return encoding == client::ProfileEncoding::kUnspecified ? client::DetectProfileEncoding(bytes)
-                                                           : encoding;
+using Encoding = v1::UploadProfileRequest::Encoding;
+
+Encoding EncodingOf(char first, std::string_view bytes) {
+  const auto encoding = static_cast<Encoding>(static_cast<unsigned char>(first) % kChoices);
+  return encoding == v1::UploadProfileRequest::ENCODING_UNSPECIFIED
+             ? client::DetectProfileEncoding(bytes)
+             : encoding;
 }
 
-server::ProfileEncoding OfServer(client::ProfileEncoding encoding) {
+server::ProfileEncoding OfServer(Encoding encoding) {
   return kEncodings[static_cast<size_t>(encoding) - 1];
 }
 
-client::Profile Rewritten(const client::Profile& profile) {
-  const absl::StatusOr<client::Profile> read =
-      client::ParseProfile(client::ToJson(profile), client::ProfileEncoding::kJson);
-  Demand(read.ok(), "what is written out can be read:", read.status().ToString());
+v1::Profile Rewritten(const v1::Profile& profile) {
+  const absl::StatusOr<v1::Profile> read =
+      client::ParseProfile(client::ToJson(profile), v1::UploadProfileRequest::JSON);
+  Demand(read.ok(), "a profile that is written out can be read:", read.status().ToString());
   return *read;
 }
 
@@ -50,8 +52,8 @@ class ClientProfileTarget final : public FuzzTarget {
   bool Run(std::string_view input) override {
     if (input.empty()) return false;
     const std::string_view bytes = input.substr(1);
-    const client::ProfileEncoding encoding = EncodingOf(input[0], bytes);
-    const absl::StatusOr<client::Profile> profile = client::ParseProfile(bytes, encoding);
+    const Encoding encoding = EncodingOf(input[0], bytes);
+    const absl::StatusOr<v1::Profile> profile = client::ParseProfile(bytes, encoding);
     const absl::StatusOr<server::ProfileInput> served =
         server::ReadProfile(OfServer(encoding), bytes);
     if (!profile.ok()) {
@@ -64,9 +66,9 @@ class ClientProfileTarget final : public FuzzTarget {
              "what the service reads, the client reads:", profile.status().ToString());
       return false;
     }
-    const client::Profile again = Rewritten(*profile);
-    Demand(again.operations.size() == profile->operations.size() &&
-               again.steps.size() == profile->steps.size(),
+    const v1::Profile again = Rewritten(*profile);
+    Demand(again.operations_size() == profile->operations_size() &&
+               again.steps_size() == profile->steps_size(),
            "what is written out is all");
     // Not yet the first time: JSON has no -0.
     Demand(client::ToJson(Rewritten(again)) == client::ToJson(again),

@@ -5,12 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/measurement_file.h"
-#include "client/cli/priority_file.h"
+#include "client/cli/input_files.h"
 #include "client/cli/quantity.h"
-#include "client/cli/recording_format.h"
-#include "client/cli/variable_file.h"
-#include "client/cli/worker_list.h"
 
 #include "tests/fuzz/demand.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -2,7 +2,7 @@
 #include <string>
 #include <utility>
 
-#include "client/src/wire_status.h"
+#include "client/src/error_status.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 

@@ -1,9 +1,13 @@
-// Asks a Stepcast server how fast a training job will run.
+// A client of a Stepcast server, which says how fast a training job will run.
 //
+//   namespace v1 = stepcast::v1;
 //   stepcast::client::Client client({.server = "predictor:50051"});
-//   auto reply = client.PredictThroughput({.source = "profiles/resnet50", .worker_counts = {1, 2,
-//   4, 8}}); if (!reply.ok()) return reply.status();  // GetErrorDetails(reply.status()) has the
-//   reason and every violation
+//   v1::PredictThroughputRequest request;
+//   request.set_profile("profiles/resnet50");
+//   for (int workers : {1, 2, 4, 8}) request.add_worker_counts(workers);
+//   absl::StatusOr<v1::PredictThroughputResponse> reply = client.PredictThroughput(request);
+//
+// Requests and replies: the messages of proto/stepcast/v1, where every field is explained.
 //
 // Thread safety: any number of threads may call the same object at once. Copying is cheap; copies
 // share one connection, which closes with the last of them. Constructing does no input or output
@@ -14,116 +18,111 @@
 // with DEADLINE_EXCEEDED, and the server stops working on it.
 //
 // Idempotency and retries: GetProfile, ListProfiles, the predictions and, until its first piece has
-// come, GenerateTrace change nothing and are retried as RetryPolicy says. CreateProfile,
-// UploadProfile and the imports are retried only because they are idempotent by request_id: the
-// client sends the same UUID with every attempt, and the server stores once and returns to each
-// attempt what it stored then. Give your own request_id to make that hold across calls, too.
-// DeleteProfile is never retried: where the first attempt succeeded unseen, a second one would
-// report NOT_FOUND.
+// come, GenerateTrace change nothing and are retried as RetryPolicy says. CreateProfile, the
+// uploads and the imports are retried only because they are idempotent by request_id: where the
+// request has none, the client sends the same new UUID with every attempt, and the server stores
+// once and returns to each attempt what it stored then. Give your own request_id to make that hold
+// across calls, too. DeleteProfile is never retried: where the first attempt succeeded unseen, a
+// second one would report NOT_FOUND.
 //
 // Errors: the canonical code and message of the service, with the details of error_details.h. The
 // library prints nothing and throws nothing.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "stepcast/allocation.h"
-#include "stepcast/calibration.h"
 #include "stepcast/client_options.h"
-#include "stepcast/comparison.h"
 #include "stepcast/job_client.h"
-#include "stepcast/order.h"
-#include "stepcast/prediction.h"
-#include "stepcast/profile.h"
-#include "stepcast/profile_encoding.h"
-#include "stepcast/profile_requests.h"
-#include "stepcast/recommendation.h"
-#include "stepcast/trace.h"
+#include "stepcast/v1/prediction_service.pb.h"
+#include "stepcast/v1/profile_service.pb.h"
 
 namespace stepcast::client {
 
 class Connection;
 
+// The files of a TensorFlow recording, which may be larger than memory.
+struct RecordingFiles {
+  std::string recording;
+  std::string graph;  // a serialised GraphDef; empty: none
+};
+
+// A function that takes the next piece of a trace, which may end within a character.
+// Not OK: no more is wanted, and why.
+using TracePieces = std::function<absl::Status(std::string_view piece)>;
+
 class Client {
  public:
   explicit Client(const ClientOptions& options = {});
-  // On a connection of another kind. For tests, and for the local one that needs no server.
+  // On a connection of another kind. For tests, and for programs that need no server.
   Client(std::shared_ptr<Connection> connection, const ClientOptions& options);
 
   // Stores a profile that fits into one message. Errors: INVALID_ARGUMENT with every fault and its
   // path; ALREADY_EXISTS if the id is taken by other content.
-  absl::StatusOr<Profile> CreateProfile(const Profile& profile, const StoreOptions& store = {},
-                                        const CallOptions& call = {}) const;
-
-  // The same for a profile of any size, sent in chunks: one in memory, one already encoded
-  // (kUnspecified: by content), or a file in any encoding.
-  absl::StatusOr<Profile> UploadProfile(const Profile& profile, const StoreOptions& store = {},
-                                        const CallOptions& call = {}) const;
-  absl::StatusOr<Profile> UploadProfileBytes(std::string_view bytes, ProfileEncoding encoding,
-                                             const StoreOptions& store = {},
-                                             const CallOptions& call = {}) const;
-  absl::StatusOr<Profile> UploadProfileFile(const std::string& path, const StoreOptions& store = {},
+  absl::StatusOr<v1::Profile> CreateProfile(v1::CreateProfileRequest request,
                                             const CallOptions& call = {}) const;
 
-  // Makes a profile of measured times per layer, of what TensorFlow recorded, or of a published
-  // architecture, and stores it. Files are read while they are sent. Errors of files: reason
-  // FILE_UNREADABLE.
-  absl::StatusOr<ImportProfileResponse> ImportLayerProfile(std::string_view text,
-                                                           const LayerProfileOptions& layers,
-                                                           const ImportOptions& import = {},
-                                                           const CallOptions& call = {}) const;
-  absl::StatusOr<ImportProfileResponse> ImportRunMetadata(const RecordingFiles& files,
-                                                          const RunMetadataOptions& options,
-                                                          const ImportOptions& import = {},
+  // The same for a profile of any size, sent in chunks: one in memory, one already encoded, or a
+  // file, which may be compressed by gzip. An unset encoding is found out from the content.
+  absl::StatusOr<v1::Profile> UploadProfile(const v1::Profile& profile,
+                                            v1::UploadProfileRequest::Header header = {},
+                                            const CallOptions& call = {}) const;
+  absl::StatusOr<v1::Profile> UploadProfileBytes(std::string_view bytes,
+                                                 v1::UploadProfileRequest::Header header = {},
+                                                 const CallOptions& call = {}) const;
+  absl::StatusOr<v1::Profile> UploadProfileFile(const std::string& path,
+                                                v1::UploadProfileRequest::Header header = {},
+                                                const CallOptions& call = {}) const;
+
+  // Makes a profile of `text`, in the format that the header names, and stores it. The model zoo
+  // needs no text.
+  absl::StatusOr<v1::ImportProfileResponse> ImportProfile(v1::ImportProfileRequest::Header header,
+                                                          std::string_view text = {},
                                                           const CallOptions& call = {}) const;
-  absl::StatusOr<ImportProfileResponse> ImportTimeline(const RecordingFiles& files,
-                                                       const TimelineOptions& options,
-                                                       const ImportOptions& import = {},
-                                                       const CallOptions& call = {}) const;
-  absl::StatusOr<ImportProfileResponse> ImportZooModel(const ModelZooOptions& zoo,
-                                                       const ImportOptions& import = {},
-                                                       const CallOptions& call = {}) const;
+  // The same of files, read while they are sent. Errors of files: reason FILE_UNREADABLE.
+  absl::StatusOr<v1::ImportProfileResponse> ImportProfileFiles(
+      v1::ImportProfileRequest::Header header, const RecordingFiles& files,
+      const CallOptions& call = {}) const;
 
   // Errors: NOT_FOUND.
-  absl::StatusOr<Profile> GetProfile(const GetProfileRequest& request,
-                                     const CallOptions& call = {}) const;
+  absl::StatusOr<v1::Profile> GetProfile(const v1::GetProfileRequest& request,
+                                         const CallOptions& call = {}) const;
   // One page.
-  absl::StatusOr<ListProfilesResponse> ListProfiles(const ListProfilesRequest& request = {},
-                                                    const CallOptions& call = {}) const;
-  // All pages from request.page_token on, each with a deadline of its own. Errors: OUT_OF_RANGE,
-  // reason TOO_MANY_PROFILES, if there are more than `max`.
-  absl::StatusOr<std::vector<Profile>> ListAllProfiles(ListProfilesRequest request = {},
-                                                       size_t max = 100'000,
-                                                       const CallOptions& call = {}) const;
+  absl::StatusOr<v1::ListProfilesResponse> ListProfiles(const v1::ListProfilesRequest& request = {},
+                                                        const CallOptions& call = {}) const;
+  // All pages from request.page_token on as one, each with a deadline of its own.
+  // Errors: OUT_OF_RANGE, reason TOO_MANY_PROFILES, if there are more than `max`.
+  absl::StatusOr<v1::ListProfilesResponse> ListAllProfiles(v1::ListProfilesRequest request = {},
+                                                           size_t max = 100'000,
+                                                           const CallOptions& call = {}) const;
   // Errors: NOT_FOUND; ABORTED if the etag is not the stored one's.
-  absl::Status DeleteProfile(const DeleteProfileRequest& request,
+  absl::Status DeleteProfile(const v1::DeleteProfileRequest& request,
                              const CallOptions& call = {}) const;
 
-  absl::StatusOr<PredictThroughputResponse> PredictThroughput(
-      const PredictThroughputRequest& request, const CallOptions& call = {}) const;
-  absl::StatusOr<RecommendWorkersResponse> RecommendWorkers(const RecommendWorkersRequest& request,
-                                                            const CallOptions& call = {}) const;
-  absl::StatusOr<OptimizeOrderResponse> OptimizeOrder(const OptimizeOrderRequest& request,
-                                                      const CallOptions& call = {}) const;
-  // A bad job has its own status in the reply and does not fail the call.
-  absl::StatusOr<AllocateWorkersResponse> AllocateWorkers(const AllocateWorkersRequest& request,
+  absl::StatusOr<v1::PredictThroughputResponse> PredictThroughput(
+      const v1::PredictThroughputRequest& request, const CallOptions& call = {}) const;
+  absl::StatusOr<v1::RecommendWorkersResponse> RecommendWorkers(
+      const v1::RecommendWorkersRequest& request, const CallOptions& call = {}) const;
+  absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(const v1::OptimizeOrderRequest& request,
                                                           const CallOptions& call = {}) const;
-  absl::StatusOr<CompareModelsResponse> CompareModels(const CompareModelsRequest& request,
-                                                      const CallOptions& call = {}) const;
+  // A bad job has its own status in the reply and does not fail the call.
+  absl::StatusOr<v1::AllocateWorkersResponse> AllocateWorkers(
+      const v1::AllocateWorkersRequest& request, const CallOptions& call = {}) const;
+  absl::StatusOr<v1::CompareModelsResponse> CompareModels(const v1::CompareModelsRequest& request,
+                                                          const CallOptions& call = {}) const;
   // From measurements; nothing is simulated.
-  absl::StatusOr<FitParsingOverheadResponse> FitParsingOverhead(
-      const FitParsingOverheadRequest& request, const CallOptions& call = {}) const;
+  absl::StatusOr<v1::FitParsingOverheadResponse> FitParsingOverhead(
+      const v1::FitParsingOverheadRequest& request, const CallOptions& call = {}) const;
   // Hands each piece of the trace to `take`, on this thread, as it comes. The server waits while
   // `take` works. Where that fails the call is cancelled and fails with the same status. Errors:
-  // after some pieces, too; what was taken is no whole trace then.
-  absl::Status GenerateTrace(const GenerateTraceRequest& request, const TracePieces& take,
+  // after some pieces, too; the pieces taken are no whole trace then.
+  absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, const TracePieces& take,
                              const CallOptions& call = {}) const;
 
   // Computations that outlive their call, over the same connection.

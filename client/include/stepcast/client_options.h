@@ -1,4 +1,4 @@
-// How a client reaches its server and what it does when a call fails.
+// The options of a client: its server, credentials, time limit and retries.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace stepcast::client {
 
-// When a failed call is made again.
+// The policy of making a failed call again.
 //
 // Only errors that say "not now" are retried: UNAVAILABLE, RESOURCE_EXHAUSTED if the server said
 // when to come back (RetryInfo), and CANCELLED without a reason, which comes of a server that shuts
@@ -23,13 +23,13 @@ struct RetryPolicy {
   double multiplier = 2;
 };
 
-// For one call; what is empty is as in ClientOptions.
+// The options of one call; an empty one is as in ClientOptions.
 struct CallOptions {
   std::optional<std::chrono::nanoseconds> timeout;
   std::optional<RetryPolicy> retry;
 };
 
-// Whom a client believes, and who it says it is. All texts, no files; empty: none.
+// The certificates and the token of a client. All texts, no files; empty: none.
 //
 // A token without TLS is shown to a server on this machine only: calls to any other fail with
 // UNAVAILABLE before it is sent.

@@ -1,4 +1,4 @@
-// What an error of the service says beyond its code and message.
+// The details of an error of the service, beyond its code and message.
 #pragma once
 
 #include <chrono>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "google/rpc/status.pb.h"
 
 namespace stepcast::client {
 
@@ -55,5 +56,8 @@ struct ErrorDetails {
 // RetryInfo, and the status holds each as a payload under its type URL
 // (`type.googleapis.com/google.rpc.ErrorInfo`), which is also where details of other types are.
 ErrorDetails GetErrorDetails(const absl::Status& status);
+
+// An error that a reply carries, for instance of one of several jobs, with the same payloads.
+absl::Status ToStatus(const google::rpc::Status& error);
 
 }  // namespace stepcast::client

@@ -21,8 +21,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "client/src/channel_credentials.h"
-#include "client/src/connect_time.h"
-#include "client/src/wire_status.h"
+#include "client/src/error_status.h"
 
 namespace stepcast::client {
 

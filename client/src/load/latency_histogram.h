@@ -1,4 +1,4 @@
-// How long calls took: counts of latencies, in buckets whose width grows with what they hold.
+// A histogram of latencies, in buckets whose width grows with the values they hold.
 //
 // Precision: a percentile is never below the exact one, and above it by less than a 256th. Count,
 // mean and the greatest are exact. Range: from 0 to an hour; what is longer counts as an hour in

@@ -1,4 +1,4 @@
-// What carries the calls of a load to a server, many at a time.
+// A carrier of the calls of a load to a server, many at a time.
 //
 // Calls are named by small numbers, which are used again. Questions are named by numbers, too: what
 // they ask, the transport knows.

@@ -2,9 +2,7 @@
 
 #include <google/protobuf/message_lite.h>
 
-#include "client/src/convert/order_proto.h"
-#include "client/src/convert/prediction_proto.h"
-#include "client/src/convert/recommendation_proto.h"
+#include "client/src/methods.h"
 
 #include "stepcast/v1/admin_service.pb.h"
 
@@ -44,14 +42,12 @@ bool HasChoice(const v1::RecommendWorkersResponse& reply) {
 }
 bool HasOrders(const v1::OptimizeOrderResponse& reply) { return reply.orders_size() > 0; }
 
-template <typename Message, typename Request>
-PreparedCall PrepareAs(const char* method, const Request& request,
+template <typename Request>
+PreparedCall PrepareAs(const Method& method, const Request& request,
                        absl::Status (*check)(std::string_view)) {
-  Message message;
-  ToProto(request, message);
-  return {.method = method,
-          .request = message.SerializeAsString(),
-          .seed = SeedBytes<Message>,
+  return {.method = method.path,
+          .request = request.SerializeAsString(),
+          .seed = SeedBytes<Request>,
           .check = check};
 }
 
@@ -61,21 +57,17 @@ PreparedCall PreparePing() {
   return {.method = "/stepcast.v1.AdminService/Ping", .check = Check<v1::PingResponse, IsEmpty>};
 }
 
-PreparedCall Prepare(const PredictThroughputRequest& request) {
-  return PrepareAs<v1::PredictThroughputRequest>(
-      "/stepcast.v1.PredictionService/PredictThroughput", request,
-      Check<v1::PredictThroughputResponse, HasPredictions>);
+PreparedCall Prepare(const v1::PredictThroughputRequest& request) {
+  return PrepareAs(kPredictThroughput, request,
+                   Check<v1::PredictThroughputResponse, HasPredictions>);
 }
 
-PreparedCall Prepare(const RecommendWorkersRequest& request) {
-  return PrepareAs<v1::RecommendWorkersRequest>("/stepcast.v1.PredictionService/RecommendWorkers",
-                                                request,
-                                                Check<v1::RecommendWorkersResponse, HasChoice>);
+PreparedCall Prepare(const v1::RecommendWorkersRequest& request) {
+  return PrepareAs(kRecommendWorkers, request, Check<v1::RecommendWorkersResponse, HasChoice>);
 }
 
-PreparedCall Prepare(const OptimizeOrderRequest& request) {
-  return PrepareAs<v1::OptimizeOrderRequest>("/stepcast.v1.PredictionService/OptimizeOrder",
-                                             request, Check<v1::OptimizeOrderResponse, HasOrders>);
+PreparedCall Prepare(const v1::OptimizeOrderRequest& request) {
+  return PrepareAs(kOptimizeOrder, request, Check<v1::OptimizeOrderResponse, HasOrders>);
 }
 
 }  // namespace stepcast::client

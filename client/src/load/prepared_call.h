@@ -13,9 +13,9 @@
 
 #include "absl/status/status.h"
 
-#include "stepcast/order.h"
-#include "stepcast/prediction.h"
-#include "stepcast/recommendation.h"
+#include "stepcast/v1/order.pb.h"
+#include "stepcast/v1/prediction.pb.h"
+#include "stepcast/v1/recommendation.pb.h"
 
 namespace stepcast::client {
 
@@ -30,11 +30,11 @@ struct PreparedCall {
 
 // The empty call of AdminService.
 PreparedCall PreparePing();
-PreparedCall Prepare(const PredictThroughputRequest& request);
-PreparedCall Prepare(const RecommendWorkersRequest& request);
-PreparedCall Prepare(const OptimizeOrderRequest& request);
+PreparedCall Prepare(const v1::PredictThroughputRequest& request);
+PreparedCall Prepare(const v1::RecommendWorkersRequest& request);
+PreparedCall Prepare(const v1::OptimizeOrderRequest& request);
 
-// What the numbers of questions stand for.
+// The questions that numbers stand for.
 struct LoadQuestions {
   std::vector<PreparedCall> calls;  // asked in turn
   uint64_t vary = 1;                // so many questions of each that has a seed

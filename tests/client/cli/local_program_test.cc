@@ -253,8 +253,8 @@ TEST_F(LocalProgramTest, APlotInAFileIsSvgBesideAnyOutput) {
 TEST_F(LocalProgramTest, APlotIsValidXmlWhateverTheModelIsCalled) {
   constexpr char kChecker[] = "/usr/bin/xmllint";
   if (!std::filesystem::exists(kChecker)) GTEST_SKIP() << "there is no " << kChecker;
-  Profile profile = TinyProfile();
-  profile.model = "]]></svg> & <b \"'\x01\u00e4\ufffe";
+  v1::Profile profile = TinyProfile();
+  profile.set_model("]]></svg> & <b \"'\x01\u00e4\ufffe");
   const std::string file = directory_.Path("curve.svg");
   const Outcome outcome = Run({"predict", directory_.Write("odd.json", ToJson(profile)), "--local",
                                "--workers", "1-4", "--plot", file});
@@ -380,9 +380,9 @@ TEST_F(LocalProgramTest, ImportsATimelineWithTheSizesOfItsVariables) {
 }
 
 TEST_F(LocalProgramTest, ARefusedProfileNamesEveryFaultAndEndsWithOne) {
-  Profile bad = TinyProfile();
-  bad.batch_size = 0;
-  bad.operations[2].size_bytes = 0;
+  v1::Profile bad = TinyProfile();
+  bad.set_batch_size(0);
+  bad.mutable_operations(2)->clear_size_bytes();
   const std::string file = directory_.Write("bad.json", ToJson(bad));
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"--local", "profile", "check", file}, {"--local", "predict", file}}) {

@@ -2,29 +2,38 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "tests/client/support/text_proto.h"
+
 namespace stepcast::client::prediction_table_test {
 namespace {
 
-Prediction Row(int32_t workers, double examples, Resource bottleneck,
-               const std::string& warning = "") {
-  return {
-      .scenario = {.workers = workers, .parameter_servers = 1},
-      .examples_per_second = examples,
-      .confidence_interval = {.lower = examples * 0.98, .upper = examples * 1.02, .level = 0.95},
-      .step_time = {.p50 = std::chrono::microseconds(64'930)},
-      .speedup = examples / 100,
-      .scaling_efficiency = examples / 100 / workers,
-      .bottleneck = bottleneck,
-      .bottleneck_parameter_server = 1,
-      .warning = warning};
+v1::Prediction Row(int32_t workers, double examples, v1::Operation::Resource bottleneck,
+                   const std::string& warning = "") {
+  auto row = Proto<v1::Prediction>(R"pb(
+    scenario { parameter_servers: 1 }
+    confidence_interval { level: 0.95 }
+    step_time { p50 { nanos: 64930000 } }
+    bottleneck_parameter_server: 1)pb");
+  row.mutable_scenario()->set_workers(workers);
+  row.set_examples_per_second(examples);
+  row.mutable_confidence_interval()->set_lower(examples * 0.98);
+  row.mutable_confidence_interval()->set_upper(examples * 1.02);
+  row.set_speedup(examples / 100);
+  row.set_scaling_efficiency(examples / 100 / workers);
+  row.set_bottleneck(bottleneck);
+  row.set_warning(warning);
+  return row;
 }
 
 TEST(PredictionTableTest, HasARowAPrediction) {
-  Prediction certain = Row(1, 100, Resource::kWorker);
-  certain.confidence_interval = {.lower = 100, .upper = 100, .level = 0.95};
+  v1::Prediction certain = Row(1, 100, v1::Operation::WORKER);
+  *certain.mutable_confidence_interval() =
+      Proto<v1::ConfidenceInterval>("lower: 100 upper: 100 level: 0.95");
   EXPECT_EQ(
-      PredictionTable(
-          {certain, Row(2, 187.5, Resource::kDownlink), Row(16, 1234.5, Resource::kUplink)}),
+      PredictionTable(ListOf<v1::Prediction>({certain, Row(2, 187.5, v1::Operation::DOWNLINK),
+                                              Row(16, 1234.5, v1::Operation::UPLINK)})),
       "workers  examples/s    95% interval  speed-up  efficiency  step p50  bottleneck\n"
       "      1       100.0               -     1.000      100.0%  64.93 ms  computation of the "
       "workers\n"
@@ -33,13 +42,14 @@ TEST(PredictionTableTest, HasARowAPrediction) {
 }
 
 TEST(PredictionTableTest, ShowsWhereSingleRunsFallAndBothRegimesWhereThereAreTwo) {
-  Prediction one = Row(1, 100, Resource::kWorker);
-  one.run_interval = {.lower = 90, .upper = 110, .level = 0.95};
-  Prediction two = Row(2, 150, Resource::kDownlink);
-  two.run_interval = {.lower = 99.5, .upper = 201.5, .level = 0.95};
-  two.regimes = {{.examples_per_second = 200, .replications = 10},
-                 {.examples_per_second = 100, .replications = 10, .other_start_replications = 3}};
-  EXPECT_EQ(PredictionTable({one, two}),
+  v1::Prediction one = Row(1, 100, v1::Operation::WORKER);
+  *one.mutable_run_interval() = Proto<v1::ConfidenceInterval>("lower: 90 upper: 110 level: 0.95");
+  v1::Prediction two = Row(2, 150, v1::Operation::DOWNLINK);
+  two.MergeFrom(Proto<v1::Prediction>(R"pb(
+    run_interval { lower: 99.5 upper: 201.5 level: 0.95 }
+    regimes { examples_per_second: 200 replications: 10 }
+    regimes { examples_per_second: 100 replications: 10 other_start_replications: 3 })pb"));
+  EXPECT_EQ(PredictionTable(ListOf<v1::Prediction>({one, two})),
             "workers  examples/s    95% interval     95% of runs  speed-up  efficiency  step p50  "
             "bottleneck                  two regimes, by runs\n"
             "      1       100.0  98.00 .. 102.0  90.00 .. 110.0     1.000      100.0%  64.93 ms  "
@@ -50,34 +60,53 @@ TEST(PredictionTableTest, ShowsWhereSingleRunsFallAndBothRegimesWhereThereAreTwo
 }
 
 TEST(PredictionTableTest, SaysEachWarningOnceWithItsRows) {
-  const std::string text = PredictionTable(
-      {Row(1, 1, Resource::kWorker, "drifts"), Row(2, 1, Resource::kWorker, "drifts"),
-       Row(3, 1, Resource::kWorker), Row(4, 1, Resource::kWorker, "drifts")});
+  const std::string text = PredictionTable(ListOf<v1::Prediction>(
+      {Row(1, 1, v1::Operation::WORKER, "drifts"), Row(2, 1, v1::Operation::WORKER, "drifts"),
+       Row(3, 1, v1::Operation::WORKER), Row(4, 1, v1::Operation::WORKER, "drifts")}));
   EXPECT_EQ(text.substr(text.find("warning")), "warning (1-2, 4 workers): drifts\n");
 }
 
 TEST(PredictionTableTest, WarningsThatDifferInNumbersAreOne) {
-  const std::string text = PredictionTable({Row(1, 1, Resource::kWorker, "nothing is random"),
-                                            Row(2, 1, Resource::kWorker, "drifts by 3.5 %"),
-                                            Row(3, 1, Resource::kWorker, "drifts by 12 %")});
+  const std::string text =
+      PredictionTable(ListOf<v1::Prediction>({Row(1, 1, v1::Operation::WORKER, "nothing is random"),
+                                              Row(2, 1, v1::Operation::WORKER, "drifts by 3.5 %"),
+                                              Row(3, 1, v1::Operation::WORKER, "drifts by 12 %")}));
   EXPECT_EQ(text.substr(text.find("warning")),
             "warning (1 worker): nothing is random\n"
             "warning (2-3 workers; the numbers are those for 2): drifts by 3.5 %\n");
 }
 
 TEST(PredictionTableTest, ANumberOfWorkersThatComesAgainIsSaidOnce) {
-  EXPECT_EQ(
-      WarningsText({Row(2, 1, Resource::kWorker, "drifts"), Row(4, 1, Resource::kWorker, "drifts"),
-                    Row(2, 1, Resource::kWorker, "drifts")}),
-      "warning (2, 4 workers): drifts\n");
+  EXPECT_EQ(WarningsText(ListOf<v1::Prediction>({Row(2, 1, v1::Operation::WORKER, "drifts"),
+                                                 Row(4, 1, v1::Operation::WORKER, "drifts"),
+                                                 Row(2, 1, v1::Operation::WORKER, "drifts")})),
+            "warning (2, 4 workers): drifts\n");
 }
 
 TEST(BottleneckTextTest, NamesEveryResource) {
-  EXPECT_EQ(BottleneckText(Resource::kDownlink, 0), "downlink of server 0");
-  EXPECT_EQ(BottleneckText(Resource::kUplink, 3), "uplink of server 3");
-  EXPECT_EQ(BottleneckText(Resource::kParameterServer, 2), "computation of server 2");
-  EXPECT_EQ(BottleneckText(Resource::kWorker, 0), "computation of the workers");
-  EXPECT_EQ(BottleneckText(static_cast<Resource>(99), 0), "unknown");
+  const auto text = [](int resource) {
+    v1::Prediction prediction;
+    prediction.set_bottleneck(static_cast<v1::Operation::Resource>(resource));
+    prediction.set_bottleneck_parameter_server(3);
+    return BottleneckText(prediction);
+  };
+  EXPECT_EQ(text(v1::Operation::DOWNLINK), "downlink of server 3");
+  EXPECT_EQ(text(v1::Operation::UPLINK), "uplink of server 3");
+  EXPECT_EQ(text(v1::Operation::PARAMETER_SERVER), "computation of server 3");
+  EXPECT_EQ(text(v1::Operation::WORKER), "computation of the workers");
+  EXPECT_EQ(text(99), "unknown");
+}
+
+TEST(ScenarioTextTest, NamesTheCluster) {
+  const auto text = [](const std::string& scenario) {
+    return ScenarioText(Proto<v1::Prediction>("scenario {" + scenario + "}"));
+  };
+  EXPECT_EQ(text(""), "1 server");
+  EXPECT_EQ(text("parameter_servers: 2 bandwidth_bytes_per_second: 119.5e6 "
+                 "synchronization: SYNCHRONOUS transfer_order: TAC"),
+            "2 servers, 119.5 MB/s links, synchronous, TAC order");
+  EXPECT_EQ(text("synchronization: ASYNCHRONOUS transfer_order: EXPLICIT"),
+            "1 server, asynchronous, explicit order");
 }
 
 }  // namespace

@@ -1,11 +1,17 @@
 #include "client/cli/quantity.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace stepcast::client::quantity_test {
 namespace {
+
+using testing::ElementsAre;
 
 TEST(ParseCountTest, TakesDigitsOnly) {
   EXPECT_EQ(*ParseCount("0"), 0);
@@ -74,6 +80,47 @@ TEST(ParseDurationTest, KnowsUnits) {
 TEST(ParseDurationTest, RefusesTheRest) {
   for (const char* text : {"", "s", "-1", "1d", "1 min", "1e30", "inf"})
     EXPECT_FALSE(ParseDuration(text).ok()) << text;
+}
+
+TEST(WorkerListTest, TakesCountsAndRangesInTheirOrder) {
+  EXPECT_THAT(*ParseWorkerList("3"), ElementsAre(3));
+  EXPECT_THAT(*ParseWorkerList("1-4"), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(*ParseWorkerList("1,2,4"), ElementsAre(1, 2, 4));
+  EXPECT_THAT(*ParseWorkerList("8,1-2,16"), ElementsAre(8, 1, 2, 16));
+  EXPECT_THAT(*ParseWorkerList("5-5"), ElementsAre(5));
+}
+
+TEST(WorkerListTest, RefusesTheRest) {
+  for (const char* text : {"", ",", "1,", ",1", "0", "-1", "4-1", "1-", "-", "1--2", "a", "1.5",
+                           "1 2", "99999999999", "1-2147483647", "1-1025"}) {
+    EXPECT_FALSE(ParseWorkerList(text).ok()) << text;
+  }
+}
+
+TEST(WorkerListTest, TakesAsManyAsOneCallMayAskFor) {
+  EXPECT_EQ(ParseWorkerList("1-1024")->size(), 1024);
+}
+
+TEST(LoadStepsTest, TakesNumbersInTheirOrder) {
+  EXPECT_THAT(*ParseConcurrencies("1,64,8"), ElementsAre(1, 64, 8));
+  EXPECT_THAT(*ParseConcurrencies("10000"), ElementsAre(10000));
+  EXPECT_THAT(*ParseRates("1000,0.5,1e6"), ElementsAre(1000, 0.5, 1e6));
+}
+
+TEST(LoadStepsTest, RefusesTheRest) {
+  for (const char* text :
+       {"", ",", "1,", "0", "-1", "1.5", "a", "1 2", "10001", "99999999999", "1-8"})
+    EXPECT_FALSE(ParseConcurrencies(text).ok()) << text;
+  for (const char* text :
+       {"", ",", "1,", "0", "-1", "nan", "inf", "1e-300", "1e7", "1000/s", "0x10"})
+    EXPECT_FALSE(ParseRates(text).ok()) << text;
+}
+
+TEST(LoadStepsTest, TakesAtMost64) {
+  std::string text = "1";
+  for (int i = 1; i < 64; ++i) text += ",1";
+  EXPECT_EQ(ParseConcurrencies(text)->size(), 64);
+  EXPECT_FALSE(ParseConcurrencies(text + ",1").ok());
 }
 
 }  // namespace

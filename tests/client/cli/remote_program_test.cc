@@ -103,8 +103,8 @@ TEST_F(RemoteProgramTest, RecommendsAndOrders) {
 TEST_F(RemoteProgramTest, AnUploadOfAnyEncodingIsChecked) {
   EXPECT_EQ(Run({"profile", "check", tiny_}).exit_code, 0);
   EXPECT_EQ(RunJson({"profile", "list"})["profiles"].size(), 0) << "checking stores nothing";
-  Profile bad = TinyProfile();
-  bad.operations[1].waiting_for = {1};
+  v1::Profile bad = TinyProfile();
+  bad.mutable_operations(1)->set_waiting_for(0, 1);
   const Outcome refused = Run({"profile", "upload", directory_.Write("bad.json", ToJson(bad))});
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("PROFILE_INVALID"));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <optional>
 #include <sstream>
 #include <vector>
@@ -10,12 +11,21 @@
 #include "client/cli/simulation_flags.h"
 
 #include "tests/client/support/temporary_directory.h"
+#include "tests/client/support/text_proto.h"
 
 namespace stepcast::client::scenario_flags_test {
 namespace {
 
-// What the flags say; nothing where they are wrong.
-std::optional<Scenario> Parse(std::vector<std::string> arguments) {
+using testing::Optional;
+
+// Matches flags that were parsed to a message that is written so.
+template <typename Message>
+auto Says(const std::string& text) {
+  return Optional(EqualsProto(Proto<Message>(text)));
+}
+
+// The scenario of the flags; nothing where they are wrong.
+std::optional<v1::Scenario> Parse(std::vector<std::string> arguments) {
   CLI::App app;
   ScenarioFlags flags;
   flags.Declare(app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
@@ -28,7 +38,7 @@ std::optional<Scenario> Parse(std::vector<std::string> arguments) {
   return flags.scenario();
 }
 
-std::optional<SimulationOptions> ParseOptions(std::vector<std::string> arguments) {
+std::optional<v1::SimulationOptions> ParseOptions(std::vector<std::string> arguments) {
   CLI::App app;
   SimulationFlags flags;
   flags.Declare(app);
@@ -41,46 +51,55 @@ std::optional<SimulationOptions> ParseOptions(std::vector<std::string> arguments
   return flags.options();
 }
 
-TEST(ScenarioFlagsTest, NoFlagsAreAsRecorded) { EXPECT_EQ(Parse({}), Scenario{}); }
+TEST(ScenarioFlagsTest, NoFlagsAreAsRecorded) {
+  EXPECT_THAT(Parse({}), Says<v1::Scenario>(R"pb()pb"));
+}
 
 TEST(ScenarioFlagsTest, EveryFlagHasItsField) {
   const TemporaryDirectory directory;
   const std::string priorities = directory.Write("priorities", "recv\t3\n");
-  EXPECT_EQ(Parse({"--servers", "2"}), (Scenario{.parameter_servers = 2}));
-  EXPECT_EQ(Parse({"--bandwidth", "1Gbit/s"}), (Scenario{.bandwidth_bytes_per_second = 125e6}));
-  EXPECT_EQ(Parse({"--parsing-seconds-per-byte", "1e-9"}),
-            (Scenario{.parsing_overhead = ParsingOverhead{.seconds_per_byte = 1e-9}}));
-  EXPECT_EQ(Parse({"--parsing-seconds", "0.5", "--parsing-seconds-per-byte", "2"}),
-            (Scenario{.parsing_overhead = ParsingOverhead{.seconds_per_byte = 2, .seconds = 0.5}}));
-  EXPECT_EQ(Parse({"--sync"}), (Scenario{.synchronization = Synchronization::kSynchronous}));
-  EXPECT_EQ(Parse({"--window", "64KiB"}), (Scenario{.window_bytes = 65536}));
-  EXPECT_EQ(Parse({"--quantum", "1MB"}), (Scenario{.quantum_bytes = 1'000'000}));
-  EXPECT_EQ(Parse({"--multiplexing", "window"}), (Scenario{.multiplexing = Multiplexing::kWindow}));
-  EXPECT_EQ(Parse({"--multiplexing", "whole-stream"}),
-            (Scenario{.multiplexing = Multiplexing::kWholeStream}));
-  EXPECT_EQ(Parse({"--multiplexing", "round-robin"}),
-            (Scenario{.multiplexing = Multiplexing::kRoundRobin}));
-  EXPECT_EQ(Parse({"--first-come"}), (Scenario{.link_sharing = LinkSharing::kFirstCome}));
-  EXPECT_EQ(Parse({"--turns", "64KiB"}),
-            (Scenario{.link_sharing = LinkSharing::kTurns, .turn_bytes = 65'536}));
-  EXPECT_EQ(Parse({"--priorities", priorities}), (Scenario{.transfer_priorities = {{"recv", 3}}}));
-  EXPECT_EQ(Parse({"--offsets", "0,5ms,0.1"}),
-            (Scenario{.start_offsets_ns = {0, 5'000'000, 100'000'000}}));
-  EXPECT_EQ(
+  EXPECT_THAT(Parse({"--servers", "2"}), Says<v1::Scenario>(R"pb(parameter_servers: 2)pb"));
+  EXPECT_THAT(Parse({"--bandwidth", "1Gbit/s"}), Says<v1::Scenario>(R"pb(bandwidth_bytes_per_second:
+                                                                             125e6)pb"));
+  EXPECT_THAT(Parse({"--parsing-seconds-per-byte", "1e-9"}),
+              Says<v1::Scenario>(R"pb(parsing_overhead { seconds_per_byte: 1e-9 })pb"));
+  EXPECT_THAT(Parse({"--parsing-seconds", "0.5", "--parsing-seconds-per-byte", "2"}),
+              Says<v1::Scenario>(R"pb(parsing_overhead { seconds_per_byte: 2 seconds: 0.5 })pb"));
+  EXPECT_THAT(Parse({"--sync"}), Says<v1::Scenario>(R"pb(synchronization: SYNCHRONOUS)pb"));
+  EXPECT_THAT(Parse({"--window", "64KiB"}), Says<v1::Scenario>(R"pb(window_bytes: 65536)pb"));
+  EXPECT_THAT(Parse({"--quantum", "1MB"}), Says<v1::Scenario>(R"pb(quantum_bytes: 1000000)pb"));
+  EXPECT_THAT(Parse({"--multiplexing", "window"}),
+              Says<v1::Scenario>(R"pb(multiplexing: WINDOW)pb"));
+  EXPECT_THAT(Parse({"--multiplexing", "whole-stream"}),
+              Says<v1::Scenario>(R"pb(multiplexing: WHOLE_STREAM)pb"));
+  EXPECT_THAT(Parse({"--multiplexing", "round-robin"}),
+              Says<v1::Scenario>(R"pb(multiplexing: ROUND_ROBIN)pb"));
+  EXPECT_THAT(Parse({"--first-come"}), Says<v1::Scenario>(R"pb(link_sharing: FIRST_COME)pb"));
+  EXPECT_THAT(Parse({"--turns", "64KiB"}), Says<v1::Scenario>(R"pb(link_sharing: TURNS
+                                                                   turn_bytes: 65536)pb"));
+  EXPECT_THAT(Parse({"--priorities", priorities}),
+              Says<v1::Scenario>(R"pb(transfer_priorities { key: "recv" value: 3 })pb"));
+  EXPECT_THAT(Parse({"--offsets", "0,5ms,0.1"}),
+              Says<v1::Scenario>(R"pb(start_offsets_ns: [ 0, 5000000, 100000000 ])pb"));
+  EXPECT_THAT(
       Parse({"--worker-group", "4", "--worker-group", "2:0.5", "--worker-group", "1:1:100Mbit/s"}),
-      (Scenario{
-          .worker_groups = {
-              {.count = 4},
-              {.count = 2, .compute_speed_factor = 0.5},
-              {.count = 1, .compute_speed_factor = 1, .bandwidth_bytes_per_second = 12.5e6}}}));
+      Says<v1::Scenario>(R"pb(worker_groups { count: 4 }
+                              worker_groups { count: 2 compute_speed_factor: 0.5 }
+                              worker_groups {
+                                count: 1
+                                compute_speed_factor: 1
+                                bandwidth_bytes_per_second: 12.5e6
+                              })pb"));
 }
 
 TEST(ScenarioFlagsTest, EveryOrderHasItsName) {
   for (const auto& [name, order] :
-       {std::pair("graph", TransferOrder::kGraph), std::pair("recorded", TransferOrder::kRecorded),
-        std::pair("random", TransferOrder::kRandom), std::pair("reverse", TransferOrder::kReverse),
-        std::pair("tic", TransferOrder::kTic), std::pair("tac", TransferOrder::kTac)}) {
-    EXPECT_EQ(Parse({"--order", name}), (Scenario{.transfer_order = order})) << name;
+       {std::pair("graph", v1::Scenario::GRAPH), std::pair("recorded", v1::Scenario::RECORDED),
+        std::pair("random", v1::Scenario::RANDOM), std::pair("reverse", v1::Scenario::REVERSE),
+        std::pair("tic", v1::Scenario::TIC), std::pair("tac", v1::Scenario::TAC)}) {
+    v1::Scenario expected;
+    expected.set_transfer_order(order);
+    EXPECT_THAT(Parse({"--order", name}), Optional(EqualsProto(expected))) << name;
   }
 }
 
@@ -107,7 +126,7 @@ TEST(ScenarioFlagsTest, WrongUsageIsRefused) {
                                              {"--order", "tic", "--priorities", "/nowhere"},
                                              {"--no-such-flag"},
                                              {"--bandwidth"}}) {
-    EXPECT_EQ(Parse(arguments), std::nullopt) << testing::PrintToString(arguments);
+    EXPECT_FALSE(Parse(arguments).has_value()) << testing::PrintToString(arguments);
   }
 }
 
@@ -125,22 +144,22 @@ TEST(ScenarioFlagsTest, TellsHowARateWasUnderstood) {
 }
 
 TEST(SimulationFlagsTest, EveryFlagHasItsField) {
-  EXPECT_EQ(ParseOptions({}), SimulationOptions{});
-  EXPECT_EQ(ParseOptions({"--steps", "5", "--warmup", "0", "--seed", "18446744073709551615",
-                          "--replications", "3", "--precision", "0.01"}),
-            (SimulationOptions{.steps_per_worker = 5,
-                               .warmup_steps = 0,
-                               .seed = UINT64_MAX,
-                               .replications = 3,
-                               .relative_precision = 0.01}));
-  EXPECT_EQ(ParseOptions({"--time-budget", "500ms", "--confidence", "0.9", "--staggered"}),
-            (SimulationOptions{.time_budget = std::chrono::milliseconds(500),
-                               .start = Start::kStaggered,
-                               .confidence_level = 0.9}));
-  EXPECT_EQ(ParseOptions({"--first-steps", "7"}),
-            (SimulationOptions{.horizon = Horizon::kFirstSteps, .horizon_steps = 7}));
-  EXPECT_EQ(ParseOptions({"--first-seconds", "7.5"}),
-            (SimulationOptions{.horizon = Horizon::kFirstSeconds, .horizon_seconds = 7.5}));
+  EXPECT_THAT(ParseOptions({}), Says<v1::SimulationOptions>(R"pb()pb"));
+  EXPECT_THAT(ParseOptions({"--steps", "5", "--warmup", "0", "--seed", "18446744073709551615",
+                            "--replications", "3", "--precision", "0.01"}),
+              Says<v1::SimulationOptions>(R"pb(steps_per_worker: 5
+                                               warmup_steps: 0
+                                               seed: 18446744073709551615
+                                               replications: 3
+                                               relative_precision: 0.01)pb"));
+  EXPECT_THAT(ParseOptions({"--time-budget", "500ms", "--confidence", "0.9", "--staggered"}),
+              Says<v1::SimulationOptions>(R"pb(time_budget { nanos: 500000000 }
+                                               start: STAGGERED
+                                               confidence_level: 0.9)pb"));
+  EXPECT_THAT(ParseOptions({"--first-steps", "7"}),
+              Says<v1::SimulationOptions>(R"pb(horizon: FIRST_STEPS horizon_steps: 7)pb"));
+  EXPECT_THAT(ParseOptions({"--first-seconds", "7.5"}),
+              Says<v1::SimulationOptions>(R"pb(horizon: FIRST_SECONDS horizon_seconds: 7.5)pb"));
 }
 
 TEST(SimulationFlagsTest, ATraceHasOnlyThoseWithAnEffect) {
@@ -148,8 +167,8 @@ TEST(SimulationFlagsTest, ATraceHasOnlyThoseWithAnEffect) {
   SimulationFlags flags;
   flags.DeclareForTrace(app);
   app.parse(std::vector<std::string>{"--staggered", "9", "--seed", "3", "--steps"});
-  EXPECT_EQ(flags.options(),
-            (SimulationOptions{.steps_per_worker = 3, .seed = 9, .start = Start::kStaggered}));
+  EXPECT_THAT(std::optional(flags.options()),
+              Says<v1::SimulationOptions>(R"pb(steps_per_worker: 3 seed: 9 start: STAGGERED)pb"));
   for (const char* flag : {"--warmup", "--replications", "--precision", "--confidence",
                            "--time-budget", "--first-steps", "--first-seconds"}) {
     EXPECT_EQ(app.get_option_no_throw(flag), nullptr) << flag;
@@ -157,10 +176,10 @@ TEST(SimulationFlagsTest, ATraceHasOnlyThoseWithAnEffect) {
 }
 
 TEST(SimulationFlagsTest, WrongUsageIsRefused) {
-  EXPECT_EQ(ParseOptions({"--first-steps", "7", "--first-seconds", "7"}), std::nullopt);
-  EXPECT_EQ(ParseOptions({"--steps", "1.5"}), std::nullopt);
-  EXPECT_EQ(ParseOptions({"--seed", "-1"}), std::nullopt);
-  EXPECT_EQ(ParseOptions({"--time-budget", "soon"}), std::nullopt);
+  EXPECT_FALSE(ParseOptions({"--first-steps", "7", "--first-seconds", "7"}).has_value());
+  EXPECT_FALSE(ParseOptions({"--steps", "1.5"}).has_value());
+  EXPECT_FALSE(ParseOptions({"--seed", "-1"}).has_value());
+  EXPECT_FALSE(ParseOptions({"--time-budget", "soon"}).has_value());
 }
 
 }  // namespace

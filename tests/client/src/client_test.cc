@@ -12,52 +12,39 @@
 
 #include "stepcast/error_details.h"
 #include "tests/client/support/temporary_directory.h"
+#include "tests/client/support/text_proto.h"
 
 namespace stepcast::client::client_test {
 namespace {
 
 class MockConnection : public Connection {
  public:
-  MOCK_METHOD(absl::StatusOr<v1::Profile>, CreateProfile,
-              (const v1::CreateProfileRequest&, const Call&), (override));
+  MOCK_METHOD(absl::Status, Call,
+              (const Method&, const google::protobuf::Message&, google::protobuf::Message&,
+               const CallTerms&),
+              (override));
   MOCK_METHOD(absl::StatusOr<v1::Profile>, UploadProfile,
-              (const v1::UploadProfileRequest::Header&, std::string_view, const Call&), (override));
+              (const v1::UploadProfileRequest::Header&, std::string_view, const CallTerms&),
+              (override));
   MOCK_METHOD(absl::StatusOr<v1::ImportProfileResponse>, ImportProfile,
-              (const v1::ImportProfileRequest::Header&, const ImportStreams&, const Call&),
+              (const v1::ImportProfileRequest::Header&, const ImportStreams&, const CallTerms&),
               (override));
-  MOCK_METHOD(absl::StatusOr<v1::Profile>, GetProfile, (const v1::GetProfileRequest&, const Call&),
-              (override));
-  MOCK_METHOD(absl::StatusOr<v1::ListProfilesResponse>, ListProfiles,
-              (const v1::ListProfilesRequest&, const Call&), (override));
-  MOCK_METHOD(absl::Status, DeleteProfile, (const v1::DeleteProfileRequest&, const Call&),
-              (override));
-  MOCK_METHOD(absl::StatusOr<v1::PredictThroughputResponse>, PredictThroughput,
-              (const v1::PredictThroughputRequest&, const Call&), (override));
-  MOCK_METHOD(absl::StatusOr<v1::RecommendWorkersResponse>, RecommendWorkers,
-              (const v1::RecommendWorkersRequest&, const Call&), (override));
-  MOCK_METHOD(absl::StatusOr<v1::OptimizeOrderResponse>, OptimizeOrder,
-              (const v1::OptimizeOrderRequest&, const Call&), (override));
-  MOCK_METHOD(absl::StatusOr<v1::AllocateWorkersResponse>, AllocateWorkers,
-              (const v1::AllocateWorkersRequest&, const Call&), (override));
-  MOCK_METHOD(absl::StatusOr<v1::CompareModelsResponse>, CompareModels,
-              (const v1::CompareModelsRequest&, const Call&), (override));
-  MOCK_METHOD(absl::StatusOr<v1::FitParsingOverheadResponse>, FitParsingOverhead,
-              (const v1::FitParsingOverheadRequest&, const Call&), (override));
   MOCK_METHOD(absl::Status, GenerateTrace,
-              (const v1::GenerateTraceRequest&, TakeChunk, const Call&), (override));
-  MOCK_METHOD(absl::StatusOr<google::longrunning::Operation>, StartJob,
-              (const v1::StartJobRequest&, const Call&), (override));
-  MOCK_METHOD(absl::StatusOr<google::longrunning::Operation>, GetOperation,
-              (const google::longrunning::GetOperationRequest&, const Call&), (override));
-  MOCK_METHOD(absl::StatusOr<google::longrunning::ListOperationsResponse>, ListOperations,
-              (const google::longrunning::ListOperationsRequest&, const Call&), (override));
+              (const v1::GenerateTraceRequest&, TakeChunk, const CallTerms&), (override));
   MOCK_METHOD(absl::StatusOr<google::longrunning::Operation>, AwaitOperation,
-              (const std::string&, const Call&), (override));
-  MOCK_METHOD(absl::Status, CancelOperation,
-              (const google::longrunning::CancelOperationRequest&, const Call&), (override));
-  MOCK_METHOD(absl::Status, DeleteOperation,
-              (const google::longrunning::DeleteOperationRequest&, const Call&), (override));
+              (const std::string&, const CallTerms&), (override));
 };
+
+// An answer to a call of ListProfiles; `request` is to have been it.
+template <typename Answer>
+auto List(const Answer& answer) {
+  return [answer](const Method& method, const google::protobuf::Message& request,
+                  google::protobuf::Message& response, const CallTerms&) -> absl::Status {
+    EXPECT_STREQ(method.path, kListProfiles.path);
+    return answer(static_cast<const v1::ListProfilesRequest&>(request),
+                  static_cast<v1::ListProfilesResponse&>(response));
+  };
+}
 
 class ClientTest : public testing::Test {
  protected:
@@ -78,45 +65,52 @@ TEST_F(ClientTest, AllPagesAreReadWithTheSameFilter) {
   testing::InSequence in_order;
   for (const auto& [token, next] :
        std::vector<std::pair<std::string, std::string>>{{"", "p2"}, {"p2", "p3"}, {"p3", ""}}) {
-    EXPECT_CALL(*connection_, ListProfiles)
-        .WillOnce(
-            [token = token, next = next](const v1::ListProfilesRequest& request,
-                                         const Call&) -> absl::StatusOr<v1::ListProfilesResponse> {
-              EXPECT_EQ(request.page_token(), token);
-              EXPECT_EQ(request.filter(), "model = \"m\"");
-              EXPECT_EQ(request.page_size(), 2);
-              return Page({"profiles/" + token}, next);
-            });
+    EXPECT_CALL(*connection_, Call)
+        .WillOnce(List([token = token, next = next](const v1::ListProfilesRequest& request,
+                                                    v1::ListProfilesResponse& response) {
+          EXPECT_EQ(request.page_token(), token);
+          EXPECT_EQ(request.filter(), "model = \"m\"");
+          EXPECT_EQ(request.page_size(), 2);
+          response = Page({"profiles/" + token}, next);
+          return absl::OkStatus();
+        }));
   }
-  const auto profiles = client_.ListAllProfiles({.page_size = 2, .filter = "model = \"m\""});
-  ASSERT_TRUE(profiles.ok()) << profiles.status();
-  ASSERT_EQ(profiles->size(), 3);
-  EXPECT_EQ((*profiles)[2].name, "profiles/p3");
+  const auto all = client_.ListAllProfiles(
+      Proto<v1::ListProfilesRequest>(R"pb(page_size: 2 filter: 'model = "m"')pb"));
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->profiles_size(), 3);
+  EXPECT_EQ(all->profiles(2).name(), "profiles/p3");
+  EXPECT_EQ(all->next_page_token(), "");
 }
 
 TEST_F(ClientTest, MorePagesThanAllowedAreAnError) {
   int page = 0;
-  EXPECT_CALL(*connection_, ListProfiles)
-      .WillRepeatedly([&](const v1::ListProfilesRequest&, const Call&) {
-        return absl::StatusOr<v1::ListProfilesResponse>(Page({"a", "b"}, std::to_string(++page)));
-      });
+  EXPECT_CALL(*connection_, Call)
+      .WillRepeatedly(List([&](const v1::ListProfilesRequest&, v1::ListProfilesResponse& response) {
+        response = Page({"a", "b"}, std::to_string(++page));
+        return absl::OkStatus();
+      }));
   const absl::Status status = client_.ListAllProfiles({}, 5).status();
   EXPECT_TRUE(absl::IsOutOfRange(status));
   EXPECT_EQ(GetErrorDetails(status).reason, "TOO_MANY_PROFILES");
 }
 
 TEST_F(ClientTest, AServerThatRepeatsATokenDoesNotHoldUsForEver) {
-  EXPECT_CALL(*connection_, ListProfiles)
+  EXPECT_CALL(*connection_, Call)
       .Times(2)
-      .WillRepeatedly([&](const v1::ListProfilesRequest&, const Call&) {
-        return absl::StatusOr<v1::ListProfilesResponse>(Page({}, "again"));
-      });
+      .WillRepeatedly(List([](const v1::ListProfilesRequest&, v1::ListProfilesResponse& response) {
+        response = Page({}, "again");
+        return absl::OkStatus();
+      }));
   EXPECT_TRUE(absl::IsInternal(client_.ListAllProfiles().status()));
 }
 
 TEST_F(ClientTest, AFailedPageFailsTheList) {
-  EXPECT_CALL(*connection_, ListProfiles)
-      .WillOnce(testing::Return(Page({"a"}, "p2")))
+  EXPECT_CALL(*connection_, Call)
+      .WillOnce(List([](const v1::ListProfilesRequest&, v1::ListProfilesResponse& response) {
+        response = Page({"a"}, "p2");
+        return absl::OkStatus();
+      }))
       .WillOnce(testing::Return(absl::InternalError("lost")));
   EXPECT_EQ(client_.ListAllProfiles().status(), absl::InternalError("lost"));
 }
@@ -124,7 +118,7 @@ TEST_F(ClientTest, AFailedPageFailsTheList) {
 TEST_F(ClientTest, AnUploadSaysHowItsBytesAreToBeRead) {
   EXPECT_CALL(*connection_, UploadProfile)
       .WillOnce([](const v1::UploadProfileRequest::Header& header, std::string_view bytes,
-                   const Call&) -> absl::StatusOr<v1::Profile> {
+                   const CallTerms&) -> absl::StatusOr<v1::Profile> {
         EXPECT_EQ(header.encoding(), v1::UploadProfileRequest::JSON);
         EXPECT_EQ(header.profile_id(), "chosen");
         EXPECT_TRUE(header.validate_only());
@@ -133,23 +127,24 @@ TEST_F(ClientTest, AnUploadSaysHowItsBytesAreToBeRead) {
         stored.set_name("profiles/chosen");
         return stored;
       });
-  const auto stored = client_.UploadProfileBytes("{}", ProfileEncoding::kUnspecified,
-                                                 {.profile_id = "chosen", .validate_only = true});
+  const auto stored = client_.UploadProfileBytes(
+      "{}",
+      Proto<v1::UploadProfileRequest::Header>(R"pb(profile_id: "chosen" validate_only: true)pb"));
   ASSERT_TRUE(stored.ok()) << stored.status();
-  EXPECT_EQ(stored->name, "profiles/chosen");
+  EXPECT_EQ(stored->name(), "profiles/chosen");
 }
 
 TEST_F(ClientTest, AProfileIsUploadedInBinary) {
   EXPECT_CALL(*connection_, UploadProfile)
       .WillOnce([](const v1::UploadProfileRequest::Header& header, std::string_view bytes,
-                   const Call&) -> absl::StatusOr<v1::Profile> {
+                   const CallTerms&) -> absl::StatusOr<v1::Profile> {
         EXPECT_EQ(header.encoding(), v1::UploadProfileRequest::BINARY);
         v1::Profile sent;
         EXPECT_TRUE(sent.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())));
         EXPECT_EQ(sent.model(), "m");
         return sent;
       });
-  EXPECT_TRUE(client_.UploadProfile({.model = "m"}).ok());
+  EXPECT_TRUE(client_.UploadProfile(Proto<v1::Profile>(R"pb(model: "m")pb")).ok());
 }
 
 TEST_F(ClientTest, AFileThatIsNotThereIsNotUploaded) {
@@ -167,7 +162,7 @@ std::string All(ByteStream& stream) {
 TEST_F(ClientTest, ImportsCarryTheirFormatAndOptions) {
   EXPECT_CALL(*connection_, ImportProfile)
       .WillOnce([](const v1::ImportProfileRequest::Header& header, const ImportStreams& streams,
-                   const Call&) -> absl::StatusOr<v1::ImportProfileResponse> {
+                   const CallTerms&) -> absl::StatusOr<v1::ImportProfileResponse> {
         EXPECT_EQ(header.layer_profile().batch_size(), 32);
         EXPECT_EQ(header.labels().at("k"), "v");
         EXPECT_EQ(All(streams.recording), "node1 -- Input");
@@ -177,25 +172,35 @@ TEST_F(ClientTest, ImportsCarryTheirFormatAndOptions) {
         return response;
       })
       .WillOnce([](const v1::ImportProfileRequest::Header& header, const ImportStreams& streams,
-                   const Call&) -> absl::StatusOr<v1::ImportProfileResponse> {
+                   const CallTerms&) -> absl::StatusOr<v1::ImportProfileResponse> {
         EXPECT_EQ(header.model_zoo().model(), "vgg16");
         EXPECT_EQ(All(streams.recording), "");
         return v1::ImportProfileResponse();
       });
-  const auto imported =
-      client_.ImportLayerProfile("node1 -- Input", {.batch_size = 32}, {.labels = {{"k", "v"}}});
+  const auto imported = client_.ImportProfile(Proto<v1::ImportProfileRequest::Header>(R"pb(
+                                                labels { key: "k" value: "v" }
+                                                layer_profile { batch_size: 32 })pb"),
+                                              "node1 -- Input");
   ASSERT_TRUE(imported.ok()) << imported.status();
-  EXPECT_EQ(imported->notes, std::vector<std::string>{"left out data loading"});
-  EXPECT_TRUE(client_.ImportZooModel({.model = "vgg16"}).ok());
+  EXPECT_THAT(imported->notes(), testing::ElementsAre("left out data loading"));
+  EXPECT_TRUE(client_
+                  .ImportProfile(Proto<v1::ImportProfileRequest::Header>(R"pb(model_zoo {
+                                                                                model: "vgg16"
+                                                                              })pb"))
+                  .ok());
 }
 
 TEST_F(ClientTest, RecordingsAreReadFromTheirFiles) {
   const TemporaryDirectory directory;
   const RecordingFiles files{.recording = directory.Write("steps.pb", "steps"),
                              .graph = directory.Write("graph.pb", "graph")};
+  const auto recorded =
+      Proto<v1::ImportProfileRequest::Header>(R"pb(run_metadata { batch_size: 32 })pb");
+  const auto timeline = Proto<v1::ImportProfileRequest::Header>(
+      R"pb(timeline { variable_bytes { key: "w" value: 4 } })pb");
   EXPECT_CALL(*connection_, ImportProfile)
       .WillOnce([](const v1::ImportProfileRequest::Header& header, const ImportStreams& streams,
-                   const Call&) -> absl::StatusOr<v1::ImportProfileResponse> {
+                   const CallTerms&) -> absl::StatusOr<v1::ImportProfileResponse> {
         EXPECT_EQ(header.run_metadata().batch_size(), 32);
         EXPECT_EQ(All(streams.recording), "steps");
         // A further attempt begins anew.
@@ -205,24 +210,25 @@ TEST_F(ClientTest, RecordingsAreReadFromTheirFiles) {
         return v1::ImportProfileResponse();
       })
       .WillOnce([](const v1::ImportProfileRequest::Header& header, const ImportStreams& streams,
-                   const Call&) -> absl::StatusOr<v1::ImportProfileResponse> {
+                   const CallTerms&) -> absl::StatusOr<v1::ImportProfileResponse> {
         EXPECT_EQ(header.timeline().variable_bytes().at("w"), 4);
         EXPECT_EQ(streams.graph, nullptr);
         return v1::ImportProfileResponse();
       });
-  EXPECT_TRUE(client_.ImportRunMetadata(files, {.batch_size = 32}).ok());
+  EXPECT_TRUE(client_.ImportProfileFiles(recorded, files).ok());
+  EXPECT_TRUE(client_.ImportProfileFiles(timeline, {.recording = files.recording}).ok());
   EXPECT_TRUE(
-      client_.ImportTimeline({.recording = files.recording}, {.variable_bytes = {{"w", 4}}}).ok());
-  EXPECT_TRUE(absl::IsNotFound(client_.ImportRunMetadata({.recording = "/nowhere"}, {}).status()));
+      absl::IsNotFound(client_.ImportProfileFiles(recorded, {.recording = "/nowhere"}).status()));
   EXPECT_TRUE(absl::IsNotFound(
-      client_.ImportRunMetadata({.recording = files.recording, .graph = "/nowhere"}, {}).status()));
+      client_.ImportProfileFiles(recorded, {.recording = files.recording, .graph = "/nowhere"})
+          .status()));
 }
 
 TEST_F(ClientTest, CopiesShareOneConnection) {
   {
     const Client copy = client_;  // NOLINT(performance-unnecessary-copy-initialization)
-    EXPECT_CALL(*connection_, DeleteProfile).WillOnce(testing::Return(absl::OkStatus()));
-    EXPECT_TRUE(copy.DeleteProfile({.name = "profiles/a"}).ok());
+    EXPECT_CALL(*connection_, Call).WillOnce(testing::Return(absl::OkStatus()));
+    EXPECT_TRUE(copy.DeleteProfile({}).ok());
   }
   EXPECT_EQ(connection_.use_count(), 2);
 }

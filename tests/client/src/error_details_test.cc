@@ -5,8 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/cord.h"
-#include "client/src/local_error.h"
-#include "client/src/wire_status.h"
+#include "client/src/error_status.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -56,6 +55,28 @@ TEST(ErrorDetailsTest, EverythingTheServerSaysCanBeRead) {
       .resource = ErrorResource{.type = "profile", .name = "profiles/a", .description = "taken"},
       .retry_delay = std::chrono::milliseconds(500)};
   EXPECT_EQ(GetErrorDetails(status), expected);
+}
+
+TEST(ErrorDetailsTest, AnErrorInAReplyHasTheSameDetails) {
+  google::rpc::ErrorInfo info;
+  info.set_reason("PROFILE_NOT_FOUND");
+  google::rpc::Status error;
+  error.set_code(5);
+  error.set_message("there is none");
+  error.add_details()->PackFrom(info);
+  const absl::Status status = ToStatus(error);
+  EXPECT_TRUE(absl::IsNotFound(status));
+  EXPECT_EQ(status.message(), "there is none");
+  EXPECT_EQ(GetErrorDetails(status).reason, "PROFILE_NOT_FOUND");
+}
+
+TEST(ErrorDetailsTest, ADelayBeyondNanosecondsIsTheLongest) {
+  google::rpc::RetryInfo retry;
+  retry.mutable_retry_delay()->set_seconds(int64_t{300'000'000'000});
+  absl::Status status = absl::UnavailableError("later");
+  status.SetPayload("type.googleapis.com/google.rpc.RetryInfo",
+                    absl::Cord(retry.SerializeAsString()));
+  EXPECT_EQ(GetErrorDetails(status).retry_delay, std::chrono::nanoseconds::max());
 }
 
 TEST(ErrorDetailsTest, AStatusWithoutDetailsHasNone) {

@@ -15,6 +15,7 @@
 #include "stepcast/client.h"
 #include "stepcast/error_details.h"
 #include "tests/client/support/fake_service.h"
+#include "tests/client/support/text_proto.h"
 
 namespace stepcast::client::grpc_stub_test {
 namespace {
@@ -31,6 +32,20 @@ class GrpcStubTest : public testing::Test {
 
   FakeService service_;
 };
+
+v1::GetProfileRequest Named(const std::string& name) {
+  v1::GetProfileRequest request;
+  request.set_name(name);
+  return request;
+}
+
+v1::UploadProfileRequest::Header Binary() {
+  return Proto<v1::UploadProfileRequest::Header>("encoding: BINARY");
+}
+
+v1::GenerateTraceRequest Trace() {
+  return Proto<v1::GenerateTraceRequest>(R"pb(profile: "profiles/a")pb");
+}
 
 grpc::Status Refusal(grpc::StatusCode code, const google::protobuf::Message& detail) {
   google::rpc::Status status;
@@ -53,9 +68,9 @@ TEST_F(GrpcStubTest, AnUploadIsAHeaderAndThenAllItsBytesInChunks) {
     reply.set_name("profiles/x");
     return grpc::Status::OK;
   };
-  const auto stored = MakeClient().UploadProfileBytes(bytes, ProfileEncoding::kBinary);
+  const auto stored = MakeClient().UploadProfileBytes(bytes, Binary());
   ASSERT_TRUE(stored.ok()) << stored.status();
-  EXPECT_EQ(stored->name, "profiles/x");
+  EXPECT_EQ(stored->name(), "profiles/x");
 }
 
 TEST_F(GrpcStubTest, AServerThatRefusesInTheMiddleOfAnUploadIsHeard) {
@@ -67,8 +82,7 @@ TEST_F(GrpcStubTest, AServerThatRefusesInTheMiddleOfAnUploadIsHeard) {
   };
   std::string bytes;
   bytes.resize(20'000'000);
-  const absl::Status status =
-      MakeClient().UploadProfileBytes(bytes, ProfileEncoding::kBinary).status();
+  const absl::Status status = MakeClient().UploadProfileBytes(bytes, Binary()).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_EQ(GetErrorDetails(status).reason, "PROFILE_TOO_LARGE");
 }
@@ -86,10 +100,11 @@ TEST_F(GrpcStubTest, AFullQueueIsAskedAgain) {
     reply.set_seed(42);
     return grpc::Status::OK;
   };
-  const auto reply =
-      MakeClient().PredictThroughput({.source = "profiles/a", .worker_counts = {1, 2}});
+  const auto reply = MakeClient().PredictThroughput(
+      Proto<v1::PredictThroughputRequest>(R"pb(profile: "profiles/a"
+                                               worker_counts: [ 1, 2 ])pb"));
   ASSERT_TRUE(reply.ok()) << reply.status();
-  EXPECT_EQ(reply->seed, 42);
+  EXPECT_EQ(reply->seed(), 42);
   EXPECT_EQ(calls, 2);
 }
 
@@ -100,8 +115,7 @@ TEST_F(GrpcStubTest, ARepeatedUploadSendsTheSameAgain) {
     return streams.size() < 2 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "going down")
                               : grpc::Status::OK;
   };
-  ASSERT_TRUE(
-      MakeClient().UploadProfileBytes(std::string(1'000'000, 'x'), ProfileEncoding::kBinary).ok());
+  ASSERT_TRUE(MakeClient().UploadProfileBytes(std::string(1'000'000, 'x'), Binary()).ok());
   ASSERT_EQ(streams.size(), 2);
   ASSERT_EQ(streams[0].size(), streams[1].size());
   for (size_t i = 0; i < streams[0].size(); ++i)
@@ -124,8 +138,7 @@ TEST_F(GrpcStubTest, AStreamIsHandedOnPieceByPieceThenItsStatus) {
     pieces.emplace_back(piece);
     return absl::OkStatus();
   };
-  EXPECT_EQ(MakeClient().GenerateTrace({.source = "profiles/a"}, take),
-            absl::OutOfRangeError("no more time"));
+  EXPECT_EQ(MakeClient().GenerateTrace(Trace(), take), absl::OutOfRangeError("no more time"));
   EXPECT_EQ(pieces, (std::vector<std::string>{"one", "two"}));
 }
 
@@ -139,8 +152,7 @@ TEST_F(GrpcStubTest, AStreamThatIsRefusedIsCancelled) {
     return grpc::Status::OK;
   };
   const auto refuse = [](std::string_view) { return absl::DataLossError("the disk is full"); };
-  EXPECT_EQ(MakeClient().GenerateTrace({.source = "profiles/a"}, refuse),
-            absl::DataLossError("the disk is full"));
+  EXPECT_EQ(MakeClient().GenerateTrace(Trace(), refuse), absl::DataLossError("the disk is full"));
 }
 
 TEST_F(GrpcStubTest, RepliesOverFourMebibytesAreTaken) {
@@ -148,11 +160,11 @@ TEST_F(GrpcStubTest, RepliesOverFourMebibytesAreTaken) {
     reply.set_display_name(std::string(6'000'000, 'x'));
     return grpc::Status::OK;
   };
-  const auto profile = MakeClient().GetProfile({.name = "profiles/a"});
+  const auto profile = MakeClient().GetProfile(Named("profiles/a"));
   ASSERT_TRUE(profile.ok()) << profile.status();
-  EXPECT_EQ(profile->display_name.size(), 6'000'000);
+  EXPECT_EQ(profile->display_name().size(), 6'000'000);
   const Client strict({.server = service_.address(), .max_reply_bytes = 1'000'000});
-  EXPECT_TRUE(absl::IsResourceExhausted(strict.GetProfile({.name = "profiles/a"}).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(strict.GetProfile(Named("profiles/a")).status()));
 }
 
 TEST_F(GrpcStubTest, TheServerSeesTheDeadline) {
@@ -164,7 +176,7 @@ TEST_F(GrpcStubTest, TheServerSeesTheDeadline) {
     EXPECT_GT(left, seconds(60));
     return grpc::Status::OK;
   };
-  EXPECT_TRUE(MakeClient().GetProfile({.name = "profiles/a"}, {.timeout = seconds(300)}).ok());
+  EXPECT_TRUE(MakeClient().GetProfile(Named("profiles/a"), {.timeout = seconds(300)}).ok());
 }
 
 TEST_F(GrpcStubTest, ATimeoutWithoutEndIsNone) {
@@ -172,7 +184,7 @@ TEST_F(GrpcStubTest, ATimeoutWithoutEndIsNone) {
     return grpc::Status::OK;
   };
   EXPECT_TRUE(MakeClient()
-                  .GetProfile({.name = "profiles/a"}, {.timeout = std::chrono::nanoseconds::max()})
+                  .GetProfile(Named("profiles/a"), {.timeout = std::chrono::nanoseconds::max()})
                   .ok());
 }
 
@@ -205,9 +217,9 @@ TEST_F(GrpcStubTest, ThreadsShareOneClient) {
     threads.emplace_back([client, i] {
       for (int k = 0; k < 20; ++k) {
         const std::string name = "profiles/" + std::to_string(i * 100 + k);
-        const auto profile = client.GetProfile({.name = name});
+        const auto profile = client.GetProfile(Named(name));
         ASSERT_TRUE(profile.ok()) << profile.status();
-        EXPECT_EQ(profile->name, name);
+        EXPECT_EQ(profile->name(), name);
       }
     });
   }

@@ -6,11 +6,13 @@
 #include <string>
 
 #include "client/src/remote_connection.h"
+#include "google/rpc/error_details.pb.h"
 
 #include "stepcast/client.h"
 #include "stepcast/error_details.h"
 #include "tests/client/support/fake_retry_environment.h"
 #include "tests/client/support/fake_stub.h"
+#include "tests/client/support/text_proto.h"
 
 namespace stepcast::client::job_client_test {
 namespace {
@@ -39,7 +41,7 @@ TEST_F(JobClientTest, AStartIsRepeatedUnderOneRequestIdAndEachHasItsOwn) {
   EXPECT_EQ(script_.attempts[2].request_id, first);
   EXPECT_TRUE(jobs_.Start({}).ok());
   EXPECT_NE(script_.attempts[3].request_id, first);
-  EXPECT_TRUE(jobs_.Start({.request_id = "mine"}).ok());
+  EXPECT_TRUE(jobs_.Start(Proto<v1::StartJobRequest>(R"pb(request_id: "mine")pb")).ok());
   EXPECT_EQ(script_.attempts[4].request_id, "mine");
 }
 
@@ -60,11 +62,11 @@ TEST_F(JobClientTest, AllButADeletionAreRetried) {
 
 TEST_F(JobClientTest, AllPagesAreRead) {
   script_.page_tokens = {"p2", "p3", ""};
-  const absl::StatusOr<std::vector<Job>> all = jobs_.ListAll();
+  const absl::StatusOr<google::longrunning::ListOperationsResponse> all = jobs_.ListAll();
   ASSERT_TRUE(all.ok()) << all.status();
-  ASSERT_EQ(all->size(), 3);
-  EXPECT_EQ((*all)[0].name, "operations/after-");
-  EXPECT_EQ((*all)[2].name, "operations/after-p3");
+  ASSERT_EQ(all->operations_size(), 3);
+  EXPECT_EQ(all->operations(0).name(), "operations/after-");
+  EXPECT_EQ(all->operations(2).name(), "operations/after-p3");
 }
 
 TEST_F(JobClientTest, MorePagesThanAllowedAndRepeatedTokensAreErrors) {
@@ -72,6 +74,28 @@ TEST_F(JobClientTest, MorePagesThanAllowedAndRepeatedTokensAreErrors) {
   EXPECT_EQ(GetErrorDetails(jobs_.ListAll({}, 2).status()).reason, "TOO_MANY_JOBS");
   script_.page_tokens = {"again", "again", "again"};
   EXPECT_EQ(GetErrorDetails(jobs_.ListAll().status()).reason, "PAGE_TOKEN_REPEATED");
+}
+
+TEST(JobStatusTest, IsThatOfTheCallWithItsDetails) {
+  google::longrunning::Operation job;
+  EXPECT_TRUE(GetJobStatus(job).ok());
+  google::rpc::ErrorInfo info;
+  info.set_reason("PROFILE_INVALID");
+  job.mutable_error()->set_code(3);
+  job.mutable_error()->set_message("wrong");
+  job.mutable_error()->add_details()->PackFrom(info);
+  EXPECT_TRUE(absl::IsInvalidArgument(GetJobStatus(job)));
+  EXPECT_EQ(GetErrorDetails(GetJobStatus(job)).reason, "PROFILE_INVALID");
+}
+
+TEST(JobMetadataTest, IsEmptyWhereItCannotBeRead) {
+  google::longrunning::Operation job;
+  EXPECT_THAT(GetJobMetadata(job), EqualsProto(v1::JobMetadata()));
+  const auto metadata = Proto<v1::JobMetadata>(R"pb(method: "OptimizeOrder" state: QUEUED)pb");
+  job.mutable_metadata()->PackFrom(metadata);
+  EXPECT_THAT(GetJobMetadata(job), EqualsProto(metadata));
+  job.mutable_metadata()->set_value("no message");
+  EXPECT_THAT(GetJobMetadata(job), EqualsProto(v1::JobMetadata()));
 }
 
 }  // namespace

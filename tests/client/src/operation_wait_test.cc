@@ -16,8 +16,8 @@ using std::chrono::seconds;
 
 class OperationWaitTest : public testing::Test {
  protected:
-  absl::Status Await(const Call& call) {
-    return AwaitOperation("operations/o-1", call, stub_, environment_).status();
+  absl::Status Await(const CallTerms& terms) {
+    return AwaitOperation("operations/o-1", terms, stub_, environment_).status();
   }
   // Each wait takes as long as it was asked to.
   void WaitInFull() {

@@ -8,11 +8,10 @@
 #include <fstream>
 #include <random>
 
-#include "client/src/convert/profile_proto.h"
-
 #include "stepcast/error_details.h"
 #include "stepcast/json.h"
 #include "tests/client/support/random_message.h"
+#include "tests/client/support/text_proto.h"
 
 namespace stepcast::client::profile_encoding_test {
 namespace {
@@ -23,33 +22,31 @@ TEST(ProfileEncodingTest, EachEncodingIsRecognisedByItsContentAndReadAlike) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 generator(seed);
-    v1::Profile message;
-    FillRandomly(message, generator, /*all=*/true);
-    Profile profile;
-    FromProto(message, profile);
+    v1::Profile profile;
+    FillRandomly(profile, generator, /*all=*/true);
     std::string text;
-    ASSERT_TRUE(google::protobuf::TextFormat::PrintToString(message, &text));
+    ASSERT_TRUE(google::protobuf::TextFormat::PrintToString(profile, &text));
     const std::string json = ToJson(profile);
-    const std::string binary = message.SerializeAsString();
+    const std::string binary = profile.SerializeAsString();
 
-    EXPECT_EQ(DetectProfileEncoding(json), ProfileEncoding::kJson);
-    EXPECT_EQ(DetectProfileEncoding(text), ProfileEncoding::kText);
-    EXPECT_EQ(DetectProfileEncoding(binary), ProfileEncoding::kBinary);
+    EXPECT_EQ(DetectProfileEncoding(json), v1::UploadProfileRequest::JSON);
+    EXPECT_EQ(DetectProfileEncoding(text), v1::UploadProfileRequest::TEXT);
+    EXPECT_EQ(DetectProfileEncoding(binary), v1::UploadProfileRequest::BINARY);
     for (const std::string& bytes : {json, text, binary}) {
-      const absl::StatusOr<Profile> read = ParseProfile(bytes);
+      const absl::StatusOr<v1::Profile> read = ParseProfile(bytes);
       ASSERT_TRUE(read.ok()) << read.status();
-      EXPECT_EQ(*read, profile);
+      EXPECT_THAT(*read, EqualsProto(profile));
     }
   }
 }
 
 TEST(ProfileEncodingTest, JsonMayHaveEitherSpellingAndLeadingSpace) {
-  const absl::StatusOr<Profile> snake = ParseProfile("\n  {\"batch_size\": 3}");
-  const absl::StatusOr<Profile> camel = ParseProfile("{\"batchSize\": 3}");
+  const absl::StatusOr<v1::Profile> snake = ParseProfile("\n  {\"batch_size\": 3}");
+  const absl::StatusOr<v1::Profile> camel = ParseProfile("{\"batchSize\": 3}");
   ASSERT_TRUE(snake.ok()) << snake.status();
   ASSERT_TRUE(camel.ok()) << camel.status();
-  EXPECT_EQ(snake->batch_size, 3);
-  EXPECT_EQ(*snake, *camel);
+  EXPECT_EQ(snake->batch_size(), 3);
+  EXPECT_THAT(*snake, EqualsProto(*camel));
 }
 
 TEST(ProfileEncodingTest, WhatCannotBeReadSaysWhere) {
@@ -66,14 +63,32 @@ TEST(ProfileEncodingTest, WhatCannotBeReadSaysWhere) {
   EXPECT_THAT(std::string(utf8.message()), HasSubstr("model is not UTF-8"));
 }
 
+// Every text of a profile, at any depth, by the path it is named by.
+TEST(ProfileEncodingTest, ABrokenTextIsNamedByItsPath) {
+  const auto says = [](const std::string& text) {
+    return std::string(ParseProfile(text).status().message());
+  };
+  EXPECT_THAT(says(R"pb(display_name: "\377")pb"), HasSubstr(": display_name is not UTF-8"));
+  EXPECT_THAT(says(R"pb(labels { key: "k" value: "\377" })pb"), HasSubstr(": labels is not"));
+  EXPECT_THAT(says(R"pb(labels { key: "\377" value: "v" })pb"), HasSubstr(": labels is not"));
+  EXPECT_THAT(says(R"pb(operations {}
+                        operations { parameter: "\377" })pb"),
+              HasSubstr(": operations[1].parameter is not"));
+  // Cut off, overlong, and a surrogate.
+  for (const char* broken : {"\\342\\202", "\\300\\200", "\\355\\240\\200"})
+    EXPECT_THAT(says(std::string("owner: \"") + broken + "\""), HasSubstr(": owner is not"));
+  EXPECT_TRUE(ParseProfile("owner: \"\\342\\202\\254\"").ok());
+}
+
 TEST(ProfileEncodingTest, NoBytesCrashIt) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     std::mt19937_64 generator(seed);
     std::string bytes(generator() % 64, '\0');
     for (char& byte : bytes) byte = static_cast<char>(generator());
-    for (const auto encoding : {ProfileEncoding::kUnspecified, ProfileEncoding::kBinary,
-                                ProfileEncoding::kJson, ProfileEncoding::kText}) {
-      const absl::StatusOr<Profile> read = ParseProfile(bytes, encoding);
+    for (const auto encoding :
+         {v1::UploadProfileRequest::ENCODING_UNSPECIFIED, v1::UploadProfileRequest::BINARY,
+          v1::UploadProfileRequest::JSON, v1::UploadProfileRequest::TEXT}) {
+      const absl::StatusOr<v1::Profile> read = ParseProfile(bytes, encoding);
       ASSERT_TRUE(read.ok() || absl::IsInvalidArgument(read.status())) << "seed " << seed;
     }
   }

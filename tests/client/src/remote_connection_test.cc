@@ -10,6 +10,7 @@
 #include "stepcast/client.h"
 #include "tests/client/support/fake_retry_environment.h"
 #include "tests/client/support/fake_stub.h"
+#include "tests/client/support/text_proto.h"
 
 namespace stepcast::client::remote_connection_test {
 namespace {
@@ -93,29 +94,36 @@ TEST_F(RemoteConnectionTest, CallsThatStoreAreRetriedUnderOneRequestId) {
   EXPECT_EQ(RequestIds().size(), 1);
   EXPECT_EQ(RequestIds().begin()->size(), 36) << "a UUID";
   FailTwice();
-  EXPECT_TRUE(client_.UploadProfile({}).ok());
+  EXPECT_TRUE(client_.UploadProfile(v1::Profile()).ok());
   FailTwice();
-  EXPECT_TRUE(client_.ImportLayerProfile("", {}).ok());
+  EXPECT_TRUE(
+      client_.ImportProfile(Proto<v1::ImportProfileRequest::Header>("layer_profile {}")).ok());
   FailTwice();
-  EXPECT_TRUE(client_.ImportZooModel({}).ok());
+  EXPECT_TRUE(client_.ImportProfile(Proto<v1::ImportProfileRequest::Header>("model_zoo {}")).ok());
   EXPECT_EQ(script_.attempts.size(), 12);
   EXPECT_EQ(RequestIds().size(), 4) << "every call has its own";
 }
 
 TEST_F(RemoteConnectionTest, AnOwnRequestIdIsSentAsItIs) {
-  EXPECT_TRUE(client_.CreateProfile({}, {.request_id = "mine"}).ok());
   EXPECT_TRUE(
-      client_.UploadProfileBytes("", ProfileEncoding::kBinary, {.request_id = "mine"}).ok());
-  EXPECT_TRUE(client_.ImportZooModel({}, {.store = {.request_id = "mine"}}).ok());
+      client_.CreateProfile(Proto<v1::CreateProfileRequest>(R"pb(request_id: "mine")pb")).ok());
+  EXPECT_TRUE(client_
+                  .UploadProfileBytes(
+                      "", Proto<v1::UploadProfileRequest::Header>(R"pb(request_id: "mine")pb"))
+                  .ok());
+  EXPECT_TRUE(
+      client_.ImportProfile(Proto<v1::ImportProfileRequest::Header>(R"pb(request_id: "mine")pb"))
+          .ok());
   EXPECT_EQ(RequestIds(), std::set<std::string>{"mine"});
 }
 
 TEST_F(RemoteConnectionTest, WithoutARequestIdStoringIsNotRepeated) {
   const auto connection = MakeRemoteConnection(std::make_unique<FakeStub>(script_),
                                                std::make_unique<FakeRetryEnvironment>(world_));
-  const Call call{.timeout = seconds(60), .retry = {}};
+  const CallTerms call{.timeout = seconds(60), .retry = {}};
   FailTwice();
-  EXPECT_FALSE(connection->CreateProfile({}, call).ok());
+  v1::Profile stored;
+  EXPECT_FALSE(connection->Call(kCreateProfile, v1::CreateProfileRequest(), stored, call).ok());
   EXPECT_FALSE(connection->UploadProfile({}, "", call).ok());
   FailTwice();
   TextStream nothing("");

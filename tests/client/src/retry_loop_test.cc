@@ -40,7 +40,7 @@ class RetryLoopTest : public testing::Test {
     });
   }
 
-  Call call_{.timeout = seconds(60), .retry = {}};
+  CallTerms call_{.timeout = seconds(60), .retry = {}};
   FakeRetryEnvironment::World world_;
   FakeRetryEnvironment environment_{world_};
   nanoseconds attempt_length_{0};

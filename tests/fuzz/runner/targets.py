@@ -10,9 +10,8 @@ _WIRE = ["core/importing/wire_reader.cc", "core/importing/graph_reader.cc"]
 
 DECODERS = {
     "certificate": ["server/security/certificate.cc"],
-    "client_profile": ["client/src/profile_encoding.cc", "client/src/convert/profile_proto.cc", "client/src/json.cc", "client/src/utf8.cc"],
-    "client_text": ["client/cli/measurement_file.cc", "client/cli/priority_file.cc", "client/cli/quantity.cc", "client/cli/variable_file.cc",
-                    "client/cli/worker_list.cc"],
+    "client_profile": ["client/src/profile_encoding.cc", "client/src/json.cc"],
+    "client_text": ["client/cli/input_files.cc", "client/cli/quantity.cc"],
     "command_line": ["server/app/command_line.cc", "server/app/listen_address.cc"],
     "configuration": ["server/app/config_file.cc", "server/app/setting_layers.cc", "server/app/small_file.cc"],
     "graph_def": _RECORDING + _WIRE,
@@ -35,5 +34,5 @@ DECODERS = {
     "stored_profile": _PROFILE,
     "timeline": _STEPS + ["core/importing/json_bytes.cc", "core/importing/timeline_profile.cc", "core/importing/timeline_reader.cc",
                           "core/importing/timeline_step.cc"],
-    "wire_status": ["client/src/wire_status.cc", "client/src/error_details.cc", "client/src/convert/duration_proto.cc"],
+    "wire_status": ["client/src/error_status.cc", "client/src/error_details.cc"],
 }

@@ -10,6 +10,7 @@
 #include "client/src/load/load_run.h"
 
 #include "tests/client/support/fake_service.h"
+#include "tests/client/support/text_proto.h"
 
 namespace stepcast::client::grpc_load_transport_test {
 namespace {
@@ -34,7 +35,7 @@ class Ends : public LoadTransport::Listener {
 };
 
 LoadQuestions Predictions(uint64_t vary) {
-  return {.calls = {Prepare(PredictThroughputRequest{.source = "profiles/a"})},
+  return {.calls = {Prepare(Proto<v1::PredictThroughputRequest>(R"pb(profile: "profiles/a")pb"))},
           .vary = vary,
           .first_seed = 100};
 }

@@ -4,8 +4,6 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
-#include "client/src/convert/prediction_proto.h"
-
 #include "stepcast/v1/admin_service.pb.h"
 #include "stepcast/v1/order.pb.h"
 #include "stepcast/v1/prediction_service.pb.h"
@@ -17,14 +15,18 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-SimulationOptions SomeOptions() { return {.steps_per_worker = 77, .seed = 5, .replications = 3}; }
+constexpr char kOptions[] = " options { steps_per_worker: 77 seed: 5 replications: 3 }";
+
+// About a stored profile, with what else `text` says.
+template <typename Request>
+Request About(const std::string& text = "") {
+  return Proto<Request>("profile: \"profiles/a\"" + text);
+}
 
 TEST(PreparedCallTest, ASeedBehindTheRequestChangesNothingElse) {
-  const PredictThroughputRequest request{
-      .source = TinyProfile(), .worker_counts = {1, 4}, .options = SomeOptions()};
-  const PreparedCall call = Prepare(request);
-  v1::PredictThroughputRequest expected;
-  ToProto(request, expected);
+  auto expected =
+      AboutTiny<v1::PredictThroughputRequest>(std::string("worker_counts: [ 1, 4 ]") + kOptions);
+  const PreparedCall call = Prepare(expected);
   v1::PredictThroughputRequest sent;
   ASSERT_TRUE(sent.ParseFromString(call.request));
   EXPECT_TRUE(MessageDifferencer::Equals(sent, expected)) << sent.ShortDebugString();
@@ -36,14 +38,12 @@ TEST(PreparedCallTest, ASeedBehindTheRequestChangesNothingElse) {
 }
 
 TEST(PreparedCallTest, EachMethodHasItsSeed) {
-  const PreparedCall recommend =
-      Prepare(RecommendWorkersRequest{.source = "profiles/a", .options = SomeOptions()});
+  const PreparedCall recommend = Prepare(About<v1::RecommendWorkersRequest>(kOptions));
   v1::RecommendWorkersRequest recommendation;
   ASSERT_TRUE(recommendation.ParseFromString(recommend.request + recommend.seed(9)));
   EXPECT_EQ(recommendation.options().seed(), 9);
   EXPECT_EQ(recommendation.options().steps_per_worker(), 77);
-  const PreparedCall order =
-      Prepare(OptimizeOrderRequest{.source = "profiles/a", .options = SomeOptions()});
+  const PreparedCall order = Prepare(About<v1::OptimizeOrderRequest>(kOptions));
   v1::OptimizeOrderRequest ordering;
   ASSERT_TRUE(ordering.ParseFromString(order.request + order.seed(9)));
   EXPECT_EQ(ordering.options().seed(), 9);
@@ -54,10 +54,9 @@ TEST(PreparedCallTest, EachMethodIsOneOfTheContract) {
   // So that the linker keeps both services' descriptors.
   ASSERT_NE(v1::PingRequest::descriptor(), nullptr);
   ASSERT_NE(v1::GenerateTraceRequest::descriptor(), nullptr);
-  const std::vector<PreparedCall> calls{PreparePing(),
-                                        Prepare(PredictThroughputRequest{.source = "profiles/a"}),
-                                        Prepare(RecommendWorkersRequest{.source = "profiles/a"}),
-                                        Prepare(OptimizeOrderRequest{.source = "profiles/a"})};
+  const std::vector<PreparedCall> calls{
+      PreparePing(), Prepare(About<v1::PredictThroughputRequest>()),
+      Prepare(About<v1::RecommendWorkersRequest>()), Prepare(About<v1::OptimizeOrderRequest>())};
   for (const PreparedCall& call : calls) {
     std::string name = call.method.substr(1);
     name[name.find('/')] = '.';
@@ -67,7 +66,7 @@ TEST(PreparedCallTest, EachMethodIsOneOfTheContract) {
 }
 
 TEST(PreparedCallTest, OnlyAnAnswerPassesAsOne) {
-  const PreparedCall call = Prepare(PredictThroughputRequest{.source = "profiles/a"});
+  const PreparedCall call = Prepare(About<v1::PredictThroughputRequest>());
   v1::PredictThroughputResponse reply;
   EXPECT_EQ(call.check(reply.SerializeAsString()).code(), absl::StatusCode::kDataLoss);
   reply.add_predictions()->set_examples_per_second(1);
@@ -77,7 +76,7 @@ TEST(PreparedCallTest, OnlyAnAnswerPassesAsOne) {
 
 TEST(LoadQuestionsTest, GoThroughAllCallsAndThenToTheNextSeed) {
   const LoadQuestions questions{
-      .calls = {PreparePing(), Prepare(PredictThroughputRequest{.source = "profiles/a"})},
+      .calls = {PreparePing(), Prepare(About<v1::PredictThroughputRequest>())},
       .vary = 3,
       .first_seed = 10};
   std::vector<uint64_t> seeds;

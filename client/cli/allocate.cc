@@ -1,0 +1,182 @@
+// `allocate`: how a cluster's workers are shared between jobs.
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/answer_texts.h"
+#include "client/cli/commands.h"
+#include "client/cli/measure_text.h"
+#include "client/cli/parsed_option.h"
+#include "client/cli/profile_argument.h"
+#include "client/cli/simulation_flags.h"
+#include "client/cli/table.h"
+
+#include "stepcast/json.h"
+#include "stepcast/profile_encoding.h"
+
+namespace stepcast::client {
+
+namespace {
+
+const Choices<v1::AllocateWorkersRequest::Objective> kAllocationObjectives{
+    {"total-utility", v1::AllocateWorkersRequest::TOTAL_UTILITY},
+    {"max-min-fair", v1::AllocateWorkersRequest::MAX_MIN_FAIR},
+    {"min-makespan", v1::AllocateWorkersRequest::MIN_MAKESPAN}};
+
+class AllocateQuestion : public Question {
+ public:
+  using Objective = v1::AllocateWorkersRequest::Objective;
+
+  CLI::App* Declare(CLI::App& parent) override {
+    CLI::App* app =
+        parent.add_subcommand("allocate", "How a cluster's workers are shared between jobs");
+    app->add_option("JOBS", path_,
+                    "A file with the request as proto JSON: {\"jobs\": [{\"id\": ..., \"profile\": "
+                    "..., \"weight\": ...,\n"
+                    "\"minWorkers\": ..., \"maxWorkers\": ..., \"gang\": ..., "
+                    "\"remainingExamples\": ...}], \"capacity\": {\"workers\": ...}}.\n"
+                    "A job's `profile` is a file, or the name of a stored profile")
+        ->required()
+        ->type_name("FILE");
+    app->add_option("--workers", workers_, "Workers to share (default: the file's capacity)")
+        ->type_name("N");
+    app->add_option("--parameter-servers", servers_,
+                    "Parameter servers to share (default: the file's, else as many as wanted)")
+        ->type_name("N");
+    AddChoiceOption(*app, "--objective", kAllocationObjectives,
+                    "total-utility: the highest sum of weight x speed-up (default); max-min-fair: "
+                    "the highest least speed-up / weight; min-makespan: the "
+                    "earliest end of the last job",
+                    [this](Objective objective) { objective_ = objective; });
+    simulation_.Declare(*app);
+    return app;
+  }
+
+  // A file that cannot be read needs none to be refused. A pipe could be read only once: it is
+  // taken to name stored profiles.
+  bool NeedsNoServer() const override {
+    std::error_code error;
+    if (IsFile(path_) && !std::filesystem::is_regular_file(path_, error)) return false;
+    const absl::StatusOr<v1::AllocateWorkersRequest> request = Read();
+    return !request.ok() || std::all_of(request->jobs().begin(), request->jobs().end(),
+                                        [](const v1::AllocationJob& job) {
+                                          return job.profile().empty() || IsFile(job.profile());
+                                        });
+  }
+
+  std::string Activity() const override { return "allocating"; }
+
+  std::unique_ptr<google::protobuf::Message> NewReply() const override {
+    return std::make_unique<v1::AllocateWorkersResponse>();
+  }
+
+  absl::StatusOr<v1::StartJobRequest> Ask(const Session& session) const override {
+    absl::StatusOr<v1::AllocateWorkersRequest> request = Read();
+    if (!request.ok()) return request.status();
+    for (v1::AllocationJob& job : *request->mutable_jobs()) {
+      if (job.profile().empty()) continue;
+      absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, job.profile());
+      if (!source.ok()) return source.status();
+      SetSource(*std::move(source), job);
+    }
+    ApplyFlags(*request);
+    v1::StartJobRequest asked;
+    *asked.mutable_allocate_workers() = *std::move(request);
+    return asked;
+  }
+
+  // A message that is too large has many profiles, of which none is the one to store.
+  ExitCode Report(const Session& session, const absl::Status& status) const override {
+    return ReportProfileFailure(session, "", status);
+  }
+
+  ExitCode Answer(const Session& session, const v1::StartJobRequest&,
+                  const google::protobuf::Message& reply) const override {
+    const auto& response = static_cast<const v1::AllocateWorkersResponse&>(reply);
+    return session.Answer(ToJson(response), [&] { return AllocationText(response); });
+  }
+
+ private:
+  absl::StatusOr<v1::AllocateWorkersRequest> Read() const {
+    const absl::StatusOr<std::string> text = ReadFile(path_);
+    if (!text.ok()) return text.status();
+    v1::AllocateWorkersRequest request;
+    if (absl::Status status = FromJson(*text, request); !status.ok()) return status;
+    return request;
+  }
+
+  void ApplyFlags(v1::AllocateWorkersRequest& request) const {
+    if (workers_) request.mutable_capacity()->set_workers(*workers_);
+    if (servers_) request.mutable_capacity()->set_parameter_servers(*servers_);
+    if (objective_ != v1::AllocateWorkersRequest::OBJECTIVE_UNSPECIFIED)
+      request.set_objective(objective_);
+    if (simulation_.options().ByteSizeLong() > 0)
+      *request.mutable_options() = simulation_.options();
+  }
+
+  std::string path_;
+  std::optional<int32_t> workers_;
+  std::optional<int32_t> servers_;
+  Objective objective_ = v1::AllocateWorkersRequest::OBJECTIVE_UNSPECIFIED;
+  SimulationFlags simulation_;
+};
+
+std::vector<std::string> AllocationRow(const v1::JobAllocation& job) {
+  if (job.has_error()) return {job.id(), "-", "-", "-", "-", "-", "-"};
+  return {job.id(),
+          absl::StrCat(job.workers()),
+          absl::StrCat(job.parameter_servers()),
+          absl::StrCat(job.interpolated() ? "~" : "", NumberText(job.examples_per_second())),
+          NumberText(job.speedup()),
+          NumberText(job.utility()),
+          job.has_duration() ? DurationText(job.duration()) : "-"};
+}
+
+std::string OneMoreText(const v1::OneMoreWorker& more) {
+  if (more.changes().empty()) return "one more worker would be of no use\n";
+  const auto change = [](std::string* out, const v1::AllocationChange& one) {
+    absl::StrAppend(out, one.id(), " would have ", one.workers(),
+                    one.workers() == 1 ? " worker" : " workers");
+  };
+  return absl::StrCat("one more worker would add ", NumberText(more.utility_gain()),
+                      " of utility: ", absl::StrJoin(more.changes(), ", ", change), "\n");
+}
+
+}  // namespace
+
+std::string AllocationText(const v1::AllocateWorkersResponse& response) {
+  using Align = Table::Align;
+  Table table({{"job", Align::kLeft},
+               {"workers"},
+               {"servers"},
+               {"examples/s"},
+               {"speed-up"},
+               {"utility"},
+               {"time left"}});
+  std::string errors;
+  std::string warnings;
+  for (const v1::JobAllocation& job : response.allocations()) {
+    table.AddRow(AllocationRow(job));
+    for (const std::string& warning : job.warnings())
+      absl::StrAppend(&warnings, "warning (", job.id(), "): ", warning, "\n");
+    if (job.has_error())
+      absl::StrAppend(&errors, "error (", job.id(), "): ", job.error().message(), "\n");
+  }
+  if (!response.infeasible_reason().empty())
+    return absl::StrCat("No allocation: ", response.infeasible_reason(), "\n", errors);
+  return absl::StrCat(table.Text(), "total: ", response.workers(), " workers, ",
+                      response.parameter_servers(), " servers, utility ",
+                      NumberText(response.total_utility()), "\n",
+                      OneMoreText(response.one_more_worker()), warnings, errors);
+}
+
+std::unique_ptr<Question> MakeAllocateQuestion() { return std::make_unique<AllocateQuestion>(); }
+
+}  // namespace stepcast::client

@@ -1,0 +1,57 @@
+// The answers of the service, as people read them; each is defined beside its command.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "google/longrunning/operations.pb.h"
+
+#include "stepcast/v1/allocation.pb.h"
+#include "stepcast/v1/calibration.pb.h"
+#include "stepcast/v1/comparison.pb.h"
+#include "stepcast/v1/order.pb.h"
+#include "stepcast/v1/profile_service.pb.h"
+#include "stepcast/v1/recommendation.pb.h"
+
+namespace stepcast::client {
+
+// The reason; then each simulated choice in a row, with servers, time, cost and broken constraints
+// where there is any to tell. `->` marks the recommended choice, or the nearest to the
+// constraints, `=` one that is as good. Then what the marks mean, what was not simulated, and the
+// warnings.
+std::string RecommendationText(const v1::RecommendWorkersResponse& response);
+
+// The number of transfers that are shown unless somebody says otherwise.
+inline constexpr size_t kDefaultTransfers = 10;
+// A row a method with the chosen one marked, what the bounds are, and the first `transfers_max`
+// transfers of the chosen order.
+std::string OrderText(const v1::OptimizeOrderResponse& response, size_t transfers_max);
+
+// A row a job, the total, what one more worker would give, and the jobs with an error of their own.
+std::string AllocationText(const v1::AllocateWorkersResponse& response);
+
+// Examples per second, a row a number of workers and a column a model, each with its difference to
+// the simulation; then why a model says nothing, and what the models were given.
+std::string ComparisonText(const v1::CompareModelsResponse& response);
+
+// Both coefficients with their intervals, what they leave unexplained, and how to use them; a
+// warning where many measurements are 0.
+std::string FitText(const v1::FitParsingOverheadRequest& request,
+                    const v1::FitParsingOverheadResponse& response);
+
+// A row a profile.
+std::string ProfileTable(const v1::ListProfilesResponse& response);
+// A line a property. With operations: also what they are and how much they move.
+std::string ProfileText(const v1::Profile& profile);
+
+// A row a job.
+std::string JobTable(const google::longrunning::ListOperationsResponse& response);
+// A line a property, without its reply.
+std::string JobText(const google::longrunning::Operation& job);
+// The reply of a job, as the command that asks in a call prints it. Empty for none, and for one of
+// a type that this program does not know.
+std::string ReplyText(const google::longrunning::Operation& job);
+// Its proto JSON.
+std::string ReplyJson(const google::longrunning::Operation& job);
+
+}  // namespace stepcast::client

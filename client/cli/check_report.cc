@@ -1,0 +1,272 @@
+#include "client/cli/check_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "client/cli/json_text.h"
+#include "client/cli/measure_text.h"
+#include "client/cli/table.h"
+
+#include "stepcast/json.h"
+
+namespace stepcast::client {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string ClocksText(const server::ClockReport& clocks) {
+  if (clocks.impossible_orders == 0) return "";
+  std::string text =
+      absl::StrCat("clocks: ", clocks.impossible_orders, " of ", clocks.orders,
+                   " recorded orders are impossible, by up to ", SecondsText(clocks.worst_seconds));
+  if (clocks.server_ahead_seconds != 0) {
+    absl::StrAppend(&text, "; the server's clock is taken to be ",
+                    SecondsText(std::abs(clocks.server_ahead_seconds)),
+                    clocks.server_ahead_seconds > 0 ? " ahead" : " behind");
+  }
+  absl::StrAppend(&text, "; ", clocks.clamped_orders, " clamped");
+  if (clocks.clamped_orders > 0)
+    absl::StrAppend(&text, ", by up to ", SecondsText(clocks.worst_clamped_seconds));
+  return text + "\n";
+}
+
+std::string WindowText(const server::LinkReport& link) {
+  if (link.window_identified) {
+    return absl::StrCat("a window of ", BytesText(link.window_bytes), " explains the ends best; ",
+                        BytesText(link.window_lower_bytes), " to ",
+                        BytesText(link.window_upper_bytes), " do about as well");
+  }
+  return absl::StrCat("not identifiable: no tensor is larger than ",
+                      BytesText(link.largest_transfer_bytes),
+                      ", and whole streams explain the ends as well as any window",
+                      link.window_lower_bytes < link.largest_transfer_bytes
+                          ? absl::StrCat(" from ", BytesText(link.window_lower_bytes), " on")
+                          : "");
+}
+
+std::vector<std::string> ErrorsRow(const std::string& name, const server::EndErrorReport& errors) {
+  return {name, absl::StrFormat("%.2f%%", 100 * errors.average),
+          absl::StrFormat("%.2f%%", 100 * errors.median),
+          absl::StrFormat("%.2f%%", 100 * errors.p95),
+          absl::StrFormat("%.2f%%", 100 * errors.maximum)};
+}
+
+std::string SharingName(const server::DisciplineReport& discipline) {
+  if (discipline.window_bytes == 0 || discipline.name == "PROFILE") return discipline.plain_name;
+  return absl::StrCat(discipline.plain_name, " (", BytesText(discipline.window_bytes), ")");
+}
+
+// Smaller differences than these, as shares, are no reason to do anything.
+constexpr double kStepWorthExplaining = 0.01;
+constexpr double kBandwidthWorthSaying = 0.02;
+constexpr double kEndsWorthSaying = 0.02;
+
+std::string LowerName(const server::LinkReport& link) {
+  return absl::AsciiStrToLower(link.direction);
+}
+
+const server::DisciplineReport* FindDiscipline(const server::LinkReport& link,
+                                               const std::string& name) {
+  const auto found =
+      std::find_if(link.disciplines.begin(), link.disciplines.end(),
+                   [&](const server::DisciplineReport& tried) { return tried.name == name; });
+  return found == link.disciplines.end() ? nullptr : &*found;
+}
+
+// The flags of predict and the others that stand for it; empty: there are none.
+std::string FlagsOf(const server::DisciplineReport& discipline) {
+  const std::string window = absl::StrCat(" --window ", discipline.window_bytes);
+  const std::string quantum = absl::StrCat(" --quantum ", discipline.quantum_bytes);
+  if (discipline.name == "WHOLE_STREAM") return "--multiplexing whole-stream";
+  if (discipline.name == "ROUND_ROBIN") return "--multiplexing round-robin";
+  if (discipline.name == "WINDOW") return "--multiplexing window" + window;
+  if (discipline.name == "BOUNDED_WINDOW") return "--multiplexing window" + window + quantum;
+  if (discipline.name == "EQUAL_QUANTA") return "--multiplexing round-robin" + window + quantum;
+  if (discipline.name == "RECORDED_ORDER") return "--multiplexing whole-stream --order recorded";
+  return "";
+}
+
+void Advise(std::vector<std::string>& to_do, const std::string& flags, const std::string& why) {
+  const std::string line = absl::StrCat("give predict and the others ", flags, ": ", why);
+  if (std::find(to_do.begin(), to_do.end(), line) == to_do.end()) to_do.push_back(line);
+}
+
+std::string ExplainedText(const server::ReplayReport& replay, std::vector<std::string>& to_do) {
+  if (replay.recorded_step_seconds <= 0)
+    return "explained: the recorded steps take no time, so there is nothing to explain\n";
+  const double change = replay.replayed_step_seconds / replay.recorded_step_seconds - 1;
+  const double explained = std::min(replay.recorded_step_seconds, replay.replayed_step_seconds) /
+                           std::max(replay.recorded_step_seconds, replay.replayed_step_seconds);
+  if (replay.fitted_transfer_seconds > 0 && change < -kStepWorthExplaining) {
+    Advise(to_do, absl::StrFormat("--parsing-seconds %.3g", replay.fitted_transfer_seconds),
+           absl::StrFormat("a cost of %.3g us a transfer would explain the rest of the step",
+                           1e6 * replay.fitted_transfer_seconds));
+  }
+  if (change > kStepWorthExplaining) {
+    to_do.push_back(
+        "look at the recording: it is faster than the model, so computations overlapped in it, or "
+        "its bandwidth was higher than the profile says");
+  }
+  return absl::StrFormat(
+      "explained: %.1f%% of one worker's step, which was recorded with %.4g ms and takes %.4g ms "
+      "in the model (%+.1f%%)\n",
+      100 * explained, 1e3 * replay.recorded_step_seconds, 1e3 * replay.replayed_step_seconds,
+      100 * change);
+}
+
+std::string LinkSummary(const server::LinkReport& link, std::vector<std::string>& to_do) {
+  const std::string name = LowerName(link);
+  if (!link.unavailable_reason.empty())
+    return absl::StrCat(name, ": ", link.unavailable_reason, "\n");
+  const double megabytes = 1e-6 * link.bandwidth_bytes_per_second;
+  std::string text = absl::StrFormat("%s: %.4g MB/s of payload", name, megabytes);
+  if (std::abs(link.bandwidth_bytes_per_second / link.stated_bytes_per_second - 1) <
+      kBandwidthWorthSaying) {
+    text += ", as the profile says";
+  } else {
+    absl::StrAppendFormat(&text, ", where the profile says %.4g",
+                          1e-6 * link.stated_bytes_per_second);
+    Advise(to_do, absl::StrFormat("--bandwidth %.4gMB/s", megabytes),
+           absl::StrCat("the recording's ", name, " was as fast as that"));
+  }
+  const server::DisciplineReport* const nearest = FindDiscipline(link, link.nearest);
+  const server::DisciplineReport* const own = FindDiscipline(link, "PROFILE");
+  if (nearest == nullptr || own == nullptr) return text + "\n";
+  // The profile's own way is not worse worth saying, and needs nothing to be done.
+  const bool is_own = own->errors.median <= nearest->errors.median + kEndsWorthSaying;
+  const server::DisciplineReport& best = is_own ? *own : *nearest;
+  const std::string shared =
+      is_own ? "shared as the profile says" : "shared by " + SharingName(best);
+  absl::StrAppendFormat(&text, "; %s, its streams end as recorded to %.2f%% (median)", shared,
+                        100 * best.errors.median);
+  if (!is_own) {
+    absl::StrAppendFormat(&text, ", as the profile says to %.2f%%", 100 * own->errors.median);
+    Advise(to_do, FlagsOf(best), absl::StrCat("so the ", name, "'s streams shared it"));
+  }
+  return text + "\n";
+}
+
+std::string LinkText(const server::LinkReport& link) {
+  const std::string name = LowerName(link);
+  if (!link.unavailable_reason.empty())
+    return absl::StrCat(name, ": ", link.unavailable_reason, "\n");
+  const double megabytes = 1e-6;
+  std::string text = absl::StrFormat(
+      "%s: %.4g MB/s of payload (%.4g to %.4g), the profile says %.4g; an idle link takes %s (%s "
+      "to %s) to start\n",
+      name, megabytes * link.bandwidth_bytes_per_second, megabytes * link.bandwidth_interval.lower,
+      megabytes * link.bandwidth_interval.upper, megabytes * link.stated_bytes_per_second,
+      SecondsText(link.start_seconds), SecondsText(link.start_interval.lower),
+      SecondsText(link.start_interval.upper));
+  absl::StrAppend(&text, "  window: ", WindowText(link),
+                  "\n  error of end times, as a share of the time since the phase began:\n");
+  Table table({{"  streams", Table::Align::kLeft}, {"average"}, {"median"}, {"95th"}, {"maximum"}});
+  for (const server::DisciplineReport& discipline : link.disciplines) {
+    const bool is_nearest = discipline.name == link.nearest;
+    table.AddRow(
+        ErrorsRow((is_nearest ? "* " : "  ") + SharingName(discipline), discipline.errors));
+    if (is_nearest) table.AddRow(ErrorsRow("    and an idle link's start", link.with_start));
+  }
+  return text + table.Text();
+}
+
+ordered_json JsonOf(const server::EndErrorReport& errors) {
+  return {{"average", NumberJson(errors.average)},
+          {"median", NumberJson(errors.median)},
+          {"p95", NumberJson(errors.p95)},
+          {"maximum", NumberJson(errors.maximum)}};
+}
+
+ordered_json JsonOf(const server::IntervalReport& interval) {
+  return {{"lower", NumberJson(interval.lower)},
+          {"upper", NumberJson(interval.upper)},
+          {"level", NumberJson(interval.level)}};
+}
+
+ordered_json JsonOf(const server::DisciplineReport& discipline) {
+  return {{"discipline", discipline.name},
+          {"bandwidthBytesPerSecond", NumberJson(discipline.bandwidth_bytes_per_second)},
+          {"windowBytes", CountJson(discipline.window_bytes)},
+          {"quantumBytes", CountJson(discipline.quantum_bytes)},
+          {"endTimeError", JsonOf(discipline.errors)}};
+}
+
+ordered_json JsonOf(const server::LinkReport& link) {
+  ordered_json object{{"direction", link.direction},
+                      {"unavailableReason", link.unavailable_reason}};
+  if (!link.unavailable_reason.empty()) return object;
+  object["bandwidthBytesPerSecond"] = NumberJson(link.bandwidth_bytes_per_second);
+  object["bandwidthInterval"] = JsonOf(link.bandwidth_interval);
+  object["statedBytesPerSecond"] = NumberJson(link.stated_bytes_per_second);
+  object["startSeconds"] = NumberJson(link.start_seconds);
+  object["startInterval"] = JsonOf(link.start_interval);
+  object["busyPeriods"] = link.busy_periods;
+  object["outlierPeriods"] = link.outlier_periods;
+  object["windowIdentified"] = link.window_identified;
+  object["windowBytes"] = CountJson(link.window_bytes);
+  object["windowLowerBytes"] = CountJson(link.window_lower_bytes);
+  object["windowUpperBytes"] = CountJson(link.window_upper_bytes);
+  object["largestTransferBytes"] = CountJson(link.largest_transfer_bytes);
+  object["disciplines"] = ordered_json::array();
+  for (const server::DisciplineReport& discipline : link.disciplines)
+    object["disciplines"].push_back(JsonOf(discipline));
+  object["nearest"] = link.nearest;
+  object["nearestWithStart"] = JsonOf(link.with_start);
+  return object;
+}
+
+ordered_json JsonOf(const server::ClockReport& clocks) {
+  return {{"orders", CountJson(clocks.orders)},
+          {"impossibleOrders", CountJson(clocks.impossible_orders)},
+          {"worstSeconds", NumberJson(clocks.worst_seconds)},
+          {"serverAheadSeconds", NumberJson(clocks.server_ahead_seconds)},
+          {"clampedOrders", CountJson(clocks.clamped_orders)},
+          {"worstClampedSeconds", NumberJson(clocks.worst_clamped_seconds)}};
+}
+
+ordered_json JsonOf(const server::ReplayReport& replay) {
+  return {{"recordedStepSeconds", NumberJson(replay.recorded_step_seconds)},
+          {"replayedStepSeconds", NumberJson(replay.replayed_step_seconds)},
+          {"fittedTransferSeconds", NumberJson(replay.fitted_transfer_seconds)}};
+}
+
+}  // namespace
+
+std::string CheckSummary(const server::RecordingReport& recording) {
+  std::vector<std::string> to_do;
+  std::string text = ExplainedText(recording.replay, to_do);
+  for (const server::LinkReport& link : recording.links) text += LinkSummary(link, to_do);
+  text += ClocksText(recording.clocks);
+  if (to_do.empty()) to_do.push_back("nothing: the model explains the recording as it is");
+  for (const std::string& line : to_do) absl::StrAppend(&text, "to do: ", line, "\n");
+  return text;
+}
+
+std::string CheckDetails(const server::RecordingReport& recording) {
+  std::string text;
+  for (const server::LinkReport& link : recording.links) text += LinkText(link);
+  return text;
+}
+
+std::string CheckJson(const v1::Profile& profile, const server::RecordingReport& recording) {
+  ordered_json object{{"replay", JsonOf(recording.replay)}, {"clocks", JsonOf(recording.clocks)}};
+  object["links"] = ordered_json::array();
+  for (const server::LinkReport& link : recording.links) object["links"].push_back(JsonOf(link));
+  std::string text = JsonText(object);
+  text.pop_back();
+  // A profile's JSON may be long, so it is not parsed; it always has fields and ends with "\n}\n".
+  std::string json = ToJson(profile);
+  json.resize(json.rfind('}'));
+  while (!json.empty() && json.back() == '\n') json.pop_back();
+  return absl::StrCat(json, ",\n \"recording\": ", absl::StrReplaceAll(text, {{"\n", "\n "}}),
+                      "\n}\n");
+}
+
+}  // namespace stepcast::client

@@ -1,0 +1,49 @@
+// The commands of the program, a file each.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "client/cli/command.h"
+
+namespace stepcast::client {
+
+// Questions: `predict` and so on, and `job start predict` and so on.
+std::unique_ptr<Question> MakePredictQuestion();
+std::unique_ptr<Question> MakeRecommendQuestion();
+std::unique_ptr<Question> MakeOrderQuestion();
+std::unique_ptr<Question> MakeAllocateQuestion();
+std::unique_ptr<Question> MakeCompareQuestion();
+
+// A question, asked in a call or as a job.
+std::unique_ptr<Command> MakeCallCommand(std::unique_ptr<Question> question);
+std::unique_ptr<Command> MakeStartJobCommand(std::unique_ptr<Question> question);
+
+// `trace`, `bench` and `completion`.
+std::unique_ptr<Command> MakeTraceCommand();
+std::unique_ptr<Command> MakeBenchCommand();
+std::unique_ptr<Command> MakeCompletionCommand();
+
+// `profile import`, `zoo`, `check`, `fit`, `upload`, `get`, `list` and `delete`.
+std::unique_ptr<Command> MakeImportCommand();
+std::unique_ptr<Command> MakeZooCommand();
+std::unique_ptr<Command> MakeCheckCommand();
+std::unique_ptr<Command> MakeFitCommand();
+std::unique_ptr<Command> MakeUploadCommand();
+std::unique_ptr<Command> MakeGetCommand();
+std::unique_ptr<Command> MakeListCommand();
+std::unique_ptr<Command> MakeDeleteCommand();
+
+// `job get`, `list`, `wait`, `cancel` and `delete`.
+std::unique_ptr<Command> MakeGetJobCommand();
+std::unique_ptr<Command> MakeListJobsCommand();
+std::unique_ptr<Command> MakeWaitForJobCommand();
+std::unique_ptr<Command> MakeCancelJobCommand();
+std::unique_ptr<Command> MakeDeleteJobCommand();
+
+// A script for bash, made of `program`'s commands and options, those left out that its help leaves
+// out. Sourced, it completes `program.get_name()`: commands, options, values where a type lists
+// them (`a|b|c`, or CLI::IsMember), and files where a type or an argument's name says FILE.
+std::string BashCompletion(const CLI::App& program);
+
+}  // namespace stepcast::client

@@ -1,0 +1,27 @@
+// JSON written by hand in the form of the replies' (stepcast/json.h): one space a level, 64-bit
+// integers as strings, whole numbers without a point.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace stepcast::client {
+
+inline nlohmann::ordered_json CountJson(int64_t count) { return std::to_string(count); }
+
+// REQUIRES: a finite number.
+inline nlohmann::ordered_json NumberJson(double number) {
+  constexpr double kMaxWhole = 9007199254740992.0;  // 2^53
+  if (number == std::floor(number) && std::fabs(number) < kMaxWhole)
+    return static_cast<int64_t>(number);
+  return number;
+}
+
+inline std::string JsonText(const nlohmann::ordered_json& json) {
+  constexpr int kIndent = 1;
+  return json.dump(kIndent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace stepcast::client

@@ -1,0 +1,113 @@
+// `predict`: how fast the job runs.
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/cli/commands.h"
+#include "client/cli/parsed_option.h"
+#include "client/cli/plot_flag.h"
+#include "client/cli/prediction_table.h"
+#include "client/cli/profile_argument.h"
+#include "client/cli/quantity.h"
+#include "client/cli/scenario_flags.h"
+#include "client/cli/simulation_flags.h"
+#include "client/cli/throughput_plot.h"
+
+#include "stepcast/json.h"
+
+namespace stepcast::client {
+
+namespace {
+
+std::vector<int32_t> OneTo(int32_t last) {
+  std::vector<int32_t> counts(static_cast<size_t>(last));
+  std::iota(counts.begin(), counts.end(), 1);
+  return counts;
+}
+
+class PredictQuestion : public Question {
+ public:
+  CLI::App* Declare(CLI::App& parent) override {
+    CLI::App* app = parent.add_subcommand(
+        "predict", "How fast the job runs, for one or more numbers of workers");
+    app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
+    AddParsedOption(
+        *app, "--workers", "LIST",
+        "Numbers of workers: 1-16 or 1,2,4 (default 1-16, or what --worker-group counts)",
+        [](const std::string& text) { return ParseWorkerList(text); },
+        [this](std::vector<int32_t> counts) { counts_ = std::move(counts); });
+    scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
+    simulation_.Declare(*app);
+    plot_.Declare(*app);
+    return app;
+  }
+
+  bool NeedsNoServer() const override { return IsFile(profile_); }
+
+  std::string Activity() const override { return "predicting"; }
+
+  ExitCode Check(const Session& session) const override { return plot_.Check(session); }
+
+  std::string_view AnswerFlag() const override { return plot_.given() ? "--plot" : ""; }
+
+  std::unique_ptr<google::protobuf::Message> NewReply() const override {
+    return std::make_unique<v1::PredictThroughputResponse>();
+  }
+
+  absl::StatusOr<v1::StartJobRequest> Ask(const Session& session) const override {
+    absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
+    if (!source.ok()) return source.status();
+    scenario_.Explain(session);
+    v1::StartJobRequest asked;
+    v1::PredictThroughputRequest& request = *asked.mutable_predict_throughput();
+    SetSource(*std::move(source), request);
+    const std::vector<int32_t> counts = Counts();
+    request.mutable_worker_counts()->Assign(counts.begin(), counts.end());
+    *request.mutable_scenario() = scenario_.scenario();
+    *request.mutable_options() = simulation_.options();
+    return asked;
+  }
+
+  ExitCode Report(const Session& session, const absl::Status& status) const override {
+    return ReportProfileFailure(session, profile_, status);
+  }
+
+  ExitCode Answer(const Session& session, const v1::StartJobRequest& asked,
+                  const google::protobuf::Message& reply) const override {
+    const auto& response = static_cast<const v1::PredictThroughputResponse&>(reply);
+    const ThroughputPlot plot =
+        PlotOf(PlotTitle(asked.predict_throughput()), response.predictions());
+    const ExitCode code = session.Answer(ToJson(response), [&] {
+      return PredictionTable(response.predictions()) + plot_.Text(session, plot);
+    });
+    return code == ExitCode::kDone ? plot_.Save(session, plot) : code;
+  }
+
+ private:
+  std::vector<int32_t> Counts() const {
+    constexpr int32_t kDefaultMaxWorkers = 16;
+    if (!counts_.empty()) return counts_;
+    const std::optional<int64_t> grouped = scenario_.GroupedWorkers();
+    if (!grouped) return OneTo(kDefaultMaxWorkers);
+    // A sum out of bounds, the service refuses.
+    return {static_cast<int32_t>(std::clamp<int64_t>(*grouped, INT32_MIN, INT32_MAX))};
+  }
+
+  std::string profile_;
+  std::vector<int32_t> counts_;
+  ScenarioFlags scenario_;
+  SimulationFlags simulation_;
+  PlotFlag plot_;
+};
+
+}  // namespace
+
+std::unique_ptr<Question> MakePredictQuestion() { return std::make_unique<PredictQuestion>(); }
+
+}  // namespace stepcast::client

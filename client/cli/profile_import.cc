@@ -1,0 +1,327 @@
+// `profile import` and `profile zoo`: a profile made of a recording, or of a published
+// architecture.
+#include <CLI/App.hpp>
+#include <CLI/Error.hpp>
+#include <CLI/Validators.hpp>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/answer_texts.h"
+#include "client/cli/commands.h"
+#include "client/cli/input_files.h"
+#include "client/cli/parsed_option.h"
+#include "client/cli/profile_argument.h"
+#include "client/cli/progress.h"
+#include "client/cli/quantity.h"
+
+#include "stepcast/json.h"
+#include "stepcast/profile_encoding.h"
+
+namespace stepcast::client {
+
+namespace {
+
+// The flags that both imports share: where the profile goes, its platform, and how its steps vary.
+class ImportFlags {
+ public:
+  void Declare(CLI::App& app) {
+    app.add_option("--id", id_,
+                   "Name of the profile: a-z, 0-9 and - (default: of a model of the zoo its own "
+                   "where that is free, else from its content)")
+        ->type_name("ID");
+    app.add_option("--display-name", display_name_, "Text for people (default: the model's name)")
+        ->type_name("TEXT");
+    app.add_option_function<std::vector<std::string>>(
+           "--label", [this](const auto& texts) { AddLabels(texts); },
+           "For filters; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+    app.add_option("--save", save_,
+                   "Write the profile to this file, in proto JSON, and store nothing")
+        ->type_name("FILE");
+    app.add_option("--variation", variation_,
+                   "Standard deviation of each computation's time by itself, as a share of it;\n0: "
+                   "one step, exactly as measured (default 0.05, and "
+                   "0.05 common to a step)")
+        ->type_name("SHARE");
+    app.add_option("--common-variation", common_variation_,
+                   "The same of all of a step's computations together (default 0 with --variation)")
+        ->type_name("SHARE");
+    app.add_option("--steps", steps_, "Steps to make when there is variation (default 20)")
+        ->type_name("N");
+    AddParsedOption(
+        app, "--seed", "N", "Of the variation (default 1)",
+        [](const std::string& text) { return ParseCount(text); },
+        [this](uint64_t seed) { seed_ = seed; });
+    DeclarePlatform(app);
+  }
+
+  // The header but for the format.
+  v1::ImportProfileRequest::Header Header(const Session& session) const {
+    v1::ImportProfileRequest::Header header;
+    header.set_profile_id(id_);
+    header.set_validate_only(session.local || !save_.empty());
+    header.set_display_name(display_name_);
+    header.mutable_labels()->insert(labels_.begin(), labels_.end());
+    return header;
+  }
+
+  const v1::Platform& platform() const { return platform_; }
+
+  // Of a format whose steps are made.
+  template <typename Format>
+  void FillVariation(Format& format) const {
+    if (variation_) format.set_step_time_variation(*variation_);
+    if (common_variation_) format.set_common_time_variation(*common_variation_);
+    if (steps_) format.set_steps(*steps_);
+    if (seed_) format.set_seed(*seed_);
+  }
+
+  // A profile that is only saved is asked of no store.
+  bool stores() const { return save_.empty(); }
+  // True where anything was said of how the steps made vary.
+  bool varies() const { return variation_ || common_variation_ || steps_ || seed_; }
+
+  ExitCode Finish(const Session& session,
+                  const absl::StatusOr<v1::ImportProfileResponse>& response) const {
+    if (!response.ok()) return session.Refused(response.status());
+    if (!save_.empty() && !Save(ToJson(response->profile())))
+      return session.Misused(absl::StrCat("cannot write ", save_));
+    // Of a long recording the JSON takes many times the memory of the import.
+    return session.Answer(session.output == OutputFormat::kJson ? ToJson(*response) : "", [&] {
+      std::string text = ProfileText(response->profile());
+      for (const std::string& note : response->notes())
+        absl::StrAppend(&text, "note: ", note, "\n");
+      if (!save_.empty()) absl::StrAppend(&text, "saved: ", save_, "\n");
+      return text;
+    });
+  }
+
+ private:
+  void DeclarePlatform(CLI::App& app) {
+    constexpr char kPlatformGroup[] = "Platform";
+    AddParsedOption(
+        app, "--bandwidth", "RATE",
+        "Payload rate of a link in each direction: 1Gbit/s, 125MB/s, or bytes per second",
+        [](const std::string& text) { return ParseRate(text); },
+        [this](double rate) { platform_.set_bandwidth_bytes_per_second(rate); })
+        ->required()
+        ->group(kPlatformGroup);
+    AddParsedOption(
+        app, "--window", "BYTES",
+        "What a stream sends before others get their turn: 65536, 4MiB (default: streams are sent "
+        "whole)",
+        [](const std::string& text) { return ParseBytes(text); },
+        [this](int64_t bytes) { platform_.set_window_bytes(bytes); })
+        ->group(kPlatformGroup);
+    AddValueOption<double>(app, "--parsing-seconds-per-byte", "S",
+                           "What a receiver computes per byte of a tensor",
+                           [this](double seconds) {
+                             platform_.mutable_parsing_overhead()->set_seconds_per_byte(seconds);
+                           })
+        ->group(kPlatformGroup);
+    AddValueOption<double>(
+        app, "--parsing-seconds", "S", "What a receiver computes per tensor",
+        [this](double seconds) { platform_.mutable_parsing_overhead()->set_seconds(seconds); })
+        ->group(kPlatformGroup);
+  }
+
+  void AddLabels(const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      const size_t equals = text.find('=');
+      if (equals == std::string::npos)
+        throw CLI::ValidationError("--label", absl::StrCat("\"", text, "\" is not KEY=VALUE"));
+      labels_[text.substr(0, equals)] = text.substr(equals + 1);
+    }
+  }
+
+  bool Save(const std::string& json) const {
+    std::ofstream file(save_, std::ios::binary | std::ios::trunc);
+    file << json;
+    file.close();
+    return !file.fail();
+  }
+
+  std::string id_;
+  std::string display_name_;
+  std::map<std::string, std::string> labels_;
+  std::string save_;
+  std::optional<double> variation_;
+  std::optional<double> common_variation_;
+  std::optional<int32_t> steps_;
+  std::optional<uint64_t> seed_;
+  v1::Platform platform_;
+};
+
+class ImportCommand : public Command {
+ public:
+  CLI::App* Declare(CLI::App& parent) override {
+    CLI::App* app = parent.add_subcommand(
+        "import",
+        "Make a profile of measured layers, or of what TensorFlow recorded, and store it");
+    app->add_option("FILE", path_,
+                    "layers: text of lines `nodeK -- Op -- key=value, ...` and edges between the "
+                    "nodes;\nrun-metadata: serialised RunMetadata of one or more "
+                    "steps of a worker with parameter servers;\ntimeline: JSON of TensorFlow 1's "
+                    "timeline of a step.\nMay be compressed by gzip")
+        ->required()
+        ->type_name("");
+    app->add_option("--format", format_,
+                    "What FILE is: layers, run-metadata or timeline (default: by its first bytes)")
+        ->type_name("FORMAT")
+        ->check(CLI::IsMember({"layers", "run-metadata", "timeline"}));
+    app->add_option("--graph", graph_,
+                    "A serialised GraphDef: for RunMetadata without partition graphs, or for a "
+                    "timeline's sizes")
+        ->type_name("FILE");
+    app->add_option("--variables", variables_,
+                    "Lines `NAME BYTES`: the variables of a timeline that a server keeps")
+        ->type_name("FILE");
+    app->add_option("--batch-size", batch_size_, "Examples per step of the measurement")
+        ->type_name("N")
+        ->required();
+    app->add_option("--model", model_, "Becomes the profile's model")->type_name("TEXT");
+    flags_.Declare(*app);
+    return app;
+  }
+
+  bool NeedsNoServer() const override { return !flags_.stores(); }
+
+  ExitCode Run(const Session& session) const override {
+    for (const std::string& path : {path_, graph_, variables_}) {
+      if (!path.empty() && !IsFile(path))
+        return session.Misused(absl::StrCat("there is no file \"", path, "\""));
+    }
+    const absl::StatusOr<RecordingFormat> format = Format();
+    if (!format.ok()) return session.Refused(format.status());
+    if (const std::string_view unused = Unused(*format); !unused.empty()) {
+      return session.Misused(
+          absl::StrCat(std::string(unused), " does not apply to ", NameOf(*format)));
+    }
+    const absl::StatusOr<std::map<std::string, int64_t>> sizes = Sizes();
+    if (!sizes.ok())
+      return session.Misused(absl::StrCat(variables_, ": ", sizes.status().message()));
+    const auto response = [&] {
+      const Progress progress(session.console, "importing");
+      return Import(session, *format, *sizes);
+    }();
+    return flags_.Finish(session, response);
+  }
+
+ private:
+  static const char* NameOf(RecordingFormat format) {
+    if (format == RecordingFormat::kLayers) return "measured layers";
+    return format == RecordingFormat::kTimeline ? "a timeline" : "RunMetadata";
+  }
+
+  absl::StatusOr<RecordingFormat> Format() const {
+    if (format_.empty()) return DetectRecordingFormatOf(path_);
+    if (format_ == "layers") return RecordingFormat::kLayers;
+    return format_ == "timeline" ? RecordingFormat::kTimeline : RecordingFormat::kRunMetadata;
+  }
+
+  // A flag that is given and has no meaning for the format; empty: none.
+  std::string_view Unused(RecordingFormat format) const {
+    if (format == RecordingFormat::kLayers && !graph_.empty()) return "--graph";
+    if (format != RecordingFormat::kTimeline && !variables_.empty()) return "--variables";
+    return format == RecordingFormat::kRunMetadata && flags_.varies()
+               ? "--variation, --common-variation, --steps or --seed"
+               : "";
+  }
+
+  absl::StatusOr<std::map<std::string, int64_t>> Sizes() const {
+    if (variables_.empty()) return std::map<std::string, int64_t>{};
+    const absl::StatusOr<std::string> text = ReadFile(variables_);
+    if (!text.ok()) return text.status();
+    return ParseVariableSizes(*text);
+  }
+
+  // The options that all formats have.
+  template <typename Format>
+  void FillFormat(Format& format) const {
+    format.set_model(model_);
+    format.set_batch_size(batch_size_);
+    *format.mutable_platform() = flags_.platform();
+  }
+
+  absl::StatusOr<v1::ImportProfileResponse> Import(
+      const Session& session, RecordingFormat format,
+      const std::map<std::string, int64_t>& sizes) const {
+    v1::ImportProfileRequest::Header header = flags_.Header(session);
+    if (format == RecordingFormat::kLayers) {
+      const absl::StatusOr<std::string> text = ReadFile(path_);
+      if (!text.ok()) return text.status();
+      FillFormat(*header.mutable_layer_profile());
+      flags_.FillVariation(*header.mutable_layer_profile());
+      return session.client.ImportProfile(header, *text);
+    }
+    if (format == RecordingFormat::kRunMetadata) {
+      FillFormat(*header.mutable_run_metadata());
+    } else {
+      FillFormat(*header.mutable_timeline());
+      flags_.FillVariation(*header.mutable_timeline());
+      header.mutable_timeline()->mutable_variable_bytes()->insert(sizes.begin(), sizes.end());
+    }
+    return session.client.ImportProfileFiles(header, {.recording = path_, .graph = graph_});
+  }
+
+  std::string path_;
+  std::string format_;
+  std::string graph_;
+  std::string variables_;
+  std::string model_;
+  int32_t batch_size_ = 0;
+  ImportFlags flags_;
+};
+
+class ZooCommand : public Command {
+ public:
+  CLI::App* Declare(CLI::App& parent) override {
+    CLI::App* app =
+        parent.add_subcommand("zoo", "Make a profile of a published architecture, and store it");
+    app->add_option("MODEL", model_, "The architecture")
+        ->required()
+        ->type_name("alexnet|vgg11|vgg16|googlenet|inception_v3|resnet50|resnet101");
+    AddValueOption<int32_t>(*app, "--batch-size", "N", "Examples per step (default 32)",
+                            [this](int32_t size) { zoo_.set_batch_size(size); });
+    AddValueOption<double>(*app, "--device-flops", "RATE",
+                           "Floating-point operations per second the device reaches (default 5e12)",
+                           [this](double rate) { zoo_.set_device_flops_per_second(rate); });
+    flags_.Declare(*app);
+    return app;
+  }
+
+  bool NeedsNoServer() const override { return !flags_.stores(); }
+
+  ExitCode Run(const Session& session) const override {
+    v1::ImportProfileRequest::Header header = flags_.Header(session);
+    v1::ModelZooOptions& zoo = *header.mutable_model_zoo();
+    zoo = zoo_;
+    zoo.set_model(model_);
+    *zoo.mutable_platform() = flags_.platform();
+    flags_.FillVariation(zoo);
+    const auto response = [&] {
+      const Progress progress(session.console, "building");
+      return session.client.ImportProfile(header);
+    }();
+    return flags_.Finish(session, response);
+  }
+
+ private:
+  std::string model_;
+  v1::ModelZooOptions zoo_;
+  ImportFlags flags_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeImportCommand() { return std::make_unique<ImportCommand>(); }
+std::unique_ptr<Command> MakeZooCommand() { return std::make_unique<ZooCommand>(); }
+
+}  // namespace stepcast::client

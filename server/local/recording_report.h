@@ -1,0 +1,93 @@
+// A report on a recorded profile: how well the model explains its steps, its links and its clocks.
+//
+// Computed in this process, of a profile as it is on the wire. Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "stepcast/v1/calibration.pb.h"
+#include "stepcast/v1/profile.pb.h"
+
+namespace stepcast::server {
+
+// Of one worker's step, in seconds; core/predict/replay_check.h says what they mean.
+struct ReplayReport {
+  double recorded_step_seconds = 0;
+  double replayed_step_seconds = 0;
+  double fitted_transfer_seconds = 0;  // 0: the replay is not faster than the recording
+};
+
+// An interval that holds the value with the probability `level`.
+struct IntervalReport {
+  double lower = 0;
+  double upper = 0;
+  double level = 0;
+};
+
+// A share of the time from the start of a phase to a transfer's recorded end;
+// core/calibrate/end_time_errors.h.
+struct EndErrorReport {
+  double average = 0;
+  double median = 0;
+  double p95 = 0;
+  double maximum = 0;
+};
+
+struct DisciplineReport {
+  std::string name;        // WHOLE_STREAM and so on
+  std::string plain_name;  // for people
+  double bandwidth_bytes_per_second = 0;
+  int64_t window_bytes = 0;   // 0: streams are sent whole
+  int64_t quantum_bytes = 0;  // 0: what is left goes in one service
+  EndErrorReport errors;
+};
+
+// core/calibrate/calibration.h says what these mean.
+struct LinkReport {
+  std::string direction;           // DOWNLINK or UPLINK
+  std::string unavailable_reason;  // not empty: nothing below is filled in
+  double bandwidth_bytes_per_second = 0;
+  IntervalReport bandwidth_interval;
+  double stated_bytes_per_second = 0;
+  double start_seconds = 0;
+  IntervalReport start_interval;
+  int32_t busy_periods = 0;
+  int32_t outlier_periods = 0;
+  bool window_identified = false;
+  int64_t window_bytes = 0;
+  int64_t window_lower_bytes = 0;
+  int64_t window_upper_bytes = 0;
+  int64_t largest_transfer_bytes = 0;
+  std::vector<DisciplineReport> disciplines;
+  std::string nearest;  // one of their names
+  EndErrorReport with_start;
+};
+
+struct ClockReport {
+  int64_t orders = 0;
+  int64_t impossible_orders = 0;
+  double worst_seconds = 0;
+  double server_ahead_seconds = 0;
+  int64_t clamped_orders = 0;
+  double worst_clamped_seconds = 0;
+};
+
+struct RecordingReport {
+  ReplayReport replay;
+  ClockReport clocks;
+  std::vector<LinkReport> links;
+};
+
+// Cost: some forty replays of every recorded step, and up to 5 s for 100,000 operations in 100
+// steps. Failure: INVALID_ARGUMENT, reason PROFILE_INVALID; where the simulation fails.
+absl::StatusOr<RecordingReport> ReportRecording(const v1::Profile& recording);
+
+// The transfers that nothing held up, and what they took beyond their bytes' time;
+// core/calibrate/lone_transfers.h. Failure: INVALID_ARGUMENT, reason PROFILE_INVALID.
+absl::StatusOr<std::vector<v1::ParsingMeasurement>> LoneTransfers(const v1::Profile& recording);
+
+}  // namespace stepcast::server

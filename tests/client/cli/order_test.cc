@@ -1,0 +1,100 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "client/cli/answer_texts.h"
+
+#include "tests/client/support/text_proto.h"
+
+namespace stepcast::client::order_test {
+namespace {
+
+v1::OptimizeOrderResponse TwoOrders() {
+  return Proto<v1::OptimizeOrderResponse>(R"pb(
+    orders {
+      method: TAC
+      transfers { name: "recv/a" size_bytes: 2048 }
+      transfers { name: "recv/b" rank: 1 size_bytes: 12 }
+      makespan_ns: 64930000
+      scheduling_efficiency: 1
+      straggler_effect: 0.05
+      steps_per_second: 15.39
+      examples_per_second: 492.6
+      best: true
+      speedups {
+        over: GRAPH
+        speedup: 1.1
+        confidence_interval { lower: 1 upper: 1.2 }
+      }
+    }
+    orders { method: GRAPH makespan_ns: 70000000 scheduling_efficiency: 0.459 gap: 0.125 }
+    chosen: TAC
+    upper_makespan_ns: 92580000
+    lower_makespan_ns: 32350000
+    speedup_bound: 1.862
+    baselines {
+      transfer_order: GRAPH
+      examples_per_second: 448
+      confidence_interval { lower: 440 upper: 456 }
+    }
+    order_lower_bound_ns: 64930000)pb");
+}
+
+constexpr char kMethods[] =
+    "    method  makespan    gap  efficiency  straggler  steps/s  examples/s\n"
+    "->  TAC     64.93 ms   best      100.0%       5.0%    15.39       492.6\n"
+    "    GRAPH   70.00 ms  12.5%       45.9%       0.0%        0           0\n"
+    "A step takes from 32.35 ms (the busiest resource) to 92.58 ms (one thing at a time): order "
+    "can gain 186.2% at most.\n"
+    "No order of the downloads takes less than 64.93 ms; gap: how far above that an order is.\n";
+constexpr char kAgainst[] =
+    "\n"
+    "against      examples/s        interval  speed-up        interval\n"
+    "graph order       448.0  440.0 to 456.0     1.100  1.000 to 1.200\n";
+
+TEST(OrderTableTest, ShowsMethodsBoundsAndTheChosenOrder) {
+  EXPECT_EQ(OrderText(TwoOrders(), 10), std::string(kMethods) + kAgainst +
+                                            "\n"
+                                            "TAC, first to last:\n"
+                                            "rank       size  transfer\n"
+                                            "   0  2.000 KiB  recv/a\n"
+                                            "   1       12 B  recv/b\n");
+}
+
+TEST(OrderTableTest, CountsTheTransfersItDoesNotShow) {
+  const std::string text = OrderText(TwoOrders(), 1);
+  EXPECT_NE(text.find("recv/a\nand 1 more"), std::string::npos) << text;
+  EXPECT_EQ(text.find("recv/b"), std::string::npos);
+  EXPECT_EQ(OrderText(TwoOrders(), 0), std::string(kMethods) + kAgainst);
+}
+
+TEST(OrderTableTest, WhatWeakensTheThroughputsStandsBelowThem) {
+  v1::OptimizeOrderResponse response = TwoOrders();
+  response.add_warnings("TAC, GRAPH: the start still shows");
+  EXPECT_EQ(OrderText(response, 0),
+            std::string(kMethods) + "warning: TAC, GRAPH: the start still shows\n" + kAgainst);
+}
+
+TEST(OrderTableTest, WarnsOfTransfersNobodyMeasured) {
+  v1::OptimizeOrderResponse response = TwoOrders();
+  response.set_transfers_without_measured_time(3);
+  for (const char* name : {"a", "b", "c"}) response.add_unmeasured_transfers(name);
+  const std::string text = OrderText(response, 0);
+  EXPECT_NE(
+      text.find(
+          "warning: no recorded step shows 3 of the transfers to have taken any time: a, b, c\n"),
+      std::string::npos)
+      << text;
+}
+
+TEST(OrderTableTest, NamesTheServersWhereThereAreSeveral) {
+  v1::OptimizeOrderResponse response = TwoOrders();
+  response.mutable_orders(0)->mutable_transfers(1)->set_parameter_server(1);
+  const std::string text = OrderText(response, 10);
+  EXPECT_NE(text.find("rank  server  rank there       size  transfer\n"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("   1       1           0       12 B  recv/b\n"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace stepcast::client::order_test
