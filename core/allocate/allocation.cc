@@ -16,14 +16,14 @@ namespace stepcast {
 
 namespace {
 
-// What one capacity gives.
+// The outcome of one capacity.
 struct Outcome {
   std::vector<JobShare> shares;  // by job; nothing where it has an error
   double total_utility = 0;
   double objective_value = 0;
 };
 
-// Whether it concerns all jobs, not the one whose simulation met it.
+// True if it concerns all jobs, not the one whose simulation met it.
 bool EndsTheCall(const absl::Status& status) {
   return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
 }

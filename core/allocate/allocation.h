@@ -1,4 +1,4 @@
-// How a cluster's workers and servers are shared between jobs.
+// The allocation of a cluster's workers and servers to jobs.
 //
 // Threads: pure functions of their arguments; any number at once.
 #pragma once
@@ -19,13 +19,13 @@
 namespace stepcast {
 
 struct JobAllocation {
-  absl::Status status;  // why the job could not be looked at: it gets nothing then
+  absl::Status status;  // not OK: why the job could not be looked at; it gets nothing then
   JobShare share;
   std::vector<CurvePoint> curve;
   std::vector<Warning> warnings;  // of the curve, WarningsByWorkers
 };
 
-// What one more worker would give.
+// The marginal gain of one more worker.
 struct OneMoreWorker {
   struct Change {
     size_t job = 0;
@@ -44,7 +44,7 @@ struct AllocationAnswer {
   int32_t workers = 0;
   int32_t servers = 0;
   OneMoreWorker one_more_worker;
-  std::string infeasible_reason;  // which capacity cannot hold the jobs' minimums, and by how much
+  std::string infeasible_reason;  // the capacity below the jobs' minimums, and by how much
   SimulationStatistics simulation;
 };
 

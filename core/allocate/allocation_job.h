@@ -18,7 +18,7 @@ namespace stepcast {
 
 enum class AllocationObjective : uint8_t { kTotalUtility, kMaxMinFair, kMinMakespan };
 
-// What is asked for, unchecked.
+// A job as it is asked for, unchecked.
 struct AllocationJobDraft {
   ScenarioDraft scenario;  // everything but the number of workers
   std::optional<double> weight;

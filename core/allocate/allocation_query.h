@@ -1,4 +1,4 @@
-// What is asked of an allocation, as a whole.
+// The request for an allocation as a whole: as asked for, and checked.
 //
 // Threads: pure functions.
 #pragma once

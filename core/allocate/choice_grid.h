@@ -1,7 +1,8 @@
-// Which extra every claim takes at every capacity: what a search by dynamic programming leaves
-// behind.
+// The decision table of dynamic programming over capacities.
 //
-// Threads: none. Memory: 4 bytes a claim and capacity.
+// It holds the extra that every claim takes at every capacity.
+// Threads: none.
+// Memory: 4 bytes a claim and capacity.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +31,7 @@ class CapacityGrid {
   size_t Row(int32_t servers) const {
     return static_cast<size_t>(servers) * (static_cast<size_t>(workers_) + 1);
   }
-  // How far the capacity without an extra lies before the one with it.
+  // The distance, in indices, from the capacity without an extra to the one with it.
   size_t Offset(const Extra& extra) const {
     return Row(extra.servers) + static_cast<size_t>(extra.workers);
   }

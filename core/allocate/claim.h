@@ -1,9 +1,11 @@
-// What jobs may get of a cluster, and the exact best of all ways to share it.
+// The multiple-choice knapsack problem of sharing a cluster, and its exact solution.
 //
-// This is the multiple-choice knapsack problem with two capacities (Kellerer, Pferschy, Pisinger:
-// "Knapsack Problems", 2004, chapter 11), solved by dynamic programming over capacities, so no
-// shape of a curve is assumed: greedy by marginal gain, even on a concave envelope, may miss the
-// best by what lies between two corners. Threads: pure functions.
+// A claim is all that a job may get; the solution is the best of all ways to share the two
+// capacities.
+// Source: Kellerer, Pferschy, Pisinger: "Knapsack Problems", 2004, chapter 11.
+// Solved by dynamic programming over capacities, so no shape of a curve is assumed: greedy by
+// marginal gain, even on a concave envelope, may miss the best by what lies between two corners.
+// Threads: pure functions.
 #pragma once
 
 #include <cstddef>

@@ -20,12 +20,12 @@ namespace stepcast {
 
 struct JobCurve {
   ThroughputCurve curve;
-  double one_worker_examples_per_second = 0;  // what speedup is measured against
+  double one_worker_examples_per_second = 0;  // the reference that speedup is measured against
   std::vector<Warning> warnings;              // of the points and the one worker, WarningsByWorkers
   SimulationStatistics simulation;
 };
 
-// How many points are simulated.
+// The number of points to simulate.
 int64_t PointsOf(const AllocationJob& job);
 
 // Failure: as PredictThroughput.

@@ -1,10 +1,12 @@
-// What a job would make of every share of the cluster that it may get.
+// The shares of a cluster that a job may get, each with its value to the job.
 //
 // A job's speedup is its examples per second over those of its own one worker; its utility is
-// weight x speedup. Speedups can be added over unlike jobs, examples cannot: Pollux (Qiao et al.,
-// OSDI 2021) maximises their mean, and their minimum in the limit; that a share is fair where
-// weighted, normalised throughputs are max-min is also Gavel's (Narayanan et al., OSDI 2020). Where
-// the remaining examples are known the rate is that over the rest of the job, a rescale included.
+// weight x speedup.
+// Speedups can be added over unlike jobs, examples cannot: Pollux (Qiao et al., OSDI 2021)
+// maximises their mean, and their minimum in the limit; that a share is fair where weighted,
+// normalised throughputs are max-min is also Gavel's (Narayanan et al., OSDI 2020).
+// Where the remaining examples are known the rate is that over the rest of the job, a rescale
+// included.
 // Threads: pure functions.
 #pragma once
 
@@ -17,7 +19,7 @@
 
 namespace stepcast {
 
-// What a job may get, and what it would make of it.
+// A share that a job may get, and its value.
 struct JobShare {
   int32_t workers = 0;  // 0: none
   int32_t servers = 0;
@@ -34,7 +36,7 @@ struct JobShare {
 std::vector<JobShare> SharesOf(const AllocationJob& job, const ThroughputCurve& curve,
                                double one_worker_examples_per_second);
 
-// By which shares are compared: utility; speedup / weight; or how early the job ends.
+// The merit by which shares are compared: utility; speedup / weight; or how early the job ends.
 double MeritOf(const JobShare& share, const AllocationJob& job, AllocationObjective objective);
 
 }  // namespace stepcast

@@ -48,7 +48,7 @@ class Level {
     return merits;
   }
 
-  // Whether every open claim can have a share of that merit, beside what the settled ones need.
+  // True if every open claim can have a share of that merit, beside what the settled ones need.
   bool Fits(double merit) const {
     // The fewest workers that all claims so far take, by the servers that they may take.
     std::vector<int32_t> fewest(static_cast<size_t>(surplus_.servers) + 1, 0);
@@ -68,7 +68,7 @@ class Level {
     return fewest.back() != kNoFit;
   }
 
-  // Whether a claim was settled, so that the others may be raised further.
+  // True if a claim was settled, so that the others may be raised further.
   bool SettleAt(double merit) {
     bool any = false;
     for (size_t claim = 0; claim < settled_.size(); ++claim) {

@@ -1,4 +1,4 @@
-// What is left to decide once every claim has its least.
+// The surplus of a cluster: the shares and the capacity that remain once every claim has its least.
 //
 // Threads: pure functions.
 #pragma once

@@ -1,6 +1,6 @@
-// How fast a job is with any number of workers that it may get, from the few that were simulated.
+// The throughput curve of a job: its speed with any number of workers that it may get.
 //
-// Between two simulated numbers throughput is taken to lie on the straight line that joins them.
+// Between two simulated numbers throughput is interpolated linearly.
 // Threads: immutable once filled.
 #pragma once
 
@@ -23,9 +23,9 @@ struct CurveValue {
   bool interpolated = false;
 };
 
-// Which of the counts, which ascend, to simulate: all where they are at most kMostPlainCounts, else
-// the lowest, the highest, and between them each the first that is at least a fifth above the one
-// before.
+// The counts to simulate, of some that ascend.
+// All where they are at most kMostPlainCounts, else the lowest, the highest, and between them each
+// the first that is at least a fifth above the one before.
 inline constexpr size_t kMostPlainCounts = 16;
 std::vector<int32_t> CountsToSimulate(const std::vector<int32_t>& counts);
 

@@ -19,8 +19,9 @@ class Bandwidth {
   explicit Bandwidth(double bytes_per_second);
 
   double bytes_per_second() const { return static_cast<double>(units_) / 1024.0; }
-  // What the link takes for `bytes` alone: rounded to the nearest tick, halves up, at least one
-  // tick; kEndOfTime's ticks where it is longer.
+  // The time that the link takes for `bytes` alone.
+  // Rounded to the nearest tick, halves up, at least one tick; kEndOfTime's ticks where it is
+  // longer.
   Span TimeFor(int64_t bytes) const;
   // This over `other`, in units of 1 / `one`, rounded to the nearest, at least one unit.
   int64_t RatioTo(Bandwidth other, int64_t one) const;

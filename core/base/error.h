@@ -1,5 +1,5 @@
-// Errors that name the field and the value: an absl::Status that carries what AIP-193 wants to
-// know.
+// Error statuses that name the field and the value: an absl::Status with the details that AIP-193
+// asks for.
 //
 // A reason is UPPER_SNAKE_CASE and is part of the contract; the message is for people. Details
 // travel as one payload of the status, so every layer passes them on untouched, and only the edge
@@ -32,7 +32,7 @@ struct ResourceDetail {
   friend bool operator==(const ResourceDetail&, const ResourceDetail&) = default;
 };
 
-// What a caller is told to wait where nothing says how long it takes.
+// The retry delay that a caller is told where nothing says how long to wait.
 inline constexpr int kRetryDelayMs = 1000;
 
 struct ErrorDetails {

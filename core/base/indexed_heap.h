@@ -18,7 +18,7 @@ class IndexedHeap {
  public:
   using Slot = int32_t;
 
-  // What TopKey says of an empty heap. Above every key.
+  // The TopKey of an empty heap. Above every key.
   static constexpr int64_t kNoKey = std::numeric_limits<int64_t>::max();
 
   explicit IndexedHeap(size_t slots) : position_(slots, kAbsent), heap_(slots + kEmptyEntries) {}
@@ -32,7 +32,7 @@ class IndexedHeap {
   Slot Top() const { return heap_[0].slot; }
   int64_t TopKey() const { return heap_[0].key; }
 
-  // Whether there is one slot whose key is less than all others.
+  // True if one slot's key is less than all others.
   bool HasOneTop() const {
     return static_cast<int>(heap_[1].key > heap_[0].key) &
            static_cast<int>(heap_[2].key > heap_[0].key);

@@ -1,4 +1,4 @@
-// Foreign text as it may stand in a message.
+// Quotation of foreign text, as it may stand in a message.
 #pragma once
 
 #include <string>

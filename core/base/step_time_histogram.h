@@ -1,8 +1,8 @@
-// How long steps took: a histogram of spans with buckets of 0.1 % width.
+// A histogram of the lengths of steps, with buckets of 0.1 % width.
 //
-// Percentiles are the middle of a bucket, so within 0.05 % of the value; the mean is exact. Memory:
-// 8 KiB for each power of two that occurs, whatever the number of steps. (The bucketing of
-// HdrHistogram.)
+// Percentiles are the middle of a bucket, so within 0.05 % of the value; the mean is exact.
+// Memory: 8 KiB for each power of two that occurs, whatever the number of steps.
+// Source: the bucketing of HdrHistogram.
 #pragma once
 
 #include <array>

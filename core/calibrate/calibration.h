@@ -1,11 +1,13 @@
-// What a recording of one worker says about its links: bandwidth, window, clocks, and how well the
-// model of multiplexing explains it.
+// The calibration of links from a recording of one worker: bandwidth, window, clocks, and how well
+// the model of multiplexing explains it.
 //
-// Source: ICPE 2020, 3.2.2 and Table 1. Each direction by itself: its transfers are requested when
-// they were recorded to be and replayed on a link of the bandwidth that the recording itself shows,
-// or of one up to 3 % off that is nearer, under each discipline; the rest of the step plays no
-// part. Several servers share a worker's own link, which this does not know: only one server.
-// Threads: pure functions of their arguments. core/calibrate/README.md says what was measured.
+// Source: ICPE 2020, 3.2.2 and Table 1.
+// Each direction by itself: its transfers are requested when they were recorded to be and replayed
+// on a link of the bandwidth that the recording itself shows, or of one up to 3 % off that is
+// nearer, under each discipline; the rest of the step plays no part.
+// Several servers share a worker's own link, which this does not know: only one server.
+// Threads: pure functions of their arguments.
+// core/calibrate/README.md says what was measured.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +27,14 @@
 
 namespace stepcast {
 
-// How the streams of one worker's connection may share it, in the words of a scenario's
-// Multiplexing. Those recorded to be requested at the same instant go in graph order or in that of
-// their ends, whichever is nearer.
+// The disciplines by which the streams of one worker's connection may share it, in the words of a
+// scenario's Multiplexing.
+// Those recorded to be requested at the same instant go in graph order or in that of their ends,
+// whichever is nearer.
 enum class Discipline : uint8_t {
   kProfile,        // the profile's window and bandwidth, in graph order
   kWholeStream,    // whole streams in the order of their requests
-  kRoundRobin,     // what ROUND_ROBIN stands for: 64 KiB, then a quantum of 1 MiB at a time
+  kRoundRobin,     // the meaning of ROUND_ROBIN: 64 KiB, then a quantum of 1 MiB at a time
   kWindow,         // the window found, the rest at once
   kBoundedWindow,  // the window found, later services bounded by it and 1 MiB
   kEqualQuanta,    // round robin of equal quanta, of the size found
@@ -44,7 +47,7 @@ struct DisciplineErrors {
   EndTimeErrors errors;
 };
 
-// Of one direction.
+// The calibration of one direction.
 struct LinkCalibration {
   Resource direction = Resource::kDownlink;
   std::string unavailable_reason;  // not empty: nothing below is filled in

@@ -29,7 +29,8 @@ struct Order {
   bool early_on_server = false;
   bool late_on_server = false;
 
-  // How far it is impossible with the server's clock `ahead_ns` ahead; at most 0: possible.
+  // The excess of the order with the server's clock `ahead_ns` ahead: how far it is impossible; at
+  // most 0: possible.
   int64_t Excess(int64_t ahead_ns) const {
     return (early_ns - (early_on_server ? ahead_ns : 0)) -
            (late_ns - (late_on_server ? ahead_ns : 0));

@@ -1,4 +1,5 @@
-// Recorded times that two clocks gave, and what puts them into an order that is possible.
+// The skew between two clocks of a recording, and the correction that puts its times into an order
+// that is possible.
 //
 // Times of PARAMETER_SERVER operations are the server's, all others the worker's:
 // kServerOperations; or those of what the server does alone, the start of a download (ready at the
@@ -43,7 +44,7 @@ class ClockSkew {
     return worst_ns_;
   }  // the most by which a recorded order is impossible
   int64_t worst_clamped_ns() const { return worst_clamped_ns_; }
-  // How far the server's clock is taken to be ahead; 0: no evidence.
+  // The lead of the server's clock that is taken for true; 0: no evidence.
   int64_t server_ahead_ns() const { return server_ahead_ns_; }
   ClockSplit split() const { return split_; }
 

@@ -1,8 +1,9 @@
-// How far modelled ends of transfers are from recorded ones.
+// The errors of modelled ends of transfers against recorded ones.
 //
 // The error of a transfer is |modelled end - recorded end| over the time from the start of its
-// phase, the first request of its direction in its step, to its recorded end; average, median, 95th
-// percentile and maximum as in Table 1 of ICPE 2020. Threads: pure functions.
+// phase, the first request of its direction in its step, to its recorded end.
+// Average, median, 95th percentile and maximum are as in Table 1 of ICPE 2020.
+// Threads: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a weighted least squares line needs of its measurements: sums over 1 and x, a symmetric 2 x
-// 2 matrix and what belongs to its right.
+// The moments of a weighted least squares line: the sums over 1 and x that it needs of its
+// measurements, a symmetric 2 x 2 matrix and what belongs to its right.
 #pragma once
 
 #include <algorithm>

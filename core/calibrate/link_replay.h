@@ -1,10 +1,13 @@
-// When the streams of one worker would end on a link that nobody else uses.
+// A replay of the streams of one worker on a link that nobody else uses: the times at which they
+// would end.
 //
 // The engine's rules for one worker and one server (ICPE 2020, 3.2.2, Fig. 12), without the rest of
-// the job, so that many settings can be tried: streams join a queue when they are requested, first
-// come first served; a first service carries up to `first_bytes`, each later one up to
-// `quantum_bytes`; what is left rejoins at the back, behind what was requested until then. Held
-// equal to the engine over random cases. Threads: none.
+// the job, so that many settings can be tried.
+// Streams join a queue when they are requested, first come first served; a first service carries up
+// to `first_bytes`, each later one up to `quantum_bytes`; what is left rejoins at the back, behind
+// what was requested until then.
+// Held equal to the engine over random cases.
+// Threads: none.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +30,13 @@ struct LinkSetting {
   int64_t ServicesOf(double size_bytes) const;
 };
 
-// Replays phases one after the other with room that is kept.
+// A replayer of phases, one after the other, with room that is kept.
 class LinkReplay {
  public:
-  // When the data of each transfer is at hand, in the phase's order; valid until the next call.
-  // Cost: O(services), with by_recorded_end O(n log n). REQUIRES: as PhaseOf gives it;
-  // bytes_per_second > 0.
+  // The times at which the data of the transfers is at hand, in the phase's order; valid until the
+  // next call.
+  // Cost: O(services), with by_recorded_end O(n log n).
+  // REQUIRES: as PhaseOf gives it; bytes_per_second > 0.
   std::span<const double> AtHand(std::span<const RecordedTransfer> phase,
                                  const LinkSetting& setting);
 
@@ -47,7 +51,7 @@ class LinkReplay {
   void ServeByRecordedEnd(std::span<const RecordedTransfer> phase, const LinkSetting& setting);
 
   std::vector<double> ends_;
-  std::vector<Stream> queue_;  // what waits begins at some position
+  std::vector<Stream> queue_;  // of streams that wait, from some position on
   std::vector<size_t> waiting_;
 };
 

@@ -1,9 +1,11 @@
-// What transfers took beyond their bytes' time, of those that nothing held up.
+// The excess of lone transfers over their bytes' time: an upper bound of parsing.
 //
 // The first request that finds a link idle is served at once; where it ends before all others
-// nothing was served before it. What it took, less its size at the link's speed, is its receiver's
-// parsing, and whatever else a transfer's start costs: an upper bound of parsing, where no packets
-// were captured (ICPE 2020, section 4, measures it with them). Threads: pure functions.
+// nothing was served before it.
+// What it took, less its size at the link's speed, is its receiver's parsing, and whatever else a
+// transfer's start costs: an upper bound of parsing, where no packets were captured (ICPE 2020,
+// section 4, measures it with them).
+// Threads: pure functions.
 #pragma once
 
 #include <vector>

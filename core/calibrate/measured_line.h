@@ -38,7 +38,7 @@ struct MeasuredLine {
   int outliers = 0;              // measurements without any weight
 };
 
-// Which coefficients are free; the others are 0.
+// The coefficients that are free; the others are 0.
 enum class LineShape : uint8_t { kFree, kThroughOrigin, kLevel };
 
 inline constexpr size_t kFewestForOutliers = 8;

@@ -1,11 +1,12 @@
-// How far measurements lie from their line: a standard deviation that may grow with what the line
-// says.
+// The scale of the noise around a line: a standard deviation that may grow with what the line says.
 //
 // Source: Glejser, "A New Test for Heteroskedasticity", JASA 1969, with medians for means:
 // measurements are put into up to six groups by what the line says, each group's scale is 1.4826
 // times the median of its distances, and a line (Theil and Sen's, neither coefficient below 0) goes
-// through the groups. Below 20 measurements all have one scale. Threads: immutable. Cost: O(n log
-// n).
+// through the groups.
+// Below 20 measurements all have one scale.
+// Threads: immutable.
+// Cost: O(n log n).
 #pragma once
 
 #include <span>

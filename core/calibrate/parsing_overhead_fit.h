@@ -1,7 +1,9 @@
-// What a receiver's parsing costs, from measurements of it: seconds_per_byte * size + seconds.
+// The parsing overhead of a receiver, fitted to measurements of it: seconds_per_byte * size +
+// seconds.
 //
 // Source: ICPE 2020, 3.2.1 and Fig. 10, which shows such a line and leaves open how it is fitted.
-// Here: robustly, neither coefficient below 0 (measured_line.h). Threads: pure functions.
+// Here: robustly, neither coefficient below 0 (measured_line.h).
+// Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +29,7 @@ inline constexpr size_t kMostParsingMeasurements = 100'000;
 inline constexpr int64_t kMostParsedBytes = int64_t{1} << 53;
 inline constexpr double kMostParsingSeconds = 1e6;
 
-// What is asked for, unchecked.
+// A request as it is asked for, unchecked.
 struct ParsingOverheadDraft {
   std::vector<ParsingMeasurement> measurements;
   std::optional<double> confidence_level;  // 0.95

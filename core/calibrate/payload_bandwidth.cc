@@ -20,7 +20,7 @@ constexpr double kMostAboveWhole = 1.1;
 constexpr size_t kFewestForLine = 4;
 constexpr size_t kMostPoints = 200;
 
-// What one period says.
+// The speed of one period.
 struct PeriodSpeed {
   double seconds_per_byte = 0;
   bool is_whole = false;

@@ -26,7 +26,7 @@ struct RecordedTransfer {
 // By start, then by what `PhaseOf` was told.
 using RecordedPhase = std::vector<RecordedTransfer>;
 
-// Of requests that were recorded at the same instant.
+// The order of requests that were recorded at the same instant.
 enum class RequestOrder : uint8_t { kGraph, kRecordedEnd };
 
 // Cost: O(n log n). REQUIRES: `direction` is a transfer's; the step is one of the profile's or as

@@ -18,7 +18,7 @@
 
 namespace stepcast {
 
-// What a stream's services after the first one carry.
+// The load of a stream's services after the first one.
 enum class QuantumRule : uint8_t {
   kRest,           // all that is left: gRPC before 1.51
   kWindowAndMore,  // the window and 1 MiB: gRPC from 1.51 on
@@ -31,7 +31,7 @@ inline constexpr double kQuantumBeyondWindowBytes = 1'048'576;
 LinkSetting WithWindow(LinkSetting setting, double window_bytes, QuantumRule rule);
 
 struct WindowEstimate {
-  // Whether some window explains the ends clearly better than streams that are sent whole.
+  // True if some window explains the ends clearly better than streams that are sent whole.
   bool is_identified = false;
   double window_bytes = 0;  // 0 where it is not identified
   // Windows that explain them about as well. Where it is not identified: from the least one above
@@ -49,7 +49,7 @@ absl::StatusOr<WindowEstimate> FindWindow(std::span<const RecordedPhase> phases,
                                           const LinkSetting& setting, QuantumRule rule,
                                           StopCheck stop);
 
-// Whether a distance is as good as the best one, given what chance and a model's small faults
+// True if a distance is as good as the best one, given what chance and a model's small faults
 // change.
 bool IsAboutAsNear(double distance, double best);
 

@@ -1,4 +1,4 @@
-// On which server each operation of a profile runs.
+// The placement of a profile's operations on servers.
 #pragma once
 
 #include <cstdint>

@@ -94,7 +94,8 @@ class ProgramWriter {
     }
   }
 
-  // What waited for a transfer waits for its parsing, and the parsing for the transfer.
+  // Connects operations: those that waited for a transfer wait for its parsing, and the parsing for
+  // the transfer.
   void ConnectOperations() {
     const std::vector<Operation>& operations = profile_.operations();
     for (size_t i = 0; i < first_.size(); ++i) {

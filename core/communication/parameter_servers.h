@@ -42,7 +42,7 @@ struct ServerLanes {
   static ServerLanes Of(const Program& program) {
     return {.servers = program.lanes().CountOf(kDownlinks)};
   }
-  // What a lane stands for; LaneSpec::index is the server's.
+  // The resource that a lane stands for; LaneSpec::index is the server's.
   static Resource ResourceOf(const LaneSpec& lane);
   static Resource ResourceOf(const Program& program, OpIndex op) {
     return ResourceOf(program.lanes()[program.lane(op)]);
@@ -54,7 +54,7 @@ struct ServerLanes {
 struct StreamServices {
   int64_t first = 0;   // the whole, where there is but one service
   int64_t middle = 0;  // each service between the first and the last
-  int64_t last = 0;    // where there are several
+  int64_t last = 0;    // the last service, of several
   int32_t count = 1;
 
   // `quantum_bytes` 0: all that is left in one. REQUIRES: size_bytes > 0.
@@ -81,7 +81,7 @@ Program BuildProgram(const Profile& profile, const Scenario& scenario,
 absl::StatusOr<Program> BuildProgram(const Profile& profile, const Scenario& scenario,
                                      ProgramTimes times, StopCheck stop);
 
-// Whether both have the same program, of one profile. REQUIRES: resolved.
+// True if both have the same program, of one profile. REQUIRES: resolved.
 bool HaveSameProgram(const Scenario& a, const Scenario& b);
 
 // Ranks by recorded end, of every recorded step; equal ends, equal ranks. REQUIRES: the program is

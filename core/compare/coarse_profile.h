@@ -1,4 +1,4 @@
-// What coarse models know of a job: phases and totals of one worker's step in a scenario.
+// The inputs of coarse models: phases and totals of one worker's step in a scenario.
 //
 // Threads: pure function.
 #pragma once

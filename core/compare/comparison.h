@@ -1,7 +1,7 @@
-// What simpler models of training would predict, beside the simulation.
+// A comparison of the simulation with simpler models of training.
 //
-// Source: the comparison of ICPE 2020, section 4.4. Threads: pure functions of their arguments; any
-// number at once.
+// Source: the comparison of ICPE 2020, section 4.4.
+// Threads: pure functions of their arguments; any number at once.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct ComparisonAnswer {
   SimulationStatistics simulation;
 };
 
-// What is asked for, unchecked. No counts: 1 to 8.
+// A comparison as it is asked for, unchecked. No counts: 1 to 8.
 struct ComparisonDraft {
   std::vector<int32_t> worker_counts;
   ScenarioDraft scenario;  // everything but the number of workers

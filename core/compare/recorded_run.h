@@ -1,5 +1,5 @@
-// One worker going once through the recorded steps, one after the other: what models that know no
-// contention are measured on.
+// The replay of one worker through the recorded steps, one after the other: models that know no
+// contention are measured on it.
 //
 // Threads: pure function.
 #pragma once

@@ -1,9 +1,9 @@
-// When the steps of all workers together ended, thinned out so that it never holds more than
-// kMostMarks instants.
+// The series of the instants at which steps of any worker ended, thinned to at most kMostMarks.
 //
 // Mark i is the instant at which (i + 1) x stride steps had ended; the stride doubles whenever the
 // marks are full, so a long run is described as evenly as a short one (the collapsing of batches of
-// Yeh and Schmeiser's dynamic batch means). Threads: none.
+// Yeh and Schmeiser's dynamic batch means).
+// Threads: none.
 #pragma once
 
 #include <cstddef>

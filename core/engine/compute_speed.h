@@ -1,4 +1,4 @@
-// How a worker's speed changes what was recorded.
+// The speed of a worker, applied to what was recorded.
 #pragma once
 
 #include <algorithm>

@@ -101,7 +101,7 @@ struct JobGraph {
   bool slows_computation() const {
     return !(overlapped_speed == LinkLevel{.residual = LinkLevel::kUnit, .flows = 1});
   }
-  // Whether workers are alike but for their speed, compute at one rate, and meet nowhere but in
+  // True if workers are alike but for their speed, compute at one rate, and meet nowhere but in
   // networks and at the ends of their steps.
   bool StepsStandAlone() const;
 };

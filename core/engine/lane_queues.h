@@ -69,7 +69,7 @@ class LaneQueues {
     PushBack(worker, lane, ~next.op);
   }
 
-  // Whether what comes to this lane next would also be served next, whatever else comes at the same
+  // True if what comes to this lane next would also be served next, whatever else comes at the same
   // instant.
   bool NothingGoesBefore(int32_t worker, LaneIndex lane) const {
     return rings_[Ring(worker, lane)].size == 0 && !(ranked_ && lanes_.IsLink(lane));

@@ -57,7 +57,8 @@ void LaneSchedule::AddNode(const std::vector<int32_t>& targets) {
   first_target_.push_back(static_cast<int32_t>(targets_.size()));
 }
 
-// What waits for several sources of a lane is released by the last of them, whatever the others do.
+// The edges from sources: an operation that waits for several sources of a lane is released by the
+// last of them, whatever the others do.
 LaneSchedule::Edges LaneSchedule::TargetsOfSources(
     const Program& graph, const std::vector<int32_t>& target_of,
     const std::vector<int32_t>& arrival_order) const {

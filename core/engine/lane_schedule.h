@@ -41,7 +41,7 @@ class LaneSchedule {
     int32_t sink = 0;
     bool late = false;  // not in the first round of the instant: behind what was stopped at it
   };
-  // What runs, as it runs; for whoever wants to know no more than the end.
+  // A no-op watcher, for a run of which only the end is wanted.
   struct Unwatched {
     void Ran(int32_t /*op*/, Instant /*start*/, Instant /*end*/) const {}
   };
@@ -56,12 +56,12 @@ class LaneSchedule {
   const std::vector<OpIndex>& sources() const { return sources_; }
   const std::vector<OpIndex>& operations() const { return operations_; }
   const std::vector<OpIndex>& sinks() const { return sinks_; }
-  // Whether the arrival of a source can do anything but be the last.
+  // True if the arrival of a source can do anything but be the last.
   bool Matters(int32_t source) const {
     return first_target_[static_cast<size_t>(source)] <
            first_target_[static_cast<size_t>(source) + 1];
   }
-  // Whether every source releases at most one operation, operations release nothing, and sources
+  // True if every source releases at most one operation, operations release nothing, and sources
   // arrive one at a time.
   bool in_order_of_arrival() const { return in_order_of_arrival_; }
 
@@ -82,7 +82,7 @@ class LaneSchedule {
     const Arrival* const last = arrival + arrivals.size();
     Instant now = begin;
 
-    // What waits for a node, a source or an operation, joins the queue or becomes ready.
+    // Everything that waits for a node, a source or an operation, joins the queue or becomes ready.
     const auto release = [&](size_t node, bool late) __attribute__((always_inline)) {
       const int32_t* const end = targets_.data() + first_target_[node + 1];
       for (const int32_t* target = targets_.data() + first_target_[node]; target != end; ++target) {
@@ -97,7 +97,7 @@ class LaneSchedule {
     const auto release_operation = [&](int32_t op, bool late) {
       release(static_cast<size_t>(op) + sources_.size(), late);
     };
-    // What arrives at one instant, with what has been released at it already, is one round, which
+    // The arrivals of one instant, with what has been released at it already, are one round, which
     // queues in graph order.
     const auto take_rest_of_instant = [&](int32_t* tail_before, size_t ready_before) {
       while (arrival != last && arrival->at == now)
@@ -145,7 +145,7 @@ class LaneSchedule {
                          const std::vector<int32_t>& arrival_order) const;
   void AddNode(const std::vector<int32_t>& targets);
   bool RunsInOrderOfArrival(const Program& graph) const;
-  // Where in_order_of_arrival().
+  // Run, given in_order_of_arrival().
   template <typename Watcher>
   Instant RunInOrderOfArrival(Instant begin, std::span<const Arrival> arrivals,
                               const int64_t* durations, Watcher&& watcher) {
@@ -167,8 +167,8 @@ class LaneSchedule {
   std::vector<int32_t> pending_counts_;  // by target: operations, then sinks
   std::vector<int32_t> roots_;
   bool in_order_of_arrival_ = false;
-  std::vector<int32_t>
-      only_target_;  // where it is: by source, the operation that waits for it; -1: none
+  std::vector<int32_t> only_target_;  // by source, the operation that waits for it; -1: none; if
+                                      // in_order_of_arrival_
   // Of a run.
   std::vector<int32_t> pending_;
   std::vector<int32_t> queue_;

@@ -31,7 +31,7 @@ class Meetings {
     }
   }
 
-  // Whether any operation but the end of a step is coupled.
+  // True if any operation but the end of a step is coupled.
   bool couples_operations() const { return couples_operations_; }
   bool Couples(int32_t worker, OpIndex op) const {
     return RowOf(op) >= 0 && coupling_of_[CellOf(worker, op)] >= 0;

@@ -43,7 +43,7 @@ class PhasePlanner {
 
   size_t Hub(OpIndex op) const { return Index(graph_.lanes()[graph_.lane(op)].index); }
 
-  // Whether nothing that waits for the operation, and nothing it waits for, spoils the phases.
+  // True if nothing that waits for the operation, and nothing it waits for, spoils the phases.
   bool Fits(OpIndex op) const {
     const Part part = PartOf(op);
     const bool waits = graph_.dependency_count(op) > 0;

@@ -1,8 +1,8 @@
-// What a step sampled from one recorded step takes, on a worker of one speed: made when it is first
-// asked for.
+// A memo of sampled steps: the computation of one recorded step on a worker of one speed, made when
+// it is first asked for.
 //
-// Threads: none; it belongs to one run. Memory: about 8 bytes an operation, recorded step and speed
-// that occur.
+// Threads: none; it belongs to one run.
+// Memory: about 8 bytes an operation, recorded step and speed that occur.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 namespace stepcast {
 
 struct PhaseRow {
-  // What ran after the cut, and when, counted from the cut's start.
+  // An operation that ran after the cut, and its time, counted from the cut's start.
   struct Ran {
     OpIndex op = 0;
     Instant start;
@@ -29,9 +29,9 @@ struct PhaseRow {
   struct StreamedUpload {
     Span ready;   // from the cut's start
     Span work;    // of its transfer
-    Span update;  // what the hub then does with it
+    Span update;  // the hub's work on it, once it has arrived
   };
-  // What a hub has to do.
+  // The work of a hub.
   struct Updates {
     std::vector<int64_t> durations;
     UsageWindow::Ticks total = 0;

@@ -13,7 +13,7 @@ namespace {
 
 // Operations that take about as long as a chunk does in the plain engine.
 constexpr int64_t kOperationsPerUnit = 8;
-// What a step takes however small it is.
+// The cost of a step however small it is.
 constexpr int64_t kUnitsPerStep = 4;
 
 // Writes what a lane runs into a trace.

@@ -1,5 +1,5 @@
-// What has been used by an instant, of PhasedRun: asked for once in a run, so kept away from what
-// is run at every event.
+// The usage by an instant, of PhasedRun: asked for once in a run, so kept away from what is run at
+// every event.
 #include <algorithm>
 #include <cstdint>
 
@@ -23,7 +23,7 @@ UsageWindow::Totals PhasedRun<Uploads>::TotalsNow() {
   return totals;
 }
 
-// What the worker has done of its step at hand.
+// Adds the work that the worker has done of its step at hand.
 template <typename Uploads>
 void PhasedRun<Uploads>::AddStepUntilNow(int32_t worker, UsageWindow::Totals& totals) {
   const WorkerState& state = workers_[Index(worker)];

@@ -110,8 +110,8 @@ class PlainRun {
   }
 
  private:
-  // What takes about the time of one completed chunk: pending counts copied, and links and flows
-  // looked at in sharing.
+  // The work that takes about the time of one completed chunk: pending counts copied, and links and
+  // flows looked at in sharing.
   static constexpr OpIndex kCopiesPerUnit = 64;
   static constexpr int64_t kSharesPerUnit = 16;
 
@@ -278,7 +278,7 @@ class PlainRun {
     if (slows_) settled_.push_back(worker);
   }
 
-  // What this round made ready, in graph order, and what it stopped.
+  // Lines up the operations that this round made ready, in graph order, and those that it stopped.
   void LineUpAll(int32_t worker) {
     const Program& program = *workers_[Index(worker)].program;
     for (const OpIndex op : ready_) {
@@ -294,7 +294,7 @@ class PlainRun {
     stopped_.Clear();
   }
 
-  // What full meetings and other workers' ends let begin, each worker in rounds of its own.
+  // Begins what full meetings and other workers' ends release, each worker in rounds of its own.
   void RunMeetings() {
     ledger_.meetings().PassFull(now_, [this](OpIndex op, std::span<const int32_t> members) {
       for (const int32_t worker : members) {

@@ -74,7 +74,7 @@ class Lanes {
 struct TransferWork {
   Span first;            // the whole, where there is but one service
   Span middle;           // each service between the first and the last
-  Span last;             // where there are several
+  Span last;             // the last service, of several
   int32_t services = 1;  // at least 1
 
   // REQUIRES: 0 <= service < services.
@@ -87,7 +87,7 @@ struct TransferWork {
   friend bool operator==(const TransferWork&, const TransferWork&) = default;
 };
 
-// What a Program is made of; lists without a note are parallel, by OpIndex.
+// The parts of a Program; lists without a note are parallel, by OpIndex.
 struct ProgramDraft {
   struct Dependency {
     OpIndex before = 0;
@@ -120,18 +120,18 @@ class Program {
   int32_t source(OpIndex op) const { return source_[Index(op)]; }
   bool IsParsing(OpIndex op) const { return op > 0 && source(op) == source(op - 1); }
 
-  // What waits for it, ascending.
+  // The operations that wait for it, ascending.
   std::span<const OpIndex> dependents(OpIndex op) const {
     const OpIndex* const all = dependents_.data();
     return {all + first_dependent_[Index(op)], all + first_dependent_[Index(op) + 1]};
   }
-  // How many operations it waits for.
+  // The number of operations it waits for.
   int32_t dependency_count(OpIndex op) const { return dependency_count_[Index(op)]; }
   // The same for all, by OpIndex.
   const std::vector<int32_t>& dependency_counts() const { return dependency_count_; }
   // Operations that wait for nothing, ascending.
   const std::vector<OpIndex>& roots() const { return roots_; }
-  // How many operations run on a lane.
+  // The number of operations on a lane.
   int32_t operations_on(LaneIndex lane) const { return operations_on_[Index(lane)]; }
 
   // REQUIRES: IsTransfer(op).
@@ -141,7 +141,7 @@ class Program {
   int32_t most_services() const { return most_services_; }
   // Chunks of a step: services of transfers, and computations.
   int64_t chunk_count() const { return chunk_count_; }
-  // How long a computation takes in a step. 0 for a transfer.
+  // The duration of a computation in a step. 0 for a transfer.
   Span duration(int32_t step, OpIndex op) const {
     return duration_[static_cast<size_t>(step) * lane_.size() + Index(op)];
   }

@@ -33,9 +33,9 @@ class RunLedger {
     if (Lasts()) window_.Begin(Instant{}, std::move(nothing));
   }
 
-  // Whether the run ends at an instant of its own, `options.until`.
+  // True if the run ends at an instant of its own, `options.until`.
   bool Lasts() const { return options_.until < kEndOfTime; }
-  // Whether nothing that happens at `next` belongs to the run any more.
+  // True if nothing that happens at `next` belongs to the run any more.
   bool EndsBefore(Instant next) const { return Lasts() && next > options_.until; }
   bool Done() const { return !Lasts() && estimator_.Done(); }
 

@@ -23,7 +23,7 @@ namespace stepcast {
 
 namespace {
 
-// Whether every worker's own link carries all that the hubs can send together, so that it never
+// True if every worker's own link carries all that the hubs can send together, so that it never
 // binds.
 bool OwnLinksNeverBind(const NetworkSpec& network, int32_t hubs) {
   return std::all_of(network.worker_capacities.begin(), network.worker_capacities.end(),

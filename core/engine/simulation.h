@@ -34,7 +34,7 @@ struct ChunkRecord {
   friend bool operator==(const ChunkRecord&, const ChunkRecord&) = default;
 };
 
-// Where the chunks of a run go.
+// The receiver of a run's chunks.
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
@@ -53,7 +53,7 @@ struct RunOptions {
   // Warm-up included; every worker goes on until each has completed so many.
   int32_t steps_per_worker = 1;
   int32_t warmup_steps = 0;
-  // Where earlier: the run lasts exactly so long, whatever steps_per_worker says.
+  // The end of the run, if earlier: it lasts exactly so long, whatever steps_per_worker says.
   Instant until = kEndOfTime;
   std::vector<Span> start_offsets;  // one a worker
   uint64_t seed = 1;
@@ -73,7 +73,7 @@ struct RunResult {
   StepTimeHistogram step_times;               // of the steps that ended in it
   std::vector<double> utilization;            // by lane, mean over workers; links: of the hub's
   double exposed_communication_fraction = 0;  // mean over workers
-  // Where steps end together: the largest share of an iteration that its first finisher waited.
+  // The largest share of an iteration that its first finisher waited, where steps end together.
   double straggler_fraction = 0;
   // Of the counted time, completions over time; with the next one, tells drift.
   double first_half_steps_per_second = 0;

@@ -17,7 +17,7 @@ namespace stepcast {
 
 class StepRanks {
  public:
-  // Whether any worker's transfers have ranks.
+  // True if any worker's transfers have ranks.
   static bool Needed(const JobGraph& job) {
     return std::any_of(job.rankings.begin(), job.rankings.end(), [](const auto& ranking) {
       return ranking->rule != Ranking::Rule::kArrival;

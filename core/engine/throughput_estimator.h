@@ -1,12 +1,15 @@
-// How many steps a second a run made.
+// The throughput estimator of a run: steps per second over its counted time.
 //
 // The counted time goes from the instant at which the last worker ends its warm-up to the instant
-// at which the last worker ends its last required step, both included. Each worker's rate is the
-// number of its completions after its first one inside, over the time from its first to its last
-// one inside; the answer is their sum. Without warm-up a worker's start counts as a completion.
-// (ICPE 2020, 4.1, made precise.) A run that lasts until an instant of its own is counted from its
-// origin to there: the answer is the number of all completions over that time. Memory: some numbers
-// a worker, whatever the number of steps. Threads: none.
+// at which the last worker ends its last required step, both included.
+// Each worker's rate is the number of its completions after its first one inside, over the time
+// from its first to its last one inside; the answer is their sum.
+// Without warm-up a worker's start counts as a completion.
+// A run that lasts until an instant of its own is counted from its origin to there: the answer is
+// the number of all completions over that time.
+// Source: ICPE 2020, 4.1, made precise.
+// Memory: some numbers a worker, whatever the number of steps.
+// Threads: none.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +64,7 @@ class ThroughputEstimator {
   };
 
   void Note(int32_t worker, int64_t steps, Instant now);
-  // Whether the counted time, or its second half, begins now; true for the former.
+  // Enters the counted time, or its second half, if it begins now; true for the counted time.
   bool EnterPhase(Instant now);
 
   const int64_t warmup_;

@@ -60,7 +60,7 @@ class UploadLines {
   bool AllReady(int32_t worker) const {
     return lines_[static_cast<size_t>(worker)].lined_up == static_cast<int32_t>(uploads_.size());
   }
-  // When the next one will be ready. REQUIRES: !AllReady.
+  // The instant at which the next one will be ready. REQUIRES: !AllReady.
   Instant NextReady(int32_t worker) const {
     const Line& line = lines_[static_cast<size_t>(worker)];
     return ReadyAt(line, line.lined_up);
@@ -101,7 +101,7 @@ class UploadLines {
     line.batch_begin = line.batch_end;
   }
 
-  // When the last update of the step ends. REQUIRES: all uploads have arrived.
+  // The end of the step's last update. REQUIRES: all uploads have arrived.
   Instant EndOfUpdates(int32_t worker, const PhaseRow& row, Instant step_begin) {
     return EndOfUpdates(worker, row, step_begin, LaneSchedule::Unwatched{});
   }
@@ -197,12 +197,12 @@ class UploadLines {
   LaneSchedule updates_;
   std::vector<TransferWork> works_;
   size_t services_ = 0;         // of all uploads together
-  bool stops_ = false;          // whether a transfer takes more than one
+  bool stops_ = false;          // a transfer takes more than one
   std::vector<Line> lines_;     // by worker
   std::vector<Entry> entries_;  // by worker and service, where transfers are stopped
   std::vector<LaneSchedule::Arrival> arrivals_;  // by worker and upload
   std::vector<LaneSchedule::Ready> own_ready_;   // by worker and upload
-  std::vector<LaneSchedule::Ready> no_ready_;    // what nothing is added to
+  std::vector<LaneSchedule::Ready> no_ready_;    // a sink for schedules that release nothing
 };
 
 }  // namespace stepcast

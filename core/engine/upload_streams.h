@@ -24,7 +24,7 @@ class UploadStreams {
  public:
   static constexpr bool kNeedsCut = true;
 
-  // Whether they say all there is to say of a plan's uploads. A trace is not theirs to write.
+  // True if they say all there is to say of a plan's uploads. A trace is not theirs to write.
   static bool Fit(const Program& graph, const PhasePlan& plan);
 
   UploadStreams(const Program& /*graph*/, const PhasePlan& plan, int32_t hub, int32_t workers)
@@ -47,7 +47,7 @@ class UploadStreams {
   bool AllReady(int32_t worker) const {
     return streams_[static_cast<size_t>(worker)].ready == count_;
   }
-  // When the next one will be ready. REQUIRES: !AllReady.
+  // The instant at which the next one will be ready. REQUIRES: !AllReady.
   Instant NextReady(int32_t worker) const {
     const Stream& stream = streams_[static_cast<size_t>(worker)];
     return stream.cut + stream.uploads[stream.ready].ready;
@@ -73,7 +73,7 @@ class UploadStreams {
     stream.arrived = stream.batch_end;
   }
 
-  // When the last update of the step ends. REQUIRES: all uploads have arrived.
+  // The end of the step's last update. REQUIRES: all uploads have arrived.
   Instant EndOfUpdates(int32_t worker, const PhaseRow& /*row*/, Instant /*step_begin*/) const {
     return streams_[static_cast<size_t>(worker)].updated_at;
   }

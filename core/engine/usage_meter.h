@@ -27,7 +27,7 @@ class UsageMeter {
     computed_[Index(lane)] += duration.ticks;
     workers_[Index(worker)].computing += static_cast<int32_t>(lanes_.IsCompute(lane));
   }
-  // What is under way takes longer than was said when it started; negative: shorter.
+  // The computation under way takes longer than was said when it started; negative: shorter.
   void OnComputationProlonged(LaneIndex lane, Span by) { computed_[Index(lane)] += by.ticks; }
   void OnTransferStart(int32_t worker) { ++workers_[static_cast<size_t>(worker)].transfers; }
   void OnChunkEnd(int32_t worker, LaneIndex lane) {

@@ -20,7 +20,7 @@ class UsageWindow {
  public:
   using Ticks = __int128;  // of all workers together: more than an int64 holds
 
-  // What has been done since the start of the run.
+  // The work done since the start of the run.
   struct Totals {
     std::vector<Ticks> by_lane;  // processors: computation of all workers; links: what they carried
                                  // for all workers

@@ -1,5 +1,5 @@
-// Where an import's bytes come from: read once, from the first to the last, so that nobody has to
-// hold them all.
+// A source of an import's bytes: read once, from the first to the last, so that nobody has to hold
+// them all.
 #pragma once
 
 #include <algorithm>

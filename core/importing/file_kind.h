@@ -1,6 +1,7 @@
-// What bytes look like that are not what they were said to be, so that an error can say so.
+// The likely kind of bytes that are not what they were said to be, so that an error can say so.
 //
-// A guess by the first bytes, for people; nothing is read by it. Threads: pure functions.
+// A guess by the first bytes, for people; nothing is read by it.
+// Threads: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@ enum class FileKind : uint8_t {
   kJson,          // something else
   kTable,         // lines of columns, divided by tabs or commas
   kText,          // something else
-  kBinary,        // what may be a serialised message
+  kBinary,        // perhaps a serialised message
   kGzip,
   kZip,
   kBzip2,
@@ -48,14 +49,14 @@ inline constexpr std::string_view kReadableFormats =
     "TensorFlow "
     "1's timeline), each also compressed by gzip; a Stepcast profile is uploaded, not imported";
 
-// Hands on a source's bytes and keeps the first kKindBytes of them.
+// A source that hands on another's bytes and keeps the first kKindBytes of them.
 class KindSource final : public ByteSource {
  public:
   // Borrows it.
   explicit KindSource(ByteSource& source) : source_(source) {}
 
   absl::StatusOr<size_t> Read(char* buffer, size_t size) override;
-  // Of what has been read so far.
+  // The kind by what has been read so far.
   FileKind kind() const { return KindOf(first_); }
 
  private:

@@ -1,10 +1,11 @@
-// What each recorded node waits for, found by following the graph backwards to the nearest recorded
-// ones.
+// The dependencies between recorded nodes, found by following the graph backwards to the nearest
+// recorded ones.
 //
 // Nodes that were not recorded (folded, fed, or only there to send and receive) are passed through.
 // Between machines the way leads over the transfer that carried the tensor: by the _Send and _Recv
 // pair of its name and devices in partition graphs, by the sending node's name in a graph that is
-// given. Edges that lead back into a loop's next round are not followed.
+// given.
+// Edges that lead back into a loop's next round are not followed.
 // Cost: each node's way back to recorded ones; all of them together have a limit.
 #pragma once
 

@@ -23,7 +23,7 @@ class GunzipSource final : public ByteSource {
     // fails with. So a little that becomes much ends at the limits that the much would have ended
     // at.
     std::function<absl::Status(int64_t more)> admit;
-    // What to fail with where the compressed bytes are damaged or cut short, which the text says.
+    // The error where the compressed bytes are damaged or cut short, which the text says.
     std::function<absl::Status(const std::string& why)> damaged;
   };
 

@@ -1,4 +1,4 @@
-// What an import gives.
+// The result of an import.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace stepcast {
 
 struct ImportedProfile {
   Profile profile;
-  std::vector<std::string> notes;  // what was found, left out and assumed, a sentence each
+  std::vector<std::string> notes;  // findings, omissions and assumptions, a sentence each
 };
 
 }  // namespace stepcast

@@ -22,8 +22,7 @@ class JsonBytes {
   // between two of them.
   static constexpr int64_t kMaxTokenBytes = 1 << 20;
 
-  // What a parser goes through with, in the form of the standard's input iterators. The default is
-  // the end.
+  // A parser's input iterator, in the form of the standard's. The default is the end.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;
@@ -58,7 +57,7 @@ class JsonBytes {
   int64_t position() const { return before_ + static_cast<int64_t>(at_); }
   // The parser has taken a whole text, number or bracket.
   void EndToken() { token_from_ = position(); }
-  // What the source or the stop check failed with; RESOURCE_EXHAUSTED: a token is too long.
+  // The error of the source or the stop check; RESOURCE_EXHAUSTED: a token is too long.
   const absl::Status& status() const { return status_; }
 
  private:

@@ -18,7 +18,7 @@ struct MeasuredLayer {
   double backward_ms = 0;
   int64_t parameter_bytes = 0;
   std::vector<int32_t> inputs;  // indices of earlier layers
-  int64_t line = 0;             // where the text has it, from 1
+  int64_t line = 0;             // of the text, from 1
 
   // Data loading.
   bool is_input() const { return type == "Input"; }

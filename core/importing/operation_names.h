@@ -1,4 +1,4 @@
-// What the operations of a recording are called.
+// The names of a recording's operations.
 #pragma once
 
 #include <cstdint>

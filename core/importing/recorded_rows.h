@@ -1,11 +1,14 @@
-// What a recording says of its steps: when each node ran on each device, and when each tensor was
-// received.
+// The rows of a recording, by step: the time at which each node ran on each device, and each tensor
+// was received.
 //
-// Rows may come in any order, and more than once. A row that is there twice, with the same times,
-// counts once. A node that ran several times in a step (a loop) lasts as long as all its runs
-// together, from the first one's start. A node whose kernels a GPU recorded lasts as long as those,
-// from the first one's start: its own row is only about launching them. Memory: two times a node
-// and step, as in a profile, and the rows of the step that is being read. Threads: none.
+// Rows may come in any order, and more than once.
+// A row that is there twice, with the same times, counts once.
+// A node that ran several times in a step (a loop) lasts as long as all its runs together, from the
+// first one's start.
+// A node whose kernels a GPU recorded lasts as long as those, from the first one's start: its own
+// row is only about launching them.
+// Memory: two times a node and step, as in a profile, and the rows of the step that is being read.
+// Threads: none.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +47,7 @@ class RecordedRows {
   // In the place of a time: the node did not run in this step.
   static constexpr int64_t kMissing = std::numeric_limits<int64_t>::min();
 
-  // What was put right, over all steps.
+  // Counts of the repairs, over all steps.
   struct Repairs {
     int64_t duplicates = 0;     // rows left out because they were there twice
     int64_t repeated = 0;       // runs added to others of the same node

@@ -1,4 +1,4 @@
-// What an import of RunMetadata says of the recording.
+// The notes of an import of RunMetadata on its recording.
 #pragma once
 
 #include <cstddef>

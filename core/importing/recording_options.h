@@ -1,4 +1,4 @@
-// What a foreign recording does not say and whoever imports it must.
+// The facts that a foreign recording does not hold and whoever imports it must state.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct RecordingOptions {
 void CheckRecordingOptions(const RecordingOptions& options, const ProfileLimits& limits,
                            FaultList& faults);
 
-// Where faults of what is imported are: in the recording itself, or in the graph given beside it.
+// The paths of faults in an import: in the recording itself, or in the graph given beside it.
 // All others are at fields of the options.
 inline constexpr char kAtRecording[] = "recording";
 inline constexpr char kAtGraph[] = "graph";

@@ -1,4 +1,4 @@
-// Serialised RunMetadata, one or several after each other, read row by row.
+// A reader of serialised RunMetadata, one or several after each other, row by row.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace stepcast {
 
-// What was passed over, over all steps.
+// Counts of the rows that were passed over, over all steps.
 struct PassedOver {
   int64_t copy_rows = 0;  // of kernels by stream, and of copies between host and GPU
   int64_t transfer_nodes =

@@ -1,4 +1,4 @@
-// Which recorded nodes and steps a profile is made of: in a profile every step runs every operation
+// The choice of recorded nodes and steps for a profile, in which every step runs every operation
 // once.
 #pragma once
 

@@ -32,7 +32,7 @@ StepClock::StepClock(const std::vector<Operation>& operations, int32_t servers,
   }
 }
 
-// By how much each server's clock may be moved forwards: at least, and at most.
+// The bounds of each server's clock: by how much it may be moved forwards, at least and at most.
 void StepClock::FindBounds(const RecordedStep& step) {
   std::fill(bounds_.begin(), bounds_.end(),
             Bounds{.least = -kNone, .most = kNone, .first_start = kNone});

@@ -15,7 +15,7 @@
 
 namespace stepcast {
 
-// What was moved in all steps.
+// Counts of the moves, in all steps.
 struct ClockRepairs {
   int64_t moved_clocks = 0;   // of a server in a step
   int64_t most_moved_ns = 0;  // by how much, of either sign

@@ -9,7 +9,7 @@ namespace stepcast {
 
 namespace {
 
-// What follows `/key:` up to the next slash; empty if it is not there.
+// The text that follows `/key:` up to the next slash; empty if it is not there.
 std::string_view Part(std::string_view name, std::string_view key) {
   const size_t at = name.find(key);
   if (at == std::string_view::npos) return {};

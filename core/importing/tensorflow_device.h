@@ -9,10 +9,10 @@ namespace stepcast {
 
 enum class DeviceRole : uint8_t { kWorker, kServer, kOther };
 
-// What a device's rows in a recording are.
+// The kind of a device's rows in a recording.
 enum class DeviceRows : uint8_t {
   kOperations,  // executions of nodes
-  kKernels,     // what all streams of a GPU ran
+  kKernels,     // on all streams of a GPU
   kCopies,      // kernels once more by stream, and copies between host and GPU
 };
 

@@ -74,7 +74,7 @@ class TimelineImport {
   }
   int32_t InGraph(size_t node) const { return step_.graph.Find("", step_.rows.nodes()[node].name); }
 
-  // Which variables are on the server, and how large.
+  // Finds the variables that are on the server, and their sizes.
   absl::Status FindSizes() {
     std::vector<std::string> variables;
     for (size_t i = 0; i < step_.rows.nodes().size(); ++i) {

@@ -25,7 +25,7 @@ constexpr int64_t kMaxEventsPerOperation = 4;
 constexpr double kNsPerTimelineMicro = 1000;
 constexpr int kMaxDepth = 64;
 
-// What the parser calls. A function that returns false ends the parsing.
+// The parser's event handler. A function that returns false ends the parsing.
 class EventHandler {
  public:
   EventHandler(JsonBytes& bytes, const ProfileLimits& limits, Timeline& timeline)

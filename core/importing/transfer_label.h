@@ -1,5 +1,5 @@
-// What TensorFlow writes beside a received tensor: `[1.5MB] [812.4Mb/s] edge_12_conv1/weights/read
-// from DEVICE to DEVICE`.
+// The label that TensorFlow writes beside a received tensor: `[1.5MB] [812.4Mb/s]
+// edge_12_conv1/weights/read from DEVICE to DEVICE`.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What recordings count in, and how their texts are handed to absl.
+// The units of recordings, and their texts in the form that absl takes.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Which variable a recorded operation belongs to.
+// The variables that recorded operations belong to.
 #pragma once
 
 #include <cstdint>

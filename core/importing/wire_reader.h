@@ -1,5 +1,5 @@
-// Serialised protobuf read field by field from a ByteSource, so that a message of any size needs no
-// more memory than its largest leaf.
+// A streaming reader of serialised protobuf, field by field from a ByteSource, so that a message of
+// any size needs no more memory than its largest leaf.
 //
 // Failure: INVALID_ARGUMENT, reason IMPORT_INVALID, where the bytes are no message, with their
 // position; what the source or the stop check fails with. Threads: none.

@@ -9,8 +9,8 @@
 
 namespace stepcast {
 
-// Keeps the first kMaxKept and drops the rest, so that a hostile input of a million faults does not
-// become gigabytes of text.
+// A bounded list of faults: it keeps the first kMaxKept and drops the rest, so that a hostile input
+// of a million faults does not become gigabytes of text.
 class FaultList {
  public:
   static constexpr size_t kMaxKept = 1000;

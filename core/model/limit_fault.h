@@ -1,4 +1,4 @@
-// What a fault says where a limit is passed.
+// The descriptions of faults at limits that were passed.
 #pragma once
 
 #include <cstdint>

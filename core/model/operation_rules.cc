@@ -110,7 +110,7 @@ class OperationRules {
     CheckCycle();
   }
 
-  // Where an index was listed last: at waiting_for[position] of `by`.
+  // The last listing of an index: at waiting_for[position] of `by`.
   struct Listed {
     size_t by = SIZE_MAX;
     size_t position = 0;

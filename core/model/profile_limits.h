@@ -1,4 +1,4 @@
-// How large a profile may be. Each limit is named in the error that reports it and is a flag of the
+// The size limits of a profile. Each is named in the error that reports it and is a flag of the
 // server.
 #pragma once
 

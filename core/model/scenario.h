@@ -144,7 +144,7 @@ struct Scenario {
   // REQUIRES: the job has parameter servers.
   const ParameterServers& servers() const { return std::get<ParameterServers>(communication); }
   ParameterServers& servers() { return std::get<ParameterServers>(communication); }
-  // Whether workers' steps end together.
+  // True if workers' steps end together.
   bool is_synchronous() const { return servers().synchronization == Synchronization::kSynchronous; }
 
   friend bool operator==(const Scenario&, const Scenario&) = default;

@@ -1,4 +1,4 @@
-// How long to simulate, and how sure to be.
+// The options of a simulation: its length and its precision.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ constexpr uint64_t kCommonStream = 1;
 
 int64_t RoundNs(double ns) { return std::llround(std::min(ns, static_cast<double>(kFarNs))); }
 
-// What a resource serves at a time: a computation, a service of a stream, or the parsing of a
+// A task of a resource, one at a time: a computation, a service of a stream, or the parsing of a
 // received one.
 struct Task {
   enum class Kind : uint8_t { kFirst, kRest, kParse };

@@ -13,12 +13,12 @@
 
 namespace stepcast {
 
-// How the made steps differ from each other: standard deviations as shares of a computation's
-// duration, 0 to kMaxVariationShare.
+// The random variation of made steps: standard deviations as shares of a computation's duration, 0
+// to kMaxVariationShare.
 struct StepVariation {
   double own = 0;      // of each computation by itself
   double common = 0;   // of a factor that all computations of a worker share in a step
-  int32_t steps = 20;  // when there is variation; without any one step is made, exactly as given
+  int32_t steps = 20;  // if there is variation; without any one step is made, exactly as given
   uint64_t seed = 1;
 
   bool assumed = false;  // neither share was asked for
@@ -38,9 +38,9 @@ struct StepVariationDraft {
 inline constexpr double kMaxVariationShare = 0.5;
 inline constexpr int32_t kMaxMadeSteps = 1000;
 
-// What is assumed of a job that was recorded in one step or not at all. A job without any variation
-// would keep its workers in lockstep for ever, which no cluster does. The size is what the
-// testbed's jobs are given (tests/testbed), not a measurement.
+// The variation that is assumed of a job that was recorded in one step or not at all.
+// A job without any would keep its workers in lockstep for ever, which no cluster does.
+// The size is what the testbed's jobs are given (tests/testbed), not a measurement.
 inline constexpr double kAssumedVariation = 0.05;
 
 // With its defaults, for a graph of so many operations. Faults at `step_time_variation` (own),
@@ -49,7 +49,7 @@ inline constexpr double kAssumedVariation = 0.05;
 StepVariation ResolveStepVariation(const StepVariationDraft& draft, size_t operations,
                                    const ProfileLimits& limits, FaultList& faults);
 
-// What an import says of the steps that it made, a sentence.
+// The note of an import on the steps that it made, a sentence.
 std::string NoteOn(const StepVariation& variation);
 
 // One step: the schedule of one worker alone on its platform, by the rules of the simulation (ICPE

@@ -41,8 +41,8 @@ class Builder {
                           layer.forward_ns);
   }
 
-  // What the gradients begin with: the only output's forward operation, or one more that joins
-  // them.
+  // Adds the operation that the gradients begin with: the only output's forward operation, or one
+  // more that joins them.
   void AddLoss() {
     std::vector<int32_t> outputs;
     for (size_t i = 0; i < layers_.size(); ++i) {

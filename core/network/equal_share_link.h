@@ -77,12 +77,13 @@ class EqualShareLink {
   void ForEachActive(Visit visit) const {
     ends_.ForEach([&](Flow flow, int64_t) { visit(flow); });
   }
-  // What the clock shows. REQUIRES: now is not before the last instant that was settled, and no
-  // flow has ended in between.
+  // The clock's value. REQUIRES: now is not before the last instant that was settled, and no flow
+  // has ended in between.
   int64_t VirtualAt(Instant now) const {
     return active_ == 0 ? virtual_anchor_ : virtual_anchor_ + (now - anchor_).ticks / active_;
   }
-  // Since when it runs as it does, what it showed then, and how many flows slow it down.
+  // The clock's last anchor: the instant since when it runs as it does, its value then, and the
+  // number of flows that slow it down.
   Instant anchor() const { return anchor_; }
   int64_t virtual_anchor() const { return virtual_anchor_; }
   int64_t active() const { return active_; }

@@ -59,7 +59,7 @@ class FirstComeNetwork {
   }
 
   int64_t settle_cost() const { return inner_.settle_cost(); }
-  // Of what has been served, not of what waits.
+  // The work of what has been served, not of what waits.
   int64_t CarriedBy(Instant now, int32_t hub) const { return inner_.CarriedBy(now, hub); }
 
  private:

@@ -1,9 +1,10 @@
 // Several hubs' links side by side, where no worker's own link can hold anything back: each is
 // shared equally by its own flows.
 //
-// What MaxMinNetwork says of workers whose capacity is that of all hubs together or more, to the
-// tick. Usage, flows and threads: as MaxMinNetwork. Cost: O(log flows) for a flow that ends or
-// starts.
+// Its results are MaxMinNetwork's for workers whose capacity is that of all hubs together or more,
+// to the tick.
+// Usage, flows and threads: as MaxMinNetwork.
+// Cost: O(log flows) for a flow that ends or starts.
 #pragma once
 
 #include <cstddef>

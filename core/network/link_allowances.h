@@ -1,11 +1,15 @@
-// How far each hub's level may rise before a worker's own link has to be looked at.
+// The allowances of workers on hubs: bounds on hubs' levels within which a worker's own link need
+// not be looked at.
 //
-// A worker whose own link holds nothing back has an allowance on each hub it uses: the sum of
-// them is at most its capacity, each at least that hub's level. While both hold, its link cannot
-// bind, so a change of a hub's level concerns only the workers whose allowance it exceeds. What
-// is left of a capacity is dealt out in advance, so that this is rare; how it is dealt out changes
-// no result. Units and whole levels: LinkLevel. Threads: none. Cost: O(hubs) to cover a worker,
-// O(log workers) for each allowance that moves, O(1) else.
+// A worker whose own link holds nothing back has an allowance on each hub it uses: the sum of them
+// is at most its capacity, each at least that hub's level.
+// While both hold, its link cannot bind, so a change of a hub's level concerns only the workers
+// whose allowance it exceeds.
+// What is left of a capacity is dealt out in advance, so that this is rare; how it is dealt out
+// changes no result.
+// Units and whole levels: LinkLevel.
+// Threads: none.
+// Cost: O(hubs) to cover a worker, O(log workers) for each allowance that moves, O(1) else.
 #pragma once
 
 #include <algorithm>

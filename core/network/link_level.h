@@ -1,9 +1,10 @@
-// What a link gives to each of the flows that it alone holds back: its residual capacity over their
-// number.
+// The max-min level of a link: the rate of each of the flows that it alone holds back, its residual
+// capacity over their number.
 //
 // Capacities are integers in units of 1/kUnit of a hub's link, so sums do not depend on their
-// order; the level itself is an exact fraction. Products with a level are rounded where they become
-// ticks, and only there. Threads: a value.
+// order; the level itself is an exact fraction.
+// Products with a level are rounded where they become ticks, and only there.
+// Threads: a value.
 #pragma once
 
 #include <algorithm>

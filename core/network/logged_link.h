@@ -57,10 +57,11 @@ class LoggedLink {
   bool IsActive(Flow flow) const { return link_.IsActive(flow); }
   int64_t CarriedBy(Instant now) const { return link_.CarriedBy(now, 0); }
 
-  // Goes through the chunks of one flow, in their order.
+  // A reader of the ends of one flow's chunks, in their order.
   class Reader {
    public:
-    // When the flow had carried `work` more than at the last call. REQUIRES: that has happened.
+    // The instant at which the flow had carried `work` more than at the last call. REQUIRES: that
+    // has happened.
     Instant After(Span work) {
       virtual_at_ += work.ticks;
       if (virtual_at_ > until_) GoOn();
@@ -100,7 +101,8 @@ class LoggedLink {
   };
   // Valid until the next Settle. REQUIRES: the flow is active, or ended at this very instant.
   Reader Read(Flow flow) const { return Reader(*this, flow); }
-  // What the flow has carried until `now`. REQUIRES: the flow is active; the instant is settled.
+  // The work that the flow has carried until `now`. REQUIRES: the flow is active; the instant is
+  // settled.
   Span CarriedOf(Flow flow, Instant now) const {
     return {link_.VirtualAt(now) - begins_[static_cast<size_t>(flow)].virtual_at};
   }

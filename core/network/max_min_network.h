@@ -67,7 +67,7 @@ class MaxMinNetwork {
   void Touch(Flow flow);
   static int64_t HeldRemaining(const FlowState& state, Instant now);
 
-  // Whether a pair of worker and hub turned idle or busy.
+  // True if a pair of worker and hub turned idle or busy.
   bool UpdateLevels();
   void ApplyLevels(Instant now);
   // Moves a flow under way to where the levels have it now.

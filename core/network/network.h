@@ -1,4 +1,5 @@
-// What the engine asks of a network: the links of one direction, and the flows on them.
+// The concept of a network, as the engine uses it: the links of one direction, and the flows on
+// them.
 #pragma once
 
 #include <concepts>
@@ -12,12 +13,11 @@ namespace stepcast {
 // A network of flows, numbered from 0: flow f is lane f % lanes of worker f / lanes, where all
 // workers have as many lanes, and carries one chunk at a time.
 //
-// Within an instant any number of TakeEnded and Start, then one Settle, which closes it. Threads:
-// none.
+// Within an instant any number of TakeEnded and Start, then one Settle, which closes it.
+// Threads: none.
 //   TakeEnded(now, ended)  appends every flow that ends now. REQUIRES: now is what Settle returned.
-//   Start(flow, work)      the flow is active from the instant that Settle closes. REQUIRES: work
-//   is
-//                          above 0, the flow is not active.
+//   Start(flow, work)      the flow is active from the instant that Settle closes.
+//                          REQUIRES: work is above 0, the flow is not active.
 //   Settle(now)            closes the instant; returns when the next flow ends, kEndOfTime: none.
 //   settle_cost()          links and flows that the last Settle looked at.
 //   CarriedBy(now, lane)   work carried until now for all workers' lanes of that index, in ticks.

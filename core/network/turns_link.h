@@ -106,8 +106,8 @@ class TurnsLink {
     return rounds * round;
   }
 
-  // Where nobody else comes: the flow with the fewest turns to go ends first, of equals the one
-  // that is served first.
+  // The time until the next end if nobody else comes: the flow with the fewest turns to go ends
+  // first, of equals the one that is served first.
   int64_t UntilNextEnd() const {
     const int64_t left = left_[Index(serving_)];
     if (left <= turn_left_) return left;
@@ -136,7 +136,7 @@ class TurnsLink {
   std::vector<Flow> arriving_;  // at this instant
   Flow serving_ = kNone;
   int64_t turn_left_ = 0;  // of the flow that is served
-  Instant at_;             // what all this is true at
+  Instant at_;             // the instant of this state
   int64_t carried_ = 0;
 };
 

@@ -32,7 +32,7 @@ class Progress {
   size_t done_ = 0;
 };
 
-// How many downloads each operation depends on.
+// The number of downloads that each operation depends on.
 absl::StatusOr<std::vector<int32_t>> CountDownloads(const TransferGraph& graph, StopCheck stop) {
   Progress progress(stop);
   std::vector<int32_t> counts(Index(graph.size()));

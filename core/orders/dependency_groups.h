@@ -41,7 +41,7 @@ class DependencyGroups {
   std::span<const int32_t> dependents(int32_t group) const {
     return Of(dependents_, first_dependent_, group);
   }
-  // What it depends on itself. Ascending, distinct.
+  // The groups that it depends on itself. Ascending, distinct.
   std::span<const int32_t> dependencies(int32_t group) const {
     return Of(dependencies_, first_dependency_, group);
   }

@@ -1,11 +1,14 @@
-// What of a training step inference does: it downloads the parameters and computes forward.
+// The forward pass of a training step, which is all that inference does: it downloads the
+// parameters and computes forward.
 //
 // Meaning: gradients begin at one operation, the cut: the first that waits for every download that
-// gradients come from, and that all that leads from downloads to uploads passes. The forward pass
-// is all that the cut waits for, the cut itself, every download, and what downloads wait for. What
-// follows the last use of a parameter on the way to the loss cannot be told from the backward pass
-// and is left out with it (a softmax, the loss); where several outputs meet in the loss, the loss
-// is the cut. Threads: a pure function.
+// gradients come from, and that all that leads from downloads to uploads passes.
+// The forward pass is all that the cut waits for, the cut itself, every download, and what
+// downloads wait for.
+// What follows the last use of a parameter on the way to the loss cannot be told from the backward
+// pass and is left out with it (a softmax, the loss); where several outputs meet in the loss, the
+// loss is the cut.
+// Threads: a pure function.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -1,4 +1,4 @@
-// Where a graph is as narrow as one operation.
+// The topological cut of a graph: the place where it is as narrow as one operation.
 //
 // Threads: pure functions.
 #pragma once
@@ -14,7 +14,7 @@ namespace stepcast {
 // wait for; as the loss of a training step.
 struct GraphCut {
   int32_t operation = -1;         // -1: there is none
-  std::vector<int32_t> up_to_it;  // what it waits for, and itself; ascending
+  std::vector<int32_t> up_to_it;  // all that it waits for, and itself; ascending
   friend bool operator==(const GraphCut&, const GraphCut&) = default;
 };
 

@@ -33,12 +33,12 @@ class LeastStep {
   const Program& graph() const { return *program_; }
   // Of a computation, at the worker's speed.
   Span duration(OpIndex op) const;
-  // Whether the worker's own link may hold back what several servers send it, or get from it, at
+  // True if the worker's own link may hold back what several servers send it, or get from it, at
   // once.
   bool worker_link_binds() const;
   // In units of 1/MaxMinNetwork::kUnit of a server's link.
   int64_t worker_link_capacity() const;
-  // What the worker's own link takes for what a server's takes `time` for, rounded down.
+  // The time of the worker's own link for what a server's takes `time` for, rounded down.
   Span OnWorkerLink(Span time) const;
   // Over all operations: uploads and updates on servers too. Every server's link is a resource in
   // each direction, and so is the worker's own, which all of them share: links of several servers

@@ -1,11 +1,12 @@
-// How long the step that orders are judged by takes in a given order: what LeastStep::Makespan
-// says, to the tick, at a small part of the cost.
+// A list scheduler of the step that orders are judged by: its makespan in a given order is
+// LeastStep::Makespan's, to the tick, at a small part of the cost.
 //
 // One worker and one step need no heap of events, no random numbers and no statistics: a lane is an
-// end and a queue. What follows a cut (an operation that waits for all before it and that all after
-// it wait for, as the loss) takes as long in every order, so it is scheduled once. Cost: some 10 ns
-// an operation before the cut. Threads: none; an object keeps its memory from one order to the
-// next.
+// end and a queue.
+// What follows a cut (an operation that waits for all before it and that all after it wait for, as
+// the loss) takes as long in every order, so it is scheduled once.
+// Cost: some 10 ns an operation before the cut.
+// Threads: none; an object keeps its memory from one order to the next.
 #pragma once
 
 #include <array>
@@ -28,7 +29,7 @@ class ListSchedule {
   // Borrows the step.
   explicit ListSchedule(const LeastStep& step);
 
-  // What an order numbers from 0; ascending.
+  // The downloads, which an order numbers from 0; ascending.
   const std::vector<OpIndex>& downloads() const { return downloads_; }
   // Of each order: operations, and lanes looked at, in units of StopCheck.
   int64_t cost() const;

@@ -19,8 +19,9 @@
 
 namespace stepcast {
 
-// How long a step takes with the downloads, numbered from 0, in this order. May answer kNever as
-// soon as it knows that the step takes longer than `limit`.
+// The objective of the search: the length of a step with the downloads, numbered from 0, in this
+// order.
+// May answer kNever as soon as it knows that the step takes longer than `limit`.
 using OrderJudge = absl::FunctionRef<Span(std::span<const int32_t> order, Span limit)>;
 
 struct OrderSearchOptions {

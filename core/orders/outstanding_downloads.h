@@ -40,7 +40,7 @@ class OutstandingDownloads {
     return LeastLoadFrom(groups_->download_groups()[download]);
   }
 
-  // What has to travel before a group's operations can all be done.
+  // The load of the downloads that have to travel before a group's operations can all be done.
   Span load(int32_t group) const { return waiting_[Index(group)].load; }
 
   // It has travelled. Cost: linear in the groups that depend on it.
@@ -50,7 +50,7 @@ class OutstandingDownloads {
   int64_t work() const { return work_; }
 
  private:
-  // What a group waits for.
+  // The downloads that a group waits for.
   struct Waiting {
     int32_t count = 0;
     uint32_t mix = 0;  // of the numbers of the downloads, by exclusive or: the number itself where
@@ -64,7 +64,7 @@ class OutstandingDownloads {
   absl::Status AddUpLoads(StopCheck stop);
   // The group waits for one less.
   void Release(int32_t group, size_t download);
-  // Whether M+ looks past the group: it computes nothing, or waits for one download at most.
+  // True if M+ looks past the group: it computes nothing, or waits for one download at most.
   bool IsPassed(int32_t group) const {
     return waiting_[Index(group)].count <= 1 || !groups_->groups()[Index(group)].computes;
   }

@@ -1,4 +1,5 @@
-// Between which makespans every schedule of one step lies, and where a given one lies between them.
+// The bounds of makespans: between which of them every schedule of one step lies, and where a given
+// one lies between them.
 //
 // Source: TicTac (SysML 2019), section 3.2.
 // Threads: plain functions.

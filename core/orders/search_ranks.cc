@@ -38,7 +38,7 @@ Ranks RanksOf(const Program& graph, const std::vector<OpIndex>& downloads,
   return ranks;
 }
 
-// What is scheduled of the step, all downloads on the worker's own link.
+// The graph of what is scheduled of the step, all downloads on the worker's own link.
 TransferGraph ScheduledGraph(const LeastStep& step, const std::vector<OpIndex>& scheduled) {
   const Program& graph = step.graph();
   std::vector<int32_t> place(Index(graph.size()), -1);

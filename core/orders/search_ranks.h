@@ -15,8 +15,8 @@
 
 namespace stepcast {
 
-// Where nothing stops the search earlier: operations that it simulates at most, a second or so, and
-// orders that it judges at most for each pair of downloads.
+// The limits of a search that nothing stops earlier: operations that it simulates at most, a second
+// or so, and orders that it judges at most for each pair of downloads.
 inline constexpr int64_t kMostSearchedOperations = 100'000'000;
 inline constexpr int64_t kMostOrdersPerPair = 300;
 // Operations for each second of a time budget. There is no clock here: this takes less than half a
@@ -47,8 +47,8 @@ absl::StatusOr<FoundRanks> SearchRanks(const Profile& profile, const Scenario& s
                                        const LeastStep& step, const SearchTask& task,
                                        StopCheck stop, StopCheck search_stop);
 
-// What no order of the downloads can beat: the greater of Eq. 2 and LeastMakespan before the cut,
-// with what follows it.
+// The lower bound of the makespan of every order of the downloads: the greater of Eq. 2 and
+// LeastMakespan before the cut, with what follows it.
 absl::StatusOr<Span> LeastMakespanOf(const LeastStep& step, StopCheck stop);
 
 }  // namespace stepcast

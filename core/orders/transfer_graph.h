@@ -1,9 +1,9 @@
-// What an order of transfers is computed from: one worker's operations, their times, and what waits
-// for what.
+// The graph that orders of transfers are computed from: one worker's operations, their times, and
+// their dependencies.
 //
 // Source: Hashemi, Abdu Jyothi, Campbell: "TicTac: Accelerating distributed deep learning with
-// communication scheduling", SysML 2019, section 3.1. Its "recv ops" are downloads here. Threads:
-// immutable after construction; share it freely.
+// communication scheduling", SysML 2019, section 3.1. Its "recv ops" are downloads here.
+// Threads: immutable after construction; share it freely.
 #pragma once
 
 #include <cstddef>

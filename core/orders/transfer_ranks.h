@@ -17,7 +17,7 @@
 
 namespace stepcast {
 
-// What an operation is to an order of transfers.
+// The kind of an operation, to an order of transfers.
 OperationKind OrderingKindOf(const Program& graph, OpIndex op);
 
 // The fixed ranks of scenario.transfer_order: by OpIndex, lowest first, kUnranked for what the

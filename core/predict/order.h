@@ -1,4 +1,4 @@
-// In which order a job's tensors should travel.
+// The order in which a job's tensors should travel.
 //
 // Source: Hashemi, Abdu Jyothi, Campbell: "TicTac", SysML 2019, sections 3.2, 4 and 5.1.
 // Every order but kGraph is enforced on the downloads, and on nothing else, by the ranks that are
@@ -29,11 +29,11 @@ struct RankedTransfer {
   int32_t rank = 0;
   int64_t size_bytes = 0;
   int32_t parameter_server = 0;  // of the scenario
-  int32_t server_rank = 0;  // how many of that server's go before it (TicTac, 5.1), those of equal
-                            // rank in graph order
+  int32_t server_rank = 0;  // the number of that server's that go before it (TicTac, 5.1), those of
+                            // equal rank in graph order
 };
 
-// Over what a scenario's own order makes of it.
+// The speed-up of an order over one of the baselines, a scenario's own order.
 struct OrderSpeedup {
   TransferOrder over = TransferOrder::kGraph;
   double speedup = 0;
@@ -57,7 +57,7 @@ struct OrderResult {
   std::vector<OrderSpeedup> speedups;  // over each of OrderAnswer::baselines
 };
 
-// What the scenario makes of an order that nobody chose.
+// A baseline: the throughput of the scenario in an order that nobody chose.
 struct OrderBaseline {
   TransferOrder order = TransferOrder::kGraph;
   double steps_per_second = 0;

@@ -1,4 +1,4 @@
-// What a question about orders of transfers asks for.
+// A request for orders of transfers: as asked for, and checked.
 //
 // Threads: pure functions of their arguments; any number at once.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace stepcast {
 
-// What is asked for, unchecked. No methods: kTic, kTac, kReverse, kRecorded and kGraph.
+// A request as it is asked for, unchecked. No methods: kTic, kTac, kReverse, kRecorded and kGraph.
 struct OrderDraft {
   ScenarioDraft scenario;
   SimulationOptionsDraft options;

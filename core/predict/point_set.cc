@@ -10,8 +10,8 @@ namespace stepcast {
 
 namespace {
 
-// What is run between two looks at the results: enough for any number of threads, and not too much
-// to be held.
+// The most parts that are run between two looks at the results: enough for any number of threads,
+// and not too much to be held.
 constexpr size_t kMostParts = 512;
 
 // The same job with one worker: what speed-up is measured against.

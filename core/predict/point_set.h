@@ -52,9 +52,9 @@ class PointSet {
 
   size_t size() const { return entries_.size(); }
   const Scenario& scenario(size_t index) const { return entries_[index].runs.scenario(); }
-  // Whether it can be summarized: it and its one worker have a run.
+  // True if it can be summarized: it and its one worker have a run.
   bool HasRun(size_t index) const;
-  // Whether it was asked for in full.
+  // True if it was asked for in full.
   bool InFull(size_t index) const { return entries_[index].in_full; }
   // REQUIRES: HasRun(index).
   Prediction Summarize(size_t index) const;

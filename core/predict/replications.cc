@@ -22,8 +22,8 @@ namespace {
 
 // Fewer values say too little of their own spread to stop by.
 constexpr int32_t kLeastReplicationsForPrecision = 3;
-// Where replications were not asked for: at so many it is decided whether there will be twice as
-// many, so that their number does not depend on how many are made at once.
+// The numbers of runs at which it is decided, where replications were not asked for, whether there
+// will be twice as many, so that their number does not depend on how many are made at once.
 constexpr int32_t kMilestones[] = {5, 10};
 constexpr int32_t kMostUnasked = 20;
 // A half-width of the interval of single runs, as a share of the mean, that is worth more runs.

@@ -1,4 +1,4 @@
-// Independent runs of one scenario, and what they say together.
+// The replications of one scenario: independent runs, and what they say together.
 //
 // Replications differ only in the random choices: the recorded steps sampled, random orders,
 // staggered starts. Where nothing is random, one run is all there is. Where their number was not
@@ -28,8 +28,8 @@
 
 namespace stepcast {
 
-// What runs of several scenarios may share: it does not depend on the workers, their starts or
-// their synchronization.
+// The program and ranking that runs of several scenarios may share: they do not depend on the
+// workers, their starts or their synchronization.
 struct RankedGraph {
   std::shared_ptr<const Program> program;
   std::shared_ptr<const Ranking> ranking;
@@ -41,7 +41,7 @@ struct RankedGraph {
   JobGraph JobOf(const Scenario& scenario) const {
     return stepcast::JobOf(program, ranking, scenario);
   }
-  // Whether both scenarios have the same one.
+  // True if both scenarios have the same one.
   static bool SharedBy(const Scenario& a, const Scenario& b);
 };
 
@@ -58,8 +58,8 @@ class Replications {
   int32_t done() const { return static_cast<int32_t>(estimates_.size()); }
   // As many are made as these options ask for; never fewer than before.
   void Allow(const SimulationOptions& options);
-  // How many more runs are wanted, whatever they will say; 0 where their number or the precision is
-  // reached.
+  // The number of runs that are still wanted, whatever they will say; 0 where their number or the
+  // precision is reached.
   int32_t Wanted() const;
   // The run of that index, from 0. Any number may be made at once. FAILED_PRECONDITION, reason
   // SIMULATION_TOO_SHORT, where there is no throughput to report: a worker does not complete two
@@ -79,7 +79,7 @@ class Replications {
   EnginePath path() const { return path_; }
   // Largest over the runs; see RunResult.
   double straggler_fraction() const { return straggler_fraction_; }
-  // Whether a run may differ from the next.
+  // True if a run may differ from the next.
   bool IsRandom() const;
 
  private:

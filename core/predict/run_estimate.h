@@ -1,11 +1,13 @@
-// What one run says of the throughput, and how sure it can be of it by itself.
+// The estimate of the throughput from one run, and its standard error by that run alone.
 //
 // Warm-up: where it was not asked for, the run is cut where the standard error of what remains is
 // least (MSER-5: White, "An effective truncation heuristic for bias reduction in simulation
 // output", Simulation 1997, on means of five observations as White, Cobb and Spratt propose, WSC
 // 2000); the observations are the times from mark to mark of the run's completion series, and at
-// most half of them are dropped. Error: from batch means, kBatches of them, of equal numbers of
-// completions (Law, Simulation Modeling and Analysis, 9.5.3). Threads: pure functions.
+// most half of them are dropped.
+// Error: from batch means, kBatches of them, of equal numbers of completions (Law, Simulation
+// Modeling and Analysis, 9.5.3).
+// Threads: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +25,8 @@ struct RunEstimate {
 
 inline constexpr int kBatches = 16;
 
-// How many of the values MSER-5 drops: a multiple of five, at most half of them. 0 for fewer than
-// fifty.
+// The number of the values that MSER-5 drops: a multiple of five, at most half of them. 0 for fewer
+// than fifty.
 size_t TruncationOf(const std::vector<double>& values);
 
 // `automatic_warmup`: what the run was told to drop is the least, not all. REQUIRES:

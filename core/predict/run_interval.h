@@ -1,4 +1,4 @@
-// Where a single further run of a job would fall, from a few runs of it.
+// The prediction interval of a single further run of a job, from a few runs of it.
 //
 // Source: the prediction interval of a normal sample (Geisser, Predictive Inference, 1993, 2.2).
 // Where the runs fall into two regimes each of them is a sample by itself, with one spread, and the

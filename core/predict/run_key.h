@@ -1,8 +1,9 @@
-// What a run depends on, as bytes: runs of equal keys are equal.
+// The key of a run, as bytes: all that it depends on, so runs of equal keys are equal.
 //
 // Complete by construction: a scenario or options with one more field do not compile here until it
-// is said whether a run depends on it. Threads: pure functions. Length: some 200 bytes, and the
-// names of explicit priorities.
+// is said whether a run depends on it.
+// Threads: pure functions.
+// Length: some 200 bytes, and the names of explicit priorities.
 #pragma once
 
 #include <cstdint>

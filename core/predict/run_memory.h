@@ -1,5 +1,5 @@
-// Runs that were made before, by whoever computes: a run is the same whenever it is made again, so
-// it need not be.
+// A memo of runs that were made before, by whoever computes: a run is the same whenever it is made
+// again, so it need not be.
 //
 // An answer has the same bytes with any memory and with none, but for
 // SimulationStatistics::recalled_runs. Threads: one computation asks from one thread at a time;
@@ -17,14 +17,14 @@ namespace stepcast {
 class RunMemory {
  public:
   virtual ~RunMemory() = default;
-  // What was kept under a key of RunKeyOf; null where nothing was, or where it has been dropped
-  // since.
+  // The run that was kept under a key of RunKeyOf; null where none was, or where it has been
+  // dropped since.
   virtual std::shared_ptr<const RunSummary> Find(const std::string& key) = 0;
   // May keep it or not, and drop anything at any time.
   virtual void Keep(const std::string& key, std::shared_ptr<const RunSummary> run) = 0;
 };
 
-// Told how much was simulated, as runs end. Threads: any, several at once.
+// An observer of how much was simulated, told as runs end. Threads: any, several at once.
 class RunCounter {
  public:
   virtual ~RunCounter() = default;

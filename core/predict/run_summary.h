@@ -1,6 +1,7 @@
-// What is kept of one run: all that its replications need of it, without its completions.
+// The summary of one run: all that its replications need of it, without its completions.
 //
-// Memory: 10 to 30 KiB, whatever the length of the run. Threads: none; immutable once made.
+// Memory: 10 to 30 KiB, whatever the length of the run.
+// Threads: none; immutable once made.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@ struct RunSummary {
   int64_t simulated_operations = 0;
   EnginePath path = EnginePath::kPlain;
 
-  // What it holds, itself included, to within what the allocator adds.
+  // The size of all it holds, itself included, to within what the allocator adds.
   size_t bytes() const;
 };
 

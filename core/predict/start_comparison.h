@@ -1,9 +1,11 @@
-// Whether a throughput depends on how the workers started, and the regimes that runs fall into.
+// A comparison of the ways in which workers start, and the regimes that runs fall into.
 //
 // Workers that start together may stay in step for thousands of steps, at another throughput than
 // workers that do not: then a run of ordinary length has not reached the steady state, however well
-// its replications agree. So a simultaneous and a staggered start are compared, and runs of either
-// are looked at for two groups. Threads: pure functions.
+// its replications agree.
+// So a simultaneous and a staggered start are compared, and runs of either are looked at for two
+// groups.
+// Threads: pure functions.
 #pragma once
 
 #include <vector>
@@ -14,8 +16,8 @@
 
 namespace stepcast {
 
-// How workers start in a run: at random instants, unless together or at instants that the scenario
-// gives was asked for.
+// True if workers start at random instants in a run: unless together or at instants that the
+// scenario gives was asked for.
 bool StartsAtRandom(const Scenario& scenario, const SimulationOptions& options);
 
 // The same job, started the other way, run a few times: at random where it was not, else together.
@@ -34,7 +36,7 @@ struct Starts {
   RunsOfAStart other;  // none, where it was not run
 };
 
-// Whether the means differ by more than both intervals explain, and by a share that matters.
+// True if the means differ by more than both intervals explain, and by a share that matters.
 bool Disagree(const RunsOfAStart& own, const RunsOfAStart& other);
 
 // The two regimes that runs fall into, the faster first; empty where there is one. Two: where

@@ -1,7 +1,8 @@
-// How fast a job runs: the front door of the simulation.
+// The throughput of a job: the front door of the simulation.
 //
 // Meaning: ICPE 2020, sections 3 and 5; the estimator and the interval are defined in
-// core/README.md. Threads: pure functions of their arguments; any number at once.
+// core/README.md.
+// Threads: pure functions of their arguments; any number at once.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,7 @@ struct Interval {
   double level = 0.95;
 };
 
-// Of one worker's step, in seconds.
+// The length of one worker's step, in seconds.
 struct StepTime {
   double mean = 0;
   double p50 = 0;
@@ -64,7 +65,7 @@ struct Regime {
   int32_t other_start_replications = 0;  // runs of the other start that did
 };
 
-// What a reader should know before trusting a number.
+// A warning that a reader should know before trusting a number.
 struct Warning {
   enum class Reason : uint8_t {
     kNotSteady,       // throughput still drifts
@@ -85,7 +86,7 @@ struct Prediction {
   double examples_per_second = 0;
   double steps_per_second = 0;
   Interval confidence_interval;  // of examples_per_second, the mean over runs
-  Interval run_interval;  // where the examples_per_second of a single run of this horizon falls
+  Interval run_interval;  // prediction interval of examples_per_second of one run of this horizon
   StepTime step_time;
   double speedup = 0;             // over the same scenario with one worker
   double scaling_efficiency = 0;  // speedup / workers
@@ -99,8 +100,8 @@ struct Prediction {
   std::vector<Regime> regimes;
 };
 
-// What a decision should rest on: examples_per_second, but where all runs of the start asked for
-// fell into the slower of two regimes, the mean over all runs of both starts.
+// The number that a decision should rest on: examples_per_second, but where all runs of the start
+// asked for fell into the slower of two regimes, the mean over all runs of both starts.
 double ExpectedExamplesPerSecond(const Prediction& prediction);
 
 struct ThroughputAnswer {
@@ -108,8 +109,8 @@ struct ThroughputAnswer {
   SimulationStatistics simulation;
 };
 
-// What is asked for, unchecked: either scenarios, or worker_counts that vary `scenario`; neither:
-// `scenario` alone.
+// A request as it is asked for, unchecked: either scenarios, or worker_counts that vary `scenario`;
+// neither: `scenario` alone.
 struct ThroughputDraft {
   std::vector<ScenarioDraft> scenarios;
   std::vector<int32_t> worker_counts;

@@ -94,8 +94,8 @@ std::vector<ChoiceSearch::Cell> ChoiceSearch::Seeds() const {
   return seeds;
 }
 
-// What could still win, at most one of each gap between two tried ones: another would be tried to
-// learn the same.
+// The prospects: what could still win, at most one of each gap between two tried ones: another
+// would be tried to learn the same.
 std::vector<ChoiceSearch::Prospect> ChoiceSearch::Prospects(bool coarse) const {
   std::vector<Prospect> prospects;
   const auto is_better = [&](const Prospect& a, const Prospect& b) {

@@ -1,4 +1,4 @@
-// Finds the best choice of workers and servers while simulating as few choices as it can.
+// A search for the best choice of workers and servers that simulates as few choices as it can.
 //
 // First a coarse grid, numbers of workers twice as large as the one before, of those choices only
 // that could win by what links and processors can carry (ThroughputBound); then between them, where
@@ -57,8 +57,8 @@ class ChoiceSearch {
   const TriedChoice& Chosen() const;
   // The others that are as good.
   std::vector<Choice> Ties() const;
-  // How much greater than the chosen one's, as a share, the value of a choice that was not tried
-  // could be by its ThroughputBound.
+  // The most by which the value of a choice that was not tried could exceed the chosen one's, as a
+  // share of it, by its ThroughputBound.
   double UntriedGainBound() const;
   bool cut_short() const { return cut_short_; }
   SimulationStatistics Statistics() const { return points_.Statistics(); }
@@ -108,7 +108,7 @@ class ChoiceSearch {
   std::vector<Cell> NeighboursOfChosen() const;
 
   absl::Status Try(std::vector<Cell> cells, StopCheck stop, const Executor& executor);
-  // Which of the tried choices are run in full.
+  // The tried choices that are run in full.
   enum class Depth : uint8_t { kAsGood, kAll };
   absl::Status Deepen(Depth depth, StopCheck stop, const Executor& executor, bool& deepened);
   absl::Status Search(StopCheck stop, const Executor& executor);

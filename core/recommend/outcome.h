@@ -1,5 +1,5 @@
-// What a choice of workers and servers means for a request: how long, for how much, whether it
-// keeps the constraints, and how it compares.
+// The outcome of a choice of workers and servers for a request: its duration, its cost, the
+// constraints it breaks, and its score against others.
 //
 // Threads: immutable.
 #pragma once
@@ -40,19 +40,19 @@ struct Outcome {
   double largest_miss() const;
 };
 
-// What a choice is assumed to do.
+// The speed that a choice is assumed to have.
 struct Pace {
   double examples_per_second = 0;
   double one_worker_examples_per_second = 0;  // with as many servers
 };
 
-// How good a choice is: what misses the constraints by less is better, then what has the greater
+// The score of a choice: what misses the constraints by less is better, then what has the greater
 // value.
 struct Score {
   double miss = 0;   // 0: keeps them all
   double value = 0;  // of the objective
 
-  // Whether it is better by more than what would read as equal numbers.
+  // True if it is better by more than what would read as equal numbers.
   bool ClearlyAbove(const Score& other) const;
   friend std::partial_ordering operator<=>(const Score& a, const Score& b) {
     return a.miss != b.miss ? b.miss <=> a.miss : a.value <=> b.value;
@@ -71,7 +71,7 @@ class Weighing {
   // job takes its time (MAX_THROUGHPUT, MIN_TIME), that squared per machine (KNEE), or examples per
   // unit of money (MIN_COST).
   Score ScoreOf(const Choice& choice, const Pace& pace) const;
-  // Whether the running job would have to be changed.
+  // True if the running job would have to be changed.
   bool Moves(const Choice& choice) const;
 
  private:

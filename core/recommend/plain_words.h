@@ -1,4 +1,4 @@
-// Counts and times as people read them.
+// The texts of counts and times, as people read them.
 //
 // Threads: pure functions.
 #pragma once

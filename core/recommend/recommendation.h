@@ -1,4 +1,4 @@
-// How many workers, and how many servers, a job should get.
+// A recommendation of the number of workers, and of servers, for a job.
 //
 // Threads: pure functions of their arguments; any number at once.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace stepcast {
 
-// What comes nearest to constraints that nothing keeps.
+// The choice that comes nearest to constraints that nothing keeps.
 struct NearestChoice {
   Prediction prediction;
   Outcome outcome;
@@ -33,7 +33,7 @@ struct Recommendation {
   Outcome outcome;  // of the recommended choice
   std::string reason;
   std::vector<Prediction>
-      frontier;  // what was simulated, in ascending order of servers, then of workers
+      frontier;  // all that was simulated, in ascending order of servers, then of workers
   std::vector<Outcome> outcomes;  // parallel to frontier
   std::vector<Choice> ties;       // as good as the recommended one
   std::vector<Warning> warnings;  // of the frontier, WarningsByWorkers

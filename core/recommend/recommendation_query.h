@@ -1,5 +1,5 @@
-// What is asked of a recommendation: which numbers of workers and servers may be chosen, for what,
-// and what must be kept.
+// A request for a recommendation: the numbers of workers and servers to choose from, the objective,
+// and the constraints.
 //
 // Threads: pure functions of their arguments; any number at once.
 #pragma once
@@ -19,21 +19,21 @@ namespace stepcast {
 
 enum class Objective : uint8_t { kKnee, kMaxThroughput, kMinCost, kMinTime };
 
-// What machines cost.
+// The prices of machines.
 struct MachinePrices {
   double worker_hour = 0;
   double parameter_server_hour = 0;
   std::string currency_code;
 };
 
-// What a running job has, and what it costs to change it.
+// The allocation of a running job, and the cost of changing it.
 struct CurrentAllocation {
   int32_t workers = 0;
   std::optional<int32_t> parameter_servers;  // resolved: always set
   double rescale_seconds = 0;                // without progress
 };
 
-// What is asked for, unchecked.
+// A request as it is asked for, unchecked.
 struct RecommendationDraft {
   ScenarioDraft scenario;  // everything but the number of workers
   SimulationOptionsDraft options;

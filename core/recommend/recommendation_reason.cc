@@ -25,7 +25,7 @@ std::string ChoiceText(const RecommendationQuery& query, const Choice& choice) {
              : workers;
 }
 
-// What was compared.
+// The choices that were compared.
 std::string Range(const RecommendationQuery& query) {
   std::string text = query.min_workers == query.max_workers
                          ? absl::StrCat(query.min_workers, ", the only number allowed")
@@ -112,7 +112,7 @@ std::string Speedup(const Prediction& prediction) {
                          100 * prediction.scaling_efficiency);
 }
 
-// What the remaining examples take; empty where they are not known.
+// The time and the cost of the remaining examples; empty where they are not known.
 std::string Remaining(const ReasonFacts& facts) {
   const Outcome& outcome = facts.chosen.outcome;
   if (!outcome.duration_seconds.has_value()) return "";
@@ -122,7 +122,7 @@ std::string Remaining(const ReasonFacts& facts) {
   return text;
 }
 
-// What it means for a job that is running; empty where there is none.
+// The effect on a job that is running; empty where there is none.
 std::string Change(const ReasonFacts& facts) {
   if (!facts.query.current.has_value()) return "";
   if (!facts.query.examples.has_value())
@@ -143,7 +143,7 @@ std::string Change(const ReasonFacts& facts) {
   return text;
 }
 
-// What one worker more would change; empty where that was not tried.
+// The change by one worker more; empty where that was not tried.
 std::string NextStep(const ReasonFacts& facts) {
   const Choice& chosen = facts.chosen.choice;
   const TriedChoice* const next = Find(facts, {chosen.workers + 1, chosen.parameter_servers});
@@ -178,7 +178,7 @@ std::string Fall(const ReasonFacts& facts) {
                          least.scenario.workers);
 }
 
-// What runs of the chosen one make that do not agree on one throughput; empty where they do.
+// The text on runs of the chosen one that do not agree on one throughput; empty where they do.
 std::string RegimesText(const Prediction& prediction) {
   if (prediction.regimes.empty()) return "";
   const auto runs = [](const Regime& regime) {
@@ -199,7 +199,7 @@ std::string CutShort(const ReasonFacts& facts) {
                       facts.query.choices(), " choices");
 }
 
-// What the choice has of a constraint, and how much that is too much or too little.
+// The value that the choice has of a constraint, and how much that is too much or too little.
 std::string MissText(const ReasonFacts& facts, ConstraintKind kind) {
   const RecommendationQuery& query = facts.query;
   const Outcome& outcome = facts.chosen.outcome;

@@ -20,14 +20,16 @@ struct ReasonFacts {
   bool cut_short = false;
 };
 
-// Why the choice is recommended: its throughput, speed-up and efficiency, what the objective
-// compares, what it takes and costs, what is as good, what a change of the running job means, what
-// one worker more would change, and the bottleneck. Where throughput falls beyond its highest, by
-// more than the intervals and a twentieth of a percent, it says so. REQUIRES: chosen keeps the
-// constraints.
+// The reason for the choice that is recommended: its throughput, speed-up and efficiency, what the
+// objective compares, what it takes and costs, what is as good, what a change of the running job
+// means, what one worker more would change, and the bottleneck.
+// Where throughput falls beyond its highest, by more than the intervals and a twentieth of a
+// percent, it says so.
+// REQUIRES: chosen keeps the constraints.
 std::string ReasonFor(const ReasonFacts& facts);
 
-// Which constraints no choice keeps, which choice comes nearest, and what it misses by how much.
+// The reason why nothing is recommended: the constraints that no choice keeps, the choice that
+// comes nearest, and what it misses by how much.
 // REQUIRES: chosen does not keep the constraints.
 std::string InfeasibleReasonFor(const ReasonFacts& facts);
 

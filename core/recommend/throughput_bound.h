@@ -1,12 +1,13 @@
-// What no number of workers can exceed, by what the links and the processors can carry: known
-// before anything is simulated.
+// An upper bound of throughput for every number of workers, by what the links and the processors
+// can carry: known before anything is simulated.
 //
 // A step of one worker takes at least its longest chain of waits, and at least the work of its
 // busiest lane, each at the full speed of its link, so W workers make at most W steps in that time.
-// A server's link carries at most its bandwidth, however many there are. Both hold for every order,
-// sharing and start. (That W workers make at most W times what one does is no bound: a delay may
-// shorten a step, as Graham showed of list schedules.) Threads: immutable. Cost: linear in the
-// graph and its recorded steps, once for all numbers of workers.
+// A server's link carries at most its bandwidth, however many there are.
+// Both hold for every order, sharing and start. (That W workers make at most W times what one does
+// is no bound: a delay may shorten a step, as Graham showed of list schedules.)
+// Threads: immutable.
+// Cost: linear in the graph and its recorded steps, once for all numbers of workers.
 #pragma once
 
 #include <cstdint>

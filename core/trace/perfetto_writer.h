@@ -1,4 +1,4 @@
-// Writes the steps of a run as a trace that ui.perfetto.dev shows: one JSON object in Chrome's
+// A writer of the steps of a run as a trace that ui.perfetto.dev shows: one JSON object in Chrome's
 // trace event format.
 //
 // A worker is a process, each of its lanes a thread with a complete event ("X") a chunk, and its
@@ -27,7 +27,7 @@ namespace stepcast {
 
 class PerfettoWriter final : public TraceSink {
  public:
-  // What the run is of. Borrowed, as the sink is.
+  // The run that is traced. Borrowed, as the sink is.
   struct Subject {
     const Profile& profile;
     const Scenario& scenario;
@@ -43,12 +43,12 @@ class PerfettoWriter final : public TraceSink {
   // Call last. Not called, the text is no JSON yet.
   void End();
 
-  // What the sink failed with; from then on nothing is written.
+  // The error of the sink; from then on nothing is written.
   const absl::Status& status() const { return pieces_.status(); }
   int64_t events() const { return events_; }
 
  private:
-  // What every event has. EndEvent writes it.
+  // Begins an event with the fields that all have. EndEvent ends it.
   void BeginEvent(const char* phase, int32_t worker, int32_t thread);
   void EndEvent();
   void WriteMetadata(const char* kind, int32_t worker, int32_t thread, const std::string& name,

@@ -28,7 +28,7 @@ class TextPieces {
   void Append(std::string_view text);
   // Passes on what is left. Call once, in the end.
   void Finish();
-  // What the sink failed with; OK where it has not.
+  // The error of the sink; OK where it has not failed.
   const absl::Status& status() const { return status_; }
 
  private:

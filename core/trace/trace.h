@@ -1,4 +1,4 @@
-// What the first steps of a job look like, chunk by chunk: the front door of traces.
+// The trace of the first steps of a job, chunk by chunk: the front door of traces.
 //
 // Threads: pure functions of their arguments; any number at once.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace stepcast {
 
-// What is asked for, unchecked.
+// A request as it is asked for, unchecked.
 struct TraceDraft {
   ScenarioDraft scenario;
   SimulationOptionsDraft options;

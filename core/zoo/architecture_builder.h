@@ -1,4 +1,4 @@
-// Builds an Architecture layer by layer, working out shapes, variables and arithmetic.
+// A builder of an Architecture, layer by layer, which works out shapes, variables and arithmetic.
 #pragma once
 
 #include <cstdint>

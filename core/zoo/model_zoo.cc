@@ -73,7 +73,8 @@ std::vector<TrainingLayer> TimedLayers(const Architecture& architecture,
   return layers;
 }
 
-// What makes a profile that breaks its limits is said in terms of the options, before it is made.
+// Checks durations: what makes a profile that breaks its limits is said in terms of the options,
+// before it is made.
 void CheckDurations(const TrainingGraph& graph, const ProfileLimits& limits, FaultList& faults) {
   const int64_t longest = *std::max_element(graph.durations_ns.begin(), graph.durations_ns.end());
   if (longest > limits.max_step_ns) {

@@ -23,7 +23,7 @@ std::string TemporaryDirectory() {
   return error ? "/tmp" : path.string();
 }
 
-// What is in memory already need not be kept there twice.
+// The size of the cache of profiles: what is in memory already need not be kept there twice.
 size_t ProfileCacheBytes(const ServerOptions& options) {
   return options.store == StoreKind::kMemory ? 0
                                              : static_cast<size_t>(options.max_profile_cache_bytes);

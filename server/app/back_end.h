@@ -1,4 +1,5 @@
-// Everything between the stores and gRPC: handlers, job pools and the services.
+// The back end: everything between the stores and gRPC, which is handlers, job pools and the
+// services.
 //
 // Lifetime: borrows what its constructor is given. To be drained before it is destroyed, when no
 // call is left.

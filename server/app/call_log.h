@@ -1,5 +1,5 @@
-// Writes calls to the server's log: those that failed for its own reasons, and at level debug every
-// one.
+// An observer that writes calls to the server's log: those that failed for its own reasons, and at
+// level debug every one.
 #pragma once
 
 #include "server/app/log.h"

@@ -1,4 +1,4 @@
-// What the files of SecurityOptions hold, read and checked.
+// The credentials of a server: the contents of the files of SecurityOptions, read and checked.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,10 @@ struct Credentials {
 absl::StatusOr<Credentials> LoadCredentials(const SecurityOptions& options,
                                             int64_t now_unix_seconds);
 
-// Whether `listen`, HOST:PORT, may be served with these options: beyond loopback only over TLS and
-// to known callers, unless that is allowed otherwise. INVALID_ARGUMENT, reason FLAG_INVALID, naming
-// the address and what is missing; also for flags that do not go together.
+// OK if `listen`, HOST:PORT, may be served with these options: beyond loopback only over TLS and to
+// known callers, unless that is allowed otherwise.
+// INVALID_ARGUMENT, reason FLAG_INVALID, naming the address and what is missing; also for flags
+// that do not go together.
 absl::Status CheckExposure(const std::string& listen, const SecurityOptions& options);
 
 }  // namespace stepcast::server

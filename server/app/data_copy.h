@@ -1,4 +1,5 @@
-// What stepcastd does instead of serving when it is asked for a copy of its data.
+// The backup and the restore of stepcastd's data, which it does instead of serving when it is asked
+// to.
 #pragma once
 
 #include "absl/status/status.h"

@@ -24,8 +24,8 @@ void SetLimits(grpc::ServerBuilder& builder, int64_t max_message_bytes) {
   builder.SetMaxSendMessageSize(-1);
 }
 
-// What gRPC inflates, it inflates whole before it looks at the size: half a megabyte becomes half a
-// gigabyte.
+// Refuses compressed messages: what gRPC inflates, it inflates whole before it looks at the size:
+// half a megabyte becomes half a gigabyte.
 void RefuseCompression(grpc::ServerBuilder& builder) {
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);

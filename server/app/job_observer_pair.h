@@ -1,4 +1,4 @@
-// Tells two observers of one job pool.
+// A pair of observers of one job pool, both of which are told.
 #pragma once
 
 #include "server/jobs/job_pool.h"

@@ -1,4 +1,4 @@
-// What Abseil's mutexes do beside locking.
+// The deadlock detection of Abseil's mutexes.
 #pragma once
 
 namespace stepcast::server {

@@ -1,4 +1,4 @@
-// What the libraries inside would write to stderr by themselves.
+// The logs that the libraries inside would write to stderr by themselves.
 #pragma once
 
 namespace stepcast::server {

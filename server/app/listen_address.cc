@@ -33,7 +33,7 @@ std::string HostOf(const std::string& address) {
 
 std::string PortOf(const std::string& address) { return address.substr(address.rfind(':') + 1); }
 
-// Why an attempt fails; empty if it does not.
+// The reason why an attempt fails; empty if it does not.
 std::string TryToListen(const addrinfo& address) {
   const int socket_fd =
       socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol);

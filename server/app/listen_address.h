@@ -10,7 +10,7 @@ namespace stepcast::server {
 // INVALID_ARGUMENT, reason FLAG_INVALID, naming `flag`, for what is no such address.
 absl::Status CheckListenAddress(const std::string& flag, const std::string& address);
 
-// Whether only this machine can reach it: localhost, 127.0.0.0/8 or ::1, as they are written.
+// True if only this machine can reach it: localhost, 127.0.0.0/8 or ::1, as they are written.
 // REQUIRES: checked.
 bool IsLoopback(const std::string& address);
 

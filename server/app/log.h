@@ -31,7 +31,7 @@ class Log {
   void Warning(std::string_view event, const Fields& fields = {});
   void Error(std::string_view event, const Fields& fields = {});
 
-  // Whether a line of this level would be written.
+  // True if a line of this level would be written.
   bool Writes(LogLevel level) const;
   LogLevel level() const { return level_; }
   // From now on; returns the one before.

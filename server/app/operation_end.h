@@ -1,5 +1,5 @@
-// Everything of long-running operations between their store and gRPC: what computes them, what
-// waits for them, and their two services.
+// The back end of long-running operations: everything between their store and gRPC, which is what
+// computes them, what waits for them, and their two services.
 //
 // Lifetime: borrows what its constructor is given. To be left before the pools of its calls are
 // drained.

@@ -1,5 +1,5 @@
-// Counts callers that were turned away, and logs them, at most so many a second: who tries many
-// tokens must not fill the disk.
+// An observer that counts callers who were turned away, and logs them, at most so many a second:
+// who tries many tokens must not fill the disk.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ class RejectionLog final : public RejectionObserver {
                   const absl::Status& status) override;
 
  private:
-  // Whether there is room for a line, and how many there was none for since the last one.
+  // True if there is room for a line. `left_out`: how many there was none for since the last one.
   bool MayLog(int& left_out);
 
   Log& log_;

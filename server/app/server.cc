@@ -114,14 +114,14 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   auto parts = std::make_unique<Parts>(options);
   Parts& part = *parts;
 
-  // Who may ask.
+  // The security: who may ask.
   absl::StatusOr<std::unique_ptr<ServerSecurity>> security =
       ServerSecurity::Create(options.security, part.log, part.metrics, part.clock);
   if (!security.ok()) return security.status();
   part.security = *std::move(security);
   part.reflection = std::make_unique<ReflectionRpc>(part.security->gate(), AllServices());
 
-  // What holds the data, and what works on it.
+  // The stores that hold the data, and the back end that works on it.
   absl::StatusOr<Stores> stores = OpenStores(options, part.clock);
   if (!stores.ok()) return stores.status();
   part.stores = *std::move(stores);
@@ -134,7 +134,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
                                          .operations = *part.stores.operations};
   part.back_end = std::make_unique<BackEnd>(options, environment);
 
-  // What watches it, not ready yet.
+  // The pages, by which it is watched; not ready yet.
   if (!options.http_listen.empty()) {
     const HttpPages pages{.version = STEPCAST_VERSION,
                           .metrics = [&part] { return part.MetricsText(); },
@@ -145,7 +145,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
     part.http = *std::move(http);
   }
 
-  // What asks it.
+  // The endpoint, by which it is asked.
   const GrpcEndpointOptions endpoint{
       .address = options.listen,
       .credentials = part.security->ListenerCredentials(),

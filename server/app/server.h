@@ -27,7 +27,7 @@ class Server {
   const std::string& grpc_address() const { return grpc_address_; }
   const std::string& http_address() const { return http_address_; }
 
-  // What /metrics shows.
+  // The text that /metrics shows.
   std::string MetricsText();
 
   // Takes what can change while serving from new options, or says in the log why none could be had:

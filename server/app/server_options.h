@@ -1,4 +1,4 @@
-// Everything a server can be told, with its defaults. Most are flags of stepcastd of the same name.
+// The options of a server, with their defaults. Most are flags of stepcastd of the same name.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ enum class StoreKind : uint8_t { kSqlite, kMemory, kPostgres };
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
 enum class LogFormat : uint8_t { kText, kJson };
 
-// By how much threads that simulate yield (nice(1)), so that calls are taken, and answered where
-// the answer is known, while every processor simulates.
+// The nice(1) value of threads that simulate: they yield, so that calls are taken, and answered
+// where the answer is known, while every processor simulates.
 inline constexpr int kSimulationNice = 10;
 
 struct LogOptions {
@@ -25,7 +25,7 @@ struct LogOptions {
   LogFormat format = LogFormat::kText;
 };
 
-// Who may call, and how calls are kept from others' eyes.
+// The security of a server: the callers it admits, and the encryption of their calls.
 struct SecurityOptions {
   std::string tls_cert;  // files; empty: none
   std::string tls_key;
@@ -35,7 +35,7 @@ struct SecurityOptions {
   double reload_seconds = 10;   // between looks at the files above; 0: none
 };
 
-// Of long-running operations. The flags say `operation` where the names here need not.
+// The options of long-running operations. The flags say `operation` where the names here need not.
 struct OperationOptions {
   std::string replica_id;  // the beginning of this server's name among those on its store; empty:
                            // the host's name

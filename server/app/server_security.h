@@ -1,4 +1,5 @@
-// How a server is guarded: its certificates and those it knows, as its files have them now.
+// The security of a server that runs: its certificates and those it knows, as its files have them
+// now.
 //
 // Threads: Reload and Refresh on one thread; the gate is safe.
 #pragma once

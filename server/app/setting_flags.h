@@ -1,4 +1,4 @@
-// What was typed behind the program's name.
+// The flags that were typed behind the program's name.
 #pragma once
 
 #include <string>

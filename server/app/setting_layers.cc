@@ -42,7 +42,7 @@ CLI::Option* Find(const std::string& name, CLI::App& table) {
   return option == nullptr || NameOf(*option).empty() ? nullptr : option;
 }
 
-// What CLI11 says of a value, without the flag it begins with: the source is named already.
+// CLI11's text on a value, without the flag it begins with: the source is named already.
 std::string WhyNot(const CLI::Option& option, const std::string& why) {
   return std::string(absl::StripPrefix(why, absl::StrCat(option.get_name(), ": ")));
 }

@@ -23,7 +23,7 @@ namespace stepcast::server {
 // Options of this group hold secrets: their values are never shown.
 inline constexpr char kSecretGroup[] = "Secrets";
 
-// What the environment gives: the variables of the table. An empty variable gives nothing.
+// The layer of the environment: the variables of the table. An empty variable gives nothing.
 std::vector<GivenSetting> EnvironmentSettings(const CLI::App& table);
 
 // Variables that look like settings, STEPCAST_*, and are none.

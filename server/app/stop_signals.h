@@ -1,4 +1,4 @@
-// SIGTERM, SIGINT and SIGHUP, waited for instead of handled.
+// The signals SIGTERM, SIGINT and SIGHUP, waited for instead of handled.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What holds the data: the stores of profiles and of operations, on one medium.
+// The stores of profiles and of operations, on one medium.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ struct Stores {
 // Fails as the medium does. The clock is borrowed.
 absl::StatusOr<Stores> OpenStores(const ServerOptions& options, const Clock& clock);
 
-// Which medium it is, for people.
+// The name of the medium, for people.
 std::string StoreText(const ServerOptions& options);
 
 }  // namespace stepcast::server

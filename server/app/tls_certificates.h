@@ -19,7 +19,7 @@ namespace stepcast::server {
 
 class TlsCertificates {
  public:
-  // How long after Replace connections may still be made with what was there before.
+  // The time after Replace in which connections may still be made with what was there before.
   static constexpr int kDelaySeconds = 1;
 
   // UNAVAILABLE, reason TLS_FAILED, where the system has no such files. REQUIRES: the files were

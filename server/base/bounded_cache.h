@@ -1,9 +1,9 @@
-// What was made before, by key, within a bound of bytes: what has not been asked for the longest
-// goes first.
+// An LRU cache bounded by bytes.
 //
-// Values are immutable and shared: one that goes while it is in use lives on with its users. An
-// entry counts as its value's bytes, its key's and kEntryBytes for what holds it. Cost: a hash of
-// the key and a lock, O(1) but for what goes. Threads: safe.
+// Values are immutable and shared: one that goes while it is in use lives on with its users.
+// An entry counts as its value's bytes, its key's and kEntryBytes for what holds it.
+// Cost: a hash of the key and a lock, O(1) but for what goes.
+// Threads: safe.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,13 @@
 
 namespace stepcast::server {
 
-// Told what a cache does, outside its lock. For metrics. Threads: called by any.
+// An observer of a cache, told outside its lock. For metrics.
+// Threads: called by any.
 class CacheObserver {
  public:
   virtual ~CacheObserver() = default;
   virtual void OnAsked(bool found) = 0;
-  // By how much its content has changed, and how many entries went to make room.
+  // The changes of its content, and the number of entries that went to make room.
   virtual void OnChanged(int64_t entries, int64_t bytes, int64_t dropped) = 0;
 };
 

@@ -27,7 +27,7 @@ class RealClock final : public Clock {
   int64_t WallNs() const override;
 };
 
-// Stands still until it is told to move.
+// A clock that stands still until it is told to move.
 class FakeClock final : public Clock {
  public:
   explicit FakeClock(int64_t wall_ns = 1'700'000'000'000'000'000) : wall_ns_(wall_ns) {}

@@ -26,7 +26,7 @@ class STEPCAST_CAPABILITY("mutex") Mutex {
   std::mutex mutex_;
 };
 
-// Holds a mutex for a scope.
+// A lock of a mutex for a scope.
 class STEPCAST_SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) STEPCAST_ACQUIRE(mutex) : mutex_(mutex) { mutex_.Lock(); }

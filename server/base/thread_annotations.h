@@ -13,7 +13,7 @@
 #define STEPCAST_SCOPED_CAPABILITY STEPCAST_THREAD_ANNOTATION(scoped_lockable)
 // A member that is read and written only while the mutex is held.
 #define STEPCAST_GUARDED_BY(mutex) STEPCAST_THREAD_ANNOTATION(guarded_by(mutex))
-// What a pointer points to is read and written only while the mutex is held.
+// A pointer whose target is read and written only while the mutex is held.
 #define STEPCAST_PT_GUARDED_BY(mutex) STEPCAST_THREAD_ANNOTATION(pt_guarded_by(mutex))
 // The caller must hold the mutex, or must not.
 #define STEPCAST_REQUIRES(...) STEPCAST_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))

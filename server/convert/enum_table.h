@@ -1,4 +1,4 @@
-// Which number of the contract is which value of the core, for every enum of both.
+// The tables of enums: the contract's number of each value of the core, for every enum of both.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Between the messages of JobService and google.longrunning.Operations and their plain requests and
-// answers.
+// Conversions between the messages of JobService and google.longrunning.Operations and their plain
+// requests and answers.
 //
 // Threads: pure functions. Cost: linear in the message.
 #pragma once
@@ -23,7 +23,8 @@ WaitOperationCall FromWire(const google::longrunning::WaitOperationRequest& wire
 google::longrunning::Operation ToWire(const StoredOperation& operation);
 google::longrunning::ListOperationsResponse ToWire(const ListOperationsAnswer& answer);
 
-// What is kept of an operation's error: a serialised google.rpc.Status. REQUIRES: !status.ok().
+// The form in which an operation's error is kept: a serialised google.rpc.Status. REQUIRES:
+// !status.ok().
 std::string ErrorBytes(const absl::Status& status);
 
 }  // namespace stepcast::server

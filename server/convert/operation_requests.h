@@ -1,4 +1,4 @@
-// What the methods of google.longrunning.Operations are asked, and answer, in plain types.
+// The requests and answers of the methods of google.longrunning.Operations, in plain types.
 #pragma once
 
 #include <cstdint>

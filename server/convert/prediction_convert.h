@@ -1,4 +1,4 @@
-// Between the messages of prediction.proto and their plain requests and answers.
+// Conversions between the messages of prediction.proto and their plain requests and answers.
 //
 // Threads: pure functions. Cost: linear in the message.
 #pragma once
@@ -11,7 +11,7 @@ namespace stepcast::server {
 PredictThroughputCall FromWire(const v1::PredictThroughputRequest& wire);
 v1::PredictThroughputResponse ToWire(const PredictThroughputAnswer& answer);
 
-// What the other answers are made of, too.
+// The parts of the other answers, too.
 v1::Prediction ToWire(const Prediction& prediction);
 v1::ConfidenceInterval ToWire(const Interval& interval);
 v1::Warning ToWire(const Warning& warning);

@@ -1,5 +1,5 @@
-// What the methods of PredictionService are asked, and answer, in plain types. `faults` as in
-// profile_requests.h.
+// The requests and answers of the methods of PredictionService, in plain types.
+// `faults` as in profile_requests.h.
 #pragma once
 
 #include <optional>
@@ -20,8 +20,7 @@
 
 namespace stepcast::server {
 
-// Where the profile of a prediction comes from: nowhere, the store, by its name, or the request
-// itself.
+// The source of a prediction's profile: none, the store, by its name, or the request itself.
 using ProfileSource = std::variant<std::monostate, std::string, ProfileInput>;
 
 struct PredictThroughputCall {
@@ -73,7 +72,7 @@ struct GenerateTraceCall {
   std::vector<Fault> faults;
 };
 
-// What is common to all answers.
+// The context of an answer, common to all of them.
 struct AnswerContext {
   SimulationOptions options;
   std::string profile_digest;
@@ -113,7 +112,7 @@ struct FitParsingOverheadAnswer {
   AnswerContext context;  // nothing is simulated: as default-constructed
 };
 
-// What is left to say when the trace itself has been passed on.
+// The answer that is left to give when the trace itself has been passed on.
 struct GenerateTraceAnswer {
   TraceSummary answer;
   AnswerContext context;

@@ -39,7 +39,7 @@ bool ParseBinary(std::string_view bytes, v1::Profile& message) {
   return message.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
 }
 
-// What the parser of the text form says first.
+// The first error of the parser of the text form.
 class FirstError final : public pb::io::ErrorCollector {
  public:
   void AddError(int line, pb::io::ColumnNumber column, const std::string& message) override {

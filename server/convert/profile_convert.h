@@ -1,4 +1,4 @@
-// Between the Profile message and the core's profile.
+// Conversions between the Profile message and the core's profile.
 //
 // Threads: pure functions. Cost: linear.
 #pragma once

@@ -1,7 +1,8 @@
-// What the methods of ProfileService are asked, and answer, in plain types.
+// The requests and answers of the methods of ProfileService, in plain types.
 //
 // `faults` in a request: what its conversion found wrong, for instance an unknown enum number; the
-// handler reports it with whatever else is wrong. Paths in it are relative to the request.
+// handler reports it with whatever else is wrong.
+// Paths in it are relative to the request.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@
 
 namespace stepcast::server {
 
-// How the stored profile is to be named, and whether it is to be stored at all.
+// The placement of a profile: the name it is to be stored under, and whether it is to be stored at
+// all.
 struct ProfilePlacement {
   std::string profile_id;  // empty: from the digest
   std::string request_id;  // empty: none

@@ -1,4 +1,4 @@
-// Between the messages of ProfileService and its plain requests and answers.
+// Conversions between the messages of ProfileService and its plain requests and answers.
 //
 // Threads: pure functions. Cost: linear in the message.
 #pragma once

@@ -1,4 +1,4 @@
-// Where a request's profile comes from.
+// The source of a request's profile.
 //
 // Threads: pure functions.
 #pragma once

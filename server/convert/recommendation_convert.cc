@@ -36,7 +36,7 @@ void ReadConstraints(const v1::Constraints& wire, RecommendationDraft& draft, Fa
     draft.min_scaling_efficiency = wire.min_scaling_efficiency();
 }
 
-// What a Duration can hold.
+// The longest time that a Duration can hold.
 constexpr double kLongestSeconds = 315'576'000'000;
 
 v1::FrontierOutcome OutcomeToWire(const Outcome& outcome) {

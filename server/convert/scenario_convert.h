@@ -1,4 +1,4 @@
-// Between the messages of scenario.proto and the core's scenario and options.
+// Conversions between the messages of scenario.proto and the core's scenario and options.
 //
 // `path` is where the message stands in its request; faults are unknown enum numbers and durations
 // out of range. A resolved scenario or options in wire form resolves to itself again. Threads: pure

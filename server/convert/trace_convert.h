@@ -1,4 +1,4 @@
-// Between the messages of GenerateTrace and their plain requests.
+// Conversions between the messages of GenerateTrace and their plain requests.
 //
 // Threads: pure functions. Cost: linear in the message.
 #pragma once

@@ -1,4 +1,4 @@
-// Whether text is UTF-8, which every string of the contract must be, and text that is made so.
+// UTF-8 validation, which every string of the contract must pass, and text that is made valid.
 #pragma once
 
 #include <cstddef>

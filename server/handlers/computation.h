@@ -1,7 +1,7 @@
-// What is left of a checked request.
+// A computation: the rest of a request that has been checked.
 //
-// Keeps its profile alive; may be run on any thread, once. A time budget counts from the checking
-// on.
+// Keeps its profile alive; may be run on any thread, once.
+// A time budget counts from the checking on.
 #pragma once
 
 #include <string>

@@ -1,9 +1,11 @@
-// How much a checked request is expected to simulate: what a queue goes by before anything has run.
+// The expected work of a checked request: how much it will simulate, for a queue to go by before
+// anything has run.
 //
 // Rough: the runs that tell whether a prediction is steady come on top, and so does a search over
 // orders; runs that are recalled, a precision that is reached early and choices that need not be
-// tried make it less. What a unit of it takes is learned (CostModel). Threads: pure functions of
-// their arguments.
+// tried make it less.
+// What a unit of it takes is learned (CostModel).
+// Threads: pure functions of their arguments.
 #pragma once
 
 #include <atomic>
@@ -22,7 +24,8 @@
 
 namespace stepcast::server {
 
-// Of the runs of one computation that have ended. Threads: safe.
+// A counter of simulated operations, of the runs of one computation that have ended.
+// Threads: safe.
 class SimulatedOperations final : public RunCounter {
  public:
   void Add(int64_t simulated_operations) override {

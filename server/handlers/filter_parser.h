@@ -3,8 +3,8 @@
 //   filter = [ term { "AND" term } ]
 //   term   = "model" "=" value | "labels" "." key "=" value | "labels" ":" key
 //   key    = word | string      value = word | string
-//   word   = letters, digits, "_", "-", "." and "/" (a key: no ".")      string = '"' characters,
-//   \" and \\ '"'
+//   word   = letters, digits, "_", "-", "." and "/" (a key: no ".")
+//   string = '"' characters, \" and \\ '"'
 #pragma once
 
 #include <string_view>

@@ -48,7 +48,7 @@ absl::StatusOr<std::string> ReadText(ByteSource& source) {
   }
 }
 
-// Whether bytes of that kind may be what the call says they are.
+// True if bytes of that kind may be what the call says they are.
 bool MayBe(const ImportProfileCall& call, FileKind kind) {
   if (std::holds_alternative<LayerProfileOptions>(call.format)) return kind == FileKind::kLayers;
   if (std::holds_alternative<TimelineOptions>(call.format)) return kind == FileKind::kTimeline;

@@ -1,4 +1,4 @@
-// What each format of ImportProfile makes of the bytes that follow its header.
+// The formats of ImportProfile: each makes a profile of the bytes that follow its header.
 //
 // Failure: INVALID_ARGUMENT, reason IMPORT_INVALID or REQUEST_INVALID: faults of what is imported
 // are at `line N`, `recording` or `graph`, all others at fields of the request; what the bytes'

@@ -18,7 +18,7 @@ namespace stepcast::server {
 namespace {
 
 constexpr std::string_view kOperations = "operations/";
-// What a page token of operations is bound to: one of profiles is none.
+// The listing that a page token of operations is bound to: one of profiles is none.
 constexpr char kListing[] = "operations";
 
 absl::StatusOr<std::string> OperationIdOf(std::string_view name) {

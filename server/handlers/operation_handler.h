@@ -1,9 +1,10 @@
-// What JobService and google.longrunning.Operations do with operations, in plain types: checks,
-// starts, finds, cancels and deletes.
+// The handler of JobService and google.longrunning.Operations, in plain types: checks, starts,
+// finds, cancels and deletes operations.
 //
-// Knows nothing of gRPC, proto or threads. Threads: safe, as its store is; calls may block on the
-// store. Failure: INVALID_ARGUMENT with every fault (reason REQUEST_INVALID), and what
-// OperationStore fails with.
+// Knows nothing of gRPC, proto or threads.
+// Threads: safe, as its store is; calls may block on the store.
+// Failure: INVALID_ARGUMENT with every fault (reason REQUEST_INVALID), and what OperationStore
+// fails with.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ class OperationHandler {
   absl::Status Delete(const std::string& name) const;
   absl::StatusOr<ListOperationsAnswer> List(const ListOperationsCall& call) const;
 
-  // How many seconds are to be waited.
+  // The seconds that are to be waited.
   static absl::StatusOr<double> WaitSeconds(const WaitOperationCall& call);
 
   static constexpr int32_t kDefaultPageSize = 50;

@@ -1,4 +1,5 @@
-// Where a listing goes on: opaque to the caller, bound to the filter it was made with (AIP-158).
+// A page token: the place where a listing goes on, opaque to the caller and bound to the filter it
+// was made with (AIP-158).
 #pragma once
 
 #include <string>

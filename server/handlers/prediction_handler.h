@@ -1,10 +1,11 @@
-// What PredictionService does, in plain types: finds the profile, checks the request against it,
-// simulates.
+// The handler of PredictionService, in plain types: finds the profile, checks the request against
+// it, simulates.
 //
 // Each method does its work in two parts, for two pools: checking, which may block on the store,
-// and a computation, which does nothing but compute. Knows nothing of gRPC, proto or threads: it is
-// given an executor for the runs of one computation. Threads: safe; computations share nothing that
-// changes. What one is told to stop by is asked by all threads that compute.
+// and a computation, which does nothing but compute.
+// Knows nothing of gRPC, proto or threads: it is given an executor for the runs of one computation.
+// Threads: safe; computations share nothing that changes. What one is told to stop by is asked by
+// all threads that compute.
 // Failure: INVALID_ARGUMENT with every fault (paths relative to the request), NOT_FOUND for a
 // profile's name, and what the core's functions fail with.
 #pragma once
@@ -41,7 +42,7 @@ struct TraceComputation {
 
 class PredictionHandler {
  public:
-  // What is borrowed must outlive the computations.
+  // The surroundings that a handler borrows; they must outlive the computations.
   struct Environment {
     ProfileStore& store;
     const Clock& clock;
@@ -73,9 +74,9 @@ class PredictionHandler {
  private:
   struct Subject;
 
-  // `faults` are the request's: they go before what is found here, and are returned with it.
-  // Whether the error for a profile that is not there names others that are like it.
+  // The names in the error for a profile that is not there: of others that are like it, or none.
   enum class Names : uint8_t { kSimilar, kNone };
+  // `faults` are the request's: they go before what is found here, and are returned with it.
   absl::StatusOr<Subject> Find(ProfileSource source, const std::vector<Fault>& faults,
                                Names names = Names::kSimilar) const;
   // Finds the profile, checks the request with `resolve`, and leaves `compute` to be done.

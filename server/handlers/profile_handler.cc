@@ -87,7 +87,7 @@ size_t WireBytes(const ProfileSummary& summary) {
   return bytes;
 }
 
-// How many of a page's profiles fit into a message: at least one.
+// The number of a page's profiles that fit into a message: at least one.
 size_t CountThatFits(const std::vector<ProfileSummary>& profiles) {
   size_t bytes = 0;
   size_t count = 0;

@@ -1,7 +1,8 @@
-// What ProfileService does, in plain types: checks, names, stores and finds profiles.
+// The handler of ProfileService, in plain types: checks, names, stores and finds profiles.
 //
-// Knows nothing of gRPC, proto or threads. Threads: safe, as its store is; calls may block on the
-// store. Failure: INVALID_ARGUMENT with every fault (reasons PROFILE_INVALID, PROFILE_MALFORMED,
+// Knows nothing of gRPC, proto or threads.
+// Threads: safe, as its store is; calls may block on the store.
+// Failure: INVALID_ARGUMENT with every fault (reasons PROFILE_INVALID, PROFILE_MALFORMED,
 // IMPORT_INVALID, REQUEST_INVALID; paths relative to the request, those of an uploaded profile to
 // the profile), and what ProfileStore fails with.
 #pragma once

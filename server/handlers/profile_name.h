@@ -26,8 +26,8 @@ std::string ProfileName(std::string_view id);
 // INVALID_ARGUMENT, reason REQUEST_INVALID, at `field`.
 absl::StatusOr<std::string> ProfileIdOf(std::string_view name, std::string_view field);
 
-// What is wrong with the ids of a placement; `prefix` (empty, or ending with a dot) goes before the
-// field. A request id is a UUID in its usual form.
+// The faults of a placement's ids; `prefix` (empty, or ending with a dot) goes before the field.
+// A request id is a UUID in its usual form.
 std::vector<Fault> FaultsOf(const ProfilePlacement& placement, std::string_view prefix);
 
 }  // namespace stepcast::server

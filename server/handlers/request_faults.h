@@ -1,4 +1,4 @@
-// Putting together what several checks of one request found.
+// The union of the faults that several checks of one request found.
 #pragma once
 
 #include <string>

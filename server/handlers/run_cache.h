@@ -1,4 +1,4 @@
-// Runs of the engine that were made for earlier calls, within a bound of bytes.
+// An LRU cache, bounded by bytes, of runs of the engine that were made for earlier calls.
 //
 // Threads: safe.
 #pragma once

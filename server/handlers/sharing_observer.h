@@ -1,4 +1,4 @@
-// Told of answers that were computed for another call. For metrics.
+// An observer of answers that were computed for another call. For metrics.
 #pragma once
 
 #include <string_view>

@@ -1,7 +1,8 @@
-// What a caller may have meant by the name of a profile that is not there.
+// Suggestions for the name of a profile that is not there: profiles that a caller may have meant.
 //
 // Names what ListProfiles would list, so it is only for callers who may call that; its test holds
-// the methods that name profiles to it. Threads: safe, as the store is; may block on it.
+// the methods that name profiles to it.
+// Threads: safe, as the store is; may block on it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Told of every computation behind a prediction. For metrics.
+// An observer of every computation behind a prediction. For metrics.
 #pragma once
 
 #include <cstdint>

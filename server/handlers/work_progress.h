@@ -1,10 +1,11 @@
-// How far a computation is, and what to tell who gave up on it: what was asked, how long it would
-// take here, and what to do.
+// The progress of a computation, and the error for whoever gave up on it: what was asked, how long
+// it would take here, and what to do.
 //
 // What is done is counted twice: in operations, by the runs that have ended, and in pieces of
 // kStopCheckInterval units, by the questions whether to go on, of which the fast engines ask one in
-// up to eight times as many operations. The larger number counts, so early on the time may be
-// overestimated. Threads: safe.
+// up to eight times as many operations.
+// The larger number counts, so early on the time may be overestimated.
+// Threads: safe.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,7 @@
 
 namespace stepcast::server {
 
-// What to do instead of waiting.
+// The remedy that is offered instead of waiting.
 enum class Remedy : uint8_t { kStartAJob, kAskForLess };
 
 // DEADLINE_EXCEEDED with what was asked added to its message and, as `expected_operations`, to its

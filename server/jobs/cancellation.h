@@ -1,10 +1,11 @@
-// Whether the work for one request should go on: shared by whoever may end it and by the job that
-// does it.
+// A cancellation token with a deadline: shared by whoever may end the work for one request and by
+// the job that does it.
 //
 // Stops for the first of: Cancel, and the deadline. Once stopped it stays stopped.
 // Cost: Check is one atomic load, and one clock reading if there is a deadline; it takes a lock
-// only after Cancel. Threads: safe. Usually held by shared_ptr from both sides. The clock must
-// outlive it.
+// only after Cancel.
+// Threads: safe.
+// Lifetime: usually held by shared_ptr from both sides. The clock must outlive it.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,12 @@
-// How long work takes, learned from work that was done.
+// A cost model: the time that work takes, learned from work that was done as an exponential moving
+// average.
 //
-// Work has a size, in any unit, and a kind. What is learned is the time of a unit: of each kind,
-// and of each group of kinds for those not yet seen. A new observation counts a quarter, so a few
-// are enough to follow a machine that has become slower. Remembers the latest kMaxKinds kinds.
+// Work has a size, in any unit, and a kind.
+// What is learned is the time of a unit: of each kind, and of each group of kinds for those not yet
+// seen.
+// A new observation counts a quarter, so a few are enough to follow a machine that has become
+// slower.
+// Remembers the latest kMaxKinds kinds.
 // Threads: safe.
 #pragma once
 

@@ -1,11 +1,13 @@
-// What waits for threads, in turns of its clients.
+// A fair queue: work that waits for threads, in turns of its clients.
 //
 // Each client gets the same share of the work, as long as it has something waiting, however much
 // the others ask for: start-time fair queueing (Goyal, Vin, Cheng, SIGCOMM 1996), of which a
-// client's entries are first come, first served. A new entry's start tag is the greater of its
-// client's last finish tag and of the start tag of what was popped last; its finish tag is its cost
-// later. The least start tag leaves first, of equals the oldest. Cost: Push O(log clients), Pop
-// O(clients), CostBefore and ExtractIf O(entries). Threads: none; the owner locks.
+// client's entries are first come, first served.
+// A new entry's start tag is the greater of its client's last finish tag and of the start tag of
+// what was popped last; its finish tag is its cost later.
+// The least start tag leaves first, of equals the oldest.
+// Cost: Push O(log clients), Pop O(clients), CostBefore and ExtractIf O(entries).
+// Threads: none; the owner locks.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +59,7 @@ class FairQueue {
     first->second.entries.pop_front();
     now_ = entry.start;
     Forget(entry.cost);
-    // What a client had counts only while it puts its next start off.
+    // A client's past counts only while it puts its next start off.
     std::erase_if(lanes_, [this](const auto& lane) {
       return lane.second.entries.empty() && lane.second.finish <= now_;
     });
@@ -104,7 +106,7 @@ class FairQueue {
         taken.push_back(std::move(entry.value));
         return true;
       });
-      // What was never served is not held against its client.
+      // Work that was never served is not held against its client.
       lane.finish =
           lane.entries.empty() ? now_ : lane.entries.back().start + lane.entries.back().cost;
     }

@@ -1,4 +1,4 @@
-// One computation for all who ask the same at the same time (what Go calls singleflight).
+// Singleflight, as Go calls it: one computation for all who ask the same at the same time.
 //
 // Who asks waits on a flight. The first one on a flight has to see that it is computed and landed;
 // the others only wait. A flight goes on while anyone waits on it, so one caller's deadline or
@@ -23,7 +23,7 @@
 
 namespace stepcast::server {
 
-// Who waits for a Result.
+// A caller that waits for a Result.
 template <typename Result>
 class Waiter {
  public:
@@ -66,7 +66,7 @@ class Flights {
                        {.reason = "CANCELLED"});
     }
 
-    // Whether anyone waits on it who has not gone.
+    // True if anyone waits on it who has not gone.
     bool IsWanted() const {
       MutexLock lock(flights_.mutex_);
       return std::any_of(waiters_.begin(), waiters_.end(),

@@ -1,4 +1,5 @@
-// Whether a pool takes one more job, and what it says where it does not.
+// The admission control of a job pool: whether it takes one more job, and the error where it does
+// not.
 //
 // Threads: pure functions of their arguments.
 #pragma once
@@ -12,7 +13,7 @@
 
 namespace stepcast::server {
 
-// What a job without an expectation counts as.
+// The expected time of a job that comes without one.
 inline constexpr double kUnknownJobSeconds = 0.01;
 
 struct AdmissionLimits {
@@ -20,13 +21,13 @@ struct AdmissionLimits {
   double queue_seconds_max = 0;  // of expected work that waits, on one thread; 0: no bound
 };
 
-// What is there already.
+// The load of a pool before the new job.
 struct PoolLoad {
   int64_t now_ns = 0;
   size_t threads = 1;
   size_t unfinished = 0;       // jobs that wait or run
   double queue_seconds = 0;    // of those that wait, on one thread
-  double running_seconds = 0;  // what those that run are expected to need still, on one thread
+  double running_seconds = 0;  // still needed by those that run, as expected, on one thread
   double ahead_seconds = 0;    // of those that wait and would leave before the new job
 };
 

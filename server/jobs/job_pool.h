@@ -24,9 +24,9 @@
 
 namespace stepcast::server {
 
-// Told what the pool does; called on the pool's and on submitting threads, outside its lock. For
-// metrics.
+// An observer of a pool. For metrics.
 //
+// Called on the pool's and on submitting threads, outside its lock.
 // Calls of different threads may overtake each other, so a gauge of the queue adds one OnQueued and
 // subtracts one OnStarted; `queue_length` is what it was at that moment, good for a histogram or a
 // log line.
@@ -57,7 +57,7 @@ class JobPool {
  public:
   using Job = absl::AnyInvocable<void(const absl::Status&) &&>;
   using Helper = absl::AnyInvocable<void() &&>;
-  // Whether nobody waits for a job any more. Asked outside every lock of the pool, by any thread.
+  // True if nobody waits for a job any more. Asked outside every lock of the pool, by any thread.
   using IsAbandoned = std::function<bool()>;
 
   explicit JobPool(const JobPoolOptions& options);
@@ -74,13 +74,13 @@ class JobPool {
   // Drain began, false, and it is destroyed without having run. Takes no job's place in the queue,
   // and the observer is told nothing of it.
   bool SubmitIfIdle(Helper helper);
-  // Whether a job would begin at once, on a processor that nothing else has.
+  // True if a job would begin at once, on a processor that nothing else has.
   bool HasIdle() const;
-  // Whether jobs and helpers together are more than `threads`: a helper that can end early should.
+  // True if jobs and helpers together are more than `threads`: a helper that can end early should.
   bool IsCrowded() const;
   // As those of the options, for jobs that come from now on.
   void SetLimits(size_t queue_max, double queue_seconds_max);
-  // What waits and runs, the oldest first.
+  // The jobs that wait and run, the oldest first.
   std::vector<JobListing> List() const;
   // Takes no more jobs, runs those it has, and returns when they and all helpers are done and
   // destroyed. Idempotent. REQUIRES: not called by one of them.

@@ -1,4 +1,4 @@
-// Who wants a job, and what is expected of it.
+// The ticket of a job: the client who wants it, and what is expected of it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace stepcast::server {
 
 struct JobTicket {
   std::string client;           // jobs of different clients take turns
-  std::string method;           // what it does, for listings
+  std::string method;           // of the job, for listings
   std::string request_id;       // the same
   double expected_seconds = 0;  // on one thread; 0: nothing is known
   std::optional<int64_t>

@@ -1,4 +1,4 @@
-// Has gRPC report every call, of every service, to the call metrics.
+// An interceptor by which gRPC reports every call, of every service, to the call metrics.
 #pragma once
 
 #include <grpcpp/support/server_interceptor.h>

@@ -1,4 +1,4 @@
-// Counts calls by method and code, under go-grpc-prometheus's names.
+// Counters of calls by method and code, under go-grpc-prometheus's names.
 //
 // Every series of a known method is there from the start, at zero. A client can invent methods: all
 // unknown ones are one series, `other`. Threads: safe; no locks but the metrics' own. Cost: under a

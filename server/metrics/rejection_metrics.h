@@ -1,5 +1,5 @@
-// Counts the calls that the server turned away, by reason: not for what they asked, but for who
-// asked, or for what there was to do already.
+// Counters of the calls that the server turned away, by reason: not for what they asked, but for
+// who asked, or for what there was to do already.
 //
 // Reasons that are not among kRejectionReasons are no rejections. Every series is there from the
 // start, at zero. Threads: safe.

@@ -35,7 +35,7 @@ class ServerMetrics {
  public:
   explicit ServerMetrics(const ServerMetricsOptions& options);
 
-  // What the store may hold from now on.
+  // The most profiles that the store may hold from now on.
   void SetMaxProfiles(int64_t max_profiles) {
     max_profiles_.Set(static_cast<double>(max_profiles));
   }

@@ -1,5 +1,5 @@
-// Computes long-running operations: takes them from the store when this replica has capacity, keeps
-// their leases, and brings back what came of them.
+// A worker for long-running operations: takes them from the store when this replica has capacity,
+// computes them, keeps their leases, and brings back what came of them.
 //
 // Work is checked on one pool, computed on another, and the store is only ever called by Tick: a
 // slow store holds none of their threads. Calls go first: an operation is taken when a thread for
@@ -30,12 +30,13 @@
 
 namespace stepcast::server {
 
-// What is left of a checked request: gives the bytes of its response, and says meanwhile how far it
-// is.
+// The rest of a request that has been checked: gives the bytes of its response, and says meanwhile
+// how far it is.
 using OperationWork = absl::AnyInvocable<absl::StatusOr<std::string>(
                                              StopCheck stop, std::atomic<int64_t>& progress) &&>;
 
-// Told of attempts. For metrics. Threads: that of Tick.
+// An observer of attempts. For metrics.
+// Threads: that of Tick.
 class OperationObserver {
  public:
   virtual ~OperationObserver() = default;
@@ -55,7 +56,7 @@ struct OperationRunnerOptions {
   int64_t lease_ns = int64_t{15} * 1'000'000'000;  // renewed at a third
   int64_t patience_ns = int64_t{10} * 1'000'000'000;
   int64_t poll_ns =
-      500'000'000;  // how often the store is asked for what other replicas have queued
+      500'000'000;  // between questions to the store for what other replicas have queued
   int64_t expire_every_ns = int64_t{60} * 1'000'000'000;
 };
 
@@ -68,7 +69,7 @@ struct OperationRunnerEnvironment {
   std::function<bool()> has_capacity;
   std::function<absl::StatusOr<OperationWork>(const std::string& request)>
       check;                                                    // on its pool; may block
-  std::function<std::string(const absl::Status&)> error_bytes;  // what is kept of an error
+  std::function<std::string(const absl::Status&)> error_bytes;  // an error as it is kept
   std::function<void()> wake;   // there is something for Tick to do. Any thread
   std::function<void()> ended;  // some operation is done. The thread of Tick
 };
@@ -86,7 +87,7 @@ class OperationRunner {
   void BeatSoon();
   // Takes no more, and stops what runs; later Ticks give it back.
   void Leave();
-  // Whether Leave was called and nothing runs any more.
+  // True if Leave was called and nothing runs any more.
   bool HasLeft() const;
   // REQUIRES: Leave was called, and another thread goes on calling Tick.
   void WaitUntilLeft();
@@ -108,10 +109,10 @@ class OperationRunner {
   };
   using AttemptPointer = std::shared_ptr<Attempt>;
 
-  // Whether it is to leave.
+  // True if it is to leave.
   bool CollectNews();
   void Beat(Attempt& attempt, int64_t now_ns);
-  // Whether it is settled: nothing is left to be done for it.
+  // True if it is settled: nothing is left to be done for it.
   bool Settle(Attempt& attempt);
   bool SettleFinished(Attempt& attempt);
   void StopAll();

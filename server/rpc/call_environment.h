@@ -1,4 +1,4 @@
-// What every call needs of its server.
+// The environment of calls: all that every call needs of its server.
 //
 // Lifetime: borrowed by every call; whatever it refers to outlives the last one.
 #pragma once
@@ -23,7 +23,7 @@ namespace stepcast::server {
 // A code that says that something is wrong here, not with the request.
 bool IsServersFault(absl::StatusCode code);
 
-// What a log says of a call.
+// The labels of a call in a log.
 struct CallLabels {
   std::string_view method;
   std::string client;
@@ -31,11 +31,12 @@ struct CallLabels {
   std::string trace_id;    // of its traceparent (W3C Trace Context); the same
 };
 
-// Told how calls ended. Threads: called by any.
+// An observer of the ends of calls.
+// Threads: called by any.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
-  // Whether it wants to be told of every call; else only of those that failed for a reason that is
+  // True if it wants to be told of every call; else only of those that failed for a reason that is
   // the server's own.
   virtual bool WantsEveryCall() const = 0;
   virtual void OnEnd(const CallLabels& call, const absl::Status& status) = 0;
@@ -44,8 +45,8 @@ class CallObserver {
 struct CallEnvironment {
   CallGate& gate;
   CostModel& costs;          // of simulations
-  JobPool& store_jobs;       // what may block on the store
-  JobPool& simulation_jobs;  // what computes for long
+  JobPool& store_jobs;       // that may block on the store
+  JobPool& simulation_jobs;  // that compute for long
   ByteBudget& budget;
   const Clock& clock;
   CallObserver& observer;

@@ -1,4 +1,4 @@
-// Decides who may call what.
+// The access decision for a call: who may call what.
 //
 // Asked by every call when it starts, on gRPC's own threads: it must not block. Threads: safe.
 // Lifetime: outlives the calls.

@@ -1,7 +1,8 @@
-// What a caller says of a call in its metadata, for logs and listings.
+// The metadata of a call: what its caller says of it, for logs and listings.
 //
-// It is the caller's text: what is not printable ASCII, or too long, counts as absent. Threads:
-// safe for one call. Cost: gRPC makes a map of the metadata at the first question.
+// It is the caller's text: what is not printable ASCII, or too long, counts as absent.
+// Threads: safe for one call.
+// Cost: gRPC makes a map of the metadata at the first question.
 #pragma once
 
 #include <grpcpp/server_context.h>

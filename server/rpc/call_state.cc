@@ -24,8 +24,8 @@ std::optional<int64_t> DeadlineOf(const grpc::CallbackServerContext& context, co
   return left > kLongestNs ? std::nullopt : std::optional<int64_t>(clock.MonotonicNs() + left);
 }
 
-// When to give up, so that why arrives while the caller still waits: a twentieth of the time that
-// is left, at most 250 ms, before the deadline.
+// The time at which to give up, so that why arrives while the caller still waits: a twentieth of
+// the time that is left, at most 250 ms, before the deadline.
 std::optional<int64_t> EndOf(std::optional<int64_t> deadline_ns, const Clock& clock) {
   constexpr int64_t kMostNs = 250'000'000;
   constexpr int64_t kPart = 20;

@@ -1,5 +1,5 @@
-// What a unary call and an upload have in common: whether to go on, what the call may hold and
-// take, and who is told of its failure.
+// The state that a unary call and an upload have in common: whether to go on, what the call may
+// hold and take, and who is told of its failure.
 #pragma once
 
 #include <grpcpp/server_context.h>

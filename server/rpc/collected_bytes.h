@@ -1,4 +1,4 @@
-// What follows the header of UploadProfile: bytes in memory, up to the limit of a profile.
+// The bytes that follow the header of UploadProfile: in memory, up to the limit of a profile.
 #pragma once
 
 #include <array>
@@ -83,7 +83,7 @@ class CollectedBytes {
     while (true) {
       const absl::StatusOr<size_t> read = bytes.Read(block.data(), block.size());
       if (!read.ok()) return read.status();
-      // What is not compressed need not be copied.
+      // Bytes that are not compressed need not be copied.
       if (inflated == 0) return *read == 0 ? std::string() : std::move(compressed);
       if (*read == 0) return taken;
       taken.append(block.data(), *read);

@@ -18,7 +18,8 @@
 
 namespace stepcast::server {
 
-// Told of every refusal. Threads: called by any; must not block.
+// An observer of every refusal.
+// Threads: called by any; must not block.
 class RejectionObserver {
  public:
   virtual ~RejectionObserver() = default;

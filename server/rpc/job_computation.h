@@ -1,4 +1,4 @@
-// What a job computes: the unary method of its request, without a call.
+// The computation of a job: the unary method of its request, without a call.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// How long one computation may take.
+// The time limit of one computation.
 //
 // Threads: safe.
 #pragma once

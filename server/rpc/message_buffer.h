@@ -1,4 +1,4 @@
-// Messages as gRPC carries them.
+// The buffers in which gRPC carries messages.
 #pragma once
 
 #include <google/protobuf/message_lite.h>

@@ -1,4 +1,4 @@
-// What the calls about long-running operations need beside what every call does.
+// The environment of calls about long-running operations: what they need beside that of every call.
 //
 // Lifetime: borrowed by every call; whatever it refers to outlives the last one.
 #pragma once

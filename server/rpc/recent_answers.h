@@ -1,5 +1,5 @@
-// Answers by the very bytes of their requests: what a caller who asks the same again gets without
-// anything being parsed, looked up or queued.
+// A cache of answers by the very bytes of their requests: a caller who asks the same again gets one
+// without anything being parsed, looked up or queued.
 //
 // In front of SharedAnswers, which finds an answer by what the request means. An answer stands as
 // long as names mean what they meant: it is kept with the generation of the store that was read

@@ -1,4 +1,4 @@
-// What reflection knows: the descriptors that are compiled in.
+// The answers of reflection, from the descriptors that are compiled in.
 #pragma once
 
 #include <string>

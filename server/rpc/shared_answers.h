@@ -44,7 +44,7 @@ class SharedAnswers {
     std::string key;          // of its bytes; empty: it is too large to be known by them
     uint64_t generation = 0;  // of the store, read before its profile was
   };
-  // What it means.
+  // A question: the meaning of a request.
   struct Question {
     Request request;
     std::string key;  // of KeyOf; empty: equal to no other

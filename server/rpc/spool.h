@@ -1,5 +1,5 @@
-// Bytes that come in pieces and are read once all of them are there: in memory while they are few,
-// then in a file that nobody else sees.
+// A spool of bytes that come in pieces and are read once all of them are there: in memory while
+// they are few, then in a file that nobody else sees.
 //
 // The file has no name: it is gone with the spool, or with the process, however that ends.
 // Failure: UNAVAILABLE, reason SPOOL_UNAVAILABLE, where the directory takes no more. Threads: none.

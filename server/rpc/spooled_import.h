@@ -1,5 +1,5 @@
-// What follows the header of ImportProfile: a graph, if there is one, and a recording, each in a
-// spool.
+// The spools of an ImportProfile: a graph, if there is one, and a recording, which follow its
+// header.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class SpooledImport {
   std::unique_ptr<ByteSource> Graph(const Request::Header& header, ByteBudget::Share& share);
 
  private:
-  // What is read from a spool as it may be compressed.
+  // A spool's bytes, decompressed where they are compressed.
   class Gunzipped;
 
   // Of so many bytes, recording and graph together.

@@ -10,8 +10,8 @@ namespace stepcast::server {
 
 namespace {
 
-// How often a job that waits for room asks whether to go on: a caller that is gone wakes it, the
-// end of its time does not.
+// The interval at which a job that waits for room asks whether to go on: a caller that is gone
+// wakes it, the end of its time does not.
 constexpr std::chrono::milliseconds kCheckInterval{5};
 
 }  // namespace

@@ -44,7 +44,8 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   // Waits until there is room, and hands the message on. Failure: what CallState::Check says,
   // CANCELLED for a broken stream.
   absl::Status Write(const google::protobuf::MessageLite& message);
-  // What was handed on is written before an OK; before any other status it is dropped.
+  // Ends the call. Messages that were handed on are written before an OK; before any other status
+  // they are dropped.
   void End(const absl::Status& status);
 
   CallState& state() { return state_; }

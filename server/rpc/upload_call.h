@@ -31,7 +31,7 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   using Request = typename Content::Request;
   using Header = typename Request::Header;
   using Reply = std::unique_ptr<google::protobuf::MessageLite>;
-  // What is done with a complete upload, on the pool for the store.
+  // The work on a complete upload, on the pool for the store.
   using Work = absl::AnyInvocable<absl::StatusOr<Reply>(const Header& header, Content& content,
                                                         CallState& state) &&>;
 
@@ -68,7 +68,8 @@ class UploadCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   void OnDone() override { delete this; }
 
  private:
-  // What was taken is given back first, so that a caller who knows of the end can count on it.
+  // Ends the call, and before that gives back what was taken, so that a caller who knows of the end
+  // can count on it.
   void End(const absl::Status& status) {
     content_.reset();
     state_.bytes().Release();

@@ -1,4 +1,4 @@
-// Whether certificates are fit to serve with, before a server relies on them.
+// A check that certificates are fit to serve with, before a server relies on them.
 //
 // Threads: pure functions.
 #pragma once

@@ -1,4 +1,4 @@
-// What each method asks of its caller: one table for every method of every service.
+// The access control table: the access that each method of every service asks of its caller.
 //
 // Threads: pure functions.
 #pragma once

@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kReason[] = "TOKENS_INVALID";
 
-// What may stand in a log and beside a metric without being escaped.
+// True for text that may stand in a log and beside a metric without being escaped.
 bool IsName(const std::string& name) {
   const auto is_plain = [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||

@@ -1,13 +1,14 @@
-// Those who are known to the server, by a token or by the name in their certificate.
+// The principals: those who are known to the server, by a token or by the name in their
+// certificate.
 //
 // Written as a YAML list. An entry has a name, a role, and one of three proofs:
-//   - {name: scheduler, role: writer, sha256: 9f86d0...}            SHA-256 of its token, in
-//   hexadecimal
-//   - {name: laptop, role: reader, token: 0123456789abcdef}         the token itself
-//   - {name: ci, role: admin, certificate: ci.example.com}          a subject alternative name or
-//   the common name
+//   - {name: scheduler, role: writer, sha256: 9f86d0...}      SHA-256 of its token, in hexadecimal
+//   - {name: laptop, role: reader, token: 0123456789abcdef}   the token itself
+//   - {name: ci, role: admin, certificate: ci.example.com}    a subject alternative name or the
+//                                                             common name
 // A name may have several entries of the same role, so that a token can be replaced while the old
-// one is still good. Threads: a value that does not change.
+// one is still good.
+// Threads: a value that does not change.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a known caller may do: each role may what the one before it may, and more.
+// The roles of known callers: each may do what the one before it may, and more.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What tells whether a stored content is still the one that was put.
+// The checksum of a stored content, which tells whether it is still the one that was put.
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,7 @@ class MemoryProfileStore final : public ProfileStore {
   std::map<std::string, StoredProfile> profiles_ STEPCAST_GUARDED_BY(mutex_);
   TotalsRow totals_ STEPCAST_GUARDED_BY(mutex_);
   std::map<std::string, TotalsRow> owned_ STEPCAST_GUARDED_BY(mutex_);  // by those who have any
-  std::map<std::string, ProfileSummary> requests_ STEPCAST_GUARDED_BY(mutex_);  // what each stored
+  std::map<std::string, ProfileSummary> requests_ STEPCAST_GUARDED_BY(mutex_);  // stored by each
   std::deque<std::string> request_order_ STEPCAST_GUARDED_BY(mutex_);           // oldest first
 };
 

@@ -18,7 +18,7 @@ class NewFile {
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  // Where to write it; another one in each process.
+  // The path to write it at; another one in each process.
   const std::string& path() const { return path_; }
   // Gives it its name; then it survives a power failure. UNAVAILABLE, reason STORE_UNAVAILABLE, if
   // that fails, for instance because the name is taken.

@@ -9,6 +9,7 @@
 
 namespace stepcast::server {
 
+// An observer of a store's operations.
 // Threads: called by every thread that uses the store, after the operation, outside its locks.
 class StoreObserver {
  public:

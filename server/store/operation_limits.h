@@ -1,12 +1,12 @@
-// What a store of operations holds at most, and for how long.
+// The limits of a store of operations: the most it holds, and for how long.
 #pragma once
 
 #include <cstdint>
 
 namespace stepcast::server {
 
-// Reaching one of the first two is RESOURCE_EXHAUSTED, reason STORE_FULL, with the field's name as
-// quota subject.
+// The limits. Reaching one of the first two is RESOURCE_EXHAUSTED, reason STORE_FULL, with the
+// field's name as quota subject.
 struct OperationLimits {
   int64_t max_open_operations = 10'000;  // that are not done
   int64_t max_operation_store_bytes =

@@ -1,5 +1,4 @@
-// What happens to an operation's record: the one state machine of all stores, which only keep the
-// records.
+// The state machine of an operation's record: the one of all stores, which only keep the records.
 //
 // Each function is applied to a record that nobody else may change meanwhile.
 // Threads: pure functions of what they are given.
@@ -25,15 +24,15 @@ struct OperationTime {
 // random bits.
 absl::StatusOr<OperationRecord> NewRecord(const NewOperation& operation, const OperationTime& now);
 
-// Whether `first`, which has the request_id of `operation`, stands for it too: else
-// INVALID_ARGUMENT, reason REQUEST_ID_REUSED.
+// OK if `first`, which has the request_id of `operation`, stands for it too: else INVALID_ARGUMENT,
+// reason REQUEST_ID_REUSED.
 absl::Status CheckRepetition(const OperationRecord& first, const NewOperation& operation);
 
-// Whether another open operation of so many bytes has room beside what there is.
+// OK if another open operation of so many bytes has room beside what there is.
 absl::Status CheckRoom(int64_t open_operations, int64_t bytes, int64_t new_bytes,
                        const OperationLimits& limits);
 
-// Whether some replica may take it.
+// True if some replica may take it.
 bool IsClaimable(const OperationRecord& record, const OperationTime& now);
 
 // True: the claim has it. False: it was ended instead. REQUIRES: IsClaimable.
@@ -55,7 +54,7 @@ absl::Status GiveBack(OperationRecord& record, const OperationAttempt& attempt,
 // False: nothing has changed.
 bool AskToCancel(OperationRecord& record, const OperationTime& now);
 
-// Whether it may be deleted.
+// OK if it may be deleted.
 absl::Status CheckDone(const OperationRecord& record);
 
 // NOT_FOUND, reason OPERATION_NOT_FOUND.

@@ -19,7 +19,9 @@
 
 namespace stepcast::server {
 
-// From kSucceeded on it is done, and never changes again. Stored, so the numbers stay.
+// The state of an operation.
+// From kSucceeded on it is done, and never changes again.
+// Stored, so the numbers stay.
 enum class OperationState : uint8_t {
   kQueued = 0,
   kRunning = 1,
@@ -42,7 +44,7 @@ struct OperationRecord {
   OperationState state = OperationState::kQueued;
   int64_t attempts = 0;        // begun; the number of the present or last one
   int64_t released = 0;        // of those, given back unharmed
-  std::string replica;         // which has the present attempt, or ended it
+  std::string replica;         // that has the present attempt, or ended it
   int64_t lease_until_ns = 0;  // on the store's clock for leases; while running
   int64_t progress = 0;        // as the present attempt last said
   bool cancel_requested = false;
@@ -59,7 +61,7 @@ struct NewOperation {
   std::string request_id;
   std::string request_digest;
   std::string request;
-  absl::Status refusal;  // why it must not be started, if so; what was started under its request_id
+  absl::Status refusal;  // not OK: it must not be started; what was started under its request_id
                          // before is its answer all the same
 };
 
@@ -109,7 +111,7 @@ struct OperationResult {
 
 struct OperationCounts {
   int64_t by_state[kOperationStates] = {};
-  int64_t oldest_queued_ns = 0;  // how long the first in the queue has waited; 0: none does
+  int64_t oldest_queued_ns = 0;  // that the first in the queue has waited; 0: none does
 };
 
 class OperationStore {

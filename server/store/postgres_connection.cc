@@ -17,7 +17,8 @@ namespace stepcast::server {
 namespace {
 
 constexpr int kBinaryResults = 1;
-// What the server needs to say that a statement took too long, before we believe that it will not.
+// The time that the server needs to say that a statement took too long, before we believe that it
+// will not.
 constexpr int kGraceMs = 1000;
 constexpr char kUse[] = "use the database";
 

@@ -50,8 +50,9 @@ class PostgresConnection {
   absl::StatusOr<bool> AwaitNotification(std::chrono::milliseconds longest, int wake);
 
   bool InTransaction() const;
-  // Whether it is of no more use. Looks at what has come, so it notices a database that went while
-  // the connection was idle. REQUIRES: no statement runs.
+  // True if it is of no more use.
+  // Looks at what has come, so it notices a database that went while the connection was idle.
+  // REQUIRES: no statement runs.
   bool IsBroken();
 
  private:
@@ -67,7 +68,7 @@ class PostgresConnection {
   absl::Status Lost();
 
   pg_conn* const connection_;
-  const int patience_ms_;  // how long nothing may come or go while a statement runs
+  const int patience_ms_;  // limit of nothing coming or going while a statement runs
   bool lost_ = false;
 };
 

@@ -31,7 +31,7 @@ class PostgresConnectionPool {
   static constexpr int64_t kMinPauseMs = 100;
   static constexpr int64_t kMaxPauseMs = 2000;
 
-  // Gives its connection back at the end of a scope. The pool must outlive it.
+  // A lease of a connection, which it gives back at the end of a scope. The pool must outlive it.
   class Lease {
    public:
     Lease(PostgresConnectionPool& pool, std::unique_ptr<PostgresConnection> connection)

@@ -1,7 +1,8 @@
 // A PostgreSQL database with today's tables, and the connections of one process to it.
 //
-// What keeps something in it borrows it. Other processes may use the same database at the same
-// time. Threads: safe.
+// Lifetime: what keeps something in it borrows it.
+// Other processes may use the same database at the same time.
+// Threads: safe.
 #pragma once
 
 #include <memory>

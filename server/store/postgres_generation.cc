@@ -84,8 +84,8 @@ absl::Status PostgresGeneration::Connect(std::unique_ptr<PostgresConnection>& co
   return connection->Script("LISTEN stepcast_profile_removed");
 }
 
-// What was committed before the question is in its answer, so until it is asked again only what is
-// notified of can be missed, and not for long.
+// Asks for the generation. What was committed before the question is in its answer, so until it is
+// asked again only what is notified of can be missed, and not for long.
 absl::Status PostgresGeneration::Ask(PostgresConnection& connection) {
   const int64_t asked_ns = clock_.MonotonicNs();
   const absl::StatusOr<PostgresResult> answer =

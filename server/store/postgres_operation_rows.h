@@ -22,7 +22,7 @@ struct LockedOperation {
   int64_t now_ns = 0;
 };
 
-// What a start has to know. Others' starts wait until the transaction ends.
+// The totals that a start has to know. Others' starts wait until the transaction ends.
 struct OperationRoom {
   int64_t open = 0;
   int64_t bytes = 0;
@@ -48,7 +48,7 @@ absl::StatusOr<OperationCounts> CountOperations(PostgresConnection& connection);
 
 absl::Status InsertOperation(PostgresConnection& connection, const OperationRecord& record,
                              const std::string& request);
-// What may change of a record.
+// Writes the fields of a record that may change.
 absl::Status UpdateOperation(PostgresConnection& connection, const OperationRecord& record);
 // In place of what it had.
 absl::Status ReplaceOperationBytes(PostgresConnection& connection, const std::string& id,

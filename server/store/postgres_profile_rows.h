@@ -38,7 +38,7 @@ absl::Status DeleteProfile(PostgresConnection& connection, const std::string& id
 absl::StatusOr<TotalsRow> ReadTotals(PostgresConnection& connection);
 // The same, and until the transaction ends nobody else writes profiles.
 absl::StatusOr<TotalsRow> LockTotals(PostgresConnection& connection);
-// What the owner has; once LockTotals was called it stays so. REQUIRES: it has a name.
+// The owner's totals; once LockTotals was called they stay so. REQUIRES: it has a name.
 absl::StatusOr<TotalsRow> ReadOwned(PostgresConnection& connection, const std::string& owner);
 
 absl::StatusOr<std::optional<RequestRow>> FindRequest(PostgresConnection& connection,

@@ -43,7 +43,7 @@ class PostgresProfileStore final : public ProfileStore {
   uint64_t Generation() const override { return generation_->Current(); }
 
  private:
-  // What a Put finds.
+  // The profiles that a Put finds.
   struct Found {
     std::optional<ProfileSummary> again;  // the request was there before, and this is its answer
     std::optional<ProfileSummary> there;  // the id has the same content already

@@ -21,7 +21,7 @@ class PostgresTransaction {
   PostgresTransaction(const PostgresTransaction&) = delete;
   PostgresTransaction& operator=(const PostgresTransaction&) = delete;
 
-  // Whether it began.
+  // OK if it began.
   const absl::Status& status() const { return status_; }
   // OK: everything is durable. Otherwise nothing of it is seen, unless the connection broke just
   // then: then it is either.

@@ -1,4 +1,4 @@
-// Which profiles a filter takes.
+// The match of a profile against a filter.
 #pragma once
 
 #include "server/store/profile_store.h"

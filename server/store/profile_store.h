@@ -22,7 +22,7 @@
 
 namespace stepcast::server {
 
-// What is known of a profile without reading its content.
+// The summary of a profile: all that is known of it without reading its content.
 struct ProfileSummary {
   std::string id;  // the last part of its name
   std::string digest;

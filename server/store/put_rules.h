@@ -1,4 +1,4 @@
-// What the stores decide alike about a Put: whether a request was there before, and whether there
+// The rules of a Put that all stores share: whether a request was there before, and whether there
 // is room.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace stepcast::server {
 
-// What a request_id stored, when it was new.
+// The profile that a request_id stored, when it was new.
 struct RequestRow {
   std::string profile_id;
   std::string digest;
@@ -23,7 +23,7 @@ struct RequestRow {
   int64_t create_time_ns = 0;
 };
 
-// Of the whole store, or of one owner.
+// The totals of the whole store, or of one owner.
 struct TotalsRow {
   int64_t profiles = 0;
   int64_t content_bytes = 0;
@@ -39,7 +39,7 @@ absl::StatusOr<ProfileSummary> AnswerAgain(const std::string& request_id, const 
 // STORE_FULL if one more profile with so many bytes is too much.
 absl::Status CheckRoom(const TotalsRow& totals, const StoreLimits& limits, int64_t new_bytes);
 
-// Whether the owner has a limit of its own, so that what it has must be known.
+// True if the owner has a limit of its own, so that what it has must be known.
 bool HasShareLimit(const std::string& owner, const StoreLimits& limits);
 // CLIENT_QUOTA_EXCEEDED if one more profile with so many bytes is too much for the owner. REQUIRES:
 // HasShareLimit.

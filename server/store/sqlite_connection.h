@@ -46,9 +46,9 @@ class SqliteConnection {
   // write this one meanwhile.
   absl::Status CopyTo(SqliteConnection& other);
 
-  // Whether a transaction is open.
+  // True if a transaction is open.
   bool InTransaction() const;
-  // Whether the file was removed or replaced since it was opened, so that what is written would be
+  // True if the file was removed or replaced since it was opened, so that what is written would be
   // lost.
   bool FileIsGone() const;
 

@@ -15,7 +15,7 @@ namespace stepcast::server {
 
 class SqliteConnectionPool {
  public:
-  // Gives its connection back at the end of a scope. The pool must outlive it.
+  // A lease of a connection, which it gives back at the end of a scope. The pool must outlive it.
   class Lease {
    public:
     Lease(SqliteConnectionPool& pool, std::unique_ptr<SqliteConnection> connection);

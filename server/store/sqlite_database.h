@@ -1,8 +1,9 @@
 // The SQLite database of one data directory: one connection that writes, several that read, and the
 // lock on the directory.
 //
-// What keeps something in it borrows it; all writes of all of them take turns, reads do not wait
-// for them. Threads: safe. One process at a time: the directory is locked.
+// Lifetime: what keeps something in it borrows it.
+// All writes of all of them take turns, reads do not wait for them.
+// Threads: safe. One process at a time: the directory is locked.
 #pragma once
 
 #include <memory>
@@ -40,8 +41,8 @@ class SqliteDatabase {
    public:
     explicit Writing(SqliteDatabase& database);
 
-    // Whether it began: UNAVAILABLE, reason STORE_UNAVAILABLE, if the file was removed. REQUIRES of
-    // all else: it did.
+    // OK if it began: UNAVAILABLE, reason STORE_UNAVAILABLE, if the file was removed.
+    // REQUIRES of all else: it did.
     const absl::Status& status() const { return transaction_ ? transaction_->status() : file_; }
     SqliteConnection& operator*() const { return connection_; }
     // OK: everything is durable.

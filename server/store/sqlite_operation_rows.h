@@ -35,7 +35,7 @@ absl::StatusOr<OperationPage> ListOperations(SqliteConnection& connection,
 
 absl::Status InsertOperation(SqliteConnection& connection, const OperationRecord& record,
                              const std::string& request);
-// What may change of a record.
+// Writes the fields of a record that may change.
 absl::Status UpdateOperation(SqliteConnection& connection, const OperationRecord& record);
 // In place of what it had.
 absl::Status ReplaceOperationBytes(SqliteConnection& connection, const std::string& id,

@@ -30,7 +30,7 @@ absl::Status DeleteProfile(SqliteConnection& connection, const std::string& id);
 absl::StatusOr<ProfilePage> ListProfiles(SqliteConnection& connection, const ListQuery& query);
 
 absl::StatusOr<TotalsRow> ReadTotals(SqliteConnection& connection);
-// What the owner has. REQUIRES: it has a name.
+// The owner's totals. REQUIRES: it has a name.
 absl::StatusOr<TotalsRow> ReadOwned(SqliteConnection& connection, const std::string& owner);
 
 absl::StatusOr<std::optional<RequestRow>> FindRequest(SqliteConnection& connection,

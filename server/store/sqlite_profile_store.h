@@ -50,7 +50,7 @@ class SqliteProfileStore final : public ProfileStore {
   uint64_t Generation() const override { return generation_; }
 
  private:
-  // What an earlier request with this id stored; none: it is new.
+  // The profile that an earlier request with this id stored; none: it is new.
   absl::StatusOr<std::optional<ProfileSummary>> Replay(SqliteConnection& connection,
                                                        const ProfileSummary& summary,
                                                        const std::string& request_id);

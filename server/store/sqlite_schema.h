@@ -11,7 +11,8 @@ namespace stepcast::server {
 
 // In the header of every database file of ours ("STPC"), where file(1) and we look for it.
 inline constexpr int kSqliteApplicationId = 0x53545043;
-// What this program writes; in PRAGMA user_version. Version n is what the first n migrations make.
+// The version that this program writes; in PRAGMA user_version. Version n is what the first n
+// migrations make.
 inline constexpr int kSchemaVersion = 3;
 
 // Scripts, each of which leads from the version that is its index to the next. Append only: a

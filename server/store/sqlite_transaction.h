@@ -26,7 +26,7 @@ class SqliteTransaction {
   SqliteTransaction(const SqliteTransaction&) = delete;
   SqliteTransaction& operator=(const SqliteTransaction&) = delete;
 
-  // Whether it began.
+  // OK if it began.
   const absl::Status& status() const { return status_; }
   // OK: everything is durable. Otherwise nothing of it is seen.
   absl::Status Commit() { return connection_.Use("COMMIT").Run(); }

@@ -25,7 +25,7 @@ absl::Status ProfileCorrupt(const std::string& id, std::string_view what);
 // OperationLimits.
 absl::Status StoreFull(std::string_view limit, int64_t value);
 
-// What a client has of what it may have, and what more it asked for.
+// The quota use of a client: what it has of what it may have, and what more it asked for.
 struct ClientUse {
   std::string client;
   std::string limit;  // the name of the field of StoreLimits

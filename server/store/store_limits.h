@@ -1,4 +1,4 @@
-// What a store holds at most.
+// The limits of a store: the most it holds.
 #pragma once
 
 #include <cstdint>
