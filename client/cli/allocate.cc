@@ -164,8 +164,8 @@ std::string AllocationText(const v1::AllocateWorkersResponse& response) {
   std::string warnings;
   for (const v1::JobAllocation& job : response.allocations()) {
     table.AddRow(AllocationRow(job));
-    for (const std::string& warning : job.warnings())
-      absl::StrAppend(&warnings, "warning (", job.id(), "): ", warning, "\n");
+    for (const v1::Warning& warning : job.warnings())
+      absl::StrAppend(&warnings, "warning (", job.id(), "): ", warning.message(), "\n");
     if (job.has_error())
       absl::StrAppend(&errors, "error (", job.id(), "): ", job.error().message(), "\n");
   }

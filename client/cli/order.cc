@@ -156,9 +156,9 @@ std::string MethodsText(const v1::OptimizeOrderResponse& response) {
 }
 
 // Of what orders are compared with.
-std::string BaselineNameOf(v1::Scenario::TransferOrder order) {
-  if (order == v1::Scenario::GRAPH) return "graph order";
-  return order == v1::Scenario::RANDOM ? "random order" : "recorded order";
+std::string BaselineNameOf(v1::ParameterServers::TransferOrder order) {
+  if (order == v1::ParameterServers::GRAPH) return "graph order";
+  return order == v1::ParameterServers::RANDOM ? "random order" : "recorded order";
 }
 
 std::string SpeedupIntervalText(const v1::ConfidenceInterval& interval) {
@@ -243,8 +243,8 @@ std::string TransfersText(const v1::TransferOrderResult& order, size_t transfers
 
 std::string OrderText(const v1::OptimizeOrderResponse& response, size_t transfers_max) {
   std::string text = MethodsText(response) + BoundsText(response) + UnmeasuredText(response);
-  for (const std::string& warning : response.warnings())
-    absl::StrAppend(&text, "warning: ", warning, "\n");
+  for (const v1::Warning& warning : response.warnings())
+    absl::StrAppend(&text, "warning: ", warning.message(), "\n");
   const v1::TransferOrderResult* const chosen = ChosenOrder(response);
   if (chosen == nullptr) return text;
   text += BaselinesText(response, *chosen);

@@ -35,43 +35,46 @@ std::string Shape(const std::string& warning) {
   return shape;
 }
 
-struct Warning {
-  std::string text;  // of its first row
+// Warnings of several predictions that differ in their numbers only.
+struct AlikeWarnings {
+  v1::Warning first;
   std::string shape;
-  bool alike = true;  // every row has this text
+  bool alike = true;  // all have its message
   std::vector<int32_t> counts;
 };
 
-std::vector<Warning> Collect(const Predictions& predictions) {
-  std::vector<Warning> warnings;  // in the order of their first row
+std::vector<AlikeWarnings> Collect(const Predictions& predictions) {
+  std::vector<AlikeWarnings> found;  // in the order of their first row
   for (const v1::Prediction& prediction : predictions) {
-    if (prediction.warning().empty()) continue;
-    const std::string shape = Shape(prediction.warning());
-    auto at = std::find_if(warnings.begin(), warnings.end(),
-                           [&](const Warning& known) { return known.shape == shape; });
-    if (at == warnings.end())
-      at = warnings.insert(warnings.end(), {.text = prediction.warning(), .shape = shape});
-    at->alike = at->alike && at->text == prediction.warning();
-    at->counts.push_back(WorkersOf(prediction));
+    for (const v1::Warning& warning : prediction.warnings()) {
+      const std::string shape = Shape(warning.message());
+      auto at = std::find_if(found.begin(), found.end(), [&](const AlikeWarnings& known) {
+        return known.first.reason() == warning.reason() && known.shape == shape;
+      });
+      if (at == found.end())
+        at = found.insert(found.end(), {.first = warning, .shape = shape, .counts = {}});
+      at->alike = at->alike && at->first.message() == warning.message();
+      at->counts.push_back(WorkersOf(prediction));
+    }
   }
-  return warnings;
+  return found;
 }
 
-const char* OrderNameOf(v1::Scenario::TransferOrder order) {
+const char* OrderNameOf(v1::ParameterServers::TransferOrder order) {
   switch (order) {
-    case v1::Scenario::GRAPH:
+    case v1::ParameterServers::GRAPH:
       return "graph order";
-    case v1::Scenario::RECORDED:
+    case v1::ParameterServers::RECORDED:
       return "recorded order";
-    case v1::Scenario::RANDOM:
+    case v1::ParameterServers::RANDOM:
       return "random order";
-    case v1::Scenario::REVERSE:
+    case v1::ParameterServers::REVERSE:
       return "reverse order";
-    case v1::Scenario::TIC:
+    case v1::ParameterServers::TIC:
       return "TIC order";
-    case v1::Scenario::TAC:
+    case v1::ParameterServers::TAC:
       return "TAC order";
-    case v1::Scenario::EXPLICIT:
+    case v1::ParameterServers::EXPLICIT:
       return "explicit order";
     default:
       return "";
@@ -83,27 +86,28 @@ const char* OrderNameOf(v1::Scenario::TransferOrder order) {
 int32_t WorkersOf(const v1::Prediction& prediction) { return prediction.scenario().workers(); }
 
 int32_t ServersOf(const v1::Prediction& prediction) {
-  return prediction.scenario().parameter_servers();
+  return prediction.scenario().parameter_servers().servers();
 }
 
 std::string ScenarioText(const v1::Prediction& prediction) {
   const v1::Scenario& scenario = prediction.scenario();
-  const int32_t servers = scenario.has_parameter_servers() ? scenario.parameter_servers() : 1;
+  const v1::ParameterServers& how = scenario.parameter_servers();
+  const int32_t servers = how.has_servers() ? how.servers() : 1;
   std::string text = absl::StrCat(servers, servers == 1 ? " server" : " servers");
   if (scenario.has_bandwidth_bytes_per_second())
     absl::StrAppend(&text, ", ", NumberText(scenario.bandwidth_bytes_per_second() / 1e6),
                     " MB/s links");
-  if (scenario.synchronization() == v1::Scenario::ASYNCHRONOUS)
+  if (how.synchronization() == v1::ParameterServers::ASYNCHRONOUS)
     absl::StrAppend(&text, ", asynchronous");
-  if (scenario.synchronization() == v1::Scenario::SYNCHRONOUS)
+  if (how.synchronization() == v1::ParameterServers::SYNCHRONOUS)
     absl::StrAppend(&text, ", synchronous");
-  if (const std::string order = OrderNameOf(scenario.transfer_order()); !order.empty())
+  if (const std::string order = OrderNameOf(how.transfer_order()); !order.empty())
     absl::StrAppend(&text, ", ", order);
   return text;
 }
 
 std::string BottleneckText(const v1::Prediction& prediction) {
-  const int32_t server = prediction.bottleneck_parameter_server();
+  const int32_t server = prediction.bottleneck_index();
   switch (prediction.bottleneck()) {
     case v1::Operation::DOWNLINK:
       return absl::StrCat("downlink of server ", server);
@@ -125,7 +129,7 @@ std::string IntervalText(const v1::ConfidenceInterval& interval) {
 
 std::string WarningsText(const Predictions& predictions) {
   std::string text;
-  for (const Warning& warning : Collect(predictions)) {
+  for (const AlikeWarnings& warning : Collect(predictions)) {
     // With several numbers of servers a number of workers comes several times.
     std::vector<int32_t> counts = warning.counts;
     std::sort(counts.begin(), counts.end());
@@ -133,7 +137,7 @@ std::string WarningsText(const Predictions& predictions) {
     absl::StrAppend(&text, "warning (", CountsText(counts),
                     counts.back() == 1 ? " worker" : " workers");
     if (!warning.alike) absl::StrAppend(&text, "; the numbers are those for ", warning.counts[0]);
-    absl::StrAppend(&text, "): ", warning.text, "\n");
+    absl::StrAppend(&text, "): ", warning.first.message(), "\n");
   }
   return text;
 }

@@ -19,15 +19,10 @@ namespace {
 
 constexpr char kScenarioGroup[] = "Scenario (default: as recorded)";
 
-const Choices<v1::Scenario::TransferOrder> kOrders{
-    {"graph", v1::Scenario::GRAPH},   {"recorded", v1::Scenario::RECORDED},
-    {"random", v1::Scenario::RANDOM}, {"reverse", v1::Scenario::REVERSE},
-    {"tic", v1::Scenario::TIC},       {"tac", v1::Scenario::TAC}};
-
-const Choices<v1::Scenario::Multiplexing> kMultiplexings{
-    {"window", v1::Scenario::WINDOW},
-    {"whole-stream", v1::Scenario::WHOLE_STREAM},
-    {"round-robin", v1::Scenario::ROUND_ROBIN}};
+const Choices<v1::ParameterServers::TransferOrder> kOrders{
+    {"graph", v1::ParameterServers::GRAPH},   {"recorded", v1::ParameterServers::RECORDED},
+    {"random", v1::ParameterServers::RANDOM}, {"reverse", v1::ParameterServers::REVERSE},
+    {"tic", v1::ParameterServers::TIC},       {"tac", v1::ParameterServers::TAC}};
 
 absl::StatusOr<std::map<std::string, int32_t>> ReadPriorities(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadFile(path);
@@ -89,7 +84,7 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
   AddValueOption<int32_t>(
       app, "--servers", "N",
       "Parameter servers; another number than recorded places the parameters anew",
-      [this](int32_t servers) { scenario_.set_parameter_servers(servers); })
+      [this](int32_t servers) { this->servers().set_servers(servers); })
       ->group(kScenarioGroup);
   const auto parse_rate = [this](const std::string& text) {
     bandwidth_text_ = text;
@@ -105,17 +100,17 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
       "What a receiver computes per byte of a tensor; replaces the profile's overhead, also "
       "--parsing-seconds",
       [this](double seconds) {
-        scenario_.mutable_parsing_overhead()->set_seconds_per_byte(seconds);
+        servers().mutable_parsing_overhead()->set_seconds_per_byte(seconds);
       })
       ->group(kScenarioGroup);
   AddValueOption<double>(
       app, "--parsing-seconds", "S",
       "What a receiver computes per tensor; replaces the profile's overhead, also "
       "--parsing-seconds-per-byte",
-      [this](double seconds) { scenario_.mutable_parsing_overhead()->set_seconds(seconds); })
+      [this](double seconds) { servers().mutable_parsing_overhead()->set_seconds(seconds); })
       ->group(kScenarioGroup);
   app.add_flag_function(
-         "--first-come", [this](int64_t) { scenario_.set_link_sharing(v1::Scenario::FIRST_COME); },
+         "--first-come", [this](int64_t) { servers().mutable_first_come(); },
          "Links serve chunks whole, in order of arrival, instead of sharing equally")
       ->group(kScenarioGroup);
   AddParsedOption(
@@ -123,10 +118,7 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
       "Links serve one worker at a time, so much in a turn, late-comers first: 65160 is what Linux "
       "sends at once",
       [](const std::string& text) { return ParseBytes(text); },
-      [this](int64_t bytes) {
-        scenario_.set_link_sharing(v1::Scenario::TURNS);
-        scenario_.set_turn_bytes(bytes);
-      })
+      [this](int64_t bytes) { servers().mutable_turns()->set_bytes(bytes); })
       ->excludes("--first-come")
       ->group(kScenarioGroup);
 }
@@ -134,26 +126,31 @@ void ScenarioFlags::DeclareLinks(CLI::App& app) {
 void ScenarioFlags::DeclareMultiplexing(CLI::App& app) {
   const auto parse_bytes = [](const std::string& text) { return ParseBytes(text); };
   CLI::Option* how = AddChoiceOption(
-      app, "--multiplexing", kMultiplexings,
+      app, "--multiplexing",
+      Choices<Streams>{{"window", Streams::kWindow},
+                       {"whole-stream", Streams::kWhole},
+                       {"round-robin", Streams::kRoundRobin}},
       "How streams share one connection (default: by --window, or the profile's, where there is "
       "one, else whole)",
-      [this](v1::Scenario::Multiplexing value) { scenario_.set_multiplexing(value); });
+      [this](Streams value) { streams_ = value; });
   CLI::Option* window =
       AddParsedOption(app, "--window", "BYTES",
                       "Streams send so much first, the rest later: 65536, 4MiB (round-robin: 64KiB "
                       "where the profile has none)",
-                      parse_bytes, [this](int64_t bytes) { scenario_.set_window_bytes(bytes); });
+                      parse_bytes, [this](int64_t bytes) { window_bytes_ = bytes; });
   CLI::Option* quantum =
       AddParsedOption(app, "--quantum", "BYTES",
                       "What a stream sends in each later service (round-robin: 1MiB; window: all "
                       "the rest, about 1MiB is gRPC 1.51)",
-                      parse_bytes, [this](int64_t bytes) { scenario_.set_quantum_bytes(bytes); });
+                      parse_bytes, [this](int64_t bytes) { quantum_bytes_ = bytes; });
   for (CLI::Option* option : {how, window, quantum}) option->group(kScenarioGroup);
+  app.parse_complete_callback([this] { CheckStreams(); });
 }
 
 void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
   app.add_flag_function(
-         "--sync", [this](int64_t) { scenario_.set_synchronization(v1::Scenario::SYNCHRONOUS); },
+         "--sync",
+         [this](int64_t) { servers().set_synchronization(v1::ParameterServers::SYNCHRONOUS); },
          "A step begins when every worker has ended its last")
       ->group(kScenarioGroup);
   const auto on_groups = [this](const std::vector<std::string>& texts) {
@@ -183,30 +180,59 @@ void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
 void ScenarioFlags::DeclareOrder(CLI::App& app) {
   CLI::Option* order = AddChoiceOption(
       app, "--order", kOrders, "In which order transfers are served",
-      [this](v1::Scenario::TransferOrder value) { scenario_.set_transfer_order(value); });
+      [this](v1::ParameterServers::TransferOrder value) { servers().set_transfer_order(value); });
   CLI::Option* priorities =
       AddParsedOption(app, "--priorities", "FILE",
                       "Serve transfers by rank, lowest first: a file of lines `name<TAB>rank`",
                       ReadPriorities, [this](const std::map<std::string, int32_t>& value) {
-                        scenario_.mutable_transfer_priorities()->clear();
-                        scenario_.mutable_transfer_priorities()->insert(value.begin(), value.end());
+                        servers().mutable_transfer_priorities()->clear();
+                        servers().mutable_transfer_priorities()->insert(value.begin(), value.end());
                       });
   order->excludes(priorities);
   order->group(kScenarioGroup);
   priorities->group(kScenarioGroup);
 }
 
-v1::Scenario ScenarioFlags::With(int32_t workers) const {
+void ScenarioFlags::CheckStreams() const {
+  const bool are_whole =
+      streams_ == Streams::kWhole || (!streams_.has_value() && window_bytes_ == 0);
+  if (are_whole && window_bytes_.value_or(0) != 0)
+    throw CLI::ValidationError("--window", "whole streams have none");
+  if (are_whole && quantum_bytes_.has_value())
+    throw CLI::ValidationError("--quantum", "whole streams have none");
+}
+
+v1::Scenario ScenarioFlags::scenario() const {
   v1::Scenario scenario = scenario_;
-  scenario.set_workers(workers);
+  if (!streams_.has_value() && !window_bytes_.has_value() && !quantum_bytes_.has_value())
+    return scenario;
+  v1::ParameterServers& servers = *scenario.mutable_parameter_servers();
+  if (streams_ == Streams::kRoundRobin) {
+    v1::ParameterServers::RoundRobin& robin = *servers.mutable_round_robin();
+    if (window_bytes_.has_value()) robin.set_window_bytes(*window_bytes_);
+    if (quantum_bytes_.has_value()) robin.set_quantum_bytes(*quantum_bytes_);
+  } else if (streams_ == Streams::kWhole || (!streams_.has_value() && window_bytes_ == 0)) {
+    servers.mutable_whole_stream();
+  } else {
+    v1::ParameterServers::Window& window = *servers.mutable_window();
+    if (window_bytes_.has_value()) window.set_bytes(*window_bytes_);
+    if (quantum_bytes_.has_value()) window.set_quantum_bytes(*quantum_bytes_);
+  }
   return scenario;
 }
 
+v1::Scenario ScenarioFlags::With(int32_t workers) const {
+  v1::Scenario with = scenario();
+  with.set_workers(workers);
+  return with;
+}
+
 v1::Scenario ScenarioFlags::WithoutOrder(int32_t workers) const {
-  v1::Scenario scenario = With(workers);
-  scenario.clear_transfer_order();
-  scenario.clear_transfer_priorities();
-  return scenario;
+  v1::Scenario without = With(workers);
+  if (!without.has_parameter_servers()) return without;
+  without.mutable_parameter_servers()->clear_transfer_order();
+  without.mutable_parameter_servers()->clear_transfer_priorities();
+  return without;
 }
 
 std::optional<int64_t> ScenarioFlags::GroupedWorkers() const {

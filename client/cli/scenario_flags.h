@@ -26,7 +26,7 @@ class ScenarioFlags {
   void Declare(CLI::App& app, Order order, Offsets offsets);
 
   // The scenario that the flags describe.
-  const v1::Scenario& scenario() const { return scenario_; }
+  v1::Scenario scenario() const;
   // The same with so many workers.
   v1::Scenario With(int32_t workers) const;
   // The same without an order of transfers.
@@ -38,12 +38,21 @@ class ScenarioFlags {
   void Explain(const Session& session) const;
 
  private:
+  enum class Streams { kWhole, kWindow, kRoundRobin };
+
+  // Throws CLI::ValidationError where flags of streams contradict each other.
+  void CheckStreams() const;
   void DeclareLinks(CLI::App& app);
   void DeclareMultiplexing(CLI::App& app);
   void DeclareWorkers(CLI::App& app, Offsets offsets);
   void DeclareOrder(CLI::App& app);
 
-  v1::Scenario scenario_;
+  v1::ParameterServers& servers() { return *scenario_.mutable_parameter_servers(); }
+
+  v1::Scenario scenario_;  // but for how streams share a connection
+  std::optional<Streams> streams_;
+  std::optional<int64_t> window_bytes_;
+  std::optional<int64_t> quantum_bytes_;
   std::string bandwidth_text_;
 };
 

@@ -9,7 +9,7 @@
 
 namespace stepcast {
 
-// Which nodes are cuts. `targets`: by node, those that wait for it; no cycle.
+// The nodes that are cuts. `targets`: by node, those that wait for it; no cycle.
 std::vector<bool> CutsOf(const std::vector<std::vector<int32_t>>& targets);
 
 }  // namespace stepcast

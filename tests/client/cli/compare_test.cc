@@ -50,7 +50,7 @@ TEST(ComparisonTableTest, WhatWeakensTheSimulationStandsBelow) {
       prediction {
         scenario { workers: 2 }
         examples_per_second: 100
-        warning: "the start still shows"
+        warnings { message: "the start still shows" }
       }
     })pb");
   EXPECT_NE(ComparisonText(response).find("\nwarning (2 workers): the start still shows\n"),

@@ -112,11 +112,11 @@ TEST_F(LocalProgramTest, EveryFlagReachesTheSimulation) {
   const Json& scenario = json["predictions"][0]["scenario"];
   EXPECT_EQ(scenario["workers"], 2);
   EXPECT_EQ(scenario["bandwidthBytesPerSecond"], 2e6);
-  EXPECT_EQ(scenario["windowBytes"], "600");
-  EXPECT_EQ(scenario["multiplexing"], "WINDOW");
-  EXPECT_EQ(scenario["transferOrder"], "TAC");
-  EXPECT_EQ(scenario["synchronization"], "SYNCHRONOUS");
-  EXPECT_EQ(scenario["parsingOverhead"]["seconds"], 0.001);
+  const Json& servers = scenario["parameterServers"];
+  EXPECT_EQ(servers["window"]["bytes"], "600");
+  EXPECT_EQ(servers["transferOrder"], "TAC");
+  EXPECT_EQ(servers["synchronization"], "SYNCHRONOUS");
+  EXPECT_EQ(servers["parsingOverhead"]["seconds"], 0.001);
   EXPECT_EQ(json["options"]["stepsPerWorker"], 50);
   EXPECT_EQ(json["options"]["warmupSteps"], 5);
   EXPECT_EQ(json["options"]["start"], "STAGGERED");

@@ -70,7 +70,7 @@ TEST(OrderTableTest, CountsTheTransfersItDoesNotShow) {
 
 TEST(OrderTableTest, WhatWeakensTheThroughputsStandsBelowThem) {
   v1::OptimizeOrderResponse response = TwoOrders();
-  response.add_warnings("TAC, GRAPH: the start still shows");
+  response.add_warnings()->set_message("TAC, GRAPH: the start still shows");
   EXPECT_EQ(OrderText(response, 0),
             std::string(kMethods) + "warning: TAC, GRAPH: the start still shows\n" + kAgainst);
 }

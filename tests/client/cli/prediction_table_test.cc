@@ -12,10 +12,10 @@ namespace {
 v1::Prediction Row(int32_t workers, double examples, v1::Operation::Resource bottleneck,
                    const std::string& warning = "") {
   auto row = Proto<v1::Prediction>(R"pb(
-    scenario { parameter_servers: 1 }
+    scenario { parameter_servers { servers: 1 } }
     confidence_interval { level: 0.95 }
     step_time { p50 { nanos: 64930000 } }
-    bottleneck_parameter_server: 1)pb");
+    bottleneck_index: 1)pb");
   row.mutable_scenario()->set_workers(workers);
   row.set_examples_per_second(examples);
   row.mutable_confidence_interval()->set_lower(examples * 0.98);
@@ -23,7 +23,7 @@ v1::Prediction Row(int32_t workers, double examples, v1::Operation::Resource bot
   row.set_speedup(examples / 100);
   row.set_scaling_efficiency(examples / 100 / workers);
   row.set_bottleneck(bottleneck);
-  row.set_warning(warning);
+  if (!warning.empty()) row.add_warnings()->set_message(warning);
   return row;
 }
 
@@ -87,7 +87,7 @@ TEST(BottleneckTextTest, NamesEveryResource) {
   const auto text = [](int resource) {
     v1::Prediction prediction;
     prediction.set_bottleneck(static_cast<v1::Operation::Resource>(resource));
-    prediction.set_bottleneck_parameter_server(3);
+    prediction.set_bottleneck_index(3);
     return BottleneckText(prediction);
   };
   EXPECT_EQ(text(v1::Operation::DOWNLINK), "downlink of server 3");
@@ -102,10 +102,10 @@ TEST(ScenarioTextTest, NamesTheCluster) {
     return ScenarioText(Proto<v1::Prediction>("scenario {" + scenario + "}"));
   };
   EXPECT_EQ(text(""), "1 server");
-  EXPECT_EQ(text("parameter_servers: 2 bandwidth_bytes_per_second: 119.5e6 "
-                 "synchronization: SYNCHRONOUS transfer_order: TAC"),
+  EXPECT_EQ(text("bandwidth_bytes_per_second: 119.5e6 "
+                 "parameter_servers { servers: 2 synchronization: SYNCHRONOUS transfer_order: TAC }"),
             "2 servers, 119.5 MB/s links, synchronous, TAC order");
-  EXPECT_EQ(text("synchronization: ASYNCHRONOUS transfer_order: EXPLICIT"),
+  EXPECT_EQ(text("parameter_servers { synchronization: ASYNCHRONOUS transfer_order: EXPLICIT }"),
             "1 server, asynchronous, explicit order");
 }
 

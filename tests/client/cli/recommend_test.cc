@@ -17,10 +17,10 @@ using ::testing::HasSubstr;
 v1::Prediction Row(int32_t workers, double examples, v1::Operation::Resource bottleneck,
                    const std::string& warning = "") {
   auto row = Proto<v1::Prediction>(R"pb(
-    scenario { parameter_servers: 1 }
+    scenario { parameter_servers { servers: 1 } }
     confidence_interval { level: 0.95 }
     step_time { p50 { nanos: 64930000 } }
-    bottleneck_parameter_server: 1)pb");
+    bottleneck_index: 1)pb");
   row.mutable_scenario()->set_workers(workers);
   row.set_examples_per_second(examples);
   row.mutable_confidence_interval()->set_lower(examples * 0.98);
@@ -28,7 +28,7 @@ v1::Prediction Row(int32_t workers, double examples, v1::Operation::Resource bot
   row.set_speedup(examples / 100);
   row.set_scaling_efficiency(examples / 100 / workers);
   row.set_bottleneck(bottleneck);
-  row.set_warning(warning);
+  if (!warning.empty()) row.add_warnings()->set_message(warning);
   return row;
 }
 
@@ -84,7 +84,7 @@ v1::RecommendWorkersResponse WithOutcomes() {
            ties { workers: 2 parameter_servers: 2 }
            untried_gain_bound: 0.25)pb",
          {Row(1, 100, v1::Operation::WORKER), Row(2, 190, v1::Operation::WORKER)});
-  response.mutable_frontier(1)->mutable_scenario()->set_parameter_servers(2);
+  response.mutable_frontier(1)->mutable_scenario()->mutable_parameter_servers()->set_servers(2);
   return response;
 }
 

@@ -58,27 +58,21 @@ TEST(ScenarioFlagsTest, NoFlagsAreAsRecorded) {
 TEST(ScenarioFlagsTest, EveryFlagHasItsField) {
   const TemporaryDirectory directory;
   const std::string priorities = directory.Write("priorities", "recv\t3\n");
-  EXPECT_THAT(Parse({"--servers", "2"}), Says<v1::Scenario>(R"pb(parameter_servers: 2)pb"));
+  const auto servers = [](const std::string& fields) {
+    return Optional(EqualsProto(Proto<v1::Scenario>("parameter_servers {" + fields + "}")));
+  };
+  EXPECT_THAT(Parse({"--servers", "2"}), servers("servers: 2"));
   EXPECT_THAT(Parse({"--bandwidth", "1Gbit/s"}), Says<v1::Scenario>(R"pb(bandwidth_bytes_per_second:
                                                                              125e6)pb"));
   EXPECT_THAT(Parse({"--parsing-seconds-per-byte", "1e-9"}),
-              Says<v1::Scenario>(R"pb(parsing_overhead { seconds_per_byte: 1e-9 })pb"));
+              servers("parsing_overhead { seconds_per_byte: 1e-9 }"));
   EXPECT_THAT(Parse({"--parsing-seconds", "0.5", "--parsing-seconds-per-byte", "2"}),
-              Says<v1::Scenario>(R"pb(parsing_overhead { seconds_per_byte: 2 seconds: 0.5 })pb"));
-  EXPECT_THAT(Parse({"--sync"}), Says<v1::Scenario>(R"pb(synchronization: SYNCHRONOUS)pb"));
-  EXPECT_THAT(Parse({"--window", "64KiB"}), Says<v1::Scenario>(R"pb(window_bytes: 65536)pb"));
-  EXPECT_THAT(Parse({"--quantum", "1MB"}), Says<v1::Scenario>(R"pb(quantum_bytes: 1000000)pb"));
-  EXPECT_THAT(Parse({"--multiplexing", "window"}),
-              Says<v1::Scenario>(R"pb(multiplexing: WINDOW)pb"));
-  EXPECT_THAT(Parse({"--multiplexing", "whole-stream"}),
-              Says<v1::Scenario>(R"pb(multiplexing: WHOLE_STREAM)pb"));
-  EXPECT_THAT(Parse({"--multiplexing", "round-robin"}),
-              Says<v1::Scenario>(R"pb(multiplexing: ROUND_ROBIN)pb"));
-  EXPECT_THAT(Parse({"--first-come"}), Says<v1::Scenario>(R"pb(link_sharing: FIRST_COME)pb"));
-  EXPECT_THAT(Parse({"--turns", "64KiB"}), Says<v1::Scenario>(R"pb(link_sharing: TURNS
-                                                                   turn_bytes: 65536)pb"));
+              servers("parsing_overhead { seconds_per_byte: 2 seconds: 0.5 }"));
+  EXPECT_THAT(Parse({"--sync"}), servers("synchronization: SYNCHRONOUS"));
+  EXPECT_THAT(Parse({"--first-come"}), servers("first_come {}"));
+  EXPECT_THAT(Parse({"--turns", "64KiB"}), servers("turns { bytes: 65536 }"));
   EXPECT_THAT(Parse({"--priorities", priorities}),
-              Says<v1::Scenario>(R"pb(transfer_priorities { key: "recv" value: 3 })pb"));
+              servers("transfer_priorities { key: 'recv' value: 3 }"));
   EXPECT_THAT(Parse({"--offsets", "0,5ms,0.1"}),
               Says<v1::Scenario>(R"pb(start_offsets_ns: [ 0, 5000000, 100000000 ])pb"));
   EXPECT_THAT(
@@ -92,13 +86,32 @@ TEST(ScenarioFlagsTest, EveryFlagHasItsField) {
                               })pb"));
 }
 
+TEST(ScenarioFlagsTest, StreamsAreWhatTheFlagsSayTogether) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"--window", "64KiB"}, "window { bytes: 65536 }"},
+      {{"--quantum", "1MB"}, "window { quantum_bytes: 1000000 }"},
+      {{"--window", "0"}, "whole_stream {}"},
+      {{"--multiplexing", "window"}, "window {}"},
+      {{"--multiplexing", "whole-stream"}, "whole_stream {}"},
+      {{"--multiplexing", "whole-stream", "--window", "0"}, "whole_stream {}"},
+      {{"--multiplexing", "round-robin"}, "round_robin {}"},
+      {{"--window", "9", "--quantum", "7"}, "window { bytes: 9 quantum_bytes: 7 }"},
+      {{"--window", "9", "--quantum", "7", "--multiplexing", "round-robin"},
+       "round_robin { window_bytes: 9 quantum_bytes: 7 }"}};
+  for (const auto& [arguments, streams] : cases) {
+    EXPECT_THAT(Parse(arguments), Optional(EqualsProto(Proto<v1::Scenario>(
+                                      absl::StrCat("parameter_servers {", streams, "}")))))
+        << testing::PrintToString(arguments);
+  }
+}
+
 TEST(ScenarioFlagsTest, EveryOrderHasItsName) {
   for (const auto& [name, order] :
-       {std::pair("graph", v1::Scenario::GRAPH), std::pair("recorded", v1::Scenario::RECORDED),
-        std::pair("random", v1::Scenario::RANDOM), std::pair("reverse", v1::Scenario::REVERSE),
-        std::pair("tic", v1::Scenario::TIC), std::pair("tac", v1::Scenario::TAC)}) {
+       {std::pair("graph", v1::ParameterServers::GRAPH), std::pair("recorded", v1::ParameterServers::RECORDED),
+        std::pair("random", v1::ParameterServers::RANDOM), std::pair("reverse", v1::ParameterServers::REVERSE),
+        std::pair("tic", v1::ParameterServers::TIC), std::pair("tac", v1::ParameterServers::TAC)}) {
     v1::Scenario expected;
-    expected.set_transfer_order(order);
+    expected.mutable_parameter_servers()->set_transfer_order(order);
     EXPECT_THAT(Parse({"--order", name}), Optional(EqualsProto(expected))) << name;
   }
 }
@@ -123,6 +136,9 @@ TEST(ScenarioFlagsTest, WrongUsageIsRefused) {
                                              {"--worker-group", "1:x"},
                                              {"--worker-group", "1:1:x"},
                                              {"--multiplexing", "fair"},
+                                             {"--multiplexing", "whole-stream", "--window", "9"},
+                                             {"--multiplexing", "whole-stream", "--quantum", "9"},
+                                             {"--window", "0", "--quantum", "9"},
                                              {"--order", "tic", "--priorities", "/nowhere"},
                                              {"--no-such-flag"},
                                              {"--bandwidth"}}) {

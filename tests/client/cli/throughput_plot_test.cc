@@ -21,7 +21,7 @@ using testing::ElementsAre;
 v1::Prediction Row(int32_t workers, double examples, int32_t servers = 1) {
   v1::Prediction row;
   row.mutable_scenario()->set_workers(workers);
-  row.mutable_scenario()->set_parameter_servers(servers);
+  row.mutable_scenario()->mutable_parameter_servers()->set_servers(servers);
   row.set_examples_per_second(examples);
   row.mutable_confidence_interval()->set_lower(examples - 1);
   row.mutable_confidence_interval()->set_upper(examples + 1);

@@ -26,7 +26,7 @@ TEST(JsonTest, HasTheNamesOfProtoJsonAndTheDefaultsToo) {
                                                        seed: 7)pb")));
   EXPECT_EQ(json["predictions"][0]["examplesPerSecond"], 2.5);
   EXPECT_EQ(json["predictions"][0]["steadyState"], false);
-  EXPECT_EQ(json["predictions"][0]["warning"], "");
+  EXPECT_EQ(json["predictions"][0]["warnings"], Json::array());
   EXPECT_EQ(json["predictions"][0]["bottleneck"], "RESOURCE_UNSPECIFIED");
   EXPECT_EQ(json["seed"], "7") << "64-bit integers are strings in proto JSON";
   EXPECT_EQ(json["simulation"]["cached"], false);
