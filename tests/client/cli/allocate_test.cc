@@ -51,7 +51,8 @@ TEST(AllocationTableTest, OneMoreWorkerMayBeOfNoUse) {
 
 TEST(AllocationTableTest, WhatWeakensAJobsCurveStandsBelow) {
   v1::AllocateWorkersResponse response = TwoJobs();
-  response.mutable_allocations(0)->add_warnings()->set_message("2-8 workers: the start still shows");
+  response.mutable_allocations(0)->add_warnings()->set_message(
+      "2-8 workers: the start still shows");
   response.mutable_allocations(0)->add_warnings()->set_message("1 worker: nothing is random");
   EXPECT_NE(AllocationText(response).find("vision would have 6 workers\n"
                                           "warning (vision): 2-8 workers: the start still shows\n"

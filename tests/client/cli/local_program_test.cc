@@ -168,7 +168,9 @@ TEST_F(LocalProgramTest, ASavedOrderCanBePredicted) {
   const Outcome outcome = Run(
       {"predict", "--local", tiny_, "--workers", "1", "--priorities", file, "--output", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(Json::parse(outcome.out)["predictions"][0]["scenario"]["transferOrder"], "EXPLICIT");
+  EXPECT_EQ(
+      Json::parse(outcome.out)["predictions"][0]["scenario"]["parameterServers"]["transferOrder"],
+      "EXPLICIT");
 }
 
 TEST_F(LocalProgramTest, RecommendsWithinItsBounds) {

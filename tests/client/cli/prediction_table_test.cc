@@ -102,9 +102,10 @@ TEST(ScenarioTextTest, NamesTheCluster) {
     return ScenarioText(Proto<v1::Prediction>("scenario {" + scenario + "}"));
   };
   EXPECT_EQ(text(""), "1 server");
-  EXPECT_EQ(text("bandwidth_bytes_per_second: 119.5e6 "
-                 "parameter_servers { servers: 2 synchronization: SYNCHRONOUS transfer_order: TAC }"),
-            "2 servers, 119.5 MB/s links, synchronous, TAC order");
+  EXPECT_EQ(
+      text("bandwidth_bytes_per_second: 119.5e6 "
+           "parameter_servers { servers: 2 synchronization: SYNCHRONOUS transfer_order: TAC }"),
+      "2 servers, 119.5 MB/s links, synchronous, TAC order");
   EXPECT_EQ(text("parameter_servers { synchronization: ASYNCHRONOUS transfer_order: EXPLICIT }"),
             "1 server, asynchronous, explicit order");
 }

@@ -136,7 +136,7 @@ TEST(RecommendationTextTest, MarksRowsThatWereOnlyTried) {
 
 TEST(RecommendationTextTest, WhatWeakensTheAnswerStandsBelow) {
   v1::RecommendWorkersResponse response = WithOutcomes();
-  response.mutable_frontier(1)->set_warning("the start still shows");
+  response.mutable_frontier(1)->add_warnings()->set_message("the start still shows");
   EXPECT_THAT(RecommendationText(response),
               HasSubstr("\nwarning (2 workers): the start still shows\n"));
 }

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/simulation_flags.h"
 
 #include "tests/client/support/temporary_directory.h"
@@ -107,8 +108,10 @@ TEST(ScenarioFlagsTest, StreamsAreWhatTheFlagsSayTogether) {
 
 TEST(ScenarioFlagsTest, EveryOrderHasItsName) {
   for (const auto& [name, order] :
-       {std::pair("graph", v1::ParameterServers::GRAPH), std::pair("recorded", v1::ParameterServers::RECORDED),
-        std::pair("random", v1::ParameterServers::RANDOM), std::pair("reverse", v1::ParameterServers::REVERSE),
+       {std::pair("graph", v1::ParameterServers::GRAPH),
+        std::pair("recorded", v1::ParameterServers::RECORDED),
+        std::pair("random", v1::ParameterServers::RANDOM),
+        std::pair("reverse", v1::ParameterServers::REVERSE),
         std::pair("tic", v1::ParameterServers::TIC), std::pair("tac", v1::ParameterServers::TAC)}) {
     v1::Scenario expected;
     expected.mutable_parameter_servers()->set_transfer_order(order);
