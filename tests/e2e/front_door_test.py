@@ -86,11 +86,11 @@ class FrontDoorTest(ServerTest):
     def test_warnings_reach_every_answer(self):
         self.zoo("vgg16", "--variation", "0")
         options = ("--steps", "200", "--simultaneous") if "--simultaneous" in self.done("recommend", "--help") else ("--steps", "200")
-        warned = json.loads(self.done("predict", "vgg16", "--workers", "2", "--output", "json", *options))["predictions"][0].get("warning", "")
+        warned = json.loads(self.done("predict", "vgg16", "--workers", "2", "--output", "json", *options))["predictions"][0]["warnings"]
         if not warned:
             self.skipTest("nothing weakens this prediction")
         recommended = json.loads(self.done("recommend", "vgg16", "--max-workers", "4", "--output", "json", *options))
-        self.assertTrue(any(warned in warning for warning in recommended["warnings"]), recommended["warnings"])
+        self.assertTrue(any(warned[0]["message"] in warning["message"] for warning in recommended["warnings"]), recommended["warnings"])
         self.assertIn("\nwarning (", self.done("recommend", "vgg16", "--max-workers", "4", *options))
         self.assertIn("\nwarning (", self.done("compare", "vgg16", "--workers", "2", *options))
         self.assertIn("\nwarning: ", self.done("order", "vgg16", "--workers", "2", "--method", "graph", *options))
