@@ -79,7 +79,9 @@ TEST(FirstComeNetworkTest, TwoHubsThatServeOneWorkerShareItsLink) {
 class ObviousFirstCome {
  public:
   ObviousFirstCome(int32_t hubs, const std::vector<int64_t>& capacities)
-      : hubs_(hubs), inner_(PathNetwork::Star(hubs, capacities)), serving_(static_cast<size_t>(hubs), false) {}
+      : hubs_(hubs),
+        inner_(PathNetwork::Star(hubs, capacities)),
+        serving_(static_cast<size_t>(hubs), false) {}
 
   void TakeEnded(Instant now, std::vector<int32_t>& ended) {
     std::vector<int32_t> now_ended;
