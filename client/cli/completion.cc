@@ -151,7 +151,7 @@ class CompletionCommand : public Command {
 
   ExitCode Run(const Session& session) const override {
     const std::string script = BashCompletion(*program_);
-    return session.Answer(script, [&] { return script; });
+    return session.Answer(script, [&]() -> const std::string& { return script; });
   }
 
  private:

@@ -29,7 +29,8 @@ TickStep LeastStep(int exponent, const Fits& fits) {
 }
 
 void AddTicks(PlotAxis& axis, const TickStep& step, double first, double last) {
-  for (double i = first; i <= last; ++i) axis.ticks.push_back(i * step.size);
+  const int count = static_cast<int>(last - first);
+  for (int i = 0; i <= count; ++i) axis.ticks.push_back((first + i) * step.size);
   axis.decimals = std::max(0, -step.exponent);
 }
 

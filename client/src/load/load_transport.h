@@ -22,7 +22,7 @@ class LoadTransport {
 
   virtual ~LoadTransport() = default;
 
-  // How many calls may be under way at once.
+  // The most calls that may be under way at once.
   virtual uint32_t calls_max() const = 0;
   // Begins a call and does not wait. The listener hears of its end once, after a deadline of the
   // transport's at the latest. REQUIRES: call < calls_max(), and it is not under way; of all calls
