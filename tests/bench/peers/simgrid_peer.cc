@@ -214,7 +214,7 @@ class Simulation {
   void RunNext(Lane& lane) {
     lane.running = lane.queue[lane.next++];
     const auto op = static_cast<size_t>(lane.running);
-    if (map_.IsConnection(lane.lane)) {
+    if (lane.lane >= map_.Downlink(0)) {
       Transfer(lane, bytes_[op]);
     } else {
       Compute(lane,
