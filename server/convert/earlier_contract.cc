@@ -87,7 +87,7 @@ void UpgradeMultiplexing(const UnknownFieldSet& from, v1::ParameterServers& to) 
     if (has_window) to.mutable_round_robin()->set_window_bytes(window);
     if (has_quantum) to.mutable_round_robin()->set_quantum_bytes(quantum);
     to.mutable_round_robin();
-  } else if (kind == kWindow || has_window || has_quantum) {
+  } else if (kind == kWindow || has_window || quantum != 0) {
     if (has_window) to.mutable_window()->set_bytes(window);
     if (has_quantum) to.mutable_window()->set_quantum_bytes(quantum);
     to.mutable_window();
@@ -155,7 +155,8 @@ v1::Warning WarningOf(const std::string& text) {
                   {"nothing is random", v1::Warning::NOTHING_RANDOM},
                   {"one replication only", v1::Warning::ONE_REPLICATION},
                   {"as asked for", v1::Warning::FINITE_HORIZON},
-                  {"not a steady state", v1::Warning::NOT_STEADY}};
+                  {"not a steady state", v1::Warning::NOT_STEADY},
+                  {"the start still shows", v1::Warning::NOT_STEADY}};
   v1::Warning warning;
   warning.set_message(text);
   for (const auto& [part, reason] : kReasons) {

@@ -36,7 +36,8 @@ int64_t MeanStepNs(const Profile& profile) {
 }
 
 Job JobOf(const Profile& profile, int32_t servers) {
-  const Scenario scenario = Valid(ResolveScenario(profile, {.parameter_servers = servers}));
+  const Scenario scenario =
+      Valid(ResolveScenario(profile, {.communication = ParameterServersDraft{.servers = servers}}));
   return {.program = std::make_shared<const Program>(BuildProgram(profile, scenario)),
           .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
           .recorded_step_ns = MeanStepNs(profile)};

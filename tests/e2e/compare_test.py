@@ -54,7 +54,7 @@ class CompareTest(ServerTest):
                 self.assertEqual(model.within_interval, interval.lower <= model.examples_per_second <= interval.upper)
 
     def test_a_model_says_why_it_says_nothing(self):
-        reply = self.compare(small(), worker_counts=[2], scenario=scenario_pb2.Scenario(synchronization=scenario_pb2.Scenario.SYNCHRONOUS))
+        reply = self.compare(small(), worker_counts=[2], scenario={"parameter_servers": {"synchronization": scenario_pb2.ParameterServers.SYNCHRONOUS}})
         silent = [model for model in reply.comparisons[0].models if model.unavailable_reason]
         self.assertEqual([model.model for model in silent], [QUEUEING, CYNTHIA, CYNTHIA_HALVED])
         self.assertEqual({model.examples_per_second for model in silent}, {0})

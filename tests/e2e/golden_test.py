@@ -13,14 +13,14 @@ BYTES_PER_SECOND = 1e9
 def scenario_of(case):
     given = case["scenario"]
     scenario = scenario_pb2.Scenario(workers=given["workers"], start_offsets_ns=given["start_offsets_ns"])
+    servers = scenario.parameter_servers
     if given["window_bytes"] is None:
-        scenario.multiplexing = scenario_pb2.Scenario.WHOLE_STREAM
+        servers.whole_stream.SetInParent()
     else:
-        scenario.multiplexing = scenario_pb2.Scenario.WINDOW
-        scenario.window_bytes = given["window_bytes"]
+        servers.window.bytes = given["window_bytes"]
     if given["transfer_priorities"] is not None:
-        scenario.transfer_order = scenario_pb2.Scenario.EXPLICIT
-        scenario.transfer_priorities.update(given["transfer_priorities"])
+        servers.transfer_order = scenario_pb2.ParameterServers.EXPLICIT
+        servers.transfer_priorities.update(given["transfer_priorities"])
     return scenario
 
 

@@ -32,8 +32,8 @@ class OrderTest(ServerTest):
     def test_what_orders_gain_is_said_against_three_others(self):
         reply = self.order(methods=[order_pb2.TAC])
         baselines = {baseline.transfer_order: baseline for baseline in reply.baselines}
-        scenario = scenario_pb2.Scenario
-        self.assertEqual(set(baselines), {scenario.RECORDED, scenario.GRAPH, scenario.RANDOM})
+        orders = scenario_pb2.ParameterServers
+        self.assertEqual(set(baselines), {orders.RECORDED, orders.GRAPH, orders.RANDOM})
         self.assertEqual({speedup.over for speedup in reply.orders[0].speedups}, set(baselines))
         for speedup in reply.orders[0].speedups:
             baseline = baselines[speedup.over]
@@ -47,7 +47,7 @@ class OrderTest(ServerTest):
         self.assertEqual(len(inference.orders[0].transfers), len(whole.orders[0].transfers))
 
     def test_with_several_servers_each_has_ranks_of_its_own(self):
-        reply = self.order(methods=[order_pb2.TAC], scenario=scenario_pb2.Scenario(workers=2, parameter_servers=2))
+        reply = self.order(methods=[order_pb2.TAC], scenario=scenario_pb2.Scenario(workers=2, parameter_servers={"servers": 2}))
         ranks = {0: [], 1: []}
         for transfer in reply.orders[0].transfers:
             ranks[transfer.parameter_server].append(transfer.server_rank)

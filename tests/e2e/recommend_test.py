@@ -11,7 +11,7 @@ class RecommendTest(ServerTest):
     """Of small(), W workers that wait for each other take 20 W + 22 ms for a step: 42, 62, 82, 102."""
 
     def recommended(self, request):
-        complete = {"inline_profile": small(), "scenario": {"synchronization": "SYNCHRONOUS"}, "options": {"steps_per_worker": 50}, **request}
+        complete = {"inline_profile": small(), "scenario": {"parameter_servers": {"synchronization": "SYNCHRONOUS"}}, "options": {"steps_per_worker": 50}, **request}
         return self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), complete))
 
     def test_time_and_cost_are_those_of_the_remaining_examples(self):
@@ -87,7 +87,7 @@ class RecommendTest(ServerTest):
             step["end_ns"].append(1)
         reply = self.recommended({"inline_profile": profile, "objective": "MAX_THROUGHPUT", "constraints": {"max_workers": 4, "max_parameter_servers": 2}})
         self.assertEqual((reply.parameter_servers, reply.choices), (2, 8))
-        self.assertEqual({each.scenario.parameter_servers for each in reply.frontier}, {1, 2})
+        self.assertEqual({each.scenario.parameter_servers.servers for each in reply.frontier}, {1, 2})
 
     def test_one_request_has_one_answer(self):
         request = {"objective": "MIN_COST", "constraints": {"max_workers": 40}, "prices": {"worker_hour": 1}}

@@ -44,7 +44,9 @@ class RegimesTest(ServerTest):
             self.assertGreater(fast.examples_per_second, 1.5 * slow.examples_per_second)
             self.assertEqual(fast.replications + slow.replications, one.replications)
             self.assertFalse(one.steady_state)
-            self.assertIn("two regimes", one.warning)
+            [warning] = one.warnings
+            self.assertEqual(warning.reason, warning.TWO_REGIMES)
+            self.assertIn("two regimes", warning.message)
         # Those that start together stay together, those that start at random do not.
         self.assertEqual((lockstep.regimes[0].replications, lockstep.regimes[1].replications), (0, 1))
         self.assertEqual(lockstep.regimes[0].other_start_replications, 3)

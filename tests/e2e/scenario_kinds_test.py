@@ -24,7 +24,8 @@ def two_downloads():
 
 
 class ScenarioKindsTest(ServerTest):
-    def predicted(self, profile, scenario, options=None):
+    def predicted(self, profile, servers=None, options=None, workers=1):
+        scenario = {"workers": workers, "parameter_servers": servers or {}}
         request = {"inline_profile": profile, "scenario": scenario, "options": options or {"steps_per_worker": 50}}
         [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
         return answer
@@ -35,44 +36,44 @@ class ScenarioKindsTest(ServerTest):
     def test_a_link_that_serves_first_come_sets_workers_apart_where_equal_shares_keep_them_in_step(self):
         # Two workers: 20 ms down, 20 of computation, 20 up and 2 of update, both at once; or one 10 ms behind the other, and neither waits again.
         together = {"steps_per_worker": 50, "start": "SIMULTANEOUS"}
-        self.assert_steps(self.predicted(small(), {"workers": 2, "link_sharing": "EQUAL"}, together), 2 / 0.062)
-        answer = self.predicted(small(), {"workers": 2, "link_sharing": "FIRST_COME"})
+        self.assert_steps(self.predicted(small(), {"equal": {}}, together, workers=2), 2 / 0.062)
+        answer = self.predicted(small(), {"first_come": {}}, workers=2)
         self.assert_steps(answer, 2 / 0.042)
-        self.assertEqual(answer.scenario.link_sharing, answer.scenario.FIRST_COME)
+        self.assertEqual(answer.scenario.parameter_servers.WhichOneof("link_sharing"), "first_come")
 
     def test_turns_longer_than_the_transfers_are_first_come_first_served(self):
-        answer = self.predicted(small(), {"workers": 2, "link_sharing": "TURNS", "turn_bytes": 2500000})
-        self.assertEqual((answer.scenario.link_sharing, answer.scenario.turn_bytes), (answer.scenario.TURNS, 2500000))
+        answer = self.predicted(small(), {"turns": {"bytes": 2500000}}, workers=2)
+        self.assertEqual(answer.scenario.parameter_servers.turns.bytes, 2500000)
         self.assert_steps(answer, 2 / 0.042)
-        self.assertEqual(self.predicted(small(), {"workers": 2, "link_sharing": "TURNS"}).scenario.turn_bytes, 65160)
+        self.assertEqual(self.predicted(small(), {"turns": {}}, workers=2).scenario.parameter_servers.turns.bytes, 65160)
 
     def test_a_worker_alone_does_not_see_how_links_are_shared(self):
         for profile in (small(), two_downloads()):
-            rates = {self.predicted(profile, {"link_sharing": sharing}).steps_per_second for sharing in ("EQUAL", "FIRST_COME", "TURNS")}
+            rates = {self.predicted(profile, {sharing: {}}).steps_per_second for sharing in ("equal", "first_come", "turns")}
             self.assertEqual(len(rates), 1)
 
     def test_the_first_computation_waits_for_the_turns_of_the_other_stream(self):
         # The first download has ended after 10 ms, 15 or 17.5; what follows takes 52.
-        windowed = {"window_bytes": 500000}
-        self.assert_steps(self.predicted(two_downloads(), {"multiplexing": "WHOLE_STREAM"}), 1 / 0.062)
-        self.assert_steps(self.predicted(two_downloads(), {"multiplexing": "WINDOW", **windowed}), 1 / 0.067)
-        answer = self.predicted(two_downloads(), {"multiplexing": "ROUND_ROBIN", "quantum_bytes": 250000, **windowed})
+        self.assert_steps(self.predicted(two_downloads(), {"whole_stream": {}}), 1 / 0.062)
+        self.assert_steps(self.predicted(two_downloads(), {"window": {"bytes": 500000}}), 1 / 0.067)
+        answer = self.predicted(two_downloads(), {"round_robin": {"window_bytes": 500000, "quantum_bytes": 250000}})
         self.assert_steps(answer, 1 / 0.0695)
-        self.assertEqual((answer.scenario.window_bytes, answer.scenario.quantum_bytes), (500000, 250000))
+        robin = answer.scenario.parameter_servers.round_robin
+        self.assertEqual((robin.window_bytes, robin.quantum_bytes), (500000, 250000))
 
     def test_the_first_steps_of_a_job_are_not_its_steady_state(self):
         # First come, the one worker ends its first step after 42 ms, the other after 52; later steps of both take 42.
-        scenario = {"workers": 2, "link_sharing": "FIRST_COME"}
-        answer = self.predicted(small(), scenario, {"horizon": "FIRST_STEPS", "horizon_steps": 1})
+        servers = {"first_come": {}}
+        answer = self.predicted(small(), servers, {"horizon": "FIRST_STEPS", "horizon_steps": 1}, workers=2)
         self.assert_steps(answer, 1 / 0.042 + 1 / 0.052)
         self.assertFalse(answer.steady_state)
-        self.assert_steps(self.predicted(small(), scenario, {"horizon": "STEADY_STATE", "steps_per_worker": 50}), 2 / 0.042)
+        self.assert_steps(self.predicted(small(), servers, {"horizon": "STEADY_STATE", "steps_per_worker": 50}, workers=2), 2 / 0.042)
 
     def test_the_first_seconds_of_a_job_count_what_ends_in_them(self):
         # Within 100 ms equal shares end a step of each worker, first come two of each.
         options = {"horizon": "FIRST_SECONDS", "horizon_seconds": 0.1}
-        for sharing, steps in (("EQUAL", 2), ("FIRST_COME", 4)):
-            answer = self.predicted(small(), {"workers": 2, "link_sharing": sharing}, options)
+        for sharing, steps in (("equal", 2), ("first_come", 4)):
+            answer = self.predicted(small(), {sharing: {}}, options, workers=2)
             self.assert_steps(answer, steps / 0.1)
             self.assertFalse(answer.steady_state)
 

@@ -90,7 +90,7 @@ class SharingTest(ServerTest):
             {},
             {"worker_counts": [1, 5]},
             {"scenario": {"bandwidth_bytes_per_second": 2e8}},
-            {"scenario": {"transfer_order": "RANDOM"}},
+            {"scenario": {"parameter_servers": {"transfer_order": "RANDOM"}}},
             {"options": {**json_format.MessageToDict(OPTIONS), "seed": "8"}},
             {"options": {**json_format.MessageToDict(OPTIONS), "stepsPerWorker": 201}},
             {"options": {**json_format.MessageToDict(OPTIONS), "replications": 3}},

@@ -37,7 +37,7 @@ class TraceTest(ServerTest):
     def test_every_operation_of_every_step_is_there_and_lanes_run_one_thing_at_a_time(self):
         workers, steps, window = 4, 3, 65536
         profile = recorded()
-        events = self.trace(request(profile, steps, workers=workers, multiplexing="ROUND_ROBIN"))
+        events = self.trace(request(profile, steps, workers=workers, parameter_servers={"round_robin": {}}))
         slices = [event for event in events if event["ph"] == "X"]
         by_step = collections.defaultdict(list)
         by_lane = collections.defaultdict(list)

@@ -30,7 +30,7 @@ OrderGains MeasureOne(const EnforcedOrderOptions& options, OrderGains one) {
                    .options = OptionsOf(options.length),
                    .methods = options.methods,
                    .inference = one.inference};
-  draft.scenario.synchronization = options.synchronization;
+  draft.scenario.servers().synchronization = options.synchronization;
   if (options.synchronization == Synchronization::kSynchronous)
     draft.options.start = Start::kSimultaneous;
   const OrderAnswer answer =

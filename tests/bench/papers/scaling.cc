@@ -40,8 +40,8 @@ std::vector<ScalingCurves> MeasureScaling(const ScalingOptions& options) {
     ComparisonDraft draft{.worker_counts = CountsTo(options.most_workers),
                           .scenario = {},
                           .options = OptionsOf(options.length)};
-    draft.scenario.transfer_order = TransferOrder::kRandom;
-    draft.scenario.parsing_overhead = options.parsing_overhead;
+    draft.scenario.servers().transfer_order = TransferOrder::kRandom;
+    draft.scenario.servers().parsing_overhead = options.parsing_overhead;
     const StepParts parts = PartsOf(profile);
     ScalingCurves& curves = all.emplace_back();
     curves = {.model = options.model,

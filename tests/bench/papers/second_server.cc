@@ -37,8 +37,9 @@ std::vector<SecondServerGain> MeasureSecondServer(const SecondServerOptions& opt
     for (const std::string& model : options.models) {
       const Profile profile = GpuProfile(model, batch_size, options.gigabits_per_second * kGigabit);
       const auto examples_per_second = [&](int32_t servers) {
-        const ScenarioDraft scenario{.parameter_servers = servers,
-                                     .transfer_order = TransferOrder::kRandom};
+        const ScenarioDraft scenario{
+            .communication = ParameterServersDraft{.servers = servers,
+                                                   .transfer_order = TransferOrder::kRandom}};
         return Predict(profile, scenario, {options.workers}, options.length)
             .front()
             .examples_per_second;

@@ -66,7 +66,7 @@ TEST(AllocateWorkersTest, WhatWeakensACurveIsSaidOfItsJob) {
   const AllocationAnswer answer = Allocated(query);
   for (const JobAllocation& job : answer.jobs) {
     ASSERT_THAT(job.warnings, SizeIs(::testing::Gt(0u)));
-    EXPECT_THAT(job.warnings[0], HasSubstr("worker"));
+    EXPECT_THAT(job.warnings[0].message, HasSubstr("worker"));
   }
 }
 

@@ -70,15 +70,16 @@ TEST(CalibrationTest, SaysHowTheRecordedLinkServedItsStreams) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random({seed});
     const bool has_ties = seed % 2 == 0;
-    const Calibration whole =
-        Calibrated(Recorded({.multiplexing = Multiplexing::kWholeStream}, random, has_ties));
+    const Calibration whole = Calibrated(Recorded(
+        {.communication = ParameterServersDraft{.multiplexing = WholeStream{}}}, random, has_ties));
     EXPECT_EQ(whole.downlink.nearest, Discipline::kWholeStream);
     EXPECT_FALSE(whole.downlink.window.is_identified);
     EXPECT_LT(Of(whole.downlink, Discipline::kWholeStream).errors.median, 0.02);
     EXPECT_NEAR(whole.downlink.bandwidth.bytes_per_second.value / 1e9, 1, 0.02);
 
     const Calibration window = Calibrated(Recorded(
-        {.multiplexing = Multiplexing::kWindow, .window_bytes = 300'000}, random, has_ties));
+        {.communication = ParameterServersDraft{.multiplexing = WindowDraft{.bytes = 300'000}}},
+        random, has_ties));
     EXPECT_EQ(window.downlink.nearest, Discipline::kWindow);
     EXPECT_TRUE(window.downlink.window.is_identified);
     EXPECT_NEAR(window.downlink.window.window_bytes / 300'000, 1, 0.2);
@@ -86,8 +87,9 @@ TEST(CalibrationTest, SaysHowTheRecordedLinkServedItsStreams) {
     // The profile says 0.8e9 and no window.
     EXPECT_GT(Of(window.downlink, Discipline::kProfile).errors.median, 0.1);
 
-    const Calibration quanta =
-        Calibrated(Recorded({.multiplexing = Multiplexing::kRoundRobin}, random, has_ties));
+    const Calibration quanta = Calibrated(
+        Recorded({.communication = ParameterServersDraft{.multiplexing = RoundRobinDraft{}}},
+                 random, has_ties));
     // A window of 64 KiB bounded by itself and 1 MiB is nearly the same.
     EXPECT_THAT(quanta.downlink.nearest,
                 AnyOf(Discipline::kRoundRobin, Discipline::kBoundedWindow));

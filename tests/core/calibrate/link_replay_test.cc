@@ -47,16 +47,16 @@ TEST(LinkReplayTest, EndsAsTheEngineEndsThemUnderEveryMultiplexing) {
     Random random({seed});
     const std::vector<StreamRequest> requests = RandomRequests(random);
     LinkSetting setting;
-    ScenarioDraft scenario{.multiplexing = Multiplexing::kWholeStream};
+    ScenarioDraft scenario;
+    scenario.servers().multiplexing = WholeStream{};
     if (seed % 3 > 0) {
-      const auto window = 1 + static_cast<int64_t>(random.Below(20'000));
-      scenario = {.multiplexing = Multiplexing::kWindow, .window_bytes = window};
-      setting.first_bytes = static_cast<double>(window);
-    }
-    if (seed % 3 > 1) {
-      const auto quantum = 100 + static_cast<int64_t>(random.Below(20'000));
-      scenario.quantum_bytes = quantum;
-      setting.quantum_bytes = static_cast<double>(quantum);
+      WindowDraft window{.bytes = 1 + static_cast<int64_t>(random.Below(20'000))};
+      setting.first_bytes = static_cast<double>(*window.bytes);
+      if (seed % 3 > 1) {
+        window.quantum_bytes = 100 + static_cast<int64_t>(random.Below(20'000));
+        setting.quantum_bytes = static_cast<double>(*window.quantum_bytes);
+      }
+      scenario.servers().multiplexing = window;
     }
     ASSERT_EQ(Replayed(requests, setting), EngineEnds(requests, scenario, TransferOrder::kGraph));
   }
@@ -74,7 +74,8 @@ TEST(LinkReplayTest, TheRecordedOrderIsTheEnginesRecordedOrder) {
                            1000 * static_cast<int64_t>(random.Below(200'000)) +
                            static_cast<int64_t>(i);
     ASSERT_EQ(Replayed(requests, {.by_recorded_end = true}),
-              EngineEnds(requests, {.multiplexing = Multiplexing::kWholeStream},
+              EngineEnds(requests,
+                         {.communication = ParameterServersDraft{.multiplexing = WholeStream{}}},
                          TransferOrder::kRecorded));
   }
 }

@@ -58,7 +58,7 @@ std::vector<double> EngineEnds(const std::vector<StreamRequest>& requests,
                                const ScenarioDraft& scenario, TransferOrder order) {
   const StreamJob job = JobOf(requests);
   Scenario resolved = Resolved(job.profile, scenario);
-  resolved.transfer_order = order;
+  resolved.servers().transfer_order = order;
   const JobGraph job_graph = JobFor(job.profile, resolved);
   const Program& graph = *job_graph.programs.front();
   KeptTrace trace;

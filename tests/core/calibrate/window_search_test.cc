@@ -39,14 +39,15 @@ std::vector<StreamRequest> Network(Random& random) {
 // Each step in a new order.
 std::vector<RecordedPhase> Recorded(const Sought& sought, std::vector<StreamRequest> requests,
                                     Random& random) {
-  ScenarioDraft scenario{.multiplexing = Multiplexing::kWholeStream};
-  if (sought.window > 0)
-    scenario = {.multiplexing = Multiplexing::kWindow,
-                .window_bytes = static_cast<int64_t>(sought.window)};
-  if (sought.rule == QuantumRule::kWindowAndMore)
-    scenario.quantum_bytes = static_cast<int64_t>(sought.window + kQuantumBeyondWindowBytes);
-  if (sought.rule == QuantumRule::kSame)
-    scenario.quantum_bytes = static_cast<int64_t>(sought.window);
+  ScenarioDraft scenario;
+  scenario.servers().multiplexing = WholeStream{};
+  if (sought.window > 0) {
+    WindowDraft window{.bytes = static_cast<int64_t>(sought.window)};
+    if (sought.rule == QuantumRule::kWindowAndMore)
+      window.quantum_bytes = static_cast<int64_t>(sought.window + kQuantumBeyondWindowBytes);
+    if (sought.rule == QuantumRule::kSame) window.quantum_bytes = window.bytes;
+    scenario.servers().multiplexing = window;
+  }
   std::vector<RecordedPhase> phases;
   for (int step = 0; step < kSteps; ++step) {
     for (size_t i = requests.size(); i > 1; --i)

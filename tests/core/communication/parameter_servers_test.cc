@@ -47,9 +47,10 @@ TEST(ParameterServersTest, WithoutParsingEveryOperationIsTheProfiles) {
 
 TEST(ParameterServersTest, ParsingFollowsItsTransferOnTheReceiverAndTakesItsDependents) {
   const Profile profile = Chain();
-  const Program graph =
-      BuildProgram(profile, Resolved(profile, {.parsing_overhead = ParsingOverhead{
-                                                   .seconds_per_byte = 1e-9, .seconds = 1e-7}}));
+  const Program graph = BuildProgram(
+      profile, Resolved(profile, {.communication = ParameterServersDraft{
+                                      .parsing_overhead = ParsingOverhead{.seconds_per_byte = 1e-9,
+                                                                          .seconds = 1e-7}}}));
   ASSERT_EQ(graph.size(), 6);
   const ServerLanes lanes = ServerLanes::Of(graph);
   const LaneIndex expected[] = {lanes.Downlink(0), ServerLanes::kWorker, ServerLanes::kWorker,
@@ -70,13 +71,19 @@ TEST(ParameterServersTest, ParsingFollowsItsTransferOnTheReceiverAndTakesItsDepe
 
 TEST(ParameterServersTest, OneCoefficientIsEnoughForParsing) {
   const Profile profile = Chain();
-  EXPECT_EQ(BuildProgram(profile,
-                         Resolved(profile, {.parsing_overhead = ParsingOverhead{.seconds = 1e-7}}))
+  EXPECT_EQ(BuildProgram(
+                profile,
+                Resolved(profile, {.communication =
+                                       ParameterServersDraft{
+                                           .parsing_overhead = ParsingOverhead{.seconds = 1e-7}}}))
                 .size(),
             6);
   EXPECT_EQ(BuildProgram(
                 profile,
-                Resolved(profile, {.parsing_overhead = ParsingOverhead{.seconds_per_byte = 1e-9}}))
+                Resolved(profile,
+                         {.communication =
+                              ParameterServersDraft{
+                                  .parsing_overhead = ParsingOverhead{.seconds_per_byte = 1e-9}}}))
                 .size(),
             6);
 }
@@ -85,8 +92,9 @@ TEST(ParameterServersTest, AWindowSplitsOnlyWhatIsLarger) {
   JobBuilder job;
   for (const int64_t bytes : {999, 1000, 1001, 5000}) job.Download(bytes);
   const Profile profile = job.Build();
-  const Program graph = BuildProgram(
-      profile, Resolved(profile, {.multiplexing = Multiplexing::kWindow, .window_bytes = 1000}));
+  const Program graph =
+      BuildProgram(profile, Resolved(profile, {.communication = ParameterServersDraft{
+                                                   .multiplexing = WindowDraft{.bytes = 1000}}}));
   const int64_t firsts[] = {999, 1000, 1000, 1000};
   const int64_t rests[] = {0, 0, 1, 4000};
   for (OpIndex op = 0; op < 4; ++op) {

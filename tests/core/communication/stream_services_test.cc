@@ -12,8 +12,8 @@ namespace stepcast::stream_services_test {
 namespace {
 
 TEST(StreamServicesTest, AWholeStreamIsOneService) {
-  EXPECT_EQ(StreamServices::Of(1000, Scenario{}).count, 1);
-  EXPECT_EQ(StreamServices::Of(1000, Scenario{}).BytesOf(0), 1000);
+  EXPECT_EQ(StreamServices::Of(1000, WholeStream{}).count, 1);
+  EXPECT_EQ(StreamServices::Of(1000, WholeStream{}).BytesOf(0), 1000);
 }
 
 TEST(StreamServicesTest, AreThoseTheGraphIsCutInto) {
@@ -27,7 +27,7 @@ TEST(StreamServicesTest, AreThoseTheGraphIsCutInto) {
     for (OpIndex op = 0; op < graph.size(); ++op) {
       if (!graph.IsTransfer(op)) continue;
       const StreamServices services =
-          StreamServices::Of(graph.size_bytes(op), random_case.scenario);
+          StreamServices::Of(graph.size_bytes(op), random_case.scenario.servers().multiplexing);
       ASSERT_EQ(services.count, graph.work(op).services);
       int64_t sum = 0;
       for (int32_t service = 0; service < services.count; ++service) {

@@ -71,9 +71,10 @@ TEST(CoarseProfileTest, PhasesAreMeansOverTheRecordedSteps) {
 TEST(CoarseProfileTest, TheScenariosBandwidthAndParsingCount) {
   JobBuilder job;
   job.Upload(700, {job.Compute(500, {job.Download(1000)})});
-  const CoarseProfile coarse = Measured(
-      job.Build(),
-      {.bandwidth_bytes_per_second = 2e9, .parsing_overhead = ParsingOverhead{.seconds = 100e-9}});
+  const CoarseProfile coarse =
+      Measured(job.Build(), {.bandwidth_bytes_per_second = 2e9,
+                             .communication = ParameterServersDraft{
+                                 .parsing_overhead = ParsingOverhead{.seconds = 100e-9}}});
   EXPECT_DOUBLE_EQ(coarse.phases.downlink, 500e-9);
   EXPECT_DOUBLE_EQ(coarse.phases.worker, 600e-9);
   EXPECT_DOUBLE_EQ(coarse.phases.uplink, 350e-9);

@@ -47,9 +47,9 @@ TEST(CoarseTensorsTest, TransfersOverlapWithComputation) {
 }
 
 TEST(CoarseTensorsTest, ParsingAndSwitchingAreNotModelled) {
-  const ScenarioDraft draft{.parsing_overhead = ParsingOverhead{.seconds = 1e-6},
-                            .multiplexing = Multiplexing::kWindow,
-                            .window_bytes = 10};
+  const ScenarioDraft draft{
+      .communication = ParameterServersDraft{.parsing_overhead = ParsingOverhead{.seconds = 1e-6},
+                                             .multiplexing = WindowDraft{.bytes = 10}}};
   EXPECT_DOUBLE_EQ(StepsPerSecond(Chain(), 2, draft), StepsPerSecond(Chain(), 2));
 }
 

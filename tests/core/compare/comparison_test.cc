@@ -83,9 +83,11 @@ TEST(ComparisonTest, OursAreThoseOfAPrediction) {
 }
 
 TEST(ComparisonTest, SynchronousTrainingIsBeyondTheModelsOfAsynchronousTraining) {
-  const ComparisonDraft draft{.worker_counts = {2},
-                              .scenario = {.synchronization = Synchronization::kSynchronous},
-                              .options = {.steps_per_worker = 100}};
+  const ComparisonDraft draft{
+      .worker_counts = {2},
+      .scenario = {.communication =
+                       ParameterServersDraft{.synchronization = Synchronization::kSynchronous}},
+      .options = {.steps_per_worker = 100}};
   const std::vector<RivalPrediction> rivals = Compared(Chain(), draft).comparisons[0].rivals;
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(rivals[i].unavailable_reason, "the model is of asynchronous training");

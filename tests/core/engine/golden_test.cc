@@ -40,14 +40,13 @@ GoldenRun Load(const json& golden) {
       Profile::Create(testing::ProfileFromJson(golden.at("profile")));
   EXPECT_TRUE(profile.ok()) << profile.status();
   const json& asked = golden.at("scenario");
-  Scenario scenario{.workers = asked.at("workers").get<int32_t>(),
-                    .parameter_servers = profile->parameter_servers(),
-                    .bandwidth_bytes_per_second = profile->platform().bandwidth_bytes_per_second,
-                    .parsing_overhead = profile->platform().parsing_overhead};
-  if (!asked.at("window_bytes").is_null()) {
-    scenario.multiplexing = Multiplexing::kWindow;
-    scenario.window_bytes = asked.at("window_bytes").get<int64_t>();
-  }
+  Scenario scenario{
+      .workers = asked.at("workers").get<int32_t>(),
+      .bandwidth_bytes_per_second = profile->platform().bandwidth_bytes_per_second,
+      .communication = ParameterServers{.servers = profile->parameter_servers(),
+                                        .parsing_overhead = profile->platform().parsing_overhead}};
+  if (!asked.at("window_bytes").is_null())
+    scenario.servers().multiplexing = Window{.bytes = asked.at("window_bytes").get<int64_t>()};
   RunOptions options{.steps_per_worker = asked.at("steps_per_worker").get<int32_t>(),
                      .warmup_steps = asked.at("warmup_steps").get<int32_t>(),
                      .keep_step_ends = true};

@@ -80,11 +80,11 @@ JobGraph JobFor(const Profile& profile, const Scenario& scenario, std::vector<in
   Ranking ranking;
   if (!ranks.empty()) {
     ranking = {.rule = Ranking::Rule::kFixed, .ranks = std::move(ranks)};
-  } else if (scenario.transfer_order == TransferOrder::kRecorded) {
+  } else if (scenario.servers().transfer_order == TransferOrder::kRecorded) {
     ranking = {.rule = Ranking::Rule::kRecorded, .ranks = RecordedRanks(profile, *program)};
-  } else if (scenario.transfer_order == TransferOrder::kRandom) {
+  } else if (scenario.servers().transfer_order == TransferOrder::kRandom) {
     ranking = {.rule = Ranking::Rule::kShuffled};
-  } else if (scenario.transfer_order != TransferOrder::kGraph) {
+  } else if (scenario.servers().transfer_order != TransferOrder::kGraph) {
     throw std::logic_error("an order without ranks");
   }
   return JobOf(std::move(program), std::make_shared<const Ranking>(std::move(ranking)), scenario);

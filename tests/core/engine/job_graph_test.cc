@@ -9,6 +9,7 @@
 #include <memory>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/base/random.h"
@@ -171,11 +172,11 @@ TEST(JobGraphTest, PathsOfTwoLinksRunAsHubsDo) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const testing::RandomCase random_case = testing::MakeRandomCase(seed);
-    if (random_case.scenario.link_sharing != LinkSharing::kEqual) continue;
+    if (!std::holds_alternative<EqualShares>(random_case.scenario.servers().link_sharing)) continue;
     JobGraph job = testing::EngineJob(random_case);
     const RunOptions options = testing::EngineOptions(random_case, seed);
     const RunResult with_hubs = Simulate(job, options, NeverStop).value();
-    const int32_t hubs = random_case.scenario.parameter_servers;
+    const int32_t hubs = random_case.scenario.servers().servers;
     for (NetworkSpec& network : job.networks) {
       network.links.assign(Index(hubs), PathNetwork::Link{});
       for (const int64_t capacity : network.worker_capacities) {

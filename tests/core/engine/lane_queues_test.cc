@@ -20,8 +20,9 @@ JobGraph Streams(const std::vector<int64_t>& sizes) {
   testing::JobBuilder job;
   for (const int64_t size : sizes) job.Download(size);
   const Profile profile = job.Build();
-  return testing::JobFor(profile, testing::Resolved(profile, {.multiplexing = Multiplexing::kWindow,
-                                                              .window_bytes = 3}));
+  return testing::JobFor(
+      profile, testing::Resolved(profile, {.communication = ParameterServersDraft{
+                                               .multiplexing = WindowDraft{.bytes = 3}}}));
 }
 
 // Serves until nothing waits; a stream's first service is its letter, its second the small one.

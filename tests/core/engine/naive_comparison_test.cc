@@ -9,6 +9,7 @@
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/base/random.h"
@@ -164,30 +165,34 @@ void CountScenario(const RandomCase& random_case, Coverage& coverage) {
   coverage.training += random_case.training_shape ? 1 : 0;
   coverage.any_graph += random_case.training_shape ? 0 : 1;
   coverage.round += random_case.round_numbers ? 1 : 0;
-  coverage.several_servers += scenario.parameter_servers > 1 ? 1 : 0;
+  coverage.several_servers += scenario.servers().servers > 1 ? 1 : 0;
   coverage.placed_anew +=
-      scenario.parameter_servers != random_case.profile.parameter_servers() ? 1 : 0;
-  coverage.windows += scenario.multiplexing == Multiplexing::kWindow ? 1 : 0;
-  coverage.round_robin += scenario.multiplexing == Multiplexing::kRoundRobin ? 1 : 0;
-  coverage.windows_with_quantum +=
-      scenario.multiplexing == Multiplexing::kWindow && scenario.quantum_bytes > 0 ? 1 : 0;
-  const bool first_come = scenario.link_sharing == LinkSharing::kFirstCome;
+      scenario.servers().servers != random_case.profile.parameter_servers() ? 1 : 0;
+  const Multiplexing& multiplexing = scenario.servers().multiplexing;
+  const auto* const window = std::get_if<Window>(&multiplexing);
+  coverage.windows += window != nullptr ? 1 : 0;
+  coverage.round_robin += std::holds_alternative<RoundRobin>(multiplexing) ? 1 : 0;
+  coverage.windows_with_quantum += window != nullptr && window->quantum_bytes > 0 ? 1 : 0;
+  const LinkSharing& sharing = scenario.servers().link_sharing;
+  const bool first_come = std::holds_alternative<FirstCome>(sharing);
   coverage.first_come += first_come ? 1 : 0;
   coverage.first_come_on_two_links +=
-      first_come && (scenario.parameter_servers > 1 || !scenario.worker_groups.empty()) ? 1 : 0;
-  const bool in_turns = scenario.link_sharing == LinkSharing::kTurns;
+      first_come && (scenario.servers().servers > 1 || !scenario.worker_groups.empty()) ? 1 : 0;
+  const bool in_turns = std::holds_alternative<Turns>(sharing);
   coverage.turns += in_turns ? 1 : 0;
-  coverage.whole += scenario.multiplexing == Multiplexing::kWholeStream ? 1 : 0;
+  coverage.whole += std::holds_alternative<WholeStream>(multiplexing) ? 1 : 0;
   coverage.synchronous +=
-      scenario.synchronization == Synchronization::kSynchronous && scenario.workers > 1 ? 1 : 0;
-  coverage.sampled += random_case.profile.steps().size() > 1 ? 1 : 0;
-  coverage.recorded +=
-      scenario.transfer_order == TransferOrder::kRecorded && random_case.profile.steps().size() > 1
+      scenario.servers().synchronization == Synchronization::kSynchronous && scenario.workers > 1
           ? 1
           : 0;
-  coverage.random += scenario.transfer_order == TransferOrder::kRandom ? 1 : 0;
-  coverage.reverse += scenario.transfer_order == TransferOrder::kReverse ? 1 : 0;
-  coverage.by_rank += scenario.transfer_order == TransferOrder::kExplicit ? 1 : 0;
+  coverage.sampled += random_case.profile.steps().size() > 1 ? 1 : 0;
+  coverage.recorded += scenario.servers().transfer_order == TransferOrder::kRecorded &&
+                               random_case.profile.steps().size() > 1
+                           ? 1
+                           : 0;
+  coverage.random += scenario.servers().transfer_order == TransferOrder::kRandom ? 1 : 0;
+  coverage.reverse += scenario.servers().transfer_order == TransferOrder::kReverse ? 1 : 0;
+  coverage.by_rank += scenario.servers().transfer_order == TransferOrder::kExplicit ? 1 : 0;
   coverage.groups += scenario.worker_groups.size() > 1 ? 1 : 0;
   const bool slow = std::any_of(
       scenario.worker_groups.begin(), scenario.worker_groups.end(), [&](const WorkerGroup& group) {
@@ -195,7 +200,7 @@ void CountScenario(const RandomCase& random_case, Coverage& coverage) {
       });
   coverage.slow_links += slow ? 1 : 0;
   coverage.offsets += scenario.start_offsets_ns.empty() ? 0 : 1;
-  coverage.parsing += scenario.parsing_overhead == ParsingOverhead{} ? 0 : 1;
+  coverage.parsing += scenario.servers().parsing_overhead == ParsingOverhead{} ? 0 : 1;
   coverage.no_warmup += random_case.warmup_steps == 0 ? 1 : 0;
 }
 

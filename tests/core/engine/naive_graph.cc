@@ -11,8 +11,8 @@ namespace {
 // fewest bytes so far.
 std::map<std::string, int> PlaceByFewestBytes(const Profile& profile, const Scenario& scenario) {
   std::map<std::string, int> home;
-  if (scenario.parameter_servers == profile.parameter_servers()) return home;
-  std::vector<int64_t> held(static_cast<size_t>(scenario.parameter_servers), 0);
+  if (scenario.servers().servers == profile.parameter_servers()) return home;
+  std::vector<int64_t> held(static_cast<size_t>(scenario.servers().servers), 0);
   for (const Operation& first : profile.operations()) {
     if (first.resource == Resource::kWorker || home.contains(first.parameter)) continue;
     int64_t down = 0;
@@ -56,7 +56,7 @@ NaiveOperation Parsing(const NaiveOperation& transfer, const Exact& duration_ns)
 
 std::vector<NaiveOperation> MakeNaiveGraph(const Profile& profile, const Scenario& scenario) {
   const std::map<std::string, int> home = PlaceByFewestBytes(profile, scenario);
-  const ParsingOverhead& overhead = scenario.parsing_overhead;
+  const ParsingOverhead& overhead = scenario.servers().parsing_overhead;
   const bool parses = overhead.seconds_per_byte != 0 || overhead.seconds != 0;
   std::vector<NaiveOperation> graph;
   std::vector<size_t> place;   // of a profile's operation

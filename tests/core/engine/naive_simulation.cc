@@ -4,6 +4,7 @@
 #include <list>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include "tests/core/engine/naive_graph.h"
 #include "tests/core/network/exact_max_min.h"
@@ -139,9 +140,9 @@ class NaiveSimulation {
   // In turns: when a turn is over the next one begins. Whoever was idle goes before those who were
   // not.
   void GiveTurns() {
-    if (scenario_.link_sharing != LinkSharing::kTurns) return;
+    if (!std::holds_alternative<Turns>(scenario_.servers().link_sharing)) return;
     for (const Resource direction : {Resource::kDownlink, Resource::kUplink}) {
-      for (int server = 0; server < scenario_.parameter_servers; ++server)
+      for (int server = 0; server < scenario_.servers().servers; ++server)
         GiveTurn({direction, server});
     }
   }
@@ -164,7 +165,7 @@ class NaiveSimulation {
     events_.newcomers_first += !line.newcomers.empty() && !line.others.empty() ? 1 : 0;
     line.serving = next.front();
     next.pop_front();
-    line.bytes_left = scenario_.turn_bytes;
+    line.bytes_left = std::get<Turns>(scenario_.servers().link_sharing).bytes;
   }
 
   // Every running chunk with its speed at this moment, which is 0 where it waits for its link.
@@ -184,7 +185,7 @@ class NaiveSimulation {
 
   // Links: first those of the servers, then those of the workers.
   void ShareLinks(Resource direction, std::vector<std::pair<Chunk*, Exact>>& result) {
-    const auto servers = static_cast<size_t>(scenario_.parameter_servers);
+    const auto servers = static_cast<size_t>(scenario_.servers().servers);
     std::vector<Exact> capacities(
         servers, Exact(scenario_.bandwidth_bytes_per_second) / kNanosecondsPerSecond);
     std::vector<std::vector<size_t>> flows;
@@ -215,8 +216,9 @@ class NaiveSimulation {
   // has the turn. First come first served it carries one: the one that came first, the lowest
   // worker's where several did. Whatever comes later has come later, so it goes on to its end.
   bool IsServed(size_t w, const std::pair<Resource, int>& which, const Chunk& chunk) {
-    if (scenario_.link_sharing == LinkSharing::kEqual) return true;
-    if (scenario_.link_sharing == LinkSharing::kTurns) return lines_.at(which).serving == w;
+    const LinkSharing& sharing = scenario_.servers().link_sharing;
+    if (std::holds_alternative<EqualShares>(sharing)) return true;
+    if (std::holds_alternative<Turns>(sharing)) return lines_.at(which).serving == w;
     for (size_t other = 0; other < workers_.size(); ++other) {
       const auto lane = workers_[other].lanes.find(which);
       if (other == w || lane == workers_[other].lanes.end() || !lane->second.running.has_value())
@@ -321,7 +323,7 @@ class NaiveSimulation {
   bool MayBegin(const Worker& worker) const {
     if (worker.begun == 0) return worker.offset_ns <= now_;
     if (worker.begun > worker.ends.size()) return false;
-    if (scenario_.synchronization == Synchronization::kAsynchronous) return true;
+    if (scenario_.servers().synchronization == Synchronization::kAsynchronous) return true;
     // Whoever has begun another step already has seen all the others end this one.
     return std::all_of(workers_.begin(), workers_.end(), [&worker](const Worker& other) {
       return other.ends.size() >= worker.begun;
@@ -343,7 +345,7 @@ class NaiveSimulation {
   }
 
   std::map<size_t, int64_t> RanksOf(size_t w, size_t n) const {
-    const TransferOrder order = scenario_.transfer_order;
+    const TransferOrder order = scenario_.servers().transfer_order;
     if (order == TransferOrder::kRandom || order == TransferOrder::kTic ||
         order == TransferOrder::kTac)
       return options_.ranks(w, n);
@@ -353,8 +355,9 @@ class NaiveSimulation {
       if (order == TransferOrder::kReverse) ranks[operation] = -static_cast<int64_t>(operation);
       if (order == TransferOrder::kRecorded)
         ranks[operation] = graph_[operation].recorded_end_ns[workers_[w].recorded];
-      const auto named = scenario_.transfer_priorities.find(graph_[operation].name);
-      if (order == TransferOrder::kExplicit && named != scenario_.transfer_priorities.end())
+      const auto named = scenario_.servers().transfer_priorities.find(graph_[operation].name);
+      if (order == TransferOrder::kExplicit &&
+          named != scenario_.servers().transfer_priorities.end())
         ranks[operation] = named->second;
     }
     return ranks;
@@ -394,9 +397,12 @@ class NaiveSimulation {
   // What may go in one service: first the window, then the quantum, where there is one.
   Chunk NextChunk(const Stream& stream) const {
     int64_t most = stream.bytes;
-    if (scenario_.multiplexing != Multiplexing::kWholeStream) {
-      if (stream.services == 0) most = scenario_.window_bytes;
-      if (stream.services > 0 && scenario_.quantum_bytes > 0) most = scenario_.quantum_bytes;
+    const Multiplexing& multiplexing = scenario_.servers().multiplexing;
+    if (const auto* window = std::get_if<Window>(&multiplexing)) {
+      if (stream.services == 0) most = window->bytes;
+      if (stream.services > 0 && window->quantum_bytes > 0) most = window->quantum_bytes;
+    } else if (const auto* robin = std::get_if<RoundRobin>(&multiplexing)) {
+      most = stream.services == 0 ? robin->window_bytes : robin->quantum_bytes;
     }
     const int64_t sent = std::min(stream.bytes, most);
     return {.stream = {.operation = stream.operation,

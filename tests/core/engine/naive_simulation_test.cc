@@ -26,13 +26,11 @@ const json& Cases() {
 
 Scenario ScenarioOf(const json& asked, const Profile& profile) {
   ScenarioDraft draft{.workers = asked.at("workers").get<int32_t>()};
-  if (!asked.at("window_bytes").is_null()) {
-    draft.multiplexing = Multiplexing::kWindow;
-    draft.window_bytes = asked.at("window_bytes").get<int64_t>();
-  }
+  if (!asked.at("window_bytes").is_null())
+    draft.servers().multiplexing = WindowDraft{.bytes = asked.at("window_bytes").get<int64_t>()};
   if (!asked.at("transfer_priorities").is_null()) {
     for (const auto& [name, rank] : asked.at("transfer_priorities").items())
-      draft.transfer_priorities[name] = rank.get<int32_t>();
+      draft.servers().transfer_priorities[name] = rank.get<int32_t>();
   }
   draft.start_offsets_ns = asked.at("start_offsets_ns").get<std::vector<int64_t>>();
   const absl::StatusOr<Scenario> scenario = ResolveScenario(profile, draft);

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/base/random.h"
@@ -121,16 +122,17 @@ class PhaseCaseMaker {
     ScenarioDraft asked;
     const bool crowd = Chance(10);
     asked.workers = crowd ? Pick(20, 40) : Pick(1, 7);
-    if (Chance(30)) asked.synchronization = Synchronization::kSynchronous;
+    if (Chance(30)) asked.servers().synchronization = Synchronization::kSynchronous;
     if (Chance(50)) {
-      asked.multiplexing = Multiplexing::kWindow;
-      asked.window_bytes =
+      const int64_t window =
           round_ ? kPhaseBytes * Pick(1, 2) : static_cast<int64_t>(1 + random_.Below(800'000));
+      asked.servers().multiplexing = WindowDraft{.bytes = window};
     }
     if (Chance(20)) {
-      asked.parsing_overhead = round_ ? ParsingOverhead{.seconds = 0.001}
-                                      : ParsingOverhead{.seconds_per_byte = random_.Unit() * 1e-9,
-                                                        .seconds = random_.Unit() * 1e-4};
+      asked.servers().parsing_overhead =
+          round_ ? ParsingOverhead{.seconds = 0.001}
+                 : ParsingOverhead{.seconds_per_byte = random_.Unit() * 1e-9,
+                                   .seconds = random_.Unit() * 1e-4};
     }
     for (int w = 0; Chance(50) || w > 0; ++w) {
       if (w == *asked.workers) break;
@@ -140,8 +142,9 @@ class PhaseCaseMaker {
     if (draft_.parameter_servers > 1 || Chance(30)) SetGroups(asked);
     absl::StatusOr<Scenario> scenario = ResolveScenario(profile, asked);
     if (!scenario.ok()) throw std::logic_error(scenario.status().ToString());
-    if (scenario->multiplexing == Multiplexing::kWindow && Chance(50))
-      scenario->quantum_bytes = std::max<int64_t>(1, scenario->window_bytes / Pick(1, 3));
+    auto* const window = std::get_if<Window>(&scenario->servers().multiplexing);
+    if (window != nullptr && Chance(50))
+      window->quantum_bytes = std::max<int64_t>(1, window->bytes / Pick(1, 3));
     return *std::move(scenario);
   }
 

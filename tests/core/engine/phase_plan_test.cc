@@ -70,7 +70,8 @@ TEST(PhasePlanTest, StoppedDownloadsFollowTurnByTurn) {
   const int32_t small = job.Download(100);
   job.Compute(10, {large, small});
   const std::optional<PhasePlan> plan = PlanOf(
-      job, {.multiplexing = Multiplexing::kRoundRobin, .window_bytes = 100, .quantum_bytes = 100});
+      job, {.communication = ParameterServersDraft{
+                .multiplexing = RoundRobinDraft{.window_bytes = 100, .quantum_bytes = 100}}});
   ASSERT_TRUE(plan.has_value());
   const std::vector<PhasePlan::Service>& services = plan->phases[0].services;
   ASSERT_EQ(services.size(), 4U);

@@ -115,10 +115,7 @@ TEST_P(PhasedZooTest, AModelRunsMemoisedAndTheSame) {
     for (const int64_t window : {int64_t{0}, int64_t{1} << 20}) {
       SCOPED_TRACE(::testing::Message() << workers << " workers, window " << window);
       ScenarioDraft asked{.workers = workers};
-      if (window > 0) {
-        asked.multiplexing = Multiplexing::kWindow;
-        asked.window_bytes = window;
-      }
+      if (window > 0) asked.servers().multiplexing = WindowDraft{.bytes = window};
       const Scenario scenario = Resolved(*profile, asked);
       const JobGraph job = JobFor(*profile, scenario);
       RunOptions options = OptionsFor(scenario, 6);

@@ -167,14 +167,12 @@ class CaseMaker {
   ScenarioDraft MakeScenario() {
     ScenarioDraft asked;
     asked.workers = crowded_ ? Pick(1, 2) : Pick(1, 6);
-    asked.parameter_servers = !crowded_ && Chance(30) ? Pick(1, 3) : draft_.parameter_servers;
+    asked.servers().servers = !crowded_ && Chance(30) ? Pick(1, 3) : draft_.parameter_servers;
     asked.bandwidth_bytes_per_second = Bandwidth();
-    if (Chance(40)) asked.synchronization = Synchronization::kSynchronous;
+    if (Chance(40)) asked.servers().synchronization = Synchronization::kSynchronous;
     if (Chance(60)) {
-      asked.multiplexing = Multiplexing::kWindow;
-      asked.window_bytes = round_ ? kRoundBytes * Pick(1, crowded_ ? 1 : 3)
-                                  : static_cast<int64_t>(1 + random_.Below(800'000));
-      SetTurns(asked);
+      SetWindow(asked, round_ ? kRoundBytes * Pick(1, crowded_ ? 1 : 3)
+                              : static_cast<int64_t>(1 + random_.Below(800'000)));
     }
     SetOverhead(asked);
     SetOrder(asked);
@@ -186,23 +184,30 @@ class CaseMaker {
 
   void SetSharing(ScenarioDraft& asked) {
     if (sharing_random_.Below(4) == 0) {
-      asked.link_sharing = LinkSharing::kFirstCome;
+      asked.servers().link_sharing = FirstCome{};
     } else if (sharing_random_.Below(3) == 0 &&
-               asked.parameter_servers.value_or(draft_.parameter_servers) == 1 &&
+               asked.servers().servers.value_or(draft_.parameter_servers) == 1 &&
                asked.worker_groups.empty()) {
-      asked.link_sharing = LinkSharing::kTurns;
-      asked.turn_bytes = round_ ? kRoundBytes >> sharing_random_.Below(3)
-                                : static_cast<int64_t>(20'000 + sharing_random_.Below(300'000));
+      asked.servers().link_sharing = TurnsDraft{
+          .bytes = round_ ? kRoundBytes >> sharing_random_.Below(3)
+                          : static_cast<int64_t>(20'000 + sharing_random_.Below(300'000))};
     }
   }
 
   // Half of the windows have a quantum, too; half of those are called round-robin, which is the
   // same by another name.
-  void SetTurns(ScenarioDraft& asked) {
+  void SetWindow(ScenarioDraft& asked, int64_t window) {
+    asked.servers().multiplexing = WindowDraft{.bytes = window};
     if (turns_random_.Below(2) == 0) return;
-    if (turns_random_.Below(2) == 0) asked.multiplexing = Multiplexing::kRoundRobin;
-    asked.quantum_bytes = round_ ? kRoundBytes * static_cast<int64_t>(1 + turns_random_.Below(2))
-                                 : static_cast<int64_t>(60'000 + turns_random_.Below(500'000));
+    const bool is_robin = turns_random_.Below(2) == 0;
+    const int64_t quantum = round_ ? kRoundBytes * static_cast<int64_t>(1 + turns_random_.Below(2))
+                                   : static_cast<int64_t>(60'000 + turns_random_.Below(500'000));
+    if (is_robin) {
+      asked.servers().multiplexing =
+          RoundRobinDraft{.window_bytes = window, .quantum_bytes = quantum};
+    } else {
+      asked.servers().multiplexing = WindowDraft{.bytes = window, .quantum_bytes = quantum};
+    }
   }
 
   // A multiple of 1/1024, which the engine holds exactly.
@@ -216,22 +221,24 @@ class CaseMaker {
   // Round ones are fractions of two, which a double holds exactly.
   void SetOverhead(ScenarioDraft& asked) {
     if (!Chance(round_ ? 20 : 40)) return;
-    asked.parsing_overhead = round_ ? ParsingOverhead{.seconds = Pick(1, 4) * 0x1p-10}
-                                    : ParsingOverhead{.seconds_per_byte = random_.Unit() * 1e-9,
-                                                      .seconds = random_.Unit() * 1e-3};
+    asked.servers().parsing_overhead =
+        round_ ? ParsingOverhead{.seconds = Pick(1, 4) * 0x1p-10}
+               : ParsingOverhead{.seconds_per_byte = random_.Unit() * 1e-9,
+                                 .seconds = random_.Unit() * 1e-3};
   }
 
   void SetOrder(ScenarioDraft& asked) {
     constexpr TransferOrder kOrders[] = {TransferOrder::kGraph,    TransferOrder::kGraph,
                                          TransferOrder::kRecorded, TransferOrder::kReverse,
                                          TransferOrder::kExplicit, TransferOrder::kRandom};
-    asked.transfer_order = kOrders[random_.Below(6)];
-    if (asked.transfer_order != TransferOrder::kExplicit) return;
+    asked.servers().transfer_order = kOrders[random_.Below(6)];
+    if (asked.servers().transfer_order != TransferOrder::kExplicit) return;
     for (const Operation& operation : draft_.operations) {
       if (IsTransfer(operation.resource) && Chance(70))
-        asked.transfer_priorities[operation.name] = Pick(0, 3);
+        asked.servers().transfer_priorities[operation.name] = Pick(0, 3);
     }
-    if (asked.transfer_priorities.empty()) asked.transfer_order = TransferOrder::kGraph;
+    if (asked.servers().transfer_priorities.empty())
+      asked.servers().transfer_order = TransferOrder::kGraph;
   }
 
   void SetStarts(ScenarioDraft& asked) {
@@ -273,17 +280,18 @@ RandomCase MakeRandomCase(uint64_t seed) { return CaseMaker(seed).Make(); }
 
 JobGraph EngineJob(const RandomCase& random_case) {
   const Scenario& scenario = random_case.scenario;
-  if (scenario.transfer_order != TransferOrder::kReverse &&
-      scenario.transfer_order != TransferOrder::kExplicit)
+  if (scenario.servers().transfer_order != TransferOrder::kReverse &&
+      scenario.servers().transfer_order != TransferOrder::kExplicit)
     return JobFor(random_case.profile, scenario);
   const Program program = BuildProgram(random_case.profile, scenario);
   std::vector<int32_t> ranks(Index(program.size()), Ranking::kUnranked);
   for (OpIndex op = 0; op < program.size(); ++op) {
     if (!program.IsTransfer(op)) continue;
-    if (scenario.transfer_order == TransferOrder::kReverse) ranks[Index(op)] = program.size() - op;
-    const auto named = scenario.transfer_priorities.find(
+    if (scenario.servers().transfer_order == TransferOrder::kReverse)
+      ranks[Index(op)] = program.size() - op;
+    const auto named = scenario.servers().transfer_priorities.find(
         random_case.profile.operations()[Index(program.source(op))].name);
-    if (named != scenario.transfer_priorities.end()) ranks[Index(op)] = named->second;
+    if (named != scenario.servers().transfer_priorities.end()) ranks[Index(op)] = named->second;
   }
   return JobFor(random_case.profile, scenario, std::move(ranks));
 }

@@ -110,7 +110,7 @@ TEST(SimulationTest, SynchronousWorkersBeginTogetherAndTheFirstOneWaits) {
   job.Compute(1000);
   const ScenarioDraft draft{
       .workers = 2,
-      .synchronization = Synchronization::kSynchronous,
+      .communication = ParameterServersDraft{.synchronization = Synchronization::kSynchronous},
       .worker_groups = {{.count = 1}, {.count = 1, .compute_speed_factor = 0.5}}};
   const RunResult result = Simulated(job.Build(), draft, 3, 1);
   EXPECT_THAT(EndsNs(result, 0), ElementsAre(1000, 3000, 5000));
@@ -124,9 +124,11 @@ TEST(SimulationTest, WhatBecomesReadyGoesBeforeAStreamThatIsStoppedAtThatInstant
   const int32_t second = job.Upload(500, {job.Compute(1000)});
   job.Update(1500, {second});
   // 1000 of the first, the second until 1500, the rest until 2500; the update until 3000.
-  EXPECT_THAT(EndsNs(Simulated(job.Build(),
-                               {.multiplexing = Multiplexing::kWindow, .window_bytes = 1000}, 1)),
-              ElementsAre(3000));
+  EXPECT_THAT(
+      EndsNs(Simulated(
+          job.Build(),
+          {.communication = ParameterServersDraft{.multiplexing = WindowDraft{.bytes = 1000}}}, 1)),
+      ElementsAre(3000));
 }
 
 TEST(SimulationTest, WhatZeroLengthWorkReleasesComesAfterWhatWasReadyBefore) {

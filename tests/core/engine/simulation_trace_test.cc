@@ -97,7 +97,7 @@ TEST(SimulationTraceTest, OneWorkerOnOneServerTakesTheWorkItself) {
   for (uint64_t seed = 1; seed <= 10 * kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const Scenario& scenario = testing::MakeRandomCase(seed).scenario;
-    if (scenario.workers > 1 || scenario.parameter_servers > 1 || !scenario.worker_groups.empty())
+    if (scenario.workers > 1 || scenario.servers().servers > 1 || !scenario.worker_groups.empty())
       continue;
     const Traced traced(seed);
     for (const ChunkRecord& record : traced.trace) {

@@ -5,7 +5,10 @@
 
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/base/error.h"
@@ -51,137 +54,119 @@ std::vector<std::string> Paths(const absl::Status& status) {
   return paths;
 }
 
+// A draft of `servers` alone.
+ScenarioDraft Asked(ParameterServersDraft servers) { return {.communication = std::move(servers)}; }
+
+Multiplexing ResolvedMultiplexing(const Profile& profile, ParameterServersDraft servers) {
+  const absl::StatusOr<Scenario> scenario = ResolveScenario(profile, Asked(std::move(servers)));
+  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  return scenario.value().servers().multiplexing;
+}
+
 TEST(ScenarioTest, WhatIsUnsetIsAsRecorded) {
   const absl::StatusOr<Scenario> scenario = ResolveScenario(Recorded(), {});
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   const Scenario expected{.workers = 1,
-                          .parameter_servers = 2,
                           .bandwidth_bytes_per_second = 1e8,
-                          .parsing_overhead = {.seconds_per_byte = 1e-9, .seconds = 1e-6},
-                          .synchronization = Synchronization::kAsynchronous,
-                          .multiplexing = Multiplexing::kWindow,
-                          .window_bytes = 4096,
-                          .link_sharing = LinkSharing::kEqual,
-                          .transfer_order = TransferOrder::kGraph};
+                          .communication = ParameterServers{
+                              .servers = 2,
+                              .parsing_overhead = {.seconds_per_byte = 1e-9, .seconds = 1e-6},
+                              .synchronization = Synchronization::kAsynchronous,
+                              .multiplexing = Window{.bytes = 4096},
+                              .link_sharing = EqualShares{},
+                              .transfer_order = TransferOrder::kGraph}};
   EXPECT_EQ(*scenario, expected);
+  EXPECT_FALSE(scenario->is_synchronous());
 }
 
 TEST(ScenarioTest, WhatIsSetIsKept) {
-  const ScenarioDraft draft{.workers = 3,
-                            .parameter_servers = 5,
-                            .bandwidth_bytes_per_second = 2e9,
-                            .parsing_overhead = ParsingOverhead{},
-                            .synchronization = Synchronization::kSynchronous,
-                            .multiplexing = Multiplexing::kWindow,
-                            .window_bytes = 7,
-                            .link_sharing = LinkSharing::kFirstCome,
-                            .transfer_order = TransferOrder::kTac,
-                            .start_offsets_ns = {0, 5, 86'400'000'000'000},
-                            .worker_groups = {{.count = 2, .compute_speed_factor = 0.5},
-                                              {.count = 1, .bandwidth_bytes_per_second = 1e6}}};
+  const ScenarioDraft draft{
+      .workers = 3,
+      .bandwidth_bytes_per_second = 2e9,
+      .communication = ParameterServersDraft{.servers = 5,
+                                             .parsing_overhead = ParsingOverhead{},
+                                             .synchronization = Synchronization::kSynchronous,
+                                             .multiplexing = WindowDraft{.bytes = 7},
+                                             .link_sharing = FirstCome{},
+                                             .transfer_order = TransferOrder::kTac},
+      .start_offsets_ns = {0, 5, 86'400'000'000'000},
+      .worker_groups = {{.count = 2, .compute_speed_factor = 0.5},
+                        {.count = 1, .bandwidth_bytes_per_second = 1e6}}};
   const absl::StatusOr<Scenario> scenario = ResolveScenario(Recorded(), draft);
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   const Scenario expected{
       .workers = 3,
-      .parameter_servers = 5,
       .bandwidth_bytes_per_second = 2e9,
-      .synchronization = Synchronization::kSynchronous,
-      .multiplexing = Multiplexing::kWindow,
-      .window_bytes = 7,
-      .link_sharing = LinkSharing::kFirstCome,
-      .transfer_order = TransferOrder::kTac,
+      .communication = ParameterServers{.servers = 5,
+                                        .synchronization = Synchronization::kSynchronous,
+                                        .multiplexing = Window{.bytes = 7},
+                                        .link_sharing = FirstCome{},
+                                        .transfer_order = TransferOrder::kTac},
       .start_offsets_ns = {0, 5, 86'400'000'000'000},
       .worker_groups = {
           {.count = 2, .compute_speed_factor = 0.5, .bandwidth_bytes_per_second = 2e9},
           {.count = 1, .compute_speed_factor = 1, .bandwidth_bytes_per_second = 1e6}}};
   EXPECT_EQ(*scenario, expected);
+  EXPECT_TRUE(scenario->is_synchronous());
 }
 
 struct MultiplexingCase {
-  std::optional<Multiplexing> asked;
-  std::optional<int64_t> asked_window;
+  std::optional<std::variant<WholeStream, WindowDraft, RoundRobinDraft>> asked;
   int64_t recorded_window;
   Multiplexing expected;
-  int64_t expected_window;
-  int64_t expected_quantum = 0;
 };
 
-TEST(ScenarioTest, MultiplexingFollowsTheWindowUnlessAskedFor) {
-  using enum Multiplexing;
+TEST(ScenarioTest, MultiplexingHasItsDefaultsFromTheProfileAndFromMeasurements) {
   const std::vector<MultiplexingCase> cases = {
-      {std::nullopt, std::nullopt, 0, kWholeStream, 0},
-      {std::nullopt, std::nullopt, 64, kWindow, 64},
-      {std::nullopt, 32, 0, kWindow, 32},
-      {std::nullopt, 32, 64, kWindow, 32},
-      {std::nullopt, 0, 64, kWholeStream, 0},
-      {kWholeStream, std::nullopt, 64, kWholeStream, 0},
-      {kWholeStream, 0, 64, kWholeStream, 0},
-      {kWindow, std::nullopt, 64, kWindow, 64},
-      {kWindow, 32, 0, kWindow, 32},
-      {kRoundRobin, std::nullopt, 0, kRoundRobin, 65'536, 1'048'576},
-      {kRoundRobin, std::nullopt, 64, kRoundRobin, 64, 1'048'576},
-      {kRoundRobin, 32, 64, kRoundRobin, 32, 1'048'576},
+      {std::nullopt, 0, WholeStream{}},
+      {std::nullopt, 64, Window{.bytes = 64}},
+      {WholeStream{}, 0, WholeStream{}},
+      {WholeStream{}, 64, WholeStream{}},
+      {WindowDraft{}, 64, Window{.bytes = 64}},
+      {WindowDraft{.bytes = 32}, 0, Window{.bytes = 32}},
+      {WindowDraft{.bytes = 32}, 64, Window{.bytes = 32}},
+      {WindowDraft{.quantum_bytes = 7}, 64, Window{.bytes = 64, .quantum_bytes = 7}},
+      {WindowDraft{.quantum_bytes = 0}, 64, Window{.bytes = 64}},
+      {WindowDraft{.bytes = 1, .quantum_bytes = 1}, 64, Window{.bytes = 1, .quantum_bytes = 1}},
+      {RoundRobinDraft{}, 0, RoundRobin{.window_bytes = 65'536, .quantum_bytes = 1'048'576}},
+      {RoundRobinDraft{}, 64, RoundRobin{.window_bytes = 64, .quantum_bytes = 1'048'576}},
+      {RoundRobinDraft{.window_bytes = 32}, 64,
+       RoundRobin{.window_bytes = 32, .quantum_bytes = 1'048'576}},
+      {RoundRobinDraft{.quantum_bytes = 7}, 0,
+       RoundRobin{.window_bytes = 65'536, .quantum_bytes = 7}},
+      {RoundRobinDraft{.window_bytes = 1, .quantum_bytes = 1}, 64,
+       RoundRobin{.window_bytes = 1, .quantum_bytes = 1}},
   };
   for (const MultiplexingCase& one : cases) {
     SCOPED_TRACE(&one - cases.data());
     const Profile profile =
         Recorded([&](ProfileDraft& draft) { draft.platform.window_bytes = one.recorded_window; });
-    const absl::StatusOr<Scenario> scenario =
-        ResolveScenario(profile, {.multiplexing = one.asked, .window_bytes = one.asked_window});
-    ASSERT_TRUE(scenario.ok()) << scenario.status();
-    EXPECT_EQ(scenario->multiplexing, one.expected);
-    EXPECT_EQ(scenario->window_bytes, one.expected_window);
-    EXPECT_EQ(scenario->quantum_bytes, one.expected_quantum);
+    EXPECT_EQ(ResolvedMultiplexing(profile, {.multiplexing = one.asked}), one.expected);
   }
 }
 
-TEST(ScenarioTest, ATurnIsALargestSegmentUnlessAskedFor) {
-  const auto turn = [](const ScenarioDraft& draft) {
-    return ResolveScenario(Recorded(), draft).value().turn_bytes;
+TEST(ScenarioTest, LinksAreSharedEquallyUnlessAskedFor) {
+  const auto sharing = [](const ParameterServersDraft& draft) {
+    const absl::StatusOr<Scenario> scenario = ResolveScenario(Recorded(), Asked(draft));
+    EXPECT_TRUE(scenario.ok()) << scenario.status();
+    return scenario.value().servers().link_sharing;
   };
-  EXPECT_EQ(turn({.parameter_servers = 1, .link_sharing = LinkSharing::kTurns}), 65'160);
-  EXPECT_EQ(turn({.parameter_servers = 1, .link_sharing = LinkSharing::kTurns, .turn_bytes = 7}),
-            7);
-  EXPECT_EQ(turn({.link_sharing = LinkSharing::kFirstCome}), 0);
-  EXPECT_EQ(turn({.turn_bytes = 0}), 0);
-}
-
-TEST(ScenarioTest, AQuantumIsKeptWithRoundRobinAndWithAWindow) {
-  const auto quantum = [](const ScenarioDraft& draft) {
-    return ResolveScenario(Recorded(), draft).value().quantum_bytes;
-  };
-  EXPECT_EQ(quantum({.multiplexing = Multiplexing::kRoundRobin, .quantum_bytes = 7}), 7);
-  EXPECT_EQ(quantum({.multiplexing = Multiplexing::kWindow, .quantum_bytes = 7}), 7);
-  EXPECT_EQ(quantum({.quantum_bytes = 7}), 7) << "the profile has a window";
-  EXPECT_EQ(quantum({.quantum_bytes = 0}), 0);
-  EXPECT_EQ(quantum({.multiplexing = Multiplexing::kWholeStream, .quantum_bytes = 0}), 0);
+  EXPECT_EQ(sharing({}), LinkSharing(EqualShares{}));
+  EXPECT_EQ(sharing({.link_sharing = EqualShares{}}), LinkSharing(EqualShares{}));
+  EXPECT_EQ(sharing({.link_sharing = FirstCome{}}), LinkSharing(FirstCome{}));
+  EXPECT_EQ(sharing({.servers = 1, .link_sharing = TurnsDraft{}}),
+            LinkSharing(Turns{.bytes = 65'160}));
+  EXPECT_EQ(sharing({.servers = 1, .link_sharing = TurnsDraft{.bytes = 7}}),
+            LinkSharing(Turns{.bytes = 7}));
 }
 
 TEST(ScenarioTest, PrioritiesAloneMeanExplicitOrder) {
   const absl::StatusOr<Scenario> scenario =
-      ResolveScenario(Recorded(), {.transfer_priorities = {{"recv", 1}, {"send", 0}}});
+      ResolveScenario(Recorded(), Asked({.transfer_priorities = {{"recv", 1}, {"send", 0}}}));
   ASSERT_TRUE(scenario.ok()) << scenario.status();
-  EXPECT_EQ(scenario->transfer_order, TransferOrder::kExplicit);
-  EXPECT_THAT(scenario->transfer_priorities,
+  EXPECT_EQ(scenario->servers().transfer_order, TransferOrder::kExplicit);
+  EXPECT_THAT(scenario->servers().transfer_priorities,
               ElementsAre(std::pair("recv", 1), std::pair("send", 0)));
-}
-
-TEST(ScenarioTest, AResolvedScenarioAskedForAgainResolvesToItself) {
-  const Scenario first =
-      ResolveScenario(Recorded(),
-                      {.workers = 2, .window_bytes = 0, .worker_groups = {{.count = 2}}})
-          .value();
-  const ScenarioDraft again{.workers = first.workers,
-                            .parameter_servers = first.parameter_servers,
-                            .bandwidth_bytes_per_second = first.bandwidth_bytes_per_second,
-                            .parsing_overhead = first.parsing_overhead,
-                            .synchronization = first.synchronization,
-                            .multiplexing = first.multiplexing,
-                            .window_bytes = first.window_bytes,
-                            .link_sharing = first.link_sharing,
-                            .transfer_order = first.transfer_order,
-                            .worker_groups = first.worker_groups};
-  EXPECT_EQ(ResolveScenario(Recorded(), again).value(), first);
 }
 
 struct BadScenario {
@@ -208,76 +193,49 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn(std::vector<BadScenario>{
         {"NoWorkers", {.workers = 0}, "workers", "0 is not from 1 to 4096"},
         {"ManyWorkers", {.workers = 4097}, "workers", "4097"},
-        {"NoServers", {.parameter_servers = 0}, "parameter_servers", "0 is not from 1 to 256"},
-        {"ManyServers", {.parameter_servers = 257}, "parameter_servers", "257"},
+        {"NoServers", Asked({.servers = 0}), "parameter_servers.servers", "0 is not from 1 to 256"},
+        {"ManyServers", Asked({.servers = 257}), "parameter_servers.servers", "257"},
         {"NoBandwidth", {.bandwidth_bytes_per_second = 0.5}, "bandwidth_bytes_per_second", "0.5"},
         {"NanBandwidth", {.bandwidth_bytes_per_second = kNan}, "bandwidth_bytes_per_second", "nan"},
-        {"NegativeOverhead",
-         {.parsing_overhead = ParsingOverhead{.seconds = -1}},
-         "parsing_overhead.seconds",
-         "-1"},
-        {"HugeOverhead",
-         {.parsing_overhead = ParsingOverhead{.seconds_per_byte = 2}},
-         "parsing_overhead.seconds_per_byte",
-         "2"},
-        {"NegativeWindow", {.window_bytes = -1}, "window_bytes", "-1"},
-        {"WindowOfNothing",
-         {.multiplexing = Multiplexing::kWindow, .window_bytes = 0},
-         "window_bytes",
-         "need at least 1"},
-        {"WindowWithWholeStreams",
-         {.multiplexing = Multiplexing::kWholeStream, .window_bytes = 9},
-         "window_bytes",
-         "9 has no effect with WHOLE_STREAM"},
-        {"RoundRobinWithoutWindow",
-         {.multiplexing = Multiplexing::kRoundRobin, .window_bytes = 0},
-         "window_bytes",
-         "need at least 1"},
-        {"QuantumWithWholeStreams",
-         {.multiplexing = Multiplexing::kWholeStream, .quantum_bytes = 9},
-         "quantum_bytes",
-         "9 has no effect with WHOLE_STREAM"},
-        {"RoundRobinWithoutQuantum",
-         {.multiplexing = Multiplexing::kRoundRobin, .quantum_bytes = 0},
-         "quantum_bytes",
-         "needs at least 1"},
-        {"NegativeQuantum", {.quantum_bytes = -2}, "quantum_bytes", "-2 is a negative size"},
-        {"TurnsOfNothing",
-         {.parameter_servers = 1, .link_sharing = LinkSharing::kTurns, .turn_bytes = 0},
-         "turn_bytes",
-         "TURNS needs at least 1"},
-        {"NegativeTurn",
-         {.parameter_servers = 1, .link_sharing = LinkSharing::kTurns, .turn_bytes = -3},
-         "turn_bytes",
-         "-3 is a negative size"},
-        {"TurnWithEqualShares", {.turn_bytes = 9}, "turn_bytes", "9 has no effect without TURNS"},
-        {"TurnsOfTwoServers",
-         {.parameter_servers = 2, .link_sharing = LinkSharing::kTurns},
-         "link_sharing",
-         "TURNS are of one parameter server, not of 2"},
+        {"NegativeOverhead", Asked({.parsing_overhead = ParsingOverhead{.seconds = -1}}),
+         "parameter_servers.parsing_overhead.seconds", "-1"},
+        {"HugeOverhead", Asked({.parsing_overhead = ParsingOverhead{.seconds_per_byte = 2}}),
+         "parameter_servers.parsing_overhead.seconds_per_byte", "2"},
+        {"NegativeWindow", Asked({.multiplexing = WindowDraft{.bytes = -1}}),
+         "parameter_servers.window.bytes", "-1 is below 1"},
+        {"WindowOfNothing", Asked({.multiplexing = WindowDraft{.bytes = 0}}),
+         "parameter_servers.window.bytes", "0 is below 1"},
+        {"NegativeQuantumOfAWindow", Asked({.multiplexing = WindowDraft{.quantum_bytes = -2}}),
+         "parameter_servers.window.quantum_bytes", "-2 is below 0"},
+        {"RoundRobinWithoutWindow", Asked({.multiplexing = RoundRobinDraft{.window_bytes = 0}}),
+         "parameter_servers.round_robin.window_bytes", "0 is below 1"},
+        {"RoundRobinWithoutQuantum", Asked({.multiplexing = RoundRobinDraft{.quantum_bytes = 0}}),
+         "parameter_servers.round_robin.quantum_bytes", "0 is below 1"},
+        {"NegativeQuantumOfRoundRobin",
+         Asked({.multiplexing = RoundRobinDraft{.quantum_bytes = -2}}),
+         "parameter_servers.round_robin.quantum_bytes", "-2 is below 1"},
+        {"TurnsOfNothing", Asked({.servers = 1, .link_sharing = TurnsDraft{.bytes = 0}}),
+         "parameter_servers.turns.bytes", "0 is below 1"},
+        {"NegativeTurn", Asked({.servers = 1, .link_sharing = TurnsDraft{.bytes = -3}}),
+         "parameter_servers.turns.bytes", "-3 is below 1"},
+        {"TurnsOfTwoServers", Asked({.servers = 2, .link_sharing = TurnsDraft{}}),
+         "parameter_servers.turns", "are of one parameter server, not of 2"},
         {"TurnsOverSlowLinks",
          {.workers = 1,
-          .parameter_servers = 1,
-          .link_sharing = LinkSharing::kTurns,
+          .communication = ParameterServersDraft{.servers = 1, .link_sharing = TurnsDraft{}},
           .worker_groups = {{.count = 1, .bandwidth_bytes_per_second = 1e6}}},
          "worker_groups[0].bandwidth_bytes_per_second",
          "not modelled"},
-        {"ExplicitWithoutRanks",
-         {.transfer_order = TransferOrder::kExplicit},
-         "transfer_priorities",
-         "EXPLICIT needs them"},
+        {"ExplicitWithoutRanks", Asked({.transfer_order = TransferOrder::kExplicit}),
+         "parameter_servers.transfer_priorities", "EXPLICIT needs them"},
         {"RanksWithoutExplicit",
-         {.transfer_order = TransferOrder::kTic, .transfer_priorities = {{"recv", 0}}},
-         "transfer_priorities",
-         "no effect without EXPLICIT"},
-        {"RankOfNoTransfer",
-         {.transfer_priorities = {{"forward", 0}}},
-         "transfer_priorities[\"forward\"]",
-         "\"forward\" is no transfer"},
-        {"NegativeRank",
-         {.transfer_priorities = {{"recv", -4}}},
-         "transfer_priorities[\"recv\"]",
-         "-4 is a negative rank"},
+         Asked({.transfer_order = TransferOrder::kTic, .transfer_priorities = {{"recv", 0}}}),
+         "parameter_servers.transfer_priorities",
+         "1 given, and another transfer_order than EXPLICIT"},
+        {"RankOfNoTransfer", Asked({.transfer_priorities = {{"forward", 0}}}),
+         "parameter_servers.transfer_priorities[\"forward\"]", "\"forward\" is no transfer"},
+        {"NegativeRank", Asked({.transfer_priorities = {{"recv", -4}}}),
+         "parameter_servers.transfer_priorities[\"recv\"]", "-4 is a negative rank"},
         {"OffsetsForOthers",
          {.workers = 2, .start_offsets_ns = {1}},
          "start_offsets_ns",
@@ -317,54 +275,76 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& bad) { return bad.param.title; });
 
+// Its default is the recorded window, and there is none.
+TEST(ScenarioTest, AWindowOfAProfileWithoutOneMustBeSaid) {
+  const Profile profile = Recorded([](ProfileDraft& draft) { draft.platform.window_bytes = 0; });
+  const absl::Status status =
+      ResolveScenario(profile, Asked({.multiplexing = WindowDraft{}})).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_THAT(Paths(status), ElementsAre("parameter_servers.window.bytes"));
+}
+
 TEST(ScenarioTest, EveryFaultIsReportedAtOnce) {
   const absl::Status status =
-      ResolveScenario(Recorded(), {.workers = 2,
-                                   .bandwidth_bytes_per_second = -1,
-                                   .multiplexing = Multiplexing::kRoundRobin,
-                                   .quantum_bytes = 0,
-                                   .start_offsets_ns = {3}})
+      ResolveScenario(
+          Recorded(),
+          {.workers = 2,
+           .bandwidth_bytes_per_second = -1,
+           .communication =
+               ParameterServersDraft{
+                   .multiplexing = RoundRobinDraft{.window_bytes = -1, .quantum_bytes = 0},
+                   .link_sharing = TurnsDraft{.bytes = 0},
+                   .transfer_order = TransferOrder::kExplicit},
+           .start_offsets_ns = {3}})
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(Paths(status),
-              ElementsAre("bandwidth_bytes_per_second", "quantum_bytes", "start_offsets_ns"));
+  EXPECT_THAT(
+      Paths(status),
+      ElementsAre("bandwidth_bytes_per_second", "parameter_servers.round_robin.window_bytes",
+                  "parameter_servers.round_robin.quantum_bytes", "parameter_servers.turns.bytes",
+                  "parameter_servers.turns", "parameter_servers.transfer_priorities",
+                  "start_offsets_ns"));
 }
 
-TEST(ScenarioTest, TurnsHaveALimitThatIsReachedExactly) {
-  // Two transfers of 1000 bytes: after a window of 400 each has 600 left, in 6 turns of 100 or 7
+TEST(ScenarioTest, ServicesHaveALimitThatIsReachedExactly) {
+  // Two transfers of 1000 bytes: after a window of 400 each has 600 left, in 6 services of 100 or 7
   // of 99.
-  const ScenarioDraft six{
-      .multiplexing = Multiplexing::kRoundRobin, .window_bytes = 400, .quantum_bytes = 100};
-  ScenarioDraft seven = six;
-  seven.quantum_bytes = 99;
   const ScenarioLimits limits{.max_turns = 12};
-  EXPECT_TRUE(ResolveScenario(Recorded(), six, limits).ok());
-  for (const Multiplexing multiplexing : {Multiplexing::kRoundRobin, Multiplexing::kWindow}) {
-    seven.multiplexing = multiplexing;
-    const absl::Status status = ResolveScenario(Recorded(), seven, limits).status();
+  const auto check = [&](const auto& six, const auto& seven, const std::string& path) {
+    EXPECT_TRUE(ResolveScenario(Recorded(), Asked({.multiplexing = six}), limits).ok());
+    const absl::Status status =
+        ResolveScenario(Recorded(), Asked({.multiplexing = seven}), limits).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    ASSERT_THAT(Paths(status), ElementsAre("quantum_bytes"));
+    ASSERT_THAT(Paths(status), ElementsAre(path));
     EXPECT_THAT(DetailsOf(status).faults[0].description, HasSubstr("99 makes 14 turns or more"));
     EXPECT_THAT(DetailsOf(status).faults[0].description, HasSubstr("max_turns = 12"));
-  }
+  };
+  check(WindowDraft{.bytes = 400, .quantum_bytes = 100},
+        WindowDraft{.bytes = 400, .quantum_bytes = 99}, "parameter_servers.window.quantum_bytes");
+  check(RoundRobinDraft{.window_bytes = 400, .quantum_bytes = 100},
+        RoundRobinDraft{.window_bytes = 400, .quantum_bytes = 99},
+        "parameter_servers.round_robin.quantum_bytes");
 }
 
-TEST(ScenarioTest, ATurnForAllTheRestIsNeverTooMany) {
+TEST(ScenarioTest, AServiceForAllTheRestIsNeverTooMany) {
   const Profile profile =
       Recorded([](ProfileDraft& draft) { draft.operations[0].size_bytes = int64_t{1} << 44; });
-  EXPECT_TRUE(
-      ResolveScenario(profile, {.window_bytes = 1, .quantum_bytes = int64_t{1} << 44}).ok());
-  EXPECT_THAT(Paths(ResolveScenario(profile, {.window_bytes = 1, .quantum_bytes = 1}).status()),
-              ElementsAre("quantum_bytes"));
+  const auto with_quantum = [&](int64_t quantum_bytes) {
+    return ResolveScenario(
+        profile, Asked({.multiplexing = WindowDraft{.bytes = 1, .quantum_bytes = quantum_bytes}}));
+  };
+  EXPECT_TRUE(with_quantum(int64_t{1} << 44).ok());
+  EXPECT_THAT(Paths(with_quantum(1).status()),
+              ElementsAre("parameter_servers.window.quantum_bytes"));
 }
 
 TEST(ScenarioTest, AnotherNumberOfServersNeedsParametersToPlace) {
   for (const size_t nameless : {0, 2, 3}) {
     const Profile profile =
         Recorded([&](ProfileDraft& draft) { draft.operations[nameless].parameter.clear(); });
-    EXPECT_TRUE(ResolveScenario(profile, {.parameter_servers = 2}).ok());
-    const absl::Status status = ResolveScenario(profile, {.parameter_servers = 3}).status();
-    ASSERT_THAT(Paths(status), ElementsAre("parameter_servers"));
+    EXPECT_TRUE(ResolveScenario(profile, Asked({.servers = 2})).ok());
+    const absl::Status status = ResolveScenario(profile, Asked({.servers = 3})).status();
+    ASSERT_THAT(Paths(status), ElementsAre("parameter_servers.servers"));
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(DetailsOf(status).faults[0].description,
                 HasSubstr("operations[" + std::to_string(nameless) + "]"));
@@ -377,7 +357,7 @@ TEST(ScenarioTest, TheLimitsAreTheCallers) {
   EXPECT_THAT(
       Paths(
           ResolveScenario(Recorded(), {.workers = 2, .start_offsets_ns = {3, 4}}, limits).status()),
-      ElementsAre("parameter_servers", "start_offsets_ns[1]"));
+      ElementsAre("parameter_servers.servers", "start_offsets_ns[1]"));
 }
 
 }  // namespace

@@ -37,32 +37,41 @@ Profile TwoLayers() { return testing::NetworkProfile(1, {.layers = 2}); }
 TEST(TransferRanksTest, OrdersThatNeedNoRanksHaveNone) {
   for (const TransferOrder order :
        {TransferOrder::kGraph, TransferOrder::kRecorded, TransferOrder::kRandom}) {
-    EXPECT_THAT(RanksOf(TwoLayers(), {.transfer_order = order}), IsEmpty());
+    EXPECT_THAT(
+        RanksOf(TwoLayers(), {.communication = ParameterServersDraft{.transfer_order = order}}),
+        IsEmpty());
   }
 }
 
 TEST(TransferRanksTest, ReverseRanksTransfersInBothDirections) {
-  EXPECT_THAT(RanksOf(TwoLayers(), {.transfer_order = TransferOrder::kReverse}),
-              ElementsAre(3, 2, kNone, kNone, kNone, 1, kNone, kNone, 0, kNone));
+  EXPECT_THAT(
+      RanksOf(TwoLayers(),
+              {.communication = ParameterServersDraft{.transfer_order = TransferOrder::kReverse}}),
+      ElementsAre(3, 2, kNone, kNone, kNone, 1, kNone, kNone, 0, kNone));
 }
 
 TEST(TransferRanksTest, ExplicitRanksWhatItNames) {
-  EXPECT_THAT(RanksOf(TwoLayers(), {.transfer_priorities = {{"recv1", 4}, {"send0", 2}}}),
-              ElementsAre(kNone, 4, kNone, kNone, kNone, kNone, kNone, kNone, 2, kNone));
+  EXPECT_THAT(
+      RanksOf(TwoLayers(),
+              {.communication =
+                   ParameterServersDraft{.transfer_priorities = {{"recv1", 4}, {"send0", 2}}}}),
+      ElementsAre(kNone, 4, kNone, kNone, kNone, kNone, kNone, kNone, 2, kNone));
 }
 
 TEST(TransferRanksTest, TicAndTacRankDownloadsOnly) {
   for (const TransferOrder order : {TransferOrder::kTic, TransferOrder::kTac}) {
-    EXPECT_THAT(RanksOf(TwoLayers(), {.transfer_order = order}),
-                ElementsAre(0, order == TransferOrder::kTic ? 0 : 1, kNone, kNone, kNone, kNone,
-                            kNone, kNone, kNone, kNone));
+    EXPECT_THAT(
+        RanksOf(TwoLayers(), {.communication = ParameterServersDraft{.transfer_order = order}}),
+        ElementsAre(0, order == TransferOrder::kTic ? 0 : 1, kNone, kNone, kNone, kNone, kNone,
+                    kNone, kNone, kNone));
   }
 }
 
 TEST(TransferRanksTest, ParsingOverheadMovesTheOperationsButNotTheNames) {
   const ScenarioDraft draft{
-      .parsing_overhead = ParsingOverhead{.seconds_per_byte = 0, .seconds = 1e-6},
-      .transfer_priorities = {{"recv1", 4}}};
+      .communication = ParameterServersDraft{
+          .parsing_overhead = ParsingOverhead{.seconds_per_byte = 0, .seconds = 1e-6},
+          .transfer_priorities = {{"recv1", 4}}}};
   const std::vector<int32_t> ranks = RanksOf(TwoLayers(), draft);
   ASSERT_EQ(ranks.size(), 14u);  // ten, and parsing for each of the four transfers
   for (size_t op = 0; op < ranks.size(); ++op) EXPECT_EQ(ranks[op], op == 2 ? 4 : kNone);
@@ -78,11 +87,13 @@ TEST(TransferRanksTest, ParsingIsComputationThatADownloadFrees) {
                             {.name = "of_a", .time_ns = 1, .waiting_for = {0}},
                             {.name = "of_b", .time_ns = 2, .waiting_for = {1}}}))
           .value();
-  EXPECT_THAT(RanksOf(profile, {.transfer_order = TransferOrder::kTac}),
+  EXPECT_THAT(RanksOf(profile, {.communication =
+                                    ParameterServersDraft{.transfer_order = TransferOrder::kTac}}),
               ElementsAre(1, 0, kNone, kNone));
   const ScenarioDraft parsing{
-      .parsing_overhead = ParsingOverhead{.seconds_per_byte = 0.5e-9, .seconds = 0},
-      .transfer_order = TransferOrder::kTac};
+      .communication = ParameterServersDraft{
+          .parsing_overhead = ParsingOverhead{.seconds_per_byte = 0.5e-9, .seconds = 0},
+          .transfer_order = TransferOrder::kTac}};
   EXPECT_THAT(RanksOf(profile, parsing), ElementsAre(0, kNone, 1, kNone, kNone, kNone));
 }
 
@@ -98,8 +109,11 @@ TEST(TransferRanksTest, TacTakesTheLeastTimeOfEachOperationOverTheSteps) {
   draft.steps.push_back({.start_ns = {0, 0, 100, 100}, .end_ns = {10, 10, 109, 105}});
   const Profile profile = Profile::Create(std::move(draft)).value();
   for (const ProgramTimes times : {ProgramTimes::kRecorded, ProgramTimes::kLeast}) {
-    EXPECT_THAT(RanksOf(profile, {.transfer_order = TransferOrder::kTac}, times),
-                ElementsAre(1, 0, kNone, kNone));
+    EXPECT_THAT(
+        RanksOf(profile,
+                {.communication = ParameterServersDraft{.transfer_order = TransferOrder::kTac}},
+                times),
+        ElementsAre(1, 0, kNone, kNone));
   }
 }
 
@@ -112,7 +126,8 @@ TEST(TransferRanksTest, SlowerLinksMayChangeTacButNeverTic) {
                             {.name = "of_b", .time_ns = 7, .waiting_for = {1}}}))
           .value();
   const auto ranks_at = [&](TransferOrder order, double bandwidth) {
-    return RanksOf(profile, {.bandwidth_bytes_per_second = bandwidth, .transfer_order = order});
+    return RanksOf(profile, {.bandwidth_bytes_per_second = bandwidth,
+                             .communication = ParameterServersDraft{.transfer_order = order}});
   };
   EXPECT_THAT(ranks_at(TransferOrder::kTac, testing::kNanosecondPerByte),
               ElementsAre(0, 1, kNone, kNone));
@@ -132,8 +147,9 @@ TEST(TransferRanksTest, TimesPastTheSimulatedTimeThereIsAreAnError) {
                {.name = "b", .resource = Resource::kDownlink, .time_ns = int64_t{1} << 44},
                {.name = "compute", .time_ns = 1, .waiting_for = {0, 1}}}))
           .value();
-  const Scenario scenario =
-      ScenarioOf(profile, {.bandwidth_bytes_per_second = 1, .transfer_order = TransferOrder::kTac});
+  const Scenario scenario = ScenarioOf(
+      profile, {.bandwidth_bytes_per_second = 1,
+                .communication = ParameterServersDraft{.transfer_order = TransferOrder::kTac}});
   EXPECT_EQ(
       TransferRanks(profile, scenario, BuildProgram(profile, scenario), NeverStop).status().code(),
       absl::StatusCode::kOutOfRange);
@@ -141,7 +157,8 @@ TEST(TransferRanksTest, TimesPastTheSimulatedTimeThereIsAreAnError) {
 
 TEST(TransferRanksTest, StopsWhenTold) {
   const Profile profile = testing::NetworkProfile(1, {.layers = 2000});
-  const Scenario scenario = ScenarioOf(profile, {.transfer_order = TransferOrder::kTac});
+  const Scenario scenario = ScenarioOf(
+      profile, {.communication = ParameterServersDraft{.transfer_order = TransferOrder::kTac}});
   const Program graph = BuildProgram(profile, scenario);
   EXPECT_EQ(TransferRanks(profile, scenario, graph, [] { return absl::CancelledError("enough"); })
                 .status(),

@@ -119,8 +119,9 @@ TEST(OrderTest, WhatWeakensAThroughputIsSaidOfItsOrders) {
       Answer(profile, {.options = {.horizon = Horizon::kFirstSteps, .horizon_steps = 10},
                        .methods = {OrderMethod::kTac}});
   ASSERT_FALSE(answer.warnings.empty());
-  EXPECT_EQ(answer.warnings[0].rfind("recorded order, graph order, random order, TAC", 0), 0U)
-      << answer.warnings[0];
+  EXPECT_EQ(answer.warnings[0].message.rfind("recorded order, graph order, random order, TAC", 0),
+            0U)
+      << answer.warnings[0].message;
 }
 
 TEST(OrderTest, RandomIsOnePermutationThatTheSeedDecides) {
@@ -166,9 +167,11 @@ TEST(OrderTest, EveryMakespanLiesBetweenTheBounds) {
         seed, {.layers = 6, .servers = static_cast<int32_t>(1 + seed % 3), .steps = 2});
     OrderDraft draft{.options = ShortRun(), .methods = kEveryMethod};
     if (seed % 2 == 1)
-      draft.scenario = {.multiplexing = Multiplexing::kWindow, .window_bytes = 200'000};
+      draft.scenario = {.communication =
+                            ParameterServersDraft{.multiplexing = WindowDraft{.bytes = 200'000}}};
     if (seed % 5 == 0)
-      draft.scenario.parsing_overhead = ParsingOverhead{.seconds_per_byte = 1e-10, .seconds = 1e-5};
+      draft.scenario.servers().parsing_overhead =
+          ParsingOverhead{.seconds_per_byte = 1e-10, .seconds = 1e-5};
     const OrderAnswer answer = Answer(profile, draft);
     EXPECT_GT(answer.speedup_bound, 0);
     for (const OrderResult& order : answer.orders) {
@@ -242,13 +245,12 @@ TEST(OrderTest, TheListedRanksGivenAsPrioritiesReproduceTheThroughput) {
     OrderDraft draft{.options = {.steps_per_worker = 20, .replications = 2},
                      .methods = kEveryMethod};
     draft.scenario.workers = 3;
-    if (seed % 3 == 0) draft.scenario.window_bytes = 300'000;
-    if (seed % 3 == 0) draft.scenario.multiplexing = Multiplexing::kWindow;
+    if (seed % 3 == 0) draft.scenario.servers().multiplexing = WindowDraft{.bytes = 300'000};
     for (const OrderResult& order : Answer(profile, draft).orders) {
       if (order.method == OrderMethod::kGraph) continue;
       ThroughputDraft again{.scenario = draft.scenario, .options = draft.options};
       for (const RankedTransfer& transfer : order.transfers)
-        again.scenario->transfer_priorities[transfer.name] = transfer.rank;
+        again.scenario->servers().transfer_priorities[transfer.name] = transfer.rank;
       const auto predicted =
           PredictThroughput(profile, *ResolveThroughput(profile, again), NeverStop);
       ASSERT_TRUE(predicted.ok());
@@ -267,7 +269,7 @@ TEST(OrderTest, TacIsTheScenariosTacAndGraphAndRandomAreTheScenariosOwn) {
   const OrderAnswer answer = Answer(profile, draft);
   const auto predict = [&](TransferOrder order) {
     ThroughputDraft throughput{.scenario = draft.scenario, .options = draft.options};
-    throughput.scenario->transfer_order = order;
+    throughput.scenario->servers().transfer_order = order;
     return PredictThroughput(profile, *ResolveThroughput(profile, throughput), NeverStop)
         ->predictions[0]
         .steps_per_second;
@@ -361,17 +363,18 @@ TEST(OrderTest, AProfileWithoutDownloadsHasEmptyOrders) {
 TEST(OrderTest, AllFaultsAreReportedAtOnceWithTheirPaths) {
   OrderDraft draft{.methods = {OrderMethod::kTac, OrderMethod::kGraph, OrderMethod::kTac}};
   draft.scenario.workers = 0;
-  draft.scenario.transfer_order = TransferOrder::kTac;
-  draft.scenario.transfer_priorities = {{"recv0", 1}};
+  draft.scenario.servers().transfer_order = TransferOrder::kTac;
+  draft.scenario.servers().transfer_priorities = {{"recv0", 1}};
   draft.options.replications = 0;
   const absl::Status status = ResolveOrder(testing::NetworkProfile(1, {}), draft).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(DetailsOf(status).reason, "REQUEST_INVALID");
   std::vector<std::string> fields;
   for (const Fault& fault : DetailsOf(status).faults) fields.push_back(fault.field);
-  EXPECT_THAT(fields, UnorderedElementsAre("scenario.workers", "scenario.transfer_order",
-                                           "scenario.transfer_priorities", "options.replications",
-                                           "methods[2]"));
+  EXPECT_THAT(fields,
+              UnorderedElementsAre("scenario.workers", "scenario.parameter_servers.transfer_order",
+                                   "scenario.parameter_servers.transfer_priorities",
+                                   "options.replications", "methods[2]"));
 }
 
 TEST(OrderTest, SearchReachesTheBestMakespanOfEveryGoldenCase) {
@@ -396,7 +399,8 @@ TEST(OrderTest, SearchIsNeverWorseThanAnyOtherMethodAndNoOrderBeatsTheLowerBound
                                        .downloads_reversed = seed % 2 == 0});
     OrderDraft draft{.options = ShortRun(), .methods = kEveryMethod};
     if (seed % 4 == 1)
-      draft.scenario = {.multiplexing = Multiplexing::kWindow, .window_bytes = 200'000};
+      draft.scenario = {.communication =
+                            ParameterServersDraft{.multiplexing = WindowDraft{.bytes = 200'000}}};
     const OrderAnswer answer = Answer(profile, draft);
     const OrderResult& search = answer.orders.back();
     for (const OrderResult& other : answer.orders) {

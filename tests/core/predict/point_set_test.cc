@@ -25,7 +25,7 @@ auto Everything(const Prediction& p) {
   return std::tuple(p.scenario, p.examples_per_second, p.confidence_interval.lower,
                     p.confidence_interval.upper, p.step_time.mean, p.step_time.p50, p.step_time.p99,
                     p.speedup, p.scaling_efficiency, shares, p.exposed_communication_fraction,
-                    p.steady_state, p.warning, p.replications);
+                    p.steady_state, p.warnings, p.replications);
 }
 
 Profile Sampled() {

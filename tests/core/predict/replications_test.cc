@@ -60,10 +60,13 @@ TEST(ReplicationsTest, WhereNothingIsRandomOneRunIsEnough) {
   staggered.start = stepcast::Start::kStaggered;
   EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 1}, staggered)), 1)
       << "one worker has nobody to be apart from";
-  EXPECT_EQ(
-      RunsUntilEnough(Start(
-          profile, {.workers = 2, .synchronization = Synchronization::kSynchronous}, staggered)),
-      1)
+  EXPECT_EQ(RunsUntilEnough(
+                Start(profile,
+                      {.workers = 2,
+                       .communication =
+                           ParameterServersDraft{.synchronization = Synchronization::kSynchronous}},
+                      staggered)),
+            1)
       << "workers that wait for each other forget their start";
   EXPECT_EQ(RunsUntilEnough(Start(profile, {.workers = 2, .start_offsets_ns = {0, 5}}, staggered)),
             1)
@@ -80,8 +83,11 @@ TEST(ReplicationsTest, SampledStepsRandomOrdersAndStaggeredStartsAreRandom) {
   const Profile sampled = Job(true);
   const Profile fixed = Job(false);
   EXPECT_EQ(RunsUntilEnough(Start(sampled, {.workers = 2}, options)), 7);
-  EXPECT_EQ(RunsUntilEnough(
-                Start(fixed, {.workers = 2, .transfer_order = TransferOrder::kRandom}, options)),
+  EXPECT_EQ(RunsUntilEnough(Start(
+                fixed,
+                {.workers = 2,
+                 .communication = ParameterServersDraft{.transfer_order = TransferOrder::kRandom}},
+                options)),
             7);
   EXPECT_EQ(RunsUntilEnough(Start(fixed, {.workers = 2}, staggered)), 7);
 }
@@ -172,17 +178,22 @@ TEST(ReplicationsTest, AGraphIsSharedWhereOnlyWorkersAndTheirStartsDiffer) {
   const Profile profile = Job(false);
   const Scenario base = Resolved(profile, {.workers = 2});
   EXPECT_TRUE(RankedGraph::SharedBy(
-      base, Resolved(profile, {.workers = 9, .synchronization = Synchronization::kSynchronous})));
+      base, Resolved(profile, {.workers = 9,
+                               .communication = ParameterServersDraft{
+                                   .synchronization = Synchronization::kSynchronous}})));
   EXPECT_TRUE(RankedGraph::SharedBy(
       base, Resolved(profile,
                      {.workers = 1, .worker_groups = {{.count = 1, .compute_speed_factor = 2}}})));
   EXPECT_FALSE(RankedGraph::SharedBy(
       base, Resolved(profile, {.workers = 2, .bandwidth_bytes_per_second = 5e8})));
   EXPECT_FALSE(RankedGraph::SharedBy(
-      base, Resolved(profile, {.workers = 2, .transfer_order = TransferOrder::kReverse})));
+      base, Resolved(profile, {.workers = 2,
+                               .communication = ParameterServersDraft{
+                                   .transfer_order = TransferOrder::kReverse}})));
   EXPECT_FALSE(RankedGraph::SharedBy(
-      base, Resolved(profile,
-                     {.workers = 2, .multiplexing = Multiplexing::kWindow, .window_bytes = 100})));
+      base, Resolved(profile, {.workers = 2,
+                               .communication = ParameterServersDraft{
+                                   .multiplexing = WindowDraft{.bytes = 100}}})));
 }
 
 }  // namespace

@@ -23,25 +23,37 @@ TEST(RunKeyTest, EverythingThatChangesARunChangesItsKey) {
   const std::vector<std::function<void(Subject&)>> changes = {
       [](Subject&) {},
       [](Subject& s) { s.scenario.workers = 4; },
-      [](Subject& s) { s.scenario.parameter_servers = 2; },
+      [](Subject& s) { s.scenario.servers().servers = 2; },
       [](Subject& s) { s.scenario.bandwidth_bytes_per_second = 2e9; },
-      [](Subject& s) { s.scenario.parsing_overhead.seconds = 1; },
-      [](Subject& s) { s.scenario.parsing_overhead.seconds_per_byte = 1; },
-      [](Subject& s) { s.scenario.synchronization = Synchronization::kSynchronous; },
-      [](Subject& s) { s.scenario.multiplexing = Multiplexing::kWindow; },
-      [](Subject& s) { s.scenario.window_bytes = 7; },
-      [](Subject& s) { s.scenario.quantum_bytes = 7; },
-      [](Subject& s) { s.scenario.link_sharing = LinkSharing::kFirstCome; },
-      [](Subject& s) { s.scenario.turn_bytes = 7; },
-      [](Subject& s) { s.scenario.transfer_order = TransferOrder::kTic; },
+      [](Subject& s) { s.scenario.servers().parsing_overhead.seconds = 1; },
+      [](Subject& s) { s.scenario.servers().parsing_overhead.seconds_per_byte = 1; },
+      [](Subject& s) { s.scenario.servers().synchronization = Synchronization::kSynchronous; },
+      [](Subject& s) { s.scenario.servers().multiplexing = Window{.bytes = 5}; },
+      [](Subject& s) { s.scenario.servers().multiplexing = Window{.bytes = 7}; },
       [](Subject& s) {
-        s.scenario.transfer_priorities = {{"a", 1}};
+        s.scenario.servers().multiplexing = Window{.bytes = 5, .quantum_bytes = 7};
       },
       [](Subject& s) {
-        s.scenario.transfer_priorities = {{"a", 2}};
+        s.scenario.servers().multiplexing = RoundRobin{.window_bytes = 5, .quantum_bytes = 7};
       },
       [](Subject& s) {
-        s.scenario.transfer_priorities = {{"b", 1}};
+        s.scenario.servers().multiplexing = RoundRobin{.window_bytes = 6, .quantum_bytes = 7};
+      },
+      [](Subject& s) {
+        s.scenario.servers().multiplexing = RoundRobin{.window_bytes = 5, .quantum_bytes = 8};
+      },
+      [](Subject& s) { s.scenario.servers().link_sharing = FirstCome{}; },
+      [](Subject& s) { s.scenario.servers().link_sharing = Turns{}; },
+      [](Subject& s) { s.scenario.servers().link_sharing = Turns{.bytes = 7}; },
+      [](Subject& s) { s.scenario.servers().transfer_order = TransferOrder::kTic; },
+      [](Subject& s) {
+        s.scenario.servers().transfer_priorities = {{"a", 1}};
+      },
+      [](Subject& s) {
+        s.scenario.servers().transfer_priorities = {{"a", 2}};
+      },
+      [](Subject& s) {
+        s.scenario.servers().transfer_priorities = {{"b", 1}};
       },
       [](Subject& s) {
         s.scenario.start_offsets_ns = {0, 1, 2};

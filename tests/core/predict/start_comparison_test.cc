@@ -12,8 +12,10 @@
 namespace stepcast::start_comparison_test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // Runs of one start, their mean's interval as wide as is said.
 RunsOfAStart Runs(std::vector<double> values, double half_width = 0) {
@@ -101,25 +103,32 @@ TEST(StartComparisonTest, AWarningSaysBothInExamplesAndHowManyRunsFellInEach) {
               32, prediction);
   EXPECT_FALSE(prediction.steady_state);
   EXPECT_EQ(prediction.regimes.size(), 2u);
-  EXPECT_THAT(prediction.warning, HasSubstr("368 examples/s in 4 of 5 runs that start at random "
-                                            "times and 0 of 3 that start together"));
+  ASSERT_THAT(prediction.warnings, SizeIs(1));
+  EXPECT_EQ(prediction.warnings[0].reason, Warning::Reason::kTwoRegimes);
+  EXPECT_THAT(prediction.warnings[0].message,
+              HasSubstr("368 examples/s in 4 of 5 runs that start at random "
+                        "times and 0 of 3 that start together"));
   EXPECT_THAT(
-      prediction.warning,
+      prediction.warnings[0].message,
       HasSubstr("and 0 of 3 that start together, 240 in 1 and 3; a real cluster may do either"));
 }
 
 TEST(StartComparisonTest, AnotherWarningOfTheSameKindIsKept) {
-  Prediction prediction{.steady_state = false, .warning = "it drifts"};
+  const Warning drifts{.reason = Warning::Reason::kNotSteady, .message = "it drifts"};
+  Prediction prediction{.steady_state = false, .warnings = {drifts}};
   JudgeStarts({.own = Runs({7.5}), .other = Runs({11.5})}, 32, prediction);
-  EXPECT_THAT(prediction.warning, HasSubstr("it drifts; two regimes"));
+  ASSERT_THAT(prediction.warnings, SizeIs(2));
+  EXPECT_EQ(prediction.warnings[0], drifts);
+  EXPECT_EQ(prediction.warnings[1].reason, Warning::Reason::kTwoRegimes);
 }
 
 TEST(StartComparisonTest, AgreementChangesNothing) {
-  Prediction prediction{.warning = "one replication only"};
+  const Warning one{.reason = Warning::Reason::kOneReplication, .message = "one replication only"};
+  Prediction prediction{.warnings = {one}};
   JudgeStarts({.own = Runs({7.5}), .other = Runs({7.5})}, 32, prediction);
   EXPECT_TRUE(prediction.steady_state);
   EXPECT_THAT(prediction.regimes, IsEmpty());
-  EXPECT_EQ(prediction.warning, "one replication only");
+  EXPECT_THAT(prediction.warnings, ElementsAre(one));
 }
 
 // Where no replication was in the faster regime, that it exists counts; where one was, the mean has

@@ -40,16 +40,17 @@ Profile Load(const std::string& model) {
   return *std::move(profile);
 }
 
-constexpr LinkSharing kSharings[] = {LinkSharing::kEqual, LinkSharing::kTurns};
+const LinkSharing kSharings[] = {EqualShares{}, Turns{}};
 
 // Over the same finite window and start offsets as the real restarts.
-double Predict(const Profile& profile, const json& point, LinkSharing sharing,
+double Predict(const Profile& profile, const json& point, const LinkSharing& sharing,
                double added_transfer_seconds = 0) {
-  absl::StatusOr<Scenario> scenario = ResolveScenario(
-      profile, {.workers = point.at("workers").get<int32_t>(), .link_sharing = sharing});
+  absl::StatusOr<Scenario> scenario =
+      ResolveScenario(profile, {.workers = point.at("workers").get<int32_t>()});
   EXPECT_TRUE(scenario.ok()) << scenario.status();
-  scenario->parsing_overhead.seconds += added_transfer_seconds;
-  scenario->transfer_order = TransferOrder::kRecorded;
+  scenario->servers().link_sharing = sharing;
+  scenario->servers().parsing_overhead.seconds += added_transfer_seconds;
+  scenario->servers().transfer_order = TransferOrder::kRecorded;
   const auto ranked = RankedGraph::Make(profile, *scenario, NeverStop);
   EXPECT_TRUE(ranked.ok()) << ranked.status();
   const JobGraph job = (*ranked)->JobOf(*scenario);
@@ -82,8 +83,7 @@ TEST_P(TestbedTest, OneWorkerIsPredictedWithinTwoPercentFromItsRecordingAlone) {
   const absl::StatusOr<ReplayCheck> check = CheckReplay(profile, NeverStop);
   ASSERT_TRUE(check.ok()) << check.status();
   const double mean = point.at("mean").get<double>();
-  const double fitted =
-      Predict(profile, point, LinkSharing::kEqual, check->fitted_transfer_seconds);
+  const double fitted = Predict(profile, point, EqualShares{}, check->fitted_transfer_seconds);
   std::printf(
       "%s: recorded step %.2f ms, replayed %.2f ms, fitted cost %.0f us a transfer; one worker "
       "%+.1f %% with that cost\n",
@@ -146,8 +146,9 @@ TEST(TestbedStartTest, TheDefaultStartIsNoWorseThanStartingTogether) {
       for (const int i : {0, 1}) {
         const SimulationOptionsDraft options{
             .steps_per_worker = 300, .start = i == 0 ? Start::kStaggered : Start::kSimultaneous};
-        const ScenarioDraft scenario{.workers = point.at("workers").get<int32_t>(),
-                                     .transfer_order = TransferOrder::kRecorded};
+        const ScenarioDraft scenario{
+            .workers = point.at("workers").get<int32_t>(),
+            .communication = ParameterServersDraft{.transfer_order = TransferOrder::kRecorded}};
         const ThroughputQuery query =
             ResolveThroughput(profile, {.scenario = scenario, .options = options}).value();
         predicted[i] = PredictThroughput(profile, query, NeverStop)

@@ -27,6 +27,7 @@ using ::testing::Contains;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using testing::JobBuilder;
+using ::testing::SizeIs;
 
 ThroughputAnswer Predicted(const Profile& profile, const ThroughputDraft& draft) {
   const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, draft);
@@ -213,13 +214,13 @@ class Threads final : public Executor {
 };
 
 auto Everything(const ThroughputAnswer& answer) {
-  std::vector<
-      std::tuple<double, double, double, double, double, double, bool, std::string, int32_t>>
+  std::vector<std::tuple<double, double, double, double, double, double, bool, std::vector<Warning>,
+                         int32_t>>
       all;
   for (const Prediction& p : answer.predictions) {
     all.emplace_back(p.examples_per_second, p.confidence_interval.lower,
                      p.confidence_interval.upper, p.step_time.mean, p.step_time.p99,
-                     p.exposed_communication_fraction, p.steady_state, p.warning, p.replications);
+                     p.exposed_communication_fraction, p.steady_state, p.warnings, p.replications);
   }
   return std::tuple(all, answer.simulation.simulated_operations, answer.simulation.engine_path);
 }
@@ -273,7 +274,9 @@ TEST(ThroughputTest, FirstStepsCountFromTheStart) {
           .predictions[0];
   EXPECT_DOUBLE_EQ(prediction.steps_per_second, 1e9 / 2200);
   EXPECT_FALSE(prediction.steady_state);
-  EXPECT_THAT(prediction.warning, HasSubstr("first 3 steps"));
+  ASSERT_THAT(prediction.warnings, SizeIs(1));
+  EXPECT_EQ(prediction.warnings[0].reason, Warning::Reason::kFiniteHorizon);
+  EXPECT_THAT(prediction.warnings[0].message, HasSubstr("first 3 steps"));
   EXPECT_EQ(prediction.step_time.mean, 2200e-9);
 }
 
@@ -286,7 +289,7 @@ TEST(ThroughputTest, FirstSecondsCountWhatEndsInThem) {
   };
   EXPECT_NEAR(in_ns(6599, 1).steps_per_second, 2 / 6599e-9, 1);
   EXPECT_NEAR(in_ns(6601, 1).steps_per_second, 3 / 6601e-9, 1);
-  EXPECT_THAT(in_ns(6601, 1).warning, HasSubstr("first 6.601e-06 s"));
+  EXPECT_THAT(in_ns(6601, 1).warnings.at(0).message, HasSubstr("first 6.601e-06 s"));
   // Together they need 2000 + 500 + 1400 for a step: both end at 3900.
   EXPECT_NEAR(in_ns(4000, 2).steps_per_second, 2 / 4000e-9, 1);
   // Of the link down: two downloads, and of the next ones 100 bytes.

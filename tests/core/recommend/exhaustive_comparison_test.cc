@@ -82,7 +82,7 @@ class Exhaustive {
     const Weighing weighing(query);
     const auto score_of = [&](const Prediction& p, double examples_per_second) {
       return weighing.ScoreOf(
-          {p.scenario.workers, p.scenario.parameter_servers},
+          {p.scenario.workers, p.scenario.servers().servers},
           {.examples_per_second = examples_per_second,
            .one_worker_examples_per_second = p.examples_per_second / p.speedup});
     };
@@ -110,7 +110,7 @@ class Exhaustive {
     const double lowest = score_of(*best, best->confidence_interval.lower).value;
     EXPECT_GE(highest, (1 - kAsGood) * lowest)
         << found.reason << "\nbest: " << best->scenario.workers << " workers, "
-        << best->scenario.parameter_servers << " servers, " << best->examples_per_second;
+        << best->scenario.servers().servers << " servers, " << best->examples_per_second;
   }
 
  private:

@@ -20,8 +20,7 @@ Prediction Of(int32_t workers, double examples_per_second, double one_worker, do
                                     .upper = examples_per_second + half_width};
   prediction.speedup = examples_per_second / one_worker;
   prediction.scaling_efficiency = prediction.speedup / workers;
-  prediction.bottleneck = {
-      .resource = Resource::kDownlink, .parameter_server = 1, .fraction = 0.934};
+  prediction.bottleneck = {.resource = Resource::kDownlink, .index = 1, .fraction = 0.934};
   return prediction;
 }
 

@@ -17,7 +17,9 @@
 namespace stepcast::recommendation_test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
@@ -25,8 +27,8 @@ using ::testing::UnorderedElementsAre;
 Recommendation Recommend(const Profile& profile, RecommendationDraft draft) {
   if (!draft.options.steps_per_worker.has_value()) draft.options.steps_per_worker = 20;
   // Workers that wait for each other at every step have one throughput, however they start.
-  if (!draft.scenario.synchronization.has_value())
-    draft.scenario.synchronization = Synchronization::kSynchronous;
+  if (!draft.scenario.servers().synchronization.has_value())
+    draft.scenario.servers().synchronization = Synchronization::kSynchronous;
   const absl::StatusOr<RecommendationQuery> query = ResolveRecommendation(profile, draft);
   EXPECT_TRUE(query.ok()) << query.status();
   const absl::StatusOr<Recommendation> recommendation =
@@ -88,7 +90,7 @@ TEST(RecommendWorkersTest, TheChosenOneIsWhatPredictThroughputSaysOfIt) {
   const Prediction predicted = PredictThroughput(profile, query, NeverStop).value().predictions[0];
   EXPECT_EQ(chosen.examples_per_second, predicted.examples_per_second);
   EXPECT_EQ(chosen.confidence_interval.lower, predicted.confidence_interval.lower);
-  EXPECT_EQ(chosen.warning, predicted.warning);
+  EXPECT_EQ(chosen.warnings, predicted.warnings);
   EXPECT_EQ(chosen.replications, 5);
 }
 
@@ -109,7 +111,7 @@ TEST(RecommendWorkersTest, EveryRowThatIsShownIsWhatPredictThroughputSaysOfIt) {
               predicted.predictions[i].examples_per_second);
     EXPECT_EQ(recommendation.frontier[i].confidence_interval.upper,
               predicted.predictions[i].confidence_interval.upper);
-    EXPECT_EQ(recommendation.frontier[i].warning, predicted.predictions[i].warning);
+    EXPECT_EQ(recommendation.frontier[i].warnings, predicted.predictions[i].warnings);
   }
 }
 
@@ -129,9 +131,13 @@ TEST(RecommendWorkersTest, OfManyTriesThoseThatAreClearlyWorseStayTries) {
 
 TEST(RecommendWorkersTest, WhatWeakensTheRowsWeakensTheAnswer) {
   const Recommendation recommendation = RecommendTheBeginning(OneToEight(), {.max_workers = 4});
-  ASSERT_NE(recommendation.frontier[1].warning, "") << "a beginning is no steady state";
-  EXPECT_THAT(recommendation.warnings,
-              ::testing::Contains(HasSubstr("workers: " + recommendation.frontier[1].warning)));
+  ASSERT_FALSE(recommendation.frontier[1].warnings.empty()) << "a beginning is no steady state";
+  const Warning& one = recommendation.frontier[1].warnings[0];
+  EXPECT_EQ(one.reason, Warning::Reason::kFiniteHorizon);
+  EXPECT_THAT(
+      recommendation.warnings,
+      ::testing::Contains(AllOf(Field(&Warning::reason, one.reason),
+                                Field(&Warning::message, HasSubstr("workers: " + one.message)))));
 }
 
 TEST(RecommendWorkersTest, TheKneeIsWhereThroughputTimesEfficiencyIsGreatest) {
@@ -171,12 +177,14 @@ TEST(RecommendWorkersTest, AMinimumEfficiencyBoundsTheCount) {
 // / 9. At 4 workers and more the lockstep's efficiency is below 0.7 (0.69 at 5), that of both is
 // not.
 TEST(RecommendWorkersTest, OfTwoRegimesTheSlowerAloneDecidesNothing) {
-  const Recommendation recommendation =
-      Recommend(OneToEight(), {.scenario = {.synchronization = Synchronization::kAsynchronous},
-                               .options = {.steps_per_worker = 200, .start = Start::kSimultaneous},
-                               .objective = Objective::kMaxThroughput,
-                               .max_workers = 8,
-                               .min_scaling_efficiency = 0.7});
+  const Recommendation recommendation = Recommend(
+      OneToEight(),
+      {.scenario = {.communication =
+                        ParameterServersDraft{.synchronization = Synchronization::kAsynchronous}},
+       .options = {.steps_per_worker = 200, .start = Start::kSimultaneous},
+       .objective = Objective::kMaxThroughput,
+       .max_workers = 8,
+       .min_scaling_efficiency = 0.7});
   EXPECT_GT(recommendation.workers, 4);
   EXPECT_EQ(recommendation.prediction->regimes.size(), 2u);
   EXPECT_THAT(recommendation.reason, HasSubstr("it has two regimes, "));
@@ -295,7 +303,7 @@ TEST(RecommendWorkersTest, OfWhatIsAsGoodTheFewestWorkersAreTakenOrThoseThatRun)
                             .objective = Objective::kMaxThroughput,
                             .min_workers = 8,
                             .max_workers = 14};
-  draft.scenario.synchronization = Synchronization::kAsynchronous;
+  draft.scenario.servers().synchronization = Synchronization::kAsynchronous;
   draft.options.start = Start::kStaggered;
   draft.options.replications = 3;
   const Recommendation fewest = Recommend(profile, draft);
@@ -476,8 +484,9 @@ TEST(ResolveRecommendationTest, RefusesServersThatCannotBeChosen) {
   EXPECT_THAT(fields(named.Build(), {.max_workers = 200, .max_parameter_servers = 21}),
               ElementsAre("constraints.max_parameter_servers"));
   EXPECT_THAT(
-      fields(named.Build(), {.scenario = {.parameter_servers = 1}, .max_parameter_servers = 2}),
-      ElementsAre("scenario.parameter_servers"));
+      fields(named.Build(), {.scenario = {.communication = ParameterServersDraft{.servers = 1}},
+                             .max_parameter_servers = 2}),
+      ElementsAre("scenario.parameter_servers.servers"));
 }
 
 TEST(RecommendWorkersTest, StopsWhenTold) {

@@ -55,9 +55,9 @@ TEST(ThroughputBoundTest, NoSimulationExceedsIt) {
         .worker_counts = {1, 2, 5, 9},
         .options = {.steps_per_worker = kSteps, .warmup_steps = 10, .replications = 2}};
     draft.scenario.emplace();
-    if (seed % 2 == 0) draft.scenario->transfer_order = TransferOrder::kRandom;
-    if (seed % 3 == 0) draft.scenario->synchronization = Synchronization::kSynchronous;
-    if (seed % 5 == 0) draft.scenario->link_sharing = LinkSharing::kFirstCome;
+    if (seed % 2 == 0) draft.scenario->servers().transfer_order = TransferOrder::kRandom;
+    if (seed % 3 == 0) draft.scenario->servers().synchronization = Synchronization::kSynchronous;
+    if (seed % 5 == 0) draft.scenario->servers().link_sharing = FirstCome{};
     draft.options.start = seed % 7 < 3 ? Start::kStaggered : Start::kSimultaneous;
     const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, draft);
     ASSERT_TRUE(query.ok()) << query.status();

@@ -60,11 +60,11 @@ Written WriteJob(const Profile& profile, const ScenarioDraft& draft, int32_t ste
 TEST(PerfettoWriterTest, AStepOfOneWorkerIsThisText) {
   JobBuilder job;
   job.Update(300, {job.Upload(500, {job.Compute(2000, {job.Download(1000)})})});
-  const Written written = WriteJob(job.Build(),
-                                   {.parsing_overhead = ParsingOverhead{.seconds = 1e-9},
-                                    .multiplexing = Multiplexing::kWindow,
-                                    .window_bytes = 600},
-                                   1);
+  const Written written = WriteJob(
+      job.Build(),
+      {.communication = ParameterServersDraft{.parsing_overhead = ParsingOverhead{.seconds = 1e-9},
+                                              .multiplexing = WindowDraft{.bytes = 600}}},
+      1);
   EXPECT_EQ(written.text, R"({"displayTimeUnit":"ns","traceEvents":[
 {"ph":"M","pid":1,"tid":0,"name":"process_name","args":{"name":"worker 0"}},
 {"ph":"M","pid":1,"tid":0,"name":"process_sort_index","args":{"sort_index":0}},
@@ -198,8 +198,8 @@ class RandomTrace {
   std::string TextOf(const ChunkRecord& chunk) const {
     const std::string& name =
         random_case_.profile.operations()[static_cast<size_t>(graph_.source(chunk.op))].name;
-    const StreamServices services =
-        StreamServices::Of(graph_.size_bytes(chunk.op), random_case_.scenario);
+    const StreamServices services = StreamServices::Of(
+        graph_.size_bytes(chunk.op), random_case_.scenario.servers().multiplexing);
     return Join(
         {std::to_string(chunk.worker + 1), std::to_string(chunk.step),
          graph_.IsParsing(chunk.op) ? name + " parsing" : name,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/base/error.h"
@@ -105,19 +106,25 @@ TEST(ResolveTraceTest, TheLimitIsNeverLessThanWhatIsWritten) {
     const absl::StatusOr<TraceSummary> summary =
         WriteTrace(random_case.profile, query, drop, NeverStop);
     ASSERT_TRUE(summary.ok()) << "seed " << seed << summary.status();
-    const TraceDraft draft{.scenario = {.workers = query.scenario.workers,
-                                        .parameter_servers = query.scenario.parameter_servers,
-                                        .parsing_overhead = query.scenario.parsing_overhead,
-                                        .multiplexing = query.scenario.multiplexing,
-                                        .window_bytes = query.scenario.window_bytes,
-                                        .quantum_bytes = query.scenario.quantum_bytes},
-                           .options = {.steps_per_worker = 3}};
+    TraceDraft draft{.scenario = {.workers = query.scenario.workers},
+                     .options = {.steps_per_worker = 3}};
+    const ParameterServers& resolved = query.scenario.servers();
+    ParameterServersDraft& asked = draft.scenario.servers();
+    asked.servers = resolved.servers;
+    asked.parsing_overhead = resolved.parsing_overhead;
+    asked.multiplexing = WholeStream{};
+    if (const auto* window = std::get_if<Window>(&resolved.multiplexing))
+      asked.multiplexing =
+          WindowDraft{.bytes = window->bytes, .quantum_bytes = window->quantum_bytes};
+    if (const auto* robin = std::get_if<RoundRobin>(&resolved.multiplexing))
+      asked.multiplexing = RoundRobinDraft{.window_bytes = robin->window_bytes,
+                                           .quantum_bytes = robin->quantum_bytes};
     EXPECT_FALSE(
         ResolveTrace(random_case.profile, draft, {.max_trace_events = summary->events - 1}).ok())
         << "seed " << seed;
     // Lanes that run nothing are the difference.
     const int64_t lanes = int64_t{2} * query.scenario.workers *
-                          int64_t{ServerLanes{.servers = query.scenario.parameter_servers}.count()};
+                          int64_t{ServerLanes{.servers = query.scenario.servers().servers}.count()};
     EXPECT_TRUE(
         ResolveTrace(random_case.profile, draft, {.max_trace_events = summary->events + lanes})
             .ok())

@@ -15,7 +15,7 @@ TEST(AllocationConvertTest, AJobCarriesEverything) {
   v1::AllocationJob& job = *wire.add_jobs();
   job.set_id("a");
   job.set_profile("profiles/p");
-  job.mutable_scenario()->set_parameter_servers(2);
+  job.mutable_scenario()->mutable_parameter_servers()->set_servers(2);
   job.set_weight(0.5);
   job.set_min_workers(0);
   job.set_max_workers(9);
@@ -38,7 +38,7 @@ TEST(AllocationConvertTest, AJobCarriesEverything) {
   ASSERT_EQ(call.jobs.size(), 1U);
   EXPECT_EQ(std::get<std::string>(call.jobs[0].source), "profiles/p");
   const AllocationJobDraft& draft = call.jobs[0].draft;
-  EXPECT_EQ(draft.scenario.parameter_servers, 2);
+  EXPECT_EQ(draft.scenario.servers().servers, 2);
   EXPECT_EQ(draft.weight, 0.5);
   EXPECT_EQ(draft.min_workers, 0);
   EXPECT_EQ(draft.max_workers, 9);
@@ -63,12 +63,12 @@ TEST(AllocationConvertTest, WhatIsUnsetStaysUnset) {
 
 TEST(AllocationConvertTest, AnUnknownNumberIsAFaultOfItsJobOnly) {
   v1::AllocateWorkersRequest wire;
-  wire.add_jobs()->mutable_scenario()->set_synchronization(
-      static_cast<v1::Scenario::Synchronization>(77));
+  wire.add_jobs()->mutable_scenario()->mutable_parameter_servers()->set_synchronization(
+      static_cast<v1::ParameterServers::Synchronization>(77));
   wire.add_jobs();
   const AllocateWorkersCall call = FromWire(wire);
   ASSERT_EQ(call.jobs[0].faults.size(), 1U);
-  EXPECT_EQ(call.jobs[0].faults[0].field, "scenario.synchronization");
+  EXPECT_EQ(call.jobs[0].faults[0].field, "scenario.parameter_servers.synchronization");
   EXPECT_TRUE(call.jobs[1].faults.empty() && call.faults.empty());
 }
 
@@ -87,6 +87,7 @@ TEST(AllocationConvertTest, AnAllocationCarriesEverything) {
                    .servers = 2,
                    .examples_per_second = 30,
                    .confidence_interval = {.lower = 29, .upper = 31, .level = 0.9}}};
+  served.warnings = {{.reason = Warning::Reason::kNotSteady, .message = "3 workers: it drifts"}};
   const JobAllocation bad{
       .status = FaultsError("JOB_INVALID", {{.field = "weight", .description = "is -1"}})};
   answer.answer = {.jobs = {served, bad},
@@ -115,6 +116,9 @@ TEST(AllocationConvertTest, AnAllocationCarriesEverything) {
   EXPECT_EQ(job.curve(0).workers(), 3);
   EXPECT_EQ(job.curve(0).parameter_servers(), 2);
   EXPECT_EQ(job.curve(0).confidence_interval().upper(), 31);
+  ASSERT_EQ(job.warnings_size(), 1);
+  EXPECT_EQ(job.warnings(0).reason(), v1::Warning::NOT_STEADY);
+  EXPECT_EQ(job.warnings(0).message(), "3 workers: it drifts");
   EXPECT_EQ(wire.allocations(1).error().code(), 3);
   google::rpc::BadRequest bad_request;
   ASSERT_TRUE(wire.allocations(1).error().details(1).UnpackTo(&bad_request));

@@ -13,12 +13,12 @@ TEST(ComparisonConvertTest, CompareModelsCarriesEverything) {
   wire.set_profile("profiles/p");
   wire.add_worker_counts(3);
   wire.add_worker_counts(1);
-  wire.mutable_scenario()->set_parameter_servers(2);
+  wire.mutable_scenario()->mutable_parameter_servers()->set_servers(2);
   wire.mutable_options()->set_seed(5);
   const CompareModelsCall call = FromWire(wire);
   EXPECT_EQ(std::get<std::string>(call.source), "profiles/p");
   EXPECT_THAT(call.draft.worker_counts, ElementsAre(3, 1));
-  EXPECT_EQ(call.draft.scenario.parameter_servers, 2);
+  EXPECT_EQ(call.draft.scenario.servers().servers, 2);
   EXPECT_EQ(call.draft.options.seed, 5U);
 }
 

@@ -31,12 +31,12 @@ void ExpectComplete(const EnumTable<Wire, Core, n>& table) {
 TEST(EnumTableTest, EveryTableIsCompleteAndOneToOne) {
   ExpectComplete(kResources);
   ExpectComplete(kSynchronizations);
-  ExpectComplete(kMultiplexings);
-  ExpectComplete(kLinkSharings);
   ExpectComplete(kTransferOrders);
+  ExpectComplete(kWarningReasons);
   ExpectComplete(kStarts);
   ExpectComplete(kHorizons);
   ExpectComplete(kObjectives);
+  ExpectComplete(kConstraintKinds);
   ExpectComplete(kOrderMethods);
   ExpectComplete(kAllocationObjectives);
   ExpectComplete(kRivalModels);

@@ -53,8 +53,12 @@ TEST(OrderConvertTest, AnOrderCarriesEverything) {
                               .examples_per_second = 140,
                               .confidence_interval = {.upper = 141}},
                              {.order = TransferOrder::kRandom, .steps_per_second = 15}};
+  answer.answer.warnings = {{.reason = Warning::Reason::kFiniteHorizon, .message = "TAC: short"}};
   const v1::OptimizeOrderResponse wire = ToWire(answer);
   ASSERT_EQ(wire.orders_size(), 1);
+  ASSERT_EQ(wire.warnings_size(), 1);
+  EXPECT_EQ(wire.warnings(0).reason(), v1::Warning::FINITE_HORIZON);
+  EXPECT_EQ(wire.warnings(0).message(), "TAC: short");
   const v1::TransferOrderResult& order = wire.orders(0);
   EXPECT_EQ(order.method(), v1::TAC);
   EXPECT_EQ(order.transfers(0).name(), "t");
@@ -76,14 +80,14 @@ TEST(OrderConvertTest, AnOrderCarriesEverything) {
   EXPECT_EQ(order.gap(), 0.25);
   EXPECT_TRUE(order.best());
   ASSERT_EQ(order.speedups_size(), 2);
-  EXPECT_EQ(order.speedups(0).over(), v1::Scenario::RANDOM);
+  EXPECT_EQ(order.speedups(0).over(), v1::ParameterServers::RANDOM);
   EXPECT_EQ(order.speedups(0).speedup(), 1.5);
   EXPECT_EQ(order.speedups(0).confidence_interval().lower(), 1.25);
   EXPECT_FALSE(order.speedups(1).has_confidence_interval());
   EXPECT_EQ(wire.order_lower_bound_ns(), 16);
   EXPECT_EQ(wire.operations(), 17);
   ASSERT_EQ(wire.baselines_size(), 2);
-  EXPECT_EQ(wire.baselines(0).transfer_order(), v1::Scenario::GRAPH);
+  EXPECT_EQ(wire.baselines(0).transfer_order(), v1::ParameterServers::GRAPH);
   EXPECT_EQ(wire.baselines(0).examples_per_second(), 140);
   EXPECT_EQ(wire.baselines(0).confidence_interval().upper(), 141);
   EXPECT_EQ(wire.transfers_without_measured_time(), 2);

@@ -36,11 +36,12 @@ TEST(PredictionConvertTest, PredictThroughputCarriesScenariosCountsAndOptions) {
 TEST(PredictionConvertTest, FaultsHaveTheRequestsPaths) {
   v1::PredictThroughputRequest wire;
   wire.add_scenarios();
-  wire.add_scenarios()->set_transfer_order(static_cast<v1::Scenario::TransferOrder>(50));
+  wire.add_scenarios()->mutable_parameter_servers()->set_transfer_order(
+      static_cast<v1::ParameterServers::TransferOrder>(50));
   wire.mutable_options()->set_start(static_cast<v1::SimulationOptions::Start>(51));
   const std::vector<Fault> faults = FromWire(wire).faults;
   ASSERT_EQ(faults.size(), 2U);
-  EXPECT_EQ(faults[0].field, "scenarios[1].transfer_order");
+  EXPECT_EQ(faults[0].field, "scenarios[1].parameter_servers.transfer_order");
   EXPECT_EQ(faults[1].field, "options.start");
 }
 
@@ -52,11 +53,12 @@ Prediction SomePrediction() {
           .step_time = {.mean = 5, .p50 = 6, .p95 = 7, .p99 = 8},
           .speedup = 9,
           .scaling_efficiency = 10,
-          .utilization = {{.resource = Resource::kUplink, .parameter_server = 1, .fraction = 0.5}},
-          .bottleneck = {.resource = Resource::kDownlink, .parameter_server = 2, .fraction = 0.6},
+          .utilization = {{.resource = Resource::kUplink, .index = 1, .fraction = 0.5}},
+          .bottleneck = {.resource = Resource::kDownlink, .index = 2, .fraction = 0.6},
           .exposed_communication_fraction = 11,
           .steady_state = false,
-          .warning = "careful",
+          .warnings = {{.reason = Warning::Reason::kTwoRegimes, .message = "careful"},
+                       {.reason = Warning::Reason::kOneReplication, .message = "one run"}},
           .replications = 12};
 }
 
@@ -76,13 +78,16 @@ TEST(PredictionConvertTest, APredictionCarriesEverything) {
   EXPECT_EQ(wire.scaling_efficiency(), 10);
   ASSERT_EQ(wire.utilization_size(), 1);
   EXPECT_EQ(wire.utilization(0).resource(), v1::Operation::UPLINK);
-  EXPECT_EQ(wire.utilization(0).parameter_server(), 1);
+  EXPECT_EQ(wire.utilization(0).index(), 1);
   EXPECT_EQ(wire.utilization(0).fraction(), 0.5);
   EXPECT_EQ(wire.bottleneck(), v1::Operation::DOWNLINK);
-  EXPECT_EQ(wire.bottleneck_parameter_server(), 2);
+  EXPECT_EQ(wire.bottleneck_index(), 2);
   EXPECT_EQ(wire.exposed_communication_fraction(), 11);
   EXPECT_FALSE(wire.steady_state());
-  EXPECT_EQ(wire.warning(), "careful");
+  ASSERT_EQ(wire.warnings_size(), 2);
+  EXPECT_EQ(wire.warnings(0).reason(), v1::Warning::TWO_REGIMES);
+  EXPECT_EQ(wire.warnings(0).message(), "careful");
+  EXPECT_EQ(wire.warnings(1).reason(), v1::Warning::ONE_REPLICATION);
   EXPECT_EQ(wire.replications(), 12);
 }
 

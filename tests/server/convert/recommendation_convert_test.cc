@@ -71,7 +71,10 @@ TEST(RecommendationConvertTest, ARecommendationCarriesEverything) {
       .frontier = {Prediction{.scenario = {.workers = 4}}},
       .outcomes = {outcome},
       .ties = {{.workers = 5, .parameter_servers = 6}},
-      .nearest = NearestChoice{.prediction = {.scenario = {.workers = 7, .parameter_servers = 8}},
+      .warnings = {{.reason = Warning::Reason::kNothingRandom, .message = "4 workers: fixed"}},
+      .nearest = NearestChoice{.prediction = {.scenario = {.workers = 7,
+                                                           .communication =
+                                                               ParameterServers{.servers = 8}}},
                                .outcome = outcome},
       .infeasible_reason = "not so",
       .currency_code = "EUR",
@@ -102,6 +105,9 @@ TEST(RecommendationConvertTest, ARecommendationCarriesEverything) {
   EXPECT_EQ(wire.nearest().workers(), 7);
   EXPECT_EQ(wire.nearest().parameter_servers(), 8);
   EXPECT_EQ(wire.nearest().prediction().scenario().workers(), 7);
+  ASSERT_EQ(wire.warnings_size(), 1);
+  EXPECT_EQ(wire.warnings(0).reason(), v1::Warning::NOTHING_RANDOM);
+  EXPECT_EQ(wire.warnings(0).message(), "4 workers: fixed");
   EXPECT_EQ(wire.currency_code(), "EUR");
   EXPECT_EQ(wire.choices(), 99);
   EXPECT_EQ(wire.untried_gain_bound(), 0.125);

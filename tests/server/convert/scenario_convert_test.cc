@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include "core/base/random.h"
 #include "tests/server/support/random_profile.h"
@@ -10,26 +13,36 @@
 namespace stepcast::server::scenario_convert_test {
 namespace {
 
+// Every third of each kind.
+ParameterServers RandomServers(Random& random) {
+  const auto bytes = [&] { return 1 + static_cast<int64_t>(random.Below(1 << 20)); };
+  ParameterServers servers;
+  servers.servers = 1 + static_cast<int32_t>(random.Below(10));
+  servers.parsing_overhead = {.seconds_per_byte = random.Unit(), .seconds = random.Unit()};
+  servers.synchronization = static_cast<Synchronization>(random.Below(2));
+  if (const uint64_t kind = random.Below(3); kind == 1) {
+    servers.multiplexing =
+        Window{.bytes = bytes(), .quantum_bytes = random.Below(2) == 0 ? bytes() : 0};
+  } else if (kind == 2) {
+    servers.multiplexing = RoundRobin{.window_bytes = bytes(), .quantum_bytes = bytes()};
+  }
+  if (const uint64_t kind = random.Below(3); kind == 1) {
+    servers.link_sharing = FirstCome{};
+  } else if (kind == 2) {
+    servers.link_sharing = Turns{.bytes = bytes()};
+  }
+  servers.transfer_order = static_cast<TransferOrder>(random.Below(7));
+  for (uint64_t i = random.Below(4); i > 0; --i)
+    servers.transfer_priorities["t" + std::to_string(i)] = static_cast<int32_t>(random.Below(9));
+  return servers;
+}
+
 Scenario RandomScenario(uint64_t seed) {
   Random random({seed});
   Scenario scenario;
   scenario.workers = 1 + static_cast<int32_t>(random.Below(100));
-  scenario.parameter_servers = 1 + static_cast<int32_t>(random.Below(10));
   scenario.bandwidth_bytes_per_second = 1 + random.Unit() * 1e9;
-  scenario.parsing_overhead = {.seconds_per_byte = random.Unit(), .seconds = random.Unit()};
-  scenario.synchronization = static_cast<Synchronization>(random.Below(2));
-  scenario.multiplexing = static_cast<Multiplexing>(random.Below(3));
-  if (scenario.multiplexing != Multiplexing::kWholeStream)
-    scenario.window_bytes = 1 + static_cast<int64_t>(random.Below(1 << 20));
-  const bool turns = scenario.multiplexing == Multiplexing::kRoundRobin ||
-                     (scenario.multiplexing == Multiplexing::kWindow && random.Below(2) == 0);
-  if (turns) scenario.quantum_bytes = 1 + static_cast<int64_t>(random.Below(1 << 20));
-  scenario.link_sharing = static_cast<LinkSharing>(random.Below(3));
-  if (scenario.link_sharing == LinkSharing::kTurns)
-    scenario.turn_bytes = 1 + static_cast<int64_t>(random.Below(1 << 20));
-  scenario.transfer_order = static_cast<TransferOrder>(random.Below(7));
-  for (uint64_t i = random.Below(4); i > 0; --i)
-    scenario.transfer_priorities["t" + std::to_string(i)] = static_cast<int32_t>(random.Below(9));
+  scenario.communication = RandomServers(random);
   for (uint64_t i = random.Below(4); i > 0; --i)
     scenario.start_offsets_ns.push_back(static_cast<int64_t>(random.Below(1000)));
   if (random.Below(2) == 0)
@@ -38,24 +51,30 @@ Scenario RandomScenario(uint64_t seed) {
   return scenario;
 }
 
-// What a draft asks for where it asks for everything.
+// Everything that the draft asks for, where it asks for everything.
 Scenario Filled(const ScenarioDraft& draft) {
-  Scenario scenario;
-  scenario.workers = draft.workers.value_or(-1);
-  scenario.parameter_servers = draft.parameter_servers.value_or(-1);
-  scenario.bandwidth_bytes_per_second = draft.bandwidth_bytes_per_second.value_or(-1);
-  scenario.parsing_overhead = draft.parsing_overhead.value_or(ParsingOverhead{-1, -1});
-  scenario.synchronization = draft.synchronization.value();
-  scenario.multiplexing = draft.multiplexing.value();
-  scenario.window_bytes = draft.window_bytes.value_or(0);
-  scenario.quantum_bytes = draft.quantum_bytes.value_or(0);
-  scenario.link_sharing = draft.link_sharing.value();
-  scenario.turn_bytes = draft.turn_bytes.value_or(0);
-  scenario.transfer_order = draft.transfer_order.value();
-  scenario.transfer_priorities = draft.transfer_priorities;
-  scenario.start_offsets_ns = draft.start_offsets_ns;
-  scenario.worker_groups = draft.worker_groups;
-  return scenario;
+  const ParameterServersDraft& asked = draft.servers();
+  ParameterServers servers{
+      .servers = asked.servers.value_or(-1),
+      .parsing_overhead = asked.parsing_overhead.value_or(ParsingOverhead{-1, -1}),
+      .synchronization = asked.synchronization.value(),
+      .transfer_order = asked.transfer_order.value(),
+      .transfer_priorities = asked.transfer_priorities};
+  if (const auto* window = std::get_if<WindowDraft>(&asked.multiplexing.value()))
+    servers.multiplexing =
+        Window{.bytes = window->bytes.value(), .quantum_bytes = window->quantum_bytes.value_or(0)};
+  if (const auto* robin = std::get_if<RoundRobinDraft>(&*asked.multiplexing))
+    servers.multiplexing = RoundRobin{.window_bytes = robin->window_bytes.value(),
+                                      .quantum_bytes = robin->quantum_bytes.value()};
+  if (std::holds_alternative<FirstCome>(asked.link_sharing.value()))
+    servers.link_sharing = FirstCome{};
+  if (const auto* turns = std::get_if<TurnsDraft>(&*asked.link_sharing))
+    servers.link_sharing = Turns{.bytes = turns->bytes.value()};
+  return {.workers = draft.workers.value_or(-1),
+          .bandwidth_bytes_per_second = draft.bandwidth_bytes_per_second.value_or(-1),
+          .communication = servers,
+          .start_offsets_ns = draft.start_offsets_ns,
+          .worker_groups = draft.worker_groups};
 }
 
 TEST(ScenarioConvertTest, AResolvedScenarioComesBackAsItWas) {
@@ -70,15 +89,20 @@ TEST(ScenarioConvertTest, AResolvedScenarioComesBackAsItWas) {
 
 TEST(ScenarioConvertTest, AResolvedScenarioResolvesToItself) {
   const Profile profile = *Profile::Create(SmallProfile());
-  const std::vector<ScenarioDraft> drafts = {
-      {.workers = 3},
-      {.multiplexing = Multiplexing::kRoundRobin},
-      {.multiplexing = Multiplexing::kWindow, .window_bytes = 9},
-      {.window_bytes = 9, .quantum_bytes = 5},
-      {.link_sharing = LinkSharing::kTurns}};
-  for (const ScenarioDraft& draft : drafts) {
+  const std::vector<ParameterServersDraft> drafts = {
+      {.multiplexing = WholeStream{}},
+      {.multiplexing = WindowDraft{.bytes = 9}},
+      {.multiplexing = WindowDraft{.bytes = 9, .quantum_bytes = 5}},
+      {.multiplexing = RoundRobinDraft{}},
+      {.multiplexing = RoundRobinDraft{.window_bytes = 9, .quantum_bytes = 5}},
+      {.link_sharing = EqualShares{}},
+      {.link_sharing = FirstCome{}},
+      {.link_sharing = TurnsDraft{}},
+      {.link_sharing = TurnsDraft{.bytes = 9}}};
+  for (const ParameterServersDraft& draft : drafts) {
     SCOPED_TRACE(&draft - drafts.data());
-    const absl::StatusOr<Scenario> resolved = ResolveScenario(profile, draft);
+    const absl::StatusOr<Scenario> resolved =
+        ResolveScenario(profile, {.workers = 3, .communication = draft});
     ASSERT_TRUE(resolved.ok()) << resolved.status();
     FaultList faults;
     const absl::StatusOr<Scenario> again =
@@ -86,6 +110,20 @@ TEST(ScenarioConvertTest, AResolvedScenarioResolvesToItself) {
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_TRUE(*again == *resolved);
   }
+}
+
+// A oneof that is set to an empty message is asked for, with every default.
+TEST(ScenarioConvertTest, AnEmptyVariantIsAskedForWithItsDefaults) {
+  FaultList faults;
+  v1::Scenario wire;
+  wire.mutable_parameter_servers()->mutable_round_robin();
+  wire.mutable_parameter_servers()->mutable_turns();
+  const ScenarioDraft draft = FromWire(wire, "scenario", faults);
+  const ScenarioDraft expected{
+      .communication =
+          ParameterServersDraft{.multiplexing = RoundRobinDraft{}, .link_sharing = TurnsDraft{}}};
+  EXPECT_TRUE(draft == expected);
+  EXPECT_TRUE(faults.empty());
 }
 
 TEST(ScenarioConvertTest, WhatIsUnsetStaysUnset) {
@@ -152,10 +190,9 @@ TEST(ScenarioConvertTest, OptionsOfAReplyCanBeSentBack) {
 
 TEST(ScenarioConvertTest, EveryUnknownEnumNumberIsAFaultAtItsPath) {
   v1::Scenario scenario;
-  scenario.set_synchronization(static_cast<v1::Scenario::Synchronization>(90));
-  scenario.set_multiplexing(static_cast<v1::Scenario::Multiplexing>(91));
-  scenario.set_link_sharing(static_cast<v1::Scenario::LinkSharing>(92));
-  scenario.set_transfer_order(static_cast<v1::Scenario::TransferOrder>(-1));
+  v1::ParameterServers& servers = *scenario.mutable_parameter_servers();
+  servers.set_synchronization(static_cast<v1::ParameterServers::Synchronization>(90));
+  servers.set_transfer_order(static_cast<v1::ParameterServers::TransferOrder>(-1));
   v1::SimulationOptions options;
   options.set_start(static_cast<v1::SimulationOptions::Start>(93));
   options.set_horizon(static_cast<v1::SimulationOptions::Horizon>(94));
@@ -164,10 +201,9 @@ TEST(ScenarioConvertTest, EveryUnknownEnumNumberIsAFaultAtItsPath) {
   FromWire(options, "options", list);
   std::vector<std::string> fields;
   for (const Fault& fault : std::move(list).Take()) fields.push_back(fault.field);
-  EXPECT_EQ(fields,
-            (std::vector<std::string>{"scenarios[2].synchronization", "scenarios[2].multiplexing",
-                                      "scenarios[2].link_sharing", "scenarios[2].transfer_order",
-                                      "options.start", "options.horizon"}));
+  EXPECT_EQ(fields, (std::vector<std::string>{"scenarios[2].parameter_servers.synchronization",
+                                              "scenarios[2].parameter_servers.transfer_order",
+                                              "options.start", "options.horizon"}));
 }
 
 TEST(DurationTest, SecondsComeBackToTheNanosecond) {

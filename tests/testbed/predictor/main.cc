@@ -36,9 +36,6 @@ const std::map<std::string, TransferOrder> kOrders = {{"GRAPH", TransferOrder::k
                                                       {"RECORDED", TransferOrder::kRecorded},
                                                       {"RANDOM", TransferOrder::kRandom},
                                                       {"REVERSE", TransferOrder::kReverse}};
-const std::map<std::string, LinkSharing> kSharings = {{"EQUAL", LinkSharing::kEqual},
-                                                      {"FIRST_COME", LinkSharing::kFirstCome},
-                                                      {"TURNS", LinkSharing::kTurns}};
 const std::map<RivalModel, std::string> kRivals = {{RivalModel::kQueueing, "queueing"},
                                                    {RivalModel::kCynthia, "cynthia"},
                                                    {RivalModel::kCynthiaHalved, "cynthia_halved"},
@@ -53,11 +50,17 @@ Value OrThrow(absl::StatusOr<Value> value) {
 
 ScenarioDraft DraftFrom(const json& request) {
   ScenarioDraft draft{.workers = request.at("workers").get<int32_t>(),
-                      .parameter_servers = request.at("parameter_servers").get<int32_t>()};
-  draft.transfer_order = kOrders.at(request.at("transfer_order"));
-  draft.link_sharing = kSharings.at(request.at("link_sharing"));
-  if (draft.link_sharing == LinkSharing::kTurns)
-    draft.turn_bytes = request.at("turn_bytes").get<int64_t>();
+                      .communication = ParameterServersDraft{
+                          .servers = request.at("parameter_servers").get<int32_t>()}};
+  draft.servers().transfer_order = kOrders.at(request.at("transfer_order"));
+  const json& sharing = request.at("link_sharing");
+  if (sharing == "FIRST_COME") {
+    draft.servers().link_sharing = FirstCome{};
+  } else if (sharing == "TURNS") {
+    draft.servers().link_sharing = TurnsDraft{.bytes = request.at("turn_bytes").get<int64_t>()};
+  } else if (sharing != "EQUAL") {
+    throw std::runtime_error("link_sharing: " + sharing.dump());
+  }
   return draft;
 }
 
