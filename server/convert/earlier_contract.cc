@@ -12,7 +12,9 @@
 #include "stepcast/v1/allocation.pb.h"
 #include "stepcast/v1/order.pb.h"
 #include "stepcast/v1/prediction.pb.h"
+#include "stepcast/v1/profile.pb.h"
 #include "stepcast/v1/recommendation.pb.h"
+#include "stepcast/v1/scenario.pb.h"
 
 namespace stepcast::server {
 
@@ -193,6 +195,16 @@ bool IsFormer(const v1::Scenario& scenario) {
   return false;
 }
 
+void RefuseIn(const v1::Scenario& scenario, const std::string& path, FaultList& faults) {
+  const UnknownFieldSet& fields = UnknownOf(scenario);
+  for (const FormerName& former : kFormerNames) {
+    if (Find(fields, former.number) == nullptr) continue;
+    faults.Add(path, absl::StrCat("field ", static_cast<int>(former.number), ", ", former.name,
+                                  ", is of the former contract; today it is parameter_servers.",
+                                  former.now));
+  }
+}
+
 bool UpgradeOne(Message& message) {
   const google::protobuf::Descriptor* const type = message.GetDescriptor();
   if (type == v1::Scenario::descriptor()) {
@@ -242,14 +254,26 @@ std::string UpgradedBytes(std::string_view full_name, std::string bytes) {
   return DeterministicBytes(*message);
 }
 
-void RefuseFormerFields(const v1::Scenario& wire, const std::string& path, FaultList& faults) {
-  const UnknownFieldSet& fields = UnknownOf(wire);
-  if (fields.empty()) return;
-  for (const FormerName& former : kFormerNames) {
-    if (Find(fields, former.number) == nullptr) continue;
-    faults.Add(path, absl::StrCat("field ", static_cast<int>(former.number), ", ", former.name,
-                                  ", is of the former contract; today it is parameter_servers.",
-                                  former.now));
+void RefuseFormerFields(const Message& message, const std::string& path, FaultList& faults) {
+  if (message.GetDescriptor() == v1::Profile::descriptor()) return;
+  if (message.GetDescriptor() == v1::Scenario::descriptor()) {
+    RefuseIn(static_cast<const v1::Scenario&>(message), path, faults);
+    return;
+  }
+  const google::protobuf::Reflection* const reflection = message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const FieldDescriptor* const field : fields) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field->is_map()) continue;
+    const std::string at = absl::StrCat(path, path.empty() ? "" : ".", field->name());
+    if (!field->is_repeated()) {
+      RefuseFormerFields(reflection->GetMessage(message, field), at, faults);
+      continue;
+    }
+    for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
+      RefuseFormerFields(reflection->GetRepeatedMessage(message, field, i),
+                         absl::StrCat(at, "[", i, "]"), faults);
+    }
   }
 }
 

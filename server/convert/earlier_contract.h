@@ -11,7 +11,6 @@
 #include "google/protobuf/message.h"
 
 #include "core/model/fault_list.h"
-#include "stepcast/v1/scenario.pb.h"
 
 namespace stepcast::server {
 
@@ -22,8 +21,12 @@ bool UpgradeStored(google::protobuf::Message& message);
 // returned as they are.
 std::string UpgradedBytes(std::string_view full_name, std::string bytes);
 
-// Every field of the former contract that a caller has set, and what it is called now: else it
-// would be ignored silently.
-void RefuseFormerFields(const v1::Scenario& wire, const std::string& path, FaultList& faults);
+// Every field of the former contract that a caller has set in a scenario of the message, and what
+// it is called now: else it would be ignored silently.
+//
+// `path`: of the message in the request; empty: it is the request. Profiles have no scenarios and
+// are not looked into.
+void RefuseFormerFields(const google::protobuf::Message& message, const std::string& path,
+                        FaultList& faults);
 
 }  // namespace stepcast::server

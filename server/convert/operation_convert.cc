@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "core/model/fault_list.h"
 #include "server/convert/deterministic_bytes.h"
 #include "server/convert/earlier_contract.h"
 #include "server/convert/profile_convert.h"
@@ -103,8 +104,11 @@ absl::Status ErrorOf(const OperationRecord& record) {
 StartJobCall FromWire(const v1::StartJobRequest& wire) {
   StartJobCall call;
   call.operation.method = MethodOf(wire);
-  if (call.operation.method.empty())
-    call.faults.push_back({.field = "computation", .description = "one computation is required"});
+  FaultList faults;
+  if (call.operation.method.empty()) faults.Add("computation", "one computation is required");
+  // What is kept would be read as a request of before, and never be refused.
+  RefuseFormerFields(wire, "", faults);
+  call.faults = std::move(faults).Take();
   call.profile = ProfileOf(wire);
   call.operation.request_id = wire.request_id();
   v1::StartJobRequest kept = wire;

@@ -368,6 +368,26 @@ TEST(RefuseFormerFieldsTest, SeveralAreSeveralFaultsAndOtherUnknownFieldsNone) {
   EXPECT_TRUE(none.empty());
 }
 
+// A job is kept as it was sent, so all of it is looked at first.
+TEST(RefuseFormerFieldsTest, AScenarioIsFoundWhereverARequestHasIt) {
+  const v1::Scenario former = Former().Number(5, 2).Read();
+  v1::StartJobRequest job;
+  job.mutable_allocate_workers()->add_jobs()->mutable_inline_profile()->set_batch_size(1);
+  *job.mutable_allocate_workers()->add_jobs()->mutable_scenario() = former;
+  const auto fields_of = [](const google::protobuf::Message& message, const std::string& path) {
+    FaultList list;
+    RefuseFormerFields(message, path, list);
+    std::vector<std::string> fields;
+    for (const Fault& fault : std::move(list).Take()) fields.push_back(fault.field);
+    return fields;
+  };
+  EXPECT_THAT(fields_of(job, ""), ElementsAre("allocate_workers.jobs[1].scenario"));
+  EXPECT_THAT(fields_of(job.allocate_workers(), "it"), ElementsAre("it.jobs[1].scenario"));
+  job.mutable_predict_throughput()->add_scenarios();
+  *job.mutable_predict_throughput()->mutable_scenario() = former;
+  EXPECT_THAT(fields_of(job, ""), ElementsAre("predict_throughput.scenario"));
+}
+
 // A request is refused by what converts it, wherever the scenario stands.
 TEST(RefuseFormerFieldsTest, EveryScenarioOfARequestIsLookedAt) {
   FaultList list;
