@@ -97,11 +97,11 @@ std::string PlotAxis::TickText(double tick) const {
 
 PlotAxis AxisFromZero(double largest, int ticks_max) {
   constexpr double kLeast = 1e-6;
-  constexpr int kLeastExponent = -7;
+  constexpr int kMinExponent = -7;
   PlotAxis axis;
   const double top = largest < kLeast ? 1 : largest;
-  const TickStep step = LeastStep(
-      kLeastExponent, [&](double size) { return std::ceil(top / size) <= ticks_max - 1; });
+  const TickStep step =
+      LeastStep(kMinExponent, [&](double size) { return std::ceil(top / size) <= ticks_max - 1; });
   AddTicks(axis, step, 0, std::ceil(top / step.size));
   axis.to = axis.ticks.back();
   return axis;

@@ -17,7 +17,7 @@ using google::protobuf::util::TimeUtil;
 using std::chrono::nanoseconds;
 
 // A server may end a wait early; one that always does is not to be asked without a pause.
-constexpr nanoseconds kLeastRound = std::chrono::milliseconds(100);
+constexpr nanoseconds kMinRound = std::chrono::milliseconds(100);
 
 absl::Status NotDone(const std::string& name) {
   return MakeLocalError(absl::StatusCode::kDeadlineExceeded, "JOB_NOT_DONE",
@@ -49,9 +49,8 @@ absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string&
       return stub.Call(kWaitOperation, wait, operation, timeout);
     });
     if (absl::IsDeadlineExceeded(status) && round.timeout == left) return NotDone(name);
-    const bool is_early =
-        status.ok() && !operation.done() && environment.Now() - begin < kLeastRound;
-    if (is_early) environment.Sleep(std::min(left, kLeastRound));
+    const bool is_early = status.ok() && !operation.done() && environment.Now() - begin < kMinRound;
+    if (is_early) environment.Sleep(std::min(left, kMinRound));
   }
   if (!status.ok()) return status;
   return operation;

@@ -75,7 +75,7 @@ class Contest {
     }
     const MeritRule rule = query_.objective == AllocationObjective::kTotalUtility
                                ? MeritRule::kTotal
-                               : MeritRule::kLeastFirst;
+                               : MeritRule::kMinFirst;
     const ClusterCapacity capacity{.workers = workers, .servers = query_.capacity.servers};
     const auto chosen = ShareExactly(std::move(claims), capacity, rule, stop);
     if (!chosen.ok()) return chosen.status();

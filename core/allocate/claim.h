@@ -23,7 +23,7 @@ namespace stepcast {
 struct Share {
   int32_t workers = 0;
   int32_t servers = 0;
-  double merit = 0;  // not NaN; with kLeastFirst it may be -infinity
+  double merit = 0;  // not NaN; with kMinFirst it may be -infinity
 };
 
 // All that one job may get; it gets exactly one of them.
@@ -35,8 +35,8 @@ struct ClusterCapacity {
 };
 
 enum class MeritRule : uint8_t {
-  kTotal,       // the highest sum
-  kLeastFirst,  // the highest least merit, of those the highest next to least, and so on
+  kTotal,     // the highest sum
+  kMinFirst,  // the highest least merit, of those the highest next to least, and so on
 };
 
 // Bounds of the search: claims x capacities held, and shares looked at.
@@ -51,7 +51,7 @@ struct SearchLimits {
 // None where even the least of every claim does not fit. REQUIRES: no claim is empty; nothing is
 // negative. Cost: with kTotal shares x capacity, counted after what every claim gets in any case is
 // taken off the capacity, and shares that another one beats at no more workers and servers are left
-// out; with kLeastFirst the same over what is left when all that can be raised together has been,
+// out; with kMinFirst the same over what is left when all that can be raised together has been,
 // times claims. Failure: what `stop` returns; INVALID_ARGUMENT, reason ALLOCATION_TOO_LARGE, beyond
 // the limits.
 absl::StatusOr<std::optional<std::vector<size_t>>> ShareExactly(std::vector<Claim> claims,

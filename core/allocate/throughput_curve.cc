@@ -13,7 +13,7 @@ constexpr double kStep = 1.2;
 }  // namespace
 
 std::vector<int32_t> CountsToSimulate(const std::vector<int32_t>& counts) {
-  if (counts.size() <= kMostPlainCounts) return counts;
+  if (counts.size() <= kMaxPlainCounts) return counts;
   std::vector<int32_t> chosen = {counts.front()};
   for (const int32_t count : counts) {
     if (count > chosen.back() && (count >= chosen.back() * kStep || count == counts.back()))

@@ -24,9 +24,9 @@ struct CurveValue {
 };
 
 // The counts to simulate, of some that ascend.
-// All where they are at most kMostPlainCounts, else the lowest, the highest, and between them each
+// All where they are at most kMaxPlainCounts, else the lowest, the highest, and between them each
 // the first that is at least a fifth above the one before.
-inline constexpr size_t kMostPlainCounts = 16;
+inline constexpr size_t kMaxPlainCounts = 16;
 std::vector<int32_t> CountsToSimulate(const std::vector<int32_t>& counts);
 
 class ThroughputCurve {

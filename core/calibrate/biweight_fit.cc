@@ -11,7 +11,7 @@ namespace stepcast {
 namespace {
 
 constexpr double kReach = 4.685;
-constexpr int kMostIterations = 100;
+constexpr int kMaxIterations = 100;
 // From then on the noise is taken as it is, so that the iteration ends.
 constexpr int kNoiseIterations = 15;
 constexpr double kConverged = 1e-10;
@@ -38,7 +38,7 @@ BiweightFit::BiweightFit(std::span<const Measurement> measurements, LineShape sh
 }
 
 void BiweightFit::Iterate() {
-  for (int i = 0; i < kMostIterations && !noise_.IsNone(); ++i) {
+  for (int i = 0; i < kMaxIterations && !noise_.IsNone(); ++i) {
     const std::optional<Line> next = Weighted([](double u) { return Biweight(u); }).Solve(shape_);
     if (!next) return;  // one size is left: no line is better than the last one
     const double change =

@@ -15,9 +15,9 @@ namespace {
 using Phases = std::vector<RecordedPhase>;
 
 // Of a direction; beyond them steps are left out, evenly.
-constexpr size_t kMostUsedTransfers = 1'000'000;
+constexpr size_t kMaxUsedTransfers = 1'000'000;
 // A discipline's bandwidth is at most so many times the one measured, or as little below it.
-constexpr double kMostTuning = 1.03;
+constexpr double kMaxTuning = 1.03;
 
 class LinkCalibrator {
  public:
@@ -74,7 +74,7 @@ class LinkCalibrator {
     Phases phases;
     if (transfers == 0) return phases;
     const std::vector<RecordedStep>& steps = profile_.steps();
-    const size_t keep = std::clamp(kMostUsedTransfers / transfers, size_t{1}, steps.size());
+    const size_t keep = std::clamp(kMaxUsedTransfers / transfers, size_t{1}, steps.size());
     for (size_t i = 0; i < keep; ++i) {
       if (absl::Status status = stop_(); !status.ok()) return status;
       phases.push_back(PhaseOf(profile_,
@@ -124,8 +124,8 @@ class LinkCalibrator {
     if (!stretch.ok()) return stretch.status();
     LinkSetting tuned = setting;
     const double measured = link_.bandwidth.bytes_per_second.value;
-    tuned.bytes_per_second = std::clamp(setting.bytes_per_second / *stretch, measured / kMostTuning,
-                                        measured * kMostTuning);
+    tuned.bytes_per_second = std::clamp(setting.bytes_per_second / *stretch, measured / kMaxTuning,
+                                        measured * kMaxTuning);
     const absl::StatusOr<double> before = EndTimeDistance(phases, setting, stop_);
     const absl::StatusOr<double> after = EndTimeDistance(phases, tuned, stop_);
     if (!before.ok()) return before.status();

@@ -20,7 +20,7 @@ absl::StatusOr<std::vector<ParsingMeasurement>> MeasureLoneTransfers(const Profi
                              [](const RecordedTransfer& a, const RecordedTransfer& b) {
                                return a.end_ns < b.end_ns;
                              });
-        if (ends_first != first || measurements.size() == kMostParsingMeasurements) continue;
+        if (ends_first != first || measurements.size() == kMaxParsingMeasurements) continue;
         const double link_seconds =
             first->size_bytes / profile.platform().bandwidth_bytes_per_second;
         measurements.push_back(

@@ -19,7 +19,7 @@
 namespace stepcast {
 
 // Of both directions and all recorded steps, at the profile's bandwidth, up to
-// kMostParsingMeasurements; what would be below 0 is 0. Cost: O(n log n) in transfers and steps.
+// kMaxParsingMeasurements; what would be below 0 is 0. Cost: O(n log n) in transfers and steps.
 // Failure: what `stop` returns.
 absl::StatusOr<std::vector<ParsingMeasurement>> MeasureLoneTransfers(const Profile& profile,
                                                                      StopCheck stop);

@@ -21,7 +21,7 @@ constexpr size_t kFewestInGroup = 16;
 constexpr double kGroupGrowth = 2;
 // The scale is nowhere less than this share of that of all measurements together: a group may lie
 // on the line by chance.
-constexpr double kLeastShare = 0.02;
+constexpr double kMinShare = 0.02;
 
 struct Distance {
   double fitted = 0;
@@ -86,7 +86,7 @@ NoiseScale NoiseScale::Of(std::span<const Measurement> measurements, const Line&
   offsets.reserve(groups.size());
   for (const Measurement& group : groups)
     offsets.push_back(group.y - noise.growth_ * std::max(group.x, 0.0));
-  noise.constant_ = std::max(Median(std::move(offsets)), kLeastShare * noise.constant_);
+  noise.constant_ = std::max(Median(std::move(offsets)), kMinShare * noise.constant_);
   return noise;
 }
 

@@ -17,14 +17,14 @@ void CheckMeasurement(const ParsingMeasurement& measurement, size_t index, Fault
   const auto field = [&](const char* name) {
     return absl::StrCat("measurements[", index, "].", name);
   };
-  if (measurement.size_bytes < 0 || measurement.size_bytes > kMostParsedBytes) {
+  if (measurement.size_bytes < 0 || measurement.size_bytes > kMaxParsedBytes) {
     faults.Add(field("size_bytes"),
-               absl::StrCat(measurement.size_bytes, " is not from 0 to ", kMostParsedBytes));
+               absl::StrCat(measurement.size_bytes, " is not from 0 to ", kMaxParsedBytes));
   }
   // Not a number fails both comparisons.
-  if (!(measurement.seconds >= 0 && measurement.seconds <= kMostParsingSeconds)) {
+  if (!(measurement.seconds >= 0 && measurement.seconds <= kMaxParsingSeconds)) {
     faults.Add(field("seconds"),
-               absl::StrCat(measurement.seconds, " is not from 0 to ", kMostParsingSeconds));
+               absl::StrCat(measurement.seconds, " is not from 0 to ", kMaxParsingSeconds));
   }
 }
 
@@ -33,9 +33,9 @@ void CheckCount(const std::vector<ParsingMeasurement>& measurements, FaultList& 
     faults.Add("measurements",
                absl::StrCat(measurements.size(), " are too few: a line and how sure it is need ",
                             kFewestParsingMeasurements));
-  } else if (measurements.size() > kMostParsingMeasurements) {
+  } else if (measurements.size() > kMaxParsingMeasurements) {
     faults.Add("measurements",
-               absl::StrCat(measurements.size(), " are more than ", kMostParsingMeasurements));
+               absl::StrCat(measurements.size(), " are more than ", kMaxParsingMeasurements));
   } else if (std::all_of(measurements.begin(), measurements.end(),
                          [&](const ParsingMeasurement& m) {
                            return m.size_bytes == measurements.front().size_bytes;

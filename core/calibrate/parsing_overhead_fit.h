@@ -25,9 +25,9 @@ struct ParsingMeasurement {
 };
 
 inline constexpr size_t kFewestParsingMeasurements = 3;
-inline constexpr size_t kMostParsingMeasurements = 100'000;
-inline constexpr int64_t kMostParsedBytes = int64_t{1} << 53;
-inline constexpr double kMostParsingSeconds = 1e6;
+inline constexpr size_t kMaxParsingMeasurements = 100'000;
+inline constexpr int64_t kMaxParsedBytes = int64_t{1} << 53;
+inline constexpr double kMaxParsingSeconds = 1e6;
 
 // A request as it is asked for, unchecked.
 struct ParsingOverheadDraft {

@@ -12,13 +12,13 @@ namespace stepcast {
 
 namespace {
 
-constexpr double kLeastShareOfLargest = 0.25;
+constexpr double kMinShareOfLargest = 0.25;
 // Of a line through a period's ends: its median distance, as a share of the period, and how far it
 // may be above what the whole period shows.
-constexpr double kMostBend = 0.01;
-constexpr double kMostAboveWhole = 1.1;
+constexpr double kMaxBend = 0.01;
+constexpr double kMaxAboveWhole = 1.1;
 constexpr size_t kFewestForLine = 4;
-constexpr size_t kMostPoints = 200;
+constexpr size_t kMaxPoints = 200;
 
 // The speed of one period.
 struct PeriodSpeed {
@@ -26,14 +26,14 @@ struct PeriodSpeed {
   bool is_whole = false;
 };
 
-// Bytes ended over seconds, by end; of many transfers as many as kMostPoints, evenly chosen.
+// Bytes ended over seconds, by end; of many transfers as many as kMaxPoints, evenly chosen.
 std::vector<Measurement> Progress(std::span<const RecordedTransfer> transfers, double start_ns) {
   std::vector<RecordedTransfer> by_end(transfers.begin(), transfers.end());
   std::sort(by_end.begin(), by_end.end(), [](const RecordedTransfer& a, const RecordedTransfer& b) {
     return a.end_ns < b.end_ns;
   });
   std::vector<Measurement> progress;
-  const size_t stride = 1 + by_end.size() / kMostPoints;
+  const size_t stride = 1 + by_end.size() / kMaxPoints;
   double bytes = 0;
   for (size_t i = 0; i < by_end.size(); ++i) {
     bytes += by_end[i].size_bytes;
@@ -50,9 +50,9 @@ PeriodSpeed SpeedOf(const BusyPeriod& period, std::span<const RecordedTransfer> 
   const std::vector<Measurement> progress =
       Progress(phase.subspan(period.first, period.count), period.start_ns);
   const MeasuredLine line = FitRobustly(progress, LineShape::kFree, 0.5);
-  const bool is_line = line.residual < kMostBend * seconds &&
+  const bool is_line = line.residual < kMaxBend * seconds &&
                        line.line.slope <= whole.seconds_per_byte &&
-                       line.line.slope * kMostAboveWhole >= whole.seconds_per_byte;
+                       line.line.slope * kMaxAboveWhole >= whole.seconds_per_byte;
   return is_line ? PeriodSpeed{.seconds_per_byte = line.line.slope} : whole;
 }
 
@@ -88,7 +88,7 @@ std::vector<PeriodOfPhase> LargePeriods(std::span<const RecordedPhase> phases) {
     }
   }
   std::erase_if(periods, [largest](const PeriodOfPhase& of) {
-    return of.period.bytes < kLeastShareOfLargest * largest;
+    return of.period.bytes < kMinShareOfLargest * largest;
   });
   return periods;
 }

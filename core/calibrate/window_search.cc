@@ -11,12 +11,12 @@ namespace stepcast {
 
 namespace {
 
-constexpr size_t kMostSearchedTransfers = 30'000;
+constexpr size_t kMaxSearchedTransfers = 30'000;
 constexpr double kGridRatio = 1.25;
-constexpr double kLeastWindow = 1024;
+constexpr double kMinWindow = 1024;
 // Turns cost time to replay: no quantum makes more of them than this in a phase.
-constexpr double kMostTurns = 20'000;
-constexpr size_t kMostSizes = 40;
+constexpr double kMaxTurns = 20'000;
+constexpr size_t kMaxSizes = 40;
 constexpr int kBestRefined = 3;
 constexpr int kRefinements = 3;
 constexpr int kPointsRefined = 6;
@@ -25,8 +25,8 @@ std::vector<RecordedPhase> EvenlyChosen(std::span<const RecordedPhase> phases) {
   size_t transfers = 0;
   for (const RecordedPhase& phase : phases) transfers += phase.size();
   const size_t keep = std::clamp(transfers == 0 ? 1
-                                                : phases.size() * kMostSearchedTransfers /
-                                                      std::max(transfers, kMostSearchedTransfers),
+                                                : phases.size() * kMaxSearchedTransfers /
+                                                      std::max(transfers, kMaxSearchedTransfers),
                                  size_t{1}, phases.size());
   std::vector<RecordedPhase> chosen;
   for (size_t i = 0; i < keep; ++i) chosen.push_back(phases[i * phases.size() / keep]);
@@ -73,14 +73,14 @@ class WindowSearch {
     std::sort(sizes.begin(), sizes.end());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     largest_ = sizes.back();
-    least_ = rule_ == QuantumRule::kSame ? std::max(kLeastWindow, most_bytes / kMostTurns)
-                                         : kLeastWindow;
+    least_ =
+        rule_ == QuantumRule::kSame ? std::max(kMinWindow, most_bytes / kMaxTurns) : kMinWindow;
     double window = least_;
     while (window < largest_) {
       Try(window);
       window = std::ceil(window * kGridRatio);
     }
-    const size_t stride = 1 + sizes.size() / kMostSizes;
+    const size_t stride = 1 + sizes.size() / kMaxSizes;
     // From the largest down: those matter most. One byte less divides a stream that is as large.
     for (size_t i = 0; i < sizes.size(); i += stride) {
       const double size = sizes[sizes.size() - 1 - i];

@@ -19,10 +19,10 @@ namespace {
 constexpr int32_t kDefaultCounts = 8;
 
 // The models of one scenario, whose number of workers varies.
-class Rivals {
+class ComparedModels {
  public:
-  Rivals(const Profile& profile, const Scenario& one_worker, CoarseProfile inputs,
-         int32_t max_workers)
+  ComparedModels(const Profile& profile, const Scenario& one_worker, CoarseProfile inputs,
+                 int32_t max_workers)
       : profile_(profile), scenario_(one_worker), inputs_(std::move(inputs)) {
     if (inputs_.phases.Sum() > 0)
       queueing_ = ClosedNetworkStepsPerSecond(inputs_.phases, max_workers);
@@ -33,39 +33,40 @@ class Rivals {
                                               StopCheck stop) const {
     const int32_t workers = prediction.scenario.workers;
     ModelComparison comparison{.prediction = std::move(prediction)};
-    for (const RivalModel model :
-         {RivalModel::kQueueing, RivalModel::kCynthia, RivalModel::kCynthiaHalved}) {
-      RivalPrediction rival{.model = model, .unavailable_reason = WhySilent(model)};
+    for (const ComparedModel model :
+         {ComparedModel::kQueueing, ComparedModel::kCynthia, ComparedModel::kCynthiaHalved}) {
+      ComparedPrediction rival{.model = model, .unavailable_reason = WhySilent(model)};
       if (rival.unavailable_reason.empty()) rival.steps_per_second = ByFormula(model, workers);
       comparison.rivals.push_back(std::move(rival));
     }
-    absl::StatusOr<RivalPrediction> coarse = ByCoarseTensors(workers, statistics, stop);
+    absl::StatusOr<ComparedPrediction> coarse = ByCoarseTensors(workers, statistics, stop);
     if (!coarse.ok()) return coarse.status();
     comparison.rivals.push_back(*std::move(coarse));
-    for (RivalPrediction& rival : comparison.rivals) HoldBeside(comparison.prediction, rival);
+    for (ComparedPrediction& rival : comparison.rivals) HoldBeside(comparison.prediction, rival);
     return comparison;
   }
 
  private:
-  std::string WhySilent(RivalModel model) const {
+  std::string WhySilent(ComparedModel model) const {
     if (scenario_.is_synchronous()) return "the model is of asynchronous training";
-    if (model == RivalModel::kQueueing && scenario_.servers().servers > 1) {
+    if (model == ComparedModel::kQueueing && scenario_.servers().servers > 1) {
       return absl::StrCat("the model is of one parameter server, not of ",
                           scenario_.servers().servers);
     }
-    if (model == RivalModel::kQueueing && queueing_.empty()) return "a step takes no time";
+    if (model == ComparedModel::kQueueing && queueing_.empty()) return "a step takes no time";
     return "";
   }
 
-  double ByFormula(RivalModel model, int32_t workers) const {
-    if (model == RivalModel::kQueueing) return queueing_[static_cast<size_t>(workers) - 1];
+  double ByFormula(ComparedModel model, int32_t workers) const {
+    if (model == ComparedModel::kQueueing) return queueing_[static_cast<size_t>(workers) - 1];
     return CynthiaStepsPerSecond(
-        model == RivalModel::kCynthia ? inputs_.cynthia : inputs_.cynthia.Halved(), workers);
+        model == ComparedModel::kCynthia ? inputs_.cynthia : inputs_.cynthia.Halved(), workers);
   }
 
-  absl::StatusOr<RivalPrediction> ByCoarseTensors(int32_t workers, SimulationStatistics& statistics,
-                                                  StopCheck stop) const {
-    RivalPrediction rival{.model = RivalModel::kCoarseTensors};
+  absl::StatusOr<ComparedPrediction> ByCoarseTensors(int32_t workers,
+                                                     SimulationStatistics& statistics,
+                                                     StopCheck stop) const {
+    ComparedPrediction rival{.model = ComparedModel::kCoarseTensors};
     const absl::StatusOr<CoarseTensorsAnswer> answer =
         PredictByCoarseTensors(profile_, scenario_, workers, stop);
     if (absl::IsOutOfRange(answer.status())) {
@@ -79,7 +80,7 @@ class Rivals {
     return rival;
   }
 
-  void HoldBeside(const Prediction& ours, RivalPrediction& rival) const {
+  void HoldBeside(const Prediction& ours, ComparedPrediction& rival) const {
     if (rival.unavailable_reason.empty() && !std::isfinite(rival.steps_per_second)) {
       rival.unavailable_reason = "a step takes no time";
       rival.steps_per_second = 0;
@@ -133,7 +134,7 @@ absl::StatusOr<ComparisonAnswer> CompareModels(const Profile& profile, const Com
   int32_t most = 1;
   for (const Scenario& scenario : query.throughput.scenarios)
     most = std::max(most, scenario.workers);
-  const Rivals rivals(profile, one_worker, *inputs, most);
+  const ComparedModels rivals(profile, one_worker, *inputs, most);
   ComparisonAnswer answer{.inputs = *inputs, .simulation = ours->simulation};
   answer.simulation.Add(inputs->simulation);
   for (Prediction& prediction : ours->predictions) {

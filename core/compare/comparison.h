@@ -20,10 +20,10 @@
 
 namespace stepcast {
 
-enum class RivalModel : uint8_t { kQueueing, kCynthia, kCynthiaHalved, kCoarseTensors };
+enum class ComparedModel : uint8_t { kQueueing, kCynthia, kCynthiaHalved, kCoarseTensors };
 
-struct RivalPrediction {
-  RivalModel model = RivalModel::kQueueing;
+struct ComparedPrediction {
+  ComparedModel model = ComparedModel::kQueueing;
   double examples_per_second = 0;  // here and below 0 where the model says nothing
   double steps_per_second = 0;
   double relative_difference = 0;  // to the simulation
@@ -32,8 +32,8 @@ struct RivalPrediction {
 };
 
 struct ModelComparison {
-  Prediction prediction;                // the simulation's
-  std::vector<RivalPrediction> rivals;  // one a model, in the enum's order
+  Prediction prediction;                   // the simulation's
+  std::vector<ComparedPrediction> rivals;  // one a model, in the enum's order
 };
 
 struct ComparisonAnswer {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int32_t kMaxSteps = 10'000'000;
 constexpr int32_t kMaxReplications = 1000;
-constexpr int32_t kMostUntilPrecise = 100;  // where a precision ends them, not their number
+constexpr int32_t kMaxUntilPrecise = 100;   // where a precision ends them, not their number
 constexpr double kMaxHorizonSeconds = 1e6;  // well within simulated time
 constexpr double kMinConfidenceLevel = 0.5;
 constexpr double kMaxConfidenceLevel = 0.999;
@@ -56,7 +56,7 @@ class OptionsResolver {
   void ResolvePrecision() {
     const bool until_precise = draft_.relative_precision.value_or(0) > 0;
     options_.replications =
-        draft_.replications.value_or(until_precise ? kMostUntilPrecise : options_.replications);
+        draft_.replications.value_or(until_precise ? kMaxUntilPrecise : options_.replications);
     options_.automatic_replications = !draft_.replications.has_value() && !until_precise;
     CheckRange("replications", options_.replications, 1, kMaxReplications);
     options_.relative_precision = draft_.relative_precision.value_or(options_.relative_precision);

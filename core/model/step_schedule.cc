@@ -17,7 +17,7 @@ namespace stepcast {
 
 namespace {
 
-constexpr double kLeastFactor = 0.05;  // no computation becomes shorter than this share of itself
+constexpr double kMinFactor = 0.05;  // no computation becomes shorter than this share of itself
 constexpr uint64_t kCommonStream = 1;
 
 int64_t RoundNs(double ns) { return std::llround(std::min(ns, static_cast<double>(kFarNs))); }
@@ -229,8 +229,7 @@ std::vector<RecordedStep> MakeSteps(const std::vector<Operation>& operations,
   const auto common_factor = [&](int32_t step) {
     if (step % 2 == 0 && step + 1 == variation.steps) return 1.0;
     Random random({variation.seed, static_cast<uint64_t>(step / 2), kCommonStream});
-    return std::max(kLeastFactor,
-                    1 + (step % 2 == 0 ? 1 : -1) * variation.common * random.Normal());
+    return std::max(kMinFactor, 1 + (step % 2 == 0 ? 1 : -1) * variation.common * random.Normal());
   };
   std::vector<RecordedStep> steps;
   for (int32_t step = 0; step < variation.steps; ++step) {
@@ -239,7 +238,7 @@ std::vector<RecordedStep> MakeSteps(const std::vector<Operation>& operations,
     std::vector<int64_t> varied = durations_ns;
     for (size_t i = 0; i < operations.size(); ++i) {
       if (IsTransfer(operations[i].resource)) continue;
-      const double own = std::max(kLeastFactor, 1 + variation.own * random.Normal());
+      const double own = std::max(kMinFactor, 1 + variation.own * random.Normal());
       const double all = operations[i].resource == Resource::kWorker ? common : 1;
       varied[i] = RoundNs(static_cast<double>(varied[i]) * own * all);
     }

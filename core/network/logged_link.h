@@ -113,7 +113,7 @@ class LoggedLink {
     int64_t position = 0;  // in the log, counted from the start of the run
   };
 
-  static constexpr size_t kLeastTrim = 1024;
+  static constexpr size_t kMinTrim = 1024;
 
   // Forgets what no active flow can be asked about. What remains may at most double until the next
   // time.
@@ -123,7 +123,7 @@ class LoggedLink {
         [&](Flow flow) { oldest = std::min(oldest, begins_[static_cast<size_t>(flow)].position); });
     log_.erase(log_.begin(), log_.begin() + (oldest - first_position_));
     first_position_ = oldest;
-    trim_at_ = std::max(kLeastTrim, 2 * log_.size());
+    trim_at_ = std::max(kMinTrim, 2 * log_.size());
   }
 
   EqualShareLink link_;
@@ -131,7 +131,7 @@ class LoggedLink {
   std::vector<Flow> starting_;
   std::vector<Anchor> log_;  // never empty
   int64_t first_position_ = 0;
-  size_t trim_at_ = kLeastTrim;
+  size_t trim_at_ = kMinTrim;
 };
 
 }  // namespace stepcast

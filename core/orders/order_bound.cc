@@ -61,7 +61,7 @@ absl::StatusOr<Span> LeastMakespan(const TransferGraph& graph, StopCheck stop) {
   if (!outstanding.ok()) return outstanding.status();
 
   Span bound = all;
-  if (groups->size() > kMostGroupsToBound) return bound;
+  if (groups->size() > kMaxGroupsToBound) return bound;
   Behind behind(*groups);
   int64_t checked = 0;
   Span least_behind_a_download = kNever;

@@ -16,7 +16,7 @@
 namespace stepcast {
 
 // With more groups (DependencyGroups) than this only the transfers are looked at.
-inline constexpr int32_t kMostGroupsToBound = 4096;
+inline constexpr int32_t kMaxGroupsToBound = 4096;
 
 // All downloads on one link, one after the other, all computations on one processor. Cost: as
 // DependencyGroups::Build, and O(groups x dependencies between them). Failure: what `stop` returns.

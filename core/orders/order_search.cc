@@ -16,9 +16,9 @@ constexpr uint64_t kSearchStream = 5;
 // Moves that gain nothing before the walk begins anew, for each download.
 constexpr int64_t kIdleMovesPerDownload = 60;
 // Moves that lead away from the best order so far when the walk begins anew: at most so many.
-constexpr uint64_t kMostKicks = 6;
+constexpr uint64_t kMaxKicks = 6;
 // Neighbours that move together: at most so many.
-constexpr uint64_t kMostTogether = 8;
+constexpr uint64_t kMaxTogether = 8;
 
 int64_t Factorial(size_t n) { return n <= 1 ? 1 : static_cast<int64_t>(n) * Factorial(n - 1); }
 
@@ -36,7 +36,7 @@ class Search {
     }
     const size_t downloads = best_.order.size();
     if (GoesOn()) {
-      if (downloads <= kMostDownloadsToTryAll && Factorial(downloads) <= options_.evaluations_max) {
+      if (downloads <= kMaxDownloadsToTryAll && Factorial(downloads) <= options_.evaluations_max) {
         TryAll();
       } else {
         Walk();
@@ -100,7 +100,7 @@ class Search {
       if (idle < kIdleMovesPerDownload * downloads) continue;
       idle = 0;
       current = best_.order;
-      for (uint64_t kicks = random_.Below(kMostKicks) + 1; kicks > 0; --kicks) Move(current);
+      for (uint64_t kicks = random_.Below(kMaxKicks) + 1; kicks > 0; --kicks) Move(current);
       makespan = Judge(current, kNever);
     }
   }
@@ -113,7 +113,7 @@ class Search {
       std::swap(order[random_.Below(size)], order[random_.Below(size)]);
       return;
     }
-    const uint64_t together = kind == 1 ? 1 + random_.Below(std::min(kMostTogether, size - 1)) : 1;
+    const uint64_t together = kind == 1 ? 1 + random_.Below(std::min(kMaxTogether, size - 1)) : 1;
     const uint64_t from = random_.Below(size - together + 1);
     const uint64_t to = random_.Below(size - together + 1);
     const auto at = [&](uint64_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };

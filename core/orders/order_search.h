@@ -39,7 +39,7 @@ struct FoundOrder {
 };
 
 // With so many downloads or fewer every order is tried, if the evaluations suffice.
-inline constexpr size_t kMostDownloadsToTryAll = 8;
+inline constexpr size_t kMaxDownloadsToTryAll = 8;
 
 // The shortest order found, the first of several. Failure: what `stop` returns, but
 // TimeBudgetSpent() only ends the search, once all starts were judged. REQUIRES: at least one

@@ -60,14 +60,14 @@ TransferGraph ScheduledGraph(const LeastStep& step, const std::vector<OpIndex>& 
 
 int64_t MostOrders(const ListSchedule& schedule, double time_budget_seconds) {
   const auto downloads = static_cast<int64_t>(schedule.downloads().size());
-  constexpr int64_t kLeast = 50'000;  // all orders of kMostDownloadsToTryAll are fewer
-  int64_t operations = kMostSearchedOperations;
+  constexpr int64_t kLeast = 50'000;  // all orders of kMaxDownloadsToTryAll are fewer
+  int64_t operations = kMaxSearchedOperations;
   if (time_budget_seconds > 0) {
     operations = static_cast<int64_t>(std::min(static_cast<double>(operations),
                                                time_budget_seconds * kSearchedOperationsPerSecond));
   }
   return std::min(operations / schedule.cost(),
-                  std::max(kLeast, kMostOrdersPerPair * downloads * (downloads - 1) / 2));
+                  std::max(kLeast, kMaxOrdersPerPair * downloads * (downloads - 1) / 2));
 }
 
 }  // namespace

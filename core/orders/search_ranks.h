@@ -17,8 +17,8 @@ namespace stepcast {
 
 // The limits of a search that nothing stops earlier: operations that it simulates at most, a second
 // or so, and orders that it judges at most for each pair of downloads.
-inline constexpr int64_t kMostSearchedOperations = 100'000'000;
-inline constexpr int64_t kMostOrdersPerPair = 300;
+inline constexpr int64_t kMaxSearchedOperations = 100'000'000;
+inline constexpr int64_t kMaxOrdersPerPair = 300;
 // Operations for each second of a time budget. There is no clock here: this takes less than half a
 // second.
 inline constexpr double kSearchedOperationsPerSecond = 1e7;

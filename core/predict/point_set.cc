@@ -12,7 +12,7 @@ namespace {
 
 // The most parts that are run between two looks at the results: enough for any number of threads,
 // and not too much to be held.
-constexpr size_t kMostParts = 512;
+constexpr size_t kMaxParts = 512;
 
 // The same job with one worker: what speed-up is measured against.
 Scenario OneWorkerOf(Scenario scenario) {
@@ -25,7 +25,7 @@ Scenario OneWorkerOf(Scenario scenario) {
   return scenario;
 }
 
-SimulationOptions Quickly(SimulationOptions options) {
+SimulationOptions AsATry(SimulationOptions options) {
   options.replications = std::min(options.replications, PointSet::kRunsOfATry);
   options.automatic_replications = false;
   return options;
@@ -46,7 +46,7 @@ PointSet::PointSet(const Profile& profile, const SimulationOptions& options, Kno
 absl::StatusOr<size_t> PointSet::Add(const Scenario& scenario, StopCheck stop) {
   const absl::StatusOr<size_t> index = Try(scenario, stop);
   if (!index.ok()) return index;
-  Deepen(entries_[*index]);
+  RunInFull(entries_[*index]);
   return index;
 }
 
@@ -57,7 +57,7 @@ absl::StatusOr<size_t> PointSet::Try(const Scenario& scenario, StopCheck stop) {
       scenario.workers == 1 ? *index : FindOrAppend(OneWorkerOf(scenario), stop);
   if (!baseline.ok()) return baseline;
   // A baseline is part of many answers, and costs the least of all.
-  Deepen(entries_[*baseline]);
+  RunInFull(entries_[*baseline]);
   entries_[*index].baseline = *baseline;
   return index;
 }
@@ -70,7 +70,7 @@ absl::StatusOr<size_t> PointSet::FindOrAppend(const Scenario& scenario, StopChec
   absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = GraphOf(scenario, stop);
   if (!graph.ok()) return graph.status();
   entries_.push_back(
-      Entry{.runs = Replications(profile_, scenario, Quickly(options_), *std::move(graph)),
+      Entry{.runs = Replications(profile_, scenario, AsATry(options_), *std::move(graph)),
             .other_start = std::nullopt});
   // What is in lockstep at every number of workers would make all of them look alike.
   if (!StartsAtRandom(scenario, options_)) CompareStarts(entries_.back());
@@ -85,7 +85,7 @@ absl::StatusOr<std::shared_ptr<const RankedGraph>> PointSet::GraphOf(const Scena
   return RankedGraph::Make(profile_, scenario, stop);
 }
 
-void PointSet::Deepen(Entry& entry) {
+void PointSet::RunInFull(Entry& entry) {
   if (entry.in_full) return;
   entry.in_full = true;
   entry.runs.Allow(options_);
@@ -120,7 +120,7 @@ std::vector<PointSet::Part> PointSet::NextParts() {
     return a.runs->scenario().workers > b.runs->scenario().workers;
   };
   std::vector<Part> parts;
-  for (int32_t round = 0; parts.size() < kMostParts; ++round) {
+  for (int32_t round = 0; parts.size() < kMaxParts; ++round) {
     const size_t before = parts.size();
     for (Entry& entry : entries_) AddPart(entry.runs, round, parts);
     std::stable_sort(parts.begin() + static_cast<std::ptrdiff_t>(before), parts.end(),

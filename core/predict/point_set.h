@@ -78,7 +78,7 @@ class PointSet {
   absl::StatusOr<size_t> FindOrAppend(const Scenario& scenario, StopCheck stop);
   absl::StatusOr<std::shared_ptr<const RankedGraph>> GraphOf(const Scenario& scenario,
                                                              StopCheck stop) const;
-  void Deepen(Entry& entry);
+  void RunInFull(Entry& entry);
   // Wants the other start, where it can matter.
   void CompareStarts(Entry& entry);
   std::vector<Part> NextParts();

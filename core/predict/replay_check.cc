@@ -12,7 +12,7 @@ namespace stepcast {
 namespace {
 
 // More than this per transfer is not dispatch or parsing any more.
-constexpr double kMostTransferSeconds = 0.01;
+constexpr double kMaxTransferSeconds = 0.01;
 // Halves the interval to 1e-2 / 2^32 seconds, far below a nanosecond.
 constexpr int kBisections = 32;
 
@@ -51,7 +51,7 @@ absl::StatusOr<ReplayCheck> CheckReplay(const Profile& profile, StopCheck stop) 
   if (check.gap() <= 0) return check;
   // A step only grows with the overhead, up to queueing effects far smaller than the gap.
   double low = 0;
-  double high = kMostTransferSeconds;
+  double high = kMaxTransferSeconds;
   for (int i = 0; i < kBisections; ++i) {
     const double middle = (low + high) / 2;
     const absl::StatusOr<double> seconds = ReplayedStepSeconds(profile, middle, stop);

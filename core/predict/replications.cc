@@ -21,11 +21,11 @@ namespace stepcast {
 namespace {
 
 // Fewer values say too little of their own spread to stop by.
-constexpr int32_t kLeastReplicationsForPrecision = 3;
+constexpr int32_t kMinReplicationsForPrecision = 3;
 // The numbers of runs at which it is decided, where replications were not asked for, whether there
 // will be twice as many, so that their number does not depend on how many are made at once.
 constexpr int32_t kMilestones[] = {5, 10};
-constexpr int32_t kMostUnasked = 20;
+constexpr int32_t kMaxUnasked = 20;
 // A half-width of the interval of single runs, as a share of the mean, that is worth more runs.
 constexpr double kWideRuns = 0.05;
 // A drift between the halves of the counted time that matters, as a share of the throughput.
@@ -80,8 +80,8 @@ int32_t Replications::Wanted() const {
   const int32_t most = IsRandom() ? options_.replications : 1;
   if (options_.automatic_replications && IsRandom()) return WantedUnasked();
   if (options_.relative_precision <= 0 || done() >= most) return most - done();
-  if (done() < kLeastReplicationsForPrecision)
-    return std::min(kLeastReplicationsForPrecision, most) - done();
+  if (done() < kMinReplicationsForPrecision)
+    return std::min(kMinReplicationsForPrecision, most) - done();
   const MeanInterval interval = StepsPerSecond();
   return interval.half_width <= options_.relative_precision * interval.mean ? 0 : 1;
 }
@@ -93,7 +93,7 @@ int32_t Replications::WantedUnasked() const {
                                            options_.confidence_level);
     if (run.upper - run.lower <= kWideRuns * (run.upper + run.lower)) return 0;
   }
-  return kMostUnasked - done();
+  return kMaxUnasked - done();
 }
 
 absl::StatusOr<RunSummary> Replications::Run(int32_t index, StopCheck stop) const {

@@ -10,12 +10,12 @@ namespace stepcast {
 namespace {
 
 constexpr size_t kBatchOfMser = 5;
-constexpr size_t kLeastValues = 50;
+constexpr size_t kMinValues = 50;
 // Squared errors that differ by less, as a share of the squared mean, differ by the rounding of
 // doubles.
 constexpr double kRounding = 1e-18;
 // Batches of fewer marks would hold little but the order of completions at one instant.
-constexpr size_t kLeastMarksPerBatch = 2;
+constexpr size_t kMinMarksPerBatch = 2;
 
 double SecondsBetween(const std::vector<Instant>& marks, size_t from, size_t to) {
   return ToSeconds(marks[to] - marks[from]);
@@ -26,7 +26,7 @@ double StandardErrorFrom(const CompletionSeries& series, size_t first) {
   const std::vector<Instant>& marks = series.marks();
   if (marks.size() <= first) return 0;
   const size_t per_batch = (marks.size() - 1 - first) / kBatches;
-  if (per_batch < kLeastMarksPerBatch) return 0;
+  if (per_batch < kMinMarksPerBatch) return 0;
   const double mean = SecondsBetween(marks, first, first + kBatches * per_batch) / kBatches;
   double squares = 0;
   for (size_t i = 0; i < kBatches; ++i) {
@@ -42,7 +42,7 @@ double StandardErrorFrom(const CompletionSeries& series, size_t first) {
 }  // namespace
 
 size_t TruncationOf(const std::vector<double>& values) {
-  if (values.size() < kLeastValues) return 0;
+  if (values.size() < kMinValues) return 0;
   std::vector<double> means;
   for (size_t i = 0; i + kBatchOfMser <= values.size(); i += kBatchOfMser) {
     double sum = 0;

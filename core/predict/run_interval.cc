@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kGroupsThatMatter = 0.05;
 constexpr double kSpreadsApart = 8;
-constexpr size_t kLeastRunsToSplit = 4;
+constexpr size_t kMinRunsToSplit = 4;
 
 struct Sample {
   double mean = 0;
@@ -33,7 +33,7 @@ Sample SampleOf(const std::vector<double>& values, size_t from, size_t to) {
 
 double SplitInTwo(std::vector<double> values) {
   constexpr double kOneGroup = std::numeric_limits<double>::infinity();
-  if (values.size() < kLeastRunsToSplit) return kOneGroup;
+  if (values.size() < kMinRunsToSplit) return kOneGroup;
   std::sort(values.begin(), values.end());
   size_t best = 1;
   double least = kOneGroup;

@@ -160,13 +160,13 @@ absl::Status ChoiceSearch::Search(StopCheck stop, const Executor& executor) {
   for (std::vector<Cell> cells = Seeds();; cells = NextCells()) {
     if (cells.empty() && best_.has_value()) {
       bool deepened = false;
-      if (absl::Status status = Deepen(Depth::kAsGood, stop, executor, deepened); !status.ok())
+      if (absl::Status status = RunInFull(Depth::kAsGood, stop, executor, deepened); !status.ok())
         return status;
       if (deepened) continue;
       cells = NeighboursOfChosen();
       if (cells.empty()) {
         if (tried_.size() > kAllFinished) return absl::OkStatus();
-        if (absl::Status status = Deepen(Depth::kAll, stop, executor, deepened);
+        if (absl::Status status = RunInFull(Depth::kAll, stop, executor, deepened);
             !status.ok() || !deepened)
           return status;
         // What the others make of it in full may change the order.
@@ -196,8 +196,8 @@ absl::Status ChoiceSearch::Try(std::vector<Cell> cells, StopCheck stop, const Ex
   return absl::OkStatus();
 }
 
-absl::Status ChoiceSearch::Deepen(Depth depth, StopCheck stop, const Executor& executor,
-                                  bool& deepened) {
+absl::Status ChoiceSearch::RunInFull(Depth depth, StopCheck stop, const Executor& executor,
+                                     bool& deepened) {
   for (const TriedChoice& tried : tried_) {
     if (tried.outcome.in_full ||
         (depth == Depth::kAsGood && !IsTied(tried) && &tried != &tried_[*best_]))

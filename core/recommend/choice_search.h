@@ -110,7 +110,7 @@ class ChoiceSearch {
   absl::Status Try(std::vector<Cell> cells, StopCheck stop, const Executor& executor);
   // The tried choices that are run in full.
   enum class Depth : uint8_t { kAsGood, kAll };
-  absl::Status Deepen(Depth depth, StopCheck stop, const Executor& executor, bool& deepened);
+  absl::Status RunInFull(Depth depth, StopCheck stop, const Executor& executor, bool& deepened);
   absl::Status Search(StopCheck stop, const Executor& executor);
   void Learn();
   TriedChoice Weigh(const Prediction& prediction, bool in_full) const;

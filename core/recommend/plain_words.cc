@@ -11,7 +11,7 @@ constexpr double kMinute = 60;
 constexpr double kHour = 3600;
 constexpr double kDay = 86400;
 // A time is given in a unit from two of it on.
-constexpr double kFew = 2;
+constexpr double kUnitsBeforeTheNext = 2;
 
 }  // namespace
 
@@ -21,9 +21,9 @@ std::string CountText(int32_t count, std::string_view noun) {
 }
 
 std::string TimeText(double seconds) {
-  if (seconds < kFew * kMinute) return absl::StrFormat("%.3g s", seconds);
-  if (seconds < kFew * kHour) return absl::StrFormat("%.3g min", seconds / kMinute);
-  if (seconds < kFew * kDay) return absl::StrFormat("%.3g h", seconds / kHour);
+  if (seconds < kUnitsBeforeTheNext * kMinute) return absl::StrFormat("%.3g s", seconds);
+  if (seconds < kUnitsBeforeTheNext * kHour) return absl::StrFormat("%.3g min", seconds / kMinute);
+  if (seconds < kUnitsBeforeTheNext * kDay) return absl::StrFormat("%.3g h", seconds / kHour);
   return absl::StrFormat("%.3g d", seconds / kDay);
 }
 

@@ -71,7 +71,7 @@ const TriedChoice* Find(const ReasonFacts& facts, const Choice& choice) {
   return found == facts.tried.end() ? nullptr : &*found;
 }
 
-std::string Objectively(const ReasonFacts& facts) {
+std::string ObjectiveAmongChoices(const ReasonFacts& facts) {
   std::string among = Range(facts.query);
   const std::vector<std::string> constraints = ConstraintTexts(facts.query);
   if (!constraints.empty())
@@ -227,9 +227,9 @@ std::string ReasonFor(const ReasonFacts& facts) {
       "%s %s %.4g examples/s%s, %s%s%s%s; the most used resource is %s%s%s%s.",
       ChoiceText(facts.query, facts.chosen.choice),
       facts.chosen.choice.workers == 1 && !ServersVary(facts.query) ? "gives" : "give",
-      prediction.examples_per_second, Speedup(prediction), Objectively(facts), Remaining(facts),
-      Change(facts), NextStep(facts), Bottleneck(prediction.bottleneck), Fall(facts),
-      RegimesText(prediction), CutShort(facts));
+      prediction.examples_per_second, Speedup(prediction), ObjectiveAmongChoices(facts),
+      Remaining(facts), Change(facts), NextStep(facts), Bottleneck(prediction.bottleneck),
+      Fall(facts), RegimesText(prediction), CutShort(facts));
 }
 
 std::string InfeasibleReasonFor(const ReasonFacts& facts) {

@@ -13,7 +13,7 @@
 #include "server/app/call_log.h"
 #include "server/app/job_observer_pair.h"
 #include "server/app/log.h"
-#include "server/app/operation_end.h"
+#include "server/app/operation_back_end.h"
 #include "server/app/server_options.h"
 #include "server/base/clock.h"
 #include "server/handlers/prediction_handler.h"
@@ -49,7 +49,7 @@ class BackEnd {
   grpc::Service& profile_service() { return *profile_service_; }
   grpc::Service& prediction_service() { return *prediction_service_; }
   grpc::Service& admin_service() { return *admin_service_; }
-  OperationEnd& operations() { return operations_; }
+  OperationBackEnd& operations() { return operations_; }
   // OK while the store can serve.
   absl::Status Check() { return store_.Check(); }
   // Takes over the limits that may change while calls are under way: of the queues, of the bytes of
@@ -76,7 +76,7 @@ class BackEnd {
   const std::unique_ptr<grpc::Service> profile_service_;
   const std::unique_ptr<grpc::Service> prediction_service_;
   const std::unique_ptr<grpc::Service> admin_service_;
-  OperationEnd operations_;
+  OperationBackEnd operations_;
 };
 
 }  // namespace stepcast::server

@@ -11,9 +11,9 @@ namespace stepcast::server {
 
 namespace {
 
-v1::ModelPrediction WireRival(const RivalPrediction& rival) {
+v1::ModelPrediction WireRival(const ComparedPrediction& rival) {
   v1::ModelPrediction wire;
-  wire.set_model(WireOf(kRivalModels, rival.model));
+  wire.set_model(WireOf(kComparedModels, rival.model));
   wire.set_examples_per_second(rival.examples_per_second);
   wire.set_steps_per_second(rival.steps_per_second);
   wire.set_relative_difference(rival.relative_difference);
@@ -55,7 +55,8 @@ v1::CompareModelsResponse ToWire(const CompareModelsAnswer& answer) {
     v1::ModelComparison& beside = *wire.add_comparisons();
     beside.set_workers(comparison.prediction.scenario.workers);
     *beside.mutable_prediction() = ToWire(comparison.prediction);
-    for (const RivalPrediction& rival : comparison.rivals) *beside.add_models() = WireRival(rival);
+    for (const ComparedPrediction& rival : comparison.rivals)
+      *beside.add_models() = WireRival(rival);
   }
   *wire.mutable_inputs() = WireInputs(answer.answer.inputs);
   *wire.mutable_simulation() = ToWire(answer.answer.simulation, answer.context.engine_seconds);

@@ -88,11 +88,11 @@ inline constexpr EnumTable<v1::AllocateWorkersRequest::Objective, AllocationObje
         {{v1::AllocateWorkersRequest::TOTAL_UTILITY, AllocationObjective::kTotalUtility},
          {v1::AllocateWorkersRequest::MAX_MIN_FAIR, AllocationObjective::kMaxMinFair},
          {v1::AllocateWorkersRequest::MIN_MAKESPAN, AllocationObjective::kMinMakespan}}};
-inline constexpr EnumTable<v1::ModelPrediction::Model, RivalModel, 4> kRivalModels{
-    {{v1::ModelPrediction::QUEUEING, RivalModel::kQueueing},
-     {v1::ModelPrediction::CYNTHIA, RivalModel::kCynthia},
-     {v1::ModelPrediction::CYNTHIA_HALVED, RivalModel::kCynthiaHalved},
-     {v1::ModelPrediction::COARSE_TENSORS, RivalModel::kCoarseTensors}}};
+inline constexpr EnumTable<v1::ModelPrediction::Model, ComparedModel, 4> kComparedModels{
+    {{v1::ModelPrediction::QUEUEING, ComparedModel::kQueueing},
+     {v1::ModelPrediction::CYNTHIA, ComparedModel::kCynthia},
+     {v1::ModelPrediction::CYNTHIA_HALVED, ComparedModel::kCynthiaHalved},
+     {v1::ModelPrediction::COARSE_TENSORS, ComparedModel::kCoarseTensors}}};
 inline constexpr EnumTable<v1::UploadProfileRequest::Encoding, ProfileEncoding, 3>
     kProfileEncodings{{{v1::UploadProfileRequest::BINARY, ProfileEncoding::kBinary},
                        {v1::UploadProfileRequest::JSON, ProfileEncoding::kJson},

@@ -17,7 +17,7 @@ namespace stepcast::server {
 
 namespace {
 
-constexpr size_t kMostNamedTransfers = 1000;
+constexpr size_t kMaxNamedTransfers = 1000;
 
 v1::OrderSpeedup WireSpeedup(const OrderSpeedup& speedup) {
   v1::OrderSpeedup wire;
@@ -96,7 +96,7 @@ v1::OptimizeOrderResponse ToWire(const OptimizeOrderAnswer& answer) {
   wire.set_operations(orders.operations);
   const std::vector<std::string>& unmeasured = orders.unmeasured_transfers;
   wire.set_transfers_without_measured_time(static_cast<int32_t>(unmeasured.size()));
-  for (size_t i = 0; i < std::min(unmeasured.size(), kMostNamedTransfers); ++i)
+  for (size_t i = 0; i < std::min(unmeasured.size(), kMaxNamedTransfers); ++i)
     wire.add_unmeasured_transfers(unmeasured[i]);
   for (const OrderBaseline& baseline : orders.baselines) {
     *wire.add_baselines() = WireBaseline(baseline);

@@ -48,7 +48,7 @@ struct ExpectedWork {
 
 // No machine simulates faster: a fifth of what the fast engines take on one thread
 // (core/predict/throughput.h).
-inline constexpr double kLeastSecondsPerOperation = 1e-9;
+inline constexpr double kMinSecondsPerOperation = 1e-9;
 
 // Simulated operations of all runs.
 double OperationsOf(const Profile& profile, const ThroughputQuery& query);

@@ -38,7 +38,7 @@ constexpr char kNoProfile[] = "-";
 
 // Of jobs of one request whose profiles are not there; each look for others costs a page of the
 // store.
-constexpr int kMostJobsWithSimilar = 4;
+constexpr int kMaxJobsWithSimilar = 4;
 
 // The request's own budget is one of its options under another name; the shorter one counts.
 void MergeTimeBudget(OptimizeOrderCall& call) {
@@ -174,7 +174,7 @@ absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWo
   std::vector<std::string> digests(call.jobs.size());
   int without_profile = 0;
   for (size_t i = 0; i < call.jobs.size(); ++i) {
-    const Names names = without_profile < kMostJobsWithSimilar ? Names::kSimilar : Names::kNone;
+    const Names names = without_profile < kMaxJobsWithSimilar ? Names::kSimilar : Names::kNone;
     query->jobs.push_back(ResolveJob(std::move(call.jobs[i]), *query, names, digests[i]));
     without_profile += absl::IsNotFound(query->jobs.back().status()) ? 1 : 0;
   }

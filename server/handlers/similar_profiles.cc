@@ -26,7 +26,7 @@ constexpr size_t kMostNamed = 3;
 // Texts are compared as far as an id may reach.
 constexpr size_t kLettersCompared = 63;
 // Shorter ones are held by too much.
-constexpr size_t kLeastHeld = 3;
+constexpr size_t kMinHeld = 3;
 constexpr int kWithItsModel = 8;
 
 // Letters and digits alone, in lower case: "ResNet-50" as "resnet50".
@@ -55,7 +55,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }
 
 bool Holds(std::string_view whole, std::string_view part) {
-  return part.size() >= kLeastHeld && whole.find(part) != std::string_view::npos;
+  return part.size() >= kMinHeld && whole.find(part) != std::string_view::npos;
 }
 
 // The lower the likelier; none: not like it. REQUIRES: both are plain.

@@ -27,11 +27,11 @@ std::optional<int64_t> DeadlineOf(const grpc::CallbackServerContext& context, co
 // The time at which to give up, so that why arrives while the caller still waits: a twentieth of
 // the time that is left, at most 250 ms, before the deadline.
 std::optional<int64_t> EndOf(std::optional<int64_t> deadline_ns, const Clock& clock) {
-  constexpr int64_t kMostNs = 250'000'000;
+  constexpr int64_t kMaxNs = 250'000'000;
   constexpr int64_t kPart = 20;
   if (!deadline_ns) return std::nullopt;
   return *deadline_ns -
-         std::clamp<int64_t>((*deadline_ns - clock.MonotonicNs()) / kPart, 0, kMostNs);
+         std::clamp<int64_t>((*deadline_ns - clock.MonotonicNs()) / kPart, 0, kMaxNs);
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ absl::Status CallState::Check() const {
 JobTicket CallState::Ticket(const ExpectedWork& work) const {
   double seconds = environment_.costs.ExpectedSeconds(
       {.group = work.method, .kind = work.profile, .size = work.operations});
-  if (seconds == 0) seconds = work.operations * kLeastSecondsPerOperation;
+  if (seconds == 0) seconds = work.operations * kMinSecondsPerOperation;
   if (work.most_seconds > 0) seconds = std::min(seconds, work.most_seconds);
   seconds = std::min(seconds, environment_.max_job_seconds);
   return {.client = ClientOf(caller_.get(), context_),

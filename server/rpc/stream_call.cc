@@ -67,9 +67,9 @@ StreamCall::Admission StreamCall::Enqueue(grpc::ByteBuffer& message) {
   const grpc::ByteBuffer* first = nullptr;
   {
     MutexLock lock(mutex_);
-    if (waiting_.size() >= kMostWaiting && !broken_) changed_.WaitFor(mutex_, kCheckInterval);
+    if (waiting_.size() >= kMaxWaiting && !broken_) changed_.WaitFor(mutex_, kCheckInterval);
     if (broken_) return Admission::kBroken;
-    if (waiting_.size() >= kMostWaiting) return Admission::kFull;
+    if (waiting_.size() >= kMaxWaiting) return Admission::kFull;
     waiting_.push_back(std::move(message));
     if (!std::exchange(writing_, true)) first = &waiting_.front();
   }

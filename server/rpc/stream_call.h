@@ -1,7 +1,7 @@
 // One call that is answered by a stream: a reactor that hands its work to job pools, part after
 // part, and writes what they give it.
 //
-// Back-pressure: kMostWaiting messages wait for the caller to take them; with so many, Write blocks
+// Back-pressure: kMaxWaiting messages wait for the caller to take them; with so many, Write blocks
 // the job's thread. Request, lifetime and threads: as UnaryCall. A part must not touch the call
 // after End.
 #pragma once
@@ -25,7 +25,7 @@ namespace stepcast::server {
 
 class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  static constexpr size_t kMostWaiting = 4;
+  static constexpr size_t kMaxWaiting = 4;
 
   // A part of the work. Ends with exactly one of End and Compute.
   using Part = absl::AnyInvocable<void(StreamCall&) &&>;

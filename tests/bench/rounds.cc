@@ -8,7 +8,7 @@ namespace stepcast::bench {
 
 namespace {
 
-constexpr size_t kLeastForPercentiles = 10;
+constexpr size_t kMinForPercentiles = 10;
 
 // Between the two nearest values. REQUIRES: sorted and not empty.
 double Quantile(const std::vector<double>& sorted, double share) {
@@ -23,7 +23,7 @@ double Quantile(const std::vector<double>& sorted, double share) {
 
 Spread SpreadOf(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  const bool few = values.size() < kLeastForPercentiles;
+  const bool few = values.size() < kMinForPercentiles;
   return {.median = Quantile(values, 0.5),
           .low = few ? values.front() : Quantile(values, 0.1),
           .high = few ? values.back() : Quantile(values, 0.9)};

@@ -4,6 +4,7 @@ import random
 import signal
 import socket
 import threading
+import urllib.error
 
 from e2e import Postgres, Server, eventually, grpc
 
@@ -74,9 +75,16 @@ class Fleet:
         self.postgres.start()
         self.outages += 1
 
+    @staticmethod
+    def _is_ready(replica):
+        try:
+            return replica.http("/readyz")[0] == 200
+        except urllib.error.URLError:  # not listening yet
+            return False
+
     def await_ready(self):
         for replica in self.replicas:
-            eventually(lambda replica=replica: replica.http("/readyz")[0] == 200, f"{replica.listen} is ready")
+            eventually(lambda replica=replica: self._is_ready(replica), f"{replica.listen} is ready")
 
     def close(self):
         for channel in self.channels:

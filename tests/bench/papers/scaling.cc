@@ -16,10 +16,11 @@ constexpr size_t kShown[] = {1, 2, 3, 4, 6, 8, 10};  // workers
 
 void Add(const ModelComparison& comparison, ScalingCurves& curves) {
   curves.simulated.push_back(comparison.prediction.examples_per_second);
-  for (const RivalPrediction& rival : comparison.rivals) {
-    if (rival.model == RivalModel::kQueueing) curves.queueing.push_back(rival.examples_per_second);
-    if (rival.model == RivalModel::kCynthia) curves.cynthia.push_back(rival.examples_per_second);
-    if (rival.model == RivalModel::kCynthiaHalved)
+  for (const ComparedPrediction& rival : comparison.rivals) {
+    if (rival.model == ComparedModel::kQueueing)
+      curves.queueing.push_back(rival.examples_per_second);
+    if (rival.model == ComparedModel::kCynthia) curves.cynthia.push_back(rival.examples_per_second);
+    if (rival.model == ComparedModel::kCynthiaHalved)
       curves.halved.push_back(rival.examples_per_second);
   }
 }

@@ -15,7 +15,7 @@ namespace stepcast::bench {
 
 namespace {
 
-constexpr int64_t kMostMemory = 64 * 1024 * 1024;
+constexpr int64_t kMaxMemory = 64 * 1024 * 1024;
 // Of the generated networks: five operations a layer.
 constexpr int32_t kSmallLayers = 500;
 constexpr int32_t kLargeLayers = 20'000;
@@ -47,9 +47,9 @@ Outcome RunManyWorkers(int rounds) {
   const Job job = ZooJob("resnet50");
   const RunOptions options = LongRun(job, 1024);
   const int64_t memory = PeakGrowthBytes([&] { RunEngine(job, options); });
-  if (memory >= kMostMemory)
+  if (memory >= kMaxMemory)
     throw std::runtime_error(
-        absl::StrFormat("1024 workers need %d bytes of memory, over %d", memory, kMostMemory));
+        absl::StrFormat("1024 workers need %d bytes of memory, over %d", memory, kMaxMemory));
   return {.rounds = Compare(job, options, job, LongRun(job, 64), rounds),
           .note = absl::StrFormat("peak memory of W=1024: %.1f MiB",
                                   static_cast<double>(memory) / (1024 * 1024))};

@@ -15,13 +15,13 @@ namespace stepcast::bench {
 namespace {
 
 constexpr int32_t kFewestWorkers = 2;
-constexpr int32_t kMostWorkers = 10;
+constexpr int32_t kMaxWorkers = 10;
 constexpr int32_t kSteps = 1000;
 constexpr int32_t kPeerSteps = 10;
 
 Cost RunOurs(const Job& job) {
   Cost sum;
-  for (int32_t workers = kFewestWorkers; workers <= kMostWorkers; ++workers) {
+  for (int32_t workers = kFewestWorkers; workers <= kMaxWorkers; ++workers) {
     const Cost one = RunEngine(job, OptionsFor(job, workers, kSteps));
     sum.cpu_ns += one.cpu_ns;
     sum.operations += one.operations;
@@ -32,7 +32,7 @@ Cost RunOurs(const Job& job) {
 // Each count's cost an operation, at as many operations as kSteps a worker have.
 Cost RunTheirs(const Job& job, const SimGridPeer& peer) {
   Cost sum;
-  for (int32_t workers = kFewestWorkers; workers <= kMostWorkers; ++workers) {
+  for (int32_t workers = kFewestWorkers; workers <= kMaxWorkers; ++workers) {
     const int64_t operations = int64_t{workers} * kSteps * job.program->size();
     sum.cpu_ns += peer.Run(OptionsFor(job, workers, kPeerSteps)).cost.PerOperation() *
                   static_cast<double>(operations);
@@ -44,7 +44,7 @@ Cost RunTheirs(const Job& job, const SimGridPeer& peer) {
 Outcome Run(int rounds) {
   const Job job = ZooJob("inception_v3");
   const SimGridPeer peer(job);
-  for (const int32_t workers : {kFewestWorkers, kMostWorkers}) {
+  for (const int32_t workers : {kFewestWorkers, kMaxWorkers}) {
     const RunOptions first = OptionsFor(job, workers, 2);
     RequireAgreement("SimGrid", EngineStepEnds(job, first), peer.Run(first).step_ends, 2,
                      kAgreement);

@@ -17,7 +17,7 @@ namespace stepcast::bench {
 
 namespace {
 
-constexpr int32_t kMostWorkers = 16;
+constexpr int32_t kMaxWorkers = 16;
 constexpr int32_t kReplications = 5;
 constexpr int32_t kSteps = 60;  // a second or so on one thread
 
@@ -27,7 +27,7 @@ class Sweep {
   Sweep() {
     for (const char* model : {"inception_v3", "resnet50"}) profiles_.push_back(ZooProfile(model));
     draft_.options = {.steps_per_worker = kSteps, .replications = kReplications};
-    for (int32_t workers = 1; workers <= kMostWorkers; ++workers)
+    for (int32_t workers = 1; workers <= kMaxWorkers; ++workers)
       draft_.worker_counts.push_back(workers);
   }
 

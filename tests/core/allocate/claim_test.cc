@@ -135,7 +135,7 @@ TEST(ClaimTest, TheHighestTotalIsThatOfTryingAllChoices) {
 TEST(ClaimTest, TheHighestLeastIsThatOfTryingAllChoices) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    ExpectBest(RandomInstance(seed), MeritRule::kLeastFirst);
+    ExpectBest(RandomInstance(seed), MeritRule::kMinFirst);
   }
 }
 
@@ -161,7 +161,7 @@ TEST(ClaimTest, OfEquallyGoodSharesTheOneWithFewestWorkersIsTaken) {
   const std::vector<Claim> claims = {{{1, 1, 3}, {2, 1, 4}, {3, 1, 4}, {4, 1, 2}}};
   EXPECT_THAT(*ShareExactly(claims, {.workers = 9}, MeritRule::kTotal, NeverStop),
               Optional(ElementsAre(1)));
-  EXPECT_THAT(*ShareExactly(claims, {.workers = 9}, MeritRule::kLeastFirst, NeverStop),
+  EXPECT_THAT(*ShareExactly(claims, {.workers = 9}, MeritRule::kMinFirst, NeverStop),
               Optional(ElementsAre(1)));
 }
 
@@ -170,7 +170,7 @@ TEST(ClaimTest, TheSecondLeastCountsWhereTheLeastIsStuck) {
   // and one.
   const std::vector<Claim> claims = {
       {{1, 1, 1}, {2, 1, 1}}, {{1, 1, 2}, {2, 1, 4}, {3, 1, 9}}, {{1, 1, 2}, {2, 1, 4}, {3, 1, 9}}};
-  EXPECT_THAT(*ShareExactly(claims, {.workers = 5}, MeritRule::kLeastFirst, NeverStop),
+  EXPECT_THAT(*ShareExactly(claims, {.workers = 5}, MeritRule::kMinFirst, NeverStop),
               Optional(ElementsAre(0, 1, 1)));
 }
 
@@ -178,7 +178,7 @@ TEST(ClaimTest, NeverEndingIsTheLeastOfAll) {
   constexpr double kNever = -std::numeric_limits<double>::infinity();
   const std::vector<Claim> claims = {{{0, 0, kNever}, {2, 1, -100}},
                                      {{0, 0, kNever}, {1, 1, -50}, {3, 1, -1}}};
-  EXPECT_THAT(*ShareExactly(claims, {.workers = 3}, MeritRule::kLeastFirst, NeverStop),
+  EXPECT_THAT(*ShareExactly(claims, {.workers = 3}, MeritRule::kMinFirst, NeverStop),
               Optional(ElementsAre(1, 1)));
 }
 
@@ -194,14 +194,14 @@ TEST(ClaimTest, NoChoiceWhereTheLeastDoesNotFit) {
   EXPECT_EQ(*ShareExactly({{{2, 1, 1}}, {{2, 1, 1}}}, {.workers = 3}, MeritRule::kTotal, NeverStop),
             std::nullopt);
   EXPECT_EQ(
-      *ShareExactly({{{1, 2, 1}}}, {.workers = 3, .servers = 1}, MeritRule::kLeastFirst, NeverStop),
+      *ShareExactly({{{1, 2, 1}}}, {.workers = 3, .servers = 1}, MeritRule::kMinFirst, NeverStop),
       std::nullopt);
 }
 
 TEST(ClaimTest, NothingIsSharedByNobody) {
   EXPECT_THAT(*ShareExactly({}, {.workers = 3}, MeritRule::kTotal, NeverStop),
               Optional(ElementsAre()));
-  EXPECT_THAT(*ShareExactly({}, {.workers = 3}, MeritRule::kLeastFirst, NeverStop),
+  EXPECT_THAT(*ShareExactly({}, {.workers = 3}, MeritRule::kMinFirst, NeverStop),
               Optional(ElementsAre()));
 }
 
@@ -214,7 +214,7 @@ TEST(ClaimTest, ASearchThatIsTooLargeNamesItsLimit) {
                                   .status();
   EXPECT_EQ(DetailsOf(states).reason, "ALLOCATION_TOO_LARGE");
   EXPECT_THAT(std::string(states.message()), HasSubstr("max_states = 10"));
-  const absl::Status visits = ShareExactly({claim, claim}, {.workers = 51}, MeritRule::kLeastFirst,
+  const absl::Status visits = ShareExactly({claim, claim}, {.workers = 51}, MeritRule::kMinFirst,
                                            NeverStop, {.max_share_visits = 10})
                                   .status();
   EXPECT_THAT(std::string(visits.message()), HasSubstr("max_share_visits = 10"));
@@ -225,8 +225,8 @@ TEST(ClaimTest, StopsWhenTold) {
   const auto stop = [] { return absl::CancelledError("stop"); };
   EXPECT_TRUE(
       absl::IsCancelled(ShareExactly(claims, {.workers = 3}, MeritRule::kTotal, stop).status()));
-  EXPECT_TRUE(absl::IsCancelled(
-      ShareExactly(claims, {.workers = 3}, MeritRule::kLeastFirst, stop).status()));
+  EXPECT_TRUE(
+      absl::IsCancelled(ShareExactly(claims, {.workers = 3}, MeritRule::kMinFirst, stop).status()));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST(ParsingOverheadFitTest, RefusesWhatIsNoLine) {
   EXPECT_THAT(FaultsOf({.measurements = {{8, 1}, {8, 2}, {8, 3}}}),
               ElementsAre(FaultAt("measurements", "all are of 8 bytes")));
   EXPECT_THAT(
-      FaultsOf({.measurements = std::vector<ParsingMeasurement>(kMostParsingMeasurements + 1)}),
+      FaultsOf({.measurements = std::vector<ParsingMeasurement>(kMaxParsingMeasurements + 1)}),
       ElementsAre(FaultAt("measurements", "100001 are more than 100000")));
 }
 

@@ -38,15 +38,15 @@ TEST(ComparisonTest, EveryModelIsBesideOursInOrder) {
   EXPECT_EQ(answer.comparisons[0].prediction.scenario.workers, 3);
   EXPECT_EQ(answer.comparisons[1].prediction.scenario.workers, 1);
   for (const ModelComparison& comparison : answer.comparisons) {
-    std::vector<RivalModel> models;
-    for (const RivalPrediction& rival : comparison.rivals) {
+    std::vector<ComparedModel> models;
+    for (const ComparedPrediction& rival : comparison.rivals) {
       models.push_back(rival.model);
       const double ours = comparison.prediction.examples_per_second;
       EXPECT_DOUBLE_EQ(rival.relative_difference, (rival.examples_per_second - ours) / ours);
       EXPECT_EQ(rival.unavailable_reason, "");
     }
-    EXPECT_THAT(models, ElementsAre(RivalModel::kQueueing, RivalModel::kCynthia,
-                                    RivalModel::kCynthiaHalved, RivalModel::kCoarseTensors));
+    EXPECT_THAT(models, ElementsAre(ComparedModel::kQueueing, ComparedModel::kCynthia,
+                                    ComparedModel::kCynthiaHalved, ComparedModel::kCoarseTensors));
   }
 }
 
@@ -88,7 +88,7 @@ TEST(ComparisonTest, SynchronousTrainingIsBeyondTheModelsOfAsynchronousTraining)
       .scenario = {.communication =
                        ParameterServersDraft{.synchronization = Synchronization::kSynchronous}},
       .options = {.steps_per_worker = 100}};
-  const std::vector<RivalPrediction> rivals = Compared(Chain(), draft).comparisons[0].rivals;
+  const std::vector<ComparedPrediction> rivals = Compared(Chain(), draft).comparisons[0].rivals;
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(rivals[i].unavailable_reason, "the model is of asynchronous training");
     EXPECT_EQ(rivals[i].examples_per_second, 0);
@@ -99,7 +99,7 @@ TEST(ComparisonTest, SynchronousTrainingIsBeyondTheModelsOfAsynchronousTraining)
 TEST(ComparisonTest, TheQueueingModelKnowsOneServerOnly) {
   JobBuilder job;
   job.Compute(500, {job.Download(1000, {}, 0), job.Download(1000, {}, 1)});
-  const std::vector<RivalPrediction> rivals =
+  const std::vector<ComparedPrediction> rivals =
       Compared(job.Build(), {.worker_counts = {2}, .options = {.steps_per_worker = 100}})
           .comparisons[0]
           .rivals;

@@ -11,7 +11,7 @@ TEST(CompletionSeriesTest, AMarkIsWhenThatManyStepsHadEndedHoweverManyThereAre) 
   CompletionSeries series;
   for (int64_t i = 1; i <= 50'000; ++i) {
     series.Add(Instant{i * i});
-    ASSERT_LT(series.marks().size(), CompletionSeries::kMostMarks);
+    ASSERT_LT(series.marks().size(), CompletionSeries::kMaxMarks);
     if (i % 997 != 0) continue;
     ASSERT_EQ(static_cast<int64_t>(series.marks().size()), i / series.stride());
     for (size_t k = 0; k < series.marks().size(); ++k) {

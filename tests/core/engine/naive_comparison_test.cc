@@ -43,8 +43,8 @@ constexpr double kFarthestOverDisturbed = 10;
 // A tick may also turn the order of what ends at one instant, which moves things by far more; the
 // engine's rounding has done it in one of these cases.
 constexpr double kFarthestAmplifiedNs = 100;
-constexpr int kMostAmplified = 3;
-constexpr int kMostTurned = 1;
+constexpr int kMaxAmplified = 3;
+constexpr int kMaxTurned = 1;
 
 // Of one service: worker, step, operation, which one.
 using ChunkKey = std::tuple<size_t, size_t, size_t, int>;
@@ -274,8 +274,8 @@ void ExpectCovered(const Coverage& coverage) {
   EXPECT_GE(coverage.turns_ended, 10);
   EXPECT_GE(coverage.newcomers_first, 4);
   EXPECT_GE(coverage.arrivals_together, 12);
-  EXPECT_LE(coverage.amplified, kMostAmplified);
-  EXPECT_LE(coverage.turned, kMostTurned);
+  EXPECT_LE(coverage.amplified, kMaxAmplified);
+  EXPECT_LE(coverage.turned, kMaxTurned);
 }
 
 void CompareCase(uint64_t seed, Coverage& coverage) {

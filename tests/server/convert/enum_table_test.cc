@@ -39,7 +39,7 @@ TEST(EnumTableTest, EveryTableIsCompleteAndOneToOne) {
   ExpectComplete(kConstraintKinds);
   ExpectComplete(kOrderMethods);
   ExpectComplete(kAllocationObjectives);
-  ExpectComplete(kRivalModels);
+  ExpectComplete(kComparedModels);
   ExpectComplete(kProfileEncodings);
   ExpectComplete(kProfileViews);
 }

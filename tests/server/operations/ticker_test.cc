@@ -1,5 +1,6 @@
 #include "server/operations/ticker.h"
 
+#include <chrono>
 #include <cstdint>
 #include <future>
 #include <semaphore>
@@ -49,6 +50,8 @@ TEST(TickerTest, StopWaitsForTheCallThatRunsAndIsTheLast) {
   });
   begun.get_future().wait();
   std::future<void> stopped = std::async(std::launch::async, [&] { ticker.Stop(); });
+  // A Stop that did not wait would be back at once.
+  EXPECT_EQ(stopped.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
   go_on.set_value();
   stopped.wait();
   const int at_stop = calls;

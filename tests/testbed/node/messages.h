@@ -34,11 +34,11 @@ struct UploadReply {
 };
 
 // The largest tensor a testbed sends.
-inline constexpr size_t kMostTensorBytes = size_t{1} << 28;
+inline constexpr size_t kMaxTensorBytes = size_t{1} << 28;
 
 // Bytes of no meaning, borrowed from one block that lives as long as the process.
 inline grpc::Slice TensorOf(int64_t size_bytes) {
-  static const std::vector<char>& block = *new std::vector<char>(kMostTensorBytes);
+  static const std::vector<char>& block = *new std::vector<char>(kMaxTensorBytes);
   return {block.data(), static_cast<size_t>(size_bytes), grpc::Slice::STATIC_SLICE};
 }
 

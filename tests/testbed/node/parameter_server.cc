@@ -29,7 +29,7 @@ class Call : public grpc::ServerGenericBidiReactor {
   void Download() {
     DownloadRequest request;
     if (!ReadFrom(request_, request) || request.size_bytes < 0 ||
-        request.size_bytes > static_cast<int64_t>(kMostTensorBytes))
+        request.size_bytes > static_cast<int64_t>(kMaxTensorBytes))
       return Refuse();
     const Slice tensor = TensorOf(request.size_bytes);
     Reply(ByteBuffer(&tensor, 1));

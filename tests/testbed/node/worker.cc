@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::chrono::seconds kConnectLimit{5};
 // A computation never shrinks below this share of its time.
-constexpr double kLeastShare = 0.2;
+constexpr double kMinShare = 0.2;
 
 size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
@@ -96,7 +96,7 @@ std::vector<StepRecord> Worker::Run(int64_t origin_ns) {
 void Worker::VaryDurations() {
   std::normal_distribution<double> normal(1, options_.variation);
   const auto factor = [&] {
-    return std::max(kLeastShare, options_.variation > 0 ? normal(random_) : 1.0);
+    return std::max(kMinShare, options_.variation > 0 ? normal(random_) : 1.0);
   };
   const double of_step = factor();
   for (size_t i = 0; i < durations_ns_.size(); ++i) {

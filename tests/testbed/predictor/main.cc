@@ -36,10 +36,11 @@ const std::map<std::string, TransferOrder> kOrders = {{"GRAPH", TransferOrder::k
                                                       {"RECORDED", TransferOrder::kRecorded},
                                                       {"RANDOM", TransferOrder::kRandom},
                                                       {"REVERSE", TransferOrder::kReverse}};
-const std::map<RivalModel, std::string> kRivals = {{RivalModel::kQueueing, "queueing"},
-                                                   {RivalModel::kCynthia, "cynthia"},
-                                                   {RivalModel::kCynthiaHalved, "cynthia_halved"},
-                                                   {RivalModel::kCoarseTensors, "coarse_tensors"}};
+const std::map<ComparedModel, std::string> kRivals = {
+    {ComparedModel::kQueueing, "queueing"},
+    {ComparedModel::kCynthia, "cynthia"},
+    {ComparedModel::kCynthiaHalved, "cynthia_halved"},
+    {ComparedModel::kCoarseTensors, "coarse_tensors"}};
 
 // One program's faults end it.
 template <typename Value>
@@ -118,7 +119,7 @@ json Baselines(const Profile& profile, ScenarioDraft scenario, int32_t workers) 
       OrThrow(ResolveComparison(profile, {.worker_counts = {workers}, .scenario = scenario}));
   json baselines = json::object();
   const ComparisonAnswer answer = OrThrow(CompareModels(profile, query, NeverStop));
-  for (const RivalPrediction& rival : answer.comparisons.front().rivals) {
+  for (const ComparedPrediction& rival : answer.comparisons.front().rivals) {
     if (rival.unavailable_reason.empty())
       baselines[kRivals.at(rival.model)] = rival.steps_per_second;
   }

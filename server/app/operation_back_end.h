@@ -25,7 +25,7 @@
 
 namespace stepcast::server {
 
-class OperationEnd {
+class OperationBackEnd {
  public:
   struct Environment {
     const std::string& replica;  // names this process among the servers of the store
@@ -36,8 +36,8 @@ class OperationEnd {
     OperationMetrics& metrics;
   };
 
-  OperationEnd(const OperationOptions& options, const Environment& environment);
-  ~OperationEnd();
+  OperationBackEnd(const OperationOptions& options, const Environment& environment);
+  ~OperationBackEnd();
 
   grpc::Service& job_service() { return *job_service_; }
   grpc::Service& operations_service() { return *operations_service_; }

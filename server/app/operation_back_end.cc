@@ -1,4 +1,4 @@
-#include "server/app/operation_end.h"
+#include "server/app/operation_back_end.h"
 
 #include <algorithm>
 
@@ -19,7 +19,7 @@ OperationRunnerOptions RunnerOptions(const OperationOptions& options, const std:
 
 }  // namespace
 
-OperationEnd::OperationEnd(const OperationOptions& options, const Environment& environment)
+OperationBackEnd::OperationBackEnd(const OperationOptions& options, const Environment& environment)
     : handler_(environment.store, environment.profiles),
       waiters_(handler_, environment.calls.clock, options.max_waiting_calls),
       jobs_({.threads = std::max(1, options.max_running),
@@ -57,7 +57,7 @@ OperationEnd::OperationEnd(const OperationOptions& options, const Environment& e
   waiter_ticker_.Start([this] { return waiters_.Tick(); });
 }
 
-OperationEnd::~OperationEnd() {
+OperationBackEnd::~OperationBackEnd() {
   Leave();
   // The last job may not have come back from its runner yet.
   jobs_.Drain();
@@ -65,7 +65,7 @@ OperationEnd::~OperationEnd() {
   waiter_ticker_.Stop();
 }
 
-void OperationEnd::Leave() {
+void OperationBackEnd::Leave() {
   waiters_.Leave();
   waiter_ticker_.Wake();
   runner_.Leave();
