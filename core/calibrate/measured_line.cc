@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
+#include "core/base/student_t.h"
 #include "core/calibrate/biweight_fit.h"
 #include "core/calibrate/line_moments.h"
 #include "core/calibrate/weighted_median.h"
-#include "core/base/student_t.h"
 
 namespace stepcast {
 

@@ -14,11 +14,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/step_time_histogram.h"
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
 #include "core/engine/completion_series.h"
 #include "core/engine/job_graph.h"
-#include "core/base/step_time_histogram.h"
 
 namespace stepcast {
 

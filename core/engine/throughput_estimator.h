@@ -16,8 +16,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/base/time.h"
 #include "core/base/step_time_histogram.h"
+#include "core/base/time.h"
 
 namespace stepcast {
 

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
+#include "core/base/student_t.h"
 #include "core/communication/parameter_servers.h"
 #include "core/engine/job_graph.h"
 #include "core/engine/simulation.h"
@@ -23,7 +24,6 @@
 #include "core/model/simulation_options.h"
 #include "core/predict/run_estimate.h"
 #include "core/predict/run_summary.h"
-#include "core/base/student_t.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/engine/simulation.h"
 #include "core/base/step_time_histogram.h"
+#include "core/engine/simulation.h"
 #include "core/predict/run_estimate.h"
 
 namespace stepcast {

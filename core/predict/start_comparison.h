@@ -10,8 +10,8 @@
 
 #include <vector>
 
-#include "core/model/simulation_options.h"
 #include "core/base/student_t.h"
+#include "core/model/simulation_options.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {

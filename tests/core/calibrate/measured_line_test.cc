@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/calibrate/line_moments.h"
 #include "core/base/student_t.h"
+#include "core/calibrate/line_moments.h"
 
 namespace stepcast::measured_line_test {
 namespace {
