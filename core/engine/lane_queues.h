@@ -30,15 +30,18 @@ struct Chunk {
 class LaneQueues {
  public:
   // The job must outlive it.
-  LaneQueues(const JobGraph& job, bool ranked) : lanes_(job.lanes()), ranked_(ranked) {
+  LaneQueues(const JobGraph& job, bool ranked)
+      : lane_count_(Index(job.lanes().count())),
+        first_link_(job.lanes().first_link()),
+        ranked_(ranked) {
     const auto workers = Index(job.workers());
     int32_t total = 0;
     int32_t most_services = 1;
-    capacity_.assign(Index(lanes_.count()), 0);
+    capacity_.assign(lane_count_, 0);
     for (const std::shared_ptr<const Program>& program : job.programs) {
       size_ = std::max(size_, Index(program->size()));
       most_services = std::max(most_services, program->most_services());
-      for (LaneIndex lane = 0; lane < lanes_.count(); ++lane)
+      for (LaneIndex lane = 0; Index(lane) < lane_count_; ++lane)
         capacity_[Index(lane)] = std::max(capacity_[Index(lane)], program->operations_on(lane));
     }
     for (const int32_t capacity : capacity_) {
@@ -47,14 +50,14 @@ class LaneQueues {
     }
     slots_per_worker_ = static_cast<size_t>(total);
     slots_.resize(slots_per_worker_ * workers);
-    rings_.resize(Index(lanes_.count()) * workers);
+    rings_.resize(lane_count_ * workers);
     if (ranked_) unserved_.resize(rings_.size());
     if (most_services > 2) services_.resize(workers * size_);
   }
 
   // `rank` (kUnranked: none) matters on ranked connections only.
   void Push(int32_t worker, LaneIndex lane, OpIndex op, int32_t rank) {
-    if (ranked_ && rank != Ranking::kUnranked && lanes_.IsLink(lane)) {
+    if (ranked_ && rank != Ranking::kUnranked && lane >= first_link_) {
       std::vector<Ranked>& heap = unserved_[Ring(worker, lane)];
       heap.push_back({.rank = rank, .arrival = arrivals_++, .op = op});
       std::push_heap(heap.begin(), heap.end());
@@ -72,12 +75,12 @@ class LaneQueues {
   // True if what comes to this lane next would also be served next, whatever else comes at the same
   // instant.
   bool NothingGoesBefore(int32_t worker, LaneIndex lane) const {
-    return rings_[Ring(worker, lane)].size == 0 && !(ranked_ && lanes_.IsLink(lane));
+    return rings_[Ring(worker, lane)].size == 0 && !(ranked_ && lane >= first_link_);
   }
 
   // The next chunk, taken out; none where nothing waits.
   Chunk Pop(int32_t worker, LaneIndex lane) {
-    if (ranked_ && lanes_.IsLink(lane)) {
+    if (ranked_ && lane >= first_link_) {
       std::vector<Ranked>& heap = unserved_[Ring(worker, lane)];
       if (!heap.empty()) {
         std::pop_heap(heap.begin(), heap.end());
@@ -111,7 +114,7 @@ class LaneQueues {
   };
 
   size_t Ring(int32_t worker, LaneIndex lane) const {
-    return static_cast<size_t>(worker) * Index(lanes_.count()) + static_cast<size_t>(lane);
+    return Index(worker) * lane_count_ + Index(lane);
   }
   size_t ServiceOf(int32_t worker, OpIndex op) const { return Index(worker) * size_ + Index(op); }
   size_t Slot(int32_t worker, LaneIndex lane, int32_t at) const {
@@ -128,7 +131,8 @@ class LaneQueues {
     ++ring.size;
   }
 
-  const Lanes& lanes_;
+  const size_t lane_count_;
+  const LaneIndex first_link_;
   const bool ranked_;
   size_t size_ = 0;                // operations of the largest program
   std::vector<int32_t> capacity_;  // by lane: the most that can wait

@@ -53,8 +53,10 @@ class PlainRun {
         lane_count_(lanes_.count()),
         first_link_(lanes_.first_link()),
         worker_count_(job.workers()),
+        only_program_(job.programs.size() == 1 ? job.programs.front().get() : nullptr),
         size_(LargestOf(job)),
         networks_(std::move(networks)),
+        network_count_(networks_.size()),
         next_end_(networks_.size(), kEndOfTime),
         touched_(networks_.size(), false),
         events_(Index(worker_count_) * Index(first_link_ + 1)),
@@ -64,6 +66,7 @@ class PlainRun {
         releases_(job),
         couples_operations_(ledger_.meetings().couples_operations()),
         has_peer_edges_(!job.peer_edges.empty()),
+        meets_(has_peer_edges_ || !job.couplings.empty()),
         slows_(job.slows_computation()),
         usage_(worker_count_, lanes_),
         workers_(Index(worker_count_)),
@@ -76,6 +79,15 @@ class PlainRun {
         stopped_(Index(lane_count_)),
         // A lane gets on it once as completed and once for each operation that lines up.
         free_(Index(lane_count_) + Index(size_)) {
+    for (LaneIndex lane = 0; lane < lane_count_; ++lane) {
+      const LaneSpec& spec = lanes_[lane];
+      routes_.push_back(lanes_.IsLink(lane) ? Route{.network = Index(spec.network),
+                                                    .lanes = lanes_.CountOf(spec.network),
+                                                    .index = spec.index}
+                                            : Route{});
+    }
+    for (int32_t network = 0; network < lanes_.networks(); ++network)
+      first_lanes_.push_back(lanes_.FirstOf(network));
     for (int32_t worker = 0; worker < worker_count_; ++worker) {
       for (LaneIndex lane = 0; lane < first_link_; ++lane)
         lane_of_slot_.push_back({.worker = worker, .lane = lane});
@@ -95,7 +107,8 @@ class PlainRun {
       events_.Set(StartSlot(worker), options_.start_offsets[Index(worker)].ticks);
     while (!ledger_.Done() && status_.ok()) {
       Instant next{events_.TopKey()};
-      for (const Instant end : next_end_) next = std::min(next, end);
+      for (size_t network = 0; network < network_count_; ++network)
+        next = std::min(next, next_end_[network]);
       if (ledger_.EndsBefore(next)) {
         now_ = options_.until;
         break;
@@ -133,11 +146,21 @@ class PlainRun {
     Chunk chunk;
     Instant start;
   };
+  // The flow of a link: worker x `lanes` + `index`, of a network.
+  struct Route {
+    size_t network = 0;
+    int32_t lanes = 0;
+    int32_t index = 0;
+  };
   struct WorkerLane {
     int32_t worker = 0;
     LaneIndex lane = 0;
   };
 
+  // Of most jobs there is but one, which is then nearer at hand.
+  const Program& ProgramOf(const WorkerState& state) const {
+    return only_program_ != nullptr ? *only_program_ : *state.program;
+  }
   static OpIndex LargestOf(const JobGraph& job) {
     OpIndex size = 0;
     for (const std::shared_ptr<const Program>& program : job.programs)
@@ -152,10 +175,10 @@ class PlainRun {
   }
   IndexedHeap::Slot StartSlot(int32_t worker) const { return worker_count_ * first_link_ + worker; }
   WorkerLane LaneOf(size_t network, int32_t flow) const {
-    const auto which = static_cast<int32_t>(network);
-    const int32_t count = lanes_.CountOf(which);
-    if (count == 1) return {.worker = flow, .lane = lanes_.FirstOf(which)};
-    return {.worker = flow / count, .lane = lanes_.FirstOf(which) + flow % count};
+    const LaneIndex first = first_lanes_[network];
+    const int32_t count = routes_[Index(first)].lanes;
+    if (count == 1) return {.worker = flow, .lane = first};
+    return {.worker = flow / count, .lane = first + flow % count};
   }
 
   // Counts work, in completed chunks or what takes as long, and, every kStopCheckInterval of it,
@@ -169,12 +192,11 @@ class PlainRun {
 
   void RunInstant(Instant now) {
     now_ = now;
-    for (size_t network = 0; network < networks_.size(); ++network) TakeEndedFlows(network);
+    for (size_t network = 0; network < network_count_; ++network) TakeEndedFlows(network);
     if (!RunOneCompletion()) RunCompletions();
-    while ((ledger_.meetings().HasFull() || releases_.HasReleased()) && status_.ok()) RunMeetings();
-    for (const int32_t worker : settled_) SetRate(worker);
-    settled_.clear();
-    for (size_t network = 0; network < networks_.size(); ++network) {
+    while (meets_ && HasMeetings() && status_.ok()) RunMeetings();
+    if (slows_) SetRates();
+    for (size_t network = 0; network < network_count_; ++network) {
       if (touched_[network] != 0) SettleNetwork(network);
     }
     ledger_.OnInstantDone(now_, [this] { return TotalsNow(); });
@@ -224,7 +246,7 @@ class PlainRun {
   // Everything that ends or starts now. Processors' events stay in the queue: most of them get
   // their next key at this instant.
   void TakeEvents() {
-    for (size_t network = 0; network < networks_.size(); ++network) {
+    for (size_t network = 0; network < network_count_; ++network) {
       for (const int32_t flow : ended_[network]) NoteCompletion(LaneOf(network, flow));
       ended_[network].clear();
     }
@@ -280,18 +302,30 @@ class PlainRun {
 
   // Lines up the operations that this round made ready, in graph order, and those that it stopped.
   void LineUpAll(int32_t worker) {
-    const Program& program = *workers_[Index(worker)].program;
+    const Program& program = ProgramOf(workers_[Index(worker)]);
     for (const OpIndex op : ready_) {
-      if (couples_operations_ && ledger_.meetings().Couples(worker, op)) {
-        ledger_.meetings().Arrive(worker, op, now_);
-      } else {
-        LineUp(worker, program.lane(op), {.op = op});
-      }
+      if (couples_operations_ && Meets(worker, op)) continue;
+      LineUp(worker, program.lane(op), {.op = op});
     }
     ready_.Clear();
     for (const Chunk chunk : stopped_)
       LineUp(worker, program.lane(chunk.op), {.op = chunk.op, .service = chunk.service + 1});
     stopped_.Clear();
+  }
+
+  // Out of line, as is all that few jobs have: the loop around it is the product's innermost.
+  [[gnu::noinline]] bool Meets(int32_t worker, OpIndex op) {
+    if (!ledger_.meetings().Couples(worker, op)) return false;
+    ledger_.meetings().Arrive(worker, op, now_);
+    return true;
+  }
+  [[gnu::noinline]] void TellPeers(int32_t worker, OpIndex op) { releases_.End(worker, op); }
+  // The time that a computation takes at the rate at hand; notes its end on the worker's clock.
+  [[gnu::noinline]] Span AtRate(int32_t worker, LaneIndex lane, Span duration) {
+    const LevelClock& clock = workers_[Index(worker)].clock;
+    const int64_t end = clock.VirtualAt(now_) + duration.ticks;
+    virtual_ends_[Index(ProcessorSlot(worker, lane))] = end;
+    return clock.InstantOf(end) - now_;
   }
 
   // Begins what full meetings and other workers' ends release, each worker in rounds of its own.
@@ -312,6 +346,12 @@ class PlainRun {
         [this](int32_t worker) { RunRounds(worker); });
   }
 
+  bool HasMeetings() const { return ledger_.meetings().HasFull() || releases_.HasReleased(); }
+
+  void SetRates() {
+    for (const int32_t worker : settled_) SetRate(worker);
+    settled_.clear();
+  }
   // The worker's computation goes on at the speed that its transfers leave it.
   void SetRate(int32_t worker) {
     WorkerState& state = workers_[Index(worker)];
@@ -346,7 +386,7 @@ class PlainRun {
                        .start = running.start,
                        .end = now_});
     }
-    const Program& program = *state.program;
+    const Program& program = ProgramOf(state);
     if (lane >= first_link_ && chunk.service + 1 < program.work(chunk.op).services) {
       stopped_.Add(chunk);
       return;
@@ -355,7 +395,7 @@ class PlainRun {
     for (const OpIndex dependent : program.dependents(chunk.op)) {
       ready_.AddIf(--pending[dependent] == 0, dependent);
     }
-    if (has_peer_edges_) releases_.End(worker, chunk.op);
+    if (has_peer_edges_) TellPeers(worker, chunk.op);
     if (--state.operations_left == 0) EndStep(worker);
   }
 
@@ -378,14 +418,14 @@ class PlainRun {
     RunningOf(worker)[lane] = {.chunk = chunk, .start = now_};
     WorkerState& state = workers_[Index(worker)];
     if (lane >= first_link_) {
-      const LaneSpec& link = lanes_[lane];
-      networks_[Index(link.network)].Start(worker * lanes_.CountOf(link.network) + link.index,
-                                           state.program->work(chunk.op).OfService(chunk.service));
-      touched_[Index(link.network)] = 1;
+      const Route& route = routes_[Index(lane)];
+      networks_[route.network].Start(worker * route.lanes + route.index,
+                                     ProgramOf(state).work(chunk.op).OfService(chunk.service));
+      touched_[route.network] = 1;
       usage_.OnTransferStart(worker);
       return;
     }
-    const Span recorded = state.program->duration(state.recorded, chunk.op);
+    const Span recorded = ProgramOf(state).duration(state.recorded, chunk.op);
     const bool computes = lanes_.IsCompute(lane);
     Span duration = computes ? AtSpeed(recorded, state.compute_speed) : recorded;
     if (duration.ticks == 0) {
@@ -393,11 +433,7 @@ class PlainRun {
       completed_.Add(lane);
       return;
     }
-    if (slows_ && computes) {
-      const int64_t end = state.clock.VirtualAt(now_) + duration.ticks;
-      virtual_ends_[Index(ProcessorSlot(worker, lane))] = end;
-      duration = state.clock.InstantOf(end) - now_;
-    }
+    if (slows_ && computes) duration = AtRate(worker, lane, duration);
     events_.Set(ProcessorSlot(worker, lane), (now_ + duration).ticks);
     usage_.OnComputationStart(worker, lane, duration);
   }
@@ -405,7 +441,7 @@ class PlainRun {
   void EndStep(int32_t worker) {
     WorkerState& state = workers_[Index(worker)];
     ++state.step;
-    simulated_operations_ += state.program->size();
+    simulated_operations_ += ProgramOf(state).size();
     ledger_.OnStepEnd(worker, state.step_begin, now_);
     if (options_.trace != nullptr) {
       options_.trace->OnStep({state.trace.begin(), state.trace.end()});
@@ -418,7 +454,7 @@ class PlainRun {
   void BeginStep(int32_t worker) {
     WorkerState& state = workers_[Index(worker)];
     state.step_begin = now_;
-    const Program& program = *state.program;
+    const Program& program = ProgramOf(state);
     state.operations_left = program.size();
     state.recorded = state.sampler.Next(state.step);
     ranks_.BeginStep(worker, state.recorded);
@@ -461,8 +497,12 @@ class PlainRun {
   const LaneIndex lane_count_;
   const LaneIndex first_link_;
   const int32_t worker_count_;
-  const OpIndex size_;  // of the largest program
+  const Program* const only_program_;   // null: several
+  const OpIndex size_;                  // of the largest program
+  std::vector<Route> routes_;           // by lane; of links
+  std::vector<LaneIndex> first_lanes_;  // by network
   std::vector<N> networks_;
+  const size_t network_count_;
   std::vector<Instant> next_end_;  // by network: of a flow
   std::vector<uint8_t> touched_;   // by network
   IndexedHeap events_;
@@ -472,6 +512,7 @@ class PlainRun {
   PeerReleases releases_;
   const bool couples_operations_;
   const bool has_peer_edges_;
+  const bool meets_;
   const bool slows_;
   UsageMeter usage_;
   std::vector<WorkerState> workers_;

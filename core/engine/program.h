@@ -51,6 +51,7 @@ class Lanes {
   LaneIndex count() const { return static_cast<LaneIndex>(specs_.size()); }
   const LaneSpec& operator[](LaneIndex lane) const { return specs_[Index(lane)]; }
   // Lanes below this compute at the worker's speed.
+  LaneIndex after_compute() const { return after_compute_; }
   bool IsCompute(LaneIndex lane) const { return lane < after_compute_; }
   // Lanes below this are processors, those from it on are links.
   LaneIndex first_link() const { return first_link_; }

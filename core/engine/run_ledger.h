@@ -49,6 +49,7 @@ class RunLedger {
   }
   // The engine passes them on when they are full.
   Meetings& meetings() { return meetings_; }
+  const Meetings& meetings() const { return meetings_; }
 
   // Call when all of an instant has happened. `totals` gives what has been done by then, and is
   // asked once in a run.

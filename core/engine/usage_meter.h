@@ -19,21 +19,22 @@ class UsageMeter {
   using Ticks = UsageWindow::Ticks;
 
   UsageMeter(int32_t workers, const Lanes& lanes)
-      : lanes_(lanes),
+      : after_compute_(lanes.after_compute()),
+        first_link_(lanes.first_link()),
         workers_(static_cast<size_t>(workers)),
         computed_(static_cast<size_t>(lanes.count()), 0) {}
 
   void OnComputationStart(int32_t worker, LaneIndex lane, Span duration) {
     computed_[Index(lane)] += duration.ticks;
-    workers_[Index(worker)].computing += static_cast<int32_t>(lanes_.IsCompute(lane));
+    workers_[Index(worker)].computing += static_cast<int32_t>(lane < after_compute_);
   }
   // The computation under way takes longer than was said when it started; negative: shorter.
   void OnComputationProlonged(LaneIndex lane, Span by) { computed_[Index(lane)] += by.ticks; }
   void OnTransferStart(int32_t worker) { ++workers_[static_cast<size_t>(worker)].transfers; }
   void OnChunkEnd(int32_t worker, LaneIndex lane) {
     Worker& state = workers_[static_cast<size_t>(worker)];
-    state.transfers -= static_cast<int32_t>(lanes_.IsLink(lane));
-    state.computing -= static_cast<int32_t>(lanes_.IsCompute(lane));
+    state.transfers -= static_cast<int32_t>(lane >= first_link_);
+    state.computing -= static_cast<int32_t>(lane < after_compute_);
   }
   // Call when all of a worker's instant has happened.
   void OnSettled(int32_t worker, Instant now) {
@@ -63,7 +64,8 @@ class UsageMeter {
     bool exposed = false;
   };
 
-  const Lanes& lanes_;
+  const LaneIndex after_compute_;
+  const LaneIndex first_link_;
   std::vector<Worker> workers_;
   std::vector<Ticks> computed_;  // by lane
   Ticks exposed_ = 0;
