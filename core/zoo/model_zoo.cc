@@ -13,11 +13,7 @@
 #include "core/model/platform_rules.h"
 #include "core/model/step_schedule.h"
 #include "core/model/training_graph.h"
-#include "core/zoo/alexnet.h"
-#include "core/zoo/googlenet.h"
-#include "core/zoo/inception_v3.h"
-#include "core/zoo/resnet.h"
-#include "core/zoo/vgg.h"
+#include "core/zoo/networks.h"
 
 namespace stepcast {
 
