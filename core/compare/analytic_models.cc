@@ -1,5 +1,6 @@
-#include "core/compare/closed_network.h"
+#include "core/compare/analytic_models.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>
@@ -21,6 +22,21 @@ std::vector<double> ClosedNetworkStepsPerSecond(const PhaseSeconds& phases, int3
     steps_per_second.push_back(rate);
   }
   return steps_per_second;
+}
+
+double CynthiaInputs::NetworkUtilization() const {
+  return busiest_server_share * 2 * transfer_seconds / (computation_seconds + 2 * transfer_seconds);
+}
+
+CynthiaInputs CynthiaInputs::Halved() const {
+  CynthiaInputs halved = *this;
+  halved.transfer_seconds /= 2;
+  return halved;
+}
+
+double CynthiaStepsPerSecond(const CynthiaInputs& inputs, int32_t workers) {
+  const double slowdown = std::max(1.0, workers * inputs.NetworkUtilization());
+  return workers / (inputs.computation_seconds * slowdown + 2 * inputs.transfer_seconds);
 }
 
 }  // namespace stepcast
