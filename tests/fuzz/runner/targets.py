@@ -23,7 +23,7 @@ DECODERS = {
         "server/convert/allocation_convert.cc", "server/convert/calibration_convert.cc", "server/convert/comparison_convert.cc",
         "server/convert/order_convert.cc", "server/convert/prediction_convert.cc", "server/convert/recommendation_convert.cc",
         "server/convert/scenario_convert.cc", "server/convert/trace_convert.cc", "server/handlers/prediction_handler.cc", "core/model/scenario.cc",
-        "core/model/simulation_options.cc", "core/allocate/allocation_query.cc", "core/allocate/allocation_job.cc", "core/predict/order_query.cc",
+        "core/model/simulation_options.cc", "core/allocate/allocation_query.cc", "core/predict/order_query.cc",
         "core/recommend/recommendation_query.cc"],
     "principals": ["server/security/principals.cc", "server/security/token_digest.cc", "server/security/role.cc"],
     "profile_request": ["server/convert/profile_service_convert.cc", "server/handlers/profile_handler.cc", "server/handlers/profile_name.cc",
