@@ -6,7 +6,7 @@
 
 #include "core/base/quoted.h"
 #include "core/importing/recording_options.h"
-#include "core/importing/transfer_label.h"
+#include "core/importing/tensorflow_names.h"
 #include "core/model/limit_fault.h"
 
 namespace stepcast {

@@ -1,7 +1,9 @@
-// Names of TensorFlow's devices.
+// Texts that TensorFlow writes into recordings: the names of devices, and the labels of received
+// tensors.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,5 +33,24 @@ struct TensorflowDevice {
 // `/device:GPU:0/stream:all` and the like. Jobs worker, chief, master and localhost, and devices
 // without a job, are the worker's; ps is the servers'.
 TensorflowDevice ParseTensorflowDevice(std::string_view name);
+
+// The label that TensorFlow writes beside a received tensor: `[1.5MB] [812.4Mb/s]
+// edge_12_conv1/weights/read from DEVICE to DEVICE`.
+// Views into the label.
+struct TransferLabel {
+  std::string_view tensor;
+  std::string_view source;
+  std::string_view destination;
+  std::optional<int64_t> bytes;  // empty: the label has none
+  bool rounded = false;          // to a tenth of a MiB
+};
+
+// Empty if the label is of another form. Any number of bracketed parts may come first; of them only
+// a size is read.
+std::optional<TransferLabel> ParseTransferLabel(std::string_view label);
+
+// The node that sends a tensor: of `edge_12_conv1/weights/read` what follows the number. A name of
+// another form is returned as it is.
+std::string_view SenderOf(std::string_view tensor);
 
 }  // namespace stepcast
