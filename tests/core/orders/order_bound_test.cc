@@ -1,10 +1,10 @@
-#include "core/orders/schedule_bounds.h"
+#include "core/orders/order_bound.h"
 
 #include <vector>
 
 #include "gtest/gtest.h"
 
-namespace stepcast::schedule_bounds_test {
+namespace stepcast::order_bound_test {
 namespace {
 
 TEST(ScheduleBoundsTest, EverythingInTurnAndTheBusiestResourceAlone) {
@@ -31,4 +31,4 @@ TEST(ScheduleBoundsTest, NothingAtAllIsNoDivisionByZero) {
 }
 
 }  // namespace
-}  // namespace stepcast::schedule_bounds_test
+}  // namespace stepcast::order_bound_test
