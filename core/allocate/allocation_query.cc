@@ -8,7 +8,6 @@
 
 #include "core/base/quoted.h"
 #include "core/predict/request_faults.h"
-#include "core/predict/varied_workers.h"
 
 namespace stepcast {
 

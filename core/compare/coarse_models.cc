@@ -8,7 +8,6 @@
 #include "core/communication/parameter_servers.h"
 #include "core/engine/program.h"
 #include "core/model/simulation_options.h"
-#include "core/predict/run_options.h"
 
 namespace stepcast {
 

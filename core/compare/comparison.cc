@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/compare/analytic_models.h"
 #include "core/compare/coarse_models.h"
-#include "core/predict/varied_workers.h"
+#include "core/predict/request_faults.h"
 
 namespace stepcast {
 

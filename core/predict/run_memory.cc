@@ -1,4 +1,4 @@
-#include "core/predict/run_key.h"
+#include "core/predict/run_memory.h"
 
 #include <cstring>
 #include <optional>

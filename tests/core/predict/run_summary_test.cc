@@ -1,4 +1,4 @@
-#include "core/predict/run_estimate.h"
+#include "core/predict/run_summary.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "core/base/random.h"
 
-namespace stepcast::run_estimate_test {
+namespace stepcast::run_summary_test {
 namespace {
 
 // The definition, each time from scratch.
@@ -119,4 +119,4 @@ TEST(RunEstimateTest, CompletionsAtOneInstantAreNotCutApart) {
 }
 
 }  // namespace
-}  // namespace stepcast::run_estimate_test
+}  // namespace stepcast::run_summary_test

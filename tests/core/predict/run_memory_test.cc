@@ -1,4 +1,4 @@
-#include "core/predict/run_key.h"
+#include "core/predict/run_memory.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace stepcast::run_key_test {
+namespace stepcast::run_memory_test {
 namespace {
 
 struct Subject {
@@ -105,4 +105,4 @@ TEST(RunKeyTest, AnotherProfileOrReplicationHasAnotherKey) {
 }
 
 }  // namespace
-}  // namespace stepcast::run_key_test
+}  // namespace stepcast::run_memory_test
