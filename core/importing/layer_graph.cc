@@ -15,7 +15,7 @@
 #include "core/base/quoted.h"
 #include "core/importing/units.h"
 #include "core/model/dependency_cycle.h"
-#include "core/model/limit_fault.h"
+#include "core/model/fault_list.h"
 
 namespace stepcast {
 

@@ -12,7 +12,7 @@
 #include "core/importing/recording_options.h"
 #include "core/importing/units.h"
 #include "core/importing/wire_reader.h"
-#include "core/model/limit_fault.h"
+#include "core/model/fault_list.h"
 #include "tensorflow/graph.pb.h"
 
 namespace stepcast {

@@ -21,7 +21,7 @@
 #include "core/importing/timeline_reader.h"
 #include "core/importing/units.h"
 #include "core/importing/wire_reader.h"
-#include "core/model/limit_fault.h"
+#include "core/model/fault_list.h"
 
 namespace stepcast {
 

@@ -1,7 +1,7 @@
 """The targets, and the files of each whose lines count as its decoder's."""
 
-_PROFILE = ["server/convert/profile_codec.cc", "server/convert/profile_convert.cc", "core/model/validate_profile.cc", "core/model/operation_rules.cc",
-            "core/model/platform_rules.cc", "core/model/recorded_step_rules.cc", "core/model/dependency_cycle.cc"]
+_PROFILE = ["server/convert/profile_codec.cc", "server/convert/profile_convert.cc", "core/model/validate_profile.cc",
+            "core/model/dependency_cycle.cc"]
 _STEPS = ["core/importing/graph_dependencies.cc", "core/importing/recorded_rows.cc", "core/importing/recording_options.cc",
           "core/importing/tensorflow_names.cc", "core/importing/tensorflow_graph.cc"]
 _RECORDING = _STEPS + ["core/importing/recorded_operations.cc", "core/importing/step_clock.cc"]
