@@ -22,6 +22,7 @@ struct Extra {
   int32_t share = 0;  // its index in the claim
 };
 
+// The shares and the capacity that remain once every claim has its least.
 struct Surplus {
   std::vector<std::vector<Extra>> claims;  // by workers, then servers, ascending; nothing that
                                            // another one beats at no more of both
@@ -62,6 +63,7 @@ class CapacityGrid {
   int32_t servers_;
 };
 
+// The extra that every claim takes at every capacity. Memory: 4 bytes a claim and capacity.
 class ChoiceGrid {
  public:
   ChoiceGrid(const Surplus& surplus, const CapacityGrid& grid)

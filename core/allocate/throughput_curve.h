@@ -1,7 +1,7 @@
 // The throughput curve of a job: its speed with any number of workers that it may get.
 //
 // Between two simulated numbers throughput is interpolated linearly.
-// Threads: immutable once filled.
+// Threads: a curve is immutable once filled.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ struct JobCurve {
 // The number of points to simulate.
 int64_t PointsOf(const AllocationJob& job);
 
-// Failure: as PredictThroughput.
+// Threads: pure function. Failure: as PredictThroughput.
 absl::StatusOr<JobCurve> SimulateCurve(const AllocationJob& job, const SimulationOptions& options,
                                        StopCheck stop, const Executor& executor);
 

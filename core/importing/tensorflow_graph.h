@@ -88,8 +88,8 @@ class TensorflowGraph {
 
 class WireReader;
 
-// Reads the GraphDef that is the reader's next message. Constants and whatever else is not needed
-// are passed over without being kept.
+// Reads the serialised GraphDef that is the reader's next message, node by node. Constants and
+// whatever else is not needed are passed over without being kept.
 absl::Status ReadNestedGraph(WireReader& reader, TensorflowGraph& graph);
 // The same where the GraphDef is all there is.
 absl::Status ReadWholeGraph(WireReader& reader, TensorflowGraph& graph);

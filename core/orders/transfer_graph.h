@@ -65,7 +65,8 @@ struct GraphCut {
   friend bool operator==(const GraphCut&, const GraphCut&) = default;
 };
 
-// The first computation that is one and that every download is before. Cost: linear.
+// The first computation that is one and that every download is before. Cost: linear. Threads: pure
+// function.
 GraphCut FirstCutBehindDownloads(const TransferGraph& graph);
 
 }  // namespace stepcast
