@@ -1,5 +1,6 @@
 #include "core/allocate/allocation_query.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -9,6 +10,130 @@
 #include "core/predict/request_faults.h"
 
 namespace stepcast {
+
+namespace {
+
+constexpr int32_t kDefaultMaxWorkers = 16;
+
+// Multiples of the gang from min to max; none, and faults, where the bounds make no sense. Nothing
+// above `most` but the lowest.
+std::vector<int32_t> CountsOf(const AllocationJobDraft& draft, int32_t most,
+                              const AllocationJobLimits& limits, RequestFaults& faults) {
+  const int32_t gang = draft.gang.value_or(1);
+  const bool gang_ok = gang >= 1 && gang <= limits.max_workers;
+  if (!gang_ok) faults.Add("gang", absl::StrCat(gang, " is not from 1 to ", limits.max_workers));
+  const int32_t min = draft.min_workers.value_or(gang_ok ? gang : 1);
+  const bool min_ok = min >= 0 && min <= limits.max_workers;
+  if (!min_ok)
+    faults.Add("min_workers", absl::StrCat(min, " is not from 0 to ", limits.max_workers));
+  if (!gang_ok || !min_ok) return {};
+  const int32_t usual =
+      std::min(std::max(kDefaultMaxWorkers, min + kDefaultMaxWorkers - 1), limits.max_workers);
+  const int32_t lowest = std::max(1, (min + gang - 1) / gang) * gang;
+  const int32_t max = draft.max_workers.value_or(std::max(std::min(usual, most), lowest));
+  if (max < 1 || max > limits.max_workers) {
+    faults.Add("max_workers", absl::StrCat(max, " is not from 1 to ", limits.max_workers));
+  } else if (max < min) {
+    faults.Add("max_workers", absl::StrCat(max, " is less than min_workers ", min));
+  } else if (lowest > max) {
+    faults.Add("gang", absl::StrCat("no multiple of ", gang, " lies between min_workers ", min,
+                                    " and max_workers ", max));
+  } else {
+    std::vector<int32_t> counts = {lowest};
+    for (int64_t count = int64_t{lowest} + gang; count <= std::min(max, most); count += gang)
+      counts.push_back(static_cast<int32_t>(count));
+    return counts;
+  }
+  return {};
+}
+
+void CheckNumbers(const AllocationJobDraft& draft, AllocationObjective objective,
+                  const AllocationJobLimits& limits, RequestFaults& faults) {
+  if (const double weight = draft.weight.value_or(1);
+      !(weight >= limits.min_weight && weight <= limits.max_weight)) {
+    faults.Add("weight",
+               absl::StrCat(weight, " is not from ", limits.min_weight, " to ", limits.max_weight));
+  }
+  if (draft.remaining_examples && *draft.remaining_examples < 1) {
+    faults.Add("remaining_examples", absl::StrCat(*draft.remaining_examples, " is less than 1"));
+  }
+  if (!draft.remaining_examples && objective == AllocationObjective::kMinMakespan) {
+    faults.Add("remaining_examples", "must be given: MIN_MAKESPAN needs to know when the job ends");
+  }
+  if (!draft.current) return;
+  if (draft.current->workers < 1 || draft.current->workers > limits.max_workers) {
+    faults.Add("current.workers",
+               absl::StrCat(draft.current->workers, " is not from 1 to ", limits.max_workers));
+  }
+  const ScenarioLimits scenario_limits;
+  if (const int32_t servers = draft.current->servers.value_or(1);
+      servers < 1 || servers > scenario_limits.max_parameter_servers) {
+    faults.Add("current.parameter_servers",
+               absl::StrCat(servers, " is not from 1 to ", scenario_limits.max_parameter_servers));
+  }
+  const double seconds = draft.current->rescale_seconds;
+  if (!(seconds >= 0 && seconds <= limits.max_rescale_seconds)) {
+    faults.Add("current.rescale_seconds",
+               absl::StrCat(seconds, " is not from 0 to ", limits.max_rescale_seconds));
+  } else if (seconds > 0 && !draft.remaining_examples) {
+    faults.Add("remaining_examples",
+               "must be given: without it nobody can say what current.rescale_seconds are worth");
+  }
+}
+
+std::vector<Scenario> ServerChoicesOf(const Profile& profile, const ScenarioDraft& draft,
+                                      int32_t max_servers, RequestFaults& faults) {
+  std::vector<Scenario> choices;
+  for (int32_t servers = 1; servers <= max_servers; ++servers) {
+    ScenarioDraft choice = draft;
+    choice.servers().servers = servers;
+    absl::StatusOr<Scenario> scenario = ResolveScenario(profile, choice);
+    faults.AddPart("scenario", scenario.status(),
+                   {{"scenario.parameter_servers.servers", "max_parameter_servers"}});
+    if (scenario.ok()) choices.push_back(*std::move(scenario));
+  }
+  return choices;
+}
+
+}  // namespace
+
+absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
+                                                   const AllocationJobDraft& draft,
+                                                   const ClusterCapacity& capacity,
+                                                   AllocationObjective objective,
+                                                   const AllocationJobLimits& limits) {
+  RequestFaults faults;
+  const ScenarioDraft any_workers = WithVariedWorkers(
+      draft.scenario, "min_workers and max_workers say what the job may get", faults);
+  absl::StatusOr<Scenario> one_worker = ResolveScenario(profile, any_workers);
+  faults.AddPart("scenario", one_worker.status());
+  std::vector<Scenario> server_choices;
+  if (const int32_t servers = draft.max_parameter_servers.value_or(1);
+      servers < 1 || servers > limits.max_parameter_servers) {
+    faults.Add("max_parameter_servers",
+               absl::StrCat(servers, " is not from 1 to ", limits.max_parameter_servers));
+  } else if (draft.max_parameter_servers && one_worker.ok()) {
+    server_choices = ServerChoicesOf(profile, any_workers,
+                                     std::min(servers, capacity.servers.value_or(servers)), faults);
+  } else if (one_worker.ok()) {
+    server_choices = {*one_worker};
+  }
+  CheckNumbers(draft, objective, limits, faults);
+  std::vector<int32_t> counts = CountsOf(draft, capacity.workers + 1, limits, faults);
+  if (absl::Status status = std::move(faults).ToStatus("JOB_INVALID"); !status.ok()) return status;
+  const AllocationJobDraft::Current current = draft.current.value_or(AllocationJobDraft::Current{});
+  const int32_t scenario_servers = one_worker->servers().servers;
+  return AllocationJob{.profile = profile,
+                       .one_worker = *std::move(one_worker),
+                       .server_choices = std::move(server_choices),
+                       .worker_counts = std::move(counts),
+                       .may_rest = draft.min_workers == 0,
+                       .weight = draft.weight.value_or(1),
+                       .remaining_examples = draft.remaining_examples.value_or(0),
+                       .current_workers = current.workers,
+                       .current_servers = current.servers.value_or(scenario_servers),
+                       .rescale_seconds = current.rescale_seconds};
+}
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "core/allocate/choice_grid.h"
+#include "core/allocate/surplus.h"
 
 namespace stepcast {
 

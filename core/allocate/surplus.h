@@ -1,11 +1,14 @@
-// The surplus of a cluster: the shares and the capacity that remain once every claim has its least.
+// The surplus of a cluster, and the decision table of dynamic programming over it.
 //
-// Threads: pure functions.
+// Threads: none.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
+
+#include "absl/status/status.h"
 
 #include "core/allocate/claim.h"
 
@@ -19,6 +22,7 @@ struct Extra {
   int32_t share = 0;  // its index in the claim
 };
 
+// The shares and the capacity that remain once every claim has its least.
 struct Surplus {
   std::vector<std::vector<Extra>> claims;  // by workers, then servers, ascending; nothing that
                                            // another one beats at no more of both
@@ -32,5 +36,52 @@ struct Surplus {
 
 // None where the leasts do not fit. REQUIRES: as ShareExactly.
 std::optional<Surplus> SurplusOf(std::vector<Claim> claims, const ClusterCapacity& capacity);
+
+// A capacity is one number, servers first: so rows of workers are contiguous.
+class CapacityGrid {
+ public:
+  explicit CapacityGrid(const Surplus& surplus)
+      : workers_(surplus.workers), servers_(surplus.servers) {}
+
+  int32_t workers() const { return workers_; }
+  int32_t servers() const { return servers_; }
+  size_t size() const { return Row(servers_ + 1); }
+  // REQUIRES, here and below: neither is negative nor above what there is.
+  size_t Index(int32_t workers, int32_t servers) const {
+    return Row(servers) + static_cast<size_t>(workers);
+  }
+  size_t Row(int32_t servers) const {
+    return static_cast<size_t>(servers) * (static_cast<size_t>(workers_) + 1);
+  }
+  // The distance, in indices, from the capacity without an extra to the one with it.
+  size_t Offset(const Extra& extra) const {
+    return Row(extra.servers) + static_cast<size_t>(extra.workers);
+  }
+
+ private:
+  int32_t workers_;
+  int32_t servers_;
+};
+
+// The extra that every claim takes at every capacity. Memory: 4 bytes a claim and capacity.
+class ChoiceGrid {
+ public:
+  ChoiceGrid(const Surplus& surplus, const CapacityGrid& grid)
+      : grid_(grid), choices_(surplus.claims.size(), std::vector<int32_t>(grid.size())) {}
+
+  // Of one claim, by capacity: an index into its extras.
+  std::vector<int32_t>& Of(size_t claim) { return choices_[claim]; }
+  // The share of every claim at that capacity. REQUIRES: all were chosen; the grid and the surplus
+  // are those of the search.
+  std::vector<size_t> Follow(const Surplus& surplus, size_t capacity) const;
+
+ private:
+  const CapacityGrid& grid_;
+  std::vector<std::vector<int32_t>> choices_;
+};
+
+// ALLOCATION_TOO_LARGE where the search would be: `factor` is what a visit of a share costs.
+absl::Status CheckSearch(const Surplus& surplus, const CapacityGrid& grid, int64_t factor,
+                         const SearchLimits& limits);
 
 }  // namespace stepcast

@@ -1,12 +1,19 @@
 // The throughput curve of a job: its speed with any number of workers that it may get.
 //
 // Between two simulated numbers throughput is interpolated linearly.
-// Threads: immutable once filled.
+// Threads: a curve is immutable once filled.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
+#include "core/allocate/allocation_query.h"
+#include "core/base/executor.h"
+#include "core/base/stop_check.h"
+#include "core/model/simulation_options.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {
@@ -42,5 +49,20 @@ class ThroughputCurve {
  private:
   std::vector<CurvePoint> points_;
 };
+
+// The simulated points of a job's throughput curve.
+struct JobCurve {
+  ThroughputCurve curve;
+  double one_worker_examples_per_second = 0;  // the reference that speedup is measured against
+  std::vector<Warning> warnings;              // of the points and the one worker, WarningsByWorkers
+  SimulationStatistics simulation;
+};
+
+// The number of points to simulate.
+int64_t PointsOf(const AllocationJob& job);
+
+// Threads: pure function. Failure: as PredictThroughput.
+absl::StatusOr<JobCurve> SimulateCurve(const AllocationJob& job, const SimulationOptions& options,
+                                       StopCheck stop, const Executor& executor);
 
 }  // namespace stepcast

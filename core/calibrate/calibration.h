@@ -19,7 +19,6 @@
 
 #include "core/base/stop_check.h"
 #include "core/calibrate/clock_skew.h"
-#include "core/calibrate/end_time_errors.h"
 #include "core/calibrate/link_replay.h"
 #include "core/calibrate/payload_bandwidth.h"
 #include "core/calibrate/window_search.h"

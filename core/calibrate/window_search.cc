@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "core/calibrate/end_time_errors.h"
+#include "core/calibrate/link_replay.h"
 
 namespace stepcast {
 

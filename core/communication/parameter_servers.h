@@ -1,10 +1,4 @@
-// A job with parameter servers: asynchronous or synchronous training as a program on lanes.
-//
-// Source: ICPE 2020, 3.2.1, 3.4 and 5. Every transfer's work is its size at the scenario's
-// bandwidth, its parsing overhead is an operation of its own on the receiver right after it, and
-// parameters are placed on the scenario's servers. Each worker has one compute lane, and for each
-// server a lane for what it does for this worker, a downlink and an uplink. Threads: pure
-// functions.
+// Parameter servers: the placement of parameters on them, and the job they make.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +15,23 @@
 #include "core/model/scenario.h"
 
 namespace stepcast {
+
+// The server of each operation, by its index; 0 for WORKER operations.
+//
+// On the recorded number of servers: as recorded. On another: each parameter goes, in graph order
+// of its first operation that is not WORKER, to the server with the fewest bytes so far, the lowest
+// index among equals (ICPE 2020, section 5, Fig. 23). A parameter's bytes are those of its
+// downloads, or of its uploads if it has none. REQUIRES: servers >= 1; on another number than
+// recorded every transfer and PARAMETER_SERVER operation names its parameter.
+std::vector<int32_t> PlaceParameters(const Profile& profile, int32_t servers);
+
+// A job with parameter servers: asynchronous or synchronous training as a program on lanes.
+//
+// Source: ICPE 2020, 3.2.1, 3.4 and 5. Every transfer's work is its size at the scenario's
+// bandwidth, its parsing overhead is an operation of its own on the receiver right after it, and
+// parameters are placed on the scenario's servers. Each worker has one compute lane, and for each
+// server a lane for what it does for this worker, a downlink and an uplink. Threads: pure
+// functions.
 
 // The lanes of a worker, by the number of servers.
 struct ServerLanes {

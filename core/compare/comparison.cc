@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/compare/closed_network.h"
-#include "core/compare/coarse_tensors.h"
-#include "core/predict/varied_workers.h"
+#include "core/compare/analytic_models.h"
+#include "core/compare/coarse_models.h"
+#include "core/predict/request_faults.h"
 
 namespace stepcast {
 

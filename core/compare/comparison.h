@@ -12,7 +12,7 @@
 
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
-#include "core/compare/coarse_profile.h"
+#include "core/compare/coarse_models.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"

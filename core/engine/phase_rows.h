@@ -14,7 +14,7 @@
 #include "core/engine/lane_schedule.h"
 #include "core/engine/phase_plan.h"
 #include "core/engine/program.h"
-#include "core/engine/usage_window.h"
+#include "core/engine/usage_meter.h"
 
 namespace stepcast {
 

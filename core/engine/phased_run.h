@@ -31,7 +31,7 @@
 #include "core/engine/run_ledger.h"
 #include "core/engine/simulation.h"
 #include "core/engine/step_sampler.h"
-#include "core/engine/usage_window.h"
+#include "core/engine/usage_meter.h"
 #include "core/network/logged_link.h"
 
 namespace stepcast {

@@ -36,7 +36,7 @@
 #include "core/engine/step_ranks.h"
 #include "core/engine/step_sampler.h"
 #include "core/engine/usage_meter.h"
-#include "core/network/level_clock.h"
+#include "core/network/link_level.h"
 #include "core/network/network.h"
 
 namespace stepcast {

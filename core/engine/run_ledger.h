@@ -15,7 +15,7 @@
 #include "core/engine/program.h"
 #include "core/engine/simulation.h"
 #include "core/engine/throughput_estimator.h"
-#include "core/engine/usage_window.h"
+#include "core/engine/usage_meter.h"
 
 namespace stepcast {
 

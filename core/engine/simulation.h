@@ -7,6 +7,7 @@
 // Memory: about 12 bytes an operation and worker.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,10 +18,42 @@
 #include "core/base/step_time_histogram.h"
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
-#include "core/engine/completion_series.h"
 #include "core/engine/job_graph.h"
 
 namespace stepcast {
+
+// The series of the instants at which steps of any worker ended, thinned to at most kMaxMarks.
+//
+// Mark i is the instant at which (i + 1) x stride steps had ended; the stride doubles whenever the
+// marks are full, so a long run is described as evenly as a short one (the collapsing of batches of
+// Yeh and Schmeiser's dynamic batch means).
+// Threads: none.
+class CompletionSeries {
+ public:
+  static constexpr size_t kMaxMarks = 2048;
+
+  // REQUIRES: `now` is not before the last one.
+  void Add(Instant now) {
+    if (++since_mark_ < stride_) return;
+    since_mark_ = 0;
+    marks_.push_back(now);
+    if (marks_.size() < kMaxMarks) return;
+    for (size_t i = 0; i < kMaxMarks / 2; ++i) marks_[i] = marks_[2 * i + 1];
+    marks_.resize(kMaxMarks / 2);
+    stride_ *= 2;
+  }
+
+  const std::vector<Instant>& marks() const { return marks_; }
+  // Steps from one mark to the next.
+  int64_t stride() const { return stride_; }
+
+  friend bool operator==(const CompletionSeries&, const CompletionSeries&) = default;
+
+ private:
+  std::vector<Instant> marks_;
+  int64_t stride_ = 1;
+  int64_t since_mark_ = 0;
+};
 
 // A chunk that has run, for traces.
 struct ChunkRecord {

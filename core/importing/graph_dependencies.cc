@@ -6,8 +6,8 @@
 
 #include "core/base/quoted.h"
 #include "core/importing/recording_options.h"
-#include "core/importing/transfer_label.h"
-#include "core/model/limit_fault.h"
+#include "core/importing/tensorflow_names.h"
+#include "core/model/fault_list.h"
 
 namespace stepcast {
 

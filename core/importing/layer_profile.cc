@@ -9,10 +9,9 @@
 #include "core/importing/layer_graph.h"
 #include "core/importing/units.h"
 #include "core/model/fault_list.h"
-#include "core/model/limit_fault.h"
-#include "core/model/platform_rules.h"
 #include "core/model/step_schedule.h"
 #include "core/model/training_graph.h"
+#include "core/model/validate_profile.h"
 
 namespace stepcast {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -9,14 +10,87 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/quoted.h"
-#include "core/importing/operation_names.h"
 #include "core/importing/recording_options.h"
-#include "core/importing/variable_names.h"
-#include "core/model/limit_fault.h"
+#include "core/importing/tensorflow_names.h"
+#include "core/model/fault_list.h"
 
 namespace stepcast {
 
 namespace {
+
+// The same node's name at three lengths; the last is nobody else's.
+enum class Length { kSender, kTensor, kDevices };
+
+std::string NameAt(Length length, const RecordedRows& rows, const RecordedNode& node,
+                   Resource resource) {
+  const std::string& device = rows.devices()[static_cast<size_t>(node.device)].name;
+  if (!node.is_transfer())
+    return length == Length::kDevices ? absl::StrCat(node.name, "@", device) : node.name;
+  const std::string_view sender = SenderOf(node.name);
+  const absl::string_view tensor = length == Length::kSender
+                                       ? absl::string_view(sender.data(), sender.size())
+                                       : absl::string_view(node.name);
+  const std::string name =
+      absl::StrCat(resource == Resource::kDownlink ? "recv/" : "send/", tensor);
+  return length == Length::kDevices
+             ? absl::StrCat(name, "@", rows.devices()[static_cast<size_t>(node.source)].name, ">",
+                            device)
+             : name;
+}
+
+}  // namespace
+
+void NameOperations(const RecordedRows& rows, const std::vector<int32_t>& recorded,
+                    std::vector<Operation>& operations) {
+  const auto name = [&](Length length, size_t i) {
+    return NameAt(length, rows, rows.nodes()[static_cast<size_t>(recorded[i])],
+                  operations[i].resource);
+  };
+  for (size_t i = 0; i < operations.size(); ++i) operations[i].name = name(Length::kSender, i);
+  for (const Length length : {Length::kTensor, Length::kDevices}) {
+    absl::flat_hash_map<std::string, int64_t> count;
+    for (const Operation& operation : operations) ++count[operation.name];
+    for (size_t i = 0; i < operations.size(); ++i) {
+      if (count.at(operations[i].name) > 1) operations[i].name = name(length, i);
+    }
+  }
+}
+
+namespace {
+
+// The variable of a download or of an operation on a server; empty: none.
+std::string VariableName(const TensorflowGraph& graph, int32_t node) {
+  const int32_t variable = node < 0 ? -1 : graph.VariableOf(node);
+  return variable < 0 ? std::string() : graph.node(variable).name;
+}
+
+// Sets the parameter of each operation of a server that is, hands on, reads or updates a variable,
+// of each download that carries one, and of each upload that the update of exactly one variable
+// waits for. Returns the number of transfers without one. `recorded`: parallel to the operations.
+int64_t NameParameters(const TensorflowGraph& graph, const GraphDependencies& dependencies,
+                       const std::vector<int32_t>& recorded, std::vector<Operation>& operations) {
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (operations[i].resource != Resource::kDownlink &&
+        operations[i].resource != Resource::kParameterServer)
+      continue;
+    operations[i].parameter = VariableName(graph, dependencies.graph_node(recorded[i]));
+  }
+  std::vector<bool> several(operations.size(), false);
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const std::string& variable = operations[i].parameter;
+    if (operations[i].resource != Resource::kParameterServer || variable.empty()) continue;
+    for (const int32_t before : operations[i].waiting_for) {
+      Operation& upload = operations[static_cast<size_t>(before)];
+      if (upload.resource != Resource::kUplink || several[static_cast<size_t>(before)]) continue;
+      several[static_cast<size_t>(before)] =
+          !upload.parameter.empty() && upload.parameter != variable;
+      upload.parameter = several[static_cast<size_t>(before)] ? "" : variable;
+    }
+  }
+  return std::count_if(operations.begin(), operations.end(), [](const Operation& operation) {
+    return IsTransfer(operation.resource) && operation.parameter.empty();
+  });
+}
 
 Resource ResourceOf(const RecordedNode& node, const TensorflowDevice& device) {
   const bool server = device.role == DeviceRole::kServer;

@@ -14,12 +14,16 @@
 
 #include "core/importing/graph_dependencies.h"
 #include "core/importing/recorded_rows.h"
-#include "core/importing/step_choice.h"
 #include "core/importing/step_clock.h"
 #include "core/importing/tensorflow_graph.h"
 #include "core/model/profile.h"
 
 namespace stepcast {
+
+// Names each operation by the node it was recorded as, so that no two are called the same: see
+// above. The names do not depend on the order of the nodes.
+void NameOperations(const RecordedRows& rows, const std::vector<int32_t>& recorded,
+                    std::vector<Operation>& operations);
 
 struct RecordedOperations {
   std::vector<Operation> operations;

@@ -11,6 +11,7 @@
 // Threads: none.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -21,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/importing/tensorflow_device.h"
+#include "core/importing/tensorflow_names.h"
 #include "core/model/profile.h"
 #include "core/model/profile_limits.h"
 
@@ -105,5 +106,19 @@ class RecordedRows {
   int64_t times_ = 0;
   Repairs repairs_;
 };
+
+// The choice of recorded nodes and steps for a profile, in which every step runs every operation
+// once.
+struct StepChoice {
+  std::vector<bool> nodes;            // parallel to the recorded ones
+  std::vector<size_t> steps;          // indices, in their order
+  std::vector<int32_t> rare_nodes;    // left out: at most half of the steps run them
+  std::vector<size_t> partial_steps;  // left out: they lack a node that is kept
+  std::string lacking;                // one such node of the first of those
+};
+
+// Leaves out each candidate that at most half of the steps ran, then each step that lacks one of
+// the others. Cost: linear in the recorded times.
+StepChoice ChooseSteps(const RecordedRows& rows, const std::vector<bool>& candidates);
 
 }  // namespace stepcast

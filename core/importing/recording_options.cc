@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/model/limit_fault.h"
-#include "core/model/platform_rules.h"
+#include "core/model/fault_list.h"
+#include "core/model/validate_profile.h"
 
 namespace stepcast {
 

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/quoted.h"
-#include "core/importing/graph_reader.h"
-#include "core/importing/transfer_label.h"
+#include "core/importing/tensorflow_graph.h"
+#include "core/importing/tensorflow_names.h"
 #include "tensorflow/run_metadata.pb.h"
 
 namespace stepcast {

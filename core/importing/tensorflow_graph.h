@@ -86,4 +86,12 @@ class TensorflowGraph {
   absl::flat_hash_map<std::string, int32_t> senders_;  // by tensor key
 };
 
+class WireReader;
+
+// Reads the serialised GraphDef that is the reader's next message, node by node. Constants and
+// whatever else is not needed are passed over without being kept.
+absl::Status ReadNestedGraph(WireReader& reader, TensorflowGraph& graph);
+// The same where the GraphDef is all there is.
+absl::Status ReadWholeGraph(WireReader& reader, TensorflowGraph& graph);
+
 }  // namespace stepcast

@@ -1,27 +1,139 @@
 #include "core/importing/timeline_profile.h"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
 #include "core/importing/graph_dependencies.h"
-#include "core/importing/graph_reader.h"
-#include "core/importing/operation_names.h"
-#include "core/importing/timeline_step.h"
+#include "core/importing/recorded_operations.h"
+#include "core/importing/recorded_rows.h"
+#include "core/importing/tensorflow_graph.h"
+#include "core/importing/tensorflow_names.h"
+#include "core/importing/timeline_reader.h"
 #include "core/importing/units.h"
 #include "core/importing/wire_reader.h"
-#include "core/model/limit_fault.h"
-#include "core/model/step_schedule.h"
+#include "core/model/fault_list.h"
 
 namespace stepcast {
 
 namespace {
+
+// The step that a timeline shows: what ran on the machine, and what each of that waited for.
+struct TimelineStep {
+  explicit TimelineStep(const ProfileLimits& limits)
+      : rows(limits), graph(false, kAtRecording, limits) {}
+
+  RecordedRows rows;        // of one step
+  TensorflowGraph graph;    // of the nodes that ran
+  int64_t copies = 0;       // events left out: kernels by stream, and copies between host and GPU
+  int64_t bookkeeping = 0;  // events left out: of the executor itself
+  int64_t outside = 0;      // inputs that nothing shown makes: fed, or folded
+};
+
+// Of `/job:localhost/replica:0/task:0/cpu:0 Compute` the device. Empty: a process of another kind.
+std::string_view DeviceOf(const Timeline& timeline, int64_t process) {
+  constexpr std::string_view kComputes = " Compute";
+  const auto found = timeline.processes.find(process);
+  if (found == timeline.processes.end()) return {};
+  std::string_view name = found->second;
+  if (name.size() <= kComputes.size() || name.substr(name.size() - kComputes.size()) != kComputes)
+    return {};
+  name.remove_suffix(kComputes.size());
+  return name;
+}
+
+class Filler {
+ public:
+  Filler(const Timeline& timeline, TimelineStep& step) : timeline_(timeline), step_(step) {
+    for (const TimelineEvent& event : timeline.events) ran_.insert(event.node);
+  }
+
+  absl::Status Fill() {
+    if (absl::Status status = step_.rows.BeginStep(); !status.ok()) return status;
+    for (const TimelineEvent& event : timeline_.events) {
+      if (absl::Status status = Add(event); !status.ok()) return status;
+    }
+    return step_.rows.EndStep();
+  }
+
+ private:
+  absl::Status Add(const TimelineEvent& event) {
+    const std::string_view name = DeviceOf(timeline_, event.process);
+    if (name.empty()) {
+      return ImportFault(
+          kAtRecording, absl::StrCat("event ", Quoted(event.node), " is of process ", event.process,
+                                     ", which is not named as a device"));
+    }
+    const TensorflowDevice device = ParseTensorflowDevice(name);
+    if (device.role != DeviceRole::kWorker || event.op == "RecvTensor") {
+      return ImportFault(kAtRecording,
+                         absl::StrCat("event ", Quoted(event.node), " on ", Quoted(name),
+                                      " is of several machines, where a timeline does not say "
+                                      "which tensors travelled; import the RunMetadata"));
+    }
+    if (device.rows == DeviceRows::kCopies) ++step_.copies;
+    const bool executor = event.node == "_SOURCE" || event.node == "_SINK";
+    if (executor) ++step_.bookkeeping;
+    if (executor || device.rows == DeviceRows::kCopies) return absl::OkStatus();
+    if (event.node.empty()) return ImportFault(kAtRecording, "an event without args.name");
+    const absl::StatusOr<int32_t> index = step_.rows.Device(name);
+    if (!index.ok()) return index.status();
+    const absl::StatusOr<int32_t> node = step_.rows.Node(event.node, *index);
+    if (!node.ok()) return node.status();
+    if (absl::Status status =
+            step_.rows.AddRow(*node, event.start_ns, event.start_ns + event.length_ns);
+        !status.ok())
+      return status;
+    return device.rows == DeviceRows::kKernels ? absl::OkStatus() : AddToGraph(event);
+  }
+
+  absl::Status AddToGraph(const TimelineEvent& event) {
+    GraphNodeText text{.name = event.node, .op = event.op};
+    for (const std::string& input : event.inputs) text.inputs.push_back(Maker(input));
+    return step_.graph.Add(text);
+  }
+
+  // An input as the node that makes it. Between devices TensorFlow puts nodes that send and
+  // receive, which are not shown: `name/_7` is then `name`.
+  std::string Maker(const std::string& input) {
+    const std::string_view text = input;
+    const std::string_view mark = text.substr(0, !text.empty() && text.front() == '^' ? 1 : 0);
+    std::string_view name = text.substr(mark.size());
+    name = name.substr(0, name.rfind(':'));
+    if (!Ran(name)) {
+      const size_t suffix = name.rfind("/_");
+      if (suffix != std::string_view::npos && Ran(name.substr(0, suffix))) {
+        name = name.substr(0, suffix);
+      } else {
+        ++step_.outside;
+      }
+    }
+    return std::string(mark).append(name);
+  }
+
+  bool Ran(std::string_view name) const {
+    return ran_.contains(absl::string_view(name.data(), name.size()));
+  }
+
+  const Timeline& timeline_;
+  TimelineStep& step_;
+  absl::flat_hash_set<absl::string_view> ran_;
+};
+
+// Fails where an event is of a parameter server, or received from one: a timeline does not say
+// which tensor that was.
+absl::Status FillStep(const Timeline& timeline, TimelineStep& step) {
+  return Filler(timeline, step).Fill();
+}
 
 constexpr size_t kMaxNamed = 20;
 

@@ -10,7 +10,7 @@
 
 #include "core/base/quoted.h"
 #include "core/model/fault_list.h"
-#include "core/model/platform_rules.h"
+#include "core/model/validate_profile.h"
 
 namespace stepcast {
 

@@ -1,21 +1,311 @@
 #include "core/model/validate_profile.h"
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/bandwidth.h"
 #include "core/base/quoted.h"
-#include "core/model/fault_list.h"
-#include "core/model/limit_fault.h"
-#include "core/model/operation_rules.h"
-#include "core/model/platform_rules.h"
-#include "core/model/recorded_step_rules.h"
+#include "core/model/dependency_cycle.h"
 
 namespace stepcast {
 
 namespace {
+
+std::string Below(std::string_view path, const char* field) {
+  return std::string(path).append(".").append(field);
+}
+
+void CheckCoefficient(std::string path, double value, double max, FaultList& faults) {
+  if (!std::isfinite(value)) {
+    faults.Add(std::move(path), absl::StrCat(value, " is not a finite number"));
+  } else if (value < 0) {
+    faults.Add(std::move(path), absl::StrCat(value, " is a negative time"));
+  } else if (value > max) {
+    faults.Add(std::move(path), absl::StrCat(value, " is above the maximum of ", max));
+  }
+}
+
+}  // namespace
+
+void CheckBandwidth(std::string_view path, double bytes_per_second, FaultList& faults) {
+  if (!std::isfinite(bytes_per_second)) {
+    faults.Add(std::string(path), absl::StrCat(bytes_per_second, " is not a finite number"));
+  } else if (bytes_per_second < Bandwidth::kMinBytesPerSecond ||
+             bytes_per_second > Bandwidth::kMaxBytesPerSecond) {
+    faults.Add(std::string(path),
+               absl::StrCat(bytes_per_second, " is not from ", Bandwidth::kMinBytesPerSecond,
+                            " to ", Bandwidth::kMaxBytesPerSecond, " bytes per second"));
+  }
+}
+
+void CheckParsingOverhead(std::string_view path, const ParsingOverhead& overhead,
+                          FaultList& faults) {
+  CheckCoefficient(Below(path, "seconds_per_byte"), overhead.seconds_per_byte,
+                   kMaxOverheadSecondsPerByte, faults);
+  CheckCoefficient(Below(path, "seconds"), overhead.seconds, kMaxOverheadSeconds, faults);
+}
+
+void CheckPlatform(std::string_view path, const Platform& platform, FaultList& faults) {
+  CheckBandwidth(Below(path, "bandwidth_bytes_per_second"), platform.bandwidth_bytes_per_second,
+                 faults);
+  CheckParsingOverhead(Below(path, "parsing_overhead"), platform.parsing_overhead, faults);
+  if (platform.window_bytes < 0)
+    faults.Add(Below(path, "window_bytes"),
+               absl::StrCat(platform.window_bytes, " is a negative size"));
+}
+
+namespace {
+
+constexpr size_t kMaxCycleNames = 20;
+
+class OperationRules {
+ public:
+  OperationRules(const ProfileDraft& draft, const ProfileLimits& limits, FaultList& faults)
+      : draft_(draft),
+        limits_(limits),
+        faults_(faults),
+        operation_count_(static_cast<int64_t>(draft.operations.size())),
+        servers_known_(draft.parameter_servers >= 1 &&
+                       draft.parameter_servers <= limits.max_parameter_servers) {}
+
+  void Check() {
+    if (operation_count_ == 0) faults_.Add("operations", "a profile needs at least one operation");
+    if (operation_count_ > limits_.max_operations) {
+      faults_.Add("operations",
+                  OverLimit(operation_count_, "max_operations", limits_.max_operations));
+      return;
+    }
+    index_of_name_.reserve(draft_.operations.size());
+    for (size_t i = 0; i < draft_.operations.size() && !faults_.full(); ++i) CheckOperation(i);
+    CheckDependencies();
+  }
+
+ private:
+  void CheckOperation(size_t index) {
+    const Operation& operation = draft_.operations[index];
+    CheckName(index, operation.name);
+    const Resource resource = operation.resource;
+    const bool known = IsTransfer(resource) || resource == Resource::kWorker ||
+                       resource == Resource::kParameterServer;
+    if (!known)
+      faults_.Add(PathOf(index, "resource"),
+                  absl::StrCat(static_cast<int>(resource), " is no known resource"));
+    if (resource != Resource::kWorker) CheckServer(index, operation.parameter_server);
+    CheckSize(index, operation);
+    if (operation.parameter.size() > limits_.max_name_bytes) {
+      faults_.Add(PathOf(index, "parameter"),
+                  TooLong(operation.parameter, "max_name_bytes", limits_.max_name_bytes));
+    }
+  }
+
+  void CheckName(size_t index, const std::string& name) {
+    if (name.empty()) {
+      faults_.Add(PathOf(index, "name"), "an operation needs a name");
+    } else if (name.size() > limits_.max_name_bytes) {
+      faults_.Add(PathOf(index, "name"), TooLong(name, "max_name_bytes", limits_.max_name_bytes));
+    } else {
+      const auto [earlier, is_new] = index_of_name_.try_emplace(name, index);
+      if (!is_new)
+        faults_.Add(PathOf(index, "name"),
+                    absl::StrCat(Quoted(name), " is already the name of operations[",
+                                 earlier->second, "]"));
+    }
+  }
+
+  void CheckServer(size_t index, int32_t server) {
+    if (server < 0 || (servers_known_ && server >= draft_.parameter_servers)) {
+      faults_.Add(PathOf(index, "parameter_server"),
+                  absl::StrCat(server, " is not the index of one of ", draft_.parameter_servers,
+                               " parameter servers"));
+    }
+  }
+
+  void CheckSize(size_t index, const Operation& operation) {
+    const int64_t size = operation.size_bytes;
+    if (size < 0) {
+      faults_.Add(PathOf(index, "size_bytes"), absl::StrCat(size, " is a negative size"));
+    } else if (IsTransfer(operation.resource) && size == 0) {
+      faults_.Add(PathOf(index, "size_bytes"), "0: a transfer needs a size");
+    } else if (!IsTransfer(operation.resource) && size > 0 &&
+               operation.resource != Resource::kUnspecified) {
+      faults_.Add(PathOf(index, "size_bytes"), absl::StrCat(size, ": only a transfer has a size"));
+    } else if (size > limits_.max_transfer_bytes) {
+      faults_.Add(PathOf(index, "size_bytes"),
+                  OverLimit(size, "max_transfer_bytes", limits_.max_transfer_bytes));
+    }
+  }
+
+  void CheckDependencies() {
+    int64_t dependencies = 0;
+    for (const Operation& operation : draft_.operations)
+      dependencies += static_cast<int64_t>(operation.waiting_for.size());
+    if (dependencies > limits_.max_dependencies) {
+      faults_.Add("operations", absl::StrCat("all waiting_for together: ",
+                                             OverLimit(dependencies, "max_dependencies",
+                                                       limits_.max_dependencies)));
+      return;
+    }
+    std::vector<Listed> listed(draft_.operations.size());
+    for (size_t i = 0; i < draft_.operations.size() && !faults_.full(); ++i)
+      CheckWaitingFor(i, listed);
+    CheckCycle();
+  }
+
+  // The last listing of an index: at waiting_for[position] of `by`.
+  struct Listed {
+    size_t by = SIZE_MAX;
+    size_t position = 0;
+  };
+
+  void CheckWaitingFor(size_t index, std::vector<Listed>& listed) {
+    const std::vector<int32_t>& waiting_for = draft_.operations[index].waiting_for;
+    for (size_t at = 0; at < waiting_for.size(); ++at) {
+      const int64_t before = waiting_for[at];
+      if (before < 0 || before >= operation_count_) {
+        faults_.Add(
+            PathOf(index, "waiting_for", at),
+            absl::StrCat(before, " is not the index of one of ", operation_count_, " operations"));
+        continue;
+      }
+      Listed& last = listed[static_cast<size_t>(before)];
+      if (last.by == index) {
+        faults_.Add(PathOf(index, "waiting_for", at),
+                    absl::StrCat(before, " is already listed at waiting_for[", last.position, "]"));
+      } else if (static_cast<size_t>(before) == index) {
+        faults_.Add(
+            PathOf(index, "waiting_for"),
+            absl::StrCat("a cycle: ", Quoted(draft_.operations[index].name), " waits for itself"));
+      }
+      last = {.by = index, .position = at};
+    }
+  }
+
+  void CheckCycle() {
+    const std::vector<int32_t> cycle = FindDependencyCycle(draft_.operations);
+    if (cycle.empty()) return;
+    std::string names;
+    for (size_t i = 0; i < cycle.size() && i < kMaxCycleNames; ++i)
+      absl::StrAppend(&names, NameOf(cycle[i]), " waits for ");
+    absl::StrAppend(&names, cycle.size() > kMaxCycleNames ? "..." : NameOf(cycle[0]));
+    faults_.Add(PathOf(static_cast<size_t>(cycle[0]), "waiting_for"),
+                absl::StrCat("a cycle of ", cycle.size(), " operations: ", names));
+  }
+
+  std::string NameOf(int32_t index) const {
+    return Quoted(draft_.operations[static_cast<size_t>(index)].name);
+  }
+
+  static std::string PathOf(size_t operation, const char* field) {
+    return absl::StrCat("operations[", operation, "].", field);
+  }
+  static std::string PathOf(size_t operation, const char* field, size_t at) {
+    return absl::StrCat(PathOf(operation, field), "[", at, "]");
+  }
+
+  const ProfileDraft& draft_;
+  const ProfileLimits& limits_;
+  FaultList& faults_;
+  const int64_t operation_count_;
+  const bool servers_known_;  // else a server's index can only be too small
+  absl::flat_hash_map<absl::string_view, size_t> index_of_name_;
+};
+
+// Adds a fault for each rule of ValidateProfile that an operation, or the graph of them all,
+// breaks. Cost: linear in operations and dependencies; a number of them above its limit is one
+// fault and costs nothing more.
+void CheckOperations(const ProfileDraft& draft, const ProfileLimits& limits, FaultList& faults) {
+  OperationRules(draft, limits, faults).Check();
+}
+
+class RecordedStepRules {
+ public:
+  RecordedStepRules(const ProfileDraft& draft, const ProfileLimits& limits, FaultList& faults)
+      : draft_(draft),
+        limits_(limits),
+        faults_(faults),
+        operation_count_(static_cast<int64_t>(draft.operations.size())),
+        step_count_(static_cast<int64_t>(draft.steps.size())) {}
+
+  void Check() {
+    if (step_count_ == 0) faults_.Add("steps", "a profile needs at least one recorded step");
+    if (step_count_ > limits_.max_steps) {
+      faults_.Add("steps", OverLimit(step_count_, "max_steps", limits_.max_steps));
+    } else if (step_count_ > 0 && operation_count_ > limits_.max_recorded_times / step_count_) {
+      faults_.Add("steps", absl::StrCat(operation_count_, " operations in ", step_count_,
+                                        " steps are above the limit max_recorded_times = ",
+                                        limits_.max_recorded_times));
+    } else if (operation_count_ > 0) {
+      for (const Operation& operation : draft_.operations)
+        has_transfer_ = has_transfer_ || IsTransfer(operation.resource);
+      for (size_t i = 0; i < draft_.steps.size() && !faults_.full(); ++i) CheckStep(i);
+    }
+  }
+
+ private:
+  void CheckStep(size_t index) {
+    const RecordedStep& step = draft_.steps[index];
+    const bool starts = CheckStepLength(index, "start_ns", step.start_ns);
+    const bool ends = CheckStepLength(index, "end_ns", step.end_ns);
+    if (!starts || !ends) return;
+    bool takes_time = has_transfer_;
+    bool sound = true;
+    for (size_t i = 0; i < draft_.operations.size(); ++i) {
+      const int64_t start = step.start_ns[i];
+      const int64_t end = step.end_ns[i];
+      takes_time = takes_time || end > start;
+      if (start >= 0 && end >= start && end <= limits_.max_step_ns) continue;
+      sound = false;
+      AddTimeFault(index, i);
+      if (faults_.full()) return;
+    }
+    if (sound && !takes_time)
+      faults_.Add(absl::StrCat("steps[", index, "]"),
+                  "takes no time: no transfer, and no operation ends after it starts");
+  }
+
+  bool CheckStepLength(size_t index, const char* field, const std::vector<int64_t>& times) {
+    if (times.size() == draft_.operations.size()) return true;
+    faults_.Add(absl::StrCat("steps[", index, "].", field),
+                absl::StrCat(times.size(), " times for ", operation_count_, " operations"));
+    return false;
+  }
+
+  void AddTimeFault(size_t step, size_t operation) {
+    const int64_t start = draft_.steps[step].start_ns[operation];
+    const int64_t end = draft_.steps[step].end_ns[operation];
+    const std::string start_path = absl::StrCat("steps[", step, "].start_ns[", operation, "]");
+    const std::string end_path = absl::StrCat("steps[", step, "].end_ns[", operation, "]");
+    if (start < 0) faults_.Add(start_path, absl::StrCat(start, " is a negative time"));
+    if (start > limits_.max_step_ns)
+      faults_.Add(start_path, OverLimit(start, "max_step_ns", limits_.max_step_ns));
+    if (end < 0) {
+      faults_.Add(end_path, absl::StrCat(end, " is a negative time"));
+    } else if (end < start) {
+      faults_.Add(end_path, absl::StrCat(end, " is before the start at ", start));
+    } else if (end > limits_.max_step_ns && start <= limits_.max_step_ns) {
+      faults_.Add(end_path, OverLimit(end, "max_step_ns", limits_.max_step_ns));
+    }
+  }
+
+  const ProfileDraft& draft_;
+  const ProfileLimits& limits_;
+  FaultList& faults_;
+  const int64_t operation_count_;
+  const int64_t step_count_;
+  bool has_transfer_ = false;
+};
+
+// Adds a fault for each rule of ValidateProfile that a step breaks.
+// Cost: linear in the recorded times; a number of them above its limit is one fault and costs
+// nothing more.
+void CheckSteps(const ProfileDraft& draft, const ProfileLimits& limits, FaultList& faults) {
+  RecordedStepRules(draft, limits, faults).Check();
+}
 
 void CheckText(std::string path, const std::string& text, const ProfileLimits& limits,
                FaultList& faults) {

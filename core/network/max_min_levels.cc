@@ -1,8 +1,6 @@
 #include "core/network/max_min_levels.h"
 
-#include <algorithm>
 #include <cassert>
-#include <utility>
 
 namespace stepcast {
 

@@ -19,7 +19,6 @@
 #include "core/base/index.h"
 #include "core/base/indexed_heap.h"
 #include "core/base/time.h"
-#include "core/network/level_clock.h"
 #include "core/network/link_level.h"
 #include "core/network/max_min_levels.h"
 

@@ -23,7 +23,6 @@
 #include <vector>
 
 #include "core/base/time.h"
-#include "core/network/level_clock.h"
 #include "core/network/link_level.h"
 
 namespace stepcast {

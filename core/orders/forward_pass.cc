@@ -11,7 +11,6 @@
 
 #include "core/base/error.h"
 #include "core/base/index.h"
-#include "core/orders/graph_cut.h"
 #include "core/orders/transfer_graph.h"
 
 namespace stepcast {

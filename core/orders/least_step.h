@@ -17,7 +17,7 @@
 #include "core/engine/program.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
-#include "core/orders/schedule_bounds.h"
+#include "core/orders/order_bound.h"
 
 namespace stepcast {
 

@@ -7,7 +7,7 @@
 
 #include "core/base/index.h"
 #include "core/communication/parameter_servers.h"
-#include "core/orders/graph_cut.h"
+#include "core/orders/transfer_graph.h"
 #include "core/orders/transfer_ranks.h"
 
 namespace stepcast {

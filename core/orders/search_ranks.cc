@@ -7,7 +7,6 @@
 
 #include "core/base/index.h"
 #include "core/engine/simulation.h"
-#include "core/orders/download_ranks.h"
 #include "core/orders/list_schedule.h"
 #include "core/orders/order_bound.h"
 #include "core/orders/order_search.h"

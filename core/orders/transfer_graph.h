@@ -55,4 +55,18 @@ class TransferGraph {
   std::vector<int32_t> topological_;
 };
 
+// The topological cut of a graph: the place where it is as narrow as one operation.
+//
+// An operation that waits, directly or through others, for all before it, and that all after it
+// wait for; as the loss of a training step.
+struct GraphCut {
+  int32_t operation = -1;         // -1: there is none
+  std::vector<int32_t> up_to_it;  // all that it waits for, and itself; ascending
+  friend bool operator==(const GraphCut&, const GraphCut&) = default;
+};
+
+// The first computation that is one and that every download is before. Cost: linear. Threads: pure
+// function.
+GraphCut FirstCutBehindDownloads(const TransferGraph& graph);
+
 }  // namespace stepcast

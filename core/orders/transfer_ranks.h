@@ -1,6 +1,7 @@
-// The rank that a scenario's order gives to each transfer of a graph.
+// The ranks that orders give to the transfers of a graph: a method of ordering to the downloads of
+// a step, a scenario's order to all.
 //
-// Threads: a pure function of its arguments; any number at once.
+// Threads: pure functions of their arguments; any number at once.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,18 @@
 #include "core/orders/transfer_graph.h"
 
 namespace stepcast {
+
+enum class OrderMethod : uint8_t { kTic, kTac, kSearch, kReverse, kRandom, kRecorded, kGraph };
+
+// By OpIndex, kUnranked for all but downloads. Ranks go from 0 without gaps; equal ones (kTic,
+// kRecorded) go in order of arrival.
+//
+// kRecorded: by the end of the transfers in the first recorded step. kRandom: a permutation drawn
+// with `seed`. Failure: as TransferRanks. REQUIRES: graph was built from this profile and scenario;
+// method is not kSearch.
+absl::StatusOr<std::vector<int32_t>> DownloadRanks(OrderMethod method, const Profile& profile,
+                                                   const Scenario& scenario, const Program& graph,
+                                                   uint64_t seed, StopCheck stop);
 
 // The kind of an operation, to an order of transfers.
 OperationKind OrderingKindOf(const Program& graph, OpIndex op);

@@ -7,9 +7,9 @@
 
 #include "core/communication/parameter_servers.h"
 #include "core/engine/simulation.h"
-#include "core/orders/download_ranks.h"
 #include "core/orders/least_step.h"
 #include "core/orders/search_ranks.h"
+#include "core/orders/transfer_ranks.h"
 #include "core/predict/distinct_warnings.h"
 #include "core/predict/replications.h"
 

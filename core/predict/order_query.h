@@ -12,7 +12,7 @@
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
-#include "core/orders/download_ranks.h"
+#include "core/orders/transfer_ranks.h"
 
 namespace stepcast {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/predict/run_key.h"
+#include "core/predict/run_memory.h"
 #include "core/predict/start_comparison.h"
 
 namespace stepcast {

@@ -22,11 +22,17 @@
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
-#include "core/predict/run_estimate.h"
 #include "core/predict/run_summary.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {
+
+// The run that the engine makes for a scenario.
+// Of the replication with that index, from 0, on the fastest path there is.
+//
+// REQUIRES: scenario and options were resolved for this profile.
+RunOptions RunOptionsOf(const Profile& profile, const Scenario& scenario,
+                        const SimulationOptions& options, int32_t replication);
 
 // The program and ranking that runs of several scenarios may share: they do not depend on the
 // workers, their starts or their synchronization.

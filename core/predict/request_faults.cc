@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace stepcast {
 
 void RequestFaults::AddPart(std::string_view path, const absl::Status& status,
@@ -30,6 +32,26 @@ void RequestFaults::Add(std::string field, std::string description) {
 absl::Status RequestFaults::ToStatus(std::string_view reason) && {
   if (!faults_.empty()) return FaultsError(reason, std::move(faults_));
   return other_;
+}
+
+ScenarioDraft WithVariedWorkers(const ScenarioDraft& draft, const std::string& because,
+                                RequestFaults& faults) {
+  ScenarioDraft varied = draft;
+  if (draft.workers.has_value())
+    faults.Add("scenario.workers",
+               absl::StrCat("is ", *draft.workers, ", but must be unset: ", because));
+  if (!draft.start_offsets_ns.empty()) {
+    faults.Add("scenario.start_offsets_ns",
+               absl::StrCat(draft.start_offsets_ns.size(), " given, must be empty: ", because));
+  }
+  if (!draft.worker_groups.empty()) {
+    faults.Add("scenario.worker_groups",
+               absl::StrCat(draft.worker_groups.size(), " given, must be empty: ", because));
+  }
+  varied.workers.reset();
+  varied.start_offsets_ns.clear();
+  varied.worker_groups.clear();
+  return varied;
 }
 
 }  // namespace stepcast

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 
 #include "core/base/error.h"
+#include "core/model/scenario.h"
 
 namespace stepcast {
 
@@ -31,5 +32,10 @@ class RequestFaults {
   std::vector<Fault> faults_;
   absl::Status other_;
 };
+
+// The scenario without what fixes the number of workers, each of which is a fault at
+// `scenario.FIELD`; `because` says what varies it.
+ScenarioDraft WithVariedWorkers(const ScenarioDraft& draft, const std::string& because,
+                                RequestFaults& faults);
 
 }  // namespace stepcast

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "core/predict/run_estimate.h"
+#include "core/predict/run_summary.h"
 #include "core/predict/throughput.h"
 
 namespace stepcast {

@@ -1,19 +1,39 @@
+// A memory of runs that were made before, and the keys by which it knows them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/model/scenario.h"
+#include "core/model/simulation_options.h"
+#include "core/predict/run_summary.h"
+
+namespace stepcast {
+
+// The key of a run, as bytes: all that it depends on, so runs of equal keys are equal.
+//
+// Complete by construction: a scenario or options with one more field do not compile here until it
+// is said whether a run depends on it.
+// Threads: pure functions.
+// Length: some 200 bytes, and the names of explicit priorities.
+
+// Of all runs of a scenario: its order and what fixes its ranks, the options that touch a run, the
+// engine's version. Replications, precision, time budget and confidence level do not: they say how
+// many runs are made and what is made of them.
+std::string RunKeyPrefix(std::string_view profile_digest, const Scenario& scenario,
+                         const SimulationOptions& options);
+
+// Of the replication with that index.
+std::string RunKeyOf(std::string_view prefix, int32_t replication);
+
 // A memo of runs that were made before, by whoever computes: a run is the same whenever it is made
 // again, so it need not be.
 //
 // An answer has the same bytes with any memory and with none, but for
 // SimulationStatistics::recalled_runs. Threads: one computation asks from one thread at a time;
 // several computations may ask at once, so what serves several must be safe.
-#pragma once
-
-#include <cstdint>
-#include <memory>
-#include <string>
-
-#include "core/predict/run_summary.h"
-
-namespace stepcast {
-
 class RunMemory {
  public:
   virtual ~RunMemory() = default;

@@ -1,6 +1,99 @@
 #include "core/predict/run_summary.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
 namespace stepcast {
+
+namespace {
+
+constexpr size_t kBatchOfMser = 5;
+constexpr size_t kMinValues = 50;
+// Squared errors that differ by less, as a share of the squared mean, differ by the rounding of
+// doubles.
+constexpr double kRounding = 1e-18;
+// Batches of fewer marks would hold little but the order of completions at one instant.
+constexpr size_t kMinMarksPerBatch = 2;
+
+double SecondsBetween(const std::vector<Instant>& marks, size_t from, size_t to) {
+  return ToSeconds(marks[to] - marks[from]);
+}
+
+// Of the throughput from mark `first` on. 0 where there are too few.
+double StandardErrorFrom(const CompletionSeries& series, size_t first) {
+  const std::vector<Instant>& marks = series.marks();
+  if (marks.size() <= first) return 0;
+  const size_t per_batch = (marks.size() - 1 - first) / kBatches;
+  if (per_batch < kMinMarksPerBatch) return 0;
+  const double mean = SecondsBetween(marks, first, first + kBatches * per_batch) / kBatches;
+  double squares = 0;
+  for (size_t i = 0; i < kBatches; ++i) {
+    const double off =
+        SecondsBetween(marks, first + i * per_batch, first + (i + 1) * per_batch) - mean;
+    squares += off * off;
+  }
+  const double rate = static_cast<double>(per_batch) * static_cast<double>(series.stride()) / mean;
+  // A rate is a number over a time: its relative error is the time's, to first order.
+  return rate * std::sqrt(squares / (kBatches - 1) / kBatches) / mean;
+}
+
+}  // namespace
+
+size_t TruncationOf(const std::vector<double>& values) {
+  if (values.size() < kMinValues) return 0;
+  std::vector<double> means;
+  for (size_t i = 0; i + kBatchOfMser <= values.size(); i += kBatchOfMser) {
+    double sum = 0;
+    for (size_t k = 0; k < kBatchOfMser; ++k) sum += values[i + k];
+    means.push_back(sum / kBatchOfMser);
+  }
+  const double center =
+      std::accumulate(means.begin(), means.end(), 0.0) / static_cast<double>(means.size());
+  // From the back, so that the sums over what remains grow by one value at a time.
+  double sum = 0;
+  double squares = 0;
+  double least = std::numeric_limits<double>::infinity();
+  size_t dropped = 0;
+  for (size_t d = means.size(); d-- > 0;) {
+    sum += means[d] - center;
+    squares += (means[d] - center) * (means[d] - center);
+    if (2 * d > means.size()) continue;
+    const auto left = static_cast<double>(means.size() - d);
+    const double error = (squares - sum * sum / left) / (left * left);
+    if (error > least + kRounding * center * center) continue;
+    least = std::min(least, error);
+    dropped = d;
+  }
+  return dropped * kBatchOfMser;
+}
+
+RunEstimate EstimateOf(const RunResult& result, bool automatic_warmup) {
+  const std::vector<Instant>& marks = result.completions.marks();
+  RunEstimate estimate{.steps_per_second = result.steps_per_second,
+                       .warmup_seconds = ToSeconds(result.counted_from - Instant{})};
+  size_t first = static_cast<size_t>(
+      std::lower_bound(marks.begin(), marks.end(), result.counted_from) - marks.begin());
+  if (automatic_warmup) {
+    std::vector<double> times;
+    for (size_t i = 1; i < marks.size(); ++i) times.push_back(SecondsBetween(marks, i - 1, i));
+    const size_t truncated = TruncationOf(times);
+    // Completions at one instant count together, or a run in which all workers end together would
+    // be cut in the middle of an instant.
+    if (truncated > first && marks[truncated] < marks.back()) {
+      first = static_cast<size_t>(std::upper_bound(marks.begin(), marks.end(), marks[truncated]) -
+                                  marks.begin()) -
+              1;
+      estimate.warmup_seconds = ToSeconds(marks[first] - Instant{});
+      const double completions = static_cast<double>(marks.size() - 1 - first) *
+                                 static_cast<double>(result.completions.stride());
+      estimate.steps_per_second = completions / SecondsBetween(marks, first, marks.size() - 1);
+    }
+  }
+  estimate.standard_error = StandardErrorFrom(result.completions, first);
+  return estimate;
+}
 
 size_t RunSummary::bytes() const {
   return sizeof(RunSummary) + step_times.heap_bytes() + utilization.capacity() * sizeof(double);

@@ -22,7 +22,6 @@
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
 #include "core/predict/point_set.h"
-#include "core/recommend/curve_ceiling.h"
 #include "core/recommend/outcome.h"
 #include "core/recommend/recommendation_query.h"
 #include "core/recommend/throughput_bound.h"

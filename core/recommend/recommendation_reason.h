@@ -3,7 +3,9 @@
 // Threads: pure functions of their arguments; any number at once.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/recommend/choice_search.h"
@@ -11,6 +13,12 @@
 #include "core/recommend/recommendation_query.h"
 
 namespace stepcast {
+
+// `1 worker`, `2 workers`.
+std::string CountText(int32_t count, std::string_view noun);
+
+// Three digits, in the unit that suits: `0.25 s`, `3 min`, `1.5 h`, `4 d`. REQUIRES: seconds >= 0.
+std::string TimeText(double seconds);
 
 struct ReasonFacts {
   const RecommendationQuery& query;

@@ -1,3 +1,37 @@
+// Upper bounds of throughput: from the numbers of workers that are known, and from the graph alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "core/engine/program.h"
+
+namespace stepcast {
+
+// An upper bound of a throughput curve between and beyond the numbers of workers that are known.
+//
+// The shape is that of an honest saturation: each worker more adds no more than the one before.
+// Curves are not always so (they may fall, waver with the way workers keep in step, and rise
+// again), so where a number turns out higher than this shape allowed, that much is allowed
+// everywhere else, too.
+// Threads: none.
+// Cost: O(log n) of the numbers known.
+class CurveCeiling {
+ public:
+  // A known number of workers and its throughput, in any unit: as high as it may be by its
+  // interval.
+  void Know(int32_t workers, double highest) { known_[workers] = highest; }
+
+  // Of a number of workers that is not known, by the others alone; infinity where none is known.
+  double At(int32_t workers) const;
+  // The share by which a number that was just found is above what the others allowed; 0 where it is
+  // not.
+  double ExcessOf(int32_t workers, double found) const;
+
+ private:
+  std::map<int32_t, double> known_;
+};
+
 // An upper bound of throughput for every number of workers, by what the links and the processors
 // can carry: known before anything is simulated.
 //
@@ -8,14 +42,6 @@
 // is no bound: a delay may shorten a step, as Graham showed of list schedules.)
 // Threads: immutable.
 // Cost: linear in the graph and its recorded steps, once for all numbers of workers.
-#pragma once
-
-#include <cstdint>
-
-#include "core/engine/program.h"
-
-namespace stepcast {
-
 class ThroughputBound {
  public:
   explicit ThroughputBound(const Program& graph);

@@ -1,15 +1,152 @@
 #include "core/trace/perfetto_writer.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
+#include <cstddef>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/communication/parameter_servers.h"
-#include "core/trace/json_string.h"
-#include "core/trace/trace_time.h"
 
 namespace stepcast {
+
+namespace {
+
+constexpr int64_t kPicosecondsPerMicrosecond = 1'000'000;
+constexpr int kFractionDigits = 6;
+// 25 picoseconds are 63 ticks.
+constexpr int64_t kTicks = 63;
+constexpr int64_t kPicoseconds = 25;
+static_assert(kTicks * 1000 == kPicoseconds * kTicksPerNanosecond);
+
+}  // namespace
+
+// In two parts, because all of it times 25 does not fit.
+int64_t ToPicoseconds(Instant at) {
+  return at.ticks / kTicks * kPicoseconds +
+         (at.ticks % kTicks * kPicoseconds + kTicks / 2) / kTicks;
+}
+
+void AppendMicroseconds(int64_t picoseconds, std::string& json) {
+  std::array<char, 20> whole{};
+  const auto [end, error] = std::to_chars(whole.data(), whole.data() + whole.size(),
+                                          picoseconds / kPicosecondsPerMicrosecond);
+  json.append(whole.data(), end);
+  int64_t fraction = picoseconds % kPicosecondsPerMicrosecond;
+  if (fraction == 0) return;
+  std::array<char, kFractionDigits> digits{};
+  for (int i = kFractionDigits - 1; i >= 0; --i, fraction /= 10)
+    digits[static_cast<size_t>(i)] = static_cast<char>('0' + fraction % 10);
+  size_t shown = digits.size();
+  while (digits[shown - 1] == '0') --shown;
+  json += '.';
+  json.append(digits.data(), shown);
+}
+
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+bool Within(char c, uint8_t least, uint8_t most) {
+  return static_cast<uint8_t>(c) >= least && static_cast<uint8_t>(c) <= most;
+}
+
+// Of the well-formed sequence that `text` begins with (Unicode 15, table 3-7); 0 where it begins
+// with none. REQUIRES: !text.empty().
+size_t SequenceLength(std::string_view text) {
+  const auto lead = static_cast<uint8_t>(text[0]);
+  if (lead < 0x80) return 1;
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
+  // No overlong forms, no surrogates, nothing past U+10FFFF.
+  const uint8_t least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  const uint8_t most = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  if (!Within(text[1], least, most)) return 0;
+  for (size_t i = 2; i < length; ++i) {
+    if (!Within(text[i], 0x80, 0xBF)) return 0;
+  }
+  return length;
+}
+
+void AppendAscii(char c, std::string& json) {
+  constexpr char kHex[] = "0123456789abcdef";
+  const auto byte = static_cast<uint8_t>(c);
+  if (c == '"' || c == '\\') {
+    json += '\\';
+    json += c;
+  } else if (byte < 0x20 || byte == 0x7F) {
+    json += "\\u00";
+    json += kHex[byte >> 4];
+    json += kHex[byte & 0xF];
+  } else {
+    json += c;
+  }
+}
+
+}  // namespace
+
+void AppendJsonString(std::string_view text, std::string& json) {
+  json += '"';
+  while (!text.empty()) {
+    const size_t length = SequenceLength(text);
+    if (length == 1) {
+      AppendAscii(text[0], json);
+    } else {
+      json += length == 0 ? kReplacement : text.substr(0, length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  json += '"';
+}
+
+namespace {
+
+const char* KindName(Resource kind) {
+  switch (kind) {
+    case Resource::kDownlink:
+      return "downlink";
+    case Resource::kUplink:
+      return "uplink";
+    case Resource::kParameterServer:
+      return "parameter server";
+    default:
+      return "worker";
+  }
+}
+
+std::string NameOf(const ServerLanes& lanes, LaneIndex lane) {
+  const LaneSpec spec = lanes.Specs()[lane];
+  const Resource kind = ServerLanes::ResourceOf(spec);
+  if (kind == Resource::kWorker || lanes.servers == 1) return KindName(kind);
+  return absl::StrCat(KindName(kind), kind == Resource::kParameterServer ? " " : " of server ",
+                      spec.index);
+}
+
+std::vector<LaneIndex> InOrderOfUse(const ServerLanes& lanes) {
+  std::vector<LaneIndex> order;
+  order.reserve(static_cast<size_t>(lanes.count()));
+  for (int32_t server = 0; server < lanes.servers; ++server)
+    order.push_back(lanes.Downlink(server));
+  order.push_back(ServerLanes::kWorker);
+  for (int32_t server = 0; server < lanes.servers; ++server) order.push_back(lanes.Uplink(server));
+  for (int32_t server = 0; server < lanes.servers; ++server) order.push_back(lanes.Server(server));
+  return order;
+}
+
+}  // namespace
+
+TraceLanes::TraceLanes(const Program& graph)
+    : shown_{{.thread_id = 1, .name = "steps"}},
+      thread_of_(static_cast<size_t>(graph.lanes().count()), 0) {
+  for (const LaneIndex lane : InOrderOfUse(ServerLanes::Of(graph))) {
+    if (graph.operations_on(lane) == 0) continue;
+    const auto thread = static_cast<int32_t>(shown_.size()) + 1;
+    thread_of_[static_cast<size_t>(lane)] = thread;
+    shown_.push_back({.thread_id = thread, .name = NameOf(ServerLanes::Of(graph), lane)});
+  }
+}
 
 PerfettoWriter::PerfettoWriter(const Subject& subject, TextSink sink)
     : subject_(subject), lanes_(subject.graph), pieces_(sink) {

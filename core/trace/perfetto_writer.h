@@ -1,3 +1,59 @@
+// A trace that ui.perfetto.dev shows, and the texts that it is made of: times, strings, threads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "core/base/time.h"
+#include "core/engine/program.h"
+#include "core/engine/simulation.h"
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+#include "core/trace/text_pieces.h"
+
+namespace stepcast {
+
+// Simulated instants as a trace writes them: microseconds, exact to the picosecond.
+
+// The nearest picosecond. A tick is 25/63 of one, so no instant lies between two, and whole
+// nanoseconds are exact.
+int64_t ToPicoseconds(Instant at);
+
+// Appends so many picoseconds as microseconds: "12.5", "0.000001". REQUIRES: picoseconds >= 0.
+void AppendMicroseconds(int64_t picoseconds, std::string& json);
+
+// Text as a JSON string (RFC 8259).
+// Appends `text` in double quotes, escaped. Whatever bytes come in, valid JSON in UTF-8 goes out:
+// each byte that belongs to no well-formed sequence becomes U+FFFD.
+void AppendJsonString(std::string_view text, std::string& json);
+
+// The threads that a trace shows of each worker: its steps, then its connections and processors in
+// the order in which a step uses them.
+class TraceLanes {
+ public:
+  // Lanes that run nothing are not shown.
+  explicit TraceLanes(const Program& graph);
+
+  struct Lane {
+    int32_t thread_id = 0;  // its place in the order, too
+    std::string name;
+  };
+  // In order, the steps first.
+  const std::vector<Lane>& shown() const { return shown_; }
+  int32_t StepsThread() const { return shown_.front().thread_id; }
+  // REQUIRES: an operation of the graph runs on it.
+  int32_t ThreadOf(LaneIndex lane) const { return thread_of_[static_cast<size_t>(lane)]; }
+
+ private:
+  std::vector<Lane> shown_;
+  std::vector<int32_t> thread_of_;  // by LaneIndex
+};
+
 // A writer of the steps of a run as a trace that ui.perfetto.dev shows: one JSON object in Chrome's
 // trace event format.
 //
@@ -7,24 +63,6 @@
 // time. The contract's GenerateTraceResponse says what `args` are. Threads: none. Memory: a piece
 // and the metadata of one worker, whatever the number of steps. Cost: some hundred bytes and
 // nanoseconds an event.
-#pragma once
-
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "absl/status/status.h"
-
-#include "core/engine/program.h"
-#include "core/engine/simulation.h"
-#include "core/model/profile.h"
-#include "core/model/scenario.h"
-#include "core/trace/text_pieces.h"
-#include "core/trace/trace_lanes.h"
-
-namespace stepcast {
-
 class PerfettoWriter final : public TraceSink {
  public:
   // The run that is traced. Borrowed, as the sink is.

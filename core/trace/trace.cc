@@ -10,7 +10,6 @@
 #include "core/engine/simulation.h"
 #include "core/predict/replications.h"
 #include "core/predict/request_faults.h"
-#include "core/predict/run_options.h"
 #include "core/trace/perfetto_writer.h"
 
 namespace stepcast {

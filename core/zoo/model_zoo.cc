@@ -9,15 +9,10 @@
 
 #include "core/base/quoted.h"
 #include "core/model/fault_list.h"
-#include "core/model/limit_fault.h"
-#include "core/model/platform_rules.h"
 #include "core/model/step_schedule.h"
 #include "core/model/training_graph.h"
-#include "core/zoo/alexnet.h"
-#include "core/zoo/googlenet.h"
-#include "core/zoo/inception_v3.h"
-#include "core/zoo/resnet.h"
-#include "core/zoo/vgg.h"
+#include "core/model/validate_profile.h"
+#include "core/zoo/networks.h"
 
 namespace stepcast {
 

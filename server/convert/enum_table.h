@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/allocate/allocation_job.h"
+#include "core/allocate/allocation_query.h"
 #include "core/compare/comparison.h"
 #include "core/model/fault_list.h"
 #include "core/model/profile.h"

@@ -29,7 +29,7 @@ struct IntervalReport {
 };
 
 // A share of the time from the start of a phase to a transfer's recorded end;
-// core/calibrate/end_time_errors.h.
+// core/calibrate/link_replay.h.
 struct EndErrorReport {
   double average = 0;
   double median = 0;

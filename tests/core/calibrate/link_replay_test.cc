@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/base/stop_check.h"
 #include "tests/core/calibrate/streams.h"
 #include "tests/core/engine/job_builder.h"
 
@@ -116,6 +117,43 @@ TEST(LinkReplayTest, ServicesAreCounted) {
   EXPECT_EQ((LinkSetting{.first_bytes = 10}.ServicesOf(11)), 2);
   EXPECT_EQ((LinkSetting{.first_bytes = 10, .quantum_bytes = 5}.ServicesOf(20)), 3);
   EXPECT_EQ((LinkSetting{.first_bytes = 10, .quantum_bytes = 5}.ServicesOf(21)), 4);
+}
+
+// At a byte a nanosecond the streams end 100, 200, 300 and 400 ns after the first request at 50.
+const std::vector<RecordedPhase> kPhases = {
+    PhaseFrom({{50, 100, 150}, {50, 100, 300}, {50, 100, 300}, {50, 100, 450}})};
+const LinkSetting kLink{.bytes_per_second = 1e9};
+
+TEST(EndTimeErrorsTest, AreSharesOfTheTimeSinceThePhaseBegan) {
+  const EndTimeErrors errors = MeasureEndTimes(kPhases, kLink, NeverStop).value();
+  // 0, 50 / 250, 50 / 250, 0.
+  EXPECT_EQ(errors.transfers, 4);
+  EXPECT_DOUBLE_EQ(errors.average, 0.1);
+  EXPECT_DOUBLE_EQ(errors.median, 0);
+  EXPECT_DOUBLE_EQ(errors.p95, 0.2);
+  EXPECT_DOUBLE_EQ(errors.maximum, 0.2);
+  EXPECT_DOUBLE_EQ(errors.distance, 0.5 * 0.2 / 0.22);
+  EXPECT_DOUBLE_EQ(EndTimeDistance(kPhases, kLink, NeverStop).value(), errors.distance);
+}
+
+TEST(EndTimeErrorsTest, WhatEndsWithThePhasesStartHasNoError) {
+  EXPECT_EQ(MeasureEndTimes(std::vector<RecordedPhase>{PhaseFrom({{50, 100, 50}, {50, 100, 250}})},
+                            kLink, NeverStop)
+                ->transfers,
+            1);
+}
+
+TEST(EndTimeErrorsTest, ALinkHalfAsFastStretchesWhatItCarries) {
+  const std::vector<RecordedPhase> slow = {
+      PhaseFrom({{50, 100, 250}, {50, 100, 450}, {50, 100, 650}})};
+  EXPECT_DOUBLE_EQ(MedianStretch(slow, kLink, NeverStop).value(), 2);
+  EXPECT_EQ(MedianStretch({}, kLink, NeverStop).value(), 1);
+}
+
+TEST(EndTimeErrorsTest, StopsWhenTold) {
+  const auto stop = [] { return absl::CancelledError(); };
+  EXPECT_EQ(MeasureEndTimes(kPhases, kLink, stop).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(EndTimeDistance(kPhases, kLink, stop).status().code(), absl::StatusCode::kCancelled);
 }
 
 }  // namespace

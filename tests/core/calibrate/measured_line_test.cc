@@ -10,7 +10,6 @@
 
 #include "core/base/random.h"
 #include "core/base/student_t.h"
-#include "core/calibrate/line_moments.h"
 
 namespace stepcast::measured_line_test {
 namespace {

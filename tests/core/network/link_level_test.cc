@@ -7,7 +7,6 @@
 
 #include "core/base/random.h"
 #include "core/base/time.h"
-#include "core/network/level_clock.h"
 #include "tests/core/network/exact.h"
 
 namespace stepcast::link_level_test {

@@ -5,8 +5,8 @@
 #include "gtest/gtest.h"
 
 #include "core/orders/dependency_groups.h"
+#include "core/orders/order_bound.h"
 #include "core/orders/outstanding_downloads.h"
-#include "core/orders/schedule_bounds.h"
 #include "core/orders/tic_tac.h"
 #include "tests/core/orders/golden_case.h"
 #include "tests/core/orders/serial_schedule.h"

@@ -9,7 +9,7 @@
 
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
-#include "core/predict/run_key.h"
+#include "core/predict/run_memory.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 #include "tests/core/predict/kept_runs.h"

@@ -1,5 +1,7 @@
 #include "core/recommend/recommendation_reason.h"
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <vector>
 
@@ -11,6 +13,20 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+TEST(PlainWordsTest, OneIsSingular) {
+  EXPECT_EQ(CountText(1, "worker"), "1 worker");
+  EXPECT_EQ(CountText(2, "server"), "2 servers");
+}
+
+TEST(PlainWordsTest, TimesHaveTheUnitThatSuits) {
+  EXPECT_EQ(TimeText(0), "0 s");
+  EXPECT_EQ(TimeText(0.25), "0.25 s");
+  EXPECT_EQ(TimeText(119), "119 s");
+  EXPECT_EQ(TimeText(180), "3 min");
+  EXPECT_EQ(TimeText(7200), "2 h");
+  EXPECT_EQ(TimeText(4 * 86400), "4 d");
+}
 
 Prediction Of(int32_t workers, double examples_per_second, double one_worker, double half_width) {
   Prediction prediction;

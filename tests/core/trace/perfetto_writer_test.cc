@@ -14,16 +14,135 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/random.h"
 #include "core/base/stop_check.h"
-#include "core/trace/trace_time.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
 
 namespace stepcast::perfetto_writer_test {
 namespace {
 
-using Json = nlohmann::json;
+using ::testing::ElementsAre;
 using testing::JobBuilder;
+using Json = nlohmann::json;
+
+std::string Text(int64_t picoseconds) {
+  std::string json;
+  AppendMicroseconds(picoseconds, json);
+  return json;
+}
+
+TEST(TraceTimeTest, WholeNanosecondsAreExact) {
+  for (const int64_t ns : {int64_t{0}, int64_t{1}, int64_t{999}, int64_t{86'400'000'000'000}})
+    EXPECT_EQ(ToPicoseconds(Instant{} + Nanoseconds(ns)), ns * 1000);
+}
+
+TEST(TraceTimeTest, AnInstantIsRoundedToTheNearestPicosecond) {
+  for (uint64_t seed = 0; seed < 20'000; ++seed) {
+    Random random({seed});
+    const auto ticks = static_cast<int64_t>(
+        random.Below(static_cast<uint64_t>(kEndOfTime.ticks) >> random.Below(62)));
+    // |picoseconds - ticks x 25/63| <= 1/2, in exact integers.
+    const __int128 off = static_cast<__int128>(ToPicoseconds(Instant{ticks})) * 63 -
+                         static_cast<__int128>(ticks) * 25;
+    EXPECT_TRUE(2 * off <= 63 && 2 * off >= -63) << "seed " << seed;
+  }
+}
+
+TEST(TraceTimeTest, MicrosecondsHaveNoDigitTooManyOrTooFew) {
+  EXPECT_EQ(Text(0), "0");
+  EXPECT_EQ(Text(1), "0.000001");
+  EXPECT_EQ(Text(999'999), "0.999999");
+  EXPECT_EQ(Text(1'000'000), "1");
+  EXPECT_EQ(Text(12'500'000), "12.5");
+  EXPECT_EQ(Text(1'000'100), "1.0001");
+  EXPECT_EQ(Text(ToPicoseconds(kEndOfTime)), "1830034134296.582502");
+}
+
+std::string Escaped(std::string_view text) {
+  std::string json;
+  AppendJsonString(text, json);
+  return json;
+}
+
+std::string ReadBack(std::string_view text) {
+  return nlohmann::json::parse(Escaped(text)).get<std::string>();
+}
+
+TEST(JsonStringTest, WhatMayNotStandInAStringIsEscaped) {
+  EXPECT_EQ(Escaped(""), R"("")");
+  EXPECT_EQ(Escaped("recv/conv1:0"), R"("recv/conv1:0")");
+  EXPECT_EQ(Escaped("a\"b\\c"), R"("a\"b\\c")");
+  EXPECT_EQ(Escaped(std::string("\0\n\x1F\x7F", 4)), R"("\u0000\u000a\u001f\u007f")");
+}
+
+TEST(JsonStringTest, EveryCharacterComesBack) {
+  std::string all;
+  for (uint32_t c = 0; c < 0x80; ++c) all += static_cast<char>(c);
+  // The first and last of each length, and around the surrogates.
+  for (const char* text : {"\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
+                           "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+    all += text;
+  }
+  EXPECT_EQ(ReadBack(all), all);
+}
+
+TEST(JsonStringTest, WhatIsNoUtf8IsReplacedByteByByte) {
+  const std::string bad = "\xEF\xBF\xBD";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"a\x80z", "a" + bad + "z"},        // no lead
+      {"\xC0\x80", bad + bad},            // overlong
+      {"\xE0\x9F\xBF", bad + bad + bad},  // overlong
+      {"\xF0\x8F\xBF\xBF", bad + bad + bad + bad},
+      {"\xED\xA0\x80", bad + bad + bad},            // a surrogate
+      {"\xF4\x90\x80\x80", bad + bad + bad + bad},  // past the last
+      {"\xF5\x80\x80\x80", bad + bad + bad + bad},
+      {"\xE2\x82", bad + bad},  // cut off
+      {"\xE2\x82z", bad + bad + "z"},
+      {"\xFF", bad},
+  };
+  for (const auto& [text, expected] : cases)
+    EXPECT_EQ(ReadBack(text), expected) << ::testing::PrintToString(text);
+}
+
+TEST(JsonStringTest, AnyBytesGiveValidJson) {
+  for (uint64_t seed = 0; seed < 5000; ++seed) {
+    Random random({seed});
+    std::string text;
+    for (uint64_t left = random.Below(12); left > 0; --left) {
+      // Mostly what could begin or go on a sequence.
+      text +=
+          static_cast<char>(random.Below(4) == 0 ? random.Below(256) : 0x80 + random.Below(128));
+    }
+    EXPECT_NO_THROW(ReadBack(text)) << "seed " << seed;
+  }
+}
+
+std::vector<std::string> NamesOf(const JobBuilder& job) {
+  const Profile profile = job.Build();
+  const TraceLanes lanes(BuildProgram(profile, testing::Resolved(profile)));
+  std::vector<std::string> names;
+  for (const TraceLanes::Lane& lane : lanes.shown()) {
+    names.push_back(lane.name);
+    EXPECT_EQ(lane.thread_id, static_cast<int32_t>(names.size()));
+  }
+  return names;
+}
+
+TEST(TraceLanesTest, StandInTheOrderOfUse) {
+  JobBuilder job;
+  job.Update(1, {job.Upload(1, {job.Compute(1, {job.Download(1)})})});
+  EXPECT_THAT(NamesOf(job),
+              ElementsAre("steps", "downlink", "worker", "uplink", "parameter server"));
+}
+
+TEST(TraceLanesTest, SayWhichServerWhereThereAreSeveralAndLeaveOutWhatRunsNothing) {
+  JobBuilder job;
+  const int32_t last = job.Compute(1, {job.Download(1, {}, 0), job.Download(1, {}, 1)});
+  job.Update(1, {job.Upload(1, {last}, 1)}, 1);
+  EXPECT_THAT(NamesOf(job), ElementsAre("steps", "downlink of server 0", "downlink of server 1",
+                                        "worker", "uplink of server 1", "parameter server 1"));
+}
 
 // The text of a run's trace, of so many steps a worker.
 struct Written {

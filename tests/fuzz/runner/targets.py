@@ -1,12 +1,11 @@
 """The targets, and the files of each whose lines count as its decoder's."""
 
-_PROFILE = ["server/convert/profile_codec.cc", "server/convert/profile_convert.cc", "core/model/validate_profile.cc", "core/model/operation_rules.cc",
-            "core/model/platform_rules.cc", "core/model/recorded_step_rules.cc", "core/model/dependency_cycle.cc"]
+_PROFILE = ["server/convert/profile_codec.cc", "server/convert/profile_convert.cc", "core/model/validate_profile.cc",
+            "core/model/dependency_cycle.cc"]
 _STEPS = ["core/importing/graph_dependencies.cc", "core/importing/recorded_rows.cc", "core/importing/recording_options.cc",
-          "core/importing/tensorflow_device.cc", "core/importing/tensorflow_graph.cc"]
-_RECORDING = _STEPS + ["core/importing/recorded_operations.cc", "core/importing/recording_notes.cc", "core/importing/step_choice.cc",
-                       "core/importing/step_clock.cc", "core/importing/variable_names.cc"]
-_WIRE = ["core/importing/wire_reader.cc", "core/importing/graph_reader.cc"]
+          "core/importing/tensorflow_names.cc", "core/importing/tensorflow_graph.cc"]
+_RECORDING = _STEPS + ["core/importing/recorded_operations.cc", "core/importing/step_clock.cc"]
+_WIRE = ["core/importing/wire_reader.cc"]
 
 DECODERS = {
     "certificate": ["server/security/certificate.cc"],
@@ -15,7 +14,7 @@ DECODERS = {
     "command_line": ["server/app/command_line.cc", "server/app/listen_address.cc"],
     "configuration": ["server/app/config_file.cc", "server/app/setting_layers.cc", "server/app/small_file.cc"],
     "graph_def": _RECORDING + _WIRE,
-    "layer_profile": ["core/importing/layer_graph.cc", "core/importing/layer_line.cc", "core/importing/layer_profile.cc"],
+    "layer_profile": ["core/importing/layer_graph.cc", "core/importing/layer_profile.cc"],
     "listing": ["server/handlers/filter_parser.cc", "server/handlers/page_token.cc", "server/handlers/profile_name.cc", "server/store/profile_filter.cc"],
     "message_bytes": ["server/rpc/message_buffer.cc"],
     "operation_request": ["server/convert/operation_convert.cc", "server/handlers/operation_handler.cc", "server/rpc/job_computation.cc"],
@@ -23,16 +22,14 @@ DECODERS = {
         "server/convert/allocation_convert.cc", "server/convert/calibration_convert.cc", "server/convert/comparison_convert.cc",
         "server/convert/order_convert.cc", "server/convert/prediction_convert.cc", "server/convert/recommendation_convert.cc",
         "server/convert/scenario_convert.cc", "server/convert/trace_convert.cc", "server/handlers/prediction_handler.cc", "core/model/scenario.cc",
-        "core/model/simulation_options.cc", "core/allocate/allocation_query.cc", "core/allocate/allocation_job.cc", "core/predict/order_query.cc",
+        "core/model/simulation_options.cc", "core/allocate/allocation_query.cc", "core/predict/order_query.cc",
         "core/recommend/recommendation_query.cc"],
     "principals": ["server/security/principals.cc", "server/security/token_digest.cc", "server/security/role.cc"],
     "profile_request": ["server/convert/profile_service_convert.cc", "server/handlers/profile_handler.cc", "server/handlers/profile_name.cc",
                         "server/handlers/import_formats.cc"],
     "profile_upload": _PROFILE + ["server/convert/utf8.cc"],
-    "run_metadata": _RECORDING + _WIRE + ["core/importing/run_metadata_profile.cc", "core/importing/run_metadata_reader.cc",
-                                          "core/importing/transfer_label.cc"],
+    "run_metadata": _RECORDING + _WIRE + ["core/importing/run_metadata_profile.cc", "core/importing/run_metadata_reader.cc"],
     "stored_profile": _PROFILE,
-    "timeline": _STEPS + ["core/importing/json_bytes.cc", "core/importing/timeline_profile.cc", "core/importing/timeline_reader.cc",
-                          "core/importing/timeline_step.cc"],
+    "timeline": _STEPS + ["core/importing/timeline_profile.cc", "core/importing/timeline_reader.cc"],
     "wire_status": ["client/src/error_status.cc", "client/src/error_details.cc"],
 }

@@ -1,0 +1,122 @@
+#include "core/predict/run_memory.h"
+
+#include <cstring>
+#include <optional>
+#include <type_traits>
+#include <variant>
+
+#include "core/predict/throughput.h"
+
+namespace stepcast {
+
+namespace {
+
+// Every value is preceded by its length or has a fixed one, so that no two lists of values have the
+// same bytes.
+class Bytes {
+ public:
+  template <typename T>
+  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+  void Add(T value) {
+    char raw[sizeof(T)];
+    std::memcpy(raw, &value, sizeof(T));
+    bytes_.append(raw, sizeof(T));
+  }
+  void Add(std::string_view text) {
+    Add(static_cast<uint64_t>(text.size()));
+    bytes_.append(text);
+  }
+  void Add(const std::optional<double>& value) {
+    Add(value.has_value());
+    if (value.has_value()) Add(*value);
+  }
+  void Add(const ParsingOverhead& overhead) {
+    const auto& [seconds_per_byte, seconds] = overhead;
+    Add(seconds_per_byte);
+    Add(seconds);
+  }
+  void Add(const WorkerGroup& group) {
+    const auto& [count, compute_speed_factor, bandwidth] = group;
+    Add(count);
+    Add(compute_speed_factor);
+    Add(bandwidth);
+  }
+  std::string Take() && { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+void AddServers(const ParameterServers& job, Bytes& bytes) {
+  const auto& [servers, parsing, synchronization, multiplexing, sharing, order, priorities] = job;
+  bytes.Add(servers);
+  bytes.Add(parsing);
+  bytes.Add(synchronization);
+  bytes.Add(static_cast<uint64_t>(multiplexing.index()));
+  if (const auto* window = std::get_if<Window>(&multiplexing)) {
+    bytes.Add(window->bytes);
+    bytes.Add(window->quantum_bytes);
+  } else if (const auto* robin = std::get_if<RoundRobin>(&multiplexing)) {
+    bytes.Add(robin->window_bytes);
+    bytes.Add(robin->quantum_bytes);
+  }
+  bytes.Add(static_cast<uint64_t>(sharing.index()));
+  if (const auto* turns = std::get_if<Turns>(&sharing)) bytes.Add(turns->bytes);
+  bytes.Add(order);
+  bytes.Add(static_cast<uint64_t>(priorities.size()));
+  for (const auto& [name, rank] : priorities) {
+    bytes.Add(std::string_view(name));
+    bytes.Add(rank);
+  }
+}
+
+void AddScenario(const Scenario& scenario, Bytes& bytes) {
+  const auto& [workers, bandwidth, communication, offsets, groups] = scenario;
+  bytes.Add(workers);
+  bytes.Add(bandwidth);
+  bytes.Add(static_cast<uint64_t>(communication.index()));
+  AddServers(std::get<ParameterServers>(communication), bytes);
+  bytes.Add(static_cast<uint64_t>(offsets.size()));
+  for (const int64_t offset : offsets) bytes.Add(offset);
+  bytes.Add(static_cast<uint64_t>(groups.size()));
+  for (const WorkerGroup& group : groups) bytes.Add(group);
+}
+
+void AddOptions(const SimulationOptions& options, Bytes& bytes) {
+  const auto& [steps, warmup, automatic_warmup, seed, replications, automatic_replications,
+               precision, budget, start, horizon, horizon_steps, horizon_seconds, level] = options;
+  bytes.Add(steps);
+  bytes.Add(warmup);
+  bytes.Add(automatic_warmup);
+  bytes.Add(seed);
+  static_cast<void>(replications);
+  static_cast<void>(automatic_replications);
+  static_cast<void>(precision);
+  static_cast<void>(budget);
+  bytes.Add(start);
+  bytes.Add(horizon);
+  bytes.Add(horizon_steps);
+  bytes.Add(horizon_seconds);
+  static_cast<void>(level);
+}
+
+}  // namespace
+
+std::string RunKeyPrefix(std::string_view profile_digest, const Scenario& scenario,
+                         const SimulationOptions& options) {
+  Bytes bytes;
+  bytes.Add(std::string_view(kEngineVersion));
+  bytes.Add(profile_digest);
+  AddScenario(scenario, bytes);
+  AddOptions(options, bytes);
+  return std::move(bytes).Take();
+}
+
+std::string RunKeyOf(std::string_view prefix, int32_t replication) {
+  Bytes bytes;
+  bytes.Add(prefix);
+  bytes.Add(replication);
+  return std::move(bytes).Take();
+}
+
+}  // namespace stepcast

@@ -1,0 +1,122 @@
+#include "core/predict/run_summary.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "core/base/random.h"
+
+namespace stepcast::run_summary_test {
+namespace {
+
+// The definition, each time from scratch.
+size_t NaiveTruncation(const std::vector<double>& values) {
+  if (values.size() < 50) return 0;
+  std::vector<double> means;
+  for (size_t i = 0; i + 5 <= values.size(); i += 5) {
+    means.push_back((values[i] + values[i + 1] + values[i + 2] + values[i + 3] + values[i + 4]) /
+                    5);
+  }
+  double least = std::numeric_limits<double>::infinity();
+  size_t best = 0;
+  for (size_t d = 0; 2 * d <= means.size(); ++d) {
+    const auto left = static_cast<double>(means.size() - d);
+    double mean = 0;
+    for (size_t i = d; i < means.size(); ++i) mean += means[i] / left;
+    double error = 0;
+    for (size_t i = d; i < means.size(); ++i)
+      error += (means[i] - mean) * (means[i] - mean) / (left * left);
+    if (error < least) {
+      least = error;
+      best = d;
+    }
+  }
+  return 5 * best;
+}
+
+TEST(RunEstimateTest, TruncationIsTheDefinitions) {
+  int truncated = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random({seed, 61});
+    std::vector<double> values(20 + random.Below(400));
+    const double transient = static_cast<double>(random.Below(5));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = 1 + random.Normal() / 5 + transient * std::exp(-static_cast<double>(i) / 20);
+    ASSERT_EQ(TruncationOf(values), NaiveTruncation(values)) << "seed " << seed;
+    truncated += TruncationOf(values) > 0 ? 1 : 0;
+  }
+  EXPECT_GT(truncated, 100);
+}
+
+TEST(RunEstimateTest, ASlowStartIsDroppedAndNothingOfASteadySeries) {
+  std::vector<double> values(1000, 1.0);
+  EXPECT_EQ(TruncationOf(values), 0U);
+  for (size_t i = 0; i < 200; ++i) values[i] = 3;
+  EXPECT_EQ(TruncationOf(values), 200U);
+}
+
+TEST(RunEstimateTest, AtMostHalfIsDropped) {
+  std::vector<double> values(1000, 3.0);
+  for (size_t i = 900; i < 1000; ++i) values[i] = 1;
+  EXPECT_LE(TruncationOf(values), 500U);
+}
+
+// Completions every second, but `slow` seconds for the first ones.
+RunResult RunOf(int completions, int slow_ones, double slow, double spread = 0, uint64_t seed = 1) {
+  Random random({seed, 62});
+  RunResult result;
+  double seconds = 0;
+  for (int i = 0; i < completions; ++i) {
+    seconds += (i < slow_ones ? slow : 1) + spread * random.Normal();
+    result.completions.Add(Instant{} + FromSeconds(seconds / 1000));
+  }
+  result.measured = true;
+  result.steps_per_second = completions / seconds * 1000;
+  return result;
+}
+
+TEST(RunEstimateTest, AutomaticWarmupLeavesTheSteadyRate) {
+  const RunResult result = RunOf(1000, 100, 5);
+  EXPECT_NEAR(EstimateOf(result, true).steps_per_second, 1000, 1e-6);
+  EXPECT_NEAR(EstimateOf(result, true).warmup_seconds, 0.55, 0.06);
+  EXPECT_EQ(EstimateOf(result, false).steps_per_second, result.steps_per_second);
+  EXPECT_EQ(EstimateOf(result, false).warmup_seconds, 0);
+}
+
+TEST(RunEstimateTest, WhatWasDroppedAlreadyIsNotDroppedAgain) {
+  RunResult result = RunOf(1000, 100, 5);
+  result.counted_from = result.completions.marks()[300];
+  EXPECT_EQ(EstimateOf(result, true).steps_per_second, result.steps_per_second);
+}
+
+TEST(RunEstimateTest, TheErrorOfIndependentTimesIsTheirs) {
+  double sum = 0;
+  constexpr int kRuns = 200;
+  for (uint64_t seed = 1; seed <= kRuns; ++seed) {
+    const double error = EstimateOf(RunOf(1600, 0, 1, 0.1, seed), false).standard_error;
+    sum += error * error;
+  }
+  // The mean of 1600 times of deviation 0.1.
+  EXPECT_NEAR(std::sqrt(sum / kRuns), 1000 * 0.1 / std::sqrt(1600.0), 0.2);
+}
+
+TEST(RunEstimateTest, AShortRunSaysNothingOfItsError) {
+  EXPECT_EQ(EstimateOf(RunOf(20, 0, 1, 0.1), true).standard_error, 0);
+}
+
+// Four workers in step, whose completions come four at an instant.
+TEST(RunEstimateTest, CompletionsAtOneInstantAreNotCutApart) {
+  RunResult result;
+  for (int i = 0; i < 400; ++i) {
+    for (int worker = 0; worker < 4; ++worker)
+      result.completions.Add(Instant{} + Milliseconds(i < 50 ? 3 * i : 150 + (i - 50)));
+  }
+  result.measured = true;
+  EXPECT_NEAR(EstimateOf(result, true).steps_per_second, 4000, 1e-6);
+}
+
+}  // namespace
+}  // namespace stepcast::run_summary_test
