@@ -14,7 +14,7 @@
 #include "server/handlers/operation_handler.h"
 #include "server/handlers/prediction_handler.h"
 #include "server/jobs/job_pool.h"
-#include "server/metrics/operation_metrics.h"
+#include "server/metrics/work_metrics.h"
 #include "server/operations/operation_runner.h"
 #include "server/operations/ticker.h"
 #include "server/rpc/call_environment.h"

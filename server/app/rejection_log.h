@@ -7,7 +7,7 @@
 #include "server/app/log.h"
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
-#include "server/metrics/rejection_metrics.h"
+#include "server/metrics/call_metrics.h"
 #include "server/rpc/guarded_gate.h"
 
 namespace stepcast::server {

@@ -14,7 +14,7 @@
 #include "server/handlers/sharing_observer.h"
 #include "server/jobs/cost_model.h"
 #include "server/jobs/job_pool.h"
-#include "server/metrics/rejection_metrics.h"
+#include "server/metrics/call_metrics.h"
 #include "server/rpc/byte_budget.h"
 #include "server/rpc/call_gate.h"
 
