@@ -13,7 +13,7 @@
 
 #include "server/handlers/expected_work.h"
 #include "server/jobs/cancellation.h"
-#include "server/jobs/job_ticket.h"
+#include "server/jobs/job_admission.h"
 #include "server/rpc/byte_budget.h"
 #include "server/rpc/call_environment.h"
 #include "server/rpc/call_gate.h"

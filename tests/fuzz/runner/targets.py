@@ -25,7 +25,7 @@ DECODERS = {
         "server/convert/scenario_convert.cc", "server/convert/trace_convert.cc", "server/handlers/prediction_handler.cc", "core/model/scenario.cc",
         "core/model/simulation_options.cc", "core/allocate/allocation_query.cc", "core/allocate/allocation_job.cc", "core/predict/order_query.cc",
         "core/recommend/recommendation_query.cc"],
-    "principals": ["server/security/principals.cc", "server/security/token_digest.cc", "server/security/role.cc"],
+    "principals": ["server/security/principals.cc", "server/security/method_access.cc"],
     "profile_request": ["server/convert/profile_service_convert.cc", "server/handlers/profile_handler.cc", "server/handlers/profile_name.cc",
                         "server/handlers/import_formats.cc"],
     "profile_upload": _PROFILE + ["server/convert/utf8.cc"],
