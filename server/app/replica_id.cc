@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "server/store/etag.h"
+#include "server/store/profile_rules.h"
 
 namespace stepcast::server {
 

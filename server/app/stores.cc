@@ -4,7 +4,7 @@
 
 #include "server/store/memory_operation_store.h"
 #include "server/store/memory_profile_store.h"
-#include "server/store/operation_limits.h"
+#include "server/store/operation_store.h"
 #include "server/store/postgres_operation_store.h"
 #include "server/store/postgres_profile_store.h"
 #include "server/store/sqlite_operation_store.h"

@@ -1,8 +1,8 @@
-#include "server/store/profile_filter.h"
+#include "server/store/profile_rules.h"
 
 #include "gtest/gtest.h"
 
-namespace stepcast::server::profile_filter_test {
+namespace stepcast::server::profile_rules_test {
 namespace {
 
 const ProfileSummary kSummary = {
@@ -39,4 +39,4 @@ TEST(ProfileFilterTest, EveryTermMustHold) {
 }
 
 }  // namespace
-}  // namespace stepcast::server::profile_filter_test
+}  // namespace stepcast::server::profile_rules_test

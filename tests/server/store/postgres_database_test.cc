@@ -1,4 +1,4 @@
-#include "server/store/postgres_connection_pool.h"
+#include "server/store/postgres_database.h"
 
 #include <atomic>
 #include <optional>
@@ -10,10 +10,10 @@
 #include "gtest/gtest.h"
 
 #include "core/base/error.h"
-#include "server/store/postgres_transaction.h"
+#include "server/store/postgres_connection.h"
 #include "tests/server/store/postgres_test.h"
 
-namespace stepcast::server::postgres_connection_pool_test {
+namespace stepcast::server::postgres_database_test {
 namespace {
 
 class PostgresConnectionPoolTest : public PostgresTest {};
@@ -125,4 +125,4 @@ TEST_F(PostgresConnectionPoolTest, WhatAnotherTransactionMadeFailIsRunAgain) {
 }
 
 }  // namespace
-}  // namespace stepcast::server::postgres_connection_pool_test
+}  // namespace stepcast::server::postgres_database_test

@@ -1,8 +1,44 @@
-#include "server/store/put_rules.h"
+#include "server/store/profile_rules.h"
+
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/string_view.h"
 
 #include "server/store/store_error.h"
 
 namespace stepcast::server {
+
+absl::StatusOr<std::string> NewEtag() {
+  std::array<char, 16> bits{};
+  if (getentropy(bits.data(), bits.size()) != 0)
+    return StoreUnavailable("the system gives no random bits");
+  return absl::BytesToHexString(absl::string_view(bits.data(), bits.size()));
+}
+
+int64_t ContentChecksum(const ProfileSummary& summary, std::string_view content) {
+  uLong sum = crc32_z(0, nullptr, 0);
+  for (const std::string_view part :
+       {std::string_view(summary.id), std::string_view(summary.digest), content}) {
+    sum = crc32_z(sum, reinterpret_cast<const Bytef*>(part.data()), part.size());
+  }
+  return static_cast<int64_t>(sum);
+}
+
+bool Matches(const ProfileFilter& filter, const ProfileSummary& summary) {
+  if (filter.model.has_value() && *filter.model != summary.model) return false;
+  const auto has_value = [&](const auto& term) {
+    const auto label = summary.labels.find(term.first);
+    return label != summary.labels.end() && label->second == term.second;
+  };
+  const auto is_present = [&](const std::string& key) { return summary.labels.contains(key); };
+  return std::all_of(filter.labels.begin(), filter.labels.end(), has_value) &&
+         std::all_of(filter.present_labels.begin(), filter.present_labels.end(), is_present);
+}
 
 absl::StatusOr<ProfileSummary> AnswerAgain(const std::string& request_id, const RequestRow& first,
                                            const std::optional<ProfileSummary>& there,
