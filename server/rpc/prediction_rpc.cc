@@ -3,13 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "server/convert/allocation_convert.h"
-#include "server/convert/calibration_convert.h"
-#include "server/convert/comparison_convert.h"
-#include "server/convert/order_convert.h"
 #include "server/convert/prediction_convert.h"
-#include "server/convert/recommendation_convert.h"
-#include "server/convert/trace_convert.h"
+#include "server/convert/search_convert.h"
 #include "server/handlers/work_progress.h"
 #include "server/rpc/message_buffer.h"
 #include "server/rpc/shared_answers.h"

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "server/convert/profile_convert.h"
-#include "server/convert/profile_service_convert.h"
 #include "server/rpc/collected_bytes.h"
 #include "server/rpc/spooled_import.h"
 #include "server/rpc/unary_call.h"
