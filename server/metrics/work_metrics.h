@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 
-#include "server/handlers/sharing_observer.h"
 #include "server/handlers/simulation_observer.h"
 #include "server/jobs/job_pool.h"
 #include "server/operations/operation_runner.h"

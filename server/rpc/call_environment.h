@@ -11,7 +11,7 @@
 
 #include "server/base/bounded_cache.h"
 #include "server/base/clock.h"
-#include "server/handlers/sharing_observer.h"
+#include "server/handlers/simulation_observer.h"
 #include "server/jobs/cost_model.h"
 #include "server/jobs/job_pool.h"
 #include "server/metrics/call_metrics.h"

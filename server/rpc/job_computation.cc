@@ -9,7 +9,7 @@
 #include "server/convert/earlier_contract.h"
 #include "server/convert/prediction_convert.h"
 #include "server/convert/search_convert.h"
-#include "server/handlers/work_progress.h"
+#include "server/handlers/expected_work.h"
 #include "stepcast/v1/job_service.pb.h"
 
 namespace stepcast::server {

@@ -5,7 +5,7 @@
 
 #include "server/convert/prediction_convert.h"
 #include "server/convert/search_convert.h"
-#include "server/handlers/work_progress.h"
+#include "server/handlers/expected_work.h"
 #include "server/rpc/message_buffer.h"
 #include "server/rpc/shared_answers.h"
 #include "server/rpc/stream_call.h"

@@ -20,7 +20,7 @@
 #include "core/base/stop_check.h"
 #include "server/base/bounded_cache.h"
 #include "server/handlers/expected_work.h"
-#include "server/handlers/sharing_observer.h"
+#include "server/handlers/simulation_observer.h"
 #include "server/jobs/flights.h"
 #include "server/rpc/call_environment.h"
 #include "server/rpc/recent_answers.h"

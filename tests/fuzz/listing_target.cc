@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "server/base/clock.h"
-#include "server/handlers/filter_parser.h"
-#include "server/handlers/page_token.h"
+#include "server/handlers/listing.h"
 #include "server/handlers/profile_handler.h"
 #include "server/handlers/profile_name.h"
 #include "server/store/memory_profile_store.h"

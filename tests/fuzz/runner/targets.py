@@ -16,7 +16,7 @@ DECODERS = {
     "configuration": ["server/app/config_file.cc", "server/app/setting_layers.cc", "server/app/small_file.cc"],
     "graph_def": _RECORDING + _WIRE,
     "layer_profile": ["core/importing/layer_graph.cc", "core/importing/layer_line.cc", "core/importing/layer_profile.cc"],
-    "listing": ["server/handlers/filter_parser.cc", "server/handlers/page_token.cc", "server/handlers/profile_name.cc", "server/store/profile_rules.cc"],
+    "listing": ["server/handlers/listing.cc", "server/handlers/profile_name.cc", "server/store/profile_rules.cc"],
     "message_bytes": ["server/rpc/message_buffer.cc"],
     "operation_request": ["server/convert/operation_convert.cc", "server/handlers/operation_handler.cc", "server/rpc/job_computation.cc"],
     "prediction_request": [
