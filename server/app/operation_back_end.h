@@ -18,8 +18,8 @@
 #include "server/operations/operation_runner.h"
 #include "server/operations/ticker.h"
 #include "server/rpc/call_environment.h"
-#include "server/rpc/operation_environment.h"
 #include "server/rpc/operation_waiters.h"
+#include "server/rpc/services.h"
 #include "server/store/operation_store.h"
 #include "server/store/profile_store.h"
 

@@ -8,7 +8,7 @@
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
 #include "server/metrics/call_metrics.h"
-#include "server/rpc/guarded_gate.h"
+#include "server/rpc/call_gate.h"
 
 namespace stepcast::server {
 

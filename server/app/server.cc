@@ -25,8 +25,7 @@
 #include "server/base/clock.h"
 #include "server/http/http_server.h"
 #include "server/metrics/server_metrics.h"
-#include "server/rpc/health_rpc.h"
-#include "server/rpc/reflection_rpc.h"
+#include "server/rpc/services.h"
 
 namespace stepcast::server {
 

@@ -20,7 +20,7 @@
 #include "server/app/tls_certificates.h"
 #include "server/base/clock.h"
 #include "server/metrics/server_metrics.h"
-#include "server/rpc/guarded_gate.h"
+#include "server/rpc/call_gate.h"
 
 namespace stepcast::server {
 

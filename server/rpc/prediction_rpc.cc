@@ -1,12 +1,11 @@
-#include "server/rpc/prediction_rpc.h"
-
 #include <string>
 #include <utility>
 
 #include "server/convert/prediction_convert.h"
 #include "server/convert/search_convert.h"
 #include "server/handlers/expected_work.h"
-#include "server/rpc/message_buffer.h"
+#include "server/rpc/grpc_wire.h"
+#include "server/rpc/services.h"
 #include "server/rpc/shared_answers.h"
 #include "server/rpc/stream_call.h"
 #include "server/rpc/unary_call.h"

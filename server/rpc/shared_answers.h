@@ -24,7 +24,6 @@
 #include "server/jobs/flights.h"
 #include "server/rpc/call_environment.h"
 #include "server/rpc/recent_answers.h"
-#include "server/rpc/shared_reply.h"
 #include "server/rpc/unary_call.h"
 
 namespace stepcast::server {

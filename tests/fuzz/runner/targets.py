@@ -17,7 +17,7 @@ DECODERS = {
     "graph_def": _RECORDING + _WIRE,
     "layer_profile": ["core/importing/layer_graph.cc", "core/importing/layer_line.cc", "core/importing/layer_profile.cc"],
     "listing": ["server/handlers/listing.cc", "server/handlers/profile_name.cc", "server/store/profile_rules.cc"],
-    "message_bytes": ["server/rpc/message_buffer.cc"],
+    "message_bytes": ["server/rpc/grpc_wire.cc"],
     "operation_request": ["server/convert/operation_convert.cc", "server/handlers/operation_handler.cc", "server/rpc/job_computation.cc"],
     "prediction_request": [
         "server/convert/prediction_convert.cc", "server/convert/search_convert.cc", "server/convert/scenario_convert.cc", "server/handlers/prediction_handler.cc", "core/model/scenario.cc",

@@ -1,13 +1,84 @@
-#include "server/rpc/spooled_import.h"
+#include "server/rpc/upload_content.h"
 
+#include <array>
+#include <cstddef>
 #include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
 #include "core/importing/gunzip_source.h"
 #include "core/importing/recording_options.h"
-#include "server/rpc/collected_bytes.h"
 
 namespace stepcast::server {
+
+namespace {
+
+// INVALID_ARGUMENT at `field`: all bytes together are above a limit. Not worth a repetition, hence
+// no RESOURCE_EXHAUSTED.
+absl::Status StreamTooLarge(const char* reason, const char* field, const char* limit,
+                            int64_t max_bytes) {
+  return MakeError(
+      absl::StatusCode::kInvalidArgument,
+      absl::StrCat(field, ": all chunks together are above the limit ", limit, " = ", max_bytes),
+      {.reason = reason,
+       .metadata = {{limit, absl::StrCat(max_bytes)}},
+       .faults = {{.field = field,
+                   .description =
+                       absl::StrCat("all together are above ", limit, " = ", max_bytes)}},
+       .quota_subject = limit});
+}
+
+absl::Status NeitherHeaderNorChunk() {
+  return FaultsError(
+      "REQUEST_INVALID",
+      {{.field = "content", .description = "a message with neither header nor chunk"}});
+}
+
+}  // namespace
+
+absl::Status CollectedBytes::Add(const Request::Header& /*header*/, const Request& request,
+                                 ByteBudget::Share& share) {
+  if (!request.has_chunk()) return NeitherHeaderNorChunk();
+  const std::string& chunk = request.chunk();
+  if (static_cast<int64_t>(bytes_.size() + chunk.size()) > max_bytes_) {
+    return StreamTooLarge("PROFILE_TOO_LARGE", "chunk", "max_profile_bytes", max_bytes_);
+  }
+  absl::Status admitted = share.Add(static_cast<int64_t>(chunk.size()));
+  if (admitted.ok()) bytes_.append(chunk);
+  return admitted;
+}
+
+absl::StatusOr<std::string> CollectedBytes::Take(ByteBudget::Share& share) {
+  std::string compressed = std::exchange(bytes_, {});
+  TextSource source(compressed);
+  int64_t inflated = 0;
+  GunzipSource bytes(source, {.admit =
+                                  [&](int64_t more) {
+                                    inflated += more;
+                                    if (inflated > max_bytes_)
+                                      return StreamTooLarge("PROFILE_TOO_LARGE", "chunk",
+                                                            "max_profile_bytes", max_bytes_);
+                                    return share.Add(more);
+                                  },
+                              .damaged =
+                                  [](const std::string& why) {
+                                    return FaultsError("PROFILE_MALFORMED",
+                                                       {{.field = "chunk", .description = why}});
+                                  }});
+  std::string taken;
+  std::array<char, size_t{64} << 10> block;
+  while (true) {
+    const absl::StatusOr<size_t> read = bytes.Read(block.data(), block.size());
+    if (!read.ok()) return read.status();
+    // Bytes that are not compressed need not be copied.
+    if (inflated == 0) return *read == 0 ? std::string() : std::move(compressed);
+    if (*read == 0) return taken;
+    taken.append(block.data(), *read);
+  }
+}
 
 SpooledImport::SpooledImport(const CallEnvironment& environment)
     : max_profile_bytes_(environment.max_profile_bytes),
@@ -18,11 +89,7 @@ SpooledImport::SpooledImport(const CallEnvironment& environment)
 absl::Status SpooledImport::Add(const Request::Header& header, const Request& request,
                                 ByteBudget::Share& share) {
   const bool to_graph = request.has_graph_chunk();
-  if (!to_graph && !request.has_chunk()) {
-    return FaultsError(
-        "REQUEST_INVALID",
-        {{.field = "content", .description = "a message with neither header nor chunk"}});
-  }
+  if (!to_graph && !request.has_chunk()) return NeitherHeaderNorChunk();
   const char* const field = to_graph ? "graph_chunk" : "chunk";
   if (to_graph && recording_.size() > 0)
     return FaultsError("REQUEST_INVALID",

@@ -1,15 +1,35 @@
-#include "server/rpc/message_buffer.h"
+#include "server/rpc/grpc_wire.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "google/rpc/status.pb.h"
+
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "stepcast/v1/profile_service.pb.h"
 
-namespace stepcast::server::message_buffer_test {
+namespace stepcast::server::grpc_wire_test {
 namespace {
+
+TEST(GrpcStatusTest, OkIsOkWithoutDetails) {
+  EXPECT_TRUE(ToGrpcStatus(absl::OkStatus()).ok());
+  EXPECT_TRUE(ToGrpcStatus(absl::OkStatus()).error_details().empty());
+}
+
+TEST(GrpcStatusTest, EveryCodeIsItselfAndHasDetailsOfTheSameCode) {
+  for (int code = 1; code <= 16; ++code) {
+    const grpc::Status status =
+        ToGrpcStatus(absl::Status(static_cast<absl::StatusCode>(code), "why"));
+    EXPECT_EQ(static_cast<int>(status.error_code()), code);
+    EXPECT_EQ(status.error_message(), "why");
+    google::rpc::Status wire;
+    ASSERT_TRUE(wire.ParseFromString(status.error_details()));
+    EXPECT_EQ(wire.code(), code);
+    EXPECT_GE(wire.details_size(), 1);
+  }
+}
 
 constexpr int64_t kNoLimit = int64_t{1} << 40;
 
@@ -75,4 +95,4 @@ TEST(MessageBufferTest, DeepNestingIsRefused) {
 }
 
 }  // namespace
-}  // namespace stepcast::server::message_buffer_test
+}  // namespace stepcast::server::grpc_wire_test

@@ -1,11 +1,12 @@
-// The spools of an ImportProfile: a graph, if there is one, and a recording, which follow its
-// header.
+// The contents that follow the header of an upload: bytes in memory, or a spool.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include "core/importing/byte_source.h"
 #include "server/rpc/byte_budget.h"
@@ -15,6 +16,28 @@
 
 namespace stepcast::server {
 
+// The bytes that follow the header of UploadProfile: in memory, up to the limit of a profile.
+class CollectedBytes {
+ public:
+  using Request = v1::UploadProfileRequest;
+
+  explicit CollectedBytes(const CallEnvironment& environment)
+      : max_bytes_(environment.max_profile_bytes) {}
+
+  // Takes the next message after the header; what it keeps counts in `share`.
+  absl::Status Add(const Request::Header& header, const Request& request, ByteBudget::Share& share);
+
+  // The bytes, or what they decompress to where they are compressed by gzip; that counts in
+  // `share`, too, and against the same limit.
+  absl::StatusOr<std::string> Take(ByteBudget::Share& share);
+
+ private:
+  const int64_t max_bytes_;
+  std::string bytes_;
+};
+
+// The spools of an ImportProfile: a graph, if there is one, and a recording, which follow its
+// header.
 class SpooledImport {
  public:
   using Request = v1::ImportProfileRequest;

@@ -1,4 +1,4 @@
-#include "server/rpc/message_buffer.h"
+#include "server/rpc/grpc_wire.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <grpcpp/support/proto_buffer_reader.h>
@@ -9,8 +9,16 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "server/convert/wire_error.h"
 
 namespace stepcast::server {
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  const WireError error = ToWireError(status);
+  // absl's codes are the canonical ones, as gRPC's are.
+  return {static_cast<grpc::StatusCode>(status.code()), error.message, error.details};
+}
 
 namespace {
 
