@@ -16,7 +16,6 @@
 
 #include "server/app/credentials.h"
 #include "server/app/log.h"
-#include "server/app/rejection_log.h"
 #include "server/app/tls_certificates.h"
 #include "server/base/clock.h"
 #include "server/metrics/server_metrics.h"

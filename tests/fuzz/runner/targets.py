@@ -13,7 +13,7 @@ DECODERS = {
     "client_profile": ["client/src/profile_encoding.cc", "client/src/json.cc"],
     "client_text": ["client/cli/input_files.cc", "client/cli/quantity.cc"],
     "command_line": ["server/app/command_line.cc", "server/app/listen_address.cc"],
-    "configuration": ["server/app/config_file.cc", "server/app/setting_layers.cc", "server/app/small_file.cc"],
+    "configuration": ["server/app/settings.cc", "server/app/small_file.cc"],
     "graph_def": _RECORDING + _WIRE,
     "layer_profile": ["core/importing/layer_graph.cc", "core/importing/layer_line.cc", "core/importing/layer_profile.cc"],
     "listing": ["server/handlers/listing.cc", "server/handlers/profile_name.cc", "server/store/profile_rules.cc"],

@@ -1,4 +1,4 @@
-#include "server/app/config_file.h"
+#include "server/app/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 
-namespace stepcast::server::config_file_test {
+namespace stepcast::server::settings_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -84,4 +84,4 @@ TEST(ConfigFileTest, WhatCannotBeReadIsNamed) {
 }
 
 }  // namespace
-}  // namespace stepcast::server::config_file_test
+}  // namespace stepcast::server::settings_test

@@ -1,5 +1,7 @@
-#include "server/app/stop_signals.h"
+#include "server/app/process.h"
 
+#include <google/protobuf/stubs/logging.h>
+#include <grpc/support/log.h>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -7,7 +9,10 @@
 
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <thread>
+
+#include "absl/synchronization/mutex.h"
 
 #include "server/base/clock.h"
 
@@ -68,6 +73,15 @@ Signal WaitForSignal(double timeout_seconds) {
       EndAtTheNext();
       return Signal::kStop;
   }
+}
+
+void StopLookingForLockCycles() {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+}
+
+void SilenceLibraryLogs() {
+  google::protobuf::SetLogHandler(nullptr);
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
 }
 
 }  // namespace stepcast::server
