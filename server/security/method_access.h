@@ -31,9 +31,7 @@ enum class Access : uint8_t {
   kAdmin
 };
 
-// The access control table: the access that each method of every service asks of its caller.
-//
-// Threads: pure functions.
+// A row of the table.
 struct MethodAccess {
   std::string_view method;  // "stepcast.v1.ProfileService/GetProfile"
   Access access;
