@@ -4,11 +4,9 @@
 #include <variant>
 
 #include "server/app/command_line.h"
-#include "server/app/data_copy.h"
-#include "server/app/library_locks.h"
-#include "server/app/library_logs.h"
+#include "server/app/process.h"
 #include "server/app/server.h"
-#include "server/app/stop_signals.h"
+#include "server/app/stores.h"
 
 namespace {
 

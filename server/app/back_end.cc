@@ -8,9 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/predict/throughput.h"
-#include "server/rpc/admin_rpc.h"
-#include "server/rpc/prediction_rpc.h"
-#include "server/rpc/profile_rpc.h"
+#include "server/rpc/services.h"
 
 namespace stepcast::server {
 

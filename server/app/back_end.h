@@ -10,15 +10,13 @@
 #include <memory>
 #include <string>
 
-#include "server/app/call_log.h"
-#include "server/app/job_observer_pair.h"
 #include "server/app/log.h"
 #include "server/app/operation_back_end.h"
 #include "server/app/server_options.h"
 #include "server/base/clock.h"
+#include "server/handlers/engine_run.h"
 #include "server/handlers/prediction_handler.h"
 #include "server/handlers/profile_handler.h"
-#include "server/handlers/run_cache.h"
 #include "server/jobs/cost_model.h"
 #include "server/jobs/job_pool.h"
 #include "server/jobs/pool_executor.h"
@@ -30,6 +28,38 @@
 #include "server/store/observed_profile_store.h"
 
 namespace stepcast::server {
+
+// A pair of observers of one job pool, both of which are told.
+class JobObserverPair final : public JobObserver {
+ public:
+  // Borrows both; the second may be null.
+  JobObserverPair(JobObserver& first, JobObserver* second) : first_(first), second_(second) {}
+
+  void OnQueued(size_t queue_length) override {
+    first_.OnQueued(queue_length);
+    if (second_ != nullptr) second_->OnQueued(queue_length);
+  }
+  void OnRefused() override {
+    first_.OnRefused();
+    if (second_ != nullptr) second_->OnRefused();
+  }
+  void OnDropped() override {
+    first_.OnDropped();
+    if (second_ != nullptr) second_->OnDropped();
+  }
+  void OnStarted(size_t queue_length, double wait_seconds) override {
+    first_.OnStarted(queue_length, wait_seconds);
+    if (second_ != nullptr) second_->OnStarted(queue_length, wait_seconds);
+  }
+  void OnDone(double run_seconds) override {
+    first_.OnDone(run_seconds);
+    if (second_ != nullptr) second_->OnDone(run_seconds);
+  }
+
+ private:
+  JobObserver& first_;
+  JobObserver* const second_;
+};
 
 class BackEnd {
  public:

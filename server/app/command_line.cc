@@ -16,11 +16,9 @@
 #include "absl/time/time.h"
 
 #include "core/base/error.h"
-#include "server/app/config_file.h"
 #include "server/app/credentials.h"
 #include "server/app/listen_address.h"
-#include "server/app/setting_flags.h"
-#include "server/app/setting_layers.h"
+#include "server/app/settings.h"
 #include "server/store/postgres_connection.h"
 
 namespace stepcast::server {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "server/app/listen_address.h"
-#include "server/metrics/call_interceptor.h"
+#include "server/metrics/call_metrics.h"
 
 namespace stepcast::server {
 

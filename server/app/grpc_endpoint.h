@@ -15,7 +15,7 @@
 #include "server/base/clock.h"
 #include "server/metrics/call_metrics.h"
 #include "server/rpc/call_gate.h"
-#include "server/rpc/unknown_method_rpc.h"
+#include "server/rpc/services.h"
 
 namespace stepcast::server {
 

@@ -4,8 +4,7 @@
 
 #include "server/convert/operation_convert.h"
 #include "server/rpc/job_computation.h"
-#include "server/rpc/job_rpc.h"
-#include "server/rpc/operations_rpc.h"
+#include "server/rpc/services.h"
 
 namespace stepcast::server {
 

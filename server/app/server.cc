@@ -1,5 +1,8 @@
 #include "server/app/server.h"
 
+#include <unistd.h>
+
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <map>
@@ -18,19 +21,30 @@
 #include "server/app/grpc_endpoint.h"
 #include "server/app/listen_address.h"
 #include "server/app/log.h"
-#include "server/app/replica_id.h"
 #include "server/app/served_methods.h"
 #include "server/app/server_security.h"
 #include "server/app/stores.h"
 #include "server/base/clock.h"
 #include "server/http/http_server.h"
 #include "server/metrics/server_metrics.h"
-#include "server/rpc/health_rpc.h"
-#include "server/rpc/reflection_rpc.h"
+#include "server/rpc/services.h"
+#include "server/store/profile_rules.h"
 
 namespace stepcast::server {
 
 namespace {
+
+// A name that no other replica has, and no earlier process of this one had: `given`, or the host's
+// name, and some random digits.
+std::string ReplicaId(const std::string& given) {
+  constexpr size_t kRandomDigits = 8;
+  std::array<char, 256> host{};
+  const bool has_name = gethostname(host.data(), host.size() - 1) == 0;
+  const absl::StatusOr<std::string> random = NewEtag();
+  const std::string name = !given.empty() ? given : has_name ? host.data() : "stepcastd";
+  return absl::StrCat(name, "-",
+                      random.ok() ? random->substr(0, kRandomDigits) : absl::StrCat(getpid()));
+}
 
 // The names of settings that differ and are not for Reload.
 std::string WaitingForRestart(const std::map<std::string, std::string>& now,

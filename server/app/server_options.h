@@ -8,7 +8,7 @@
 
 #include "core/model/profile_limits.h"
 #include "server/jobs/job_pool.h"
-#include "server/store/store_limits.h"
+#include "server/store/profile_store.h"
 
 namespace stepcast::server {
 

@@ -16,11 +16,10 @@
 
 #include "server/app/credentials.h"
 #include "server/app/log.h"
-#include "server/app/rejection_log.h"
 #include "server/app/tls_certificates.h"
 #include "server/base/clock.h"
 #include "server/metrics/server_metrics.h"
-#include "server/rpc/guarded_gate.h"
+#include "server/rpc/call_gate.h"
 
 namespace stepcast::server {
 

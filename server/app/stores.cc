@@ -4,9 +4,10 @@
 
 #include "server/store/memory_operation_store.h"
 #include "server/store/memory_profile_store.h"
-#include "server/store/operation_limits.h"
+#include "server/store/operation_store.h"
 #include "server/store/postgres_operation_store.h"
 #include "server/store/postgres_profile_store.h"
+#include "server/store/sqlite_backup.h"
 #include "server/store/sqlite_operation_store.h"
 #include "server/store/sqlite_profile_store.h"
 
@@ -81,6 +82,11 @@ absl::StatusOr<Stores> OpenStores(const ServerOptions& options, const Clock& clo
 std::string StoreText(const ServerOptions& options) {
   if (options.store == StoreKind::kMemory) return "memory";
   return options.store == StoreKind::kPostgres ? "postgres" : options.data_dir;
+}
+
+absl::Status CopyData(const DataCopy& copy) {
+  return copy.restore_from.empty() ? BackUpSqlite(copy.data_dir, copy.backup_to)
+                                   : RestoreSqlite(copy.restore_from, copy.data_dir);
 }
 
 }  // namespace stepcast::server

@@ -4,8 +4,10 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "server/app/command_line.h"
 #include "server/app/server_options.h"
 #include "server/base/clock.h"
 #include "server/store/operation_store.h"
@@ -28,5 +30,9 @@ absl::StatusOr<Stores> OpenStores(const ServerOptions& options, const Clock& clo
 
 // The name of the medium, for people.
 std::string StoreText(const ServerOptions& options);
+
+// The backup and the restore of stepcastd's data, which it does instead of serving when it is asked
+// to. Fails as BackUpSqlite and RestoreSqlite do.
+absl::Status CopyData(const DataCopy& copy);
 
 }  // namespace stepcast::server

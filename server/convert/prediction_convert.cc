@@ -1,11 +1,11 @@
 #include "server/convert/prediction_convert.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "server/convert/enum_table.h"
-#include "server/convert/profile_source.h"
 #include "server/convert/scenario_convert.h"
 
 namespace stepcast::server {
@@ -106,6 +106,112 @@ v1::PredictThroughputResponse ToWire(const PredictThroughputAnswer& answer) {
   wire.set_profile_digest(answer.context.profile_digest);
   wire.set_engine_version(kEngineVersion);
   return wire;
+}
+
+namespace {
+
+v1::ModelPrediction WireRival(const ComparedPrediction& rival) {
+  v1::ModelPrediction wire;
+  wire.set_model(WireOf(kComparedModels, rival.model));
+  wire.set_examples_per_second(rival.examples_per_second);
+  wire.set_steps_per_second(rival.steps_per_second);
+  wire.set_relative_difference(rival.relative_difference);
+  wire.set_within_interval(rival.within_interval);
+  wire.set_unavailable_reason(rival.unavailable_reason);
+  return wire;
+}
+
+v1::CoarseProfile WireInputs(const CoarseProfile& inputs) {
+  v1::CoarseProfile wire;
+  wire.set_downlink_phase_seconds(inputs.phases.downlink);
+  wire.set_worker_phase_seconds(inputs.phases.worker);
+  wire.set_uplink_phase_seconds(inputs.phases.uplink);
+  wire.set_parameter_server_phase_seconds(inputs.phases.parameter_server);
+  wire.set_computation_seconds(inputs.cynthia.computation_seconds);
+  wire.set_transfer_seconds(inputs.cynthia.transfer_seconds);
+  if (inputs.cynthia.computation_seconds + inputs.cynthia.transfer_seconds > 0) {
+    wire.set_network_utilization(inputs.cynthia.NetworkUtilization());
+    wire.set_halved_network_utilization(inputs.cynthia.Halved().NetworkUtilization());
+  }
+  return wire;
+}
+
+}  // namespace
+
+CompareModelsCall FromWire(const v1::CompareModelsRequest& wire) {
+  CompareModelsCall call{.source = SourceOf(wire)};
+  FaultList faults;
+  call.draft.worker_counts.assign(wire.worker_counts().begin(), wire.worker_counts().end());
+  call.draft.scenario = FromWire(wire.scenario(), "scenario", faults);
+  call.draft.options = FromWire(wire.options(), "options", faults);
+  call.faults = std::move(faults).Take();
+  return call;
+}
+
+v1::CompareModelsResponse ToWire(const CompareModelsAnswer& answer) {
+  v1::CompareModelsResponse wire;
+  for (const ModelComparison& comparison : answer.answer.comparisons) {
+    v1::ModelComparison& beside = *wire.add_comparisons();
+    beside.set_workers(comparison.prediction.scenario.workers);
+    *beside.mutable_prediction() = ToWire(comparison.prediction);
+    for (const ComparedPrediction& rival : comparison.rivals)
+      *beside.add_models() = WireRival(rival);
+  }
+  *wire.mutable_inputs() = WireInputs(answer.answer.inputs);
+  *wire.mutable_simulation() = ToWire(answer.answer.simulation, answer.context.engine_seconds);
+  *wire.mutable_options() = ToWire(answer.context.options);
+  wire.set_profile_digest(answer.context.profile_digest);
+  wire.set_engine_version(kEngineVersion);
+  return wire;
+}
+
+namespace {
+
+v1::ConfidenceInterval WireAround(double value, double half_width, double level) {
+  v1::ConfidenceInterval wire;
+  wire.set_lower(std::max(0.0, value - half_width));
+  wire.set_upper(value + half_width);
+  wire.set_level(level);
+  return wire;
+}
+
+}  // namespace
+
+FitParsingOverheadCall FromWire(const v1::FitParsingOverheadRequest& wire) {
+  FitParsingOverheadCall call;
+  call.draft.measurements.reserve(static_cast<size_t>(wire.measurements_size()));
+  for (const v1::ParsingMeasurement& m : wire.measurements()) {
+    call.draft.measurements.push_back({.size_bytes = m.size_bytes(), .seconds = m.seconds()});
+  }
+  if (wire.has_confidence_level()) call.draft.confidence_level = wire.confidence_level();
+  return call;
+}
+
+v1::FitParsingOverheadResponse ToWire(const FitParsingOverheadAnswer& answer) {
+  const MeasuredLine& fit = answer.answer.fit;
+  const double level = answer.answer.confidence_level;
+  v1::FitParsingOverheadResponse wire;
+  wire.set_seconds_per_byte(fit.line.slope);
+  wire.set_seconds(fit.line.offset);
+  *wire.mutable_seconds_per_byte_interval() =
+      WireAround(fit.line.slope, fit.half_width.slope, level);
+  *wire.mutable_seconds_interval() = WireAround(fit.line.offset, fit.half_width.offset, level);
+  wire.set_residual_seconds(fit.residual);
+  wire.set_relative_residual(fit.relative_residual);
+  wire.set_outliers(fit.outliers);
+  wire.mutable_least_squares()->set_seconds_per_byte(answer.answer.least_squares.slope);
+  wire.mutable_least_squares()->set_seconds(answer.answer.least_squares.offset);
+  wire.set_engine_version(kEngineVersion);
+  return wire;
+}
+
+GenerateTraceCall FromWire(const v1::GenerateTraceRequest& wire) {
+  GenerateTraceCall call{.source = SourceOf(wire)};
+  FaultList faults;
+  call.draft.scenario = FromWire(wire.scenario(), "scenario", faults);
+  call.draft.options = FromWire(wire.options(), "options", faults);
+  call.faults = std::move(faults).Take();
+  return call;
 }
 
 }  // namespace stepcast::server

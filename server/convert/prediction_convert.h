@@ -1,12 +1,25 @@
-// Conversions between the messages of prediction.proto and their plain requests and answers.
+// Conversions between the messages of PredictionService that predict and compare, and their plain
+// requests and answers.
 //
 // Threads: pure functions. Cost: linear in the message.
 #pragma once
 
 #include "server/convert/prediction_requests.h"
+#include "server/convert/profile_convert.h"
+#include "stepcast/v1/calibration.pb.h"
+#include "stepcast/v1/comparison.pb.h"
 #include "stepcast/v1/prediction.pb.h"
+#include "stepcast/v1/prediction_service.pb.h"
 
 namespace stepcast::server {
+
+// The source of a request's profile. Of any message with a `source`: they are all the same.
+template <typename Request>
+ProfileSource SourceOf(const Request& wire) {
+  if (wire.has_inline_profile()) return FromWire(wire.inline_profile());
+  if (wire.has_profile()) return wire.profile();
+  return std::monostate();
+}
 
 PredictThroughputCall FromWire(const v1::PredictThroughputRequest& wire);
 v1::PredictThroughputResponse ToWire(const PredictThroughputAnswer& answer);
@@ -16,5 +29,13 @@ v1::Prediction ToWire(const Prediction& prediction);
 v1::ConfidenceInterval ToWire(const Interval& interval);
 v1::Warning ToWire(const Warning& warning);
 v1::SimulationStatistics ToWire(const SimulationStatistics& simulation, double engine_seconds);
+
+CompareModelsCall FromWire(const v1::CompareModelsRequest& wire);
+v1::CompareModelsResponse ToWire(const CompareModelsAnswer& answer);
+
+FitParsingOverheadCall FromWire(const v1::FitParsingOverheadRequest& wire);
+v1::FitParsingOverheadResponse ToWire(const FitParsingOverheadAnswer& answer);
+
+GenerateTraceCall FromWire(const v1::GenerateTraceRequest& wire);
 
 }  // namespace stepcast::server

@@ -1,6 +1,7 @@
-// Conversions between the Profile message and the core's profile.
+// Conversions between the messages of profile.proto and of ProfileService, and the core's types and
+// plain requests and answers.
 //
-// Threads: pure functions. Cost: linear.
+// Threads: pure functions. Cost: linear in the message.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "server/convert/profile_requests.h"
 #include "server/store/profile_store.h"
 #include "stepcast/v1/profile.pb.h"
+#include "stepcast/v1/profile_service.pb.h"
 
 namespace stepcast::server {
 
@@ -34,5 +36,16 @@ v1::Profile ToWire(const ProfileSummary& summary);
 
 // REQUIRES: not before the epoch.
 google::protobuf::Timestamp TimestampOf(int64_t since_epoch_ns);
+
+// The messages of ProfileService.
+CreateProfileCall FromWire(const v1::CreateProfileRequest& wire);
+UploadProfileCall FromWire(const v1::UploadProfileRequest::Header& wire);
+ImportProfileCall FromWire(const v1::ImportProfileRequest::Header& wire);
+GetProfileCall FromWire(const v1::GetProfileRequest& wire);
+ListProfilesCall FromWire(const v1::ListProfilesRequest& wire);
+DeleteProfileCall FromWire(const v1::DeleteProfileRequest& wire);
+
+v1::ImportProfileResponse ToWire(const ImportProfileAnswer& answer);
+v1::ListProfilesResponse ToWire(const ListProfilesAnswer& answer);
 
 }  // namespace stepcast::server

@@ -5,7 +5,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,7 +16,10 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
+#include "core/predict/run_memory.h"
+#include "core/predict/run_summary.h"
 #include "core/predict/throughput.h"
+#include "server/base/bounded_cache.h"
 #include "server/base/clock.h"
 #include "server/convert/prediction_requests.h"
 #include "server/handlers/simulation_observer.h"
@@ -60,6 +66,27 @@ class EngineRun {
   Environment environment_;
   AnswerContext context_;
   int64_t budget_end_ns_;
+};
+
+// An LRU cache, bounded by bytes, of runs of the engine that were made for earlier calls.
+//
+// Threads: safe.
+class RunCache final : public RunMemory {
+ public:
+  // `observer` is borrowed; may be null.
+  explicit RunCache(size_t max_bytes, CacheObserver* observer = nullptr)
+      : runs_(max_bytes, observer) {}
+
+  std::shared_ptr<const RunSummary> Find(const std::string& key) override {
+    return runs_.Find(key);
+  }
+  void Keep(const std::string& key, std::shared_ptr<const RunSummary> run) override {
+    const size_t bytes = run->bytes();
+    runs_.Keep(key, std::move(run), bytes);
+  }
+
+ private:
+  BoundedCache<RunSummary> runs_;
 };
 
 }  // namespace stepcast::server

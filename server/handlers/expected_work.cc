@@ -1,6 +1,14 @@
 #include "server/handlers/expected_work.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include "core/base/error.h"
+#include "core/base/stop_check.h"
 
 namespace stepcast::server {
 
@@ -48,6 +56,76 @@ double OperationsOf(const AllocationQuery& query) {
                   OfOneWorker(job->profile, query.options);
   }
   return operations;
+}
+
+namespace {
+
+// 8.2 thousand, 340 million, 12 billion; two digits, for it is rough.
+std::string CountText(double count) {
+  constexpr double kThousand = 1e3;
+  constexpr double kMillion = 1e6;
+  constexpr double kBillion = 1e9;
+  if (count < kThousand) return absl::StrFormat("%.0f", count);
+  if (count < kMillion) return absl::StrFormat("%.3g thousand", count / kThousand);
+  return count < kBillion ? absl::StrFormat("%.3g million", count / kMillion)
+                          : absl::StrFormat("%.3g billion", count / kBillion);
+}
+
+const char* Advice(Remedy remedy) {
+  return remedy == Remedy::kStartAJob
+             ? "; allow more time, ask for fewer numbers of workers, fewer steps or a coarser "
+               "options.relative_precision "
+               "(--precision), or have it computed as a job (StartJob, stepcast job start)"
+             : "; ask for fewer numbers of workers, fewer steps or a coarser "
+               "options.relative_precision (--precision)";
+}
+
+bool IsOfASimulation(const absl::Status& status, const ExpectedWork& work) {
+  return absl::IsDeadlineExceeded(status) && work.operations > 0;
+}
+
+absl::Status With(const absl::Status& status, const std::string& more, ErrorDetails details) {
+  if (details.reason.empty()) details.reason = "DEADLINE_EXCEEDED";
+  return MakeError(status.code(), absl::StrCat(status.message(), more), std::move(details));
+}
+
+}  // namespace
+
+absl::Status SayWhatWasAsked(const absl::Status& status, const ExpectedWork& work, Remedy remedy) {
+  if (!IsOfASimulation(status, work)) return status;
+  ErrorDetails details = DetailsOf(status);
+  details.metadata.insert_or_assign("expected_operations",
+                                    absl::StrFormat("%.0f", work.operations));
+  return With(status,
+              absl::StrCat("; some ", CountText(work.operations),
+                           " simulated operations were asked for", Advice(remedy)),
+              std::move(details));
+}
+
+WorkProgress::WorkProgress(ExpectedWork work, const Clock& clock, Remedy remedy)
+    : work_(std::move(work)), clock_(clock), remedy_(remedy), start_ns_(clock.MonotonicNs()) {}
+
+void WorkProgress::Count() { pieces_.fetch_add(1, std::memory_order_relaxed); }
+
+absl::Status WorkProgress::Explain(const absl::Status& status) const {
+  if (!IsOfASimulation(status, work_)) return status;
+  const int64_t of_pieces = pieces_.load(std::memory_order_relaxed) * kStopCheckInterval;
+  const int64_t of_runs = work_.simulated->count();
+  const auto done = static_cast<double>(std::max(of_pieces, of_runs));
+  if (done <= 0) return SayWhatWasAsked(status, work_, remedy_);
+  const double asked = std::max(work_.operations, done);
+  const double elapsed = static_cast<double>(clock_.MonotonicNs() - start_ns_) * 1e-9;
+  const double expected = elapsed * asked / done;
+  ErrorDetails details = DetailsOf(status);
+  details.metadata.insert_or_assign("expected_operations", absl::StrFormat("%.0f", asked));
+  details.metadata.insert_or_assign("simulated_operations", absl::StrFormat("%.0f", done));
+  details.metadata.insert_or_assign("elapsed_seconds", absl::StrFormat("%.3g", elapsed));
+  details.metadata.insert_or_assign("expected_seconds", absl::StrFormat("%.3g", expected));
+  const std::string more = absl::StrFormat(
+      "; some %s simulated operations were asked for, of which %s were done in %.3g s, so all "
+      "would take about %.3g s here",
+      CountText(asked), CountText(done), elapsed, expected);
+  return With(status, more + Advice(remedy_), std::move(details));
 }
 
 }  // namespace stepcast::server

@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
-#include "server/handlers/page_token.h"
+#include "server/handlers/listing.h"
 #include "server/handlers/profile_name.h"
 #include "server/handlers/similar_profiles.h"
 

@@ -1,4 +1,5 @@
-// An observer of every computation behind a prediction. For metrics.
+// Observers of predictions: of the computations behind them, and of answers that were computed for
+// another call. For metrics.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@ inline constexpr std::string_view kSimulatingMethods[] = {"PredictThroughput", "
                                                           "OptimizeOrder",     "AllocateWorkers",
                                                           "CompareModels",     "GenerateTrace"};
 
+// An observer of every computation behind a prediction. For metrics.
 class SimulationObserver {
  public:
   virtual ~SimulationObserver() = default;
@@ -20,6 +22,17 @@ class SimulationObserver {
                             int64_t simulated_operations) = 0;
   // So many predictions of an answer had not reached their steady state.
   virtual void OnUnsteady(std::string_view method, int64_t predictions) = 0;
+};
+
+// From a call before, or from one under way.
+enum class SharedFrom : unsigned char { kCache, kFlight };
+
+// An observer of answers that were computed for another call. For metrics.
+class SharingObserver {
+ public:
+  virtual ~SharingObserver() = default;
+  // `method` is one of kSimulatingMethods. Threads: called by any.
+  virtual void OnShared(std::string_view method, SharedFrom from) = 0;
 };
 
 }  // namespace stepcast::server

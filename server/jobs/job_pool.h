@@ -20,7 +20,7 @@
 #include "absl/status/status.h"
 
 #include "server/base/clock.h"
-#include "server/jobs/job_ticket.h"
+#include "server/jobs/job_admission.h"
 
 namespace stepcast::server {
 

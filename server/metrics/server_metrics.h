@@ -11,16 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "server/metrics/cache_metrics.h"
 #include "server/metrics/call_metrics.h"
-#include "server/metrics/job_metrics.h"
-#include "server/metrics/operation_metrics.h"
 #include "server/metrics/process_metrics.h"
-#include "server/metrics/rejection_metrics.h"
-#include "server/metrics/security_metrics.h"
-#include "server/metrics/sharing_metrics.h"
-#include "server/metrics/simulation_metrics.h"
 #include "server/metrics/store_metrics.h"
+#include "server/metrics/work_metrics.h"
 
 namespace stepcast::server {
 

@@ -1,22 +1,27 @@
-// Metrics of the profile store: how long its operations take, by their outcome, and how many
-// profiles it holds.
+// Metrics of what is kept: profiles in the store, and entries of caches.
 #pragma once
 
+#include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
 #include <atomic>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 
+#include "server/base/bounded_cache.h"
 #include "server/base/clock.h"
 #include "server/store/observed_profile_store.h"
 #include "server/store/profile_store.h"
 
 namespace stepcast::server {
 
+// Metrics of the profile store: how long its operations take, by their outcome, and how many
+// profiles it holds.
 class StoreMetrics final : public StoreObserver {
  public:
   // The registry must outlive it.
@@ -36,6 +41,23 @@ class StoreMetrics final : public StoreObserver {
   prometheus::Gauge& profiles_;
   std::atomic<bool> changed_{true};
   std::atomic<int64_t> counted_ns_{0};
+};
+
+// Metrics of one cache.
+class CacheMetrics final : public CacheObserver {
+ public:
+  // `cache` is its label. The registry must outlive it.
+  CacheMetrics(prometheus::Registry& registry, const std::string& cache);
+
+  void OnAsked(bool found) override;
+  void OnChanged(int64_t entries, int64_t bytes, int64_t dropped) override;
+
+ private:
+  prometheus::Counter& hits_;
+  prometheus::Counter& misses_;
+  prometheus::Counter& dropped_;
+  prometheus::Gauge& entries_;
+  prometheus::Gauge& bytes_;
 };
 
 }  // namespace stepcast::server

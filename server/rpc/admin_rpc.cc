@@ -1,5 +1,3 @@
-#include "server/rpc/admin_rpc.h"
-
 #include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "server/rpc/services.h"
 #include "server/rpc/unary_call.h"
 #include "stepcast/v1/admin_service.grpc.pb.h"
 

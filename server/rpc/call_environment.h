@@ -11,10 +11,10 @@
 
 #include "server/base/bounded_cache.h"
 #include "server/base/clock.h"
-#include "server/handlers/sharing_observer.h"
+#include "server/handlers/simulation_observer.h"
 #include "server/jobs/cost_model.h"
 #include "server/jobs/job_pool.h"
-#include "server/metrics/rejection_metrics.h"
+#include "server/metrics/call_metrics.h"
 #include "server/rpc/byte_budget.h"
 #include "server/rpc/call_gate.h"
 

@@ -11,15 +11,32 @@
 
 #include "absl/status/status.h"
 
+#include "server/base/clock.h"
 #include "server/handlers/expected_work.h"
 #include "server/jobs/cancellation.h"
-#include "server/jobs/job_ticket.h"
+#include "server/jobs/job_admission.h"
 #include "server/rpc/byte_budget.h"
 #include "server/rpc/call_environment.h"
 #include "server/rpc/call_gate.h"
-#include "server/rpc/job_limit.h"
 
 namespace stepcast::server {
+
+// The time limit of one computation.
+//
+// Threads: safe.
+class JobLimit {
+ public:
+  // The time counts from here.
+  explicit JobLimit(const CallEnvironment& environment);
+
+  // OK: go on. DEADLINE_EXCEEDED, reason JOB_TOO_LONG, once the job has taken max_job_seconds.
+  absl::Status Check() const;
+
+ private:
+  const Clock* clock_;
+  double max_seconds_;
+  int64_t end_ns_;
+};
 
 class CallState {
  public:

@@ -1,5 +1,3 @@
-#include "server/rpc/health_rpc.h"
-
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,7 +8,8 @@
 #include "core/base/error.h"
 #include "core/base/quoted.h"
 #include "server/base/mutex.h"
-#include "server/rpc/grpc_status.h"
+#include "server/rpc/grpc_wire.h"
+#include "server/rpc/services.h"
 
 namespace stepcast::server {
 

@@ -6,13 +6,10 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "server/convert/allocation_convert.h"
-#include "server/convert/comparison_convert.h"
 #include "server/convert/earlier_contract.h"
-#include "server/convert/order_convert.h"
 #include "server/convert/prediction_convert.h"
-#include "server/convert/recommendation_convert.h"
-#include "server/handlers/work_progress.h"
+#include "server/convert/search_convert.h"
+#include "server/handlers/expected_work.h"
 #include "stepcast/v1/job_service.pb.h"
 
 namespace stepcast::server {

@@ -1,17 +1,11 @@
-#include "server/rpc/prediction_rpc.h"
-
 #include <string>
 #include <utility>
 
-#include "server/convert/allocation_convert.h"
-#include "server/convert/calibration_convert.h"
-#include "server/convert/comparison_convert.h"
-#include "server/convert/order_convert.h"
 #include "server/convert/prediction_convert.h"
-#include "server/convert/recommendation_convert.h"
-#include "server/convert/trace_convert.h"
-#include "server/handlers/work_progress.h"
-#include "server/rpc/message_buffer.h"
+#include "server/convert/search_convert.h"
+#include "server/handlers/expected_work.h"
+#include "server/rpc/grpc_wire.h"
+#include "server/rpc/services.h"
 #include "server/rpc/shared_answers.h"
 #include "server/rpc/stream_call.h"
 #include "server/rpc/unary_call.h"

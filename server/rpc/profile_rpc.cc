@@ -1,5 +1,3 @@
-#include "server/rpc/profile_rpc.h"
-
 #include <google/protobuf/empty.pb.h>
 
 #include <memory>
@@ -7,11 +5,10 @@
 #include <utility>
 
 #include "server/convert/profile_convert.h"
-#include "server/convert/profile_service_convert.h"
-#include "server/rpc/collected_bytes.h"
-#include "server/rpc/spooled_import.h"
+#include "server/rpc/services.h"
 #include "server/rpc/unary_call.h"
 #include "server/rpc/upload_call.h"
+#include "server/rpc/upload_content.h"
 #include "stepcast/v1/profile_service.grpc.pb.h"
 
 namespace stepcast::server {

@@ -8,14 +8,24 @@
 // call's metadata. Threads: safe.
 #pragma once
 
+#include <grpcpp/support/byte_buffer.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "server/base/bounded_cache.h"
-#include "server/rpc/shared_reply.h"
 
 namespace stepcast::server {
+
+// The bytes of an answer, for the call that it was computed for and for all others.
+struct SharedReply {
+  grpc::ByteBuffer computed;
+  grpc::ByteBuffer shared;  // says that it is `cached`
+};
+
+using SharedReplyPointer = std::shared_ptr<const SharedReply>;
 
 class RecentAnswers {
  public:

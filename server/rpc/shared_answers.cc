@@ -7,8 +7,8 @@
 
 #include "server/convert/deterministic_bytes.h"
 #include "server/convert/sha256.h"
-#include "server/handlers/work_progress.h"
-#include "server/rpc/job_limit.h"
+#include "server/handlers/expected_work.h"
+#include "server/rpc/call_state.h"
 
 namespace stepcast::server {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "server/rpc/message_buffer.h"
+#include "server/rpc/grpc_wire.h"
 
 namespace stepcast::server {
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/rpc/message_buffer.h"
+#include "server/rpc/grpc_wire.h"
 
 namespace stepcast::server {
 

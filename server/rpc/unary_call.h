@@ -22,7 +22,7 @@
 #include "server/jobs/flights.h"
 #include "server/jobs/job_pool.h"
 #include "server/rpc/call_state.h"
-#include "server/rpc/shared_reply.h"
+#include "server/rpc/recent_answers.h"
 
 namespace stepcast::server {
 

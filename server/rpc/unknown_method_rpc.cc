@@ -1,10 +1,9 @@
-#include "server/rpc/unknown_method_rpc.h"
-
 #include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
-#include "server/rpc/grpc_status.h"
+#include "server/rpc/grpc_wire.h"
+#include "server/rpc/services.h"
 
 namespace stepcast::server {
 

@@ -21,7 +21,7 @@
 
 #include "core/base/error.h"
 #include "server/rpc/call_state.h"
-#include "server/rpc/message_buffer.h"
+#include "server/rpc/grpc_wire.h"
 
 namespace stepcast::server {
 

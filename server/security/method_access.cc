@@ -1,8 +1,34 @@
 #include "server/security/method_access.h"
 
 #include <algorithm>
+#include <array>
 
 namespace stepcast::server {
+
+namespace {
+
+constexpr std::array<Role, 3> kRoles{Role::kReader, Role::kWriter, Role::kAdmin};
+
+}  // namespace
+
+std::string_view RoleName(Role role) {
+  switch (role) {
+    case Role::kReader:
+      return "reader";
+    case Role::kWriter:
+      return "writer";
+    case Role::kAdmin:
+      return "admin";
+  }
+  return "";
+}
+
+std::optional<Role> RoleOf(std::string_view name) {
+  for (const Role role : kRoles) {
+    if (RoleName(role) == name) return role;
+  }
+  return std::nullopt;
+}
 
 const std::vector<MethodAccess>& MethodAccessTable() {
   static const auto& table = *new std::vector<MethodAccess>{

@@ -1,4 +1,5 @@
-// The access control table: the access that each method of every service asks of its caller.
+// Roles of known callers, and the access control table: the access that each method of every
+// service asks of its caller.
 //
 // Threads: pure functions.
 #pragma once
@@ -9,9 +10,18 @@
 #include <string_view>
 #include <vector>
 
-#include "server/security/role.h"
-
 namespace stepcast::server {
+
+// The roles of known callers: each may do what the one before it may, and more.
+enum class Role : uint8_t {
+  kReader,  // read profiles and jobs, and predict from them
+  kWriter,  // change what is stored, and start jobs
+  kAdmin    // look into the server and change what it does
+};
+
+// "reader", "writer" or "admin".
+std::string_view RoleName(Role role);
+std::optional<Role> RoleOf(std::string_view name);
 
 enum class Access : uint8_t {
   kAnybody,  // no credentials
@@ -21,6 +31,7 @@ enum class Access : uint8_t {
   kAdmin
 };
 
+// A row of the table.
 struct MethodAccess {
   std::string_view method;  // "stepcast.v1.ProfileService/GetProfile"
   Access access;

@@ -11,20 +11,33 @@
 // Threads: a value that does not change.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 
-#include "server/security/role.h"
-#include "server/security/token_digest.h"
+#include "server/security/method_access.h"
 
 namespace stepcast::server {
+
+// The SHA-256 of a token: what is kept and compared instead of the token.
+using TokenDigest = std::array<uint8_t, 32>;
+
+TokenDigest DigestOf(std::string_view token);
+
+// Of 64 hexadecimal digits; none for anything else.
+std::optional<TokenDigest> ParseDigest(std::string_view hex);
+
+// In a time that does not depend on where they differ.
+bool IsSame(const TokenDigest& one, const TokenDigest& other);
 
 struct Principal {
   std::string name;

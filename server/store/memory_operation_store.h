@@ -11,7 +11,6 @@
 
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
-#include "server/store/operation_limits.h"
 #include "server/store/operation_rules.h"
 #include "server/store/operation_store.h"
 

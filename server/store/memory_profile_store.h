@@ -11,9 +11,8 @@
 
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
+#include "server/store/profile_rules.h"
 #include "server/store/profile_store.h"
-#include "server/store/put_rules.h"
-#include "server/store/reloaded_limits.h"
 
 namespace stepcast::server {
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
-#include "server/store/etag.h"
+#include "server/store/profile_rules.h"
 #include "server/store/store_error.h"
 
 namespace stepcast::server {

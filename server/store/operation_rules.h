@@ -9,7 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "server/store/operation_limits.h"
 #include "server/store/operation_store.h"
 
 namespace stepcast::server {

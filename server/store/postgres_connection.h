@@ -1,9 +1,4 @@
-// One connection to a PostgreSQL database.
-//
-// Every wait has an end: a database that is slow, hung or cut off gives a named error. What a
-// connection string leaves open comes from libpq's PG* environment, service file and password file.
-// Settings: a commit that returned is durable (synchronous_commit is not off). Threads: one at a
-// time. Errors: those of PostgresError; no text of ours holds a password.
+// A connection to a PostgreSQL database, with its transactions and errors.
 #pragma once
 
 #include <chrono>
@@ -14,12 +9,26 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "server/store/postgres_parameters.h"
-#include "server/store/postgres_result.h"
+#include "server/store/postgres_values.h"
 
 struct pg_conn;
 
 namespace stepcast::server {
+
+// The error of the store that stands for a failure of PostgreSQL.
+// By the SQLSTATE, of which an empty one stands for a lost or refused connection:
+//   UNAVAILABLE, reason STORE_UNAVAILABLE: the database is away, full, read-only, too slow or busy
+//     with others, or does not let us in
+//   DATA_LOSS, reason STORE_CORRUPT: it says that its files are damaged
+//   RESOURCE_EXHAUSTED, reason STORE_FULL: a value is longer than it takes
+//   INTERNAL, reason STORE_INTERNAL: anything else, which is a mistake of ours
+// `doing` completes "cannot ..."; `said` is the server's or the library's text. The state is in the
+// metadata as `sqlstate`.
+absl::Status PostgresError(std::string_view sqlstate, std::string_view doing,
+                           std::string_view said);
+
+// True if the transaction failed only because of another one and may be run again.
+bool MayRunAgain(const absl::Status& status);
 
 struct PostgresConnectionOptions {
   std::string conninfo;             // keywords and values, or a URL
@@ -33,6 +42,12 @@ struct PostgresConnectionOptions {
 // since it may hold a password.
 absl::Status CheckConninfo(const std::string& conninfo);
 
+// One connection to a PostgreSQL database.
+//
+// Every wait has an end: a database that is slow, hung or cut off gives a named error. What a
+// connection string leaves open comes from libpq's PG* environment, service file and password file.
+// Settings: a commit that returned is durable (synchronous_commit is not off). Threads: one at a
+// time. Errors: those of PostgresError; no text of ours holds a password.
 class PostgresConnection {
  public:
   static absl::StatusOr<std::unique_ptr<PostgresConnection>> Open(
@@ -70,6 +85,32 @@ class PostgresConnection {
   pg_conn* const connection_;
   const int patience_ms_;  // limit of nothing coming or going while a statement runs
   bool lost_ = false;
+};
+
+// A transaction of a PostgreSQL connection, rolled back unless committed.
+// Each statement inside sees what was committed before it began, whatever the database's default
+// is. REQUIRES: no other transaction of the connection is open.
+class PostgresTransaction {
+ public:
+  explicit PostgresTransaction(PostgresConnection& connection)
+      : connection_(connection),
+        status_(connection.Script("BEGIN ISOLATION LEVEL READ COMMITTED")) {}
+  ~PostgresTransaction() {
+    if (!connection_.IsBroken() && connection_.InTransaction())
+      connection_.Script("ROLLBACK").IgnoreError();
+  }
+  PostgresTransaction(const PostgresTransaction&) = delete;
+  PostgresTransaction& operator=(const PostgresTransaction&) = delete;
+
+  // OK if it began.
+  const absl::Status& status() const { return status_; }
+  // OK: everything is durable. Otherwise nothing of it is seen, unless the connection broke just
+  // then: then it is either.
+  absl::Status Commit() { return connection_.Script("COMMIT"); }
+
+ private:
+  PostgresConnection& connection_;
+  absl::Status status_;
 };
 
 }  // namespace stepcast::server

@@ -5,14 +5,99 @@
 // Threads: safe.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "server/base/mutex.h"
 #include "server/store/postgres_connection.h"
-#include "server/store/postgres_connection_pool.h"
 
 namespace stepcast::server {
+
+struct PostgresConnectionPoolOptions {
+  PostgresConnectionOptions connection;
+  int connections = 4;   // REQUIRES: above 0
+  int wait_ms = 30'000;  // for one to come back
+};
+
+// A bounded number of PostgreSQL connections that threads borrow in turn, made when they are first
+// needed and again after they broke.
+//
+// Take waits while all are lent, and connects where one is missing, both for a bounded time. After
+// an attempt to connect has failed, those that follow fail at once, for as long as it took but no
+// longer than kMaxPauseMs: a database that is away must not hold every thread. Threads: safe.
+class PostgresConnectionPool {
+ public:
+  static constexpr int64_t kMinPauseMs = 100;
+  static constexpr int64_t kMaxPauseMs = 2000;
+
+  // A lease of a connection, which it gives back at the end of a scope. The pool must outlive it.
+  class Lease {
+   public:
+    Lease(PostgresConnectionPool& pool, std::unique_ptr<PostgresConnection> connection)
+        : pool_(&pool), connection_(std::move(connection)) {}
+    Lease(Lease&& other) noexcept = default;
+    Lease& operator=(Lease&&) = delete;
+    ~Lease() {
+      if (connection_ != nullptr) pool_->GiveBack(std::move(connection_));
+    }
+
+    PostgresConnection& operator*() const { return *connection_; }
+    PostgresConnection* operator->() const { return connection_.get(); }
+
+   private:
+    PostgresConnectionPool* pool_;
+    std::unique_ptr<PostgresConnection> connection_;
+  };
+
+  explicit PostgresConnectionPool(const PostgresConnectionPoolOptions& options)
+      : options_(options) {}
+
+  // A connection that worked when it was last looked at, outside a transaction. UNAVAILABLE, reason
+  // STORE_UNAVAILABLE, if there is none.
+  absl::StatusOr<Lease> Take();
+
+  // Runs `body`, which is given a connection and does a transaction of its own, and again, up to
+  // kAttempts times, where it failed only because of another transaction (MayRunAgain).
+  template <typename Body>
+  auto Run(Body body) -> decltype(body(std::declval<PostgresConnection&>()));
+
+ private:
+  static constexpr int kAttempts = 5;
+
+  // The status a result carries, for both kinds of result.
+  static const absl::Status& StatusOf(const absl::Status& status) { return status; }
+  template <typename T>
+  static const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
+    return result.status();
+  }
+
+  absl::StatusOr<std::unique_ptr<PostgresConnection>> Connect();
+  // Null: the connection is gone, another may be made in its place.
+  void GiveBack(std::unique_ptr<PostgresConnection> connection);
+
+  const PostgresConnectionPoolOptions options_;
+  Mutex mutex_;
+  CondVar returned_;
+  std::vector<std::unique_ptr<PostgresConnection>> free_ STEPCAST_GUARDED_BY(mutex_);
+  int lent_ STEPCAST_GUARDED_BY(mutex_) = 0;
+  absl::Status refused_ STEPCAST_GUARDED_BY(mutex_);              // of the last attempt to connect
+  int64_t no_attempt_before_ns_ STEPCAST_GUARDED_BY(mutex_) = 0;  // of the steady clock
+};
+
+template <typename Body>
+auto PostgresConnectionPool::Run(Body body) -> decltype(body(std::declval<PostgresConnection&>())) {
+  for (int attempt = 1;; ++attempt) {
+    absl::StatusOr<Lease> connection = Take();
+    if (!connection.ok()) return connection.status();
+    auto result = body(**connection);
+    if (attempt == kAttempts || !MayRunAgain(StatusOf(result))) return result;
+  }
+}
 
 struct PostgresDatabaseOptions {
   PostgresConnectionOptions connection;

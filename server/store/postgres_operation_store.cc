@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "server/store/postgres_connection.h"
 #include "server/store/postgres_operation_rows.h"
-#include "server/store/postgres_transaction.h"
 
 namespace stepcast::server {
 

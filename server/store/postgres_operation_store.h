@@ -12,10 +12,8 @@
 #include <optional>
 #include <string>
 
-#include "server/store/operation_limits.h"
 #include "server/store/operation_rules.h"
 #include "server/store/operation_store.h"
-#include "server/store/postgres_connection_pool.h"
 #include "server/store/postgres_database.h"
 
 namespace stepcast::server {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/store/content_checksum.h"
+#include "server/store/profile_rules.h"
 #include "server/store/store_error.h"
 
 namespace stepcast::server {

@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 
 #include "server/store/postgres_connection.h"
+#include "server/store/profile_rules.h"
 #include "server/store/profile_store.h"
-#include "server/store/put_rules.h"
 
 namespace stepcast::server {
 

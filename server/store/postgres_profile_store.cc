@@ -1,8 +1,8 @@
 #include "server/store/postgres_profile_store.h"
 
-#include "server/store/etag.h"
+#include "server/store/postgres_connection.h"
 #include "server/store/postgres_profile_rows.h"
-#include "server/store/postgres_transaction.h"
+#include "server/store/profile_rules.h"
 #include "server/store/store_error.h"
 
 namespace stepcast::server {

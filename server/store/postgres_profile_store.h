@@ -17,10 +17,8 @@
 #include "server/base/clock.h"
 #include "server/store/postgres_database.h"
 #include "server/store/postgres_generation.h"
+#include "server/store/profile_rules.h"
 #include "server/store/profile_store.h"
-#include "server/store/put_rules.h"
-#include "server/store/reloaded_limits.h"
-#include "server/store/store_limits.h"
 
 namespace stepcast::server {
 

@@ -10,7 +10,6 @@
 
 #include "core/base/error.h"
 #include "server/store/data_directory.h"
-#include "server/store/new_file.h"
 #include "server/store/sqlite_connection.h"
 #include "server/store/sqlite_database.h"
 #include "server/store/sqlite_profile_rows.h"

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "server/store/sqlite_connection.h"
 #include "server/store/sqlite_operation_rows.h"
-#include "server/store/sqlite_transaction.h"
 
 namespace stepcast::server {
 

@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include "server/store/content_checksum.h"
-#include "server/store/profile_filter.h"
+#include "server/store/profile_rules.h"
 #include "server/store/store_error.h"
 
 namespace stepcast::server {

@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "server/store/profile_rules.h"
 #include "server/store/profile_store.h"
-#include "server/store/put_rules.h"
 #include "server/store/sqlite_connection.h"
 
 namespace stepcast::server {

@@ -3,10 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include "server/store/etag.h"
-#include "server/store/put_rules.h"
+#include "server/store/profile_rules.h"
+#include "server/store/sqlite_connection.h"
 #include "server/store/sqlite_profile_rows.h"
-#include "server/store/sqlite_transaction.h"
 #include "server/store/store_error.h"
 
 namespace stepcast::server {

@@ -14,10 +14,9 @@
 #include <string>
 
 #include "server/base/clock.h"
+#include "server/store/profile_rules.h"
 #include "server/store/profile_store.h"
-#include "server/store/reloaded_limits.h"
 #include "server/store/sqlite_database.h"
-#include "server/store/store_limits.h"
 
 namespace stepcast::server {
 

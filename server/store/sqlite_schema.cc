@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "server/store/sqlite_transaction.h"
+#include "server/store/sqlite_connection.h"
 
 namespace stepcast::server {
 

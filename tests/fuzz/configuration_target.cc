@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "server/app/command_line.h"
-#include "server/app/config_file.h"
+#include "server/app/settings.h"
 #include "tests/fuzz/demand.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/refusal.h"

@@ -4,12 +4,11 @@
 #include <utility>
 
 #include "server/base/clock.h"
-#include "server/handlers/filter_parser.h"
-#include "server/handlers/page_token.h"
+#include "server/handlers/listing.h"
 #include "server/handlers/profile_handler.h"
 #include "server/handlers/profile_name.h"
 #include "server/store/memory_profile_store.h"
-#include "server/store/profile_filter.h"
+#include "server/store/profile_rules.h"
 #include "tests/fuzz/demand.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/refusal.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "server/convert/profile_convert.h"
-#include "server/rpc/message_buffer.h"
+#include "server/rpc/grpc_wire.h"
 #include "stepcast/v1/prediction_service.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 #include "tests/fuzz/demand.h"

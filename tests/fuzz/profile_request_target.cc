@@ -7,7 +7,6 @@
 #include "core/base/stop_check.h"
 #include "server/base/clock.h"
 #include "server/convert/profile_convert.h"
-#include "server/convert/profile_service_convert.h"
 #include "server/handlers/profile_handler.h"
 #include "server/store/memory_profile_store.h"
 #include "tests/fuzz/demand.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "server/app/library_logs.h"
+#include "server/app/process.h"
 
 namespace stepcast::server {
 

@@ -1,5 +1,6 @@
 #include "server/convert/prediction_convert.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "server/convert/profile_convert.h"
@@ -7,6 +8,8 @@
 
 namespace stepcast::server::prediction_convert_test {
 namespace {
+
+using ::testing::ElementsAre;
 
 TEST(PredictionConvertTest, TheProfileComesFromWhereTheRequestSays) {
   v1::PredictThroughputRequest wire;
@@ -108,6 +111,108 @@ TEST(PredictionConvertTest, AThroughputAnswerEchoesWhatItWasComputedWith) {
   EXPECT_EQ(wire.seed(), 42U);
   EXPECT_EQ(wire.profile_digest(), "digest");
   EXPECT_EQ(wire.engine_version(), kEngineVersion);
+}
+
+TEST(ComparisonConvertTest, CompareModelsCarriesEverything) {
+  v1::CompareModelsRequest wire;
+  wire.set_profile("profiles/p");
+  wire.add_worker_counts(3);
+  wire.add_worker_counts(1);
+  wire.mutable_scenario()->mutable_parameter_servers()->set_servers(2);
+  wire.mutable_options()->set_seed(5);
+  const CompareModelsCall call = FromWire(wire);
+  EXPECT_EQ(std::get<std::string>(call.source), "profiles/p");
+  EXPECT_THAT(call.draft.worker_counts, ElementsAre(3, 1));
+  EXPECT_EQ(call.draft.scenario.servers().servers, 2);
+  EXPECT_EQ(call.draft.options.seed, 5U);
+}
+
+TEST(ComparisonConvertTest, AComparisonCarriesEverything) {
+  CompareModelsAnswer answer{
+      .context = {.options = {.seed = 42}, .profile_digest = "digest", .engine_seconds = 1.5}};
+  const ComparedPrediction rival{.model = ComparedModel::kCynthiaHalved,
+                                 .examples_per_second = 1,
+                                 .steps_per_second = 2,
+                                 .relative_difference = -0.3,
+                                 .within_interval = true,
+                                 .unavailable_reason = "because"};
+  answer.answer.comparisons = {{.prediction = {.scenario = {.workers = 4}}, .rivals = {rival}}};
+  answer.answer.inputs = {
+      .phases = {.downlink = 1, .worker = 2, .uplink = 3, .parameter_server = 4},
+      .cynthia = {.computation_seconds = 6, .transfer_seconds = 2}};
+  const v1::CompareModelsResponse wire = ToWire(answer);
+  ASSERT_EQ(wire.comparisons_size(), 1);
+  EXPECT_EQ(wire.comparisons(0).workers(), 4);
+  EXPECT_EQ(wire.comparisons(0).prediction().scenario().workers(), 4);
+  const v1::ModelPrediction& model = wire.comparisons(0).models(0);
+  EXPECT_EQ(model.model(), v1::ModelPrediction::CYNTHIA_HALVED);
+  EXPECT_EQ(model.examples_per_second(), 1);
+  EXPECT_EQ(model.steps_per_second(), 2);
+  EXPECT_EQ(model.relative_difference(), -0.3);
+  EXPECT_TRUE(model.within_interval());
+  EXPECT_EQ(model.unavailable_reason(), "because");
+  EXPECT_EQ(wire.inputs().downlink_phase_seconds(), 1);
+  EXPECT_EQ(wire.inputs().worker_phase_seconds(), 2);
+  EXPECT_EQ(wire.inputs().uplink_phase_seconds(), 3);
+  EXPECT_EQ(wire.inputs().parameter_server_phase_seconds(), 4);
+  EXPECT_EQ(wire.inputs().computation_seconds(), 6);
+  EXPECT_EQ(wire.inputs().transfer_seconds(), 2);
+  EXPECT_DOUBLE_EQ(wire.inputs().network_utilization(), 0.4);
+  EXPECT_DOUBLE_EQ(wire.inputs().halved_network_utilization(), 0.25);
+  EXPECT_EQ(wire.options().seed(), 42U);
+  EXPECT_EQ(wire.profile_digest(), "digest");
+}
+
+TEST(CalibrationConvertTest, FitParsingOverheadCarriesEverything) {
+  v1::FitParsingOverheadRequest wire;
+  for (const double seconds : {0.5, 0.75}) {
+    v1::ParsingMeasurement& measurement = *wire.add_measurements();
+    measurement.set_size_bytes(static_cast<int64_t>(1000 * seconds));
+    measurement.set_seconds(seconds);
+  }
+  EXPECT_THAT(FromWire(wire).draft.measurements,
+              ElementsAre(ParsingMeasurement{500, 0.5}, ParsingMeasurement{750, 0.75}));
+  EXPECT_EQ(FromWire(wire).draft.confidence_level, std::nullopt);
+  wire.set_confidence_level(0);
+  EXPECT_EQ(FromWire(wire).draft.confidence_level, 0);
+}
+
+TEST(CalibrationConvertTest, AFitCarriesEverything) {
+  FitParsingOverheadAnswer answer;
+  answer.answer = {.fit = {.line = {.slope = 2, .offset = 10},
+                           .half_width = {.slope = 3, .offset = 4},
+                           .residual = 5,
+                           .relative_residual = 6,
+                           .outliers = 7},
+                   .least_squares = {.slope = 8, .offset = -9},
+                   .confidence_level = 0.9};
+  const v1::FitParsingOverheadResponse wire = ToWire(answer);
+  EXPECT_EQ(wire.seconds_per_byte(), 2);
+  EXPECT_EQ(wire.seconds(), 10);
+  EXPECT_EQ(wire.seconds_per_byte_interval().lower(), 0);
+  EXPECT_EQ(wire.seconds_per_byte_interval().upper(), 5);
+  EXPECT_EQ(wire.seconds_per_byte_interval().level(), 0.9);
+  EXPECT_EQ(wire.seconds_interval().lower(), 6);
+  EXPECT_EQ(wire.seconds_interval().upper(), 14);
+  EXPECT_EQ(wire.residual_seconds(), 5);
+  EXPECT_EQ(wire.relative_residual(), 6);
+  EXPECT_EQ(wire.outliers(), 7);
+  EXPECT_EQ(wire.least_squares().seconds_per_byte(), 8);
+  EXPECT_EQ(wire.least_squares().seconds(), -9);
+}
+
+TEST(TraceConvertTest, GenerateTraceTakesItsScenarioAndOptions) {
+  v1::GenerateTraceRequest wire;
+  wire.set_profile("profiles/a");
+  wire.mutable_scenario()->set_workers(3);
+  wire.mutable_options()->set_steps_per_worker(2);
+  wire.mutable_options()->set_start(static_cast<v1::SimulationOptions::Start>(9));
+  const GenerateTraceCall call = FromWire(wire);
+  EXPECT_EQ(std::get<std::string>(call.source), "profiles/a");
+  EXPECT_EQ(call.draft.scenario.workers, 3);
+  EXPECT_EQ(call.draft.options.steps_per_worker, 2);
+  ASSERT_EQ(call.faults.size(), 1U);
+  EXPECT_EQ(call.faults[0].field, "options.start");
 }
 
 }  // namespace

@@ -82,5 +82,110 @@ TEST(ProfileConvertTest, WhatWasNotStoredHasNoTime) {
   EXPECT_FALSE(ToWire(summary).has_create_time());
 }
 
+TEST(ProfileServiceConvertTest, CreateCarriesPlacementAndProfile) {
+  v1::CreateProfileRequest wire;
+  EXPECT_FALSE(FromWire(wire).profile.has_value());
+  *wire.mutable_profile() = ToWire(RandomProfile(1));
+  wire.set_profile_id("id");
+  wire.set_request_id("request");
+  wire.set_validate_only(true);
+  const CreateProfileCall call = FromWire(wire);
+  EXPECT_TRUE(
+      call.placement ==
+      (ProfilePlacement{.profile_id = "id", .request_id = "request", .validate_only = true}));
+  EXPECT_TRUE(call.profile->draft == RandomProfile(1));
+}
+
+TEST(ProfileServiceConvertTest, UploadsAreBinaryUnlessTheySayOtherwise) {
+  v1::UploadProfileRequest::Header wire;
+  EXPECT_EQ(FromWire(wire).encoding, ProfileEncoding::kBinary);
+  wire.set_encoding(v1::UploadProfileRequest::TEXT);
+  wire.set_profile_id("id");
+  EXPECT_EQ(FromWire(wire).encoding, ProfileEncoding::kText);
+  EXPECT_EQ(FromWire(wire).placement.profile_id, "id");
+  wire.set_encoding(static_cast<v1::UploadProfileRequest::Encoding>(8));
+  EXPECT_EQ(FromWire(wire).faults.at(0).field, "header.encoding");
+}
+
+TEST(ProfileServiceConvertTest, AnImportHasTheFormatThatIsSet) {
+  v1::ImportProfileRequest::Header wire;
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(FromWire(wire).format));
+  wire.set_display_name("name");
+  (*wire.mutable_labels())["k"] = "v";
+  v1::LayerProfileOptions& layers = *wire.mutable_layer_profile();
+  layers.set_model("m");
+  layers.set_batch_size(3);
+  layers.mutable_platform()->set_bandwidth_bytes_per_second(4);
+  layers.set_step_time_variation(0.25);
+  layers.set_common_time_variation(0.125);
+  layers.set_steps(5);
+  layers.set_seed(6);
+  const ImportProfileCall call = FromWire(wire);
+  EXPECT_EQ(call.display_name, "name");
+  EXPECT_EQ(call.labels.at("k"), "v");
+  const auto& options = std::get<LayerProfileOptions>(call.format);
+  EXPECT_EQ(options.model, "m");
+  EXPECT_EQ(options.batch_size, 3);
+  EXPECT_EQ(options.platform.bandwidth_bytes_per_second, 4);
+  EXPECT_EQ(options.variation.own, 0.25);
+  EXPECT_EQ(options.variation.common, 0.125);
+  EXPECT_EQ(options.variation.steps, 5);
+  EXPECT_EQ(options.variation.seed, 6U);
+}
+
+TEST(ProfileServiceConvertTest, AZooImportKeepsDefaultsForWhatIsUnset) {
+  v1::ImportProfileRequest::Header wire;
+  wire.mutable_model_zoo()->set_model("vgg16");
+  const auto defaults = std::get<ZooImport>(FromWire(wire).format);
+  EXPECT_EQ(defaults.model, "vgg16");
+  EXPECT_EQ(defaults.options.batch_size, ZooOptions().batch_size);
+  EXPECT_EQ(defaults.options.variation.own, std::nullopt);
+  EXPECT_EQ(defaults.options.device_flops_per_second, ZooOptions().device_flops_per_second);
+  wire.mutable_model_zoo()->set_batch_size(0);
+  wire.mutable_model_zoo()->set_step_time_variation(0);
+  wire.mutable_model_zoo()->set_device_flops_per_second(1e12);
+  wire.mutable_model_zoo()->set_steps(7);
+  const auto set = std::get<ZooImport>(FromWire(wire).format);
+  EXPECT_EQ(set.options.variation.own, 0) << "0 was said: one step";
+  EXPECT_EQ(set.options.batch_size, 0) << "0 was said, so it is the importer's to refuse";
+  EXPECT_EQ(set.options.device_flops_per_second, 1e12);
+  EXPECT_EQ(set.options.variation.steps, 7);
+}
+
+TEST(ProfileServiceConvertTest, ViewsHaveTheirDefaults) {
+  EXPECT_EQ(FromWire(v1::GetProfileRequest()).view, ProfileView::kFull);
+  EXPECT_EQ(FromWire(v1::ListProfilesRequest()).view, ProfileView::kBasic);
+  v1::GetProfileRequest wire;
+  wire.set_view(static_cast<v1::ProfileView>(9));
+  EXPECT_EQ(FromWire(wire).faults.at(0).field, "view");
+}
+
+TEST(ProfileServiceConvertTest, ListAndDeleteCarryTheirFields) {
+  v1::ListProfilesRequest list;
+  list.set_page_size(-4);
+  list.set_page_token("token");
+  list.set_filter("filter");
+  EXPECT_EQ(FromWire(list).page_size, -4);
+  EXPECT_EQ(FromWire(list).page_token, "token");
+  EXPECT_EQ(FromWire(list).filter, "filter");
+  v1::DeleteProfileRequest wire;
+  wire.set_name("n");
+  wire.set_etag("e");
+  EXPECT_EQ(FromWire(wire).name, "n");
+  EXPECT_EQ(FromWire(wire).etag, "e");
+}
+
+TEST(ProfileServiceConvertTest, AnswersCarryProfilesNotesAndToken) {
+  const v1::ListProfilesResponse list =
+      ToWire(ListProfilesAnswer{.profiles = {{.id = "a"}, {.id = "b"}}, .next_page_token = "next"});
+  ASSERT_EQ(list.profiles_size(), 2);
+  EXPECT_EQ(list.profiles(1).name(), "profiles/b");
+  EXPECT_EQ(list.next_page_token(), "next");
+  const v1::ImportProfileResponse import =
+      ToWire(ImportProfileAnswer{.profile = {.summary = {.id = "a"}}, .notes = {"one", "two"}});
+  EXPECT_EQ(import.profile().name(), "profiles/a");
+  EXPECT_EQ(import.notes(1), "two");
+}
+
 }  // namespace
 }  // namespace stepcast::server::profile_convert_test

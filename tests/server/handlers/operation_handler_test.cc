@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "server/base/clock.h"
-#include "server/handlers/page_token.h"
+#include "server/handlers/listing.h"
 #include "server/store/memory_operation_store.h"
 #include "server/store/memory_profile_store.h"
 

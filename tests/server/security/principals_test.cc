@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
@@ -12,8 +14,33 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// FIPS 180-2, appendix B.1.
+constexpr char kAbc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+TEST(TokenDigestTest, IsSha256) {
+  ASSERT_TRUE(ParseDigest(kAbc).has_value());
+  EXPECT_TRUE(IsSame(*ParseDigest(kAbc), DigestOf("abc")));
+  EXPECT_FALSE(IsSame(*ParseDigest(kAbc), DigestOf("abd")));
+}
+
+TEST(TokenDigestTest, EveryBitCounts) {
+  const TokenDigest digest = DigestOf("abc");
+  for (size_t bit = 0; bit < 8 * digest.size(); ++bit) {
+    TokenDigest other = digest;
+    other[bit / 8] ^= static_cast<uint8_t>(1 << (bit % 8));
+    EXPECT_FALSE(IsSame(digest, other)) << bit;
+  }
+}
+
+TEST(TokenDigestTest, OnlySixtyFourHexadecimalDigitsAreOne) {
+  const std::string good(kAbc);
+  for (const std::string& bad :
+       {std::string(), good.substr(1), good + "0", good.substr(2) + "zz", good.substr(1) + " "}) {
+    EXPECT_FALSE(ParseDigest(bad).has_value()) << bad;
+  }
+}
+
 constexpr char kToken[] = "correct horse battery staple";
-constexpr char kAbcDigest[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
 Principals Parsed(const std::string& text) {
   absl::StatusOr<Principals> principals = Principals::Parse(text);
@@ -24,13 +51,13 @@ Principals Parsed(const std::string& text) {
 TEST(PrincipalsTest, ATokenAndItsDigestNameTheirCaller) {
   const Principals principals =
       Parsed(absl::StrCat("- {name: a, role: writer, token: ", kToken,
-                          "}\n- {name: b, role: reader, sha256: ", kAbcDigest, "}\n"));
+                          "}\n- {name: b, role: reader, sha256: ", kAbc, "}\n"));
   ASSERT_NE(principals.ByToken(kToken), nullptr);
   EXPECT_EQ(principals.ByToken(kToken)->name, "a");
   EXPECT_EQ(principals.ByToken(kToken)->role, Role::kWriter);
   ASSERT_NE(principals.ByToken("abc"), nullptr);
   EXPECT_EQ(principals.ByToken("abc")->name, "b");
-  EXPECT_EQ(principals.ByToken(kAbcDigest), nullptr);
+  EXPECT_EQ(principals.ByToken(kAbc), nullptr);
   EXPECT_EQ(principals.ByToken(""), nullptr);
 }
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "server/base/clock.h"
-#include "server/store/operation_limits.h"
 #include "server/store/operation_store.h"
 
 namespace stepcast::server {

@@ -12,7 +12,6 @@
 #include "server/store/postgres_database.h"
 #include "server/store/postgres_profile_store.h"
 #include "server/store/profile_store.h"
-#include "server/store/store_limits.h"
 
 namespace stepcast::server {
 

@@ -1,11 +1,10 @@
-#include "server/store/postgres_error.h"
-
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include "core/base/error.h"
+#include "server/store/postgres_connection.h"
 
 namespace stepcast::server::postgres_error_test {
 namespace {

@@ -11,7 +11,6 @@
 
 #include "server/base/clock.h"
 #include "server/store/profile_store.h"
-#include "server/store/store_limits.h"
 #include "tests/server/store/profile_store_kind.h"
 #include "tests/server/store/temporary_directory.h"
 

@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 
 #include "core/base/error.h"
-#include "server/store/content_checksum.h"
+#include "server/store/profile_rules.h"
 #include "server/store/sqlite_schema.h"
 #include "tests/server/store/child_process.h"
 #include "tests/server/store/sample_profile.h"

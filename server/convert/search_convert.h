@@ -1,0 +1,23 @@
+// Conversions between the messages of PredictionService that search, for numbers of workers, for an
+// order or for an allocation, and their plain requests and answers.
+//
+// Threads: pure functions. Cost: linear in the message.
+#pragma once
+
+#include "server/convert/prediction_requests.h"
+#include "stepcast/v1/allocation.pb.h"
+#include "stepcast/v1/order.pb.h"
+#include "stepcast/v1/recommendation.pb.h"
+
+namespace stepcast::server {
+
+RecommendWorkersCall FromWire(const v1::RecommendWorkersRequest& wire);
+v1::RecommendWorkersResponse ToWire(const RecommendWorkersAnswer& answer);
+
+OptimizeOrderCall FromWire(const v1::OptimizeOrderRequest& wire);
+v1::OptimizeOrderResponse ToWire(const OptimizeOrderAnswer& answer);
+
+AllocateWorkersCall FromWire(const v1::AllocateWorkersRequest& wire);
+v1::AllocateWorkersResponse ToWire(const AllocateWorkersAnswer& answer);
+
+}  // namespace stepcast::server

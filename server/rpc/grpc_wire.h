@@ -1,0 +1,28 @@
+// Failures and messages in the form in which gRPC carries them.
+#pragma once
+
+#include <google/protobuf/message_lite.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/status.h>
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+
+namespace stepcast::server {
+
+// The one way a failure leaves the service: the same code, with message and details as ToWireError
+// bounds them. OK for OK.
+grpc::Status ToGrpcStatus(const absl::Status& status);
+
+// Reads the message in a buffer. INVALID_ARGUMENT: reason MESSAGE_TOO_LARGE, with the limit as
+// quota subject, over `max_bytes`; reason REQUEST_MALFORMED if the bytes are no such message or are
+// nested deeper than any of the contract.
+absl::Status ParseMessage(const grpc::ByteBuffer& buffer, int64_t max_bytes,
+                          google::protobuf::MessageLite& message);
+
+// INTERNAL, reason REPLY_TOO_LARGE, if it takes 2 GiB or more, which no message may.
+absl::Status SerializeMessage(const google::protobuf::MessageLite& message,
+                              grpc::ByteBuffer& buffer);
+
+}  // namespace stepcast::server

@@ -1,0 +1,73 @@
+// The contents that follow the header of an upload: bytes in memory, or a spool.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/importing/byte_source.h"
+#include "server/rpc/byte_budget.h"
+#include "server/rpc/call_environment.h"
+#include "server/rpc/spool.h"
+#include "stepcast/v1/profile_service.pb.h"
+
+namespace stepcast::server {
+
+// The bytes that follow the header of UploadProfile: in memory, up to the limit of a profile.
+class CollectedBytes {
+ public:
+  using Request = v1::UploadProfileRequest;
+
+  explicit CollectedBytes(const CallEnvironment& environment)
+      : max_bytes_(environment.max_profile_bytes) {}
+
+  // Takes the next message after the header; what it keeps counts in `share`.
+  absl::Status Add(const Request::Header& header, const Request& request, ByteBudget::Share& share);
+
+  // The bytes, or what they decompress to where they are compressed by gzip; that counts in
+  // `share`, too, and against the same limit.
+  absl::StatusOr<std::string> Take(ByteBudget::Share& share);
+
+ private:
+  const int64_t max_bytes_;
+  std::string bytes_;
+};
+
+// The spools of an ImportProfile: a graph, if there is one, and a recording, which follow its
+// header.
+class SpooledImport {
+ public:
+  using Request = v1::ImportProfileRequest;
+
+  explicit SpooledImport(const CallEnvironment& environment);
+
+  // Takes the next message after the header. Only what is in memory counts in `share`.
+  // INVALID_ARGUMENT above the format's limit: that of a profile for a layer profile, which is read
+  // as a whole, that of an import for all others.
+  absl::Status Add(const Request::Header& header, const Request& request, ByteBudget::Share& share);
+
+  // Their bytes, or what they decompress to where they are compressed by gzip, which is held to the
+  // same limits; what is read as a whole counts in `share`. Failure: INVALID_ARGUMENT above a
+  // limit, or where the compressed bytes are damaged. Null: there is no graph. Borrow all that is
+  // named.
+  std::unique_ptr<ByteSource> Recording(const Request::Header& header, ByteBudget::Share& share);
+  std::unique_ptr<ByteSource> Graph(const Request::Header& header, ByteBudget::Share& share);
+
+ private:
+  // A spool's bytes, decompressed where they are compressed.
+  class Gunzipped;
+
+  // Of so many bytes, recording and graph together.
+  absl::Status CheckSize(const Request::Header& header, const char* field, int64_t size) const;
+
+  const int64_t max_profile_bytes_;
+  const int64_t max_import_bytes_;
+  Spool recording_;
+  Spool graph_;
+  int64_t inflated_ = 0;
+};
+
+}  // namespace stepcast::server

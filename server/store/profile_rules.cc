@@ -1,0 +1,88 @@
+#include "server/store/profile_rules.h"
+
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/string_view.h"
+
+#include "server/store/store_error.h"
+
+namespace stepcast::server {
+
+absl::StatusOr<std::string> NewEtag() {
+  std::array<char, 16> bits{};
+  if (getentropy(bits.data(), bits.size()) != 0)
+    return StoreUnavailable("the system gives no random bits");
+  return absl::BytesToHexString(absl::string_view(bits.data(), bits.size()));
+}
+
+int64_t ContentChecksum(const ProfileSummary& summary, std::string_view content) {
+  uLong sum = crc32_z(0, nullptr, 0);
+  for (const std::string_view part :
+       {std::string_view(summary.id), std::string_view(summary.digest), content}) {
+    sum = crc32_z(sum, reinterpret_cast<const Bytef*>(part.data()), part.size());
+  }
+  return static_cast<int64_t>(sum);
+}
+
+bool Matches(const ProfileFilter& filter, const ProfileSummary& summary) {
+  if (filter.model.has_value() && *filter.model != summary.model) return false;
+  const auto has_value = [&](const auto& term) {
+    const auto label = summary.labels.find(term.first);
+    return label != summary.labels.end() && label->second == term.second;
+  };
+  const auto is_present = [&](const std::string& key) { return summary.labels.contains(key); };
+  return std::all_of(filter.labels.begin(), filter.labels.end(), has_value) &&
+         std::all_of(filter.present_labels.begin(), filter.present_labels.end(), is_present);
+}
+
+absl::StatusOr<ProfileSummary> AnswerAgain(const std::string& request_id, const RequestRow& first,
+                                           const std::optional<ProfileSummary>& there,
+                                           const ProfileSummary& summary) {
+  if (first.profile_id != summary.id || first.digest != summary.digest)
+    return RequestIdReused(request_id, first.profile_id);
+  if (there.has_value() && there->etag == first.etag) return *there;
+  // Deleted since. A late repetition of the request must not bring it back.
+  ProfileSummary then = summary;
+  then.etag = first.etag;
+  then.owner = first.owner;
+  then.create_time_ns = first.create_time_ns;
+  return then;
+}
+
+absl::Status CheckRoom(const TotalsRow& totals, const StoreLimits& limits, int64_t new_bytes) {
+  if (totals.profiles >= limits.max_profiles) return StoreFull("max_profiles", limits.max_profiles);
+  if (new_bytes > limits.max_total_bytes - totals.content_bytes)
+    return StoreFull("max_total_bytes", limits.max_total_bytes);
+  return absl::OkStatus();
+}
+
+bool HasShareLimit(const std::string& owner, const StoreLimits& limits) {
+  return !owner.empty() && (limits.max_client_profiles > 0 || limits.max_client_store_bytes > 0);
+}
+
+absl::Status CheckShare(const std::string& owner, const TotalsRow& owned, const StoreLimits& limits,
+                        int64_t new_bytes) {
+  if (limits.max_client_profiles > 0 && owned.profiles >= limits.max_client_profiles) {
+    return ClientQuotaExceeded({.client = owner,
+                                .limit = "max_client_profiles",
+                                .value = limits.max_client_profiles,
+                                .used = owned.profiles,
+                                .wanted = 1});
+  }
+  if (limits.max_client_store_bytes > 0 &&
+      new_bytes > limits.max_client_store_bytes - owned.content_bytes) {
+    return ClientQuotaExceeded({.client = owner,
+                                .limit = "max_client_store_bytes",
+                                .value = limits.max_client_store_bytes,
+                                .used = owned.content_bytes,
+                                .wanted = new_bytes});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace stepcast::server

@@ -1,0 +1,88 @@
+#include "server/metrics/work_metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
+
+#include "server/base/clock.h"
+#include "server/store/memory_operation_store.h"
+
+namespace stepcast::server::work_metrics_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(JobMetricsTest, GaugesFollowAJobThroughThePool) {
+  prometheus::Registry registry(prometheus::Registry::InsertBehavior::Merge);
+  JobMetrics metrics(registry, "simulation");
+  JobMetrics other(registry, "store");
+  const auto text = [&] { return prometheus::TextSerializer().Serialize(registry.Collect()); };
+  metrics.OnQueued(1);
+  metrics.OnQueued(2);
+  EXPECT_THAT(text(), HasSubstr("stepcast_queue_length{pool=\"simulation\"} 2\n"));
+  metrics.OnStarted(1, 0.25);
+  EXPECT_THAT(text(), HasSubstr("stepcast_queue_length{pool=\"simulation\"} 1\n"));
+  EXPECT_THAT(text(), HasSubstr("stepcast_jobs_running{pool=\"simulation\"} 1\n"));
+  EXPECT_THAT(text(), HasSubstr("stepcast_queue_wait_seconds_sum{pool=\"simulation\"} 0.25\n"));
+  metrics.OnDone(1.5);
+  EXPECT_THAT(text(), HasSubstr("stepcast_jobs_running{pool=\"simulation\"} 0\n"));
+  EXPECT_THAT(text(), HasSubstr("stepcast_job_seconds_sum{pool=\"simulation\"} 1.5\n"));
+  metrics.OnRefused();
+  EXPECT_THAT(text(), HasSubstr("stepcast_jobs_refused_total{pool=\"simulation\"} 1\n"));
+  EXPECT_THAT(text(), HasSubstr("stepcast_jobs_refused_total{pool=\"store\"} 0\n"));
+}
+
+class OperationMetricsTest : public ::testing::Test {
+ protected:
+  std::string Text() { return prometheus::TextSerializer().Serialize(registry_.Collect()); }
+
+  FakeClock clock_;
+  MemoryOperationStore store_{{}, clock_};
+  prometheus::Registry registry_;
+  OperationMetrics metrics_{registry_};
+};
+
+TEST_F(OperationMetricsTest, EveryStateIsCountedAndTheOldestInTheQueueHasItsAge) {
+  EXPECT_THAT(Text(), HasSubstr("stepcast_operations{state=\"exhausted\"} 0\n"));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(store_.Start({.method = "m", .request_digest = "d", .request = "request"}).ok());
+    clock_.Advance(1'000'000'000);
+  }
+  ASSERT_TRUE(store_.Claim({.replica = "r", .lease_ns = 1})->has_value());
+  metrics_.Refresh(store_);
+  EXPECT_THAT(Text(), HasSubstr("stepcast_operations{state=\"queued\"} 2\n"));
+  EXPECT_THAT(Text(), HasSubstr("stepcast_operations{state=\"running\"} 1\n"));
+  EXPECT_THAT(Text(), HasSubstr("stepcast_operation_queue_age_seconds 2\n"));
+}
+
+TEST_F(OperationMetricsTest, AttemptsAreCountedByWhatBecameOfThem) {
+  EXPECT_THAT(Text(), HasSubstr("stepcast_operation_attempts_ended_total{outcome=\"lost\"} 0\n"));
+  metrics_.OnAttempt();
+  metrics_.OnAttempt();
+  metrics_.OnAttemptEnd("released");
+  EXPECT_THAT(Text(), HasSubstr("stepcast_operation_attempts_total 2\n"));
+  EXPECT_THAT(Text(),
+              HasSubstr("stepcast_operation_attempts_ended_total{outcome=\"released\"} 1\n"));
+}
+
+TEST(SimulationMetricsTest, AnswersAndFailuresAreCountedApart) {
+  prometheus::Registry registry;
+  SimulationMetrics metrics(registry);
+  metrics.OnSimulation("OptimizeOrder", absl::StatusCode::kOk, 0.5, 1000);
+  metrics.OnSimulation("OptimizeOrder", absl::StatusCode::kCancelled, 0.25, 0);
+  const std::string text = prometheus::TextSerializer().Serialize(registry.Collect());
+  EXPECT_THAT(text,
+              HasSubstr("stepcast_predictions_total{code=\"OK\",method=\"OptimizeOrder\"} 1\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("stepcast_predictions_total{code=\"Canceled\",method=\"OptimizeOrder\"} 1\n"));
+  EXPECT_THAT(
+      text, HasSubstr("stepcast_predictions_total{code=\"OK\",method=\"PredictThroughput\"} 0\n"));
+  EXPECT_THAT(text,
+              HasSubstr("stepcast_predictions_total{code=\"OK\",method=\"GenerateTrace\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("stepcast_simulated_operations_total 1000\n"));
+  EXPECT_THAT(text, HasSubstr("stepcast_simulation_seconds_sum{method=\"OptimizeOrder\"} 0.75\n"));
+}
+
+}  // namespace
+}  // namespace stepcast::server::work_metrics_test
