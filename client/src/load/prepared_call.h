@@ -24,7 +24,7 @@ struct PreparedCall {
   std::string request;  // without a seed of its own where `seed` is
   std::string (*seed)(uint64_t) =
       nullptr;  // what to put behind the request; null: there is but one question
-  // Why the bytes of a reply are no answer, if so.
+  // The reason why the bytes of a reply are no answer, if so.
   absl::Status (*check)(std::string_view reply) = nullptr;
 };
 
