@@ -119,7 +119,7 @@ class Contest {
                                ? MeritRule::kTotal
                                : MeritRule::kMinFirst;
     const ClusterCapacity capacity{.workers = workers, .servers = query_.capacity.servers};
-    const auto chosen = ShareExactly(std::move(claims), capacity, rule, stop);
+    const auto chosen = ShareExactly(claims, capacity, rule, stop);
     if (!chosen.ok()) return chosen.status();
     Outcome outcome;
     size_t claim = 0;

@@ -60,11 +60,11 @@ absl::StatusOr<std::optional<std::vector<size_t>>> SearchTotal(const Surplus& su
 
 }  // namespace
 
-absl::StatusOr<std::optional<std::vector<size_t>>> ShareExactly(std::vector<Claim> claims,
+absl::StatusOr<std::optional<std::vector<size_t>>> ShareExactly(const std::vector<Claim>& claims,
                                                                 const ClusterCapacity& capacity,
                                                                 MeritRule rule, StopCheck stop,
                                                                 const SearchLimits& limits) {
-  std::optional<Surplus> surplus = SurplusOf(std::move(claims), capacity);
+  std::optional<Surplus> surplus = SurplusOf(claims, capacity);
   if (!surplus) return std::nullopt;
   return rule == MeritRule::kTotal ? SearchTotal(*surplus, stop, limits)
                                    : SearchLeastFirst(*std::move(surplus), stop, limits);

@@ -54,7 +54,7 @@ struct SearchLimits {
 // out; with kMinFirst the same over what is left when all that can be raised together has been,
 // times claims. Failure: what `stop` returns; INVALID_ARGUMENT, reason ALLOCATION_TOO_LARGE, beyond
 // the limits.
-absl::StatusOr<std::optional<std::vector<size_t>>> ShareExactly(std::vector<Claim> claims,
+absl::StatusOr<std::optional<std::vector<size_t>>> ShareExactly(const std::vector<Claim>& claims,
                                                                 const ClusterCapacity& capacity,
                                                                 MeritRule rule, StopCheck stop,
                                                                 const SearchLimits& limits = {});

@@ -76,7 +76,8 @@ bool Surplus::Settle() {
   return true;
 }
 
-std::optional<Surplus> SurplusOf(std::vector<Claim> claims, const ClusterCapacity& capacity) {
+std::optional<Surplus> SurplusOf(const std::vector<Claim>& claims,
+                                 const ClusterCapacity& capacity) {
   Surplus surplus{.workers = capacity.workers, .servers = capacity.servers.value_or(0)};
   for (const Claim& claim : claims) {
     std::vector<Extra>& extras = surplus.claims.emplace_back();

@@ -35,7 +35,7 @@ struct Surplus {
 };
 
 // None where the leasts do not fit. REQUIRES: as ShareExactly.
-std::optional<Surplus> SurplusOf(std::vector<Claim> claims, const ClusterCapacity& capacity);
+std::optional<Surplus> SurplusOf(const std::vector<Claim>& claims, const ClusterCapacity& capacity);
 
 // A capacity is one number, servers first: so rows of workers are contiguous.
 class CapacityGrid {

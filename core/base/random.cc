@@ -37,11 +37,12 @@ uint64_t Random::Next() {
 }
 
 uint64_t Random::Below(uint64_t bound) {
-  using Wide = unsigned __int128;
-  Wide product = static_cast<Wide>(Next()) * bound;
+  using Product = unsigned __int128;
+  Product product = static_cast<Product>(Next()) * bound;
   if (static_cast<uint64_t>(product) < bound) {
     const uint64_t threshold = -bound % bound;
-    while (static_cast<uint64_t>(product) < threshold) product = static_cast<Wide>(Next()) * bound;
+    while (static_cast<uint64_t>(product) < threshold)
+      product = static_cast<Product>(Next()) * bound;
   }
   return static_cast<uint64_t>(product >> 64);
 }

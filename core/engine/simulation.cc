@@ -40,6 +40,7 @@ template <typename Make>
 absl::StatusOr<RunResult> RunPlain(const JobGraph& job, const RunOptions& options, StopCheck stop,
                                    Make make) {
   std::vector<decltype(make(0))> networks;
+  networks.reserve(job.networks.size());
   for (int32_t i = 0; i < static_cast<int32_t>(job.networks.size()); ++i)
     networks.push_back(make(i));
   return PlainRun(job, options, std::move(networks), stop).Go();

@@ -44,16 +44,16 @@ PointSet::PointSet(const Profile& profile, const SimulationOptions& options, Kno
     : profile_(profile), options_(options), known_(std::move(known)) {}
 
 absl::StatusOr<size_t> PointSet::Add(const Scenario& scenario, StopCheck stop) {
-  const absl::StatusOr<size_t> index = Try(scenario, stop);
+  absl::StatusOr<size_t> index = Try(scenario, stop);
   if (!index.ok()) return index;
   RunInFull(entries_[*index]);
   return index;
 }
 
 absl::StatusOr<size_t> PointSet::Try(const Scenario& scenario, StopCheck stop) {
-  const absl::StatusOr<size_t> index = FindOrAppend(scenario, stop);
+  absl::StatusOr<size_t> index = FindOrAppend(scenario, stop);
   if (!index.ok()) return index;
-  const absl::StatusOr<size_t> baseline =
+  absl::StatusOr<size_t> baseline =
       scenario.workers == 1 ? *index : FindOrAppend(OneWorkerOf(scenario), stop);
   if (!baseline.ok()) return baseline;
   // A baseline is part of many answers, and costs the least of all.
@@ -161,8 +161,9 @@ absl::Status PointSet::RunParts(std::vector<Part>& parts, StopCheck stop,
     absl::StatusOr<RunSummary> run = parts[i].runs->Run(parts[i].index, stop);
     failures[i] = run.status();
     if (run.ok() && known_.counter != nullptr) known_.counter->Add(run->simulated_operations);
-    if (run.ok()) known[i] = std::make_shared<const RunSummary>(*std::move(run));
-    return run.ok();
+    if (!run.ok()) return false;
+    known[i] = std::make_shared<const RunSummary>(*std::move(run));
+    return true;
   });
   size_t next_unknown = 0;
   for (size_t i = 0; i < parts.size(); ++i) {

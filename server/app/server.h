@@ -44,7 +44,7 @@ class Server {
   void Drain();
 
  private:
-  class Parts;
+  struct Parts;
 
   explicit Server(std::unique_ptr<Parts> parts);
 

@@ -108,7 +108,7 @@ std::vector<Candidate> CandidatesFor(const std::string& id, const std::string& a
     if (!page.ok()) return;
     for (const ProfileSummary& profile : page->profiles) {
       if (std::optional<Candidate> candidate = CandidateOf(asked, profile))
-        by_name.emplace(candidate->name, *std::move(candidate));
+        by_name.try_emplace(candidate->name, *candidate);
     }
   };
   look_at({.filter = {.model = id}, .limit = kWithItsModel});
@@ -116,6 +116,7 @@ std::vector<Candidate> CandidatesFor(const std::string& id, const std::string& a
     look_at({.filter = {.model = model}, .limit = kWithItsModel});
   look_at({.limit = kProfilesCompared});
   std::vector<Candidate> candidates;
+  candidates.reserve(by_name.size());
   for (auto& [name, candidate] : by_name) candidates.push_back(std::move(candidate));
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.distance < b.distance; });

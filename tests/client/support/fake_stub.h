@@ -84,7 +84,7 @@ class FakeStub : public Stub {
   absl::Status Next(const std::string& method, const std::string& request_id, Timeout timeout) {
     script_.attempts.push_back({.method = method, .request_id = request_id, .timeout = timeout});
     if (script_.statuses.empty()) return absl::OkStatus();
-    const absl::Status status = script_.statuses.front();
+    absl::Status status = script_.statuses.front();
     script_.statuses.pop_front();
     return status;
   }

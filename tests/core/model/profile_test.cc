@@ -22,8 +22,8 @@ TEST(ProfileTest, HoldsTheDraftItWasMadeFrom) {
 TEST(ProfileTest, ACopySharesTheContent) {
   const absl::StatusOr<Profile> profile = Profile::Create(testing::RandomDraft(3));
   ASSERT_TRUE(profile.ok());
-  const Profile copy =
-      *profile;  // NOLINT(performance-unnecessary-copy-initialization): the copy is what is tested
+  // The copy is what is tested.
+  const Profile copy = *profile;  // NOLINT(performance-unnecessary-copy-initialization)
   EXPECT_EQ(&copy.operations(), &profile->operations());
 }
 

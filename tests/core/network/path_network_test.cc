@@ -46,7 +46,8 @@ Setting RandomSetting(uint64_t seed) {
     FlowPath path;
     for (uint64_t left = 1 + random.Below(FlowPath::kMaxLinks); left > 0 && !all.empty(); --left) {
       const auto at = all.begin() + static_cast<std::ptrdiff_t>(random.Below(all.size()));
-      path.links[static_cast<size_t>(path.count++)] = *at;
+      path.links[Index(path.count)] = *at;
+      ++path.count;
       all.erase(at);
     }
     setting.paths.push_back(path);

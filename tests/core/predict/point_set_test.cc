@@ -147,7 +147,7 @@ TEST(RunMemoryTest, AnswersHaveTheSameBytesWithAMemoryAndWithout) {
 TEST(RunMemoryTest, MoreReplicationsAndMoreCountsMakeOnlyWhatIsNew) {
   const Profile profile = Sampled();
   KeptRuns memory;
-  const auto made = [&](std::vector<int32_t> counts, int32_t replications) {
+  const auto made = [&](const std::vector<int32_t>& counts, int32_t replications) {
     ThroughputQuery query{.options = Options(replications)};
     for (const int32_t count : counts) query.scenarios.push_back(Workers(profile, count));
     const ThroughputAnswer answer = PredictThroughput(profile, query, NeverStop, InOrder(),

@@ -21,8 +21,8 @@ using ::testing::SizeIs;
 RunsOfAStart Runs(std::vector<double> values, double half_width = 0) {
   double sum = 0;
   for (const double value : values) sum += value;
-  return {.mean = {.mean = sum / static_cast<double>(values.size()), .half_width = half_width},
-          .runs = std::move(values)};
+  const double mean = sum / static_cast<double>(values.size());
+  return {.mean = {.mean = mean, .half_width = half_width}, .runs = std::move(values)};
 }
 
 TEST(StartComparisonTest, TheOtherStartIsTheOtherOne) {

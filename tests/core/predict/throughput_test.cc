@@ -108,7 +108,7 @@ TEST(ThroughputTest, NoLinkCarriesMoreThanItsBandwidth) {
       const double bound = profile.platform().bandwidth_bytes_per_second /
                            static_cast<double>(MostBytesOnALink(profile));
       // A worker's first and last counted steps may lie partly outside the counted time.
-      EXPECT_LE(prediction.steps_per_second, bound * (1 + 2.0 / (kSteps - kSteps / 20)));
+      EXPECT_LE(prediction.steps_per_second, bound * (1 + 2 / (0.95 * kSteps)));
     }
   }
 }

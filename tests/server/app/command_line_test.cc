@@ -125,9 +125,8 @@ TEST(CommandLineTest, AWrongVariableIsNoBetterThanAWrongFlag) {
 
 // A configuration file for a test.
 std::string Config(const std::string& text) {
-  const std::string path = ::testing::TempDir() + std::to_string(getpid()) +
-                           ::testing::UnitTest::GetInstance()->current_test_info()->name() +
-                           ".yaml";
+  std::string path = ::testing::TempDir() + std::to_string(getpid()) +
+                     ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml";
   std::ofstream(path) << text;
   return path;
 }

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string Written(const std::string& text) {
-  const std::string path =
+  std::string path =
       absl::StrCat(::testing::TempDir(), getpid(),
                    ::testing::UnitTest::GetInstance()->current_test_info()->name(), ".yaml");
   std::ofstream(path) << text;

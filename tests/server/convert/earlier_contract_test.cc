@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
 #include "core/base/random.h"
 #include "server/convert/scenario_convert.h"
 #include "stepcast/v1/allocation.pb.h"
@@ -353,8 +355,9 @@ TEST(RefuseFormerFieldsTest, EachIsNamedWithWhatItIsCalledNow) {
     const std::vector<Fault> faults = std::move(list).Take();
     ASSERT_EQ(faults.size(), 1U) << before;
     EXPECT_EQ(faults[0].field, "scenarios[2]");
-    EXPECT_EQ(faults[0].description, "field " + std::to_string(number) + ", " + before +
-                                         ", is of the former contract; today it is " + now);
+    EXPECT_EQ(faults[0].description,
+              absl::StrCat("field ", number, ", ", before,
+                           ", is of the former contract; today it is ", now));
   }
 }
 
