@@ -77,8 +77,8 @@ std::vector<double> EngineEnds(const std::vector<StreamRequest>& requests,
   return ends;
 }
 
-RecordedPhase RecordedByEngine(std::vector<StreamRequest> requests, const ScenarioDraft& scenario,
-                               double noise, Random& random) {
+RecordedPhase RecordedByEngine(const std::vector<StreamRequest>& requests,
+                               const ScenarioDraft& scenario, double noise, Random& random) {
   const std::vector<double> ends = EngineEnds(requests, scenario, TransferOrder::kGraph);
   RecordedPhase phase = PhaseFrom(requests);
   for (size_t i = 0; i < phase.size(); ++i) {

@@ -29,8 +29,8 @@ std::vector<double> EngineEnds(const std::vector<StreamRequest>& requests,
 
 // The same with the ends as recorded, each off by a normally distributed share of what its stream
 // took, of that standard deviation.
-RecordedPhase RecordedByEngine(std::vector<StreamRequest> requests, const ScenarioDraft& scenario,
-                               double noise, Random& random);
+RecordedPhase RecordedByEngine(const std::vector<StreamRequest>& requests,
+                               const ScenarioDraft& scenario, double noise, Random& random);
 
 // A profile of downloads only, with a step a phase. REQUIRES: phases are of the same sizes, in the
 // order of operations.
