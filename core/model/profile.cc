@@ -1,5 +1,6 @@
 #include "core/model/profile.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/error.h"
@@ -17,10 +18,19 @@ std::string_view ResourceName(Resource resource) {
       return "UPLINK";
     case Resource::kParameterServer:
       return "PARAMETER_SERVER";
+    case Resource::kCollective:
+      return "COLLECTIVE";
     case Resource::kUnspecified:
       break;
   }
   return "RESOURCE_UNSPECIFIED";
+}
+
+Profile::Profile(std::shared_ptr<const ProfileDraft> content)
+    : content_(std::move(content)),
+      has_collectives_(std::any_of(
+          content_->operations.begin(), content_->operations.end(),
+          [](const Operation& operation) { return operation.resource == Resource::kCollective; })) {
 }
 
 absl::StatusOr<Profile> Profile::Create(ProfileDraft draft, const ProfileLimits& limits) {

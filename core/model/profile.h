@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,14 +19,31 @@
 
 namespace stepcast {
 
-enum class Resource : uint8_t { kUnspecified, kDownlink, kWorker, kUplink, kParameterServer };
+enum class Resource : uint8_t {
+  kUnspecified,
+  kDownlink,
+  kWorker,
+  kUplink,
+  kParameterServer,
+  kCollective,
+};
 
-// DOWNLINK, WORKER, UPLINK, PARAMETER_SERVER; RESOURCE_UNSPECIFIED.
+// DOWNLINK, WORKER, UPLINK, PARAMETER_SERVER, COLLECTIVE; RESOURCE_UNSPECIFIED.
 std::string_view ResourceName(Resource resource);
 
+// Between a worker and a parameter server.
 constexpr bool IsTransfer(Resource resource) {
   return resource == Resource::kDownlink || resource == Resource::kUplink;
 }
+
+// What all workers do together, in graph order.
+enum class Collective : uint8_t {
+  kUnspecified,
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kBroadcast,
+};
 
 // seconds_per_byte * size + seconds, computed by the receiver of a tensor (ICPE 2020, 3.2.1).
 struct ParsingOverhead {
@@ -47,9 +65,11 @@ struct Operation {
   std::string name;
   Resource resource = Resource::kUnspecified;
   int32_t parameter_server = 0;      // index; 0 for kWorker
-  int64_t size_bytes = 0;            // transfers only
+  int64_t size_bytes = 0;            // of a transfer, or of a collective's full buffer
   std::vector<int32_t> waiting_for;  // indices of operations
   std::string parameter;             // the variable it belongs to; empty: none
+  Collective collective = Collective::kUnspecified;  // of kCollective
+  int32_t stream = 0;                                // of kWorker: index of the worker's queue
 
   friend bool operator==(const Operation&, const Operation&) = default;
 };
@@ -62,6 +82,29 @@ struct RecordedStep {
   friend bool operator==(const RecordedStep&, const RecordedStep&) = default;
 };
 
+// PyTorch DistributedDataParallel's defaults, bytes.
+inline constexpr int64_t kFirstBucketBytes = 1'048'576;
+inline constexpr int64_t kBucketCapBytes = 26'214'400;
+
+// DistributedDataParallel's rule: gradients are added in graph order, and a bucket is closed once
+// it has reached its limit.
+// Source: compute_bucket_assignment_by_size, torch/csrc/distributed/c10d/reducer.cpp.
+struct Buckets {
+  int64_t first_bytes = kFirstBucketBytes;  // the limit of the first one, at least 1
+  int64_t cap_bytes = kBucketCapBytes;      // of every other, at least 1
+
+  friend bool operator==(const Buckets&, const Buckets&) = default;
+};
+
+// The buckets of a recorded job: their sizes, each what consecutive all-reduces add up to, or the
+// rule that made them.
+struct RecordedBuckets {
+  std::vector<int64_t> sizes_bytes;  // in graph order; empty: by the rule
+  std::optional<Buckets> rule;
+
+  friend bool operator==(const RecordedBuckets&, const RecordedBuckets&) = default;
+};
+
 // A profile as somebody claims it: not checked yet.
 struct ProfileDraft {
   std::string display_name;
@@ -70,9 +113,10 @@ struct ProfileDraft {
   std::map<std::string, std::string> labels;
   int32_t batch_size = 0;  // examples per worker and step
   Platform platform;
-  int32_t parameter_servers = 1;
+  int32_t parameter_servers = 1;  // 1 also where there are collectives instead
   std::vector<Operation> operations;
   std::vector<RecordedStep> steps;
+  std::optional<RecordedBuckets> buckets;  // none: collectives as they stand
 
   friend bool operator==(const ProfileDraft&, const ProfileDraft&) = default;
 };
@@ -93,11 +137,14 @@ class Profile {
   const std::vector<Operation>& operations() const { return content_->operations; }
   const std::vector<RecordedStep>& steps() const { return content_->steps; }
   const ProfileDraft& content() const { return *content_; }
+  // True if its workers meet in collectives, false if at parameter servers.
+  bool has_collectives() const { return has_collectives_; }
 
  private:
-  explicit Profile(std::shared_ptr<const ProfileDraft> content) : content_(std::move(content)) {}
+  explicit Profile(std::shared_ptr<const ProfileDraft> content);
 
   std::shared_ptr<const ProfileDraft> content_;  // shared, so a copy costs nothing
+  bool has_collectives_ = false;
 };
 
 }  // namespace stepcast

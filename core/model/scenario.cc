@@ -23,13 +23,16 @@ class ScenarioResolver {
       : profile_(profile), draft_(draft), asked_(draft.servers()), limits_(limits) {}
 
   absl::StatusOr<Scenario> Run() && {
-    ResolveSizes();
-    ResolvePlatform();
-    servers_.synchronization = asked_.synchronization.value_or(Synchronization::kAsynchronous);
-    ResolveMultiplexing();
-    ResolveLinkSharing();
-    ResolveTransferOrder();
-    scenario_.communication = std::move(servers_);
+    scenario_.workers = draft_.workers.value_or(1);
+    workers_known_ = CheckRange("workers", scenario_.workers, limits_.max_workers);
+    scenario_.bandwidth_bytes_per_second =
+        draft_.bandwidth_bytes_per_second.value_or(profile_.platform().bandwidth_bytes_per_second);
+    CheckBandwidth("bandwidth_bytes_per_second", scenario_.bandwidth_bytes_per_second, faults_);
+    if (MeetsInCollectives()) {
+      ResolveCollectives();
+    } else {
+      ResolveServers();
+    }
     ResolveStartOffsets();
     ResolveWorkerGroups();
     if (!faults_.empty()) return FaultsError("SCENARIO_INVALID", std::move(faults_).Take());
@@ -37,9 +40,39 @@ class ScenarioResolver {
   }
 
  private:
-  void ResolveSizes() {
-    scenario_.workers = draft_.workers.value_or(1);
-    workers_known_ = CheckRange("workers", scenario_.workers, limits_.max_workers);
+  bool MeetsInCollectives() const {
+    return std::holds_alternative<AllReduceDraft>(draft_.communication) ||
+           (std::holds_alternative<std::monostate>(draft_.communication) &&
+            profile_.has_collectives());
+  }
+
+  void ResolveCollectives() {
+    const auto* asked = std::get_if<AllReduceDraft>(&draft_.communication);
+    AllReduce job = ResolveAllReduce(profile_, asked != nullptr ? *asked : AllReduceDraft{},
+                                     scenario_.bandwidth_bytes_per_second, faults_);
+    if (workers_known_) CheckWorkers("workers", scenario_.workers, job, faults_);
+    scenario_.communication = std::move(job);
+  }
+
+  void ResolveServers() {
+    ResolveServerCount();
+    servers_.parsing_overhead =
+        asked_.parsing_overhead.value_or(profile_.platform().parsing_overhead);
+    CheckParsingOverhead("parameter_servers.parsing_overhead", servers_.parsing_overhead, faults_);
+    servers_.synchronization = asked_.synchronization.value_or(Synchronization::kAsynchronous);
+    ResolveMultiplexing();
+    ResolveLinkSharing();
+    ResolveTransferOrder();
+    scenario_.communication = std::move(servers_);
+  }
+
+  void ResolveServerCount() {
+    if (profile_.has_collectives()) {
+      faults_.Add("parameter_servers",
+                  "the profile is of workers that meet in collectives: it says nothing of what a "
+                  "server would do, nor of what waits for which download");
+      return;
+    }
     servers_.servers = asked_.servers.value_or(profile_.parameter_servers());
     if (!CheckRange("parameter_servers.servers", servers_.servers, limits_.max_parameter_servers))
       return;
@@ -65,15 +98,6 @@ class ScenarioResolver {
                        Quoted(operation.name), ", names no parameter by which to place it"));
       return;
     }
-  }
-
-  void ResolvePlatform() {
-    scenario_.bandwidth_bytes_per_second =
-        draft_.bandwidth_bytes_per_second.value_or(profile_.platform().bandwidth_bytes_per_second);
-    CheckBandwidth("bandwidth_bytes_per_second", scenario_.bandwidth_bytes_per_second, faults_);
-    servers_.parsing_overhead =
-        asked_.parsing_overhead.value_or(profile_.platform().parsing_overhead);
-    CheckParsingOverhead("parameter_servers.parsing_overhead", servers_.parsing_overhead, faults_);
   }
 
   // `path`: of the field in the draft. 0 where it is a fault.
@@ -214,7 +238,8 @@ class ScenarioResolver {
     const double factor = group.compute_speed_factor.value_or(1);
     const double bandwidth =
         group.bandwidth_bytes_per_second.value_or(scenario_.bandwidth_bytes_per_second);
-    if (std::holds_alternative<Turns>(scenario_.servers().link_sharing) &&
+    if (scenario_.has_servers() &&
+        std::holds_alternative<Turns>(scenario_.servers().link_sharing) &&
         bandwidth < scenario_.bandwidth_bytes_per_second) {
       faults_.Add(
           path + ".bandwidth_bytes_per_second",

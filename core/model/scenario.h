@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/model/all_reduce.h"
 #include "core/model/profile.h"
 
 namespace stepcast {
@@ -101,7 +102,8 @@ struct ParameterServersDraft {
 
   friend bool operator==(const ParameterServersDraft&, const ParameterServersDraft&) = default;
 };
-using CommunicationDraft = std::variant<ParameterServersDraft>;
+// Empty: as the profile was recorded.
+using CommunicationDraft = std::variant<std::monostate, ParameterServersDraft, AllReduceDraft>;
 
 // A scenario as asked for: what is empty is as in the profile.
 struct ScenarioDraft {
@@ -111,10 +113,18 @@ struct ScenarioDraft {
   std::vector<int64_t> start_offsets_ns;
   std::vector<WorkerGroup> worker_groups;
 
+  // What is asked of parameter servers: nothing, where it is of something else.
   const ParameterServersDraft& servers() const {
+    static const ParameterServersDraft kNothing;
+    const auto* asked = std::get_if<ParameterServersDraft>(&communication);
+    return asked != nullptr ? *asked : kNothing;
+  }
+  // REQUIRES: no collectives were asked for.
+  ParameterServersDraft& servers() {
+    if (std::holds_alternative<std::monostate>(communication))
+      communication = ParameterServersDraft{};
     return std::get<ParameterServersDraft>(communication);
   }
-  ParameterServersDraft& servers() { return std::get<ParameterServersDraft>(communication); }
 
   friend bool operator==(const ScenarioDraft&, const ScenarioDraft&) = default;
 };
@@ -131,21 +141,30 @@ struct ParameterServers {
 
   friend bool operator==(const ParameterServers&, const ParameterServers&) = default;
 };
-using Communication = std::variant<ParameterServers>;
+using Communication = std::variant<ParameterServers, AllReduce>;
 
 // A scenario with every default filled in, checked against its profile.
 struct Scenario {
   int32_t workers = 1;
-  double bandwidth_bytes_per_second = 0;  // of a server's link, in each direction
+  // Of a server's link, or of a link between nodes, in each direction.
+  double bandwidth_bytes_per_second = 0;
   Communication communication;
   std::vector<int64_t> start_offsets_ns;   // empty, or one a worker
   std::vector<WorkerGroup> worker_groups;  // empty: all as recorded; else every field is set
 
+  bool has_servers() const { return std::holds_alternative<ParameterServers>(communication); }
+  // 0 where workers meet in collectives.
+  int32_t server_count() const { return has_servers() ? servers().servers : 0; }
   // REQUIRES: the job has parameter servers.
   const ParameterServers& servers() const { return std::get<ParameterServers>(communication); }
   ParameterServers& servers() { return std::get<ParameterServers>(communication); }
-  // True if workers' steps end together.
-  bool is_synchronous() const { return servers().synchronization == Synchronization::kSynchronous; }
+  // REQUIRES: it has not.
+  const AllReduce& all_reduce() const { return std::get<AllReduce>(communication); }
+  // True if workers wait for each other in every step, so that they forget in the first one how
+  // they started.
+  bool is_synchronous() const {
+    return !has_servers() || servers().synchronization == Synchronization::kSynchronous;
+  }
 
   friend bool operator==(const Scenario&, const Scenario&) = default;
 };

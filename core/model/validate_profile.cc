@@ -1,5 +1,6 @@
 #include "core/model/validate_profile.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -59,6 +60,13 @@ void CheckPlatform(std::string_view path, const Platform& platform, FaultList& f
                absl::StrCat(platform.window_bytes, " is a negative size"));
 }
 
+void CheckBuckets(std::string_view path, const Buckets& buckets, FaultList& faults) {
+  for (const auto& [field, bytes] :
+       {std::pair("first_bytes", buckets.first_bytes), std::pair("cap_bytes", buckets.cap_bytes)}) {
+    if (bytes < 1) faults.Add(Below(path, field), absl::StrCat(bytes, " is below 1"));
+  }
+}
+
 namespace {
 
 constexpr size_t kMaxCycleNames = 20;
@@ -91,15 +99,55 @@ class OperationRules {
     CheckName(index, operation.name);
     const Resource resource = operation.resource;
     const bool known = IsTransfer(resource) || resource == Resource::kWorker ||
-                       resource == Resource::kParameterServer;
+                       resource == Resource::kParameterServer || resource == Resource::kCollective;
     if (!known)
       faults_.Add(PathOf(index, "resource"),
                   absl::StrCat(static_cast<int>(resource), " is no known resource"));
     if (resource != Resource::kWorker) CheckServer(index, operation.parameter_server);
+    if (known && resource != Resource::kWorker) CheckKind(index, resource);
     CheckSize(index, operation);
+    CheckCollective(index, operation);
     if (operation.parameter.size() > limits_.max_name_bytes) {
       faults_.Add(PathOf(index, "parameter"),
                   TooLong(operation.parameter, "max_name_bytes", limits_.max_name_bytes));
+    }
+  }
+
+  static absl::string_view Text(Resource resource) {
+    const std::string_view name = ResourceName(resource);
+    return {name.data(), name.size()};
+  }
+
+  // Workers meet at servers or in collectives; the first operation that does either says in which.
+  void CheckKind(size_t index, Resource resource) {
+    if (first_meeting_ < 0) first_meeting_ = static_cast<int64_t>(index);
+    const Operation& first = draft_.operations[static_cast<size_t>(first_meeting_)];
+    if ((first.resource == Resource::kCollective) == (resource == Resource::kCollective)) return;
+    if (mixes_) return;
+    mixes_ = true;
+    faults_.Add(PathOf(index, "resource"),
+                absl::StrCat(Text(resource), ", and operations[", first_meeting_, "] is ",
+                             Text(first.resource),
+                             ": a profile has either collectives or parameter servers"));
+  }
+
+  void CheckCollective(size_t index, const Operation& operation) {
+    const bool is_collective = operation.resource == Resource::kCollective;
+    if (operation.collective > Collective::kBroadcast) {
+      faults_.Add(PathOf(index, "collective"),
+                  absl::StrCat(static_cast<int>(operation.collective), " is no known collective"));
+    } else if (is_collective && operation.collective == Collective::kUnspecified) {
+      faults_.Add(PathOf(index, "collective"), "a COLLECTIVE needs a kind");
+    } else if (!is_collective && operation.collective != Collective::kUnspecified) {
+      faults_.Add(PathOf(index, "collective"), "only a COLLECTIVE has a kind");
+    }
+    if (operation.stream != 0 && operation.resource != Resource::kWorker) {
+      faults_.Add(PathOf(index, "stream"),
+                  absl::StrCat(operation.stream, ": only a WORKER has streams"));
+    } else if (operation.stream < 0 || operation.stream >= limits_.max_streams) {
+      faults_.Add(PathOf(index, "stream"),
+                  absl::StrCat(operation.stream, " is not the index of one of max_streams = ",
+                               limits_.max_streams, " streams"));
     }
   }
 
@@ -127,13 +175,17 @@ class OperationRules {
 
   void CheckSize(size_t index, const Operation& operation) {
     const int64_t size = operation.size_bytes;
+    const bool is_collective = operation.resource == Resource::kCollective;
+    const bool has_size = IsTransfer(operation.resource) || is_collective;
     if (size < 0) {
       faults_.Add(PathOf(index, "size_bytes"), absl::StrCat(size, " is a negative size"));
-    } else if (IsTransfer(operation.resource) && size == 0) {
-      faults_.Add(PathOf(index, "size_bytes"), "0: a transfer needs a size");
-    } else if (!IsTransfer(operation.resource) && size > 0 &&
-               operation.resource != Resource::kUnspecified) {
-      faults_.Add(PathOf(index, "size_bytes"), absl::StrCat(size, ": only a transfer has a size"));
+    } else if (has_size && size == 0) {
+      faults_.Add(
+          PathOf(index, "size_bytes"),
+          absl::StrCat("0: a ", is_collective ? "collective" : "transfer", " needs a size"));
+    } else if (!has_size && size > 0 && operation.resource != Resource::kUnspecified) {
+      faults_.Add(PathOf(index, "size_bytes"),
+                  absl::StrCat(size, ": only a transfer or a collective has a size"));
     } else if (size > limits_.max_transfer_bytes) {
       faults_.Add(PathOf(index, "size_bytes"),
                   OverLimit(size, "max_transfer_bytes", limits_.max_transfer_bytes));
@@ -213,6 +265,8 @@ class OperationRules {
   const int64_t operation_count_;
   const bool servers_known_;  // else a server's index can only be too small
   absl::flat_hash_map<absl::string_view, size_t> index_of_name_;
+  int64_t first_meeting_ = -1;  // operation in which workers meet, of either kind
+  bool mixes_ = false;          // and has been said to
 };
 
 // Adds a fault for each rule of ValidateProfile that an operation, or the graph of them all,
@@ -257,7 +311,9 @@ class RecordedStepRules {
     for (size_t i = 0; i < draft_.operations.size(); ++i) {
       const int64_t start = step.start_ns[i];
       const int64_t end = step.end_ns[i];
-      takes_time = takes_time || end > start;
+      // A collective's recorded time is not used: of one worker it takes none.
+      takes_time =
+          takes_time || (end > start && draft_.operations[i].resource != Resource::kCollective);
       if (start >= 0 && end >= start && end <= limits_.max_step_ns) continue;
       sound = false;
       AddTimeFault(index, i);
@@ -265,7 +321,7 @@ class RecordedStepRules {
     }
     if (sound && !takes_time)
       faults_.Add(absl::StrCat("steps[", index, "]"),
-                  "takes no time: no transfer, and no operation ends after it starts");
+                  "takes no time: no transfer, and no computation ends after it starts");
   }
 
   bool CheckStepLength(size_t index, const char* field, const std::vector<int64_t>& times) {
@@ -328,6 +384,48 @@ void CheckLabels(const ProfileDraft& draft, const ProfileLimits& limits, FaultLi
   }
 }
 
+// Sizes must be what consecutive all-reduces add up to, or nobody could say what is in a bucket.
+void CheckBucketSizes(const ProfileDraft& draft, FaultList& faults) {
+  const std::vector<int64_t>& sizes = draft.buckets->sizes_bytes;
+  size_t bucket = 0;
+  int64_t left = sizes.front();
+  for (size_t i = 0; i < draft.operations.size(); ++i) {
+    const Operation& operation = draft.operations[i];
+    if (operation.collective != Collective::kAllReduce) continue;
+    if (left == 0 && ++bucket < sizes.size()) left = sizes[bucket];
+    left = bucket < sizes.size() ? left - operation.size_bytes : -1;
+    if (left >= 0) continue;
+    faults.Add(bucket < sizes.size() ? absl::StrCat("buckets.sizes_bytes[", bucket, "]")
+                                     : "buckets.sizes_bytes",
+               bucket < sizes.size()
+                   ? absl::StrCat(sizes[bucket], " ends within operations[", i, "], ",
+                                  Quoted(operation.name), ", of ", operation.size_bytes, " bytes")
+                   : absl::StrCat("end before operations[", i, "], ", Quoted(operation.name)));
+    return;
+  }
+  if (left != 0 || bucket + 1 != sizes.size()) {
+    faults.Add(absl::StrCat("buckets.sizes_bytes[", bucket, "]"),
+               absl::StrCat(sizes[bucket],
+                            ": the all-reduces end before it is full, or before "
+                            "the last bucket"));
+  }
+}
+
+void CheckRecordedBuckets(const ProfileDraft& draft, FaultList& faults) {
+  if (!draft.buckets.has_value()) return;
+  const bool has_sizes = !draft.buckets->sizes_bytes.empty();
+  if (has_sizes == draft.buckets->rule.has_value()) {
+    faults.Add("buckets", has_sizes ? "has both sizes and a rule: which of both?"
+                                    : "has neither sizes nor a rule");
+    return;
+  }
+  if (draft.buckets->rule.has_value()) {
+    CheckBuckets("buckets.rule", *draft.buckets->rule, faults);
+  } else {
+    CheckBucketSizes(draft, faults);
+  }
+}
+
 void CheckCount(const char* path, int64_t value, const char* limit, int64_t max,
                 FaultList& faults) {
   if (value < 1) faults.Add(path, absl::StrCat(value, " is below 1"));
@@ -346,8 +444,16 @@ std::vector<Fault> ValidateProfile(const ProfileDraft& draft, const ProfileLimit
   CheckPlatform("platform", draft.platform, faults);
   CheckCount("parameter_servers", draft.parameter_servers, "max_parameter_servers",
              limits.max_parameter_servers, faults);
+  const bool has_collectives =
+      std::any_of(draft.operations.begin(), draft.operations.end(),
+                  [](const Operation& o) { return o.resource == Resource::kCollective; });
+  if (has_collectives && draft.parameter_servers > 1) {
+    faults.Add("parameter_servers",
+               absl::StrCat(draft.parameter_servers, ": a profile with collectives has none"));
+  }
   CheckOperations(draft, limits, faults);
   CheckSteps(draft, limits, faults);
+  CheckRecordedBuckets(draft, faults);
   return std::move(faults).Take();
 }
 

@@ -28,14 +28,18 @@ void CheckParsingOverhead(std::string_view path, const ParsingOverhead& overhead
 // All of the above, and a window that is not negative; paths below `path`.
 void CheckPlatform(std::string_view path, const Platform& platform, FaultList& faults);
 
+// A fault below `path` for each limit below 1.
+void CheckBuckets(std::string_view path, const Buckets& buckets, FaultList& faults);
+
 // Every rule that `draft` breaks, in the order of its fields, each with its path; empty: it is
 // valid. Faults beyond the first thousand are dropped.
 //
 // Rules: at least one operation and one step; names unique and not empty; resources known; indices
-// in range; no cycle (its operations are named); transfers with a size, nothing else with one; no
-// negative size, time or overhead; no end before its start; steps as long as the graph; every
-// number finite; some recorded time or transfer in each step, so that no step takes no time; all
-// limits. Cost: linear in the draft's size.
+// in range; no cycle (its operations are named); transfers and collectives with a size, nothing
+// else with one; either collectives or parameter servers; recorded buckets that the all-reduces
+// fill; no negative size, time or overhead; no end before its start; steps as long as the graph;
+// every number finite; some recorded computation or transfer in each step, so that no step takes no
+// time; all limits. Cost: linear in the draft's size.
 std::vector<Fault> ValidateProfile(const ProfileDraft& draft, const ProfileLimits& limits);
 
 }  // namespace stepcast

@@ -70,12 +70,69 @@ void AddServers(const ParameterServers& job, Bytes& bytes) {
   }
 }
 
+void AddFusion(const Fusion& fusion, Bytes& bytes) {
+  bytes.Add(static_cast<uint64_t>(fusion.index()));
+  const auto add_rule = [&](const Buckets& buckets) {
+    const auto& [first, cap] = buckets;
+    bytes.Add(first);
+    bytes.Add(cap);
+  };
+  if (const auto* recorded = std::get_if<RecordedBuckets>(&fusion)) {
+    const auto& [sizes, rule] = *recorded;
+    bytes.Add(static_cast<uint64_t>(sizes.size()));
+    for (const int64_t size : sizes) bytes.Add(size);
+    bytes.Add(rule.has_value());
+    if (rule.has_value()) add_rule(*rule);
+  } else if (const auto* buckets = std::get_if<Buckets>(&fusion)) {
+    add_rule(*buckets);
+  } else if (const auto* horovod = std::get_if<Horovod>(&fusion)) {
+    const auto& [fusion_bytes, cycle] = *horovod;
+    bytes.Add(fusion_bytes);
+    bytes.Add(cycle);
+  }
+}
+
+void AddCollectives(const AllReduce& job, Bytes& bytes) {
+  const auto& [algorithm, latency, workers_per_node, intra_bandwidth, intra_latency, reduction,
+               launch, fusion, measured, concurrent, partition, sharding, slowdown, nccl] = job;
+  bytes.Add(algorithm);
+  bytes.Add(latency);
+  bytes.Add(workers_per_node);
+  bytes.Add(intra_bandwidth);
+  bytes.Add(intra_latency);
+  bytes.Add(reduction);
+  bytes.Add(launch);
+  AddFusion(fusion, bytes);
+  bytes.Add(static_cast<uint64_t>(measured.size()));
+  for (const MeasuredCollective& point : measured) {
+    const auto& [kind, workers, size, seconds] = point;
+    bytes.Add(kind);
+    bytes.Add(workers);
+    bytes.Add(size);
+    bytes.Add(seconds);
+  }
+  bytes.Add(concurrent);
+  bytes.Add(partition);
+  bytes.Add(sharding);
+  bytes.Add(slowdown);
+  const auto& [architecture, path, channels, channel_bandwidth, amd] = nccl;
+  bytes.Add(architecture);
+  bytes.Add(path);
+  bytes.Add(channels);
+  bytes.Add(channel_bandwidth);
+  bytes.Add(amd);
+}
+
 void AddScenario(const Scenario& scenario, Bytes& bytes) {
   const auto& [workers, bandwidth, communication, offsets, groups] = scenario;
   bytes.Add(workers);
   bytes.Add(bandwidth);
   bytes.Add(static_cast<uint64_t>(communication.index()));
-  AddServers(std::get<ParameterServers>(communication), bytes);
+  if (const auto* servers = std::get_if<ParameterServers>(&communication)) {
+    AddServers(*servers, bytes);
+  } else {
+    AddCollectives(std::get<AllReduce>(communication), bytes);
+  }
   bytes.Add(static_cast<uint64_t>(offsets.size()));
   for (const int64_t offset : offsets) bytes.Add(offset);
   bytes.Add(static_cast<uint64_t>(groups.size()));

@@ -37,11 +37,37 @@ struct EnumPair {
 template <typename Wire, typename Core, size_t n>
 using EnumTable = std::array<EnumPair<Wire, Core>, n>;
 
-inline constexpr EnumTable<v1::Operation::Resource, Resource, 4> kResources{
+inline constexpr EnumTable<v1::Operation::Resource, Resource, 5> kResources{
     {{v1::Operation::DOWNLINK, Resource::kDownlink},
      {v1::Operation::WORKER, Resource::kWorker},
      {v1::Operation::UPLINK, Resource::kUplink},
-     {v1::Operation::PARAMETER_SERVER, Resource::kParameterServer}}};
+     {v1::Operation::PARAMETER_SERVER, Resource::kParameterServer},
+     {v1::Operation::COLLECTIVE, Resource::kCollective}}};
+inline constexpr EnumTable<v1::Operation::Collective, Collective, 4> kCollectives{
+    {{v1::Operation::ALL_REDUCE, Collective::kAllReduce},
+     {v1::Operation::REDUCE_SCATTER, Collective::kReduceScatter},
+     {v1::Operation::ALL_GATHER, Collective::kAllGather},
+     {v1::Operation::BROADCAST, Collective::kBroadcast}}};
+inline constexpr EnumTable<v1::AllReduce::Algorithm, CollectiveAlgorithm, 7> kCollectiveAlgorithms{
+    {{v1::AllReduce::RING, CollectiveAlgorithm::kRing},
+     {v1::AllReduce::HIERARCHICAL, CollectiveAlgorithm::kHierarchical},
+     {v1::AllReduce::HALVING_DOUBLING, CollectiveAlgorithm::kHalvingDoubling},
+     {v1::AllReduce::TREE, CollectiveAlgorithm::kTree},
+     {v1::AllReduce::MEASURED, CollectiveAlgorithm::kMeasured},
+     {v1::AllReduce::GLOO, CollectiveAlgorithm::kGloo},
+     {v1::AllReduce::NCCL, CollectiveAlgorithm::kNccl}}};
+// Nothing kept in shares is the contract's "unspecified".
+inline constexpr EnumTable<v1::AllReduce::Sharding, Sharding, 3> kShardings{
+    {{v1::AllReduce::OPTIMIZER, Sharding::kOptimizer},
+     {v1::AllReduce::GRADIENTS, Sharding::kGradients},
+     {v1::AllReduce::FULL, Sharding::kFull}}};
+inline constexpr EnumTable<v1::AllReduce::Nccl::Architecture, Nccl::Architecture, 3>
+    kNcclArchitectures{{{v1::AllReduce::Nccl::VOLTA, Nccl::Architecture::kVolta},
+                        {v1::AllReduce::Nccl::AMPERE, Nccl::Architecture::kAmpere},
+                        {v1::AllReduce::Nccl::HOPPER, Nccl::Architecture::kHopper}}};
+inline constexpr EnumTable<v1::AllReduce::Nccl::Path, Nccl::Path, 2> kNcclPaths{
+    {{v1::AllReduce::Nccl::NVLINK, Nccl::Path::kNvlink},
+     {v1::AllReduce::Nccl::PCI, Nccl::Path::kPci}}};
 inline constexpr EnumTable<v1::ParameterServers::Synchronization, Synchronization, 2>
     kSynchronizations{{{v1::ParameterServers::ASYNCHRONOUS, Synchronization::kAsynchronous},
                        {v1::ParameterServers::SYNCHRONOUS, Synchronization::kSynchronous}}};

@@ -27,6 +27,14 @@ Operation OperationFromWire(const v1::Operation& wire, size_t index, FaultList& 
   operation.size_bytes = wire.size_bytes();
   operation.waiting_for.assign(wire.waiting_for().begin(), wire.waiting_for().end());
   operation.parameter = wire.parameter();
+  if (wire.collective() != v1::Operation::COLLECTIVE_UNSPECIFIED) {
+    const std::string path = v1::Operation::Collective_IsValid(wire.collective())
+                                 ? ""
+                                 : absl::StrCat("operations[", index, "].collective");
+    operation.collective =
+        CoreOf(kCollectives, wire.collective(), path, faults).value_or(Collective::kUnspecified);
+  }
+  operation.stream = wire.stream();
   return operation;
 }
 
@@ -38,6 +46,9 @@ v1::Operation OperationToWire(const Operation& operation) {
   wire.set_size_bytes(operation.size_bytes);
   wire.mutable_waiting_for()->Add(operation.waiting_for.begin(), operation.waiting_for.end());
   wire.set_parameter(operation.parameter);
+  if (operation.collective != Collective::kUnspecified)
+    wire.set_collective(WireOf(kCollectives, operation.collective));
+  wire.set_stream(operation.stream);
   return wire;
 }
 
@@ -48,6 +59,19 @@ google::protobuf::Timestamp TimestampOf(int64_t since_epoch_ns) {
   google::protobuf::Timestamp wire;
   wire.set_seconds(since_epoch_ns / kNsPerTimestampSecond);
   wire.set_nanos(static_cast<int32_t>(since_epoch_ns % kNsPerTimestampSecond));
+  return wire;
+}
+
+Buckets FromWire(const v1::Buckets& wire) {
+  Buckets buckets{.cap_bytes = wire.cap_bytes()};
+  if (wire.has_first_bytes()) buckets.first_bytes = wire.first_bytes();
+  return buckets;
+}
+
+v1::Buckets ToWire(const Buckets& buckets) {
+  v1::Buckets wire;
+  wire.set_first_bytes(buckets.first_bytes);
+  wire.set_cap_bytes(buckets.cap_bytes);
   return wire;
 }
 
@@ -87,6 +111,12 @@ ProfileInput FromWire(const v1::Profile& wire) {
     draft.steps.push_back({.start_ns = {step.start_ns().begin(), step.start_ns().end()},
                            .end_ns = {step.end_ns().begin(), step.end_ns().end()}});
   }
+  if (wire.has_buckets()) {
+    RecordedBuckets& buckets = draft.buckets.emplace();
+    buckets.sizes_bytes = {wire.buckets().sizes_bytes().begin(),
+                           wire.buckets().sizes_bytes().end()};
+    if (wire.buckets().has_rule()) buckets.rule = FromWire(wire.buckets().rule());
+  }
   input.faults = std::move(faults).Take();
   return input;
 }
@@ -111,6 +141,12 @@ v1::Profile ToWire(const ProfileDraft& draft) {
     v1::Step& step = *wire.add_steps();
     step.mutable_start_ns()->Add(recorded.start_ns.begin(), recorded.start_ns.end());
     step.mutable_end_ns()->Add(recorded.end_ns.begin(), recorded.end_ns.end());
+  }
+  if (draft.buckets.has_value()) {
+    v1::RecordedBuckets& buckets = *wire.mutable_buckets();
+    buckets.mutable_sizes_bytes()->Add(draft.buckets->sizes_bytes.begin(),
+                                       draft.buckets->sizes_bytes.end());
+    if (draft.buckets->rule.has_value()) *buckets.mutable_rule() = ToWire(*draft.buckets->rule);
   }
   return wire;
 }

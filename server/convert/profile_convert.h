@@ -23,6 +23,8 @@ namespace stepcast::server {
 ProfileInput FromWire(const v1::Profile& wire);
 
 Platform FromWire(const v1::Platform& wire);
+Buckets FromWire(const v1::Buckets& wire);
+v1::Buckets ToWire(const Buckets& buckets);
 ParsingOverhead FromWire(const v1::ParsingOverhead& wire);
 v1::ParsingOverhead ToWire(const ParsingOverhead& overhead);
 

@@ -102,6 +102,97 @@ v1::ParameterServers ServersToWire(const ParameterServers& servers) {
   return wire;
 }
 
+AllReduceDraft CollectivesFromWire(const v1::AllReduce& wire, const std::string& path,
+                                   FaultList& faults) {
+  const auto at = [&](const char* field) { return absl::StrCat(path, ".", field); };
+  AllReduceDraft draft;
+  draft.algorithm = CoreOf(kCollectiveAlgorithms, wire.algorithm(), at("algorithm"), faults);
+  if (wire.has_latency_seconds()) draft.latency_seconds = wire.latency_seconds();
+  if (wire.has_workers_per_node()) draft.workers_per_node = wire.workers_per_node();
+  if (wire.has_intra_node_bandwidth_bytes_per_second())
+    draft.intra_node_bandwidth_bytes_per_second = wire.intra_node_bandwidth_bytes_per_second();
+  if (wire.has_intra_node_latency_seconds())
+    draft.intra_node_latency_seconds = wire.intra_node_latency_seconds();
+  if (wire.has_reduction_seconds_per_byte())
+    draft.reduction_seconds_per_byte = wire.reduction_seconds_per_byte();
+  if (wire.has_launch_seconds()) draft.launch_seconds = wire.launch_seconds();
+  if (wire.has_buckets()) draft.buckets = FromWire(wire.buckets());
+  for (int i = 0; i < wire.measured_size(); ++i) {
+    const v1::AllReduce::MeasuredCollective& point = wire.measured(i);
+    const std::string kind = absl::StrCat(at("measured"), "[", i, "].kind");
+    draft.measured.push_back(
+        {.kind =
+             CoreOf(kCollectives, point.kind(), kind, faults).value_or(Collective::kUnspecified),
+         .workers = point.workers(),
+         .size_bytes = point.size_bytes(),
+         .seconds = point.seconds()});
+  }
+  if (wire.has_concurrent_collectives())
+    draft.concurrent_collectives = wire.concurrent_collectives();
+  if (wire.has_horovod()) {
+    HorovodDraft& horovod = draft.horovod.emplace();
+    if (wire.horovod().has_fusion_bytes()) horovod.fusion_bytes = wire.horovod().fusion_bytes();
+    if (wire.horovod().has_cycle_seconds()) horovod.cycle_seconds = wire.horovod().cycle_seconds();
+  }
+  if (wire.has_partition_bytes()) draft.partition_bytes = wire.partition_bytes();
+  draft.sharding = CoreOf(kShardings, wire.sharding(), at("sharding"), faults);
+  if (wire.has_overlap_slowdown()) draft.overlap_slowdown = wire.overlap_slowdown();
+  if (wire.has_nccl()) {
+    const v1::AllReduce::Nccl& from = wire.nccl();
+    Nccl& nccl = draft.nccl.emplace();
+    nccl.architecture =
+        CoreOf(kNcclArchitectures, from.architecture(), at("nccl.architecture"), faults)
+            .value_or(nccl.architecture);
+    nccl.intra_node_path =
+        CoreOf(kNcclPaths, from.intra_node_path(), at("nccl.intra_node_path"), faults)
+            .value_or(nccl.intra_node_path);
+    if (from.has_channels()) nccl.channels = from.channels();
+    if (from.has_channel_bandwidth_bytes_per_second())
+      nccl.channel_bandwidth_bytes_per_second = from.channel_bandwidth_bytes_per_second();
+    nccl.amd = from.amd();
+  }
+  return draft;
+}
+
+v1::AllReduce CollectivesToWire(const AllReduce& job) {
+  v1::AllReduce wire;
+  wire.set_algorithm(WireOf(kCollectiveAlgorithms, job.algorithm));
+  wire.set_latency_seconds(job.latency_seconds);
+  wire.set_workers_per_node(job.workers_per_node);
+  wire.set_intra_node_bandwidth_bytes_per_second(job.intra_node_bandwidth_bytes_per_second);
+  wire.set_intra_node_latency_seconds(job.intra_node_latency_seconds);
+  wire.set_reduction_seconds_per_byte(job.reduction_seconds_per_byte);
+  wire.set_launch_seconds(job.launch_seconds);
+  if (const auto* buckets = std::get_if<Buckets>(&job.fusion)) {
+    *wire.mutable_buckets() = ToWire(*buckets);
+  } else if (const auto* horovod = std::get_if<Horovod>(&job.fusion)) {
+    wire.mutable_horovod()->set_fusion_bytes(horovod->fusion_bytes);
+    wire.mutable_horovod()->set_cycle_seconds(horovod->cycle_seconds);
+  }
+  for (const MeasuredCollective& point : job.measured) {
+    v1::AllReduce::MeasuredCollective& to = *wire.add_measured();
+    to.set_kind(WireOf(kCollectives, point.kind));
+    to.set_workers(point.workers);
+    to.set_size_bytes(point.size_bytes);
+    to.set_seconds(point.seconds);
+  }
+  wire.set_concurrent_collectives(job.concurrent_collectives);
+  if (job.partition_bytes > 0) wire.set_partition_bytes(job.partition_bytes);
+  if (job.sharding != Sharding::kNone) wire.set_sharding(WireOf(kShardings, job.sharding));
+  wire.set_overlap_slowdown(job.overlap_slowdown);
+  if (job.algorithm == CollectiveAlgorithm::kNccl) {
+    v1::AllReduce::Nccl& nccl = *wire.mutable_nccl();
+    nccl.set_architecture(WireOf(kNcclArchitectures, job.nccl.architecture));
+    nccl.set_intra_node_path(WireOf(kNcclPaths, job.nccl.intra_node_path));
+    nccl.set_channels(job.nccl.channels);
+    if (job.nccl.channel_bandwidth_bytes_per_second > 0) {
+      nccl.set_channel_bandwidth_bytes_per_second(job.nccl.channel_bandwidth_bytes_per_second);
+    }
+    nccl.set_amd(job.nccl.amd);
+  }
+  return wire;
+}
+
 }  // namespace
 
 std::optional<double> FromWire(const google::protobuf::Duration& wire, const std::string& path,
@@ -142,6 +233,9 @@ ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultL
   if (wire.has_parameter_servers()) {
     draft.communication =
         ServersFromWire(wire.parameter_servers(), absl::StrCat(path, ".parameter_servers"), faults);
+  } else if (wire.has_all_reduce()) {
+    draft.communication =
+        CollectivesFromWire(wire.all_reduce(), absl::StrCat(path, ".all_reduce"), faults);
   }
   draft.start_offsets_ns = {wire.start_offsets_ns().begin(), wire.start_offsets_ns().end()};
   for (const v1::WorkerGroup& group : wire.worker_groups())
@@ -153,7 +247,11 @@ v1::Scenario ToWire(const Scenario& scenario) {
   v1::Scenario wire;
   wire.set_workers(scenario.workers);
   wire.set_bandwidth_bytes_per_second(scenario.bandwidth_bytes_per_second);
-  *wire.mutable_parameter_servers() = ServersToWire(scenario.servers());
+  if (scenario.has_servers()) {
+    *wire.mutable_parameter_servers() = ServersToWire(scenario.servers());
+  } else {
+    *wire.mutable_all_reduce() = CollectivesToWire(scenario.all_reduce());
+  }
   wire.mutable_start_offsets_ns()->Add(scenario.start_offsets_ns.begin(),
                                        scenario.start_offsets_ns.end());
   for (const WorkerGroup& group : scenario.worker_groups)

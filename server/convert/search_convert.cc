@@ -62,7 +62,7 @@ v1::FrontierOutcome OutcomeToWire(const Outcome& outcome) {
 v1::NearestChoice NearestToWire(const NearestChoice& nearest) {
   v1::NearestChoice wire;
   wire.set_workers(nearest.prediction.scenario.workers);
-  wire.set_parameter_servers(nearest.prediction.scenario.servers().servers);
+  wire.set_parameter_servers(nearest.prediction.scenario.server_count());
   *wire.mutable_prediction() = ToWire(nearest.prediction);
   *wire.mutable_outcome() = OutcomeToWire(nearest.outcome);
   return wire;

@@ -127,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"TransferWithoutSize", [](ProfileDraft& d) { d.operations[0].size_bytes = 0; }, "operations[0].size_bytes", "a transfer needs a size"},
         {"NegativeSize", [](ProfileDraft& d) { d.operations[0].size_bytes = -7; }, "operations[0].size_bytes", "-7 is a negative size"},
         {"NegativeSizeOfComputation", [](ProfileDraft& d) { d.operations[1].size_bytes = -7; }, "operations[1].size_bytes", "-7"},
-        {"ComputationWithSize", [](ProfileDraft& d) { d.operations[3].size_bytes = 12; }, "operations[3].size_bytes", "12: only a transfer has a size"},
+        {"ComputationWithSize", [](ProfileDraft& d) { d.operations[3].size_bytes = 12; }, "operations[3].size_bytes", "12: only a transfer or a collective has a size"},
         {"HugeTransfer", [](ProfileDraft& d) { d.operations[0].size_bytes = (int64_t{1} << 44) + 1; }, "operations[0].size_bytes",
          "17592186044417 is above the limit max_transfer_bytes = 17592186044416"},
         {"LongParameter", [](ProfileDraft& d) { d.operations[0].parameter.assign(513, 'p'); }, "operations[0].parameter", "max_name_bytes = 512"},

@@ -1,0 +1,140 @@
+// A job whose workers meet in collectives: how long a collective takes, and how gradients are
+// fused.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "core/model/fault_list.h"
+#include "core/model/profile.h"
+
+namespace stepcast {
+
+// How long a collective takes: core/communication/collective_time.h has the formulas.
+enum class CollectiveAlgorithm : uint8_t {
+  kRing,
+  kHierarchical,
+  kHalvingDoubling,
+  kTree,
+  kMeasured,
+  kGloo,
+  kNccl,
+};
+// "RING".
+const char* NameOf(CollectiveAlgorithm algorithm);
+
+// What workers keep shares of, instead of the whole: ZeRO-1, -2 and -3 (FSDP).
+enum class Sharding : uint8_t { kNone, kOptimizer, kGradients, kFull };
+
+// A point of a benchmark of collectives.
+struct MeasuredCollective {
+  Collective kind = Collective::kAllReduce;
+  int32_t workers = 0;     // at least 2
+  int64_t size_bytes = 0;  // of the full buffer, at least 1
+  double seconds = 0;      // above 0
+
+  friend bool operator==(const MeasuredCollective&, const MeasuredCollective&) = default;
+};
+
+// Horovod's defaults (0.21 on): the fusion buffer, and from one cycle's start to the next.
+inline constexpr int64_t kHorovodFusionBytes = 134'217'728;
+inline constexpr double kHorovodCycleSeconds = 0.001;
+
+// Every cycle, what is ready on all workers is sent in buffers of up to so many bytes.
+struct Horovod {
+  int64_t fusion_bytes = kHorovodFusionBytes;
+  double cycle_seconds = kHorovodCycleSeconds;
+
+  friend bool operator==(const Horovod&, const Horovod&) = default;
+};
+struct HorovodDraft {
+  std::optional<int64_t> fusion_bytes;
+  std::optional<double> cycle_seconds;
+
+  friend bool operator==(const HorovodDraft&, const HorovodDraft&) = default;
+};
+
+// What NCCL's tuning model knows of the machines.
+struct Nccl {
+  enum class Architecture : uint8_t { kVolta, kAmpere, kHopper };
+  enum class Path : uint8_t { kNvlink, kPci };
+
+  Architecture architecture = Architecture::kVolta;
+  Path intra_node_path = Path::kNvlink;
+  int32_t channels = 2;
+  double channel_bandwidth_bytes_per_second = 0;  // 0: the link's, over the channels
+  bool amd = false;                               // else Intel's processors
+
+  friend bool operator==(const Nccl&, const Nccl&) = default;
+};
+
+// As asked for: what is empty has its default.
+struct AllReduceDraft {
+  std::optional<CollectiveAlgorithm> algorithm;
+  std::optional<double> latency_seconds;
+  std::optional<int32_t> workers_per_node;
+  std::optional<double> intra_node_bandwidth_bytes_per_second;
+  std::optional<double> intra_node_latency_seconds;
+  std::optional<double> reduction_seconds_per_byte;
+  std::optional<double> launch_seconds;
+  std::optional<Buckets> buckets;
+  std::vector<MeasuredCollective> measured;
+  std::optional<int32_t> concurrent_collectives;
+  std::optional<HorovodDraft> horovod;
+  std::optional<int64_t> partition_bytes;
+  std::optional<Sharding> sharding;
+  std::optional<double> overlap_slowdown;
+  std::optional<Nccl> nccl;
+
+  friend bool operator==(const AllReduceDraft&, const AllReduceDraft&) = default;
+};
+
+// How gradients are fused: as they stand in the graph; in the recorded buckets; by a rule; by
+// Horovod.
+using Fusion = std::variant<std::monostate, RecordedBuckets, Buckets, Horovod>;
+
+// Every worker has the model, and they meet in collectives.
+struct AllReduce {
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
+  double latency_seconds = 0;
+  int32_t workers_per_node = 1;
+  double intra_node_bandwidth_bytes_per_second = 0;
+  double intra_node_latency_seconds = 0;
+  double reduction_seconds_per_byte = 0;
+  double launch_seconds = 0;
+  Fusion fusion;
+  std::vector<MeasuredCollective> measured;
+  int32_t concurrent_collectives = 1;
+  int64_t partition_bytes = 0;  // 0: nothing is cut
+  Sharding sharding = Sharding::kNone;
+  double overlap_slowdown = 1;
+  Nccl nccl;
+
+  friend bool operator==(const AllReduce&, const AllReduce&) = default;
+};
+
+struct AllReduceLimits {
+  double max_latency_seconds = 10;
+  double max_reduction_seconds_per_byte = 1e-3;
+  double max_overlap_slowdown = 100;
+  int32_t max_concurrent_collectives = 16;
+  int64_t max_measured = 10'000;
+  // Pieces that partition_bytes may make of a step's collectives.
+  int64_t max_pieces = 100'000;
+};
+
+// Adds every fault, its path below `all_reduce.`, that is not of the number of workers.
+// `bandwidth_bytes_per_second`: the scenario's, of a link between nodes.
+AllReduce ResolveAllReduce(const Profile& profile, const AllReduceDraft& draft,
+                           double bandwidth_bytes_per_second, FaultList& faults,
+                           const AllReduceLimits& limits = {});
+
+// True if so many workers fill nodes: they are on one, or on whole ones.
+bool FillsNodes(int32_t workers, const AllReduce& job);
+
+// Adds a fault at `path` where so many workers cannot meet in this way.
+void CheckWorkers(const char* path, int32_t workers, const AllReduce& job, FaultList& faults);
+
+}  // namespace stepcast
