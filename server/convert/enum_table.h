@@ -123,6 +123,10 @@ inline constexpr EnumTable<v1::UploadProfileRequest::Encoding, ProfileEncoding, 
     kProfileEncodings{{{v1::UploadProfileRequest::BINARY, ProfileEncoding::kBinary},
                        {v1::UploadProfileRequest::JSON, ProfileEncoding::kJson},
                        {v1::UploadProfileRequest::TEXT, ProfileEncoding::kText}}};
+inline constexpr EnumTable<v1::ModelZooOptions::Communication, ZooCommunication, 2>
+    kZooCommunications{
+        {{v1::ModelZooOptions::PARAMETER_SERVERS, ZooCommunication::kParameterServers},
+         {v1::ModelZooOptions::ALL_REDUCE, ZooCommunication::kAllReduce}}};
 inline constexpr EnumTable<v1::ProfileView, ProfileView, 2> kProfileViews{
     {{v1::BASIC, ProfileView::kBasic}, {v1::FULL, ProfileView::kFull}}};
 
