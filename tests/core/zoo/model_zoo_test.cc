@@ -255,7 +255,7 @@ std::vector<int64_t> GradientsOf(const Profile& profile) {
   return sizes;
 }
 
-// As recorded or reported of real jobs (the sources are in README.md of core/zoo).
+// Of the rule and real parameter lists; README.md of core/zoo says which were seen in real jobs.
 struct GoldenBuckets {
   std::string model;
   Buckets limits;
