@@ -51,6 +51,7 @@ constexpr std::array kAllReduceEntries{
     Entry{"inception_v3", torch::InceptionV3, kMomentumAccesses},
     Entry{"resnet101", torch::ResNet101, kMomentumAccesses},
     Entry{"resnet18", torch::ResNet18, kMomentumAccesses},
+    Entry{"resnet18_cifar", torch::ResNet18Cifar, kMomentumAccesses},
     Entry{"resnet50", torch::ResNet50, kMomentumAccesses},
     Entry{"vgg16", torch::Vgg16, kMomentumAccesses},
 };

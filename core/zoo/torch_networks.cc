@@ -20,12 +20,17 @@ std::string Sub(const std::string& name, const std::string& part) { return name 
 // The ResNet family. Paddings of torchvision are half of an odd window, which is kSame.
 class ResNetBuilder {
  public:
-  explicit ResNetBuilder(bool bottlenecks) : bottlenecks_(bottlenecks) {}
+  explicit ResNetBuilder(bool bottlenecks, bool cifar = false)
+      : bottlenecks_(bottlenecks),
+        cifar_(cifar),
+        net_({.height = cifar ? 32 : 224, .width = cifar ? 32 : 224, .channels = 3},
+             Library::kTorch) {}
 
   Architecture Build(const std::array<int, 4>& units) && {
-    LayerId layer =
-        Normalized({"conv1", "bn1"}, ArchitectureBuilder::kImage, 64, {7, 7, 2, Padding::kSame});
-    layer = net_.Pool("maxpool", net_.Relu("relu", layer), {.height = 3, .width = 3, .stride = 2});
+    const Window first = cifar_ ? kThree : Window{.height = 7, .width = 7, .stride = 2};
+    LayerId layer = Normalized({"conv1", "bn1"}, ArchitectureBuilder::kImage, 64, first);
+    layer = net_.Relu("relu", layer);
+    if (!cifar_) layer = net_.Pool("maxpool", layer, {.height = 3, .width = 3, .stride = 2});
     int64_t channels = 64;
     for (size_t block = 0; block < units.size(); ++block, channels *= 2) {
       for (int unit = 0; unit < units[block]; ++unit) {
@@ -33,7 +38,7 @@ class ResNetBuilder {
         layer = Block(name, layer, channels, block > 0 && unit == 0 ? 2 : 1);
       }
     }
-    layer = net_.Dense("fc", net_.GlobalPool("avgpool", layer), kClasses);
+    layer = net_.Dense("fc", net_.GlobalPool("avgpool", layer), cifar_ ? 10 : kClasses);
     return std::move(net_).Finish({layer});
   }
 
@@ -79,12 +84,17 @@ class ResNetBuilder {
   }
 
   const bool bottlenecks_;
-  ArchitectureBuilder net_{{.height = 224, .width = 224, .channels = 3}, Library::kTorch};
+  const bool cifar_;
+  ArchitectureBuilder net_;
 };
 
 }  // namespace
 
 Architecture ResNet18() { return ResNetBuilder(/*bottlenecks=*/false).Build({2, 2, 2, 2}); }
+
+Architecture ResNet18Cifar() {
+  return ResNetBuilder(/*bottlenecks=*/false, /*cifar=*/true).Build({2, 2, 2, 2});
+}
 
 Architecture ResNet50() { return ResNetBuilder(/*bottlenecks=*/true).Build({3, 4, 6, 3}); }
 

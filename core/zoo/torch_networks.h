@@ -15,6 +15,11 @@ Architecture ResNet18();
 Architecture ResNet50();
 Architecture ResNet101();
 
+// ResNet-18 for CIFAR-10's 32 x 32 images and 10 classes, as kuangliu/pytorch-cifar has it, which
+// published measurements of scaling use: a 3 x 3 convolution in place of the first one and its
+// pool.
+Architecture ResNet18Cifar();
+
 // torchvision.models.vgg16, 224 x 224: Simonyan and Zisserman, "Very deep convolutional networks
 // for large-scale image recognition", 2014, column D.
 Architecture Vgg16();

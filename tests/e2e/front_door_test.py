@@ -119,7 +119,8 @@ class FrontDoorTest(ServerTest):
         self.assertIn("stepcast profile zoo bert_base --all-reduce", self.refused("predict", "bert-base"))
         saved = os.path.join(self.folder, "bert.json")
         self.done("profile", "zoo", "bert_base", "--all-reduce", "--bandwidth", "10Gbit/s", "--save", saved, server=False)
-        self.assertRegex(self.done("profile", "check", saved, server=False), "^valid: ")
+        with open(saved, encoding="utf-8") as file:
+            self.assertEqual(sum(operation.get("resource") == "COLLECTIVE" for operation in json.load(file)["operations"]), 199)
 
     def test_what_is_not_there_names_what_is_like_it(self):
         self.zoo("resnet50", "--id", "mine")

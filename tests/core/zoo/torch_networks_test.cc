@@ -82,11 +82,13 @@ constexpr double TransformerLayers(double tokens) {
 }
 
 // Parameters and, for torchvision's networks, multiply-adds: those of the weights' documentation
-// (of Inception-v3 the parameters with its auxiliary head). BERT without its pooler, with two
+// (of Inception-v3 the parameters with its auxiliary head); of the ResNet-18 for CIFAR the
+// multiply-adds are summed by hand. BERT without its pooler, with two
 // outputs a token; GPT-2's last layer has the token embedding's weights.
 INSTANTIATE_TEST_SUITE_P(
     All, TorchNetworkTest,
     ::testing::Values(Published{"resnet18", torch::ResNet18, 62, 11'689'512, 1.81e9},
+                      Published{"resnet18_cifar", torch::ResNet18Cifar, 62, 11'173'962, 0.556e9},
                       Published{"resnet50", torch::ResNet50, 161, 25'557'032, 4.09e9},
                       Published{"resnet101", torch::ResNet101, 314, 44'549'160, 7.8e9},
                       Published{"vgg16", torch::Vgg16, 32, 138'357'544, 15.47e9},
