@@ -203,6 +203,7 @@ TEST(CollectivesComparisonTest, AThousandRandomJobsEndTheirStepsAsAnObviousSimul
     const RandomJob job = MakeJob(seed);
     const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
     ASSERT_TRUE(profile.ok()) << profile.status();
+    if (!profile->has_collectives()) continue;
     const absl::StatusOr<Scenario> scenario = ResolveScenario(*profile, job.scenario);
     ASSERT_TRUE(scenario.ok()) << scenario.status();
     const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *scenario, NeverStop);
