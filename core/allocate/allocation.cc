@@ -43,7 +43,7 @@ std::vector<JobShare> SharesOf(const AllocationJob& job, const ThroughputCurve& 
   for (const Scenario& choice : job.server_choices) {
     for (const int32_t workers : job.worker_counts) {
       shares.push_back(
-          ShareAt(job, curve, workers, choice.servers().servers, one_worker_examples_per_second));
+          ShareAt(job, curve, workers, choice.server_count(), one_worker_examples_per_second));
     }
   }
   return shares;

@@ -112,6 +112,9 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
       servers < 1 || servers > limits.max_parameter_servers) {
     faults.Add("max_parameter_servers",
                absl::StrCat(servers, " is not from 1 to ", limits.max_parameter_servers));
+  } else if (draft.max_parameter_servers && one_worker.ok() && !one_worker->has_servers()) {
+    faults.Add("max_parameter_servers",
+               absl::StrCat(servers, " given, and the job's workers meet in collectives"));
   } else if (draft.max_parameter_servers && one_worker.ok()) {
     server_choices = ServerChoicesOf(profile, any_workers,
                                      std::min(servers, capacity.servers.value_or(servers)), faults);
@@ -120,9 +123,19 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
   }
   CheckNumbers(draft, objective, limits, faults);
   std::vector<int32_t> counts = CountsOf(draft, capacity.workers + 1, limits, faults);
+  if (one_worker.ok() && !counts.empty()) {
+    const int32_t lowest = counts.front();
+    const int32_t highest = counts.back();
+    std::erase_if(counts, [&](int32_t count) { return !one_worker->Allows(count); });
+    if (counts.empty()) {
+      faults.Add("min_workers",
+                 absl::StrCat("none of the numbers of workers from ", lowest, " to ", highest,
+                              " fills nodes as scenario.all_reduce says"));
+    }
+  }
   if (absl::Status status = std::move(faults).ToStatus("JOB_INVALID"); !status.ok()) return status;
   const AllocationJobDraft::Current current = draft.current.value_or(AllocationJobDraft::Current{});
-  const int32_t scenario_servers = one_worker->servers().servers;
+  const int32_t scenario_servers = one_worker->server_count();
   return AllocationJob{.profile = profile,
                        .one_worker = *std::move(one_worker),
                        .server_choices = std::move(server_choices),

@@ -66,7 +66,7 @@ absl::StatusOr<JobCurve> SimulateCurve(const AllocationJob& job, const Simulatio
   for (size_t i = 1; i < answer->predictions.size(); ++i) {
     const Prediction& prediction = answer->predictions[i];
     curve.curve.Add({.workers = prediction.scenario.workers,
-                     .servers = prediction.scenario.servers().servers,
+                     .servers = prediction.scenario.server_count(),
                      .examples_per_second = ExpectedExamplesPerSecond(prediction),
                      .confidence_interval = prediction.confidence_interval});
   }

@@ -14,7 +14,7 @@ namespace stepcast {
 absl::StatusOr<RecordedRun> RunRecordedSteps(const Profile& profile, const Scenario& scenario,
                                              const RankedGraph& ranked, TraceSink* trace,
                                              StopCheck stop) {
-  const SimulationOptions options{.steps_per_worker = ranked.program->step_count(),
+  const SimulationOptions options{.steps_per_worker = ranked.job.program->step_count(),
                                   .warmup_steps = 0,
                                   .replications = 1,
                                   .start = Start::kSimultaneous};
@@ -121,13 +121,13 @@ absl::StatusOr<CoarseProfile> MeasureCoarseProfile(const Profile& profile, const
   const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
       RankedGraph::Make(profile, scenario, stop);
   if (!ranked.ok()) return ranked.status();
-  PhaseRecorder recorder(*(*ranked)->program);
+  PhaseRecorder recorder(*(*ranked)->job.program);
   const absl::StatusOr<RecordedRun> run =
       RunRecordedSteps(profile, scenario, **ranked, &recorder, stop);
   if (!run.ok()) return run.status();
   return CoarseProfile{
       .phases = recorder.Mean(),
-      .cynthia = CynthiaInputsOf(*(*ranked)->program, scenario.bandwidth_bytes_per_second),
+      .cynthia = CynthiaInputsOf(*(*ranked)->job.program, scenario.bandwidth_bytes_per_second),
       .simulation = run->simulation};
 }
 
@@ -160,7 +160,7 @@ absl::StatusOr<CoarseTensorsAnswer> PredictByCoarseTensors(const Profile& profil
       RunRecordedSteps(profile, coarse, **ranked, nullptr, stop);
   if (!run.ok()) return run.status();
   return CoarseTensorsAnswer{
-      .steps_per_second = workers * ((*ranked)->program->step_count() / ToSeconds(run->length)),
+      .steps_per_second = workers * ((*ranked)->job.program->step_count() / ToSeconds(run->length)),
       .simulation = run->simulation};
 }
 

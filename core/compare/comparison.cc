@@ -112,6 +112,8 @@ absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile,
     std::iota(throughput.worker_counts.begin(), throughput.worker_counts.end(), 1);
   }
   absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, throughput);
+  if (query.ok() && !query->scenarios.front().has_servers())
+    faults.Add("scenario", "the models compared with are of parameter servers, not of collectives");
   for (const Fault& fault : DetailsOf(query.status()).faults)
     faults.Add(fault.field, fault.description);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())

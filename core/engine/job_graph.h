@@ -13,6 +13,7 @@
 #include "core/base/time.h"
 #include "core/engine/program.h"
 #include "core/network/link_level.h"
+#include "core/network/message_link.h"
 #include "core/network/path_network.h"
 
 namespace stepcast {
@@ -67,6 +68,17 @@ struct PeerEdge {
   int32_t worker_offset = 1;
 };
 
+// Operations that all workers carry out together, on the lanes of role kJoint: one sequence over
+// all steps. The next one begins when it is ready on every worker, those before it have begun, and
+// fewer than `concurrent` are under way; it begins and ends on all workers at once. A job with joint
+// operations has one program.
+struct JointWork {
+  std::vector<OpIndex> ops;   // of a step, ascending: the order in which they begin
+  std::vector<Span> lengths;  // parallel to ops; with messages: what goes before the first one
+  std::vector<RingMessages> messages;  // parallel to ops, or empty: they share no link
+  int32_t concurrent = 1;     // as many as there are lanes of role kJoint
+};
+
 // The recorded step that a worker's step repeats.
 enum class StepDrawing : uint8_t {
   kIndependent,  // drawn with replacement, by each worker for itself
@@ -84,8 +96,10 @@ struct JobGraph {
   std::vector<std::vector<int32_t>> groups;              // of workers, ascending
   std::vector<Coupling> couplings;
   std::vector<PeerEdge> peer_edges;
+  JointWork joint;
   StepDrawing drawing = StepDrawing::kIndependent;
-  // The speed of a worker's kCompute lanes while a transfer of its own is under way, of what it is
+  // The speed of a worker's kCompute lanes while a transfer of its own, or a joint operation, is
+  // under way, of what it is
   // without: `residual` / (`flows` x kUnit), above 0 and at most 1.
   LinkLevel overlapped_speed{.residual = LinkLevel::kUnit, .flows = 1};
 

@@ -28,6 +28,7 @@
 #include "core/engine/completions.h"
 #include "core/engine/compute_speed.h"
 #include "core/engine/job_graph.h"
+#include "core/engine/joint_sequence.h"
 #include "core/engine/lane_queues.h"
 #include "core/engine/peer_releases.h"
 #include "core/engine/program.h"
@@ -64,9 +65,12 @@ class PlainRun {
         ranks_(job, options),
         ledger_(job, options),
         releases_(job),
+        joint_(job),
         couples_operations_(ledger_.meetings().couples_operations()),
         has_peer_edges_(!job.peer_edges.empty()),
-        meets_(has_peer_edges_ || !job.couplings.empty()),
+        joins_(!job.joint.ops.empty()),
+        holds_back_(couples_operations_ || joins_),
+        meets_(has_peer_edges_ || joins_ || !job.couplings.empty()),
         slows_(job.slows_computation()),
         usage_(worker_count_, lanes_),
         workers_(Index(worker_count_)),
@@ -109,6 +113,7 @@ class PlainRun {
       Instant next{events_.TopKey()};
       for (size_t network = 0; network < network_count_; ++network)
         next = std::min(next, next_end_[network]);
+      if (joins_) next = std::min(next, joint_.NextEnd());
       if (ledger_.EndsBefore(next)) {
         now_ = options_.until;
         break;
@@ -119,6 +124,7 @@ class PlainRun {
     if (!status_.ok()) return status_;
     RunResult result = ledger_.Finish(now_, TotalsNow());
     result.simulated_operations = simulated_operations_;
+    result.joint_times = joint_.times();
     return result;
   }
 
@@ -193,7 +199,9 @@ class PlainRun {
   void RunInstant(Instant now) {
     now_ = now;
     for (size_t network = 0; network < network_count_; ++network) TakeEndedFlows(network);
-    if (!RunOneCompletion()) RunCompletions();
+    const bool joint_ends = joins_ && joint_.NextEnd() == now;
+    if (joint_ends) NoteEndedJoint();
+    if (joint_ends || !RunOneCompletion()) RunCompletions();
     while (meets_ && HasMeetings() && status_.ok()) RunMeetings();
     if (slows_) SetRates();
     for (size_t network = 0; network < network_count_; ++network) {
@@ -266,6 +274,16 @@ class PlainRun {
     }
   }
 
+  // On every worker.
+  [[gnu::noinline]] void NoteEndedJoint() {
+    joint_.TakeEnded(now_, joint_ended_);
+    for (const int32_t slot : joint_ended_) {
+      for (int32_t worker = 0; worker < worker_count_; ++worker)
+        NoteCompletion({.worker = worker, .lane = lanes_.first_joint() + slot});
+    }
+    joint_ended_.clear();
+  }
+
   void NoteCompletion(WorkerLane which) { completions_.Note(which.worker, which.lane); }
 
   // All rounds of one worker at this instant: from completed_ and ready_ until nothing more ends.
@@ -304,7 +322,7 @@ class PlainRun {
   void LineUpAll(int32_t worker) {
     const Program& program = ProgramOf(workers_[Index(worker)]);
     for (const OpIndex op : ready_) {
-      if (couples_operations_ && Meets(worker, op)) continue;
+      if (holds_back_ && Meets(worker, op)) continue;
       LineUp(worker, program.lane(op), {.op = op});
     }
     ready_.Clear();
@@ -315,7 +333,12 @@ class PlainRun {
 
   // Out of line, as is all that few jobs have: the loop around it is the product's innermost.
   [[gnu::noinline]] bool Meets(int32_t worker, OpIndex op) {
-    if (!ledger_.meetings().Couples(worker, op)) return false;
+    if (lanes_.IsJoint(ProgramOf(workers_[Index(worker)]).lane(op))) {
+      joint_.Arrive(op, now_);
+      usage_.OnJointReady(worker);
+      return true;
+    }
+    if (!couples_operations_ || !ledger_.meetings().Couples(worker, op)) return false;
     ledger_.meetings().Arrive(worker, op, now_);
     return true;
   }
@@ -344,9 +367,31 @@ class PlainRun {
     releases_.TakeReleased(
         [this](int32_t worker, OpIndex op) { ready_.AddIf(--PendingOf(worker)[op] == 0, op); },
         [this](int32_t worker) { RunRounds(worker); });
+    if (joins_) RunJoint();
   }
 
-  bool HasMeetings() const { return ledger_.meetings().HasFull() || releases_.HasReleased(); }
+  // Begins what is ready on all workers, and ends what takes no time.
+  void RunJoint() {
+    while (joint_.CanBegin()) {
+      const JointSequence::Begun begun = joint_.Begin(now_);
+      for (int32_t worker = 0; worker < worker_count_; ++worker) {
+        RunningOf(worker)[lanes_.first_joint() + begun.slot] = {
+            .chunk = {.op = begun.op, .service = begun.slot}, .start = now_};
+        usage_.OnJointStart(worker);
+        OnSettled(worker);
+      }
+      CheckStop(worker_count_);
+    }
+    if (joint_.NextEnd() != now_) return;
+    NoteEndedJoint();
+    completions_.TakeAll([this](int32_t, LaneIndex lane) { completed_.Add(lane); },
+                         [this](int32_t worker) { RunRounds(worker); });
+  }
+
+  bool HasMeetings() const {
+    return ledger_.meetings().HasFull() || releases_.HasReleased() ||
+           (joins_ && (joint_.CanBegin() || joint_.NextEnd() == now_));
+  }
 
   void SetRates() {
     for (const int32_t worker : settled_) SetRate(worker);
@@ -454,6 +499,7 @@ class PlainRun {
   void BeginStep(int32_t worker) {
     WorkerState& state = workers_[Index(worker)];
     state.step_begin = now_;
+    if (joins_) joint_.OnStepBegin(now_);
     const Program& program = ProgramOf(state);
     state.operations_left = program.size();
     state.recorded = state.sampler.Next(state.step);
@@ -474,11 +520,18 @@ class PlainRun {
 
   UsageWindow::Totals TotalsNow() const {
     UsageWindow::Totals totals{.by_lane = std::vector<UsageWindow::Ticks>(Index(lane_count_)),
-                               .exposed = usage_.ExposedUntil(now_)};
+                               .exposed = usage_.ExposedUntil(now_),
+                               .waiting = usage_.WaitingUntil(now_)};
     for (LaneIndex lane = 0; lane < lane_count_; ++lane) {
       UsageWindow::Ticks& done = totals.by_lane[Index(lane)];
       if (lanes_.IsLink(lane)) {
         done = networks_[Index(lanes_[lane].network)].CarriedBy(now_, lanes_[lane].index);
+        continue;
+      }
+      if (lanes_.IsJoint(lane)) {
+        // Of them together, at the first.
+        if (lane == lanes_.first_joint())
+          done = static_cast<UsageWindow::Ticks>(joint_.BusyUntil(now_)) * worker_count_;
         continue;
       }
       done = usage_.ComputedOn(lane);
@@ -510,8 +563,11 @@ class PlainRun {
   StepRanks ranks_;
   RunLedger ledger_;
   PeerReleases releases_;
+  JointSequence joint_;
   const bool couples_operations_;
   const bool has_peer_edges_;
+  const bool joins_;
+  const bool holds_back_;  // operations that are ready, for other workers
   const bool meets_;
   const bool slows_;
   UsageMeter usage_;
@@ -528,6 +584,7 @@ class PlainRun {
   std::vector<IndexedHeap::Slot> events_now_;
   Completions completions_;
   std::vector<std::vector<int32_t>> ended_;  // flows, by network; empty between instants
+  std::vector<int32_t> joint_ended_;         // slots; empty between instants
   std::vector<int32_t> settled_;  // workers, perhaps several times; where transfers slow them down
   size_t ended_flows_ = 0;        // of all networks
   BoundedList<LaneIndex> completed_;

@@ -11,6 +11,7 @@ Lanes::Lanes(std::vector<LaneSpec> specs) : specs_(std::move(specs)) {
     const auto lane = static_cast<LaneIndex>(&spec - specs_.data());
     assert(lane == 0 || specs_[Index(lane) - 1].role <= spec.role);
     if (spec.role == LaneRole::kCompute) after_compute_ = lane + 1;
+    if (spec.role < LaneRole::kJoint) first_joint_ = lane + 1;
     if (spec.role != LaneRole::kLink) {
       first_link_ = lane + 1;
       continue;

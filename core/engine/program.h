@@ -29,6 +29,7 @@ enum class LaneRole : uint8_t {
   kCompute,  // a processor whose speed is the worker's
   kHost,     // a processor beside it, which communication does not slow down
   kHub,      // a processor at the far end of links, which works for this worker alone
+  kJoint,    // what all workers do together: see JointWork
   kLink,     // a connection: its transfers share the links of a network with other workers'
 };
 
@@ -53,7 +54,10 @@ class Lanes {
   // Lanes below this compute at the worker's speed.
   LaneIndex after_compute() const { return after_compute_; }
   bool IsCompute(LaneIndex lane) const { return lane < after_compute_; }
-  // Lanes below this are processors, those from it on are links.
+  // Lanes from this to first_link() are joint.
+  LaneIndex first_joint() const { return first_joint_; }
+  bool IsJoint(LaneIndex lane) const { return lane >= first_joint_ && lane < first_link_; }
+  // Lanes below this are processors or joint, those from it on are links.
   LaneIndex first_link() const { return first_link_; }
   bool IsLink(LaneIndex lane) const { return lane >= first_link_; }
 
@@ -66,6 +70,7 @@ class Lanes {
  private:
   std::vector<LaneSpec> specs_;
   LaneIndex after_compute_ = 0;
+  LaneIndex first_joint_ = 0;
   LaneIndex first_link_ = 0;
   std::vector<LaneIndex> first_of_;  // by network
 };
@@ -119,7 +124,9 @@ class Program {
   bool IsTransfer(OpIndex op) const { return lanes_.IsLink(lane(op)); }
   // The profile's operation it comes from; a parsing overhead comes from its transfer.
   int32_t source(OpIndex op) const { return source_[Index(op)]; }
-  bool IsParsing(OpIndex op) const { return op > 0 && source(op) == source(op - 1); }
+  bool IsParsing(OpIndex op) const {
+    return op > 0 && source(op) == source(op - 1) && !lanes_.IsJoint(lane(op));
+  }
 
   // The operations that wait for it, ascending.
   std::span<const OpIndex> dependents(OpIndex op) const {

@@ -70,6 +70,7 @@ class RunLedger {
     result_.second_half_steps_per_second = estimator_.SecondHalfStepsPerSecond(now);
     result_.utilization = window_.Utilization(job_.lanes(), job_.workers());
     result_.exposed_communication_fraction = window_.ExposedFraction(job_.workers());
+    result_.waiting_fraction = window_.WaitingFraction(job_.workers());
     result_.straggler_fraction = meetings_.StragglerFraction();
     return std::move(result_);
   }

@@ -65,8 +65,11 @@ absl::Status CheckSize(const JobGraph& job) {
                                    {"operations", operations},
                                    {"max_worker_operations", limit}}});
   }
+  double joint_ticks = 0;
+  for (const Span length : job.joint.lengths) joint_ticks += static_cast<double>(length.ticks);
   // Keeps the virtual clocks' products within an int64.
-  if (longest_step_ticks * static_cast<double>(workers) >= static_cast<double>(kEndOfTime.ticks))
+  if (longest_step_ticks * static_cast<double>(workers) + joint_ticks >=
+      static_cast<double>(kEndOfTime.ticks))
     return SimulatedTimeExhausted();
   return absl::OkStatus();
 }

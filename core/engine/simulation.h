@@ -60,7 +60,9 @@ struct ChunkRecord {
   int32_t worker = 0;
   OpIndex op = 0;
   int32_t step = 0;     // of that worker, from 0
-  int32_t service = 0;  // of a transfer that is sent in several: which one, from 0
+  // Of a transfer that is sent in several: which one, from 0. Of a joint operation: which of the
+  // joint lanes it was on.
+  int32_t service = 0;
   Instant start;
   Instant end;
 
@@ -96,6 +98,17 @@ struct RunOptions {
   EnginePath fastest_path = EnginePath::kMemoised;  // the fastest one that may be chosen
 };
 
+// When one of a step's joint operations was ready on the last worker, began and ended, from the
+// instant at which the last worker began the step; summed over a run's steps.
+struct JointTimes {
+  Span ready;
+  Span begin;
+  Span end;
+  int64_t count = 0;
+
+  friend bool operator==(const JointTimes&, const JointTimes&) = default;
+};
+
 struct RunResult {
   // The estimator: see core/README.md. 0 where measured is false.
   double steps_per_second = 0;
@@ -106,12 +119,16 @@ struct RunResult {
   StepTimeHistogram step_times;               // of the steps that ended in it
   std::vector<double> utilization;            // by lane, mean over workers; links: of the hub's
   double exposed_communication_fraction = 0;  // mean over workers
+  // Share of a worker's time in which a joint operation of its own is ready, waits for other workers,
+  // and it has nothing else to do; mean over workers.
+  double waiting_fraction = 0;
   // The largest share of an iteration that its first finisher waited, where steps end together.
   double straggler_fraction = 0;
   // Of the counted time, completions over time; with the next one, tells drift.
   double first_half_steps_per_second = 0;
   double second_half_steps_per_second = 0;
   CompletionSeries completions;                 // of all steps, from the start of the run
+  std::vector<JointTimes> joint_times;          // by position in JointWork
   int64_t simulated_operations = 0;             // of the steps that ended
   EnginePath path = EnginePath::kPlain;         // that ran
   std::vector<std::vector<Instant>> step_ends;  // by worker, if kept

@@ -25,7 +25,11 @@ class UsageWindow {
   struct Totals {
     std::vector<Ticks> by_lane;  // processors: computation of all workers; links: what they carried
                                  // for all workers
-    Ticks exposed = 0;  // time with a transfer under way and no computation, of all workers
+    // Time with a transfer or a joint operation under way and no computation, of all workers.
+    Ticks exposed = 0;
+    // Time with a joint operation ready, none and no transfer under way and no computation: waiting
+    // for other workers; of all of them.
+    Ticks waiting = 0;
   };
 
   void Begin(Instant now, Totals totals) {
@@ -55,6 +59,12 @@ class UsageWindow {
     return static_cast<double>(at_end_.exposed - at_begin_.exposed) / Length() /
            static_cast<double>(workers);
   }
+  // Mean over workers.
+  double WaitingFraction(int32_t workers) const {
+    if (end_ == begin_) return 0;
+    return static_cast<double>(at_end_.waiting - at_begin_.waiting) / Length() /
+           static_cast<double>(workers);
+  }
 
  private:
   double Length() const { return static_cast<double>((end_ - begin_).ticks); }
@@ -75,7 +85,7 @@ class UsageMeter {
 
   UsageMeter(int32_t workers, const Lanes& lanes)
       : after_compute_(lanes.after_compute()),
-        first_link_(lanes.first_link()),
+        first_joint_(lanes.first_joint()),
         workers_(static_cast<size_t>(workers)),
         computed_(static_cast<size_t>(lanes.count()), 0) {}
 
@@ -86,9 +96,16 @@ class UsageMeter {
   // The computation under way takes longer than was said when it started; negative: shorter.
   void OnComputationProlonged(LaneIndex lane, Span by) { computed_[Index(lane)] += by.ticks; }
   void OnTransferStart(int32_t worker) { ++workers_[static_cast<size_t>(worker)].transfers; }
+  // A joint operation is ready on the worker.
+  void OnJointReady(int32_t worker) { ++workers_[Index(worker)].ready; }
+  // It begins, on every worker.
+  void OnJointStart(int32_t worker) {
+    --workers_[Index(worker)].ready;
+    ++workers_[Index(worker)].transfers;
+  }
   void OnChunkEnd(int32_t worker, LaneIndex lane) {
     Worker& state = workers_[static_cast<size_t>(worker)];
-    state.transfers -= static_cast<int32_t>(lane >= first_link_);
+    state.transfers -= static_cast<int32_t>(lane >= first_joint_);
     state.computing -= static_cast<int32_t>(lane < after_compute_);
   }
   // Call when all of a worker's instant has happened.
@@ -100,6 +117,11 @@ class UsageMeter {
     exposed_ -= static_cast<Ticks>(change * now.ticks);
     exposed_now_ += change;
     state.exposed = exposed;
+    const bool waiting = state.ready > 0 && state.transfers == 0 && state.computing == 0;
+    if (waiting == state.waiting) return;
+    waiting_ += static_cast<Ticks>(waiting ? -now.ticks : now.ticks);
+    waiting_now_ += waiting ? 1 : -1;
+    state.waiting = waiting;
   }
 
   bool IsCommunicating(int32_t worker) const { return workers_[Index(worker)].transfers > 0; }
@@ -111,20 +133,28 @@ class UsageMeter {
   Ticks ExposedUntil(Instant now) const {
     return exposed_ + static_cast<Ticks>(exposed_now_) * now.ticks;
   }
+  // Likewise the time in which a worker waits for others.
+  Ticks WaitingUntil(Instant now) const {
+    return waiting_ + static_cast<Ticks>(waiting_now_) * now.ticks;
+  }
 
  private:
   struct Worker {
-    int32_t transfers = 0;  // under way
+    int32_t transfers = 0;  // under way, joint operations among them
     int32_t computing = 0;  // lanes at it
+    int32_t ready = 0;      // joint operations that wait for other workers
     bool exposed = false;
+    bool waiting = false;
   };
 
   const LaneIndex after_compute_;
-  const LaneIndex first_link_;
+  const LaneIndex first_joint_;
   std::vector<Worker> workers_;
   std::vector<Ticks> computed_;  // by lane
   Ticks exposed_ = 0;
   int64_t exposed_now_ = 0;
+  Ticks waiting_ = 0;
+  int64_t waiting_now_ = 0;
 };
 
 }  // namespace stepcast

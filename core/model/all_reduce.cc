@@ -240,6 +240,12 @@ bool FillsNodes(int32_t workers, const AllReduce& job) {
   return workers <= job.workers_per_node || workers % job.workers_per_node == 0;
 }
 
+bool CanMeet(int32_t workers, const AllReduce& job) {
+  FaultList faults;
+  CheckWorkers("", workers, job, faults);
+  return faults.empty();
+}
+
 void CheckWorkers(const char* path, int32_t workers, const AllReduce& job, FaultList& faults) {
   if (!FillsNodes(workers, job)) {
     faults.Add(path, absl::StrCat(workers, " workers do not fill nodes of ", job.workers_per_node,

@@ -134,6 +134,9 @@ AllReduce ResolveAllReduce(const Profile& profile, const AllReduceDraft& draft,
 // True if so many workers fill nodes: they are on one, or on whole ones.
 bool FillsNodes(int32_t workers, const AllReduce& job);
 
+// True if so many can meet in this way.
+bool CanMeet(int32_t workers, const AllReduce& job);
+
 // Adds a fault at `path` where so many workers cannot meet in this way.
 void CheckWorkers(const char* path, int32_t workers, const AllReduce& job, FaultList& faults);
 

@@ -160,6 +160,8 @@ struct Scenario {
   ParameterServers& servers() { return std::get<ParameterServers>(communication); }
   // REQUIRES: it has not.
   const AllReduce& all_reduce() const { return std::get<AllReduce>(communication); }
+  // True if it could have so many workers.
+  bool Allows(int32_t count) const { return has_servers() || CanMeet(count, all_reduce()); }
   // True if workers wait for each other in every step, so that they forget in the first one how
   // they started.
   bool is_synchronous() const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 
@@ -29,10 +30,17 @@ void CheckMethods(const std::vector<OrderMethod>& methods, RequestFaults& faults
 absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft& draft) {
   RequestFaults faults;
   ScenarioDraft unordered = draft.scenario;
-  unordered.servers().transfer_order.reset();
-  unordered.servers().transfer_priorities.clear();
+  if (auto* servers = std::get_if<ParameterServersDraft>(&unordered.communication)) {
+    servers->transfer_order.reset();
+    servers->transfer_priorities.clear();
+  }
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, unordered);
   faults.AddPart("scenario", scenario.status());
+  if (scenario.ok() && !scenario->has_servers()) {
+    faults.Add("scenario",
+               "orders are of transfers between workers and parameter servers; collectives run in "
+               "graph order");
+  }
   if (draft.scenario.servers().transfer_order.has_value())
     faults.Add("scenario.parameter_servers.transfer_order",
                "must be unset: the methods say which orders to try");

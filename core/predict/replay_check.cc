@@ -27,8 +27,10 @@ absl::StatusOr<double> ReplayedStepSeconds(const Profile& profile, double added_
                                            StopCheck stop) {
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, {});
   if (!scenario.ok()) return scenario.status();
-  scenario->servers().parsing_overhead.seconds += added_transfer_seconds;
-  scenario->servers().transfer_order = TransferOrder::kRecorded;
+  if (scenario->has_servers()) {
+    scenario->servers().parsing_overhead.seconds += added_transfer_seconds;
+    scenario->servers().transfer_order = TransferOrder::kRecorded;
+  }
   const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
       RankedGraph::Make(profile, *scenario, stop);
   if (!ranked.ok()) return ranked.status();
@@ -48,7 +50,7 @@ absl::StatusOr<ReplayCheck> CheckReplay(const Profile& profile, StopCheck stop) 
   const absl::StatusOr<double> replayed = ReplayedStepSeconds(profile, 0, stop);
   if (!replayed.ok()) return replayed.status();
   check.replayed_step_seconds = *replayed;
-  if (check.gap() <= 0) return check;
+  if (check.gap() <= 0 || profile.has_collectives()) return check;
   // A step only grows with the overhead, up to queueing effects far smaller than the gap.
   double low = 0;
   double high = kMaxTransferSeconds;

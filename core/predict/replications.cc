@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/base/time.h"
+#include "core/communication/collective_time.h"
 #include "core/orders/transfer_ranks.h"
 #include "core/predict/run_interval.h"
 #include "core/predict/start_comparison.h"
@@ -74,6 +75,8 @@ constexpr int32_t kMilestones[] = {5, 10};
 constexpr int32_t kMaxUnasked = 20;
 // A half-width of the interval of single runs, as a share of the mean, that is worth more runs.
 constexpr double kWideRuns = 0.05;
+// A share of a step spent waiting for other workers that is worth naming.
+constexpr double kWaitingThatMatters = 0.05;
 // A drift between the halves of the counted time that matters, as a share of the throughput.
 constexpr double kDriftThatMatters = 0.02;
 
@@ -82,18 +85,22 @@ constexpr double kDriftThatMatters = 0.02;
 absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(const Profile& profile,
                                                                      const Scenario& scenario,
                                                                      StopCheck stop) {
-  absl::StatusOr<Program> program = BuildProgram(profile, scenario, ProgramTimes::kRecorded, stop);
-  if (!program.ok()) return program.status();
-  absl::StatusOr<Ranking> ranking = RankingOf(profile, scenario, *program, stop);
-  if (!ranking.ok()) return ranking.status();
-  return std::make_shared<const RankedGraph>(
-      RankedGraph{.program = std::make_shared<const Program>(*std::move(program)),
-                  .ranking = std::make_shared<const Ranking>(*std::move(ranking))});
+  absl::StatusOr<JobProgram> job = BuildJobProgram(profile, scenario, stop);
+  if (!job.ok()) return job.status();
+  RankedGraph graph{.job = *std::move(job), .ranking = nullptr};
+  if (scenario.has_servers()) {
+    absl::StatusOr<Ranking> ranking = RankingOf(profile, scenario, *graph.job.program, stop);
+    if (!ranking.ok()) return ranking.status();
+    graph.ranking = std::make_shared<const Ranking>(*std::move(ranking));
+  }
+  return std::make_shared<const RankedGraph>(std::move(graph));
 }
 
 bool RankedGraph::SharedBy(const Scenario& a, const Scenario& b) {
-  return HaveSameProgram(a, b) && a.servers().transfer_order == b.servers().transfer_order &&
-         a.servers().transfer_priorities == b.servers().transfer_priorities;
+  if (!HaveSameJobProgram(a, b)) return false;
+  return !a.has_servers() ||
+         (a.servers().transfer_order == b.servers().transfer_order &&
+          a.servers().transfer_priorities == b.servers().transfer_priorities);
 }
 
 Replications::Replications(const Profile& profile, const Scenario& scenario,
@@ -106,8 +113,9 @@ Replications::Replications(const Profile& profile, const Scenario& scenario,
       job_(graph_->JobOf(scenario)) {}
 
 bool Replications::IsRandom() const {
-  return graph_->program->step_count() > 1 ||
-         scenario_.servers().transfer_order == TransferOrder::kRandom || StartMatters();
+  const bool random_order = scenario_.has_servers() &&
+                            scenario_.servers().transfer_order == TransferOrder::kRandom;
+  return graph_->job.program->step_count() > 1 || random_order || StartMatters();
 }
 
 // Workers that wait for each other at every step forget in the first one how they started.
@@ -178,6 +186,14 @@ void Replications::Add(const RunSummary& run) {
   drift_.push_back(run.drift);
   step_times_.Merge(run.step_times);
   exposed_ += run.exposed_communication_fraction;
+  waiting_ += run.waiting_fraction;
+  joint_times_.resize(run.joint_times.size());
+  for (size_t i = 0; i < joint_times_.size(); ++i) {
+    joint_times_[i].ready += run.joint_times[i].ready;
+    joint_times_[i].begin += run.joint_times[i].begin;
+    joint_times_[i].end += run.joint_times[i].end;
+    joint_times_[i].count += run.joint_times[i].count;
+  }
   straggler_fraction_ = std::max(straggler_fraction_, run.straggler_fraction);
   simulated_operations_ += run.simulated_operations;
   path_ = run.path;
@@ -233,6 +249,7 @@ Prediction Replications::Summarize() const {
   prediction.exposed_communication_fraction = exposed_ / done();
   prediction.replications = done();
   DescribeResources(prediction);
+  if (!scenario_.has_servers()) DescribeCollectives(prediction);
   JudgeConvergence(prediction);
   return prediction;
 }
@@ -240,12 +257,85 @@ Prediction Replications::Summarize() const {
 void Replications::DescribeResources(Prediction& prediction) const {
   const Lanes& lanes = job_.lanes();
   for (LaneIndex lane = 0; lane < lanes.count(); ++lane) {
-    const ResourceUtilization used{.resource = ServerLanes::ResourceOf(lanes[lane]),
+    // The first joint lane stands for all.
+    if (lanes.IsJoint(lane) && lane > lanes.first_joint()) continue;
+    const ResourceUtilization used{.resource = ResourceOf(lanes[lane]),
                                    .index = lanes[lane].index,
                                    .fraction = utilization_[static_cast<size_t>(lane)] / done()};
     prediction.utilization.push_back(used);
     if (lane == 0 || used.fraction > prediction.bottleneck.fraction) prediction.bottleneck = used;
   }
+}
+
+void Replications::DescribeCollectives(Prediction& prediction) const {
+  const std::vector<PlannedCollective>& planned = graph_->job.collectives;
+  CollectiveReport report;
+  const double step = prediction.step_time.mean;
+  const double exposed = exposed_ / done();
+  const double waiting = waiting_ / done();
+  report.exposed_seconds = exposed * step;
+  report.waiting_seconds = waiting * step;
+  const CollectiveTimes times(scenario_);
+  for (size_t i = 0; i < planned.size(); ++i) {
+    CollectiveTiming timing{.operations = {},
+                            .kind = planned[i].kind,
+                            .size_bytes = planned[i].bytes};
+    for (const int32_t member : planned[i].members)
+      timing.operations.push_back(profile_->operations()[Index(member)].name);
+    const JointTimes& sums = joint_times_[i];
+    const double count = std::max<double>(1, static_cast<double>(sums.count));
+    timing.ready_seconds = ToSeconds(sums.ready) / count;
+    timing.start_seconds = ToSeconds(sums.begin) / count;
+    timing.end_seconds = ToSeconds(sums.end) / count;
+    report.collective_seconds += ToSeconds(times.TimeOf(planned[i].kind, planned[i].bytes));
+    report.collectives.push_back(std::move(timing));
+  }
+  report.computation_seconds = MeanComputationSeconds();
+  report.no_overlap_examples_per_second = scenario_.workers * profile_->batch_size() /
+                                          (report.computation_seconds + report.collective_seconds);
+  const bool on_one_node = scenario_.workers > 1 && scenario_.all_reduce().workers_per_node > 1 &&
+                           scenario_.workers <= scenario_.all_reduce().workers_per_node;
+  if (waiting > kWaitingThatMatters && waiting > exposed) {
+    report.bottleneck = CollectiveBottleneck::kSlowestWorker;
+  } else if (prediction.bottleneck.resource == Resource::kCollective) {
+    report.bottleneck = on_one_node ? CollectiveBottleneck::kLinkInsideNode
+                                    : CollectiveBottleneck::kLinkBetweenNodes;
+  }
+  prediction.collectives = std::move(report);
+}
+
+// One worker's step where collectives take no time: of the recorded steps, on average. The longest
+// way through the graph, with what a stream runs one after the other at least as long.
+double Replications::MeanComputationSeconds() const {
+  const Program& program = *graph_->job.program;
+  const double speed = job_.compute_speeds.empty() ? 1
+                                                   : *std::min_element(job_.compute_speeds.begin(),
+                                                                       job_.compute_speeds.end());
+  std::vector<OpIndex> order = program.roots();
+  std::vector<int32_t> pending = program.dependency_counts();
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (const OpIndex next : program.dependents(order[i])) {
+      if (--pending[Index(next)] == 0) order.push_back(next);
+    }
+  }
+  double sum = 0;
+  std::vector<double> start(Index(program.size()));
+  std::vector<double> busy(Index(program.lanes().count()));
+  for (int32_t step = 0; step < program.step_count(); ++step) {
+    std::fill(start.begin(), start.end(), 0);
+    std::fill(busy.begin(), busy.end(), 0);
+    double longest = 0;
+    for (const OpIndex op : order) {
+      const double length = ToSeconds(program.duration(step, op)) / speed;
+      const double end = start[Index(op)] + length;
+      busy[Index(program.lane(op))] += length;
+      longest = std::max(longest, end);
+      for (const OpIndex next : program.dependents(op))
+        start[Index(next)] = std::max(start[Index(next)], end);
+    }
+    sum += std::max(longest, *std::max_element(busy.begin(), busy.end()));
+  }
+  return sum / program.step_count();
 }
 
 void Replications::JudgeConvergence(Prediction& prediction) const {

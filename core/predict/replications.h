@@ -16,7 +16,7 @@
 
 #include "core/base/stop_check.h"
 #include "core/base/student_t.h"
-#include "core/communication/parameter_servers.h"
+#include "core/communication/job.h"
 #include "core/engine/job_graph.h"
 #include "core/engine/simulation.h"
 #include "core/model/profile.h"
@@ -37,15 +37,15 @@ RunOptions RunOptionsOf(const Profile& profile, const Scenario& scenario,
 // The program and ranking that runs of several scenarios may share: they do not depend on the
 // workers, their starts or their synchronization.
 struct RankedGraph {
-  std::shared_ptr<const Program> program;
-  std::shared_ptr<const Ranking> ranking;
+  JobProgram job;
+  std::shared_ptr<const Ranking> ranking;  // null where workers meet in collectives
 
-  // REQUIRES: scenario was resolved for this profile. Failure: only what `stop` returns.
+  // REQUIRES: scenario was resolved for this profile. Failure: as BuildJobProgram.
   static absl::StatusOr<std::shared_ptr<const RankedGraph>> Make(const Profile& profile,
                                                                  const Scenario& scenario,
                                                                  StopCheck stop);
   JobGraph JobOf(const Scenario& scenario) const {
-    return stepcast::JobOf(program, ranking, scenario);
+    return stepcast::JobOf(job, ranking, scenario);
   }
   // True if both scenarios have the same one.
   static bool SharedBy(const Scenario& a, const Scenario& b);
@@ -85,6 +85,8 @@ class Replications {
   EnginePath path() const { return path_; }
   // Largest over the runs; see RunResult.
   double straggler_fraction() const { return straggler_fraction_; }
+  // Of the engine's job.
+  const JobGraph& job() const { return job_; }
   // True if a run may differ from the next.
   bool IsRandom() const;
 
@@ -95,6 +97,8 @@ class Replications {
   absl::Status CheckMeasured(const RunResult& result) const;
   void AddUtilization(const RunSummary& run);
   void DescribeResources(Prediction& prediction) const;
+  void DescribeCollectives(Prediction& prediction) const;
+  double MeanComputationSeconds() const;
   void JudgeConvergence(Prediction& prediction) const;
 
   const Profile* profile_;
@@ -109,6 +113,8 @@ class Replications {
   StepTimeHistogram step_times_;
   std::vector<double> utilization_;  // sums, by lane
   double exposed_ = 0;               // sum
+  double waiting_ = 0;               // sum
+  std::vector<JointTimes> joint_times_;  // sums, by collective
   double straggler_fraction_ = 0;
   int64_t simulated_operations_ = 0;
   EnginePath path_ = EnginePath::kPlain;

@@ -96,7 +96,8 @@ RunEstimate EstimateOf(const RunResult& result, bool automatic_warmup) {
 }
 
 size_t RunSummary::bytes() const {
-  return sizeof(RunSummary) + step_times.heap_bytes() + utilization.capacity() * sizeof(double);
+  return sizeof(RunSummary) + step_times.heap_bytes() + utilization.capacity() * sizeof(double) +
+         joint_times.capacity() * sizeof(JointTimes);
 }
 
 RunSummary SummaryOf(const RunResult& result, bool automatic_warmup) {
@@ -105,7 +106,9 @@ RunSummary SummaryOf(const RunResult& result, bool automatic_warmup) {
           .step_times = result.step_times,
           .utilization = result.utilization,
           .exposed_communication_fraction = result.exposed_communication_fraction,
+          .waiting_fraction = result.waiting_fraction,
           .straggler_fraction = result.straggler_fraction,
+          .joint_times = result.joint_times,
           .simulated_operations = result.simulated_operations,
           .path = result.path};
 }

@@ -46,7 +46,9 @@ struct RunSummary {
   StepTimeHistogram step_times;
   std::vector<double> utilization;  // by lane
   double exposed_communication_fraction = 0;
+  double waiting_fraction = 0;
   double straggler_fraction = 0;
+  std::vector<JointTimes> joint_times;  // as RunResult's
   int64_t simulated_operations = 0;
   EnginePath path = EnginePath::kPlain;
 

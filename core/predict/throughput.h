@@ -44,7 +44,7 @@ struct StepTime {
 // mean over workers.
 struct ResourceUtilization {
   Resource resource = Resource::kUnspecified;
-  int32_t index = 0;  // of the server; 0 for kWorker
+  int32_t index = 0;  // of the server; of kWorker: of its stream
   double fraction = 0;
 };
 
@@ -81,6 +81,38 @@ struct Warning {
   friend bool operator==(const Warning&, const Warning&) = default;
 };
 
+// One of a step's collectives, after fusing, sharding and cutting; times are means, from the
+// instant at which the last worker began the step.
+struct CollectiveTiming {
+  std::vector<std::string> operations;  // the profile's whose buffers it carries
+  Collective kind = Collective::kAllReduce;
+  int64_t size_bytes = 0;
+  double ready_seconds = 0;  // on the last worker
+  double start_seconds = 0;
+  double end_seconds = 0;
+};
+
+// What holds a job of collectives back most.
+enum class CollectiveBottleneck : uint8_t {
+  kComputation,
+  kLinkBetweenNodes,
+  kLinkInsideNode,
+  kSlowestWorker,
+};
+
+// What an answer about a job of collectives has besides. Seconds are of a step, means over workers.
+struct CollectiveReport {
+  double exposed_seconds = 0;  // a collective under way, and no computation
+  double waiting_seconds = 0;  // a collective ready, none under way, and no computation
+  // Lower bounds of a step: one worker's alone, and the collectives' one after the other.
+  double computation_seconds = 0;
+  double collective_seconds = 0;
+  // What it would be if no computation ran beside a collective: the sum of both.
+  double no_overlap_examples_per_second = 0;
+  CollectiveBottleneck bottleneck = CollectiveBottleneck::kComputation;
+  std::vector<CollectiveTiming> collectives;  // in the order in which they begin
+};
+
 struct Prediction {
   Scenario scenario;
   double examples_per_second = 0;
@@ -98,6 +130,7 @@ struct Prediction {
   int32_t replications = 0;
   // Two, the faster first, where runs do not agree on one throughput; else none.
   std::vector<Regime> regimes;
+  std::optional<CollectiveReport> collectives;  // none with parameter servers
 };
 
 // The number that a decision should rest on: examples_per_second, but where all runs of the start

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/communication/parameter_servers.h"
+#include "core/communication/job.h"
 
 namespace stepcast {
 
@@ -21,7 +21,7 @@ constexpr size_t kAllFinished = 16;
 constexpr size_t kTriedAtOnce = 4;
 
 bool IsCoarse(int32_t workers, const RecommendationQuery& query) {
-  return workers == query.min_workers || workers == query.max_workers ||
+  return query.CandidateBelow(workers) == 0 || query.CandidateAbove(workers) == 0 ||
          (workers & (workers - 1)) == 0;
 }
 
@@ -31,8 +31,13 @@ ChoiceSearch::ChoiceSearch(const Profile& profile, const RecommendationQuery& qu
                            const KnownRuns& known)
     : profile_(profile), query_(query), weighing_(query), points_(profile, query.options, known) {
   for (const Scenario& scenario : query.server_choices) {
+    const absl::StatusOr<JobProgram> job = BuildJobProgram(profile, scenario, NeverStop);
+    if (!job.ok()) {
+      setup_ = job.status();
+      return;
+    }
     rows_.push_back({.scenario = scenario,
-                     .bound = ThroughputBound(BuildProgram(profile, scenario)),
+                     .bound = ThroughputBound(*job, scenario),
                      .curve = {},
                      .points = {}});
     rows_.back().points.resize(static_cast<size_t>(query.max_workers - query.min_workers) + 1);
@@ -87,6 +92,7 @@ std::vector<ChoiceSearch::Cell> ChoiceSearch::Seeds() const {
   for (size_t row = 0; row < rows_.size(); ++row) {
     for (int32_t workers = query_.min_workers; workers <= query_.max_workers; ++workers) {
       const Cell cell{.row = row, .workers = workers};
+      if (!IsAllowed(workers)) continue;
       if (all || (query_.current.has_value() && !weighing_.Moves(ChoiceOf(cell))))
         seeds.push_back(cell);
     }
@@ -111,7 +117,7 @@ std::vector<ChoiceSearch::Prospect> ChoiceSearch::Prospects(bool coarse) const {
         best_of_gap.reset();
         continue;
       }
-      if (coarse && !IsCoarse(workers, query_)) continue;
+      if (!IsAllowed(workers) || (coarse && !IsCoarse(workers, query_))) continue;
       const double shape = coarse ? std::numeric_limits<double>::infinity()
                                   : rows_[row].curve.At(workers) * (1 + roughness_);
       const Prospect prospect{.cell = cell,
@@ -138,8 +144,10 @@ std::vector<ChoiceSearch::Cell> ChoiceSearch::NeighboursOfChosen() const {
   const Choice& chosen = tried_[*chosen_].choice;
   std::vector<Cell> cells;
   for (size_t row = 0; row < rows_.size(); ++row) {
-    if (rows_[row].scenario.servers().servers != chosen.parameter_servers) continue;
-    for (const int32_t workers : {chosen.workers - 1, chosen.workers + 1, query_.max_workers}) {
+    if (rows_[row].scenario.server_count() != chosen.parameter_servers) continue;
+    for (const int32_t workers :
+         {query_.CandidateBelow(chosen.workers), query_.CandidateAbove(chosen.workers),
+          query_.CandidateBelow(query_.max_workers + 1)}) {
       const Cell cell{.row = row, .workers = workers};
       if (IsAllowed(workers) && !IsTried(cell)) cells.push_back(cell);
     }
@@ -148,6 +156,7 @@ std::vector<ChoiceSearch::Cell> ChoiceSearch::NeighboursOfChosen() const {
 }
 
 absl::Status ChoiceSearch::Run(StopCheck stop, const Executor& executor) {
+  if (!setup_.ok()) return setup_;
   absl::Status status = Search(stop, executor);
   if (!IsTimeBudgetSpent(status)) return status;
   Learn();
@@ -213,7 +222,7 @@ absl::Status ChoiceSearch::RunInFull(Depth depth, StopCheck stop, const Executor
 }
 
 TriedChoice ChoiceSearch::Weigh(const Prediction& prediction, bool in_full) const {
-  TriedChoice tried{.choice = {prediction.scenario.workers, prediction.scenario.servers().servers},
+  TriedChoice tried{.choice = {prediction.scenario.workers, prediction.scenario.server_count()},
                     .prediction = prediction};
   const double expected = ExpectedExamplesPerSecond(prediction);
   Pace pace{.examples_per_second = expected,
@@ -241,7 +250,7 @@ void ChoiceSearch::Learn() {
     tried_.push_back(Weigh(points_.Summarize(point), points_.InFull(point)));
     const Prediction& prediction = tried_.back().prediction;
     const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row& candidate) {
-      return candidate.scenario.servers().servers == prediction.scenario.servers().servers;
+      return candidate.scenario.server_count() == prediction.scenario.server_count();
     });
     row->one_worker = prediction.examples_per_second / prediction.speedup;
     const double expected = ExpectedExamplesPerSecond(prediction);
@@ -289,6 +298,7 @@ double ChoiceSearch::UntriedGainBound() const {
   double gain = 0;
   for (size_t row = 0; row < rows_.size(); ++row) {
     for (int32_t workers = query_.min_workers; workers <= query_.max_workers; ++workers) {
+      if (!IsAllowed(workers)) continue;
       const Cell cell{.row = row, .workers = workers};
       if (IsTried(cell)) continue;
       const Score ceiling = ScoreOf(cell, BoundOf(cell));

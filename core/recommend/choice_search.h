@@ -81,7 +81,7 @@ class ChoiceSearch {
   };
 
   Choice ChoiceOf(const Cell& cell) const {
-    return {cell.workers, rows_[cell.row].scenario.servers().servers};
+    return {cell.workers, rows_[cell.row].scenario.server_count()};
   }
   std::optional<size_t>& PointAt(const Cell& cell) {
     return rows_[cell.row].points[static_cast<size_t>(cell.workers - query_.min_workers)];
@@ -92,7 +92,7 @@ class ChoiceSearch {
         .has_value();
   }
   bool IsAllowed(int32_t workers) const {
-    return workers >= query_.min_workers && workers <= query_.max_workers;
+    return query_.IsCandidate(workers);
   }
 
   double BoundOf(const Cell& cell) const;
@@ -125,6 +125,7 @@ class ChoiceSearch {
   std::optional<size_t> chosen_;  // of tried_
   double roughness_ = 0;          // by which curves were found above their ceilings
   bool cut_short_ = false;
+  absl::Status setup_;  // of the rows' programs
 };
 
 }  // namespace stepcast

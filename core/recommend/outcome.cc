@@ -36,7 +36,10 @@ double Weighing::EffectivePace(const Choice& choice, double examples_per_second)
 }
 
 double Weighing::MoneyPerSecond(const Choice& choice) const {
-  return (choice.workers * query_.prices->worker_hour +
+  const Scenario& scenario = query_.server_choices.front();
+  const int32_t per_node = scenario.has_servers() ? 1 : scenario.all_reduce().workers_per_node;
+  const int32_t nodes = (choice.workers - 1) / per_node + 1;
+  return (choice.workers * query_.prices->worker_hour + nodes * query_.prices->node_hour +
           choice.parameter_servers * query_.prices->parameter_server_hour) /
          kSecondsPerHour;
 }

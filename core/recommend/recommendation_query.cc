@@ -70,6 +70,12 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
   const ScenarioDraft free = WithoutWorkers(draft.scenario, faults);
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, free);
   faults.AddPart("scenario", scenario.status());
+  if (scenario.ok() && !scenario->has_servers() && draft.max_parameter_servers.has_value()) {
+    faults.Add("constraints.max_parameter_servers",
+               absl::StrCat(*draft.max_parameter_servers,
+                            " given, and the job's workers meet in collectives"));
+    return {};
+  }
   if (!draft.max_parameter_servers.has_value())
     return scenario.ok() ? std::vector{*scenario} : std::vector<Scenario>{};
   constexpr char kField[] = "constraints.max_parameter_servers";
@@ -147,7 +153,12 @@ void CheckPrices(const RecommendationDraft& draft, RequestFaults& faults) {
     faults.Add("prices.parameter_server_hour",
                absl::StrCat(prices.parameter_server_hour, " is no amount of at least 0"));
   }
-  if (needed && prices.worker_hour == 0 && prices.parameter_server_hour == 0) {
+  if (!IsAmount(prices.node_hour)) {
+    faults.Add("prices.node_hour",
+               absl::StrCat(prices.node_hour, " is no amount of at least 0"));
+  }
+  if (needed && prices.worker_hour == 0 && prices.parameter_server_hour == 0 &&
+      prices.node_hour == 0) {
     faults.Add("prices", "all 0, but objective MIN_COST needs a price to compare by");
   }
   if (prices.currency_code.size() > kMaxCurrencyCode) {
@@ -177,6 +188,27 @@ void CheckCurrent(const RecommendationDraft& draft, RequestFaults& faults) {
 
 }  // namespace
 
+int32_t RecommendationQuery::CandidateBelow(int32_t workers) const {
+  for (int32_t count = workers - 1; count >= min_workers; --count) {
+    if (IsCandidate(count)) return count;
+  }
+  return 0;
+}
+
+int32_t RecommendationQuery::CandidateAbove(int32_t workers) const {
+  for (int32_t count = workers + 1; count <= max_workers; ++count) {
+    if (IsCandidate(count)) return count;
+  }
+  return 0;
+}
+
+size_t RecommendationQuery::choices() const {
+  size_t candidates = 0;
+  for (int32_t count = min_workers; count <= max_workers; ++count)
+    candidates += IsCandidate(count) ? 1 : 0;
+  return server_choices.size() * candidates;
+}
+
 absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile,
                                                           const RecommendationDraft& draft) {
   RequestFaults faults;
@@ -186,6 +218,11 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
                             .max_workers = counts.max};
   absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
   faults.AddPart("options", options.status());
+  if (!query.server_choices.empty() && query.choices() == 0) {
+    faults.Add("constraints.max_workers",
+               absl::StrCat("no number of workers from ", counts.min, " to ", counts.max,
+                            " fills nodes as scenario.all_reduce says"));
+  }
   CheckGoals(draft, faults);
   CheckPrices(draft, faults);
   CheckCurrent(draft, faults);
@@ -203,7 +240,9 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
   // the scenario says.
   if (query.current.has_value() && !query.current->parameter_servers.has_value()) {
     query.current->parameter_servers =
-        draft.scenario.servers().servers.value_or(profile.parameter_servers());
+        query.server_choices.front().has_servers()
+            ? draft.scenario.servers().servers.value_or(profile.parameter_servers())
+            : 0;
   }
   return query;
 }

@@ -23,6 +23,7 @@ enum class Objective : uint8_t { kKnee, kMaxThroughput, kMinCost, kMinTime };
 struct MachinePrices {
   double worker_hour = 0;
   double parameter_server_hour = 0;
+  double node_hour = 0;  // of all_reduce.workers_per_node workers; begun ones are paid for
   std::string currency_code;
 };
 
@@ -63,9 +64,16 @@ struct RecommendationQuery {
   std::optional<MachinePrices> prices;
   std::optional<CurrentAllocation> current;
 
-  size_t choices() const {
-    return server_choices.size() * static_cast<size_t>(max_workers - min_workers + 1);
+  // True if so many workers may be chosen: they are within the bounds and, where they meet in
+  // collectives, fill nodes.
+  bool IsCandidate(int32_t workers) const {
+    return workers >= min_workers && workers <= max_workers &&
+           server_choices.front().Allows(workers);
   }
+  // The nearest below or above that may; 0: none.
+  int32_t CandidateBelow(int32_t workers) const;
+  int32_t CandidateAbove(int32_t workers) const;
+  size_t choices() const;
 };
 
 inline constexpr int32_t kDefaultMaxWorkers = 16;

@@ -51,7 +51,7 @@ std::string Range(const RecommendationQuery& query) {
                          ? absl::StrCat(query.min_workers, ", the only number allowed")
                          : absl::StrCat(query.min_workers, " to ", query.max_workers);
   if (ServersVary(query))
-    absl::StrAppend(&text, " workers and 1 to ", query.server_choices.back().servers().servers,
+    absl::StrAppend(&text, " workers and 1 to ", query.server_choices.back().server_count(),
                     " servers");
   return text;
 }
@@ -120,6 +120,8 @@ std::string Bottleneck(const ResourceUtilization& used) {
       return absl::StrCat("the uplink to server ", used.index, ", ", busy);
     case Resource::kParameterServer:
       return absl::StrCat("the computation on server ", used.index, ", ", busy);
+    case Resource::kCollective:
+      return absl::StrCat("the links, in collectives, ", busy);
     default:
       return absl::StrCat("the workers' own computation, ", busy);
   }
@@ -166,13 +168,16 @@ std::string Change(const ReasonFacts& facts) {
 // The change by one worker more; empty where that was not tried.
 std::string NextStep(const ReasonFacts& facts) {
   const Choice& chosen = facts.chosen.choice;
-  const TriedChoice* const next = Find(facts, {chosen.workers + 1, chosen.parameter_servers});
+  const int32_t above = facts.query.CandidateAbove(chosen.workers);
+  const TriedChoice* const next = Find(facts, {above, chosen.parameter_servers});
   if (next == nullptr) return "";
+  const int32_t more = above - chosen.workers;
+  const std::string count = more == 1 ? "one" : absl::StrCat(more);
   const double change = ExpectedExamplesPerSecond(next->prediction) /
                             ExpectedExamplesPerSecond(facts.chosen.prediction) -
                         1;
-  if (std::abs(change) < kChangeWorthSaying) return "; one more would change nothing";
-  return absl::StrFormat("; one more would %s %.3g %%", change > 0 ? "add" : "lose",
+  if (std::abs(change) < kChangeWorthSaying) return absl::StrCat("; ", count, " more would change nothing");
+  return absl::StrFormat("; %s more would %s %.3g %%", count, change > 0 ? "add" : "lose",
                          100 * std::abs(change));
 }
 

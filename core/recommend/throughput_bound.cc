@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "core/communication/collective_time.h"
+
 namespace stepcast {
 
 namespace {
@@ -92,7 +94,11 @@ double PerSecond(double ticks) {
 
 }  // namespace
 
-ThroughputBound::ThroughputBound(const Program& graph) {
+ThroughputBound::ThroughputBound(const JobProgram& job, const Scenario& scenario)
+    : links_(std::numeric_limits<double>::infinity()),
+      scenario_(scenario),
+      collectives_(job.collectives) {
+  const Program& graph = *job.program;
   const std::vector<OpIndex> order = InTopologicalOrder(graph);
   double shortest = 0;  // mean over the recorded steps
   for (int32_t step = 0; step < graph.step_count(); ++step) {
@@ -102,13 +108,27 @@ ThroughputBound::ThroughputBound(const Program& graph) {
                 graph.step_count();
   }
   const std::vector<double> lanes = LaneTicks(graph, 0);
-  const double busiest = *std::max_element(lanes.begin() + graph.lanes().first_link(), lanes.end());
   one_worker_ = PerSecond(shortest);
-  links_ = PerSecond(busiest);
+  if (graph.lanes().networks() > 0)
+    links_ = PerSecond(*std::max_element(lanes.begin() + graph.lanes().first_link(), lanes.end()));
+}
+
+// Steps per second of all workers. Several at once share the link, and gain no more than what
+// launches and latencies leave of it; no bound is claimed of those.
+double ThroughputBound::CollectivesAlone(int32_t workers) const {
+  if (collectives_.empty() || scenario_.all_reduce().concurrent_collectives > 1)
+    return std::numeric_limits<double>::infinity();
+  Scenario scenario = scenario_;
+  scenario.workers = workers;
+  const CollectiveTimes times(scenario);
+  double seconds = 0;
+  for (const PlannedCollective& collective : collectives_)
+    seconds += ToSeconds(times.TimeOf(collective.kind, collective.bytes));
+  return seconds > 0 ? workers / seconds : std::numeric_limits<double>::infinity();
 }
 
 double ThroughputBound::StepsPerSecond(int32_t workers) const {
-  return std::min(workers * one_worker_, links_);
+  return std::min({workers * one_worker_, links_, CollectivesAlone(workers)});
 }
 
 }  // namespace stepcast

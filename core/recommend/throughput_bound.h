@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <vector>
 
+#include "core/communication/job.h"
 #include "core/engine/program.h"
+#include "core/model/scenario.h"
 
 namespace stepcast {
 
@@ -38,13 +41,15 @@ class CurveCeiling {
 // A step of one worker takes at least its longest chain of waits, and at least the work of its
 // busiest lane, each at the full speed of its link, so W workers make at most W steps in that time.
 // A server's link carries at most its bandwidth, however many there are.
-// Both hold for every order, sharing and start. (That W workers make at most W times what one does
+// Collectives run one after the other, each as long as it takes alone.
+// All hold for every order, sharing and start. (That W workers make at most W times what one does
 // is no bound: a delay may shorten a step, as Graham showed of list schedules.)
 // Threads: immutable.
 // Cost: linear in the graph and its recorded steps, once for all numbers of workers.
 class ThroughputBound {
  public:
-  explicit ThroughputBound(const Program& graph);
+  // REQUIRES: the program is this scenario's.
+  ThroughputBound(const JobProgram& job, const Scenario& scenario);
 
   // In the long run. A measurement may report more by chance, of the recorded steps it samples, and
   // by the steps at the ends of the counted time, which count whole though they lie partly outside:
@@ -52,8 +57,12 @@ class ThroughputBound {
   double StepsPerSecond(int32_t workers) const;
 
  private:
+  double CollectivesAlone(int32_t workers) const;
+
   double one_worker_ = 0;  // steps per second
   double links_ = 0;
+  Scenario scenario_;
+  std::vector<PlannedCollective> collectives_;
 };
 
 }  // namespace stepcast

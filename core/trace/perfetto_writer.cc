@@ -116,16 +116,28 @@ const char* KindName(Resource kind) {
   }
 }
 
-std::string NameOf(const ServerLanes& lanes, LaneIndex lane) {
-  const LaneSpec spec = lanes.Specs()[lane];
+bool HasServers(const Lanes& lanes) { return lanes.networks() > 0; }
+
+std::string NameOf(const Lanes& lanes, LaneIndex lane) {
+  const LaneSpec& spec = lanes[lane];
+  if (spec.role == LaneRole::kJoint)
+    return spec.index == 0 ? "collectives" : absl::StrCat("collectives ", spec.index + 1);
+  if (spec.role == LaneRole::kCompute && lanes.after_compute() > 1)
+    return absl::StrCat("stream ", spec.index);
   const Resource kind = ServerLanes::ResourceOf(spec);
-  if (kind == Resource::kWorker || lanes.servers == 1) return KindName(kind);
+  const bool has_one_server = HasServers(lanes) && lanes.CountOf(0) == 1;
+  if (kind == Resource::kWorker || has_one_server) return KindName(kind);
   return absl::StrCat(KindName(kind), kind == Resource::kParameterServer ? " " : " of server ",
                       spec.index);
 }
 
-std::vector<LaneIndex> InOrderOfUse(const ServerLanes& lanes) {
+std::vector<LaneIndex> InOrderOfUse(const Program& graph) {
   std::vector<LaneIndex> order;
+  if (!HasServers(graph.lanes())) {
+    for (LaneIndex lane = 0; lane < graph.lanes().count(); ++lane) order.push_back(lane);
+    return order;
+  }
+  const ServerLanes lanes = ServerLanes::Of(graph);
   order.reserve(static_cast<size_t>(lanes.count()));
   for (int32_t server = 0; server < lanes.servers; ++server)
     order.push_back(lanes.Downlink(server));
@@ -135,16 +147,23 @@ std::vector<LaneIndex> InOrderOfUse(const ServerLanes& lanes) {
   return order;
 }
 
+const char* NameOf(Collective kind) {
+  constexpr const char* kNames[] = {"", "all-reduce", "reduce-scatter", "all-gather", "broadcast"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
 }  // namespace
 
 TraceLanes::TraceLanes(const Program& graph)
     : shown_{{.thread_id = 1, .name = "steps"}},
       thread_of_(static_cast<size_t>(graph.lanes().count()), 0) {
-  for (const LaneIndex lane : InOrderOfUse(ServerLanes::Of(graph))) {
-    if (graph.operations_on(lane) == 0) continue;
+  const Lanes& lanes = graph.lanes();
+  for (const LaneIndex lane : InOrderOfUse(graph)) {
+    const LaneIndex runs = lanes.IsJoint(lane) ? lanes.first_joint() : lane;
+    if (graph.operations_on(runs) == 0) continue;
     const auto thread = static_cast<int32_t>(shown_.size()) + 1;
     thread_of_[static_cast<size_t>(lane)] = thread;
-    shown_.push_back({.thread_id = thread, .name = NameOf(ServerLanes::Of(graph), lane)});
+    shown_.push_back({.thread_id = thread, .name = NameOf(lanes, lane)});
   }
 }
 
@@ -221,11 +240,13 @@ void PerfettoWriter::WriteChunk(const ChunkRecord& chunk) {
   const Program& graph = subject_.graph;
   const bool is_transfer = graph.IsTransfer(chunk.op);
   const bool is_parsing = graph.IsParsing(chunk.op);
-  BeginEvent("X", chunk.worker, lanes_.ThreadOf(graph.lane(chunk.op)));
+  const bool is_collective = graph.lanes().IsJoint(graph.lane(chunk.op));
+  BeginEvent("X", chunk.worker, lanes_.ThreadOf(graph.lane(chunk.op) + (is_collective ? chunk.service : 0)));
   absl::StrAppend(&event_, R"(,"cat":")",
-                  is_transfer  ? "transfer"
-                  : is_parsing ? "parsing"
-                               : "computation",
+                  is_transfer     ? "transfer"
+                  : is_parsing    ? "parsing"
+                  : is_collective ? "collective"
+                                  : "computation",
                   R"(","name":)");
   const std::string& name =
       subject_.profile.operations()[static_cast<size_t>(graph.source(chunk.op))].name;
@@ -234,6 +255,8 @@ void PerfettoWriter::WriteChunk(const ChunkRecord& chunk) {
   absl::StrAppend(&event_, R"(,"args":{"step":)", chunk.step);
   if (is_transfer) {
     AppendTransferArgs(chunk);
+  } else if (is_collective) {
+    AppendCollectiveArgs(chunk);
   } else if (is_parsing) {
     absl::StrAppend(&event_, R"(,"size_bytes":)", graph.size_bytes(chunk.op - 1));
   } else {
@@ -263,9 +286,16 @@ void PerfettoWriter::AppendTransferArgs(const ChunkRecord& chunk) {
   absl::StrAppend(&event_, R"(,"service":)", chunk.service, R"(,"services":)", services.count);
 }
 
+void PerfettoWriter::AppendCollectiveArgs(const ChunkRecord& chunk) {
+  const PlannedCollective& collective =
+      subject_.collectives[Index(collective_of_[Index(chunk.op)])];
+  absl::StrAppend(&event_, R"(,"collective":")", NameOf(collective.kind), R"(","size_bytes":)",
+                  collective.bytes, R"(,"buffers":)", collective.members.size());
+}
+
 void PerfettoWriter::AppendComputationArgs(const ChunkRecord& chunk) {
   const bool is_scaled =
-      subject_.graph.lane(chunk.op) == ServerLanes::kWorker && !compute_speed_.empty();
+      subject_.graph.lanes().IsCompute(subject_.graph.lane(chunk.op)) && !compute_speed_.empty();
   const double speed = is_scaled ? compute_speed_[static_cast<size_t>(chunk.worker)] : 1;
   const double ns = static_cast<double>((chunk.end - chunk.start).ticks) * speed /
                     static_cast<double>(kTicksPerNanosecond);

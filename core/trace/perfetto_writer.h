@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 
 #include "core/base/time.h"
+#include "core/communication/all_reduce.h"
 #include "core/engine/program.h"
 #include "core/engine/simulation.h"
 #include "core/model/profile.h"
@@ -36,7 +37,7 @@ void AppendJsonString(std::string_view text, std::string& json);
 // the order in which a step uses them.
 class TraceLanes {
  public:
-  // Lanes that run nothing are not shown.
+  // Lanes that run nothing are not shown; joint lanes all are, if any runs something.
   explicit TraceLanes(const Program& graph);
 
   struct Lane {
@@ -70,6 +71,7 @@ class PerfettoWriter final : public TraceSink {
     const Profile& profile;
     const Scenario& scenario;
     const Program& graph;          // of both
+    const std::vector<PlannedCollective>& collectives;
     int32_t steps_per_worker = 0;  // shown; later ones are left out
   };
 
@@ -95,10 +97,12 @@ class PerfettoWriter final : public TraceSink {
   void WriteChunk(const ChunkRecord& chunk);
   void AppendTimes(Instant begin, Instant end);
   void AppendTransferArgs(const ChunkRecord& chunk);
+  void AppendCollectiveArgs(const ChunkRecord& chunk);
   void AppendComputationArgs(const ChunkRecord& chunk);
 
   const Subject subject_;
   const TraceLanes lanes_;
+  std::vector<int32_t> collective_of_;  // by OpIndex, of collectives
   std::vector<double> compute_speed_;  // by worker; empty: all as recorded
   TextPieces pieces_;
   std::string event_;  // at hand; a member only to keep its memory

@@ -1,5 +1,6 @@
 #include "core/trace/trace.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -60,8 +61,24 @@ SimulationOptions OptionsOf(const SimulationOptionsDraft& draft) {
   return options;
 }
 
+// Of a collective that partition_bytes cuts, or that sharding makes two of.
+int64_t MostPieces(const Profile& profile, const Scenario& scenario) {
+  const AllReduce& job = scenario.all_reduce();
+  int64_t pieces = 1;
+  for (const Operation& operation : profile.operations()) {
+    if (job.partition_bytes > 0)
+      pieces = std::max(pieces, (operation.size_bytes - 1) / job.partition_bytes + 1);
+  }
+  return job.sharding == Sharding::kNone ? pieces : 2 * pieces;
+}
+
 // The most that the trace can have: lanes that run nothing are counted, too.
 int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t steps_per_worker) {
+  if (!scenario.has_servers()) {
+    const auto a_step = static_cast<int64_t>(profile.operations().size()) + 1;
+    return scenario.workers * (steps_per_worker * MostPieces(profile, scenario) * a_step +
+                               2 * (2 + ProfileLimits{}.max_streams));
+  }
   const bool has_parsing = scenario.servers().parsing_overhead != ParsingOverhead{};
   int64_t a_step = 1;
   for (const Operation& operation : profile.operations()) {
@@ -112,10 +129,11 @@ absl::StatusOr<TraceSummary> WriteTrace(const Profile& profile, const TraceQuery
   const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
       RankedGraph::Make(profile, query.scenario, stop);
   if (!ranked.ok()) return ranked.status();
-  const Program& graph = *(*ranked)->program;
+  const Program& graph = *(*ranked)->job.program;
   PerfettoWriter writer({.profile = profile,
                          .scenario = query.scenario,
                          .graph = graph,
+                         .collectives = (*ranked)->job.collectives,
                          .steps_per_worker = query.options.steps_per_worker},
                         sink);
   writer.Begin();

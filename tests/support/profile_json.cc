@@ -40,11 +40,19 @@ void ReadIntegers(const Json& object, const char* key, std::vector<T>& to) {
 
 Resource ResourceFromName(const std::string& name) {
   constexpr std::array kResources{Resource::kDownlink, Resource::kWorker, Resource::kUplink,
-                                  Resource::kParameterServer};
+                                  Resource::kParameterServer, Resource::kCollective};
   for (const Resource resource : kResources) {
     if (name == ResourceName(resource)) return resource;
   }
   return Resource::kUnspecified;
+}
+
+Collective CollectiveFromName(const std::string& name) {
+  constexpr std::array kNames{"ALL_REDUCE", "REDUCE_SCATTER", "ALL_GATHER", "BROADCAST"};
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (name == kNames[i]) return static_cast<Collective>(i + 1);
+  }
+  return Collective::kUnspecified;
 }
 
 Operation OperationFromJson(const Json& json) {
@@ -56,6 +64,9 @@ Operation OperationFromJson(const Json& json) {
   ReadInteger(json, "size_bytes", operation.size_bytes);
   ReadIntegers(json, "waiting_for", operation.waiting_for);
   Read(json, "parameter", operation.parameter);
+  if (const Json* collective = Find(json, "collective"))
+    operation.collective = CollectiveFromName(collective->get<std::string>());
+  ReadInteger(json, "stream", operation.stream);
   return operation;
 }
 

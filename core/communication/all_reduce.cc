@@ -1,0 +1,363 @@
+#include "core/communication/all_reduce.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "core/base/quoted.h"
+#include "core/communication/collective_time.h"
+#include "core/network/link_level.h"
+
+namespace stepcast {
+
+namespace {
+
+// An operation of the plan; the graph order is the order of the list.
+struct PlannedOperation {
+  int32_t source = 0;  // of the profile; of a collective, its last member's
+  Collective kind = Collective::kUnspecified;  // unspecified: computation
+  int64_t bytes = 0;
+  int32_t stream = 0;
+  std::vector<int32_t> waiting_for;  // of the plan
+  std::vector<int32_t> members;
+};
+using Plan = std::vector<PlannedOperation>;
+
+void SortUnique(std::vector<int32_t>& list) {
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
+// Another plan made of one, operation by operation: what an operation became, or that it is gone
+// and whoever waited for it waits for what it waited for.
+class PlanRewriter {
+ public:
+  explicit PlanRewriter(const Plan& from) : from_(from), became_(from.size()) {}
+
+  int32_t Append(PlannedOperation operation) {
+    to_.push_back(std::move(operation));
+    return static_cast<int32_t>(to_.size()) - 1;
+  }
+  // Whoever waits for `old` in the plan rewritten waits for `now`.
+  void Became(int32_t old, int32_t now) { became_[Index(old)].push_back(now); }
+
+  // Dependencies of the new operations are still of the plan rewritten; those of what is gone pass
+  // through. No operation comes to wait for itself.
+  Plan Finish() && {
+    for (size_t i = 0; i < to_.size(); ++i) {
+      std::vector<int32_t> now;
+      std::vector<int32_t> left = std::move(to_[i].waiting_for);
+      SortUnique(left);
+      std::vector<uint8_t> seen;
+      while (!left.empty()) {
+        const int32_t old = left.back();
+        left.pop_back();
+        const std::vector<int32_t>& became = became_[Index(old)];
+        for (const int32_t operation : became) {
+          if (Index(operation) != i) now.push_back(operation);
+        }
+        if (!became.empty()) continue;
+        if (seen.empty()) seen.resize(from_.size(), 0);
+        if (std::exchange(seen[Index(old)], uint8_t{1}) != 0) continue;
+        left.insert(left.end(), from_[Index(old)].waiting_for.begin(),
+                    from_[Index(old)].waiting_for.end());
+      }
+      SortUnique(now);
+      to_[i].waiting_for = std::move(now);
+    }
+    return std::move(to_);
+  }
+
+ private:
+  const Plan& from_;
+  std::vector<std::vector<int32_t>> became_;  // empty: gone
+  Plan to_;
+};
+
+Plan PlanOf(const Profile& profile) {
+  Plan plan;
+  plan.reserve(profile.operations().size());
+  for (size_t i = 0; i < profile.operations().size(); ++i) {
+    const Operation& operation = profile.operations()[i];
+    const auto source = static_cast<int32_t>(i);
+    plan.push_back({.source = source,
+                    .kind = operation.resource == Resource::kUplink ? Collective::kAllReduce
+                                                                    : operation.collective,
+                    .bytes = operation.size_bytes,
+                    .stream = operation.stream,
+                    .waiting_for = operation.waiting_for,
+                    .members = {source}});
+  }
+  return plan;
+}
+
+// A parameter's upload, update and download become one collective, which stands where the upload
+// did.
+Plan WithoutServers(const Profile& profile, const Plan& plan) {
+  PlanRewriter rewriter(plan);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    const Resource resource = profile.operations()[i].resource;
+    if (resource == Resource::kDownlink || resource == Resource::kParameterServer) continue;
+    rewriter.Became(static_cast<int32_t>(i), rewriter.Append(plan[i]));
+  }
+  return std::move(rewriter).Finish();
+}
+
+std::vector<int32_t> AllReducesOf(const Plan& plan) {
+  std::vector<int32_t> found;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (plan[i].kind == Collective::kAllReduce) found.push_back(static_cast<int32_t>(i));
+  }
+  return found;
+}
+
+// A bucket waits for what its members wait for, stands where the last of them stood, and what
+// waited for a member waits for it.
+Plan Fused(const Plan& plan, const Fusion& fusion) {
+  if (std::holds_alternative<std::monostate>(fusion) || std::holds_alternative<Horovod>(fusion))
+    return plan;
+  const std::vector<int32_t> gradients = AllReducesOf(plan);
+  std::vector<int64_t> bytes;
+  for (const int32_t gradient : gradients) bytes.push_back(plan[Index(gradient)].bytes);
+  std::vector<std::vector<int32_t>> members_of(plan.size());  // by last member
+  size_t next = 0;
+  for (const int32_t count : GradientsByBucket(bytes, fusion)) {
+    const auto first = gradients.begin() + static_cast<std::ptrdiff_t>(next);
+    next += Index(count);
+    members_of[Index(gradients[next - 1])].assign(first, first + count);
+  }
+  PlanRewriter rewriter(plan);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (plan[i].kind != Collective::kAllReduce) {
+      rewriter.Became(static_cast<int32_t>(i), rewriter.Append(plan[i]));
+      continue;
+    }
+    if (members_of[i].empty()) continue;  // its bucket comes later
+    PlannedOperation bucket{.source = plan[i].source, .kind = Collective::kAllReduce};
+    for (const int32_t member : members_of[i]) {
+      const PlannedOperation& gradient = plan[Index(member)];
+      bucket.bytes += gradient.bytes;
+      bucket.members.push_back(gradient.source);
+      bucket.waiting_for.insert(bucket.waiting_for.end(), gradient.waiting_for.begin(),
+                                gradient.waiting_for.end());
+    }
+    const int32_t now = rewriter.Append(std::move(bucket));
+    for (const int32_t member : members_of[i]) rewriter.Became(member, now);
+  }
+  return std::move(rewriter).Finish();
+}
+
+// ZeRO-1 and -2: what waited for a gradient's sum waits for the worker's share of it, and what that
+// updates is gathered when those that waited for it have ended, at the end of the step.
+Plan WithShardedOptimizer(const Plan& plan) {
+  std::vector<std::vector<int32_t>> updates(plan.size());  // by all-reduce
+  for (size_t i = 0; i < plan.size(); ++i) {
+    for (const int32_t before : plan[i].waiting_for) {
+      if (plan[Index(before)].kind == Collective::kAllReduce)
+        updates[Index(before)].push_back(static_cast<int32_t>(i));
+    }
+  }
+  PlanRewriter rewriter(plan);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    PlannedOperation operation = plan[i];
+    if (operation.kind == Collective::kAllReduce) operation.kind = Collective::kReduceScatter;
+    rewriter.Became(static_cast<int32_t>(i), rewriter.Append(std::move(operation)));
+  }
+  for (const int32_t gradient : AllReducesOf(plan)) {
+    PlannedOperation gather = plan[Index(gradient)];
+    gather.kind = Collective::kAllGather;
+    gather.waiting_for = updates[Index(gradient)];
+    gather.waiting_for.push_back(gradient);
+    rewriter.Append(std::move(gather));
+  }
+  return std::move(rewriter).Finish();
+}
+
+Plan Partitioned(const Plan& plan, int64_t partition_bytes) {
+  if (partition_bytes == 0) return plan;
+  PlanRewriter rewriter(plan);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    int64_t left = plan[i].bytes;
+    do {
+      PlannedOperation piece = plan[i];
+      if (piece.kind != Collective::kUnspecified) piece.bytes = std::min(left, partition_bytes);
+      left -= partition_bytes;
+      rewriter.Became(static_cast<int32_t>(i), rewriter.Append(std::move(piece)));
+    } while (left > 0 && plan[i].kind != Collective::kUnspecified);
+  }
+  return std::move(rewriter).Finish();
+}
+
+// The number of operations that can run in some order: all, unless some wait for each other.
+size_t OrderedCount(const Plan& plan) {
+  std::vector<std::vector<int32_t>> dependents(plan.size());
+  std::vector<size_t> pending(plan.size());
+  std::vector<int32_t> ready;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    pending[i] = plan[i].waiting_for.size();
+    if (pending[i] == 0) ready.push_back(static_cast<int32_t>(i));
+    for (const int32_t before : plan[i].waiting_for)
+      dependents[Index(before)].push_back(static_cast<int32_t>(i));
+  }
+  size_t ordered = 0;
+  for (; ordered < ready.size(); ++ordered) {
+    for (const int32_t next : dependents[Index(ready[ordered])]) {
+      if (--pending[Index(next)] == 0) ready.push_back(next);
+    }
+  }
+  return ordered;
+}
+
+// Collectives begin in graph order: one that must wait for a later one never would.
+absl::Status CheckOrder(const Profile& profile, Plan plan) {
+  int32_t last = -1;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (plan[i].kind == Collective::kUnspecified) continue;
+    if (last >= 0) plan[i].waiting_for.push_back(last);
+    last = static_cast<int32_t>(i);
+    SortUnique(plan[i].waiting_for);
+  }
+  if (OrderedCount(plan) == plan.size()) return absl::OkStatus();
+  std::string names;
+  for (const PlannedOperation& operation : plan) {
+    if (operation.members.size() < 2) continue;
+    names = absl::StrCat("; the first bucket of several is of ",
+                         Quoted(profile.operations()[Index(operation.members.front())].name),
+                         " to ",
+                         Quoted(profile.operations()[Index(operation.members.back())].name));
+    break;
+  }
+  return FaultsError(
+      "SCENARIO_INVALID",
+      {{.field = "all_reduce",
+        .description = absl::StrCat("collectives run in graph order, and in these buckets one "
+                                    "waits for itself or for a later one",
+                                    names)}});
+}
+
+absl::StatusOr<Program> ProgramOf(const Profile& profile, const Plan& plan, int32_t concurrent,
+                                  StopCheck stop) {
+  PacedStopCheck pace(stop);
+  int32_t streams = 1;
+  for (const PlannedOperation& operation : plan) streams = std::max(streams, operation.stream + 1);
+  std::vector<LaneSpec> lanes;
+  for (int32_t i = 0; i < streams; ++i) lanes.push_back({.role = LaneRole::kCompute, .index = i});
+  for (int32_t i = 0; i < concurrent; ++i) lanes.push_back({.role = LaneRole::kJoint, .index = i});
+  ProgramDraft draft;
+  draft.lanes = Lanes(std::move(lanes));
+  draft.step_count = static_cast<int32_t>(profile.steps().size());
+  draft.durations.reserve(Index(draft.step_count) * plan.size());
+  for (size_t i = 0; i < plan.size(); ++i) {
+    const PlannedOperation& operation = plan[i];
+    if (!pace.GoesOn(static_cast<int64_t>(1 + operation.waiting_for.size()))) return pace.status();
+    const bool computes = operation.kind == Collective::kUnspecified;
+    draft.lane.push_back(computes ? operation.stream : streams);
+    draft.source.push_back(operation.source);
+    draft.size_bytes.push_back(operation.bytes);
+    draft.work.emplace_back();
+    for (const int32_t before : operation.waiting_for)
+      draft.dependencies.push_back({.before = before, .after = static_cast<OpIndex>(i)});
+  }
+  for (const RecordedStep& step : profile.steps()) {
+    for (const PlannedOperation& operation : plan) {
+      if (!pace.GoesOn(1)) return pace.status();
+      const auto source = Index(operation.source);
+      draft.durations.push_back(operation.kind == Collective::kUnspecified
+                                    ? Nanoseconds(step.end_ns[source] - step.start_ns[source])
+                                    : Span{});
+    }
+  }
+  return Program::Make(std::move(draft), stop);
+}
+
+}  // namespace
+
+std::vector<int32_t> GradientsByBucket(const std::vector<int64_t>& gradient_bytes,
+                                       const Fusion& fusion) {
+  const auto* recorded = std::get_if<RecordedBuckets>(&fusion);
+  const auto* rule = std::get_if<Buckets>(&fusion);
+  std::vector<int32_t> counts;
+  int64_t filled = 0;
+  int32_t count = 0;
+  for (const int64_t bytes : gradient_bytes) {
+    filled += bytes;
+    ++count;
+    const int64_t limit =
+        recorded != nullptr ? recorded->sizes_bytes[std::min(counts.size(), recorded->sizes_bytes.size() - 1)]
+        : rule != nullptr   ? (counts.empty() ? rule->first_bytes : rule->cap_bytes)
+                            : 0;
+    if (filled < limit) continue;
+    counts.push_back(std::exchange(count, 0));
+    filled = 0;
+  }
+  if (count > 0) counts.push_back(count);
+  return counts;
+}
+
+absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
+                                                         const Scenario& scenario, StopCheck stop) {
+  const AllReduce& job = scenario.all_reduce();
+  Plan plan = PlanOf(profile);
+  if (!profile.has_collectives()) plan = WithoutServers(profile, plan);
+  plan = Fused(plan, job.fusion);
+  if (job.sharding == Sharding::kOptimizer || job.sharding == Sharding::kGradients)
+    plan = WithShardedOptimizer(plan);
+  plan = Partitioned(plan, job.partition_bytes);
+  if (absl::Status status = CheckOrder(profile, plan); !status.ok()) return status;
+  if (absl::Status status = stop(); !status.ok()) return status;
+  absl::StatusOr<Program> program = ProgramOf(profile, plan, job.concurrent_collectives, stop);
+  if (!program.ok()) return program.status();
+  CollectiveProgram built{.program = *std::move(program), .collectives = {}};
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (plan[i].kind == Collective::kUnspecified) continue;
+    built.collectives.push_back({.op = static_cast<OpIndex>(i),
+                                 .kind = plan[i].kind,
+                                 .bytes = plan[i].bytes,
+                                 .members = std::move(plan[i].members)});
+  }
+  return built;
+}
+
+bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b) {
+  const AllReduce& of_a = a.all_reduce();
+  const AllReduce& of_b = b.all_reduce();
+  return of_a.fusion == of_b.fusion && of_a.partition_bytes == of_b.partition_bytes &&
+         of_a.sharding == of_b.sharding &&
+         of_a.concurrent_collectives == of_b.concurrent_collectives;
+}
+
+JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
+                         const std::vector<PlannedCollective>& collectives,
+                         const Scenario& scenario) {
+  const AllReduce& how = scenario.all_reduce();
+  JobGraph job;
+  job.programs.push_back(std::move(program));
+  job.program_of_worker.assign(Index(scenario.workers), 0);
+  for (const WorkerGroup& group : scenario.worker_groups) {
+    job.compute_speeds.insert(job.compute_speeds.end(), Index(group.count),
+                              group.compute_speed_factor.value_or(1));
+  }
+  const CollectiveTimes times(scenario);
+  job.joint.concurrent = how.concurrent_collectives;
+  for (const PlannedCollective& collective : collectives) {
+    job.joint.ops.push_back(collective.op);
+    if (how.concurrent_collectives > 1) {
+      job.joint.lengths.push_back(times.launch());
+      job.joint.messages.push_back(times.MessagesOf(collective.kind, collective.bytes));
+    } else {
+      job.joint.lengths.push_back(times.TimeOf(collective.kind, collective.bytes));
+    }
+  }
+  if (how.overlap_slowdown > 1) {
+    const double speed = static_cast<double>(LinkLevel::kUnit) / how.overlap_slowdown;
+    job.overlapped_speed = {.residual = static_cast<int64_t>(speed), .flows = 1};
+  }
+  return job;
+}
+
+}  // namespace stepcast

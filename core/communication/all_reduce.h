@@ -1,0 +1,58 @@
+// A job whose workers meet in collectives, as programs for the engine.
+//
+// Meaning: core/README.md. Gradients are fused, sharded and cut as the scenario says; what is left
+// of a step is computation on the worker's streams, and collectives in graph order.
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/engine/job_graph.h"
+#include "core/engine/program.h"
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+
+namespace stepcast {
+
+// A collective of a step, after fusing, sharding and cutting.
+struct PlannedCollective {
+  OpIndex op = 0;  // of the program
+  Collective kind = Collective::kAllReduce;
+  int64_t bytes = 0;
+  std::vector<int32_t> members;  // the profile's operations whose buffers it carries, ascending
+
+  friend bool operator==(const PlannedCollective&, const PlannedCollective&) = default;
+};
+
+// The program of every worker, which does not depend on their number, and its collectives in the
+// order in which they begin.
+struct CollectiveProgram {
+  Program program;
+  std::vector<PlannedCollective> collectives;
+};
+
+// The buckets that a rule makes of gradients of so many bytes, in graph order: the number of
+// gradients in each.
+std::vector<int32_t> GradientsByBucket(const std::vector<int64_t>& gradient_bytes,
+                                       const Fusion& fusion);
+
+// Linear in the profile's size. Failure: what `stop` returns; INVALID_ARGUMENT, reason
+// SCENARIO_INVALID, where fusing makes operations wait for each other. REQUIRES: scenario was
+// resolved for this profile, and is of collectives.
+absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
+                                                         const Scenario& scenario, StopCheck stop);
+
+// True if both have the same program, of one profile. REQUIRES: as above.
+bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b);
+
+// How the scenario's workers carry out the collectives, and how fast they are.
+JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
+                         const std::vector<PlannedCollective>& collectives,
+                         const Scenario& scenario);
+
+}  // namespace stepcast

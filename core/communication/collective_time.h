@@ -1,0 +1,83 @@
+// The time that a collective takes, by each of the algorithms of a scenario.
+//
+// Below, S: bytes of the full buffer on each worker; W workers, g to a node, N = W / g nodes; L, B:
+// latency and bandwidth of a link between nodes (of the slowest worker's, where they differ), Li,
+// Bi inside one; c: seconds to add a received byte.
+// Sources: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 2009 (ring); Thakur
+// et al., IJHPCA 2005 (halving and doubling); BlueConnect, SysML 2019 (hierarchical); Sanders et
+// al., Parallel Computing 2009 (double binary tree); NCCL 2.30.7, src/graph/tuning.cc; gloo's
+// allreduce.cc.
+// Threads: immutable; share it freely.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/time.h"
+#include "core/model/scenario.h"
+#include "core/network/message_link.h"
+
+namespace stepcast {
+
+// The link of a ring as fitted to measured collectives: least squares of relative errors.
+struct FittedRing {
+  double latency_seconds = 0;
+  double bandwidth_bytes_per_second = 0;
+};
+// REQUIRES: not empty; every point is valid.
+FittedRing FitRing(const std::vector<MeasuredCollective>& points);
+
+// NCCL's choice for one collective.
+struct NcclChoice {
+  enum class Algorithm : uint8_t { kTree, kRing };
+  enum class Protocol : uint8_t { kLl, kLl128, kSimple };
+
+  Algorithm algorithm = Algorithm::kRing;
+  Protocol protocol = Protocol::kSimple;
+  double seconds = 0;
+};
+// What NCCL's tuning model says of an all-reduce by that algorithm and protocol, in seconds;
+// infinite where it would not use them. REQUIRES: workers > 1.
+double NcclSeconds(const Scenario& scenario, int64_t bytes, NcclChoice::Algorithm algorithm,
+                   NcclChoice::Protocol protocol);
+// The one that takes the least.
+NcclChoice NcclBest(const Scenario& scenario, Collective kind, int64_t bytes);
+
+class CollectiveTimes {
+ public:
+  // REQUIRES: the scenario was resolved, and is of collectives.
+  explicit CollectiveTimes(const Scenario& scenario);
+  CollectiveTimes(const CollectiveTimes&) = delete;
+  CollectiveTimes& operator=(const CollectiveTimes&) = delete;
+
+  // launch_seconds and what the algorithm takes, of a collective that has the links to itself.
+  Span TimeOf(Collective kind, int64_t bytes) const;
+  // The same without launch_seconds, in seconds; 0 with one worker.
+  double SecondsOf(Collective kind, int64_t bytes) const;
+  // With GLOO: the messages that the links share. Nothing with one worker.
+  RingMessages MessagesOf(Collective kind, int64_t bytes) const;
+  Span launch() const { return launch_; }
+
+ private:
+  // A ring's time with every round at its slowest hop.
+  double RingSeconds(Collective kind, double bytes, double workers, double latency,
+                     double bandwidth) const;
+  double FlatRing(Collective kind, double bytes) const;
+  double Hierarchical(Collective kind, double bytes) const;
+  double HalvingDoubling(Collective kind, double bytes) const;
+  double Tree(Collective kind, double bytes) const;
+  double Measured(Collective kind, int64_t bytes) const;
+
+  Scenario scenario_;
+  const AllReduce& job_;
+  int32_t workers_;
+  bool on_one_node_;
+  double latency_;    // of the links that all of a node's neighbours are reached by
+  double bandwidth_;  // likewise
+  Span launch_;
+  std::optional<FittedRing> fitted_;
+};
+
+}  // namespace stepcast

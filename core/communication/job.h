@@ -1,0 +1,39 @@
+// The job that the engine runs, from a profile and a scenario of any kind: parameter servers or
+// collectives.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/communication/all_reduce.h"
+#include "core/engine/job_graph.h"
+#include "core/engine/program.h"
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+
+namespace stepcast {
+
+// What scenarios of one job may share: it does not depend on the number of workers, their speeds
+// and links, nor on their starts.
+struct JobProgram {
+  std::shared_ptr<const Program> program;
+  std::vector<PlannedCollective> collectives;  // none with parameter servers
+};
+
+// Failure: what `stop` returns, and as BuildCollectiveProgram. REQUIRES, here and below: scenarios
+// were resolved for this profile.
+absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenario& scenario,
+                                           StopCheck stop);
+bool HaveSameJobProgram(const Scenario& a, const Scenario& b);
+// REQUIRES: the program is this scenario's.
+JobGraph JobOf(const JobProgram& job, std::shared_ptr<const Ranking> ranking,
+               const Scenario& scenario);
+// The resource that a lane of the job's program stands for.
+Resource ResourceOf(const LaneSpec& lane);
+
+}  // namespace stepcast

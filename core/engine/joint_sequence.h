@@ -1,0 +1,137 @@
+// The joint operations of a run: which may begin, which are under way, and when the next one ends.
+//
+// Threads: none. Cost: O(1) for an arrival and a begin; memory: some numbers a joint operation.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/time.h"
+#include "core/engine/job_graph.h"
+#include "core/engine/simulation.h"
+#include "core/network/message_link.h"
+
+namespace stepcast {
+
+class JointSequence {
+ public:
+  // The job must outlive it.
+  explicit JointSequence(const JobGraph& job)
+      : joint_(job.joint),
+        workers_(job.workers()),
+        arrived_(job.joint.ops.size(), 0),
+        times_(job.joint.ops.size()),
+        ends_(Index(job.joint.concurrent), kEndOfTime),
+        of_slot_(Index(job.joint.concurrent), 0) {
+    if (joint_.ops.empty()) return;
+    position_of_.resize(Index(joint_.ops.back()) + 1, -1);
+    for (size_t i = 0; i < joint_.ops.size(); ++i)
+      position_of_[Index(joint_.ops[i])] = static_cast<int32_t>(i);
+  }
+
+  // A worker begins a step.
+  void OnStepBegin(Instant now) {
+    if (++begun_workers_ < workers_) return;
+    begun_workers_ = 0;
+    step_begin_ = now;
+  }
+  // The operation is ready on one more worker.
+  void Arrive(OpIndex op, Instant now) {
+    const auto position = Index(position_of_[Index(op)]);
+    if (++arrived_[position] == workers_) times_[position].ready += now - step_begin_;
+  }
+
+  // True if the next one of the sequence is ready on all workers and there is room for it.
+  bool CanBegin() const {
+    return !arrived_.empty() && arrived_[next_] == workers_ && under_way_ < joint_.concurrent;
+  }
+  struct Begun {
+    OpIndex op = 0;
+    int32_t slot = 0;  // from 0, below `concurrent`
+  };
+  // REQUIRES: CanBegin().
+  Begun Begin(Instant now) {
+    const auto slot = static_cast<size_t>(
+        std::find(ends_.begin(), ends_.end(), kEndOfTime) - ends_.begin());
+    const Begun begun{.op = joint_.ops[next_], .slot = static_cast<int32_t>(slot)};
+    if (under_way_++ == 0) busy_ -= now.ticks;
+    of_slot_[slot] = next_;
+    times_[next_].begin += now - step_begin_;
+    if (joint_.messages.empty()) {
+      ends_[slot] = now + joint_.lengths[next_];
+    } else {
+      // A launch goes before the messages, and the link does not know of it until then.
+      launches_.push_back({.slot = begun.slot, .at = now + joint_.lengths[next_]});
+      ends_[slot] = kFarAhead;
+    }
+    arrived_[next_] = 0;
+    next_ = next_ + 1 == arrived_.size() ? 0 : next_ + 1;
+    return begun;
+  }
+
+  // The next instant at which something ends, or a launch does.
+  Instant NextEnd() const {
+    Instant next = link_.NextEnd();
+    for (const Launch& launch : launches_) next = std::min(next, launch.at);
+    if (joint_.messages.empty()) {
+      for (const Instant end : ends_) next = std::min(next, end);
+    }
+    return next;
+  }
+  // Appends the slots of what ends at `now`.
+  void TakeEnded(Instant now, std::vector<int32_t>& slots) {
+    const size_t before = slots.size();
+    if (joint_.messages.empty()) {
+      for (size_t slot = 0; slot < ends_.size(); ++slot) {
+        if (ends_[slot] == now) slots.push_back(static_cast<int32_t>(slot));
+      }
+    } else {
+      if (link_.NextEnd() == now) link_.TakeEnded(now, slots);
+      while (!launches_.empty() && launches_.front().at <= now) {
+        const int32_t slot = launches_.front().slot;
+        launches_.erase(launches_.begin());
+        link_.Begin(slot, now, joint_.messages[of_slot_[Index(slot)]]);
+        if (link_.NextEnd() == now) link_.TakeEnded(now, slots);
+      }
+    }
+    for (size_t i = before; i < slots.size(); ++i) {
+      ends_[Index(slots[i])] = kEndOfTime;
+      JointTimes& times = times_[of_slot_[Index(slots[i])]];
+      times.end += now - step_begin_;
+      ++times.count;
+      if (--under_way_ == 0) busy_ += now.ticks;
+    }
+  }
+
+  // Of each operation of a step, sums over those that have ended, one under way perhaps excepted.
+  const std::vector<JointTimes>& times() const { return times_; }
+  // Time until `now` with any of them under way.
+  int64_t BusyUntil(Instant now) const { return busy_ + (under_way_ > 0 ? now.ticks : 0); }
+
+ private:
+  static constexpr Instant kFarAhead{kEndOfTime.ticks - 1};
+
+  struct Launch {
+    int32_t slot = 0;
+    Instant at;
+  };
+
+  const JointWork& joint_;
+  const int32_t workers_;
+  std::vector<int32_t> position_of_;  // by operation
+  std::vector<int32_t> arrived_;      // workers, by position
+  std::vector<JointTimes> times_;     // by position
+  int32_t begun_workers_ = 0;         // the step at hand
+  Instant step_begin_;                // when the last worker did
+  size_t next_ = 0;
+  int32_t under_way_ = 0;
+  std::vector<Instant> ends_;  // by slot; kEndOfTime: free
+  std::vector<size_t> of_slot_;
+  std::vector<Launch> launches_;  // all as long, so in the order of their ends
+  MessageLink link_;
+  int64_t busy_ = 0;
+};
+
+}  // namespace stepcast

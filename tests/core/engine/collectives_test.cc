@@ -1,0 +1,259 @@
+// Jobs whose workers meet in collectives: the engines against exact answers, and against an obvious
+// simulation over many seeds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/base/stop_check.h"
+#include "core/communication/job.h"
+#include "core/engine/simulation.h"
+#include "core/engine/step_sampler.h"
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+#include "tests/core/engine/naive_collectives.h"
+#include "tests/support/profile_json.h"
+
+namespace stepcast::collectives_test {
+namespace {
+
+using ::nlohmann::json;
+
+RunOptions OptionsFor(const Scenario& scenario, int32_t steps, int32_t warmup) {
+  RunOptions options{
+      .steps_per_worker = steps, .warmup_steps = warmup, .keep_step_ends = true};
+  options.start_offsets.resize(static_cast<size_t>(scenario.workers));
+  for (size_t i = 0; i < scenario.start_offsets_ns.size(); ++i)
+    options.start_offsets[i] = Nanoseconds(scenario.start_offsets_ns[i]);
+  return options;
+}
+
+const json& Cases() {
+  static const json* const cases = new json(
+      testing::ReadJsonFile(STEPCAST_SOURCE_DIR "/tests/data/golden/all_reduce.json"));
+  return *cases;
+}
+
+CollectiveAlgorithm AlgorithmOf(const std::string& name) {
+  if (name == "HIERARCHICAL") return CollectiveAlgorithm::kHierarchical;
+  if (name == "HALVING_DOUBLING") return CollectiveAlgorithm::kHalvingDoubling;
+  EXPECT_EQ(name, "RING");
+  return CollectiveAlgorithm::kRing;
+}
+
+ScenarioDraft DraftOf(const json& asked) {
+  AllReduceDraft job;
+  job.algorithm = AlgorithmOf(asked.at("algorithm").get<std::string>());
+  job.latency_seconds = asked.at("latency_seconds").get<double>();
+  job.reduction_seconds_per_byte = asked.at("reduction_seconds_per_byte").get<double>();
+  job.workers_per_node = asked.at("workers_per_node").get<int32_t>();
+  job.launch_seconds = asked.at("launch_seconds").get<double>();
+  job.intra_node_bandwidth_bytes_per_second =
+      asked.at("intra_node_bandwidth_bytes_per_second").get<double>();
+  job.intra_node_latency_seconds = asked.at("intra_node_latency_seconds").get<double>();
+  if (!asked.at("bucket_bytes").is_null()) {
+    job.buckets = {.first_bytes = asked.at("first_bucket_bytes").get<int64_t>(),
+                   .cap_bytes = asked.at("bucket_bytes").get<int64_t>()};
+  }
+  ScenarioDraft draft;
+  draft.workers = asked.at("workers").get<int32_t>();
+  draft.bandwidth_bytes_per_second = asked.at("bandwidth_bytes_per_second").get<double>();
+  draft.communication = job;
+  for (const json& offset : asked.at("start_offsets_ns"))
+    draft.start_offsets_ns.push_back(offset.get<int64_t>());
+  for (const json& group : asked.at("worker_groups")) {
+    draft.worker_groups.push_back(
+        {.count = group.at("count").get<int32_t>(),
+         .compute_speed_factor = group.at("compute_speed_factor").get<double>()});
+  }
+  return draft;
+}
+
+class CollectivesGoldenTest : public ::testing::TestWithParam<size_t> {};
+
+TEST_P(CollectivesGoldenTest, AgreesToOneMillionth) {
+  const json& golden = Cases().at(GetParam());
+  const absl::StatusOr<Profile> profile =
+      Profile::Create(testing::ProfileFromJson(golden.at("profile")));
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  const absl::StatusOr<Scenario> scenario =
+      ResolveScenario(*profile, DraftOf(golden.at("scenario")));
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *scenario, NeverStop);
+  ASSERT_TRUE(program.ok()) << program.status();
+  RunOptions options = OptionsFor(*scenario, golden.at("steps_per_worker").get<int32_t>(),
+                                  golden.at("warmup_steps").get<int32_t>());
+  const auto expected = golden.at("steps_per_second").get<double>();
+  for (const EnginePath path : {EnginePath::kPlain, EnginePath::kMemoised}) {
+    options.fastest_path = path;
+    const absl::StatusOr<RunResult> result =
+        Simulate(JobOf(*program, nullptr, *scenario), options, NeverStop);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->measured);
+    EXPECT_NEAR(result->steps_per_second, expected, expected * 1e-6);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllReduce, CollectivesGoldenTest, ::testing::Range(size_t{0}, size_t{60}));
+
+TEST(CollectivesGoldenFileTest, HasAsManyCasesAsAreRun) { EXPECT_EQ(Cases().size(), 60U); }
+
+// A random job: half of them shaped as training steps, the others any graph whose collectives can
+// run in graph order; round numbers in half, so that many things happen at one instant.
+struct RandomJob {
+  ProfileDraft profile;
+  ScenarioDraft scenario;
+};
+
+RandomJob MakeJob(uint64_t seed) {
+  Random random({seed, 77});
+  const bool round = random.Below(2) == 0;
+  const bool trains = random.Below(2) == 0;
+  const auto time = [&] {
+    return static_cast<int64_t>(round ? random.Below(4) * 1000 : random.Below(1'000'003));
+  };
+  RandomJob job;
+  job.profile.batch_size = 1;
+  job.profile.platform.bandwidth_bytes_per_second = round ? 1e9 : 0.37e9;
+  std::vector<Operation>& operations = job.profile.operations;
+  const auto add = [&](Resource resource, std::vector<int32_t> waiting) {
+    Operation operation{.name = "o" + std::to_string(operations.size()), .resource = resource};
+    operation.waiting_for = std::move(waiting);
+    if (resource == Resource::kCollective) {
+      operation.size_bytes = static_cast<int64_t>(1 + random.Below(round ? 4 : 3'000'000)) *
+                             (round ? 1000 : 1);
+      operation.collective = random.Below(4) > 0 ? Collective::kAllReduce
+                                                 : static_cast<Collective>(2 + random.Below(3));
+    }
+    operations.push_back(std::move(operation));
+    return static_cast<int32_t>(operations.size()) - 1;
+  };
+  const auto streams = static_cast<int32_t>(1 + random.Below(3));
+  if (trains) {
+    const auto layers = static_cast<int32_t>(1 + random.Below(6));
+    int32_t last = add(Resource::kWorker, {});
+    for (int32_t i = 1; i < layers; ++i) last = add(Resource::kWorker, {last});
+    std::vector<int32_t> gradients;
+    for (int32_t i = 0; i < layers; ++i) {
+      last = add(Resource::kWorker, {last});
+      if (random.Below(4) > 0) gradients.push_back(add(Resource::kCollective, {last}));
+    }
+    for (const int32_t gradient : gradients) {
+      if (random.Below(2) == 0) add(Resource::kWorker, {gradient, last});
+    }
+    gradients.push_back(last);
+    add(Resource::kWorker, gradients);
+  } else {
+    const auto count = static_cast<int32_t>(2 + random.Below(14));
+    for (int32_t i = 0; i < count; ++i) {
+      std::vector<int32_t> waiting;
+      for (int32_t before = 0; before < i; ++before) {
+        if (random.Below(4) == 0) waiting.push_back(before);
+      }
+      const int32_t op =
+          add(random.Below(3) == 0 && i > 0 ? Resource::kCollective : Resource::kWorker, waiting);
+      if (operations[static_cast<size_t>(op)].resource == Resource::kWorker)
+        operations[static_cast<size_t>(op)].stream =
+            static_cast<int32_t>(random.Below(static_cast<uint64_t>(streams)));
+    }
+  }
+  for (uint64_t step = 0; step < 1 + random.Below(3); ++step) {
+    RecordedStep& recorded = job.profile.steps.emplace_back();
+    for (size_t i = 0; i < operations.size(); ++i) {
+      recorded.start_ns.push_back(0);
+      recorded.end_ns.push_back(time() + (i == 0 ? 1 : 0));
+    }
+  }
+  AllReduceDraft how;
+  if (random.Below(2) == 0) how.latency_seconds = round ? 1e-6 : 3.3e-5;
+  if (random.Below(2) == 0) how.launch_seconds = round ? 1e-6 : 1.7e-5;
+  if (random.Below(2) == 0) how.reduction_seconds_per_byte = round ? 1e-9 : 0.7e-10;
+  job.scenario.workers = static_cast<int32_t>(1 + random.Below(5));
+  for (int32_t i = 0; i < *job.scenario.workers && random.Below(2) == 0; ++i) {
+    job.scenario.start_offsets_ns.resize(static_cast<size_t>(*job.scenario.workers));
+    job.scenario.start_offsets_ns[static_cast<size_t>(i)] = time();
+  }
+  if (random.Below(3) == 0) {
+    for (int32_t i = 0; i < *job.scenario.workers; ++i) {
+      job.scenario.worker_groups.push_back(
+          {.count = 1,
+           .compute_speed_factor = 0.5 + static_cast<double>(random.Below(3)),
+           .bandwidth_bytes_per_second = 1e8 * static_cast<double>(1 + random.Below(9))});
+    }
+  }
+  if (random.Below(2) == 0) {
+    how.buckets = {.first_bytes = static_cast<int64_t>(1 + random.Below(6000)),
+                   .cap_bytes = static_cast<int64_t>(1 + random.Below(3'000'000))};
+  }
+  job.scenario.communication = how;
+  return job;
+}
+
+TEST(CollectivesComparisonTest, AThousandRandomJobsEndTheirStepsAsAnObviousSimulationSays) {
+  constexpr int32_t kSteps = 7;
+  int compared = 0;
+  int refused = 0;
+  int64_t farthest = 0;
+  for (uint64_t seed = 0; compared < 1000; ++seed) {
+    SCOPED_TRACE(seed);
+    const RandomJob job = MakeJob(seed);
+    const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    if (!profile->has_collectives()) continue;
+    const absl::StatusOr<Scenario> scenario = ResolveScenario(*profile, job.scenario);
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *scenario, NeverStop);
+    if (!program.ok()) {
+      // Fused operations may have come to wait for each other.
+      ASSERT_EQ(program.status().code(), absl::StatusCode::kInvalidArgument);
+      ASSERT_TRUE(std::get<AllReduceDraft>(job.scenario.communication).buckets.has_value());
+      ++refused;
+      continue;
+    }
+    const JobGraph graph = JobOf(*program, nullptr, *scenario);
+    RunOptions options = OptionsFor(*scenario, kSteps, 0);
+    ProfileDraft fused = job.profile;
+    if (const auto* rule = std::get_if<Buckets>(&scenario->all_reduce().fusion))
+      fused = testing::NaivelyFused(job.profile, rule->first_bytes, rule->cap_bytes);
+    const absl::StatusOr<Profile> plain_profile = Profile::Create(fused);
+    ASSERT_TRUE(plain_profile.ok()) << plain_profile.status();
+    std::vector<std::vector<int32_t>> drawn;
+    for (int32_t worker = 0; worker < scenario->workers; ++worker) {
+      StepSampler sampler(graph, options, worker);
+      std::vector<int32_t>& steps = drawn.emplace_back();
+      for (int32_t step = 0; step < 3 * kSteps; ++step) steps.push_back(sampler.Next(step));
+    }
+    const auto expected = testing::NaiveStepEnds(
+        {.profile = *plain_profile,
+         .scenario = *scenario,
+         .recorded =
+             [&](int32_t worker, int32_t step) {
+               return drawn[static_cast<size_t>(worker)][static_cast<size_t>(step)];
+             }},
+        kSteps);
+    for (const EnginePath path : {EnginePath::kPlain, EnginePath::kMemoised}) {
+      options.fastest_path = path;
+      const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
+      ASSERT_TRUE(result.ok()) << result.status();
+      for (size_t worker = 0; worker < expected.size(); ++worker) {
+        ASSERT_GE(result->step_ends[worker].size(), static_cast<size_t>(kSteps));
+        for (size_t step = 0; step < static_cast<size_t>(kSteps); ++step) {
+          const int64_t off = result->step_ends[worker][step].ticks - expected[worker][step];
+          farthest = std::max(farthest, std::abs(off));
+          // A collective's seconds become ticks by another order of multiplications.
+          ASSERT_LE(std::abs(off), 3 * 20 * kSteps) << "worker " << worker << " step " << step;
+        }
+      }
+    }
+    ++compared;
+  }
+  EXPECT_GT(refused, 0);
+  RecordProperty("farthest_ticks", static_cast<int>(farthest));
+}
+
+}  // namespace
+}  // namespace stepcast::collectives_test

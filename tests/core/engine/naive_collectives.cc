@@ -1,0 +1,271 @@
+#include "tests/core/engine/naive_collectives.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <set>
+
+namespace stepcast::testing {
+
+namespace {
+
+constexpr double kTicksPerSecond = 2520e9;
+
+struct WorkerState {
+  int32_t step = 0;
+  bool begun = false;
+  std::vector<int64_t> ready;  // by operation: number of its turn to be ready; -1: not yet
+  std::vector<int64_t> end;    // -1: not started
+  std::vector<bool> done;
+};
+
+class Naive {
+ public:
+  explicit Naive(const NaiveCollectives& job)
+      : job_(job), operations_(job.profile.operations()), how_(job.scenario.all_reduce()) {
+    for (const WorkerGroup& group : job.scenario.worker_groups) {
+      for (int32_t i = 0; i < group.count; ++i) {
+        speeds_.push_back(group.compute_speed_factor.value_or(1));
+        slowest_ = std::min(slowest_, group.bandwidth_bytes_per_second.value_or(
+                                          job.scenario.bandwidth_bytes_per_second));
+      }
+    }
+    speeds_.resize(static_cast<size_t>(job.scenario.workers), 1);
+    if (job.scenario.worker_groups.empty()) slowest_ = job.scenario.bandwidth_bytes_per_second;
+    workers_.resize(static_cast<size_t>(job.scenario.workers));
+    ends_.resize(workers_.size());
+    for (size_t i = 0; i < operations_.size(); ++i) {
+      if (operations_[i].resource == Resource::kCollective) collectives_.push_back(i);
+    }
+  }
+
+  std::vector<std::vector<int64_t>> Run(int32_t steps) {
+    for (int64_t now = 0;; now = NextEvent(now)) {
+      while (Turn(now)) {
+      }
+      const bool over = std::all_of(ends_.begin(), ends_.end(), [&](const auto& ends) {
+        return static_cast<int32_t>(ends.size()) >= steps;
+      });
+      if (over) break;
+    }
+    for (auto& ends : ends_) ends.resize(static_cast<size_t>(steps));
+    return ends_;
+  }
+
+ private:
+  int64_t OffsetOf(size_t worker) const {
+    const auto& offsets = job_.scenario.start_offsets_ns;
+    return offsets.empty() ? 0 : offsets[worker] * 2520;
+  }
+
+  int64_t NextEvent(int64_t now) const {
+    int64_t next = INT64_MAX;
+    const auto consider = [&](int64_t at) {
+      if (at > now) next = std::min(next, at);
+    };
+    consider(under_way_end_);
+    for (size_t w = 0; w < workers_.size(); ++w) {
+      if (!workers_[w].begun) consider(OffsetOf(w));
+      for (size_t i = 0; i < workers_[w].end.size(); ++i) {
+        if (!workers_[w].done[i] && workers_[w].end[i] >= 0) consider(workers_[w].end[i]);
+      }
+    }
+    return next;
+  }
+
+  // One round of everything that happens at an instant; false: nothing did.
+  bool Turn(int64_t now) {
+    bool happened = false;
+    ++turn_;
+    for (size_t w = 0; w < workers_.size(); ++w) {
+      WorkerState& worker = workers_[w];
+      if (!worker.begun && OffsetOf(w) <= now) {
+        worker.begun = true;
+        Begin(worker);
+        happened = true;
+      }
+      if (!worker.begun) continue;
+      for (size_t i = 0; i < operations_.size(); ++i) {
+        if (worker.done[i] || worker.end[i] < 0 || worker.end[i] > now) continue;
+        worker.done[i] = true;
+        happened = true;
+      }
+      if (std::all_of(worker.done.begin(), worker.done.end(), [](bool done) { return done; })) {
+        ends_[w].push_back(now);
+        ++worker.step;
+        Begin(worker);
+        happened = true;
+      }
+    }
+    if (under_way_ >= 0 && under_way_end_ <= now) {
+      under_way_ = -1;
+      happened = true;
+    }
+    for (WorkerState& worker : workers_) {
+      if (worker.begun) happened = LineUp(worker) || happened;
+    }
+    for (size_t w = 0; w < workers_.size(); ++w) {
+      if (workers_[w].begun) happened = StartComputations(w, now) || happened;
+    }
+    return happened || StartCollective(now);
+  }
+
+  void Begin(WorkerState& worker) {
+    worker.ready.assign(operations_.size(), -1);
+    worker.end.assign(operations_.size(), -1);
+    worker.done.assign(operations_.size(), false);
+  }
+
+  bool LineUp(WorkerState& worker) const {
+    bool happened = false;
+    for (size_t i = 0; i < operations_.size(); ++i) {
+      if (worker.ready[i] >= 0) continue;
+      const auto& before = operations_[i].waiting_for;
+      if (!std::all_of(before.begin(), before.end(),
+                       [&](int32_t b) { return worker.done[static_cast<size_t>(b)]; }))
+        continue;
+      worker.ready[i] = turn_;
+      happened = true;
+    }
+    return happened;
+  }
+
+  bool StartComputations(size_t w, int64_t now) {
+    WorkerState& worker = workers_[w];
+    std::set<int32_t> busy;
+    for (size_t i = 0; i < operations_.size(); ++i) {
+      if (operations_[i].resource == Resource::kWorker && worker.end[i] >= 0 && !worker.done[i])
+        busy.insert(operations_[i].stream);
+    }
+    std::map<int32_t, size_t> first;  // by stream
+    for (size_t i = 0; i < operations_.size(); ++i) {
+      const int32_t stream = operations_[i].stream;
+      if (operations_[i].resource != Resource::kWorker || worker.end[i] >= 0 ||
+          worker.ready[i] < 0 || busy.contains(stream))
+        continue;
+      const auto [at, is_new] = first.try_emplace(stream, i);
+      if (!is_new && worker.ready[i] < worker.ready[at->second]) at->second = i;
+    }
+    for (const auto& [stream, i] : first) {
+      const RecordedStep& step = job_.profile.steps()[static_cast<size_t>(
+          job_.recorded(static_cast<int32_t>(w), worker.step))];
+      const int64_t recorded = (step.end_ns[i] - step.start_ns[i]) * 2520;
+      int64_t length = recorded;
+      if (speeds_[w] != 1 && recorded > 0) {
+        length = std::llround(std::max(1.0, static_cast<double>(recorded) / speeds_[w]));
+      }
+      worker.end[i] = now + length;
+    }
+    return !first.empty();
+  }
+
+  bool StartCollective(int64_t now) {
+    if (collectives_.empty() || under_way_ >= 0) return false;
+    const size_t i = collectives_[next_ % collectives_.size()];
+    const auto step = static_cast<int32_t>(next_ / collectives_.size());
+    for (const WorkerState& worker : workers_) {
+      if (!worker.begun || worker.step != step || worker.ready[i] < 0) return false;
+    }
+    const double seconds = how_.launch_seconds + Seconds(operations_[i]);
+    under_way_ = static_cast<int64_t>(next_++);
+    under_way_end_ = now + std::llround(seconds * kTicksPerSecond);
+    for (WorkerState& worker : workers_) worker.end[i] = under_way_end_;
+    return true;
+  }
+
+  double Seconds(const Operation& operation) const {
+    const double n = job_.scenario.workers;
+    if (n == 1) return 0;
+    const auto bytes = static_cast<double>(operation.size_bytes);
+    const double round = how_.latency_seconds + bytes / n / slowest_;
+    const double added = (n - 1) / n * bytes * how_.reduction_seconds_per_byte;
+    switch (operation.collective) {
+      case Collective::kAllReduce:
+        return 2 * (n - 1) * round + added;
+      case Collective::kReduceScatter:
+        return (n - 1) * round + added;
+      case Collective::kAllGather:
+        return (n - 1) * round;
+      default:
+        return (n - 1) * how_.latency_seconds + bytes / slowest_;
+    }
+  }
+
+  const NaiveCollectives& job_;
+  const std::vector<Operation>& operations_;
+  const AllReduce& how_;
+  std::vector<double> speeds_;
+  double slowest_ = 1e300;
+  std::vector<WorkerState> workers_;
+  std::vector<std::vector<int64_t>> ends_;
+  std::vector<size_t> collectives_;
+  size_t next_ = 0;  // of the sequence over all steps
+  int64_t under_way_ = -1;
+  int64_t under_way_end_ = -1;
+  int64_t turn_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::vector<int64_t>> NaiveStepEnds(const NaiveCollectives& job, int32_t steps) {
+  return Naive(job).Run(steps);
+}
+
+ProfileDraft NaivelyFused(const ProfileDraft& profile, int64_t first_bytes, int64_t cap_bytes) {
+  std::vector<std::vector<size_t>> buckets(1);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < profile.operations.size(); ++i) {
+    if (profile.operations[i].collective != Collective::kAllReduce) continue;
+    buckets.back().push_back(i);
+    bytes += profile.operations[i].size_bytes;
+    if (bytes < (buckets.size() == 1 ? first_bytes : cap_bytes)) continue;
+    buckets.emplace_back();
+    bytes = 0;
+  }
+  // A bucket stands in its last member's place; the other members become its alias.
+  std::vector<int32_t> stands_for(profile.operations.size());
+  for (size_t i = 0; i < stands_for.size(); ++i) stands_for[i] = static_cast<int32_t>(i);
+  ProfileDraft fused = profile;
+  std::set<size_t> gone;
+  for (const std::vector<size_t>& bucket : buckets) {
+    if (bucket.empty()) continue;
+    Operation& last = fused.operations[bucket.back()];
+    for (const size_t member : bucket) {
+      if (member == bucket.back()) continue;
+      last.size_bytes += profile.operations[member].size_bytes;
+      last.waiting_for.insert(last.waiting_for.end(),
+                              profile.operations[member].waiting_for.begin(),
+                              profile.operations[member].waiting_for.end());
+      stands_for[member] = static_cast<int32_t>(bucket.back());
+      gone.insert(member);
+    }
+  }
+  std::vector<int32_t> now(profile.operations.size(), -1);
+  int32_t count = 0;
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (!gone.contains(i)) now[i] = count++;
+  }
+  ProfileDraft kept = fused;
+  kept.operations.clear();
+  for (RecordedStep& step : kept.steps) step = {};
+  for (size_t i = 0; i < fused.operations.size(); ++i) {
+    if (gone.contains(i)) continue;
+    Operation operation = fused.operations[i];
+    std::set<int32_t> waiting;
+    for (const int32_t before : operation.waiting_for) {
+      const int32_t bucket = stands_for[static_cast<size_t>(before)];
+      if (bucket != static_cast<int32_t>(i)) waiting.insert(now[static_cast<size_t>(bucket)]);
+    }
+    operation.waiting_for.assign(waiting.begin(), waiting.end());
+    kept.operations.push_back(operation);
+    for (size_t s = 0; s < kept.steps.size(); ++s) {
+      kept.steps[s].start_ns.push_back(fused.steps[s].start_ns[i]);
+      kept.steps[s].end_ns.push_back(fused.steps[s].end_ns[i]);
+    }
+  }
+  kept.buckets.reset();
+  return kept;
+}
+
+}  // namespace stepcast::testing
