@@ -28,7 +28,7 @@ struct BucketedNetwork {
 // ready after .007, .075, .154, .408 and all of it). resnet18_cifar: by the zoo. word_lstm:
 // PyTorch's word-level language model, two LSTM layers of 200 and 33,278 words: nearly all
 // arithmetic is the last layer's, whose gradients are the first bucket. Others: an exception.
-BucketedNetwork NetworkOf(std::string_view model);
+const BucketedNetwork& NetworkOf(std::string_view model);
 
 // A profile of one worker whose step is as long as the row's. Its link is unused: the scenario says
 // all of the cluster.
@@ -95,6 +95,9 @@ struct ScalingScore {
 // Every network of a set in turn as the one calibrated on; of a set with several jobs, the first
 // job. Overlap slows computation down as much as that fits.
 std::vector<ScalingScore> ScoreSet(const PublishedSet& set);
+
+// What was calibrated, a line each.
+std::string ClusterTable(const std::vector<ScalingScore>& scores);
 
 // Mean absolute errors, %, a line for each network, calibration, and 2 or at least 3 workers; and
 // all errors, a line for each placement.

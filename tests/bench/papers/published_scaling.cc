@@ -108,8 +108,8 @@ void AddGavel(const std::string& model, bool packed, const json& batches,
 
 PublishedSet ReadPollux(std::string_view text) {
   return Parsed("Pollux, T4", text, [](const json& file, std::vector<PublishedRow>& rows) {
-    for (const auto& [name, model] : {std::pair("imagenet", "resnet50"),
-                                      std::pair("cifar10", "resnet18_cifar")}) {
+    for (const auto& [name, model] :
+         {std::pair("imagenet", "resnet50"), std::pair("cifar10", "resnet18_cifar")}) {
       const json& measured = file.at("models").at(name);
       OneWorker one_worker;
       for (const json& row : measured.at("placements").at("1"))
@@ -128,9 +128,9 @@ PublishedSet ReadPollux(std::string_view text) {
 
 PublishedSet ReadGavel(std::string_view text) {
   return Parsed("Gavel, P100", text, [](const json& file, std::vector<PublishedRow>& rows) {
-    for (const auto& [name, model] : {std::pair("ResNet-18", "resnet18_cifar"),
-                                      std::pair("ResNet-50", "resnet50"),
-                                      std::pair("LM", "word_lstm")}) {
+    for (const auto& [name, model] :
+         {std::pair("ResNet-18", "resnet18_cifar"), std::pair("ResNet-50", "resnet50"),
+          std::pair("LM", "word_lstm")}) {
       AddGavel(model, /*packed=*/true, file.at("data").at("p100").at(name), rows);
       AddGavel(model, /*packed=*/false, file.at("data").at("p100_unconsolidated").at(name), rows);
     }
