@@ -1,6 +1,8 @@
 #include "tests/bench/papers/published_scaling.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -23,8 +25,10 @@ PublishedSet Parsed(const char* name, std::string_view text, const Read& read) {
     read(json::parse(text), set.rows);
     if (set.rows.empty()) throw std::runtime_error("has no rows");
     for (const PublishedRow& row : set.rows) {
-      if (row.batch_size < 1 || row.workers() < 2 || !(row.one_worker_seconds > 0) ||
-          !(row.step_seconds > 0))
+      const double seconds[] = {row.one_worker_seconds, row.step_seconds};
+      if (row.batch_size < 1 || row.workers() < 2 ||
+          !std::all_of(std::begin(seconds), std::end(seconds),
+                       [](double one) { return std::isfinite(one) && one > 0; }))
         throw std::runtime_error(absl::StrCat("a row of ", row.model, " is none"));
     }
     return set;
@@ -84,15 +88,15 @@ void AddPollux(const std::string& model, const Placement& placement, const json&
 
 void AddGavel(const std::string& model, bool packed, const json& batches,
               std::vector<PublishedRow>& rows) {
-  constexpr int32_t kWorkersPerServer = 4;
+  constexpr int32_t kMostPacked = 4;
   for (const auto& [batch, counts] : batches.items()) {
     // Steps per second, of all workers together.
     const double one = counts.at("1").at(0).get<double>();
     for (const auto& [count, rates] : counts.items()) {
       const int32_t workers = Number(count);
       const double rate = rates.at(0).is_null() ? 0 : rates.at(0).get<double>();
-      if (workers == 1 || rate == 0) continue;
-      const int32_t per_node = packed ? std::min(workers, kWorkersPerServer) : 1;
+      if (workers == 1 || rate == 0 || (packed && workers > kMostPacked)) continue;
+      const int32_t per_node = packed ? workers : 1;
       rows.push_back({.model = model,
                       .job = "",
                       .nodes = workers / per_node,
@@ -102,6 +106,16 @@ void AddGavel(const std::string& model, bool packed, const json& batches,
                       .step_seconds = workers / rate});
     }
   }
+}
+
+// Whose code, in which precision, and how many processes load data if that is said. `title`: a
+// table's headings, the nearest last.
+std::string JobOf(const std::string& folder, const std::string& title) {
+  std::string job = folder.substr(0, folder.find('/'));
+  job.append(title.find("AMP") != std::string::npos ? ", mixed precision" : ", float32");
+  if (const size_t loaders = title.rfind("worker="); loaders != std::string::npos)
+    job.append(", ").append(title.substr(loaders + 7)).append(" loaders");
+  return job;
 }
 
 }  // namespace
@@ -153,7 +167,7 @@ PublishedSet ReadDlPerf(std::string_view text) {
           continue;
         }
         rows.push_back({.model = "resnet50",
-                        .job = absl::StrCat(folder, ": ", table.at("title").get<std::string>()),
+                        .job = JobOf(folder, table.at("title").get<std::string>()),
                         .nodes = nodes,
                         .workers_per_node = workers / nodes,
                         .batch_size = batch,

@@ -37,13 +37,13 @@ struct PublishedSet {
 PublishedSet ReadPollux(std::string_view json);
 
 // Gavel (OSDI 2020, stanford-futuredata/gavel c4fa400): the same networks and a word-level LSTM, up
-// to eight P100, one a server or packed. The file does not say how many a server has: four, since
-// what one of eight packed workers makes falls where four hardly lost anything.
+// to eight P100, one a server, or two and four on one. Eight that were packed are left out: the
+// file does not say how many a server has.
 PublishedSet ReadGavel(std::string_view json);
 
 // DLPerf (Oneflow-Inc/DLPerf c89430b): ResNet-50 in PyTorch, up to four nodes of eight V100. The
-// first table is NVIDIA's example in float32; one README says of some others that the host's data
-// loading limits them, which no network model sees.
+// first job is NVIDIA's example in float32; those with 8 loading processes are limited by them, as
+// the file says, which no network model sees.
 PublishedSet ReadDlPerf(std::string_view json);
 
 }  // namespace stepcast::bench
