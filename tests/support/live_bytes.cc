@@ -27,6 +27,15 @@ void* operator new(size_t size) {
   if (live > stepcast::testing::most_live_bytes) stepcast::testing::most_live_bytes = live;
   return block + kHeaderBytes;
 }
+// The library's temporary buffers come from here; a sanitizer has one of its own, whose blocks the
+// delete below would not know.
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* memory) noexcept {
   if (memory == nullptr) return;
   char* const block = static_cast<char*>(memory) - kHeaderBytes;
@@ -36,3 +45,4 @@ void operator delete(void* memory) noexcept {
   std::free(block);
 }
 void operator delete(void* memory, size_t) noexcept { operator delete(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { operator delete(memory); }

@@ -27,7 +27,7 @@ PeerResult FromBytes(const std::string& bytes) {
     std::memcpy(&count, &bytes[at], sizeof count);
     at += sizeof count;
     std::vector<double>& ends = result.step_ends.emplace_back(count);
-    std::memcpy(ends.data(), bytes.data() + at, count * sizeof(double));
+    if (count > 0) std::memcpy(ends.data(), bytes.data() + at, count * sizeof(double));
     at += count * sizeof(double);
   }
   return result;
