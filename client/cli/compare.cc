@@ -28,7 +28,7 @@ class CompareQuestion : public Question {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand(
-        "compare", "What simpler models of asynchronous training predict, beside the simulation");
+        "compare", "What simpler models of training predict, beside the simulation");
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
     AddParsedOption(
         *app, "--workers", "LIST", "Numbers of workers: 1-16 or 1,2,4 (default 1-8)",
@@ -88,6 +88,12 @@ std::string TitleOf(v1::ModelPrediction::Model model) {
       return "Cynthia, half T_C";
     case v1::ModelPrediction::COARSE_TENSORS:
       return "coarse tensors";
+    case v1::ModelPrediction::POLLUX:
+      return "Pollux, fitted";
+    case v1::ModelPrediction::NO_OVERLAP:
+      return "no overlap";
+    case v1::ModelPrediction::PALEO:
+      return "Paleo";
     default:
       return v1::ModelPrediction::Model_Name(v1::ModelPrediction::MODEL_UNSPECIFIED);
   }
@@ -109,6 +115,15 @@ std::string InputsText(const v1::CoarseProfile& inputs) {
       SecondsText(inputs.computation_seconds()), ", T_C ", SecondsText(inputs.transfer_seconds()),
       ", U_1 ", PercentText(inputs.network_utilization()), ", with half of T_C ",
       PercentText(inputs.halved_network_utilization()), "\n");
+}
+
+std::string InputsText(const v1::CollectiveInputs& inputs) {
+  return absl::StrCat(
+      "computation of one worker's step ", SecondsText(inputs.computation_seconds()),
+      ", collectives of ", BytesText(inputs.size_bytes()), "\nPollux: T_n ",
+      SecondsText(inputs.pollux_seconds()), " and ",
+      SecondsText(inputs.pollux_seconds_per_worker()), " a worker beyond two, exponent ",
+      NumberText(inputs.pollux_exponent()), "\n");
 }
 
 // Each reason once.
@@ -143,7 +158,8 @@ std::string ComparisonText(const v1::CompareModelsResponse& response) {
     *predictions.Add() = comparison.prediction();
   }
   return absl::StrCat(table.Text(), ReasonsText(response), WarningsText(predictions), "\n",
-                      InputsText(response.inputs()));
+                      response.has_collective_inputs() ? InputsText(response.collective_inputs())
+                                                       : InputsText(response.inputs()));
 }
 
 std::unique_ptr<Question> MakeCompareQuestion() { return std::make_unique<CompareQuestion>(); }

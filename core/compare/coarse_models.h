@@ -18,13 +18,15 @@
 
 namespace stepcast {
 
-// The replay of one worker through the recorded steps, one after the other.
+// The replay of the recorded steps, one after the other, by one worker, or by several that meet in
+// collectives and so go through the same steps together.
 struct RecordedRun {
   Span length;  // of all steps together
   SimulationStatistics simulation;
 };
 
-// REQUIRES: scenario was resolved for this profile and has one worker; `ranked` is its graph.
+// REQUIRES: scenario was resolved for this profile, and has one worker or is of collectives;
+// `ranked` is its graph.
 // `trace` may be null. Failure: as Simulate.
 absl::StatusOr<RecordedRun> RunRecordedSteps(const Profile& profile, const Scenario& scenario,
                                              const RankedGraph& ranked, TraceSink* trace,

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
 #include "core/compare/analytic_models.h"
 #include "core/compare/coarse_models.h"
+#include "core/compare/collective_models.h"
+#include "core/model/all_reduce.h"
+#include "core/model/fault_list.h"
 #include "core/predict/request_faults.h"
 
 namespace stepcast {
@@ -17,6 +20,34 @@ namespace stepcast {
 namespace {
 
 constexpr int32_t kDefaultCounts = 8;
+
+absl::StatusOr<ComparedPrediction> CoarseRival(const absl::StatusOr<CoarseTensorsAnswer>& answer,
+                                               SimulationStatistics& statistics) {
+  ComparedPrediction rival{.model = ComparedModel::kCoarseTensors};
+  if (absl::IsOutOfRange(answer.status())) {
+    rival.unavailable_reason =
+        "a worker's share of the bandwidth makes a step longer than can be simulated";
+    return rival;
+  }
+  if (!answer.ok()) return answer.status();
+  rival.steps_per_second = answer->steps_per_second;
+  statistics.Add(answer->simulation);
+  return rival;
+}
+
+// Fills in what follows from steps_per_second, or why there is nothing.
+void Hold(const Profile& profile, const Prediction& ours, ComparedPrediction& rival) {
+  if (rival.unavailable_reason.empty() && !std::isfinite(rival.steps_per_second)) {
+    rival.unavailable_reason = "a step takes no time";
+    rival.steps_per_second = 0;
+  }
+  if (!rival.unavailable_reason.empty()) return;
+  rival.examples_per_second = rival.steps_per_second * profile.batch_size();
+  rival.relative_difference =
+      (rival.examples_per_second - ours.examples_per_second) / ours.examples_per_second;
+  rival.within_interval = rival.examples_per_second >= ours.confidence_interval.lower &&
+                          rival.examples_per_second <= ours.confidence_interval.upper;
+}
 
 // The models of one scenario, whose number of workers varies.
 class ComparedModels {
@@ -66,31 +97,11 @@ class ComparedModels {
   absl::StatusOr<ComparedPrediction> ByCoarseTensors(int32_t workers,
                                                      SimulationStatistics& statistics,
                                                      StopCheck stop) const {
-    ComparedPrediction rival{.model = ComparedModel::kCoarseTensors};
-    const absl::StatusOr<CoarseTensorsAnswer> answer =
-        PredictByCoarseTensors(profile_, scenario_, workers, stop);
-    if (absl::IsOutOfRange(answer.status())) {
-      rival.unavailable_reason =
-          "a worker's share of the bandwidth makes a step longer than can be simulated";
-      return rival;
-    }
-    if (!answer.ok()) return answer.status();
-    rival.steps_per_second = answer->steps_per_second;
-    statistics.Add(answer->simulation);
-    return rival;
+    return CoarseRival(PredictByCoarseTensors(profile_, scenario_, workers, stop), statistics);
   }
 
   void HoldBeside(const Prediction& ours, ComparedPrediction& rival) const {
-    if (rival.unavailable_reason.empty() && !std::isfinite(rival.steps_per_second)) {
-      rival.unavailable_reason = "a step takes no time";
-      rival.steps_per_second = 0;
-    }
-    if (!rival.unavailable_reason.empty()) return;
-    rival.examples_per_second = rival.steps_per_second * profile_.batch_size();
-    rival.relative_difference =
-        (rival.examples_per_second - ours.examples_per_second) / ours.examples_per_second;
-    rival.within_interval = rival.examples_per_second >= ours.confidence_interval.lower &&
-                            rival.examples_per_second <= ours.confidence_interval.upper;
+    Hold(profile_, ours, rival);
   }
 
   const Profile& profile_;
@@ -98,6 +109,64 @@ class ComparedModels {
   const CoarseProfile inputs_;
   std::vector<double> queueing_;  // steps per second, by workers - 1
 };
+
+// Those with which workers meet in the way asked for.
+std::vector<int32_t> DefaultCounts(const ScenarioDraft& scenario) {
+  AllReduce job;
+  if (const auto* asked = std::get_if<AllReduceDraft>(&scenario.communication)) {
+    job.algorithm = asked->algorithm.value_or(job.algorithm);
+    job.workers_per_node = std::max(1, asked->workers_per_node.value_or(1));
+  }
+  std::vector<int32_t> counts;
+  for (int32_t workers = 1; workers <= kDefaultCounts; ++workers) {
+    FaultList faults;
+    CheckWorkers("", workers, job, faults);
+    if (faults.empty()) counts.push_back(workers);
+  }
+  return counts;
+}
+
+// What the formula is fitted to, and compared.
+CollectiveStep StepOf(const Prediction& prediction) {
+  return {.workers = prediction.scenario.workers,
+          .computation = prediction.collectives->computation_seconds,
+          .collectives = prediction.collectives->collective_seconds,
+          .simulated = prediction.scenario.workers / prediction.steps_per_second};
+}
+
+CollectiveInputs CollectiveInputsOf(const Profile& profile,
+                                    const std::vector<Prediction>& predictions) {
+  CollectiveInputs inputs;
+  std::vector<CollectiveStep> steps;
+  steps.reserve(predictions.size());
+  for (const Prediction& prediction : predictions) steps.push_back(StepOf(prediction));
+  inputs.computation_seconds = steps.front().computation;
+  for (const Operation& operation : profile.operations())
+    inputs.bytes += operation.resource == Resource::kCollective ? operation.size_bytes : 0;
+  inputs.pollux = FitPollux(steps);
+  return inputs;
+}
+
+absl::StatusOr<ModelComparison> CompareCollectives(const Profile& profile,
+                                                   const CollectiveInputs& inputs,
+                                                   Prediction prediction,
+                                                   SimulationStatistics& statistics,
+                                                   StopCheck stop) {
+  const CollectiveStep step = StepOf(prediction);
+  absl::StatusOr<ComparedPrediction> coarse =
+      CoarseRival(PredictByCoarseCollectives(profile, prediction.scenario, stop), statistics);
+  if (!coarse.ok()) return coarse.status();
+  ModelComparison comparison{.prediction = std::move(prediction), .rivals = {*std::move(coarse)}};
+  const auto add = [&](ComparedModel model, double seconds) {
+    comparison.rivals.push_back({.model = model, .steps_per_second = step.workers / seconds});
+  };
+  add(ComparedModel::kPollux, inputs.pollux.StepSeconds(step.computation, step.workers));
+  add(ComparedModel::kNoOverlap, step.computation + step.collectives);
+  add(ComparedModel::kPaleo,
+      PaleoStepSeconds(profile, comparison.prediction.scenario, step.computation));
+  for (ComparedPrediction& rival : comparison.rivals) Hold(profile, comparison.prediction, rival);
+  return comparison;
+}
 
 }  // namespace
 
@@ -107,13 +176,8 @@ absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile,
   ThroughputDraft throughput{.worker_counts = draft.worker_counts, .options = draft.options};
   throughput.scenario =
       WithVariedWorkers(draft.scenario, "worker_counts say what to compare at", faults);
-  if (throughput.worker_counts.empty()) {
-    throughput.worker_counts.resize(kDefaultCounts);
-    std::iota(throughput.worker_counts.begin(), throughput.worker_counts.end(), 1);
-  }
+  if (throughput.worker_counts.empty()) throughput.worker_counts = DefaultCounts(draft.scenario);
   absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, throughput);
-  if (query.ok() && !query->scenarios.front().has_servers())
-    faults.Add("scenario", "the models compared with are of parameter servers, not of collectives");
   for (const Fault& fault : DetailsOf(query.status()).faults)
     faults.Add(fault.field, fault.description);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
@@ -129,6 +193,17 @@ absl::StatusOr<ComparisonAnswer> CompareModels(const Profile& profile, const Com
   absl::StatusOr<ThroughputAnswer> ours =
       PredictThroughput(profile, query.throughput, stop, executor, known);
   if (!ours.ok()) return ours.status();
+  if (!query.throughput.scenarios.front().has_servers()) {
+    ComparisonAnswer answer{.collective_inputs = CollectiveInputsOf(profile, ours->predictions),
+                            .simulation = ours->simulation};
+    for (Prediction& prediction : ours->predictions) {
+      absl::StatusOr<ModelComparison> comparison = CompareCollectives(
+          profile, *answer.collective_inputs, std::move(prediction), answer.simulation, stop);
+      if (!comparison.ok()) return comparison.status();
+      answer.comparisons.push_back(*std::move(comparison));
+    }
+    return answer;
+  }
   Scenario one_worker = query.throughput.scenarios.front();
   one_worker.workers = 1;
   const absl::StatusOr<CoarseProfile> inputs = MeasureCoarseProfile(profile, one_worker, stop);

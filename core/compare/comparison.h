@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/compare/coarse_models.h"
+#include "core/compare/collective_models.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
@@ -20,7 +22,17 @@
 
 namespace stepcast {
 
-enum class ComparedModel : uint8_t { kQueueing, kCynthia, kCynthiaHalved, kCoarseTensors };
+// The first three are of parameter servers, the last three of collectives, and kCoarseTensors of
+// both.
+enum class ComparedModel : uint8_t {
+  kQueueing,
+  kCynthia,
+  kCynthiaHalved,
+  kCoarseTensors,
+  kPollux,
+  kNoOverlap,
+  kPaleo,
+};
 
 struct ComparedPrediction {
   ComparedModel model = ComparedModel::kQueueing;
@@ -33,16 +45,26 @@ struct ComparedPrediction {
 
 struct ModelComparison {
   Prediction prediction;                   // the simulation's
-  std::vector<ComparedPrediction> rivals;  // one a model, in the enum's order
+  std::vector<ComparedPrediction> rivals;  // one a model of such jobs, in the enum's order
+};
+
+// What models of collectives were given: of one worker's step, and what was fitted to all numbers
+// of workers that were asked for.
+struct CollectiveInputs {
+  double computation_seconds = 0;
+  int64_t bytes = 0;  // of a step's collectives on each worker
+  PolluxFormula pollux;
 };
 
 struct ComparisonAnswer {
-  std::vector<ModelComparison> comparisons;  // in the order asked for
-  CoarseProfile inputs;
+  std::vector<ModelComparison> comparisons;           // in the order asked for
+  CoarseProfile inputs;                               // zeros, of collectives
+  std::optional<CollectiveInputs> collective_inputs;  // none, of parameter servers
   SimulationStatistics simulation;
 };
 
-// A comparison as it is asked for, unchecked. No counts: 1 to 8.
+// A comparison as it is asked for, unchecked. No counts: those of 1 to 8 with which workers can
+// meet.
 struct ComparisonDraft {
   std::vector<int32_t> worker_counts;
   ScenarioDraft scenario;  // everything but the number of workers
@@ -62,8 +84,10 @@ absl::StatusOr<ComparisonQuery> ResolveComparison(const Profile& profile,
 
 // REQUIRES: the query was resolved for this profile.
 // The queueing model and Cynthia are of asynchronous training, the former of one server: elsewhere
-// they say why they say nothing. Cost: as PredictThroughput, and the recorded steps once for the
-// phases and once for every count. Failure: as PredictThroughput.
+// they say why they say nothing. Models of collectives are in core/compare/collective_models.h; the
+// one without overlap is computation and then all collectives, as the scenario has them. Cost: as
+// PredictThroughput, and the recorded steps once for the phases and once for every count. Failure:
+// as PredictThroughput.
 absl::StatusOr<ComparisonAnswer> CompareModels(const Profile& profile, const ComparisonQuery& query,
                                                StopCheck stop, const Executor& executor = InOrder(),
                                                const KnownRuns& known = {});

@@ -112,6 +112,7 @@ class Scheduler {
                       overhead.seconds) *
                      1e9);
     }
+    if (operation.resource == Resource::kCollective) return 0;
     if (!IsTransfer(operation.resource)) return std::min(durations_ns_[task.operation], kFarNs);
     const int64_t first_bytes = FirstBytes(operation);
     const Span whole = bandwidth_.TimeFor(operation.size_bytes);
@@ -166,8 +167,7 @@ class Scheduler {
   const Bandwidth bandwidth_;
   std::vector<size_t> unmet_;
   std::vector<std::vector<size_t>> followers_;
-  std::array<Server, 1 + static_cast<size_t>(Resource::kParameterServer)>
-      resources_;  // by Resource
+  std::array<Server, 1 + static_cast<size_t>(Resource::kCollective)> resources_;  // by Resource
   std::priority_queue<Completion, std::vector<Completion>, std::greater<>> under_way_;
   RecordedStep step_;
 };
@@ -237,7 +237,8 @@ std::vector<RecordedStep> MakeSteps(const std::vector<Operation>& operations,
     const double common = common_factor(step);
     std::vector<int64_t> varied = durations_ns;
     for (size_t i = 0; i < operations.size(); ++i) {
-      if (IsTransfer(operations[i].resource)) continue;
+      if (IsTransfer(operations[i].resource) || operations[i].resource == Resource::kCollective)
+        continue;
       const double own = std::max(kMinFactor, 1 + variation.own * random.Normal());
       const double all = operations[i].resource == Resource::kWorker ? common : 1;
       varied[i] = RoundNs(static_cast<double>(varied[i]) * own * all);

@@ -56,10 +56,12 @@ std::string NoteOn(const StepVariation& variation);
 // 2020, 3.2; window multiplexing where the platform has a window; parsing overhead computed by the
 // receiver, shown as a gap between a transfer and what waits for it), rounded to nanoseconds.
 //
-// `durations_ns` is parallel to the operations; those of transfers are not used. Times saturate at
+// A collective takes no time: one worker meets nobody. `durations_ns` is parallel to the
+// operations; those of transfers and collectives are not used. Times saturate at
 // kFarNs. REQUIRES: a single parameter server (several would share the worker's own link); the
 // operations keep the rules of ValidateProfile, the platform those of CheckPlatform; no duration is
-// negative. Cost: O(n log n) in operations and dependencies.
+// negative; all computations of the worker are on one stream. Cost: O(n log n) in operations and
+// dependencies.
 inline constexpr int64_t kFarNs = int64_t{1} << 60;
 RecordedStep ScheduleStep(const std::vector<Operation>& operations,
                           const std::vector<int64_t>& durations_ns, const Platform& platform);

@@ -106,4 +106,38 @@ TrainingGraph BuildTrainingGraph(const std::vector<TrainingLayer>& layers) {
   return Builder(layers).Build();
 }
 
+TrainingGraph BuildAllReduceGraph(const std::vector<TrainingLayer>& layers, int64_t optimizer_ns) {
+  TrainingGraph graph;
+  const auto add = [&](Operation operation, int64_t duration_ns) {
+    graph.operations.push_back(std::move(operation));
+    graph.durations_ns.push_back(duration_ns);
+    return static_cast<int32_t>(graph.operations.size() - 1);
+  };
+  std::vector<int32_t> launched;  // the computation before
+  const auto compute = [&](std::string name, int64_t duration_ns) {
+    launched = {add({.name = std::move(name),
+                     .resource = Resource::kWorker,
+                     .waiting_for = std::move(launched)},
+                    duration_ns)};
+  };
+  for (const TrainingLayer& layer : layers) compute("forward/" + layer.name, layer.forward_ns);
+  std::vector<int32_t> reduced;
+  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
+    compute("backward/" + layer->name, layer->backward_ns);
+    for (auto tensor = layer->parameters.rbegin(); tensor != layer->parameters.rend(); ++tensor) {
+      reduced.push_back(add({.name = "all_reduce/" + tensor->name,
+                             .resource = Resource::kCollective,
+                             .size_bytes = tensor->size_bytes,
+                             .waiting_for = launched,
+                             .parameter = tensor->name,
+                             .collective = Collective::kAllReduce},
+                            0));
+    }
+  }
+  reduced.push_back(launched.front());
+  launched = std::move(reduced);
+  compute("optimizer", optimizer_ns);
+  return graph;
+}
+
 }  // namespace stepcast

@@ -1,8 +1,5 @@
-// The operations of one training step of a layered network against a parameter server.
-//
-// Per layer: its parameters' downloads, a forward and a backward computation; per parameter an
-// upload of its gradient and an update on the server. Source of the shape: ICPE 2020, section 2 and
-// Fig. 2.
+// The operations of one training step of a layered network, against a parameter server or with
+// all-reduces.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +34,10 @@ inline constexpr double kUpdateAccessesPerByte = 3;
 inline constexpr double kServerMemoryBytesPerSecond = 20e9;
 int64_t UpdateNs(int64_t size_bytes);
 
+// The step against a parameter server. Per layer: its parameters' downloads, a forward and a
+// backward computation; per parameter an upload of its gradient and an update on the server. Source
+// of the shape: ICPE 2020, section 2 and Fig. 2.
+//
 // In graph order: for each layer `recv/TENSOR` and `forward/LAYER`, which waits for them and for
 // the forward operations of its inputs; then, from the last layer to the first, `backward/LAYER`,
 // which waits for the backward operations of the layers it feeds, `send/TENSOR` and
@@ -44,5 +45,15 @@ int64_t UpdateNs(int64_t size_bytes);
 // with several a `loss` of no length, before the first backward operation, joins them. REQUIRES:
 // inputs are indices of earlier layers, none twice in one layer; names are unique. Cost: linear.
 TrainingGraph BuildTrainingGraph(const std::vector<TrainingLayer>& layers);
+
+// The step of a worker whose gradients meet those of others in all-reduces, as PyTorch's
+// DistributedDataParallel runs it.
+//
+// In graph order: `forward/LAYER` of each layer; from the last layer to the first `backward/LAYER`
+// and, from its last parameter to its first, `all_reduce/TENSOR`, which waits for it; `optimizer`,
+// which waits for all of them. A computation waits for the one before it: kernels of a stream run
+// in the order in which they were launched, and autograd launches backward in the reverse order of
+// forward. REQUIRES: at least one layer; names are unique. Cost: linear.
+TrainingGraph BuildAllReduceGraph(const std::vector<TrainingLayer>& layers, int64_t optimizer_ns);
 
 }  // namespace stepcast

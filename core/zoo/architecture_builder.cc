@@ -8,8 +8,10 @@ namespace {
 
 using LayerId = ArchitectureBuilder::LayerId;
 
-constexpr double kBatchNormalizationFlops = 7;
+constexpr double kNormalizationFlops = 7;
 constexpr double kResponseNormalizationFlops = 10;
+constexpr double kGeluFlops = 9;
+constexpr double kSoftmaxFlops = 6;
 constexpr double kLossFlopsPerClass = 5;
 
 int64_t OutputSize(int64_t input, int64_t window, const Window& how) {
@@ -27,9 +29,9 @@ double Count(int64_t elements) { return static_cast<double>(elements); }
 
 }  // namespace
 
-LayerId ArchitectureBuilder::Add(Layer layer, const std::vector<LayerId>& from) {
+LayerId ArchitectureBuilder::Add(Layer layer, const std::vector<LayerId>& from, int factors) {
   const double gradients =
-      (layer.variables.empty() ? 0 : 1) + (from == std::vector{kImage} ? 0 : 1);
+      (layer.variables.empty() ? 0 : 1) + (from == std::vector{kImage} ? 0 : factors);
   layer.backward_flops = gradients * layer.forward_flops;
   for (const LayerId input : from) {
     if (input != kImage) layer.inputs.push_back(input);
@@ -38,17 +40,24 @@ LayerId ArchitectureBuilder::Add(Layer layer, const std::vector<LayerId>& from) 
   return static_cast<LayerId>(architecture_.layers.size() - 1);
 }
 
+Variable ArchitectureBuilder::Weights(const std::string& name, int64_t elements) const {
+  return {.name = name + (library_ == Library::kTorch ? ".weight" : "/weights"),
+          .elements = elements};
+}
+
+Variable ArchitectureBuilder::Biases(const std::string& name, int64_t elements) const {
+  return {.name = name + (library_ == Library::kTorch ? ".bias" : "/biases"), .elements = elements};
+}
+
 LayerId ArchitectureBuilder::Convolution(const std::string& name, LayerId from, int64_t channels,
                                          const Window& window, bool biases) {
   const Shape& input = ShapeOf(from);
   const Shape output = OutputOf(input, window, channels);
   const int64_t weights = window.height * window.width * input.channels;  // of one output channel
-  Layer layer{.name = name,
-              .variables = {{.name = name + "/weights", .elements = weights * channels}},
-              .output = output};
+  Layer layer{.name = name, .variables = {Weights(name, weights * channels)}, .output = output};
   layer.forward_flops = 2 * Count(weights) * Count(output.elements());
   if (biases) {
-    layer.variables.push_back({.name = name + "/biases", .elements = channels});
+    layer.variables.push_back(Biases(name, channels));
     layer.forward_flops += Count(output.elements());
   }
   return Add(std::move(layer), {from});
@@ -61,13 +70,21 @@ LayerId ArchitectureBuilder::BiasedConvolution(const std::string& name, LayerId 
 
 LayerId ArchitectureBuilder::LinearConvolution(const std::string& name, LayerId from,
                                                int64_t channels, const Window& window) {
-  const LayerId convolution = Convolution(name, from, channels, window, /*biases=*/false);
-  const Shape output = ShapeOf(convolution);
-  return Add({.name = name + "/batch_norm",
-              .variables = {{.name = name + "/batch_norm/beta", .elements = channels}},
+  return BatchNormalization(name + "/batch_norm",
+                            Convolution(name, from, channels, window, /*biases=*/false));
+}
+
+LayerId ArchitectureBuilder::BatchNormalization(const std::string& name, LayerId from) {
+  const Shape output = ShapeOf(from);
+  Layer layer{.name = name,
               .output = output,
-              .forward_flops = kBatchNormalizationFlops * Count(output.elements())},
-             {convolution});
+              .forward_flops = kNormalizationFlops * Count(output.elements())};
+  if (library_ == Library::kTorch) {
+    layer.variables = {Weights(name, output.channels), Biases(name, output.channels)};
+  } else {
+    layer.variables = {{.name = name + "/beta", .elements = output.channels}};
+  }
+  return Add(std::move(layer), {from});
 }
 
 LayerId ArchitectureBuilder::NormalizedConvolution(const std::string& name, LayerId from,
@@ -78,8 +95,7 @@ LayerId ArchitectureBuilder::NormalizedConvolution(const std::string& name, Laye
 LayerId ArchitectureBuilder::Dense(const std::string& name, LayerId from, int64_t channels) {
   const int64_t inputs = ShapeOf(from).elements();
   return Add({.name = name,
-              .variables = {{.name = name + "/weights", .elements = inputs * channels},
-                            {.name = name + "/biases", .elements = channels}},
+              .variables = {Weights(name, inputs * channels), Biases(name, channels)},
               .output = {.channels = channels},
               .forward_flops = 2 * Count(inputs) * Count(channels) + Count(channels)},
              {from});
@@ -123,6 +139,62 @@ LayerId ArchitectureBuilder::Concatenation(const std::string& name,
 LayerId ArchitectureBuilder::Addition(const std::string& name, LayerId a, LayerId b) {
   const Shape output = ShapeOf(a);
   return Add({.name = name, .output = output, .forward_flops = Count(output.elements())}, {a, b});
+}
+
+LayerId ArchitectureBuilder::Embeddings(const std::string& name, const std::vector<Table>& tables,
+                                        int64_t channels) {
+  Layer layer{.name = name, .output = {.height = image_.height, .channels = channels}};
+  for (const Table& table : tables)
+    layer.variables.push_back(Weights(table.name, table.rows * channels));
+  layer.forward_flops =
+      Count(static_cast<int64_t>(tables.size()) - 1) * Count(layer.output.elements());
+  return Add(std::move(layer), {kImage});
+}
+
+LayerId ArchitectureBuilder::Linear(const std::string& name, LayerId from, int64_t channels) {
+  return Convolution(name, from, channels, kOne, /*biases=*/true);
+}
+
+LayerId ArchitectureBuilder::TiedLinear(const std::string& name, LayerId from, int64_t channels) {
+  const Shape& input = ShapeOf(from);
+  const Shape output = OutputOf(input, kOne, channels);
+  const double flops = 2 * Count(input.channels) * Count(output.elements());
+  return Add({.name = name, .output = output, .forward_flops = flops}, {from}, /*factors=*/2);
+}
+
+LayerId ArchitectureBuilder::LayerNormalization(const std::string& name, LayerId from) {
+  const Shape output = ShapeOf(from);
+  return Add({.name = name,
+              .variables = {Weights(name, output.channels), Biases(name, output.channels)},
+              .output = output,
+              .forward_flops = kNormalizationFlops * Count(output.elements())},
+             {from});
+}
+
+LayerId ArchitectureBuilder::Gelu(const std::string& name, LayerId from) {
+  const Shape output = ShapeOf(from);
+  return Add(
+      {.name = name, .output = output, .forward_flops = kGeluFlops * Count(output.elements())},
+      {from});
+}
+
+LayerId ArchitectureBuilder::Attention(const std::string& name, const std::vector<LayerId>& from,
+                                       int64_t channels, int64_t heads) {
+  const int64_t tokens = ShapeOf(from.front()).height;
+  const Shape weights{.height = tokens, .width = tokens, .channels = heads};
+  // Of each score over a head's channels, and of each output over the positions: the same.
+  const double product = 2 * Count(tokens) * Count(tokens) * Count(channels);
+  const LayerId scores =
+      Add({.name = name + ".scores", .output = weights, .forward_flops = product}, from,
+          /*factors=*/2);
+  const LayerId softmax = Add({.name = name + ".softmax",
+                               .output = weights,
+                               .forward_flops = kSoftmaxFlops * Count(weights.elements())},
+                              {scores});
+  return Add({.name = name + ".context",
+              .output = {.height = tokens, .channels = channels},
+              .forward_flops = product},
+             {softmax, from.back()}, /*factors=*/2);
 }
 
 Architecture ArchitectureBuilder::Finish(const std::vector<LayerId>& outputs) && {

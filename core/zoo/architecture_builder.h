@@ -48,28 +48,41 @@ struct Window {
   Padding padding = Padding::kSame;
 };
 
+// Whose conventions the variables keep. kTfSlim: `NAME/weights` and `NAME/biases`; batch
+// normalisation has an offset alone. kTorch: `NAME.weight` and `NAME.bias`, in the order in which a
+// module registers them; batch normalisation has both.
+enum class Library : uint8_t { kTfSlim, kTorch };
+
 inline constexpr Window kOne{};
 inline constexpr Window kThree{.height = 3, .width = 3};
 inline constexpr Window kFive{.height = 5, .width = 5};
 
-// Arithmetic, for one example. Convolution and dense: a multiplication and an addition for each
-// weight and output position. Of what is cheap, operations per output element: ReLU and addition 1;
-// batch normalisation 7 (mean 1, variance 3, subtract, scale, offset); response normalisation 10
-// (squares, sum of five, power, division); a pool reads its window; concatenation moves data and
-// computes nothing; the loss 5 a class. Backward: as much again for the gradient of the input, and
-// as much for that of the variables where there are any; what reads the image needs no gradient of
-// its input.
+// Arithmetic, for one example. Convolution, dense and the products of attention: a multiplication
+// and an addition for each weight and output position. Of what is cheap, operations per output
+// element: ReLU and addition 1; batch and layer normalisation 7 (mean 1, variance 3, subtract,
+// scale, offset); response normalisation 10 (squares, sum of five, power, division); GELU 9 (the
+// form with a hyperbolic tangent, which counts as 1); softmax with the scaling of scores 6; a pool
+// reads its window; embeddings add up their tables' rows; concatenation moves data and computes
+// nothing; the loss 5 a class. Backward: as much again for the gradient of each factor that was
+// computed, and as much for that of the variables where there are any; what reads the image needs
+// no gradient of its input.
 class ArchitectureBuilder {
  public:
   using LayerId = int32_t;
   static constexpr LayerId kImage = -1;
 
-  explicit ArchitectureBuilder(Shape image) : image_(image) {}
+  // Texts are images too: of so many tokens' height, one wide.
+  explicit ArchitectureBuilder(Shape image, Library library = Library::kTfSlim)
+      : image_(image), library_(library) {}
 
+  LayerId Convolution(const std::string& name, LayerId from, int64_t channels, const Window& window,
+                      bool biases);
+  // Named NAME, with the variables that the library's has.
+  LayerId BatchNormalization(const std::string& name, LayerId from);
   // With one bias a channel, and a ReLU after it.
   LayerId BiasedConvolution(const std::string& name, LayerId from, int64_t channels,
                             const Window& window);
-  // Without biases; batch normalisation with an offset and no scale after it, then a ReLU.
+  // Without biases; after it batch normalisation, NAME/batch_norm, then a ReLU.
   LayerId NormalizedConvolution(const std::string& name, LayerId from, int64_t channels,
                                 const Window& window);
   // The same without the ReLU.
@@ -86,6 +99,26 @@ class ArchitectureBuilder {
   // REQUIRES: equal shapes.
   LayerId Addition(const std::string& name, LayerId a, LayerId b);
 
+  // The sum of one row of each table a position; a table's variable is NAME of `tables` with the
+  // library's suffix. Reads the image, its tokens.
+  struct Table {
+    std::string name;
+    int64_t rows = 0;
+  };
+  LayerId Embeddings(const std::string& name, const std::vector<Table>& tables, int64_t channels);
+  // With biases, at each position alike.
+  LayerId Linear(const std::string& name, LayerId from, int64_t channels);
+  // Without variables of its own: those of an embedding, whose gradient is ready when the
+  // embedding's is.
+  LayerId TiedLinear(const std::string& name, LayerId from, int64_t channels);
+  // With scale and offset, a pair a channel.
+  LayerId LayerNormalization(const std::string& name, LayerId from);
+  LayerId Gelu(const std::string& name, LayerId from);
+  // Scores, softmax and the weighted sum, of `channels` in all heads together, each position with
+  // every one. `from`: what queries, keys and values are read from, the values' last.
+  LayerId Attention(const std::string& name, const std::vector<LayerId>& from, int64_t channels,
+                    int64_t heads);
+
   const Shape& ShapeOf(LayerId layer) const {
     return layer == kImage ? image_ : architecture_.layers[static_cast<size_t>(layer)].output;
   }
@@ -94,11 +127,13 @@ class ArchitectureBuilder {
   Architecture Finish(const std::vector<LayerId>& outputs) &&;
 
  private:
-  LayerId Add(Layer layer, const std::vector<LayerId>& from);
-  LayerId Convolution(const std::string& name, LayerId from, int64_t channels, const Window& window,
-                      bool biases);
+  // `factors`: those of the forward arithmetic that were computed, so need gradients, too.
+  LayerId Add(Layer layer, const std::vector<LayerId>& from, int factors = 1);
+  Variable Weights(const std::string& name, int64_t elements) const;
+  Variable Biases(const std::string& name, int64_t elements) const;
 
   Shape image_;
+  Library library_;
   Architecture architecture_;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 
 #include "core/base/quoted.h"
 #include "core/model/fault_list.h"
@@ -13,6 +14,7 @@
 #include "core/model/training_graph.h"
 #include "core/model/validate_profile.h"
 #include "core/zoo/networks.h"
+#include "core/zoo/torch_networks.h"
 
 namespace stepcast {
 
@@ -20,13 +22,21 @@ namespace {
 
 constexpr int64_t kBytesPerElement = 4;  // float32
 
+// Accesses of a worker's memory to a parameter that an optimizer's step makes: SGD with momentum
+// reads gradient, momentum and parameter and writes the last two; Adam has a second momentum.
+constexpr double kMomentumAccesses = 5;
+constexpr double kAdamAccesses = 7;
+// What a device computes in the time in which its memory moves a byte: README.md says of which.
+constexpr double kFlopsPerByteMoved = 12;
+
 struct Entry {
   std::string_view name;
   Architecture (*build)();
+  double optimizer_accesses = 0;  // 0: the parameter servers update
 };
 
 // In ascending order of the names.
-constexpr std::array kEntries{
+constexpr std::array kServerEntries{
     Entry{"alexnet", AlexNetV2},
     Entry{"googlenet", GoogLeNet},
     Entry{"inception_v3", InceptionV3},
@@ -35,6 +45,29 @@ constexpr std::array kEntries{
     Entry{"vgg11", Vgg11},
     Entry{"vgg16", Vgg16},
 };
+constexpr std::array kAllReduceEntries{
+    Entry{"bert_base", torch::BertBase, kAdamAccesses},
+    Entry{"gpt2_small", torch::Gpt2Small, kAdamAccesses},
+    Entry{"inception_v3", torch::InceptionV3, kMomentumAccesses},
+    Entry{"resnet101", torch::ResNet101, kMomentumAccesses},
+    Entry{"resnet18", torch::ResNet18, kMomentumAccesses},
+    Entry{"resnet18_cifar", torch::ResNet18Cifar, kMomentumAccesses},
+    Entry{"resnet50", torch::ResNet50, kMomentumAccesses},
+    Entry{"vgg16", torch::Vgg16, kMomentumAccesses},
+};
+
+absl::Span<const Entry> EntriesOf(ZooCommunication communication) {
+  if (communication == ZooCommunication::kAllReduce) return kAllReduceEntries;
+  return kServerEntries;
+}
+
+// None: there is no such model.
+const Entry* FindEntry(std::string_view model, ZooCommunication communication) {
+  const absl::Span<const Entry> entries = EntriesOf(communication);
+  const auto* const entry = std::find_if(entries.begin(), entries.end(),
+                                         [&](const Entry& one) { return one.name == model; });
+  return entry == entries.end() ? nullptr : entry;
+}
 
 void CheckOptions(const ZooOptions& options, const ProfileLimits& limits, FaultList& faults) {
   if (options.batch_size < 1)
@@ -48,11 +81,15 @@ void CheckOptions(const ZooOptions& options, const ProfileLimits& limits, FaultL
     faults.Add("device_flops_per_second", absl::StrCat(rate, " is not a finite number above 0"));
 }
 
+int64_t DurationNs(double flops, const ZooOptions& options) {
+  const double ns = flops / options.device_flops_per_second * 1e9;
+  return std::llround(std::min(ns, static_cast<double>(kFarNs)));
+}
+
 std::vector<TrainingLayer> TimedLayers(const Architecture& architecture,
                                        const ZooOptions& options) {
   const auto duration_ns = [&](double flops) {
-    const double ns = flops * options.batch_size / options.device_flops_per_second * 1e9;
-    return std::llround(std::min(ns, static_cast<double>(kFarNs)));
+    return DurationNs(flops * options.batch_size, options);
   };
   std::vector<TrainingLayer> layers;
   for (const Layer& layer : architecture.layers) {
@@ -79,33 +116,64 @@ void CheckDurations(const TrainingGraph& graph, const ProfileLimits& limits, Fau
   }
 }
 
-std::string AllNames() {
-  std::string names;
-  for (const Entry& entry : kEntries) names.append(names.empty() ? "" : ", ").append(entry.name);
-  return names;
+const char* JobsOf(ZooCommunication communication) {
+  return communication == ZooCommunication::kAllReduce ? "all-reduce" : "parameter-server";
+}
+
+// What is wrong with the name of a model that there is not.
+std::string NoModel(std::string_view model, ZooCommunication communication) {
+  std::string text = Quoted(model) + " is none of ";
+  std::string_view separator;
+  for (const Entry& entry : EntriesOf(communication)) {
+    text.append(separator).append(entry.name);
+    separator = ", ";
+  }
+  text.append(", the models of ").append(JobsOf(communication)).append(" jobs");
+  const ZooCommunication other = communication == ZooCommunication::kAllReduce
+                                     ? ZooCommunication::kParameterServers
+                                     : ZooCommunication::kAllReduce;
+  if (FindEntry(model, other) != nullptr)
+    text.append("; it is one of ").append(JobsOf(other)).append(" jobs");
+  return text;
+}
+
+int64_t OptimizerNs(const Architecture& architecture, const Entry& entry,
+                    const ZooOptions& options) {
+  double bytes = 0;
+  for (const Layer& layer : architecture.layers) {
+    for (const Variable& variable : layer.variables)
+      bytes += static_cast<double>(variable.elements * kBytesPerElement);
+  }
+  const double flops = bytes * entry.optimizer_accesses * kFlopsPerByteMoved;
+  return DurationNs(flops, options);
+}
+
+TrainingGraph GraphOf(const Entry& entry, const ZooOptions& options) {
+  const Architecture architecture = entry.build();
+  const std::vector<TrainingLayer> layers = TimedLayers(architecture, options);
+  if (options.communication == ZooCommunication::kParameterServers)
+    return BuildTrainingGraph(layers);
+  return BuildAllReduceGraph(layers, OptimizerNs(architecture, entry, options));
 }
 
 }  // namespace
 
-std::vector<std::string_view> ZooModels() {
+std::vector<std::string_view> ZooModels(ZooCommunication communication) {
   std::vector<std::string_view> names;
-  names.reserve(kEntries.size());
-  for (const Entry& entry : kEntries) names.push_back(entry.name);
+  for (const Entry& entry : EntriesOf(communication)) names.push_back(entry.name);
   return names;
 }
 
 absl::StatusOr<Profile> BuildZooProfile(std::string_view model, const ZooOptions& options,
                                         const ProfileLimits& limits) {
   FaultList faults;
-  const auto* const entry = std::find_if(kEntries.begin(), kEntries.end(),
-                                         [&](const Entry& one) { return one.name == model; });
-  if (entry == kEntries.end())
-    faults.Add("model", absl::StrCat(Quoted(model), " is none of ", AllNames()));
+  const Entry* const entry = FindEntry(model, options.communication);
+  if (entry == nullptr) faults.Add("model", NoModel(model, options.communication));
   CheckOptions(options, limits, faults);
   ResolveStepVariation(options.variation, 0, limits, faults);
   if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
 
-  TrainingGraph graph = BuildTrainingGraph(TimedLayers(entry->build(), options));
+  TrainingGraph graph = GraphOf(*entry, options);
   CheckDurations(graph, limits, faults);
   const StepVariation variation =
       ResolveStepVariation(options.variation, graph.operations.size(), limits, faults);
@@ -116,6 +184,8 @@ absl::StatusOr<Profile> BuildZooProfile(std::string_view model, const ZooOptions
                      .framework = "model zoo",
                      .batch_size = options.batch_size};
   draft.platform = options.platform;
+  if (options.communication == ZooCommunication::kAllReduce)
+    draft.buckets = RecordedBuckets{.rule = Buckets{}};
   draft.steps = MakeSteps(graph.operations, graph.durations_ns, options.platform, variation);
   draft.operations = std::move(graph.operations);
   absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits);

@@ -120,15 +120,22 @@ inline constexpr EnumTable<v1::AllocateWorkersRequest::Objective, AllocationObje
         {{v1::AllocateWorkersRequest::TOTAL_UTILITY, AllocationObjective::kTotalUtility},
          {v1::AllocateWorkersRequest::MAX_MIN_FAIR, AllocationObjective::kMaxMinFair},
          {v1::AllocateWorkersRequest::MIN_MAKESPAN, AllocationObjective::kMinMakespan}}};
-inline constexpr EnumTable<v1::ModelPrediction::Model, ComparedModel, 4> kComparedModels{
+inline constexpr EnumTable<v1::ModelPrediction::Model, ComparedModel, 7> kComparedModels{
     {{v1::ModelPrediction::QUEUEING, ComparedModel::kQueueing},
      {v1::ModelPrediction::CYNTHIA, ComparedModel::kCynthia},
      {v1::ModelPrediction::CYNTHIA_HALVED, ComparedModel::kCynthiaHalved},
-     {v1::ModelPrediction::COARSE_TENSORS, ComparedModel::kCoarseTensors}}};
+     {v1::ModelPrediction::COARSE_TENSORS, ComparedModel::kCoarseTensors},
+     {v1::ModelPrediction::POLLUX, ComparedModel::kPollux},
+     {v1::ModelPrediction::NO_OVERLAP, ComparedModel::kNoOverlap},
+     {v1::ModelPrediction::PALEO, ComparedModel::kPaleo}}};
 inline constexpr EnumTable<v1::UploadProfileRequest::Encoding, ProfileEncoding, 3>
     kProfileEncodings{{{v1::UploadProfileRequest::BINARY, ProfileEncoding::kBinary},
                        {v1::UploadProfileRequest::JSON, ProfileEncoding::kJson},
                        {v1::UploadProfileRequest::TEXT, ProfileEncoding::kText}}};
+inline constexpr EnumTable<v1::ModelZooOptions::Communication, ZooCommunication, 2>
+    kZooCommunications{
+        {{v1::ModelZooOptions::PARAMETER_SERVERS, ZooCommunication::kParameterServers},
+         {v1::ModelZooOptions::ALL_REDUCE, ZooCommunication::kAllReduce}}};
 inline constexpr EnumTable<v1::ProfileView, ProfileView, 2> kProfileViews{
     {{v1::BASIC, ProfileView::kBasic}, {v1::FULL, ProfileView::kFull}}};
 

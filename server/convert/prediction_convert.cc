@@ -158,6 +158,16 @@ v1::CoarseProfile WireInputs(const CoarseProfile& inputs) {
   return wire;
 }
 
+v1::CollectiveInputs WireInputs(const CollectiveInputs& inputs) {
+  v1::CollectiveInputs wire;
+  wire.set_computation_seconds(inputs.computation_seconds);
+  wire.set_size_bytes(inputs.bytes);
+  wire.set_pollux_seconds(inputs.pollux.network_seconds);
+  wire.set_pollux_seconds_per_worker(inputs.pollux.network_seconds_per_worker);
+  wire.set_pollux_exponent(inputs.pollux.exponent);
+  return wire;
+}
+
 }  // namespace
 
 CompareModelsCall FromWire(const v1::CompareModelsRequest& wire) {
@@ -179,7 +189,11 @@ v1::CompareModelsResponse ToWire(const CompareModelsAnswer& answer) {
     for (const ComparedPrediction& rival : comparison.rivals)
       *beside.add_models() = WireRival(rival);
   }
-  *wire.mutable_inputs() = WireInputs(answer.answer.inputs);
+  if (answer.answer.collective_inputs.has_value()) {
+    *wire.mutable_collective_inputs() = WireInputs(*answer.answer.collective_inputs);
+  } else {
+    *wire.mutable_inputs() = WireInputs(answer.answer.inputs);
+  }
   *wire.mutable_simulation() = ToWire(answer.answer.simulation, answer.context.engine_seconds);
   *wire.mutable_options() = ToWire(answer.context.options);
   wire.set_profile_digest(answer.context.profile_digest);

@@ -216,7 +216,7 @@ RecordingOptions RecordingOptionsOf(const Message& wire) {
           .platform = FromWire(wire.platform())};
 }
 
-ZooImport ZooImportOf(const v1::ModelZooOptions& wire) {
+ZooImport ZooImportOf(const v1::ModelZooOptions& wire, FaultList& faults) {
   ZooImport import{.model = wire.model()};
   ZooOptions& options = import.options;
   if (wire.has_batch_size()) options.batch_size = wire.batch_size();
@@ -224,6 +224,9 @@ ZooImport ZooImportOf(const v1::ModelZooOptions& wire) {
   if (wire.has_device_flops_per_second())
     options.device_flops_per_second = wire.device_flops_per_second();
   options.variation = VariationOf(wire);
+  options.communication =
+      CoreOf(kZooCommunications, wire.communication(), "header.model_zoo.communication", faults)
+          .value_or(ZooCommunication::kParameterServers);
   return import;
 }
 
@@ -249,7 +252,9 @@ ImportProfileCall FromWire(const v1::ImportProfileRequest::Header& wire) {
                          .display_name = wire.display_name(),
                          .labels = {wire.labels().begin(), wire.labels().end()}};
   if (wire.has_layer_profile()) call.format = LayerOptionsOf(wire.layer_profile());
-  if (wire.has_model_zoo()) call.format = ZooImportOf(wire.model_zoo());
+  FaultList faults;
+  if (wire.has_model_zoo()) call.format = ZooImportOf(wire.model_zoo(), faults);
+  call.faults = std::move(faults).Take();
   if (wire.has_run_metadata()) call.format = RecordingOptionsOf(wire.run_metadata());
   if (wire.has_timeline()) {
     const auto& sizes = wire.timeline().variable_bytes();

@@ -64,6 +64,7 @@ struct ImportProfileCall {
   std::map<std::string, std::string> labels;
   std::variant<std::monostate, LayerProfileOptions, ZooImport, RecordingOptions, TimelineOptions>
       format;  // RecordingOptions: RunMetadata
+  std::vector<Fault> faults;
 };
 
 enum class ProfileView : uint8_t { kBasic, kFull };

@@ -44,12 +44,13 @@ absl::Status TakenError(const std::string& id) {
 }
 
 // The id that what is imported has by default: a model of the zoo its name, as far as an id can say
-// it. Empty: none of its own.
+// it, and how its workers meet if not at parameter servers. Empty: none of its own.
 std::string OwnNameOf(const ImportProfileCall& call) {
   const auto* zoo = std::get_if<ZooImport>(&call.format);
   if (zoo == nullptr) return "";
   std::string name = zoo->model;
   std::replace(name.begin(), name.end(), '_', '-');
+  if (zoo->options.communication == ZooCommunication::kAllReduce) name.append("-all-reduce");
   return name;
 }
 
@@ -138,6 +139,7 @@ absl::StatusOr<ImportProfileAnswer> ProfileHandler::Import(const ImportProfileCa
                                                            const ImportBytes& bytes,
                                                            StopCheck stop) const {
   std::vector<Fault> faults = FaultsOf(call.placement, "header.");
+  faults.insert(faults.end(), call.faults.begin(), call.faults.end());
   absl::StatusOr<ImportedProfile> imported = ImportFormat(call, bytes, limits_, stop);
   if (!imported.ok()) return WithFaults(std::move(faults), imported.status());
   ProfileDraft draft = imported->profile.content();

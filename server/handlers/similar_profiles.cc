@@ -91,12 +91,25 @@ std::optional<Candidate> CandidateOf(const std::string& asked, const ProfileSumm
   return best;
 }
 
-// The model of the zoo that an id stands for; empty: of none.
-std::string ZooModelOf(const std::string& asked) {
+// A model of the zoo, and what `stepcast profile zoo` needs to be told to make it.
+struct ZooModel {
+  std::string name;
+  std::string arguments;
+};
+
+// The model of the zoo that an id stands for; none: of no model.
+std::optional<ZooModel> ZooModelOf(const std::string& asked) {
+  const std::string_view all_reduce = "allreduce";
   for (const std::string_view model : ZooModels()) {
-    if (Plain(model) == asked) return std::string(model);
+    if (Plain(model) == asked)
+      return ZooModel{.name = std::string(model), .arguments = std::string(model)};
   }
-  return "";
+  for (const std::string_view model : ZooModels(ZooCommunication::kAllReduce)) {
+    if (Plain(model) == asked || Plain(model).append(all_reduce) == asked)
+      return ZooModel{.name = std::string(model),
+                      .arguments = std::string(model).append(" --all-reduce")};
+  }
+  return std::nullopt;
 }
 
 std::vector<Candidate> CandidatesFor(const std::string& id, const std::string& asked,
@@ -112,8 +125,8 @@ std::vector<Candidate> CandidatesFor(const std::string& id, const std::string& a
     }
   };
   look_at({.filter = {.model = id}, .limit = kWithItsModel});
-  if (const std::string model = ZooModelOf(asked); !model.empty() && model != id)
-    look_at({.filter = {.model = model}, .limit = kWithItsModel});
+  if (const std::optional<ZooModel> model = ZooModelOf(asked); model && model->name != id)
+    look_at({.filter = {.model = model->name}, .limit = kWithItsModel});
   look_at({.limit = kProfilesCompared});
   std::vector<Candidate> candidates;
   candidates.reserve(by_name.size());
@@ -144,11 +157,11 @@ absl::Status NameSimilar(const absl::Status& status, const std::string& id, Prof
     absl::StrAppend(&message, "; like it: ", absl::StrJoin(texts, ", "));
     details.metadata.insert_or_assign("similar", absl::StrJoin(names, " "));
   }
-  if (std::string model = ZooModelOf(asked); !model.empty()) {
-    absl::StrAppend(&message, "; ", model,
-                    " is a model of the zoo, which ImportProfile (stepcast profile zoo ", model,
-                    ") makes a profile of");
-    details.metadata.insert_or_assign("zoo_model", std::move(model));
+  if (std::optional<ZooModel> model = ZooModelOf(asked)) {
+    absl::StrAppend(&message, "; ", model->name,
+                    " is a model of the zoo, which ImportProfile (stepcast profile zoo ",
+                    model->arguments, ") makes a profile of");
+    details.metadata.insert_or_assign("zoo_model", std::move(model->name));
   }
   return MakeError(status.code(), message, std::move(details));
 }

@@ -106,6 +106,22 @@ class FrontDoorTest(ServerTest):
         self.assertEqual(self.zoo("inception_v3")["name"], "profiles/inception-v3")
         self.done("predict", "resnet50", "--workers", "1", "--steps", "10")
 
+    # Of two jobs that train the same network, each has a name.
+    def test_a_model_of_the_zoo_may_be_of_an_all_reduce_job(self):
+        made = self.zoo("resnet50", "--all-reduce")
+        self.assertEqual(made["name"], "profiles/resnet50-all-reduce")
+        self.assertNotEqual(self.zoo("resnet50")["digest"], made["digest"])
+        stored = self.server.profiles.GetProfile(store.GetProfileRequest(name=made["name"]))
+        gradients = [operation for operation in stored.operations if operation.collective]
+        self.assertEqual((len(gradients), sum(gradient.size_bytes for gradient in gradients)), (161, 4 * 25_557_032))
+        self.assertEqual(stored.buckets.rule.cap_bytes, 25 * MEGABYTE)
+        self.assertIn("it is one of all-reduce jobs", self.refused("profile", "zoo", "bert_base", "--bandwidth", "1Gbit/s"))
+        self.assertIn("stepcast profile zoo bert_base --all-reduce", self.refused("predict", "bert-base"))
+        saved = os.path.join(self.folder, "bert.json")
+        self.done("profile", "zoo", "bert_base", "--all-reduce", "--bandwidth", "10Gbit/s", "--save", saved, server=False)
+        with open(saved, encoding="utf-8") as file:
+            self.assertEqual(sum(operation.get("resource") == "COLLECTIVE" for operation in json.load(file)["operations"]), 199)
+
     def test_what_is_not_there_names_what_is_like_it(self):
         self.zoo("resnet50", "--id", "mine")
         errors = self.refused("predict", "resnet50")

@@ -116,6 +116,9 @@ class ProfileRequestTarget final : public FuzzTarget {
     import.mutable_model_zoo()->set_model("alexnet");
     import.mutable_model_zoo()->mutable_platform()->set_bandwidth_bytes_per_second(1e8);
     add(2, import);
+    import.mutable_model_zoo()->set_model("vgg16");
+    import.mutable_model_zoo()->set_communication(v1::ModelZooOptions::ALL_REDUCE);
+    add(2, import);
     v1::GetProfileRequest get;
     get.set_name("profiles/small");
     add(3, get);

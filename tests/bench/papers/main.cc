@@ -1,11 +1,16 @@
 // stepcast_paper_results: asks the papers' questions of the model zoo, and prints the answers as
 // markdown tables.
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/bench/papers/all_reduce_scaling.h"
 #include "tests/bench/papers/enforced_order.h"
 #include "tests/bench/papers/scaling.h"
 #include "tests/bench/papers/second_server.h"
@@ -22,7 +27,43 @@ void Append(std::vector<ScalingCurves> more, std::vector<ScalingCurves>& curves)
   for (ScalingCurves& one : more) curves.push_back(std::move(one));
 }
 
+// None: there is no such file on this machine.
+std::string ReadMeasurements(const char* file) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment.
+  const char* chosen = std::getenv("STEPCAST_SHARED_DATA");
+  const std::filesystem::path folder =
+      chosen != nullptr ? std::filesystem::path(chosen)
+                        : std::filesystem::path(STEPCAST_SOURCE_DIR) / ".." / "shared" / "data";
+  std::ifstream stream(folder / "scaling" / file);
+  if (!stream) {
+    std::printf("%s is not on this machine: what it measured is left out.\n\n",
+                (folder / "scaling" / file).c_str());
+    return "";
+  }
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+void PrintMeasuredScaling() {
+  std::vector<ScalingScore> scores;
+  struct Source {
+    const char* file;
+    PublishedSet (*read)(std::string_view text);
+  };
+  for (const auto& [file, read] :
+       {Source{"pollux.json", ReadPollux}, Source{"gavel.json", ReadGavel},
+        Source{"dlperf.json", ReadDlPerf}}) {
+    const std::string text = ReadMeasurements(file);
+    if (text.empty()) continue;
+    for (ScalingScore& score : ScoreSet(read(text))) scores.push_back(std::move(score));
+  }
+  if (scores.empty()) return;
+  Print("Clusters as calibrated", ClusterTable(scores));
+  Print("All-reduce jobs, mean absolute errors of examples/s", ErrorTable(scores));
+  Print("All-reduce jobs, every row", RowTable(scores));
+}
+
 void PrintAll() {
+  PrintMeasuredScaling();
   std::vector<ScalingCurves> plain = MeasureScaling({});
   std::vector<ScalingCurves> inception = plain;
   // Parsing as long as a ninth of the transfer at 1 Gbit/s: the example of ICPE 2020, section 4.3.

@@ -53,6 +53,23 @@ TEST(StepScheduleTest, ReceiversParseBeforeOthersGoOn) {
   EXPECT_THAT(step.end_ns, ElementsAre(100, 130, 141, 161, 169));
 }
 
+TEST(StepScheduleTest, ACollectiveOfOneWorkerTakesNoTime) {
+  const std::vector<Operation> graph{
+      {.name = "backward", .resource = Resource::kWorker},
+      {.name = "all_reduce",
+       .resource = Resource::kCollective,
+       .size_bytes = 1000,
+       .waiting_for = {0},
+       .collective = Collective::kAllReduce},
+      {.name = "optimizer", .resource = Resource::kWorker, .waiting_for = {1}}};
+  const RecordedStep step = ScheduleStep(graph, {7, 99, 5}, kByteANanosecond);
+  EXPECT_THAT(step.start_ns, ElementsAre(0, 7, 7));
+  EXPECT_THAT(step.end_ns, ElementsAre(7, 7, 12));
+  for (const RecordedStep& varied : MakeSteps(graph, {7000, 99, 5000}, kByteANanosecond,
+                                              {.own = 0.1, .common = 0.1, .steps = 4}))
+    EXPECT_EQ(varied.start_ns[1], varied.end_ns[1]);
+}
+
 TEST(StepScheduleTest, LongTimesSaturateInsteadOfOverflowing) {
   std::vector<Operation> chain;
   for (int32_t i = 0; i < 20; ++i)

@@ -71,6 +71,28 @@ TEST(TrainingGraphTest, NoLayersGiveNoOperations) {
   EXPECT_THAT(BuildTrainingGraph({}).operations, IsEmpty());
 }
 
+TEST(TrainingGraphTest, GradientsMeetInAllReducesInTheReverseOrderOfTheirParameters) {
+  const TrainingGraph graph = BuildAllReduceGraph(
+      {{.name = "a", .parameters = {{"w", 8}, {"b", 4}}, .forward_ns = 1, .backward_ns = 2},
+       {.name = "left", .inputs = {0}, .forward_ns = 3, .backward_ns = 4},
+       {.name = "right", .inputs = {0}, .parameters = {{"v", 16}}, .backward_ns = 5},
+       {.name = "join", .inputs = {1, 2}}},
+      /*optimizer_ns=*/6);
+  // Computations follow each other as a stream's kernels do, whatever the layers read.
+  EXPECT_THAT(Describe(graph),
+              ElementsAre("forward/a<-", "forward/left<-forward/a ", "forward/right<-forward/left ",
+                          "forward/join<-forward/right ", "backward/join<-forward/join ",
+                          "backward/right<-backward/join ", "all_reduce/v<-backward/right ",
+                          "backward/left<-backward/right ", "backward/a<-backward/left ",
+                          "all_reduce/b<-backward/a ", "all_reduce/w<-backward/a ",
+                          "optimizer<-all_reduce/v all_reduce/b all_reduce/w backward/a "));
+  EXPECT_THAT(graph.durations_ns, ElementsAre(1, 3, 0, 0, 0, 5, 0, 4, 2, 0, 0, 6));
+  EXPECT_EQ(graph.operations[6].size_bytes, 16);
+  EXPECT_EQ(graph.operations[6].collective, Collective::kAllReduce);
+  EXPECT_EQ(graph.operations[6].parameter, "v");
+  EXPECT_EQ(graph.operations[11].resource, Resource::kWorker);
+}
+
 TEST(TrainingGraphTest, AnUpdateMovesEachByteThreeTimesAtTheMemoryRate) {
   EXPECT_EQ(UpdateNs(20'000'000), 3'000'000);
 }

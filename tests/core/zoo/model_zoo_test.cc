@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -211,6 +212,163 @@ TEST(ModelZooTest, TheLimitsAreTheCallers) {
   EXPECT_THAT(
       Paths(BuildZooProfile("alexnet", {.platform = kGigabit}, {.max_operations = 10}).status()),
       ElementsAre("operations"));
+}
+
+Profile BuildAllReduce(std::string_view model) {
+  return Build(
+      model,
+      {.platform = kGigabit, .variation = kExact, .communication = ZooCommunication::kAllReduce});
+}
+
+TEST(AllReduceZooTest, NamesAreInAscendingOrderAndAllBuild) {
+  const std::vector<std::string_view> names = ZooModels(ZooCommunication::kAllReduce);
+  EXPECT_THAT(names, ElementsAre("bert_base", "gpt2_small", "inception_v3", "resnet101", "resnet18",
+                                 "resnet18_cifar", "resnet50", "vgg16"));
+  for (const std::string_view name : names) {
+    const Profile profile = BuildAllReduce(name);
+    EXPECT_EQ(profile.model(), name);
+    EXPECT_TRUE(profile.has_collectives());
+    ASSERT_TRUE(profile.content().buckets.has_value());
+    EXPECT_EQ(profile.content().buckets->rule, Buckets{});
+  }
+}
+
+// DistributedDataParallel's rule, as plainly as it can be said.
+std::vector<int64_t> BucketsOf(const std::vector<int64_t>& gradients, const Buckets& limits) {
+  std::vector<int64_t> buckets;
+  int64_t filled = 0;
+  for (const int64_t bytes : gradients) {
+    filled += bytes;
+    if (filled < (buckets.empty() ? limits.first_bytes : limits.cap_bytes)) continue;
+    buckets.push_back(filled);
+    filled = 0;
+  }
+  if (filled > 0) buckets.push_back(filled);
+  return buckets;
+}
+
+std::vector<int64_t> GradientsOf(const Profile& profile) {
+  std::vector<int64_t> sizes;
+  for (const Operation& operation : profile.operations()) {
+    if (operation.collective == Collective::kAllReduce) sizes.push_back(operation.size_bytes);
+  }
+  return sizes;
+}
+
+// Of the rule and real parameter lists; README.md of core/zoo says which were seen in real jobs.
+struct GoldenBuckets {
+  std::string model;
+  Buckets limits;
+  std::vector<int64_t> sizes;
+};
+
+class GoldenBucketsTest : public ::testing::TestWithParam<GoldenBuckets> {};
+
+TEST_P(GoldenBucketsTest, AreWhatTheGradientsAddUpTo) {
+  EXPECT_EQ(BucketsOf(GradientsOf(BuildAllReduce(GetParam().model)), GetParam().limits),
+            GetParam().sizes);
+}
+
+constexpr int64_t kMebibyte = 1 << 20;
+
+// A first and a last bucket around eleven of a layer's gradients each.
+std::vector<int64_t> OfTwelveLayers(int64_t first, int64_t last) {
+  std::vector<int64_t> sizes(13, 28'351'488);
+  sizes.front() = first;
+  sizes.back() = last;
+  return sizes;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Real, GoldenBucketsTest,
+    ::testing::Values(
+        GoldenBuckets{"resnet18", {}, {2'052'000, 28'852'224, 15'853'824}},
+        GoldenBuckets{
+            "resnet18", {.cap_bytes = 35 * kMebibyte}, {2'052'000, 38'297'600, 6'408'448}},
+        GoldenBuckets{"resnet50", {}, {8'196'000, 31'502'336, 26'255'360, 26'550'272, 9'724'160}},
+        GoldenBuckets{
+            "vgg16", {}, {16'388'000, 67'125'248, 411'058'176, 28'317'696, 28'319'744, 2'221'312}},
+        GoldenBuckets{"vgg16",
+                      {.first_bytes = 100 * kMebibyte, .cap_bytes = 100 * kMebibyte},
+                      {494'571'424, 58'858'752}},
+        GoldenBuckets{"bert_base", {}, OfTwelveLayers(9'452'552, 114'253'824)},
+        GoldenBuckets{"gpt2_small", {}, OfTwelveLayers(9'446'400, 176'446'464)}),
+    [](const auto& golden) {
+      return golden.param.model + "_" + std::to_string(golden.param.limits.cap_bytes / kMebibyte);
+    });
+
+TEST(AllReduceZooTest, GradientsFollowTheirLayersBackwardFromTheLastToTheFirst) {
+  const Profile profile = BuildAllReduce("vgg16");
+  const std::vector<Operation>& operations = profile.operations();
+  std::map<std::string, const Operation*> by_name;
+  for (const Operation& operation : operations) by_name[operation.name] = &operation;
+  const auto before = [&](const std::string& name) {
+    std::vector<std::string> names;
+    for (const int32_t index : by_name.at(name)->waiting_for)
+      names.push_back(operations[static_cast<size_t>(index)].name);
+    return names;
+  };
+  EXPECT_THAT(before("forward/features.0"), ElementsAre());
+  EXPECT_THAT(before("forward/features.2"), ElementsAre("forward/features.1"));
+  EXPECT_THAT(before("backward/loss"), ElementsAre("forward/loss"));
+  EXPECT_THAT(before("backward/classifier.3"), ElementsAre("backward/classifier.4"));
+  EXPECT_THAT(before("all_reduce/classifier.3.bias"), ElementsAre("backward/classifier.3"));
+  EXPECT_THAT(before("all_reduce/classifier.3.weight"), ElementsAre("backward/classifier.3"));
+  EXPECT_EQ(by_name.at("all_reduce/classifier.3.weight")->parameter, "classifier.3.weight");
+  std::vector<std::string> gradients;
+  for (const Operation& operation : operations) {
+    if (operation.resource == Resource::kCollective) gradients.push_back(operation.parameter);
+  }
+  ASSERT_EQ(gradients.size(), 32u);
+  EXPECT_THAT(std::vector(gradients.begin(), gradients.begin() + 3),
+              ElementsAre("classifier.6.bias", "classifier.6.weight", "classifier.3.bias"));
+  EXPECT_EQ(gradients.back(), "features.0.weight");
+  EXPECT_EQ(operations.back().name, "optimizer");
+  EXPECT_EQ(operations.back().waiting_for.size(), 33u) << "all gradients, and the last computation";
+}
+
+// One worker alone: computations one after the other, gradients as soon as they are computed.
+TEST(AllReduceZooTest, OneWorkersStepIsItsComputation) {
+  const Profile profile = BuildAllReduce("bert_base");
+  const RecordedStep& step = profile.steps()[0];
+  int64_t computed = 0;
+  for (size_t i = 0; i < profile.operations().size(); ++i) {
+    const Operation& operation = profile.operations()[i];
+    if (operation.resource == Resource::kWorker) {
+      EXPECT_EQ(step.start_ns[i], computed) << operation.name;
+      computed = step.end_ns[i];
+    } else {
+      EXPECT_EQ(step.end_ns[i], step.start_ns[i]) << operation.name;
+    }
+  }
+  EXPECT_EQ(step.end_ns.back(), computed);
+  // SGD with momentum or Adam moves the parameters a few times, which takes a fixed share of the
+  // device's rate and does not depend on the batch.
+  EXPECT_EQ(step.end_ns.back() - step.start_ns.back(),
+            std::llround(108'893'186.0 * 4 * 7 * 12 / 5e12 * 1e9));
+}
+
+TEST(AllReduceZooTest, AModelOfTheOtherJobsIsNamedAsOne) {
+  const absl::Status servers = BuildZooProfile("bert_base", {.platform = kGigabit}).status();
+  EXPECT_THAT(Paths(servers), ElementsAre("model"));
+  EXPECT_THAT(DetailsOf(servers).faults[0].description, HasSubstr("it is one of all-reduce jobs"));
+  const absl::Status all_reduce =
+      BuildZooProfile("alexnet",
+                      {.platform = kGigabit, .communication = ZooCommunication::kAllReduce})
+          .status();
+  EXPECT_THAT(Paths(all_reduce), ElementsAre("model"));
+  EXPECT_THAT(DetailsOf(all_reduce).faults[0].description,
+              HasSubstr("\"alexnet\" is none of bert_base, gpt2_small"));
+  EXPECT_THAT(DetailsOf(all_reduce).faults[0].description,
+              HasSubstr("it is one of parameter-server jobs"));
+}
+
+TEST(AllReduceZooTest, OptionsThatMakeAnEndlessStepAreRefused) {
+  EXPECT_THAT(Paths(BuildZooProfile("vgg16", {.platform = kGigabit,
+                                              .device_flops_per_second = 1e-300,
+                                              .communication = ZooCommunication::kAllReduce})
+                        .status()),
+              ElementsAre("device_flops_per_second"));
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ TEST(EnumTableTest, EveryTableIsCompleteAndOneToOne) {
   ExpectComplete(kComparedModels);
   ExpectComplete(kProfileEncodings);
   ExpectComplete(kProfileViews);
+  ExpectComplete(kZooCommunications);
 }
 
 TEST(EnumTableTest, NamesMeanTheSameOnBothSides) {

@@ -152,6 +152,20 @@ TEST(ProfileServiceConvertTest, AZooImportKeepsDefaultsForWhatIsUnset) {
   EXPECT_EQ(set.options.variation.steps, 7);
 }
 
+TEST(ProfileServiceConvertTest, AZooImportSaysHowWorkersMeet) {
+  v1::ImportProfileRequest::Header wire;
+  const auto communication = [&wire] {
+    return std::get<ZooImport>(FromWire(wire).format).options.communication;
+  };
+  wire.mutable_model_zoo()->set_model("resnet50");
+  EXPECT_EQ(communication(), ZooCommunication::kParameterServers);
+  wire.mutable_model_zoo()->set_communication(v1::ModelZooOptions::ALL_REDUCE);
+  EXPECT_EQ(communication(), ZooCommunication::kAllReduce);
+  EXPECT_TRUE(FromWire(wire).faults.empty());
+  wire.mutable_model_zoo()->set_communication(static_cast<v1::ModelZooOptions::Communication>(9));
+  EXPECT_EQ(FromWire(wire).faults.at(0).field, "header.model_zoo.communication");
+}
+
 TEST(ProfileServiceConvertTest, ViewsHaveTheirDefaults) {
   EXPECT_EQ(FromWire(v1::GetProfileRequest()).view, ProfileView::kFull);
   EXPECT_EQ(FromWire(v1::ListProfilesRequest()).view, ProfileView::kBasic);

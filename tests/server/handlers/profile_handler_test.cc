@@ -114,6 +114,25 @@ TEST_F(ProfileHandlerTest, AModelOfTheZooHasItsOwnNameWhereThatIsFree) {
   EXPECT_EQ(Import(Zoo("alexnet", 2e9), "")->profile.summary.id, other);
 }
 
+TEST_F(ProfileHandlerTest, AModelOfAnAllReduceJobHasANameOfItsOwn) {
+  ImportProfileCall call = Zoo("resnet50");
+  std::get<ZooImport>(call.format).options.communication = ZooCommunication::kAllReduce;
+  EXPECT_EQ(Import(call, "")->profile.summary.id, "resnet50-all-reduce");
+  EXPECT_EQ(Import(Zoo("resnet50"), "")->profile.summary.id, "resnet50");
+  EXPECT_EQ(Import(call, "")->profile.summary.id, "resnet50-all-reduce");
+  EXPECT_TRUE(DecodeProfile(store_.Get("resnet50-all-reduce")->content)->has_collectives());
+}
+
+TEST_F(ProfileHandlerTest, FaultsOfAnImportsConversionAreSaidWithTheOthers) {
+  ImportProfileCall call = Zoo("resnet51");
+  call.faults = {{.field = "header.model_zoo.communication", .description = "9 is unknown"}};
+  EXPECT_THAT(Fields(Import(call, "").status()),
+              ElementsAre("header.model_zoo.communication", "header.model_zoo.model"));
+  std::get<ZooImport>(call.format).model = "resnet50";
+  EXPECT_THAT(Fields(Import(call, "").status()), ElementsAre("header.model_zoo.communication"));
+  EXPECT_EQ(StoredCount(), 0U);
+}
+
 TEST_F(ProfileHandlerTest, ARepeatedImportIsTheFirstOneWhicheverIdThatGot) {
   const std::string request_id = "01234567-89ab-cdef-0123-456789abcdef";
   ASSERT_EQ(Import(Zoo("alexnet", 1e9), "")->profile.summary.id, "alexnet");

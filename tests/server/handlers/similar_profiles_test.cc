@@ -64,6 +64,13 @@ TEST_F(SimilarProfilesTest, AModelOfTheZooIsNamedAsOne) {
   const absl::Status status = Named("inception-v3");
   EXPECT_EQ(DetailsOf(status).metadata.at("zoo_model"), "inception_v3");
   EXPECT_THAT(std::string(status.message()), HasSubstr("stepcast profile zoo inception_v3"));
+  EXPECT_THAT(std::string(Named("resnet50").message()),
+              HasSubstr("(stepcast profile zoo resnet50)"));
+  for (const char* id : {"bert-base", "bert-base-all-reduce"}) {
+    EXPECT_EQ(DetailsOf(Named(id)).metadata.at("zoo_model"), "bert_base");
+    EXPECT_THAT(std::string(Named(id).message()),
+                HasSubstr("(stepcast profile zoo bert_base --all-reduce)"));
+  }
   EXPECT_EQ(DetailsOf(Named("transformer")).metadata.count("zoo_model"), 0U);
 }
 
