@@ -319,7 +319,8 @@ StepContent TracedStepsFinder::ContentOf(const TraceHostEvent& step) const {
         break;
     }
   }
-  const std::vector<const TraceHostEvent*>& sent = sizes.empty() ? runs : sizes;
+  const std::vector<const TraceHostEvent*>& sent =
+      !sizes.empty() ? sizes : (!runs.empty() ? runs : calls);
   for (size_t i = 0; i < sent.size(); ++i) {
     const bool has_call = calls.size() == sent.size();
     const bool has_run = runs.size() == sent.size();
