@@ -131,7 +131,7 @@ class PyTorchTraceWriter {
     const int64_t gpu_begin_us = gpu_free_us_;
     now_us_ += 10 + form_.loading_us;
     const int64_t forward_us = now_us_;
-    for (int layer = 0; layer < 3; ++layer) Compute("forward", Varied(100));
+    for (int layer = 0; layer < form_.layers; ++layer) Compute("forward", Varied(100));
     if (form_.ddp)
       Host("DistributedDataParallel.forward", forward_us, now_us_ - forward_us, "", true);
     WriteBackward();
