@@ -11,6 +11,7 @@
 #include "client/cli/characters.h"
 #include "client/cli/quantity.h"
 
+#include "core/importing/file_kind.h"
 #include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
@@ -150,6 +151,7 @@ RecordingFormat DetectRecordingFormat(std::string_view first_bytes) {
   const size_t begin = first_bytes.find_first_not_of(" \t\r\n");
   const bool json =
       begin != std::string_view::npos && (first_bytes[begin] == '{' || first_bytes[begin] == '[');
+  if (KindOf(first_bytes) == FileKind::kPyTorchTrace) return RecordingFormat::kPyTorch;
   return json ? RecordingFormat::kTimeline : RecordingFormat::kLayers;
 }
 

@@ -81,6 +81,41 @@ const char* OrderNameOf(v1::ParameterServers::TransferOrder order) {
   }
 }
 
+const char* AlgorithmNameOf(v1::AllReduce::Algorithm algorithm) {
+  switch (algorithm) {
+    case v1::AllReduce::RING:
+      return "ring";
+    case v1::AllReduce::HIERARCHICAL:
+      return "hierarchical";
+    case v1::AllReduce::HALVING_DOUBLING:
+      return "halving and doubling";
+    case v1::AllReduce::TREE:
+      return "tree";
+    case v1::AllReduce::MEASURED:
+      return "measured";
+    case v1::AllReduce::GLOO:
+      return "gloo's ring";
+    case v1::AllReduce::NCCL:
+      return "NCCL's choice";
+    default:
+      return "";
+  }
+}
+
+std::string CollectivesText(const v1::Scenario& scenario) {
+  const v1::AllReduce& how = scenario.all_reduce();
+  std::string text = absl::StrCat("all-reduce by ", AlgorithmNameOf(how.algorithm()));
+  if (scenario.has_bandwidth_bytes_per_second())
+    absl::StrAppend(&text, ", ", NumberText(scenario.bandwidth_bytes_per_second() / 1e6),
+                    " MB/s links");
+  if (how.workers_per_node() > 1)
+    absl::StrAppend(&text, ", ", how.workers_per_node(), " workers a node");
+  if (how.has_buckets())
+    absl::StrAppend(&text, ", buckets of ",
+                    NumberText(static_cast<double>(how.buckets().cap_bytes()) / 1e6), " MB");
+  return text;
+}
+
 }  // namespace
 
 int32_t WorkersOf(const v1::Prediction& prediction) { return prediction.scenario().workers(); }
@@ -91,6 +126,7 @@ int32_t ServersOf(const v1::Prediction& prediction) {
 
 std::string ScenarioText(const v1::Prediction& prediction) {
   const v1::Scenario& scenario = prediction.scenario();
+  if (scenario.has_all_reduce()) return CollectivesText(scenario);
   const v1::ParameterServers& how = scenario.parameter_servers();
   const int32_t servers = how.has_servers() ? how.servers() : 1;
   std::string text = absl::StrCat(servers, servers == 1 ? " server" : " servers");
@@ -116,7 +152,13 @@ std::string BottleneckText(const v1::Prediction& prediction) {
     case v1::Operation::PARAMETER_SERVER:
       return absl::StrCat("computation of server ", server);
     case v1::Operation::WORKER:
-      return "computation of the workers";
+      return prediction.collectives().bottleneck() == v1::CollectiveReport::SLOWEST_WORKER
+                 ? "the slowest worker"
+                 : "computation of the workers";
+    case v1::Operation::COLLECTIVE:
+      return prediction.collectives().bottleneck() == v1::CollectiveReport::LINK_INSIDE_NODE
+                 ? "links inside the node"
+                 : "links between nodes";
     default:
       return "unknown";
   }
@@ -174,6 +216,10 @@ std::string PredictionTable(const Predictions& predictions) {
   std::vector<Table::Column> columns{{"workers"}, {"examples/s"}, {IntervalTitle(predictions)}};
   if (!runs.empty()) columns.push_back({runs});
   for (const char* title : {"speed-up", "efficiency", "step p50"}) columns.push_back({title});
+  const bool meets =
+      std::any_of(predictions.begin(), predictions.end(),
+                  [](const v1::Prediction& prediction) { return prediction.has_collectives(); });
+  if (meets) columns.push_back({"exposed"});
   columns.push_back({"bottleneck", Table::Align::kLeft});
   if (regimes) columns.push_back({"two regimes, by runs", Table::Align::kLeft});
   Table table(columns);
@@ -185,6 +231,7 @@ std::string PredictionTable(const Predictions& predictions) {
     row.push_back(NumberText(prediction.speedup()));
     row.push_back(PercentText(prediction.scaling_efficiency()));
     row.push_back(DurationText(prediction.step_time().p50()));
+    if (meets) row.push_back(PercentText(prediction.exposed_communication_fraction()));
     row.push_back(BottleneckText(prediction));
     if (regimes) row.push_back(RegimesText(prediction));
     table.AddRow(std::move(row));

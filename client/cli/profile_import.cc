@@ -164,18 +164,23 @@ class ImportCommand : public Command {
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand(
         "import",
-        "Make a profile of measured layers, or of what TensorFlow recorded, and store it");
-    app->add_option("FILE", path_,
-                    "layers: text of lines `nodeK -- Op -- key=value, ...` and edges between the "
-                    "nodes;\nrun-metadata: serialised RunMetadata of one or more "
-                    "steps of a worker with parameter servers;\ntimeline: JSON of TensorFlow 1's "
-                    "timeline of a step.\nMay be compressed by gzip")
+        "Make a profile of measured layers, or of what PyTorch or TensorFlow recorded, and store "
+        "it");
+    app->add_option(
+           "FILE", path_,
+           "layers: text of lines `nodeK -- Op -- key=value, ...` and edges between the "
+           "nodes;\nrun-metadata: serialised RunMetadata of one or more "
+           "steps of a worker with parameter servers;\ntimeline: JSON of TensorFlow 1's "
+           "timeline of a step;\npytorch: JSON of PyTorch's profiler (export_chrome_trace), of "
+           "three steps or more with record_shapes=True.\nMay be compressed by gzip")
         ->required()
         ->type_name("");
-    app->add_option("--format", format_,
-                    "What FILE is: layers, run-metadata or timeline (default: by its first bytes)")
+    app->add_option(
+           "--format", format_,
+           "What FILE is: layers, run-metadata, timeline or pytorch (default: by its first "
+           "bytes)")
         ->type_name("FORMAT")
-        ->check(CLI::IsMember({"layers", "run-metadata", "timeline"}));
+        ->check(CLI::IsMember({"layers", "run-metadata", "timeline", "pytorch"}));
     app->add_option("--graph", graph_,
                     "A serialised GraphDef: for RunMetadata without partition graphs, or for a "
                     "timeline's sizes")
@@ -187,6 +192,10 @@ class ImportCommand : public Command {
         ->type_name("N")
         ->required();
     app->add_option("--model", model_, "Becomes the profile's model")->type_name("TEXT");
+    AddValueOption<double>(
+        *app, "--step-seconds", "S",
+        "Mean length of a step without PyTorch's profiler, to which times are scaled",
+        [this](double seconds) { step_seconds_ = seconds; });
     flags_.Declare(*app);
     return app;
   }
@@ -216,23 +225,37 @@ class ImportCommand : public Command {
 
  private:
   static const char* NameOf(RecordingFormat format) {
-    if (format == RecordingFormat::kLayers) return "measured layers";
-    return format == RecordingFormat::kTimeline ? "a timeline" : "RunMetadata";
+    switch (format) {
+      case RecordingFormat::kLayers:
+        return "measured layers";
+      case RecordingFormat::kRunMetadata:
+        return "RunMetadata";
+      case RecordingFormat::kTimeline:
+        return "a timeline";
+      case RecordingFormat::kPyTorch:
+        break;
+    }
+    return "a trace of PyTorch";
   }
 
   absl::StatusOr<RecordingFormat> Format() const {
     if (format_.empty()) return DetectRecordingFormatOf(path_);
     if (format_ == "layers") return RecordingFormat::kLayers;
+    if (format_ == "pytorch") return RecordingFormat::kPyTorch;
     return format_ == "timeline" ? RecordingFormat::kTimeline : RecordingFormat::kRunMetadata;
   }
 
   // A flag that is given and has no meaning for the format; empty: none.
   std::string_view Unused(RecordingFormat format) const {
-    if (format == RecordingFormat::kLayers && !graph_.empty()) return "--graph";
+    const bool makes_steps =
+        format == RecordingFormat::kLayers || format == RecordingFormat::kTimeline;
+    const bool takes_graph =
+        format == RecordingFormat::kRunMetadata || format == RecordingFormat::kTimeline;
+    if (!takes_graph && !graph_.empty()) return "--graph";
     if (format != RecordingFormat::kTimeline && !variables_.empty()) return "--variables";
-    return format == RecordingFormat::kRunMetadata && flags_.varies()
-               ? "--variation, --common-variation, --steps or --seed"
-               : "";
+    if (format != RecordingFormat::kPyTorch && step_seconds_) return "--step-seconds";
+    return !makes_steps && flags_.varies() ? "--variation, --common-variation, --steps or --seed"
+                                           : "";
   }
 
   absl::StatusOr<std::map<std::string, int64_t>> Sizes() const {
@@ -263,6 +286,9 @@ class ImportCommand : public Command {
     }
     if (format == RecordingFormat::kRunMetadata) {
       FillFormat(*header.mutable_run_metadata());
+    } else if (format == RecordingFormat::kPyTorch) {
+      FillFormat(*header.mutable_pytorch());
+      if (step_seconds_) header.mutable_pytorch()->set_step_seconds(*step_seconds_);
     } else {
       FillFormat(*header.mutable_timeline());
       flags_.FillVariation(*header.mutable_timeline());
@@ -277,6 +303,7 @@ class ImportCommand : public Command {
   std::string variables_;
   std::string model_;
   int32_t batch_size_ = 0;
+  std::optional<double> step_seconds_;
   ImportFlags flags_;
 };
 

@@ -134,6 +134,9 @@ class RecommendQuestion : public Question {
     AddValueOption<double>(
         app, "--server-hour", "AMOUNT", "What a parameter server costs an hour",
         [this](double amount) { request_.mutable_prices()->set_parameter_server_hour(amount); });
+    AddValueOption<double>(
+        app, "--node-hour", "AMOUNT", "What a node of --workers-per-node workers costs an hour",
+        [this](double amount) { request_.mutable_prices()->set_node_hour(amount); });
     AddValueOption<std::string>(
         app, "--currency", "CODE", "What the prices are in, for instance USD",
         [this](const std::string& code) { request_.mutable_prices()->set_currency_code(code); });

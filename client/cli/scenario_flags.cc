@@ -77,6 +77,7 @@ void ScenarioFlags::Declare(CLI::App& app, Order order, Offsets offsets) {
   DeclareLinks(app);
   DeclareMultiplexing(app);
   DeclareWorkers(app, offsets);
+  DeclareCollectives(app);
   if (order == Order::kChosenByUser) DeclareOrder(app);
 }
 
@@ -144,7 +145,10 @@ void ScenarioFlags::DeclareMultiplexing(CLI::App& app) {
                       "the rest, about 1MiB is gRPC 1.51)",
                       parse_bytes, [this](int64_t bytes) { quantum_bytes_ = bytes; });
   for (CLI::Option* option : {how, window, quantum}) option->group(kScenarioGroup);
-  app.parse_complete_callback([this] { CheckStreams(); });
+  app.parse_complete_callback([this] {
+    CheckStreams();
+    CheckKind();
+  });
 }
 
 void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
@@ -175,6 +179,84 @@ void ScenarioFlags::DeclareWorkers(CLI::App& app, Offsets offsets) {
                     scenario_.mutable_start_offsets_ns()->Assign(value.begin(), value.end());
                   })
       ->group(kScenarioGroup);
+}
+
+void ScenarioFlags::DeclareCollectives(CLI::App& app) {
+  constexpr char kGroup[] = "All-reduce (default: as recorded)";
+  const auto parse_bytes = [](const std::string& text) { return ParseBytes(text); };
+  const auto parse_seconds = [](const std::string& text) -> absl::StatusOr<double> {
+    const auto time = ParseDuration(text);
+    if (!time.ok()) return time.status();
+    return static_cast<double>(time->count()) * 1e-9;
+  };
+  std::vector<CLI::Option*> options;
+  options.push_back(app.add_flag_function(
+      "--all-reduce", [this](int64_t) { collectives(); },
+      "Workers meet in collectives; also of a profile of parameter servers"));
+  options.push_back(AddChoiceOption(
+      app, "--algorithm",
+      Choices<v1::AllReduce::Algorithm>{{"ring", v1::AllReduce::RING},
+                                        {"hierarchical", v1::AllReduce::HIERARCHICAL},
+                                        {"halving-doubling", v1::AllReduce::HALVING_DOUBLING},
+                                        {"tree", v1::AllReduce::TREE},
+                                        {"gloo", v1::AllReduce::GLOO},
+                                        {"nccl", v1::AllReduce::NCCL}},
+      "How a collective travels (default: ring)",
+      [this](v1::AllReduce::Algorithm value) { collectives().set_algorithm(value); }));
+  options.push_back(AddValueOption<int32_t>(
+      app, "--workers-per-node", "N", "Workers that share a node and its link (default 1)",
+      [this](int32_t count) { collectives().set_workers_per_node(count); }));
+  options.push_back(
+      AddParsedOption(app, "--latency", "TIME", "Of a message between nodes: 20us", parse_seconds,
+                      [this](double seconds) { collectives().set_latency_seconds(seconds); }));
+  options.push_back(AddParsedOption(
+      app, "--intra-bandwidth", "RATE", "Payload rate of a link inside a node: 300GB/s",
+      [](const std::string& text) { return ParseRate(text); },
+      [this](double rate) { collectives().set_intra_node_bandwidth_bytes_per_second(rate); }));
+  options.push_back(AddParsedOption(
+      app, "--intra-latency", "TIME", "Of a message inside a node", parse_seconds,
+      [this](double seconds) { collectives().set_intra_node_latency_seconds(seconds); }));
+  options.push_back(AddValueOption<double>(
+      app, "--reduction-seconds-per-byte", "S", "What adding a received byte takes (default 0)",
+      [this](double seconds) { collectives().set_reduction_seconds_per_byte(seconds); }));
+  options.push_back(AddParsedOption(
+      app, "--launch", "TIME", "From when a collective could begin to when it does", parse_seconds,
+      [this](double seconds) { collectives().set_launch_seconds(seconds); }));
+  options.push_back(AddParsedOption(
+      app, "--bucket-cap", "BYTES",
+      "Fuse gradients in buckets as PyTorch's DDP does: 25MiB, its own default", parse_bytes,
+      [this](int64_t bytes) { collectives().mutable_buckets()->set_cap_bytes(bytes); }));
+  options.push_back(AddParsedOption(
+      app, "--first-bucket", "BYTES", "The limit of the first bucket (default 1MiB)", parse_bytes,
+      [this](int64_t bytes) { collectives().mutable_buckets()->set_first_bytes(bytes); }));
+  options.push_back(AddValueOption<int32_t>(
+      app, "--concurrent", "N",
+      "Collectives that run at once, with --algorithm gloo (default 1; PyTorch's gloo: 2)",
+      [this](int32_t count) { collectives().set_concurrent_collectives(count); }));
+  options.push_back(AddParsedOption(
+      app, "--partition", "BYTES", "Cut what is larger into pieces of so much", parse_bytes,
+      [this](int64_t bytes) { collectives().set_partition_bytes(bytes); }));
+  options.push_back(AddChoiceOption(
+      app, "--sharding",
+      Choices<v1::AllReduce::Sharding>{{"optimizer", v1::AllReduce::OPTIMIZER},
+                                       {"gradients", v1::AllReduce::GRADIENTS}},
+      "What workers keep shares of: ZeRO-1, ZeRO-2",
+      [this](v1::AllReduce::Sharding value) { collectives().set_sharding(value); }));
+  options.push_back(AddValueOption<double>(
+      app, "--overlap-slowdown", "FACTOR",
+      "What computation takes longer by while a collective runs (default 1)",
+      [this](double factor) { collectives().set_overlap_slowdown(factor); }));
+  for (CLI::Option* option : options) option->group(kGroup);
+}
+
+void ScenarioFlags::CheckKind() const {
+  if (!asks_collectives_) return;
+  const bool streams =
+      streams_.has_value() || window_bytes_.has_value() || quantum_bytes_.has_value();
+  if (asks_servers_ || streams)
+    throw CLI::ValidationError("--all-reduce", "and flags of parameter servers: which of both?");
+  if (scenario_.all_reduce().has_buckets() && scenario_.all_reduce().buckets().cap_bytes() == 0)
+    throw CLI::ValidationError("--first-bucket", "needs --bucket-cap");
 }
 
 void ScenarioFlags::DeclareOrder(CLI::App& app) {

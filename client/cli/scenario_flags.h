@@ -47,13 +47,26 @@ class ScenarioFlags {
   void DeclareWorkers(CLI::App& app, Offsets offsets);
   void DeclareOrder(CLI::App& app);
 
-  v1::ParameterServers& servers() { return *scenario_.mutable_parameter_servers(); }
+  void DeclareCollectives(CLI::App& app);
+  // Throws CLI::ValidationError where flags of both kinds of job were given.
+  void CheckKind() const;
+
+  v1::ParameterServers& servers() {
+    asks_servers_ = true;
+    return *scenario_.mutable_parameter_servers();
+  }
+  v1::AllReduce& collectives() {
+    asks_collectives_ = true;
+    return *scenario_.mutable_all_reduce();
+  }
 
   v1::Scenario scenario_;  // but for how streams share a connection
   std::optional<Streams> streams_;
   std::optional<int64_t> window_bytes_;
   std::optional<int64_t> quantum_bytes_;
   std::string bandwidth_text_;
+  bool asks_servers_ = false;
+  bool asks_collectives_ = false;
 };
 
 }  // namespace stepcast::client

@@ -128,9 +128,8 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
     const int32_t highest = counts.back();
     std::erase_if(counts, [&](int32_t count) { return !one_worker->Allows(count); });
     if (counts.empty()) {
-      faults.Add("min_workers",
-                 absl::StrCat("none of the numbers of workers from ", lowest, " to ", highest,
-                              " fills nodes as scenario.all_reduce says"));
+      faults.Add("min_workers", absl::StrCat("none of the numbers of workers from ", lowest, " to ",
+                                             highest, " fills nodes as scenario.all_reduce says"));
     }
   }
   if (absl::Status status = std::move(faults).ToStatus("JOB_INVALID"); !status.ok()) return status;

@@ -19,7 +19,7 @@ namespace {
 
 // An operation of the plan; the graph order is the order of the list.
 struct PlannedOperation {
-  int32_t source = 0;  // of the profile; of a collective, its last member's
+  int32_t source = 0;                          // of the profile; of a collective, its last member's
   Collective kind = Collective::kUnspecified;  // unspecified: computation
   int64_t bytes = 0;
   int32_t stream = 0;
@@ -226,10 +226,10 @@ absl::Status CheckOrder(const Profile& profile, Plan plan) {
   std::string names;
   for (const PlannedOperation& operation : plan) {
     if (operation.members.size() < 2) continue;
-    names = absl::StrCat("; the first bucket of several is of ",
-                         Quoted(profile.operations()[Index(operation.members.front())].name),
-                         " to ",
-                         Quoted(profile.operations()[Index(operation.members.back())].name));
+    names =
+        absl::StrCat("; the first bucket of several is of ",
+                     Quoted(profile.operations()[Index(operation.members.front())].name), " to ",
+                     Quoted(profile.operations()[Index(operation.members.back())].name));
     break;
   }
   return FaultsError(
@@ -288,9 +288,10 @@ std::vector<int32_t> GradientsByBucket(const std::vector<int64_t>& gradient_byte
     filled += bytes;
     ++count;
     const int64_t limit =
-        recorded != nullptr ? recorded->sizes_bytes[std::min(counts.size(), recorded->sizes_bytes.size() - 1)]
-        : rule != nullptr   ? (counts.empty() ? rule->first_bytes : rule->cap_bytes)
-                            : 0;
+        recorded != nullptr
+            ? recorded->sizes_bytes[std::min(counts.size(), recorded->sizes_bytes.size() - 1)]
+        : rule != nullptr ? (counts.empty() ? rule->first_bytes : rule->cap_bytes)
+                          : 0;
     if (filled < limit) continue;
     counts.push_back(std::exchange(count, 0));
     filled = 0;

@@ -61,10 +61,10 @@ FittedRing FitRing(const std::vector<MeasuredCollective>& points) {
   for (const MeasuredCollective& point : points) {
     const double rounds = ShapeOf(point.kind, point.workers).rounds;
     const double a = rounds / point.seconds;
-    const double b = point.kind == Collective::kBroadcast
-                         ? static_cast<double>(point.size_bytes) / point.seconds
-                         : rounds * static_cast<double>(point.size_bytes) / point.workers /
-                               point.seconds;
+    const double b =
+        point.kind == Collective::kBroadcast
+            ? static_cast<double>(point.size_bytes) / point.seconds
+            : rounds * static_cast<double>(point.size_bytes) / point.workers / point.seconds;
     aa += a * a;
     ab += a * b;
     bb += b * b;
@@ -140,9 +140,9 @@ double CollectiveTimes::FlatRing(Collective kind, double bytes) const {
     return RingSeconds(kind, bytes, workers, latency_, bandwidth_);
   const RingShape shape = ShapeOf(kind, workers);
   const double share = bytes / workers;
-  const double slowest = std::max(
-      job_.intra_node_latency_seconds + share / job_.intra_node_bandwidth_bytes_per_second,
-      latency_ + share / bandwidth_);
+  const double slowest =
+      std::max(job_.intra_node_latency_seconds + share / job_.intra_node_bandwidth_bytes_per_second,
+               latency_ + share / bandwidth_);
   const double added =
       shape.adds ? (workers - 1) / workers * bytes * job_.reduction_seconds_per_byte : 0;
   return shape.rounds * slowest + added;
@@ -178,8 +178,7 @@ double CollectiveTimes::HalvingDoubling(Collective kind, double bytes) const {
   if (kind == Collective::kBroadcast) return log * latency_ + bytes / bandwidth_;
   const double halves = kind == Collective::kAllReduce ? 2 : 1;
   const double moved = (workers - 1) / workers * bytes;
-  const double added =
-      ShapeOf(kind, workers).adds ? moved * job_.reduction_seconds_per_byte : 0;
+  const double added = ShapeOf(kind, workers).adds ? moved * job_.reduction_seconds_per_byte : 0;
   return halves * (log * latency_ + moved / bandwidth_) + added;
 }
 
@@ -215,8 +214,7 @@ double CollectiveTimes::Measured(Collective kind, int64_t bytes) const {
       line.emplace_back(std::log(static_cast<double>(point.size_bytes)), std::log(point.seconds));
   }
   const auto size = static_cast<double>(bytes);
-  const double ratio =
-      ring(kind, size, workers_) / ring(measured, size, nearest);
+  const double ratio = ring(kind, size, workers_) / ring(measured, size, nearest);
   if (line.size() == 1) {
     const double there = std::exp(line.front().first);
     return std::exp(line.front().second) * ring(kind, size, workers_) /
@@ -279,8 +277,7 @@ constexpr NcclConstants kNccl;
 // By architecture, then one node, two nodes, more.
 constexpr double kLlMax[3][3] = {{39.0, 39.0, 20.4}, {87.7, 22.5, 19.0}, {141.0, 45.0, 35.0}};
 constexpr double kTreeMax[3][3] = {{26.5, 18.5, 10.0}, {24.0, 23.6, 17.8}, {38.7, 41.4, 36.0}};
-constexpr double kTreeLl128Max[3][3] = {
-    {20.0, 20.0, 20.0}, {20.0, 20.0, 20.0}, {36.7, 36.7, 29.0}};
+constexpr double kTreeLl128Max[3][3] = {{20.0, 20.0, 20.0}, {20.0, 20.0, 20.0}, {36.7, 36.7, 29.0}};
 constexpr double kRingLl128Max[3] = {20.0, 20.0, 36.7};
 constexpr int kTreeCorrections = 23;
 constexpr double kTreeCorrection[kProtocols][kTreeCorrections] = {
@@ -298,8 +295,8 @@ struct NcclView {
         nodes(workers / per_node),
         intra(job.nccl.intra_node_path == Nccl::Path::kNvlink),
         channels(job.nccl.channels) {
-    const double link = nodes > 1 ? SlowestBandwidth(scenario)
-                                  : job.intra_node_bandwidth_bytes_per_second;
+    const double link =
+        nodes > 1 ? SlowestBandwidth(scenario) : job.intra_node_bandwidth_bytes_per_second;
     const double channel = job.nccl.channel_bandwidth_bytes_per_second;
     bus = (channel > 0 ? channel * channels : link) / 1e9;
     net_latency_us = job.latency_seconds * 1e6;

@@ -70,13 +70,13 @@ struct PeerEdge {
 
 // Operations that all workers carry out together, on the lanes of role kJoint: one sequence over
 // all steps. The next one begins when it is ready on every worker, those before it have begun, and
-// fewer than `concurrent` are under way; it begins and ends on all workers at once. A job with joint
-// operations has one program.
+// fewer than `concurrent` are under way; it begins and ends on all workers at once. A job with
+// joint operations has one program.
 struct JointWork {
   std::vector<OpIndex> ops;   // of a step, ascending: the order in which they begin
   std::vector<Span> lengths;  // parallel to ops; with messages: what goes before the first one
   std::vector<RingMessages> messages;  // parallel to ops, or empty: they share no link
-  int32_t concurrent = 1;     // as many as there are lanes of role kJoint
+  int32_t concurrent = 1;              // as many as there are lanes of role kJoint
 };
 
 // The recorded step that a worker's step repeats.

@@ -53,8 +53,8 @@ class JointSequence {
   };
   // REQUIRES: CanBegin().
   Begun Begin(Instant now) {
-    const auto slot = static_cast<size_t>(
-        std::find(ends_.begin(), ends_.end(), kEndOfTime) - ends_.begin());
+    const auto slot =
+        static_cast<size_t>(std::find(ends_.begin(), ends_.end(), kEndOfTime) - ends_.begin());
     const Begun begun{.op = joint_.ops[next_], .slot = static_cast<int32_t>(slot)};
     if (under_way_++ == 0) busy_ -= now.ticks;
     of_slot_[slot] = next_;

@@ -59,7 +59,7 @@ class CompletionSeries {
 struct ChunkRecord {
   int32_t worker = 0;
   OpIndex op = 0;
-  int32_t step = 0;     // of that worker, from 0
+  int32_t step = 0;  // of that worker, from 0
   // Of a transfer that is sent in several: which one, from 0. Of a joint operation: which of the
   // joint lanes it was on.
   int32_t service = 0;
@@ -119,8 +119,8 @@ struct RunResult {
   StepTimeHistogram step_times;               // of the steps that ended in it
   std::vector<double> utilization;            // by lane, mean over workers; links: of the hub's
   double exposed_communication_fraction = 0;  // mean over workers
-  // Share of a worker's time in which a joint operation of its own is ready, waits for other workers,
-  // and it has nothing else to do; mean over workers.
+  // Share of a worker's time in which a joint operation of its own is ready, waits for other
+  // workers, and it has nothing else to do; mean over workers.
   double waiting_fraction = 0;
   // The largest share of an iteration that its first finisher waited, where steps end together.
   double straggler_fraction = 0;

@@ -40,7 +40,8 @@ bool IsNoText(char c) {
 
 FileKind KindOfJson(std::string_view text) {
   for (const std::string_view key :
-       {"\"schemaVersion\""sv, "\"deviceProperties\""sv, "\"cpu_op\""sv, "\"distributedInfo\""sv}) {
+       {"\"schemaVersion\""sv, "\"deviceProperties\""sv, "\"cpu_op\""sv, "\"distributedInfo\""sv,
+        "\"aten::"sv, "\"ProfilerStep#"sv, "|execution_trace|"sv}) {
     if (Has(text, key)) return FileKind::kPyTorchTrace;
   }
   if (Has(text, "\"traceEvents\"") || (Has(text, "\"ph\"") && Has(text, "\"pid\"")))
@@ -87,7 +88,7 @@ std::string_view TextOf(FileKind kind) {
     case FileKind::kTimeline:
       return "JSON of trace events, as TensorFlow 1's timeline and Chrome write";
     case FileKind::kPyTorchTrace:
-      return "a trace of PyTorch's profiler, which is not read yet";
+      return "a trace of PyTorch's profiler";
     case FileKind::kProfileJson:
       return "a Stepcast profile in proto JSON";
     case FileKind::kProfileText:

@@ -45,9 +45,9 @@ std::string_view TextOf(FileKind kind);
 // The formats that can be imported, and what else to do with a profile; for the end of a sentence.
 inline constexpr std::string_view kReadableFormats =
     "what can be imported is layers (PipeDream's layer times, as text), run-metadata (TensorFlow's "
-    "serialised RunMetadata) and timeline (JSON of "
-    "TensorFlow "
-    "1's timeline), each also compressed by gzip; a Stepcast profile is uploaded, not imported";
+    "serialised RunMetadata), timeline (JSON of TensorFlow 1's timeline) and pytorch (JSON of "
+    "PyTorch's profiler), each also compressed by gzip; a Stepcast profile is uploaded, not "
+    "imported";
 
 // A source that hands on another's bytes and keeps the first kKindBytes of them.
 class KindSource final : public ByteSource {

@@ -30,6 +30,11 @@ class AllReduceResolver {
     ResolveConcurrency();
     ResolvePartition();
     job_.sharding = draft_.sharding.value_or(Sharding::kNone);
+    if (job_.sharding == Sharding::kFull) {
+      faults_.Add(At("sharding"),
+                  "FULL is not simulated yet: a profile does not say which computation uses which "
+                  "parameters");
+    }
     job_.overlap_slowdown =
         Checked("overlap_slowdown", draft_.overlap_slowdown, 1, 1, limits_.max_overlap_slowdown);
     ResolveNccl();
@@ -107,6 +112,7 @@ class AllReduceResolver {
                     absl::StrCat(horovod.cycle_seconds, " is not above 0 and at most ",
                                  limits_.max_latency_seconds));
       }
+      faults_.Add(At("horovod"), "Horovod's cycles are not simulated yet");
       job_.fusion = horovod;
     } else if (draft_.buckets.has_value()) {
       CheckBuckets(At("buckets"), *draft_.buckets, faults_);

@@ -47,11 +47,11 @@ class MessageLink {
   struct Ring {
     int32_t slot = 0;
     RingMessages messages;
-    int32_t sent = 0;         // messages so far
-    Instant issue;            // of the next one
-    Instant next_issue;       // of the one after it
-    Instant added;            // the last addition's end
-    Instant end = kEndOfTime; // once all are sent
+    int32_t sent = 0;          // messages so far
+    Instant issue;             // of the next one
+    Instant next_issue;        // of the one after it
+    Instant added;             // the last addition's end
+    Instant end = kEndOfTime;  // once all are sent
   };
   struct State {
     std::vector<Ring> rings;  // in the order in which they began

@@ -98,9 +98,8 @@ absl::StatusOr<std::shared_ptr<const RankedGraph>> RankedGraph::Make(const Profi
 
 bool RankedGraph::SharedBy(const Scenario& a, const Scenario& b) {
   if (!HaveSameJobProgram(a, b)) return false;
-  return !a.has_servers() ||
-         (a.servers().transfer_order == b.servers().transfer_order &&
-          a.servers().transfer_priorities == b.servers().transfer_priorities);
+  return !a.has_servers() || (a.servers().transfer_order == b.servers().transfer_order &&
+                              a.servers().transfer_priorities == b.servers().transfer_priorities);
 }
 
 Replications::Replications(const Profile& profile, const Scenario& scenario,
@@ -113,8 +112,8 @@ Replications::Replications(const Profile& profile, const Scenario& scenario,
       job_(graph_->JobOf(scenario)) {}
 
 bool Replications::IsRandom() const {
-  const bool random_order = scenario_.has_servers() &&
-                            scenario_.servers().transfer_order == TransferOrder::kRandom;
+  const bool random_order =
+      scenario_.has_servers() && scenario_.servers().transfer_order == TransferOrder::kRandom;
   return graph_->job.program->step_count() > 1 || random_order || StartMatters();
 }
 
@@ -277,9 +276,8 @@ void Replications::DescribeCollectives(Prediction& prediction) const {
   report.waiting_seconds = waiting * step;
   const CollectiveTimes times(scenario_);
   for (size_t i = 0; i < planned.size(); ++i) {
-    CollectiveTiming timing{.operations = {},
-                            .kind = planned[i].kind,
-                            .size_bytes = planned[i].bytes};
+    CollectiveTiming timing{
+        .operations = {}, .kind = planned[i].kind, .size_bytes = planned[i].bytes};
     for (const int32_t member : planned[i].members)
       timing.operations.push_back(profile_->operations()[Index(member)].name);
     const JointTimes& sums = joint_times_[i];

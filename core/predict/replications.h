@@ -44,9 +44,7 @@ struct RankedGraph {
   static absl::StatusOr<std::shared_ptr<const RankedGraph>> Make(const Profile& profile,
                                                                  const Scenario& scenario,
                                                                  StopCheck stop);
-  JobGraph JobOf(const Scenario& scenario) const {
-    return stepcast::JobOf(job, ranking, scenario);
-  }
+  JobGraph JobOf(const Scenario& scenario) const { return stepcast::JobOf(job, ranking, scenario); }
   // True if both scenarios have the same one.
   static bool SharedBy(const Scenario& a, const Scenario& b);
 };
@@ -111,9 +109,9 @@ class Replications {
   std::vector<double> drift_;
   // Over all runs.
   StepTimeHistogram step_times_;
-  std::vector<double> utilization_;  // sums, by lane
-  double exposed_ = 0;               // sum
-  double waiting_ = 0;               // sum
+  std::vector<double> utilization_;      // sums, by lane
+  double exposed_ = 0;                   // sum
+  double waiting_ = 0;                   // sum
   std::vector<JointTimes> joint_times_;  // sums, by collective
   double straggler_fraction_ = 0;
   int64_t simulated_operations_ = 0;

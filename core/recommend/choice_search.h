@@ -91,9 +91,7 @@ class ChoiceSearch {
         .points[static_cast<size_t>(cell.workers - query_.min_workers)]
         .has_value();
   }
-  bool IsAllowed(int32_t workers) const {
-    return query_.IsCandidate(workers);
-  }
+  bool IsAllowed(int32_t workers) const { return query_.IsCandidate(workers); }
 
   double BoundOf(const Cell& cell) const;
   Score ScoreOf(const Cell& cell, double examples_per_second) const;

@@ -154,8 +154,7 @@ void CheckPrices(const RecommendationDraft& draft, RequestFaults& faults) {
                absl::StrCat(prices.parameter_server_hour, " is no amount of at least 0"));
   }
   if (!IsAmount(prices.node_hour)) {
-    faults.Add("prices.node_hour",
-               absl::StrCat(prices.node_hour, " is no amount of at least 0"));
+    faults.Add("prices.node_hour", absl::StrCat(prices.node_hour, " is no amount of at least 0"));
   }
   if (needed && prices.worker_hour == 0 && prices.parameter_server_hour == 0 &&
       prices.node_hour == 0) {

@@ -176,7 +176,8 @@ std::string NextStep(const ReasonFacts& facts) {
   const double change = ExpectedExamplesPerSecond(next->prediction) /
                             ExpectedExamplesPerSecond(facts.chosen.prediction) -
                         1;
-  if (std::abs(change) < kChangeWorthSaying) return absl::StrCat("; ", count, " more would change nothing");
+  if (std::abs(change) < kChangeWorthSaying)
+    return absl::StrCat("; ", count, " more would change nothing");
   return absl::StrFormat("; %s more would %s %.3g %%", count, change > 0 ? "add" : "lose",
                          100 * std::abs(change));
 }

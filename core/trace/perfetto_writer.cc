@@ -241,7 +241,8 @@ void PerfettoWriter::WriteChunk(const ChunkRecord& chunk) {
   const bool is_transfer = graph.IsTransfer(chunk.op);
   const bool is_parsing = graph.IsParsing(chunk.op);
   const bool is_collective = graph.lanes().IsJoint(graph.lane(chunk.op));
-  BeginEvent("X", chunk.worker, lanes_.ThreadOf(graph.lane(chunk.op) + (is_collective ? chunk.service : 0)));
+  BeginEvent("X", chunk.worker,
+             lanes_.ThreadOf(graph.lane(chunk.op) + (is_collective ? chunk.service : 0)));
   absl::StrAppend(&event_, R"(,"cat":")",
                   is_transfer     ? "transfer"
                   : is_parsing    ? "parsing"

@@ -70,7 +70,7 @@ class PerfettoWriter final : public TraceSink {
   struct Subject {
     const Profile& profile;
     const Scenario& scenario;
-    const Program& graph;          // of both
+    const Program& graph;  // of both
     const std::vector<PlannedCollective>& collectives;
     int32_t steps_per_worker = 0;  // shown; later ones are left out
   };
@@ -103,7 +103,7 @@ class PerfettoWriter final : public TraceSink {
   const Subject subject_;
   const TraceLanes lanes_;
   std::vector<int32_t> collective_of_;  // by OpIndex, of collectives
-  std::vector<double> compute_speed_;  // by worker; empty: all as recorded
+  std::vector<double> compute_speed_;   // by worker; empty: all as recorded
   TextPieces pieces_;
   std::string event_;  // at hand; a member only to keep its memory
   int64_t events_ = 0;

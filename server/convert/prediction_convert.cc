@@ -29,6 +29,26 @@ v1::ResourceUtilization UtilizationToWire(const ResourceUtilization& utilization
   return wire;
 }
 
+v1::CollectiveReport ReportToWire(const CollectiveReport& report) {
+  v1::CollectiveReport wire;
+  wire.set_exposed_seconds(report.exposed_seconds);
+  wire.set_waiting_seconds(report.waiting_seconds);
+  wire.set_computation_seconds(report.computation_seconds);
+  wire.set_collective_seconds(report.collective_seconds);
+  wire.set_no_overlap_examples_per_second(report.no_overlap_examples_per_second);
+  wire.set_bottleneck(WireOf(kCollectiveBottlenecks, report.bottleneck));
+  for (const CollectiveTiming& timing : report.collectives) {
+    v1::CollectiveTiming& to = *wire.add_collectives();
+    for (const std::string& operation : timing.operations) to.add_operations(operation);
+    to.set_kind(WireOf(kCollectives, timing.kind));
+    to.set_size_bytes(timing.size_bytes);
+    to.set_ready_seconds(timing.ready_seconds);
+    to.set_start_seconds(timing.start_seconds);
+    to.set_end_seconds(timing.end_seconds);
+  }
+  return wire;
+}
+
 }  // namespace
 
 v1::ConfidenceInterval ToWire(const Interval& interval) {
@@ -93,6 +113,8 @@ v1::Prediction ToWire(const Prediction& prediction) {
     to.set_replications(regime.replications);
     to.set_other_start_replications(regime.other_start_replications);
   }
+  if (prediction.collectives.has_value())
+    *wire.mutable_collectives() = ReportToWire(*prediction.collectives);
   return wire;
 }
 

@@ -208,7 +208,7 @@ LayerProfileOptions LayerOptionsOf(const v1::LayerProfileOptions& wire) {
   return options;
 }
 
-// Of RunMetadataOptions or TimelineOptions, whose first fields are the same.
+// Of the options of a recording, whose first fields are the same.
 template <typename Message>
 RecordingOptions RecordingOptionsOf(const Message& wire) {
   return {.model = wire.model(),
@@ -261,6 +261,11 @@ ImportProfileCall FromWire(const v1::ImportProfileRequest::Header& wire) {
     call.format = TimelineOptions{.recording = RecordingOptionsOf(wire.timeline()),
                                   .variable_bytes = {sizes.begin(), sizes.end()},
                                   .variation = VariationOf(wire.timeline())};
+  }
+  if (wire.has_pytorch()) {
+    PyTorchTraceOptions options{.recording = RecordingOptionsOf(wire.pytorch())};
+    if (wire.pytorch().has_step_seconds()) options.step_seconds = wire.pytorch().step_seconds();
+    call.format = std::move(options);
   }
   return call;
 }

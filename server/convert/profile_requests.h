@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/importing/layer_profile.h"
+#include "core/importing/pytorch_trace.h"
 #include "core/importing/recording_options.h"
 #include "core/importing/timeline_profile.h"
 #include "core/model/profile.h"
@@ -62,7 +63,8 @@ struct ImportProfileCall {
   ProfilePlacement placement;
   std::string display_name;
   std::map<std::string, std::string> labels;
-  std::variant<std::monostate, LayerProfileOptions, ZooImport, RecordingOptions, TimelineOptions>
+  std::variant<std::monostate, LayerProfileOptions, ZooImport, RecordingOptions, TimelineOptions,
+               PyTorchTraceOptions>
       format;  // RecordingOptions: RunMetadata
   std::vector<Fault> faults;
 };

@@ -20,6 +20,7 @@ namespace {
 MachinePrices PricesOf(const v1::Prices& wire) {
   return {.worker_hour = wire.worker_hour(),
           .parameter_server_hour = wire.parameter_server_hour(),
+          .node_hour = wire.node_hour(),
           .currency_code = wire.currency_code()};
 }
 

@@ -52,6 +52,8 @@ absl::StatusOr<std::string> ReadText(ByteSource& source) {
 bool MayBe(const ImportProfileCall& call, FileKind kind) {
   if (std::holds_alternative<LayerProfileOptions>(call.format)) return kind == FileKind::kLayers;
   if (std::holds_alternative<TimelineOptions>(call.format)) return kind == FileKind::kTimeline;
+  if (std::holds_alternative<PyTorchTraceOptions>(call.format))
+    return kind == FileKind::kPyTorchTrace || kind == FileKind::kTimeline;
   return kind == FileKind::kBinary;
 }
 
@@ -91,7 +93,7 @@ struct Importer {
         "REQUEST_INVALID",
         {{.field = "header.format",
           .description =
-              "one of layer_profile, model_zoo, run_metadata and timeline is required"}});
+              "one of layer_profile, model_zoo, run_metadata, timeline and pytorch is required"}});
   }
   absl::StatusOr<ImportedProfile> operator()(const LayerProfileOptions& options) const {
     if (absl::Status status = CheckNoGraph("a layer profile"); !status.ok()) return status;
@@ -122,6 +124,11 @@ struct Importer {
   absl::StatusOr<ImportedProfile> operator()(const TimelineOptions& options) const {
     return Under("header.timeline",
                  ImportTimeline(bytes.recording, bytes.graph, options, limits, stop));
+  }
+  absl::StatusOr<ImportedProfile> operator()(const PyTorchTraceOptions& options) const {
+    if (absl::Status status = CheckNoGraph("a trace of PyTorch's profiler"); !status.ok())
+      return status;
+    return Under("header.pytorch", ImportPyTorchTrace(bytes.recording, options, limits, stop));
   }
 
   absl::Status CheckNoGraph(const char* format) const {

@@ -1,6 +1,8 @@
-"""Recordings of TensorFlow, imported by Google's Python client: what the server makes of them, and of broken ones."""
+"""Recordings of TensorFlow and PyTorch, imported by Google's Python client: what the server makes of them, and of broken ones."""
 
+import gzip
 import json
+import pathlib
 import random
 import unittest
 
@@ -14,6 +16,7 @@ SERVER = "/job:ps/replica:0/task:0/device:CPU:0"
 PLATFORM = profile_pb2.Platform(bandwidth_bytes_per_second=1e8)
 OPTIONS = store.RunMetadataOptions(model="m", batch_size=32, platform=PLATFORM)
 SEED = 20261121
+PYTORCH = pathlib.Path(__file__).resolve().parents[1] / "data/pytorch/alexnet_s-25.json.gz"
 
 # The nodes of one layer on its device: name, op, inputs.
 PARTS = {
@@ -152,6 +155,36 @@ class ImportRecordingTest(ServerTest):
         options.variable_bytes["w"] = 1000000
         profile = self.server.profiles.ImportProfile(messages(content, timeline=options, validate_only=True)).profile
         self.assertEqual([each.name for each in profile.operations], ["recv/w", "loss", "send/w", "train"])
+
+    def test_a_trace_of_pytorch_has_its_gradients_and_buckets(self):
+        content = PYTORCH.read_bytes()
+        options = store.PyTorchTraceOptions(model="alexnet_s", batch_size=128, platform=PLATFORM)
+        imported = self.server.profiles.ImportProfile(messages(content, pytorch=options, profile_id="ddp"))
+        self.assertEqual((imported.profile.framework, imported.profile.step_count), ("pytorch", 10))
+        profile = self.server.profiles.GetProfile(store.GetProfileRequest(name="profiles/ddp"))
+        self.assertEqual(list(profile.buckets.sizes_bytes), [5219304, 10409344])
+        sent = [each for each in profile.operations if each.collective == profile_pb2.ALL_REDUCE]
+        self.assertEqual((len(sent), sum(each.size_bytes for each in sent)), (16, 15628648))
+        # As the recording, and by a step without the profiler.
+        ends = [max(step.end_ns) for step in profile.steps]
+        self.assertAlmostEqual(sum(ends) / len(ends) / 1e6, 126.474, delta=0.001)
+        options.step_seconds = 0.1
+        scaled = self.server.profiles.ImportProfile(messages(content, pytorch=options, validate_only=True)).profile
+        self.assertAlmostEqual(sum(max(step.end_ns) for step in scaled.steps) / 10 / 1e6, 100, delta=0.001)
+
+    def test_a_trace_of_pytorch_says_what_to_record_instead(self):
+        options = store.PyTorchTraceOptions(batch_size=8, platform=PLATFORM)
+        whole = gzip.decompress(PYTORCH.read_bytes())
+        for content, missing in (
+            (whole.replace(b"ProfilerStep#", b"Step#"), "no ProfilerStep"),
+            (whole.replace(b"Input Dims", b"Inputs"), "record_shapes=True"),
+            (whole[: len(whole) // 2], "cut short"),
+        ):
+            with self.assertRaises(grpc.RpcError) as raised:
+                self.server.profiles.ImportProfile(messages(content, chunk_bytes=1 << 16, pytorch=options))
+            details = details_of(raised.exception)
+            self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "IMPORT_INVALID"))
+            self.assertIn(missing, details.violations["recording"])
 
 
 if __name__ == "__main__":

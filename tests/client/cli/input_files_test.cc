@@ -104,6 +104,8 @@ TEST(RecordingFormatTest, IsToldByTheFirstBytes) {
   EXPECT_EQ(DetectRecordingFormat(""), RecordingFormat::kLayers);
   EXPECT_EQ(DetectRecordingFormat(" \n {\"traceEvents\": []}"), RecordingFormat::kTimeline);
   EXPECT_EQ(DetectRecordingFormat("[{\"ph\": \"X\"}]"), RecordingFormat::kTimeline);
+  EXPECT_EQ(DetectRecordingFormat("{\"schemaVersion\": 1, \"traceEvents\": []}"),
+            RecordingFormat::kPyTorch);
   // step_stats { dev_stats { device: "/job" } }, whose first byte is a line feed.
   EXPECT_EQ(DetectRecordingFormat(std::string("\x0a\x08\x0a\x06\x0a\x04/job")),
             RecordingFormat::kRunMetadata);

@@ -346,6 +346,30 @@ TEST_F(LocalProgramTest, ImportsMeasuredLayers) {
   EXPECT_FALSE(json["notes"].empty());
 }
 
+TEST_F(LocalProgramTest, ImportsATraceOfPyTorchByItsFirstBytes) {
+  const std::vector<std::string> import = {
+      "--local",      "profile",
+      "import",       STEPCAST_SOURCE_DIR "/tests/data/pytorch/alexnet_s-25.json.gz",
+      "--batch-size", "128",
+      "--bandwidth",  "1Gbit/s",
+      "--output",     "json"};
+  const auto with = [&import](std::vector<std::string> more) {
+    more.insert(more.begin(), import.begin(), import.end());
+    return more;
+  };
+  const Outcome outcome = Run(with({"--step-seconds", "0.12"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json profile = Json::parse(outcome.out)["profile"];
+  EXPECT_EQ(profile["framework"], "pytorch");
+  EXPECT_EQ(profile["buckets"]["sizesBytes"], Json({"5219304", "10409344"}));
+  EXPECT_THAT(outcome.out, HasSubstr("so that a step lasts the 0.12 s"));
+  EXPECT_THAT(Run(with({"--steps", "3"})).err,
+              HasSubstr("--steps or --seed does not apply to a trace of PyTorch"));
+  EXPECT_THAT(Run(with({"--format", "timeline", "--step-seconds", "1"})).err,
+              HasSubstr("--step-seconds does not apply to a timeline"));
+  EXPECT_THAT(Run(with({"--step-seconds", "0"})).err, HasSubstr("header.pytorch.step_seconds"));
+}
+
 TEST_F(LocalProgramTest, ImportsATimelineWithTheSizesOfItsVariables) {
   const std::string timeline = directory_.Write(
       "timeline.json",

@@ -24,8 +24,7 @@ namespace {
 using ::nlohmann::json;
 
 RunOptions OptionsFor(const Scenario& scenario, int32_t steps, int32_t warmup) {
-  RunOptions options{
-      .steps_per_worker = steps, .warmup_steps = warmup, .keep_step_ends = true};
+  RunOptions options{.steps_per_worker = steps, .warmup_steps = warmup, .keep_step_ends = true};
   options.start_offsets.resize(static_cast<size_t>(scenario.workers));
   for (size_t i = 0; i < scenario.start_offsets_ns.size(); ++i)
     options.start_offsets[i] = Nanoseconds(scenario.start_offsets_ns[i]);
@@ -33,8 +32,8 @@ RunOptions OptionsFor(const Scenario& scenario, int32_t steps, int32_t warmup) {
 }
 
 const json& Cases() {
-  static const json* const cases = new json(
-      testing::ReadJsonFile(STEPCAST_SOURCE_DIR "/tests/data/golden/all_reduce.json"));
+  static const json* const cases =
+      new json(testing::ReadJsonFile(STEPCAST_SOURCE_DIR "/tests/data/golden/all_reduce.json"));
   return *cases;
 }
 
@@ -124,8 +123,8 @@ RandomJob MakeJob(uint64_t seed) {
     Operation operation{.name = "o" + std::to_string(operations.size()), .resource = resource};
     operation.waiting_for = std::move(waiting);
     if (resource == Resource::kCollective) {
-      operation.size_bytes = static_cast<int64_t>(1 + random.Below(round ? 4 : 3'000'000)) *
-                             (round ? 1000 : 1);
+      operation.size_bytes =
+          static_cast<int64_t>(1 + random.Below(round ? 4 : 3'000'000)) * (round ? 1000 : 1);
       operation.collective = random.Below(4) > 0 ? Collective::kAllReduce
                                                  : static_cast<Collective>(2 + random.Below(3));
     }

@@ -148,8 +148,9 @@ class Naive {
       if (!is_new && worker.ready[i] < worker.ready[at->second]) at->second = i;
     }
     for (const auto& [stream, i] : first) {
-      const RecordedStep& step = job_.profile.steps()[static_cast<size_t>(
-          job_.recorded(static_cast<int32_t>(w), worker.step))];
+      const RecordedStep& step =
+          job_.profile
+              .steps()[static_cast<size_t>(job_.recorded(static_cast<int32_t>(w), worker.step))];
       const int64_t recorded = (step.end_ns[i] - step.start_ns[i]) * 2520;
       int64_t length = recorded;
       if (speeds_[w] != 1 && recorded > 0) {

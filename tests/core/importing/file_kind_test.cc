@@ -20,6 +20,11 @@ TEST(FileKindTest, EachKindIsKnownByItsFirstBytes) {
       {"{\"schemaVersion\": 1, \"deviceProperties\": [], \"traceEvents\": [",
        FileKind::kPyTorchTrace},
       {"{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"cpu_op\"", FileKind::kPyTorchTrace},
+      {"[{\"name\": \"aten::zeros\", \"ph\": \"X\", \"pid\": \"CPU functions\"",
+       FileKind::kPyTorchTrace},
+      {"{\"schema\": \"1.0.1\", \"nodes\": [{\"name\": "
+       "\"[pytorch|profiler|execution_trace|thread]\"",
+       FileKind::kPyTorchTrace},
       {"{\"model\": \"m\", \"batchSize\": 8", FileKind::kProfileJson},
       {"{\"jobs\": []}", FileKind::kJson},
       {"model: \"m\"\nbatch_size: 8\noperations {\n", FileKind::kProfileText},

@@ -11,8 +11,12 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+
+#include "core/importing/pytorch_trace.h"
 #include "core/importing/run_metadata_profile.h"
 #include "core/importing/timeline_profile.h"
+#include "tests/core/importing/pytorch_writer.h"
 #include "tests/core/importing/random_training.h"
 #include "tests/support/live_bytes.h"
 #include "tests/support/recorded_data.h"
@@ -135,6 +139,73 @@ TEST(ImportMemoryTest, OfARecordedTimelineNoMoreIsHeldThanItsProfileAndAnAllowan
     std::cout << name << ": " << text.size() << " bytes, profile " << profile << ", most held "
               << most_live_bytes - before << "\n";
     EXPECT_LE(most_live_bytes - before, profile + kAllowance) << name;
+  }
+}
+
+// A trace of which most is what nobody needs: Python's functions, and operations inside others.
+class PaddedTraceSource final : public ByteSource {
+ public:
+  // `events` more before the last one of the trace.
+  PaddedTraceSource(const std::string& trace, int64_t events)
+      : trace_(trace), split_(trace.rfind(",\n")), left_(events) {
+    for (int i = 0; i < 100; ++i) {
+      absl::StrAppend(
+          &block_, R"(, {"ph": "X", "cat": ")", i % 2 == 0 ? "python_function" : "cpu_op",
+          R"(", "name": "aten::add_ of module 17", "pid": 1, "tid": 1, "ts": 1712195495648967.125, )",
+          R"("dur": 3.5, "args": {"Python id": 7, "Input Dims": [[64, 3, 7, 7], []], "Call stack": )",
+          R"("a/long/one.py(17): forward;another.py(18): call", "Input type": ["float", "Scalar"]}})");
+    }
+  }
+
+  int64_t size() const {
+    return static_cast<int64_t>(trace_.size()) + blocks() * static_cast<int64_t>(block_.size());
+  }
+
+  absl::StatusOr<size_t> Read(char* buffer, size_t size) override {
+    while (true) {
+      const std::string_view part = Part();
+      if (at_ < part.size()) {
+        const size_t taken = part.copy(buffer, size, at_);
+        at_ += taken;
+        return taken;
+      }
+      if (part_ > blocks()) return size_t{0};
+      ++part_;
+      at_ = 0;
+    }
+  }
+
+ private:
+  int64_t blocks() const { return left_ / 100; }
+  std::string_view Part() const {
+    const std::string_view trace = trace_;
+    if (part_ == 0) return trace.substr(0, split_);
+    return part_ <= blocks() ? std::string_view(block_) : trace.substr(split_);
+  }
+
+  const std::string& trace_;
+  const size_t split_;
+  const int64_t left_;
+  std::string block_;
+  int64_t part_ = 0;  // the beginning, the blocks, the rest
+  size_t at_ = 0;
+};
+
+TEST(ImportMemoryTest, OfATraceOfPyTorchOnlyTheEventsThatAreNeededAreHeld) {
+  const std::string trace =
+      testing::WritePyTorchTrace(
+          {.gpu = true, .steps = 40, .elements = std::vector<int64_t>(160, 150'000)})
+          .text;
+  for (const int64_t events : {int64_t{0}, int64_t{1'000'000}}) {
+    PaddedTraceSource source(trace, events);
+    const Held held = MeasureHeld(
+        [&] { return ImportPyTorchTrace(source, {.recording = kOptions}, {}, NeverStop); });
+    std::cout << "trace " << source.size() << " bytes, profile " << held.profile << ", most held "
+              << held.most << "\n";
+    EXPECT_LE(held.most, held.profile + kAllowance);
+    if (events > 0) {
+      EXPECT_GT(source.size(), 10 * held.most) << "of a trace this large nothing is shown";
+    }
   }
 }
 

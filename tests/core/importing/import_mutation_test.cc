@@ -10,8 +10,10 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/importing/pytorch_trace.h"
 #include "core/importing/run_metadata_profile.h"
 #include "core/importing/timeline_profile.h"
+#include "tests/core/importing/pytorch_writer.h"
 #include "tests/core/importing/random_training.h"
 #include "tests/core/importing/timeline_writer.h"
 #include "tests/support/run_metadata_writer.h"
@@ -108,6 +110,28 @@ TEST(ImportMutationTest, ABrokenTimelineIsRefusedOrMakesASoundProfile) {
         ImportTimeline(source, nullptr,
                        {.recording = Options(), .variable_bytes = {{"var0", 4000}}}, {}, NeverStop),
         seed, tally);
+  }
+  std::cout << tally.sound << " sound, " << tally.refused << " refused\n";
+  EXPECT_GT(tally.sound, 0);
+  EXPECT_GT(tally.refused, 0);
+}
+
+TEST(ImportMutationTest, ABrokenTraceOfPyTorchIsRefusedOrMakesASoundProfile) {
+  Tally tally;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    Random random({seed, 3});
+    std::string text = testing::WritePyTorchTrace(testing::RandomPyTorchForm(seed % 50)).text;
+    // Half of them break in a number, so that more than the JSON is put to the test.
+    if (seed % 2 == 0) {
+      text = Broken(text, random);
+    } else {
+      for (uint64_t count = 1 + random.Below(8); count > 0; --count) {
+        const size_t at = text.find_first_of("0123456789", random.Below(text.size()));
+        if (at != std::string::npos) text[at] = static_cast<char>('0' + random.Below(10));
+      }
+    }
+    TextSource source(text);
+    Count(ImportPyTorchTrace(source, {.recording = Options()}, {}, NeverStop), seed, tally);
   }
   std::cout << tally.sound << " sound, " << tally.refused << " refused\n";
   EXPECT_GT(tally.sound, 0);

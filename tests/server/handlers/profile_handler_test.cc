@@ -313,6 +313,22 @@ RecordingOptions Recording() {
   return {.model = "rec", .batch_size = 2, .platform = {.bandwidth_bytes_per_second = 1e9}};
 }
 
+TEST_F(ProfileHandlerTest, FaultsOfATraceOfPyTorchAreAtTheRecordingOrItsOptions) {
+  const PyTorchTraceOptions options{.recording = Recording(), .step_seconds = 0};
+  const std::string trace = R"({"schemaVersion": 1, "traceEvents": []})";
+  EXPECT_THAT(Fields(Import({.format = options}, trace).status()),
+              ElementsAre("header.pytorch.step_seconds"));
+  const absl::Status empty =
+      Import({.format = PyTorchTraceOptions{.recording = Recording()}}, trace).status();
+  EXPECT_THAT(Fields(empty), ElementsAre("recording"));
+  EXPECT_THAT(std::string(empty.message()), ::testing::Not(::testing::HasSubstr("looks like")));
+  EXPECT_THAT(
+      std::string(Import({.format = PyTorchTraceOptions{.recording = Recording()}}, "node1 -- Conv")
+                      .status()
+                      .message()),
+      ::testing::HasSubstr("looks like PipeDream's layer times"));
+}
+
 TEST_F(ProfileHandlerTest, FaultsOfARecordingAreAtItAndThoseOfItsOptionsAtTheirFields) {
   EXPECT_THAT(Fields(Import({.format = Recording()}, "\x0a").status()), ElementsAre("recording"));
   EXPECT_THAT(Fields(Import({.format = RecordingOptions{.batch_size = 1}}, "").status()),

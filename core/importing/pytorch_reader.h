@@ -1,0 +1,68 @@
+// The JSON of PyTorch's profiler (Kineto's Chrome trace), read event by event.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/importing/byte_source.h"
+#include "core/model/profile.h"
+#include "core/model/profile_limits.h"
+
+namespace stepcast {
+
+// Something that happened on the host, as far as an import needs it.
+struct TraceHostEvent {
+  enum class Kind : uint8_t {
+    kStep,             // ProfilerStep#N
+    kBackward,         // the autograd engine runs a function other than the next
+    kGradient,         // torch::autograd::AccumulateGrad: a parameter's gradient is there
+    kGradientScope,    // the engine around it, with DistributedDataParallel's hook
+    kCollectiveCall,   // c10d::allreduce_ and the like: the launch
+    kCollective,       // record_param_comms: what was launched, with its size
+    kCollectiveRun,    // the annotation gloo:all_reduce or nccl:all_reduce, sometimes with a size
+    kCopyFromBucket,   // torch.distributed.ddp.reducer::copy_bucket_to_grad
+    kOptimizer,        // Optimizer.step#SGD.step
+    kSynchronization,  // the host waits for the GPU
+  };
+
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  int64_t number = -1;        // of kStep; of others the elements of a tensor; -1: not recorded
+  int32_t group_size = 0;     // of kCollective; 0: not recorded
+  int16_t element_bytes = 0;  // 0: not recorded
+  Kind kind = Kind::kStep;
+  Collective collective = Collective::kUnspecified;  // kUnspecified: one of another kind
+};
+
+// A kernel, copy or memset on a GPU.
+struct TraceDeviceWork {
+  int64_t launch_ns = -1;  // on the host; -1: not recorded
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  bool is_collective = false;
+};
+
+struct PyTorchTrace {
+  std::vector<TraceHostEvent> host;     // by start, of equal ones the longest first
+  std::vector<TraceDeviceWork> device;  // by launch
+  std::string other_collective;  // the name of one of another kind than Collective has; empty: none
+  int64_t world_size = 0;        // 0: not recorded
+  int64_t events = 0;            // with a length
+  bool has_categories = false;   // false: as PyTorch without Kineto writes
+  bool names_devices = false;    // deviceProperties lists a GPU
+};
+
+// Field names of 2021 to 2025. Of an event only what a PyTorchTrace has is kept, so memory is that
+// of the events an import needs, whatever else was recorded. Failure: INVALID_ARGUMENT, reason
+// IMPORT_INVALID, at `recording`, where the text is no such JSON, an event has no number for a
+// time, or more events are needed than kMaxEventsPerOperation x max_operations; what the source or
+// `stop` fails with.
+// Source: pytorch/kineto, libkineto/src/output_json.cpp, of 2021 to 2024.
+absl::StatusOr<PyTorchTrace> ReadPyTorchTrace(ByteSource& source, const ProfileLimits& limits,
+                                              StopCheck stop);
+
+}  // namespace stepcast

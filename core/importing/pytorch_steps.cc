@@ -1,0 +1,777 @@
+#include "core/importing/pytorch_steps.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include "core/base/quoted.h"
+#include "core/importing/gradient_buckets.h"
+#include "core/importing/recording_options.h"
+#include "core/importing/units.h"
+#include "core/model/profile_limits.h"
+
+namespace stepcast {
+
+namespace {
+
+constexpr size_t kStepsLeftOut = 2;
+constexpr int16_t kBytesOfFloat = 4;
+constexpr int64_t kLongest = int64_t{1} << 60;
+// Of one tensor, so that bytes of all add up.
+constexpr int64_t kMaxElements = int64_t{1} << 36;
+
+struct TimeSpan {
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+};
+
+using EventKind = TraceHostEvent::Kind;
+
+struct Gradient {
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;     // of the hooks, too
+  int64_t elements = -1;  // -1: not recorded
+  int16_t element_bytes = 0;
+};
+
+struct SentTensor {
+  Collective kind = Collective::kAllReduce;
+  int64_t launch_ns = 0;
+  int64_t elements = -1;
+  int16_t element_bytes = 0;
+  TimeSpan run;  // empty: not recorded
+};
+
+// What a step has, on the host's clock.
+struct StepContent {
+  int64_t number = 0;
+  TimeSpan window;
+  std::vector<Gradient> gradients;
+  std::vector<SentTensor> sent;  // by launch
+  std::vector<TimeSpan> copies;  // out of the buckets
+  std::optional<TimeSpan> optimizer;
+  int64_t backward_ns = INT64_MAX;  // its begin
+  int64_t waited_ns = 0;            // by the host, for the GPU
+  size_t first_bucket = 0;          // of `sent`: the all-reduces of gradients
+  size_t end_bucket = 0;
+};
+
+// Gradients that are sent as one, or one alone.
+struct SentUnit {
+  size_t last_gradient = 0;
+  size_t gradients = 1;
+  int64_t bytes = 0;
+};
+
+// The end of a piece, on the host's clock.
+struct PieceCut {
+  int64_t host_ns = 0;
+  TracedPiece piece;
+  bool next_waits = false;  // the piece after it needs what it launches
+};
+
+absl::Status TraceFault(std::string description) {
+  return ImportFault(kAtRecording, std::move(description));
+}
+
+std::string StepName(int64_t number) {
+  return number < 0 ? "a ProfilerStep" : absl::StrCat("ProfilerStep#", number);
+}
+
+// Spans that overlap or touch become one.
+std::vector<TimeSpan> UnionOf(std::vector<TimeSpan> spans) {
+  std::sort(spans.begin(), spans.end(),
+            [](const TimeSpan& a, const TimeSpan& b) { return a.start_ns < b.start_ns; });
+  std::vector<TimeSpan> merged;
+  for (const TimeSpan& span : spans) {
+    if (!merged.empty() && span.start_ns <= merged.back().end_ns) {
+      merged.back().end_ns = std::max(merged.back().end_ns, span.end_ns);
+    } else {
+      merged.push_back(span);
+    }
+  }
+  return merged;
+}
+
+// REQUIRES: each is a result of UnionOf.
+std::vector<TimeSpan> BothOf(const std::vector<TimeSpan>& a, const std::vector<TimeSpan>& b) {
+  std::vector<TimeSpan> both;
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const TimeSpan span = {.start_ns = std::max(a[i].start_ns, b[j].start_ns),
+                           .end_ns = std::min(a[i].end_ns, b[j].end_ns)};
+    if (span.start_ns < span.end_ns) both.push_back(span);
+    (a[i].end_ns < b[j].end_ns ? i : j) += 1;
+  }
+  return both;
+}
+
+// Between the spans, from one instant to another.
+std::vector<TimeSpan> GapsOf(const std::vector<TimeSpan>& spans, int64_t from_ns, int64_t to_ns) {
+  std::vector<TimeSpan> gaps;
+  for (const TimeSpan& span : spans) {
+    if (span.start_ns > from_ns) gaps.push_back({from_ns, std::min(span.start_ns, to_ns)});
+    from_ns = std::max(from_ns, span.end_ns);
+    if (from_ns >= to_ns) return gaps;
+  }
+  gaps.push_back({from_ns, to_ns});
+  return gaps;
+}
+
+int64_t LengthOf(const std::vector<TimeSpan>& spans) {
+  int64_t length = 0;
+  for (const TimeSpan& span : spans) length += span.end_ns - span.start_ns;
+  return length;
+}
+
+// How much of some spans lies before an instant; instants are asked for in order.
+class LengthBefore {
+ public:
+  // REQUIRES: a result of UnionOf. Borrows it.
+  explicit LengthBefore(const std::vector<TimeSpan>& spans)
+      : next_(spans.begin()), end_(spans.end()) {}
+
+  int64_t At(int64_t instant_ns) {
+    for (; next_ != end_ && next_->end_ns <= instant_ns; ++next_)
+      passed_ns_ += next_->end_ns - next_->start_ns;
+    const bool is_within = next_ != end_ && next_->start_ns < instant_ns;
+    return passed_ns_ + (is_within ? instant_ns - next_->start_ns : 0);
+  }
+
+ private:
+  std::vector<TimeSpan>::const_iterator next_;
+  const std::vector<TimeSpan>::const_iterator end_;
+  int64_t passed_ns_ = 0;
+};
+
+class TracedStepsFinder {
+ public:
+  explicit TracedStepsFinder(const PyTorchTrace& trace) : trace_(trace) {
+    found_.has_gpu = !trace.device.empty();
+  }
+
+  absl::StatusOr<TracedSteps> Find() {
+    absl::Status status = CheckReadable();
+    if (status.ok()) status = ChooseSteps();
+    if (status.ok()) status = CheckAlike();
+    if (status.ok()) status = ChooseUnits();
+    for (const StepContent& content : contents_) {
+      if (status.ok()) status = AddStep(content);
+    }
+    if (!status.ok()) return status;
+    DropEmptyPieces();
+    return std::move(found_);
+  }
+
+ private:
+  absl::Status CheckReadable() const;
+  absl::Status ChooseSteps();
+  StepContent ContentOf(const TraceHostEvent& step) const;
+  void FindBuckets(StepContent& content) const;
+  absl::Status CheckAlike();
+  absl::Status ChooseUnits();
+  std::vector<size_t> GradientsByLaunch() const;
+  int64_t ReadyOf(const StepContent& content, size_t gradient) const;
+  std::vector<PieceCut> CutsOf(const StepContent& content,
+                               std::vector<TracedCollective>& collectives) const;
+  absl::Status AddStep(const StepContent& content);
+  absl::Status TimeOnGpu(const StepContent& content, const std::vector<PieceCut>& cuts,
+                         TracedStep& step);
+  void TimeOnHost(const StepContent& content, const std::vector<PieceCut>& cuts, TracedStep& step);
+  void KeepShortest(const std::vector<TimeSpan>& runs);
+  std::vector<TimeSpan> SentBetween(int64_t begin_ns, int64_t end_ns);
+  void DropEmptyPieces();
+
+  bool IsAlone() const { return found_.group_size == 1; }
+
+  const PyTorchTrace& trace_;
+  std::vector<StepContent> contents_;
+  std::vector<SentUnit> units_;
+  std::vector<TimeSpan> sent_;       // of all steps; empty: not found yet, or none
+  size_t counted_ = 0;               // of the GPU's work
+  int64_t computed_ns_ = INT64_MIN;  // the end of what was counted
+  TracedSteps found_;
+};
+
+absl::Status TracedStepsFinder::CheckReadable() const {
+  if (trace_.events == 0) return TraceFault("its traceEvents have no event with a length");
+  if (!trace_.has_categories) {
+    return TraceFault(
+        "its events have no categories, shapes or threads, as export_chrome_trace writes where "
+        "PyTorch is built without Kineto (Debian's python3-torch is): record with a PyTorch of "
+        "which torch.profiler.kineto_available() is true");
+  }
+  const bool has_gradients =
+      std::any_of(trace_.host.begin(), trace_.host.end(),
+                  [](const TraceHostEvent& e) { return e.kind == EventKind::kGradient; });
+  const bool has_steps =
+      std::any_of(trace_.host.begin(), trace_.host.end(),
+                  [](const TraceHostEvent& e) { return e.kind == EventKind::kStep; });
+  if (!has_steps) {
+    return TraceFault(absl::StrCat(
+        "it has no ProfilerStep", has_gradients ? "" : " and no gradients",
+        ": record training steps with torch.profiler.profile(schedule=schedule(wait=5, warmup=3, "
+        "active=12), record_shapes=True), and call p.step() after each"));
+  }
+  if (!has_gradients) {
+    return TraceFault(
+        "it has no torch::autograd::AccumulateGrad, so no step of it trains: record forward and "
+        "backward, with ProfilerActivity.CPU among the activities");
+  }
+  if (trace_.device.empty() && trace_.names_devices) {
+    return TraceFault(
+        "it names a GPU and has nothing that ran on it: record with ProfilerActivity.CUDA among "
+        "the activities");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TracedStepsFinder::ChooseSteps() {
+  std::vector<const TraceHostEvent*> steps;
+  std::vector<int64_t> lengths;
+  for (const TraceHostEvent& event : trace_.host) {
+    if (event.kind != EventKind::kStep) continue;
+    steps.push_back(&event);
+    lengths.push_back(event.end_ns - event.start_ns);
+  }
+  if (steps.size() <= kStepsLeftOut) {
+    return TraceFault(
+        absl::StrCat("it has ", steps.size(), " ProfilerStep", steps.size() == 1 ? "" : "s",
+                     ", of which the first two are left out: record at least three, better twelve "
+                     "(schedule(wait=5, warmup=3, active=12))"));
+  }
+  std::nth_element(lengths.begin(), lengths.begin() + static_cast<ptrdiff_t>(lengths.size() / 2),
+                   lengths.end());
+  const int64_t median = lengths[lengths.size() / 2];
+  std::vector<std::string> left_out;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const bool is_short = steps[i]->end_ns - steps[i]->start_ns < median / 2;
+    if (i >= kStepsLeftOut && !is_short) {
+      contents_.push_back(ContentOf(*steps[i]));
+      continue;
+    }
+    left_out.push_back(absl::StrCat(StepName(steps[i]->number),
+                                    i < kStepsLeftOut ? "" : " (shorter than half the median)"));
+  }
+  if (contents_.empty())
+    return TraceFault(
+        "after its first two, all its ProfilerSteps are shorter than half the median");
+  found_.notes.push_back(absl::StrCat("Left out: ", absl::StrJoin(left_out, ", "),
+                                      "; the first two steps warm up, and the buckets of "
+                                      "DistributedDataParallel are not yet those of later ones."));
+  return absl::OkStatus();
+}
+
+StepContent TracedStepsFinder::ContentOf(const TraceHostEvent& step) const {
+  StepContent content{.number = step.number, .window = {step.start_ns, step.end_ns}};
+  std::vector<const TraceHostEvent*> sizes;
+  std::vector<const TraceHostEvent*> calls;
+  std::vector<const TraceHostEvent*> runs;
+  const TraceHostEvent* scope = nullptr;
+  auto event =
+      std::lower_bound(trace_.host.begin(), trace_.host.end(), step.start_ns,
+                       [](const TraceHostEvent& e, int64_t start) { return e.start_ns < start; });
+  for (; event != trace_.host.end() && event->start_ns < step.end_ns; ++event) {
+    switch (event->kind) {
+      case EventKind::kGradient: {
+        const bool in_scope = scope != nullptr && event->end_ns <= scope->end_ns;
+        content.gradients.push_back({.start_ns = event->start_ns,
+                                     .end_ns = in_scope ? scope->end_ns : event->end_ns,
+                                     .elements = event->number,
+                                     .element_bytes = event->element_bytes});
+        content.optimizer.reset();  // of another part of the model
+        [[fallthrough]];
+      }
+      case EventKind::kBackward:
+      case EventKind::kGradientScope:
+        if (event->kind == EventKind::kGradientScope) scope = &*event;
+        content.backward_ns = std::min(content.backward_ns, event->start_ns);
+        break;
+      case EventKind::kCollectiveCall:
+        calls.push_back(&*event);
+        break;
+      case EventKind::kCollective:
+        sizes.push_back(&*event);
+        break;
+      case EventKind::kCollectiveRun:
+        runs.push_back(&*event);
+        break;
+      case EventKind::kCopyFromBucket:
+        content.copies.push_back({event->start_ns, event->end_ns});
+        break;
+      case EventKind::kOptimizer: {
+        // Several one after the other are one.
+        if (content.gradients.empty()) break;
+        if (!content.optimizer) content.optimizer = {event->start_ns, event->end_ns};
+        content.optimizer->end_ns = std::max(content.optimizer->end_ns, event->end_ns);
+        break;
+      }
+      case EventKind::kSynchronization:
+        content.waited_ns = std::min(
+            kLongest, content.waited_ns + std::min(kLongest, event->end_ns - event->start_ns));
+        break;
+      case EventKind::kStep:
+        break;
+    }
+  }
+  const std::vector<const TraceHostEvent*>& sent =
+      !sizes.empty() ? sizes : (!runs.empty() ? runs : calls);
+  for (size_t i = 0; i < sent.size(); ++i) {
+    const bool has_call = calls.size() == sent.size();
+    const bool has_run = runs.size() == sent.size();
+    SentTensor tensor{.kind = sent[i]->collective,
+                      .launch_ns = has_call ? calls[i]->start_ns : sent[i]->start_ns,
+                      .elements = sent[i]->number,
+                      .element_bytes = sent[i]->element_bytes};
+    if (has_run) tensor.run = {runs[i]->start_ns, runs[i]->end_ns};
+    content.sent.push_back(tensor);
+  }
+  std::stable_sort(
+      content.sent.begin(), content.sent.end(),
+      [](const SentTensor& a, const SentTensor& b) { return a.launch_ns < b.launch_ns; });
+  FindBuckets(content);
+  return content;
+}
+
+// Between the first gradient and what follows the last.
+void TracedStepsFinder::FindBuckets(StepContent& content) const {
+  if (content.gradients.empty()) return;
+  const int64_t from = content.gradients.front().start_ns;
+  int64_t to = content.window.end_ns;
+  if (content.optimizer) to = std::min(to, content.optimizer->start_ns);
+  if (!content.copies.empty() && content.copies.front().start_ns > from)
+    to = std::min(to, content.copies.front().start_ns);
+  const auto place = [&content](int64_t at_ns) {
+    return static_cast<size_t>(
+        std::partition_point(content.sent.begin(), content.sent.end(),
+                             [at_ns](const SentTensor& s) { return s.launch_ns < at_ns; }) -
+        content.sent.begin());
+  };
+  content.first_bucket = place(from);
+  content.end_bucket = place(to);
+}
+
+absl::Status TracedStepsFinder::CheckAlike() {
+  const StepContent& first = contents_.front();
+  if (first.gradients.empty()) {
+    return TraceFault(absl::StrCat(StepName(first.number),
+                                   " has no torch::autograd::AccumulateGrad: record steps that "
+                                   "train, forward and backward"));
+  }
+  for (const StepContent& content : contents_) {
+    const auto differs = [&](size_t here, size_t there, const char* what) {
+      return TraceFault(absl::StrCat(StepName(first.number), " has ", there, " ", what, ", ",
+                                     StepName(content.number), " ", here,
+                                     ": record steps that are alike, one p.step() for each"));
+    };
+    if (content.gradients.size() != first.gradients.size())
+      return differs(content.gradients.size(), first.gradients.size(), "gradients");
+    if (content.sent.size() != first.sent.size())
+      return differs(content.sent.size(), first.sent.size(), "collectives");
+    for (size_t i = 0; i < first.gradients.size(); ++i) {
+      if (content.gradients[i].elements != first.gradients[i].elements) {
+        return TraceFault(
+            absl::StrCat("gradient ", i, " has ", first.gradients[i].elements, " elements in ",
+                         StepName(first.number), " and ", content.gradients[i].elements, " in ",
+                         StepName(content.number), ": record a model that stays the same"));
+      }
+    }
+    for (const SentTensor& tensor : content.sent) {
+      if (tensor.kind != Collective::kUnspecified) continue;
+      return TraceFault(absl::StrCat(
+          StepName(content.number), " has the collective ", Quoted(trace_.other_collective),
+          ", as sharded models have (FSDP, ZeRO) and ones that are cut in pieces: record the "
+          "model with DistributedDataParallel, or alone, and ask for sharding in the scenario"));
+    }
+  }
+  found_.group_size = trace_.world_size;
+  for (const TraceHostEvent& event : trace_.host)
+    found_.group_size = std::max<int64_t>(found_.group_size, event.group_size);
+  return absl::OkStatus();
+}
+
+// By bucket, the gradients up to its launch that are in no bucket before.
+std::vector<size_t> TracedStepsFinder::GradientsByLaunch() const {
+  const StepContent& content = contents_.front();
+  std::vector<size_t> counts;
+  size_t next = 0;
+  for (size_t i = content.first_bucket; i < content.end_bucket; ++i) {
+    const size_t first = next;
+    while (next < content.gradients.size() &&
+           content.gradients[next].start_ns <= content.sent[i].launch_ns) {
+      ++next;
+    }
+    counts.push_back(next - first);
+  }
+  return next == content.gradients.size() ? counts : std::vector<size_t>();
+}
+
+absl::Status TracedStepsFinder::ChooseUnits() {
+  const StepContent& content = contents_.front();
+  const std::vector<Gradient>& gradients = content.gradients;
+  std::vector<int64_t> elements;
+  bool has_type = true;
+  for (const Gradient& gradient : gradients) {
+    if (gradient.elements >= 1 && gradient.elements <= kMaxElements)
+      elements.push_back(gradient.elements);
+    has_type = has_type && gradient.element_bytes > 0;
+  }
+  const bool has_shapes = elements.size() == gradients.size();
+  std::vector<SentTensor> buckets;
+  std::copy_if(content.sent.begin() + static_cast<ptrdiff_t>(content.first_bucket),
+               content.sent.begin() + static_cast<ptrdiff_t>(content.end_bucket),
+               std::back_inserter(buckets),
+               [](const SentTensor& s) { return s.kind == Collective::kAllReduce; });
+  std::vector<int64_t> bucket_elements;
+  for (const SentTensor& bucket : buckets) {
+    if (bucket.elements >= 1 && bucket.elements <= kMaxElements)
+      bucket_elements.push_back(bucket.elements);
+  }
+  const bool has_bucket_sizes = bucket_elements.size() == buckets.size();
+  if (!has_shapes && (buckets.empty() || !has_bucket_sizes)) {
+    return TraceFault(
+        "its gradients have no sizes (Input Dims of torch::autograd::AccumulateGrad): record with "
+        "record_shapes=True");
+  }
+  std::optional<BucketMembers> members;
+  if (has_shapes && !buckets.empty()) {
+    if (has_bucket_sizes) {
+      members = FindBucketMembers(elements, bucket_elements);
+    } else if (std::vector<size_t> counts = GradientsByLaunch(); !counts.empty()) {
+      members = BucketMembers{.counts = std::move(counts)};
+    }
+  }
+  if (!buckets.empty() && !members && !has_bucket_sizes)
+    return TraceFault("its all-reduces have no sizes: record with record_shapes=True");
+  const auto bytes_of = [&](size_t gradient, const SentTensor* bucket) {
+    int16_t bytes = gradients[gradient].element_bytes;
+    if (bucket != nullptr && bucket->element_bytes > 0) bytes = bucket->element_bytes;
+    return gradients[gradient].elements * (bytes > 0 ? bytes : kBytesOfFloat);
+  };
+  if (buckets.empty()) {
+    for (size_t i = 0; i < gradients.size(); ++i)
+      units_.push_back({.last_gradient = i, .bytes = bytes_of(i, nullptr)});
+  } else if (members) {
+    size_t next = members->skipped;
+    for (size_t b = 0; b < buckets.size(); ++b) {
+      int64_t bytes = 0;
+      for (size_t i = 0; i < members->counts[b]; ++i, ++next) {
+        units_.push_back({.last_gradient = next, .bytes = bytes_of(next, &buckets[b])});
+        bytes += units_.back().bytes;
+      }
+      found_.bucket_bytes.push_back(bytes);
+    }
+    found_.bucket_gradients = members->counts;
+    if (members->skipped > 0) {
+      found_.notes.push_back(absl::StrCat("Left out: ", members->skipped,
+                                          " gradients that are only accumulated, and in no "
+                                          "bucket."));
+    }
+  } else {
+    const std::vector<size_t> counts = GradientsByLaunch();
+    size_t next = 0;
+    for (size_t b = 0; b < buckets.size(); ++b) {
+      next += counts.empty() ? 0 : counts[b];
+      const int64_t bytes =
+          buckets[b].elements *
+          (buckets[b].element_bytes > 0 ? buckets[b].element_bytes : kBytesOfFloat);
+      units_.push_back({.last_gradient = std::max<size_t>(next, 1) - 1,
+                        .gradients = counts.empty() ? 0 : counts[b],
+                        .bytes = bytes});
+      found_.bucket_bytes.push_back(bytes);
+    }
+    found_.bucket_gradients = counts;
+    found_.notes.push_back(absl::StrCat(
+        "Assumed: each of the ", buckets.size(), " recorded buckets is sent as it is, since ",
+        has_shapes ? "they do not add up from gradients in the order in which these became ready"
+                   : "the gradients' sizes were not recorded (record_shapes=True)",
+        "; other buckets cannot be asked for."));
+  }
+  if (has_shapes && (buckets.empty() || members)) {
+    for (const SentUnit& unit : units_) found_.gradient_bytes.push_back(unit.bytes);
+    if (!has_type && buckets.empty())
+      found_.notes.emplace_back("Assumed: gradients have 4 bytes an element.");
+  }
+  return absl::OkStatus();
+}
+
+// On the host's clock: what was launched before it must have ended.
+int64_t TracedStepsFinder::ReadyOf(const StepContent& content, size_t gradient) const {
+  const Gradient& ready = content.gradients[gradient];
+  if (content.first_bucket == content.end_bucket)
+    return found_.has_gpu ? ready.start_ns : ready.end_ns;
+  const bool is_last = gradient + 1 == content.gradients.size();
+  const auto end = content.sent.begin() + static_cast<ptrdiff_t>(content.end_bucket);
+  const auto launch = std::lower_bound(
+      content.sent.begin() + static_cast<ptrdiff_t>(content.first_bucket), end, ready.start_ns,
+      [](const SentTensor& s, int64_t start) { return s.launch_ns < start; });
+  const bool is_its_own =
+      launch != end && (is_last || launch->launch_ns < content.gradients[gradient + 1].start_ns);
+  return is_its_own ? launch->launch_ns : ready.end_ns;
+}
+
+std::vector<PieceCut> TracedStepsFinder::CutsOf(const StepContent& content,
+                                                std::vector<TracedCollective>& collectives) const {
+  std::vector<PieceCut> cuts;
+  const auto cut = [&cuts](int64_t host_ns, std::string name) -> PieceCut& {
+    return cuts.emplace_back(PieceCut{.host_ns = host_ns, .piece = {.name = std::move(name)}});
+  };
+  const bool has_buckets = !found_.bucket_bytes.empty();
+  int counts[2] = {0, 0};
+  for (size_t i = 0; i < content.sent.size(); ++i) {
+    const SentTensor& tensor = content.sent[i];
+    const bool is_broadcast = tensor.kind == Collective::kBroadcast;
+    const bool is_bucket = i >= content.first_bucket && i < content.end_bucket && !is_broadcast;
+    if (is_bucket || tensor.elements == 0) continue;
+    std::string name =
+        absl::StrCat(is_broadcast ? "broadcast/" : "all_reduce/", counts[is_broadcast ? 1 : 0]++);
+    PieceCut& before = cut(tensor.launch_ns, absl::StrCat("until_", name));
+    before.piece.launches.push_back(static_cast<int32_t>(collectives.size()));
+    before.next_waits = true;
+    const int64_t element_bytes = tensor.element_bytes > 0 ? tensor.element_bytes : kBytesOfFloat;
+    collectives.push_back({.name = std::move(name),
+                           .kind = tensor.kind,
+                           .size_bytes = std::max<int64_t>(1, tensor.elements * element_bytes)});
+  }
+  cut(std::min(content.backward_ns, ReadyOf(content, units_.front().last_gradient)), "forward");
+  std::vector<int32_t> units;
+  std::vector<SentTensor> buckets;
+  for (size_t i = content.first_bucket; i < content.end_bucket; ++i) {
+    if (content.sent[i].kind == Collective::kAllReduce) buckets.push_back(content.sent[i]);
+  }
+  const bool by_bucket = has_buckets && found_.gradient_bytes.empty();
+  for (size_t u = 0; u < units_.size(); ++u) {
+    units.push_back(static_cast<int32_t>(collectives.size()));
+    const int64_t ready =
+        by_bucket ? buckets[u].launch_ns : ReadyOf(content, units_[u].last_gradient);
+    cut(ready, absl::StrCat("backward/", u)).piece.launches.push_back(units.back());
+    collectives.push_back({.name = absl::StrCat(by_bucket ? "bucket/" : "gradient/", u),
+                           .size_bytes = units_[u].bytes,
+                           .is_gradient = true});
+  }
+  std::vector<int32_t> unmet = units;  // what the rest of the step needs
+  const bool has_copies = !content.copies.empty() &&
+                          content.copies.front().start_ns >= content.gradients.back().start_ns;
+  if (has_copies) {
+    cut(content.copies.front().start_ns, "backward/end");
+    const size_t sent_gradients =
+        std::accumulate(units_.begin(), units_.end(), size_t{0},
+                        [](size_t sum, const SentUnit& unit) { return sum + unit.gradients; });
+    if (sent_gradients == content.copies.size()) {
+      size_t next = 0;
+      for (size_t u = 0; u < units_.size(); ++u) {
+        if (units_[u].gradients == 0) continue;
+        next += units_[u].gradients;
+        cut(content.copies[next - 1].end_ns, absl::StrCat("copy/", u)).piece.needs = {units[u]};
+      }
+      unmet.clear();
+    } else {
+      cut(content.copies.back().end_ns, "copy").piece.needs = std::exchange(unmet, {});
+    }
+  }
+  if (content.optimizer) {
+    cut(content.optimizer->start_ns, "until_optimizer");
+    cut(content.optimizer->end_ns, "optimizer").piece.needs = std::exchange(unmet, {});
+  }
+  cut(content.window.end_ns, "rest").piece.needs = unmet;
+  std::stable_sort(cuts.begin(), cuts.end(),
+                   [](const PieceCut& a, const PieceCut& b) { return a.host_ns < b.host_ns; });
+  // Collectives are numbered as they are launched.
+  std::vector<int32_t> place(collectives.size(), 0);
+  std::vector<TracedCollective> ordered;
+  for (PieceCut& each : cuts) {
+    for (int32_t& launched : each.piece.launches) {
+      place[static_cast<size_t>(launched)] = static_cast<int32_t>(ordered.size());
+      ordered.push_back(collectives[static_cast<size_t>(launched)]);
+      launched = static_cast<int32_t>(ordered.size()) - 1;
+    }
+  }
+  for (size_t i = 0; i < cuts.size(); ++i) {
+    for (int32_t& needed : cuts[i].piece.needs) needed = place[static_cast<size_t>(needed)];
+    if (i > 0 && cuts[i - 1].next_waits)
+      cuts[i].piece.needs.push_back(cuts[i - 1].piece.launches.front());
+  }
+  collectives = std::move(ordered);
+  return cuts;
+}
+
+absl::Status TracedStepsFinder::AddStep(const StepContent& content) {
+  std::vector<TracedCollective> collectives;
+  const std::vector<PieceCut> cuts = CutsOf(content, collectives);
+  std::vector<TracedPiece> pieces;
+  if (found_.has_gpu) pieces.push_back({.name = "host"});
+  for (const PieceCut& cut : cuts) pieces.push_back(cut.piece);
+  if (found_.steps.empty()) {
+    found_.pieces = std::move(pieces);
+    found_.collectives = std::move(collectives);
+    found_.shortest_collective_ns.assign(found_.collectives.size(), 0);
+  } else if (pieces != found_.pieces || collectives != found_.collectives) {
+    return TraceFault(absl::StrCat(StepName(content.number),
+                                   " has its gradients, collectives, copies and optimizer in "
+                                   "another order, or of other sizes, than ",
+                                   StepName(contents_.front().number),
+                                   ": record steps that are alike, one p.step() for each"));
+  }
+  TracedStep step{.number = content.number};
+  if (found_.has_gpu) {
+    if (absl::Status status = TimeOnGpu(content, cuts, step); !status.ok()) return status;
+  } else {
+    TimeOnHost(content, cuts, step);
+  }
+  found_.steps.push_back(std::move(step));
+  return absl::OkStatus();
+}
+
+// The k-th run is the k-th collective's, where there are as many.
+void TracedStepsFinder::KeepShortest(const std::vector<TimeSpan>& runs) {
+  if (runs.size() != found_.collectives.size()) return;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    int64_t& shortest = found_.shortest_collective_ns[i];
+    const int64_t length = runs[i].end_ns - runs[i].start_ns;
+    shortest = shortest == 0 ? length : std::min(shortest, length);
+  }
+}
+
+// When collectives of any step ran on the GPU, as far as it overlaps a time.
+std::vector<TimeSpan> TracedStepsFinder::SentBetween(int64_t begin_ns, int64_t end_ns) {
+  if (sent_.empty()) {
+    for (const TraceDeviceWork& work : trace_.device) {
+      if (work.is_collective) sent_.push_back({work.start_ns, work.end_ns});
+    }
+    sent_ = UnionOf(std::move(sent_));
+  }
+  auto first = std::partition_point(sent_.begin(), sent_.end(), [begin_ns](const TimeSpan& span) {
+    return span.end_ns <= begin_ns;
+  });
+  const auto last = std::partition_point(
+      first, sent_.end(), [end_ns](const TimeSpan& span) { return span.start_ns < end_ns; });
+  return {first, last};
+}
+
+absl::Status TracedStepsFinder::TimeOnGpu(const StepContent& content,
+                                          const std::vector<PieceCut>& cuts, TracedStep& step) {
+  const auto launched_before = [this](int64_t host_ns) {
+    return std::partition_point(
+        trace_.device.begin(), trace_.device.end(),
+        [host_ns](const TraceDeviceWork& work) { return work.launch_ns < host_ns; });
+  };
+  const auto first = launched_before(content.window.start_ns);
+  const auto last = launched_before(content.window.end_ns);
+  std::vector<TimeSpan> computing;
+  std::vector<TimeSpan> sending;
+  for (auto work = first; work != last; ++work)
+    (work->is_collective ? sending : computing).push_back({work->start_ns, work->end_ns});
+  if (computing.empty()) {
+    return TraceFault(absl::StrCat(StepName(content.number),
+                                   " launched nothing that ran on the GPU: record with "
+                                   "ProfilerActivity.CPU and ProfilerActivity.CUDA, and end the "
+                                   "recording after the last step has"));
+  }
+  if (!IsAlone()) KeepShortest(sending);
+  const int64_t first_ns =
+      std::min_element(computing.begin(), computing.end(),
+                       [](const TimeSpan& a, const TimeSpan& b) { return a.start_ns < b.start_ns; })
+          ->start_ns;
+  // The step begins where the one before it has ended.
+  for (; counted_ < static_cast<size_t>(first - trace_.device.begin()); ++counted_) {
+    const TraceDeviceWork& work = trace_.device[counted_];
+    if (!work.is_collective && work.launch_ns >= 0)
+      computed_ns_ = std::max(computed_ns_, work.end_ns);
+  }
+  const int64_t begin_ns = computed_ns_ == INT64_MIN ? first_ns : computed_ns_;
+  int64_t end_ns = begin_ns;
+  for (const TimeSpan& span : computing) end_ns = std::max(end_ns, span.end_ns);
+  const std::vector<TimeSpan> busy = UnionOf(computing);
+  std::vector<TimeSpan> waits;
+  if (!IsAlone()) waits = BothOf(GapsOf(busy, begin_ns, end_ns), SentBetween(begin_ns, end_ns));
+  LengthBefore waited(waits);
+  const auto from_begin = [&](int64_t at_ns) {
+    return std::max<int64_t>(0, at_ns - begin_ns) - waited.At(at_ns);
+  };
+  step.exposed_ns = LengthOf(waits);
+  step.busy_ns = LengthOf(BothOf(busy, {{begin_ns, end_ns}}));
+  step.span_ns = from_begin(first_ns);
+  step.host_ns =
+      std::max<int64_t>(0, content.window.end_ns - content.window.start_ns - content.waited_ns);
+  step.ends_ns.push_back(step.span_ns);
+  int64_t done_ns = std::max(first_ns, begin_ns);
+  auto work = first;
+  for (const PieceCut& cut : cuts) {
+    for (; work != last && work->launch_ns < cut.host_ns; ++work) {
+      if (!work->is_collective) done_ns = std::max(done_ns, work->end_ns);
+    }
+    step.ends_ns.push_back(from_begin(done_ns));
+  }
+  return absl::OkStatus();
+}
+
+void TracedStepsFinder::TimeOnHost(const StepContent& content, const std::vector<PieceCut>& cuts,
+                                   TracedStep& step) {
+  const int64_t begin_ns = content.window.start_ns;
+  std::vector<TimeSpan> runs;
+  std::vector<TimeSpan> first_runs;  // before the backward pass; the host waits for each
+  for (const SentTensor& tensor : content.sent) {
+    runs.push_back(tensor.run);
+    if (tensor.launch_ns < content.backward_ns) first_runs.push_back(tensor.run);
+  }
+  std::vector<TimeSpan> waits;
+  if (!IsAlone()) {
+    KeepShortest(runs);
+    // After the last gradient the host copies, or waits.
+    const int64_t from_ns = content.gradients.back().end_ns;
+    const int64_t to_ns = content.optimizer ? content.optimizer->start_ns : content.window.end_ns;
+    waits =
+        BothOf(GapsOf(UnionOf(content.copies), from_ns, std::max(from_ns, to_ns)), UnionOf(runs));
+    waits.insert(waits.end(), first_runs.begin(), first_runs.end());
+    waits = UnionOf(std::move(waits));
+  }
+  step.exposed_ns = LengthOf(waits);
+  LengthBefore waited(waits);
+  for (const PieceCut& cut : cuts) {
+    const int64_t end_ns = std::max<int64_t>(0, cut.host_ns - begin_ns) - waited.At(cut.host_ns);
+    step.ends_ns.push_back(std::max(end_ns, step.ends_ns.empty() ? 0 : step.ends_ns.back()));
+  }
+}
+
+// A piece that takes no time in any step is none: what it needs the next one needs, and what it
+// launches is ready after the one before it.
+void TracedStepsFinder::DropEmptyPieces() {
+  std::vector<TracedPiece> pieces;
+  std::vector<size_t> kept;
+  std::vector<int32_t> needs;
+  for (size_t p = 0; p < found_.pieces.size(); ++p) {
+    TracedPiece& piece = found_.pieces[p];
+    needs.insert(needs.end(), piece.needs.begin(), piece.needs.end());
+    const bool takes_time =
+        std::any_of(found_.steps.begin(), found_.steps.end(), [p](const TracedStep& step) {
+          return step.ends_ns[p] > (p == 0 ? 0 : step.ends_ns[p - 1]);
+        });
+    if (takes_time || (pieces.empty() && !piece.launches.empty())) {
+      piece.needs = std::exchange(needs, {});
+      pieces.push_back(std::move(piece));
+      kept.push_back(p);
+    } else if (!pieces.empty()) {
+      std::vector<int32_t>& launches = pieces.back().launches;
+      launches.insert(launches.end(), piece.launches.begin(), piece.launches.end());
+    }
+  }
+  for (TracedStep& step : found_.steps) {
+    std::vector<int64_t> ends;
+    for (const size_t p : kept) ends.push_back(step.ends_ns[p]);
+    step.ends_ns = std::move(ends);
+  }
+  found_.pieces = std::move(pieces);
+}
+
+}  // namespace
+
+absl::StatusOr<TracedSteps> FindTracedSteps(const PyTorchTrace& trace) {
+  return TracedStepsFinder(trace).Find();
+}
+
+}  // namespace stepcast

@@ -1,0 +1,365 @@
+#include "core/importing/pytorch_trace.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include "core/base/error.h"
+#include "core/importing/gradient_buckets.h"
+#include "core/importing/pytorch_reader.h"
+#include "core/importing/pytorch_steps.h"
+#include "core/importing/units.h"
+#include "core/model/fault_list.h"
+#include "core/model/profile.h"
+
+namespace stepcast {
+
+namespace {
+
+constexpr double kIdleShareOfHostBound = 0.1;
+constexpr double kLongestScaledNs = 1e18;
+// So many sizes and times of a note, and of the rest their number.
+constexpr size_t kMostListed = 24;
+
+double Ms(double ns) { return ns / kNsPerMs; }
+
+std::string ListOf(const std::vector<std::string>& items) {
+  if (items.size() <= kMostListed) return absl::StrJoin(items, ", ");
+  const std::vector<std::string> first(items.begin(),
+                                       items.begin() + static_cast<ptrdiff_t>(kMostListed));
+  return absl::StrCat(absl::StrJoin(first, ", "), " and ", items.size() - kMostListed, " more");
+}
+
+// A profile of the steps that a trace has.
+class PyTorchProfile {
+ public:
+  PyTorchProfile(const PyTorchTraceOptions& options, TracedSteps traced)
+      : options_(options), traced_(std::move(traced)) {}
+
+  absl::StatusOr<ImportedProfile> Make(const ProfileLimits& limits);
+
+ private:
+  double MeanOf(int64_t TracedStep::*field) const;
+  double MeanEnd(size_t piece) const;
+  bool HasHostOperation() const;
+  void AddOperations(ProfileDraft& draft);
+  void AddSteps(ProfileDraft& draft) const;
+  void AddBuckets(ProfileDraft& draft) const;
+  std::vector<std::string> Notes(const ProfileDraft& draft) const;
+  std::string PartsNote() const;
+  void AddBucketNotes(std::vector<std::string>& notes) const;
+  std::string BucketList(const std::vector<size_t>& counts) const;
+  void AddGpuNotes(std::vector<std::string>& notes) const;
+
+  const PyTorchTraceOptions& options_;
+  TracedSteps traced_;
+  double scale_ = 1;
+  double step_ns_ = 0;               // mean, as recorded
+  std::vector<size_t> ready_after_;  // by gradient operation, the piece that launches it
+  std::vector<int32_t> operation_of_piece_;
+  std::vector<int32_t> operation_of_collective_;
+};
+
+double PyTorchProfile::MeanOf(int64_t TracedStep::*field) const {
+  double sum = 0;
+  for (const TracedStep& step : traced_.steps) sum += static_cast<double>(step.*field);
+  return sum / static_cast<double>(traced_.steps.size());
+}
+
+double PyTorchProfile::MeanEnd(size_t piece) const {
+  double sum = 0;
+  for (const TracedStep& step : traced_.steps) sum += static_cast<double>(step.ends_ns[piece]);
+  return sum / static_cast<double>(traced_.steps.size());
+}
+
+// Of several workers that wait for each other, the GPU hides what the host does; a worker alone
+// would show it.
+bool PyTorchProfile::HasHostOperation() const {
+  return traced_.has_gpu && MeanOf(&TracedStep::exposed_ns) > 0;
+}
+
+void PyTorchProfile::AddOperations(ProfileDraft& draft) {
+  std::vector<Operation>& operations = draft.operations;
+  operation_of_collective_.assign(traced_.collectives.size(), -1);
+  int32_t before = -1;
+  for (size_t p = 0; p < traced_.pieces.size(); ++p) {
+    const TracedPiece& piece = traced_.pieces[p];
+    Operation operation{.name = piece.name, .resource = Resource::kWorker};
+    if (before >= 0) operation.waiting_for.push_back(before);
+    for (const int32_t needed : piece.needs) {
+      const int32_t index = operation_of_collective_[static_cast<size_t>(needed)];
+      if (index >= 0) operation.waiting_for.push_back(index);
+    }
+    before = static_cast<int32_t>(operations.size());
+    operation_of_piece_.push_back(before);
+    operations.push_back(std::move(operation));
+    for (const int32_t launched : piece.launches) {
+      const TracedCollective& collective = traced_.collectives[static_cast<size_t>(launched)];
+      operation_of_collective_[static_cast<size_t>(launched)] =
+          static_cast<int32_t>(operations.size());
+      if (collective.is_gradient) ready_after_.push_back(p);
+      operations.push_back({.name = collective.name,
+                            .resource = Resource::kCollective,
+                            .size_bytes = collective.size_bytes,
+                            .waiting_for = {before},
+                            .parameter = collective.is_gradient && !traced_.gradient_bytes.empty()
+                                             ? collective.name
+                                             : "",
+                            .collective = collective.kind});
+    }
+  }
+  if (HasHostOperation())
+    operations.push_back({.name = "host_alone", .resource = Resource::kWorker, .stream = 1});
+}
+
+void PyTorchProfile::AddSteps(ProfileDraft& draft) const {
+  const auto scaled = [this](int64_t ns) {
+    return static_cast<int64_t>(
+        std::llround(std::min(static_cast<double>(ns) * scale_, kLongestScaledNs)));
+  };
+  for (const TracedStep& traced : traced_.steps) {
+    RecordedStep step{.start_ns = std::vector<int64_t>(draft.operations.size(), 0),
+                      .end_ns = std::vector<int64_t>(draft.operations.size(), 0)};
+    int64_t start_ns = 0;
+    for (size_t p = 0; p < traced_.pieces.size(); ++p) {
+      const auto at = static_cast<size_t>(operation_of_piece_[p]);
+      step.start_ns[at] = start_ns;
+      step.end_ns[at] = start_ns = scaled(traced.ends_ns[p]);
+      for (const int32_t launched : traced_.pieces[p].launches) {
+        const auto sent =
+            static_cast<size_t>(operation_of_collective_[static_cast<size_t>(launched)]);
+        step.start_ns[sent] = step.end_ns[sent] = start_ns;
+      }
+    }
+    if (HasHostOperation()) step.end_ns.back() = scaled(traced.host_ns);
+    draft.steps.push_back(std::move(step));
+  }
+}
+
+// All-reduces of other things than gradients are buckets of their own.
+void PyTorchProfile::AddBuckets(ProfileDraft& draft) const {
+  if (traced_.bucket_bytes.empty()) return;
+  RecordedBuckets buckets;
+  size_t next = 0;
+  int64_t left = 0;
+  for (const TracedCollective& collective : traced_.collectives) {
+    if (collective.kind != Collective::kAllReduce) continue;
+    if (!collective.is_gradient) {
+      buckets.sizes_bytes.push_back(collective.size_bytes);
+      continue;
+    }
+    if (left == 0) {
+      left = traced_.bucket_bytes[next++];
+      buckets.sizes_bytes.push_back(left);
+    }
+    left -= collective.size_bytes;
+  }
+  draft.buckets = std::move(buckets);
+}
+
+std::string PyTorchProfile::PartsNote() const {
+  double forward = 0;
+  double backward = 0;
+  double copies = 0;
+  double optimizer = 0;
+  double start = 0;
+  for (size_t p = 0; p < traced_.pieces.size(); ++p) {
+    const std::string& name = traced_.pieces[p].name;
+    const double length = MeanEnd(p) - start;
+    start += length;
+    const auto is = [&name](const char* begin) { return name.rfind(begin, 0) == 0; };
+    if (is("forward") || is("until_broadcast")) forward += length;
+    if (is("backward")) backward += length;
+    if (is("copy")) copies += length;
+    if (name == "optimizer") optimizer += length;
+  }
+  const double step = MeanEnd(traced_.pieces.size() - 1);
+  const auto share = [step](double part) { return 100 * part / step; };
+  return absl::StrFormat(
+      "Explained: %.1f %% of a step's %.3f ms are forward (%.1f %%), backward (%.1f %%), copies "
+      "out "
+      "of buckets (%.1f %%) and optimizer (%.1f %%); the rest is the host's, and the loop's around "
+      "them.",
+      share(forward + backward + copies + optimizer), Ms(step), share(forward), share(backward),
+      share(copies), share(optimizer));
+}
+
+// Their sizes, and when the last gradient of each is ready, from where the computation begins.
+std::string PyTorchProfile::BucketList(const std::vector<size_t>& counts) const {
+  const double begin = MeanOf(&TracedStep::span_ns);
+  std::vector<std::string> items;
+  size_t next = 0;
+  for (const size_t count : counts) {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < count; ++i) bytes += traced_.gradient_bytes[next++];
+    items.push_back(absl::StrFormat("%d (%.1f ms)", bytes,
+                                    Ms(MeanEnd(ready_after_[next - 1]) - begin) * scale_));
+  }
+  return absl::StrCat(counts.size(), " of ", ListOf(items));
+}
+
+void PyTorchProfile::AddBucketNotes(std::vector<std::string>& notes) const {
+  constexpr char kReady[] = " bytes (in brackets when the last gradient of each is ready)";
+  if (traced_.gradient_bytes.empty()) {
+    const double begin = MeanOf(&TracedStep::span_ns);
+    std::vector<std::string> items;
+    for (size_t b = 0; b < traced_.bucket_bytes.size(); ++b) {
+      items.push_back(absl::StrFormat("%d (%.1f ms)", traced_.bucket_bytes[b],
+                                      Ms(MeanEnd(ready_after_[b]) - begin) * scale_));
+    }
+    notes.push_back(
+        absl::StrCat("Found buckets: ", items.size(), " of ", ListOf(items), kReady, "."));
+    return;
+  }
+  const std::vector<size_t> by_rule = AssignBuckets(traced_.gradient_bytes, {});
+  if (traced_.bucket_gradients.empty()) {
+    notes.push_back(absl::StrCat(
+        "Found no buckets, since the model was recorded without DistributedDataParallel, and so "
+        "without its copies into and out of buckets. By its rule (1 MiB first, then 25) they would "
+        "be ",
+        BucketList(by_rule), kReady, "."));
+    return;
+  }
+  std::string note = absl::StrCat("Found buckets: ", BucketList(traced_.bucket_gradients), kReady);
+  if (by_rule == traced_.bucket_gradients) {
+    absl::StrAppend(&note,
+                    ", as DistributedDataParallel makes them by default (1 MiB first, then "
+                    "25).");
+  } else {
+    const std::optional<CapRange> caps =
+        CapsThatMake(traced_.gradient_bytes, traced_.bucket_gradients);
+    if (caps && caps->most < INT64_MAX) {
+      absl::StrAppendFormat(&note, "; a cap of %.2f to %.2f MiB makes them.",
+                            static_cast<double>(caps->least) / kMebibyte,
+                            static_cast<double>(caps->most) / kMebibyte);
+    } else {
+      absl::StrAppend(&note, caps ? "." : "; no cap makes them.");
+    }
+    absl::StrAppend(&note, " By default (1 MiB first, then 25) they would be ", BucketList(by_rule),
+                    ".");
+  }
+  notes.push_back(std::move(note));
+}
+
+void PyTorchProfile::AddGpuNotes(std::vector<std::string>& notes) const {
+  if (!traced_.has_gpu) return;
+  const double step = MeanEnd(traced_.pieces.size() - 1);
+  const double begin = MeanOf(&TracedStep::span_ns);
+  const double busy = MeanOf(&TracedStep::busy_ns);
+  const double idle = step > 0 ? 1 - busy / step : 0;
+  std::string note =
+      absl::StrFormat("Found a GPU that is busy for %.1f %% of a step", 100 * (1 - idle));
+  if (step > begin) {
+    absl::StrAppendFormat(&note, ", and for %.1f %% from its first kernel to its last",
+                          100 * busy / (step - begin));
+  }
+  notes.push_back(absl::StrCat(note, "."));
+  if (idle > kIdleShareOfHostBound) {
+    notes.emplace_back(
+        "The recording is bound by the host: the GPU waits for it (data loading, Python, launches) "
+        "for more than a tenth of a step. That time is kept, and no network makes it shorter.");
+  }
+}
+
+std::vector<std::string> PyTorchProfile::Notes(const ProfileDraft& draft) const {
+  const size_t steps = traced_.steps.size();
+  std::vector<std::string> notes;
+  int64_t bytes = 0;
+  int64_t gradients = 0;
+  for (const TracedCollective& collective : traced_.collectives) {
+    if (!collective.is_gradient) continue;
+    bytes += collective.size_bytes;
+    ++gradients;
+  }
+  notes.push_back(absl::StrFormat(
+      "Found %d steps of %.3f ms, and %d %s of %d bytes in %d operations.", steps, Ms(step_ns_),
+      gradients, traced_.gradient_bytes.empty() ? "buckets" : "gradients", bytes,
+      draft.operations.size()));
+  notes.push_back(PartsNote());
+  AddBucketNotes(notes);
+  AddGpuNotes(notes);
+  notes.insert(notes.end(), traced_.notes.begin(), traced_.notes.end());
+  if (const double exposed = MeanOf(&TracedStep::exposed_ns); exposed > 0) {
+    notes.push_back(absl::StrFormat(
+        "Left out: %.3f ms a step in which the worker waited for collectives%s.", Ms(exposed),
+        traced_.group_size > 1 ? absl::StrCat(" of ", traced_.group_size, " workers") : ""));
+  }
+  std::vector<std::string> shortest;
+  for (size_t i = 0; i < traced_.collectives.size(); ++i) {
+    if (traced_.shortest_collective_ns[i] > 0) {
+      shortest.push_back(absl::StrFormat(
+          "%s of %d bytes %.3f ms", traced_.collectives[i].name, traced_.collectives[i].size_bytes,
+          Ms(static_cast<double>(traced_.shortest_collective_ns[i]))));
+    }
+  }
+  if (!shortest.empty() && shortest.size() <= traced_.bucket_bytes.size() + 8) {
+    notes.push_back(absl::StrCat(
+        "Recorded collectives took at least, waiting for others included: ", ListOf(shortest),
+        "."));
+  }
+  if (HasHostOperation()) {
+    notes.push_back(absl::StrFormat(
+        "Assumed: a worker alone takes at least the %.3f ms that the host worked a step "
+        "(host_alone).",
+        Ms(MeanOf(&TracedStep::host_ns)) * scale_));
+  }
+  if (options_.step_seconds) {
+    notes.push_back(
+        absl::StrFormat("Put right: all times are scaled by %.4f, so that a step lasts "
+                        "the %.6g s that it does without the profiler.",
+                        scale_, *options_.step_seconds));
+  }
+  if (steps == 1) {
+    notes.emplace_back(
+        "Only one step is left, so all steps and workers will be alike: record twelve.");
+  }
+  return notes;
+}
+
+absl::StatusOr<ImportedProfile> PyTorchProfile::Make(const ProfileLimits& limits) {
+  if (traced_.pieces.empty())
+    return ImportFault(kAtRecording, "its steps take no time: record training steps");
+  step_ns_ = MeanEnd(traced_.pieces.size() - 1);
+  if (options_.step_seconds && step_ns_ > 0) scale_ = *options_.step_seconds * 1e9 / step_ns_;
+  const RecordingOptions& recording = options_.recording;
+  ProfileDraft draft{.display_name = recording.model,
+                     .model = recording.model,
+                     .framework = "pytorch",
+                     .batch_size = recording.batch_size,
+                     .platform = recording.platform};
+  AddOperations(draft);
+  AddSteps(draft);
+  AddBuckets(draft);
+  std::vector<std::string> notes = Notes(draft);
+  absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits);
+  if (!profile.ok()) return AsImportFaults(profile.status());
+  return ImportedProfile{.profile = *std::move(profile), .notes = std::move(notes)};
+}
+
+}  // namespace
+
+absl::StatusOr<ImportedProfile> ImportPyTorchTrace(ByteSource& recording,
+                                                   const PyTorchTraceOptions& options,
+                                                   const ProfileLimits& limits, StopCheck stop) {
+  FaultList faults;
+  CheckRecordingOptions(options.recording, limits, faults);
+  const double seconds = options.step_seconds.value_or(1);
+  const double longest = static_cast<double>(limits.max_step_ns) / 1e9;
+  if (!(seconds > 0 && seconds <= longest))
+    faults.Add("step_seconds", absl::StrCat(seconds, " is not above 0 and at most ", longest));
+  if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
+  const absl::StatusOr<PyTorchTrace> trace = ReadPyTorchTrace(recording, limits, stop);
+  if (!trace.ok()) return trace.status();
+  absl::StatusOr<TracedSteps> traced = FindTracedSteps(*trace);
+  if (!traced.ok()) return traced.status();
+  return PyTorchProfile(options, *std::move(traced)).Make(limits);
+}
+
+}  // namespace stepcast

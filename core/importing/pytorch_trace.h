@@ -1,0 +1,33 @@
+// Import of a trace of PyTorch's profiler: of one worker, with or without DistributedDataParallel,
+// or of one rank of many. README.md says what becomes of what, and what to record.
+#pragma once
+
+#include <optional>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
+#include "core/importing/byte_source.h"
+#include "core/importing/imported_profile.h"
+#include "core/importing/recording_options.h"
+#include "core/model/profile_limits.h"
+
+namespace stepcast {
+
+struct PyTorchTraceOptions {
+  RecordingOptions recording;
+  // Mean seconds of a step without the profiler, above 0: all times are scaled to it. Empty: as
+  // recorded.
+  std::optional<double> step_seconds;
+};
+
+// One COLLECTIVE a gradient, in the order in which they became ready (one a bucket where only the
+// buckets' sizes were recorded), and the computation between as WORKER operations. A single worker
+// takes as long for each recorded step as the recording. Memory: that of the events that are
+// needed. Failure: INVALID_ARGUMENT, reason IMPORT_INVALID, at `recording` with what to record
+// instead, or at a field of the options; what the source or `stop` fails with.
+absl::StatusOr<ImportedProfile> ImportPyTorchTrace(ByteSource& recording,
+                                                   const PyTorchTraceOptions& options,
+                                                   const ProfileLimits& limits, StopCheck stop);
+
+}  // namespace stepcast
