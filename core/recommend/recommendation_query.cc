@@ -18,26 +18,31 @@ constexpr size_t kMaxCurrencyCode = 16;
 struct Counts {
   int32_t min = 1;
   int32_t max = kDefaultMaxWorkers;
+  bool valid = true;  // else they may be far apart
 };
 
 Counts ResolveCounts(const RecommendationDraft& draft, RequestFaults& faults) {
   const int32_t limit = ScenarioLimits{}.max_workers;
   Counts counts;
+  const auto refuse = [&](const char* field, std::string why) {
+    faults.Add(field, std::move(why));
+    counts.valid = false;
+  };
   counts.min = draft.min_workers.value_or(1);
   if (counts.min < 1 || counts.min > limit) {
-    faults.Add("constraints.min_workers", absl::StrCat(counts.min, " is not from 1 to ", limit));
+    refuse("constraints.min_workers", absl::StrCat(counts.min, " is not from 1 to ", limit));
     counts.min = std::clamp(counts.min, 1, limit);  // so that max_workers can still be judged
   }
   counts.max = draft.max_workers.value_or(
       std::min(std::max(kDefaultMaxWorkers, counts.min + kDefaultMaxWorkers - 1), limit));
   if (counts.max < 1 || counts.max > limit) {
-    faults.Add("constraints.max_workers", absl::StrCat(counts.max, " is not from 1 to ", limit));
+    refuse("constraints.max_workers", absl::StrCat(counts.max, " is not from 1 to ", limit));
   } else if (counts.max < counts.min) {
-    faults.Add("constraints.max_workers",
-               absl::StrCat(counts.max, " is less than min_workers ", counts.min));
+    refuse("constraints.max_workers",
+           absl::StrCat(counts.max, " is less than min_workers ", counts.min));
   } else if (counts.max - counts.min > kMaxSpread) {
-    faults.Add("constraints.max_workers", absl::StrCat(counts.max, " is more than ", kMaxSpread,
-                                                       " above min_workers ", counts.min));
+    refuse("constraints.max_workers", absl::StrCat(counts.max, " is more than ", kMaxSpread,
+                                                   " above min_workers ", counts.min));
   }
   return counts;
 }
@@ -217,7 +222,7 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
                             .max_workers = counts.max};
   absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
   faults.AddPart("options", options.status());
-  if (!query.server_choices.empty() && query.choices() == 0) {
+  if (counts.valid && !query.server_choices.empty() && query.choices() == 0) {
     faults.Add("constraints.max_workers",
                absl::StrCat("no number of workers from ", counts.min, " to ", counts.max,
                             " fills nodes as scenario.all_reduce says"));

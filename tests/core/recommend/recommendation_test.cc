@@ -409,6 +409,9 @@ TEST(ResolveRecommendationTest, RefusesCountsThatMakeNoSense) {
               ElementsAre("constraints.min_workers", "constraints.max_workers"));
   EXPECT_THAT(fields({.max_workers = 0}), ElementsAre("constraints.max_workers"));
   EXPECT_THAT(fields({.max_workers = 4097}), ElementsAre("constraints.max_workers"));
+  EXPECT_THAT(fields({.max_workers = std::numeric_limits<int32_t>::max()}),
+              ElementsAre("constraints.max_workers"))
+      << "nor does it count so far";
   EXPECT_THAT(fields({.min_workers = 5, .max_workers = 4}), ElementsAre("constraints.max_workers"));
   EXPECT_THAT(fields({.min_workers = 1, .max_workers = 258}),
               ElementsAre("constraints.max_workers"));
