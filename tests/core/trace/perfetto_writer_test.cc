@@ -155,6 +155,7 @@ struct Written {
     PerfettoWriter writer({.profile = profile,
                            .scenario = scenario,
                            .graph = *job.programs.front(),
+                           .collectives = {},
                            .steps_per_worker = steps},
                           take);
     writer.Begin();
