@@ -152,10 +152,11 @@ struct Written {
       text += piece;
       return absl::OkStatus();
     };
+    const std::vector<PlannedCollective> no_collectives;
     PerfettoWriter writer({.profile = profile,
                            .scenario = scenario,
                            .graph = *job.programs.front(),
-                           .collectives = {},
+                           .collectives = no_collectives,
                            .steps_per_worker = steps},
                           take);
     writer.Begin();

@@ -152,6 +152,53 @@ TEST(WriteTraceTest, ShowsTheFirstStepsOfEveryWorkerAndNoMore) {
   EXPECT_GT(summary->simulation.simulated_operations, 2 * 3 * 2) << "the fast worker went on";
 }
 
+// Two gradients of 300 and 500 bytes, ready after 400 and 1000 ns, in buckets or alone.
+TEST(WriteTraceTest, ACollectiveIsShownOnEveryWorkerWithTheBuffersItCarries) {
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  const auto gradient = [](const char* name, int64_t bytes, int32_t after) {
+    return Operation{.name = name,
+                     .resource = Resource::kCollective,
+                     .size_bytes = bytes,
+                     .waiting_for = {after},
+                     .collective = Collective::kAllReduce};
+  };
+  draft.operations = {{.name = "first", .resource = Resource::kWorker},
+                      gradient("v", 300, 0),
+                      {.name = "second", .resource = Resource::kWorker, .waiting_for = {0}},
+                      gradient("w", 500, 2)};
+  draft.steps = {{.start_ns = {0, 400, 400, 1000}, .end_ns = {400, 400, 1000, 1000}}};
+  const Profile profile = Profile::Create(std::move(draft)).value();
+  const auto collectives = [&](const AllReduceDraft& job) {
+    const TraceQuery query =
+        ResolveTrace(profile, {.scenario = {.workers = 2, .communication = job},
+                               .options = {.steps_per_worker = 1}})
+            .value();
+    std::string text;
+    const absl::StatusOr<TraceSummary> summary = WriteTrace(
+        profile, query,
+        [&](const std::string& piece) {
+          text += piece;
+          return absl::OkStatus();
+        },
+        NeverStop);
+    EXPECT_TRUE(summary.ok()) << summary.status();
+    std::vector<std::string> shown;
+    const auto trace = nlohmann::json::parse(text);
+    for (const auto& event : trace["traceEvents"]) {
+      if (event.value("cat", "") != "collective") continue;
+      shown.push_back(event["name"].get<std::string>() + " " + event["ts"].dump() + "+" +
+                      event["dur"].dump() + " " + event["args"]["size_bytes"].dump() + " of " +
+                      event["args"]["buffers"].dump());
+    }
+    return shown;
+  };
+  EXPECT_THAT(collectives({}),
+              ::testing::UnorderedElementsAre("v 0.4+0.3 300 of 1", "v 0.4+0.3 300 of 1",
+                                              "w 1+0.5 500 of 1", "w 1+0.5 500 of 1"));
+  EXPECT_THAT(collectives({.buckets = Buckets{.first_bytes = 800, .cap_bytes = 800}}),
+              ::testing::UnorderedElementsAre("w 1+0.8 800 of 2", "w 1+0.8 800 of 2"));
+}
+
 TEST(WriteTraceTest, ASinkThatWantsNoMoreEndsTheRun) {
   const TraceQuery query =
       ResolveTrace(Job(), {.options = {.steps_per_worker = 1'000'000}}).value();
