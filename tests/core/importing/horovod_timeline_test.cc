@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "tests/core/importing/horovod_writer.h"
 #include "tests/core/importing/lone_worker.h"
 #include "tests/core/importing/random_training.h"
 
@@ -18,50 +19,10 @@ namespace {
 
 using ::stepcast::testing::LoneStepNs;
 using ::stepcast::testing::Told;
+using ::stepcast::testing::WriteHorovodTimeline;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// What a worker writes: two tensors, the second ready first, each step 1 ms and one microsecond
-// longer than the one before.
-std::string Timeline(int steps, bool ended = true) {
-  std::string text =
-      "[\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 0, \"args\": "
-      "{\"start_time_since_epoch_in_micros\":1690000000000000}},\n"
-      "{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 1, \"args\": {\"name\": "
-      "\"fc.weight\"}},\n"
-      "{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 2, \"args\": {\"name\": \"fc.bias\"}}";
-  int64_t at = 500;
-  const auto event = [&](const char* phase, const std::string& name, int64_t us, int pid,
-                         const std::string& arguments) {
-    absl::StrAppend(&text, ",\n{\"ph\": \"", phase, "\"");
-    if (!name.empty()) absl::StrAppend(&text, ", \"name\": \"", name, "\"");
-    absl::StrAppend(&text, ", \"ts\": ", us, ", \"pid\": ", pid);
-    if (!arguments.empty()) absl::StrAppend(&text, ", \"args\": {", arguments, "}");
-    text += "}";
-  };
-  for (int step = 0; step < steps; ++step) {
-    absl::StrAppend(&text, ",\n{\"ph\": \"i\", \"name\": \"CYCLE_START\", \"ts\": ", at,
-                    ", \"s\": \"g\"}");
-    // Another worker was earlier with the first.
-    event("B", "NEGOTIATE_ALLREDUCE", at + 500, 2, "");
-    event("X", "1", at + 500, 2, "");
-    event("X", "0", at + 600 + step, 2, "");
-    event("E", "", at + 650, 2, "");
-    event("B", "NEGOTIATE_ALLREDUCE", at + 800 + step, 1, "");
-    event("E", "", at + 850 + step, 1, "");
-    for (const int pid : {1, 2}) {
-      event("B", "ALLREDUCE", at + 860, pid, "");
-      event("B", "NCCL_ALLREDUCE", at + 870, pid, "");
-      event("E", "", at + 900, pid, "");
-      event("E", "", at + 1000, pid,
-            pid == 1 ? R"("dtype": "float32", "shape": "[1000, 512]")"
-                     : R"("dtype": "float16", "shape": "[1000]")");
-    }
-    at += 1000;
-  }
-  return text + (ended ? "]" : "");
-}
 
 absl::StatusOr<ImportedProfile> Import(const std::string& text, const ProfileLimits& limits = {}) {
   TextSource source(text);
@@ -74,7 +35,7 @@ absl::StatusOr<ImportedProfile> Import(const std::string& text, const ProfileLim
 
 TEST(HorovodTimelineTest, TensorsAreSentInTheOrderInWhichThisWorkerHadThemReady) {
   for (const bool ended : {true, false}) {
-    const absl::StatusOr<ImportedProfile> imported = Import(Timeline(5, ended));
+    const absl::StatusOr<ImportedProfile> imported = Import(WriteHorovodTimeline(5, ended));
     ASSERT_TRUE(imported.ok()) << imported.status();
     const Profile& profile = imported->profile;
     std::vector<std::string> names;
@@ -95,9 +56,9 @@ TEST(HorovodTimelineTest, TensorsAreSentInTheOrderInWhichThisWorkerHadThemReady)
 }
 
 TEST(HorovodTimelineTest, WhatIsMissingIsNamed) {
-  const std::string good = Timeline(4);
+  const std::string good = WriteHorovodTimeline(4);
   const std::pair<std::string, const char*> cases[] = {
-      {Timeline(2), "it has 2 steps"},
+      {WriteHorovodTimeline(2), "it has 2 steps"},
       {absl::StrReplaceAll(good, {{"\"shape\"", "\"form\""}}), "ends without dtype and shape"},
       {absl::StrReplaceAll(good, {{"NEGOTIATE_ALLREDUCE", "QUEUE"}}), "no ALLREDUCE of a tensor"},
       {absl::StrReplaceAll(good, {{"NEGOTIATE_ALLREDUCE", "NEGOTIATE_ALLGATHER"}}),
@@ -114,7 +75,7 @@ TEST(HorovodTimelineTest, WhatIsMissingIsNamed) {
 }
 
 TEST(HorovodTimelineTest, WhatIsNotReducedInEveryStepIsLeftOut) {
-  std::string text = Timeline(5, false);
+  std::string text = WriteHorovodTimeline(5, false);
   absl::StrAppend(&text,
                   R"(, {"name": "process_name", "ph": "M", "pid": 3, "args": {"name": "accuracy"}},
       {"ph": "B", "name": "NEGOTIATE_ALLREDUCE", "ts": 9000, "pid": 3}, {"ph": "E", "ts": 9001, "pid": 3},
@@ -127,7 +88,7 @@ TEST(HorovodTimelineTest, WhatIsNotReducedInEveryStepIsLeftOut) {
 }
 
 TEST(HorovodTimelineTest, BrokenTimelinesAreRefusedOrMakeASoundProfile) {
-  const std::string good = Timeline(5);
+  const std::string good = WriteHorovodTimeline(5);
   int sound = 0;
   int refused = 0;
   for (uint64_t seed = 0; seed < 3000; ++seed) {
@@ -149,9 +110,9 @@ TEST(HorovodTimelineTest, BrokenTimelinesAreRefusedOrMakeASoundProfile) {
 }
 
 TEST(HorovodTimelineTest, LimitsAreKept) {
-  EXPECT_THAT(Told(Import(Timeline(4), {.max_operations = 2}).status()),
+  EXPECT_THAT(Told(Import(WriteHorovodTimeline(4), {.max_operations = 2}).status()),
               HasSubstr("max_operations"));
-  EXPECT_THAT(Told(Import(Timeline(4), {.max_recorded_times = 5}).status()),
+  EXPECT_THAT(Told(Import(WriteHorovodTimeline(4), {.max_recorded_times = 5}).status()),
               HasSubstr("max_recorded_times"));
 }
 
