@@ -10,6 +10,7 @@
 
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
+#include "core/communication/job.h"
 #include "core/predict/throughput.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
