@@ -178,11 +178,7 @@ class Scheduler {
   const Bandwidth bandwidth_;
   std::vector<size_t> unmet_;
   std::vector<std::vector<size_t>> followers_;
-<<<<<<< HEAD
-  std::array<Server, 1 + static_cast<size_t>(Resource::kCollective)> resources_;  // by Resource
-=======
   std::vector<Server> resources_;  // by ResourceIndex
->>>>>>> pytorch
   std::priority_queue<Completion, std::vector<Completion>, std::greater<>> under_way_;
   RecordedStep step_;
 };
