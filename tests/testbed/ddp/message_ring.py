@@ -4,12 +4,15 @@ The rules are those of core/network/message_link.h, written again: all workers d
 a message is issued when the one two before it has arrived and been added, and the gathering begins when the last addition has ended.
 """
 
+import itertools
 import math
 import statistics
 from dataclasses import dataclass
 
 _MOST_MESSAGE_BYTES = 1 << 20
 _LEAST_MESSAGES_A_CHUNK = 2
+# ProcessGroupGloo's threads, each of which carries one all-reduce at a time.
+CONCURRENT = 2
 # Below, a message fits into what an idle link sends at once and into the sockets' buffers, so it takes less than its bytes.
 LEAST_FITTED_BYTES = 200_000
 
@@ -25,12 +28,17 @@ class Constants:
 
 
 def all_reduce_ends(sizes, workers, bytes_per_second, constants=Constants()):
-    """When each of several all-reduces that begin together ends, in seconds; sizes in bytes, in the order in which they begin."""
-    rings = []
-    for size in sizes:
+    """When each of several all-reduces that are asked for together ends, in seconds; sizes in bytes, in the order in which they begin."""
+    rings, waiting = [], list(sizes)
+
+    def begin(at):
+        size = waiting.pop(0)
         chunk = math.ceil(size / workers)
         parts = max(_LEAST_MESSAGES_A_CHUNK, math.ceil(chunk / _MOST_MESSAGE_BYTES))
-        rings.append({"bytes": chunk / parts, "half": parts * (workers - 1), "sent": 0, "issues": [0.0, 0.0], "added": 0.0, "end": None})
+        rings.append({"bytes": chunk / parts, "half": parts * (workers - 1), "sent": 0, "issues": [at, at], "added": at, "end": None})
+
+    for _ in range(min(CONCURRENT, len(sizes))):
+        begin(0.0)
     free = 0.0
     while any(ring["end"] is None for ring in rings):
         ring = min((ring for ring in rings if ring["end"] is None), key=lambda ring: ring["issues"][0])
@@ -41,29 +49,31 @@ def all_reduce_ends(sizes, workers, bytes_per_second, constants=Constants()):
             done = ring["added"] = max(done, ring["added"]) + constants.addition * ring["bytes"]
         if ring["sent"] == 2 * ring["half"]:
             ring["end"] = done
+            if waiting:
+                begin(done)
         ring["issues"] = [done, done] if ring["sent"] == ring["half"] else [ring["issues"][1], done]
     return [ring["end"] for ring in rings]
 
 
 def fit(measured, workers, bytes_per_second):
     """The Constants with the least mean absolute relative error over [(bytes, seconds)] of all-reduces alone, which one that was held up
-    does not move; a search by coordinates, in steps that are halved. Returns them and that error."""
+    does not move; a search among neighbours, in steps that are halved. Returns them and that error."""
     points = [(size, seconds) for size, seconds in measured if size >= LEAST_FITTED_BYTES]
 
     def error(values):
         found = Constants(*values)
         return statistics.fmean(abs(all_reduce_ends([size], workers, bytes_per_second, found)[0] / seconds - 1) for size, seconds in points)
 
-    values, steps, bounds = [50e-6, 1e-9, 0.99], [50e-6, 2e-9, 0.01], [(0.0, 1e-3), (0.0, 50e-9), (0.9, 1.0)]
+    values, steps, bounds = (50e-6, 1e-9, 0.99), (100e-6, 4e-9, 0.02), ((0.0, 1e-3), (0.0, 50e-9), (0.9, 1.0))
     least = error(values)
     while steps[0] > 1e-6:
-        moved = False
-        for i, (lower, upper) in enumerate(bounds):
-            for change in (-steps[i], steps[i]):
-                tried = list(values)
-                tried[i] = min(max(values[i] + change, lower), upper)
-                if (tried_error := error(tried)) < least:
-                    values, least, moved = tried, tried_error, True
-        if not moved:
-            steps = [step / 2 for step in steps]
+        around = [
+            tuple(min(max(value + sign * step, lower), upper) for value, sign, step, (lower, upper) in zip(values, signs, steps, bounds))
+            for signs in itertools.product((-1, 0, 1), repeat=3)
+        ]
+        best = min(around, key=error)
+        if error(best) < least:
+            values, least = best, error(best)
+        else:
+            steps = tuple(step / 2 for step in steps)
     return Constants(*values), least

@@ -6,13 +6,11 @@ import statistics
 import subprocess
 from dataclasses import dataclass
 
-from message_ring import Constants
+from message_ring import CONCURRENT, Constants
 
 # Beside the prediction: the same without what the benchmark of all-reduces says; an ideal ring, one all-reduce at a time; and a step that
 # computes first and then communicates.
 MODELS = ("predicted", "no constants", "ideal ring", "no overlap")
-# ProcessGroupGloo's threads.
-_CONCURRENT = 2
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ def predict(stepcast, profile, point, algorithm="gloo", constants=None):
     constants = point.constants if constants is None else constants
     options = ["--latency", f"{constants.latency:.9f}s", "--reduction-seconds-per-byte", f"{constants.addition:.6e}"]
     if algorithm == "gloo":
-        options += ["--concurrent", _CONCURRENT]
+        options += ["--concurrent", CONCURRENT]
     for group in point.groups:
         options += ["--worker-group", group]
     if not point.groups:
@@ -53,21 +51,19 @@ def predict(stepcast, profile, point, algorithm="gloo", constants=None):
     return json.loads(reply)["predictions"][0]
 
 
-def compare(stepcast, profile, point):
-    """{model: predicted over measured less one}, predicted steps/s of a worker, and when each bucket is ready and ends, in seconds after the step began."""
+def compare(stepcast, profile, point, simpler=True):
+    """The point beside what is predicted of it: steps/s of a worker, {model: predicted over measured less one}, and when each bucket is ready and
+    ends, in seconds after the step began. simpler: also without constants, and with an ideal ring."""
     found = predict(stepcast, profile, point)
-    bare = predict(stepcast, profile, point, constants=Constants())
-    ring = predict(stepcast, profile, point, algorithm="ring", constants=Constants())
-    steps = {
-        "predicted": found["stepsPerSecond"],
-        "no constants": bare["stepsPerSecond"],
-        "ideal ring": ring["stepsPerSecond"],
-        "no overlap": bare["collectives"]["noOverlapExamplesPerSecond"] * bare["stepsPerSecond"] / bare["examplesPerSecond"],
-    }
+    without_overlap = found["collectives"]["noOverlapExamplesPerSecond"] / found["examplesPerSecond"]
+    steps = {"predicted": found["stepsPerSecond"], "no overlap": without_overlap * found["stepsPerSecond"]}
+    if simpler:
+        steps["no constants"] = predict(stepcast, profile, point, constants=Constants())["stepsPerSecond"]
+        steps["ideal ring"] = predict(stepcast, profile, point, algorithm="ring", constants=Constants())["stepsPerSecond"]
     return {
         "point": point,
         "predicted": found["stepsPerSecond"] / point.workers,
-        "errors": {model: steps[model] / point.workers / point.measured - 1 for model in MODELS},
+        "errors": {model: steps[model] / point.workers / point.measured - 1 for model in MODELS if model in steps},
         "buckets": [
             {"bytes": int(one["sizeBytes"]), "ready": one["readySeconds"], "end": one["endSeconds"]} for one in found["collectives"]["collectives"]
         ],
@@ -97,11 +93,12 @@ def summary(entries):
         (f"cap {cap}, W>1", lambda point, cap=cap: point.cap_mib == cap and point.workers > 1)
         for cap in sorted({one["point"].cap_mib for one in entries}, reverse=True)
     ]
-    lines = [f"| points | {' | '.join(MODELS)} |", f"|{'---|' * (1 + len(MODELS))}"]
+    models = entries[0]["errors"]
+    lines = [f"| points | {' | '.join(models)} |", f"|{'---|' * (1 + len(models))}"]
     for name, belongs in groups:
         inside = [one for one in entries if belongs(one["point"])]
         if inside:
-            lines.append(f"| {name} ({len(inside)}) | {' | '.join(_errors([one['errors'][model] for one in inside]) for model in MODELS)} |")
+            lines.append(f"| {name} ({len(inside)}) | {' | '.join(_errors([one['errors'][model] for one in inside]) for model in models)} |")
     return "\n".join(lines)
 
 

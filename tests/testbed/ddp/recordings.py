@@ -6,6 +6,7 @@ As a program, `recordings.py FOLDER --stepcast PROGRAM` prints predicted beside 
 import argparse
 import json
 import pathlib
+import re
 import statistics
 import sys
 import tempfile
@@ -78,17 +79,17 @@ def _groups(run):
 def trace_of(folder, point):
     """The trace with the point's cap, or else one with another: buckets of any cap follow from the order of the gradients."""
     own = pathlib.Path(folder) / point.model / f"{point.model}-{point.cap_mib}.json.gz"
-    return own if own.exists() else sorted(own.parent.glob(f"{point.model}-[0-9]*[0-9].json.gz"))[0]
+    return own if own.exists() else next(path for path in sorted(own.parent.iterdir()) if re.fullmatch(rf"{point.model}-\d+\.json\.gz", path.name))
 
 
-def compare(folder, stepcast):
-    """Every point of the folder beside its prediction, and the constants that were fitted."""
+def compare(folder, stepcast, simpler=True):
+    """Every point of the folder beside its prediction (predictions.compare), and the constants that were fitted."""
     fitted = constants(folder)
     with tempfile.TemporaryDirectory(prefix="stepcast-ddp-") as work:
         entries = []
         for batch, point in points(folder, fitted):
             profile = predictions.import_trace(stepcast, trace_of(folder, point), batch, payload_bytes_per_second(1e9), work)
-            entries.append(predictions.compare(stepcast, profile, point))
+            entries.append(predictions.compare(stepcast, profile, point, simpler))
     return entries, fitted
 
 
