@@ -8,12 +8,13 @@ import sys
 import unittest
 
 _HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(_HERE / "ddp"))
+sys.path[:0] = [str(_HERE / "ddp"), str(_HERE / "runner")]
 
 import message_ring  # noqa: E402
 import predictions  # noqa: E402
 import recordings  # noqa: E402
 from message_ring import Constants, all_reduce_ends  # noqa: E402
+from network import payload_bytes_per_second  # noqa: E402
 
 DATA = _HERE.parent / "data" / "ddp"
 
@@ -29,7 +30,7 @@ class MessageRingTest(unittest.TestCase):
         for one in json.loads((DATA / "allreduce.json").read_text()):
             if one["at_once"] == 2 and one["bytes"] == 4_194_304:
                 measured = [statistics.median(ends) for ends in zip(*one["ends_s"])]
-                predicted = all_reduce_ends([one["bytes"]] * 2, one["workers"], recordings.payload_bytes_per_second(one["rate"]))
+                predicted = all_reduce_ends([one["bytes"]] * 2, one["workers"], payload_bytes_per_second(one["rate"]))
                 for end, found in zip(measured, predicted):
                     self.assertAlmostEqual(found / end, 1, delta=0.035, msg=f"W={one['workers']} at {one['rate']}")
 

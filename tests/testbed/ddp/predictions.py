@@ -102,6 +102,19 @@ def summary(entries):
     return "\n".join(lines)
 
 
+def bucket_table(entry, measured):
+    """Markdown: when each bucket was ready and ended, measured and predicted."""
+    point = entry["point"]
+    lines = [
+        f"| {point.model}, cap {point.cap_mib} MiB, W={point.workers}: bucket | MB | ready ms | predicted | end ms | predicted |",
+        "|---|---|---|---|---|---|",
+    ]
+    for i, (one, found) in enumerate(zip(measured, entry["buckets"])):
+        times = [f"{1e3 * times[what]:.1f}" for what in ("ready", "end") for times in (one, found)]
+        lines.append(f"| {i} | {one['bytes'] / 1e6:.2f} | {' | '.join(times)} |")
+    return "\n".join(lines)
+
+
 def mean_absolute_error(entries, model="predicted"):
     return statistics.fmean(abs(one["errors"][model]) for one in entries)
 

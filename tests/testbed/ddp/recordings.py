@@ -11,11 +11,12 @@ import statistics
 import sys
 import tempfile
 
-import message_ring
-import predictions
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "runner"))
 
-# Payload of a 1514-byte Ethernet frame that carries TCP with time stamps.
-_PAYLOAD_SHARE = 1448 / 1514
+import message_ring  # noqa: E402
+import predictions  # noqa: E402
+from network import payload_bytes_per_second  # noqa: E402
+
 # Constants for more workers than the benchmark knows are those of the most that it does.
 _SPECIAL = {
     "slowlink-w4": "one link of half the rate",
@@ -23,10 +24,6 @@ _SPECIAL = {
     "bucketview-w4": "gradient_as_bucket_view",
     "eight-w8": "constants of W=6",
 }
-
-
-def payload_bytes_per_second(bits):
-    return bits / 8 * _PAYLOAD_SHARE
 
 
 def constants(folder):
@@ -93,21 +90,47 @@ def compare(folder, stepcast, simpler=True):
     return entries, fitted
 
 
+def report(folder, stepcast):
+    """Markdown: errors by group, every point, constants, and when buckets ended."""
+    entries, fitted = compare(folder, stepcast)
+    usual = [one for one in entries if not one["point"].note]
+    special = [one for one in entries if one["point"].note]
+    parts = [predictions.summary(usual), predictions.table(usual)] + ([predictions.table(special)] if special else [])
+    parts += [
+        "\n".join(
+            ["| Gbit/s | W | fitted to all-reduces alone | error of the fit |", "|---|---|---|---|"]
+            + [f"| {rate / 1e9:g} | {workers} | {found} | {100 * error:.1f} % |" for (rate, workers), (found, error) in fitted.items()]
+        )
+    ]
+    beyond = [one["point"] for one in usual if predictions.is_beyond(one)]
+    said = ", ".join(f"{point.model} cap {point.cap_mib} W={point.workers}" for point in beyond)
+    parts.append(f"Beyond 5 % and twice the standard error: {said or 'none'}.")
+    for p, q in predictions.misranked_caps(usual):
+        parts.append(f"Ranked otherwise than measured: {p.model} W={p.workers} at {p.bytes_per_second / 1e6:.2f} MB/s, buckets of {p.cap_mib} and {q.cap_mib} MiB.")
+    parts += [predictions.bucket_table(one, measured) for one, measured in buckets(folder, usual)]
+    return "\n\n".join(parts)
+
+
+def buckets(folder, entries):
+    """[(entry, its buckets as measured)] where the folder has any: bytes, and seconds after the step's begin at which each was ready and ended."""
+    found = []
+    for path in sorted(pathlib.Path(folder).glob("*/buckets.json")):
+        for one in json.loads(path.read_text()):
+            job = (one["model"], one["bucket_cap_mb"], payload_bytes_per_second(one["rate"]), one["workers"])
+            found += [(entry, one["buckets"]) for entry in entries if _job(entry["point"]) == job]
+    return found
+
+
+def _job(point):
+    return point.model, point.cap_mib, point.bytes_per_second, point.workers
+
+
 def main():
     parser = argparse.ArgumentParser(prog="recordings.py", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--stepcast", required=True)
     options = parser.parse_args()
-    entries, fitted = compare(options.folder, options.stepcast)
-    for (rate, workers), (found, error) in fitted.items():
-        print(f"{rate / 1e9:g} Gbit/s, W={workers}: {found} (error {100 * error:.1f} %)")
-    usual = [one for one in entries if not one["point"].note]
-    special = [one for one in entries if one["point"].note]
-    print(f"\n{predictions.summary(usual)}\n\n{predictions.table(usual)}\n")
-    if special:
-        print(predictions.table(special))
-    for p, q in predictions.misranked_caps(usual):
-        print(f"ranked otherwise than measured: {p.model} W={p.workers} at {p.bytes_per_second / 1e6:.2f} MB/s, caps {p.cap_mib} and {q.cap_mib} MiB")
+    print(report(options.folder, options.stepcast))
     return 0
 
 
