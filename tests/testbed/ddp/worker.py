@@ -100,13 +100,13 @@ class SGD(torch.optim.Optimizer):
 
 
 class BucketLog:
-    """A communication hook that does what DistributedDataParallel does without one, and notes when each bucket was ready and when it had been reduced."""
+    """A communication hook, `reduce`, that does what DistributedDataParallel does without one, and notes when each bucket was ready and when it had been reduced."""
 
     def __init__(self, workers):
         self._workers = workers
         self.buckets = []
 
-    def __call__(self, _, bucket):
+    def reduce(self, _, bucket):
         tensor = bucket.buffer()
         entry = {"bytes": 4 * tensor.numel(), "ready": time.monotonic()}
         self.buckets.append(entry)
@@ -129,7 +129,7 @@ def train(job, rank, workers):
     optimizer = SGD(model.parameters(), device, network.optimizer_seconds)
     log = BucketLog(workers)
     if job.get("log_buckets"):
-        model.register_comm_hook(None, log)
+        model.register_comm_hook(None, log.reduce)
     inputs = torch.zeros(network.batch, 1)
     steps = []
 
