@@ -83,10 +83,12 @@ def compare(folder, stepcast, simpler=True):
     """Every point of the folder beside its prediction (predictions.compare), and the constants that were fitted."""
     fitted = constants(folder)
     with tempfile.TemporaryDirectory(prefix="stepcast-ddp-") as work:
-        entries = []
+        profiles, entries = {}, []
         for batch, point in points(folder, fitted):
-            profile = predictions.import_trace(stepcast, trace_of(folder, point), batch, payload_bytes_per_second(1e9), work)
-            entries.append(predictions.compare(stepcast, profile, point, simpler))
+            trace = trace_of(folder, point)
+            if trace not in profiles:
+                profiles[trace] = predictions.import_trace(stepcast, trace, batch, payload_bytes_per_second(1e9), work)
+            entries.append(predictions.compare(stepcast, profiles[trace], point, simpler))
     return entries, fitted
 
 

@@ -85,6 +85,10 @@ class Workers:
         return self
 
     def __exit__(self, *_):
+        # All at once, since each leaves only with the others.
+        for process, _ in self._processes:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
         self._stack.close()
 
     def do(self, job):
@@ -111,8 +115,9 @@ class Workers:
 
 
 def _stop(process):
-    # At the end of its jobs it leaves by itself.
-    process.stdin.close()
+    # Where there are no more jobs it leaves by itself.
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
     try:
         process.wait(timeout=5)
     except subprocess.TimeoutExpired:

@@ -100,7 +100,8 @@ class SGD(torch.optim.Optimizer):
 
 
 class BucketLog:
-    """A communication hook, `reduce`, that does what DistributedDataParallel does without one, and notes when each bucket was ready and when it had been reduced."""
+    """A communication hook, `reduce`, that does what DistributedDataParallel does without one, and notes when each bucket was ready and when it had been
+    reduced."""
 
     def __init__(self, workers):
         self._workers = workers
