@@ -173,6 +173,9 @@ PerfettoWriter::PerfettoWriter(const Subject& subject, TextSink sink)
     compute_speed_.insert(compute_speed_.end(), static_cast<size_t>(group.count),
                           group.compute_speed_factor.value_or(1));
   }
+  collective_of_.resize(static_cast<size_t>(subject.graph.size()), 0);
+  for (size_t i = 0; i < subject.collectives.size(); ++i)
+    collective_of_[Index(subject.collectives[i].op)] = static_cast<int32_t>(i);
 }
 
 void PerfettoWriter::Begin() {
@@ -295,6 +298,9 @@ void PerfettoWriter::AppendCollectiveArgs(const ChunkRecord& chunk) {
 }
 
 void PerfettoWriter::AppendComputationArgs(const ChunkRecord& chunk) {
+  // How much of it was slowed down beside collectives is not known here.
+  if (!subject_.scenario.has_servers() && subject_.scenario.all_reduce().overlap_slowdown > 1)
+    return;
   const bool is_scaled =
       subject_.graph.lanes().IsCompute(subject_.graph.lane(chunk.op)) && !compute_speed_.empty();
   const double speed = is_scaled ? compute_speed_[static_cast<size_t>(chunk.worker)] : 1;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -150,6 +151,78 @@ TEST(WriteTraceTest, ShowsTheFirstStepsOfEveryWorkerAndNoMore) {
   for (const auto& event : trace["traceEvents"]) slices += event["ph"] == "X" ? 1 : 0;
   EXPECT_EQ(slices, 2 * 3 * (1 + 2));
   EXPECT_GT(summary->simulation.simulated_operations, 2 * 3 * 2) << "the fast worker went on";
+}
+
+// Two gradients that become ready one after the other, and the optimizer.
+Profile JobOfCollectives() {
+  const auto collective = [](std::string name, int32_t after) {
+    return Operation{.name = std::move(name),
+                     .resource = Resource::kCollective,
+                     .size_bytes = 1000,
+                     .waiting_for = {after},
+                     .collective = Collective::kAllReduce};
+  };
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  draft.operations = {{.name = "backward b", .resource = Resource::kWorker},
+                      collective("b", 0),
+                      {.name = "backward a", .resource = Resource::kWorker, .waiting_for = {0}},
+                      collective("a", 2),
+                      {.name = "optimizer", .resource = Resource::kWorker, .waiting_for = {1, 3}}};
+  draft.steps = {{.start_ns = {0, 0, 0, 0, 0}, .end_ns = {500, 0, 100, 0, 50}}};
+  return Profile::Create(std::move(draft)).value();
+}
+
+TEST(WriteTraceTest, CollectivesSayWhatTheyCarryOnAThreadForEachThatRunsAtOnce) {
+  struct Case {
+    AllReduceDraft job;
+    std::vector<std::string> threads;
+    std::vector<int64_t> sizes;
+    std::vector<int32_t> buffers;
+  };
+  const std::vector<Case> cases = {
+      {{}, {"steps", "worker", "collectives"}, {1000, 1000}, {1, 1}},
+      {{.buckets = Buckets{.first_bytes = 2000}}, {"steps", "worker", "collectives"}, {2000}, {2}},
+      {{.algorithm = CollectiveAlgorithm::kGloo, .concurrent_collectives = 2},
+       {"steps", "worker", "collectives", "collectives 2"},
+       {1000, 1000},
+       {1, 1}},
+      {{.partition_bytes = 600},
+       {"steps", "worker", "collectives"},
+       {600, 400, 600, 400},
+       {1, 1, 1, 1}},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(&one - cases.data());
+    const TraceDraft draft{.scenario = {.workers = 2, .communication = one.job},
+                           .options = {.steps_per_worker = 1}};
+    std::string text;
+    const auto take = [&text](const std::string& piece) {
+      text += piece;
+      return absl::OkStatus();
+    };
+    const Profile profile = JobOfCollectives();
+    const absl::StatusOr<TraceQuery> query = ResolveTrace(profile, draft);
+    ASSERT_TRUE(query.ok()) << query.status();
+    const absl::StatusOr<TraceSummary> summary = WriteTrace(profile, *query, take, NeverStop);
+    ASSERT_TRUE(summary.ok()) << summary.status();
+    const TraceLimits less{.max_trace_events = summary->events - 1};
+    EXPECT_FALSE(ResolveTrace(profile, draft, less).ok());
+    std::vector<std::string> threads;
+    std::vector<int64_t> sizes;
+    std::vector<int32_t> buffers;
+    const auto trace = nlohmann::json::parse(text);
+    for (const auto& event : trace["traceEvents"]) {
+      if (event["pid"] != 1) continue;
+      if (event["name"] == "thread_name") threads.push_back(event["args"]["name"]);
+      if (event["ph"] != "X" || event["cat"] != "collective") continue;
+      EXPECT_EQ(event["args"]["collective"], "all-reduce");
+      sizes.push_back(event["args"]["size_bytes"].get<int64_t>());
+      buffers.push_back(event["args"]["buffers"].get<int32_t>());
+    }
+    EXPECT_EQ(threads, one.threads);
+    EXPECT_EQ(sizes, one.sizes);
+    EXPECT_EQ(buffers, one.buffers);
+  }
 }
 
 TEST(WriteTraceTest, ASinkThatWantsNoMoreEndsTheRun) {
