@@ -300,6 +300,9 @@ void PerfettoWriter::AppendCollectiveArgs(const ChunkRecord& chunk) {
 }
 
 void PerfettoWriter::AppendComputationArgs(const ChunkRecord& chunk) {
+  // How much of it was slowed down beside collectives is not known here.
+  if (!subject_.scenario.has_servers() && subject_.scenario.all_reduce().overlap_slowdown > 1)
+    return;
   const bool is_scaled =
       subject_.graph.lanes().IsCompute(subject_.graph.lane(chunk.op)) && !compute_speed_.empty();
   const double speed = is_scaled ? compute_speed_[static_cast<size_t>(chunk.worker)] : 1;

@@ -2,7 +2,7 @@
 
 import unittest
 
-from contract import order_pb2, prediction, scenario_pb2, store
+from contract import from_json, order_pb2, prediction, scenario_pb2, store
 from sample import golden, message
 from stepcastd import ServerTest
 
@@ -24,6 +24,18 @@ def scenario_of(case):
     return scenario
 
 
+def collectives_of(case):
+    given = case["scenario"]
+    same = (
+        "algorithm latency_seconds reduction_seconds_per_byte workers_per_node launch_seconds intra_node_bandwidth_bytes_per_second intra_node_latency_seconds"
+    )
+    job = {field: given[field] for field in same.split()}
+    if given["bucket_bytes"] is not None:
+        job["buckets"] = {"first_bytes": given["first_bucket_bytes"], "cap_bytes": given["bucket_bytes"]}
+    same = "workers bandwidth_bytes_per_second start_offsets_ns worker_groups"
+    return from_json(scenario_pb2.Scenario(), {"all_reduce": job, **{field: given[field] for field in same.split()}})
+
+
 def profile_of(operations):
     """A profile of one step whose operations take the times of a case of transfer orders."""
     wire = []
@@ -43,23 +55,30 @@ def profile_of(operations):
 
 
 class GoldenTest(ServerTest):
+    def compare(self, case, scenario, steps):
+        name = self.server.profiles.CreateProfile(store.CreateProfileRequest(profile=message(case["profile"]))).name
+        options = scenario_pb2.SimulationOptions(steps_per_worker=steps["steps_per_worker"], warmup_steps=steps["warmup_steps"])
+        request = prediction.PredictThroughputRequest(profile=name, scenarios=[scenario], options=options)
+        [got] = self.server.predictions.PredictThroughput(request).predictions
+        self.assertAlmostEqual(got.steps_per_second / case["steps_per_second"], 1, delta=1e-6)
+        examples = case.get("examples_per_second", case["steps_per_second"] * case["profile"]["batch_size"])
+        self.assertAlmostEqual(got.examples_per_second / examples, 1, delta=1e-6)
+        return got
+
     def test_all_parameter_server_cases_to_a_millionth(self):
         cases = golden("parameter_server")
         self.assertEqual(len(cases), 80)
         for index, case in enumerate(cases):
-            given = case["scenario"]
-            name = self.server.profiles.CreateProfile(store.CreateProfileRequest(profile=message(case["profile"]))).name
-            reply = self.server.predictions.PredictThroughput(
-                prediction.PredictThroughputRequest(
-                    profile=name,
-                    scenarios=[scenario_of(case)],
-                    options=scenario_pb2.SimulationOptions(steps_per_worker=given["steps_per_worker"], warmup_steps=given["warmup_steps"]),
-                )
-            )
             with self.subTest(case=index):
-                got = reply.predictions[0]
-                self.assertAlmostEqual(got.steps_per_second / case["steps_per_second"], 1, delta=1e-6)
-                self.assertAlmostEqual(got.examples_per_second / case["examples_per_second"], 1, delta=1e-6)
+                self.compare(case, scenario_of(case), case["scenario"])
+
+    def test_all_all_reduce_cases_to_a_millionth(self):
+        cases = golden("all_reduce")
+        self.assertEqual(len(cases), 60)
+        for index, case in enumerate(cases):
+            with self.subTest(case=index):
+                got = self.compare(case, collectives_of(case), case)
+                self.assertEqual(got.scenario.WhichOneof("communication"), "all_reduce")
 
     def test_all_transfer_order_cases(self):
         cases = golden("transfer_order")

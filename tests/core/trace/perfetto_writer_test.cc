@@ -152,11 +152,11 @@ struct Written {
       text += piece;
       return absl::OkStatus();
     };
-    const std::vector<PlannedCollective> no_collectives;
+    const std::vector<PlannedCollective> none;
     PerfettoWriter writer({.profile = profile,
                            .scenario = scenario,
                            .graph = *job.programs.front(),
-                           .collectives = no_collectives,
+                           .collectives = none,
                            .steps_per_worker = steps},
                           take);
     writer.Begin();

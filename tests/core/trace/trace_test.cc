@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -152,51 +153,76 @@ TEST(WriteTraceTest, ShowsTheFirstStepsOfEveryWorkerAndNoMore) {
   EXPECT_GT(summary->simulation.simulated_operations, 2 * 3 * 2) << "the fast worker went on";
 }
 
-// Two gradients of 300 and 500 bytes, ready after 400 and 1000 ns, in buckets or alone.
-TEST(WriteTraceTest, ACollectiveIsShownOnEveryWorkerWithTheBuffersItCarries) {
-  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
-  const auto gradient = [](const char* name, int64_t bytes, int32_t after) {
-    return Operation{.name = name,
+// Two gradients that become ready one after the other, and the optimizer.
+Profile JobOfCollectives() {
+  const auto collective = [](std::string name, int32_t after) {
+    return Operation{.name = std::move(name),
                      .resource = Resource::kCollective,
-                     .size_bytes = bytes,
+                     .size_bytes = 1000,
                      .waiting_for = {after},
                      .collective = Collective::kAllReduce};
   };
-  draft.operations = {{.name = "first", .resource = Resource::kWorker},
-                      gradient("v", 300, 0),
-                      {.name = "second", .resource = Resource::kWorker, .waiting_for = {0}},
-                      gradient("w", 500, 2)};
-  draft.steps = {{.start_ns = {0, 400, 400, 1000}, .end_ns = {400, 400, 1000, 1000}}};
-  const Profile profile = Profile::Create(std::move(draft)).value();
-  const auto collectives = [&](const AllReduceDraft& job) {
-    const TraceQuery query =
-        ResolveTrace(profile, {.scenario = {.workers = 2, .communication = job},
-                               .options = {.steps_per_worker = 1}})
-            .value();
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  draft.operations = {{.name = "backward b", .resource = Resource::kWorker},
+                      collective("b", 0),
+                      {.name = "backward a", .resource = Resource::kWorker, .waiting_for = {0}},
+                      collective("a", 2),
+                      {.name = "optimizer", .resource = Resource::kWorker, .waiting_for = {1, 3}}};
+  draft.steps = {{.start_ns = {0, 0, 0, 0, 0}, .end_ns = {500, 0, 100, 0, 50}}};
+  return Profile::Create(std::move(draft)).value();
+}
+
+TEST(WriteTraceTest, CollectivesSayWhatTheyCarryOnAThreadForEachThatRunsAtOnce) {
+  struct Case {
+    AllReduceDraft job;
+    std::vector<std::string> threads;
+    std::vector<int64_t> sizes;
+    std::vector<int32_t> buffers;
+  };
+  const std::vector<Case> cases = {
+      {{}, {"steps", "worker", "collectives"}, {1000, 1000}, {1, 1}},
+      {{.buckets = Buckets{.first_bytes = 2000}}, {"steps", "worker", "collectives"}, {2000}, {2}},
+      {{.algorithm = CollectiveAlgorithm::kGloo, .concurrent_collectives = 2},
+       {"steps", "worker", "collectives", "collectives 2"},
+       {1000, 1000},
+       {1, 1}},
+      {{.partition_bytes = 600},
+       {"steps", "worker", "collectives"},
+       {600, 400, 600, 400},
+       {1, 1, 1, 1}},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(&one - cases.data());
+    const TraceDraft draft{.scenario = {.workers = 2, .communication = one.job},
+                           .options = {.steps_per_worker = 1}};
     std::string text;
-    const absl::StatusOr<TraceSummary> summary = WriteTrace(
-        profile, query,
-        [&](const std::string& piece) {
-          text += piece;
-          return absl::OkStatus();
-        },
-        NeverStop);
-    EXPECT_TRUE(summary.ok()) << summary.status();
-    std::vector<std::string> shown;
+    const auto take = [&text](const std::string& piece) {
+      text += piece;
+      return absl::OkStatus();
+    };
+    const Profile profile = JobOfCollectives();
+    const absl::StatusOr<TraceQuery> query = ResolveTrace(profile, draft);
+    ASSERT_TRUE(query.ok()) << query.status();
+    const absl::StatusOr<TraceSummary> summary = WriteTrace(profile, *query, take, NeverStop);
+    ASSERT_TRUE(summary.ok()) << summary.status();
+    const TraceLimits less{.max_trace_events = summary->events - 1};
+    EXPECT_FALSE(ResolveTrace(profile, draft, less).ok());
+    std::vector<std::string> threads;
+    std::vector<int64_t> sizes;
+    std::vector<int32_t> buffers;
     const auto trace = nlohmann::json::parse(text);
     for (const auto& event : trace["traceEvents"]) {
-      if (event.value("cat", "") != "collective") continue;
-      shown.push_back(event["name"].get<std::string>() + " " + event["ts"].dump() + "+" +
-                      event["dur"].dump() + " " + event["args"]["size_bytes"].dump() + " of " +
-                      event["args"]["buffers"].dump());
+      if (event["pid"] != 1) continue;
+      if (event["name"] == "thread_name") threads.push_back(event["args"]["name"]);
+      if (event["ph"] != "X" || event["cat"] != "collective") continue;
+      EXPECT_EQ(event["args"]["collective"], "all-reduce");
+      sizes.push_back(event["args"]["size_bytes"].get<int64_t>());
+      buffers.push_back(event["args"]["buffers"].get<int32_t>());
     }
-    return shown;
-  };
-  EXPECT_THAT(collectives({}),
-              ::testing::UnorderedElementsAre("v 0.4+0.3 300 of 1", "v 0.4+0.3 300 of 1",
-                                              "w 1+0.5 500 of 1", "w 1+0.5 500 of 1"));
-  EXPECT_THAT(collectives({.buckets = Buckets{.first_bytes = 800, .cap_bytes = 800}}),
-              ::testing::UnorderedElementsAre("w 1+0.8 800 of 2", "w 1+0.8 800 of 2"));
+    EXPECT_EQ(threads, one.threads);
+    EXPECT_EQ(sizes, one.sizes);
+    EXPECT_EQ(buffers, one.buffers);
+  }
 }
 
 TEST(WriteTraceTest, ASinkThatWantsNoMoreEndsTheRun) {
