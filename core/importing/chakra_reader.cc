@@ -92,7 +92,7 @@ class ChakraWireReader {
     const absl::Status status = reader_.ReadDelimited([&] {
       ChakraNode node;
       bool is_metadata = false;
-      const absl::Status read = reader_.ReadFields([&](uint32_t tag) {
+      absl::Status read = reader_.ReadFields([&](uint32_t tag) {
         // GlobalMetadata's version is a text where a node's id is a number.
         if (is_first && tag == Nested(1)) is_metadata = true;
         return is_metadata ? reader_.Skip(tag) : ReadNodeField(tag, node);

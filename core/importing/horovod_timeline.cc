@@ -349,10 +349,12 @@ absl::Status HorovodImport::FindSteps() {
   std::stable_sort(order.begin(), order.end(),
                    [&offsets](size_t a, size_t b) { return offsets[a] < offsets[b]; });
   std::vector<HorovodTensor> ordered;
+  ordered.reserve(order.size());
   for (const size_t t : order) ordered.push_back(std::move(tensors_[t]));
   tensors_ = std::move(ordered);
   for (std::vector<int64_t>& ready : ready_ns_) {
     std::vector<int64_t> sorted;
+    sorted.reserve(order.size());
     for (const size_t t : order)
       sorted.push_back(std::max(ready[t], sorted.empty() ? 0 : sorted.back()));
     ready = std::move(sorted);

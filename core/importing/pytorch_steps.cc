@@ -7,60 +7,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 
-#include "core/base/quoted.h"
 #include "core/importing/gradient_buckets.h"
+#include "core/importing/pytorch_content.h"
 #include "core/importing/recording_options.h"
-#include "core/importing/units.h"
-#include "core/model/profile_limits.h"
+#include "core/importing/time_spans.h"
 
 namespace stepcast {
 
 namespace {
 
-constexpr size_t kStepsLeftOut = 2;
 constexpr int16_t kBytesOfFloat = 4;
-constexpr int64_t kLongest = int64_t{1} << 60;
 // Of one tensor, so that bytes of all add up.
 constexpr int64_t kMaxElements = int64_t{1} << 36;
-
-struct TimeSpan {
-  int64_t start_ns = 0;
-  int64_t end_ns = 0;
-};
-
-using EventKind = TraceHostEvent::Kind;
-
-struct Gradient {
-  int64_t start_ns = 0;
-  int64_t end_ns = 0;     // of the hooks, too
-  int64_t elements = -1;  // -1: not recorded
-  int16_t element_bytes = 0;
-};
-
-struct SentTensor {
-  Collective kind = Collective::kAllReduce;
-  int64_t launch_ns = 0;
-  int64_t elements = -1;
-  int16_t element_bytes = 0;
-  TimeSpan run;  // empty: not recorded
-};
-
-// What a step has, on the host's clock.
-struct StepContent {
-  int64_t number = 0;
-  TimeSpan window;
-  std::vector<Gradient> gradients;
-  std::vector<SentTensor> sent;  // by launch
-  std::vector<TimeSpan> copies;  // out of the buckets
-  std::optional<TimeSpan> optimizer;
-  int64_t backward_ns = INT64_MAX;  // its begin
-  int64_t waited_ns = 0;            // by the host, for the GPU
-  size_t first_bucket = 0;          // of `sent`: the all-reduces of gradients
-  size_t end_bucket = 0;
-};
 
 // Gradients that are sent as one, or one alone.
 struct SentUnit {
@@ -80,75 +39,6 @@ absl::Status TraceFault(std::string description) {
   return ImportFault(kAtRecording, std::move(description));
 }
 
-std::string StepName(int64_t number) {
-  return number < 0 ? "a ProfilerStep" : absl::StrCat("ProfilerStep#", number);
-}
-
-// Spans that overlap or touch become one.
-std::vector<TimeSpan> UnionOf(std::vector<TimeSpan> spans) {
-  std::sort(spans.begin(), spans.end(),
-            [](const TimeSpan& a, const TimeSpan& b) { return a.start_ns < b.start_ns; });
-  std::vector<TimeSpan> merged;
-  for (const TimeSpan& span : spans) {
-    if (!merged.empty() && span.start_ns <= merged.back().end_ns) {
-      merged.back().end_ns = std::max(merged.back().end_ns, span.end_ns);
-    } else {
-      merged.push_back(span);
-    }
-  }
-  return merged;
-}
-
-// REQUIRES: each is a result of UnionOf.
-std::vector<TimeSpan> BothOf(const std::vector<TimeSpan>& a, const std::vector<TimeSpan>& b) {
-  std::vector<TimeSpan> both;
-  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    const TimeSpan span = {.start_ns = std::max(a[i].start_ns, b[j].start_ns),
-                           .end_ns = std::min(a[i].end_ns, b[j].end_ns)};
-    if (span.start_ns < span.end_ns) both.push_back(span);
-    (a[i].end_ns < b[j].end_ns ? i : j) += 1;
-  }
-  return both;
-}
-
-// Between the spans, from one instant to another.
-std::vector<TimeSpan> GapsOf(const std::vector<TimeSpan>& spans, int64_t from_ns, int64_t to_ns) {
-  std::vector<TimeSpan> gaps;
-  for (const TimeSpan& span : spans) {
-    if (span.start_ns > from_ns) gaps.push_back({from_ns, std::min(span.start_ns, to_ns)});
-    from_ns = std::max(from_ns, span.end_ns);
-    if (from_ns >= to_ns) return gaps;
-  }
-  gaps.push_back({from_ns, to_ns});
-  return gaps;
-}
-
-int64_t LengthOf(const std::vector<TimeSpan>& spans) {
-  int64_t length = 0;
-  for (const TimeSpan& span : spans) length += span.end_ns - span.start_ns;
-  return length;
-}
-
-// How much of some spans lies before an instant; instants are asked for in order.
-class LengthBefore {
- public:
-  // REQUIRES: a result of UnionOf. Borrows it.
-  explicit LengthBefore(const std::vector<TimeSpan>& spans)
-      : next_(spans.begin()), end_(spans.end()) {}
-
-  int64_t At(int64_t instant_ns) {
-    for (; next_ != end_ && next_->end_ns <= instant_ns; ++next_)
-      passed_ns_ += next_->end_ns - next_->start_ns;
-    const bool is_within = next_ != end_ && next_->start_ns < instant_ns;
-    return passed_ns_ + (is_within ? instant_ns - next_->start_ns : 0);
-  }
-
- private:
-  std::vector<TimeSpan>::const_iterator next_;
-  const std::vector<TimeSpan>::const_iterator end_;
-  int64_t passed_ns_ = 0;
-};
-
 class TracedStepsFinder {
  public:
   explicit TracedStepsFinder(const PyTorchTrace& trace) : trace_(trace) {
@@ -156,10 +46,11 @@ class TracedStepsFinder {
   }
 
   absl::StatusOr<TracedSteps> Find() {
-    absl::Status status = CheckReadable();
-    if (status.ok()) status = ChooseSteps();
-    if (status.ok()) status = CheckAlike();
-    if (status.ok()) status = ChooseUnits();
+    absl::StatusOr<std::vector<StepContent>> contents = FindStepContents(trace_, found_.notes);
+    if (!contents.ok()) return contents.status();
+    contents_ = *std::move(contents);
+    FindGroup();
+    absl::Status status = ChooseUnits();
     for (const StepContent& content : contents_) {
       if (status.ok()) status = AddStep(content);
     }
@@ -169,11 +60,7 @@ class TracedStepsFinder {
   }
 
  private:
-  absl::Status CheckReadable() const;
-  absl::Status ChooseSteps();
-  StepContent ContentOf(const TraceHostEvent& step) const;
-  void FindBuckets(StepContent& content) const;
-  absl::Status CheckAlike();
+  void FindGroup();
   absl::Status ChooseUnits();
   std::vector<size_t> GradientsByLaunch() const;
   int64_t ReadyOf(const StepContent& content, size_t gradient) const;
@@ -198,201 +85,10 @@ class TracedStepsFinder {
   TracedSteps found_;
 };
 
-absl::Status TracedStepsFinder::CheckReadable() const {
-  if (trace_.events == 0) return TraceFault("its traceEvents have no event with a length");
-  if (!trace_.has_categories) {
-    return TraceFault(
-        "its events have no categories, shapes or threads, as export_chrome_trace writes where "
-        "PyTorch is built without Kineto (Debian's python3-torch is): record with a PyTorch of "
-        "which torch.profiler.kineto_available() is true");
-  }
-  const bool has_gradients =
-      std::any_of(trace_.host.begin(), trace_.host.end(),
-                  [](const TraceHostEvent& e) { return e.kind == EventKind::kGradient; });
-  const bool has_steps =
-      std::any_of(trace_.host.begin(), trace_.host.end(),
-                  [](const TraceHostEvent& e) { return e.kind == EventKind::kStep; });
-  if (!has_steps) {
-    return TraceFault(absl::StrCat(
-        "it has no ProfilerStep", has_gradients ? "" : " and no gradients",
-        ": record training steps with torch.profiler.profile(schedule=schedule(wait=5, warmup=3, "
-        "active=12), record_shapes=True), and call p.step() after each"));
-  }
-  if (!has_gradients) {
-    return TraceFault(
-        "it has no torch::autograd::AccumulateGrad, so no step of it trains: record forward and "
-        "backward, with ProfilerActivity.CPU among the activities");
-  }
-  if (trace_.device.empty() && trace_.names_devices) {
-    return TraceFault(
-        "it names a GPU and has nothing that ran on it: record with ProfilerActivity.CUDA among "
-        "the activities");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status TracedStepsFinder::ChooseSteps() {
-  std::vector<const TraceHostEvent*> steps;
-  std::vector<int64_t> lengths;
-  for (const TraceHostEvent& event : trace_.host) {
-    if (event.kind != EventKind::kStep) continue;
-    steps.push_back(&event);
-    lengths.push_back(event.end_ns - event.start_ns);
-  }
-  if (steps.size() <= kStepsLeftOut) {
-    return TraceFault(
-        absl::StrCat("it has ", steps.size(), " ProfilerStep", steps.size() == 1 ? "" : "s",
-                     ", of which the first two are left out: record at least three, better twelve "
-                     "(schedule(wait=5, warmup=3, active=12))"));
-  }
-  std::nth_element(lengths.begin(), lengths.begin() + static_cast<ptrdiff_t>(lengths.size() / 2),
-                   lengths.end());
-  const int64_t median = lengths[lengths.size() / 2];
-  std::vector<std::string> left_out;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const bool is_short = steps[i]->end_ns - steps[i]->start_ns < median / 2;
-    if (i >= kStepsLeftOut && !is_short) {
-      contents_.push_back(ContentOf(*steps[i]));
-      continue;
-    }
-    left_out.push_back(absl::StrCat(StepName(steps[i]->number),
-                                    i < kStepsLeftOut ? "" : " (shorter than half the median)"));
-  }
-  if (contents_.empty())
-    return TraceFault(
-        "after its first two, all its ProfilerSteps are shorter than half the median");
-  found_.notes.push_back(absl::StrCat("Left out: ", absl::StrJoin(left_out, ", "),
-                                      "; the first two steps warm up, and the buckets of "
-                                      "DistributedDataParallel are not yet those of later ones."));
-  return absl::OkStatus();
-}
-
-StepContent TracedStepsFinder::ContentOf(const TraceHostEvent& step) const {
-  StepContent content{.number = step.number, .window = {step.start_ns, step.end_ns}};
-  std::vector<const TraceHostEvent*> sizes;
-  std::vector<const TraceHostEvent*> calls;
-  std::vector<const TraceHostEvent*> runs;
-  const TraceHostEvent* scope = nullptr;
-  auto event =
-      std::lower_bound(trace_.host.begin(), trace_.host.end(), step.start_ns,
-                       [](const TraceHostEvent& e, int64_t start) { return e.start_ns < start; });
-  for (; event != trace_.host.end() && event->start_ns < step.end_ns; ++event) {
-    switch (event->kind) {
-      case EventKind::kGradient: {
-        const bool in_scope = scope != nullptr && event->end_ns <= scope->end_ns;
-        content.gradients.push_back({.start_ns = event->start_ns,
-                                     .end_ns = in_scope ? scope->end_ns : event->end_ns,
-                                     .elements = event->number,
-                                     .element_bytes = event->element_bytes});
-        content.optimizer.reset();  // of another part of the model
-        [[fallthrough]];
-      }
-      case EventKind::kBackward:
-      case EventKind::kGradientScope:
-        if (event->kind == EventKind::kGradientScope) scope = &*event;
-        content.backward_ns = std::min(content.backward_ns, event->start_ns);
-        break;
-      case EventKind::kCollectiveCall:
-        calls.push_back(&*event);
-        break;
-      case EventKind::kCollective:
-        sizes.push_back(&*event);
-        break;
-      case EventKind::kCollectiveRun:
-        runs.push_back(&*event);
-        break;
-      case EventKind::kCopyFromBucket:
-        content.copies.push_back({event->start_ns, event->end_ns});
-        break;
-      case EventKind::kOptimizer: {
-        // Several one after the other are one.
-        if (content.gradients.empty()) break;
-        if (!content.optimizer) content.optimizer = {event->start_ns, event->end_ns};
-        content.optimizer->end_ns = std::max(content.optimizer->end_ns, event->end_ns);
-        break;
-      }
-      case EventKind::kSynchronization:
-        content.waited_ns = std::min(
-            kLongest, content.waited_ns + std::min(kLongest, event->end_ns - event->start_ns));
-        break;
-      case EventKind::kStep:
-        break;
-    }
-  }
-  const std::vector<const TraceHostEvent*>& sent =
-      !sizes.empty() ? sizes : (!runs.empty() ? runs : calls);
-  for (size_t i = 0; i < sent.size(); ++i) {
-    const bool has_call = calls.size() == sent.size();
-    const bool has_run = runs.size() == sent.size();
-    SentTensor tensor{.kind = sent[i]->collective,
-                      .launch_ns = has_call ? calls[i]->start_ns : sent[i]->start_ns,
-                      .elements = sent[i]->number,
-                      .element_bytes = sent[i]->element_bytes};
-    if (has_run) tensor.run = {runs[i]->start_ns, runs[i]->end_ns};
-    content.sent.push_back(tensor);
-  }
-  std::stable_sort(
-      content.sent.begin(), content.sent.end(),
-      [](const SentTensor& a, const SentTensor& b) { return a.launch_ns < b.launch_ns; });
-  FindBuckets(content);
-  return content;
-}
-
-// Between the first gradient and what follows the last.
-void TracedStepsFinder::FindBuckets(StepContent& content) const {
-  if (content.gradients.empty()) return;
-  const int64_t from = content.gradients.front().start_ns;
-  int64_t to = content.window.end_ns;
-  if (content.optimizer) to = std::min(to, content.optimizer->start_ns);
-  if (!content.copies.empty() && content.copies.front().start_ns > from)
-    to = std::min(to, content.copies.front().start_ns);
-  const auto place = [&content](int64_t at_ns) {
-    return static_cast<size_t>(
-        std::partition_point(content.sent.begin(), content.sent.end(),
-                             [at_ns](const SentTensor& s) { return s.launch_ns < at_ns; }) -
-        content.sent.begin());
-  };
-  content.first_bucket = place(from);
-  content.end_bucket = place(to);
-}
-
-absl::Status TracedStepsFinder::CheckAlike() {
-  const StepContent& first = contents_.front();
-  if (first.gradients.empty()) {
-    return TraceFault(absl::StrCat(StepName(first.number),
-                                   " has no torch::autograd::AccumulateGrad: record steps that "
-                                   "train, forward and backward"));
-  }
-  for (const StepContent& content : contents_) {
-    const auto differs = [&](size_t here, size_t there, const char* what) {
-      return TraceFault(absl::StrCat(StepName(first.number), " has ", there, " ", what, ", ",
-                                     StepName(content.number), " ", here,
-                                     ": record steps that are alike, one p.step() for each"));
-    };
-    if (content.gradients.size() != first.gradients.size())
-      return differs(content.gradients.size(), first.gradients.size(), "gradients");
-    if (content.sent.size() != first.sent.size())
-      return differs(content.sent.size(), first.sent.size(), "collectives");
-    for (size_t i = 0; i < first.gradients.size(); ++i) {
-      if (content.gradients[i].elements != first.gradients[i].elements) {
-        return TraceFault(
-            absl::StrCat("gradient ", i, " has ", first.gradients[i].elements, " elements in ",
-                         StepName(first.number), " and ", content.gradients[i].elements, " in ",
-                         StepName(content.number), ": record a model that stays the same"));
-      }
-    }
-    for (const SentTensor& tensor : content.sent) {
-      if (tensor.kind != Collective::kUnspecified) continue;
-      return TraceFault(absl::StrCat(
-          StepName(content.number), " has the collective ", Quoted(trace_.other_collective),
-          ", as sharded models have (FSDP, ZeRO) and ones that are cut in pieces: record the "
-          "model with DistributedDataParallel, or alone, and ask for sharding in the scenario"));
-    }
-  }
+void TracedStepsFinder::FindGroup() {
   found_.group_size = trace_.world_size;
   for (const TraceHostEvent& event : trace_.host)
     found_.group_size = std::max<int64_t>(found_.group_size, event.group_size);
-  return absl::OkStatus();
 }
 
 // By bucket, the gradients up to its launch that are in no bucket before.
@@ -762,6 +458,7 @@ void TracedStepsFinder::DropEmptyPieces() {
   }
   for (TracedStep& step : found_.steps) {
     std::vector<int64_t> ends;
+    ends.reserve(kept.size());
     for (const size_t p : kept) ends.push_back(step.ends_ns[p]);
     step.ends_ns = std::move(ends);
   }

@@ -28,7 +28,7 @@ DECODERS = {
     "profile_request": ["server/convert/profile_convert.cc", "server/handlers/profile_handler.cc", "server/handlers/profile_name.cc",
                         "server/handlers/import_formats.cc"],
     "profile_upload": _PROFILE + ["server/convert/utf8.cc"],
-    "pytorch": ["core/importing/gradient_buckets.cc", "core/importing/pytorch_reader.cc", "core/importing/pytorch_steps.cc", "core/importing/pytorch_trace.cc"],
+    "pytorch": ["core/importing/gradient_buckets.cc", "core/importing/pytorch_content.cc", "core/importing/pytorch_reader.cc", "core/importing/pytorch_steps.cc", "core/importing/pytorch_trace.cc", "core/importing/time_spans.cc"],
     "run_metadata": _RECORDING + _WIRE + ["core/importing/run_metadata_profile.cc", "core/importing/run_metadata_reader.cc"],
     "stored_profile": _PROFILE,
     "timeline": _STEPS + ["core/importing/timeline_profile.cc", "core/importing/timeline_reader.cc"],
