@@ -40,7 +40,7 @@ WORKERS = (1, 2, 3, 4, 6)
 RECORDED = (("alexnet_s", 25), ("resnet50_s", 5))
 RECORDED_STEPS = 30
 # The steps of a run that count, after those in which buckets and connections settle.
-SETTLING_STEPS, COUNTED_STEPS = 4, 12
+SETTLING_STEPS, COUNTED_STEPS = 4, 10
 # Also with a log of every bucket's all-reduce.
 LOGGED, LOGGED_WORKERS = ("resnet50_s", 5, _GIGABIT), (2, 4)
 ALL_REDUCE_BYTES, ALL_REDUCE_REPEATS = (262_144, 1_048_576, 4_194_304, 16_777_216), 5
