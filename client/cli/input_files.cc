@@ -151,7 +151,10 @@ RecordingFormat DetectRecordingFormat(std::string_view first_bytes) {
   const size_t begin = first_bytes.find_first_not_of(" \t\r\n");
   const bool json =
       begin != std::string_view::npos && (first_bytes[begin] == '{' || first_bytes[begin] == '[');
-  if (KindOf(first_bytes) == FileKind::kPyTorchTrace) return RecordingFormat::kPyTorch;
+  const FileKind kind = KindOf(first_bytes);
+  if (kind == FileKind::kPyTorchTrace) return RecordingFormat::kPyTorch;
+  if (kind == FileKind::kChakraJson) return RecordingFormat::kChakra;
+  if (kind == FileKind::kHorovodTimeline) return RecordingFormat::kHorovod;
   return json ? RecordingFormat::kTimeline : RecordingFormat::kLayers;
 }
 

@@ -37,10 +37,10 @@ std::string PriorityText(const v1::TransferOrderResult& order);
 absl::StatusOr<std::map<std::string, int64_t>> ParseVariableSizes(std::string_view text);
 
 // A format that `profile import` takes.
-enum class RecordingFormat { kLayers, kRunMetadata, kTimeline, kPyTorch };
+enum class RecordingFormat { kLayers, kRunMetadata, kTimeline, kPyTorch, kChakra, kHorovod };
 
-// By the first bytes: JSON that looks like PyTorch's is that, other JSON a timeline, bytes that no
-// text has are RunMetadata, all else is measured layers.
+// By the first bytes: JSON that looks like PyTorch's, Chakra's or Horovod's is that, other JSON a
+// timeline, bytes that no text has are RunMetadata, all else is measured layers.
 RecordingFormat DetectRecordingFormat(std::string_view first_bytes);
 // The same of a file, or of what it decompresses to. Failure: as ReadFile.
 absl::StatusOr<RecordingFormat> DetectRecordingFormatOf(const std::string& path);

@@ -3,8 +3,10 @@
 #include <CLI/App.hpp>
 #include <CLI/Error.hpp>
 #include <CLI/Validators.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -162,25 +164,28 @@ class ImportFlags {
 class ImportCommand : public Command {
  public:
   CLI::App* Declare(CLI::App& parent) override {
-    CLI::App* app = parent.add_subcommand(
-        "import",
-        "Make a profile of measured layers, or of what PyTorch or TensorFlow recorded, and store "
-        "it");
+    CLI::App* app = parent.add_subcommand("import",
+                                          "Make a profile of measured layers, or of what PyTorch, "
+                                          "Horovod or TensorFlow recorded, and "
+                                          "store it");
     app->add_option(
            "FILE", path_,
            "layers: text of lines `nodeK -- Op -- key=value, ...` and edges between the "
            "nodes;\nrun-metadata: serialised RunMetadata of one or more "
            "steps of a worker with parameter servers;\ntimeline: JSON of TensorFlow 1's "
            "timeline of a step;\npytorch: JSON of PyTorch's profiler (export_chrome_trace), of "
-           "three steps or more with record_shapes=True.\nMay be compressed by gzip")
+           "three steps or more with record_shapes=True;\nchakra: a Chakra execution "
+           "trace of one rank;\nhorovod: what Horovod wrote to HOROVOD_TIMELINE.\nMay be "
+           "compressed by gzip")
         ->required()
         ->type_name("");
     app->add_option(
            "--format", format_,
-           "What FILE is: layers, run-metadata, timeline or pytorch (default: by its first "
-           "bytes)")
+           "What FILE is: layers, run-metadata, timeline, pytorch, chakra or horovod (default: by "
+           "its first bytes, which say RunMetadata of all that is no text)")
         ->type_name("FORMAT")
-        ->check(CLI::IsMember({"layers", "run-metadata", "timeline", "pytorch"}));
+        ->check(
+            CLI::IsMember({"layers", "run-metadata", "timeline", "pytorch", "chakra", "horovod"}));
     app->add_option("--graph", graph_,
                     "A serialised GraphDef: for RunMetadata without partition graphs, or for a "
                     "timeline's sizes")
@@ -211,7 +216,7 @@ class ImportCommand : public Command {
     if (!format.ok()) return session.Refused(format.status());
     if (const std::string_view unused = Unused(*format); !unused.empty()) {
       return session.Misused(
-          absl::StrCat(std::string(unused), " does not apply to ", NameOf(*format)));
+          absl::StrCat(std::string(unused), " does not apply to ", RowOf(*format).text));
     }
     const absl::StatusOr<std::map<std::string, int64_t>> sizes = Sizes();
     if (!sizes.ok())
@@ -224,38 +229,43 @@ class ImportCommand : public Command {
   }
 
  private:
-  static const char* NameOf(RecordingFormat format) {
-    switch (format) {
-      case RecordingFormat::kLayers:
-        return "measured layers";
-      case RecordingFormat::kRunMetadata:
-        return "RunMetadata";
-      case RecordingFormat::kTimeline:
-        return "a timeline";
-      case RecordingFormat::kPyTorch:
-        break;
-    }
-    return "a trace of PyTorch";
+  // A format by its name, and what goes with it.
+  struct FormatRow {
+    const char* name;
+    RecordingFormat format;
+    const char* text;
+    bool takes_graph;
+    bool makes_steps;
+  };
+  static constexpr FormatRow kFormats[] = {
+      {"layers", RecordingFormat::kLayers, "measured layers", false, true},
+      {"run-metadata", RecordingFormat::kRunMetadata, "RunMetadata", true, false},
+      {"timeline", RecordingFormat::kTimeline, "a timeline", true, true},
+      {"pytorch", RecordingFormat::kPyTorch, "a trace of PyTorch", false, false},
+      {"chakra", RecordingFormat::kChakra, "a Chakra trace", false, true},
+      {"horovod", RecordingFormat::kHorovod, "a timeline of Horovod", false, false}};
+
+  static const FormatRow& RowOf(RecordingFormat format) {
+    return *std::find_if(std::begin(kFormats), std::end(kFormats),
+                         [format](const FormatRow& row) { return row.format == format; });
   }
 
   absl::StatusOr<RecordingFormat> Format() const {
     if (format_.empty()) return DetectRecordingFormatOf(path_);
-    if (format_ == "layers") return RecordingFormat::kLayers;
-    if (format_ == "pytorch") return RecordingFormat::kPyTorch;
-    return format_ == "timeline" ? RecordingFormat::kTimeline : RecordingFormat::kRunMetadata;
+    return std::find_if(std::begin(kFormats), std::end(kFormats),
+                        [this](const FormatRow& row) { return row.name == format_; })
+        ->format;
   }
 
   // A flag that is given and has no meaning for the format; empty: none.
   std::string_view Unused(RecordingFormat format) const {
-    const bool makes_steps =
-        format == RecordingFormat::kLayers || format == RecordingFormat::kTimeline;
-    const bool takes_graph =
-        format == RecordingFormat::kRunMetadata || format == RecordingFormat::kTimeline;
-    if (!takes_graph && !graph_.empty()) return "--graph";
+    const FormatRow& row = RowOf(format);
+    if (!row.takes_graph && !graph_.empty()) return "--graph";
     if (format != RecordingFormat::kTimeline && !variables_.empty()) return "--variables";
     if (format != RecordingFormat::kPyTorch && step_seconds_) return "--step-seconds";
-    return !makes_steps && flags_.varies() ? "--variation, --common-variation, --steps or --seed"
-                                           : "";
+    return !row.makes_steps && flags_.varies()
+               ? "--variation, --common-variation, --steps or --seed"
+               : "";
   }
 
   absl::StatusOr<std::map<std::string, int64_t>> Sizes() const {
@@ -286,6 +296,11 @@ class ImportCommand : public Command {
     }
     if (format == RecordingFormat::kRunMetadata) {
       FillFormat(*header.mutable_run_metadata());
+    } else if (format == RecordingFormat::kHorovod) {
+      FillFormat(*header.mutable_horovod());
+    } else if (format == RecordingFormat::kChakra) {
+      FillFormat(*header.mutable_chakra());
+      flags_.FillVariation(*header.mutable_chakra());
     } else if (format == RecordingFormat::kPyTorch) {
       FillFormat(*header.mutable_pytorch());
       if (step_seconds_) header.mutable_pytorch()->set_step_seconds(*step_seconds_);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/base/time.h"
@@ -23,6 +24,7 @@ class JointSequence {
         workers_(job.workers()),
         arrived_(job.joint.ops.size(), 0),
         times_(job.joint.ops.size()),
+        step_(job.joint.ops.size()),
         ends_(Index(job.joint.concurrent), kEndOfTime),
         of_slot_(Index(job.joint.concurrent), 0) {
     if (joint_.ops.empty()) return;
@@ -35,12 +37,18 @@ class JointSequence {
   void OnStepBegin(Instant now) {
     if (++begun_workers_ < workers_) return;
     begun_workers_ = 0;
+    Count();
     step_begin_ = now;
   }
   // The operation is ready on one more worker.
   void Arrive(OpIndex op, Instant now) {
     const auto position = Index(position_of_[Index(op)]);
-    if (++arrived_[position] == workers_) times_[position].ready += now - step_begin_;
+    if (++arrived_[position] == workers_) step_[position].ready = now - step_begin_;
+  }
+  // The operation at that position is ready on all of them, on the last one at `at`.
+  void ArriveAll(size_t position, Instant at) {
+    arrived_[position] = workers_;
+    step_[position].ready = at - step_begin_;
   }
 
   // True if the next one of the sequence is ready on all workers and there is room for it.
@@ -58,7 +66,7 @@ class JointSequence {
     const Begun begun{.op = joint_.ops[next_], .slot = static_cast<int32_t>(slot)};
     if (under_way_++ == 0) busy_ -= now.ticks;
     of_slot_[slot] = next_;
-    times_[next_].begin += now - step_begin_;
+    step_[next_].begin = now - step_begin_;
     if (joint_.messages.empty()) {
       ends_[slot] = now + joint_.lengths[next_];
     } else {
@@ -98,19 +106,29 @@ class JointSequence {
     }
     for (size_t i = before; i < slots.size(); ++i) {
       ends_[Index(slots[i])] = kEndOfTime;
-      JointTimes& times = times_[of_slot_[Index(slots[i])]];
-      times.end += now - step_begin_;
-      ++times.count;
+      step_[of_slot_[Index(slots[i])]].end = now - step_begin_;
       if (--under_way_ == 0) busy_ += now.ticks;
     }
   }
 
-  // Of each operation of a step, sums over those that have ended, one under way perhaps excepted.
+  // Of each operation of a step, sums over the steps that the last worker has ended.
   const std::vector<JointTimes>& times() const { return times_; }
   // Time until `now` with any of them under way.
   int64_t BusyUntil(Instant now) const { return busy_ + (under_way_ > 0 ? now.ticks : 0); }
 
  private:
+  // Adds what the step had, if there was one.
+  void Count() {
+    if (std::exchange(steps_begun_, true)) {
+      for (size_t i = 0; i < times_.size(); ++i) {
+        times_[i].ready += step_[i].ready;
+        times_[i].begin += step_[i].begin;
+        times_[i].end += step_[i].end;
+        ++times_[i].count;
+      }
+    }
+  }
+
   static constexpr Instant kFarAhead{kEndOfTime.ticks - 1};
 
   struct Launch {
@@ -123,7 +141,9 @@ class JointSequence {
   std::vector<int32_t> position_of_;  // by operation
   std::vector<int32_t> arrived_;      // workers, by position
   std::vector<JointTimes> times_;     // by position
-  int32_t begun_workers_ = 0;         // the step at hand
+  std::vector<JointTimes> step_;      // of the step at hand
+  bool steps_begun_ = false;
+  int32_t begun_workers_ = 0;  // the step at hand
   Instant step_begin_;                // when the last worker did
   size_t next_ = 0;
   int32_t under_way_ = 0;

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/engine/joint_plan.h"
+#include "core/engine/joint_run.h"
 #include "core/engine/phase_plan.h"
 #include "core/engine/phased_run.h"
 #include "core/engine/plain_run.h"
@@ -102,6 +104,10 @@ absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& option
       const NetworkSpec& network = job.networks[Index(i)];
       return PathNetwork(hubs_of(i), network.links, network.paths);
     });
+  }
+  if (HasJointWorkOnly(job, options)) {
+    if (const std::optional<JointPlan> plan = JointPlan::Make(*job.programs.front(), job.joint))
+      return RunJoint(job, *plan, options, stop);
   }
   bool has_one_hub = true;
   bool hubs_alone_bind = true;

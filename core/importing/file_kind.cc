@@ -39,6 +39,10 @@ bool IsNoText(char c) {
 }
 
 FileKind KindOfJson(std::string_view text) {
+  for (const std::string_view key : {"start_time_since_epoch_in_micros"sv, "NEGOTIATE_"sv}) {
+    if (Has(text, key)) return FileKind::kHorovodTimeline;
+  }
+  if (Has(text, "\"workload_graph\"")) return FileKind::kChakraJson;
   for (const std::string_view key :
        {"\"schemaVersion\""sv, "\"deviceProperties\""sv, "\"cpu_op\""sv, "\"distributedInfo\""sv,
         "\"aten::"sv, "\"ProfilerStep#"sv, "|execution_trace|"sv}) {
@@ -89,6 +93,10 @@ std::string_view TextOf(FileKind kind) {
       return "JSON of trace events, as TensorFlow 1's timeline and Chrome write";
     case FileKind::kPyTorchTrace:
       return "a trace of PyTorch's profiler";
+    case FileKind::kHorovodTimeline:
+      return "Horovod's timeline";
+    case FileKind::kChakraJson:
+      return "a Chakra execution trace";
     case FileKind::kProfileJson:
       return "a Stepcast profile in proto JSON";
     case FileKind::kProfileText:

@@ -19,12 +19,14 @@ enum class FileKind : uint8_t {
   kLayers,        // PipeDream's layer times
   kTimeline,      // JSON of Chrome's trace events, as TensorFlow 1 writes it
   kPyTorchTrace,  // the same of PyTorch's profiler
-  kProfileJson,   // a Stepcast profile
-  kProfileText,   // the same in proto text
-  kJson,          // something else
-  kTable,         // lines of columns, divided by tabs or commas
-  kText,          // something else
-  kBinary,        // perhaps a serialised message
+  kHorovodTimeline,
+  kChakraJson,
+  kProfileJson,  // a Stepcast profile
+  kProfileText,  // the same in proto text
+  kJson,         // something else
+  kTable,        // lines of columns, divided by tabs or commas
+  kText,         // something else
+  kBinary,       // perhaps a serialised message
   kGzip,
   kZip,
   kBzip2,
@@ -45,9 +47,9 @@ std::string_view TextOf(FileKind kind);
 // The formats that can be imported, and what else to do with a profile; for the end of a sentence.
 inline constexpr std::string_view kReadableFormats =
     "what can be imported is layers (PipeDream's layer times, as text), run-metadata (TensorFlow's "
-    "serialised RunMetadata), timeline (JSON of TensorFlow 1's timeline) and pytorch (JSON of "
-    "PyTorch's profiler), each also compressed by gzip; a Stepcast profile is uploaded, not "
-    "imported";
+    "serialised RunMetadata), timeline (JSON of TensorFlow 1's timeline), pytorch (JSON of "
+    "PyTorch's profiler), chakra (a Chakra execution trace) and horovod (Horovod's timeline), each "
+    "also compressed by gzip; a Stepcast profile is uploaded, not imported";
 
 // A source that hands on another's bytes and keeps the first kKindBytes of them.
 class KindSource final : public ByteSource {

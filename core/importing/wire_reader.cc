@@ -64,6 +64,52 @@ absl::Status WireReader::ReadNested(Field field) {
   return absl::OkStatus();
 }
 
+absl::Status WireReader::ReadDelimited(absl::FunctionRef<absl::Status()> message) {
+  while (true) {
+    coded_.reset();  // gives back what it has not used
+    coded_from_ = input_.ByteCount();
+    coded_.emplace(&input_);
+    const void* rest = nullptr;
+    int size = 0;
+    if (!coded_->GetDirectBufferPointer(&rest, &size))
+      return stream_.status().ok() ? absl::OkStatus() : stream_.status();
+    int length = 0;
+    if (!coded_->ReadVarintSizeAsInt(&length)) return Broken();
+    const auto limit = coded_->PushLimit(length);
+    if (absl::Status status = message(); !status.ok()) return status;
+    if (coded_->BytesUntilLimit() != 0) return Broken();
+    coded_->PopLimit(limit);
+  }
+}
+
+absl::Status WireReader::ReadFields(Field field) {
+  while (const uint32_t tag = coded_->ReadTag()) {
+    if (absl::Status status = field(tag); !status.ok()) return status;
+  }
+  return coded_->ConsumedEntireMessage() ? absl::OkStatus() : Broken();
+}
+
+absl::Status WireReader::ReadVarint(uint64_t& value) {
+  return coded_->ReadVarint64(&value) ? absl::OkStatus() : Broken();
+}
+
+absl::Status WireReader::ReadPacked(absl::FunctionRef<void(uint64_t value)> take) {
+  int length = 0;
+  if (!coded_->ReadVarintSizeAsInt(&length)) return Broken();
+  if (length > kMaxLeafBytes)
+    return Fail(absl::StrCat("a list of ", length, " bytes is above the limit of ", kMaxLeafBytes));
+  const int outer = coded_->BytesUntilLimit();
+  if (outer >= 0 && length > outer) return Broken();
+  const auto limit = coded_->PushLimit(length);
+  while (coded_->BytesUntilLimit() > 0) {
+    uint64_t value = 0;
+    if (!coded_->ReadVarint64(&value)) return Broken();
+    take(value);
+  }
+  coded_->PopLimit(limit);
+  return absl::OkStatus();
+}
+
 absl::Status WireReader::ReadBytes(std::string& bytes) {
   int length = 0;
   if (!coded_->ReadVarintSizeAsInt(&length)) return Broken();

@@ -43,6 +43,14 @@ class WireReader {
   absl::Status ReadAll(Field field);
   // The same for the fields of the message that is next.
   absl::Status ReadNested(Field field);
+  // Calls `message` for each of the messages up to the end of the source, which each follow their
+  // length. It must read all fields.
+  absl::Status ReadDelimited(absl::FunctionRef<absl::Status()> message);
+  // Calls `field` for each field of a message that ReadDelimited is at.
+  absl::Status ReadFields(Field field);
+  absl::Status ReadVarint(uint64_t& value);
+  // A packed list of varints.
+  absl::Status ReadPacked(absl::FunctionRef<void(uint64_t value)> take);
   absl::Status ReadBytes(std::string& bytes);
   absl::Status ReadMessage(google::protobuf::MessageLite& message);
   // Without keeping any of it.

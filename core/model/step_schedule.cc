@@ -1,7 +1,6 @@
 #include "core/model/step_schedule.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <deque>
 #include <queue>
@@ -56,7 +55,10 @@ class Scheduler {
         followers_(operations.size()) {
     step_.start_ns.resize(operations.size());
     step_.end_ns.resize(operations.size());
+    resources_.resize(kFirstStream);
     for (size_t i = 0; i < operations.size(); ++i) {
+      const size_t resource = ResourceIndex(operations[i]);
+      if (resource >= resources_.size()) resources_.resize(resource + 1);
       unmet_[i] = operations[i].waiting_for.size();
       for (const int32_t before : operations[i].waiting_for)
         followers_[static_cast<size_t>(before)].push_back(i);
@@ -91,12 +93,21 @@ class Scheduler {
     bool busy = false;
   };
 
+  // By Resource; from kFirstStream on the worker's further streams.
+  static constexpr size_t kFirstStream = static_cast<size_t>(Resource::kCollective) + 1;
+  static size_t ResourceIndex(const Operation& operation) {
+    if (operation.resource == Resource::kWorker && operation.stream > 0)
+      return kFirstStream + static_cast<size_t>(operation.stream) - 1;
+    return static_cast<size_t>(operation.resource);
+  }
+
   // Parsing is a computation of the receiver.
   Server& ResourceOf(const Task& task) {
-    Resource resource = operations_[task.operation].resource;
-    if (task.kind == Task::Kind::kParse)
-      resource = resource == Resource::kDownlink ? Resource::kWorker : Resource::kParameterServer;
-    return resources_[static_cast<size_t>(resource)];
+    const Operation& operation = operations_[task.operation];
+    if (task.kind != Task::Kind::kParse) return resources_[ResourceIndex(operation)];
+    const bool is_workers = operation.resource == Resource::kDownlink;
+    return resources_[static_cast<size_t>(is_workers ? Resource::kWorker
+                                                     : Resource::kParameterServer)];
   }
 
   int64_t FirstBytes(const Operation& transfer) const {
@@ -167,7 +178,7 @@ class Scheduler {
   const Bandwidth bandwidth_;
   std::vector<size_t> unmet_;
   std::vector<std::vector<size_t>> followers_;
-  std::array<Server, 1 + static_cast<size_t>(Resource::kCollective)> resources_;  // by Resource
+  std::vector<Server> resources_;  // by ResourceIndex
   std::priority_queue<Completion, std::vector<Completion>, std::greater<>> under_way_;
   RecordedStep step_;
 };

@@ -54,7 +54,8 @@ std::string NoteOn(const StepVariation& variation);
 
 // One step: the schedule of one worker alone on its platform, by the rules of the simulation (ICPE
 // 2020, 3.2; window multiplexing where the platform has a window; parsing overhead computed by the
-// receiver, shown as a gap between a transfer and what waits for it), rounded to nanoseconds.
+// receiver, shown as a gap between a transfer and what waits for it), rounded to nanoseconds. Each
+// stream of the worker runs by itself; collectives of one worker take no time.
 //
 // A collective takes no time: one worker meets nobody. `durations_ns` is parallel to the
 // operations; those of transfers and collectives are not used. Times saturate at

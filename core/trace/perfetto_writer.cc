@@ -168,14 +168,16 @@ TraceLanes::TraceLanes(const Program& graph)
 }
 
 PerfettoWriter::PerfettoWriter(const Subject& subject, TextSink sink)
-    : subject_(subject), lanes_(subject.graph), pieces_(sink) {
+    : subject_(subject),
+      lanes_(subject.graph),
+      collective_of_(subject.collectives.empty() ? 0 : Index(subject.graph.size())),
+      pieces_(sink) {
+  for (size_t i = 0; i < subject.collectives.size(); ++i)
+    collective_of_[Index(subject.collectives[i].op)] = static_cast<int32_t>(i);
   for (const WorkerGroup& group : subject.scenario.worker_groups) {
     compute_speed_.insert(compute_speed_.end(), static_cast<size_t>(group.count),
                           group.compute_speed_factor.value_or(1));
   }
-  collective_of_.resize(static_cast<size_t>(subject.graph.size()), 0);
-  for (size_t i = 0; i < subject.collectives.size(); ++i)
-    collective_of_[Index(subject.collectives[i].op)] = static_cast<int32_t>(i);
 }
 
 void PerfettoWriter::Begin() {

@@ -262,6 +262,12 @@ ImportProfileCall FromWire(const v1::ImportProfileRequest::Header& wire) {
                                   .variable_bytes = {sizes.begin(), sizes.end()},
                                   .variation = VariationOf(wire.timeline())};
   }
+  if (wire.has_chakra()) {
+    call.format = ChakraTraceOptions{.recording = RecordingOptionsOf(wire.chakra()),
+                                     .variation = VariationOf(wire.chakra())};
+  }
+  if (wire.has_horovod())
+    call.format = HorovodTimelineOptions{.recording = RecordingOptionsOf(wire.horovod())};
   if (wire.has_pytorch()) {
     PyTorchTraceOptions options{.recording = RecordingOptionsOf(wire.pytorch())};
     if (wire.pytorch().has_step_seconds()) options.step_seconds = wire.pytorch().step_seconds();

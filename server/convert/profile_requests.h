@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/importing/chakra_trace.h"
+#include "core/importing/horovod_timeline.h"
 #include "core/importing/layer_profile.h"
 #include "core/importing/pytorch_trace.h"
 #include "core/importing/recording_options.h"
@@ -64,7 +66,7 @@ struct ImportProfileCall {
   std::string display_name;
   std::map<std::string, std::string> labels;
   std::variant<std::monostate, LayerProfileOptions, ZooImport, RecordingOptions, TimelineOptions,
-               PyTorchTraceOptions>
+               PyTorchTraceOptions, ChakraTraceOptions, HorovodTimelineOptions>
       format;  // RecordingOptions: RunMetadata
   std::vector<Fault> faults;
 };

@@ -54,6 +54,10 @@ bool MayBe(const ImportProfileCall& call, FileKind kind) {
   if (std::holds_alternative<TimelineOptions>(call.format)) return kind == FileKind::kTimeline;
   if (std::holds_alternative<PyTorchTraceOptions>(call.format))
     return kind == FileKind::kPyTorchTrace || kind == FileKind::kTimeline;
+  if (std::holds_alternative<HorovodTimelineOptions>(call.format))
+    return kind == FileKind::kHorovodTimeline;
+  if (std::holds_alternative<ChakraTraceOptions>(call.format) && kind == FileKind::kChakraJson)
+    return true;
   return kind == FileKind::kBinary;
 }
 
@@ -93,7 +97,8 @@ struct Importer {
         "REQUEST_INVALID",
         {{.field = "header.format",
           .description =
-              "one of layer_profile, model_zoo, run_metadata, timeline and pytorch is required"}});
+              "one of layer_profile, model_zoo, run_metadata, timeline, pytorch, chakra and "
+              "horovod is required"}});
   }
   absl::StatusOr<ImportedProfile> operator()(const LayerProfileOptions& options) const {
     if (absl::Status status = CheckNoGraph("a layer profile"); !status.ok()) return status;
@@ -129,6 +134,14 @@ struct Importer {
     if (absl::Status status = CheckNoGraph("a trace of PyTorch's profiler"); !status.ok())
       return status;
     return Under("header.pytorch", ImportPyTorchTrace(bytes.recording, options, limits, stop));
+  }
+  absl::StatusOr<ImportedProfile> operator()(const ChakraTraceOptions& options) const {
+    if (absl::Status status = CheckNoGraph("a Chakra execution trace"); !status.ok()) return status;
+    return Under("header.chakra", ImportChakraTrace(bytes.recording, options, limits, stop));
+  }
+  absl::StatusOr<ImportedProfile> operator()(const HorovodTimelineOptions& options) const {
+    if (absl::Status status = CheckNoGraph("a timeline of Horovod"); !status.ok()) return status;
+    return Under("header.horovod", ImportHorovodTimeline(bytes.recording, options, limits, stop));
   }
 
   absl::Status CheckNoGraph(const char* format) const {

@@ -6,7 +6,18 @@ from contract import comparison_pb2, grpc, prediction, scenario_pb2, store
 from sample import message, recorded, small
 from stepcastd import ServerTest
 
-QUEUEING, CYNTHIA, CYNTHIA_HALVED, COARSE_TENSORS = range(1, 5)
+QUEUEING, CYNTHIA, CYNTHIA_HALVED, COARSE_TENSORS, POLLUX, NO_OVERLAP, PALEO = range(1, 8)
+# Forward 20 ms, backward 10 ms, and a gradient of 1 MB at 100 MB/s.
+ALL_REDUCE = {
+    "batch_size": 8,
+    "platform": {"bandwidth_bytes_per_second": 1e8},
+    "operations": [
+        {"name": "forward", "resource": "WORKER"},
+        {"name": "backward", "resource": "WORKER", "waiting_for": [0]},
+        {"name": "gradient", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 1_000_000, "waiting_for": [1]},
+    ],
+    "steps": [{"start_ns": [0, 20_000_000, 30_000_000], "end_ns": [20_000_000, 30_000_000, 30_000_000]}],
+}
 
 
 class CompareTest(ServerTest):
@@ -58,6 +69,22 @@ class CompareTest(ServerTest):
         silent = [model for model in reply.comparisons[0].models if model.unavailable_reason]
         self.assertEqual([model.model for model in silent], [QUEUEING, CYNTHIA, CYNTHIA_HALVED])
         self.assertEqual({model.examples_per_second for model in silent}, {0})
+
+    def test_the_models_of_collectives_follow_by_hand(self):
+        reply = self.compare(ALL_REDUCE, worker_counts=[4])
+        (four,) = reply.comparisons
+        # Six rounds of a quarter, 2.5 ms each, after all computation.
+        self.assertAlmostEqual(four.prediction.examples_per_second, 32 / 0.045)
+        steps = {model.model: 32 / model.examples_per_second for model in four.models}
+        self.assertEqual(list(steps), [COARSE_TENSORS, POLLUX, NO_OVERLAP, PALEO])
+        self.assertAlmostEqual(steps[COARSE_TENSORS], 0.040)
+        for model in (POLLUX, NO_OVERLAP, PALEO):
+            self.assertAlmostEqual(steps[model], 0.045)
+        self.assertFalse(reply.HasField("inputs"))
+        inputs = reply.collective_inputs
+        self.assertEqual((inputs.size_bytes, inputs.pollux_exponent, inputs.pollux_seconds_per_worker), (1_000_000, 1, 0))
+        self.assertAlmostEqual(inputs.computation_seconds, 0.030)
+        self.assertAlmostEqual(inputs.pollux_seconds, 0.015)
 
     def test_a_stored_profile_at_the_default_counts_is_counted_in_the_metrics(self):
         name = self.server.profiles.CreateProfile(store.CreateProfileRequest(profile=message(small()))).name

@@ -72,7 +72,7 @@ class CompletionTest(unittest.TestCase):
             ["completion", ""], ["predict", "--workers", ""], ["recommend", "x", "--plot", "--ser"])  # fmt: skip
         self.assertEqual(
             words,
-            [["table", "json"], ["table", "json"], ["json"], ["--output=table"], ["recorded", "random", "reverse"], ["layers", "run-metadata", "timeline"],
+            [["table", "json"], ["table", "json"], ["json"], ["--output=table"], ["recorded", "random", "reverse"], ["layers", "run-metadata", "timeline", "pytorch", "chakra", "horovod"],
              ["bash"], [], ["--server", "--server-hour", "--servers"]])  # fmt: skip
 
     def test_every_model_that_is_completed_is_in_the_zoo(self):

@@ -163,7 +163,7 @@ class ImportRecordingTest(ServerTest):
         self.assertEqual((imported.profile.framework, imported.profile.step_count), ("pytorch", 10))
         profile = self.server.profiles.GetProfile(store.GetProfileRequest(name="profiles/ddp"))
         self.assertEqual(list(profile.buckets.sizes_bytes), [5219304, 10409344])
-        sent = [each for each in profile.operations if each.collective == profile_pb2.ALL_REDUCE]
+        sent = [each for each in profile.operations if each.collective == profile_pb2.Operation.ALL_REDUCE]
         self.assertEqual((len(sent), sum(each.size_bytes for each in sent)), (16, 15628648))
         # As the recording, and by a step without the profiler.
         ends = [max(step.end_ns) for step in profile.steps]

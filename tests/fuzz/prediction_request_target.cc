@@ -75,12 +75,14 @@ class PredictionRequestTarget final : public FuzzTarget {
     const auto add = [&](size_t method, const Message& message) {
       seeds.push_back(MethodInput(method, message));
     };
-    for (const bool is_inline : {false, true}) {
+    enum class About : uint8_t { kStored, kServers, kCollectives };
+    for (const About job_kind : {About::kStored, About::kServers, About::kCollectives}) {
       const auto about = [&](auto message) {
-        if (is_inline) {
-          *message.mutable_inline_profile() = server::ToWire(SmallDraft());
-        } else {
+        if (job_kind == About::kStored) {
           message.set_profile("profiles/small");
+        } else {
+          *message.mutable_inline_profile() =
+              server::ToWire(job_kind == About::kServers ? SmallDraft() : SmallCollectivesDraft());
         }
         return message;
       };
@@ -96,7 +98,7 @@ class PredictionRequestTarget final : public FuzzTarget {
       add(1, recommend);
       auto order = about(v1::OptimizeOrderRequest());
       *order.mutable_options() = predict.options();
-      add(2, order);
+      if (job_kind != About::kCollectives) add(2, order);
       auto compare = about(v1::CompareModelsRequest());
       compare.add_worker_counts(2);
       *compare.mutable_options() = predict.options();

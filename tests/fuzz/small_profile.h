@@ -40,4 +40,35 @@ inline ProfileDraft SmallDraft() {
                      .end_ns = {1'200'000, 3'000'000, 4'000'000, 5'100'000}}}};
 }
 
+// The same of a job of collectives: two gradients, the buckets' rule, two streams.
+inline ProfileDraft SmallCollectivesDraft() {
+  return {.display_name = "small collectives",
+          .model = "tiny",
+          .framework = "test",
+          .batch_size = 10,
+          .platform = {.bandwidth_bytes_per_second = 1e6},
+          .operations = {{.name = "load", .resource = Resource::kWorker, .stream = 1},
+                         {.name = "compute", .resource = Resource::kWorker},
+                         {.name = "reduce 1",
+                          .resource = Resource::kCollective,
+                          .size_bytes = 1000,
+                          .waiting_for = {1},
+                          .parameter = "v",
+                          .collective = Collective::kAllReduce},
+                         {.name = "reduce 0",
+                          .resource = Resource::kCollective,
+                          .size_bytes = 3000,
+                          .waiting_for = {1},
+                          .parameter = "w",
+                          .collective = Collective::kAllReduce},
+                         {.name = "optimizer",
+                          .resource = Resource::kWorker,
+                          .waiting_for = {0, 2, 3}}},
+          .steps = {{.start_ns = {0, 0, 2'000'000, 2'000'000, 2'000'000},
+                     .end_ns = {500'000, 2'000'000, 2'000'000, 2'000'000, 3'000'000}},
+                    {.start_ns = {0, 0, 2'500'000, 2'500'000, 2'500'000},
+                     .end_ns = {600'000, 2'500'000, 2'500'000, 2'500'000, 3'400'000}}},
+          .buckets = RecordedBuckets{.rule = Buckets{.first_bytes = 500, .cap_bytes = 2000}}};
+}
+
 }  // namespace stepcast::fuzz

@@ -58,5 +58,37 @@ TEST(ComparisonTableTest, WhatWeakensTheSimulationStandsBelow) {
       << ComparisonText(response);
 }
 
+TEST(ComparisonTableTest, ModelsOfCollectivesHaveInputsOfTheirOwn) {
+  v1::CompareModelsResponse response;
+  v1::ModelComparison& four = *response.add_comparisons();
+  four.set_workers(4);
+  four.mutable_prediction()->set_examples_per_second(100);
+  const auto add = [&](v1::ModelPrediction::Model name, double examples_per_second) {
+    v1::ModelPrediction& model = *four.add_models();
+    model.set_model(name);
+    model.set_examples_per_second(examples_per_second);
+    model.set_relative_difference(examples_per_second / 100 - 1);
+  };
+  add(v1::ModelPrediction::COARSE_TENSORS, 125);
+  add(v1::ModelPrediction::POLLUX, 100.2);
+  add(v1::ModelPrediction::NO_OVERLAP, 75);
+  add(v1::ModelPrediction::PALEO, 80);
+  v1::CollectiveInputs& inputs = *response.mutable_collective_inputs();
+  inputs.set_computation_seconds(0.25);
+  inputs.set_size_bytes(4 << 20);
+  inputs.set_pollux_seconds(0.05);
+  inputs.set_pollux_seconds_per_worker(0.002);
+  inputs.set_pollux_exponent(1.75);
+  const std::string text = ComparisonText(response);
+  EXPECT_EQ(text,
+            "workers  simulated examples/s  coarse tensors  Pollux, fitted    no overlap         "
+            "Paleo\n"
+            "      4                 100.0    125.0 (+25%)     100.2 (+0%)  75.00 (-25%)  80.00 "
+            "(-20%)\n"
+            "\n"
+            "computation of one worker's step 250.0 ms, collectives of 4.000 MiB\n"
+            "Pollux: T_n 50.00 ms and 2.000 ms a worker beyond two, exponent 1.750\n");
+}
+
 }  // namespace
 }  // namespace stepcast::client::compare_test

@@ -106,6 +106,9 @@ TEST(RecordingFormatTest, IsToldByTheFirstBytes) {
   EXPECT_EQ(DetectRecordingFormat("[{\"ph\": \"X\"}]"), RecordingFormat::kTimeline);
   EXPECT_EQ(DetectRecordingFormat("{\"schemaVersion\": 1, \"traceEvents\": []}"),
             RecordingFormat::kPyTorch);
+  EXPECT_EQ(DetectRecordingFormat("{\"workload_graph\": []}"), RecordingFormat::kChakra);
+  EXPECT_EQ(DetectRecordingFormat("[\n{\"ph\": \"B\", \"name\": \"NEGOTIATE_ALLREDUCE\""),
+            RecordingFormat::kHorovod);
   // step_stats { dev_stats { device: "/job" } }, whose first byte is a line feed.
   EXPECT_EQ(DetectRecordingFormat(std::string("\x0a\x08\x0a\x06\x0a\x04/job")),
             RecordingFormat::kRunMetadata);

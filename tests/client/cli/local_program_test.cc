@@ -370,6 +370,36 @@ TEST_F(LocalProgramTest, ImportsATraceOfPyTorchByItsFirstBytes) {
   EXPECT_THAT(Run(with({"--step-seconds", "0"})).err, HasSubstr("header.pytorch.step_seconds"));
 }
 
+TEST_F(LocalProgramTest, ImportsTracesOfChakraAndTimelinesOfHorovod) {
+  const std::string chakra = directory_.Write(
+      "chakra.json",
+      R"({"workload_graph": [{"Id": 1, "Name": "backward", "NodeType": 4, "data_deps": [], "runtime": 318, "is_cpu_op": false},
+                             {"Id": 2, "Name": "reduce", "NodeType": 7, "data_deps": [1], "runtime": 9, "comm_type": 0, "comm_size": 4096}]})");
+  std::string events = R"([{"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "w"}})";
+  for (int step = 0; step < 3; ++step) {
+    const int at = 1000 * (step + 1);
+    events += R"(, {"ph": "B", "name": "NEGOTIATE_ALLREDUCE", "pid": 1, "ts": )" +
+              std::to_string(at) + R"(}, {"ph": "E", "pid": 1, "ts": )" + std::to_string(at + 1) +
+              R"(}, {"ph": "B", "name": "ALLREDUCE", "pid": 1, "ts": )" + std::to_string(at + 2) +
+              R"(}, {"ph": "E", "pid": 1, "ts": )" + std::to_string(at + 9) +
+              R"(, "args": {"dtype": "float32", "shape": "[1024]"}})";
+  }
+  const std::string horovod = directory_.Write("horovod.json", events + "]");
+  for (const std::string& file : {chakra, horovod}) {
+    const Outcome outcome = Run({"--local", "profile", "import", file, "--batch-size", "8",
+                                 "--bandwidth", "1MB/s", "--output", "json"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const Json operations = Json::parse(outcome.out)["profile"]["operations"];
+    ASSERT_EQ(operations.size(), 2U);
+    EXPECT_EQ(operations[1]["collective"], "ALL_REDUCE");
+    EXPECT_EQ(operations[1]["sizeBytes"], "4096");
+  }
+  EXPECT_THAT(Run({"--local", "profile", "import", horovod, "--batch-size", "8", "--bandwidth",
+                   "1MB/s", "--seed", "3"})
+                  .err,
+              HasSubstr("--steps or --seed does not apply to a timeline of Horovod"));
+}
+
 TEST_F(LocalProgramTest, ImportsATimelineWithTheSizesOfItsVariables) {
   const std::string timeline = directory_.Write(
       "timeline.json",

@@ -254,5 +254,62 @@ TEST(CollectivesComparisonTest, AThousandRandomJobsEndTheirStepsAsAnObviousSimul
   RecordProperty("farthest_ticks", static_cast<int>(farthest));
 }
 
+// Everything that a run says but which engine made it.
+void ExpectSame(const RunResult& plain, const RunResult& fast) {
+  EXPECT_EQ(plain.steps_per_second, fast.steps_per_second);
+  EXPECT_EQ(plain.measured, fast.measured);
+  EXPECT_EQ(plain.counted_from, fast.counted_from);
+  EXPECT_EQ(plain.counted, fast.counted);
+  EXPECT_EQ(plain.step_times.MeanSeconds(), fast.step_times.MeanSeconds());
+  EXPECT_EQ(plain.step_times.PercentileSeconds(0.95), fast.step_times.PercentileSeconds(0.95));
+  EXPECT_EQ(plain.utilization, fast.utilization);
+  EXPECT_EQ(plain.exposed_communication_fraction, fast.exposed_communication_fraction);
+  EXPECT_EQ(plain.waiting_fraction, fast.waiting_fraction);
+  EXPECT_EQ(plain.first_half_steps_per_second, fast.first_half_steps_per_second);
+  EXPECT_EQ(plain.second_half_steps_per_second, fast.second_half_steps_per_second);
+  EXPECT_EQ(plain.completions, fast.completions);
+  EXPECT_EQ(plain.joint_times, fast.joint_times);
+  EXPECT_EQ(plain.simulated_operations, fast.simulated_operations);
+  EXPECT_EQ(plain.step_ends, fast.step_ends);
+}
+
+TEST(CollectivesComparisonTest, TheFastEngineSaysWhatThePlainOneSaysToTheTick) {
+  int fast_runs = 0;
+  int shared_links = 0;
+  for (uint64_t seed = 0; seed < 3000 && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    RandomJob job = MakeJob(seed);
+    Random random({seed, 78});
+    if (random.Below(2) == 0) {
+      auto& how = std::get<AllReduceDraft>(job.scenario.communication);
+      how.algorithm = CollectiveAlgorithm::kGloo;
+      how.concurrent_collectives = static_cast<int32_t>(1 + random.Below(3));
+    }
+    const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    if (!profile->has_collectives()) continue;
+    const absl::StatusOr<Scenario> scenario = ResolveScenario(*profile, job.scenario);
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *scenario, NeverStop);
+    if (!program.ok()) continue;
+    const JobGraph graph = JobOf(*program, nullptr, *scenario);
+    const auto warmup = static_cast<int32_t>(random.Below(4));
+    RunOptions options =
+        OptionsFor(*scenario, warmup + 2 + static_cast<int32_t>(random.Below(9)), warmup);
+    const absl::StatusOr<RunResult> fast = Simulate(graph, options, NeverStop);
+    ASSERT_TRUE(fast.ok()) << fast.status();
+    if (fast->path == EnginePath::kPlain) continue;
+    ++fast_runs;
+    shared_links += scenario->all_reduce().concurrent_collectives > 1 ? 1 : 0;
+    options.fastest_path = EnginePath::kPlain;
+    const absl::StatusOr<RunResult> plain = Simulate(graph, options, NeverStop);
+    ASSERT_TRUE(plain.ok()) << plain.status();
+    ExpectSame(*plain, *fast);
+  }
+  EXPECT_GT(fast_runs, 1000);
+  EXPECT_GT(shared_links, 100);
+  RecordProperty("fast_runs", fast_runs);
+}
+
 }  // namespace
 }  // namespace stepcast::collectives_test

@@ -20,6 +20,8 @@ TEST(FileKindTest, EachKindIsKnownByItsFirstBytes) {
       {"{\"schemaVersion\": 1, \"deviceProperties\": [], \"traceEvents\": [",
        FileKind::kPyTorchTrace},
       {"{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"cpu_op\"", FileKind::kPyTorchTrace},
+      {"[\n{\"args\": {\"start_time_since_epoch_in_micros\":1}}", FileKind::kHorovodTimeline},
+      {"{\"workload_graph\": [", FileKind::kChakraJson},
       {"[{\"name\": \"aten::zeros\", \"ph\": \"X\", \"pid\": \"CPU functions\"",
        FileKind::kPyTorchTrace},
       {"{\"schema\": \"1.0.1\", \"nodes\": [{\"name\": "

@@ -15,7 +15,7 @@ struct PyTorchForm {
   bool relative = false;       // times from baseTimeNanoseconds, with fractions, as since 2024
   int workers = 1;             // of which this is rank 0
   int steps = 5;
-  int layers = 3;              // of the forward pass
+  int layers = 3;               // of the forward pass
   int64_t loading_us = 0;       // by the host, before each step
   int64_t collective_us = 400;  // how long a bucket's all-reduce takes, of several workers
   int64_t bucket_cap_bytes = 26'214'400;

@@ -80,6 +80,21 @@ TEST(StepScheduleTest, LongTimesSaturateInsteadOfOverflowing) {
   EXPECT_EQ(step.end_ns.back(), kFarNs);
 }
 
+TEST(StepScheduleTest, StreamsRunByThemselvesAndCollectivesTakeNoTime) {
+  const std::vector<Operation> operations = {
+      {.name = "forward", .resource = Resource::kWorker},
+      {.name = "copy", .resource = Resource::kWorker, .stream = 2},
+      {.name = "gradient",
+       .resource = Resource::kCollective,
+       .size_bytes = 1'000'000,
+       .waiting_for = {0},
+       .collective = Collective::kAllReduce},
+      {.name = "optimizer", .resource = Resource::kWorker, .waiting_for = {1, 2}}};
+  const RecordedStep step = ScheduleStep(operations, {10, 25, 99, 5}, kByteANanosecond);
+  EXPECT_THAT(step.start_ns, ::testing::ElementsAre(0, 0, 10, 25));
+  EXPECT_THAT(step.end_ns, ::testing::ElementsAre(10, 25, 10, 30));
+}
+
 TEST(StepScheduleTest, IsTheStepTheGoldenCasesHaveForOneWorker) {
   int compared = 0;
   for (const nlohmann::json& golden : testing::ReadJsonFile(

@@ -10,6 +10,7 @@
 
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
+#include "core/communication/job.h"
 #include "core/predict/throughput.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/random_case.h"
@@ -81,7 +82,8 @@ TEST(CurveCeilingTest, HoldsEveryConcaveCurveWhateverIsKnownOfIt) {
 }
 
 ThroughputBound BoundOf(const Profile& profile) {
-  return ThroughputBound(BuildProgram(profile, testing::Resolved(profile)));
+  const Scenario scenario = testing::Resolved(profile);
+  return {*BuildJobProgram(profile, scenario, NeverStop), scenario};
 }
 
 TEST(ThroughputBoundTest, WorkersUpToTheLink) {
@@ -134,7 +136,8 @@ TEST(ThroughputBoundTest, NoSimulationExceedsIt) {
     // By chance: recorded steps of random cases are far from alike.
     const double chance = profile.steps().size() > 1 ? 1.25 : 1;
     for (const Prediction& prediction : answer->predictions) {
-      const ThroughputBound bound(BuildProgram(profile, prediction.scenario));
+      const ThroughputBound bound(*BuildJobProgram(profile, prediction.scenario, NeverStop),
+                                  prediction.scenario);
       EXPECT_LE(prediction.steps_per_second, chance * (1 + 2.0 / (kSteps - 11)) *
                                                  bound.StepsPerSecond(prediction.scenario.workers));
     }

@@ -1,4 +1,4 @@
-"""A star of network namespaces on one machine: parameter servers and workers around a bridge, over links shaped to one rate each way.
+"""Network namespaces around a bridge on one machine, over links shaped to one rate each way: a star of parameter servers and workers, or a ring of workers.
 
 Every server's link is shared fairly by byte among the workers (one leaf a worker), unless it is to serve whoever comes first (one queue for all).
 With several servers every worker's own link is shaped too, with one leaf a server: then it may be what limits.
@@ -139,6 +139,71 @@ class Network:
             ]
             lines += [f"filter add dev {device} parent 1: protocol ip prio 1 u32 match ip {field} {member}/32 flowid 1:{leaf:x}" for member in members]
         subprocess.run(["tc", "-n", namespace, "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True)
+
+    def _remove(self):
+        for namespace in reversed(self._made):
+            subprocess.run(["ip", "netns", "del", namespace], check=False)
+        self._made.clear()
+
+
+class Ring:
+    """Workers that each send to one and receive from one: one queue for each direction of each worker's link. Namespaces `sct<pid>-*`, gone when the
+    `with` block ends."""
+
+    def __init__(self, workers, bits_per_second=1_000_000_000):
+        self._workers = workers
+        self._rate = bits_per_second
+        self._bridge = f"sct{os.getpid()}-b"
+        self._made = []
+
+    def __enter__(self):
+        try:
+            self._make()
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self._remove()
+
+    def address(self, worker):
+        return f"10.77.0.{101 + worker}"
+
+    def namespace(self, worker):
+        return f"sct{os.getpid()}-w{worker}"
+
+    def set_rate(self, bits_per_second):
+        """REQUIRES: nothing is under way."""
+        self._rate = bits_per_second
+        for worker in range(self._workers):
+            self._shape(worker, "change")
+
+    def tcp_timeouts(self):
+        """Retransmission timeouts of all workers so far."""
+        return sum(_counter(namespace, "TCPTimeouts") for namespace in self._made[1:])
+
+    def _make(self):
+        for namespace in [self._bridge, *map(self.namespace, range(self._workers))]:
+            _run("ip", "netns", "add", namespace)
+            self._made.append(namespace)
+        _ip(self._bridge, ["link set lo up", "link add hub type bridge", "link set hub type bridge stp_state 0", "link set hub up"])
+        for worker in range(self._workers):
+            namespace = self.namespace(worker)
+            _ip(self._bridge, [f"link add w{worker} type veth peer name eth0 netns {namespace}", f"link set w{worker} master hub up"])
+            _ip(namespace, ["link set lo up", "link set eth0 up", f"address add {self.address(worker)}/24 dev eth0"])
+            # As for the star.
+            _ip(namespace, ["route change 10.77.0.0/24 dev eth0 rto_min 2s"])
+            _run("ip", "netns", "exec", namespace, "sysctl", "-q", "-w", "net.ipv4.tcp_congestion_control=reno")
+            self._shape(worker, "add")
+
+    def _shape(self, worker, verb):
+        for namespace, device in ((self.namespace(worker), "eth0"), (self._bridge, f"w{worker}")):
+            rate = f"rate {self._rate}bit ceil {self._rate}bit burst {BURST_BYTES} cburst {BURST_BYTES} quantum {QUANTUM_BYTES}"
+            lines = [f"class {verb} dev {device} parent 1: classid 1:2 htb {rate}"]
+            if verb == "add":
+                lines = [f"qdisc add dev {device} root handle 1: htb default 2", *lines, f"qdisc add dev {device} parent 1:2 handle 12: bfifo limit {2 * QUEUE_BYTES}"]
+            subprocess.run(["tc", "-n", namespace, "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True)
 
     def _remove(self):
         for namespace in reversed(self._made):

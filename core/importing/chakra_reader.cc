@@ -1,0 +1,417 @@
+#include "core/importing/chakra_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+
+#include "core/importing/file_kind.h"
+#include "core/importing/json_bytes.h"
+#include "core/importing/recording_options.h"
+#include "core/importing/units.h"
+#include "core/importing/wire_reader.h"
+#include "core/model/fault_list.h"
+
+namespace stepcast {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kMaxChakraNameBytes = 200;
+constexpr int64_t kMaxChakraMicros = int64_t{1} << 51;
+constexpr int kMaxChakraDepth = 64;
+
+// Nodes as they come, within the limits.
+class ChakraNodes {
+ public:
+  explicit ChakraNodes(const ProfileLimits& limits) : limits_(limits) {}
+
+  absl::Status Add(ChakraNode node) {
+    if (node.name.size() > kMaxChakraNameBytes) node.name.resize(kMaxChakraNameBytes);
+    for (char& c : node.name) {
+      if (absl::ascii_isprint(static_cast<unsigned char>(c)) == 0) c = '?';
+    }
+    dependencies_ += static_cast<int64_t>(node.data_dependencies.size());
+    if (dependencies_ > limits_.max_dependencies) {
+      return ImportFault(kAtRecording, absl::StrCat("data dependencies: ",
+                                                    OverLimit(dependencies_, "max_dependencies",
+                                                              limits_.max_dependencies)));
+    }
+    nodes_.push_back(std::move(node));
+    // Most are the host's, and become no operations.
+    constexpr int64_t kMostPerOperation = 4;
+    if (static_cast<int64_t>(nodes_.size()) <= kMostPerOperation * limits_.max_operations)
+      return absl::OkStatus();
+    return ImportFault(kAtRecording,
+                       absl::StrCat("more nodes than four times the limit max_operations = ",
+                                    limits_.max_operations));
+  }
+
+  std::vector<ChakraNode> Take() && { return std::move(nodes_); }
+
+ private:
+  const ProfileLimits& limits_;
+  int64_t dependencies_ = 0;
+  std::vector<ChakraNode> nodes_;
+};
+
+// False: no time that can be.
+bool SetMicros(uint64_t micros, int64_t& ns) {
+  if (micros > kMaxChakraMicros) return false;
+  ns = static_cast<int64_t>(micros) * 1000;
+  return true;
+}
+
+// An attribute that a node is asked for, by its name in any spelling.
+void SetAttribute(std::string_view name, int64_t value, ChakraNode& node) {
+  if (name == "is_cpu_op" || name == "iscpuop") node.on_host = value != 0;
+  if (name == "comm_type" || name == "commtype") node.collective_type = value;
+  if (name == "comm_size" || name == "commsize") node.size_bytes = value;
+  if (name == "stream") node.stream = value;
+}
+
+constexpr uint32_t Varint(int field) { return static_cast<uint32_t>(field) << 3; }
+
+class ChakraWireReader {
+ public:
+  ChakraWireReader(ByteSource& source, const ProfileLimits& limits, StopCheck stop)
+      : reader_(source, kAtRecording, stop), nodes_(limits) {}
+
+  absl::StatusOr<std::vector<ChakraNode>> Read() {
+    bool is_first = true;
+    const absl::Status status = reader_.ReadDelimited([&] {
+      ChakraNode node;
+      bool is_metadata = false;
+      const absl::Status read = reader_.ReadFields([&](uint32_t tag) {
+        // GlobalMetadata's version is a text where a node's id is a number.
+        if (is_first && tag == Nested(1)) is_metadata = true;
+        return is_metadata ? reader_.Skip(tag) : ReadNodeField(tag, node);
+      });
+      const bool is_empty = std::exchange(is_first, false) && node.name.empty();
+      if (!read.ok() || is_metadata || is_empty) return read;
+      return nodes_.Add(std::move(node));
+    });
+    if (!status.ok()) return status;
+    return std::move(nodes_).Take();
+  }
+
+ private:
+  absl::Status ReadNumber(uint64_t& value) { return reader_.ReadVarint(value); }
+
+  absl::Status ReadNodeField(uint32_t tag, ChakraNode& node) {
+    uint64_t value = 0;
+    switch (tag) {
+      case Varint(1): {
+        absl::Status status = ReadNumber(value);
+        node.id = static_cast<int64_t>(value);
+        return status;
+      }
+      case Nested(2):
+        return reader_.ReadBytes(node.name);
+      case Varint(3): {
+        absl::Status status = ReadNumber(value);
+        if (status.ok() && value > static_cast<uint64_t>(ChakraNode::kLastType))
+          return reader_.Fail(absl::StrCat("a node of type ", value, ", which is none"));
+        node.type = static_cast<ChakraNode::Type>(value);
+        return status;
+      }
+      case Varint(5): {
+        absl::Status status = ReadNumber(value);
+        node.data_dependencies.push_back(static_cast<int64_t>(value));
+        return status;
+      }
+      case Nested(5):
+        return reader_.ReadPacked(
+            [&node](uint64_t id) { node.data_dependencies.push_back(static_cast<int64_t>(id)); });
+      case Varint(6):
+      case Varint(7): {
+        if (absl::Status status = ReadNumber(value); !status.ok()) return status;
+        if (SetMicros(value, tag == Varint(6) ? node.start_ns : node.duration_ns))
+          return absl::OkStatus();
+        return reader_.Fail(absl::StrCat(value, " us are no time"));
+      }
+      case Nested(10):
+        return ReadAttribute(node);
+      default:
+        return reader_.Skip(tag);
+    }
+  }
+
+  // Its value is a oneof; of the numbers only the plain ones matter, whatever their type.
+  absl::Status ReadAttribute(ChakraNode& node) {
+    std::string name;
+    uint64_t value = 0;
+    bool has_value = false;
+    absl::Status status = reader_.ReadNested([&](uint32_t tag) {
+      if (tag == Nested(1)) return reader_.ReadBytes(name);
+      // int32, int64, uint32, uint64 and bool.
+      for (const int field : {7, 9, 11, 13, 27}) {
+        if (tag != Varint(field)) continue;
+        has_value = true;
+        return ReadNumber(value);
+      }
+      return reader_.Skip(tag);
+    });
+    if (status.ok() && has_value) SetAttribute(name, static_cast<int64_t>(value), node);
+    return status;
+  }
+
+  WireReader reader_;
+  ChakraNodes nodes_;
+};
+
+// The parser's event handler. A function that returns false ends the parsing.
+class ChakraJsonHandler {
+ public:
+  ChakraJsonHandler(JsonBytes& bytes, const ProfileLimits& limits)
+      : bytes_(bytes), nodes_(limits) {}
+
+  const absl::Status& status() const { return status_; }
+  bool found() const { return found_; }
+  std::vector<ChakraNode> Take() && { return std::move(nodes_).Take(); }
+
+  // NOLINTBEGIN(readability-identifier-naming): the parser's names.
+  bool null() { return Scalar(); }
+  bool boolean(bool value) { return Whole(value ? 1 : 0); }
+  bool number_integer(Json::number_integer_t value) { return Whole(value); }
+  bool number_unsigned(Json::number_unsigned_t value) {
+    return Whole(static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)));
+  }
+  bool number_float(Json::number_float_t value, const std::string&) {
+    const bool is_whole = std::abs(value) < static_cast<double>(kMaxChakraMicros);
+    return is_whole ? Whole(std::llround(value)) : Scalar();
+  }
+  bool binary(Json::binary_t&) { return Scalar(); }
+
+  bool string(std::string& value) {
+    bytes_.EndToken();
+    if (ignored_ > 0) return true;
+    if (place_ == Place::kNode && key_ == "name") node_.name = value;
+    if (place_ == Place::kAttribute && key_ == "name") {
+      attribute_ = value;
+      return true;
+    }
+    if (place_ == Place::kNode && (key_ == "type" || key_ == "nodetype")) return Type(value);
+    // Proto JSON has 64-bit numbers as texts.
+    int64_t number = 0;
+    return absl::SimpleAtoi(value, &number) ? Whole(number) : true;
+  }
+
+  bool key(std::string& value) {
+    bytes_.EndToken();
+    if (ignored_ > 0) return true;
+    key_.clear();
+    for (const char c : value) {
+      if (c != '_') key_.push_back(absl::ascii_tolower(static_cast<unsigned char>(c)));
+    }
+    return true;
+  }
+
+  bool start_object(size_t) {
+    bytes_.EndToken();
+    if (ignored_ > 0) return Ignore();
+    if (place_ == Place::kTop) return Enter(Place::kDocument);
+    if (place_ == Place::kNodes) {
+      node_ = {};
+      return Enter(Place::kNode);
+    }
+    if (place_ == Place::kAttributes) {
+      attribute_.clear();
+      value_.reset();
+      return Enter(Place::kAttribute);
+    }
+    return Ignore();
+  }
+
+  bool start_array(size_t) {
+    bytes_.EndToken();
+    if (ignored_ > 0) return Ignore();
+    const bool has_nodes = key_ == "workloadgraph" || key_ == "nodes";
+    if (place_ == Place::kDocument && has_nodes) {
+      found_ = true;
+      return Enter(Place::kNodes);
+    }
+    if (place_ == Place::kNode && key_ == "datadeps") return Enter(Place::kDependencies);
+    if (place_ == Place::kNode && (key_ == "attr" || key_ == "attrs"))
+      return Enter(Place::kAttributes);
+    return Ignore();
+  }
+
+  bool end_object() { return Leave(); }
+  bool end_array() { return Leave(); }
+
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) {
+    return Fail(absl::StrCat("byte ", bytes_.position(), ": no JSON, or one that is cut short"));
+  }
+  // NOLINTEND(readability-identifier-naming)
+
+ private:
+  enum class Place { kTop, kDocument, kNodes, kNode, kDependencies, kAttributes, kAttribute };
+
+  bool Fail(std::string description) {
+    if (status_.ok()) status_ = ImportFault(kAtRecording, std::move(description));
+    return false;
+  }
+
+  bool Scalar() {
+    bytes_.EndToken();
+    return true;
+  }
+
+  bool Enter(Place place) {
+    place_ = place;
+    return true;
+  }
+
+  bool Ignore() {
+    return ++ignored_ <= kMaxChakraDepth ||
+           Fail(absl::StrCat("byte ", bytes_.position(), ": nested more than ", kMaxChakraDepth,
+                             " deep"));
+  }
+
+  bool Leave() {
+    bytes_.EndToken();
+    if (ignored_ > 0) {
+      --ignored_;
+      return true;
+    }
+    switch (place_) {
+      case Place::kAttribute:
+        if (value_) SetAttribute(attribute_, *value_, node_);
+        return Enter(Place::kAttributes);
+      case Place::kAttributes:
+      case Place::kDependencies:
+        return Enter(Place::kNode);
+      case Place::kNode:
+        if (absl::Status status = nodes_.Add(std::move(node_)); !status.ok()) {
+          status_ = std::move(status);
+          return false;
+        }
+        return Enter(Place::kNodes);
+      case Place::kNodes:
+        return Enter(Place::kDocument);
+      case Place::kDocument:
+      case Place::kTop:
+        break;
+    }
+    return Enter(Place::kTop);
+  }
+
+  bool Type(const std::string& name) {
+    constexpr std::array<std::string_view, 8> kNames = {
+        "INVALID_NODE", "METADATA_NODE",  "MEM_LOAD_NODE",  "MEM_STORE_NODE",
+        "COMP_NODE",    "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE"};
+    const auto found = std::find(kNames.begin(), kNames.end(), std::string_view(name));
+    if (found == kNames.end()) return true;
+    node_.type = static_cast<ChakraNode::Type>(found - kNames.begin());
+    return true;
+  }
+
+  bool Whole(int64_t value) {
+    bytes_.EndToken();
+    if (ignored_ > 0) return true;
+    if (place_ == Place::kDependencies) node_.data_dependencies.push_back(value);
+    if (place_ == Place::kAttribute) value_ = value;
+    if (place_ != Place::kNode) return true;
+    if (key_ == "id") node_.id = value;
+    if (key_ == "type" || key_ == "nodetype") {
+      if (value < 0 || value > static_cast<int64_t>(ChakraNode::kLastType)) {
+        return Fail(absl::StrCat("byte ", bytes_.position(), ": a node of type ", value,
+                                 ", which is none"));
+      }
+      node_.type = static_cast<ChakraNode::Type>(value);
+    }
+    const bool is_length = key_ == "runtime" || key_ == "durationmicros";
+    if (is_length || key_ == "starttimemicros") {
+      if (value < 0 ||
+          !SetMicros(static_cast<uint64_t>(value), is_length ? node_.duration_ns : node_.start_ns))
+        return Fail(absl::StrCat("byte ", bytes_.position(), ": ", value, " us are no time"));
+    }
+    SetAttribute(key_, value, node_);
+    return true;
+  }
+
+  JsonBytes& bytes_;
+  ChakraNodes nodes_;
+  absl::Status status_;
+  Place place_ = Place::kTop;
+  int ignored_ = 0;  // brackets open of what is passed over
+  bool found_ = false;
+  std::string key_;  // without underscores, in lower case
+  ChakraNode node_;
+  std::string attribute_;
+  std::optional<int64_t> value_;
+};
+
+// A source whose first bytes have been looked at.
+class LookedAtSource final : public ByteSource {
+ public:
+  explicit LookedAtSource(ByteSource& source) : source_(source) {}
+
+  // Up to kKindBytes.
+  absl::StatusOr<std::string_view> First() {
+    std::array<char, kKindBytes> block;
+    while (first_.size() < kKindBytes) {
+      const absl::StatusOr<size_t> read = source_.Read(block.data(), kKindBytes - first_.size());
+      if (!read.ok()) return read.status();
+      if (*read == 0) break;
+      first_.append(block.data(), *read);
+    }
+    return std::string_view(first_);
+  }
+
+  absl::StatusOr<size_t> Read(char* buffer, size_t size) override {
+    if (at_ == first_.size()) return source_.Read(buffer, size);
+    const size_t taken = first_.copy(buffer, size, at_);
+    at_ += taken;
+    return taken;
+  }
+
+ private:
+  ByteSource& source_;
+  std::string first_;
+  size_t at_ = 0;
+};
+
+absl::StatusOr<std::vector<ChakraNode>> ReadChakraJson(ByteSource& source,
+                                                       const ProfileLimits& limits,
+                                                       StopCheck stop) {
+  JsonBytes bytes(source, stop);
+  ChakraJsonHandler handler(bytes, limits);
+  const bool parsed = Json::sax_parse(bytes.begin(), JsonBytes::end(), &handler);
+  if (absl::IsResourceExhausted(bytes.status()) && !handler.status().ok()) {
+    return ImportFault(kAtRecording,
+                       absl::StrCat("byte ", bytes.position(), ": ", bytes.status().message()));
+  }
+  if (!bytes.status().ok()) return bytes.status();
+  if (!parsed) return handler.status();
+  if (!handler.found())
+    return ImportFault(kAtRecording, "it has neither a workload_graph nor nodes");
+  return std::move(handler).Take();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ChakraNode>> ReadChakraTrace(ByteSource& source,
+                                                        const ProfileLimits& limits,
+                                                        StopCheck stop) {
+  LookedAtSource whole(source);
+  const absl::StatusOr<std::string_view> first = whole.First();
+  if (!first.ok()) return first.status();
+  if (KindOf(*first) == FileKind::kBinary) return ChakraWireReader(whole, limits, stop).Read();
+  const absl::string_view text = absl::StripLeadingAsciiWhitespace(AbslView(*first));
+  if (!text.empty() && text.front() == '{') return ReadChakraJson(whole, limits, stop);
+  return ImportFault(kAtRecording, "neither Chakra's protobuf messages nor its JSON");
+}
+
+}  // namespace stepcast

@@ -1,0 +1,377 @@
+#include "core/importing/chakra_trace.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include "core/base/error.h"
+#include "core/base/quoted.h"
+#include "core/importing/chakra_reader.h"
+#include "core/importing/units.h"
+#include "core/model/fault_list.h"
+#include "core/model/profile.h"
+
+namespace stepcast {
+
+namespace {
+
+using NodeType = ChakraNode::Type;
+
+absl::Status ChakraFault(std::string description) {
+  return ImportFault(kAtRecording, std::move(description));
+}
+
+std::string Called(const ChakraNode& node) {
+  return absl::StrCat("node ", node.id, " ", Quoted(node.name));
+}
+
+// By its number in the schema; kUnspecified: one that a profile has not.
+Collective CollectiveOfType(int64_t type) {
+  switch (type) {
+    case 0:
+      return Collective::kAllReduce;
+    case 5:
+      return Collective::kBroadcast;
+    case 7:
+    case 8:
+      return Collective::kReduceScatter;
+    default:
+      return Collective::kUnspecified;
+  }
+}
+
+constexpr int64_t kAllGatherType = 2;
+constexpr int64_t kBarrierType = 9;
+
+class ChakraImport {
+ public:
+  ChakraImport(std::vector<ChakraNode> nodes, const ChakraTraceOptions& options,
+               const ProfileLimits& limits)
+      : nodes_(std::move(nodes)), options_(options), limits_(limits) {}
+
+  absl::StatusOr<ImportedProfile> Make();
+
+ private:
+  absl::Status ChooseNodes();
+  absl::Status CheckCollective(const ChakraNode& node) const;
+  absl::Status IndexDependencies();
+  absl::Status Order();
+  absl::Status NameCycle(const std::vector<int32_t>& unmet) const;
+  absl::Status PassThrough();
+  absl::Status AddOperations();
+  void HoldCollectives();
+  std::vector<std::string> Notes(const StepVariation& variation) const;
+
+  std::vector<ChakraNode> nodes_;
+  const ChakraTraceOptions& options_;
+  const ProfileLimits& limits_;
+  std::vector<bool> kept_;                          // by node
+  std::vector<std::vector<int32_t>> dependencies_;  // by node, of nodes
+  std::vector<int32_t> order_;                      // of nodes, each after those it waits for
+  std::vector<Operation> operations_;
+  std::vector<int64_t> durations_ns_;
+  bool has_device_ = false;
+  int64_t left_out_ = 0;  // nodes of the host
+  double host_ms_ = 0;    // their time
+  int64_t held_ = 0;      // collectives that wait for the computation before them
+  int64_t unawaited_ = 0;
+};
+
+absl::Status ChakraImport::CheckCollective(const ChakraNode& node) const {
+  if (node.collective_type == kAllGatherType) {
+    return ChakraFault(
+        absl::StrCat(Called(node),
+                     " is an all-gather, of which comm_size is one worker's share and not the "
+                     "whole: import a trace of a job that is not sharded, and ask for sharding in "
+                     "the scenario"));
+  }
+  if (node.collective_type < 0)
+    return ChakraFault(absl::StrCat(Called(node), " is a collective without comm_type"));
+  if (CollectiveOfType(node.collective_type) == Collective::kUnspecified) {
+    return ChakraFault(absl::StrCat(Called(node), " is a collective of comm_type ",
+                                    node.collective_type,
+                                    ": all-reduce (0), broadcast (5) and reduce-scatter (7) are "
+                                    "read"));
+  }
+  if (node.size_bytes < 1)
+    return ChakraFault(absl::StrCat(Called(node), " is a collective without comm_size"));
+  return absl::OkStatus();
+}
+
+// The device's, or the host's where there is no device.
+absl::Status ChakraImport::ChooseNodes() {
+  const auto runs = [](const ChakraNode& node) {
+    return node.type != NodeType::kInvalid && node.type != NodeType::kMetadata;
+  };
+  has_device_ = std::any_of(nodes_.begin(), nodes_.end(), [&runs](const ChakraNode& node) {
+    return runs(node) && !node.on_host && node.type == NodeType::kComputation;
+  });
+  bool computes = false;
+  kept_.assign(nodes_.size(), false);
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const ChakraNode& node = nodes_[i];
+    if (!runs(node)) continue;
+    if (has_device_ && node.on_host) {
+      ++left_out_;
+      host_ms_ += static_cast<double>(node.duration_ns) / kNsPerMs;
+      continue;
+    }
+    if (node.type == NodeType::kSend || node.type == NodeType::kReceive) {
+      return ChakraFault(absl::StrCat(Called(node),
+                                      " sends to or receives from one worker, as pipelines do: "
+                                      "only collectives of all workers are read"));
+    }
+    if (node.type == NodeType::kCollective) {
+      if (node.collective_type == kBarrierType) continue;
+      if (absl::Status status = CheckCollective(node); !status.ok()) return status;
+    } else {
+      computes = computes || node.duration_ns > 0;
+    }
+    kept_[i] = true;
+  }
+  if (!computes) {
+    return ChakraFault(
+        "no computation in it has a duration_micros: convert a trace of PyTorch that was linked "
+        "with its profile (chakra_trace_link), or import that profile itself as pytorch");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChakraImport::IndexDependencies() {
+  absl::flat_hash_map<int64_t, int32_t> place;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (!place.emplace(nodes_[i].id, static_cast<int32_t>(i)).second)
+      return ChakraFault(absl::StrCat(Called(nodes_[i]), " has an id that is taken"));
+  }
+  dependencies_.resize(nodes_.size());
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    for (const int64_t id : nodes_[i].data_dependencies) {
+      const auto found = place.find(id);
+      if (found == place.end())
+        return ChakraFault(
+            absl::StrCat(Called(nodes_[i]), " waits for node ", id, ", which is not there"));
+      dependencies_[i].push_back(found->second);
+    }
+    std::vector<int32_t>& each = dependencies_[i];
+    std::sort(each.begin(), each.end());
+    each.erase(std::unique(each.begin(), each.end()), each.end());
+  }
+  return absl::OkStatus();
+}
+
+// Of nodes that could be next the one that started first, of these the one with the least id.
+absl::Status ChakraImport::Order() {
+  std::vector<int32_t> unmet(nodes_.size());
+  std::vector<std::vector<int32_t>> followers(nodes_.size());
+  using Candidate = std::tuple<int64_t, int64_t, int32_t>;
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> next;
+  const auto offer = [&](int32_t index) {
+    const ChakraNode& node = nodes_[static_cast<size_t>(index)];
+    next.emplace(node.start_ns, node.id, index);
+  };
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    unmet[i] = static_cast<int32_t>(dependencies_[i].size());
+    for (const int32_t before : dependencies_[i])
+      followers[static_cast<size_t>(before)].push_back(static_cast<int32_t>(i));
+    if (unmet[i] == 0) offer(static_cast<int32_t>(i));
+  }
+  while (!next.empty()) {
+    const int32_t index = std::get<2>(next.top());
+    next.pop();
+    order_.push_back(index);
+    for (const int32_t follower : followers[static_cast<size_t>(index)]) {
+      if (--unmet[static_cast<size_t>(follower)] == 0) offer(follower);
+    }
+  }
+  return order_.size() == nodes_.size() ? absl::OkStatus() : NameCycle(unmet);
+}
+
+absl::Status ChakraImport::NameCycle(const std::vector<int32_t>& unmet) const {
+  const auto is_left = [&unmet](int32_t index) { return unmet[static_cast<size_t>(index)] > 0; };
+  const auto step = [&](int32_t index) {
+    const std::vector<int32_t>& before = dependencies_[static_cast<size_t>(index)];
+    return *std::find_if(before.begin(), before.end(), is_left);
+  };
+  // Each of those left waits for another of them, so as many steps lead into the cycle.
+  const auto first = std::find_if(unmet.begin(), unmet.end(), [](int32_t u) { return u > 0; });
+  auto at = static_cast<int32_t>(first - unmet.begin());
+  for (size_t i = 0; i < nodes_.size(); ++i) at = step(at);
+  std::string names = Called(nodes_[static_cast<size_t>(at)]);
+  constexpr int kMostNames = 8;
+  int32_t next = step(at);
+  for (int named = 1; next != at && named < kMostNames; ++named, next = step(next))
+    absl::StrAppend(&names, " waits for ", Called(nodes_[static_cast<size_t>(next)]));
+  absl::StrAppend(&names, " waits for ",
+                  next == at ? Called(nodes_[static_cast<size_t>(at)]) : "...");
+  return ChakraFault(absl::StrCat("a cycle: ", names));
+}
+
+// What is not kept is passed through: who waits for it waits for what it waits for.
+absl::Status ChakraImport::PassThrough() {
+  std::vector<std::vector<int32_t>> kept_before(nodes_.size());
+  int64_t found = 0;
+  for (const int32_t index : order_) {
+    std::vector<int32_t>& before = kept_before[static_cast<size_t>(index)];
+    for (const int32_t dependency : dependencies_[static_cast<size_t>(index)]) {
+      const auto at = static_cast<size_t>(dependency);
+      if (kept_[at]) {
+        before.push_back(dependency);
+      } else {
+        before.insert(before.end(), kept_before[at].begin(), kept_before[at].end());
+      }
+      found += static_cast<int64_t>(kept_[at] ? 1 : kept_before[at].size());
+      if (found > limits_.max_dependencies) {
+        return ChakraFault(
+            absl::StrCat("dependencies through the host's nodes: ",
+                         OverLimit(found, "max_dependencies", limits_.max_dependencies)));
+      }
+    }
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+  }
+  dependencies_ = std::move(kept_before);
+  return absl::OkStatus();
+}
+
+absl::Status ChakraImport::AddOperations() {
+  std::vector<int32_t> place(nodes_.size(), -1);
+  std::map<int64_t, int32_t> streams;
+  for (const int32_t index : order_) {
+    const auto at = static_cast<size_t>(index);
+    if (!kept_[at]) continue;
+    const ChakraNode& node = nodes_[at];
+    place[at] = static_cast<int32_t>(operations_.size());
+    Operation operation{.name = absl::StrCat(node.name, "/", node.id),
+                        .resource = Resource::kWorker};
+    for (const int32_t before : dependencies_[at])
+      operation.waiting_for.push_back(place[static_cast<size_t>(before)]);
+    std::sort(operation.waiting_for.begin(), operation.waiting_for.end());
+    const bool meets = node.type == NodeType::kCollective;
+    if (meets) {
+      operation.resource = Resource::kCollective;
+      operation.collective = CollectiveOfType(node.collective_type);
+      operation.size_bytes = node.size_bytes;
+    } else {
+      operation.stream =
+          streams.emplace(node.stream, static_cast<int32_t>(streams.size())).first->second;
+    }
+    operations_.push_back(std::move(operation));
+    durations_ns_.push_back(meets ? 0 : node.duration_ns);
+  }
+  const auto count = static_cast<int64_t>(operations_.size());
+  if (count > limits_.max_operations)
+    return ChakraFault(OverLimit(count, "max_operations", limits_.max_operations));
+  const auto used = static_cast<int64_t>(streams.size());
+  if (used > limits_.max_streams)
+    return ChakraFault(OverLimit(used, "max_streams", limits_.max_streams));
+  return absl::OkStatus();
+}
+
+// A device's collective begins when what was launched before it has ended; where no dependency says
+// so, the computation before it in order holds it.
+void ChakraImport::HoldCollectives() {
+  std::vector<bool> awaited(operations_.size(), false);
+  int32_t last = -1;
+  for (size_t i = 0; i < operations_.size(); ++i) {
+    Operation& operation = operations_[i];
+    for (const int32_t before : operation.waiting_for) awaited[static_cast<size_t>(before)] = true;
+    if (operation.resource == Resource::kWorker) {
+      last = static_cast<int32_t>(i);
+      continue;
+    }
+    const bool waits = std::any_of(
+        operation.waiting_for.begin(), operation.waiting_for.end(), [this](int32_t before) {
+          return operations_[static_cast<size_t>(before)].resource == Resource::kWorker;
+        });
+    if (waits || last < 0) continue;
+    operation.waiting_for.push_back(last);
+    ++held_;
+  }
+  for (size_t i = 0; i < operations_.size(); ++i)
+    unawaited_ += operations_[i].resource == Resource::kCollective && !awaited[i] ? 1 : 0;
+}
+
+std::vector<std::string> ChakraImport::Notes(const StepVariation& variation) const {
+  int64_t bytes = 0;
+  int64_t collectives = 0;
+  double ms = 0;
+  for (size_t i = 0; i < operations_.size(); ++i) {
+    bytes += operations_[i].size_bytes;
+    collectives += operations_[i].resource == Resource::kCollective ? 1 : 0;
+    ms += static_cast<double>(durations_ns_[i]) / kNsPerMs;
+  }
+  std::vector<std::string> notes = {absl::StrFormat(
+      "Found %d computations of %.3f ms in all, and %d collectives of %d bytes.",
+      static_cast<int64_t>(operations_.size()) - collectives, ms, collectives, bytes)};
+  if (left_out_ > 0) {
+    notes.push_back(absl::StrFormat(
+        "Left out: %d nodes of the host, %.3f ms of its own, through which dependencies lead: a "
+        "job whose device waits for the host is slower than predicted.",
+        left_out_, host_ms_));
+  }
+  notes.emplace_back("Left out: control dependencies, which say who called and not what waits.");
+  if (held_ > 0) {
+    notes.push_back(absl::StrCat("Assumed: ", held_,
+                                 " collectives without a dependency on a computation wait for the "
+                                 "one before them."));
+  }
+  if (unawaited_ > 0) {
+    notes.push_back(absl::StrCat("Found ", unawaited_,
+                                 " collectives that nothing in the trace waits for; the step ends "
+                                 "after them."));
+  }
+  notes.push_back(NoteOn(variation));
+  return notes;
+}
+
+absl::StatusOr<ImportedProfile> ChakraImport::Make() {
+  absl::Status status = ChooseNodes();
+  if (status.ok()) status = IndexDependencies();
+  if (status.ok()) status = Order();
+  if (status.ok()) status = PassThrough();
+  if (status.ok()) status = AddOperations();
+  if (!status.ok()) return status;
+  HoldCollectives();
+  FaultList faults;
+  const StepVariation variation =
+      ResolveStepVariation(options_.variation, operations_.size(), limits_, faults);
+  if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
+  const RecordingOptions& recording = options_.recording;
+  std::vector<std::string> notes = Notes(variation);
+  ProfileDraft draft{.display_name = recording.model,
+                     .model = recording.model,
+                     .framework = "chakra",
+                     .batch_size = recording.batch_size,
+                     .platform = recording.platform};
+  draft.steps = MakeSteps(operations_, durations_ns_, recording.platform, variation);
+  draft.operations = std::move(operations_);
+  absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits_);
+  if (!profile.ok()) return AsImportFaults(profile.status());
+  return ImportedProfile{.profile = *std::move(profile), .notes = std::move(notes)};
+}
+
+}  // namespace
+
+absl::StatusOr<ImportedProfile> ImportChakraTrace(ByteSource& recording,
+                                                  const ChakraTraceOptions& options,
+                                                  const ProfileLimits& limits, StopCheck stop) {
+  FaultList faults;
+  CheckRecordingOptions(options.recording, limits, faults);
+  ResolveStepVariation(options.variation, 0, limits, faults);
+  if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
+  absl::StatusOr<std::vector<ChakraNode>> nodes = ReadChakraTrace(recording, limits, stop);
+  if (!nodes.ok()) return nodes.status();
+  if (nodes->empty()) return ChakraFault("it has no nodes");
+  return ChakraImport(*std::move(nodes), options, limits).Make();
+}
+
+}  // namespace stepcast

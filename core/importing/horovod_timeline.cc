@@ -1,0 +1,459 @@
+#include "core/importing/horovod_timeline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
+
+#include "core/base/error.h"
+#include "core/base/quoted.h"
+#include "core/importing/json_bytes.h"
+#include "core/importing/units.h"
+#include "core/model/fault_list.h"
+#include "core/model/profile.h"
+
+namespace stepcast {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kHorovodStepsLeftOut = 2;
+constexpr int kMaxHorovodDepth = 16;
+constexpr int64_t kMaxTensorElements = int64_t{1} << 36;
+
+// One all-reduce of a tensor.
+struct TensorUse {
+  int64_t ready_ns = 0;
+  int64_t end_ns = 0;
+};
+
+struct HorovodTensor {
+  std::string name;
+  std::string type;
+  int64_t elements = -1;  // -1: not recorded
+  std::vector<TensorUse> uses;
+  // As it is being read.
+  std::vector<std::string> open;  // activities
+  std::optional<int64_t> ready_ns;
+};
+
+int64_t BytesOfType(std::string_view type) {
+  const std::pair<std::string_view, int64_t> bytes[] = {
+      {"float64", 8},  {"int64", 8}, {"float32", 4}, {"int32", 4}, {"float16", 2}, {"uint16", 2},
+      {"bfloat16", 2}, {"int16", 2}, {"uint8", 1},   {"int8", 1},  {"bool", 1},    {"byte", 1}};
+  for (const auto& [name, size] : bytes) {
+    if (type == name) return size;
+  }
+  return 0;
+}
+
+// Of "[64, 3, 7, 7]"; -1: none.
+int64_t ElementsOf(absl::string_view shape) {
+  if (!absl::ConsumePrefix(&shape, "[") || !absl::ConsumeSuffix(&shape, "]")) return -1;
+  int64_t elements = 1;
+  for (const absl::string_view text : absl::StrSplit(shape, ',', absl::SkipWhitespace())) {
+    int64_t size = 0;
+    if (!absl::SimpleAtoi(text, &size) || size < 0) return -1;
+    if (size > 0 && elements > kMaxTensorElements / size) return -1;
+    elements *= size;
+  }
+  return elements;
+}
+
+// The parser's event handler. A function that returns false ends the parsing.
+class HorovodHandler {
+ public:
+  HorovodHandler(JsonBytes& bytes, const ProfileLimits& limits) : bytes_(bytes), limits_(limits) {}
+
+  const absl::Status& status() const { return status_; }
+  bool found() const { return found_; }
+  // The list ended without its bracket, as a job that was stopped leaves it.
+  bool is_open() const { return is_open_; }
+  const std::string& other() const { return other_; }
+  std::vector<HorovodTensor> Take() && {
+    std::vector<HorovodTensor> tensors;
+    for (auto& [process, tensor] : tensors_) {
+      if (!tensor.uses.empty()) tensors.push_back(std::move(tensor));
+    }
+    return tensors;
+  }
+
+  // NOLINTBEGIN(readability-identifier-naming): the parser's names.
+  bool null() { return Scalar(); }
+  bool boolean(bool) { return Scalar(); }
+  bool number_integer(Json::number_integer_t value) { return Number(static_cast<double>(value)); }
+  bool number_unsigned(Json::number_unsigned_t value) { return Number(static_cast<double>(value)); }
+  bool number_float(Json::number_float_t value, const std::string&) { return Number(value); }
+  bool binary(Json::binary_t&) { return Scalar(); }
+
+  bool string(std::string& value) {
+    bytes_.EndToken();
+    if (ignored_ > 0) return true;
+    if (place_ == Place::kEvent && key_ == "ph") phase_ = value;
+    if (place_ == Place::kEvent && key_ == "name") name_ = value;
+    if (place_ == Place::kArguments) {
+      if (key_ == "name") argument_name_ = value;
+      if (key_ == "dtype") type_ = value;
+      if (key_ == "shape") shape_ = value;
+    }
+    return true;
+  }
+
+  bool key(std::string& value) {
+    bytes_.EndToken();
+    if (ignored_ == 0) key_ = value;
+    return true;
+  }
+
+  bool start_object(size_t) {
+    bytes_.EndToken();
+    if (ignored_ > 0) return Ignore();
+    if (place_ == Place::kEvents) {
+      for (std::string* text : {&phase_, &name_, &argument_name_, &type_, &shape_}) text->clear();
+      process_ = -1;
+      has_time_ = false;
+      return Enter(Place::kEvent);
+    }
+    if (place_ == Place::kTop) return Fail("a list of events is expected, as Horovod writes");
+    return place_ == Place::kEvent && key_ == "args" ? Enter(Place::kArguments) : Ignore();
+  }
+
+  bool start_array(size_t) {
+    bytes_.EndToken();
+    if (ignored_ > 0 || place_ != Place::kTop) return Ignore();
+    found_ = true;
+    return Enter(Place::kEvents);
+  }
+
+  bool end_object() { return Leave(); }
+  bool end_array() { return Leave(); }
+
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) {
+    if (place_ == Place::kEvents && ignored_ == 0 && bytes_.begin() == JsonBytes::end()) {
+      is_open_ = true;
+      return false;
+    }
+    return Fail(absl::StrCat("byte ", bytes_.position(), ": no JSON, or one that is cut short"));
+  }
+  // NOLINTEND(readability-identifier-naming)
+
+ private:
+  enum class Place { kTop, kEvents, kEvent, kArguments };
+
+  bool Fail(std::string description) {
+    if (status_.ok()) status_ = ImportFault(kAtRecording, std::move(description));
+    return false;
+  }
+
+  bool Scalar() {
+    bytes_.EndToken();
+    return true;
+  }
+
+  bool Enter(Place place) {
+    place_ = place;
+    return true;
+  }
+
+  bool Ignore() {
+    return ++ignored_ <= kMaxHorovodDepth ||
+           Fail(absl::StrCat("byte ", bytes_.position(), ": nested more than ", kMaxHorovodDepth,
+                             " deep"));
+  }
+
+  bool Leave() {
+    bytes_.EndToken();
+    if (ignored_ > 0) {
+      --ignored_;
+      return true;
+    }
+    if (place_ == Place::kArguments) return Enter(Place::kEvent);
+    if (place_ == Place::kEvent) return Enter(Place::kEvents) && Keep();
+    return Enter(Place::kTop);
+  }
+
+  bool Number(double value) {
+    bytes_.EndToken();
+    if (ignored_ > 0 || place_ != Place::kEvent) return true;
+    constexpr double kLast = 4e15;  // microseconds
+    if (key_ == "pid" && std::abs(value) < kLast) process_ = std::llround(value);
+    if (key_ != "ts") return true;
+    if (!(std::abs(value) <= kLast))
+      return Fail(absl::StrCat("byte ", bytes_.position(), ": ", value, " is no time"));
+    time_ns_ = static_cast<int64_t>(std::floor(value)) * 1000 +
+               std::llround((value - std::floor(value)) * 1000);
+    has_time_ = true;
+    return true;
+  }
+
+  bool Keep() {
+    if (phase_ == "M") {
+      if (name_ != "process_name" || argument_name_.empty()) return true;
+      if (argument_name_.size() > limits_.max_name_bytes)
+        return Fail(TooLong(argument_name_, "max_name_bytes", limits_.max_name_bytes));
+      tensors_[process_].name = argument_name_;
+      const auto count = static_cast<int64_t>(tensors_.size());
+      return count <= limits_.max_operations ||
+             Fail(OverLimit(count, "max_operations", limits_.max_operations));
+    }
+    const auto found = tensors_.find(process_);
+    if (found == tensors_.end() || (phase_ != "B" && phase_ != "E" && phase_ != "X")) return true;
+    if (!has_time_)
+      return Fail(absl::StrCat("byte ", bytes_.position(), ": an event without a ts"));
+    return phase_ == "E" ? End(found->second) : Begin(found->second);
+  }
+
+  bool Begin(HorovodTensor& tensor) {
+    if (phase_ == "X") {
+      // This worker's own request, where it is the one that all others send theirs to.
+      const bool negotiates =
+          !tensor.open.empty() && absl::StartsWith(tensor.open.back(), "NEGOTIATE_");
+      if (negotiates && name_ == "0") tensor.ready_ns = time_ns_;
+      return true;
+    }
+    if (name_ == "NEGOTIATE_ALLREDUCE") tensor.ready_ns = time_ns_;
+    const bool is_other = absl::StartsWith(name_, "NEGOTIATE_") && name_ != "NEGOTIATE_ALLREDUCE" &&
+                          name_ != "NEGOTIATE_BROADCAST";
+    if (is_other && other_.empty()) other_ = name_.substr(10);
+    tensor.open.push_back(name_);
+    return tensor.open.size() <= kMaxHorovodDepth || Fail("activities nested too deep");
+  }
+
+  bool End(HorovodTensor& tensor) {
+    if (tensor.open.empty()) return true;
+    const std::string activity = std::move(tensor.open.back());
+    tensor.open.pop_back();
+    if (activity != "ALLREDUCE" || !tensor.ready_ns) return true;
+    tensor.uses.push_back({.ready_ns = *tensor.ready_ns, .end_ns = time_ns_});
+    tensor.ready_ns.reset();
+    if (!type_.empty()) tensor.type = type_;
+    if (!shape_.empty()) tensor.elements = ElementsOf(shape_);
+    return ++uses_ <= limits_.max_recorded_times ||
+           Fail(OverLimit(uses_, "max_recorded_times", limits_.max_recorded_times));
+  }
+
+  JsonBytes& bytes_;
+  const ProfileLimits& limits_;
+  absl::Status status_;
+  Place place_ = Place::kTop;
+  int ignored_ = 0;  // brackets open of what is passed over
+  bool found_ = false;
+  bool is_open_ = false;
+  std::string other_;  // the first collective that is neither all-reduce nor broadcast
+  std::string key_;
+  std::string phase_;
+  std::string name_;
+  std::string argument_name_;
+  std::string type_;
+  std::string shape_;
+  int64_t process_ = -1;
+  bool has_time_ = false;
+  int64_t time_ns_ = 0;
+  int64_t uses_ = 0;
+  std::map<int64_t, HorovodTensor> tensors_;  // by process
+};
+
+// A profile of what was read.
+class HorovodImport {
+ public:
+  HorovodImport(std::vector<HorovodTensor> tensors, const RecordingOptions& options)
+      : tensors_(std::move(tensors)), options_(options) {}
+
+  absl::StatusOr<ImportedProfile> Make(const ProfileLimits& limits);
+  void AddNote(std::string note) { notes_.push_back(std::move(note)); }
+
+ private:
+  absl::Status ChooseTensors();
+  absl::Status FindSteps();
+  void AddOperations(ProfileDraft& draft) const;
+
+  std::vector<HorovodTensor> tensors_;
+  const RecordingOptions& options_;
+  std::vector<std::string> notes_;
+  // By step, when each tensor was ready, from where the step before has ended.
+  std::vector<std::vector<int64_t>> ready_ns_;
+};
+
+// Those that every step has.
+absl::Status HorovodImport::ChooseTensors() {
+  size_t most = 0;
+  for (const HorovodTensor& tensor : tensors_) most = std::max(most, tensor.uses.size());
+  std::vector<HorovodTensor> chosen;
+  size_t left_out = 0;
+  size_t steps = most;
+  for (HorovodTensor& tensor : tensors_) {
+    if (tensor.uses.size() + 1 < most) {
+      ++left_out;
+      continue;
+    }
+    steps = std::min(steps, tensor.uses.size());
+    const int64_t bytes = tensor.elements * BytesOfType(tensor.type);
+    if (tensor.elements < 1 || bytes < 1) {
+      return ImportFault(kAtRecording,
+                         absl::StrCat("the all-reduce of ", Quoted(tensor.name),
+                                      " ends without dtype and shape: record with a Horovod that "
+                                      "writes both (0.16 and later)"));
+    }
+    chosen.push_back(std::move(tensor));
+  }
+  tensors_ = std::move(chosen);
+  if (steps <= kHorovodStepsLeftOut) {
+    return ImportFault(kAtRecording,
+                       absl::StrCat("it has ", steps,
+                                    " steps (all-reduces of each tensor after a "
+                                    "NEGOTIATE_ALLREDUCE), of which the first two are left "
+                                    "out: record at least three, better twelve"));
+  }
+  for (HorovodTensor& tensor : tensors_) tensor.uses.resize(steps);
+  if (left_out > 0) {
+    AddNote(absl::StrCat("Left out: ", left_out,
+                         " tensors that are not reduced in every step: metrics, for instance."));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HorovodImport::FindSteps() {
+  const size_t steps = tensors_.front().uses.size();
+  std::vector<int64_t> ends(steps, INT64_MIN);
+  for (const HorovodTensor& tensor : tensors_) {
+    for (size_t s = 0; s < steps; ++s) ends[s] = std::max(ends[s], tensor.uses[s].end_ns);
+  }
+  std::vector<double> offsets(tensors_.size(), 0);
+  double waited_ns = 0;
+  for (size_t s = kHorovodStepsLeftOut; s < steps; ++s) {
+    ready_ns_.emplace_back();
+    int64_t last_ns = ends[s - 1];
+    for (size_t t = 0; t < tensors_.size(); ++t) {
+      const int64_t ready = std::max<int64_t>(0, tensors_[t].uses[s].ready_ns - ends[s - 1]);
+      ready_ns_.back().push_back(ready);
+      offsets[t] += static_cast<double>(ready);
+      last_ns = std::max(last_ns, tensors_[t].uses[s].ready_ns);
+    }
+    waited_ns += static_cast<double>(std::max<int64_t>(0, ends[s] - last_ns));
+  }
+  std::vector<size_t> order(tensors_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&offsets](size_t a, size_t b) { return offsets[a] < offsets[b]; });
+  std::vector<HorovodTensor> ordered;
+  for (const size_t t : order) ordered.push_back(std::move(tensors_[t]));
+  tensors_ = std::move(ordered);
+  for (std::vector<int64_t>& ready : ready_ns_) {
+    std::vector<int64_t> sorted;
+    for (const size_t t : order)
+      sorted.push_back(std::max(ready[t], sorted.empty() ? 0 : sorted.back()));
+    ready = std::move(sorted);
+  }
+  AddNote(absl::StrFormat(
+      "Left out: the first two steps, and %.3f ms a step between the last tensor that was ready "
+      "and "
+      "the end of communication; what the optimizer takes is part of the next step's beginning.",
+      waited_ns / kNsPerMs / static_cast<double>(ready_ns_.size())));
+  return absl::OkStatus();
+}
+
+// A piece of computation that takes no time in any step is none.
+void HorovodImport::AddOperations(ProfileDraft& draft) const {
+  draft.steps.resize(ready_ns_.size());
+  const auto add = [&draft](Operation operation, const auto& times) {
+    draft.operations.push_back(std::move(operation));
+    for (size_t s = 0; s < draft.steps.size(); ++s) {
+      const auto [start, end] = times(s);
+      draft.steps[s].start_ns.push_back(start);
+      draft.steps[s].end_ns.push_back(end);
+    }
+    return static_cast<int32_t>(draft.operations.size()) - 1;
+  };
+  int32_t before = -1;
+  for (size_t t = 0; t < tensors_.size(); ++t) {
+    const auto from = [&](size_t s) { return t == 0 ? 0 : ready_ns_[s][t - 1]; };
+    bool takes_time = before < 0;
+    for (size_t s = 0; s < ready_ns_.size(); ++s)
+      takes_time = takes_time || ready_ns_[s][t] > from(s);
+    if (takes_time) {
+      Operation piece{.name = absl::StrCat("until/", tensors_[t].name),
+                      .resource = Resource::kWorker};
+      if (before >= 0) piece.waiting_for = {before};
+      before = add(std::move(piece), [&](size_t s) { return std::pair(from(s), ready_ns_[s][t]); });
+    }
+    add({.name = tensors_[t].name,
+         .resource = Resource::kCollective,
+         .size_bytes = tensors_[t].elements * BytesOfType(tensors_[t].type),
+         .waiting_for = {before},
+         .parameter = tensors_[t].name,
+         .collective = Collective::kAllReduce},
+        [&](size_t s) { return std::pair(ready_ns_[s][t], ready_ns_[s][t]); });
+  }
+}
+
+absl::StatusOr<ImportedProfile> HorovodImport::Make(const ProfileLimits& limits) {
+  if (tensors_.empty()) {
+    return ImportFault(kAtRecording,
+                       "it has no ALLREDUCE of a tensor after its NEGOTIATE_ALLREDUCE: record a "
+                       "training job with HOROVOD_TIMELINE");
+  }
+  absl::Status status = ChooseTensors();
+  if (status.ok()) status = FindSteps();
+  if (!status.ok()) return status;
+  ProfileDraft draft{.display_name = options_.model,
+                     .model = options_.model,
+                     .framework = "horovod",
+                     .batch_size = options_.batch_size,
+                     .platform = options_.platform};
+  AddOperations(draft);
+  int64_t bytes = 0;
+  for (const Operation& operation : draft.operations) bytes += operation.size_bytes;
+  notes_.insert(notes_.begin(), absl::StrFormat("Found %d steps of %d tensors, %d bytes in all.",
+                                                draft.steps.size(), tensors_.size(), bytes));
+  notes_.emplace_back(
+      "Found no computation but when tensors were ready: forward, backward and optimizer are told "
+      "apart by PyTorch's profiler only.");
+  absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits);
+  if (!profile.ok()) return AsImportFaults(profile.status());
+  return ImportedProfile{.profile = *std::move(profile), .notes = std::move(notes_)};
+}
+
+}  // namespace
+
+absl::StatusOr<ImportedProfile> ImportHorovodTimeline(ByteSource& recording,
+                                                      const HorovodTimelineOptions& options,
+                                                      const ProfileLimits& limits, StopCheck stop) {
+  FaultList faults;
+  CheckRecordingOptions(options.recording, limits, faults);
+  if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
+  JsonBytes bytes(recording, stop);
+  HorovodHandler handler(bytes, limits);
+  const bool parsed = Json::sax_parse(bytes.begin(), JsonBytes::end(), &handler);
+  if (absl::IsResourceExhausted(bytes.status()) && !handler.status().ok()) {
+    return ImportFault(kAtRecording,
+                       absl::StrCat("byte ", bytes.position(), ": ", bytes.status().message()));
+  }
+  if (!bytes.status().ok()) return bytes.status();
+  if (!parsed && !handler.is_open()) return handler.status();
+  if (!handler.found()) return ImportFault(kAtRecording, "it has no list of events");
+  if (!handler.other().empty()) {
+    return ImportFault(kAtRecording, absl::StrCat("it has the collective ", Quoted(handler.other()),
+                                                  ": only all-reduces, and broadcasts before the "
+                                                  "training, are read"));
+  }
+  const bool is_open = handler.is_open();
+  HorovodImport import(std::move(handler).Take(), options.recording);
+  if (is_open)
+    import.AddNote("Put right: the list has no end, as a job that was stopped leaves it.");
+  return import.Make(limits);
+}
+
+}  // namespace stepcast

@@ -1,0 +1,120 @@
+#include "core/importing/horovod_timeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+#include "core/base/error.h"
+#include "core/base/random.h"
+#include "tests/core/importing/horovod_writer.h"
+#include "tests/core/importing/lone_worker.h"
+#include "tests/core/importing/random_training.h"
+
+namespace stepcast::horovod_timeline_test {
+namespace {
+
+using ::stepcast::testing::LoneStepNs;
+using ::stepcast::testing::Told;
+using ::stepcast::testing::WriteHorovodTimeline;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+absl::StatusOr<ImportedProfile> Import(const std::string& text, const ProfileLimits& limits = {}) {
+  TextSource source(text);
+  return ImportHorovodTimeline(source,
+                               {.recording = {.model = "m",
+                                              .batch_size = 8,
+                                              .platform = {.bandwidth_bytes_per_second = 1e9}}},
+                               limits, NeverStop);
+}
+
+TEST(HorovodTimelineTest, TensorsAreSentInTheOrderInWhichThisWorkerHadThemReady) {
+  for (const bool ended : {true, false}) {
+    const absl::StatusOr<ImportedProfile> imported = Import(WriteHorovodTimeline(5, ended));
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    const Profile& profile = imported->profile;
+    std::vector<std::string> names;
+    for (const Operation& operation : profile.operations()) names.push_back(operation.name);
+    EXPECT_THAT(names, ElementsAre("until/fc.bias", "fc.bias", "until/fc.weight", "fc.weight"));
+    EXPECT_EQ(profile.operations()[1].size_bytes, 2000);
+    EXPECT_EQ(profile.operations()[3].size_bytes, 2'048'000);
+    EXPECT_EQ(profile.operations()[3].parameter, "fc.weight");
+    EXPECT_THAT(profile.operations()[3].waiting_for, ElementsAre(2));
+    ASSERT_EQ(profile.steps().size(), 3U);
+    for (size_t s = 0; s < 3; ++s) {
+      const auto step = static_cast<int64_t>(s) + 2;
+      EXPECT_EQ(profile.steps()[s].end_ns[0], 1000 * (600 + step));
+      EXPECT_EQ(LoneStepNs(profile, profile.steps()[s]), 1000 * (800 + step));
+    }
+    EXPECT_THAT(imported->notes, Contains(HasSubstr("0.197 ms a step between the last tensor")));
+  }
+}
+
+TEST(HorovodTimelineTest, WhatIsMissingIsNamed) {
+  const std::string good = WriteHorovodTimeline(4);
+  const std::pair<std::string, const char*> cases[] = {
+      {WriteHorovodTimeline(2), "it has 2 steps"},
+      {absl::StrReplaceAll(good, {{"\"shape\"", "\"form\""}}), "ends without dtype and shape"},
+      {absl::StrReplaceAll(good, {{"NEGOTIATE_ALLREDUCE", "QUEUE"}}), "no ALLREDUCE of a tensor"},
+      {absl::StrReplaceAll(good, {{"NEGOTIATE_ALLREDUCE", "NEGOTIATE_ALLGATHER"}}),
+       "\"ALLGATHER\""},
+      {good.substr(0, good.size() / 2), "cut short"},
+      {"{\"traceEvents\": []}", "a list of events"},
+      {"[]", "no ALLREDUCE of a tensor"}};
+  for (const auto& [text, expected] : cases) {
+    const absl::StatusOr<ImportedProfile> imported = Import(text);
+    ASSERT_FALSE(imported.ok()) << expected;
+    EXPECT_EQ(DetailsOf(imported.status()).reason, "IMPORT_INVALID");
+    EXPECT_THAT(Told(imported.status()), HasSubstr(expected));
+  }
+}
+
+TEST(HorovodTimelineTest, WhatIsNotReducedInEveryStepIsLeftOut) {
+  std::string text = WriteHorovodTimeline(5, false);
+  absl::StrAppend(&text,
+                  R"(, {"name": "process_name", "ph": "M", "pid": 3, "args": {"name": "accuracy"}},
+      {"ph": "B", "name": "NEGOTIATE_ALLREDUCE", "ts": 9000, "pid": 3}, {"ph": "E", "ts": 9001, "pid": 3},
+      {"ph": "B", "name": "ALLREDUCE", "ts": 9002, "pid": 3},
+      {"ph": "E", "ts": 9003, "pid": 3, "args": {"dtype": "float32", "shape": "[]"}}])");
+  const absl::StatusOr<ImportedProfile> imported = Import(text);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->profile.operations().size(), 4U);
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("1 tensors that are not reduced in every step")));
+}
+
+TEST(HorovodTimelineTest, BrokenTimelinesAreRefusedOrMakeASoundProfile) {
+  const std::string good = WriteHorovodTimeline(5);
+  int sound = 0;
+  int refused = 0;
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
+    Random random({seed, 14});
+    std::string text = good;
+    for (uint64_t count = 1 + random.Below(3); count > 0; --count) {
+      const size_t at = random.Below(text.size());
+      text[at] = static_cast<char>(seed % 2 == 0 ? random.Below(256) : '0' + random.Below(10));
+    }
+    if (random.Below(4) == 0) text.resize(random.Below(text.size()));
+    const absl::StatusOr<ImportedProfile> imported = Import(text);
+    ++(imported.ok() ? sound : refused);
+    if (!imported.ok()) {
+      EXPECT_EQ(DetailsOf(imported.status()).reason, "IMPORT_INVALID") << "seed " << seed;
+    }
+  }
+  EXPECT_GT(sound, 100);
+  EXPECT_GT(refused, 100);
+}
+
+TEST(HorovodTimelineTest, LimitsAreKept) {
+  EXPECT_THAT(Told(Import(WriteHorovodTimeline(4), {.max_operations = 2}).status()),
+              HasSubstr("max_operations"));
+  EXPECT_THAT(Told(Import(WriteHorovodTimeline(4), {.max_recorded_times = 5}).status()),
+              HasSubstr("max_recorded_times"));
+}
+
+}  // namespace
+}  // namespace stepcast::horovod_timeline_test

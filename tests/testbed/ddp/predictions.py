@@ -1,0 +1,154 @@
+"""What stepcast predicts of a job of DistributedDataParallel from a trace of one worker, beside what was measured of it."""
+
+import json
+import pathlib
+import statistics
+import subprocess
+from dataclasses import dataclass
+
+from message_ring import CONCURRENT, Constants
+
+# Beside the prediction: the same without what the benchmark of all-reduces says; an ideal ring, one all-reduce at a time; and a step that
+# computes first and then communicates.
+MODELS = ("predicted", "no constants", "ideal ring", "no overlap")
+
+
+@dataclass(frozen=True)
+class Point:
+    model: str
+    cap_mib: int
+    bytes_per_second: float  # payload of each link
+    workers: int
+    measured: float  # steps/s of each worker
+    standard_error: float
+    constants: Constants = Constants()
+    # COUNT:SPEED:RATE of workers that are alike, as --worker-group takes them; empty where all are.
+    groups: tuple = ()
+    note: str = ""
+
+
+def import_trace(stepcast, trace, batch, bytes_per_second, folder):
+    """A profile of the trace, as a file in the folder."""
+    path = pathlib.Path(folder) / f"{pathlib.Path(trace).name.removesuffix('.json.gz')}.profile.json"
+    _run(stepcast, "profile", "import", trace, "--format", "pytorch", "--batch-size", batch, "--bandwidth", bytes_per_second, "--local", "--save", path)
+    return path
+
+
+def predict(stepcast, profile, point, algorithm="gloo", constants=None):
+    """The reply's prediction of the point, as proto JSON."""
+    constants = point.constants if constants is None else constants
+    options = ["--latency", f"{constants.latency:.9f}s", "--reduction-seconds-per-byte", f"{constants.addition:.6e}"]
+    if algorithm == "gloo":
+        options += ["--concurrent", CONCURRENT]
+    for group in point.groups:
+        options += ["--worker-group", group]
+    if not point.groups:
+        options += ["--workers", point.workers]
+    reply = _run(
+        stepcast, "predict", "--local", profile, "--algorithm", algorithm, "--bandwidth", f"{constants.share * point.bytes_per_second:.0f}",
+        "--bucket-cap", f"{point.cap_mib}MiB", "--output", "json", *options,
+    )
+    return json.loads(reply)["predictions"][0]
+
+
+def compare(stepcast, profile, point, simpler=True):
+    """The point beside what is predicted of it: steps/s of a worker, {model: predicted over measured less one}, and when each bucket is ready and
+    ends, in seconds after the step began. simpler: also without constants, and with an ideal ring."""
+    found = predict(stepcast, profile, point)
+    without_overlap = found["collectives"]["noOverlapExamplesPerSecond"] / found["examplesPerSecond"]
+    steps = {"predicted": found["stepsPerSecond"], "no overlap": without_overlap * found["stepsPerSecond"]}
+    if simpler:
+        steps["no constants"] = predict(stepcast, profile, point, constants=Constants())["stepsPerSecond"]
+        steps["ideal ring"] = predict(stepcast, profile, point, algorithm="ring", constants=Constants())["stepsPerSecond"]
+    return {
+        "point": point,
+        "predicted": found["stepsPerSecond"] / point.workers,
+        "errors": {model: steps[model] / point.workers / point.measured - 1 for model in MODELS if model in steps},
+        "buckets": [
+            {"bytes": int(one["sizeBytes"]), "ready": one["readySeconds"], "end": one["endSeconds"]} for one in found["collectives"]["collectives"]
+        ],
+    }
+
+
+def table(entries):
+    """Markdown: a line a point, with the error of every model."""
+    lines = [
+        f"| model | cap MiB | MB/s | W | measured steps/s | predicted | {' | '.join('error' if model == 'predicted' else model for model in MODELS)} | |",
+        f"|{'---|' * (7 + len(MODELS))}",
+    ]
+    for one in entries:
+        point = one["point"]
+        lines.append(
+            f"| {point.model} | {point.cap_mib} | {point.bytes_per_second / 1e6:.2f} | {point.workers} | {point.measured:.3f} ± {point.standard_error:.3f} "
+            f"| {one['predicted']:.3f} | {' | '.join(_percent(one['errors'][model]) for model in MODELS)} | {point.note} |"
+        )
+    return "\n".join(lines)
+
+
+def summary(entries):
+    """Markdown: mean absolute error, mean error and worst of every model, by group of points."""
+    groups = [("all", lambda point: True)]
+    groups += [(f"W={workers}", lambda point, workers=workers: point.workers == workers) for workers in sorted({one["point"].workers for one in entries})]
+    groups += [
+        (f"cap {cap}, W>1", lambda point, cap=cap: point.cap_mib == cap and point.workers > 1)
+        for cap in sorted({one["point"].cap_mib for one in entries}, reverse=True)
+    ]
+    models = entries[0]["errors"]
+    lines = [f"| points | {' | '.join(models)} |", f"|{'---|' * (1 + len(models))}"]
+    for name, belongs in groups:
+        inside = [one for one in entries if belongs(one["point"])]
+        if inside:
+            lines.append(f"| {name} ({len(inside)}) | {' | '.join(_errors([one['errors'][model] for one in inside]) for model in models)} |")
+    return "\n".join(lines)
+
+
+def bucket_table(entry, measured):
+    """Markdown: when each bucket was ready and ended, measured and predicted."""
+    point = entry["point"]
+    lines = [
+        f"| {point.model}, cap {point.cap_mib} MiB, W={point.workers}: bucket | MB | ready ms | predicted | end ms | predicted |",
+        "|---|---|---|---|---|---|",
+    ]
+    for i, (one, found) in enumerate(zip(measured, entry["buckets"])):
+        times = [f"{1e3 * times[what]:.1f}" for what in ("ready", "end") for times in (one, found)]
+        lines.append(f"| {i} | {one['bytes'] / 1e6:.2f} | {' | '.join(times)} |")
+    return "\n".join(lines)
+
+
+def mean_absolute_error(entries, model="predicted"):
+    return statistics.fmean(abs(one["errors"][model]) for one in entries)
+
+
+def is_beyond(one, share=0.05):
+    """An error beyond both the share and twice the measurement's standard error."""
+    point = one["point"]
+    return abs(one["errors"]["predicted"]) > max(share, 2 * point.standard_error / point.measured)
+
+
+def misranked_caps(entries):
+    """Pairs of bucket caps, on the same job otherwise, which the prediction ranks otherwise than a measured difference beyond twice both standard errors."""
+    wrong = []
+    for i, a in enumerate(entries):
+        for b in entries[i + 1 :]:
+            p, q = a["point"], b["point"]
+            if (p.model, p.bytes_per_second, p.workers, p.groups) != (q.model, q.bytes_per_second, q.workers, q.groups):
+                continue
+            measured = p.measured - q.measured
+            if abs(measured) > 2 * (p.standard_error**2 + q.standard_error**2) ** 0.5 and measured * (a["predicted"] - b["predicted"]) <= 0:
+                wrong.append((p, q))
+    return wrong
+
+
+def _errors(errors):
+    return f"{100 * statistics.fmean(map(abs, errors)):.2f} % (mean {_percent(statistics.fmean(errors))}, worst {_percent(max(errors, key=abs))})"
+
+
+def _percent(share):
+    return f"{100 * share:+.1f} %"
+
+
+def _run(*command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr.strip()}")
+    return done.stdout
