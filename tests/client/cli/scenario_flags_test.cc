@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,7 @@
 namespace stepcast::client::scenario_flags_test {
 namespace {
 
+using testing::Eq;
 using testing::Optional;
 
 // Matches flags that were parsed to a message that is written so.
@@ -54,6 +56,64 @@ std::optional<v1::SimulationOptions> ParseOptions(std::vector<std::string> argum
 
 TEST(ScenarioFlagsTest, NoFlagsAreAsRecorded) {
   EXPECT_THAT(Parse({}), Says<v1::Scenario>(R"pb()pb"));
+}
+
+TEST(ScenarioFlagsTest, EveryFlagOfCollectivesHasItsField) {
+  EXPECT_THAT(Parse({"--all-reduce"}), Says<v1::Scenario>(R"pb(all_reduce {})pb"));
+  EXPECT_THAT(Parse({"--algorithm",
+                     "gloo",
+                     "--workers-per-node",
+                     "4",
+                     "--latency",
+                     "20us",
+                     "--intra-bandwidth",
+                     "300GB/s",
+                     "--intra-latency",
+                     "3us",
+                     "--reduction-seconds-per-byte",
+                     "1e-10",
+                     "--launch",
+                     "30us",
+                     "--bucket-cap",
+                     "25MiB",
+                     "--first-bucket",
+                     "1MiB",
+                     "--concurrent",
+                     "2",
+                     "--partition",
+                     "4MiB",
+                     "--sharding",
+                     "gradients",
+                     "--overlap-slowdown",
+                     "1.5",
+                     "--bandwidth",
+                     "1e9"}),
+              Says<v1::Scenario>(R"pb(
+                bandwidth_bytes_per_second: 1e9
+                all_reduce {
+                  algorithm: GLOO
+                  latency_seconds: 2e-5
+                  workers_per_node: 4
+                  intra_node_bandwidth_bytes_per_second: 3e11
+                  intra_node_latency_seconds: 3e-6
+                  reduction_seconds_per_byte: 1e-10
+                  launch_seconds: 3e-5
+                  buckets { first_bytes: 1048576 cap_bytes: 26214400 }
+                  concurrent_collectives: 2
+                  partition_bytes: 4194304
+                  sharding: GRADIENTS
+                  overlap_slowdown: 1.5
+                }
+              )pb"));
+  for (const auto& [name, field] :
+       {std::pair("ring", "RING"), std::pair("hierarchical", "HIERARCHICAL"),
+        std::pair("halving-doubling", "HALVING_DOUBLING"), std::pair("tree", "TREE"),
+        std::pair("nccl", "NCCL")}) {
+    EXPECT_THAT(Parse({"--algorithm", name}),
+                Says<v1::Scenario>(absl::StrCat("all_reduce { algorithm: ", field, " }")));
+  }
+  EXPECT_THAT(Parse({"--algorithm", "butterfly"}), Eq(std::nullopt));
+  EXPECT_THAT(Parse({"--latency", "soon"}), Eq(std::nullopt));
 }
 
 TEST(ScenarioFlagsTest, EveryFlagHasItsField) {

@@ -2,10 +2,41 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
 #include "tests/server/support/random_profile.h"
 
 namespace stepcast::server::profile_convert_test {
 namespace {
+
+TEST(ProfileConvertTest, CollectivesStreamsAndBucketsComeBackAsTheyWere) {
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  draft.operations = {{.name = "backward", .resource = Resource::kWorker, .stream = 63}};
+  for (const Collective kind : {Collective::kAllReduce, Collective::kReduceScatter,
+                                Collective::kAllGather, Collective::kBroadcast}) {
+    draft.operations.push_back({.name = absl::StrCat("collective ", static_cast<int>(kind)),
+                                .resource = Resource::kCollective,
+                                .size_bytes = 1000,
+                                .waiting_for = {0},
+                                .parameter = "w",
+                                .collective = kind});
+  }
+  draft.steps = {{.start_ns = {0, 5, 5, 5, 5}, .end_ns = {5, 5, 5, 5, 5}}};
+  const std::vector<std::optional<RecordedBuckets>> recorded = {
+      std::nullopt, RecordedBuckets{.sizes_bytes = {1000}},
+      RecordedBuckets{.rule = Buckets{.first_bytes = 3, .cap_bytes = 4}},
+      RecordedBuckets{.rule = Buckets{.cap_bytes = 4}}};
+  for (const std::optional<RecordedBuckets>& buckets : recorded) {
+    draft.buckets = buckets;
+    const ProfileInput back = FromWire(ToWire(draft));
+    EXPECT_TRUE(back.draft == draft);
+    EXPECT_TRUE(Profile::Create(draft).ok());
+  }
+}
 
 TEST(ProfileConvertTest, AProfileComesBackAsItWas) {
   for (uint64_t seed = 0; seed < 300; ++seed) {

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -110,6 +112,95 @@ TEST(ScenarioConvertTest, AResolvedScenarioResolvesToItself) {
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_TRUE(*again == *resolved);
   }
+}
+
+// Every field of what collectives are asked for, in one draft or another.
+std::vector<AllReduceDraft> DraftsOfCollectives() {
+  const MeasuredCollective point{.workers = 2, .size_bytes = 7, .seconds = 0.5};
+  const MeasuredCollective broadcast{
+      .kind = Collective::kBroadcast, .workers = 3, .size_bytes = 8, .seconds = 0.25};
+  std::vector<AllReduceDraft> drafts = {
+      {},
+      {.algorithm = CollectiveAlgorithm::kHierarchical,
+       .latency_seconds = 1e-6,
+       .workers_per_node = 2,
+       .intra_node_bandwidth_bytes_per_second = 3e9,
+       .intra_node_latency_seconds = 2e-6,
+       .reduction_seconds_per_byte = 1e-9,
+       .launch_seconds = 3e-6,
+       .buckets = Buckets{.first_bytes = 5, .cap_bytes = 6},
+       .partition_bytes = 9,
+       .sharding = Sharding::kGradients,
+       .overlap_slowdown = 1.25},
+      {.algorithm = CollectiveAlgorithm::kGloo, .concurrent_collectives = 2},
+      {.measured = {point, broadcast}},
+      {.algorithm = CollectiveAlgorithm::kNccl,
+       .nccl = Nccl{.architecture = Nccl::Architecture::kHopper,
+                    .intra_node_path = Nccl::Path::kPci,
+                    .channels = 8,
+                    .channel_bandwidth_bytes_per_second = 4e9,
+                    .amd = true}},
+      {.sharding = Sharding::kOptimizer}};
+  for (const auto algorithm : {CollectiveAlgorithm::kRing, CollectiveAlgorithm::kHalvingDoubling,
+                               CollectiveAlgorithm::kTree, CollectiveAlgorithm::kNccl})
+    drafts.push_back({.algorithm = algorithm});
+  return drafts;
+}
+
+TEST(ScenarioConvertTest, AScenarioOfCollectivesResolvesToItselfAndLeavesOutNoField) {
+  ProfileDraft recorded = SmallProfile();
+  recorded.operations[0] = {.name = "gradient",
+                            .resource = Resource::kCollective,
+                            .size_bytes = 1000,
+                            .collective = Collective::kAllReduce};
+  const Profile profile = *Profile::Create(std::move(recorded));
+  std::set<std::string> seen;
+  for (const AllReduceDraft& draft : DraftsOfCollectives()) {
+    const absl::StatusOr<Scenario> resolved =
+        ResolveScenario(profile, {.workers = 4, .communication = draft});
+    ASSERT_TRUE(resolved.ok()) << resolved.status();
+    const v1::Scenario wire = ToWire(*resolved);
+    EXPECT_FALSE(wire.has_parameter_servers());
+    FaultList faults;
+    const absl::StatusOr<Scenario> again =
+        ResolveScenario(profile, FromWire(wire, "scenario", faults));
+    EXPECT_TRUE(faults.empty());
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_TRUE(*again == *resolved) << wire.DebugString();
+    std::vector<const google::protobuf::FieldDescriptor*> fields;
+    wire.all_reduce().GetReflection()->ListFields(wire.all_reduce(), &fields);
+    for (const google::protobuf::FieldDescriptor* field : fields) seen.insert(field->name());
+  }
+  const google::protobuf::Descriptor& all = *v1::AllReduce::descriptor();
+  for (int i = 0; i < all.field_count(); ++i) {
+    // Nothing with Horovod's cycles resolves yet.
+    EXPECT_EQ(seen.count(all.field(i)->name()), all.field(i)->name() == "horovod" ? 0U : 1U)
+        << all.field(i)->name();
+  }
+}
+
+TEST(ScenarioConvertTest, UnknownNumbersOfCollectivesAreFaultsAtTheirPath) {
+  v1::Scenario wire;
+  v1::AllReduce& job = *wire.mutable_all_reduce();
+  job.set_algorithm(static_cast<v1::AllReduce::Algorithm>(40));
+  job.set_sharding(static_cast<v1::AllReduce::Sharding>(41));
+  job.add_measured()->set_kind(static_cast<v1::Operation::Collective>(42));
+  job.mutable_nccl()->set_architecture(static_cast<v1::AllReduce::Nccl::Architecture>(43));
+  job.mutable_nccl()->set_intra_node_path(static_cast<v1::AllReduce::Nccl::Path>(44));
+  job.mutable_horovod()->set_cycle_seconds(0.5);
+  FaultList list;
+  const ScenarioDraft draft = FromWire(wire, "scenarios[3]", list);
+  std::set<std::string> paths;
+  for (const Fault& fault : std::move(list).Take()) paths.insert(fault.field);
+  EXPECT_EQ(paths, (std::set<std::string>{"scenarios[3].all_reduce.algorithm",
+                                          "scenarios[3].all_reduce.sharding",
+                                          "scenarios[3].all_reduce.measured[0].kind",
+                                          "scenarios[3].all_reduce.nccl.architecture",
+                                          "scenarios[3].all_reduce.nccl.intra_node_path"}));
+  const auto& asked = std::get<AllReduceDraft>(draft.communication);
+  ASSERT_TRUE(asked.horovod.has_value());
+  EXPECT_EQ(asked.horovod->cycle_seconds, 0.5);
+  EXPECT_FALSE(asked.horovod->fusion_bytes.has_value());
 }
 
 // A oneof that is set to an empty message is asked for, with every default.

@@ -1,0 +1,242 @@
+#include "core/model/all_reduce.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/model/scenario.h"
+
+namespace stepcast::model_all_reduce_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+// A computation and a gradient of 1000 bytes.
+ProfileDraft GradientDraft() {
+  ProfileDraft draft{.batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}};
+  draft.operations = {{.name = "backward", .resource = Resource::kWorker},
+                      {.name = "gradient",
+                       .resource = Resource::kCollective,
+                       .size_bytes = 1000,
+                       .waiting_for = {0},
+                       .collective = Collective::kAllReduce}};
+  draft.steps = {{.start_ns = {0, 10}, .end_ns = {10, 10}}};
+  return draft;
+}
+
+Profile Gradient() { return Profile::Create(GradientDraft()).value(); }
+
+std::vector<Fault> FaultsOf(const AllReduceDraft& job, int32_t workers = 4,
+                            const Profile& profile = Gradient()) {
+  return DetailsOf(ResolveScenario(profile, {.workers = workers, .communication = job}).status())
+      .faults;
+}
+
+AllReduce Resolved(const AllReduceDraft& job, const Profile& profile = Gradient()) {
+  const absl::StatusOr<Scenario> scenario =
+      ResolveScenario(profile, {.workers = 4, .communication = job});
+  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  return scenario.value().all_reduce();
+}
+
+TEST(AllReduceTest, WhatIsUnsetHasItsDefault) {
+  const AllReduce expected{.intra_node_bandwidth_bytes_per_second = 1e8};
+  EXPECT_EQ(Resolved({}), expected);
+  const absl::StatusOr<Scenario> unasked = ResolveScenario(Gradient(), {.workers = 4});
+  ASSERT_TRUE(unasked.ok()) << unasked.status();
+  EXPECT_EQ(unasked->all_reduce(), expected);
+  EXPECT_TRUE(unasked->is_synchronous());
+  EXPECT_EQ(unasked->server_count(), 0);
+}
+
+TEST(AllReduceTest, WhatIsSetIsKept) {
+  const AllReduceDraft draft{.algorithm = CollectiveAlgorithm::kGloo,
+                             .latency_seconds = 1e-5,
+                             .workers_per_node = 2,
+                             .intra_node_bandwidth_bytes_per_second = 3e9,
+                             .intra_node_latency_seconds = 2e-6,
+                             .reduction_seconds_per_byte = 1e-10,
+                             .launch_seconds = 3e-5,
+                             .buckets = Buckets{.first_bytes = 7, .cap_bytes = 9},
+                             .concurrent_collectives = 2,
+                             .partition_bytes = 500,
+                             .sharding = Sharding::kOptimizer,
+                             .overlap_slowdown = 1.5};
+  const AllReduce expected{.algorithm = CollectiveAlgorithm::kGloo,
+                           .latency_seconds = 1e-5,
+                           .workers_per_node = 2,
+                           .intra_node_bandwidth_bytes_per_second = 3e9,
+                           .intra_node_latency_seconds = 2e-6,
+                           .reduction_seconds_per_byte = 1e-10,
+                           .launch_seconds = 3e-5,
+                           .fusion = Buckets{.first_bytes = 7, .cap_bytes = 9},
+                           .concurrent_collectives = 2,
+                           .partition_bytes = 500,
+                           .sharding = Sharding::kOptimizer,
+                           .overlap_slowdown = 1.5};
+  EXPECT_EQ(Resolved(draft), expected);
+}
+
+TEST(AllReduceTest, PointsAreTheAlgorithmUnlessItIsNamedAndAreSorted) {
+  const MeasuredCollective small{.workers = 2, .size_bytes = 10, .seconds = 1e-6};
+  const MeasuredCollective large{.workers = 2, .size_bytes = 1000, .seconds = 1e-4};
+  const AllReduce job = Resolved({.measured = {large, small}});
+  EXPECT_EQ(job.algorithm, CollectiveAlgorithm::kMeasured);
+  EXPECT_EQ(job.measured, (std::vector{small, large}));
+}
+
+TEST(AllReduceTest, TheRecordingsBucketsCountUnlessOthersAreAskedFor) {
+  ProfileDraft draft = GradientDraft();
+  draft.buckets = RecordedBuckets{.sizes_bytes = {1000}};
+  const Profile sizes = Profile::Create(draft).value();
+  EXPECT_EQ(Resolved({}, sizes).fusion, Fusion(*draft.buckets));
+  const Buckets rule{.first_bytes = 3, .cap_bytes = 4};
+  EXPECT_EQ(Resolved({.buckets = rule}, sizes).fusion, Fusion(rule));
+  draft.buckets = RecordedBuckets{.rule = rule};
+  EXPECT_EQ(Resolved({}, Profile::Create(draft).value()).fusion, Fusion(rule));
+}
+
+struct FaultCase {
+  AllReduceDraft job;
+  std::string field;
+  std::string says;
+};
+
+TEST(AllReduceTest, EveryFaultIsNamedWithItsValue) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinite = std::numeric_limits<double>::infinity();
+  const MeasuredCollective point{.workers = 2, .size_bytes = 10, .seconds = 1};
+  const auto with = [&](auto change) {
+    MeasuredCollective changed = point;
+    changed.size_bytes = 20;
+    change(changed);
+    return AllReduceDraft{.measured = {point, changed}};
+  };
+  const std::vector<FaultCase> cases = {
+      {{.latency_seconds = -1}, "latency_seconds", "-1 is not from 0 to 10"},
+      {{.latency_seconds = nan}, "latency_seconds", "nan"},
+      {{.workers_per_node = 0}, "workers_per_node", "0"},
+      {{.intra_node_bandwidth_bytes_per_second = infinite},
+       "intra_node_bandwidth_bytes_per_second",
+       "finite"},
+      {{.intra_node_latency_seconds = 11}, "intra_node_latency_seconds", "11"},
+      {{.reduction_seconds_per_byte = 0.1}, "reduction_seconds_per_byte", "0.1"},
+      {{.launch_seconds = infinite}, "launch_seconds", "inf"},
+      {{.buckets = Buckets{.first_bytes = 0}}, "buckets.first_bytes", "0 is below 1"},
+      {{.buckets = Buckets{.cap_bytes = -3}}, "buckets.cap_bytes", "-3 is below 1"},
+      {{.buckets = Buckets{}, .horovod = HorovodDraft{}}, "horovod", "which of both"},
+      {{.horovod = HorovodDraft{}}, "horovod", "not simulated yet"},
+      {{.algorithm = CollectiveAlgorithm::kMeasured}, "measured", "MEASURED needs them"},
+      {{.algorithm = CollectiveAlgorithm::kTree, .measured = {point}}, "measured", "TREE"},
+      {{.measured = {point, point}}, "measured", "two times, 1 and 1 s"},
+      {{.measured =
+            {{.kind = Collective::kBroadcast, .workers = 2, .size_bytes = 1, .seconds = 1}}},
+       "measured",
+       "no ALL_REDUCE"},
+      {with([](auto& p) { p.workers = 1; }), "measured[1].workers", "1"},
+      {with([](auto& p) { p.size_bytes = 0; }), "measured[1].size_bytes", "0"},
+      {with([](auto& p) { p.seconds = -1; }), "measured[1].seconds", "-1"},
+      {with([&](auto& p) { p.seconds = nan; }), "measured[1].seconds", "nan"},
+      {with([](auto& p) { p.kind = Collective::kUnspecified; }), "measured[1].kind", "kind"},
+      {{.concurrent_collectives = 2}, "concurrent_collectives", "RING has not"},
+      {{.algorithm = CollectiveAlgorithm::kGloo, .concurrent_collectives = 17},
+       "concurrent_collectives",
+       "17 is not from 1 to 16"},
+      {{.partition_bytes = 0}, "partition_bytes", "0"},
+      {{.sharding = Sharding::kFull}, "sharding", "not simulated yet"},
+      {{.overlap_slowdown = 0.9}, "overlap_slowdown", "0.9 is not from 1 to 100"},
+      {{.nccl = Nccl{}}, "nccl", "the algorithm is RING"},
+      {{.algorithm = CollectiveAlgorithm::kNccl, .nccl = Nccl{.channels = 65}},
+       "nccl.channels",
+       "65"},
+      {{.algorithm = CollectiveAlgorithm::kNccl,
+        .nccl = Nccl{.channel_bandwidth_bytes_per_second = -1}},
+       "nccl.channel_bandwidth_bytes_per_second",
+       "-1"},
+  };
+  for (const FaultCase& one : cases) {
+    SCOPED_TRACE(one.field + ": " + one.says);
+    const std::vector<Fault> faults = FaultsOf(one.job);
+    ASSERT_EQ(faults.size(), 1U);
+    EXPECT_EQ(faults[0].field, "all_reduce." + one.field);
+    EXPECT_THAT(faults[0].description, HasSubstr(one.says));
+  }
+}
+
+TEST(AllReduceTest, HorovodsOwnFieldsAreLookedAtToo) {
+  std::vector<std::string> fields;
+  for (const Fault& fault :
+       FaultsOf({.horovod = HorovodDraft{.fusion_bytes = 0, .cycle_seconds = 0}}))
+    fields.push_back(fault.field);
+  EXPECT_THAT(fields, UnorderedElementsAre("all_reduce.horovod", "all_reduce.horovod.fusion_bytes",
+                                           "all_reduce.horovod.cycle_seconds"));
+}
+
+TEST(AllReduceTest, LimitsAreThoseGiven) {
+  const AllReduceLimits limits{.max_measured = 1, .max_pieces = 3};
+  const auto fields = [&](const AllReduceDraft& job) {
+    FaultList faults;
+    ResolveAllReduce(Gradient(), job, 1e8, faults, limits);
+    std::vector<std::string> found;
+    for (const Fault& fault : std::move(faults).Take()) found.push_back(fault.field);
+    return found;
+  };
+  const MeasuredCollective point{.workers = 2, .size_bytes = 10, .seconds = 1};
+  EXPECT_THAT(fields({.measured = {point, {.workers = 3, .size_bytes = 1, .seconds = 1}}}),
+              UnorderedElementsAre("all_reduce.measured"));
+  EXPECT_THAT(fields({.partition_bytes = 333}), UnorderedElementsAre("all_reduce.partition_bytes"));
+  EXPECT_THAT(fields({.partition_bytes = 334}), UnorderedElementsAre());
+}
+
+TEST(AllReduceTest, AProfileOfServersMustNameItsParametersAndHaveGradients) {
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e8}};
+  draft.operations = {
+      {.name = "recv", .resource = Resource::kDownlink, .size_bytes = 9, .parameter = "w"},
+      {.name = "forward", .resource = Resource::kWorker, .waiting_for = {0}}};
+  draft.steps = {{.start_ns = {0, 10}, .end_ns = {10, 20}}};
+  std::vector<Fault> faults = FaultsOf({}, 4, Profile::Create(draft).value());
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_EQ(faults[0].field, "all_reduce");
+  EXPECT_THAT(faults[0].description, HasSubstr("neither a collective nor an upload"));
+  draft.operations[0].parameter.clear();
+  faults = FaultsOf({}, 4, Profile::Create(draft).value());
+  ASSERT_FALSE(faults.empty());
+  EXPECT_THAT(faults[0].description, HasSubstr(R"(operations[0], "recv", names no parameter)"));
+}
+
+TEST(AllReduceTest, WorkersFillNodesAndHalvingNeedsAPowerOfTwo) {
+  const AllReduce four{.workers_per_node = 4};
+  const AllReduce halving{.algorithm = CollectiveAlgorithm::kHalvingDoubling};
+  std::vector<int32_t> fill;
+  std::vector<int32_t> halve;
+  for (int32_t workers = 1; workers <= 16; ++workers) {
+    if (CanMeet(workers, four)) fill.push_back(workers);
+    if (CanMeet(workers, halving)) halve.push_back(workers);
+    EXPECT_EQ(FillsNodes(workers, four), CanMeet(workers, four));
+    EXPECT_EQ(FaultsOf({.workers_per_node = 4}, workers).empty(), CanMeet(workers, four));
+  }
+  EXPECT_THAT(fill, ::testing::ElementsAre(1, 2, 3, 4, 8, 12, 16));
+  EXPECT_THAT(halve, ::testing::ElementsAre(1, 2, 4, 8, 16));
+  const std::vector<Fault> faults =
+      FaultsOf({.algorithm = CollectiveAlgorithm::kHalvingDoubling, .workers_per_node = 4}, 6);
+  ASSERT_EQ(faults.size(), 2U);
+  for (const Fault& fault : faults) EXPECT_EQ(fault.field, "workers");
+}
+
+TEST(AllReduceTest, ServersForAProfileOfCollectivesAreRefused) {
+  const absl::Status status =
+      ResolveScenario(Gradient(), {.communication = ParameterServersDraft{}}).status();
+  ASSERT_EQ(DetailsOf(status).faults.size(), 1U);
+  EXPECT_EQ(DetailsOf(status).faults[0].field, "parameter_servers");
+}
+
+}  // namespace
+}  // namespace stepcast::model_all_reduce_test
