@@ -87,7 +87,7 @@ std::vector<Scenario> ServerChoicesOf(const Profile& profile, const ScenarioDraf
   for (int32_t servers = 1; servers <= max_servers; ++servers) {
     ScenarioDraft choice = draft;
     choice.servers().servers = servers;
-    absl::StatusOr<Scenario> scenario = ResolveScenario(profile, choice);
+    absl::StatusOr<Scenario> scenario = ResolveRunnable(profile, choice);
     faults.AddPart("scenario", scenario.status(),
                    {{"scenario.parameter_servers.servers", "max_parameter_servers"}});
     if (scenario.ok()) choices.push_back(*std::move(scenario));
@@ -105,7 +105,7 @@ absl::StatusOr<AllocationJob> ResolveAllocationJob(const Profile& profile,
   RequestFaults faults;
   const ScenarioDraft any_workers = WithVariedWorkers(
       draft.scenario, "min_workers and max_workers say what the job may get", faults);
-  absl::StatusOr<Scenario> one_worker = ResolveScenario(profile, any_workers);
+  absl::StatusOr<Scenario> one_worker = ResolveRunnable(profile, any_workers);
   faults.AddPart("scenario", one_worker.status());
   std::vector<Scenario> server_choices;
   if (const int32_t servers = draft.max_parameter_servers.value_or(1);

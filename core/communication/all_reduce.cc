@@ -300,15 +300,28 @@ std::vector<int32_t> GradientsByBucket(const std::vector<int64_t>& gradient_byte
   return counts;
 }
 
-absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
-                                                         const Scenario& scenario, StopCheck stop) {
-  const AllReduce& job = scenario.all_reduce();
+namespace {
+
+Plan PlanFor(const Profile& profile, const AllReduce& job) {
   Plan plan = PlanOf(profile);
   if (!profile.has_collectives()) plan = WithoutServers(profile, plan);
   plan = Fused(plan, job.fusion);
   if (job.sharding == Sharding::kOptimizer || job.sharding == Sharding::kGradients)
     plan = WithShardedOptimizer(plan);
-  plan = Partitioned(plan, job.partition_bytes);
+  return Partitioned(plan, job.partition_bytes);
+}
+
+}  // namespace
+
+absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario) {
+  if (scenario.has_servers()) return absl::OkStatus();
+  return CheckOrder(profile, PlanFor(profile, scenario.all_reduce()));
+}
+
+absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
+                                                         const Scenario& scenario, StopCheck stop) {
+  const AllReduce& job = scenario.all_reduce();
+  Plan plan = PlanFor(profile, job);
   if (absl::Status status = CheckOrder(profile, plan); !status.ok()) return status;
   if (absl::Status status = stop(); !status.ok()) return status;
   absl::StatusOr<Program> program = ProgramOf(profile, plan, job.concurrent_collectives, stop);

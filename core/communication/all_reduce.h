@@ -47,6 +47,9 @@ std::vector<int32_t> GradientsByBucket(const std::vector<int64_t>& gradient_byte
 absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
                                                          const Scenario& scenario, StopCheck stop);
 
+// The failure of BuildCollectiveProgram, without building it; OK for parameter servers.
+absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario);
+
 // True if both have the same program, of one profile. REQUIRES: as above.
 bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b);
 

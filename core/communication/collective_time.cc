@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kMaxGlooMessageBytes = 1 << 20;
 constexpr double kMinGlooMessagesPerChunk = 2;
+constexpr double kMostGlooMessages = 1 << 14;  // of a ring's half
 
 Span SpanOf(double seconds) {
   const double ticks = seconds * 1e9 * static_cast<double>(kTicksPerNanosecond);
@@ -235,7 +236,10 @@ RingMessages CollectiveTimes::MessagesOf(Collective kind, int64_t bytes) const {
       std::ceil(static_cast<double>(bytes) / (broadcasts ? 1.0 : static_cast<double>(workers_)));
   const double per_chunk =
       std::max(kMinGlooMessagesPerChunk, std::ceil(chunk / kMaxGlooMessageBytes));
-  const double message = chunk / per_chunk;
+  // Of more than so many the time does not depend on how many there are, but what it takes to add
+  // them up does.
+  const double most = std::max(kMinGlooMessagesPerChunk, kMostGlooMessages / workers_);
+  const double message = chunk / std::min(per_chunk, most);
   double latency = latency_;
   double transmission = message / bandwidth_;
   if (!on_one_node_ && job_.workers_per_node > 1) {
@@ -246,8 +250,8 @@ RingMessages CollectiveTimes::MessagesOf(Collective kind, int64_t bytes) const {
     }
   }
   if (broadcasts) latency *= workers_ - 1;
-  const auto messages =
-      static_cast<int32_t>(per_chunk * (broadcasts ? 1 : static_cast<double>(workers_ - 1)));
+  const auto messages = static_cast<int32_t>(std::min(per_chunk, most) *
+                                             (broadcasts ? 1 : static_cast<double>(workers_ - 1)));
   const bool reduces = ShapeOf(kind, workers_).adds;
   return {.reducing = reduces ? messages : 0,
           .gathering = kind == Collective::kReduceScatter ? 0 : messages,

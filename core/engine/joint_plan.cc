@@ -112,8 +112,7 @@ class JointPlanner {
 
   void AddJoint(OpIndex op) {
     const int32_t position = joint_at_[Index(op)];
-    for (const OpIndex before : before_[Index(op)])
-      AddWait(plan_.joints_[Index(position)], before);
+    for (const OpIndex before : before_[Index(op)]) AddWait(plan_.joints_[Index(position)], before);
     if (in_turn_ && position > 0) TakeOver(op, joint_ops_[Index(position) - 1]);
     joint_reach_[Index(op)] = std::max(joint_reach_[Index(op)], position);
     late_[Index(op)] = 1;
@@ -166,9 +165,9 @@ class JointPlanner {
     for (const OpIndex after : program_.dependents(previous)) {
       if (after != op) return false;
     }
-    return std::all_of(
-        before_[Index(op)].begin(), before_[Index(op)].end(),
-        [&](OpIndex before) { return before == previous || IsImplied(before, previous); });
+    return std::all_of(before_[Index(op)].begin(), before_[Index(op)].end(), [&](OpIndex before) {
+      return before == previous || IsImplied(before, previous);
+    });
   }
 
   void FindStepEnd() {

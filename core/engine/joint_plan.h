@@ -53,7 +53,7 @@ class JointPlan {
 
   // What repeats of one recorded step, on a worker of one speed; instants from the step's begin.
   struct Times {
-    std::vector<Span> nodes;         // lengths
+    std::vector<Span> nodes;          // lengths
     std::vector<Span> node_earliest;  // by the early operations it waits for
     std::vector<Span> joint_earliest;
     Span end_earliest;

@@ -126,11 +126,12 @@ class JointRun {
             });
   }
 
-  // The instants of all that the step at hand has, up to the ends of its joint operations and nodes.
+  // The instants of all that the step at hand has, up to the ends of its joint operations and
+  // nodes.
   absl::Status RunStep() {
     ended_count_ = 0;
     std::fill(ended_.begin(), ended_.end(), kEndOfTime);
-    size_t next = 0;          // instruction
+    size_t next = 0;           // instruction
     size_t next_to_begin = 0;  // joint operation
     under_way_.clear();
     while (true) {
@@ -294,8 +295,7 @@ class JointRun {
     Instant over = workers_[w].begin;  // the last end of those begun so far
     for (size_t i = 0; i < count; ++i) {
       const Instant from = std::max(over, first_ready_[i]);
-      if (from < begun_[i])
-        waiting_ += (begun_[i] - from).ticks - sweep.Within(from, begun_[i]);
+      if (from < begun_[i]) waiting_ += (begun_[i] - from).ticks - sweep.Within(from, begun_[i]);
       over = std::max(over, ended_[i]);
     }
   }
@@ -361,8 +361,8 @@ class JointRun {
   std::vector<Instant> begun_;
   std::vector<Instant> ended_;  // kEndOfTime: not yet
   size_t ended_count_ = 0;
-  std::vector<size_t> slots_;        // the joint operation in each
-  std::vector<Stretch> under_way_;   // merged
+  std::vector<size_t> slots_;       // the joint operation in each
+  std::vector<Stretch> under_way_;  // merged
   // Over the run.
   std::vector<UsageWindow::Ticks> work_;  // by stream
   UsageWindow::Ticks exposed_ = 0;

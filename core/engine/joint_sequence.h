@@ -144,7 +144,7 @@ class JointSequence {
   std::vector<JointTimes> step_;      // of the step at hand
   bool steps_begun_ = false;
   int32_t begun_workers_ = 0;  // the step at hand
-  Instant step_begin_;                // when the last worker did
+  Instant step_begin_;         // when the last worker did
   size_t next_ = 0;
   int32_t under_way_ = 0;
   std::vector<Instant> ends_;  // by slot; kEndOfTime: free

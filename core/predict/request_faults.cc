@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/communication/all_reduce.h"
+
 namespace stepcast {
 
 void RequestFaults::AddPart(std::string_view path, const absl::Status& status,
@@ -52,6 +54,13 @@ ScenarioDraft WithVariedWorkers(const ScenarioDraft& draft, const std::string& b
   varied.start_offsets_ns.clear();
   varied.worker_groups.clear();
   return varied;
+}
+
+absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioDraft& draft) {
+  absl::StatusOr<Scenario> scenario = ResolveScenario(profile, draft);
+  if (!scenario.ok()) return scenario;
+  if (absl::Status status = CheckCollectives(profile, *scenario); !status.ok()) return status;
+  return scenario;
 }
 
 }  // namespace stepcast

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include "core/base/error.h"
+#include "core/model/profile.h"
 #include "core/model/scenario.h"
 
 namespace stepcast {
@@ -32,6 +34,9 @@ class RequestFaults {
   std::vector<Fault> faults_;
   absl::Status other_;
 };
+
+// As ResolveScenario, and a scenario whose collectives would wait for each other is a fault, too.
+absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioDraft& draft);
 
 // The scenario without what fixes the number of workers, each of which is a fault at
 // `scenario.FIELD`; `because` says what varies it.

@@ -71,7 +71,7 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
     return std::move(faults).ToStatus("REQUEST_INVALID");
   }
   for (const Asked& asked : ListScenarios(draft, faults)) {
-    absl::StatusOr<Scenario> scenario = ResolveScenario(profile, asked.draft);
+    absl::StatusOr<Scenario> scenario = ResolveRunnable(profile, asked.draft);
     faults.AddPart(asked.path, scenario.status(), {{asked.path + ".workers", asked.workers_path}});
     if (!scenario.ok()) continue;
     if (draft.options.start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {

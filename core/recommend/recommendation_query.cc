@@ -73,7 +73,7 @@ ScenarioDraft WithoutWorkers(const ScenarioDraft& draft, RequestFaults& faults) 
 std::vector<Scenario> ResolveServers(const Profile& profile, const RecommendationDraft& draft,
                                      const Counts& counts, RequestFaults& faults) {
   const ScenarioDraft free = WithoutWorkers(draft.scenario, faults);
-  absl::StatusOr<Scenario> scenario = ResolveScenario(profile, free);
+  absl::StatusOr<Scenario> scenario = ResolveRunnable(profile, free);
   faults.AddPart("scenario", scenario.status());
   if (scenario.ok() && !scenario->has_servers() && draft.max_parameter_servers.has_value()) {
     faults.Add("constraints.max_parameter_servers",
@@ -107,7 +107,7 @@ std::vector<Scenario> ResolveServers(const Profile& profile, const Recommendatio
   for (int32_t servers = 1; servers <= most; ++servers) {
     ScenarioDraft chosen = free;
     chosen.servers().servers = servers;
-    absl::StatusOr<Scenario> resolved = ResolveScenario(profile, chosen);
+    absl::StatusOr<Scenario> resolved = ResolveRunnable(profile, chosen);
     // Whatever is wrong with it now is so because of the servers.
     if (!resolved.ok()) {
       faults.Add(kField, absl::StrCat(most, " means trying ", servers,

@@ -98,7 +98,7 @@ int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t ste
 absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft& draft,
                                         const TraceLimits& limits) {
   RequestFaults faults;
-  const absl::StatusOr<Scenario> scenario = ResolveScenario(profile, draft.scenario);
+  const absl::StatusOr<Scenario> scenario = ResolveRunnable(profile, draft.scenario);
   faults.AddPart("scenario", scenario.status());
   const SimulationOptions options = OptionsOf(draft.options);
   const int32_t steps = options.steps_per_worker;
