@@ -53,7 +53,7 @@ absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario);
 // True if both have the same program, of one profile. REQUIRES: as above.
 bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b);
 
-// How the scenario's workers carry out the collectives, and how fast they are.
+// The scenario's job: the lengths of its collectives, and the speeds of its workers.
 JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
                          const std::vector<PlannedCollective>& collectives,
                          const Scenario& scenario);

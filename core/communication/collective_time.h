@@ -38,7 +38,7 @@ struct NcclChoice {
   Protocol protocol = Protocol::kSimple;
   double seconds = 0;
 };
-// What NCCL's tuning model says of an all-reduce by that algorithm and protocol, in seconds;
+// The time of an all-reduce by that algorithm and protocol, by NCCL's tuning model, in seconds;
 // infinite where it would not use them. REQUIRES: workers > 1.
 double NcclSeconds(const Scenario& scenario, int64_t bytes, NcclChoice::Algorithm algorithm,
                    NcclChoice::Protocol protocol);

@@ -18,7 +18,7 @@
 
 namespace stepcast {
 
-// What scenarios of one job may share: it does not depend on the number of workers, their speeds
+// The part that scenarios of a job share: it does not depend on the number of workers, their speeds
 // and links, nor on their starts.
 struct JobProgram {
   std::shared_ptr<const Program> program;

@@ -75,7 +75,7 @@ double LinkBandwidth(const Scenario& scenario) {
              : scenario.bandwidth_bytes_per_second;
 }
 
-// What a ring sends over each link, as a share of the buffer.
+// The bytes that a ring sends over each link, as a share of the buffer.
 double RingShare(Collective kind, int32_t workers) {
   const double others = static_cast<double>(workers - 1) / workers;
   if (kind == Collective::kAllReduce) return 2 * others;

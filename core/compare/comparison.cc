@@ -126,7 +126,7 @@ std::vector<int32_t> DefaultCounts(const ScenarioDraft& scenario) {
   return counts;
 }
 
-// What the formula is fitted to, and compared.
+// The simulated points that the formula is fitted to, and compared with.
 CollectiveStep StepOf(const Prediction& prediction) {
   return {.workers = prediction.scenario.workers,
           .computation = prediction.collectives->computation_seconds,

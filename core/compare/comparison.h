@@ -48,7 +48,7 @@ struct ModelComparison {
   std::vector<ComparedPrediction> rivals;  // one a model of such jobs, in the enum's order
 };
 
-// What models of collectives were given: of one worker's step, and what was fitted to all numbers
+// The inputs of models of collectives: of one worker's step, and fitted to all numbers
 // of workers that were asked for.
 struct CollectiveInputs {
   double computation_seconds = 0;

@@ -1,6 +1,6 @@
 // The way of a worker between joint operations, where it is fixed but for when those end.
 //
-// Where the graph fixes the order of everything on every stream, the start of an operation is the
+// The start of an operation, where the graph fixes the order of all on every stream, is the
 // latest of some ends, whatever the others do. What waits for no joint operation is then the same
 // for every step that repeats a recorded one, and the rest is a few nodes: operations that follow
 // each other on a stream and wait for nothing else in between. So a worker's step costs its joint
@@ -26,7 +26,7 @@ class JointPlan {
     bool is_joint = false;
     int32_t index = 0;
   };
-  // What something waits for: the latest of inputs, and of operations that wait for no joint one.
+  // The latest of some inputs, and of operations that wait for no joint one.
   struct Waits {
     std::vector<Input> inputs;
     std::vector<OpIndex> early;
@@ -51,7 +51,7 @@ class JointPlan {
   const Waits& step_end() const { return step_end_; }
   const std::vector<Instruction>& instructions() const { return instructions_; }
 
-  // What repeats of one recorded step, on a worker of one speed; instants from the step's begin.
+  // The lengths and instants of one recorded step on a worker of one speed, from the step's begin.
   struct Times {
     std::vector<Span> nodes;          // lengths
     std::vector<Span> node_earliest;  // by the early operations it waits for

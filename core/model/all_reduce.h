@@ -12,7 +12,7 @@
 
 namespace stepcast {
 
-// How long a collective takes: core/communication/collective_time.h has the formulas.
+// The algorithm of a collective: core/communication/collective_time.h has the formulas.
 enum class CollectiveAlgorithm : uint8_t {
   kRing,
   kHierarchical,
@@ -25,7 +25,7 @@ enum class CollectiveAlgorithm : uint8_t {
 // "RING".
 const char* NameOf(CollectiveAlgorithm algorithm);
 
-// What workers keep shares of, instead of the whole: ZeRO-1, -2 and -3 (FSDP).
+// The state that workers keep shares of, instead of the whole: ZeRO-1, -2 and -3 (FSDP).
 enum class Sharding : uint8_t { kNone, kOptimizer, kGradients, kFull };
 
 // A point of a benchmark of collectives.
@@ -56,7 +56,7 @@ struct HorovodDraft {
   friend bool operator==(const HorovodDraft&, const HorovodDraft&) = default;
 };
 
-// What NCCL's tuning model knows of the machines.
+// The machines as NCCL's tuning model knows them.
 struct Nccl {
   enum class Architecture : uint8_t { kVolta, kAmpere, kHopper };
   enum class Path : uint8_t { kNvlink, kPci };
@@ -91,7 +91,7 @@ struct AllReduceDraft {
   friend bool operator==(const AllReduceDraft&, const AllReduceDraft&) = default;
 };
 
-// How gradients are fused: as they stand in the graph; in the recorded buckets; by a rule; by
+// The fusing of gradients: as they stand in the graph; in the recorded buckets; by a rule; by
 // Horovod.
 using Fusion = std::variant<std::monostate, RecordedBuckets, Buckets, Horovod>;
 

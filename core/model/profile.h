@@ -36,7 +36,7 @@ constexpr bool IsTransfer(Resource resource) {
   return resource == Resource::kDownlink || resource == Resource::kUplink;
 }
 
-// What all workers do together, in graph order.
+// The operation that all workers do together, in graph order.
 enum class Collective : uint8_t {
   kUnspecified,
   kAllReduce,

@@ -113,7 +113,7 @@ struct ScenarioDraft {
   std::vector<int64_t> start_offsets_ns;
   std::vector<WorkerGroup> worker_groups;
 
-  // What is asked of parameter servers: nothing, where it is of something else.
+  // The draft of parameter servers: empty, where something else was asked for.
   const ParameterServersDraft& servers() const {
     static const ParameterServersDraft kNothing;
     const auto* asked = std::get_if<ParameterServersDraft>(&communication);

@@ -92,7 +92,7 @@ struct CollectiveTiming {
   double end_seconds = 0;
 };
 
-// What holds a job of collectives back most.
+// The resource that holds a job of collectives back most.
 enum class CollectiveBottleneck : uint8_t {
   kComputation,
   kLinkBetweenNodes,
@@ -100,14 +100,14 @@ enum class CollectiveBottleneck : uint8_t {
   kSlowestWorker,
 };
 
-// What an answer about a job of collectives has besides. Seconds are of a step, means over workers.
+// The report on a job's collectives. Seconds are of a step, means over workers.
 struct CollectiveReport {
   double exposed_seconds = 0;  // a collective under way, and no computation
   double waiting_seconds = 0;  // a collective ready, none under way, and no computation
   // Lower bounds of a step: one worker's alone, and the collectives' one after the other.
   double computation_seconds = 0;
   double collective_seconds = 0;
-  // What it would be if no computation ran beside a collective: the sum of both.
+  // The rate if no computation ran beside a collective: a step is the sum of both.
   double no_overlap_examples_per_second = 0;
   CollectiveBottleneck bottleneck = CollectiveBottleneck::kComputation;
   std::vector<CollectiveTiming> collectives;  // in the order in which they begin

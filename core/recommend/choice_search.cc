@@ -36,16 +36,18 @@ ChoiceSearch::ChoiceSearch(const Profile& profile, const RecommendationQuery& qu
       setup_ = job.status();
       return;
     }
-    rows_.push_back({.scenario = scenario,
-                     .bound = ThroughputBound(*job, scenario),
-                     .curve = {},
-                     .points = {}});
+    rows_.push_back({.scenario = scenario, .curve = {}, .bounds = {}, .points = {}});
     rows_.back().points.resize(static_cast<size_t>(query.max_workers - query.min_workers) + 1);
+    // Once: what collectives take is looked at again and again while the search goes on.
+    const ThroughputBound bound(*job, scenario);
+    for (int32_t workers = query.min_workers; workers <= query.max_workers; ++workers) {
+      rows_.back().bounds.push_back(query.IsCandidate(workers) ? bound.StepsPerSecond(workers) : 0);
+    }
   }
 }
 
 double ChoiceSearch::BoundOf(const Cell& cell) const {
-  return rows_[cell.row].bound.StepsPerSecond(cell.workers) * profile_.batch_size();
+  return rows_[cell.row].bounds[Index(cell.workers - query_.min_workers)] * profile_.batch_size();
 }
 
 // Where one worker's pace is not known, no efficiency is ruled out.

@@ -66,9 +66,9 @@ class ChoiceSearch {
   // All choices with one number of servers.
   struct Row {
     Scenario scenario;
-    ThroughputBound bound;
     CurveCeiling curve;
-    std::vector<std::optional<size_t>> points;  // by workers - min_workers; those tried
+    std::vector<double> bounds;  // steps per second, by workers - min_workers; of candidates
+    std::vector<std::optional<size_t>> points;  // likewise; those tried
     double one_worker = 0;                      // examples per second; 0: not known
   };
   struct Cell {
