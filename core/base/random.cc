@@ -1,7 +1,5 @@
 #include "core/base/random.h"
 
-#include <bit>
-
 namespace stepcast {
 
 namespace {
@@ -22,29 +20,6 @@ Random::Random(std::initializer_list<uint64_t> keys) : state_{} {
     mixed = SplitMix64(mixed);
   }
   for (uint64_t& word : state_) word = SplitMix64(mixed);
-}
-
-uint64_t Random::Next() {
-  const uint64_t result = std::rotl(state_[0] + state_[3], 23) + state_[0];
-  const uint64_t shifted = state_[1] << 17;
-  state_[2] ^= state_[0];
-  state_[3] ^= state_[1];
-  state_[1] ^= state_[2];
-  state_[0] ^= state_[3];
-  state_[2] ^= shifted;
-  state_[3] = std::rotl(state_[3], 45);
-  return result;
-}
-
-uint64_t Random::Below(uint64_t bound) {
-  using Product = unsigned __int128;
-  Product product = static_cast<Product>(Next()) * bound;
-  if (static_cast<uint64_t>(product) < bound) {
-    const uint64_t threshold = -bound % bound;
-    while (static_cast<uint64_t>(product) < threshold)
-      product = static_cast<Product>(Next()) * bound;
-  }
-  return static_cast<uint64_t>(product >> 64);
 }
 
 double Random::Unit() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <initializer_list>
 
@@ -16,10 +17,29 @@ class Random {
   // A stream of its own for each list of keys, for instance {seed, replication, worker, purpose}.
   explicit Random(std::initializer_list<uint64_t> keys);
 
-  uint64_t Next();
+  uint64_t Next() {
+    const uint64_t result = std::rotl(state_[0] + state_[3], 23) + state_[0];
+    const uint64_t shifted = state_[1] << 17;
+    state_[2] ^= state_[0];
+    state_[3] ^= state_[1];
+    state_[1] ^= state_[2];
+    state_[0] ^= state_[3];
+    state_[2] ^= shifted;
+    state_[3] = std::rotl(state_[3], 45);
+    return result;
+  }
   // Uniform in [0, bound), without bias (Lemire, "Fast random integer generation in an interval",
   // 2019). REQUIRES: bound > 0.
-  uint64_t Below(uint64_t bound);
+  uint64_t Below(uint64_t bound) {
+    using Product = unsigned __int128;
+    Product product = static_cast<Product>(Next()) * bound;
+    if (static_cast<uint64_t>(product) < bound) {
+      const uint64_t threshold = -bound % bound;
+      while (static_cast<uint64_t>(product) < threshold)
+        product = static_cast<Product>(Next()) * bound;
+    }
+    return static_cast<uint64_t>(product >> 64);
+  }
   // Uniform in [0, 1), a multiple of 2^-53.
   double Unit();
   // Normal with mean 0 and variance 1 (sum of twelve uniforms, so within +-6: no library function

@@ -1,23 +1,9 @@
 #include "core/base/step_time_histogram.h"
 
-#include <bit>
 #include <cmath>
 #include <cstddef>
 
 namespace stepcast {
-
-void StepTimeHistogram::Add(Span span) {
-  const auto ticks = static_cast<uint64_t>(span.ticks);
-  const int bits = std::bit_width(ticks);
-  const int octave = bits <= kSubBits ? 0 : bits - kSubBits;
-  const uint64_t bucket =
-      octave == 0 ? ticks : (ticks >> (octave - 1)) & ((uint64_t{1} << kSubBits) - 1);
-  std::vector<int64_t>& buckets = octaves_[static_cast<size_t>(octave)];
-  if (buckets.empty()) buckets.resize(size_t{1} << kSubBits);
-  ++buckets[bucket];
-  ++count_;
-  sum_ticks_ += span.ticks;
-}
 
 void StepTimeHistogram::Merge(const StepTimeHistogram& other) {
   for (size_t octave = 0; octave < octaves_.size(); ++octave) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,7 +17,18 @@ namespace stepcast {
 
 class StepTimeHistogram {
  public:
-  void Add(Span span);
+  void Add(Span span) {
+    const auto ticks = static_cast<uint64_t>(span.ticks);
+    const int bits = std::bit_width(ticks);
+    const int octave = bits <= kSubBits ? 0 : bits - kSubBits;
+    const uint64_t bucket =
+        octave == 0 ? ticks : (ticks >> (octave - 1)) & ((uint64_t{1} << kSubBits) - 1);
+    std::vector<int64_t>& buckets = octaves_[static_cast<size_t>(octave)];
+    if (buckets.empty()) buckets.resize(size_t{1} << kSubBits);
+    ++buckets[bucket];
+    ++count_;
+    sum_ticks_ += span.ticks;
+  }
   void Merge(const StepTimeHistogram& other);
 
   int64_t count() const { return count_; }

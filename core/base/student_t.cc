@@ -1,12 +1,29 @@
 #include "core/base/student_t.h"
 
+#include <array>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <cstddef>
 
 namespace stepcast {
 
 double StudentTQuantile(int degrees, double level) {
-  return boost::math::quantile(boost::math::students_t(degrees), 0.5 + level / 2);
+  // Those found last, by their degrees: a request asks for few of them, hundreds of times, and each
+  // takes microseconds to find.
+  struct Found {
+    int degrees = 0;
+    double level = 0;
+    double quantile = 0;
+  };
+  constexpr size_t kKept = 32;
+  thread_local std::array<Found, kKept> known;
+  Found& found = known[static_cast<size_t>(degrees) % kKept];
+  if (found.degrees != degrees || found.level != level) {
+    found = {.degrees = degrees,
+             .level = level,
+             .quantile = boost::math::quantile(boost::math::students_t(degrees), 0.5 + level / 2)};
+  }
+  return found.quantile;
 }
 
 MeanInterval StudentT(const std::vector<double>& values, double level) {

@@ -345,6 +345,12 @@ bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b) {
          of_a.concurrent_collectives == of_b.concurrent_collectives;
 }
 
+JointWork JointWorkOf(const std::vector<PlannedCollective>& collectives, int32_t concurrent) {
+  JointWork joint{.concurrent = concurrent};
+  for (const PlannedCollective& collective : collectives) joint.ops.push_back(collective.op);
+  return joint;
+}
+
 JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
                          const std::vector<PlannedCollective>& collectives,
                          const Scenario& scenario) {
@@ -357,9 +363,8 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
                               group.compute_speed_factor.value_or(1));
   }
   const CollectiveTimes times(scenario);
-  job.joint.concurrent = how.concurrent_collectives;
+  job.joint = JointWorkOf(collectives, how.concurrent_collectives);
   for (const PlannedCollective& collective : collectives) {
-    job.joint.ops.push_back(collective.op);
     if (how.concurrent_collectives > 1) {
       job.joint.lengths.push_back(times.launch());
       job.joint.messages.push_back(times.MessagesOf(collective.kind, collective.bytes));

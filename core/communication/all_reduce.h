@@ -53,6 +53,9 @@ absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario);
 // True if both have the same program, of one profile. REQUIRES: as above.
 bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b);
 
+// The collectives as joint operations, without their lengths.
+JointWork JointWorkOf(const std::vector<PlannedCollective>& collectives, int32_t concurrent);
+
 // The scenario's job: the lengths of its collectives, and the speeds of its workers.
 JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
                          const std::vector<PlannedCollective>& collectives,

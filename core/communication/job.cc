@@ -1,10 +1,45 @@
 #include "core/communication/job.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "core/communication/parameter_servers.h"
+#include "core/engine/joint_plan.h"
 
 namespace stepcast {
+
+namespace {
+
+double MeanComputationSeconds(const Program& program) {
+  std::vector<OpIndex> order = program.roots();
+  std::vector<int32_t> pending = program.dependency_counts();
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (const OpIndex next : program.dependents(order[i])) {
+      if (--pending[Index(next)] == 0) order.push_back(next);
+    }
+  }
+  double sum = 0;
+  std::vector<double> start(Index(program.size()));
+  std::vector<double> busy(Index(program.lanes().count()));
+  for (int32_t step = 0; step < program.step_count(); ++step) {
+    std::fill(start.begin(), start.end(), 0);
+    std::fill(busy.begin(), busy.end(), 0);
+    double longest = 0;
+    for (const OpIndex op : order) {
+      const double length = ToSeconds(program.duration(step, op));
+      const double end = start[Index(op)] + length;
+      busy[Index(program.lane(op))] += length;
+      longest = std::max(longest, end);
+      for (const OpIndex next : program.dependents(op))
+        start[Index(next)] = std::max(start[Index(next)], end);
+    }
+    sum += std::max(longest, *std::max_element(busy.begin(), busy.end()));
+  }
+  return sum / program.step_count();
+}
+
+}  // namespace
 
 absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenario& scenario,
                                            StopCheck stop) {
@@ -13,12 +48,20 @@ absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenari
         BuildProgram(profile, scenario, ProgramTimes::kRecorded, stop);
     if (!program.ok()) return program.status();
     return JobProgram{.program = std::make_shared<const Program>(*std::move(program)),
-                      .collectives = {}};
+                      .collectives = {},
+                      .prepared = nullptr,
+                      .computation_seconds = 0};
   }
   absl::StatusOr<CollectiveProgram> program = BuildCollectiveProgram(profile, scenario, stop);
   if (!program.ok()) return program.status();
+  const JointWork joint =
+      JointWorkOf(program->collectives, scenario.all_reduce().concurrent_collectives);
+  auto prepared = std::make_shared<const PreparedJoint>(PrepareJoint(program->program, joint));
+  const double computation_seconds = MeanComputationSeconds(program->program);
   return JobProgram{.program = std::make_shared<const Program>(std::move(program->program)),
-                    .collectives = std::move(program->collectives)};
+                    .collectives = std::move(program->collectives),
+                    .prepared = std::move(prepared),
+                    .computation_seconds = computation_seconds};
 }
 
 bool HaveSameJobProgram(const Scenario& a, const Scenario& b) {
@@ -29,7 +72,9 @@ bool HaveSameJobProgram(const Scenario& a, const Scenario& b) {
 JobGraph JobOf(const JobProgram& job, std::shared_ptr<const Ranking> ranking,
                const Scenario& scenario) {
   if (scenario.has_servers()) return JobOf(job.program, std::move(ranking), scenario);
-  return CollectiveJobOf(job.program, job.collectives, scenario);
+  JobGraph graph = CollectiveJobOf(job.program, job.collectives, scenario);
+  graph.joint.prepared = job.prepared;
+  return graph;
 }
 
 Resource ResourceOf(const LaneSpec& lane) {

@@ -22,7 +22,12 @@ namespace stepcast {
 // and links, nor on their starts.
 struct JobProgram {
   std::shared_ptr<const Program> program;
-  std::vector<PlannedCollective> collectives;  // none with parameter servers
+  std::vector<PlannedCollective> collectives;     // none with parameter servers
+  std::shared_ptr<const PreparedJoint> prepared;  // of the collectives; null with parameter servers
+  // One worker's step at the recorded speed where collectives take no time, mean over the recorded
+  // steps: the longest way through the graph, with what a stream runs one after the other at least
+  // as long. 0 with parameter servers.
+  double computation_seconds = 0;
 };
 
 // Failure: what `stop` returns, and as BuildCollectiveProgram. REQUIRES, here and below: scenarios

@@ -18,6 +18,8 @@
 
 namespace stepcast {
 
+struct PreparedJoint;
+
 // Index of JobGraph::groups.
 using GroupIndex = int32_t;
 
@@ -77,6 +79,9 @@ struct JointWork {
   std::vector<Span> lengths;  // parallel to ops; with messages: what goes before the first one
   std::vector<RingMessages> messages;  // parallel to ops, or empty: they share no link
   int32_t concurrent = 1;              // as many as there are lanes of role kJoint
+  // PrepareJoint of the program and these operations, for whoever runs it often; null: each run
+  // makes its own.
+  std::shared_ptr<const PreparedJoint> prepared;
 };
 
 // The recorded step that a worker's step repeats.

@@ -231,52 +231,98 @@ std::optional<JointPlan> JointPlan::Make(const Program& program, const JointWork
   return JointPlanner(program, joint).Plan();
 }
 
-JointPlan::Times JointPlan::TimesOf(const Program& program, int32_t recorded,
-                                    double compute_speed) const {
-  const auto length = [&](OpIndex op) {
-    return AtSpeed(program.duration(recorded, op), compute_speed);
-  };
-  Times times;
-  const auto streams = Index(program.lanes().after_compute());
-  times.early.resize(streams);
-  times.work.resize(streams);
+JointTable::JointTable(const JointPlan& plan, const Program& program,
+                       const std::vector<double>& speeds)
+    : streams_(Index(program.lanes().after_compute())),
+      rows_(Index(program.step_count()) * speeds.size()),
+      joints_(plan.joints().size()),
+      node_lengths_(plan.nodes().size() * rows_),
+      node_earliest_(plan.nodes().size() * rows_),
+      joint_earliest_(plan.joints().size() * rows_),
+      rest_earliest_(plan.joints().size() * rows_),
+      end_earliest_(rows_),
+      work_(streams_ * rows_),
+      first_computing_(rows_),
+      computing_(rows_),
+      computed_before_(rows_),
+      early_(rows_ * streams_) {
+  size_t row = 0;
+  for (const double speed : speeds) {
+    for (int32_t step = 0; step < program.step_count(); ++step)
+      AddRow(plan, program, step, speed, row++);
+  }
+}
+
+void JointTable::AddRow(const JointPlan& plan, const Program& program, int32_t recorded,
+                        double speed, size_t row) {
+  const auto length = [&](OpIndex op) { return AtSpeed(program.duration(recorded, op), speed); };
   std::vector<Span> end(Index(program.size()));
   const auto latest = [&](const std::vector<OpIndex>& ops) {
     Span last;
     for (const OpIndex op : ops) last = std::max(last, end[Index(op)]);
     return last;
   };
-  for (size_t i = 0; i < early_.size(); ++i) {
-    const OpIndex op = early_[i];
-    const Span begin = latest(before_early_[i]);
+  std::vector<Stretch>& computing = computing_[row];
+  for (size_t i = 0; i < plan.early_.size(); ++i) {
+    const OpIndex op = plan.early_[i];
+    const Span begin = latest(plan.before_early_[i]);
     const Span lasts = length(op);
     end[Index(op)] = begin + lasts;
     const auto stream = Index(program.lane(op));
-    times.work[stream] += lasts;
+    work_[stream * rows_ + row] += lasts;
     if (lasts.ticks == 0) continue;
-    times.early[stream].emplace_back(begin, lasts);
-    times.computing.emplace_back(begin, begin + lasts);
+    early_[row * streams_ + stream].emplace_back(begin, lasts);
+    computing.emplace_back(begin, begin + lasts);
   }
-  std::sort(times.computing.begin(), times.computing.end());
+  std::sort(computing.begin(), computing.end());
   size_t kept = 0;
-  for (const auto& [begin, until] : times.computing) {
-    if (kept > 0 && begin <= times.computing[kept - 1].second) {
-      times.computing[kept - 1].second = std::max(times.computing[kept - 1].second, until);
+  for (const auto& [begin, until] : computing) {
+    if (kept > 0 && begin <= computing[kept - 1].second) {
+      computing[kept - 1].second = std::max(computing[kept - 1].second, until);
     } else {
-      times.computing[kept++] = {begin, until};
+      computing[kept++] = {begin, until};
     }
   }
-  times.computing.resize(kept);
-  for (const Node& node : nodes_) {
-    Span sum;
-    for (const OpIndex op : node.ops) sum += length(op);
-    times.nodes.push_back(sum);
-    times.work[Index(program.lane(node.ops.front()))] += sum;
-    times.node_earliest.push_back(latest(node.waits.early));
+  computing.resize(kept);
+  has_gaps_ = has_gaps_ || computing.size() > 1;
+  if (!computing.empty()) first_computing_[row] = computing.front();
+  Span before;
+  for (const auto& [begin, until] : computing) {
+    computed_before_[row].push_back(before);
+    before += until - begin;
   }
-  for (const Waits& joint : joints_) times.joint_earliest.push_back(latest(joint.early));
-  times.end_earliest = latest(step_end_.early);
-  return times;
+  for (size_t i = 0; i < plan.nodes().size(); ++i) {
+    const JointPlan::Node& node = plan.nodes()[i];
+    Span& sum = node_lengths_[i * rows_ + row];
+    for (const OpIndex op : node.ops) sum += length(op);
+    work_[Index(program.lane(node.ops.front())) * rows_ + row] += sum;
+    node_earliest_[i * rows_ + row] = latest(node.waits.early);
+  }
+  for (size_t i = 0; i < plan.joints().size(); ++i)
+    joint_earliest_[row * joints_ + i] = latest(plan.joints()[i].early);
+  Span rest{kEndOfTime.ticks};
+  for (size_t i = joints_; i-- > 0;) {
+    rest = std::min(rest, joint_earliest_[row * joints_ + i]);
+    rest_earliest_[i * rows_ + row] = rest;
+  }
+  end_earliest_[row] = latest(plan.step_end().early);
+}
+
+Span JointTable::ComputedBefore(size_t row, Span at) const {
+  const std::vector<Stretch>& stretches = computing_[row];
+  const auto after = std::upper_bound(stretches.begin(), stretches.end(), at,
+                                      [](Span a, const Stretch& b) { return a < b.first; });
+  if (after == stretches.begin()) return {};
+  const auto last = static_cast<size_t>(after - stretches.begin()) - 1;
+  return computed_before_[row][last] +
+         (std::min(at, stretches[last].second) - stretches[last].first);
+}
+
+PreparedJoint PrepareJoint(const Program& program, const JointWork& joint) {
+  PreparedJoint prepared{.plan = JointPlan::Make(program, joint), .table = std::nullopt};
+  if (prepared.plan.has_value())
+    prepared.table.emplace(*prepared.plan, program, std::vector<double>{1});
+  return prepared;
 }
 
 }  // namespace stepcast

@@ -8,6 +8,8 @@
 // Threads: immutable once made.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -50,21 +52,15 @@ class JointPlan {
   const std::vector<Waits>& joints() const { return joints_; }  // by position
   const Waits& step_end() const { return step_end_; }
   const std::vector<Instruction>& instructions() const { return instructions_; }
-
-  // The lengths and instants of one recorded step on a worker of one speed, from the step's begin.
-  struct Times {
-    std::vector<Span> nodes;          // lengths
-    std::vector<Span> node_earliest;  // by the early operations it waits for
-    std::vector<Span> joint_earliest;
-    Span end_earliest;
-    std::vector<std::pair<Span, Span>> computing;  // early: begin and end, merged, ascending
-    std::vector<std::vector<std::pair<Span, Span>>> early;  // by stream: begins and lengths
-    std::vector<Span> work;                                 // of the whole step, by stream
-  };
-  Times TimesOf(const Program& program, int32_t recorded, double compute_speed) const;
+  // True if no joint operation waits for another one, or for a node.
+  bool JointsAreEarly() const {
+    return std::all_of(joints_.begin(), joints_.end(),
+                       [](const Waits& waits) { return waits.inputs.empty(); });
+  }
 
  private:
   friend class JointPlanner;
+  friend class JointTable;
 
   std::vector<OpIndex> early_;  // operations that wait for no joint one, in an order that can run
   std::vector<std::vector<OpIndex>> before_early_;  // parallel: what each waits for, and the one
@@ -74,5 +70,76 @@ class JointPlan {
   Waits step_end_;
   std::vector<Instruction> instructions_;
 };
+
+// The lengths and instants of a plan's recorded steps on workers of some speeds, from a step's
+// begin. A row is one recorded step at one speed.
+//
+// Memory: some numbers an operation and row. Threads: immutable once made.
+class JointTable {
+ public:
+  using Stretch = std::pair<Span, Span>;  // begin and end
+
+  // One row a recorded step for each of the speeds, speed by speed.
+  JointTable(const JointPlan& plan, const Program& program, const std::vector<double>& speeds);
+
+  // By row: the length of a node; when a node, the step's end and a joint operation may be at the
+  // earliest, by the early operations they wait for.
+  const Span* node_lengths(size_t node) const { return &node_lengths_[node * rows_]; }
+  const Span* node_earliest(size_t node) const { return &node_earliest_[node * rows_]; }
+  const Span* end_earliest() const { return end_earliest_.data(); }
+  Span joint_earliest(size_t position, size_t row) const {
+    return joint_earliest_[row * joints_ + position];
+  }
+  // Of all joint operations of a row, by position.
+  const Span* joints_earliest(size_t row) const { return &joint_earliest_[row * joints_]; }
+  // The least of a joint operation and those behind it.
+  const Span* rest_earliest(size_t position) const { return &rest_earliest_[position * rows_]; }
+  // By row: computation of the whole step on that stream.
+  const Span* work(size_t stream) const { return &work_[stream * rows_]; }
+
+  // Early computation, on any stream: merged, ascending.
+  const std::vector<Stretch>& computing(size_t row) const { return computing_[row]; }
+  // The part of it that lies between two instants of the step. REQUIRES: begin <= end.
+  Span ComputedWithin(size_t row, Span begin, Span end) const {
+    if (!has_gaps_) {
+      const Stretch& all = first_computing_[row];
+      return std::max(Span{}, std::min(end, all.second) - std::max(begin, all.first));
+    }
+    return ComputedBefore(row, end) - ComputedBefore(row, begin);
+  }
+  // Early computation of one stream: begins and lengths.
+  const std::vector<Stretch>& early(size_t row, size_t stream) const {
+    return early_[row * streams_ + stream];
+  }
+
+ private:
+  void AddRow(const JointPlan& plan, const Program& program, int32_t recorded, double speed,
+              size_t row);
+  Span ComputedBefore(size_t row, Span at) const;
+
+  const size_t streams_;
+  const size_t rows_;
+  const size_t joints_;
+  bool has_gaps_ = false;  // a row's early computation is of several stretches
+  std::vector<Span> node_lengths_;
+  std::vector<Span> node_earliest_;
+  std::vector<Span> joint_earliest_;  // by row, then position
+  std::vector<Span> rest_earliest_;
+  std::vector<Span> end_earliest_;
+  std::vector<Span> work_;
+  std::vector<Stretch> first_computing_;            // by row
+  std::vector<std::vector<Stretch>> computing_;     // by row
+  std::vector<std::vector<Span>> computed_before_;  // by row: what the stretches before each hold
+  std::vector<std::vector<Stretch>> early_;         // by row and stream
+};
+
+// What runs of one program have in common, whatever the number of workers and their links.
+struct PreparedJoint {
+  std::optional<JointPlan> plan;    // empty: see JointPlan::Make
+  std::optional<JointTable> table;  // of the plan, at the recorded speed
+};
+
+// REQUIRES, cost: as JointPlan::Make and JointTable.
+PreparedJoint PrepareJoint(const Program& program, const JointWork& joint);
 
 }  // namespace stepcast

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -36,9 +38,10 @@ class Sweep {
 
 class JointRun {
  public:
-  JointRun(const JobGraph& job, const JointPlan& plan, const RunOptions& options, StopCheck stop)
-      : job_(job),
-        plan_(plan),
+  JointRun(const JobGraph& job, const PreparedJoint& prepared, const RunOptions& options,
+           StopCheck stop)
+      : plan_(*prepared.plan),
+        table_(*prepared.table),
         options_(options),
         pace_(stop),
         program_(*job.programs.front()),
@@ -46,30 +49,38 @@ class JointRun {
         streams_(Index(program_.lanes().after_compute())),
         ledger_(job, options),
         joint_(job),
-        workers_(worker_count_),
-        node_begin_(plan.nodes().size() * worker_count_),
-        node_end_(plan.nodes().size() * worker_count_),
-        ready_(plan.joints().size() * worker_count_),
-        begun_(plan.joints().size()),
-        ended_(plan.joints().size()),
+        first_row_(worker_count_, 0),
+        row_(worker_count_),
+        began_(worker_count_),
+        begin_(worker_count_),
+        end_(worker_count_),
+        node_begin_(plan_.nodes().size() * worker_count_),
+        node_end_(plan_.nodes().size() * worker_count_),
+        node_after_(plan_.nodes().size()),
+        joints_are_early_(plan_.JointsAreEarly()),
+        ready_(joints_are_early_ ? 0 : plan_.joints().size() * worker_count_),
+        arrived_(plan_.joints().size()),
+        begun_(plan_.joints().size()),
+        ended_(plan_.joints().size()),
         work_(streams_, 0) {
+    std::vector<double> speeds;
+    samplers_.reserve(worker_count_);
     for (size_t w = 0; w < worker_count_; ++w) {
       const auto worker = static_cast<int32_t>(w);
-      workers_[w].sampler = StepSampler(job, options, worker);
+      samplers_.emplace_back(job, options, worker);
       const double speed = job.compute_speed(worker);
-      const auto found = std::find(speeds_.begin(), speeds_.end(), speed);
-      workers_[w].speed = static_cast<size_t>(found - speeds_.begin());
-      if (found == speeds_.end()) speeds_.push_back(speed);
+      const auto found = std::find(speeds.begin(), speeds.end(), speed);
+      first_row_[w] =
+          static_cast<uint32_t>(Index(job.step_count()) * Index(found - speeds.begin()));
+      if (found == speeds.end()) speeds.push_back(speed);
     }
-    for (const double speed : speeds_) {
-      std::vector<JointPlan::Times>& times = times_.emplace_back();
-      for (int32_t step = 0; step < job.step_count(); ++step)
-        times.push_back(plan.TimesOf(program_, step, speed));
-    }
+    if (speeds != std::vector<double>{1}) own_table_.emplace(plan_, program_, speeds);
   }
 
   absl::StatusOr<RunResult> Go() {
-    Start();
+    for (size_t w = 0; w < worker_count_; ++w) end_[w] = Instant{} + options_.start_offsets[w];
+    BeginStep();
+    InOrder([&](int32_t worker) { ledger_.OnStart(worker, now_); });
     while (!ledger_.Done()) {
       if (absl::Status status = RunStep(); !status.ok()) return status;
       EndStep();
@@ -89,26 +100,33 @@ class JointRun {
   // What takes about as long as a chunk does in the plain engine.
   static constexpr int64_t kOperationsPerUnit = 4;
 
-  struct Worker {
-    StepSampler sampler;
-    size_t speed = 0;
-    int32_t step = 0;
-    Instant begin;  // of the step at hand
-    const JointPlan::Times* times = nullptr;
-    Instant end;
-  };
+  const JointTable& table() const { return own_table_.has_value() ? *own_table_ : table_; }
 
-  void BeginStep(Worker& worker, Instant now) {
-    worker.begin = now;
-    worker.times = &times_[worker.speed][Index(worker.sampler.Next(worker.step++))];
-    joint_.OnStepBegin(now);
+  // Every worker's next step, from where its last one ended.
+  void BeginStep() {
+    began_.swap(begin_);
+    begin_.swap(end_);
+    for (size_t w = 0; w < worker_count_; ++w)
+      row_[w] = first_row_[w] + static_cast<uint32_t>(samplers_[w].Next(step_));
+    ++step_;
+    last_begin_ = *std::max_element(begin_.begin(), begin_.end());
+    joint_.OnRoundBegin(last_begin_);
+    if (!joints_are_early_) return;
+    std::fill(arrived_.begin(), arrived_.end(), Instant{});
+    const size_t count = arrived_.size();
+    for (size_t w = 0; w < worker_count_; ++w) {
+      const Span* const earliest = table().joints_earliest(row_[w]);
+      for (size_t i = 0; i < count; ++i)
+        arrived_[i] = std::max(arrived_[i], begin_[w] + earliest[i]);
+    }
   }
 
-  // Of all workers, in the order of the instants; those of one instant together.
-  template <typename InstantOf, typename Happens>
-  void InOrder(InstantOf instant_of, Happens happens) {
+  // What happens at the workers' begins of the step at hand, in the order of those instants; what
+  // is of one instant together.
+  template <typename Happens>
+  void InOrder(Happens happens) {
     order_.resize(worker_count_);
-    for (size_t w = 0; w < worker_count_; ++w) order_[w] = {instant_of(w), w};
+    for (size_t w = 0; w < worker_count_; ++w) order_[w] = {begin_[w], static_cast<int32_t>(w)};
     std::sort(order_.begin(), order_.end());
     for (size_t i = 0; i < order_.size(); ++i) {
       now_ = order_[i].first;
@@ -116,14 +134,6 @@ class JointRun {
       if (i + 1 == order_.size() || order_[i + 1].first != now_)
         ledger_.OnInstantDone(now_, [this] { return TotalsNow(); });
     }
-  }
-
-  void Start() {
-    InOrder([&](size_t w) { return Instant{} + options_.start_offsets[w]; },
-            [&](size_t w) {
-              ledger_.OnStart(static_cast<int32_t>(w), now_);
-              BeginStep(workers_[w], now_);
-            });
   }
 
   // The instants of all that the step at hand has, up to the ends of its joint operations and
@@ -197,7 +207,16 @@ class JointRun {
     return true;
   }
 
-  void WaitForNodes(const JointPlan::Waits& waits, Instant* at) const {
+  // By worker: the latest of an instant, of nodes that are waited for, and of what is early, by
+  // row; null: nothing.
+  void Latest(Instant latest, const Span* earliest, const JointPlan::Waits& waits,
+              Instant* at) const {
+    if (earliest == nullptr) {
+      std::fill(at, at + worker_count_, latest);
+    } else {
+      for (size_t w = 0; w < worker_count_; ++w)
+        at[w] = std::max(latest, begin_[w] + earliest[row_[w]]);
+    }
     for (const JointPlan::Input& input : waits.inputs) {
       if (input.is_joint) continue;
       const Instant* const ends = &node_end_[Index(input.index) * worker_count_];
@@ -208,21 +227,25 @@ class JointRun {
   void RunNode(size_t node, const JointPlan::Waits& waits, Instant latest) {
     Instant* const begins = &node_begin_[node * worker_count_];
     Instant* const ends = &node_end_[node * worker_count_];
-    for (size_t w = 0; w < worker_count_; ++w)
-      begins[w] = std::max(latest, workers_[w].begin + workers_[w].times->node_earliest[node]);
-    WaitForNodes(waits, begins);
-    for (size_t w = 0; w < worker_count_; ++w) ends[w] = begins[w] + workers_[w].times->nodes[node];
+    Latest(latest, waits.early.empty() ? nullptr : table().node_earliest(node), waits, begins);
+    const Span* const lengths = table().node_lengths(node);
+    for (size_t w = 0; w < worker_count_; ++w) ends[w] = begins[w] + lengths[row_[w]];
+    node_after_[node] = latest;
   }
 
   void ReadyOnAll(size_t position, const JointPlan::Waits& waits, Instant latest) {
-    Instant* const ready = &ready_[position * worker_count_];
-    for (size_t w = 0; w < worker_count_; ++w)
-      ready[w] = std::max(latest, workers_[w].begin + workers_[w].times->joint_earliest[position]);
-    WaitForNodes(waits, ready);
-    const Instant last = *std::max_element(ready, ready + worker_count_);
-    arrived_.resize(ended_.size());
-    arrived_[position] = last;
-    joint_.ArriveAll(position, last);
+    if (!joints_are_early_) {
+      Instant* const ready = &ready_[position * worker_count_];
+      for (size_t w = 0; w < worker_count_; ++w)
+        ready[w] = std::max(latest, begin_[w] + table().joint_earliest(position, row_[w]));
+      for (const JointPlan::Input& input : waits.inputs) {
+        if (input.is_joint) continue;
+        const Instant* const ends = &node_end_[Index(input.index) * worker_count_];
+        for (size_t w = 0; w < worker_count_; ++w) ready[w] = std::max(ready[w], ends[w]);
+      }
+      arrived_[position] = *std::max_element(ready, ready + worker_count_);
+    }
+    joint_.ArriveAll(position, arrived_[position]);
   }
 
   void EndStep() {
@@ -230,30 +253,94 @@ class JointRun {
     for (const JointPlan::Input& input : plan_.step_end().inputs) {
       if (input.is_joint) latest = std::max(latest, ended_[Index(input.index)]);
     }
-    for (size_t w = 0; w < worker_count_; ++w) {
-      Worker& worker = workers_[w];
-      worker.end = std::max(latest, worker.begin + worker.times->end_earliest);
-      for (const JointPlan::Input& input : plan_.step_end().inputs) {
-        if (!input.is_joint)
-          worker.end = std::max(worker.end, node_end_[Index(input.index) * worker_count_ + w]);
-      }
-      AddUse(w);
-    }
+    const bool waits = !plan_.step_end().early.empty();
+    Latest(latest, waits ? table().end_earliest() : nullptr, plan_.step_end(), end_.data());
+    AddUse();
     simulated_operations_ += static_cast<int64_t>(worker_count_) * program_.size();
-    InOrder([&](size_t w) { return workers_[w].end; },
-            [&](size_t w) {
-              ledger_.OnStepEnd(static_cast<int32_t>(w), workers_[w].begin, now_);
-              BeginStep(workers_[w], now_);
-            });
+    BeginStep();
+    if (ledger_.IsPlainRound()) {
+      now_ = last_begin_;
+      ledger_.OnRoundEnd(began_, begin_, now_);
+    } else {
+      InOrder([&](int32_t worker) { ledger_.OnStepEnd(worker, began_[Index(worker)], now_); });
+    }
   }
 
-  // What the worker's whole step adds to the account.
-  void AddUse(size_t w) {
-    const Worker& worker = workers_[w];
-    for (size_t s = 0; s < streams_; ++s) work_[s] += worker.times->work[s].ticks;
+  // What the step at hand adds to the account.
+  void AddUse() {
+    for (size_t s = 0; s < streams_; ++s) {
+      const Span* const work = table().work(s);
+      for (size_t w = 0; w < worker_count_; ++w) work_[s] += work[row_[w]].ticks;
+    }
+    if (streams_ == 1) {
+      AddUseOfOneStream();
+    } else {
+      for (size_t w = 0; w < worker_count_; ++w) AddUseOfStreams(w);
+    }
+  }
+
+  // Computation of one stream never overlaps itself, so that stretches are added one by one.
+  void AddUseOfOneStream() {
+    for (const auto& [begin, end] : under_way_) {
+      exposed_ += Idle(end, [begin = begin](size_t) { return begin; });
+    }
+    Instant over;  // the last end of those begun so far
+    for (size_t i = 0; i < plan_.joints().size(); ++i) {
+      if (i == 0) {
+        AddWaiting(i, [&](size_t w) { return begin_[w]; });
+      } else if (over < begun_[i]) {
+        AddWaiting(i, [&](size_t) { return over; });
+      }
+      over = std::max(over, ended_[i]);
+    }
+  }
+
+  // Before the joint operation at that position begins with none under way, a worker waits from
+  // when it had that or a later one ready; not before `over`.
+  template <typename Over>
+  void AddWaiting(size_t position, Over over) {
+    if (joints_are_early_) {
+      const Span* const earliest = table().rest_earliest(position);
+      waiting_ += Idle(begun_[position],
+                       [&](size_t w) { return std::max(over(w), begin_[w] + earliest[row_[w]]); });
+      return;
+    }
+    first_ready_.assign(worker_count_, kEndOfTime);
+    for (size_t i = position; i < plan_.joints().size(); ++i) {
+      const Instant* const ready = &ready_[i * worker_count_];
+      for (size_t w = 0; w < worker_count_; ++w)
+        first_ready_[w] = std::min(first_ready_[w], ready[w]);
+    }
+    waiting_ +=
+        Idle(begun_[position], [&](size_t w) { return std::max(over(w), first_ready_[w]); });
+  }
+
+  // Time from from(worker) to `end` without computation, of all workers, where that is before it.
+  // REQUIRES: one stream.
+  template <typename From>
+  UsageWindow::Ticks Idle(Instant end, From from) const {
+    UsageWindow::Ticks sum = 0;
+    for (size_t w = 0; w < worker_count_; ++w) {
+      const Instant begin = std::min(from(w), end);
+      sum += (end - begin).ticks;
+      sum -= table().ComputedWithin(row_[w], begin - begin_[w], end - begin_[w]).ticks;
+    }
+    for (size_t node = 0; node < plan_.nodes().size(); ++node) {
+      if (node_after_[node] >= end) continue;
+      const Instant* const begins = &node_begin_[node * worker_count_];
+      const Instant* const ends = &node_end_[node * worker_count_];
+      for (size_t w = 0; w < worker_count_; ++w) {
+        const Span computed = std::min(end, ends[w]) - std::max(std::min(from(w), end), begins[w]);
+        sum -= std::max(Span{}, computed).ticks;
+      }
+    }
+    return sum;
+  }
+
+  void AddUseOfStreams(size_t w) {
     computing_.clear();
-    for (const auto& [begin, end] : worker.times->computing)
-      computing_.emplace_back(worker.begin + begin, worker.begin + end);
+    for (const auto& [begin, end] : table().computing(row_[w]))
+      computing_.emplace_back(begin_[w] + begin, begin_[w] + end);
     for (size_t node = 0; node < plan_.nodes().size(); ++node) {
       const Instant begin = node_begin_[node * worker_count_ + w];
       const Instant end = node_end_[node * worker_count_ + w];
@@ -263,13 +350,11 @@ class JointRun {
     Sweep exposing(computing_);
     for (const auto& [begin, end] : under_way_)
       exposed_ += (end - begin).ticks - exposing.Within(begin, end);
-    AddWaiting(w);
+    AddWaitingOf(w);
   }
 
   void Merge() {
-    const bool in_order = std::is_sorted(computing_.begin(), computing_.end());
-    if (!in_order) std::sort(computing_.begin(), computing_.end());
-    if (streams_ == 1) return;
+    std::sort(computing_.begin(), computing_.end());
     size_t kept = 0;
     for (const auto& [begin, end] : computing_) {
       if (kept > 0 && begin <= computing_[kept - 1].second) {
@@ -281,18 +366,18 @@ class JointRun {
     computing_.resize(kept);
   }
 
-  // Before a joint operation begins with none under way, the worker waits from when it had any of
-  // them ready.
-  void AddWaiting(size_t w) {
+  // As AddWaiting, of one worker.
+  void AddWaitingOf(size_t w) {
     const size_t count = plan_.joints().size();
     first_ready_.resize(count);
     Instant first = kEndOfTime;
     for (size_t i = count; i-- > 0;) {
-      first = std::min(first, ready_[i * worker_count_ + w]);
+      first = std::min(first, joints_are_early_ ? begin_[w] + table().joint_earliest(i, row_[w])
+                                                : ready_[i * worker_count_ + w]);
       first_ready_[i] = first;
     }
     Sweep sweep(computing_);
-    Instant over = workers_[w].begin;  // the last end of those begun so far
+    Instant over = begin_[w];  // the last end of those begun so far
     for (size_t i = 0; i < count; ++i) {
       const Instant from = std::max(over, first_ready_[i]);
       if (from < begun_[i]) waiting_ += (begun_[i] - from).ticks - sweep.Within(from, begun_[i]);
@@ -311,28 +396,28 @@ class JointRun {
     totals.by_lane[Index(lanes.first_joint())] =
         static_cast<UsageWindow::Ticks>(joint_.BusyUntil(now_)) *
         static_cast<UsageWindow::Ticks>(worker_count_);
-    for (const Worker& worker : workers_) {
-      if (worker.times == nullptr || worker.begin >= now_) continue;
-      const Span done = now_ - worker.begin;
+    for (size_t w = 0; w < worker_count_; ++w) {
+      if (begin_[w] >= now_) continue;
+      const Span done = now_ - begin_[w];
       for (size_t s = 0; s < streams_; ++s) {
-        for (const auto& [begin, length] : worker.times->early[s]) {
+        for (const auto& [begin, length] : table().early(row_[w], s)) {
           if (begin >= done) break;
           totals.by_lane[s] += std::min(length, done - begin).ticks;
         }
       }
-      totals.waiting += WaitedInNext(worker, done);
+      totals.waiting += WaitedInNext(w, done);
     }
     return totals;
   }
 
-  int64_t WaitedInNext(const Worker& worker, Span done) const {
+  int64_t WaitedInNext(size_t w, Span done) const {
     Span first = done;
     for (size_t i = 0; i < plan_.joints().size(); ++i) {
       if (plan_.joints()[i].inputs.empty())
-        first = std::min(first, worker.times->joint_earliest[i]);
+        first = std::min(first, table().joint_earliest(i, row_[w]));
     }
     int64_t waited = (done - first).ticks;
-    for (const auto& [begin, end] : worker.times->computing) {
+    for (const auto& [begin, end] : table().computing(row_[w])) {
       const Span from = std::max(begin, first);
       const Span to = std::min(end, done);
       if (from < to) waited -= (to - from).ticks;
@@ -340,8 +425,9 @@ class JointRun {
     return waited;
   }
 
-  const JobGraph& job_;
   const JointPlan& plan_;
+  const JointTable& table_;              // at the recorded speed
+  std::optional<JointTable> own_table_;  // in its place where workers have other speeds
   const RunOptions& options_;
   PacedStopCheck pace_;
   const Program& program_;
@@ -349,14 +435,23 @@ class JointRun {
   const size_t streams_;
   RunLedger ledger_;
   JointSequence joint_;
-  std::vector<Worker> workers_;
-  std::vector<double> speeds_;
-  std::vector<std::vector<JointPlan::Times>> times_;  // by speed and recorded step
+  std::vector<StepSampler> samplers_;  // by worker
+  std::vector<uint32_t> first_row_;    // by worker: of its speed
   Instant now_;
-  // Of the step at hand: by node, then worker; by joint operation, then worker.
+  // The step at hand, by worker: its number, the table's row, its begin and that of the step
+  // before it, its end.
+  int32_t step_ = 0;
+  std::vector<uint32_t> row_;
+  std::vector<Instant> began_;
+  std::vector<Instant> begin_;
+  std::vector<Instant> end_;
+  Instant last_begin_;  // of all workers
+  // By node, then worker; by joint operation, then worker.
   std::vector<Instant> node_begin_;
   std::vector<Instant> node_end_;
-  std::vector<Instant> ready_;
+  std::vector<Instant> node_after_;  // by node: it begins no earlier on any worker
+  const bool joints_are_early_;
+  std::vector<Instant> ready_;    // empty where joint operations are early
   std::vector<Instant> arrived_;  // by joint operation: on the last worker
   std::vector<Instant> begun_;
   std::vector<Instant> ended_;  // kEndOfTime: not yet
@@ -372,7 +467,7 @@ class JointRun {
   std::vector<int32_t> slots_ended_;
   std::vector<Stretch> computing_;
   std::vector<Instant> first_ready_;
-  std::vector<std::pair<Instant, size_t>> order_;
+  std::vector<std::pair<Instant, int32_t>> order_;
 };
 
 }  // namespace
@@ -384,9 +479,9 @@ bool HasJointWorkOnly(const JobGraph& job, const RunOptions& options) {
          options.fastest_path != EnginePath::kPlain;
 }
 
-absl::StatusOr<RunResult> RunJoint(const JobGraph& job, const JointPlan& plan,
+absl::StatusOr<RunResult> RunJoint(const JobGraph& job, const PreparedJoint& prepared,
                                    const RunOptions& options, StopCheck stop) {
-  return JointRun(job, plan, options, stop).Go();
+  return JointRun(job, prepared, options, stop).Go();
 }
 
 }  // namespace stepcast

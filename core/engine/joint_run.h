@@ -19,8 +19,9 @@ namespace stepcast {
 // neither a trace nor an end of the run at an instant of its own.
 bool HasJointWorkOnly(const JobGraph& job, const RunOptions& options);
 
-// REQUIRES: HasJointWorkOnly; the plan is of the job's program. Failure: as Simulate.
-absl::StatusOr<RunResult> RunJoint(const JobGraph& job, const JointPlan& plan,
+// REQUIRES: HasJointWorkOnly; prepared is of the job's program, and has a plan. Failure: as
+// Simulate.
+absl::StatusOr<RunResult> RunJoint(const JobGraph& job, const PreparedJoint& prepared,
                                    const RunOptions& options, StopCheck stop);
 
 }  // namespace stepcast

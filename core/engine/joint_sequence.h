@@ -40,6 +40,11 @@ class JointSequence {
     Count();
     step_begin_ = now;
   }
+  // Every worker has begun a step, the last one at `last`.
+  void OnRoundBegin(Instant last) {
+    Count();
+    step_begin_ = last;
+  }
   // The operation is ready on one more worker.
   void Arrive(OpIndex op, Instant now) {
     const auto position = Index(position_of_[Index(op)]);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,7 @@ class RunLedger {
         estimator_(job.workers(), options.warmup_steps, options.steps_per_worker, options.until),
         meetings_(job, options.warmup_steps) {
     if (options.keep_step_ends) result_.step_ends.resize(Index(job.workers()));
+    if (!job.joint.ops.empty()) result_.completions = CompletionSeries(job.workers());
     UsageWindow::Totals nothing{.by_lane =
                                     std::vector<UsageWindow::Ticks>(Index(job.lanes().count()))};
     if (Lasts()) window_.Begin(Instant{}, std::move(nothing));
@@ -46,6 +48,17 @@ class RunLedger {
     result_.completions.Add(now);
     if (options_.keep_step_ends) result_.step_ends[static_cast<size_t>(worker)].push_back(now);
     if (meetings_.Couples(worker, kStepEnd)) meetings_.Arrive(worker, kStepEnd, now);
+  }
+  // True if what all workers are at is a step of which only the number counts: whose ends begin or
+  // end no part of the run.
+  bool IsPlainRound() const { return estimator_.IsPlainRound(); }
+  // All workers end such a step, the last one now; by worker. Does what OnStepEnd and OnInstantDone
+  // would, one by one. REQUIRES: IsPlainRound(); joint operations, and no couplings.
+  void OnRoundEnd(std::span<const Instant> begins, std::span<const Instant> ends, Instant now) {
+    estimator_.OnRoundEnd(begins, ends);
+    result_.completions.Add(now, static_cast<int64_t>(ends.size()));
+    for (size_t w = 0; options_.keep_step_ends && w < ends.size(); ++w)
+      result_.step_ends[w].push_back(ends[w]);
   }
   // The engine passes them on when they are full.
   Meetings& meetings() { return meetings_; }

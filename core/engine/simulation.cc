@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -106,8 +107,12 @@ absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& option
     });
   }
   if (HasJointWorkOnly(job, options)) {
-    if (const std::optional<JointPlan> plan = JointPlan::Make(*job.programs.front(), job.joint))
-      return RunJoint(job, *plan, options, stop);
+    std::shared_ptr<const PreparedJoint> prepared = job.joint.prepared;
+    if (prepared == nullptr) {
+      prepared =
+          std::make_shared<const PreparedJoint>(PrepareJoint(*job.programs.front(), job.joint));
+    }
+    if (prepared->plan.has_value()) return RunJoint(job, *prepared, options, stop);
   }
   bool has_one_hub = true;
   bool hubs_alone_bind = true;

@@ -32,9 +32,16 @@ class CompletionSeries {
  public:
   static constexpr size_t kMaxMarks = 2048;
 
-  // REQUIRES: `now` is not before the last one.
-  void Add(Instant now) {
-    if (++since_mark_ < stride_) return;
+  CompletionSeries() = default;
+  // `stride`: the first one, at least 1. Where all workers end a step before any ends the next one,
+  // their number: then no mark stands within a step, and tells only who was first.
+  explicit CompletionSeries(int64_t stride) : stride_(stride) {}
+
+  // So many steps end, the last of them now. REQUIRES: `now` is not before the last one; no mark
+  // falls before the last of them.
+  void Add(Instant now, int64_t count = 1) {
+    since_mark_ += count;
+    if (since_mark_ < stride_) return;
     since_mark_ = 0;
     marks_.push_back(now);
     if (marks_.size() < kMaxMarks) return;

@@ -31,6 +31,20 @@ void ThroughputEstimator::OnStepEnd(int32_t worker, Instant begin, Instant now) 
   ++(middle_passed_ ? second_half_ : first_half_);
 }
 
+void ThroughputEstimator::OnRoundEnd(std::span<const Instant> begins,
+                                     std::span<const Instant> ends) {
+  for (size_t w = 0; w < worker_count_; ++w) {
+    ++workers_[w].steps;
+    workers_[w].last = ends[w];
+  }
+  if (!begun_) return;
+  for (size_t w = 0; w < worker_count_; ++w) {
+    if (workers_[w].inside++ == 0) workers_[w].first = ends[w];
+    step_times_.Add(ends[w] - begins[w]);
+  }
+  (middle_passed_ ? second_half_ : first_half_) += static_cast<int64_t>(worker_count_);
+}
+
 bool ThroughputEstimator::EnterPhase(Instant now) {
   if (!middle_passed_ && middle_count_ == worker_count_) {
     middle_passed_ = true;

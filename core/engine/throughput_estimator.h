@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/base/step_time_histogram.h"
@@ -37,6 +38,15 @@ class ThroughputEstimator {
   // The worker's first step begins.
   void OnStart(int32_t worker, Instant now) { Note(worker, 0, now); }
   void OnStepEnd(int32_t worker, Instant begin, Instant now);
+
+  // Of workers that all have ended as many steps: the end of the next one is no worker's last of
+  // warm-up, middle or last.
+  bool IsPlainRound() const {
+    const int64_t next = workers_.front().steps + 1;
+    return next != warmup_ && next != middle_ && next != required_;
+  }
+  // Every worker ends a step. REQUIRES: IsPlainRound(); one begin and one end a worker.
+  void OnRoundEnd(std::span<const Instant> begins, std::span<const Instant> ends);
 
   // Call when all of an instant has happened. True at the one instant at which the counted time
   // begins.

@@ -31,6 +31,9 @@ Profile::Profile(std::shared_ptr<const ProfileDraft> content)
       has_collectives_(std::any_of(
           content_->operations.begin(), content_->operations.end(),
           [](const Operation& operation) { return operation.resource == Resource::kCollective; })) {
+  for (const RecordedStep& step : content_->steps)
+    mean_step_ns_ += static_cast<double>(*std::max_element(step.end_ns.begin(), step.end_ns.end()));
+  mean_step_ns_ /= static_cast<double>(content_->steps.size());
 }
 
 absl::StatusOr<Profile> Profile::Create(ProfileDraft draft, const ProfileLimits& limits) {

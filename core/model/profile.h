@@ -139,12 +139,15 @@ class Profile {
   const ProfileDraft& content() const { return *content_; }
   // True if its workers meet in collectives, false if at parameter servers.
   bool has_collectives() const { return has_collectives_; }
+  // Of the recorded steps, from a step's start to its last end.
+  double mean_step_ns() const { return mean_step_ns_; }
 
  private:
   explicit Profile(std::shared_ptr<const ProfileDraft> content);
 
   std::shared_ptr<const ProfileDraft> content_;  // shared, so a copy costs nothing
   bool has_collectives_ = false;
+  double mean_step_ns_ = 0;
 };
 
 }  // namespace stepcast

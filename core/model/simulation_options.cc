@@ -45,6 +45,8 @@ class OptionsResolver {
     const int32_t steps = draft_.steps_per_worker.value_or(options_.steps_per_worker);
     const bool steps_known = CheckRange("steps_per_worker", steps, 2, kMaxSteps);
     options_.steps_per_worker = steps;
+    options_.automatic_steps =
+        !draft_.steps_per_worker.has_value() && !draft_.warmup_steps.has_value();
     // A twentieth, as 50 of 1000 is, so that a short run is not all warm-up.
     options_.warmup_steps =
         draft_.warmup_steps.value_or(std::min(options_.warmup_steps, steps / 20));
@@ -126,6 +128,15 @@ class OptionsResolver {
 };
 
 }  // namespace
+
+SimulationOptions OptionsOfRuns(SimulationOptions options, bool of_collectives) {
+  constexpr int32_t kSteps = 100;
+  constexpr int32_t kWarmup = 5;
+  if (!options.automatic_steps || !of_collectives) return options;
+  options.steps_per_worker = kSteps;
+  options.warmup_steps = kWarmup;
+  return options;
+}
 
 absl::StatusOr<SimulationOptions> ResolveOptions(const SimulationOptionsDraft& draft) {
   return OptionsResolver(draft).Run();

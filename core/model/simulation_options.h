@@ -31,8 +31,11 @@ struct SimulationOptionsDraft {
 // Options with every default filled in.
 struct SimulationOptions {
   int32_t steps_per_worker = 1000;  // warm-up included (ICPE 2020, 4.1)
-  int32_t warmup_steps = 50;        // (ICPE 2020, 4.1)
-  bool automatic_warmup = false;    // warmup_steps was not asked for, so more may be dropped
+  // Neither they nor warmup_steps were asked for, and some scenario is of collectives, whose runs
+  // are shorter then.
+  bool automatic_steps = false;
+  int32_t warmup_steps = 50;      // (ICPE 2020, 4.1)
+  bool automatic_warmup = false;  // warmup_steps was not asked for, so more may be dropped
   uint64_t seed = 1;
   int32_t replications = 5;  // with relative_precision: at most, by default 100
   bool automatic_replications =
@@ -48,6 +51,11 @@ struct SimulationOptions {
 
   friend bool operator==(const SimulationOptions&, const SimulationOptions&) = default;
 };
+
+// The options of a scenario's runs. Workers that meet in collectives have forgotten after a step
+// how they stood before it, so that each step is a sample of its own: with automatic_steps their
+// runs have 100 steps, five of warm-up.
+SimulationOptions OptionsOfRuns(SimulationOptions options, bool of_collectives);
 
 // Fails with INVALID_ARGUMENT, reason OPTIONS_INVALID, and every fault, its path relative to the
 // options.

@@ -23,21 +23,13 @@ namespace {
 
 constexpr uint64_t kStaggerStream = 3;
 
-// Mean length of the recorded steps.
-double MeanRecordedStepNs(const Profile& profile) {
-  double sum = 0;
-  for (const RecordedStep& step : profile.steps())
-    sum += static_cast<double>(*std::max_element(step.end_ns.begin(), step.end_ns.end()));
-  return sum / static_cast<double>(profile.steps().size());
-}
-
 std::vector<Span> StartOffsets(const Profile& profile, const Scenario& scenario,
                                const SimulationOptions& options, int32_t replication) {
   std::vector<Span> offsets(static_cast<size_t>(scenario.workers));
   for (size_t worker = 0; worker < scenario.start_offsets_ns.size(); ++worker)
     offsets[worker] = Nanoseconds(scenario.start_offsets_ns[worker]);
   if (StartsAtRandom(scenario, options)) {
-    const double step_ns = MeanRecordedStepNs(profile);
+    const double step_ns = profile.mean_step_ns();
     for (size_t worker = 0; worker < offsets.size(); ++worker) {
       Random random({options.seed, static_cast<uint64_t>(replication), worker, kStaggerStream});
       offsets[worker] = Nanoseconds(static_cast<int64_t>(random.Unit() * step_ns));
@@ -71,14 +63,35 @@ namespace {
 constexpr int32_t kMinReplicationsForPrecision = 3;
 // The numbers of runs at which it is decided, where replications were not asked for, whether there
 // will be twice as many, so that their number does not depend on how many are made at once.
-constexpr int32_t kMilestones[] = {5, 10};
+constexpr int32_t kMilestones[] = {3, 5, 10};
+constexpr int32_t kFirstMilestoneOfServers = 5;
 constexpr int32_t kMaxUnasked = 20;
 // A half-width of the interval of single runs, as a share of the mean, that is worth more runs.
 constexpr double kWideRuns = 0.05;
+// A half-width of the interval of the mean, as a share of it, that is worth more runs of workers
+// that meet in collectives.
+constexpr double kWideMean = 0.005;
 // A share of a step spent waiting for other workers that is worth naming.
 constexpr double kWaitingThatMatters = 0.05;
 // A drift between the halves of the counted time that matters, as a share of the throughput.
 constexpr double kDriftThatMatters = 0.02;
+
+// Of steps per second. The wider of two intervals: how runs differ from each other, and how much
+// each one's batches say that it may be off.
+MeanInterval MeanOf(const std::vector<RunEstimate>& runs, double level) {
+  std::vector<double> values;
+  double squares = 0;
+  for (const RunEstimate& run : runs) {
+    values.push_back(run.steps_per_second);
+    squares += run.standard_error * run.standard_error;
+  }
+  const auto count = static_cast<int32_t>(runs.size());
+  MeanInterval interval = StudentT(values, level);
+  interval.half_width =
+      std::max(interval.half_width,
+               StudentTQuantile(count * (kBatches - 1), level) * std::sqrt(squares) / count);
+  return interval;
+}
 
 }  // namespace
 
@@ -107,7 +120,7 @@ Replications::Replications(const Profile& profile, const Scenario& scenario,
                            std::shared_ptr<const RankedGraph> graph)
     : profile_(&profile),
       scenario_(scenario),
-      options_(options),
+      options_(OptionsOfRuns(options, !scenario.has_servers())),
       graph_(std::move(graph)),
       job_(graph_->JobOf(scenario)) {}
 
@@ -141,12 +154,20 @@ int32_t Replications::Wanted() const {
 
 int32_t Replications::WantedUnasked() const {
   for (const int32_t milestone : kMilestones) {
+    if (milestone < kFirstMilestoneOfServers && scenario_.has_servers()) continue;
     if (done() < milestone) return milestone - done();
-    const Interval run = SingleRunInterval({estimates_.begin(), estimates_.begin() + milestone},
-                                           options_.confidence_level);
-    if (run.upper - run.lower <= kWideRuns * (run.upper + run.lower)) return 0;
+    if (SaysEnough(milestone)) return 0;
   }
   return kMaxUnasked - done();
+}
+
+bool Replications::SaysEnough(int32_t milestone) const {
+  const std::vector<RunEstimate> runs(estimates_.begin(), estimates_.begin() + milestone);
+  const Interval run = SingleRunInterval(runs, options_.confidence_level);
+  if (run.upper - run.lower > kWideRuns * (run.upper + run.lower)) return false;
+  if (scenario_.has_servers()) return true;
+  const MeanInterval mean = MeanOf(runs, options_.confidence_level);
+  return mean.half_width <= kWideMean * mean.mean;
 }
 
 absl::StatusOr<RunSummary> Replications::Run(int32_t index, StopCheck stop) const {
@@ -205,21 +226,8 @@ void Replications::AddUtilization(const RunSummary& run) {
     utilization_[lane] += run.utilization[lane];
 }
 
-// The wider of two intervals: how runs differ from each other, and how much each one's batches say
-// that it may be off.
 MeanInterval Replications::StepsPerSecond() const {
-  std::vector<double> values;
-  double squares = 0;
-  for (const RunEstimate& estimate : estimates_) {
-    values.push_back(estimate.steps_per_second);
-    squares += estimate.standard_error * estimate.standard_error;
-  }
-  MeanInterval interval = StudentT(values, options_.confidence_level);
-  const double standard_error = std::sqrt(squares) / done();
-  interval.half_width = std::max(
-      interval.half_width,
-      StudentTQuantile(done() * (kBatches - 1), options_.confidence_level) * standard_error);
-  return interval;
+  return MeanOf(estimates_, options_.confidence_level);
 }
 
 std::vector<double> Replications::Runs() const {
@@ -288,7 +296,7 @@ void Replications::DescribeCollectives(Prediction& prediction) const {
     report.collective_seconds += ToSeconds(times.TimeOf(planned[i].kind, planned[i].bytes));
     report.collectives.push_back(std::move(timing));
   }
-  report.computation_seconds = MeanComputationSeconds();
+  report.computation_seconds = graph_->job.computation_seconds / SlowestSpeed();
   report.no_overlap_examples_per_second = scenario_.workers * profile_->batch_size() /
                                           (report.computation_seconds + report.collective_seconds);
   const bool on_one_node = scenario_.workers > 1 && scenario_.all_reduce().workers_per_node > 1 &&
@@ -302,38 +310,10 @@ void Replications::DescribeCollectives(Prediction& prediction) const {
   prediction.collectives = std::move(report);
 }
 
-// One worker's step where collectives take no time: of the recorded steps, on average. The longest
-// way through the graph, with what a stream runs one after the other at least as long.
-double Replications::MeanComputationSeconds() const {
-  const Program& program = *graph_->job.program;
-  const double speed = job_.compute_speeds.empty() ? 1
-                                                   : *std::min_element(job_.compute_speeds.begin(),
-                                                                       job_.compute_speeds.end());
-  std::vector<OpIndex> order = program.roots();
-  std::vector<int32_t> pending = program.dependency_counts();
-  for (size_t i = 0; i < order.size(); ++i) {
-    for (const OpIndex next : program.dependents(order[i])) {
-      if (--pending[Index(next)] == 0) order.push_back(next);
-    }
-  }
-  double sum = 0;
-  std::vector<double> start(Index(program.size()));
-  std::vector<double> busy(Index(program.lanes().count()));
-  for (int32_t step = 0; step < program.step_count(); ++step) {
-    std::fill(start.begin(), start.end(), 0);
-    std::fill(busy.begin(), busy.end(), 0);
-    double longest = 0;
-    for (const OpIndex op : order) {
-      const double length = ToSeconds(program.duration(step, op)) / speed;
-      const double end = start[Index(op)] + length;
-      busy[Index(program.lane(op))] += length;
-      longest = std::max(longest, end);
-      for (const OpIndex next : program.dependents(op))
-        start[Index(next)] = std::max(start[Index(next)], end);
-    }
-    sum += std::max(longest, *std::max_element(busy.begin(), busy.end()));
-  }
-  return sum / program.step_count();
+double Replications::SlowestSpeed() const {
+  return job_.compute_speeds.empty()
+             ? 1
+             : *std::min_element(job_.compute_speeds.begin(), job_.compute_speeds.end());
 }
 
 void Replications::JudgeConvergence(Prediction& prediction) const {

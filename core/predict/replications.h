@@ -3,8 +3,10 @@
 // Replications differ only in the random choices: the recorded steps sampled, random orders,
 // staggered starts. Where nothing is random, one run is all there is. Where their number was not
 // asked for it grows, at 5 and at 10 of them, to twice as many while a single run is known to no
-// better than 5 %: what scatters needs more of them to say how much. Threads: const members may be
-// called at once. Cost: one run of the engine per Run.
+// better than 5 %: what scatters needs more of them to say how much.
+// Runs of workers that meet in collectives may be shorter (OptionsOfRuns), and three of them do
+// where the mean is known to 0.5 % by then.
+// Threads: const members may be called at once. Cost: one run of the engine per Run.
 #pragma once
 
 #include <cstdint>
@@ -90,13 +92,15 @@ class Replications {
 
  private:
   bool StartMatters() const;
+  // True if the runs so far say enough, where replications were not asked for.
+  bool SaysEnough(int32_t milestone) const;
   // As Wanted, where replications were not asked for and something is random.
   int32_t WantedUnasked() const;
   absl::Status CheckMeasured(const RunResult& result) const;
   void AddUtilization(const RunSummary& run);
   void DescribeResources(Prediction& prediction) const;
   void DescribeCollectives(Prediction& prediction) const;
-  double MeanComputationSeconds() const;
+  double SlowestSpeed() const;
   void JudgeConvergence(Prediction& prediction) const;
 
   const Profile* profile_;

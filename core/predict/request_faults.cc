@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/communication/all_reduce.h"
+#include "core/communication/job.h"
 
 namespace stepcast {
 
@@ -56,9 +57,16 @@ ScenarioDraft WithVariedWorkers(const ScenarioDraft& draft, const std::string& b
   return varied;
 }
 
-absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioDraft& draft) {
+bool AnyOfCollectives(const std::vector<Scenario>& scenarios) {
+  return std::any_of(scenarios.begin(), scenarios.end(),
+                     [](const Scenario& scenario) { return !scenario.has_servers(); });
+}
+
+absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioDraft& draft,
+                                         const Scenario* known) {
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, draft);
   if (!scenario.ok()) return scenario;
+  if (known != nullptr && HaveSameJobProgram(*known, *scenario)) return scenario;
   if (absl::Status status = CheckCollectives(profile, *scenario); !status.ok()) return status;
   return scenario;
 }

@@ -36,7 +36,13 @@ class RequestFaults {
 };
 
 // As ResolveScenario, and a scenario whose collectives would wait for each other is a fault, too.
-absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioDraft& draft);
+// `known`: a scenario of this profile that has been resolved so already, or null; what has the same
+// program is not looked at again.
+absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioDraft& draft,
+                                         const Scenario* known = nullptr);
+
+// True if the workers of any of them meet in collectives.
+bool AnyOfCollectives(const std::vector<Scenario>& scenarios);
 
 // The scenario without what fixes the number of workers, each of which is a fault at
 // `scenario.FIELD`; `because` says what varies it.

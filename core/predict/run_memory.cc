@@ -140,9 +140,11 @@ void AddScenario(const Scenario& scenario, Bytes& bytes) {
 }
 
 void AddOptions(const SimulationOptions& options, Bytes& bytes) {
-  const auto& [steps, warmup, automatic_warmup, seed, replications, automatic_replications,
-               precision, budget, start, horizon, horizon_steps, horizon_seconds, level] = options;
+  const auto& [steps, automatic_steps, warmup, automatic_warmup, seed, replications,
+               automatic_replications, precision, budget, start, horizon, horizon_steps,
+               horizon_seconds, level] = options;
   bytes.Add(steps);
+  static_cast<void>(automatic_steps);
   bytes.Add(warmup);
   bytes.Add(automatic_warmup);
   bytes.Add(seed);

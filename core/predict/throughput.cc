@@ -71,7 +71,8 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
     return std::move(faults).ToStatus("REQUEST_INVALID");
   }
   for (const Asked& asked : ListScenarios(draft, faults)) {
-    absl::StatusOr<Scenario> scenario = ResolveRunnable(profile, asked.draft);
+    absl::StatusOr<Scenario> scenario = ResolveRunnable(
+        profile, asked.draft, query.scenarios.empty() ? nullptr : &query.scenarios.back());
     faults.AddPart(asked.path, scenario.status(), {{asked.path + ".workers", asked.workers_path}});
     if (!scenario.ok()) continue;
     if (draft.options.start == Start::kStaggered && !scenario->start_offsets_ns.empty()) {
@@ -83,6 +84,8 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
   query.options = *std::move(options);
+  query.options.automatic_steps =
+      query.options.automatic_steps && AnyOfCollectives(query.scenarios);
   return query;
 }
 

@@ -24,7 +24,7 @@ namespace stepcast {
 
 // The version of the engine: the same version, profile, scenario, options and seed give the same
 // answer.
-inline constexpr char kEngineVersion[] = "2";
+inline constexpr char kEngineVersion[] = "3";
 
 struct Interval {
   double lower = 0;

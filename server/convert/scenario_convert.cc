@@ -282,7 +282,7 @@ v1::SimulationOptions ToWire(const SimulationOptions& options) {
   v1::SimulationOptions wire;
   // What was not asked for, and must not or need not be to get the same answer again, is left out.
   if (options.horizon == Horizon::kSteadyState) {
-    wire.set_steps_per_worker(options.steps_per_worker);
+    if (!options.automatic_steps) wire.set_steps_per_worker(options.steps_per_worker);
     if (!options.automatic_warmup) wire.set_warmup_steps(options.warmup_steps);
   }
   wire.set_seed(options.seed);

@@ -15,27 +15,34 @@ namespace stepcast::server {
 namespace {
 
 // Of one worker in all its runs.
-double OfOneWorker(const Profile& profile, const SimulationOptions& options) {
-  return static_cast<double>(profile.operations().size()) * options.steps_per_worker *
-         std::max(options.replications, 1);
+double OfOneWorker(const Profile& profile, const SimulationOptions& options,
+                   const Scenario& scenario) {
+  const SimulationOptions of_runs = OptionsOfRuns(options, !scenario.has_servers());
+  return static_cast<double>(profile.operations().size()) * of_runs.steps_per_worker *
+         std::max(of_runs.replications, 1);
 }
 
 }  // namespace
 
 double OperationsOf(const Profile& profile, const ThroughputQuery& query) {
-  double workers = 1;  // the one that the speed-up is over
-  for (const Scenario& scenario : query.scenarios) workers += scenario.workers;
-  return workers * OfOneWorker(profile, query.options);
+  double operations = 0;
+  for (const Scenario& scenario : query.scenarios) {
+    // The first one's, of one worker, is what the speed-up is over.
+    const int32_t workers = scenario.workers + (operations == 0 ? 1 : 0);
+    operations += workers * OfOneWorker(profile, query.options, scenario);
+  }
+  return operations;
 }
 
 double OperationsOf(const Profile& profile, const RecommendationQuery& query) {
   const double mean_workers = 0.5 * (query.min_workers + query.max_workers);
-  return mean_workers * static_cast<double>(query.choices()) * OfOneWorker(profile, query.options);
+  return mean_workers * static_cast<double>(query.choices()) *
+         OfOneWorker(profile, query.options, query.server_choices.front());
 }
 
 double OperationsOf(const Profile& profile, const OrderQuery& query) {
   return static_cast<double>(query.methods.size()) * query.scenario.workers *
-         OfOneWorker(profile, query.options);
+         OfOneWorker(profile, query.options, query.scenario);
 }
 
 double OperationsOf(const Profile& profile, const ComparisonQuery& query) {
@@ -43,7 +50,7 @@ double OperationsOf(const Profile& profile, const ComparisonQuery& query) {
 }
 
 double OperationsOf(const Profile& profile, const TraceQuery& query) {
-  return query.scenario.workers * OfOneWorker(profile, query.options);
+  return query.scenario.workers * OfOneWorker(profile, query.options, query.scenario);
 }
 
 double OperationsOf(const AllocationQuery& query) {
@@ -53,7 +60,7 @@ double OperationsOf(const AllocationQuery& query) {
     double workers = 0;
     for (const int32_t count : job->worker_counts) workers += count;
     operations += workers * static_cast<double>(job->server_choices.size()) *
-                  OfOneWorker(job->profile, query.options);
+                  OfOneWorker(job->profile, query.options, job->server_choices.front());
   }
   return operations;
 }

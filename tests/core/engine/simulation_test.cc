@@ -42,6 +42,21 @@ TEST(CompletionSeriesTest, AMarkIsWhenThatManyStepsHadEndedHoweverManyThereAre) 
   EXPECT_EQ(series.stride(), 32);
 }
 
+TEST(CompletionSeriesTest, MarksOfStepsThatAllEndFirstStandWhereTheLastOfThemDid) {
+  constexpr int64_t kWorkers = 3;
+  CompletionSeries one_by_one(kWorkers);
+  CompletionSeries at_once(kWorkers);
+  for (int64_t step = 1; step <= 10'000; ++step) {
+    for (int64_t worker = 0; worker < kWorkers; ++worker)
+      one_by_one.Add(Instant{step * step * kWorkers + worker});
+    at_once.Add(Instant{step * step * kWorkers + kWorkers - 1}, kWorkers);
+  }
+  EXPECT_EQ(one_by_one, at_once);
+  EXPECT_EQ(at_once.stride(), kWorkers * 8);
+  ASSERT_EQ(at_once.marks().size(), 10'000U / 8);
+  EXPECT_EQ(at_once.marks()[0], Instant{8 * 8 * kWorkers + kWorkers - 1});
+}
+
 RunResult Simulated(const Profile& profile, const ScenarioDraft& draft, int32_t steps,
                     int32_t warmup = 0) {
   const Scenario scenario = Resolved(profile, draft);
