@@ -14,6 +14,7 @@
 #include "core/calibrate/parsing_overhead_fit.h"
 #include "core/compare/comparison.h"
 #include "core/predict/order.h"
+#include "core/predict/request_faults.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation.h"
 #include "core/trace/trace.h"

@@ -20,19 +20,28 @@ RunResult Run(const JobGraph& job, const RunOptions& options) {
 
 Cost RunEngine(const Job& job, const RunOptions& options,
                std::vector<std::vector<Instant>>* step_ends) {
-  const JobGraph graph = JobGraphOf(job, static_cast<int32_t>(options.start_offsets.size()));
+  return RunEngine(JobGraphOf(job, static_cast<int32_t>(options.start_offsets.size())), options,
+                   step_ends);
+}
+
+Cost RunEngine(const JobGraph& job, const RunOptions& options,
+               std::vector<std::vector<Instant>>* step_ends) {
   const double begin = ThreadCpuNs();
-  RunResult result = Run(graph, options);
+  RunResult result = Run(job, options);
   const Cost cost{.cpu_ns = ThreadCpuNs() - begin, .operations = result.simulated_operations};
   if (step_ends != nullptr) *step_ends = std::move(result.step_ends);
   return cost;
 }
 
 std::vector<std::vector<double>> EngineStepEnds(const Job& job, RunOptions options) {
-  const JobGraph graph = JobGraphOf(job, static_cast<int32_t>(options.start_offsets.size()));
+  const auto workers = static_cast<int32_t>(options.start_offsets.size());
+  return EngineStepEnds(JobGraphOf(job, workers), std::move(options));
+}
+
+std::vector<std::vector<double>> EngineStepEnds(const JobGraph& job, RunOptions options) {
   options.keep_step_ends = true;
   std::vector<std::vector<double>> ends;
-  for (const std::vector<Instant>& own : Run(graph, options).step_ends) {
+  for (const std::vector<Instant>& own : Run(job, options).step_ends) {
     std::vector<double>& seconds = ends.emplace_back();
     for (const Instant end : own) seconds.push_back(ToSeconds(end - Instant{}));
   }

@@ -15,7 +15,11 @@ namespace stepcast::bench {
 Cost RunEngine(const Job& job, const RunOptions& options,
                std::vector<std::vector<Instant>>* step_ends = nullptr);
 
+Cost RunEngine(const JobGraph& job, const RunOptions& options,
+               std::vector<std::vector<Instant>>* step_ends = nullptr);
+
 // The ends of all steps, by worker, in seconds.
 std::vector<std::vector<double>> EngineStepEnds(const Job& job, RunOptions options);
+std::vector<std::vector<double>> EngineStepEnds(const JobGraph& job, RunOptions options);
 
 }  // namespace stepcast::bench

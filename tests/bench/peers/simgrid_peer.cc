@@ -1,7 +1,9 @@
 #include "tests/bench/peers/simgrid_peer.h"
 
+#include <functional>
 #include <iterator>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -53,6 +55,27 @@ struct Worker {
   int32_t completed_steps = 0;
 };
 
+// SimGrid's whole life in a process: its platform is built, begun with, and what goes on from there
+// is done as activities complete. The processor's time of the last two, in nanoseconds.
+double RunSimGrid(const std::function<void()>& build,
+                  const std::function<void(const s4u::Activity&)>& on_completion,
+                  const std::function<void()>& begin) {
+  std::vector<std::string> arguments(std::begin(kConfiguration), std::end(kConfiguration));
+  std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  int count = static_cast<int>(pointers.size());
+  pointers.push_back(nullptr);
+  const s4u::Engine engine(&count, pointers.data());
+  build();
+  engine.seal_platform();
+  s4u::Activity::on_completion_cb(on_completion);
+  const double began = ThreadCpuNs();
+  begin();
+  engine.run();
+  return ThreadCpuNs() - began;
+}
+
 class Simulation {
  public:
   Simulation(const FlatGraph& graph, const std::vector<int64_t>& bytes, int32_t servers,
@@ -69,21 +92,12 @@ class Simulation {
   }
 
   PeerResult Run() {
-    std::vector<std::string> arguments(std::begin(kConfiguration), std::end(kConfiguration));
-    std::vector<char*> pointers;
-    pointers.reserve(arguments.size() + 1);
-    for (std::string& argument : arguments) pointers.push_back(argument.data());
-    int count = static_cast<int>(pointers.size());
-    pointers.push_back(nullptr);
-    const s4u::Engine engine(&count, pointers.data());
-    BuildPlatform();
-    engine.seal_platform();
-    s4u::Activity::on_completion_cb(
-        [this](const s4u::Activity& activity) { OnCompletion(*activity.get_data<Lane>()); });
-    const double begin = ThreadCpuNs();
-    for (size_t w = 0; w < workers_.size(); ++w) WaitForStart(static_cast<int32_t>(w));
-    engine.run();
-    result_.cost.cpu_ns = ThreadCpuNs() - begin;
+    result_.cost.cpu_ns = RunSimGrid(
+        [this] { BuildPlatform(); },
+        [this](const s4u::Activity& activity) { OnCompletion(*activity.get_data<Lane>()); },
+        [this] {
+          for (size_t w = 0; w < workers_.size(); ++w) WaitForStart(static_cast<int32_t>(w));
+        });
     return std::move(result_);
   }
 
@@ -235,7 +249,165 @@ class Simulation {
   PeerResult result_;
 };
 
+// A job whose workers meet in collectives: a host a worker, and one whose work is the collective
+// under way, one at a time.
+class CollectiveSimulation {
+ public:
+  CollectiveSimulation(const FlatGraph& graph, const JointWork& joint, const RunOptions& options)
+      : graph_(graph),
+        joint_(joint),
+        options_(options),
+        samples_(graph.steps, options),
+        workers_(options.start_offsets.size()),
+        position_(graph.size(), kComputation),
+        arrived_(joint.ops.size(), 0) {
+    result_.step_ends.resize(workers_.size());
+    for (size_t i = 0; i < joint.ops.size(); ++i)
+      position_[static_cast<size_t>(joint.ops[i])] = static_cast<int32_t>(i);
+  }
+
+  PeerResult Run() {
+    result_.cost.cpu_ns = RunSimGrid(
+        [this] { BuildPlatform(); },
+        [this](const s4u::Activity& activity) { OnCompletion(activity.get_data<Worker>()); },
+        [this] {
+          for (size_t w = 0; w < workers_.size(); ++w)
+            Compute(workers_[w].host, &workers_[w], options_.start_offsets[w]);
+        });
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr int32_t kComputation = -1;
+
+  struct Worker {
+    s4u::Host* host = nullptr;
+    int32_t index = 0;
+    std::vector<int32_t> waiting;  // by operation: for how many others
+    std::vector<int32_t> queue;    // of a step; taken from the front
+    size_t next = 0;
+    int32_t running = kStart;
+    bool idle = false;
+    const Span* alone = nullptr;
+    size_t operations_left = 0;
+    int32_t completed_steps = 0;
+  };
+
+  void BuildPlatform() {
+    s4u::NetZone* zone = s4u::create_full_zone("cluster");
+    for (size_t w = 0; w < workers_.size(); ++w) {
+      workers_[w].index = static_cast<int32_t>(w);
+      workers_[w].host = zone->create_host("worker" + std::to_string(w), kHostSpeed);
+    }
+    network_ = zone->create_host("network", kHostSpeed);
+    zone->seal();
+  }
+
+  void Compute(s4u::Host* host, Worker* worker, Span length) {
+    const s4u::ExecPtr exec = s4u::Exec::init();
+    exec->set_host(host);
+    exec->set_flops_amount(static_cast<double>(length.ticks) / kTicksPerNanosecond);
+    exec->set_data(worker);
+    exec->start();
+    under_way_.insert_or_assign(worker, exec);
+  }
+
+  // Of a worker, or, null, of the collective.
+  void OnCompletion(Worker* worker) {
+    if (workers_done_ == workers_.size()) return;
+    if (worker == nullptr) {
+      const int32_t op = joint_.ops[std::exchange(at_, at_ + 1 == arrived_.size() ? 0 : at_ + 1)];
+      is_meeting_ = false;
+      for (Worker& each : workers_) {
+        Release(each, op);
+        if (--each.operations_left == 0) EndStep(each);
+      }
+      Meet();
+      return;
+    }
+    const int32_t op = std::exchange(worker->running, kStart);
+    worker->idle = true;
+    if (op == kStart) {
+      StartStep(*worker);
+      return;
+    }
+    Release(*worker, op);
+    if (worker->idle) RunNext(*worker);
+    if (--worker->operations_left == 0) EndStep(*worker);
+  }
+
+  void Release(Worker& worker, int32_t op) {
+    ++result_.cost.operations;
+    for (int32_t i = graph_.first_dependent[static_cast<size_t>(op)];
+         i < graph_.first_dependent[static_cast<size_t>(op) + 1]; ++i) {
+      const int32_t dependent = graph_.dependents[static_cast<size_t>(i)];
+      if (--worker.waiting[static_cast<size_t>(dependent)] == 0) Add(worker, dependent);
+    }
+  }
+
+  void EndStep(Worker& worker) {
+    result_.step_ends[static_cast<size_t>(worker.index)].push_back(s4u::Engine::get_clock());
+    if (++worker.completed_steps == options_.steps_per_worker) ++workers_done_;
+    if (workers_done_ < workers_.size()) StartStep(worker);
+  }
+
+  void StartStep(Worker& worker) {
+    worker.alone = &graph_.alone[static_cast<size_t>(samples_.Next(worker.index)) * graph_.size()];
+    worker.waiting = graph_.dependency_count;
+    worker.operations_left = graph_.size();
+    worker.queue.clear();
+    worker.next = 0;
+    for (const int32_t root : graph_.roots) Add(worker, root);
+  }
+
+  void Add(Worker& worker, int32_t op) {
+    const int32_t position = position_[static_cast<size_t>(op)];
+    if (position == kComputation) {
+      worker.queue.push_back(op);
+      if (worker.idle) RunNext(worker);
+      return;
+    }
+    ++arrived_[static_cast<size_t>(position)];
+    Meet();
+  }
+
+  void Meet() {
+    if (is_meeting_ || arrived_[at_] < workers_.size()) return;
+    is_meeting_ = true;
+    arrived_[at_] = 0;
+    Compute(network_, nullptr, joint_.lengths[at_]);
+  }
+
+  void RunNext(Worker& worker) {
+    if (worker.next == worker.queue.size()) return;
+    worker.idle = false;
+    worker.running = worker.queue[worker.next++];
+    Compute(worker.host, &worker, worker.alone[static_cast<size_t>(worker.running)]);
+  }
+
+  const FlatGraph& graph_;
+  const JointWork& joint_;
+  const RunOptions& options_;
+  SampledSteps samples_;
+  std::vector<Worker> workers_;
+  s4u::Host* network_ = nullptr;
+  std::vector<int32_t> position_;  // by operation: in joint_, or kComputation
+  std::vector<size_t> arrived_;    // workers, by position
+  size_t at_ = 0;                  // the next collective, or the one under way
+  bool is_meeting_ = false;
+  size_t workers_done_ = 0;
+  std::unordered_map<Worker*, s4u::ActivityPtr> under_way_;
+  PeerResult result_;
+};
+
 }  // namespace
+
+PeerResult RunSimGridCollectives(const JobGraph& job, const RunOptions& options) {
+  return FromBytes(InChildProcess([&] {
+    const FlatGraph graph(job.program(0));
+    return ToBytes(CollectiveSimulation(graph, job.joint, options).Run());
+  }));
+}
 
 SimGridPeer::SimGridPeer(const Job& job)
     : servers_(ServerLanes::Of(*job.program).servers),

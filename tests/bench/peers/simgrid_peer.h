@@ -30,4 +30,8 @@ class SimGridPeer {
   std::vector<int64_t> bytes_;  // by operation
 };
 
+// The same of a job whose workers meet in collectives, one at a time, and compute on one stream: a
+// host a worker, and one whose work is the collective under way.
+PeerResult RunSimGridCollectives(const JobGraph& job, const RunOptions& options);
+
 }  // namespace stepcast::bench

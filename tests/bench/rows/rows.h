@@ -13,6 +13,7 @@ void AddMaxMinRows(Registry& registry);
 void AddTraceRow(Registry& registry);
 void AddSweepRow(Registry& registry);
 void AddThreadsRow(Registry& registry);
+void AddCollectiveRows(Registry& registry);
 void AddServerRows(Registry& registry);
 
 inline Registry AllRows() {
@@ -25,6 +26,7 @@ inline Registry AllRows() {
   AddTraceRow(registry);
   AddSweepRow(registry);
   AddThreadsRow(registry);
+  AddCollectiveRows(registry);
   AddServerRows(registry);
   return registry;
 }

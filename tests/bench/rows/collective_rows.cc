@@ -1,0 +1,179 @@
+// Jobs whose workers meet in collectives: collectives.*.
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+
+#include "core/base/stop_check.h"
+#include "core/communication/job.h"
+#include "core/model/scenario.h"
+#include "core/predict/throughput.h"
+#include "core/zoo/model_zoo.h"
+#include "tests/bench/agreement.h"
+#include "tests/bench/cpu_clock.h"
+#include "tests/bench/engine_run.h"
+#include "tests/bench/job.h"
+#include "tests/bench/peers/simgrid_peer.h"
+#include "tests/bench/rows/rows.h"
+#include "tests/bench/rows/steady_load.h"
+
+namespace stepcast::bench {
+
+namespace {
+
+constexpr int32_t kStepsCompared = 2;
+constexpr int32_t kWorkersPerNode = 8;
+constexpr int32_t kMostWorkers = 1024;
+constexpr int32_t kCounts = 30;
+constexpr double kMilliseconds = 1e3;
+
+// ResNet-50 on links of 10 Gbit/s, its gradients in DDP's default buckets, in twenty recorded steps
+// that vary by a tenth.
+Profile ResNet50() {
+  ZooOptions options{.platform = {.bandwidth_bytes_per_second = 1.25e9},
+                     .variation = {.own = 0.1, .steps = 20}};
+  options.communication = ZooCommunication::kAllReduce;
+  absl::StatusOr<Profile> profile = BuildZooProfile("resnet50", options);
+  if (!profile.ok()) throw std::runtime_error(profile.status().ToString());
+  return *std::move(profile);
+}
+
+ScenarioDraft ScenarioOf(int32_t workers_per_node) {
+  AllReduceDraft job{.latency_seconds = 20e-6,
+                     .workers_per_node = workers_per_node,
+                     .buckets = Buckets{.first_bytes = 1 << 20, .cap_bytes = 25 << 20}};
+  if (workers_per_node > 1) {
+    job.intra_node_bandwidth_bytes_per_second = 50e9;
+    job.intra_node_latency_seconds = 5e-6;
+  }
+  return {.communication = std::move(job)};
+}
+
+// The engine's job, without what runs of one program may share: each run pays for all of it.
+JobGraph GraphOf(const Profile& profile, int32_t workers) {
+  ScenarioDraft draft = ScenarioOf(1);
+  draft.workers = workers;
+  const absl::StatusOr<Scenario> scenario = ResolveScenario(profile, draft);
+  if (!scenario.ok()) throw std::runtime_error(scenario.status().ToString());
+  const absl::StatusOr<JobProgram> program = BuildJobProgram(profile, *scenario, NeverStop);
+  if (!program.ok()) throw std::runtime_error(program.status().ToString());
+  JobGraph graph = JobOf(*program, nullptr, *scenario);
+  graph.joint.prepared = nullptr;
+  return graph;
+}
+
+RunOptions OptionsOf(const JobGraph& graph, int64_t operations) {
+  const int64_t a_step = int64_t{graph.workers()} * graph.program(0).size();
+  RunOptions options{.steps_per_worker = static_cast<int32_t>(
+                         std::max<int64_t>(kStepsCompared, (operations + a_step - 1) / a_step))};
+  for (int32_t worker = 0; worker < graph.workers(); ++worker)
+    options.start_offsets.push_back(Microseconds(137 * worker % 100'000));
+  return options;
+}
+
+Outcome RunAgainstSimGrid(int32_t workers, int rounds) {
+  const JobGraph graph = GraphOf(ResNet50(), workers);
+  const RunOptions first = OptionsOf(graph, 0);
+  RequireAgreement("SimGrid", EngineStepEnds(graph, first),
+                   RunSimGridCollectives(graph, first).step_ends, kStepsCompared, kAgreement);
+  const RunOptions ours = OptionsOf(graph, 100 * kOurOperations);
+  const RunOptions theirs = OptionsOf(graph, kSlowOperations);
+  return {.rounds = TakeTurns(
+              rounds, [&] { return RunEngine(graph, ours); },
+              [&] { return RunSimGridCollectives(graph, theirs).cost; }, TheirsOverOurs)};
+}
+
+Outcome RunMoreWorkers(int32_t more, int32_t fewer, int rounds) {
+  const Profile profile = ResNet50();
+  const JobGraph more_graph = GraphOf(profile, more);
+  const JobGraph fewer_graph = GraphOf(profile, fewer);
+  const RunOptions more_options = OptionsOf(more_graph, 100 * kOurOperations);
+  const RunOptions fewer_options = OptionsOf(fewer_graph, 100 * kOurOperations);
+  return {.rounds = TakeTurns(
+              rounds, [&] { return RunEngine(more_graph, more_options); },
+              [&] { return RunEngine(fewer_graph, fewer_options); }, OursOverTheirs)};
+}
+
+// A whole answer, from the request to the predictions; a round's value is what it takes.
+Outcome RunAnswer(const std::vector<int32_t>& counts, int32_t workers_per_node,
+                  const SimulationOptionsDraft& options, double unit, int rounds) {
+  const Profile profile = ResNet50();
+  const ThroughputDraft draft{
+      .worker_counts = counts, .scenario = ScenarioOf(workers_per_node), .options = options};
+  Outcome outcome;
+  double widest = 0;
+  for (int round = 0; round <= rounds; ++round) {
+    const double begin = ThreadCpuNs();
+    const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, draft);
+    if (!query.ok()) throw std::runtime_error(query.status().ToString());
+    const absl::StatusOr<ThroughputAnswer> answer = PredictThroughput(profile, *query, NeverStop);
+    if (!answer.ok()) throw std::runtime_error(answer.status().ToString());
+    const double ns = ThreadCpuNs() - begin;
+    for (const Prediction& prediction : answer->predictions) {
+      const Interval& interval = prediction.confidence_interval;
+      widest =
+          std::max(widest, (interval.upper - interval.lower) / 2 / prediction.examples_per_second);
+    }
+    if (round == 0) continue;
+    const auto operations = static_cast<double>(answer->simulation.simulated_operations);
+    outcome.rounds.push_back({.ours = ns / operations, .theirs = 0, .value = ns * 1e-9 * unit});
+  }
+  outcome.note = absl::StrFormat("widest interval: %.2f %% to either side", 100 * widest);
+  return outcome;
+}
+
+// From one node to so many workers, about evenly.
+std::vector<int32_t> CountsUpTo(int32_t most) {
+  std::vector<int32_t> counts;
+  const int32_t nodes = most / kWorkersPerNode;
+  for (int32_t i = 1; i <= kCounts; ++i)
+    counts.push_back(kWorkersPerNode * std::max(i, nodes * i / kCounts));
+  return counts;
+}
+
+std::vector<int32_t> OneTo(int32_t most) {
+  std::vector<int32_t> counts;
+  for (int32_t workers = 1; workers <= most; ++workers) counts.push_back(workers);
+  return counts;
+}
+
+}  // namespace
+
+void AddCollectiveRows(Registry& registry) {
+  for (const int32_t workers : {2, 8, 64}) {
+    registry.Add({.name = "collectives.simgrid.w" + std::to_string(workers),
+                  .sides = "SimGrid / engine, ResNet-50, all-reduce",
+                  .goal = AtLeast(150, 3000),
+                  .rounds = 3,
+                  .run = [workers](int rounds) { return RunAgainstSimGrid(workers, rounds); }});
+  }
+  registry.Add({.name = "collectives.w1024_over_w16",
+                .sides = "engine W=1024 / W=16, ResNet-50, all-reduce",
+                .goal = AtMost(1.2, 1),
+                .run = [](int rounds) { return RunMoreWorkers(kMostWorkers, 16, rounds); }});
+  registry.Add({.name = "collectives.w1024_seconds",
+                .sides = "one prediction, W=1024, 8 a node, 5 x 1000 steps",
+                .goal = AtMost(0.5, 0.1),
+                .run = [](int rounds) {
+                  return RunAnswer({kMostWorkers}, kWorkersPerNode,
+                                   {.steps_per_worker = 1000, .replications = 5}, 1, rounds);
+                }});
+  registry.Add({.name = "collectives.30_counts_seconds",
+                .sides = "30 counts up to W=1024, at 1 % precision",
+                .goal = AtMost(1, 0.2),
+                .run = [](int rounds) {
+                  return RunAnswer(CountsUpTo(kMostWorkers), kWorkersPerNode,
+                                   {.relative_precision = 0.01}, 1, rounds);
+                }});
+  registry.Add(
+      {.name = "collectives.w1_to_64_milliseconds",
+       .sides = "W=1..64, defaults",
+       .goal = AtMost(20, 10),
+       .run = [](int rounds) { return RunAnswer(OneTo(64), 1, {}, kMilliseconds, rounds); }});
+}
+
+}  // namespace stepcast::bench
