@@ -99,6 +99,24 @@ class AllReduceTest(ServerTest):
         self.assert_step(answer, 61)
         self.assertEqual(answer.scenario.all_reduce.algorithm, answer.scenario.all_reduce.RING)
 
+    def test_runs_are_as_long_as_the_answer_needs_where_no_length_is_asked_for(self):
+        def asked(communication, **options):
+            request = {"inline_profile": training(), "scenario": {"workers": 4, **communication}, "options": options}
+            return self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request))
+
+        # One recorded step, and a start that is forgotten: three runs of 100 steps say it all, of four workers and of one.
+        unasked = asked({})
+        self.assertFalse(unasked.options.HasField("steps_per_worker"))
+        operations = 6
+        self.assertEqual(unasked.simulation.simulated_operations % operations, 0)
+        self.assertLess(unasked.simulation.simulated_operations, 5 * 100 * operations * (4 + 1))
+        again = prediction.PredictThroughputRequest(options=unasked.options)
+        self.assertFalse(again.options.HasField("steps_per_worker"))
+        of_a_length = asked({}, steps_per_worker=1000)
+        self.assertEqual(of_a_length.options.steps_per_worker, 1000)
+        self.assertAlmostEqual(of_a_length.predictions[0].steps_per_second / unasked.predictions[0].steps_per_second, 1, delta=1e-6)
+        self.assertEqual(asked({}, warmup_steps=200).predictions[0].steady_state, True)
+
     def test_what_is_exposed_is_what_outlasts_backward(self):
         two, four = self.predicted(training(), 2), self.predicted(training(), 4)
         self.assert_step(two, 61)

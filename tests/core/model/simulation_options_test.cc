@@ -35,6 +35,18 @@ TEST(SimulationOptionsTest, WhatIsUnsetHasTheDefaultsOfTheContract) {
   EXPECT_EQ(options.confidence_level, 0.95);
 }
 
+TEST(SimulationOptionsTest, RunsOfCollectivesAreShorterUnlessALengthWasAskedFor) {
+  const SimulationOptions unasked = ResolveOptions({}).value();
+  EXPECT_EQ(OptionsOfRuns(unasked, true).steps_per_worker, 100);
+  EXPECT_EQ(OptionsOfRuns(unasked, true).warmup_steps, 5);
+  EXPECT_EQ(OptionsOfRuns(unasked, false), unasked);
+  for (const SimulationOptionsDraft& draft : {SimulationOptionsDraft{.steps_per_worker = 1000},
+                                              SimulationOptionsDraft{.warmup_steps = 200}}) {
+    const SimulationOptions asked = ResolveOptions(draft).value();
+    EXPECT_EQ(OptionsOfRuns(asked, true), asked);
+  }
+}
+
 TEST(SimulationOptionsTest, APrecisionEndsReplicationsSoTheirMostIsHigher) {
   EXPECT_EQ(ResolveOptions({.relative_precision = 0.01})->replications, 100);
   EXPECT_EQ(ResolveOptions({.replications = 7, .relative_precision = 0.01})->replications, 7);

@@ -1,9 +1,11 @@
 // Whether the interval holds what it claims to, and whether a run that has not converged says so.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "core/base/stop_check.h"
 #include "core/predict/throughput.h"
@@ -18,6 +20,16 @@ Profile Zoo(const std::string& model, double bytes_per_second, double variation)
   absl::StatusOr<Profile> profile =
       BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = bytes_per_second},
                               .variation = {.own = variation, .steps = 20, .seed = 3}});
+  EXPECT_TRUE(profile.ok()) << profile.status();
+  return *std::move(profile);
+}
+
+// Deep in what varies: a step by a fifth, each operation by as much again.
+Profile Collectives(double bytes_per_second) {
+  ZooOptions options{.platform = {.bandwidth_bytes_per_second = bytes_per_second},
+                     .variation = {.own = 0.2, .common = 0.2, .steps = 20, .seed = 3}};
+  options.communication = ZooCommunication::kAllReduce;
+  absl::StatusOr<Profile> profile = BuildZooProfile("resnet50", options);
   EXPECT_TRUE(profile.ok()) << profile.status();
   return *std::move(profile);
 }
@@ -92,6 +104,38 @@ INSTANTIATE_TEST_SUITE_P(Models, IntervalCoverageTest,
                          ::testing::Values(Job{"alexnet", 1.25e10, 8, 500},
                                            Job{"googlenet", 1.25e10, 4}, Job{"vgg16", 1.25e10, 3}),
                          [](const auto& job) { return job.param.model; });
+
+// Runs of the default length, which is short, and as many of them as the defaults want.
+TEST(CollectivesCoverageTest, ShortRunsHoldTheLongRunsMeanAndAreAsPreciseAsTheyShouldBe) {
+  for (const auto& [bytes_per_second, workers] :
+       {std::pair(1.25e10, 1), std::pair(1.25e10, 4), std::pair(2e9, 8), std::pair(5e8, 16)}) {
+    const Profile profile = Collectives(bytes_per_second);
+    const double truth = Predict(profile, workers,
+                                 {.steps_per_worker = 50'000, .seed = 1'000'003, .replications = 5})
+                             .examples_per_second;
+    int held = 0;
+    int steady = 0;
+    int32_t least = 1000;
+    int32_t most = 0;
+    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      const Prediction prediction = Predict(profile, workers, {.seed = seed});
+      const Interval& interval = prediction.confidence_interval;
+      held += interval.lower <= truth && truth <= interval.upper;
+      steady += prediction.steady_state;
+      least = std::min(least, prediction.replications);
+      most = std::max(most, prediction.replications);
+      const double half_width = (interval.upper - interval.lower) / 2;
+      EXPECT_TRUE(prediction.replications == 20 || half_width <= 0.005 * truth * 1.05) << seed;
+      EXPECT_LE(half_width, 0.02 * truth) << seed;
+    }
+    std::printf(
+        "ResNet-50, all-reduce, %g bytes/s, %d workers: the 95 %% interval held the long run's "
+        "mean in %d of %d; %d to %d runs\n",
+        bytes_per_second, workers, held, kSeeds, least, most);
+    EXPECT_GE(held, kSeeds * 85 / 100);
+    EXPECT_GE(steady, kSeeds * 9 / 10);
+  }
+}
 
 // Eight workers that begin together stay in step for thousands of steps, far below what the link
 // would carry.
