@@ -47,10 +47,14 @@ class NormalEquations {
     }
   }
 
-  double left(size_t i, size_t j) const { return left_[i][j]; }
+  double QuadraticForm(const Coefficients& by) const {
+    double sum = 0;
+    for (size_t i = 0; i < kCoefficients; ++i) sum += by[i] * Product(left_[i], by);
+    return sum;
+  }
 
-  // The share of a chosen coefficient's column that those chosen before it do not explain, at least
-  // kLeastOwnShare; else it is not chosen.
+  // The wanted coefficients, less those whose column the ones before them explain all but
+  // kLeastOwnShare of.
   Chosen Separable(const Chosen& wanted) const {
     Chosen chosen{};
     for (size_t j = 0; j < kCoefficients; ++j) {
@@ -165,7 +169,7 @@ constexpr double kDeviationPerMedian = 1.4826;
 // A relative error of less is what arithmetic and ticks leave.
 constexpr double kExact = 1e-6;
 constexpr int kStarts = 300;
-constexpr int kStartsRefined = 8;
+constexpr size_t kStartsRefined = 8;
 constexpr int kConcentrations = 5;
 constexpr size_t kScoredPoints = 500;
 // The share of the points that a start is to be near. Of two kinds of collectives one is half of
@@ -241,6 +245,13 @@ class BenchmarkFit {
  private:
   static constexpr double kOffExact = 1e-5;
 
+  struct Unbounded {
+    Coefficients centre{};
+    Coefficients variances{};
+    int degrees = 0;  // of freedom
+  };
+  std::optional<Unbounded> WithoutBounds() const;
+
   bool IsPlain() const { return parts_.size() < kFewestForOutliers; }
   double Reach() const { return kBiweightReach * scale_; }
 
@@ -287,6 +298,8 @@ class BenchmarkFit {
   }
 
   absl::Status Start(StopCheck stop);
+  std::vector<size_t> Drawn(Random& random) const;
+  Coefficients ThroughAll() const;
   // Through these points, in relative errors.
   std::optional<Coefficients> Through(std::span<const size_t> points) const;
   std::optional<Coefficients> Concentrated(Coefficients at, std::span<const size_t> scored) const;
@@ -349,47 +362,55 @@ std::optional<Coefficients> BenchmarkFit::Concentrated(Coefficients at,
   return at;
 }
 
-absl::Status BenchmarkFit::Start(StopCheck stop) {
+// As many of the points as are scored, drawn without putting back.
+std::vector<size_t> BenchmarkFit::Drawn(Random& random) const {
+  std::vector<size_t> points(parts_.size());
+  std::iota(points.begin(), points.end(), size_t{0});
+  const size_t count = std::min(kScoredPoints, points.size());
+  for (size_t k = 0; k < count; ++k)
+    std::swap(points[k], points[k + random.Below(points.size() - k)]);
+  points.resize(count);
+  return points;
+}
+
+// The fit to all points. Where there is none, by the bandwidth alone.
+Coefficients BenchmarkFit::ThroughAll() const {
   std::vector<size_t> all(parts_.size());
   std::iota(all.begin(), all.end(), size_t{0});
-  // A bandwidth by which the largest sizes about take their times: never far off, never the best.
-  Coefficients best{};
+  if (const std::optional<Coefficients> through = Through(all)) return *through;
   std::vector<double> rates;
   for (size_t i = 0; i < parts_.size(); ++i)
     rates.push_back(query_->measurements[i].seconds / parts_[i][kPerByte]);
-  best[kPerByte] = Median(std::move(rates));
-  if (const std::optional<Coefficients> through = Through(all)) best = *through;
-  if (IsPlain()) {
-    MoveTo(best);
-    return stop();
-  }
-  Random random({all.size(), 15});
-  std::vector<size_t> scored = all;
-  for (size_t k = 0; k < std::min(kScoredPoints, scored.size()); ++k)
-    std::swap(scored[k], scored[k + random.Below(scored.size() - k)]);
-  scored.resize(std::min(kScoredPoints, scored.size()));
+  return {Median(std::move(rates))};
+}
+
+absl::Status BenchmarkFit::Start(StopCheck stop) {
+  const Coefficients all = ThroughAll();
+  MoveTo(all);
+  if (IsPlain()) return stop();
+  Random random({parts_.size(), 15});
+  const std::vector<size_t> scored = Drawn(random);
   const auto count = static_cast<size_t>(std::count(chosen_.begin(), chosen_.end(), true));
-  std::vector<std::pair<double, Coefficients>> starts = {{Score(best, scored), best}};
+  std::vector<std::pair<double, Coefficients>> starts = {{Score(all, scored), all}};
   for (int start = 0; start < kStarts; ++start) {
     if (start % 16 == 0) {
       if (absl::Status status = stop(); !status.ok()) return status;
     }
     std::array<size_t, kCoefficients> points{};
-    for (size_t k = 0; k < count; ++k) points[k] = random.Below(all.size());
+    for (size_t k = 0; k < count; ++k) points[k] = random.Below(parts_.size());
     const auto through = Through(std::span(points).first(count));
     if (through) starts.emplace_back(Score(*through, scored), *through);
   }
-  const size_t refined = std::min<size_t>(kStartsRefined, starts.size());
-  std::partial_sort(starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(refined),
-                    starts.end());
+  std::sort(starts.begin(), starts.end());
+  starts.resize(std::min(kStartsRefined, starts.size()));
   std::pair<double, Coefficients> least = starts.front();
-  for (size_t k = 0; k < refined; ++k) {
-    const auto concentrated = Concentrated(starts[k].second, scored);
-    if (!concentrated) continue;
-    least = std::min(least, {Score(*concentrated, scored), *concentrated});
+  for (const auto& [score, start] : starts) {
+    if (absl::Status status = stop(); !status.ok()) return status;
+    const auto concentrated = Concentrated(start, scored);
+    if (concentrated) least = std::min(least, {Score(*concentrated, scored), *concentrated});
   }
   MoveTo(least.second);
-  return stop();
+  return absl::OkStatus();
 }
 
 template <typename Loss>
@@ -414,6 +435,7 @@ absl::Status BenchmarkFit::Settle(StopCheck stop, Weight weight, Loss loss) {
     const double before = LossAt(fitted_, loss);
     double after = LossAt(*next, loss);
     for (int halving = 0; halving < kHalvings && !(after < before); ++halving) {
+      if (absl::Status status = stop(); !status.ok()) return status;
       for (size_t j = 0; j < kCoefficients; ++j) (*next)[j] = ((*next)[j] + fitted_[j]) / 2;
       after = LossAt(*next, loss);
     }
@@ -430,13 +452,14 @@ absl::Status BenchmarkFit::Settle(StopCheck stop, Weight weight, Loss loss) {
   return absl::OkStatus();
 }
 
-std::array<BenchmarkFit::Interval, kCoefficients> BenchmarkFit::Intervals(double level) const {
-  std::array<Interval, kCoefficients> intervals;
-  for (size_t j = 0; j < kCoefficients; ++j) intervals[j] = {fitted_[j], fitted_[j]};
-  int counted = 0;
-  for (size_t i = 0; i < parts_.size(); ++i) counted += IsOutlier(i) ? 0 : 1;
-  const auto free = static_cast<int>(std::count(chosen_.begin(), chosen_.end(), true));
-  if (scale_ <= 0 || counted <= free) return intervals;
+// The least squares without bounds, from where it is, and its variances; none where they are
+// exact, or too few.
+std::optional<BenchmarkFit::Unbounded> BenchmarkFit::WithoutBounds() const {
+  Unbounded unbounded;
+  for (size_t i = 0; i < parts_.size(); ++i) unbounded.degrees += IsOutlier(i) ? 0 : 1;
+  const int counted = unbounded.degrees;
+  unbounded.degrees -= static_cast<int>(std::count(chosen_.begin(), chosen_.end(), true));
+  if (scale_ <= 0 || unbounded.degrees <= 0) return std::nullopt;
   NormalEquations weights;
   NormalEquations slopes;
   NormalEquations squares;
@@ -452,23 +475,28 @@ std::array<BenchmarkFit::Interval, kCoefficients> BenchmarkFit::Intervals(double
   }
   const auto classical = weights.Inverse(chosen_);
   const std::optional<Coefficients> centre = weights.Solve(chosen_);
-  if (!classical || !centre) return intervals;
+  if (!classical || !centre) return std::nullopt;
+  unbounded.centre = *centre;
   // Few points may have none but steep parts.
   const auto bread = slopes.Inverse(chosen_).value_or(*classical);
-  const double quantile = StudentTQuantile(counted - free, level);
-  const double degrees = counted - free;
+  for (size_t j = 0; j < kCoefficients; ++j) {
+    const double sandwich = squares.QuadraticForm(bread[j]) * counted / unbounded.degrees;
+    unbounded.variances[j] = std::max(sandwich, (*classical)[j][j] * spread / unbounded.degrees);
+  }
+  return unbounded;
+}
+
+std::array<BenchmarkFit::Interval, kCoefficients> BenchmarkFit::Intervals(double level) const {
+  std::array<Interval, kCoefficients> intervals;
+  for (size_t j = 0; j < kCoefficients; ++j) intervals[j] = {fitted_[j], fitted_[j]};
+  const std::optional<Unbounded> unbounded = WithoutBounds();
+  if (!unbounded) return intervals;
+  const double quantile = StudentTQuantile(unbounded->degrees, level);
   for (size_t j = 0; j < kCoefficients; ++j) {
     if (!chosen_[j]) continue;
-    double sandwich = 0;
-    for (size_t k = 0; k < kCoefficients; ++k) {
-      for (size_t l = 0; l < kCoefficients; ++l)
-        sandwich += bread[j][k] * squares.left(k, l) * bread[l][j];
-    }
-    const double variance =
-        std::max(sandwich * counted / degrees, (*classical)[j][j] * spread / degrees);
-    const double half = quantile * std::sqrt(std::max(variance, 0.0));
-    const double lower = std::max(0.0, (*centre)[j] - half);
-    const double upper = std::max(0.0, (*centre)[j] + half);
+    const double half = quantile * std::sqrt(std::max(unbounded->variances[j], 0.0));
+    const double lower = std::max(0.0, unbounded->centre[j] - half);
+    const double upper = std::max(0.0, unbounded->centre[j] + half);
     intervals[j] = {std::min(lower, fitted_[j]), std::max(upper, fitted_[j])};
   }
   return intervals;

@@ -106,8 +106,8 @@ inline constexpr double kMaxFittedBandwidth = 1e15;
 // several, or workers that do not fill nodes.
 absl::StatusOr<CollectiveFitQuery> ResolveCollectiveFit(const CollectiveFitDraft& draft);
 
-// Cost: 300 starts over at most 500 of the points, and up to 100 passes over all, twice: 0.1 s for
-// 10,000. Failure: what `stop` returns.
+// Cost: 300 starts over at most 500 of the points, and up to 100 passes over all, twice: 0.1 to
+// 0.4 s for 10,000. Failure: what `stop` returns.
 absl::StatusOr<CollectiveFit> FitCollectives(const CollectiveFitQuery& query, StopCheck stop);
 
 }  // namespace stepcast
