@@ -39,6 +39,11 @@ std::string ComparisonText(const v1::CompareModelsResponse& response);
 std::string FitText(const v1::FitParsingOverheadRequest& request,
                     const v1::FitParsingOverheadResponse& response);
 
+// The coefficients with their intervals, a row a number of workers, the warnings, and the flags
+// that use what was fitted.
+std::string CollectiveFitText(const v1::FitCollectivesRequest& request,
+                              const v1::FitCollectivesResponse& response);
+
 // A row a profile.
 std::string ProfileTable(const v1::ListProfilesResponse& response);
 // A line a property. With operations: also what they are and how much they move.

@@ -32,6 +32,7 @@ constexpr char kFooter[] =
     "  stepcast predict resnet50.json --workers 1-16 --plot\n"
     "  stepcast profile check resnet50.json\n"
     "  stepcast profile fit parsing.csv\n"
+    "  stepcast profile fit-collectives all_reduce_perf.*.txt\n"
     "  stepcast order resnet50.json --workers 1 --method tac --output json\n"
     "  stepcast allocate jobs.json --workers 16\n"
     "  stepcast compare resnet50.json --workers 1-8\n"
@@ -58,9 +59,9 @@ class CommandLine {
     Add(app_, MakeBenchCommand());
     CLI::App* profile = app_.add_subcommand("profile", "Make, store, show and check profiles");
     profile->require_subcommand(1);
-    for (const auto& make :
-         {MakeImportCommand, MakeZooCommand, MakeCheckCommand, MakeFitCommand, MakeUploadCommand,
-          MakeGetCommand, MakeListCommand, MakeDeleteCommand}) {
+    for (const auto& make : {MakeImportCommand, MakeZooCommand, MakeCheckCommand, MakeFitCommand,
+                             MakeFitCollectivesCommand, MakeUploadCommand, MakeGetCommand,
+                             MakeListCommand, MakeDeleteCommand}) {
       Add(*profile, make());
     }
     DeclareJobs();

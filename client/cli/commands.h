@@ -24,11 +24,12 @@ std::unique_ptr<Command> MakeTraceCommand();
 std::unique_ptr<Command> MakeBenchCommand();
 std::unique_ptr<Command> MakeCompletionCommand();
 
-// `profile import`, `zoo`, `check`, `fit`, `upload`, `get`, `list` and `delete`.
+// `profile import`, `zoo`, `check`, `fit`, `fit-collectives`, `upload`, `get`, `list` and `delete`.
 std::unique_ptr<Command> MakeImportCommand();
 std::unique_ptr<Command> MakeZooCommand();
 std::unique_ptr<Command> MakeCheckCommand();
 std::unique_ptr<Command> MakeFitCommand();
+std::unique_ptr<Command> MakeFitCollectivesCommand();
 std::unique_ptr<Command> MakeUploadCommand();
 std::unique_ptr<Command> MakeGetCommand();
 std::unique_ptr<Command> MakeListCommand();

@@ -135,6 +135,12 @@ absl::StatusOr<v1::FitParsingOverheadResponse> Client::FitParsingOverhead(
                                                  TermsOf(options_, call));
 }
 
+absl::StatusOr<v1::FitCollectivesResponse> Client::FitCollectives(
+    const v1::FitCollectivesRequest& request, const CallOptions& call) const {
+  return CallFor<v1::FitCollectivesResponse>(*connection_, kFitCollectives, request,
+                                             TermsOf(options_, call));
+}
+
 absl::Status Client::GenerateTrace(const v1::GenerateTraceRequest& request, const TracePieces& take,
                                    const CallOptions& call) const {
   return connection_->GenerateTrace(request, take, TermsOf(options_, call));

@@ -37,6 +37,8 @@ inline constexpr Method kCompareModels{"/stepcast.v1.PredictionService/CompareMo
                                        Retry::kAlways};
 inline constexpr Method kFitParsingOverhead{"/stepcast.v1.PredictionService/FitParsingOverhead",
                                             Retry::kAlways};
+inline constexpr Method kFitCollectives{"/stepcast.v1.PredictionService/FitCollectives",
+                                        Retry::kAlways};
 
 inline constexpr Method kStartJob{"/stepcast.v1.JobService/StartJob", Retry::kByRequestId};
 inline constexpr Method kGetOperation{"/google.longrunning.Operations/GetOperation",
@@ -52,9 +54,9 @@ inline constexpr Method kDeleteOperation{"/google.longrunning.Operations/DeleteO
                                          Retry::kNever};
 
 inline constexpr std::array kMethods{
-    kCreateProfile,     kGetProfile,         kListProfiles,    kDeleteProfile,
-    kPredictThroughput, kRecommendWorkers,   kOptimizeOrder,   kAllocateWorkers,
-    kCompareModels,     kFitParsingOverhead, kStartJob,        kGetOperation,
-    kListOperations,    kWaitOperation,      kCancelOperation, kDeleteOperation};
+    kCreateProfile,    kGetProfile,     kListProfiles,    kDeleteProfile,  kPredictThroughput,
+    kRecommendWorkers, kOptimizeOrder,  kAllocateWorkers, kCompareModels,  kFitParsingOverhead,
+    kFitCollectives,   kStartJob,       kGetOperation,    kListOperations, kWaitOperation,
+    kCancelOperation,  kDeleteOperation};
 
 }  // namespace stepcast::client

@@ -44,6 +44,30 @@ RingShape ShapeOf(Collective kind, double workers) {
   }
 }
 
+// gloo's messages of a ring, all of one size.
+struct GlooShape {
+  double message_bytes = 0;
+  int32_t reducing = 0;
+  int32_t gathering = 0;
+  double hops = 1;  // of a message, one after the other
+};
+GlooShape GlooShapeOf(Collective kind, int64_t bytes, int32_t workers) {
+  const bool broadcasts = kind == Collective::kBroadcast;
+  const double chunk =
+      std::ceil(static_cast<double>(bytes) / (broadcasts ? 1.0 : static_cast<double>(workers)));
+  const double per_chunk =
+      std::max(kMinGlooMessagesPerChunk, std::ceil(chunk / kMaxGlooMessageBytes));
+  // Of more than so many the time does not depend on how many there are, but what it takes to add
+  // them up does.
+  const double most = std::max(kMinGlooMessagesPerChunk, kMostGlooMessages / workers);
+  const auto messages = static_cast<int32_t>(std::min(per_chunk, most) *
+                                             (broadcasts ? 1 : static_cast<double>(workers - 1)));
+  return {.message_bytes = chunk / std::min(per_chunk, most),
+          .reducing = ShapeOf(kind, workers).adds ? messages : 0,
+          .gathering = kind == Collective::kReduceScatter ? 0 : messages,
+          .hops = broadcasts ? static_cast<double>(workers - 1) : 1};
+}
+
 int32_t CeilLog2(int32_t workers) {
   int32_t log = 0;
   while ((int64_t{1} << log) < workers) ++log;
@@ -52,20 +76,41 @@ int32_t CeilLog2(int32_t workers) {
 
 }  // namespace
 
+CollectiveParts RingParts(Collective kind, double bytes, double workers) {
+  const RingShape shape = ShapeOf(kind, workers);
+  if (kind == Collective::kBroadcast) return {.latencies = shape.rounds, .sent_bytes = bytes};
+  return {.latencies = shape.rounds,
+          .sent_bytes = shape.rounds * bytes / workers,
+          .added_bytes = shape.adds ? (workers - 1) / workers * bytes : 0};
+}
+
+CollectiveParts GlooParts(Collective kind, int64_t bytes, int32_t workers, double latency,
+                          double seconds_per_byte, double addition) {
+  const GlooShape shape = GlooShapeOf(kind, bytes, workers);
+  const RingMessages messages = {
+      .reducing = shape.reducing,
+      .gathering = shape.gathering,
+      .transmission = std::max(SpanOf(shape.message_bytes * seconds_per_byte), Span{1}),
+      .latency = SpanOf(latency * shape.hops),
+      .addition = SpanOf(shape.message_bytes * addition)};
+  const RingMessages::Path path = messages.AlonePath();
+  return {.latencies = static_cast<double>(path.latencies) * shape.hops,
+          .sent_bytes = static_cast<double>(path.transmissions) * shape.message_bytes,
+          .added_bytes = static_cast<double>(path.additions) * shape.message_bytes};
+}
+
 FittedRing FitRing(const std::vector<MeasuredCollective>& points) {
-  // Relative errors of seconds = rounds x (latency + bytes / (workers x bandwidth)).
+  // Relative errors of latencies x latency + sent bytes / bandwidth.
   double aa = 0;
   double ab = 0;
   double bb = 0;
   double a1 = 0;
   double b1 = 0;
   for (const MeasuredCollective& point : points) {
-    const double rounds = ShapeOf(point.kind, point.workers).rounds;
-    const double a = rounds / point.seconds;
-    const double b =
-        point.kind == Collective::kBroadcast
-            ? static_cast<double>(point.size_bytes) / point.seconds
-            : rounds * static_cast<double>(point.size_bytes) / point.workers / point.seconds;
+    const CollectiveParts parts =
+        RingParts(point.kind, static_cast<double>(point.size_bytes), point.workers);
+    const double a = parts.latencies / point.seconds;
+    const double b = parts.sent_bytes / point.seconds;
     aa += a * a;
     ab += a * b;
     bb += b * b;
@@ -128,11 +173,8 @@ double CollectiveTimes::SecondsOf(Collective kind, int64_t bytes) const {
 double CollectiveTimes::RingSeconds(Collective kind, double bytes, double workers, double latency,
                                     double bandwidth) const {
   if (workers <= 1) return 0;
-  if (kind == Collective::kBroadcast) return (workers - 1) * latency + bytes / bandwidth;
-  const RingShape shape = ShapeOf(kind, workers);
-  const double added =
-      shape.adds ? (workers - 1) / workers * bytes * job_.reduction_seconds_per_byte : 0;
-  return shape.rounds * (latency + bytes / (workers * bandwidth)) + added;
+  return RingParts(kind, bytes, workers)
+      .Seconds(latency, 1 / bandwidth, job_.reduction_seconds_per_byte);
 }
 
 double CollectiveTimes::FlatRing(Collective kind, double bytes) const {
@@ -191,9 +233,8 @@ double CollectiveTimes::Tree(Collective kind, double bytes) const {
 
 double CollectiveTimes::Measured(Collective kind, int64_t bytes) const {
   const auto ring = [&](Collective part, double size, int32_t workers) {
-    const double rounds = ShapeOf(part, workers).rounds;
-    const double sent = part == Collective::kBroadcast ? size : rounds * size / workers;
-    return rounds * fitted_->latency_seconds + sent / fitted_->bandwidth_bytes_per_second;
+    return RingParts(part, size, workers)
+        .Seconds(fitted_->latency_seconds, 1 / fitted_->bandwidth_bytes_per_second, 0);
   };
   // The points of the kind, else of all-reduces, whose number of workers is the nearest.
   const auto has = [&](Collective wanted) {
@@ -231,33 +272,21 @@ double CollectiveTimes::Measured(Collective kind, int64_t bytes) const {
 
 RingMessages CollectiveTimes::MessagesOf(Collective kind, int64_t bytes) const {
   if (workers_ == 1) return {};
-  const bool broadcasts = kind == Collective::kBroadcast;
-  const double chunk =
-      std::ceil(static_cast<double>(bytes) / (broadcasts ? 1.0 : static_cast<double>(workers_)));
-  const double per_chunk =
-      std::max(kMinGlooMessagesPerChunk, std::ceil(chunk / kMaxGlooMessageBytes));
-  // Of more than so many the time does not depend on how many there are, but what it takes to add
-  // them up does.
-  const double most = std::max(kMinGlooMessagesPerChunk, kMostGlooMessages / workers_);
-  const double message = chunk / std::min(per_chunk, most);
+  const GlooShape shape = GlooShapeOf(kind, bytes, workers_);
   double latency = latency_;
-  double transmission = message / bandwidth_;
+  double transmission = shape.message_bytes / bandwidth_;
   if (!on_one_node_ && job_.workers_per_node > 1) {
-    const double inside = message / job_.intra_node_bandwidth_bytes_per_second;
+    const double inside = shape.message_bytes / job_.intra_node_bandwidth_bytes_per_second;
     if (job_.intra_node_latency_seconds + inside > latency + transmission) {
       latency = job_.intra_node_latency_seconds;
       transmission = inside;
     }
   }
-  if (broadcasts) latency *= workers_ - 1;
-  const auto messages = static_cast<int32_t>(std::min(per_chunk, most) *
-                                             (broadcasts ? 1 : static_cast<double>(workers_ - 1)));
-  const bool reduces = ShapeOf(kind, workers_).adds;
-  return {.reducing = reduces ? messages : 0,
-          .gathering = kind == Collective::kReduceScatter ? 0 : messages,
+  return {.reducing = shape.reducing,
+          .gathering = shape.gathering,
           .transmission = std::max(SpanOf(transmission), Span{1}),
-          .latency = SpanOf(latency),
-          .addition = SpanOf(message * job_.reduction_seconds_per_byte)};
+          .latency = SpanOf(latency * shape.hops),
+          .addition = SpanOf(shape.message_bytes * job_.reduction_seconds_per_byte)};
 }
 
 namespace {

@@ -21,6 +21,23 @@
 
 namespace stepcast {
 
+// What a collective takes, one after the other: T = latencies L + sent_bytes / B + added_bytes c.
+struct CollectiveParts {
+  double latencies = 0;
+  double sent_bytes = 0;
+  double added_bytes = 0;
+
+  double Seconds(double latency, double seconds_per_byte, double addition) const {
+    return latencies * latency + sent_bytes * seconds_per_byte + added_bytes * addition;
+  }
+};
+// Of RING, with links that are all alike.
+CollectiveParts RingParts(Collective kind, double bytes, double workers);
+// Of GLOO, with links that are all alike: the critical path of its messages, which depends on how
+// long each part takes. Within ticks of CollectiveTimes. REQUIRES: 1 < workers <= 1e6.
+CollectiveParts GlooParts(Collective kind, int64_t bytes, int32_t workers, double latency,
+                          double seconds_per_byte, double addition);
+
 // The link of a ring as fitted to measured collectives: least squares of relative errors.
 struct FittedRing {
   double latency_seconds = 0;

@@ -4,10 +4,43 @@
 
 namespace stepcast {
 
+namespace {
+
+// Adds what one half of a ring takes. From the first message to the last, each waits for the one
+// before it in the slower of link and addition, or each second one for a whole message.
+void AddHalf(int32_t messages, const RingMessages& ring, bool adds, RingMessages::Path& path) {
+  if (messages == 0) return;
+  const Span addition = adds ? ring.addition : Span{};
+  const bool link_is_slower = ring.transmission >= addition;
+  const Span slower = link_is_slower ? ring.transmission : addition;
+  const Span faster = link_is_slower ? addition : ring.transmission;
+  const int64_t whole = ring.latency > slower - faster ? (messages - 1) / 2 : 0;
+  const int64_t single = messages - 1 - 2 * whole;
+  path.transmissions += 1 + whole + (link_is_slower ? single : 0);
+  path.latencies += 1 + whole;
+  if (adds) path.additions += 1 + whole + (link_is_slower ? 0 : single);
+}
+
+}  // namespace
+
+RingMessages::Path RingMessages::AlonePath() const {
+  Path path;
+  AddHalf(reducing, *this, /*adds=*/true, path);
+  AddHalf(gathering, *this, /*adds=*/false, path);
+  return path;
+}
+
 Span RingMessages::AloneTime() const {
-  MessageLink link;
-  link.Begin(0, Instant{}, *this);
-  return link.NextEnd() - Instant{};
+  const Path path = AlonePath();
+  const auto ticks = [](int64_t count, Span span) {
+    return static_cast<double>(count) * static_cast<double>(span.ticks);
+  };
+  if (ticks(path.transmissions, transmission) + ticks(path.latencies, latency) +
+          ticks(path.additions, addition) >=
+      static_cast<double>(kEndOfTime.ticks))
+    return kEndOfTime - Instant{};
+  return {path.transmissions * transmission.ticks + path.latencies * latency.ticks +
+          path.additions * addition.ticks};
 }
 
 bool MessageLink::State::SendOne(Instant until) {

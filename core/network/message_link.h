@@ -6,7 +6,7 @@
 // Source: gloo's ring (facebookincubator/gloo, gloo/allreduce.cc), as measured on
 // a testbed: tests/testbed/README.md.
 // Threads: none. Cost: O(rings under way) a message, and again for those that were looked at ahead
-// of time when another ring begins.
+// of time when another ring begins; of a ring alone, no more than of one message.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,14 @@ struct RingMessages {
   Span latency;       // from the end of a transmission to the message's arrival
   Span addition;      // of one message that has arrived; one after the other
 
-  // The time of a ring that has the link to itself.
+  // What a ring that has the link to itself takes, one after the other.
+  struct Path {
+    int64_t transmissions = 0;
+    int64_t latencies = 0;
+    int64_t additions = 0;
+  };
+  Path AlonePath() const;
+  // The time of that path, kEndOfTime at most.
   Span AloneTime() const;
 
   friend bool operator==(const RingMessages&, const RingMessages&) = default;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/allocate/allocation_query.h"
+#include "core/calibrate/collective_fit.h"
 #include "core/compare/comparison.h"
 #include "core/model/fault_list.h"
 #include "core/model/profile.h"
@@ -18,6 +19,7 @@
 #include "core/recommend/recommendation.h"
 #include "server/convert/profile_requests.h"
 #include "stepcast/v1/allocation.pb.h"
+#include "stepcast/v1/calibration.pb.h"
 #include "stepcast/v1/comparison.pb.h"
 #include "stepcast/v1/order.pb.h"
 #include "stepcast/v1/prediction.pb.h"
@@ -56,6 +58,21 @@ inline constexpr EnumTable<v1::AllReduce::Algorithm, CollectiveAlgorithm, 7> kCo
      {v1::AllReduce::MEASURED, CollectiveAlgorithm::kMeasured},
      {v1::AllReduce::GLOO, CollectiveAlgorithm::kGloo},
      {v1::AllReduce::NCCL, CollectiveAlgorithm::kNccl}}};
+inline constexpr EnumTable<v1::FitCollectivesResponse::Warning::Reason, FitWarning::Reason, 7>
+    kFitWarningReasons{
+        {{v1::FitCollectivesResponse::Warning::BANDWIDTH_NOT_TOLD,
+          FitWarning::Reason::kBandwidthNotTold},
+         {v1::FitCollectivesResponse::Warning::LATENCY_NOT_TOLD,
+          FitWarning::Reason::kLatencyNotTold},
+         {v1::FitCollectivesResponse::Warning::REDUCTION_NOT_TOLD,
+          FitWarning::Reason::kReductionNotTold},
+         {v1::FitCollectivesResponse::Warning::REDUCTION_AMBIGUOUS,
+          FitWarning::Reason::kReductionAmbiguous},
+         {v1::FitCollectivesResponse::Warning::NOT_A_SCENARIO, FitWarning::Reason::kNoScenario},
+         {v1::FitCollectivesResponse::Warning::TWO_WORKERS_ONLY,
+          FitWarning::Reason::kTwoWorkersOnly},
+         {v1::FitCollectivesResponse::Warning::ALGORITHM_FAILS,
+          FitWarning::Reason::kAlgorithmFails}}};
 inline constexpr EnumTable<v1::CollectiveReport::Bottleneck, CollectiveBottleneck, 4>
     kCollectiveBottlenecks{
         {{v1::CollectiveReport::COMPUTATION, CollectiveBottleneck::kComputation},

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/bandwidth.h"
 #include "server/convert/enum_table.h"
 #include "server/convert/scenario_convert.h"
 
@@ -237,6 +238,89 @@ v1::FitParsingOverheadResponse ToWire(const FitParsingOverheadAnswer& answer) {
   wire.set_outliers(fit.outliers);
   wire.mutable_least_squares()->set_seconds_per_byte(answer.answer.least_squares.slope);
   wire.mutable_least_squares()->set_seconds(answer.answer.least_squares.offset);
+  wire.set_engine_version(kEngineVersion);
+  return wire;
+}
+
+FitCollectivesCall FromWire(const v1::FitCollectivesRequest& wire) {
+  FitCollectivesCall call;
+  FaultList faults;
+  for (int i = 0; i < wire.measurements_size(); ++i)
+    call.draft.measurements.push_back(
+        FromWire(wire.measurements(i), absl::StrCat("measurements[", i, "]"), faults));
+  call.draft.algorithm = CoreOf(kCollectiveAlgorithms, wire.algorithm(), "algorithm", faults);
+  if (wire.has_confidence_level()) call.draft.confidence_level = wire.confidence_level();
+  if (wire.has_workers_per_node()) call.draft.workers_per_node = wire.workers_per_node();
+  call.faults = std::move(faults).Take();
+  return call;
+}
+
+namespace {
+
+v1::ConfidenceInterval WireInterval(const FittedCoefficient& fitted, double level) {
+  v1::ConfidenceInterval wire;
+  wire.set_lower(fitted.lower);
+  wire.set_upper(fitted.upper);
+  wire.set_level(level);
+  return wire;
+}
+
+// What is beyond a scenario's bounds is left out, as a warning says.
+v1::Scenario WireScenario(const CollectiveFit& fit) {
+  v1::Scenario wire;
+  v1::AllReduce& job = *wire.mutable_all_reduce();
+  job.set_algorithm(WireOf(kCollectiveAlgorithms, fit.algorithm));
+  if (fit.workers_per_node > 1) job.set_workers_per_node(fit.workers_per_node);
+  const AllReduceLimits limits;
+  const double bandwidth = fit.bandwidth.value;
+  if (bandwidth >= Bandwidth::kMinBytesPerSecond && bandwidth <= Bandwidth::kMaxBytesPerSecond) {
+    if (fit.is_inside_node) {
+      job.set_intra_node_bandwidth_bytes_per_second(bandwidth);
+    } else {
+      wire.set_bandwidth_bytes_per_second(bandwidth);
+    }
+  }
+  if (fit.latency.value <= limits.max_latency_seconds) {
+    if (fit.is_inside_node) {
+      job.set_intra_node_latency_seconds(fit.latency.value);
+    } else {
+      job.set_latency_seconds(fit.latency.value);
+    }
+  }
+  if (fit.reduction.value <= limits.max_reduction_seconds_per_byte)
+    job.set_reduction_seconds_per_byte(fit.reduction.value);
+  return wire;
+}
+
+}  // namespace
+
+v1::FitCollectivesResponse ToWire(const FitCollectivesAnswer& answer) {
+  const CollectiveFit& fit = answer.answer;
+  const double level = fit.confidence_level;
+  v1::FitCollectivesResponse wire;
+  wire.set_bandwidth_bytes_per_second(fit.bandwidth.value);
+  wire.set_latency_seconds(fit.latency.value);
+  wire.set_reduction_seconds_per_byte(fit.reduction.value);
+  *wire.mutable_bandwidth_interval() = WireInterval(fit.bandwidth, level);
+  if (fit.latency.is_told) *wire.mutable_latency_interval() = WireInterval(fit.latency, level);
+  if (fit.reduction.is_told)
+    *wire.mutable_reduction_interval() = WireInterval(fit.reduction, level);
+  wire.set_relative_residual(fit.relative_residual);
+  wire.set_outliers(fit.outliers);
+  for (const WorkersResidual& at : fit.by_workers) {
+    auto& row = *wire.add_by_workers();
+    row.set_workers(at.workers);
+    row.set_measurements(at.measurements);
+    row.set_outliers(at.outliers);
+    row.set_relative_residual(at.relative_residual);
+    row.set_bias(at.bias);
+  }
+  for (const FitWarning& warning : fit.warnings) {
+    auto& to = *wire.add_warnings();
+    to.set_reason(WireOf(kFitWarningReasons, warning.reason));
+    to.set_message(warning.message);
+  }
+  *wire.mutable_scenario() = WireScenario(fit);
   wire.set_engine_version(kEngineVersion);
   return wire;
 }

@@ -36,6 +36,9 @@ v1::CompareModelsResponse ToWire(const CompareModelsAnswer& answer);
 FitParsingOverheadCall FromWire(const v1::FitParsingOverheadRequest& wire);
 v1::FitParsingOverheadResponse ToWire(const FitParsingOverheadAnswer& answer);
 
+FitCollectivesCall FromWire(const v1::FitCollectivesRequest& wire);
+v1::FitCollectivesResponse ToWire(const FitCollectivesAnswer& answer);
+
 GenerateTraceCall FromWire(const v1::GenerateTraceRequest& wire);
 
 }  // namespace stepcast::server

@@ -9,6 +9,7 @@
 
 #include "core/allocate/allocation.h"
 #include "core/base/error.h"
+#include "core/calibrate/collective_fit.h"
 #include "core/calibrate/parsing_overhead_fit.h"
 #include "core/compare/comparison.h"
 #include "core/model/simulation_options.h"
@@ -66,6 +67,12 @@ struct FitParsingOverheadCall {
   ParsingOverheadDraft draft;
 };
 
+// About no profile.
+struct FitCollectivesCall {
+  CollectiveFitDraft draft;
+  std::vector<Fault> faults;
+};
+
 struct GenerateTraceCall {
   ProfileSource source;
   TraceDraft draft;
@@ -109,6 +116,11 @@ struct CompareModelsAnswer {
 
 struct FitParsingOverheadAnswer {
   ParsingOverheadFit answer;
+  AnswerContext context;  // nothing is simulated: as default-constructed
+};
+
+struct FitCollectivesAnswer {
+  CollectiveFit answer;
   AnswerContext context;  // nothing is simulated: as default-constructed
 };
 

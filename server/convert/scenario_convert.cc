@@ -118,14 +118,8 @@ AllReduceDraft CollectivesFromWire(const v1::AllReduce& wire, const std::string&
   if (wire.has_launch_seconds()) draft.launch_seconds = wire.launch_seconds();
   if (wire.has_buckets()) draft.buckets = FromWire(wire.buckets());
   for (int i = 0; i < wire.measured_size(); ++i) {
-    const v1::AllReduce::MeasuredCollective& point = wire.measured(i);
-    const std::string kind = absl::StrCat(at("measured"), "[", i, "].kind");
     draft.measured.push_back(
-        {.kind =
-             CoreOf(kCollectives, point.kind(), kind, faults).value_or(Collective::kUnspecified),
-         .workers = point.workers(),
-         .size_bytes = point.size_bytes(),
-         .seconds = point.seconds()});
+        FromWire(wire.measured(i), absl::StrCat(at("measured"), "[", i, "]"), faults));
   }
   if (wire.has_concurrent_collectives())
     draft.concurrent_collectives = wire.concurrent_collectives();
@@ -169,13 +163,7 @@ v1::AllReduce CollectivesToWire(const AllReduce& job) {
     wire.mutable_horovod()->set_fusion_bytes(horovod->fusion_bytes);
     wire.mutable_horovod()->set_cycle_seconds(horovod->cycle_seconds);
   }
-  for (const MeasuredCollective& point : job.measured) {
-    v1::AllReduce::MeasuredCollective& to = *wire.add_measured();
-    to.set_kind(WireOf(kCollectives, point.kind));
-    to.set_workers(point.workers);
-    to.set_size_bytes(point.size_bytes);
-    to.set_seconds(point.seconds);
-  }
+  for (const MeasuredCollective& point : job.measured) *wire.add_measured() = ToWire(point);
   wire.set_concurrent_collectives(job.concurrent_collectives);
   if (job.partition_bytes > 0) wire.set_partition_bytes(job.partition_bytes);
   if (job.sharding != Sharding::kNone) wire.set_sharding(WireOf(kShardings, job.sharding));
@@ -194,6 +182,24 @@ v1::AllReduce CollectivesToWire(const AllReduce& job) {
 }
 
 }  // namespace
+
+MeasuredCollective FromWire(const v1::AllReduce::MeasuredCollective& wire, const std::string& path,
+                            FaultList& faults) {
+  return {.kind = CoreOf(kCollectives, wire.kind(), path + ".kind", faults)
+                      .value_or(Collective::kUnspecified),
+          .workers = wire.workers(),
+          .size_bytes = wire.size_bytes(),
+          .seconds = wire.seconds()};
+}
+
+v1::AllReduce::MeasuredCollective ToWire(const MeasuredCollective& point) {
+  v1::AllReduce::MeasuredCollective wire;
+  wire.set_kind(WireOf(kCollectives, point.kind));
+  wire.set_workers(point.workers);
+  wire.set_size_bytes(point.size_bytes);
+  wire.set_seconds(point.seconds);
+  return wire;
+}
 
 std::optional<double> FromWire(const google::protobuf::Duration& wire, const std::string& path,
                                FaultList& faults) {

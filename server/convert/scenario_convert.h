@@ -22,6 +22,11 @@ ScenarioDraft FromWire(const v1::Scenario& wire, const std::string& path, FaultL
 SimulationOptionsDraft FromWire(const v1::SimulationOptions& wire, const std::string& path,
                                 FaultList& faults);
 
+// An unknown kind is unspecified, too.
+MeasuredCollective FromWire(const v1::AllReduce::MeasuredCollective& wire, const std::string& path,
+                            FaultList& faults);
+v1::AllReduce::MeasuredCollective ToWire(const MeasuredCollective& point);
+
 v1::Scenario ToWire(const Scenario& scenario);
 v1::SimulationOptions ToWire(const SimulationOptions& options);
 

@@ -223,6 +223,20 @@ absl::StatusOr<Computation<FitParsingOverheadAnswer>> PredictionHandler::FitPars
       });
 }
 
+absl::StatusOr<Computation<FitCollectivesAnswer>> PredictionHandler::FitCollectives(
+    FitCollectivesCall call) const {
+  absl::StatusOr<CollectiveFitQuery> query = ResolveCollectiveFit(call.draft);
+  const absl::Status checked = WithFaults(std::move(call.faults), query.status());
+  if (!checked.ok()) return checked;
+  return Computation<FitCollectivesAnswer>(
+      kNoProfile, {.method = "FitCollectives"},
+      [query = *std::move(query)](StopCheck stop) -> absl::StatusOr<FitCollectivesAnswer> {
+        absl::StatusOr<CollectiveFit> fit = stepcast::FitCollectives(query, stop);
+        if (!fit.ok()) return fit.status();
+        return FitCollectivesAnswer{.answer = *std::move(fit), .context = {}};
+      });
+}
+
 absl::StatusOr<TraceComputation> PredictionHandler::GenerateTrace(GenerateTraceCall call) const {
   absl::StatusOr<Subject> subject = Find(std::move(call.source), call.faults);
   if (!subject.ok()) return subject.status();

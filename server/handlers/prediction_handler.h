@@ -93,6 +93,8 @@ class PredictionHandler {
   // About no profile, and nothing is simulated.
   absl::StatusOr<Computation<FitParsingOverheadAnswer>> FitParsingOverhead(
       const FitParsingOverheadCall& call) const;
+  // Likewise.
+  absl::StatusOr<Computation<FitCollectivesAnswer>> FitCollectives(FitCollectivesCall call) const;
   absl::StatusOr<TraceComputation> GenerateTrace(GenerateTraceCall call) const;
 
   // Changes whenever what a profile's name stands for may have changed (ProfileStore::Generation).

@@ -96,6 +96,8 @@ class LocalService::Handlers {
         "CompareModels", &PredictionHandler::CompareModels);
     AddComputed<v1::FitParsingOverheadRequest, v1::FitParsingOverheadResponse>(
         "FitParsingOverhead", &PredictionHandler::FitParsingOverhead);
+    AddComputed<v1::FitCollectivesRequest, v1::FitCollectivesResponse>(
+        "FitCollectives", &PredictionHandler::FitCollectives);
   }
 
   absl::Status Call(std::string_view path, const Message& request, Message& response,

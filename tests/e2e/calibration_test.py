@@ -1,9 +1,16 @@
-"""A parsing overhead fitted to measurements, as a client that nobody here wrote asks for it."""
+"""A parsing overhead and a link fitted to measurements, as a client that nobody here wrote asks for them."""
 
+import json
+import os
 import random
+import statistics
+import subprocess
+import tempfile
 import unittest
 
-from contract import calibration_pb2
+from contract import calibration_pb2, prediction
+from google.protobuf import json_format
+from sample import message, small
 from stepcastd import ServerTest
 
 SECONDS_PER_BYTE, SECONDS = 2.5e-10, 40e-6
@@ -50,6 +57,117 @@ class CalibrationTest(ServerTest):
         self.assertAlmostEqual(reply.seconds * 1e6, 1)
         self.assertEqual(reply.outliers, 0)
         self.assertEqual(reply.seconds_interval.level, 0.5)
+
+
+REAL = os.path.join(os.path.dirname(__file__), "..", "data", "ddp", "allreduce.json")
+
+
+def ring_seconds(kind, workers, size, link):
+    """What the contract says of RING, written here once more."""
+    latency, bandwidth, addition = link
+    rounds = (workers - 1) * (2 if kind == "ALL_REDUCE" else 1)
+    added = 0 if kind == "ALL_GATHER" else (workers - 1) / workers * size * addition
+    return rounds * (latency + size / (workers * bandwidth)) + added
+
+
+def benchmark(seed, link, kinds=("ALL_REDUCE", "ALL_GATHER"), outliers=0.15):
+    """1 KiB to 64 MiB among 2, 4 and 8 workers, 2 % more or less; a share took up to 30 times as long."""
+    generator = random.Random(seed)
+    rows = []
+    for workers in (2, 4, 8):
+        for kind in kinds:
+            for at in range(16):
+                size = 1024 << at
+                seconds = ring_seconds(kind, workers, size, link) * generator.gauss(1, 0.02)
+                if generator.random() < outliers:
+                    seconds *= generator.uniform(3, 30)
+                rows.append({"kind": kind, "workers": workers, "size_bytes": size, "seconds": seconds})
+    return rows
+
+
+def asked(rows, **fields):
+    request = calibration_pb2.FitCollectivesRequest(**fields)
+    for row in rows:
+        request.measurements.add(**row)
+    return request
+
+
+class CollectivesTest(ServerTest):
+    LINK = (20e-6, 1.2e9, 4e-10)
+
+    def near(self, value, truth, interval, share):
+        self.assertAlmostEqual(value / truth, 1, delta=share)
+        self.assertLess(interval.lower, value)
+        self.assertGreater(interval.upper, value)
+        self.assertEqual(interval.level, 0.95)
+
+    def test_the_link_is_found_among_outliers(self):
+        for seed in range(5):
+            with self.subTest(seed=seed):
+                reply = self.server.predictions.FitCollectives(asked(benchmark(seed, self.LINK)))
+                self.near(reply.latency_seconds, self.LINK[0], reply.latency_interval, 0.03)
+                self.near(reply.bandwidth_bytes_per_second, self.LINK[1], reply.bandwidth_interval, 0.03)
+                self.near(reply.reduction_seconds_per_byte, self.LINK[2], reply.reduction_interval, 0.2)
+                self.assertAlmostEqual(reply.relative_residual, 0.015, delta=0.01)
+                self.assertGreater(reply.outliers, 5)
+                self.assertEqual([row.workers for row in reply.by_workers], [2, 4, 8])
+                self.assertEqual(sum(row.outliers for row in reply.by_workers), reply.outliers)
+                self.assertEqual(sum(row.measurements for row in reply.by_workers), 96)
+                self.assertFalse(reply.warnings)
+                self.assertTrue(reply.engine_version)
+
+    def test_equal_requests_have_equal_answers(self):
+        first, second = (self.server.predictions.FitCollectives(asked(benchmark(7, self.LINK))) for _ in range(2))
+        self.assertEqual(first, second)
+
+    def test_what_all_reduces_do_not_tell_is_nothing_and_is_named(self):
+        reply = self.server.predictions.FitCollectives(asked(benchmark(1, self.LINK, kinds=("ALL_REDUCE",), outliers=0), confidence_level=0.5))
+        self.assertEqual(reply.reduction_seconds_per_byte, 0)
+        self.assertFalse(reply.HasField("reduction_interval"))
+        self.assertEqual(reply.bandwidth_interval.level, 0.5)
+        reasons = calibration_pb2.FitCollectivesResponse.Warning
+        self.assertEqual([warning.reason for warning in reply.warnings], [reasons.REDUCTION_NOT_TOLD])
+        self.assertAlmostEqual(1e9 / reply.bandwidth_bytes_per_second, 1e9 / self.LINK[1] + 1e9 * self.LINK[2] / 2, delta=0.02)
+
+    def test_the_scenario_that_comes_back_is_one_to_ask_about(self):
+        reply = self.server.predictions.FitCollectives(asked(benchmark(2, self.LINK)))
+        profile = small()
+        for operation in profile["operations"]:
+            if operation["resource"] in ("DOWNLINK", "UPLINK", "PARAMETER_SERVER"):
+                operation.setdefault("parameter", "weights")
+        question = prediction.PredictThroughputRequest(inline_profile=message(profile), worker_counts=[4], scenario=reply.scenario)
+        resolved = self.server.predictions.PredictThroughput(question).predictions[0].scenario
+        self.assertEqual(resolved.bandwidth_bytes_per_second, reply.bandwidth_bytes_per_second)
+        self.assertEqual(resolved.all_reduce.latency_seconds, reply.latency_seconds)
+        self.assertEqual(resolved.all_reduce.reduction_seconds_per_byte, reply.reduction_seconds_per_byte)
+
+    def test_real_all_reduces_of_gloo_tell_the_rate_of_their_links(self):
+        with open(REAL, encoding="utf-8") as file:
+            real = [row for row in json.load(file) if row["at_once"] == 1 and row["bytes"] >= 1 << 18]
+        for rate, payload in ((1_000_000_000, 119.55e6), (500_000_000, 59.78e6)):
+            rows = [{"kind": "ALL_REDUCE", "workers": row["workers"], "size_bytes": row["bytes"], "seconds": row["median"]} for row in real if row["rate"] == rate]
+            for algorithm in ("RING", "GLOO"):
+                with self.subTest(rate=rate, algorithm=algorithm):
+                    reply = self.server.predictions.FitCollectives(asked(rows, algorithm=algorithm))
+                    self.assertAlmostEqual(reply.bandwidth_bytes_per_second / payload, 1, delta=0.06)
+                    self.assertLess(reply.relative_residual, 0.04)
+                    self.assertLess(statistics.mean(abs(row.bias) for row in reply.by_workers), 0.06)
+
+    def test_the_command_line_says_the_same_with_and_without_a_server(self):
+        rows = benchmark(3, self.LINK)
+        with tempfile.TemporaryDirectory(prefix="stepcast-fit-") as folder:
+            path = os.path.join(folder, "benchmark.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(rows, file)
+            replies = []
+            for where in (["--local"], ["--server", self.server.address]):
+                command = [os.environ["STEPCAST"], "profile", "fit-collectives", path, "--output", "json", *where]
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                replies.append(json.loads(done.stdout))
+        self.assertEqual(replies[0], replies[1])
+        reply = self.server.predictions.FitCollectives(asked(sorted(rows, key=lambda row: (row["kind"] != "ALL_REDUCE", row["workers"], row["size_bytes"]))))
+        self.assertEqual(json_format.ParseDict(replies[0], calibration_pb2.FitCollectivesResponse()), reply)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ METHODS = {
         "CompareModels": "unary",
         "GenerateTrace": "server_stream",
         "FitParsingOverhead": "unary",
+        "FitCollectives": "unary",
     },
     "stepcast.v1.JobService": {"StartJob": "unary"},
     "google.longrunning.Operations": {

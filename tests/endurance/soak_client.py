@@ -143,6 +143,12 @@ class SoakClient(threading.Thread):
             request.measurements.add(size_bytes=1000 * at, seconds=1e-9 * at * self.random.uniform(900, 1100))
         self.expect("FitParsingOverhead", self.predictions.FitParsingOverhead, request)
 
+    def step_fit_collectives(self):
+        request = calibration_pb2.FitCollectivesRequest()
+        for at in range(1, 50):
+            request.measurements.add(kind="ALL_REDUCE", workers=2 + at % 4, size_bytes=1000 * at, seconds=1e-7 * at * self.random.uniform(0.9, 1.1))
+        self.expect("FitCollectives", self.predictions.FitCollectives, request)
+
     def step_trace(self):
         request = trace_pb2.GenerateTraceRequest(inline_profile=RECORDED, options=scenario_pb2.SimulationOptions(steps_per_worker=20))
         self.expectation.expect("GenerateTrace", lambda: sum(len(reply.chunk) for reply in self.predictions.GenerateTrace(request)))

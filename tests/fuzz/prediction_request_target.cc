@@ -124,6 +124,17 @@ class PredictionRequestTarget final : public FuzzTarget {
       measurement.set_seconds(1e-3 * i + 1e-5 * (i % 2));
     }
     add(5, fit);
+    v1::FitCollectivesRequest collectives;
+    for (int i = 1; i <= 4; ++i) {
+      v1::AllReduce::MeasuredCollective& measurement = *collectives.add_measurements();
+      measurement.set_kind(v1::Operation::ALL_REDUCE);
+      measurement.set_workers(2 + i % 2);
+      measurement.set_size_bytes(1000 * i);
+      measurement.set_seconds(1e-3 * i + 1e-5 * (i % 2));
+    }
+    add(7, collectives);
+    collectives.set_algorithm(v1::AllReduce::GLOO);
+    add(7, collectives);
     return seeds;
   }
 
@@ -143,6 +154,8 @@ class PredictionRequestTarget final : public FuzzTarget {
         return Try<v1::CompareModelsRequest>(bytes, &PredictionHandler::CompareModels);
       case 5:
         return Try<v1::FitParsingOverheadRequest>(bytes, &PredictionHandler::FitParsingOverhead);
+      case 7:
+        return Try<v1::FitCollectivesRequest>(bytes, &PredictionHandler::FitCollectives);
       default:
         return TryTrace(bytes);
     }
@@ -153,7 +166,7 @@ class PredictionRequestTarget final : public FuzzTarget {
   }
 
  private:
-  static constexpr size_t kMethods = 7;
+  static constexpr size_t kMethods = 8;
 
   static std::array<const Message*, kMethods> Prototypes() {
     return {&v1::PredictThroughputRequest::default_instance(),
@@ -162,7 +175,8 @@ class PredictionRequestTarget final : public FuzzTarget {
             &v1::AllocateWorkersRequest::default_instance(),
             &v1::CompareModelsRequest::default_instance(),
             &v1::FitParsingOverheadRequest::default_instance(),
-            &v1::GenerateTraceRequest::default_instance()};
+            &v1::GenerateTraceRequest::default_instance(),
+            &v1::FitCollectivesRequest::default_instance()};
   }
 
   // `check` is the handler's method. The second time all runs are recalled, and the reply must be

@@ -19,6 +19,12 @@ using Json = nlohmann::json;
 using testing::HasSubstr;
 using testing::StartsWith;
 
+// 2 (W - 1) (10 us + bytes / (W x 1 GB/s)).
+constexpr char kBenchmark[] =
+    "kind,workers,size_bytes,seconds\n"
+    "ALL_REDUCE,2,10000,30e-6\nALL_REDUCE,2,1000000,1020e-6\n"
+    "ALL_REDUCE,4,10000,75e-6\nALL_REDUCE,4,1000000,1560e-6\n";
+
 class LocalProgramTest : public testing::Test {
  protected:
   Outcome Run(std::vector<std::string> arguments,
@@ -54,6 +60,7 @@ TEST_F(LocalProgramTest, WhatIsAboutFilesNeedsNeitherFlagNorServer) {
       {"allocate", jobs, "--steps", "50"},
       {"profile", "check", tiny_},
       {"profile", "fit", parsing},
+      {"profile", "fit-collectives", directory_.Write("benchmark.csv", kBenchmark)},
       {"profile", "get", tiny_},
       {"profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s", "--save",
        directory_.Path("alexnet.json")},
@@ -599,6 +606,76 @@ TEST_F(LocalProgramTest, FitsAParsingOverheadToAFileOfMeasurements) {
       Run({"--local", "profile", "fit", file, "--output", "json", "--level", "0.9"}).out);
   EXPECT_NEAR(json["secondsPerByte"].get<double>(), 2e-9, 1e-18);
   EXPECT_EQ(json["secondsInterval"]["level"], 0.9);
+}
+
+TEST_F(LocalProgramTest, FitsALinkToABenchmarkOfCollectives) {
+  const std::string file = directory_.Write("benchmark.csv", kBenchmark);
+  const Outcome fitted = Run({"--local", "profile", "fit-collectives", file});
+  EXPECT_EQ(fitted.exit_code, 0) << fitted.err;
+  EXPECT_THAT(fitted.out, HasSubstr("bandwidth             1000 MB/s  1000 MB/s .. 1000 MB/s"));
+  EXPECT_THAT(fitted.out,
+              HasSubstr("use it with --algorithm ring --bandwidth 1000000000 --latency 10000ns\n"));
+  const Json json = Json::parse(Run({"--local", "profile", "fit-collectives", file, "--algorithm",
+                                     "ring", "--level", "0.9", "--output", "json"})
+                                    .out);
+  EXPECT_NEAR(json["latencySeconds"].get<double>(), 10e-6, 1e-12);
+  EXPECT_EQ(json["latencyInterval"]["level"], 0.9);
+  EXPECT_EQ(json["byWorkers"].size(), 2);
+  EXPECT_EQ(json["scenario"]["allReduce"]["algorithm"], "RING");
+}
+
+TEST_F(LocalProgramTest, FitsALinkToSeveralFilesWithoutTheirSmallest) {
+  const auto printed = [&](int workers) {
+    std::string text;
+    for (int rank = 0; rank < workers; ++rank)
+      text += "#  Rank  " + std::to_string(rank) + " Group  0 Pid  9 on  node device  0\n";
+    text +=
+        "#       size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw "
+        "#wrong\n";
+    for (const int size : {1000, 1'000'000, 2'000'000}) {
+      const double micros = 2 * (workers - 1) * (10 + size / (1e3 * workers));
+      const std::string half =
+          " " + std::to_string(micros) + " " + std::to_string(size / micros / 1e3) + " " +
+          std::to_string(2 * (workers - 1) * size / micros / 1e3 / workers) + " 0";
+      text += std::to_string(size) + " 250 float sum -1" + half + half + "\n";
+    }
+    return text;
+  };
+  const std::vector<std::string> files = {directory_.Write("two.txt", printed(2)),
+                                          directory_.Write("four.txt", printed(4))};
+  const auto fit = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> command = {
+        "--local", "profile", "fit-collectives", files[0], files[1], "--output", "json"};
+    command.insert(command.end(), more.begin(), more.end());
+    const Outcome outcome = Run(command);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return Json::parse(outcome.out);
+  };
+  const Json all = fit({});
+  EXPECT_NEAR(all["bandwidthBytesPerSecond"].get<double>(), 1e9, 1e6);
+  EXPECT_EQ(all["byWorkers"][1]["workers"], 4);
+  EXPECT_EQ(all["byWorkers"][1]["measurements"], 3);
+  EXPECT_EQ(fit({"--smallest", "500kB"})["byWorkers"][1]["measurements"], 2);
+  EXPECT_EQ(fit({"--kind", "all-reduce", "--workers-per-node",
+                 "4"})["scenario"]["allReduce"]["workersPerNode"],
+            4);
+}
+
+TEST_F(LocalProgramTest, SaysWhatIsWrongWithABenchmark) {
+  const std::string good = directory_.Write("benchmark.csv", kBenchmark);
+  const Outcome broken = Run({"--local", "profile", "fit-collectives", good,
+                              directory_.Write("a.csv",
+                                               "kind,workers,size_bytes,seconds\n"
+                                               "ALL_REDUCE,2,five,1e-3\n")});
+  EXPECT_EQ(broken.exit_code, 1);
+  EXPECT_THAT(broken.err, HasSubstr("a.csv: line 2: size_bytes \"five\" is no number of bytes"));
+  const Outcome few = Run({"--local", "profile", "fit-collectives", good, "--smallest", "1GiB"});
+  EXPECT_EQ(few.exit_code, 1);
+  EXPECT_THAT(few.err, HasSubstr("measurements: 0 are too few"));
+  EXPECT_EQ(Run({"--local", "profile", "fit-collectives", directory_.Path("none.csv")}).exit_code,
+            2);
+  EXPECT_EQ(Run({"--local", "profile", "fit-collectives", good, "--algorithm", "tree"}).exit_code,
+            2);
 }
 
 TEST_F(LocalProgramTest, SaysWhatIsWrongWithMeasurements) {

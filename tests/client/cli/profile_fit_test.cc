@@ -44,5 +44,63 @@ TEST(FitTextTest, WarnsOfMeasurementsThatAreNothing) {
   EXPECT_THAT(FitText(Measured(1), Fit()), Not(HasSubstr("no time at all")));
 }
 
+v1::FitCollectivesResponse FittedLink() {
+  return Proto<v1::FitCollectivesResponse>(R"pb(
+    bandwidth_bytes_per_second: 1.1578e8
+    latency_seconds: 99.3e-6
+    bandwidth_interval { lower: 1.142e8 upper: 1.173e8 level: 0.95 }
+    latency_interval { lower: 93.1e-6 upper: 105e-6 level: 0.95 }
+    relative_residual: 0.019
+    outliers: 1
+    by_workers { workers: 2 measurements: 8 relative_residual: 0.026 bias: -0.023 }
+    by_workers { workers: 4 measurements: 4 outliers: 1 relative_residual: 0.015 bias: 0.01 }
+    warnings { reason: REDUCTION_NOT_TOLD message: "reduction 0: because" }
+    scenario {
+      bandwidth_bytes_per_second: 1.1578e8
+      all_reduce { algorithm: GLOO latency_seconds: 99.3e-6 reduction_seconds_per_byte: 0 }
+    })pb");
+}
+
+TEST(CollectiveFitTextTest, SaysTheLinkHowSureItIsAndHowToUseIt) {
+  v1::FitCollectivesRequest request;
+  for (int i = 0; i < 12; ++i) request.add_measurements();
+  EXPECT_EQ(CollectiveFitText(request, FittedLink()),
+            "                          fitted              95% interval\n"
+            "bandwidth             115.8 MB/s  114.2 MB/s .. 117.3 MB/s\n"
+            "latency of a message    99.30 us      93.10 us .. 105.0 us\n"
+            "adding a byte           not told\n"
+            "\n"
+            "workers  measurements  outliers  half within  median\n"
+            "      2             8         0         2.6%   -2.3%\n"
+            "      4             4         1         1.5%   +1.0%\n"
+            "    all            12         1         1.9%\n"
+            "warning: reduction 0: because\n"
+            "use it with --algorithm gloo --bandwidth 115780000 --latency 99300ns\n");
+}
+
+TEST(CollectiveFitTextTest, ALinkInsideANodeHasItsOwnFlags) {
+  v1::FitCollectivesResponse response = FittedLink();
+  *response.mutable_scenario() = Proto<v1::Scenario>(R"pb(
+    all_reduce {
+      algorithm: RING
+      workers_per_node: 8
+      intra_node_bandwidth_bytes_per_second: 3e11
+      intra_node_latency_seconds: 2e-6
+      reduction_seconds_per_byte: 1.5e-12
+    })pb");
+  EXPECT_THAT(CollectiveFitText({}, response),
+              HasSubstr("use it with --algorithm ring --workers-per-node 8 --intra-bandwidth "
+                        "300000000000 --intra-latency 2000ns --reduction-seconds-per-byte "
+                        "1.5e-12\n"));
+}
+
+TEST(CollectiveFitTextTest, ABandwidthThatIsNotToldHasNoFlag) {
+  v1::FitCollectivesResponse response = FittedLink();
+  response.clear_bandwidth_bytes_per_second();
+  response.mutable_scenario()->clear_bandwidth_bytes_per_second();
+  EXPECT_THAT(CollectiveFitText({}, response), HasSubstr("not told"));
+  EXPECT_THAT(CollectiveFitText({}, response), Not(HasSubstr("--bandwidth")));
+}
+
 }  // namespace
 }  // namespace stepcast::client::profile_fit_test

@@ -57,7 +57,9 @@ TEST_F(RemoteConnectionTest, CallsThatChangeNothingAreRetried) {
   EXPECT_TRUE(client_.CompareModels({}).ok());
   FailTwice();
   EXPECT_TRUE(client_.FitParsingOverhead({}).ok());
-  EXPECT_EQ(script_.attempts.size(), 24);
+  FailTwice();
+  EXPECT_TRUE(client_.FitCollectives({}).ok());
+  EXPECT_EQ(script_.attempts.size(), 27);
 }
 
 TEST_F(RemoteConnectionTest, AStreamIsRetriedUntilItsFirstPieceHasCome) {

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/random.h"
+
 namespace stepcast::collective_time_test {
 namespace {
 
@@ -112,6 +114,36 @@ TEST(CollectiveTimeTest, TheTimeIsThatOfTheLaunchAndTheAlgorithm) {
   Scenario scenario = Four(CollectiveAlgorithm::kRing);
   std::get<AllReduce>(scenario.communication).launch_seconds = 10 * kMicro;
   EXPECT_EQ(CollectiveTimes(scenario).TimeOf(Collective::kAllReduce, 1000), Nanoseconds(18'250));
+}
+
+TEST(CollectivePartsTest, TheyAddUpToTheTime) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    Random random({seed, 7});
+    const auto workers = static_cast<int32_t>(2 + random.Below(20));
+    const double latency = 1e-6 * static_cast<double>(random.Below(300));
+    const double bandwidth = 1e8 * static_cast<double>(1 + random.Below(100));
+    const double addition = 1e-10 * static_cast<double>(random.Below(100));
+    Scenario scenario{.workers = workers,
+                      .bandwidth_bytes_per_second = bandwidth,
+                      .communication = AllReduce{.latency_seconds = latency,
+                                                 .reduction_seconds_per_byte = addition}};
+    const auto bytes = static_cast<int64_t>(1 + random.Below(uint64_t{1} << random.Below(32)));
+    for (const Collective kind : {Collective::kAllReduce, Collective::kReduceScatter,
+                                  Collective::kAllGather, Collective::kBroadcast}) {
+      const double ring = CollectiveTimes(scenario).SecondsOf(kind, bytes);
+      EXPECT_NEAR(RingParts(kind, static_cast<double>(bytes), workers)
+                      .Seconds(latency, 1 / bandwidth, addition),
+                  ring, 1e-12 * ring);
+      std::get<AllReduce>(scenario.communication).algorithm = CollectiveAlgorithm::kGloo;
+      // Each message's parts are rounded to ticks, and a link takes one at least.
+      const double ticks = 1e-12 * 40'000;
+      EXPECT_NEAR(GlooParts(kind, bytes, workers, latency, 1 / bandwidth, addition)
+                      .Seconds(latency, 1 / bandwidth, addition),
+                  CollectiveTimes(scenario).SecondsOf(kind, bytes), ticks)
+          << "seed " << seed;
+      std::get<AllReduce>(scenario.communication).algorithm = CollectiveAlgorithm::kRing;
+    }
+  }
 }
 
 Scenario MeasuredBy(int32_t workers, std::vector<MeasuredCollective> points) {

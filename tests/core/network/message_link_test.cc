@@ -110,6 +110,29 @@ TEST(MessageLinkTest, FiveHundredRandomSetsOfRingsEndAsAnObviousSimulationSays) 
   }
 }
 
+TEST(MessageLinkTest, AThousandRandomRingsAloneTakeTheirAloneTime) {
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    Random random({seed, 6});
+    const RingMessages ring{.reducing = static_cast<int32_t>(random.Below(12)),
+                            .gathering = static_cast<int32_t>(random.Below(12)),
+                            .transmission = {1 + static_cast<int64_t>(random.Below(20))},
+                            .latency = {static_cast<int64_t>(random.Below(20))},
+                            .addition = {static_cast<int64_t>(random.Below(20))}};
+    EXPECT_EQ(LinkEnds({{.begin = 0, .messages = ring}}).front(), ring.AloneTime().ticks)
+        << "seed " << seed;
+  }
+}
+
+TEST(MessageLinkTest, ARingAloneEndsBeforeTheEndOfTime) {
+  const Span longest = kEndOfTime - Instant{};
+  const RingMessages ring{.reducing = 1000,
+                          .gathering = 1000,
+                          .transmission = longest,
+                          .latency = longest,
+                          .addition = longest};
+  EXPECT_EQ(ring.AloneTime(), longest);
+}
+
 TEST(MessageLinkTest, ARingAloneTakesItsAloneTime) {
   const RingMessages ring{.reducing = 4,
                           .gathering = 4,

@@ -33,6 +33,9 @@ TEST(EnumTableTest, EveryTableIsCompleteAndOneToOne) {
   ExpectComplete(kSynchronizations);
   ExpectComplete(kTransferOrders);
   ExpectComplete(kWarningReasons);
+  ExpectComplete(kFitWarningReasons);
+  ExpectComplete(kCollectives);
+  ExpectComplete(kCollectiveAlgorithms);
   ExpectComplete(kStarts);
   ExpectComplete(kHorizons);
   ExpectComplete(kObjectives);

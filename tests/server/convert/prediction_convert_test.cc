@@ -201,6 +201,108 @@ TEST(CalibrationConvertTest, AFitCarriesEverything) {
   EXPECT_EQ(wire.least_squares().seconds(), -9);
 }
 
+TEST(CalibrationConvertTest, FitCollectivesCarriesEverything) {
+  v1::FitCollectivesRequest wire;
+  v1::AllReduce::MeasuredCollective& measurement = *wire.add_measurements();
+  measurement.set_kind(v1::Operation::ALL_GATHER);
+  measurement.set_workers(4);
+  measurement.set_size_bytes(1000);
+  measurement.set_seconds(0.5);
+  FitCollectivesCall call = FromWire(wire);
+  EXPECT_THAT(call.draft.measurements,
+              ElementsAre(MeasuredCollective{Collective::kAllGather, 4, 1000, 0.5}));
+  EXPECT_EQ(call.draft.algorithm, std::nullopt);
+  EXPECT_EQ(call.draft.confidence_level, std::nullopt);
+  EXPECT_EQ(call.draft.workers_per_node, std::nullopt);
+  wire.set_algorithm(v1::AllReduce::GLOO);
+  wire.set_confidence_level(0);
+  wire.set_workers_per_node(0);
+  call = FromWire(wire);
+  EXPECT_EQ(call.draft.algorithm, CollectiveAlgorithm::kGloo);
+  EXPECT_EQ(call.draft.confidence_level, 0);
+  EXPECT_EQ(call.draft.workers_per_node, 0);
+  EXPECT_TRUE(call.faults.empty());
+  wire.set_algorithm(static_cast<v1::AllReduce::Algorithm>(77));
+  measurement.set_kind(static_cast<v1::Operation::Collective>(78));
+  call = FromWire(wire);
+  ASSERT_EQ(call.faults.size(), 2);
+  EXPECT_EQ(call.faults[0].field, "measurements[0].kind");
+  EXPECT_EQ(call.faults[1].field, "algorithm");
+}
+
+FitCollectivesAnswer FittedLink() {
+  return {.answer = {.algorithm = CollectiveAlgorithm::kGloo,
+                     .workers_per_node = 1,
+                     .bandwidth = {.is_told = true, .value = 2e8, .lower = 1e8, .upper = 3e8},
+                     .latency = {.is_told = true, .value = 2e-5, .lower = 1e-5, .upper = 3e-5},
+                     .reduction = {.is_told = true, .value = 2e-9, .lower = 0, .upper = 3e-9},
+                     .relative_residual = 0.25,
+                     .outliers = 7,
+                     .by_workers = {{.workers = 8,
+                                     .measurements = 9,
+                                     .outliers = 3,
+                                     .relative_residual = 0.5,
+                                     .bias = -0.125}},
+                     .warnings = {{FitWarning::Reason::kAlgorithmFails, "with 8 workers"}},
+                     .confidence_level = 0.9},
+          .context = {}};
+}
+
+TEST(CalibrationConvertTest, AFittedLinkCarriesEverything) {
+  const v1::FitCollectivesResponse wire = ToWire(FittedLink());
+  EXPECT_EQ(wire.bandwidth_bytes_per_second(), 2e8);
+  EXPECT_EQ(wire.bandwidth_interval().lower(), 1e8);
+  EXPECT_EQ(wire.bandwidth_interval().upper(), 3e8);
+  EXPECT_EQ(wire.bandwidth_interval().level(), 0.9);
+  EXPECT_EQ(wire.latency_seconds(), 2e-5);
+  EXPECT_EQ(wire.latency_interval().lower(), 1e-5);
+  EXPECT_EQ(wire.latency_interval().upper(), 3e-5);
+  EXPECT_EQ(wire.reduction_seconds_per_byte(), 2e-9);
+  EXPECT_EQ(wire.reduction_interval().upper(), 3e-9);
+  EXPECT_EQ(wire.relative_residual(), 0.25);
+  EXPECT_EQ(wire.outliers(), 7);
+  ASSERT_EQ(wire.by_workers_size(), 1);
+  EXPECT_EQ(wire.by_workers(0).workers(), 8);
+  EXPECT_EQ(wire.by_workers(0).measurements(), 9);
+  EXPECT_EQ(wire.by_workers(0).outliers(), 3);
+  EXPECT_EQ(wire.by_workers(0).relative_residual(), 0.5);
+  EXPECT_EQ(wire.by_workers(0).bias(), -0.125);
+  ASSERT_EQ(wire.warnings_size(), 1);
+  EXPECT_EQ(wire.warnings(0).reason(), v1::FitCollectivesResponse::Warning::ALGORITHM_FAILS);
+  EXPECT_EQ(wire.warnings(0).message(), "with 8 workers");
+  EXPECT_EQ(wire.scenario().bandwidth_bytes_per_second(), 2e8);
+  EXPECT_EQ(wire.scenario().all_reduce().algorithm(), v1::AllReduce::GLOO);
+  EXPECT_EQ(wire.scenario().all_reduce().latency_seconds(), 2e-5);
+  EXPECT_EQ(wire.scenario().all_reduce().reduction_seconds_per_byte(), 2e-9);
+  EXPECT_FALSE(wire.scenario().all_reduce().has_workers_per_node());
+  EXPECT_FALSE(wire.engine_version().empty());
+}
+
+TEST(CalibrationConvertTest, ALinkInsideANodeIsTheScenariosInside) {
+  FitCollectivesAnswer answer = FittedLink();
+  answer.answer.workers_per_node = 8;
+  answer.answer.is_inside_node = true;
+  const v1::Scenario wire = ToWire(answer).scenario();
+  EXPECT_FALSE(wire.has_bandwidth_bytes_per_second());
+  EXPECT_FALSE(wire.all_reduce().has_latency_seconds());
+  EXPECT_EQ(wire.all_reduce().workers_per_node(), 8);
+  EXPECT_EQ(wire.all_reduce().intra_node_bandwidth_bytes_per_second(), 2e8);
+  EXPECT_EQ(wire.all_reduce().intra_node_latency_seconds(), 2e-5);
+}
+
+TEST(CalibrationConvertTest, WhatIsNotToldOrBeyondAScenarioIsLeftOut) {
+  FitCollectivesAnswer answer = FittedLink();
+  answer.answer.bandwidth = {.is_told = true, .value = 0, .lower = 5, .upper = 1e15};
+  answer.answer.latency = {.is_told = true, .value = 11, .lower = 10, .upper = 12};
+  answer.answer.reduction = {};
+  const v1::FitCollectivesResponse wire = ToWire(answer);
+  EXPECT_FALSE(wire.has_reduction_interval());
+  EXPECT_EQ(wire.latency_seconds(), 11);
+  EXPECT_FALSE(wire.scenario().has_bandwidth_bytes_per_second());
+  EXPECT_FALSE(wire.scenario().all_reduce().has_latency_seconds());
+  EXPECT_EQ(wire.scenario().all_reduce().reduction_seconds_per_byte(), 0);
+}
+
 TEST(TraceConvertTest, GenerateTraceTakesItsScenarioAndOptions) {
   v1::GenerateTraceRequest wire;
   wire.set_profile("profiles/a");

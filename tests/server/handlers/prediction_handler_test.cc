@@ -196,6 +196,28 @@ TEST_F(PredictionHandlerTest, AParsingOverheadIsAboutNoProfile) {
               ElementsAre("measurements[1].seconds"));
 }
 
+TEST_F(PredictionHandlerTest, ALinkOfCollectivesIsAboutNoProfile) {
+  // 2 (10 us + bytes / (2 x 1 GB/s)).
+  FitCollectivesCall call{
+      .draft = {.measurements = {{.workers = 2, .size_bytes = 10'000, .seconds = 30e-6},
+                                 {.workers = 2, .size_bytes = 100'000, .seconds = 120e-6},
+                                 {.workers = 2, .size_bytes = 1'000'000, .seconds = 1020e-6}}}};
+  auto computation = handler_.FitCollectives(call);
+  ASSERT_TRUE(computation.ok()) << computation.status();
+  EXPECT_FALSE(computation->content().empty()) << "equal calls share an answer";
+  const auto answer = (*std::move(computation))(NeverStop);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_NEAR(answer->answer.bandwidth.value, 1e9, 1);
+  EXPECT_NEAR(answer->answer.latency.value, 10e-6, 1e-12);
+  auto stopped = handler_.FitCollectives(call);
+  EXPECT_EQ((*std::move(stopped))([] { return absl::CancelledError(); }).status().code(),
+            absl::StatusCode::kCancelled);
+  call.draft.measurements[1].seconds = -1;
+  call.faults = {{.field = "algorithm", .description = "77 is unknown"}};
+  EXPECT_THAT(Fields(handler_.FitCollectives(call).status()),
+              ElementsAre("algorithm", "measurements[1].seconds"));
+}
+
 TEST_F(PredictionHandlerTest, AStopReachesTheSimulation) {
   auto computation = handler_.PredictThroughput(
       {.source = "profiles/small",
