@@ -215,7 +215,7 @@ absl::Status ChakraImport::NameCycle(const std::vector<int32_t>& unmet) const {
   return ChakraFault(absl::StrCat("a cycle: ", names));
 }
 
-// What is not kept is passed through: who waits for it waits for what it waits for.
+// Nodes that are not kept are passed through: who waits for it waits for what it waits for.
 absl::Status ChakraImport::PassThrough() {
   std::vector<std::vector<int32_t>> kept_before(nodes_.size());
   int64_t found = 0;

@@ -42,7 +42,7 @@ class JsonReader {
   virtual int BeginList() = 0;
   // The place that was entered last ends; place() is still it.
   virtual void End() {}
-  // What is found in place(), under key() where that is an object. `whole`: a number without a
+  // The values found in place(), under key() where that is an object. `whole`: a number without a
   // fraction, those above int64's largest as that.
   virtual void Text(std::string& value) = 0;
   virtual void Number(double value, std::optional<int64_t> whole) = 0;

@@ -61,7 +61,7 @@ int16_t BytesOfElement(std::string_view type) {
 
 // Of a collective's own name, of its annotation after the backend, and of its call after c10d.
 std::optional<Collective> CollectiveNamed(std::string_view name) {
-  // What moves nothing, or only says that workers are there.
+  // Calls that move nothing, or only say that workers are there.
   if (HasPart(name, "barrier") || StartsWithAny(name, {"wait", "init", "abort", "shutdown"}))
     return std::nullopt;
   if (StartsWithAny(name, {"allreduce", "all_reduce"})) return Collective::kAllReduce;
@@ -209,7 +209,7 @@ class PyTorchReader : public JsonReader {
     const bool is_time = key() == "ts" ? value >= -kLongestMicros && value <= kLast
                                        : std::abs(value) <= kLongestMicros;
     if (!is_time) return FailAtByte(absl::StrCat(value, " is no time"));
-    // What is whole stays exact; a double has not all the nanoseconds of a date.
+    // A whole number stays exact; a double has not all the nanoseconds of a date.
     const double floor = std::floor(value);
     const int64_t ns =
         whole ? *whole * 1000

@@ -72,7 +72,7 @@ class TimelineReader : public JsonReader {
     constexpr double kLatest = 4e15;
     if (!std::isfinite(value) || std::abs(value) > kLatest)
       return FailAtByte(absl::StrCat(value, " is no time"));
-    // What is whole stays exact; a double has not all the nanoseconds of a date.
+    // A whole number stays exact; a double has not all the nanoseconds of a date.
     const int64_t ns = whole ? *whole * static_cast<int64_t>(kNsPerTimelineMicro)
                              : std::llround(value * kNsPerTimelineMicro);
     (key() == "ts" ? event_.start_ns : event_.length_ns) = ns;

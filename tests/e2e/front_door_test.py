@@ -82,7 +82,7 @@ class FrontDoorTest(ServerTest):
         predicted = self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(profile="profiles/small", worker_counts=counts))
         self.assertEqual(list(predicted.predictions), list(recommended.frontier))
 
-    # What weakens a prediction stands with what is made of it.
+    # Weaknesses of a prediction stand with what is made of it.
     def test_warnings_reach_every_answer(self):
         self.zoo("vgg16", "--variation", "0")
         options = ("--steps", "200", "--simultaneous") if "--simultaneous" in self.done("recommend", "--help") else ("--steps", "200")
@@ -148,7 +148,7 @@ class FrontDoorTest(ServerTest):
                 for part in (f"stepcastd {version}\n", "/metrics", "/healthz", "/readyz"):
                     self.assertIn(part, body)
 
-    # Who asks for too much hears how much that was.
+    # A caller who asks for too much hears how much that was.
     def test_a_deadline_says_what_was_asked_and_what_to_do(self):
         self.done("profile", "upload", self.small, "--id", "small")
         endless = prediction.PredictThroughputRequest(profile="profiles/small", worker_counts=[64])

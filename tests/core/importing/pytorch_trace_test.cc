@@ -127,7 +127,7 @@ TEST(PyTorchTraceTest, OfManyRanksItKeepsWhatOneWorkerAloneWouldCompute) {
     const Profile& profile = many->profile;
     EXPECT_THAT(many->notes, Contains(HasSubstr("waited for collectives of 4 workers")));
     EXPECT_THAT(alone->notes, Not(Contains(HasSubstr("waited for collectives"))));
-    // What the host does beside the GPU is told apart.
+    // The host's work beside the GPU is told apart.
     EXPECT_EQ(profile.operations().size(), alone->profile.operations().size() + (gpu ? 1 : 0));
     for (size_t s = 0; s < profile.steps().size(); ++s) {
       for (size_t i = 0; i < alone->profile.operations().size(); ++i) {

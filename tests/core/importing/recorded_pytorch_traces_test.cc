@@ -116,7 +116,7 @@ class RecordedPyTorchTracesTest : public ::testing::Test {
   }
 };
 
-// When the last gradient of each bucket by DistributedDataParallel's rule is ready, in
+// The instants at which the last gradient of each bucket by DDP's rule is ready, in
 // milliseconds from the first kernel of a step.
 std::vector<double> ReadyMs(const Profile& profile, size_t step) {
   const std::vector<size_t> counts = AssignBuckets(GradientsOf(profile), {});
