@@ -175,6 +175,13 @@ class ChakraJsonReader : public JsonReader {
   absl::StatusOr<std::vector<ChakraNode>> ReadAll(ByteSource& source, StopCheck stop) {
     if (absl::Status status = Read(source, stop); !status.ok()) return status;
     if (!found_) return ImportFault(kAtRecording, "it has neither a workload_graph nor nodes");
+    if (has_schema_ && !has_type_) {
+      return ImportFault(kAtRecording,
+                         "it is PyTorch's execution trace (ExecutionTraceObserver), whose nodes "
+                         "have neither type nor time: link it with the profile of the same run "
+                         "(chakra_trace_link, chakra_converter), or import that profile as "
+                         "pytorch");
+    }
     return std::move(nodes_).Take();
   }
 
@@ -203,6 +210,7 @@ class ChakraJsonReader : public JsonReader {
   void End() override {
     if (place() == kAttribute && value_) SetAttribute(attribute_, *value_, node_);
     if (place() != kNode) return;
+    has_type_ = has_type_ || node_.type != ChakraNode::Type::kInvalid;
     if (absl::Status status = nodes_.Add(std::move(node_)); !status.ok()) Fail(std::move(status));
   }
 
@@ -215,6 +223,7 @@ class ChakraJsonReader : public JsonReader {
   }
 
   void Text(std::string& value) override {
+    if (place() == kDocument && key() == "schema") has_schema_ = true;
     if (place() == kNode && key() == "name") node_.name = value;
     if (place() == kAttribute && key() == "name") {
       attribute_ = value;
@@ -267,6 +276,8 @@ class ChakraJsonReader : public JsonReader {
 
   ChakraNodes nodes_;
   bool found_ = false;
+  bool has_schema_ = false;  // as PyTorch's own execution traces have
+  bool has_type_ = false;    // of a node
   ChakraNode node_;
   std::string attribute_;
   std::optional<int64_t> value_;
