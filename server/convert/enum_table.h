@@ -56,12 +56,13 @@ inline constexpr EnumTable<v1::AllReduce::Algorithm, CollectiveAlgorithm, 7> kCo
      {v1::AllReduce::MEASURED, CollectiveAlgorithm::kMeasured},
      {v1::AllReduce::GLOO, CollectiveAlgorithm::kGloo},
      {v1::AllReduce::NCCL, CollectiveAlgorithm::kNccl}}};
-inline constexpr EnumTable<v1::CollectiveReport::Bottleneck, CollectiveBottleneck, 4>
+inline constexpr EnumTable<v1::CollectiveReport::Bottleneck, CollectiveBottleneck, 5>
     kCollectiveBottlenecks{
         {{v1::CollectiveReport::COMPUTATION, CollectiveBottleneck::kComputation},
          {v1::CollectiveReport::LINK_BETWEEN_NODES, CollectiveBottleneck::kLinkBetweenNodes},
          {v1::CollectiveReport::LINK_INSIDE_NODE, CollectiveBottleneck::kLinkInsideNode},
-         {v1::CollectiveReport::SLOWEST_WORKER, CollectiveBottleneck::kSlowestWorker}}};
+         {v1::CollectiveReport::SLOWEST_WORKER, CollectiveBottleneck::kSlowestWorker},
+         {v1::CollectiveReport::HOST, CollectiveBottleneck::kHost}}};
 // Nothing kept in shares is the contract's "unspecified".
 inline constexpr EnumTable<v1::AllReduce::Sharding, Sharding, 3> kShardings{
     {{v1::AllReduce::OPTIMIZER, Sharding::kOptimizer},
