@@ -4,13 +4,16 @@
 #include <CLI/Error.hpp>
 #include <CLI/Validators.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -222,13 +225,16 @@ class ImportCommand : public Command {
     if (!sizes.ok())
       return session.Misused(absl::StrCat(variables_, ": ", sizes.status().message()));
     const auto response = [&] {
-      const Progress progress(session.console, "importing");
-      return Import(session, *format, *sizes);
+      Progress progress(session.console, "importing");
+      return Import(session, *format, *sizes, progress);
     }();
     return flags_.Finish(session, response);
   }
 
  private:
+  // Slower than any import of a trace, also of one that is compressed twenty times.
+  static constexpr int64_t kBytesASecond = 1'000'000;
+
   // A format by its name, and what goes with it.
   struct FormatRow {
     const char* name;
@@ -283,9 +289,9 @@ class ImportCommand : public Command {
     *format.mutable_platform() = flags_.platform();
   }
 
-  absl::StatusOr<v1::ImportProfileResponse> Import(
-      const Session& session, RecordingFormat format,
-      const std::map<std::string, int64_t>& sizes) const {
+  absl::StatusOr<v1::ImportProfileResponse> Import(const Session& session, RecordingFormat format,
+                                                   const std::map<std::string, int64_t>& sizes,
+                                                   Progress& progress) const {
     v1::ImportProfileRequest::Header header = flags_.Header(session);
     if (format == RecordingFormat::kLayers) {
       const absl::StatusOr<std::string> text = ReadFile(path_);
@@ -309,7 +315,19 @@ class ImportCommand : public Command {
       flags_.FillVariation(*header.mutable_timeline());
       header.mutable_timeline()->mutable_variable_bytes()->insert(sizes.begin(), sizes.end());
     }
-    return session.client.ImportProfileFiles(header, {.recording = path_, .graph = graph_});
+    std::error_code unknown;
+    const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path_, unknown));
+    progress.ExpectBytes(unknown ? 0 : bytes);
+    // Who names no time waits a second longer for each megabyte.
+    CallOptions call;
+    if (session.patience == std::chrono::nanoseconds::max() && !unknown)
+      call.timeout = session.options.timeout + std::chrono::seconds(bytes / kBytesASecond);
+    return session.client.ImportProfileFiles(
+        header,
+        {.recording = path_,
+         .graph = graph_,
+         .on_read = [&progress](int64_t read) { progress.ReachBytes(read); }},
+        call);
   }
 
   std::string path_;
