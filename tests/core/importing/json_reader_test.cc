@@ -13,7 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/importing/horovod_timeline.h"
-#include "tests/core/importing/horovod_writer.h"
+#include "tests/core/importing/timeline_writer.h"
 
 namespace stepcast::json_reader_test {
 namespace {
