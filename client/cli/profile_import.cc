@@ -25,6 +25,7 @@
 #include "client/cli/progress.h"
 #include "client/cli/quantity.h"
 
+#include "stepcast/error_details.h"
 #include "stepcast/json.h"
 #include "stepcast/profile_encoding.h"
 
@@ -224,11 +225,18 @@ class ImportCommand : public Command {
     const absl::StatusOr<std::map<std::string, int64_t>> sizes = Sizes();
     if (!sizes.ok())
       return session.Misused(absl::StrCat(variables_, ": ", sizes.status().message()));
+    Session patient = session;
+    patient.options.timeout = TimeoutFor(session);
     const auto response = [&] {
       Progress progress(session.console, "importing");
-      return Import(session, *format, *sizes, progress);
+      return Import(patient, *format, *sizes, progress);
     }();
-    return flags_.Finish(session, response);
+    const ExitCode code = flags_.Finish(patient, response);
+    if (GetErrorDetails(response.status()).reason == "IMPORT_TOO_LARGE") {
+      session.console.err << "hint: that is a limit of the server (stepcastd --max-import-bytes); "
+                             "--save FILE imports here, and profile upload stores that\n";
+    }
+    return code;
   }
 
  private:
@@ -281,6 +289,19 @@ class ImportCommand : public Command {
     return ParseVariableSizes(*text);
   }
 
+  // 0: not known.
+  int64_t FileBytes() const {
+    std::error_code unknown;
+    const auto bytes = std::filesystem::file_size(path_, unknown);
+    return unknown ? 0 : static_cast<int64_t>(bytes);
+  }
+
+  // A second longer for each megabyte, where no time is asked for.
+  std::chrono::nanoseconds TimeoutFor(const Session& session) const {
+    if (session.patience != std::chrono::nanoseconds::max()) return session.options.timeout;
+    return session.options.timeout + std::chrono::seconds(FileBytes() / kBytesASecond);
+  }
+
   // The options that all formats have.
   template <typename Format>
   void FillFormat(Format& format) const {
@@ -315,19 +336,13 @@ class ImportCommand : public Command {
       flags_.FillVariation(*header.mutable_timeline());
       header.mutable_timeline()->mutable_variable_bytes()->insert(sizes.begin(), sizes.end());
     }
-    std::error_code unknown;
-    const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path_, unknown));
-    progress.ExpectBytes(unknown ? 0 : bytes);
-    // Who names no time waits a second longer for each megabyte.
-    CallOptions call;
-    if (session.patience == std::chrono::nanoseconds::max() && !unknown)
-      call.timeout = session.options.timeout + std::chrono::seconds(bytes / kBytesASecond);
+    progress.ExpectBytes(FileBytes());
     return session.client.ImportProfileFiles(
         header,
         {.recording = path_,
          .graph = graph_,
          .on_read = [&progress](int64_t read) { progress.ReachBytes(read); }},
-        call);
+        {.timeout = session.options.timeout});
   }
 
   std::string path_;

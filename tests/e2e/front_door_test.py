@@ -231,6 +231,17 @@ class SmallServerTest(ServerTest):
         details = details_of(raised.exception)
         self.assertEqual((details.reason, details.violations), ("PROFILE_MALFORMED", {"chunk": "its gzip data is cut short"}))
 
+    def test_a_recording_above_the_servers_limit_comes_with_the_ways_around_it(self):
+        with tempfile.NamedTemporaryFile(suffix=".json") as trace:
+            trace.write(b'{"traceEvents": [' + b" " * (3 * MEGABYTE) + b"]}")
+            trace.flush()
+            asked = ("profile", "import", trace.name, "--format", "pytorch", "--batch-size", "8", "--bandwidth", "1Gbit/s")
+            environment = os.environ | {"STEPCAST_SERVER": self.server.address}
+            done = subprocess.run([os.environ["STEPCAST"], *asked], env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("max_import_bytes = 2097152", done.stderr)
+        self.assertIn("hint: that is a limit of the server (stepcastd --max-import-bytes); --save FILE imports here", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
