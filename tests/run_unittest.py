@@ -20,7 +20,7 @@ class Recording(unittest.TextTestResult):
         self.cases = {}
 
     def note(self, test, outcome=None, why=""):
-        # What fails before or after the tests of a class has a name of its own.
+        # A failure before or after the tests of a class has a name of its own.
         words = test.id().split(".")
         element = self.cases.setdefault(test.id(), ElementTree.Element("testcase", classname=".".join(words[:-1]), name=words[-1], status="run"))
         if outcome:

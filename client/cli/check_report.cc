@@ -67,6 +67,7 @@ std::string SharingName(const server::DisciplineReport& discipline) {
 constexpr double kStepWorthExplaining = 0.01;
 constexpr double kBandwidthWorthSaying = 0.02;
 constexpr double kEndsWorthSaying = 0.02;
+constexpr double kHostWorthSaying = 0.1;
 
 std::string LowerName(const server::LinkReport& link) {
   return absl::AsciiStrToLower(link.direction);
@@ -153,6 +154,88 @@ std::string LinkSummary(const server::LinkReport& link, std::vector<std::string>
   return text + "\n";
 }
 
+// So many buckets are listed.
+constexpr size_t kMostBuckets = 12;
+
+std::string BucketsText(const std::vector<server::BucketReport>& buckets) {
+  std::string text = absl::StrCat(buckets.size(), ": ");
+  const char* separator = "";
+  for (size_t i = 0; i < std::min(buckets.size(), kMostBuckets); ++i) {
+    absl::StrAppend(&text, separator, BytesText(buckets[i].size_bytes), " at ",
+                    SecondsText(buckets[i].ready_seconds));
+    separator = ", ";
+  }
+  if (buckets.size() > kMostBuckets)
+    absl::StrAppend(&text, " and ", buckets.size() - kMostBuckets, " more");
+  return text;
+}
+
+std::string LimitText(const server::LimitReport& limit) {
+  if (limit.most_bytes == 0) return absl::StrCat(BytesText(limit.least_bytes), " or more");
+  return absl::StrCat(BytesText(limit.least_bytes), " to ", BytesText(limit.most_bytes));
+}
+
+std::string RuleText(const server::BucketRuleReport& rule) {
+  using Verdict = server::BucketRuleReport::Verdict;
+  const std::string limits = absl::StrCat("a first bucket of ", LimitText(rule.first),
+                                          " and a cap of ", LimitText(rule.cap));
+  switch (rule.verdict) {
+    case Verdict::kNoBuckets:
+      return "none";
+    case Verdict::kByDefault:
+      return "DistributedDataParallel's by default, 1 MiB first and then 25 MiB; so does " + limits;
+    case Verdict::kOtherLimits:
+      return "DistributedDataParallel's with " + limits;
+    case Verdict::kNotByRule:
+      return "not DistributedDataParallel's: no limits make these buckets of these gradients";
+    case Verdict::kUnknown:
+      return "not known, since the gradients within the buckets were not recorded "
+             "(PyTorch: record_shapes=True): other buckets cannot be asked for";
+  }
+  return "";
+}
+
+// Lines of a job whose workers meet in collectives.
+std::string AllReduceText(const server::AllReduceReport& report, std::vector<std::string>& to_do) {
+  using Verdict = server::BucketRuleReport::Verdict;
+  const server::StepShares& shares = report.shares;
+  std::string text = absl::StrFormat(
+      "step: %.1f%% computation, %s%.1f%% collectives alone, %.1f%% nothing recorded\n",
+      100 * shares.computation,
+      report.knows_host
+          ? absl::StrFormat("%.1f%% in which the device waits for the host, ", 100 * shares.host)
+          : "",
+      100 * shares.communication, 100 * shares.gaps);
+  if (report.buckets.empty()) return text + "buckets: there is no all-reduce\n";
+  const bool has_buckets = report.rule.verdict != Verdict::kNoBuckets;
+  if (has_buckets) {
+    absl::StrAppend(&text, "buckets: ", BucketsText(report.buckets),
+                    ", ready so long after the step began\nrule: ", RuleText(report.rule), "\n");
+  } else {
+    int64_t bytes = 0;
+    for (const server::BucketReport& each : report.buckets) bytes += each.size_bytes;
+    absl::StrAppend(&text, "buckets: none, ", report.buckets.size(), " all-reduces of ",
+                    BytesText(bytes), " are sent one by one\n");
+  }
+  if (!report.default_buckets.empty() && report.rule.verdict != Verdict::kByDefault) {
+    absl::StrAppend(&text,
+                    "by default, 1 MiB first and then 25 MiB, DistributedDataParallel sends ",
+                    BucketsText(report.default_buckets),
+                    has_buckets ? "" : ", ready so long after the step began", "\n");
+  }
+  if (shares.host > kHostWorthSaying) {
+    to_do.push_back(
+        absl::StrFormat("make the host faster (data loading, Python, launches): the device waits "
+                        "for it for %.1f%% of a step, which no network makes shorter",
+                        100 * shares.host));
+  }
+  if (!has_buckets && report.default_buckets.size() < report.buckets.size()) {
+    Advise(to_do, "--bucket-cap 25MiB",
+           "so DistributedDataParallel sends these gradients, where the profile has no buckets");
+  }
+  return text;
+}
+
 std::string LinkText(const server::LinkReport& link) {
   const std::string name = LowerName(link);
   if (!link.unavailable_reason.empty())
@@ -237,11 +320,64 @@ ordered_json JsonOf(const server::ReplayReport& replay) {
           {"fittedTransferSeconds", NumberJson(replay.fitted_transfer_seconds)}};
 }
 
+const char* NameOf(server::BucketRuleReport::Verdict verdict) {
+  using Verdict = server::BucketRuleReport::Verdict;
+  switch (verdict) {
+    case Verdict::kNoBuckets:
+      return "NO_BUCKETS";
+    case Verdict::kByDefault:
+      return "BY_DEFAULT";
+    case Verdict::kOtherLimits:
+      return "OTHER_LIMITS";
+    case Verdict::kNotByRule:
+      return "NOT_BY_RULE";
+    case Verdict::kUnknown:
+      return "UNKNOWN";
+  }
+  return "VERDICT_UNSPECIFIED";
+}
+
+ordered_json JsonOf(const server::LimitReport& limit) {
+  return {{"leastBytes", CountJson(limit.least_bytes)}, {"mostBytes", CountJson(limit.most_bytes)}};
+}
+
+ordered_json JsonOf(const server::BucketRuleReport& rule) {
+  using Verdict = server::BucketRuleReport::Verdict;
+  ordered_json object{{"verdict", NameOf(rule.verdict)}};
+  if (rule.verdict != Verdict::kByDefault && rule.verdict != Verdict::kOtherLimits) return object;
+  object["first"] = JsonOf(rule.first);
+  object["cap"] = JsonOf(rule.cap);
+  return object;
+}
+
+ordered_json JsonOf(const std::vector<server::BucketReport>& buckets) {
+  ordered_json list = ordered_json::array();
+  for (const server::BucketReport& bucket : buckets) {
+    list.push_back({{"sizeBytes", CountJson(bucket.size_bytes)},
+                    {"gradients", CountJson(bucket.gradients)},
+                    {"readySeconds", NumberJson(bucket.ready_seconds)}});
+  }
+  return list;
+}
+
+ordered_json JsonOf(const server::AllReduceReport& report) {
+  ordered_json shares{{"computation", NumberJson(report.shares.computation)}};
+  if (report.knows_host) shares["host"] = NumberJson(report.shares.host);
+  shares["communication"] = NumberJson(report.shares.communication);
+  shares["gaps"] = NumberJson(report.shares.gaps);
+  return {{"shares", shares},
+          {"buckets", JsonOf(report.buckets)},
+          {"rule", JsonOf(report.rule)},
+          {"defaultBuckets", JsonOf(report.default_buckets)},
+          {"otherCollectives", CountJson(report.other_collectives)}};
+}
+
 }  // namespace
 
 std::string CheckSummary(const server::RecordingReport& recording) {
   std::vector<std::string> to_do;
   std::string text = ExplainedText(recording.replay, to_do);
+  if (recording.all_reduce) text += AllReduceText(*recording.all_reduce, to_do);
   for (const server::LinkReport& link : recording.links) text += LinkSummary(link, to_do);
   text += ClocksText(recording.clocks);
   if (to_do.empty()) to_do.push_back("nothing: the model explains the recording as it is");
@@ -256,9 +392,14 @@ std::string CheckDetails(const server::RecordingReport& recording) {
 }
 
 std::string CheckJson(const v1::Profile& profile, const server::RecordingReport& recording) {
-  ordered_json object{{"replay", JsonOf(recording.replay)}, {"clocks", JsonOf(recording.clocks)}};
-  object["links"] = ordered_json::array();
-  for (const server::LinkReport& link : recording.links) object["links"].push_back(JsonOf(link));
+  ordered_json object{{"replay", JsonOf(recording.replay)}};
+  if (recording.all_reduce) {
+    object["allReduce"] = JsonOf(*recording.all_reduce);
+  } else {
+    object["clocks"] = JsonOf(recording.clocks);
+    object["links"] = ordered_json::array();
+    for (const server::LinkReport& link : recording.links) object["links"].push_back(JsonOf(link));
+  }
   std::string text = JsonText(object);
   text.pop_back();
   // A profile's JSON may be long, so it is not parsed; it always has fields and ends with "\n}\n".

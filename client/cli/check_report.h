@@ -8,8 +8,9 @@
 
 namespace stepcast::client {
 
-// The share of a recorded step that the model explains, a line for each link and for clocks,
-// and at least one line `to do: ...`.
+// The share of a recorded step that the model explains, a line for each link and for clocks, or of
+// collectives what a step is made of, the buckets and DistributedDataParallel's rule; and at least
+// one line `to do: ...`.
 std::string CheckSummary(const server::RecordingReport& recording);
 
 // For each link its bandwidth, its start, its window, and a table of how well each way of sharing
@@ -17,7 +18,8 @@ std::string CheckSummary(const server::RecordingReport& recording);
 std::string CheckDetails(const server::RecordingReport& recording);
 
 // The profile as the service returned it, and the report as a member `recording` beside its fields:
-// { replay {..} clocks {..} links [..] }, the members of the reports in lowerCamelCase.
+// { replay {..} clocks {..} links [..] }, or of collectives { replay {..} allReduce {..} }, the
+// members of the reports in lowerCamelCase.
 std::string CheckJson(const v1::Profile& profile, const server::RecordingReport& recording);
 
 }  // namespace stepcast::client

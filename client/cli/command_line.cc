@@ -126,7 +126,8 @@ class CommandLine {
         [this](OutputFormat output) { output_ = output; });
     AddParsedOption(
         app_, "--timeout", "TIME",
-        "Give up after so long: 60, 60s, 2m (default 60s; waiting for a job: no limit)",
+        "Give up after so long: 60, 60s, 2m (default 60s; an import: "
+        "a second more for each megabyte; waiting for a job: no limit)",
         [](const std::string& text) { return ParseDuration(text); },
         [this](std::chrono::nanoseconds timeout) { timeout_ = timeout; });
   }

@@ -152,7 +152,8 @@ RecordingFormat DetectRecordingFormat(std::string_view first_bytes) {
   const bool json =
       begin != std::string_view::npos && (first_bytes[begin] == '{' || first_bytes[begin] == '[');
   const FileKind kind = KindOf(first_bytes);
-  if (kind == FileKind::kPyTorchTrace) return RecordingFormat::kPyTorch;
+  if (kind == FileKind::kPyTorchTrace || kind == FileKind::kPyTorchExecutionTrace)
+    return RecordingFormat::kPyTorch;
   if (kind == FileKind::kChakraJson) return RecordingFormat::kChakra;
   if (kind == FileKind::kHorovodTimeline) return RecordingFormat::kHorovod;
   return json ? RecordingFormat::kTimeline : RecordingFormat::kLayers;

@@ -152,9 +152,14 @@ std::string BottleneckText(const v1::Prediction& prediction) {
     case v1::Operation::PARAMETER_SERVER:
       return absl::StrCat("computation of server ", server);
     case v1::Operation::WORKER:
-      return prediction.collectives().bottleneck() == v1::CollectiveReport::SLOWEST_WORKER
-                 ? "the slowest worker"
-                 : "computation of the workers";
+      switch (prediction.collectives().bottleneck()) {
+        case v1::CollectiveReport::SLOWEST_WORKER:
+          return "the slowest worker";
+        case v1::CollectiveReport::HOST:
+          return "hosts of the workers";
+        default:
+          return "computation of the workers";
+      }
     case v1::Operation::COLLECTIVE:
       return prediction.collectives().bottleneck() == v1::CollectiveReport::LINK_INSIDE_NODE
                  ? "links inside the node"

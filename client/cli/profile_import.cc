@@ -4,13 +4,16 @@
 #include <CLI/Error.hpp>
 #include <CLI/Validators.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +25,7 @@
 #include "client/cli/progress.h"
 #include "client/cli/quantity.h"
 
+#include "stepcast/error_details.h"
 #include "stepcast/json.h"
 #include "stepcast/profile_encoding.h"
 
@@ -221,14 +225,24 @@ class ImportCommand : public Command {
     const absl::StatusOr<std::map<std::string, int64_t>> sizes = Sizes();
     if (!sizes.ok())
       return session.Misused(absl::StrCat(variables_, ": ", sizes.status().message()));
+    Session patient = session;
+    patient.options.timeout = TimeoutFor(session);
     const auto response = [&] {
-      const Progress progress(session.console, "importing");
-      return Import(session, *format, *sizes);
+      Progress progress(session.console, "importing");
+      return Import(patient, *format, *sizes, progress);
     }();
-    return flags_.Finish(session, response);
+    const ExitCode code = flags_.Finish(patient, response);
+    if (GetErrorDetails(response.status()).reason == "IMPORT_TOO_LARGE") {
+      session.console.err << "hint: that is a limit of the server (stepcastd --max-import-bytes); "
+                             "--save FILE imports here, and profile upload stores that\n";
+    }
+    return code;
   }
 
  private:
+  // Slower than any import of a trace, also of one that is compressed twenty times.
+  static constexpr int64_t kBytesASecond = 1'000'000;
+
   // A format by its name, and what goes with it.
   struct FormatRow {
     const char* name;
@@ -275,6 +289,19 @@ class ImportCommand : public Command {
     return ParseVariableSizes(*text);
   }
 
+  // 0: not known.
+  int64_t FileBytes() const {
+    std::error_code unknown;
+    const auto bytes = std::filesystem::file_size(path_, unknown);
+    return unknown ? 0 : static_cast<int64_t>(bytes);
+  }
+
+  // A second longer for each megabyte, where no time is asked for.
+  std::chrono::nanoseconds TimeoutFor(const Session& session) const {
+    if (session.patience != std::chrono::nanoseconds::max()) return session.options.timeout;
+    return session.options.timeout + std::chrono::seconds(FileBytes() / kBytesASecond);
+  }
+
   // The options that all formats have.
   template <typename Format>
   void FillFormat(Format& format) const {
@@ -283,9 +310,9 @@ class ImportCommand : public Command {
     *format.mutable_platform() = flags_.platform();
   }
 
-  absl::StatusOr<v1::ImportProfileResponse> Import(
-      const Session& session, RecordingFormat format,
-      const std::map<std::string, int64_t>& sizes) const {
+  absl::StatusOr<v1::ImportProfileResponse> Import(const Session& session, RecordingFormat format,
+                                                   const std::map<std::string, int64_t>& sizes,
+                                                   Progress& progress) const {
     v1::ImportProfileRequest::Header header = flags_.Header(session);
     if (format == RecordingFormat::kLayers) {
       const absl::StatusOr<std::string> text = ReadFile(path_);
@@ -309,7 +336,13 @@ class ImportCommand : public Command {
       flags_.FillVariation(*header.mutable_timeline());
       header.mutable_timeline()->mutable_variable_bytes()->insert(sizes.begin(), sizes.end());
     }
-    return session.client.ImportProfileFiles(header, {.recording = path_, .graph = graph_});
+    progress.ExpectBytes(FileBytes());
+    return session.client.ImportProfileFiles(
+        header,
+        {.recording = path_,
+         .graph = graph_,
+         .on_read = [&progress](int64_t read) { progress.ReachBytes(read); }},
+        {.timeout = session.options.timeout});
   }
 
   std::string path_;

@@ -4,6 +4,9 @@
 #include <cstdio>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "client/cli/measure_text.h"
+
 namespace stepcast::client {
 
 Progress::Progress(const Console& console, std::string what, Pace pace)
@@ -21,6 +24,13 @@ Progress::~Progress() {
   thread_.join();
 }
 
+// ", 512 MiB of 1.97 GiB read"; empty: not known.
+std::string Progress::ReadText() const {
+  const int64_t expected = expected_;
+  if (expected < 1) return "";
+  return absl::StrCat(", ", BytesText(reached_), " of ", BytesText(expected), " read");
+}
+
 void Progress::Show(Pace pace) {
   constexpr std::array kFrames{'|', '/', '-', '\\'};
   constexpr char kStartOfLine[] = "\r\x1b[K";  // back to its start, and clear it
@@ -32,7 +42,7 @@ void Progress::Show(Pace pace) {
     std::array<char, 32> seconds{};
     std::snprintf(seconds.data(), seconds.size(), "%.1f", elapsed.count());
     console_.err << kStartOfLine << kFrames[frame % kFrames.size()] << ' ' << what_ << ' '
-                 << seconds.data() << " s" << std::flush;
+                 << seconds.data() << " s" << ReadText() << std::flush;
     changed_.wait_for(lock, pace.interval, [this] { return done_; });
   }
   console_.err << kStartOfLine << std::flush;

@@ -1,8 +1,10 @@
 // A sign at the terminal that something is going on.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -12,7 +14,8 @@
 namespace stepcast::client {
 
 // From construction to destruction, but not before `delay` has passed: one line on the console's
-// err that says what is done and for how long, renewed in place, and removed in the end. Nothing at
+// err that says what is done, for how long and how much of it, renewed in place, and removed in the
+// end. Nothing at
 // all, and no thread, if err is no terminal. Threads: writes to err from a thread of its own, so
 // nobody else must meanwhile.
 class Progress {
@@ -26,13 +29,20 @@ class Progress {
   Progress(const Console& console, std::string what) : Progress(console, std::move(what), Pace{}) {}
   ~Progress();
   Progress(const Progress&) = delete;
+  // So many of the bytes of ExpectBytes were read. Any thread.
+  void ReachBytes(int64_t bytes) { reached_ = bytes; }
+  // So many bytes are to be read; below 1: not known.
+  void ExpectBytes(int64_t bytes) { expected_ = bytes; }
   Progress& operator=(const Progress&) = delete;
 
  private:
   void Show(Pace pace);
+  std::string ReadText() const;
 
   const Console& console_;
   const std::string what_;
+  std::atomic<int64_t> reached_ = 0;
+  std::atomic<int64_t> expected_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool done_ = false;  // guarded by mutex_

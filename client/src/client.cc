@@ -2,10 +2,13 @@
 
 #include <google/protobuf/empty.pb.h>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 
 #include "client/src/all_pages.h"
+#include "client/src/byte_stream.h"
 #include "client/src/connection.h"
 #include "client/src/file_stream.h"
 #include "client/src/grpc_stub.h"
@@ -60,6 +63,34 @@ absl::StatusOr<v1::ImportProfileResponse> Client::ImportProfile(
   return connection_->ImportProfile(header, {.recording = stream}, TermsOf(options_, call));
 }
 
+namespace {
+
+// A stream that says how much of it was read.
+class CountedStream final : public ByteStream {
+ public:
+  // Borrows both.
+  CountedStream(ByteStream& stream, const std::function<void(int64_t)>& on_read)
+      : stream_(stream), on_read_(on_read) {}
+
+  absl::Status Rewind() override {
+    read_ = 0;
+    return stream_.Rewind();
+  }
+  absl::StatusOr<size_t> Read(char* buffer, size_t size) override {
+    absl::StatusOr<size_t> read = stream_.Read(buffer, size);
+    if (read.ok()) read_ += static_cast<int64_t>(*read);
+    if (on_read_) on_read_(read_);
+    return read;
+  }
+
+ private:
+  ByteStream& stream_;
+  const std::function<void(int64_t)>& on_read_;
+  int64_t read_ = 0;
+};
+
+}  // namespace
+
 absl::StatusOr<v1::ImportProfileResponse> Client::ImportProfileFiles(
     v1::ImportProfileRequest::Header header, const RecordingFiles& files,
     const CallOptions& call) const {
@@ -69,7 +100,8 @@ absl::StatusOr<v1::ImportProfileResponse> Client::ImportProfileFiles(
   absl::StatusOr<std::unique_ptr<FileStream>> graph{std::unique_ptr<FileStream>()};
   if (!files.graph.empty()) graph = FileStream::Open(files.graph);
   if (!graph.ok()) return graph.status();
-  return connection_->ImportProfile(header, {.recording = **recording, .graph = graph->get()},
+  CountedStream counted(**recording, files.on_read);
+  return connection_->ImportProfile(header, {.recording = counted, .graph = graph->get()},
                                     TermsOf(options_, call));
 }
 

@@ -12,10 +12,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "nlohmann/json.hpp"
 
 #include "core/importing/file_kind.h"
-#include "core/importing/json_bytes.h"
+#include "core/importing/json_reader.h"
 #include "core/importing/recording_options.h"
 #include "core/importing/units.h"
 #include "core/importing/wire_reader.h"
@@ -24,8 +23,6 @@
 namespace stepcast {
 
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr size_t kMaxChakraNameBytes = 200;
 constexpr int64_t kMaxChakraMicros = int64_t{1} << 51;
@@ -170,184 +167,117 @@ class ChakraWireReader {
   ChakraNodes nodes_;
 };
 
-// The parser's event handler. A function that returns false ends the parsing.
-class ChakraJsonHandler {
+class ChakraJsonReader : public JsonReader {
  public:
-  ChakraJsonHandler(JsonBytes& bytes, const ProfileLimits& limits)
-      : bytes_(bytes), nodes_(limits) {}
+  explicit ChakraJsonReader(const ProfileLimits& limits)
+      : JsonReader(kMaxChakraDepth), nodes_(limits) {}
 
-  const absl::Status& status() const { return status_; }
-  bool found() const { return found_; }
-  std::vector<ChakraNode> Take() && { return std::move(nodes_).Take(); }
-
-  // NOLINTBEGIN(readability-identifier-naming): the parser's names.
-  bool null() { return Scalar(); }
-  bool boolean(bool value) { return Whole(value ? 1 : 0); }
-  bool number_integer(Json::number_integer_t value) { return Whole(value); }
-  bool number_unsigned(Json::number_unsigned_t value) {
-    return Whole(static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)));
-  }
-  bool number_float(Json::number_float_t value, const std::string&) {
-    const bool is_whole = std::abs(value) < static_cast<double>(kMaxChakraMicros);
-    return is_whole ? Whole(std::llround(value)) : Scalar();
-  }
-  bool binary(Json::binary_t&) { return Scalar(); }
-
-  bool string(std::string& value) {
-    bytes_.EndToken();
-    if (ignored_ > 0) return true;
-    if (place_ == Place::kNode && key_ == "name") node_.name = value;
-    if (place_ == Place::kAttribute && key_ == "name") {
-      attribute_ = value;
-      return true;
+  absl::StatusOr<std::vector<ChakraNode>> ReadAll(ByteSource& source, StopCheck stop) {
+    if (absl::Status status = Read(source, stop); !status.ok()) return status;
+    if (!found_) return ImportFault(kAtRecording, "it has neither a workload_graph nor nodes");
+    if (has_schema_ && !has_type_) {
+      return ImportFault(kAtRecording,
+                         "it is PyTorch's execution trace (ExecutionTraceObserver), whose nodes "
+                         "have neither type nor time: link it with the profile of the same run "
+                         "(chakra_trace_link, chakra_converter), or import that profile as "
+                         "pytorch");
     }
-    if (place_ == Place::kNode && (key_ == "type" || key_ == "nodetype")) return Type(value);
-    // Proto JSON has 64-bit numbers as texts.
-    int64_t number = 0;
-    return absl::SimpleAtoi(value, &number) ? Whole(number) : true;
+    return std::move(nodes_).Take();
   }
 
-  bool key(std::string& value) {
-    bytes_.EndToken();
-    if (ignored_ > 0) return true;
-    key_.clear();
-    for (const char c : value) {
-      if (c != '_') key_.push_back(absl::ascii_tolower(static_cast<unsigned char>(c)));
-    }
-    return true;
-  }
-
-  bool start_object(size_t) {
-    bytes_.EndToken();
-    if (ignored_ > 0) return Ignore();
-    if (place_ == Place::kTop) return Enter(Place::kDocument);
-    if (place_ == Place::kNodes) {
+ protected:
+  int BeginObject() override {
+    if (place() == kTop) return kDocument;
+    if (place() == kNodes) {
       node_ = {};
-      return Enter(Place::kNode);
+      return kNode;
     }
-    if (place_ == Place::kAttributes) {
-      attribute_.clear();
-      value_.reset();
-      return Enter(Place::kAttribute);
-    }
-    return Ignore();
+    if (place() != kAttributes) return kPassOver;
+    attribute_.clear();
+    value_.reset();
+    return kAttribute;
   }
 
-  bool start_array(size_t) {
-    bytes_.EndToken();
-    if (ignored_ > 0) return Ignore();
-    const bool has_nodes = key_ == "workloadgraph" || key_ == "nodes";
-    if (place_ == Place::kDocument && has_nodes) {
+  int BeginList() override {
+    if (place() == kDocument && (key() == "workloadgraph" || key() == "nodes")) {
       found_ = true;
-      return Enter(Place::kNodes);
+      return kNodes;
     }
-    if (place_ == Place::kNode && key_ == "datadeps") return Enter(Place::kDependencies);
-    if (place_ == Place::kNode && (key_ == "attr" || key_ == "attrs"))
-      return Enter(Place::kAttributes);
-    return Ignore();
+    if (place() == kNode && key() == "datadeps") return kDependencies;
+    return place() == kNode && (key() == "attr" || key() == "attrs") ? kAttributes : kPassOver;
   }
 
-  bool end_object() { return Leave(); }
-  bool end_array() { return Leave(); }
-
-  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) {
-    return Fail(absl::StrCat("byte ", bytes_.position(), ": no JSON, or one that is cut short"));
+  void End() override {
+    if (place() == kAttribute && value_) SetAttribute(attribute_, *value_, node_);
+    if (place() != kNode) return;
+    has_type_ = has_type_ || node_.type != ChakraNode::Type::kInvalid;
+    if (absl::Status status = nodes_.Add(std::move(node_)); !status.ok()) Fail(std::move(status));
   }
-  // NOLINTEND(readability-identifier-naming)
+
+  // Without underscores, in lower case.
+  void TakeKey(const std::string& key, std::string& kept) override {
+    kept.clear();
+    for (const char c : key) {
+      if (c != '_') kept.push_back(absl::ascii_tolower(static_cast<unsigned char>(c)));
+    }
+  }
+
+  void Text(std::string& value) override {
+    if (place() == kDocument && key() == "schema") has_schema_ = true;
+    if (place() == kNode && key() == "name") node_.name = value;
+    if (place() == kAttribute && key() == "name") {
+      attribute_ = value;
+    } else if (place() == kNode && (key() == "type" || key() == "nodetype")) {
+      Type(value);
+    } else if (int64_t number = 0; absl::SimpleAtoi(value, &number)) {
+      Whole(number);  // proto JSON has 64-bit numbers as texts
+    }
+  }
+
+  void Boolean(bool value) override { Whole(value ? 1 : 0); }
+
+  void Number(double value, std::optional<int64_t> whole) override {
+    if (whole) {
+      Whole(*whole);
+    } else if (std::abs(value) < static_cast<double>(kMaxChakraMicros)) {
+      Whole(std::llround(value));
+    }
+  }
 
  private:
-  enum class Place { kTop, kDocument, kNodes, kNode, kDependencies, kAttributes, kAttribute };
+  enum Place { kDocument = 1, kNodes, kNode, kDependencies, kAttributes, kAttribute };
 
-  bool Fail(std::string description) {
-    if (status_.ok()) status_ = ImportFault(kAtRecording, std::move(description));
-    return false;
-  }
-
-  bool Scalar() {
-    bytes_.EndToken();
-    return true;
-  }
-
-  bool Enter(Place place) {
-    place_ = place;
-    return true;
-  }
-
-  bool Ignore() {
-    return ++ignored_ <= kMaxChakraDepth ||
-           Fail(absl::StrCat("byte ", bytes_.position(), ": nested more than ", kMaxChakraDepth,
-                             " deep"));
-  }
-
-  bool Leave() {
-    bytes_.EndToken();
-    if (ignored_ > 0) {
-      --ignored_;
-      return true;
-    }
-    switch (place_) {
-      case Place::kAttribute:
-        if (value_) SetAttribute(attribute_, *value_, node_);
-        return Enter(Place::kAttributes);
-      case Place::kAttributes:
-      case Place::kDependencies:
-        return Enter(Place::kNode);
-      case Place::kNode:
-        if (absl::Status status = nodes_.Add(std::move(node_)); !status.ok()) {
-          status_ = std::move(status);
-          return false;
-        }
-        return Enter(Place::kNodes);
-      case Place::kNodes:
-        return Enter(Place::kDocument);
-      case Place::kDocument:
-      case Place::kTop:
-        break;
-    }
-    return Enter(Place::kTop);
-  }
-
-  bool Type(const std::string& name) {
+  void Type(const std::string& name) {
     constexpr std::array<std::string_view, 8> kNames = {
         "INVALID_NODE", "METADATA_NODE",  "MEM_LOAD_NODE",  "MEM_STORE_NODE",
         "COMP_NODE",    "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE"};
     const auto found = std::find(kNames.begin(), kNames.end(), std::string_view(name));
-    if (found == kNames.end()) return true;
-    node_.type = static_cast<ChakraNode::Type>(found - kNames.begin());
-    return true;
+    if (found != kNames.end()) node_.type = static_cast<ChakraNode::Type>(found - kNames.begin());
   }
 
-  bool Whole(int64_t value) {
-    bytes_.EndToken();
-    if (ignored_ > 0) return true;
-    if (place_ == Place::kDependencies) node_.data_dependencies.push_back(value);
-    if (place_ == Place::kAttribute) value_ = value;
-    if (place_ != Place::kNode) return true;
-    if (key_ == "id") node_.id = value;
-    if (key_ == "type" || key_ == "nodetype") {
-      if (value < 0 || value > static_cast<int64_t>(ChakraNode::kLastType)) {
-        return Fail(absl::StrCat("byte ", bytes_.position(), ": a node of type ", value,
-                                 ", which is none"));
-      }
+  void Whole(int64_t value) {
+    if (place() == kDependencies) node_.data_dependencies.push_back(value);
+    if (place() == kAttribute) value_ = value;
+    if (place() != kNode) return;
+    if (key() == "id") node_.id = value;
+    if (key() == "type" || key() == "nodetype") {
+      if (value < 0 || value > static_cast<int64_t>(ChakraNode::kLastType))
+        return FailAtByte(absl::StrCat("a node of type ", value, ", which is none"));
       node_.type = static_cast<ChakraNode::Type>(value);
     }
-    const bool is_length = key_ == "runtime" || key_ == "durationmicros";
-    if (is_length || key_ == "starttimemicros") {
+    const bool is_length = key() == "runtime" || key() == "durationmicros";
+    if (is_length || key() == "starttimemicros") {
       if (value < 0 ||
           !SetMicros(static_cast<uint64_t>(value), is_length ? node_.duration_ns : node_.start_ns))
-        return Fail(absl::StrCat("byte ", bytes_.position(), ": ", value, " us are no time"));
+        return FailAtByte(absl::StrCat(value, " us are no time"));
     }
-    SetAttribute(key_, value, node_);
-    return true;
+    SetAttribute(key(), value, node_);
   }
 
-  JsonBytes& bytes_;
   ChakraNodes nodes_;
-  absl::Status status_;
-  Place place_ = Place::kTop;
-  int ignored_ = 0;  // brackets open of what is passed over
   bool found_ = false;
-  std::string key_;  // without underscores, in lower case
+  bool has_schema_ = false;  // as PyTorch's own execution traces have
+  bool has_type_ = false;    // of a node
   ChakraNode node_;
   std::string attribute_;
   std::optional<int64_t> value_;
@@ -383,23 +313,6 @@ class LookedAtSource final : public ByteSource {
   size_t at_ = 0;
 };
 
-absl::StatusOr<std::vector<ChakraNode>> ReadChakraJson(ByteSource& source,
-                                                       const ProfileLimits& limits,
-                                                       StopCheck stop) {
-  JsonBytes bytes(source, stop);
-  ChakraJsonHandler handler(bytes, limits);
-  const bool parsed = Json::sax_parse(bytes.begin(), JsonBytes::end(), &handler);
-  if (absl::IsResourceExhausted(bytes.status()) && !handler.status().ok()) {
-    return ImportFault(kAtRecording,
-                       absl::StrCat("byte ", bytes.position(), ": ", bytes.status().message()));
-  }
-  if (!bytes.status().ok()) return bytes.status();
-  if (!parsed) return handler.status();
-  if (!handler.found())
-    return ImportFault(kAtRecording, "it has neither a workload_graph nor nodes");
-  return std::move(handler).Take();
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<ChakraNode>> ReadChakraTrace(ByteSource& source,
@@ -410,7 +323,7 @@ absl::StatusOr<std::vector<ChakraNode>> ReadChakraTrace(ByteSource& source,
   if (!first.ok()) return first.status();
   if (KindOf(*first) == FileKind::kBinary) return ChakraWireReader(whole, limits, stop).Read();
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(AbslView(*first));
-  if (!text.empty() && text.front() == '{') return ReadChakraJson(whole, limits, stop);
+  if (!text.empty() && text.front() == '{') return ChakraJsonReader(limits).ReadAll(whole, stop);
   return ImportFault(kAtRecording, "neither Chakra's protobuf messages nor its JSON");
 }
 

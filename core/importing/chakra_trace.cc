@@ -95,7 +95,9 @@ absl::Status ChakraImport::CheckCollective(const ChakraNode& node) const {
                      "the scenario"));
   }
   if (node.collective_type < 0)
-    return ChakraFault(absl::StrCat(Called(node), " is a collective without comm_type"));
+    return ChakraFault(absl::StrCat(Called(node),
+                                    " is a collective without comm_type: convert the trace with a "
+                                    "chakra_converter that writes comm_type and comm_size"));
   if (CollectiveOfType(node.collective_type) == Collective::kUnspecified) {
     return ChakraFault(absl::StrCat(Called(node), " is a collective of comm_type ",
                                     node.collective_type,
@@ -116,6 +118,8 @@ absl::Status ChakraImport::ChooseNodes() {
     return runs(node) && !node.on_host && node.type == NodeType::kComputation;
   });
   bool computes = false;
+  int64_t computations = 0;
+  int64_t collectives = 0;
   kept_.assign(nodes_.size(), false);
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const ChakraNode& node = nodes_[i];
@@ -133,10 +137,18 @@ absl::Status ChakraImport::ChooseNodes() {
     if (node.type == NodeType::kCollective) {
       if (node.collective_type == kBarrierType) continue;
       if (absl::Status status = CheckCollective(node); !status.ok()) return status;
+      ++collectives;
     } else {
+      ++computations;
       computes = computes || node.duration_ns > 0;
     }
     kept_[i] = true;
+  }
+  if (computations == 0) {
+    return ChakraFault(absl::StrCat(
+        "it has no computation", collectives > 0 ? absl::StrCat(", only ", collectives) : "",
+        collectives > 0 ? (collectives == 1 ? " collective" : " collectives") : "",
+        ", as a benchmark of a network has: import the trace of a training step"));
   }
   if (!computes) {
     return ChakraFault(
@@ -215,7 +227,7 @@ absl::Status ChakraImport::NameCycle(const std::vector<int32_t>& unmet) const {
   return ChakraFault(absl::StrCat("a cycle: ", names));
 }
 
-// What is not kept is passed through: who waits for it waits for what it waits for.
+// Nodes that are not kept are passed through: who waits for it waits for what it waits for.
 absl::Status ChakraImport::PassThrough() {
   std::vector<std::vector<int32_t>> kept_before(nodes_.size());
   int64_t found = 0;

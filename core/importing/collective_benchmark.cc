@@ -96,7 +96,7 @@ class MeasuredPoints {
   std::vector<MeasuredCollective> points_;
 };
 
-// What nccl-tests print. Its numbers of a line stand below the names of its columns.
+// The text of nccl-tests. Its numbers of a line stand below the names of its columns.
 class NcclTestsText {
  public:
   NcclTestsText(const CollectiveBenchmarkOptions& options, FaultList& faults)
@@ -170,7 +170,7 @@ class NcclTestsText {
     if (!prefix_.empty() && !absl::ConsumePrefix(&line, prefix_)) return true;
     const Tokens tokens = TokensOf(line);
     Row row{.line = number};
-    // What a library prints between.
+    // A line that a library prints between.
     if (tokens.size() <= columns_.size || !absl::SimpleAtoi(tokens[columns_.size], &row.size_bytes))
       return true;
     if (tokens.size() < columns_.count) {
@@ -256,7 +256,7 @@ class NcclTestsText {
     constexpr double kLeastOfWhole = 0.97;
     const bool is_whole = largest->bus_rate / largest->algorithm_rate > kLeastOfWhole;
     const int32_t workers = options_.workers.value_or(ranks_);
-    // Where (W - 1) / W is almost 1 it is not told from 1.
+    // A share (W - 1) / W of almost 1 is not told from 1.
     constexpr int32_t kMostTold = 30;
     if (largest->reduces) {
       const bool is_twice = largest->bus_rate / largest->algorithm_rate >
@@ -380,7 +380,7 @@ absl::StatusOr<std::vector<MeasuredCollective>> ReadCollectiveBenchmark(
   const absl::string_view content = absl::StripAsciiWhitespace(view);
   const absl::string_view first = content.substr(0, content.find('\n'));
   if (!faults.empty()) {
-    // What was asked is wrong already.
+    // The options are wrong already.
   } else if (IsJson(content)) {
     ReadPointJson(text, faults, points);
   } else if (absl::StrContains(first, "size_bytes") || absl::StrContains(first, "workers,")) {

@@ -13,7 +13,7 @@
 namespace stepcast {
 
 struct CollectiveBenchmarkOptions {
-  // What was measured, and by how many, where the text of nccl-tests does not say it: the kind
+  // The collective measured and its workers, where the text of nccl-tests says neither: the kind
   // follows from the reduction and from bus over algorithm bandwidth, the workers from the lines
   // that begin with Rank.
   Collective kind = Collective::kUnspecified;

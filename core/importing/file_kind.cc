@@ -43,9 +43,10 @@ FileKind KindOfJson(std::string_view text) {
     if (Has(text, key)) return FileKind::kHorovodTimeline;
   }
   if (Has(text, "\"workload_graph\"")) return FileKind::kChakraJson;
+  if (Has(text, "\"schema\"") && Has(text, "\"nodes\"")) return FileKind::kPyTorchExecutionTrace;
   for (const std::string_view key :
        {"\"schemaVersion\""sv, "\"deviceProperties\""sv, "\"cpu_op\""sv, "\"distributedInfo\""sv,
-        "\"aten::"sv, "\"ProfilerStep#"sv, "|execution_trace|"sv}) {
+        "\"aten::"sv, "\"ProfilerStep#"sv}) {
     if (Has(text, key)) return FileKind::kPyTorchTrace;
   }
   if (Has(text, "\"traceEvents\"") || (Has(text, "\"ph\"") && Has(text, "\"pid\"")))
@@ -93,6 +94,8 @@ std::string_view TextOf(FileKind kind) {
       return "JSON of trace events, as TensorFlow 1's timeline and Chrome write";
     case FileKind::kPyTorchTrace:
       return "a trace of PyTorch's profiler";
+    case FileKind::kPyTorchExecutionTrace:
+      return "an execution trace of PyTorch, which has no times";
     case FileKind::kHorovodTimeline:
       return "Horovod's timeline";
     case FileKind::kChakraJson:

@@ -16,9 +16,10 @@ namespace stepcast {
 enum class FileKind : uint8_t {
   kUnknown,
   kEmpty,
-  kLayers,        // PipeDream's layer times
-  kTimeline,      // JSON of Chrome's trace events, as TensorFlow 1 writes it
-  kPyTorchTrace,  // the same of PyTorch's profiler
+  kLayers,                 // PipeDream's layer times
+  kTimeline,               // JSON of Chrome's trace events, as TensorFlow 1 writes it
+  kPyTorchTrace,           // the same of PyTorch's profiler
+  kPyTorchExecutionTrace,  // of its ExecutionTraceObserver, without times
   kHorovodTimeline,
   kChakraJson,
   kProfileJson,  // a Stepcast profile

@@ -56,4 +56,12 @@ std::optional<CapRange> CapsThatMake(const std::vector<int64_t>& gradient_bytes,
   return caps;
 }
 
+CapRange FirstLimitsThatMake(const std::vector<int64_t>& gradient_bytes,
+                             const std::vector<size_t>& counts) {
+  const auto end = gradient_bytes.begin() + static_cast<ptrdiff_t>(counts.front());
+  const int64_t bytes = std::accumulate(gradient_bytes.begin(), end, int64_t{0});
+  const int64_t last = counts.front() == 0 ? 0 : *(end - 1);
+  return {.least = bytes - last + 1, .most = counts.size() > 1 ? bytes : INT64_MAX};
+}
+
 }  // namespace stepcast

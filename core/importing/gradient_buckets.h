@@ -25,7 +25,7 @@ struct BucketMembers {
 std::optional<BucketMembers> FindBucketMembers(const std::vector<int64_t>& gradients,
                                                const std::vector<int64_t>& buckets);
 
-// The caps by which the rule makes these buckets: at least `least`, at most `most`.
+// The limits by which the rule makes some buckets: at least `least`, at most `most`.
 struct CapRange {
   int64_t least = 1;
   int64_t most = 0;
@@ -34,5 +34,8 @@ struct CapRange {
 // none where no cap makes them. REQUIRES: counts add up to the gradients.
 std::optional<CapRange> CapsThatMake(const std::vector<int64_t>& gradient_bytes,
                                      const std::vector<size_t>& counts);
+// The limits of the first bucket that make it. REQUIRES: as above, and there is one.
+CapRange FirstLimitsThatMake(const std::vector<int64_t>& gradient_bytes,
+                             const std::vector<size_t>& counts);
 
 }  // namespace stepcast

@@ -39,7 +39,7 @@ void GraphDependencies::IndexTransfer(int32_t recorded) {
   const std::string key = TensorflowGraph::TensorKey(
       node.name, source, rows_.devices()[static_cast<size_t>(node.device)].name);
   if (graph_.partitioned()) graph_of_[at] = graph_.FindSender(key);
-  // Where the sender's part is missing, or the graph is not in parts, the tensor's name tells.
+  // A sender's part may be missing, or the graph not in parts: the tensor's name tells.
   if (graph_of_[at] < 0) graph_of_[at] = graph_.Find(source, SenderOf(node.name));
   if (!kept_[at]) return;
   transfer_of_tensor_.emplace(key, recorded);

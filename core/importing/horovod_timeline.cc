@@ -15,11 +15,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "nlohmann/json.hpp"
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
-#include "core/importing/json_bytes.h"
+#include "core/importing/json_reader.h"
 #include "core/importing/units.h"
 #include "core/model/fault_list.h"
 #include "core/model/profile.h"
@@ -27,8 +26,6 @@
 namespace stepcast {
 
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr size_t kHorovodStepsLeftOut = 2;
 constexpr int kMaxHorovodDepth = 16;
@@ -73,17 +70,19 @@ int64_t ElementsOf(absl::string_view shape) {
   return elements;
 }
 
-// The parser's event handler. A function that returns false ends the parsing.
-class HorovodHandler {
+class HorovodReader : public JsonReader {
  public:
-  HorovodHandler(JsonBytes& bytes, const ProfileLimits& limits) : bytes_(bytes), limits_(limits) {}
+  explicit HorovodReader(const ProfileLimits& limits)
+      : JsonReader(kMaxHorovodDepth), limits_(limits) {}
 
-  const absl::Status& status() const { return status_; }
-  bool found() const { return found_; }
-  // The list ended without its bracket, as a job that was stopped leaves it.
-  bool is_open() const { return is_open_; }
-  const std::string& other() const { return other_; }
-  std::vector<HorovodTensor> Take() && {
+  absl::StatusOr<std::vector<HorovodTensor>> ReadAll(ByteSource& source, StopCheck stop) {
+    if (absl::Status status = Read(source, stop); !status.ok()) return status;
+    if (!found_) return ImportFault(kAtRecording, "it has no list of events");
+    if (!other_.empty()) {
+      return ImportFault(kAtRecording, absl::StrCat("it has the collective ", Quoted(other_),
+                                                    ": only all-reduces, and broadcasts before "
+                                                    "the training, are read"));
+    }
     std::vector<HorovodTensor> tensors;
     for (auto& [process, tensor] : tensors_) {
       if (!tensor.uses.empty()) tensors.push_back(std::move(tensor));
@@ -91,169 +90,107 @@ class HorovodHandler {
     return tensors;
   }
 
-  // NOLINTBEGIN(readability-identifier-naming): the parser's names.
-  bool null() { return Scalar(); }
-  bool boolean(bool) { return Scalar(); }
-  bool number_integer(Json::number_integer_t value) { return Number(static_cast<double>(value)); }
-  bool number_unsigned(Json::number_unsigned_t value) { return Number(static_cast<double>(value)); }
-  bool number_float(Json::number_float_t value, const std::string&) { return Number(value); }
-  bool binary(Json::binary_t&) { return Scalar(); }
+  // True where the list ended without its bracket, as a job that was stopped leaves it.
+  bool is_open() const { return ended_early(); }
 
-  bool string(std::string& value) {
-    bytes_.EndToken();
-    if (ignored_ > 0) return true;
-    if (place_ == Place::kEvent && key_ == "ph") phase_ = value;
-    if (place_ == Place::kEvent && key_ == "name") name_ = value;
-    if (place_ == Place::kArguments) {
-      if (key_ == "name") argument_name_ = value;
-      if (key_ == "dtype") type_ = value;
-      if (key_ == "shape") shape_ = value;
-    }
-    return true;
+ protected:
+  int BeginObject() override {
+    if (place() == kTop) Fail("a list of events is expected, as Horovod writes");
+    if (place() == kEvent && key() == "args") return kArguments;
+    if (place() != kEvents) return kPassOver;
+    for (std::string* text : {&phase_, &name_, &argument_name_, &type_, &shape_}) text->clear();
+    process_ = -1;
+    has_time_ = false;
+    return kEvent;
   }
 
-  bool key(std::string& value) {
-    bytes_.EndToken();
-    if (ignored_ == 0) key_ = value;
-    return true;
-  }
-
-  bool start_object(size_t) {
-    bytes_.EndToken();
-    if (ignored_ > 0) return Ignore();
-    if (place_ == Place::kEvents) {
-      for (std::string* text : {&phase_, &name_, &argument_name_, &type_, &shape_}) text->clear();
-      process_ = -1;
-      has_time_ = false;
-      return Enter(Place::kEvent);
-    }
-    if (place_ == Place::kTop) return Fail("a list of events is expected, as Horovod writes");
-    return place_ == Place::kEvent && key_ == "args" ? Enter(Place::kArguments) : Ignore();
-  }
-
-  bool start_array(size_t) {
-    bytes_.EndToken();
-    if (ignored_ > 0 || place_ != Place::kTop) return Ignore();
+  int BeginList() override {
+    if (place() != kTop) return kPassOver;
     found_ = true;
-    return Enter(Place::kEvents);
+    return kEvents;
   }
 
-  bool end_object() { return Leave(); }
-  bool end_array() { return Leave(); }
-
-  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) {
-    if (place_ == Place::kEvents && ignored_ == 0 && bytes_.begin() == JsonBytes::end()) {
-      is_open_ = true;
-      return false;
-    }
-    return Fail(absl::StrCat("byte ", bytes_.position(), ": no JSON, or one that is cut short"));
-  }
-  // NOLINTEND(readability-identifier-naming)
-
- private:
-  enum class Place { kTop, kEvents, kEvent, kArguments };
-
-  bool Fail(std::string description) {
-    if (status_.ok()) status_ = ImportFault(kAtRecording, std::move(description));
-    return false;
+  void End() override {
+    if (place() == kEvent) Keep();
   }
 
-  bool Scalar() {
-    bytes_.EndToken();
-    return true;
+  bool MayEnd() const override { return place() == kEvents; }
+
+  void Text(std::string& value) override {
+    if (place() == kEvent && key() == "ph") phase_ = value;
+    if (place() == kEvent && key() == "name") name_ = value;
+    if (place() != kArguments) return;
+    if (key() == "name") argument_name_ = value;
+    if (key() == "dtype") type_ = value;
+    if (key() == "shape") shape_ = value;
   }
 
-  bool Enter(Place place) {
-    place_ = place;
-    return true;
-  }
-
-  bool Ignore() {
-    return ++ignored_ <= kMaxHorovodDepth ||
-           Fail(absl::StrCat("byte ", bytes_.position(), ": nested more than ", kMaxHorovodDepth,
-                             " deep"));
-  }
-
-  bool Leave() {
-    bytes_.EndToken();
-    if (ignored_ > 0) {
-      --ignored_;
-      return true;
-    }
-    if (place_ == Place::kArguments) return Enter(Place::kEvent);
-    if (place_ == Place::kEvent) return Enter(Place::kEvents) && Keep();
-    return Enter(Place::kTop);
-  }
-
-  bool Number(double value) {
-    bytes_.EndToken();
-    if (ignored_ > 0 || place_ != Place::kEvent) return true;
+  void Number(double value, std::optional<int64_t>) override {
+    if (place() != kEvent) return;
     constexpr double kLast = 4e15;  // microseconds
-    if (key_ == "pid" && std::abs(value) < kLast) process_ = std::llround(value);
-    if (key_ != "ts") return true;
-    if (!(std::abs(value) <= kLast))
-      return Fail(absl::StrCat("byte ", bytes_.position(), ": ", value, " is no time"));
+    if (key() == "pid" && std::abs(value) < kLast) process_ = std::llround(value);
+    if (key() != "ts") return;
+    if (!(std::abs(value) <= kLast)) return FailAtByte(absl::StrCat(value, " is no time"));
     time_ns_ = static_cast<int64_t>(std::floor(value)) * 1000 +
                std::llround((value - std::floor(value)) * 1000);
     has_time_ = true;
-    return true;
   }
 
-  bool Keep() {
+ private:
+  enum Place { kEvents = 1, kEvent, kArguments };
+
+  void Keep() {
     if (phase_ == "M") {
-      if (name_ != "process_name" || argument_name_.empty()) return true;
-      if (argument_name_.size() > limits_.max_name_bytes)
-        return Fail(TooLong(argument_name_, "max_name_bytes", limits_.max_name_bytes));
-      tensors_[process_].name = argument_name_;
-      const auto count = static_cast<int64_t>(tensors_.size());
-      return count <= limits_.max_operations ||
-             Fail(OverLimit(count, "max_operations", limits_.max_operations));
+      if (name_ == "process_name" && !argument_name_.empty()) NameTensor();
+      return;
     }
     const auto found = tensors_.find(process_);
-    if (found == tensors_.end() || (phase_ != "B" && phase_ != "E" && phase_ != "X")) return true;
-    if (!has_time_)
-      return Fail(absl::StrCat("byte ", bytes_.position(), ": an event without a ts"));
-    return phase_ == "E" ? End(found->second) : Begin(found->second);
+    if (found == tensors_.end() || (phase_ != "B" && phase_ != "E" && phase_ != "X")) return;
+    if (!has_time_) return FailAtByte("an event without a ts");
+    phase_ == "E" ? EndActivity(found->second) : BeginActivity(found->second);
   }
 
-  bool Begin(HorovodTensor& tensor) {
+  void NameTensor() {
+    if (argument_name_.size() > limits_.max_name_bytes)
+      return Fail(TooLong(argument_name_, "max_name_bytes", limits_.max_name_bytes));
+    tensors_[process_].name = argument_name_;
+    const auto count = static_cast<int64_t>(tensors_.size());
+    if (count > limits_.max_operations)
+      Fail(OverLimit(count, "max_operations", limits_.max_operations));
+  }
+
+  void BeginActivity(HorovodTensor& tensor) {
     if (phase_ == "X") {
       // This worker's own request, where it is the one that all others send theirs to.
       const bool negotiates =
           !tensor.open.empty() && absl::StartsWith(tensor.open.back(), "NEGOTIATE_");
       if (negotiates && name_ == "0") tensor.ready_ns = time_ns_;
-      return true;
+      return;
     }
     if (name_ == "NEGOTIATE_ALLREDUCE") tensor.ready_ns = time_ns_;
     const bool is_other = absl::StartsWith(name_, "NEGOTIATE_") && name_ != "NEGOTIATE_ALLREDUCE" &&
                           name_ != "NEGOTIATE_BROADCAST";
     if (is_other && other_.empty()) other_ = name_.substr(10);
     tensor.open.push_back(name_);
-    return tensor.open.size() <= kMaxHorovodDepth || Fail("activities nested too deep");
+    if (tensor.open.size() > kMaxHorovodDepth) Fail("activities nested too deep");
   }
 
-  bool End(HorovodTensor& tensor) {
-    if (tensor.open.empty()) return true;
+  void EndActivity(HorovodTensor& tensor) {
+    if (tensor.open.empty()) return;
     const std::string activity = std::move(tensor.open.back());
     tensor.open.pop_back();
-    if (activity != "ALLREDUCE" || !tensor.ready_ns) return true;
+    if (activity != "ALLREDUCE" || !tensor.ready_ns) return;
     tensor.uses.push_back({.ready_ns = *tensor.ready_ns, .end_ns = time_ns_});
     tensor.ready_ns.reset();
     if (!type_.empty()) tensor.type = type_;
     if (!shape_.empty()) tensor.elements = ElementsOf(shape_);
-    return ++uses_ <= limits_.max_recorded_times ||
-           Fail(OverLimit(uses_, "max_recorded_times", limits_.max_recorded_times));
+    if (++uses_ > limits_.max_recorded_times)
+      Fail(OverLimit(uses_, "max_recorded_times", limits_.max_recorded_times));
   }
 
-  JsonBytes& bytes_;
   const ProfileLimits& limits_;
-  absl::Status status_;
-  Place place_ = Place::kTop;
-  int ignored_ = 0;  // brackets open of what is passed over
   bool found_ = false;
-  bool is_open_ = false;
   std::string other_;  // the first collective that is neither all-reduce nor broadcast
-  std::string key_;
   std::string phase_;
   std::string name_;
   std::string argument_name_;
@@ -436,24 +373,11 @@ absl::StatusOr<ImportedProfile> ImportHorovodTimeline(ByteSource& recording,
   FaultList faults;
   CheckRecordingOptions(options.recording, limits, faults);
   if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
-  JsonBytes bytes(recording, stop);
-  HorovodHandler handler(bytes, limits);
-  const bool parsed = Json::sax_parse(bytes.begin(), JsonBytes::end(), &handler);
-  if (absl::IsResourceExhausted(bytes.status()) && !handler.status().ok()) {
-    return ImportFault(kAtRecording,
-                       absl::StrCat("byte ", bytes.position(), ": ", bytes.status().message()));
-  }
-  if (!bytes.status().ok()) return bytes.status();
-  if (!parsed && !handler.is_open()) return handler.status();
-  if (!handler.found()) return ImportFault(kAtRecording, "it has no list of events");
-  if (!handler.other().empty()) {
-    return ImportFault(kAtRecording, absl::StrCat("it has the collective ", Quoted(handler.other()),
-                                                  ": only all-reduces, and broadcasts before the "
-                                                  "training, are read"));
-  }
-  const bool is_open = handler.is_open();
-  HorovodImport import(std::move(handler).Take(), options.recording);
-  if (is_open)
+  HorovodReader reader(limits);
+  absl::StatusOr<std::vector<HorovodTensor>> tensors = reader.ReadAll(recording, stop);
+  if (!tensors.ok()) return tensors.status();
+  HorovodImport import(*std::move(tensors), options.recording);
+  if (reader.is_open())
     import.AddNote("Put right: the list has no end, as a job that was stopped leaves it.");
   return import.Make(limits);
 }

@@ -7,28 +7,15 @@
 #include "absl/strings/str_format.h"
 
 #include "core/importing/layer_graph.h"
+#include "core/importing/recording_options.h"
 #include "core/importing/units.h"
 #include "core/model/fault_list.h"
 #include "core/model/step_schedule.h"
 #include "core/model/training_graph.h"
-#include "core/model/validate_profile.h"
 
 namespace stepcast {
 
 namespace {
-
-void CheckOptions(const LayerProfileOptions& options, const ProfileLimits& limits,
-                  FaultList& faults) {
-  if (options.model.size() > limits.max_text_bytes)
-    faults.Add("model", TooLong(options.model, "max_text_bytes", limits.max_text_bytes));
-  if (options.batch_size < 1)
-    faults.Add("batch_size", absl::StrCat(options.batch_size, " is below 1"));
-  if (options.batch_size > limits.max_batch_size)
-    faults.Add("batch_size",
-               OverLimit(options.batch_size, "max_batch_size", limits.max_batch_size));
-  CheckPlatform("platform", options.platform, faults);
-  ResolveStepVariation(options.variation, 0, limits, faults);
-}
 
 // The layers that compute, with their indices among each other.
 std::vector<TrainingLayer> ComputingLayers(const std::vector<MeasuredLayer>& measured) {
@@ -106,7 +93,8 @@ absl::StatusOr<ImportedProfile> ImportLayerProfile(std::string_view text,
                                                    const LayerProfileOptions& options,
                                                    const ProfileLimits& limits) {
   FaultList faults;
-  CheckOptions(options, limits, faults);
+  CheckRecordingOptions({options.model, options.batch_size, options.platform}, limits, faults);
+  ResolveStepVariation(options.variation, 0, limits, faults);
   const std::vector<MeasuredLayer> measured = ParseLayerGraph(text, limits, faults);
   if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
   const std::vector<TrainingLayer> layers = ComputingLayers(measured);

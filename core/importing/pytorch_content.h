@@ -31,7 +31,7 @@ struct SentTensor {
   TimeSpan run;  // empty: not recorded
 };
 
-// What a step has, on the host's clock.
+// The content of a step, on the host's clock.
 struct StepContent {
   int64_t number = 0;
   TimeSpan window;

@@ -6,14 +6,11 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "nlohmann/json.hpp"
 
 #include "core/base/quoted.h"
-#include "core/importing/json_bytes.h"
+#include "core/importing/json_reader.h"
 #include "core/importing/recording_options.h"
 #include "core/importing/units.h"
 
@@ -21,7 +18,6 @@ namespace stepcast {
 
 namespace {
 
-using Json = nlohmann::json;
 using HostKind = TraceHostEvent::Kind;
 
 constexpr int64_t kMaxTraceRowsPerOperation = 4;
@@ -65,7 +61,7 @@ int16_t BytesOfElement(std::string_view type) {
 
 // Of a collective's own name, of its annotation after the backend, and of its call after c10d.
 std::optional<Collective> CollectiveNamed(std::string_view name) {
-  // What moves nothing, or only says that workers are there.
+  // Calls that move nothing, or only say that workers are there.
   if (HasPart(name, "barrier") || StartsWithAny(name, {"wait", "init", "abort", "shutdown"}))
     return std::nullopt;
   if (StartsWithAny(name, {"allreduce", "all_reduce"})) return Collective::kAllReduce;
@@ -73,102 +69,94 @@ std::optional<Collective> CollectiveNamed(std::string_view name) {
   return Collective::kUnspecified;
 }
 
-// The parser's event handler. A function that returns false ends the parsing.
-class PyTorchTraceHandler {
+class PyTorchReader : public JsonReader {
  public:
-  PyTorchTraceHandler(JsonBytes& bytes, const ProfileLimits& limits, PyTorchTrace& trace)
-      : bytes_(bytes),
-        max_rows_(kMaxTraceRowsPerOperation * limits.max_operations),
-        trace_(trace) {}
+  explicit PyTorchReader(const ProfileLimits& limits)
+      : JsonReader(kMaxTraceDepth), max_rows_(kMaxTraceRowsPerOperation * limits.max_operations) {}
 
-  const absl::Status& status() const { return status_; }
-  bool found() const { return found_; }
-  bool is_execution_trace() const { return is_execution_trace_; }
+  absl::StatusOr<PyTorchTrace> ReadAll(ByteSource& source, StopCheck stop) {
+    if (absl::Status status = Read(source, stop); !status.ok()) return status;
+    if (!found_ && is_execution_trace_) {
+      return ImportFault(kAtRecording,
+                         "it is an execution trace (ExecutionTraceObserver), which has no times: "
+                         "record with torch.profiler.profile and export_chrome_trace");
+    }
+    if (!found_) return ImportFault(kAtRecording, "it has no traceEvents");
+    JoinLaunches();
+    Sort();
+    return std::move(trace_);
+  }
 
-  // NOLINTBEGIN(readability-identifier-naming): the parser's names.
-  bool null() { return Scalar(); }
-  bool boolean(bool) { return Scalar(); }
-  bool number_integer(Json::number_integer_t value) {
-    return Number(static_cast<double>(value), value);
+ protected:
+  int BeginObject() override {
+    if (place() == kTop) return kDocument;
+    if (place() == kEvents) {
+      event_.Clear();
+      return kEvent;
+    }
+    if (place() == kDevices) trace_.names_devices = true;
+    if (place() == kDocument && key() == "distributedInfo") return kDistributedInfo;
+    return place() == kEvent && key() == "args" ? kArguments : kPassOver;
   }
-  bool number_unsigned(Json::number_unsigned_t value) {
-    return Number(static_cast<double>(value),
-                  static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)));
-  }
-  bool number_float(Json::number_float_t value, const std::string&) {
-    return Number(value, std::nullopt);
-  }
-  bool binary(Json::binary_t&) { return Scalar(); }
 
-  bool string(std::string& value) {
-    bytes_.EndToken();
-    if (ignored_ > 0) return true;
-    if (place_ == Place::kEvent) {
-      if (key_ == "ph") event_.phase = value.size() == 1 ? value[0] : '?';
-      if (key_ == "name") event_.name.assign(value, 0, kMaxTraceNameBytes);
-      if (key_ == "cat") event_.category.assign(value, 0, kMaxTraceNameBytes);
-    } else if (place_ == Place::kArguments && key_ == "Collective name") {
+  int BeginList() override {
+    const bool in_document = place() == kDocument;
+    if (place() == kTop || (in_document && key() == "traceEvents")) {
+      found_ = true;
+      return kEvents;
+    }
+    if (in_document && key() == "deviceProperties") return kDevices;
+    if (in_document && key() == "nodes") is_execution_trace_ = true;
+    if (place() == kArguments && key() == "Input Dims") return kShapes;
+    if (place() == kArguments && key() == "Input type") return kTypes;
+    if (place() != kShapes || ++event_.shapes > 1) return kPassOver;
+    event_.elements = 1;
+    return kShape;
+  }
+
+  void End() override {
+    if (place() == kEvent) Keep();
+  }
+
+  void Text(std::string& value) override {
+    if (place() == kEvent) {
+      if (key() == "ph") event_.phase = value.size() == 1 ? value[0] : '?';
+      if (key() == "name") event_.name.assign(value, 0, kMaxTraceNameBytes);
+      if (key() == "cat") event_.category.assign(value, 0, kMaxTraceNameBytes);
+    } else if (place() == kArguments && key() == "Collective name") {
       event_.collective.assign(value, 0, kMaxTraceNameBytes);
-    } else if (place_ == Place::kArguments && key_ == "dtype") {
+    } else if (place() == kArguments && key() == "dtype") {
       event_.collective_type.assign(value, 0, kMaxTraceNameBytes);
-    } else if (place_ == Place::kTypes && event_.types++ == 0) {
+    } else if (place() == kTypes && event_.types++ == 0) {
       event_.type.assign(value, 0, kMaxTraceNameBytes);
     }
-    return true;
   }
 
-  bool key(std::string& value) {
-    bytes_.EndToken();
-    if (ignored_ == 0) key_.assign(value, 0, kMaxTraceNameBytes);
-    return true;
+  void TakeKey(const std::string& key, std::string& kept) override {
+    kept.assign(key, 0, kMaxTraceNameBytes);
   }
 
-  bool start_object(size_t) {
-    bytes_.EndToken();
-    if (ignored_ > 0) return Ignore();
-    if (place_ == Place::kTop) return Enter(Place::kDocument);
-    if (place_ == Place::kEvents) {
-      event_.Clear();
-      return Enter(Place::kEvent);
+  void Number(double value, std::optional<int64_t> whole) override {
+    if (place() == kEvent && (key() == "ts" || key() == "dur")) return Time(value, whole);
+    if (!whole) return;
+    if (place() == kDistributedInfo && key() == "world_size") trace_.world_size = *whole;
+    if (place() == kShape) {
+      event_.elements = *whole < 0 || (*whole > 0 && event_.elements > kMostElements / *whole)
+                            ? kMostElements + 1
+                            : event_.elements * *whole;
     }
-    if (place_ == Place::kDevices) trace_.names_devices = true;
-    if (place_ == Place::kDocument && key_ == "distributedInfo")
-      return Enter(Place::kDistributedInfo);
-    return place_ == Place::kEvent && key_ == "args" ? Enter(Place::kArguments) : Ignore();
-  }
-
-  bool start_array(size_t) {
-    bytes_.EndToken();
-    if (ignored_ > 0) return Ignore();
-    if (place_ == Place::kTop) list_alone_ = true;
-    const bool in_document = place_ == Place::kDocument;
-    if (list_alone_ && place_ == Place::kTop) return EnterEvents();
-    if (in_document && key_ == "traceEvents") return EnterEvents();
-    if (in_document && key_ == "deviceProperties") return Enter(Place::kDevices);
-    if (in_document && key_ == "nodes") is_execution_trace_ = true;
-    if (place_ == Place::kArguments && key_ == "Input Dims") return Enter(Place::kShapes);
-    if (place_ == Place::kArguments && key_ == "Input type") return Enter(Place::kTypes);
-    if (place_ == Place::kShapes && ++event_.shapes == 1) {
-      event_.elements = 1;
-      return Enter(Place::kShape);
+    if (place() != kArguments) return;
+    if (key() == "correlation") {
+      event_.correlation = *whole;
+      event_.has_correlation = true;
     }
-    return Ignore();
+    if (key() == "In msg nelems") event_.collective_elements = *whole;
+    if (key() == "Group size") event_.group_size = *whole;
   }
-
-  bool end_object() { return Leave(); }
-  bool end_array() { return Leave(); }
-
-  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) {
-    return Fail(absl::StrCat("byte ", bytes_.position(), ": no JSON, or one that is cut short"));
-  }
-  // NOLINTEND(readability-identifier-naming)
-
-  void Finish();
 
  private:
-  enum class Place {
-    kTop,
-    kDocument,
+  enum Place {
+    kDocument = 1,
     kDistributedInfo,
     kDevices,
     kEvents,
@@ -214,135 +202,57 @@ class PyTorchTraceHandler {
     int64_t start_ns = 0;
   };
 
-  bool Fail(std::string description) {
-    if (status_.ok()) status_ = ImportFault(kAtRecording, std::move(description));
-    return false;
-  }
-
-  bool Scalar() {
-    bytes_.EndToken();
-    return true;
-  }
-
-  bool Enter(Place place) {
-    place_ = place;
-    return true;
-  }
-
-  bool EnterEvents() {
-    found_ = true;
-    return Enter(Place::kEvents);
-  }
-
-  bool Ignore() {
-    return ++ignored_ <= kMaxTraceDepth ||
-           Fail(absl::StrCat("byte ", bytes_.position(), ": nested more than ", kMaxTraceDepth,
-                             " deep"));
-  }
-
-  bool Leave() {
-    bytes_.EndToken();
-    if (ignored_ > 0) {
-      --ignored_;
-      return true;
-    }
-    switch (place_) {
-      case Place::kShape:
-        return Enter(Place::kShapes);
-      case Place::kShapes:
-      case Place::kTypes:
-        return Enter(Place::kArguments);
-      case Place::kArguments:
-        return Enter(Place::kEvent);
-      case Place::kEvent:
-        return Enter(Place::kEvents) && Keep();
-      case Place::kDistributedInfo:
-      case Place::kDevices:
-        return Enter(Place::kDocument);
-      case Place::kEvents:
-        return Enter(list_alone_ ? Place::kTop : Place::kDocument);
-      case Place::kDocument:
-      case Place::kTop:
-        break;
-    }
-    return Enter(Place::kTop);
-  }
-
-  bool Number(double value, std::optional<int64_t> whole) {
-    bytes_.EndToken();
-    if (ignored_ > 0) return true;
-    if (place_ == Place::kEvent && (key_ == "ts" || key_ == "dur")) return Time(value, whole);
-    if (!whole) return true;
-    if (place_ == Place::kDistributedInfo && key_ == "world_size") trace_.world_size = *whole;
-    if (place_ == Place::kShape) {
-      event_.elements = *whole < 0 || (*whole > 0 && event_.elements > kMostElements / *whole)
-                            ? kMostElements + 1
-                            : event_.elements * *whole;
-    }
-    if (place_ != Place::kArguments) return true;
-    if (key_ == "correlation") {
-      event_.correlation = *whole;
-      event_.has_correlation = true;
-    }
-    if (key_ == "In msg nelems") event_.collective_elements = *whole;
-    if (key_ == "Group size") event_.group_size = *whole;
-    return true;
-  }
-
-  bool Time(double value, std::optional<int64_t> whole) {
+  void Time(double value, std::optional<int64_t> whole) {
     // The year 2096, and thirteen years before and after it, so that all differences are int64.
     constexpr double kLast = 4e15;
     constexpr double kLongestMicros = 4e14;
-    const bool is_time = key_ == "ts" ? value >= -kLongestMicros && value <= kLast
-                                      : std::abs(value) <= kLongestMicros;
-    if (!is_time) return Fail(absl::StrCat("byte ", bytes_.position(), ": ", value, " is no time"));
-    // What is whole stays exact; a double has not all the nanoseconds of a date.
+    const bool is_time = key() == "ts" ? value >= -kLongestMicros && value <= kLast
+                                       : std::abs(value) <= kLongestMicros;
+    if (!is_time) return FailAtByte(absl::StrCat(value, " is no time"));
+    // A whole number stays exact; a double has not all the nanoseconds of a date.
     const double floor = std::floor(value);
     const int64_t ns =
         whole ? *whole * 1000
               : static_cast<int64_t>(floor) * 1000 + std::llround((value - floor) * 1000);
-    (key_ == "ts" ? event_.start_ns : event_.length_ns) = ns;
-    event_.has_start = event_.has_start || key_ == "ts";
-    return true;
+    (key() == "ts" ? event_.start_ns : event_.length_ns) = ns;
+    event_.has_start = event_.has_start || key() == "ts";
   }
 
-  bool Keep() {
-    if (event_.phase != 'X') return true;
+  void Keep() {
+    if (event_.phase != 'X') return;
     ++trace_.events;
-    if (!event_.has_start)
-      return Fail(absl::StrCat("byte ", bytes_.position(), ": an event without a ts"));
+    if (!event_.has_start) return FailAtByte("an event without a ts");
     const std::string_view category = event_.category;
     trace_.has_categories = trace_.has_categories || !category.empty();
     event_.length_ns = std::max<int64_t>(event_.length_ns, 0);
     if (IsAny(category, {"kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset"}))
       return KeepDeviceWork();
     if (HasPart(category, "untime") || category == "cuda_driver") return KeepApiCall();
-    if (IsAny(category, {"cpu_op", "user_annotation", "Operator"})) return KeepHostEvent();
-    return true;
+    if (IsAny(category, {"cpu_op", "user_annotation", "Operator"})) KeepHostEvent();
   }
 
-  bool KeepDeviceWork() {
-    if (!event_.has_correlation) return true;
+  void KeepDeviceWork() {
+    if (!event_.has_correlation) return;
     trace_.device.push_back(
-        {.launch_ns = event_.correlation,  // until Finish
+        {.launch_ns = event_.correlation,  // until JoinLaunches
          .start_ns = event_.start_ns,
          .end_ns = event_.start_ns + event_.length_ns,
          .is_collective = !event_.collective.empty() || StartsWithAny(event_.name, {"nccl"})});
-    return CountRow();
+    CountRow();
   }
 
-  bool KeepApiCall() {
+  void KeepApiCall() {
     const std::string_view name = event_.name;
     if (HasPart(name, "Synchronize")) return KeepHost(HostKind::kSynchronization);
     const bool launches = HasPart(name, "Launch") || HasPart(name, "Memcpy") ||
                           HasPart(name, "Memset") || HasPart(name, "memcpy") ||
                           HasPart(name, "memset");
-    if (!launches || !event_.has_correlation) return true;
+    if (!launches || !event_.has_correlation) return;
     launches_.push_back({.correlation = event_.correlation, .start_ns = event_.start_ns});
-    return CountRow();
+    CountRow();
   }
 
-  bool KeepHostEvent() {
+  void KeepHostEvent() {
     constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
     constexpr std::string_view kGradient = "torch::autograd::AccumulateGrad";
     const std::string_view name = event_.name;
@@ -370,19 +280,18 @@ class PyTorchTraceHandler {
     if (StartsWithAny(name, {"c10d::"}))
       return KeepCollective(HostKind::kCollectiveCall, name.substr(6));
     if (StartsWithAny(name, {"gloo:", "nccl:", "mpi:", "ucc:"}))
-      return KeepCollective(HostKind::kCollectiveRun, name.substr(name.find(':') + 1));
-    return true;
+      KeepCollective(HostKind::kCollectiveRun, name.substr(name.find(':') + 1));
   }
 
-  bool KeepCollective(HostKind kind, std::string_view name) {
+  void KeepCollective(HostKind kind, std::string_view name) {
     const std::optional<Collective> collective = CollectiveNamed(name);
-    if (name.empty() || !collective) return true;
+    if (name.empty() || !collective) return;
     if (*collective == Collective::kUnspecified && trace_.other_collective.empty())
       trace_.other_collective = name;
-    return KeepHost(kind, *collective);
+    KeepHost(kind, *collective);
   }
 
-  bool KeepHost(HostKind kind, Collective collective = Collective::kUnspecified) {
+  void KeepHost(HostKind kind, Collective collective = Collective::kUnspecified) {
     trace_.host.push_back(
         {.start_ns = event_.start_ns,
          .end_ns = event_.start_ns + event_.length_ns,
@@ -391,32 +300,31 @@ class PyTorchTraceHandler {
          .element_bytes = BytesOfElement(event_.type),
          .kind = kind,
          .collective = collective});
-    return CountRow();
+    CountRow();
   }
 
-  bool CountRow() {
-    return ++rows_ <= max_rows_ ||
-           Fail(absl::StrCat("more than four times max_operations events of steps, gradients and "
-                             "kernels: record fewer steps"));
+  void CountRow() {
+    if (++rows_ > max_rows_) {
+      Fail(
+          "more than four times max_operations events of steps, gradients and kernels: record "
+          "fewer steps");
+    }
   }
 
-  JsonBytes& bytes_;
+  void JoinLaunches();
+  void Sort();
+
   const int64_t max_rows_;
-  PyTorchTrace& trace_;
-  absl::Status status_;
-  Place place_ = Place::kTop;
-  int ignored_ = 0;  // brackets open of what is passed over
-  bool list_alone_ = false;
+  PyTorchTrace trace_;
   bool found_ = false;
   bool is_execution_trace_ = false;
-  std::string key_;
   Event event_;
   int64_t rows_ = 0;
   std::vector<Launch> launches_;
 };
 
 // Work and its launch share their correlation.
-void PyTorchTraceHandler::Finish() {
+void PyTorchReader::JoinLaunches() {
   std::stable_sort(launches_.begin(), launches_.end(),
                    [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; });
   for (TraceDeviceWork& work : trace_.device) {
@@ -426,6 +334,9 @@ void PyTorchTraceHandler::Finish() {
     const bool is_known = launch != launches_.end() && launch->correlation == work.launch_ns;
     work.launch_ns = is_known ? launch->start_ns : -1;
   }
+}
+
+void PyTorchReader::Sort() {
   std::stable_sort(trace_.device.begin(), trace_.device.end(),
                    [](const TraceDeviceWork& a, const TraceDeviceWork& b) {
                      return std::pair(a.launch_ns, a.start_ns) < std::pair(b.launch_ns, b.start_ns);
@@ -440,24 +351,7 @@ void PyTorchTraceHandler::Finish() {
 
 absl::StatusOr<PyTorchTrace> ReadPyTorchTrace(ByteSource& source, const ProfileLimits& limits,
                                               StopCheck stop) {
-  JsonBytes bytes(source, stop);
-  PyTorchTrace trace;
-  PyTorchTraceHandler handler(bytes, limits, trace);
-  const bool parsed = Json::sax_parse(bytes.begin(), JsonBytes::end(), &handler);
-  if (absl::IsResourceExhausted(bytes.status()) && !handler.status().ok()) {
-    return ImportFault(kAtRecording,
-                       absl::StrCat("byte ", bytes.position(), ": ", bytes.status().message()));
-  }
-  if (!bytes.status().ok()) return bytes.status();
-  if (!parsed) return handler.status();
-  if (!handler.found() && handler.is_execution_trace()) {
-    return ImportFault(kAtRecording,
-                       "it is an execution trace (ExecutionTraceObserver), which has no times: "
-                       "record with torch.profiler.profile and export_chrome_trace");
-  }
-  if (!handler.found()) return ImportFault(kAtRecording, "it has no traceEvents");
-  handler.Finish();
-  return trace;
+  return PyTorchReader(limits).ReadAll(source, stop);
 }
 
 }  // namespace stepcast

@@ -333,7 +333,7 @@ void TracedStepsFinder::KeepShortest(const std::vector<TimeSpan>& runs) {
   }
 }
 
-// When collectives of any step ran on the GPU, as far as it overlaps a time.
+// The spans in which collectives of any step ran on the GPU, as far as they overlap a time.
 std::vector<TimeSpan> TracedStepsFinder::SentBetween(int64_t begin_ns, int64_t end_ns) {
   if (sent_.empty()) {
     for (const TraceDeviceWork& work : trace_.device) {

@@ -12,7 +12,7 @@
 
 namespace stepcast {
 
-// What the workers do together, once a step.
+// A collective that all workers run together, once a step.
 struct TracedCollective {
   std::string name;
   Collective kind = Collective::kAllReduce;

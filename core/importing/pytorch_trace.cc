@@ -23,7 +23,6 @@ namespace stepcast {
 
 namespace {
 
-constexpr double kIdleShareOfHostBound = 0.1;
 constexpr double kLongestScaledNs = 1e18;
 // So many sizes and times of a note, and of the rest their number.
 constexpr size_t kMostListed = 24;
@@ -49,6 +48,7 @@ class PyTorchProfile {
   double MeanOf(int64_t TracedStep::*field) const;
   double MeanEnd(size_t piece) const;
   bool HasHostOperation() const;
+  std::optional<double> IdleFraction() const;
   void AddOperations(ProfileDraft& draft);
   void AddSteps(ProfileDraft& draft) const;
   void AddBuckets(ProfileDraft& draft) const;
@@ -83,6 +83,14 @@ double PyTorchProfile::MeanEnd(size_t piece) const {
 // would show it.
 bool PyTorchProfile::HasHostOperation() const {
   return traced_.has_gpu && MeanOf(&TracedStep::exposed_ns) > 0;
+}
+
+// Of a worker alone, whose GPU computes and otherwise waits for the host; none without a GPU.
+std::optional<double> PyTorchProfile::IdleFraction() const {
+  double alone_ns = MeanEnd(traced_.pieces.size() - 1);
+  if (HasHostOperation()) alone_ns = std::max(alone_ns, MeanOf(&TracedStep::host_ns));
+  if (!traced_.has_gpu || alone_ns <= 0) return std::nullopt;
+  return std::clamp(1 - MeanOf(&TracedStep::busy_ns) / alone_ns, 0.0, 1.0);
 }
 
 void PyTorchProfile::AddOperations(ProfileDraft& draft) {
@@ -249,23 +257,24 @@ void PyTorchProfile::AddBucketNotes(std::vector<std::string>& notes) const {
 }
 
 void PyTorchProfile::AddGpuNotes(std::vector<std::string>& notes) const {
-  if (!traced_.has_gpu) return;
+  const std::optional<double> idle = IdleFraction();
+  if (!idle) return;
   const double step = MeanEnd(traced_.pieces.size() - 1);
   const double begin = MeanOf(&TracedStep::span_ns);
   const double busy = MeanOf(&TracedStep::busy_ns);
-  const double idle = step > 0 ? 1 - busy / step : 0;
   std::string note =
-      absl::StrFormat("Found a GPU that is busy for %.1f %% of a step", 100 * (1 - idle));
+      absl::StrFormat("Found a GPU that is busy for %.1f %% of a step", 100 * busy / step);
   if (step > begin) {
     absl::StrAppendFormat(&note, ", and for %.1f %% from its first kernel to its last",
                           100 * busy / (step - begin));
   }
   notes.push_back(absl::StrCat(note, "."));
-  if (idle > kIdleShareOfHostBound) {
-    notes.emplace_back(
-        "The recording is bound by the host: the GPU waits for it (data loading, Python, launches) "
-        "for more than a tenth of a step. That time is kept, and no network makes it shorter.");
-  }
+  if (*idle <= kIdleFractionOfHostBound) return;
+  notes.push_back(absl::StrFormat(
+      "%s bound by the host: the GPU waits for it (data loading, Python, launches) for %.1f %% of "
+      "a "
+      "step, more than a tenth. That time is kept, and no network makes it shorter.",
+      HasHostOperation() ? "A worker alone is" : "The recording is", 100 * *idle));
 }
 
 std::vector<std::string> PyTorchProfile::Notes(const ProfileDraft& draft) const {
@@ -279,9 +288,9 @@ std::vector<std::string> PyTorchProfile::Notes(const ProfileDraft& draft) const 
     ++gradients;
   }
   notes.push_back(absl::StrFormat(
-      "Found %d steps of %.3f ms, and %d %s of %d bytes in %d operations.", steps, Ms(step_ns_),
-      gradients, traced_.gradient_bytes.empty() ? "buckets" : "gradients", bytes,
-      draft.operations.size()));
+      "Found %d step%s of %.3f ms, and %d %s of %d bytes in %d operations.", steps,
+      steps == 1 ? "" : "s", Ms(step_ns_), gradients,
+      traced_.gradient_bytes.empty() ? "buckets" : "gradients", bytes, draft.operations.size()));
   notes.push_back(PartsNote());
   AddBucketNotes(notes);
   AddGpuNotes(notes);
@@ -337,6 +346,7 @@ absl::StatusOr<ImportedProfile> PyTorchProfile::Make(const ProfileLimits& limits
   AddOperations(draft);
   AddSteps(draft);
   AddBuckets(draft);
+  draft.device_idle_fraction = IdleFraction();
   std::vector<std::string> notes = Notes(draft);
   absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits);
   if (!profile.ok()) return AsImportFaults(profile.status());

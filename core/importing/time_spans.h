@@ -15,14 +15,14 @@ struct TimeSpan {
 
 // Sorted; spans that overlap or touch become one.
 std::vector<TimeSpan> UnionOf(std::vector<TimeSpan> spans);
-// What is in both. REQUIRES: each is a result of UnionOf.
+// The time that is in both. REQUIRES: each is a result of UnionOf.
 std::vector<TimeSpan> BothOf(const std::vector<TimeSpan>& a, const std::vector<TimeSpan>& b);
-// What is between the spans, from one instant to another. REQUIRES: a result of UnionOf.
+// The time between the spans, from one instant to another. REQUIRES: a result of UnionOf.
 std::vector<TimeSpan> GapsOf(const std::vector<TimeSpan>& spans, int64_t from_ns, int64_t to_ns);
 // REQUIRES: a result of UnionOf.
 int64_t LengthOf(const std::vector<TimeSpan>& spans);
 
-// How much of some spans lies before an instant; instants are asked for in order.
+// The length of some spans that lies before an instant; instants are asked for in order.
 class LengthBefore {
  public:
   // REQUIRES: a result of UnionOf. Borrows it.

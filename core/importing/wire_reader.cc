@@ -32,7 +32,7 @@ WireReader::WireReader(ByteSource& source, const char* where, StopCheck stop)
 
 absl::Status WireReader::Fail(const std::string& description) {
   if (!stream_.status().ok()) return stream_.status();
-  // Where bytes to be skipped are missing, the stream's own count starts anew.
+  // Bytes to be skipped may be missing: the stream's own count starts anew.
   const int64_t position =
       std::min<int64_t>(coded_from_ + (coded_ ? coded_->CurrentPosition() : 0), input_.ByteCount());
   return ImportFault(where_, absl::StrCat("byte ", position, ": ", description));

@@ -105,6 +105,9 @@ struct RecordedBuckets {
   friend bool operator==(const RecordedBuckets&, const RecordedBuckets&) = default;
 };
 
+// The device_idle_fraction above which a job is bound by its hosts.
+inline constexpr double kIdleFractionOfHostBound = 0.1;
+
 // A profile as somebody claims it: not checked yet.
 struct ProfileDraft {
   std::string display_name;
@@ -117,6 +120,8 @@ struct ProfileDraft {
   std::vector<Operation> operations;
   std::vector<RecordedStep> steps;
   std::optional<RecordedBuckets> buckets;  // none: collectives as they stand
+  // Share of a worker's step in which its device waits for its host, from 0 to 1; none: not known.
+  std::optional<double> device_idle_fraction;
 
   friend bool operator==(const ProfileDraft&, const ProfileDraft&) = default;
 };

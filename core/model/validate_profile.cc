@@ -454,6 +454,9 @@ std::vector<Fault> ValidateProfile(const ProfileDraft& draft, const ProfileLimit
   CheckOperations(draft, limits, faults);
   CheckSteps(draft, limits, faults);
   CheckRecordedBuckets(draft, faults);
+  // Not so of a NaN, either.
+  if (const double idle = draft.device_idle_fraction.value_or(0); !(idle >= 0 && idle <= 1))
+    faults.Add("device_idle_fraction", absl::StrCat(idle, " is not from 0 to 1"));
   return std::move(faults).Take();
 }
 

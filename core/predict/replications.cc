@@ -306,6 +306,8 @@ void Replications::DescribeCollectives(Prediction& prediction) const {
   } else if (prediction.bottleneck.resource == Resource::kCollective) {
     report.bottleneck = on_one_node ? CollectiveBottleneck::kLinkInsideNode
                                     : CollectiveBottleneck::kLinkBetweenNodes;
+  } else if (profile_->content().device_idle_fraction.value_or(0) > kIdleFractionOfHostBound) {
+    report.bottleneck = CollectiveBottleneck::kHost;
   }
   prediction.collectives = std::move(report);
 }

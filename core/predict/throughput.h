@@ -98,6 +98,7 @@ enum class CollectiveBottleneck : uint8_t {
   kLinkBetweenNodes,
   kLinkInsideNode,
   kSlowestWorker,
+  kHost,  // for which the workers' devices wait
 };
 
 // The report on a job's collectives. Seconds are of a step, means over workers.

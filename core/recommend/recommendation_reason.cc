@@ -111,7 +111,8 @@ std::string ObjectiveAmongChoices(const ReasonFacts& facts) {
   return text;
 }
 
-std::string Bottleneck(const ResourceUtilization& used) {
+std::string Bottleneck(const Prediction& prediction) {
+  const ResourceUtilization& used = prediction.bottleneck;
   const std::string busy = absl::StrFormat("%.0f %% busy", 100 * used.fraction);
   switch (used.resource) {
     case Resource::kDownlink:
@@ -123,7 +124,11 @@ std::string Bottleneck(const ResourceUtilization& used) {
     case Resource::kCollective:
       return absl::StrCat("the links, in collectives, ", busy);
     default:
-      return absl::StrCat("the workers' own computation, ", busy);
+      return absl::StrCat(prediction.collectives.has_value() &&
+                                  prediction.collectives->bottleneck == CollectiveBottleneck::kHost
+                              ? "the workers' own time, in which devices wait for their hosts, "
+                              : "the workers' own computation, ",
+                          busy);
   }
 }
 
@@ -254,8 +259,8 @@ std::string ReasonFor(const ReasonFacts& facts) {
       ChoiceText(facts.query, facts.chosen.choice),
       facts.chosen.choice.workers == 1 && !ServersVary(facts.query) ? "gives" : "give",
       prediction.examples_per_second, Speedup(prediction), ObjectiveAmongChoices(facts),
-      Remaining(facts), Change(facts), NextStep(facts), Bottleneck(prediction.bottleneck),
-      Fall(facts), RegimesText(prediction), CutShort(facts));
+      Remaining(facts), Change(facts), NextStep(facts), Bottleneck(prediction), Fall(facts),
+      RegimesText(prediction), CutShort(facts));
 }
 
 std::string InfeasibleReasonFor(const ReasonFacts& facts) {

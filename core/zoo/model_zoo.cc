@@ -26,7 +26,7 @@ constexpr int64_t kBytesPerElement = 4;  // float32
 // reads gradient, momentum and parameter and writes the last two; Adam has a second momentum.
 constexpr double kMomentumAccesses = 5;
 constexpr double kAdamAccesses = 7;
-// What a device computes in the time in which its memory moves a byte: README.md says of which.
+// Operations of a device in the time in which its memory moves a byte: README.md says of which.
 constexpr double kFlopsPerByteMoved = 12;
 
 struct Entry {
@@ -120,7 +120,7 @@ const char* JobsOf(ZooCommunication communication) {
   return communication == ZooCommunication::kAllReduce ? "all-reduce" : "parameter-server";
 }
 
-// What is wrong with the name of a model that there is not.
+// The fault of a name of which there is no model.
 std::string NoModel(std::string_view model, ZooCommunication communication) {
   std::string text = Quoted(model) + " is none of ";
   std::string_view separator;

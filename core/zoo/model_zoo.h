@@ -13,8 +13,8 @@
 
 namespace stepcast {
 
-// How the workers of the job meet, which decides which networks there are: with parameter servers
-// those of TF-slim, with all-reduces those of torchvision and HuggingFace's transformers.
+// The way the workers of the job meet, which decides on the networks there are: with parameter
+// servers those of TF-slim, with all-reduces those of torchvision and HuggingFace's transformers.
 enum class ZooCommunication : uint8_t { kParameterServers, kAllReduce };
 
 struct ZooOptions {

@@ -73,12 +73,13 @@ inline constexpr EnumTable<v1::FitCollectivesResponse::Warning::Reason, FitWarni
           FitWarning::Reason::kTwoWorkersOnly},
          {v1::FitCollectivesResponse::Warning::ALGORITHM_FAILS,
           FitWarning::Reason::kAlgorithmFails}}};
-inline constexpr EnumTable<v1::CollectiveReport::Bottleneck, CollectiveBottleneck, 4>
+inline constexpr EnumTable<v1::CollectiveReport::Bottleneck, CollectiveBottleneck, 5>
     kCollectiveBottlenecks{
         {{v1::CollectiveReport::COMPUTATION, CollectiveBottleneck::kComputation},
          {v1::CollectiveReport::LINK_BETWEEN_NODES, CollectiveBottleneck::kLinkBetweenNodes},
          {v1::CollectiveReport::LINK_INSIDE_NODE, CollectiveBottleneck::kLinkInsideNode},
-         {v1::CollectiveReport::SLOWEST_WORKER, CollectiveBottleneck::kSlowestWorker}}};
+         {v1::CollectiveReport::SLOWEST_WORKER, CollectiveBottleneck::kSlowestWorker},
+         {v1::CollectiveReport::HOST, CollectiveBottleneck::kHost}}};
 // Nothing kept in shares is the contract's "unspecified".
 inline constexpr EnumTable<v1::AllReduce::Sharding, Sharding, 3> kShardings{
     {{v1::AllReduce::OPTIMIZER, Sharding::kOptimizer},

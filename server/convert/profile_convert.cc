@@ -117,6 +117,7 @@ ProfileInput FromWire(const v1::Profile& wire) {
                            wire.buckets().sizes_bytes().end()};
     if (wire.buckets().has_rule()) buckets.rule = FromWire(wire.buckets().rule());
   }
+  if (wire.has_device_idle_fraction()) draft.device_idle_fraction = wire.device_idle_fraction();
   input.faults = std::move(faults).Take();
   return input;
 }
@@ -148,6 +149,7 @@ v1::Profile ToWire(const ProfileDraft& draft) {
                                        draft.buckets->sizes_bytes.end());
     if (draft.buckets->rule.has_value()) *buckets.mutable_rule() = ToWire(*draft.buckets->rule);
   }
+  if (draft.device_idle_fraction) wire.set_device_idle_fraction(*draft.device_idle_fraction);
   return wire;
 }
 

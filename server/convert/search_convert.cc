@@ -248,7 +248,7 @@ v1::JobAllocation WireJob(const JobAllocation& job) {
   wire.set_examples_per_second(job.share.examples_per_second);
   wire.set_interpolated(job.share.interpolated);
   if (job.share.duration_seconds)
-    *wire.mutable_duration() = DurationOf(*job.share.duration_seconds);
+    *wire.mutable_duration() = DurationOf(std::min(*job.share.duration_seconds, kLongestSeconds));
   for (const CurvePoint& point : job.curve) {
     v1::CurvePoint& simulated = *wire.add_curve();
     simulated.set_workers(point.workers);

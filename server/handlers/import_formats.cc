@@ -52,11 +52,13 @@ absl::StatusOr<std::string> ReadText(ByteSource& source) {
 bool MayBe(const ImportProfileCall& call, FileKind kind) {
   if (std::holds_alternative<LayerProfileOptions>(call.format)) return kind == FileKind::kLayers;
   if (std::holds_alternative<TimelineOptions>(call.format)) return kind == FileKind::kTimeline;
+  const bool is_execution_trace = kind == FileKind::kPyTorchExecutionTrace;
   if (std::holds_alternative<PyTorchTraceOptions>(call.format))
-    return kind == FileKind::kPyTorchTrace || kind == FileKind::kTimeline;
+    return kind == FileKind::kPyTorchTrace || kind == FileKind::kTimeline || is_execution_trace;
   if (std::holds_alternative<HorovodTimelineOptions>(call.format))
     return kind == FileKind::kHorovodTimeline;
-  if (std::holds_alternative<ChakraTraceOptions>(call.format) && kind == FileKind::kChakraJson)
+  if (std::holds_alternative<ChakraTraceOptions>(call.format) &&
+      (kind == FileKind::kChakraJson || is_execution_trace))
     return true;
   return kind == FileKind::kBinary;
 }

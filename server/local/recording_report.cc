@@ -1,10 +1,16 @@
 #include "server/local/recording_report.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <utility>
 
 #include "core/base/stop_check.h"
 #include "core/calibrate/calibration.h"
 #include "core/calibrate/lone_transfers.h"
+#include "core/communication/all_reduce.h"
+#include "core/importing/gradient_buckets.h"
+#include "core/importing/time_spans.h"
 #include "core/model/profile.h"
 #include "core/predict/replay_check.h"
 #include "server/convert/profile_convert.h"
@@ -98,6 +104,116 @@ ReplayReport ReportOf(const ReplayCheck& check) {
           .fitted_transfer_seconds = check.fitted_transfer_seconds};
 }
 
+StepShares SharesOf(const Profile& profile) {
+  const std::vector<Operation>& operations = profile.operations();
+  int64_t step_ns = 0;
+  int64_t computation_ns = 0;
+  int64_t collectives_ns = 0;  // beside computation, too
+  for (const RecordedStep& step : profile.steps()) {
+    std::vector<TimeSpan> computing;
+    std::vector<TimeSpan> any;
+    for (size_t i = 0; i < operations.size(); ++i) {
+      const TimeSpan span{.start_ns = step.start_ns[i], .end_ns = step.end_ns[i]};
+      if (span.start_ns == span.end_ns) continue;
+      any.push_back(span);
+      if (operations[i].resource != Resource::kCollective) computing.push_back(span);
+    }
+    step_ns += *std::max_element(step.end_ns.begin(), step.end_ns.end());
+    computation_ns += LengthOf(UnionOf(std::move(computing)));
+    collectives_ns += LengthOf(UnionOf(std::move(any)));
+  }
+  if (step_ns == 0) return {};
+  const auto share = [step_ns](int64_t ns) {
+    return static_cast<double>(ns) / static_cast<double>(step_ns);
+  };
+  const double busy = share(computation_ns);
+  const double host = std::min(busy, profile.content().device_idle_fraction.value_or(0));
+  return {.computation = busy - host,
+          .host = host,
+          .communication = share(collectives_ns - computation_ns),
+          .gaps = share(step_ns - collectives_ns)};
+}
+
+// When what an operation waits for has ended; mean over the recorded steps.
+double ReadySeconds(const Profile& profile, const Operation& operation) {
+  double sum_ns = 0;
+  for (const RecordedStep& step : profile.steps()) {
+    int64_t ready_ns = 0;
+    for (const int32_t before : operation.waiting_for)
+      ready_ns = std::max(ready_ns, step.end_ns[static_cast<size_t>(before)]);
+    sum_ns += static_cast<double>(ready_ns);
+  }
+  return 1e-9 * sum_ns / static_cast<double>(profile.steps().size());
+}
+
+LimitReport LimitOf(const CapRange& range) {
+  return {.least_bytes = range.least, .most_bytes = range.most == INT64_MAX ? 0 : range.most};
+}
+
+class AllReduceReporter {
+ public:
+  explicit AllReduceReporter(const Profile& profile) : profile_(profile) {}
+
+  AllReduceReport Report() {
+    AllReduceReport report{.shares = SharesOf(profile_),
+                           .knows_host = profile_.content().device_idle_fraction.has_value()};
+    for (const Operation& operation : profile_.operations()) {
+      if (operation.collective == Collective::kAllReduce) {
+        bytes_.push_back(operation.size_bytes);
+        ready_seconds_.push_back(ReadySeconds(profile_, operation));
+        is_parameter_ = is_parameter_ || !operation.parameter.empty();
+      } else if (operation.resource == Resource::kCollective) {
+        ++report.other_collectives;
+      }
+    }
+    const std::optional<RecordedBuckets>& recorded = profile_.content().buckets;
+    Fusion fusion;
+    if (recorded) {
+      fusion = *recorded;
+      if (recorded->rule) fusion = *recorded->rule;
+    }
+    const std::vector<int32_t> counts = GradientsByBucket(bytes_, fusion);
+    report.buckets = BucketsOf(counts);
+    report.rule = RuleOf(counts);
+    if (report.rule.verdict != BucketRuleReport::Verdict::kUnknown)
+      report.default_buckets = BucketsOf(GradientsByBucket(bytes_, Buckets{}));
+    return report;
+  }
+
+ private:
+  std::vector<BucketReport> BucketsOf(const std::vector<int32_t>& counts) const {
+    std::vector<BucketReport> buckets;
+    size_t next = 0;
+    for (const int32_t count : counts) {
+      BucketReport& bucket = buckets.emplace_back(BucketReport{.gradients = count});
+      for (int32_t i = 0; i < count; ++i, ++next) {
+        bucket.size_bytes += bytes_[next];
+        bucket.ready_seconds = std::max(bucket.ready_seconds, ready_seconds_[next]);
+      }
+    }
+    return buckets;
+  }
+
+  BucketRuleReport RuleOf(const std::vector<int32_t>& counts) const {
+    using Verdict = BucketRuleReport::Verdict;
+    if (!profile_.content().buckets) return {.verdict = Verdict::kNoBuckets};
+    // One all-reduce a bucket, of no parameter: the recording has the buckets alone.
+    if (!is_parameter_ && counts.size() == bytes_.size()) return {.verdict = Verdict::kUnknown};
+    const std::vector<size_t> sizes(counts.begin(), counts.end());
+    const std::optional<CapRange> caps = CapsThatMake(bytes_, sizes);
+    if (sizes.empty() || !caps) return {.verdict = Verdict::kNotByRule};
+    const bool is_default = counts == GradientsByBucket(bytes_, Buckets{});
+    return {.verdict = is_default ? Verdict::kByDefault : Verdict::kOtherLimits,
+            .first = LimitOf(FirstLimitsThatMake(bytes_, sizes)),
+            .cap = LimitOf(*caps)};
+  }
+
+  const Profile& profile_;
+  std::vector<int64_t> bytes_;  // of the all-reduces, in graph order
+  std::vector<double> ready_seconds_;
+  bool is_parameter_ = false;  // one of them at least is known to carry one
+};
+
 absl::StatusOr<Profile> Checked(const v1::Profile& recording) {
   return Profile::Create(FromWire(recording).draft);
 }
@@ -109,6 +225,10 @@ absl::StatusOr<RecordingReport> ReportRecording(const v1::Profile& recording) {
   if (!profile.ok()) return profile.status();
   const absl::StatusOr<ReplayCheck> replay = CheckReplay(*profile, NeverStop);
   if (!replay.ok()) return replay.status();
+  if (profile->has_collectives()) {
+    return RecordingReport{.replay = ReportOf(*replay),
+                           .all_reduce = AllReduceReporter(*profile).Report()};
+  }
   const absl::StatusOr<Calibration> calibration = Calibrate(*profile, kLevel, NeverStop);
   if (!calibration.ok()) return calibration.status();
   RecordingReport report{.replay = ReportOf(*replay), .clocks = ReportOf(calibration->clocks)};

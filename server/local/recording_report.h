@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,10 +77,56 @@ struct ClockReport {
   double worst_clamped_seconds = 0;
 };
 
+// Shares of the recorded steps; they add up to 1.
+struct StepShares {
+  double computation = 0;
+  double host = 0;           // the device waits for its host, as the profile says
+  double communication = 0;  // a collective was under way, and nothing computed
+  double gaps = 0;           // nothing was recorded
+};
+
+// All-reduces that are sent as one.
+struct BucketReport {
+  int64_t size_bytes = 0;
+  int64_t gradients = 0;     // operations that it carries
+  double ready_seconds = 0;  // the last of them, from the beginning of the step; mean over steps
+};
+
+struct LimitReport {
+  int64_t least_bytes = 0;
+  int64_t most_bytes = 0;  // 0: none
+};
+
+// The limits by which DistributedDataParallel's rule makes the recorded buckets.
+struct BucketRuleReport {
+  enum class Verdict {
+    kNoBuckets,    // each all-reduce is sent by itself
+    kByDefault,    // 1 MiB first, then 25
+    kOtherLimits,  // by `first` and `cap`
+    kNotByRule,    // of these gradients no limits make them
+    kUnknown,      // the gradients within were not recorded
+  };
+
+  Verdict verdict = Verdict::kNoBuckets;
+  LimitReport first;  // of the first bucket; those and `cap` of kByDefault and kOtherLimits
+  LimitReport cap;    // of every other
+};
+
+// Of a job whose workers meet in collectives.
+struct AllReduceReport {
+  StepShares shares;
+  bool knows_host = false;            // the profile says for how long its device waits
+  std::vector<BucketReport> buckets;  // as the profile sends them, in order
+  BucketRuleReport rule;
+  std::vector<BucketReport> default_buckets;  // by the rule's defaults; empty: kUnknown
+  int64_t other_collectives = 0;
+};
+
 struct RecordingReport {
   ReplayReport replay;
   ClockReport clocks;
-  std::vector<LinkReport> links;
+  std::vector<LinkReport> links;              // with parameter servers
+  std::optional<AllReduceReport> all_reduce;  // with collectives
 };
 
 // Cost: some forty replays of every recorded step, and up to 5 s for 100,000 operations in 100

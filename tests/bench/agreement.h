@@ -1,4 +1,4 @@
-// Whether two simulations of one job end their steps at the same instants.
+// The agreement of two simulations of one job on when their steps end.
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,8 @@
 
 namespace stepcast::bench {
 
-// What `compute` returns there. Throws std::runtime_error where it throws or its process dies.
+// The text that `compute` returns there. Throws std::runtime_error where it throws or its process
+// dies.
 std::string InChildProcess(const std::function<std::string()>& compute);
 
 }  // namespace stepcast::bench

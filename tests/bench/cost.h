@@ -1,4 +1,4 @@
-// What one measurement took.
+// The cost of one measurement.
 #pragma once
 
 #include <cstdint>

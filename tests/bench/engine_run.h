@@ -11,7 +11,7 @@
 
 namespace stepcast::bench {
 
-// Where `step_ends` is not null, the kept ones go there.
+// The kept ends of steps go to `step_ends`, unless that is null.
 Cost RunEngine(const Job& job, const RunOptions& options,
                std::vector<std::vector<Instant>>* step_ends = nullptr);
 

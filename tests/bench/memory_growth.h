@@ -1,4 +1,4 @@
-// How much resident memory a computation needs at its peak, on top of what the process has.
+// The resident memory that a computation needs at its peak, on top of what the process has.
 #pragma once
 
 #include <cstdint>

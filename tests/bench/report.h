@@ -1,4 +1,4 @@
-// How rows are shown: a line each on a terminal, or all as JSON.
+// The printing of rows: a line each on a terminal, or all as JSON.
 #pragma once
 
 #include <string>

@@ -40,7 +40,7 @@ void Await(pid_t process) {
   }
 }
 
-// What follows `before` on its line; empty where the text ends without it.
+// The text that follows `before` on its line; empty where the text ends without it.
 std::string ReadLineAfter(const std::string& before, int from) {
   std::string text;
   std::array<char, 4096> block{};

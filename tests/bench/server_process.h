@@ -20,7 +20,7 @@ class ServerProcess {
 
   const std::string& address() const { return address_; }
 
-  // What all its threads have computed so far.
+  // Processor time of all its threads so far.
   double CpuNs() const;
   int64_t ResidentBytes() const;
   // The most since it began, or since the peak was last forgotten.

@@ -52,7 +52,7 @@ class ExposedMetricsTest(unittest.TestCase):
             cls.samples = list(samples(server.http("/metrics")[1]))
         finally:
             server.close()
-        # What only a server with TLS has.
+        # Series that only a server with TLS has.
         with tempfile.TemporaryDirectory() as folder:
             pair = Authority(folder, "authority").sign_server()
             server = Server("--tls-cert", pair.certificate, "--tls-key", pair.key)

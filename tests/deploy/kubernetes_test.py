@@ -75,7 +75,7 @@ class ManifestsTest(unittest.TestCase):
         (service,) = [service for service in resources("Service") if wanted <= service["metadata"]["labels"].items()]
         ports = {port["name"]: port["targetPort"] for port in service["spec"]["ports"]}
         self.assertEqual([ports[endpoint["port"]] for endpoint in monitor["spec"]["endpoints"]], ["http"])
-        # What rules and dashboard call the job.
+        # The name by which rules and dashboard call the job.
         self.assertEqual(service["metadata"]["labels"][monitor["spec"]["jobLabel"]], "stepcast")
 
     def test_a_pod_has_no_rights(self):

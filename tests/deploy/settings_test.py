@@ -15,7 +15,7 @@ from certificates import Authority  # noqa: E402
 from postgres import Postgres  # noqa: E402
 from stepcastd import Server  # noqa: E402
 
-# How long the server may take to exit once it has stopped (server/README.md, "Decisions").
+# The time that the server may take to exit once it has stopped (server/README.md, "Decisions").
 EXIT_SECONDS = 2
 # Read by libpq.
 LIBPQ_VARIABLES = {"PGPASSWORD"}

@@ -11,7 +11,7 @@ from stepcastd import PATIENCE_SECONDS, ServerTest
 from google.longrunning import operations_pb2, operations_pb2_grpc
 from stepcast.v1 import job_service_pb2, job_service_pb2_grpc
 
-COMPUTATION, LINK_BETWEEN_NODES, LINK_INSIDE_NODE, SLOWEST_WORKER = range(1, 5)
+COMPUTATION, LINK_BETWEEN_NODES, LINK_INSIDE_NODE, SLOWEST_WORKER, HOST = range(1, 6)
 MIB = 1 << 20
 
 
@@ -147,6 +147,18 @@ class AllReduceTest(ServerTest):
         self.assertEqual(slowest.collectives.bottleneck, SLOWEST_WORKER)
         self.assertGreater(slowest.collectives.waiting_seconds, 0.020)
         self.assertAlmostEqual(slowest.collectives.computation_seconds, 0.102, delta=1e-9)
+
+    def test_a_device_that_waits_for_its_host_is_held_back_by_that(self):
+        idle = training(device_idle_fraction=0.3)
+        self.assertEqual(self.predicted(idle, 2).collectives.bottleneck, HOST)
+        self.assertEqual(self.predicted(training(device_idle_fraction=0.1), 2).collectives.bottleneck, COMPUTATION)
+        slow = self.predicted(idle, 4, bandwidth_bytes_per_second=2.5e8)
+        self.assertEqual(slow.collectives.bottleneck, LINK_BETWEEN_NODES)
+        self.assertEqual(slow.examples_per_second, self.predicted(training(), 4, bandwidth_bytes_per_second=2.5e8).examples_per_second)
+        for wrong in (-0.1, 1.5):
+            with self.assertRaises(grpc.RpcError) as raised:
+                self.predicted(training(device_idle_fraction=wrong))
+            self.assertIn("device_idle_fraction", raised.exception.details())
 
     def test_buckets_replace_those_of_the_recording(self):
         one = {"first_bytes": 15000000, "cap_bytes": 15000000}

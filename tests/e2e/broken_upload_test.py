@@ -17,7 +17,7 @@ LAYERS = "".join(
     f"node{at} -- Conv2d({at}) -- forward_compute_time={at}.5, backward_compute_time={at}.25, parameter_size={1000 * at}.000\n" for at in range(1, 30)
 ) + "".join(f"\tnode{at} -- node{at + 1}\n" for at in range(1, 29))
 
-# What a broken upload may be told: that it is wrong, or too much. Anything else is the server's fault.
+# The answers that a broken upload may have: that it is wrong, or too much. Anything else is the server's fault.
 REFUSALS = {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED}
 SEED = 20260101
 
@@ -128,7 +128,7 @@ class BrokenUploadTest(ServerTest):
             for call, request in ((create, content), (upload, iter([content])), (bring, iter([LAYER_HEADER.SerializeToString(), content]))):
                 with self.assertRaises(grpc.RpcError) as raised:
                     call(request, timeout=30)
-                # What gRPC itself cannot parse it calls INTERNAL.
+                # Bytes that gRPC itself cannot parse it calls INTERNAL.
                 self.assertIn(raised.exception.code(), REFUSALS | {grpc.StatusCode.INTERNAL})
         self.finish()
 

@@ -82,7 +82,7 @@ class FrontDoorTest(ServerTest):
         predicted = self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(profile="profiles/small", worker_counts=counts))
         self.assertEqual(list(predicted.predictions), list(recommended.frontier))
 
-    # What weakens a prediction stands with what is made of it.
+    # Weaknesses of a prediction stand with what is made of it.
     def test_warnings_reach_every_answer(self):
         self.zoo("vgg16", "--variation", "0")
         options = ("--steps", "200", "--simultaneous") if "--simultaneous" in self.done("recommend", "--help") else ("--steps", "200")
@@ -148,7 +148,7 @@ class FrontDoorTest(ServerTest):
                 for part in (f"stepcastd {version}\n", "/metrics", "/healthz", "/readyz"):
                     self.assertIn(part, body)
 
-    # Who asks for too much hears how much that was.
+    # A caller who asks for too much hears how much that was.
     def test_a_deadline_says_what_was_asked_and_what_to_do(self):
         self.done("profile", "upload", self.small, "--id", "small")
         endless = prediction.PredictThroughputRequest(profile="profiles/small", worker_counts=[64])
@@ -230,6 +230,17 @@ class SmallServerTest(ServerTest):
             self.upload(gzip.compress(json.dumps(small()).encode())[:-9])
         details = details_of(raised.exception)
         self.assertEqual((details.reason, details.violations), ("PROFILE_MALFORMED", {"chunk": "its gzip data is cut short"}))
+
+    def test_a_recording_above_the_servers_limit_comes_with_the_ways_around_it(self):
+        with tempfile.NamedTemporaryFile(suffix=".json") as trace:
+            trace.write(b'{"traceEvents": [' + b" " * (3 * MEGABYTE) + b"]}")
+            trace.flush()
+            asked = ("profile", "import", trace.name, "--format", "pytorch", "--batch-size", "8", "--bandwidth", "1Gbit/s")
+            environment = os.environ | {"STEPCAST_SERVER": self.server.address}
+            done = subprocess.run([os.environ["STEPCAST"], *asked], env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("max_import_bytes = 2097152", done.stderr)
+        self.assertIn("hint: that is a limit of the server (stepcastd --max-import-bytes); --save FILE imports here", done.stderr)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ class DeadlineTest(ServerTest):
     def test_a_deadline_stops_the_simulation(self):
         began = time.monotonic()
         with self.assertRaises(grpc.RpcError) as raised:
-            # What is expected to take too long would not begin.
+            # A call that is expected to take too long would not begin.
             request = huge()
             request.options.time_budget.FromMilliseconds(150)
             self.server.predictions.PredictThroughput(request, timeout=0.05)

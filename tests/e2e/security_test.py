@@ -155,7 +155,7 @@ class RefusalTest(SecuredTest):
         host, port = server.address.rsplit(":", 1)
         for version, works in ((ssl.TLSVersion.TLSv1_1, False), (ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_3, True)):
             context = ssl.create_default_context(cafile=self.files.authority.pair.certificate)
-            # What this machine's OpenSSL would not offer by itself, the server could not refuse.
+            # A version that this machine's OpenSSL does not offer by itself the server could not refuse.
             context.set_ciphers("ALL:@SECLEVEL=0")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)

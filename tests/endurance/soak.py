@@ -16,7 +16,7 @@ from expectation import Expectation
 from soak_client import SoakClient
 
 CLIENTS = 6
-# What is kept for speed is small, so that it is soon full.
+# Caches are small, so that they are soon full.
 # Nor does a computation that will be cancelled take so long that others could not wait for it.
 FLAGS = (
     *("--threads", "2", "--max-job-seconds", "60"),

@@ -1,4 +1,4 @@
-// What people write for `stepcast`, in files and flags: the first byte says what it is.
+// Texts that people write for `stepcast`, in files and flags: the first byte says which.
 #include <array>
 #include <cmath>
 #include <string>

@@ -1,5 +1,5 @@
-// What must hold whatever the input: where it does not, the process ends, which a fuzzer and ctest
-// both notice.
+// A demand that holds whatever the input: where it does not, the process ends, which a fuzzer and
+// ctest both notice.
 #pragma once
 
 #include <cstdio>

@@ -15,7 +15,7 @@
 
 namespace stepcast::fuzz {
 
-// How an input is changed: the choices come from `random`, and `bytes` changes bytes as whoever
+// A change of an input: the choices come from `random`, and `bytes` changes bytes as whoever
 // drives the target can.
 struct Mutation {
   Random& random;

@@ -2,7 +2,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/core/importing/horovod_writer.h"
+#include "tests/core/importing/timeline_writer.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/import_trial.h"
 #include "tests/fuzz/json_mutator.h"

@@ -1,4 +1,4 @@
-// What says which profiles are listed: a filter, then, after a line feed, a page token.
+// The choice of the profiles that are listed: a filter, then, after a line feed, a page token.
 #include <map>
 #include <string>
 #include <utility>

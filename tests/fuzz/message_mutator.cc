@@ -59,7 +59,7 @@ class Mutator {
     const pb::Descriptor& type = *message.GetDescriptor();
     if (type.field_count() == 0) return;
     const FieldDescriptor* field = type.field(Below(type.field_count()));
-    // Where something is set there is more to change than where nothing is.
+    // A field that is set has more to change than one that is not.
     std::vector<const FieldDescriptor*> set;
     message.GetReflection()->ListFields(message, &set);
     if (!set.empty() && Below(4) != 0)
@@ -234,7 +234,7 @@ std::string MutateSerialised(const pb::Message& prototype, std::string bytes,
                              const Mutation& mutation) {
   if (mutation.random.Below(8) == 0) return mutation.bytes(std::move(bytes));
   const std::unique_ptr<pb::Message> message(prototype.New());
-  // What is read of a broken one is as good as any.
+  // The part that is read of a broken one is as good as any.
   static_cast<void>(message->ParsePartialFromString(bytes));
   for (uint64_t count = 1 + mutation.random.Below(3); count > 0; --count)
     MutateMessage(*message, mutation);

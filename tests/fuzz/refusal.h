@@ -1,4 +1,4 @@
-// What every refusal of the service is.
+// The form of every refusal of the service.
 #pragma once
 
 #include <initializer_list>

@@ -61,7 +61,7 @@ class Trials {
   uint64_t refused_ = 0;
 };
 
-// What is accepted of them is mutated further.
+// Those that are accepted are mutated further.
 void RunMutations(const FuzzTarget& target, std::vector<std::string> inputs, uint64_t count,
                   Trials& trials) {
   for (uint64_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// How many bytes a program has allocated and not freed: counted by operator new, which this
+// The bytes that a program has allocated and not freed: counted by operator new, which this
 // replaces in every program that is linked with it.
 #pragma once
 

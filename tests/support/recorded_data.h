@@ -6,7 +6,7 @@
 
 namespace stepcast::testing {
 
-// Where they are looked for: the folder that the environment variable STEPCAST_SHARED_DATA names,
+// The folder in which they are: that which the environment variable STEPCAST_SHARED_DATA names,
 // or `shared/data` beside the tree.
 std::filesystem::path RecordedDataFolder();
 

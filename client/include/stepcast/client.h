@@ -47,10 +47,13 @@ namespace stepcast::client {
 
 class Connection;
 
-// The files of a TensorFlow recording, which may be larger than memory.
+// The files of a recording, which may be larger than memory.
 struct RecordingFiles {
   std::string recording;
   std::string graph;  // a serialised GraphDef; empty: none
+  // Hears, on any thread, how many bytes of `recording` have been read; from 0 again if the call is
+  // repeated. Empty: nobody does.
+  std::function<void(int64_t bytes)> on_read = {};
 };
 
 // A function that takes the next piece of a trace, which may end within a character.

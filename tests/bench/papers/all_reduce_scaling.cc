@@ -257,7 +257,7 @@ PolluxFormula FitPollux(const std::vector<PublishedRow>& rows) {
 
 namespace {
 
-// What is calibrated on, and what is scored apart.
+// Rows to calibrate on, and rows that are scored apart.
 std::string NameOfRow(const PublishedRow& row) {
   return row.job.empty() ? row.model : absl::StrCat(row.model, ", ", row.job);
 }

@@ -17,7 +17,7 @@
 
 namespace stepcast::bench {
 
-// When a network's buckets are ready: what a step's length is spread over.
+// The instants at which a network's buckets are ready, over which a step's length is spread.
 struct BucketedNetwork {
   std::vector<int64_t> bucket_bytes;  // in the order of sending
   std::vector<double> ready;          // shares of backward, ascending to 1
@@ -34,7 +34,7 @@ const BucketedNetwork& NetworkOf(std::string_view model);
 // all of the cluster.
 Profile ProfileOf(const PublishedRow& row);
 
-// What is calibrated: rings over the links of RING (core/communication/collective_time.h).
+// The calibrated cluster: rings over the links of RING (core/communication/collective_time.h).
 struct RingCluster {
   double bandwidth_bytes_per_second = 1e9;  // between nodes
   double latency_seconds = 1e-4;
@@ -96,7 +96,7 @@ struct ScalingScore {
 // job. Overlap slows computation down as much as that fits.
 std::vector<ScalingScore> ScoreSet(const PublishedSet& set);
 
-// What was calibrated, a line each.
+// The calibrated clusters, a line each.
 std::string ClusterTable(const std::vector<ScalingScore>& scores);
 
 // Mean absolute errors, %, a line for each network, calibration, and 2 or at least 3 workers; and

@@ -149,7 +149,7 @@ TEST(CalibrationTest, FindsWhatMadeTheRows) {
     EXPECT_NEAR(PolluxSeconds(row, fitted) / row.step_seconds, 1, 0.05);
 }
 
-// What the papers measured, and README.md says.
+// Measurements of the papers, as README.md has them.
 class MeasuredScalingTest : public ::testing::Test {
  protected:
   // "" where it is not on this machine.

@@ -1,4 +1,4 @@
-// What the papers' results are asked of: a network of the model zoo on GPU workers with links of
+// The subject of the papers' results: a network of the model zoo on GPU workers with links of
 // one speed.
 //
 // Step times vary by a tenth and workers start at random instants of a step, so that they do not
@@ -24,7 +24,7 @@ inline constexpr double kGigabit = 1.25e8;  // bytes per second
 inline constexpr double kV100FlopsPerSecond = 1e13;
 inline constexpr double kK80FlopsPerSecond = 2.5e12;
 
-// How long to simulate.
+// The length of a simulation.
 struct Length {
   int32_t steps_per_worker = 150;
   int32_t replications = 3;

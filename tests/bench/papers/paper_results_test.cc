@@ -1,4 +1,5 @@
-// What the printed tables show, on shorter runs of fewer points: the directions may not turn.
+// The directions that the printed tables show, on shorter runs of fewer points: the directions may
+// not turn.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

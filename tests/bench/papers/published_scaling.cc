@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// What `read` makes of the text; a JSON library's complaints become ours.
+// The result of `read` on the text; a JSON library's complaints become ours.
 template <typename Read>
 PublishedSet Parsed(const char* name, std::string_view text, const Read& read) {
   try {

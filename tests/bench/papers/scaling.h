@@ -1,4 +1,4 @@
-// How throughput grows with the workers, simulated and as simpler models say, by batch size.
+// The growth of throughput with the workers, simulated and as simpler models say, by batch size.
 //
 // Source: ICPE 2020, Fig. 2: Inception-v3 saturates at 4, 4, 5 and 7 workers with batches of 16,
 // 32, 64 and 128; section 4.4: the model of Lin et al. is accurate with small batches and saturates
@@ -37,7 +37,7 @@ struct ScalingCurves {
 
 // One a batch size.
 std::vector<ScalingCurves> MeasureScaling(const ScalingOptions& options);
-// What is simulated, and what the others make beside it. REQUIRES: curves of at least 10 workers.
+// The simulation, and the other models beside it. REQUIRES: curves of at least 10 workers.
 std::string SaturationTable(const std::vector<ScalingCurves>& curves);
 std::string RivalTable(const std::vector<ScalingCurves>& curves);
 

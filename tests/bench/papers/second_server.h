@@ -1,4 +1,4 @@
-// What a second parameter server adds, and how evenly it takes parameters over.
+// The gain of a second parameter server, and how evenly it takes parameters over.
 //
 // Source: ICPE 2020, section 5, Figs. 23 and 25: VGG-11 is split into 407 and 100 MB, and gains
 // only marginally.
@@ -27,7 +27,7 @@ struct SecondServerGain {
   std::vector<int64_t> bytes;          // of each server
   double one_examples_per_second = 0;  // with one server
   double two_examples_per_second = 0;
-  // Where nothing but the links mattered: all bytes over those of the fuller server.
+  // A bound, as if nothing but the links mattered: all bytes over those of the fuller server.
   double Bound() const;
   double Gain() const { return two_examples_per_second / one_examples_per_second; }
 };

@@ -1,4 +1,4 @@
-// What a peer has simulated.
+// The result of a peer's simulation.
 #pragma once
 
 #include <cstdint>

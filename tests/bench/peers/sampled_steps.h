@@ -1,5 +1,5 @@
-// Which recorded step each worker runs next: the engine's own draws, so that a peer simulates the
-// same job.
+// The recorded step that each worker runs next: the engine's own draws, so that a peer simulates
+// the same job.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the server makes of the engine: server.cached_*, server.goodput_at_twice,
+// Rows of what the server makes of the engine: server.cached_*, server.goodput_at_twice,
 // server.memory_at_twice.
 #include <algorithm>
 #include <chrono>
@@ -30,7 +30,7 @@ class Slices {
   // The time that passes, a call that counts.
   Cost CachedTime() { return Time(cached_); }
   Cost EmptyTime() { return Time(empty_); }
-  // What the server computes, a call of all.
+  // Computation by the server, a call of all.
   Cost CachedCpu() { return Cpu(cached_); }
   Cost EmptyCpu() { return Cpu(empty_); }
 
@@ -110,7 +110,7 @@ Outcome RunCachedP99(int rounds) {
           .note = "the ratio is milliseconds, at 200 calls a second; theirs: without simulations"};
 }
 
-// What the server does with twice the calls that it can answer.
+// Load of twice the calls that the server can answer.
 struct Overload {
   std::vector<Round> goodput;  // nanoseconds a good call
   std::vector<Round> memory;   // bytes
@@ -120,7 +120,7 @@ struct Overload {
 constexpr int kPatience = 10;
 
 Overload MeasureOverload(int rounds) {
-  // What it remembers is not what it needs for calls.
+  // Memory for answers is not memory for calls.
   const ServerProcess server({"--max-answer-cache-bytes", "0", "--max-run-cache-bytes", "0"});
   const client::LoadQuestions questions =
       UncachedQuestions(StoreRecordedJob(server.address()), /*steps=*/200);

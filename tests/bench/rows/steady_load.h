@@ -1,4 +1,4 @@
-// How much a measurement simulates.
+// The amount that a measurement simulates.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ inline constexpr int64_t kOurOperations = 4'000'000;
 // Of a peer that is slower by far: still tenths of a second.
 inline constexpr int64_t kSlowOperations = 150'000;
 
-// How far apart the ends of the first steps may be, relatively.
+// The relative distance that the ends of the first steps may have.
 inline constexpr double kAgreement = 1e-9;
 
 }  // namespace stepcast::bench

@@ -1,4 +1,4 @@
-// What a full trace in memory costs: trace.ns_per_operation.
+// The cost of a full trace in memory: trace.ns_per_operation.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -202,5 +202,83 @@ TEST(CheckJsonTest, EverythingIsCarried) {
   })json"));
 }
 
+server::RecordingReport OfCollectives() {
+  using Verdict = server::BucketRuleReport::Verdict;
+  return {.replay = {.recorded_step_seconds = 0.1, .replayed_step_seconds = 0.1},
+          .all_reduce = server::AllReduceReport{
+              .shares = {.computation = 0.7, .host = 0.2, .communication = 0.06, .gaps = 0.04},
+              .knows_host = true,
+              .buckets = {{.size_bytes = 2 << 20, .gradients = 3, .ready_seconds = 0.05},
+                          {.size_bytes = 5 << 20, .gradients = 1, .ready_seconds = 0.09}},
+              .rule = {.verdict = Verdict::kOtherLimits,
+                       .first = {.least_bytes = 1 << 20, .most_bytes = 2 << 20},
+                       .cap = {.least_bytes = 1}},
+              .default_buckets = {{.size_bytes = 7 << 20, .gradients = 4, .ready_seconds = 0.09}},
+              .other_collectives = 2}};
+}
+
+TEST(CheckReportTest, OfCollectivesComeSharesBucketsAndTheRule) {
+  EXPECT_EQ(
+      CheckSummary(OfCollectives()),
+      "explained: 100.0% of one worker's step, which was recorded with 100 ms and takes 100 "
+      "ms in the model (+0.0%)\n"
+      "step: 70.0% computation, 20.0% in which the device waits for the host, 6.0% "
+      "collectives alone, 4.0% nothing recorded\n"
+      "buckets: 2: 2.000 MiB at 50.00 ms, 5.000 MiB at 90.00 ms, ready so long after the step "
+      "began\n"
+      "rule: DistributedDataParallel's with a first bucket of 1.000 MiB to 2.000 MiB and a cap of "
+      "1 "
+      "B or more\n"
+      "by default, 1 MiB first and then 25 MiB, DistributedDataParallel sends 1: 7.000 MiB at "
+      "90.00 ms\n"
+      "to do: make the host faster (data loading, Python, launches): the device waits for it "
+      "for 20.0% of a step, which no network makes shorter\n");
+}
+
+TEST(CheckReportTest, OfBucketsByDefaultNothingIsToBeDone) {
+  server::RecordingReport report = OfCollectives();
+  report.all_reduce->rule.verdict = server::BucketRuleReport::Verdict::kByDefault;
+  report.all_reduce->shares = {.computation = 1};
+  report.all_reduce->knows_host = false;
+  const std::string text = CheckSummary(report);
+  EXPECT_THAT(text, HasSubstr("step: 100.0% computation, 0.0% collectives alone"));
+  EXPECT_THAT(text, HasSubstr("rule: DistributedDataParallel's by default"));
+  EXPECT_THAT(text, Not(HasSubstr("DistributedDataParallel sends")));
+  EXPECT_THAT(text, EndsWith("to do: nothing: the model explains the recording as it is\n"));
+}
+
+TEST(CheckReportTest, GradientsWithoutBucketsComeWithTheFlagForThem) {
+  server::RecordingReport report = OfCollectives();
+  report.all_reduce->rule = {};
+  report.all_reduce->shares = {.computation = 1};
+  const std::string text = CheckSummary(report);
+  EXPECT_THAT(text, HasSubstr("\nbuckets: none, 2 all-reduces of 7.000 MiB are sent one by one\n"));
+  EXPECT_THAT(text, Not(HasSubstr("\nrule: ")));
+  EXPECT_THAT(text, HasSubstr("DistributedDataParallel sends 1: 7.000 MiB at 90.00 ms, ready"));
+  EXPECT_THAT(text, HasSubstr("to do: give predict and the others --bucket-cap 25MiB: "));
+}
+
+TEST(CheckReportTest, OfManyBucketsTheFirstAreListed) {
+  server::RecordingReport report = OfCollectives();
+  report.all_reduce->buckets.resize(15, {.size_bytes = 1024, .gradients = 1});
+  EXPECT_THAT(CheckSummary(report), HasSubstr("buckets: 15: 2.000 MiB at 50.00 ms, "));
+  EXPECT_THAT(CheckSummary(report), HasSubstr(" and 3 more, ready"));
+}
+
+TEST(CheckReportTest, JsonOfCollectivesHasNoLinks) {
+  const auto json = nlohmann::json::parse(CheckJson(TinyProfile(), OfCollectives()))["recording"];
+  EXPECT_FALSE(json.contains("links"));
+  const auto& all_reduce = json["allReduce"];
+  EXPECT_EQ(all_reduce["shares"]["host"], 0.2);
+  EXPECT_EQ(all_reduce["buckets"][1]["sizeBytes"], "5242880");
+  EXPECT_EQ(all_reduce["buckets"][0]["gradients"], "3");
+  EXPECT_EQ(all_reduce["buckets"][0]["readySeconds"], 0.05);
+  EXPECT_EQ(all_reduce["rule"]["verdict"], "OTHER_LIMITS");
+  EXPECT_EQ(all_reduce["rule"]["first"]["mostBytes"], "2097152");
+  EXPECT_EQ(all_reduce["rule"]["cap"]["mostBytes"], "0");
+  EXPECT_EQ(all_reduce["defaultBuckets"].size(), 1U);
+  EXPECT_EQ(all_reduce["otherCollectives"], "2");
+}
+
 }  // namespace
 }  // namespace stepcast::client::check_report_test

@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// What bash itself does with the script is in tests/e2e/completion_test.py.
+// The script in bash itself is tested in tests/e2e/completion_test.py.
 class BashCompletionTest : public testing::Test {
  protected:
   CLI::App program_{"A program", "program"};

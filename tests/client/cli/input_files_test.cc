@@ -69,7 +69,7 @@ TEST(MeasurementFileTest, WhatIsNoMeasurementIsNamedByItsLine) {
   EXPECT_THAT(says("1,\x01"), HasSubstr("\\x01"));
 }
 
-// What they say is for the service to judge.
+// Their meaning is for the service to judge.
 TEST(MeasurementFileTest, NumbersThatMakeNoSenseAreStillMeasurements) {
   EXPECT_THAT(ParseMeasurements("-1,-2").value(), ElementsAre(Is(-1, -2)));
 }

@@ -320,6 +320,38 @@ TEST_F(LocalProgramTest, ATraceThatIsRefusedLeavesTheFileAlone) {
   EXPECT_EQ(Run({"trace", "--local", tiny_, "--replications", "2"}).exit_code, 2);
 }
 
+// Recordings of the testbed: one as DistributedDataParallel makes buckets by default, one with a
+// cap of 5 MiB.
+TEST_F(LocalProgramTest, ChecksTracesOfPyTorch) {
+  const std::string data = STEPCAST_SOURCE_DIR "/tests/data/";
+  const std::string file = directory_.Path("imported.json");
+  const auto import = [&](const char* trace) {
+    const Outcome made = Run({"profile", "import", data + trace, "--format", "pytorch",
+                              "--batch-size", "32", "--bandwidth", "1Gbit/s", "--save", file});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+  };
+  import("pytorch/alexnet_s-25.json.gz");
+  const Outcome by_default = Run({"profile", "check", file});
+  EXPECT_EQ(by_default.exit_code, 0) << by_default.err;
+  EXPECT_THAT(by_default.out, HasSubstr("\nexplained: 100.0% of one worker's step"));
+  EXPECT_THAT(by_default.out, HasSubstr("\nstep: 100.0% computation, 0.0% collectives alone"));
+  EXPECT_THAT(by_default.out,
+              HasSubstr("\nbuckets: 2: 4.978 MiB at 46.80 ms, 9.927 MiB at 119.9 ms, ready"));
+  EXPECT_THAT(by_default.out, HasSubstr("\nrule: DistributedDataParallel's by default"));
+  EXPECT_THAT(by_default.out, testing::Not(HasSubstr("link:")));
+  import("ddp/resnet50_s/resnet50_s-5.json.gz");
+  const Json json = Json::parse(Run({"profile", "check", file, "--output", "json"}).out);
+  const Json& all_reduce = json["recording"]["allReduce"];
+  EXPECT_EQ(all_reduce["rule"]["verdict"], "OTHER_LIMITS");
+  ASSERT_EQ(all_reduce["buckets"].size(), 6U);
+  EXPECT_EQ(all_reduce["buckets"][1]["sizeBytes"], "5529504");
+  EXPECT_LE(std::stoll(all_reduce["rule"]["cap"]["leastBytes"].get<std::string>()), 5 << 20);
+  EXPECT_GE(std::stoll(all_reduce["rule"]["cap"]["mostBytes"].get<std::string>()), 5 << 20);
+  ASSERT_EQ(all_reduce["defaultBuckets"].size(), 2U);
+  EXPECT_EQ(all_reduce["defaultBuckets"][0]["sizeBytes"], "4096000");
+  EXPECT_EQ(all_reduce["defaultBuckets"][1]["sizeBytes"], "23574560");
+}
+
 TEST_F(LocalProgramTest, MakesChecksAndShowsProfiles) {
   const std::string file = directory_.Path("alexnet.json");
   const Outcome made = Run({"--local", "profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s",

@@ -44,6 +44,21 @@ TEST(ProgressTest, AtATerminalTheLineComesAndGoes) {
   EXPECT_THAT(text, testing::EndsWith("\r\x1b[K")) << "nothing is left of it";
 }
 
+TEST(ProgressTest, SaysHowMuchOfAFileWasRead) {
+  WatchedBuffer buffer;
+  std::ostream err(&buffer);
+  std::future<void> shown = buffer.first_flush();
+  {
+    const Console console{.out = err, .err = err, .err_is_terminal = true};
+    Progress progress(console, "importing",
+                      {.delay = std::chrono::milliseconds(50), .interval = std::chrono::hours(1)});
+    progress.ExpectBytes(3 << 20);
+    progress.ReachBytes(1 << 20);
+    shown.wait();
+  }
+  EXPECT_THAT(buffer.str(), testing::HasSubstr(" s, 1.000 MiB of 3.000 MiB read"));
+}
+
 TEST(ProgressTest, ElsewhereNothingIsWritten) {
   std::ostringstream err;
   {

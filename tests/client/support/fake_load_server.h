@@ -16,7 +16,7 @@
 
 namespace stepcast::client {
 
-// What a call takes that comes alone, and when nothing is served.
+// The time of a call that comes alone, and the span in which nothing is served.
 struct FakeServing {
   std::chrono::nanoseconds service = std::chrono::milliseconds(1);
   std::chrono::nanoseconds pause_from{0};
@@ -24,7 +24,7 @@ struct FakeServing {
   absl::StatusCode code = absl::StatusCode::kOk;
   uint32_t calls_max = 100'000;
 
-  // When a call ends that comes at `arrival`, the one before it having ended at `free`. One that
+  // The end of a call that comes at `arrival`, the one before it having ended at `free`. One that
   // would be served in the pause begins after it.
   std::chrono::nanoseconds End(std::chrono::nanoseconds arrival,
                                std::chrono::nanoseconds free) const {
@@ -71,7 +71,7 @@ class FakeLoadServer : public LoadClock, public LoadTransport {
   void EndFirst() {
     const Call first = under_way_.front();
     under_way_.pop_front();
-    // Who overslept hears of ends late, but they were when they were.
+    // A caller who overslept hears of ends late, but they were when they were.
     const std::chrono::nanoseconds overslept = now_;
     now_ = first.end;
     first.listener->OnEnded(first.call, serving_.code);

@@ -21,7 +21,7 @@ using ::testing::Optional;
 
 using Chosen = std::optional<std::vector<size_t>>;
 
-// What a choice gives, in the order in which it counts.
+// The worth of a choice, in the order in which it counts.
 struct Worth {
   std::vector<double> merits;
   int32_t workers = 0;

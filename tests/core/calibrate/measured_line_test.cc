@@ -140,7 +140,7 @@ TEST(MeasuredLineTest, OutliersAreCountedAndDoNotMoveAnExactLine) {
   EXPECT_EQ(fit.outliers, 10);
 }
 
-// What arithmetic leaves of an exact line is no noise, however few are off it.
+// The remainder that arithmetic leaves of an exact line is no noise, however few are off it.
 TEST(MeasuredLineTest, RoundingMakesNoOutliers) {
   std::vector<Measurement> measurements;
   for (int i = 1; i <= 100; ++i)

@@ -86,8 +86,8 @@ TEST(PayloadBandwidthTest, FindsTheBandwidthWhateverIsLostAtTheStartOrToStalls) 
   }
 }
 
-// What ended is not what was sent, so only whole periods tell, and those hold the start: 0.45 of
-// some 38 ms.
+// Streams that ended are not all that was sent, so only whole periods tell, and those hold the
+// start: 0.45 of some 38 ms.
 TEST(PayloadBandwidthTest, StreamsThatTakeTurnsAreMeasuredByWholePeriods) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

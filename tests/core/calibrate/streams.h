@@ -22,8 +22,8 @@ struct StreamRequest {
 // As a recording would show them, by start, of those requested at once in the order given.
 RecordedPhase PhaseFrom(const std::vector<StreamRequest>& requests);
 
-// When the engine ends them, in nanoseconds, at a byte a nanosecond: a chain of computations
-// requests each at its time. REQUIRES: ascending starts.
+// The times at which the engine ends them, in nanoseconds, at a byte a nanosecond: a chain of
+// computations requests each at its time. REQUIRES: ascending starts.
 std::vector<double> EngineEnds(const std::vector<StreamRequest>& requests,
                                const ScenarioDraft& scenario, TransferOrder order);
 

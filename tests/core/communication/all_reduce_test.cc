@@ -183,7 +183,7 @@ TEST(CollectiveProgramTest, AProfileOfServersBecomesOneOfCollectivesParameterByP
   const CollectiveProgram built = Built(job.Build(), AllReduceDraft{}).value();
   EXPECT_THAT(built.collectives,
               ElementsAre(PlannedCollective{.op = 2, .bytes = 1000, .members = {upload}}));
-  // What waited for the update waits for the sum.
+  // Operations that waited for the update wait for the sum.
   EXPECT_THAT(DependentsOf(built.program),
               ElementsAre(ElementsAre(1), ElementsAre(2), ElementsAre(3), IsEmpty()));
 }

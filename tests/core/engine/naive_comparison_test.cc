@@ -94,7 +94,7 @@ double Difference(const ChunkTimes& a, const ChunkTimes& b) {
   return difference;
 }
 
-// How far the exact run's services move when every chunk changes by up to a tick.
+// The distance by which the exact run's services move when every chunk changes by up to a tick.
 double SpreadOfTicks(const RandomCase& random_case, const JobGraph& job, const RunOptions& options,
                      const NaiveResult& exact) {
   double spread = 0;
@@ -126,7 +126,7 @@ Exact RateOfOwnEnds(const RunResult& result, const RunOptions& options) {
 
 double Relative(double value, const Exact& exact) { return std::abs(value / ToDouble(exact) - 1); }
 
-// How many cases of a shard had what is worth comparing.
+// The number of a shard's cases that had what is worth comparing.
 struct Coverage {
   int training = 0, any_graph = 0, round = 0, several_servers = 0, placed_anew = 0, windows = 0,
       whole = 0, synchronous = 0, sampled = 0;

@@ -7,8 +7,8 @@ namespace stepcast::testing {
 
 namespace {
 
-// Where each parameter lives: as recorded (an empty map), or in graph order on the server with the
-// fewest bytes so far.
+// The server of each parameter: as recorded (an empty map), or in graph order on the server with
+// the fewest bytes so far.
 std::map<std::string, int> PlaceByFewestBytes(const Profile& profile, const Scenario& scenario) {
   std::map<std::string, int> home;
   if (scenario.servers().servers == profile.parameter_servers()) return home;

@@ -1,4 +1,4 @@
-// What one step of a job consists of, before simulating: the profile's operations with the
+// The parts of one step of a job, before simulating: the profile's operations with the
 // scenario's servers, parsing and speeds.
 //
 // Written from the definition alone (ICPE 2020, 3.2.1, 3.4 and 5), as a second opinion on

@@ -15,7 +15,7 @@ namespace stepcast::testing {
 
 namespace {
 
-// What a clock shows that runs at `residual` / (`flows` x kUnit), rounded down at each change.
+// The reading of a clock that runs at `residual` / (`flows` x kUnit), rounded down at each change.
 class NaiveClock {
  public:
   void SetRate(Instant at, const LinkLevel& rate) {
@@ -193,7 +193,7 @@ class NaiveJob {
     return over;
   }
 
-  // What becomes ready by it.
+  // Operations that become ready by it.
   std::vector<OpIndex> Complete(size_t w, LaneIndex lane) {
     NaiveWorker& worker = workers_[w];
     const RunningOp running = worker.running.at(lane);

@@ -35,7 +35,7 @@ struct Lane {
   std::optional<Chunk> running;
 };
 
-// Who has the turn on a server's link in one direction, and who comes next; by worker.
+// The worker that has the turn on a server's link in one direction, and those that come next.
 struct TurnLine {
   std::list<size_t> newcomers;
   std::list<size_t> others;
@@ -212,7 +212,7 @@ class NaiveSimulation {
     events_.unequal_rates += unequal ? 1 : 0;
   }
 
-  // Whether the server's link carries the worker's chunk now. In turns it carries that of whoever
+  // True if the server's link carries the worker's chunk now. In turns it carries that of whoever
   // has the turn. First come first served it carries one: the one that came first, the lowest
   // worker's where several did. Whatever comes later has come later, so it goes on to its end.
   bool IsServed(size_t w, const std::pair<Resource, int>& which, const Chunk& chunk) {
@@ -394,7 +394,7 @@ class NaiveSimulation {
     return best == lane.queue.end() ? lane.queue.begin() : best;
   }
 
-  // What may go in one service: first the window, then the quantum, where there is one.
+  // The bytes that may go in one service: first the window, then the quantum, where there is one.
   Chunk NextChunk(const Stream& stream) const {
     int64_t most = stream.bytes;
     const Multiplexing& multiplexing = scenario_.servers().multiplexing;

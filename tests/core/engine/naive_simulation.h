@@ -23,7 +23,7 @@ namespace stepcast::testing {
 struct NaiveOptions {
   int steps_per_worker = 0;  // warm-up included
   int warmup_steps = 0;
-  // Which recorded step a worker runs as its n-th (n from 0).
+  // The recorded step that a worker runs as its n-th (n from 0).
   std::function<size_t(size_t worker, size_t n)> sample;
   // With kRandom, kTic and kTac: the ranks of the transfers (by place in the naive graph) in a
   // worker's n-th step.
@@ -33,7 +33,7 @@ struct NaiveOptions {
   std::function<Exact()> disturbance_ns;
 };
 
-// How often a run came upon what is easy to get wrong.
+// The number of times that a run came upon what is easy to get wrong.
 struct NaiveEvents {
   int instants = 0;            // at which anything happened
   int stopped_streams = 0;     // after their first window

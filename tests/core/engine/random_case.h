@@ -32,9 +32,8 @@ RandomCase MakeRandomCase(uint64_t seed);
 JobGraph EngineJob(const RandomCase& random_case);
 RunOptions EngineOptions(const RandomCase& random_case, uint64_t seed);
 
-// What the naive simulation is told of the engine's random choices: the recorded steps it samples,
-// and its random orders.
-// The job must outlive the result.
+// The engine's random choices, as the naive simulation is told of them: the recorded steps it
+// samples, and its random orders. The job must outlive the result.
 NaiveOptions NaiveOptionsFor(const RandomCase& random_case, const JobGraph& job,
                              const RunOptions& engine_options);
 

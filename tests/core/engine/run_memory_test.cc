@@ -1,4 +1,4 @@
-// What a run takes of memory: counted by the allocator, so this is a program of its own.
+// The memory that a run takes: counted by the allocator, so this is a program of its own.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -48,8 +48,8 @@ TEST(RunMemoryTest, DoesNotGrowWithTheNumberOfSteps) {
       const int64_t many = MostHeld(path, servers, 2'000);
       std::cout << NameOf(path) << ", " << servers << " servers: 200 steps " << few
                 << " bytes, 2000 steps " << many << " bytes\n";
-      // What is left to grow: buckets of the histogram of step times, and the log of a link up to
-      // its bound.
+      // The only things left to grow: buckets of the histogram of step times, and the log of a link
+      // up to its bound.
       EXPECT_LE(many, few + few / 4) << NameOf(path) << " " << servers;
     }
   }

@@ -1,5 +1,5 @@
-// Where a run stops short: when it is told to, when it is too large, and at the end of simulated
-// time.
+// The limits at which a run stops short: when it is told to, when it is too large, and at the end
+// of simulated time.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -146,7 +146,7 @@ std::vector<ChakraNode> RandomChakraTrace(uint64_t seed) {
   for (int64_t layer = 0; layer < layers; ++layer) {
     last = compute("backward", {last});
     host("c10d::allreduce_");
-    // What it reduces, or only who launched it.
+    // The computation that it reduces, or only its launch.
     reduced.push_back(add("ncclKernel_AllReduce",
                           {.type = ChakraNode::Type::kCollective,
                            .data_dependencies = {random.Below(2) == 0 ? last : last_host},

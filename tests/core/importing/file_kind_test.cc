@@ -26,7 +26,7 @@ TEST(FileKindTest, EachKindIsKnownByItsFirstBytes) {
        FileKind::kPyTorchTrace},
       {"{\"schema\": \"1.0.1\", \"nodes\": [{\"name\": "
        "\"[pytorch|profiler|execution_trace|thread]\"",
-       FileKind::kPyTorchTrace},
+       FileKind::kPyTorchExecutionTrace},
       {"{\"model\": \"m\", \"batchSize\": 8", FileKind::kProfileJson},
       {"{\"jobs\": []}", FileKind::kJson},
       {"model: \"m\"\nbatch_size: 8\noperations {\n", FileKind::kProfileText},

@@ -84,6 +84,30 @@ TEST(GradientBucketsTest, MembersAndCapAreFoundAgain) {
   }
 }
 
+TEST(GradientBucketsTest, LimitsOfTheFirstBucketMakeIt) {
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    Random random({seed, 10});
+    std::vector<int64_t> bytes;
+    for (uint64_t count = 1 + random.Below(20); count > 0; --count)
+      bytes.push_back(static_cast<int64_t>(1 + random.Below(3 * kMiB)));
+    const Buckets rule = {.first_bytes = static_cast<int64_t>(1 + random.Below(4 * kMiB)),
+                          .cap_bytes = 8 * kMiB};
+    const std::vector<size_t> counts = AssignBuckets(bytes, rule);
+    const CapRange limits = FirstLimitsThatMake(bytes, counts);
+    EXPECT_EQ(limits.most == INT64_MAX, counts.size() == 1) << "seed " << seed;
+    for (const int64_t first : {limits.least, std::min(limits.most, 100 * kMiB)}) {
+      EXPECT_EQ(AssignBuckets(bytes, {.first_bytes = first, .cap_bytes = rule.cap_bytes}), counts)
+          << "seed " << seed << " first " << first;
+    }
+    if (limits.least > 1) {
+      EXPECT_NE(
+          AssignBuckets(bytes, {.first_bytes = limits.least - 1, .cap_bytes = rule.cap_bytes}),
+          counts)
+          << "seed " << seed;
+    }
+  }
+}
+
 TEST(GradientBucketsTest, OfMicroStepsOnlyTheLastIsSent) {
   const std::optional<BucketMembers> members = FindBucketMembers({5, 6, 7, 5, 6, 7}, {11, 7});
   ASSERT_TRUE(members.has_value());

@@ -10,9 +10,9 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "tests/core/importing/horovod_writer.h"
 #include "tests/core/importing/lone_worker.h"
 #include "tests/core/importing/random_training.h"
+#include "tests/core/importing/timeline_writer.h"
 
 namespace stepcast::horovod_timeline_test {
 namespace {

@@ -1,4 +1,4 @@
-// What an import takes of memory: counted by the allocator, so this is a program of its own.
+// The memory that an import takes: counted by the allocator, so this is a program of its own.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 
 namespace stepcast::testing {
 
-// How long it takes for a recorded step: along the graph, where each stream runs one operation at
-// a time, in graph order. REQUIRES: operations stand after those they wait for.
+// The time that it takes for a recorded step: along the graph, where each stream runs one operation
+// at a time, in graph order. REQUIRES: operations stand after those they wait for.
 inline int64_t LoneStepNs(const Profile& profile, const RecordedStep& step) {
   std::map<int32_t, int64_t> free_ns;  // by stream
   std::vector<int64_t> end_ns;

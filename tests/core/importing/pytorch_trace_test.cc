@@ -127,7 +127,7 @@ TEST(PyTorchTraceTest, OfManyRanksItKeepsWhatOneWorkerAloneWouldCompute) {
     const Profile& profile = many->profile;
     EXPECT_THAT(many->notes, Contains(HasSubstr("waited for collectives of 4 workers")));
     EXPECT_THAT(alone->notes, Not(Contains(HasSubstr("waited for collectives"))));
-    // What the host does beside the GPU is told apart.
+    // The host's work beside the GPU is told apart.
     EXPECT_EQ(profile.operations().size(), alone->profile.operations().size() + (gpu ? 1 : 0));
     for (size_t s = 0; s < profile.steps().size(); ++s) {
       for (size_t i = 0; i < alone->profile.operations().size(); ++i) {
@@ -201,7 +201,12 @@ TEST(PyTorchTraceTest, AHostThatKeepsTheGpuWaitingIsTold) {
   const absl::StatusOr<ImportedProfile> idle = ImportForm({.gpu = true, .loading_us = 3000});
   ASSERT_TRUE(quick.ok() && idle.ok()) << quick.status() << idle.status();
   EXPECT_THAT(quick->notes, Not(Contains(HasSubstr("bound by the host"))));
-  EXPECT_THAT(idle->notes, Contains(HasSubstr("bound by the host")));
+  EXPECT_THAT(idle->notes, Contains(HasSubstr("The recording is bound by the host")));
+  EXPECT_LT(quick->profile.content().device_idle_fraction.value(), kIdleFractionOfHostBound);
+  EXPECT_GT(idle->profile.content().device_idle_fraction.value(), 0.3);
+  const absl::StatusOr<ImportedProfile> no_gpu = ImportForm({.gpu = false});
+  ASSERT_TRUE(no_gpu.ok()) << no_gpu.status();
+  EXPECT_FALSE(no_gpu->profile.content().device_idle_fraction.has_value());
 }
 
 TEST(PyTorchTraceTest, ABroadcastOfBuffersHoldsTheForwardPass) {

@@ -25,7 +25,7 @@ struct PyTorchForm {
 
 struct PyTorchRecording {
   std::string text;
-  // How long each step takes: on the host by its ProfilerStep, on a GPU from where the computation
+  // The length of each step: on the host by its ProfilerStep, on a GPU from where the computation
   // of the step before ended.
   std::vector<int64_t> step_ns;
 };

@@ -116,7 +116,7 @@ class RecordedPyTorchTracesTest : public ::testing::Test {
   }
 };
 
-// When the last gradient of each bucket by DistributedDataParallel's rule is ready, in
+// The instants at which the last gradient of each bucket by DDP's rule is ready, in
 // milliseconds from the first kernel of a step.
 std::vector<double> ReadyMs(const Profile& profile, size_t step) {
   const std::vector<size_t> counts = AssignBuckets(GradientsOf(profile), {});
@@ -147,7 +147,8 @@ TEST_F(RecordedPyTorchTracesTest, ResNet50OnAGpuHasItsGradientsAndTheirReadyTime
   const double expected[] = {50.9, 55.4, 60.6, 77.4, 116.6};
   ASSERT_EQ(ready.size(), 5U);
   for (size_t i = 0; i < ready.size(); ++i) EXPECT_NEAR(ready[i], expected[i], 0.06);
-  EXPECT_THAT(imported->notes, Contains(HasSubstr("bound by the host")));
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("The recording is bound by the host")));
+  EXPECT_NEAR(profile.content().device_idle_fraction.value(), 0.427, 0.001);
   EXPECT_THAT(imported->notes,
               Contains(HasSubstr("they would be 5 of 8196000 (51.1 ms), 31502336 (55.6 ms), "
                                  "26255360 (60.8 ms), 26550272 (77.6 ms), 9724160 (116.8 ms)")));
@@ -167,6 +168,15 @@ TEST_F(RecordedPyTorchTracesTest, DistributedRecordingsHaveTheBucketsThatWereMad
     ASSERT_TRUE(imported.ok()) << name << imported.status();
     EXPECT_EQ(imported->profile.content().buckets->sizes_bytes, sizes) << name;
   }
+}
+
+// Its GPU is idle for 1.5 % of a step among eight, and would be for half of one alone.
+TEST_F(RecordedPyTorchTracesTest, ARankThatHidesItsHostIsBoundByItAlone) {
+  const absl::StatusOr<ImportedProfile> imported =
+      Import(Text("kineto/mi300x_resnet18_ddp_rank0_of8"));
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("A worker alone is bound by the host")));
+  EXPECT_NEAR(imported->profile.content().device_idle_fraction.value(), 0.554, 0.002);
 }
 
 TEST_F(RecordedPyTorchTracesTest, OneWorkerTakesAsLongAsEachRecordedStep) {

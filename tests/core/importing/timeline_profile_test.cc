@@ -39,7 +39,8 @@ std::string Event(const std::string& rest) {
          rest + "]}";
 }
 
-// What each operation waits for, by name, made apart from the importer: by the inputs of its event.
+// The operations that each waits for, by name, made apart from the importer: by the inputs of its
+// event.
 TEST(TimelineProfileTest, VariablesTravelAndAllElseIsAsItWas) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Timeline timeline = RandomTimeline(seed);

@@ -36,7 +36,7 @@ TEST(DependencyCycleTest, WhatIsAFaultOfItsOwnIsPassedOver) {
   EXPECT_THAT(FindDependencyCycle(Graph({{0, -1}, {2, 99, 0}, {0}})), IsEmpty());
 }
 
-// Whether `to` can be reached from `from`, the slow and obvious way: the transitive closure.
+// True if `to` can be reached from `from`, the slow and obvious way: the transitive closure.
 bool AnyCycle(const std::vector<Operation>& operations) {
   const size_t n = operations.size();
   std::vector<std::vector<bool>> waits(n, std::vector<bool>(n, false));

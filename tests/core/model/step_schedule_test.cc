@@ -121,8 +121,8 @@ TEST(StepScheduleTest, IsTheStepTheGoldenCasesHaveForOneWorker) {
   EXPECT_EQ(compared, 7);
 }
 
-// What every schedule keeps, whatever the graph: dependencies, one thing at a time on a resource,
-// durations.
+// The rules that every schedule keeps, whatever the graph: dependencies, one thing at a time on a
+// resource, durations.
 TEST(StepScheduleTest, RandomGraphsKeepDependenciesAndShareNoResource) {
   for (uint64_t seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE(seed);

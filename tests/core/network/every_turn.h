@@ -52,7 +52,7 @@ class EveryTurn {
 
   static size_t Index(int32_t i) { return static_cast<size_t>(i); }
 
-  // Whether that ends a chunk, too.
+  // True if that ends a chunk, too.
   bool EndPiece() {
     left_[Index(serving_)] -= piece_;
     turn_left_ -= piece_;

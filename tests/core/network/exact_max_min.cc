@@ -17,7 +17,7 @@ std::vector<Exact> MaxMinRates(const std::vector<Exact>& capacities,
                                const std::vector<std::vector<size_t>>& flows) {
   std::vector<std::optional<Exact>> rates(flows.size());
   while (std::find(rates.begin(), rates.end(), std::nullopt) != rates.end()) {
-    // What each link has left for each of its flows that are not done; the least of them is where
+    // The share that each link has left for each of its flows that are not done; the least is where
     // all flows are when the next link fills.
     std::vector<std::optional<Exact>> shares(capacities.size());
     std::optional<Exact> level;

@@ -22,7 +22,7 @@ using testing::Exact;
 
 constexpr int64_t kUnit = MaxMinNetwork::kUnit;
 
-// When the first flow ends that is started with the others at 0.
+// The instant at which the first flow ends that is started with the others at 0.
 Instant FirstEnd(MaxMinNetwork& network, const std::map<int32_t, int64_t>& work) {
   for (const auto& [flow, ticks] : work) network.Start(flow, Span{ticks});
   return network.Settle(Instant{0});
@@ -60,7 +60,7 @@ TEST(MaxMinNetworkTest, AnOwnLinkFasterThanTheHubsTakesBothAtFullSpeed) {
   EXPECT_EQ(FirstEnd(network, {{0, 1000}, {1, 1000}}), Instant{1000});
 }
 
-// What every flow is to do: works, each begun some time after the one before has ended.
+// The tasks of every flow: works, each begun some time after the one before has ended.
 struct Job {
   int64_t gap = 0;
   int64_t work = 0;

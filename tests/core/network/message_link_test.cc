@@ -21,8 +21,8 @@ struct Ring {
   RingMessages messages;
 };
 
-// When each ring ends, tick by tick: what arrives is added, what is due is issued, and whenever the
-// link is idle it sends what was issued first, of one instant the ring's that began first.
+// The end of each ring, tick by tick: what arrives is added, what is due is issued, and whenever
+// the link is idle it sends what was issued first, of one instant the ring's that began first.
 std::vector<int64_t> NaiveEnds(const std::vector<Ring>& rings) {
   struct Progress {
     int32_t issued = 0;

@@ -39,7 +39,7 @@ inline NetworkShape RandomShape(Random& random, uint64_t max_workers) {
     if (kind == 3)
       capacity = random.Below(8) == 0 ? 1 + static_cast<int64_t>(random.Below(20))
                                       : capacity / 4 * static_cast<int64_t>(1 + random.Below(9));
-    // What some hubs' levels add up to, and a unit more or less.
+    // The sum of some hubs' levels, and a unit more or less.
     if (kind == 4)
       capacity = capacity / static_cast<int64_t>(1 + random.Below(6)) *
                      static_cast<int64_t>(1 + random.Below(4)) +

@@ -50,7 +50,7 @@ TEST(ForwardPassTest, EndsWhereGradientsBegin) {
   EXPECT_EQ(forward.batch_size(), whole.batch_size());
 }
 
-// What a layer computed forward its gradient needs, and its parameter, too.
+// A gradient needs what its layer computed forward, and the parameter, too.
 TEST(ForwardPassTest, DependenciesMayPassOverTheLoss) {
   const Profile whole = ProfileOfExamples(
       {{.name = "recv0", .resource = Resource::kDownlink, .time_ns = 10},

@@ -1,4 +1,4 @@
-// How long a step takes with transfers one at a time in a given order and computation serial: first
+// The length of a step with transfers one at a time in a given order and serial computation: first
 // ready first served, ties by index.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Whether the interval holds what it claims to, and whether a run that has not converged says so.
+// The coverage that the interval claims, and the warning of a run that has not converged.
 #include <gtest/gtest.h>
 
 #include <algorithm>

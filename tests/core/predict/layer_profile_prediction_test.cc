@@ -1,4 +1,4 @@
-// What is predicted from layer profiles that others measured, against what can be worked out by
+// Predictions from layer profiles that others measured, against what can be worked out by
 // hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

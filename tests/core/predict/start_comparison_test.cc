@@ -131,8 +131,8 @@ TEST(StartComparisonTest, AgreementChangesNothing) {
   EXPECT_THAT(prediction.warnings, ElementsAre(one));
 }
 
-// Where no replication was in the faster regime, that it exists counts; where one was, the mean has
-// it already.
+// The existence of the faster regime counts where no replication was in it; where one was, the mean
+// has it already.
 TEST(StartComparisonTest, ADecisionNeverRestsOnTheSlowerRegimeAlone) {
   Prediction slow{.examples_per_second = 50};
   slow.regimes = {{.examples_per_second = 100, .other_start_replications = 3},

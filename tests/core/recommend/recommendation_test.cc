@@ -94,7 +94,7 @@ TEST(RecommendWorkersTest, TheChosenOneIsWhatPredictThroughputSaysOfIt) {
   EXPECT_EQ(chosen.replications, 5);
 }
 
-// What a reader compares row by row.
+// Rows as a reader compares them.
 TEST(RecommendWorkersTest, EveryRowThatIsShownIsWhatPredictThroughputSaysOfIt) {
   const Profile profile = testing::NetworkProfile(3, {.layers = 4, .steps = 5});
   const RecommendationDraft draft{.options = {.steps_per_worker = 60, .replications = 5}};
@@ -296,7 +296,7 @@ TEST(RecommendWorkersTest, ARunningJobThatBreaksAConstraintIsMoved) {
   EXPECT_EQ(Recommend(OneToEight(), draft).workers, 16);
 }
 
-// Where the link is the limit, more workers change nothing: the fewest are as good as all others.
+// A link may be the limit: more workers change nothing: the fewest are as good as all others.
 TEST(RecommendWorkersTest, OfWhatIsAsGoodTheFewestWorkersAreTakenOrThoseThatRun) {
   const Profile profile = testing::DownloadThenCompute(4'000'000, 8'000'000);
   RecommendationDraft draft{.options = {.steps_per_worker = 200},

@@ -243,7 +243,7 @@ TEST(PerfettoWriterTest, ForeignNamesAreEscaped) {
   EXPECT_EQ(trace["traceEvents"].back()["name"], "a \"quoted\"\n\xC3\xA9 \\ \xEF\xBF\xBD");
 }
 
-// What a trace says of random jobs, against what the engine said.
+// Traces of random jobs, against what the engine said.
 class RandomTrace {
  public:
   explicit RandomTrace(uint64_t seed)

@@ -1,4 +1,4 @@
-// What a trace takes of memory while it is written: counted by the allocator, so this is a program
+// The memory that a trace takes while it is written: counted by the allocator, so this is a program
 // of its own.
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TEST(TraceMemoryTest, DoesNotGrowWithTheNumberOfSteps) {
   const Taken many = Trace(2000);
   EXPECT_GT(many.text_bytes, 50 * few.text_bytes);
   EXPECT_EQ(many.largest_piece, TextPieces::kPieceBytes);
-  // What the engine itself notes of a run (its histogram of step times) may differ by some
+  // The notes of the engine itself on a run (its histogram of step times) may differ by some
   // kilobytes.
   EXPECT_LT(many.most_live_bytes, few.most_live_bytes + 64'000) << few.most_live_bytes;
   std::cout << "20 steps: " << few.text_bytes << " bytes of text, " << few.most_live_bytes

@@ -131,7 +131,7 @@ TEST(TorchNetworksTest, VariablesHaveTheModulesNamesInTheOrderOfRegistration) {
                           "transformer.h.0.ln_1.weight", "transformer.h.0.ln_1.bias"));
 }
 
-// What both zoos have in common, they say alike.
+// Layers that both zoos have in common they say alike.
 TEST(TorchNetworksTest, ConvolutionsAreThoseOfTheNetworksForParameterServers) {
   const auto matrices = [](const Architecture& network) {
     std::vector<int64_t> sizes;

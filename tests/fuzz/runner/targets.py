@@ -6,16 +6,17 @@ _STEPS = ["core/importing/graph_dependencies.cc", "core/importing/recorded_rows.
           "core/importing/tensorflow_names.cc", "core/importing/tensorflow_graph.cc"]
 _RECORDING = _STEPS + ["core/importing/recorded_operations.cc", "core/importing/step_clock.cc"]
 _WIRE = ["core/importing/wire_reader.cc"]
+_JSON = ["core/importing/json_reader.cc"]
 
 DECODERS = {
     "certificate": ["server/security/certificate.cc"],
     "client_profile": ["client/src/profile_encoding.cc", "client/src/json.cc"],
     "client_text": ["client/cli/input_files.cc", "client/cli/quantity.cc"],
     "command_line": ["server/app/command_line.cc", "server/app/listen_address.cc"],
-    "chakra": ["core/importing/chakra_reader.cc", "core/importing/chakra_trace.cc"] + _WIRE,
+    "chakra": ["core/importing/chakra_reader.cc", "core/importing/chakra_trace.cc"] + _WIRE + _JSON,
     "configuration": ["server/app/settings.cc", "server/app/small_file.cc"],
     "graph_def": _RECORDING + _WIRE,
-    "horovod": ["core/importing/horovod_timeline.cc"],
+    "horovod": ["core/importing/horovod_timeline.cc"] + _JSON,
     "layer_profile": ["core/importing/layer_graph.cc", "core/importing/layer_profile.cc"],
     "listing": ["server/handlers/listing.cc", "server/handlers/profile_name.cc", "server/store/profile_rules.cc"],
     "message_bytes": ["server/rpc/grpc_wire.cc"],
@@ -28,9 +29,9 @@ DECODERS = {
     "profile_request": ["server/convert/profile_convert.cc", "server/handlers/profile_handler.cc", "server/handlers/profile_name.cc",
                         "server/handlers/import_formats.cc"],
     "profile_upload": _PROFILE + ["server/convert/utf8.cc"],
-    "pytorch": ["core/importing/gradient_buckets.cc", "core/importing/pytorch_content.cc", "core/importing/pytorch_reader.cc", "core/importing/pytorch_steps.cc", "core/importing/pytorch_trace.cc", "core/importing/time_spans.cc"],
+    "pytorch": ["core/importing/gradient_buckets.cc", "core/importing/pytorch_content.cc", "core/importing/pytorch_reader.cc", "core/importing/pytorch_steps.cc", "core/importing/pytorch_trace.cc", "core/importing/time_spans.cc"] + _JSON,
     "run_metadata": _RECORDING + _WIRE + ["core/importing/run_metadata_profile.cc", "core/importing/run_metadata_reader.cc"],
     "stored_profile": _PROFILE,
-    "timeline": _STEPS + ["core/importing/timeline_profile.cc", "core/importing/timeline_reader.cc"],
+    "timeline": _STEPS + ["core/importing/timeline_profile.cc", "core/importing/timeline_reader.cc"] + _JSON,
     "wire_status": ["client/src/error_status.cc", "client/src/error_details.cc"],
 }

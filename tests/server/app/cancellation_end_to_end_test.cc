@@ -70,7 +70,7 @@ TEST_F(CancellationEndToEndTest, ADeadlineEndsItsSimulation) {
   bool has_run = false;
   for (int round = 0; round < 9 && !has_run; ++round) {
     const int started_before = watch_.Started();
-    // What is expected to take too long would not begin.
+    // A call that is expected to take too long would not begin.
     v1::PredictThroughputRequest request = EndlessRequest(profile_);
     request.mutable_options()->mutable_time_budget()->set_nanos(500'000'000);
     Call call(server_, request, std::chrono::milliseconds(150));

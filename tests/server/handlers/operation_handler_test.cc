@@ -75,7 +75,7 @@ TEST_F(OperationHandlerTest, AboutAProfileThatIsNotThereNothingIsStarted) {
   ASSERT_TRUE(profiles_.Put({.summary = {.id = "mine", .digest = "x"}, .content = "c"}, "").ok());
   const auto started = handler_.Start(call, "");
   ASSERT_TRUE(started.ok()) << started.status();
-  // What was started goes on, and so does a repetition mean it.
+  // The operation goes on, and a repetition means the same one.
   ASSERT_TRUE(profiles_.Delete("mine", "").ok());
   const auto again = handler_.Start(call, "");
   ASSERT_TRUE(again.ok()) << again.status();

@@ -93,7 +93,7 @@ TEST_F(SimilarProfilesTest, OtherErrorsStayAsTheyAre) {
   EXPECT_EQ(NameSimilar(of_another, "x", store_), of_another);
 }
 
-// Who may name a profile may list them, so nothing is told that the caller could not read.
+// A caller who may name a profile may list them, so nothing is told that the caller could not read.
 TEST_F(SimilarProfilesTest, OnlyWhoMayListProfilesMayNameThem) {
   for (const MethodAccess& row : MethodAccessTable()) {
     const std::string method(row.method);

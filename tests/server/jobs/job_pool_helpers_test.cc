@@ -1,4 +1,4 @@
-// What a job pool lends of its threads while they are idle.
+// The threads that a job pool lends while they are idle.
 #include <atomic>
 #include <future>
 #include <memory>

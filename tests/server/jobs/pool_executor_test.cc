@@ -27,7 +27,7 @@ uint64_t WorkOf(uint64_t seed, size_t part) {
   return sum;
 }
 
-// What ForEach leaves: results of the parts that ran, 0 for others.
+// The values that ForEach leaves: results of the parts that ran, 0 for others.
 std::vector<uint64_t> ResultsOf(const Executor& executor, uint64_t seed, size_t count,
                                 const std::set<size_t>& failing) {
   std::vector<uint64_t> results(count);

@@ -36,7 +36,7 @@ TEST(ServerMetricsTest, TwoServersShareNothing) {
                                        "\"s\",grpc_type=\"unary\"} 0\n"));
 }
 
-// What the text format demands: one HELP and one TYPE a family, before its samples, and no sample
+// The demands of the text format: one HELP and one TYPE a family, before its samples, and no sample
 // of a family without them.
 TEST(ServerMetricsTest, EveryFamilyIsThereOnceWithItsHelpAndType) {
   std::istringstream lines(ServerMetrics(Options()).Text());

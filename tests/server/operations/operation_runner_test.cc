@@ -119,7 +119,7 @@ class Replica {
   Outcomes outcomes;
   int told_of_ends = 0;
   bool has_capacity = true;
-  // What requests stand for; by default the response is "done " and the request.
+  // The answers to requests; by default the response is "done " and the request.
   std::map<std::string,
            std::function<absl::StatusOr<std::string>(StopCheck, std::atomic<int64_t>&)>>
       works;

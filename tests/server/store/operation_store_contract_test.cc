@@ -1,4 +1,4 @@
-// What OperationStore promises, asked of every implementation.
+// The promises of OperationStore, asked of every implementation.
 #include <memory>
 #include <string>
 #include <vector>

@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kLease = 100;
 constexpr int64_t kMaxAttempts = 3;
 
-// What became of one operation, in words: "queued", "running", or its end, "succeeded by 2",
+// The state of one operation, in words: "queued", "running", or its end, "succeeded by 2",
 // "cancelled", "exhausted".
 struct Modelled {
   std::string state = "queued";

@@ -28,7 +28,7 @@ struct OperationStoreKind {
   // Empty; null if it could not be made. The clock is borrowed.
   std::function<std::unique_ptr<OperationStores>(const OperationLimits& limits, const Clock& clock)>
       make;
-  // Why there can be none here; empty if there can.
+  // The reason why there can be none here; empty if there can.
   std::function<std::string()> missing = [] { return ""; };
 };
 

@@ -1,4 +1,4 @@
-// What a store that several processes share promises beyond what every store does.
+// The promises of a store that several processes share, beyond those of every store.
 #include "server/store/postgres_profile_store.h"
 
 #include <atomic>

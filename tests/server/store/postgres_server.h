@@ -19,7 +19,7 @@ namespace stepcast::server {
 
 class PostgresServer {
  public:
-  // Why there can be none here; empty if there can.
+  // The reason why there can be none here; empty if there can.
   static std::string Missing();
   // The program's one server, started when it is first asked for. REQUIRES: Missing() is empty.
   static PostgresServer& Shared();

@@ -1,4 +1,4 @@
-// What ProfileStore promises, asked of every implementation.
+// The promises of ProfileStore, asked of every implementation.
 #include "tests/server/store/profile_store_contract.h"
 
 #include <atomic>
@@ -133,7 +133,7 @@ TEST_P(ProfileStoreTest, WhatWasReadUnderTheSameGenerationStillHolds) {
       }
     });
   }
-  // Where writing is fast the readers need more rounds to meet any.
+  // Readers need more rounds to meet any writer where writing is fast.
   for (int round = 0; (round < kRounds || trusted < kRounds) && !HasFailure(); ++round) {
     MustPut(SampleProfile("a", absl::StrCat(round)));
     std::this_thread::yield();

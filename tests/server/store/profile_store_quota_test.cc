@@ -1,4 +1,4 @@
-// What ProfileStore promises about the shares of its clients, asked of every implementation.
+// The promises of ProfileStore about the shares of its clients, asked of every implementation.
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -166,14 +166,14 @@ TEST_P(ProfileStoreTest, ManyThreadsTogetherNeverPassAClientsQuota) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(refused, 0);
-  // What is counted is what is there: alone, one fills it to the last that fits.
+  // The count is that of what is there: alone, one fills it to the last that fits.
   while (store_->Put(ProfileOf("anna", absl::StrCat("q", ++stores_), std::string(kBytes, 'x')), "")
              .ok())
     continue;
   EXPECT_EQ(bytes_of("anna"), static_cast<int64_t>(kMaxBytes / kBytes * kBytes));
 }
 
-// What one call must answer, from nothing but a list of what is there.
+// The answer that one call must give, from nothing but a list of what is there.
 class PlainQuota {
  public:
   struct Entry {

@@ -114,7 +114,7 @@ TEST(SqliteProfileStoreCrashTest, EveryAcknowledgedProfileSurvivesAKill) {
       // Some way into the next one: as long as it takes to draw so many numbers.
       for (uint64_t left = random() % 400'000; left > 0; --left) random();
       ASSERT_TRUE(round.Kill());
-      // What it acknowledged while we waited.
+      // Writes that it acknowledged while we waited.
       while (round.Next(last)) {
         if (last % 5 != 0) acknowledged.insert(last);
       }

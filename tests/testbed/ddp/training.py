@@ -115,7 +115,7 @@ class Workers:
 
 
 def _stop(process):
-    # Where there are no more jobs it leaves by itself.
+    # Without more jobs it leaves by itself.
     with contextlib.suppress(BrokenPipeError):
         process.stdin.close()
     try:

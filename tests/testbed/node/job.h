@@ -1,4 +1,4 @@
-// What one worker of a testbed job does in a step: the operations of a profile, each computation
+// The step of one worker of a testbed job: the operations of a profile, each computation
 // with the time it is to take.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What travels between a worker and a parameter server: raw bytes, as large as the tensor, after or
+// The messages between a worker and a parameter server: raw bytes, as large as the tensor, after or
 // before a few numbers.
 #pragma once
 

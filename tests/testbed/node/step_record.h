@@ -1,4 +1,4 @@
-// When the operations of one real step began and ended, on the monotonic clock.
+// The begin and end of the operations of one real step, on the monotonic clock.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What Stepcast and the models it is compared with predict for measurements of the testbed, over
-// the same window and start offsets.
+// Predictions of Stepcast and of the models it is compared with, for measurements of the testbed,
+// over the same window and start offsets.
 //
 // Reads from standard input {profile, workers, parameter_servers, transfer_order, link_sharing,
 // window_seconds: [begin, end], seeds, restarts: [{start_offsets_ns}], baselines}; writes
@@ -87,8 +87,8 @@ json Predict(const Profile& profile, const Scenario& scenario, const json& reque
   return predicted;
 }
 
-// Where 95 % of single restarts are expected to be. Runs with the offsets of another restart are as
-// good an example of this one as its own.
+// The interval in which 95 % of single restarts are expected to be. Runs with the offsets of
+// another restart are as good an example of this one as its own.
 json RunInterval(const json& predicted) {
   std::vector<RunEstimate> runs;
   for (const json& restart : predicted) {
@@ -98,7 +98,7 @@ json RunInterval(const json& predicted) {
   return {{"lower", interval.lower}, {"upper", interval.upper}};
 }
 
-// What PredictThroughput answers by default, and what it did when simultaneous starts were the
+// The answer of PredictThroughput by default, and what it was when simultaneous starts were the
 // default.
 json SteadyStates(const Profile& profile, const ScenarioDraft& scenario) {
   json steady = json::object();

@@ -10,7 +10,7 @@ import subprocess
 
 # Above the 64 KiB of a segment offload, or leaves would share by packet instead of by byte.
 QUANTUM_BYTES = 70_000
-# What a link that was idle may send at once above its rate. Less, and time that the kernel's timers lose is lost to the link.
+# Bytes that a link that was idle may send at once above its rate. Less, and time that the kernel's timers lose is lost to the link.
 BURST_BYTES = 16_384
 # Deeper than all that is ever under way, so that nothing is dropped.
 QUEUE_BYTES = 8_000_000
@@ -126,7 +126,7 @@ class Network:
         lines = [
             f"qdisc add dev {device} root handle 1: htb default 1",
             f"class add dev {device} parent 1: classid 1:ffff htb rate {rate} ceil {rate} burst {BURST_BYTES} cburst {BURST_BYTES} quantum {QUANTUM_BYTES}",
-            # What is nobody's: address resolution.
+            # Traffic of nobody: address resolution.
             f"class add dev {device} parent 1:ffff classid 1:1 htb rate 1mbit ceil {rate} quantum {QUANTUM_BYTES}",
         ]
         leaves = [(2, addresses)] if self._first_come else [(2 + i, [address]) for i, address in enumerate(addresses)]

@@ -24,7 +24,7 @@ def entry(point, measurement, prediction, equal_shares):
         "equal_shares_relative_error": equal_shares.mean / measurement.mean - 1,
         "worker_spread": measurement.spread,
         "restarts": len(measurement.rates),
-        # Where 95 % of single restarts were expected, and how many were there.
+        # The interval in which 95 % of single restarts were expected, and how many were there.
         "run_interval": prediction.run_interval,
         "restarts_inside": sum(prediction.run_interval[0] <= rate <= prediction.run_interval[1] for rate in measurement.rates),
         # The steady state that is answered by default, and the one that workers which start together would have.

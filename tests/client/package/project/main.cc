@@ -1,4 +1,5 @@
-// How fast does the job of a profile run? Asks a server; without one, says why there is no answer.
+// A program that says how fast the job of a profile runs. Asks a server; without one, says why
+// there is no answer.
 #include <chrono>
 #include <iostream>
 

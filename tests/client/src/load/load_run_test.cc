@@ -31,8 +31,8 @@ void ExpectPercentile(const LatencyHistogram& histogram, std::vector<nanoseconds
   EXPECT_LE(histogram.Percentile(part), expected + expected / 256) << part;
 }
 
-// What each call of a schedule takes from its instant on, one after the other, by the definition of
-// a queue.
+// The time that each call of a schedule takes from its instant on, one after the other, by the
+// definition of a queue.
 std::vector<nanoseconds> ScheduledLatencies(const FakeServing& serving, double rate,
                                             nanoseconds until) {
   std::vector<nanoseconds> latencies;

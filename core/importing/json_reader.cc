@@ -1,0 +1,207 @@
+#include "core/importing/json_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+
+#include "core/importing/recording_options.h"
+
+namespace stepcast {
+
+namespace {
+
+// The bytes of a JSON text for a parser that takes one after the other.
+//
+// Failure ends the bytes early: see status().
+class JsonBytes {
+ public:
+  // A parser keeps what it has of a text or number, so none may be longer; nor may the space
+  // between two of them.
+  static constexpr int64_t kMaxTokenBytes = 1 << 20;
+
+  // A parser's input iterator, in the form of the standard's. The default is the end.
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = char;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const char*;
+    using reference = char;
+
+    Iterator() = default;
+    explicit Iterator(JsonBytes& bytes) : bytes_(&bytes) {}
+    char operator*() const { return bytes_->buffer_[bytes_->at_]; }
+    Iterator& operator++() {
+      ++bytes_->at_;
+      return *this;
+    }
+    bool operator==(const Iterator& other) const { return IsAtEnd() == other.IsAtEnd(); }
+
+   private:
+    bool IsAtEnd() const { return bytes_ == nullptr || bytes_->IsAtEnd(); }
+
+    JsonBytes* bytes_ = nullptr;
+  };
+
+  // Asks `stop` before each block that it reads. Borrows both.
+  JsonBytes(ByteSource& source, StopCheck stop) : source_(source), stop_(stop) {}
+
+  Iterator begin() { return Iterator(*this); }
+  static Iterator end() { return {}; }
+  bool IsAtEnd() { return at_ == size_ && !Fill(); }
+
+  int64_t position() const { return before_ + static_cast<int64_t>(at_); }
+  // The parser has taken a whole text, number or bracket.
+  void EndToken() { token_from_ = position(); }
+  // The error of the source or the stop check; RESOURCE_EXHAUSTED: a token is too long.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  bool Fill() {
+    if (!status_.ok()) return false;
+    if (position() - token_from_ > kMaxTokenBytes) {
+      status_ = absl::ResourceExhaustedError(
+          "a text, a number or the space between two is longer than a mebibyte");
+      return false;
+    }
+    status_ = stop_();
+    if (!status_.ok()) return false;
+    const absl::StatusOr<size_t> read = source_.Read(buffer_.data(), buffer_.size());
+    status_ = read.status();
+    before_ += static_cast<int64_t>(size_);
+    at_ = 0;
+    size_ = read.ok() ? *read : 0;
+    return size_ > 0;
+  }
+
+  ByteSource& source_;
+  StopCheck stop_;
+  std::array<char, size_t{64} << 10> buffer_;
+  size_t at_ = 0;
+  size_t size_ = 0;
+  int64_t before_ = 0;  // the buffer
+  int64_t token_from_ = 0;
+  absl::Status status_;
+};
+
+}  // namespace
+
+// The handler of nlohmann's parser. A function that returns false ends the parsing.
+class JsonReader::Events {
+ public:
+  using Json = nlohmann::json;
+
+  Events(JsonReader& reader, JsonBytes& bytes) : reader_(reader), bytes_(bytes) {}
+
+  // NOLINTBEGIN(readability-identifier-naming): the parser's names.
+  bool null() {
+    bytes_.EndToken();
+    return true;
+  }
+  bool boolean(bool value) {
+    return Value([&] { reader_.Boolean(value); });
+  }
+  bool number_integer(Json::number_integer_t value) {
+    return Value([&] { reader_.Number(static_cast<double>(value), value); });
+  }
+  bool number_unsigned(Json::number_unsigned_t value) {
+    const auto whole = static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX));
+    return Value([&] { reader_.Number(static_cast<double>(value), whole); });
+  }
+  bool number_float(Json::number_float_t value, const std::string&) {
+    return Value([&] { reader_.Number(value, std::nullopt); });
+  }
+  bool string(std::string& value) {
+    return Value([&] { reader_.Text(value); });
+  }
+  bool binary(Json::binary_t&) { return null(); }
+  bool key(std::string& value) {
+    return Value([&] { reader_.TakeKey(value, reader_.key_); });
+  }
+  bool start_object(size_t) {
+    return Begin([&] { return reader_.BeginObject(); });
+  }
+  bool start_array(size_t) {
+    return Begin([&] { return reader_.BeginList(); });
+  }
+  bool end_object() { return End(); }
+  bool end_array() { return End(); }
+
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) {
+    reader_.position_ = bytes_.position();
+    reader_.ended_early_ =
+        reader_.passed_over_ == 0 && reader_.MayEnd() && bytes_.IsAtEnd() && bytes_.status().ok();
+    if (!reader_.ended_early_) reader_.FailAtByte("no JSON, or one that is cut short");
+    return false;
+  }
+  // NOLINTEND(readability-identifier-naming)
+
+ private:
+  bool Reach() {
+    bytes_.EndToken();
+    reader_.position_ = bytes_.position();
+    return reader_.passed_over_ == 0;
+  }
+
+  template <typename Take>
+  bool Value(const Take& take) {
+    if (!Reach()) return true;
+    take();
+    return reader_.status_.ok();
+  }
+
+  template <typename Place>
+  bool Begin(const Place& place) {
+    const int entered = Reach() ? place() : kPassOver;
+    if (entered != kPassOver) {
+      reader_.places_.push_back(entered);
+    } else if (++reader_.passed_over_ > reader_.max_depth_) {
+      reader_.FailAtByte(absl::StrCat("nested more than ", reader_.max_depth_, " deep"));
+    }
+    return reader_.status_.ok();
+  }
+
+  bool End() {
+    if (!Reach()) {
+      --reader_.passed_over_;
+      return true;
+    }
+    reader_.End();
+    reader_.places_.pop_back();
+    return reader_.status_.ok();
+  }
+
+  JsonReader& reader_;
+  JsonBytes& bytes_;
+};
+
+absl::Status JsonReader::Read(ByteSource& source, StopCheck stop) {
+  JsonBytes bytes(source, stop);
+  Events events(*this, bytes);
+  Events::Json::sax_parse(bytes.begin(), JsonBytes::end(), &events);
+  if (absl::IsResourceExhausted(bytes.status()) && !status_.ok()) {
+    return ImportFault(kAtRecording,
+                       absl::StrCat("byte ", bytes.position(), ": ", bytes.status().message()));
+  }
+  return bytes.status().ok() ? status_ : bytes.status();
+}
+
+void JsonReader::Fail(absl::Status status) {
+  if (status_.ok()) status_ = std::move(status);
+}
+
+void JsonReader::Fail(std::string description) {
+  Fail(ImportFault(kAtRecording, std::move(description)));
+}
+
+void JsonReader::FailAtByte(const std::string& description) {
+  Fail(absl::StrCat("byte ", position_, ": ", description));
+}
+
+}  // namespace stepcast

@@ -1,0 +1,176 @@
+#include "core/importing/json_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "core/importing/horovod_timeline.h"
+#include "tests/core/importing/timeline_writer.h"
+
+namespace stepcast::json_reader_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A reader of {"rows": [{"name": ..., "tags": [...], ...}]}, which writes down what it is told.
+class RowReader : public JsonReader {
+ public:
+  explicit RowReader(bool may_end = false) : JsonReader(/*max_depth=*/8), may_end_(may_end) {}
+
+  absl::Status ReadText(std::string_view text, StopCheck stop = NeverStop) {
+    TextSource source(text);
+    return Read(source, stop);
+  }
+  absl::Status ReadFrom(ByteSource& source) { return Read(source, NeverStop); }
+
+  const std::vector<std::string>& heard() const { return heard_; }
+  bool was_cut() const { return ended_early(); }
+
+ protected:
+  int BeginObject() override {
+    if (place() == kTop) return kDocument;
+    return place() == kRows ? kRow : kPassOver;
+  }
+  int BeginList() override {
+    if (place() == kDocument && key() == "rows") return kRows;
+    return place() == kRow && key() == "tags" ? kTags : kPassOver;
+  }
+  void End() override {
+    if (place() == kRow) heard_.emplace_back("end");
+  }
+  void Text(std::string& value) override {
+    if (value == "bad") FailAtByte("a bad one");
+    Hear(value);
+  }
+  void Number(double value, std::optional<int64_t> whole) override {
+    Hear(whole ? absl::StrCat(*whole) : absl::StrCat("about ", value));
+  }
+  void Boolean(bool value) override { Hear(value ? "true" : "false"); }
+  bool MayEnd() const override { return may_end_ && place() == kRows; }
+
+ private:
+  enum Place { kDocument = 1, kRows, kRow, kTags };
+
+  void Hear(const std::string& value) {
+    heard_.push_back(place() == kTags ? value : absl::StrCat(key(), "=", value));
+  }
+
+  const bool may_end_;
+  std::vector<std::string> heard_;
+};
+
+std::string FaultOf(const absl::Status& status) {
+  const std::vector<Fault>& faults = DetailsOf(status).faults;
+  EXPECT_EQ(DetailsOf(status).reason, "IMPORT_INVALID") << status;
+  EXPECT_EQ(faults.size(), 1u) << status;
+  return faults.empty() ? "" : absl::StrCat(faults[0].field, ": ", faults[0].description);
+}
+
+TEST(JsonReaderTest, SaysWhatIsInThePlacesThatAreEnteredAndNothingElse) {
+  RowReader reader;
+  ASSERT_TRUE(reader
+                  .ReadText(R"({"x": {"rows": [{"name": "no"}]}, "rows": [
+                    {"name": "a", "tags": ["t", {"u": 1}, 2], "of": {"name": "no", "b": [[3]]},
+                     "last": -4, "half": 0.5, "yes": true, "none": null},
+                    ["no"], {}]})")
+                  .ok());
+  EXPECT_THAT(reader.heard(), ElementsAre("name=a", "t", "2", "last=-4", "half=about 0.5",
+                                          "yes=true", "end", "end"));
+}
+
+TEST(JsonReaderTest, AWholeNumberAboveInt64IsItsLargest) {
+  RowReader reader;
+  ASSERT_TRUE(reader.ReadText(R"({"n": 18446744073709551615})").ok());
+  EXPECT_THAT(reader.heard(), ElementsAre(absl::StrCat("n=", INT64_MAX)));
+}
+
+TEST(JsonReaderTest, NamesTheByteOfWhatIsNoJson) {
+  EXPECT_EQ(FaultOf(RowReader().ReadText(R"({"rows": [})")),
+            "recording: byte 11: no JSON, or one that is cut short");
+  EXPECT_EQ(FaultOf(RowReader().ReadText(R"({"rows": [{"name": )")),
+            "recording: byte 19: no JSON, or one that is cut short");
+  EXPECT_EQ(FaultOf(RowReader().ReadText("")),
+            "recording: byte 0: no JSON, or one that is cut short");
+}
+
+TEST(JsonReaderTest, TheFirstFailureEndsTheReading) {
+  RowReader reader;
+  EXPECT_EQ(FaultOf(reader.ReadText(R"({"rows": [{"a": "bad", "b": "bad"}, {)")),
+            "recording: byte 21: a bad one");
+  EXPECT_THAT(reader.heard(), ElementsAre("a=bad"));
+}
+
+TEST(JsonReaderTest, BoundsTheDepthOfWhatIsPassedOver) {
+  EXPECT_TRUE(RowReader().ReadText(R"({"deep": [[[[[[[[1]]]]]]]]})").ok());
+  EXPECT_THAT(FaultOf(RowReader().ReadText(R"({"deep": [[[[[[[[[1]]]]]]]]]})")),
+              HasSubstr("nested more than 8 deep"));
+}
+
+TEST(JsonReaderTest, BoundsATextANumberAndTheSpaceBetween) {
+  const std::string block(3 << 20, '1');
+  const std::string space(3 << 20, ' ');
+  const std::string fault = "a text, a number or the space between two is longer than a mebibyte";
+  EXPECT_THAT(FaultOf(RowReader().ReadText(absl::StrCat("{\"a\": \"", block, "\"}"))),
+              HasSubstr(fault));
+  EXPECT_THAT(FaultOf(RowReader().ReadText(absl::StrCat("{\"a\": ", block, "}"))),
+              HasSubstr(fault));
+  EXPECT_THAT(FaultOf(RowReader().ReadText(absl::StrCat("{\"a\": ", space, "1}"))),
+              HasSubstr(fault));
+}
+
+TEST(JsonReaderTest, ATextMayEndWhereTheReaderSaysSo) {
+  RowReader reader(/*may_end=*/true);
+  EXPECT_TRUE(reader.ReadText(R"({"rows": [{"a": 1},)").ok());
+  EXPECT_TRUE(reader.was_cut());
+  RowReader whole(/*may_end=*/true);
+  EXPECT_TRUE(whole.ReadText(R"({"rows": []})").ok());
+  EXPECT_FALSE(whole.was_cut());
+  for (const char* text : {R"({"rows": [{"a": 1)", R"({"rows": [[)", R"({"rows": [}])"}) {
+    EXPECT_THAT(FaultOf(RowReader(/*may_end=*/true).ReadText(text)), HasSubstr("no JSON")) << text;
+  }
+}
+
+// Fails after some bytes.
+class BrokenSource final : public ByteSource {
+ public:
+  absl::StatusOr<size_t> Read(char* buffer, size_t size) override {
+    if (std::exchange(was_read_, true)) return absl::UnavailableError("gone");
+    return std::string_view(R"({"rows": [)").copy(buffer, size);
+  }
+
+ private:
+  bool was_read_ = false;
+};
+
+TEST(JsonReaderTest, FailsWithWhatTheSourceOrTheStopCheckFailsWith) {
+  BrokenSource source;
+  EXPECT_EQ(RowReader(/*may_end=*/true).ReadFrom(source), absl::UnavailableError("gone"));
+  const auto stop = [] { return absl::CancelledError("enough"); };
+  EXPECT_EQ(RowReader().ReadText("{}", stop), absl::CancelledError("enough"));
+}
+
+// A list of Horovod's may end early, which must not hide why its bytes did.
+TEST(JsonReaderTest, ATimelineOfHorovodWithTooMuchSpaceIsRefused) {
+  const std::string text =
+      testing::WriteHorovodTimeline(4, /*ended=*/false) + std::string(3 << 20, ' ');
+  TextSource source(text);
+  const auto imported =
+      ImportHorovodTimeline(source,
+                            {.recording = {.model = "m",
+                                           .batch_size = 8,
+                                           .platform = {.bandwidth_bytes_per_second = 1e8}}},
+                            {}, NeverStop);
+  EXPECT_THAT(FaultOf(imported.status()), HasSubstr("longer than a mebibyte"));
+}
+
+}  // namespace
+}  // namespace stepcast::json_reader_test
