@@ -274,6 +274,13 @@ TEST(AllocationConvertTest, AnUnknownNumberIsAFaultOfItsJobOnly) {
   EXPECT_TRUE(call.jobs[1].faults.empty() && call.faults.empty());
 }
 
+// A Duration holds no more, and a message with more in it cannot be written as JSON.
+TEST(AllocationConvertTest, TheLongestDurationIsTenThousandYears) {
+  AllocateWorkersAnswer answer{.job_ids = {"a"}, .profile_digests = {"digest"}};
+  answer.answer.jobs = {JobAllocation{.share = {.workers = 1, .duration_seconds = 2.6e13}}};
+  EXPECT_EQ(ToWire(answer).allocations(0).duration().seconds(), 315'576'000'000);
+}
+
 TEST(AllocationConvertTest, AnAllocationCarriesEverything) {
   AllocateWorkersAnswer answer{.context = {.options = {.seed = 42}},
                                .job_ids = {"a", "b"},
