@@ -239,8 +239,9 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
   options.push_back(AddChoiceOption(
       app, "--sharding",
       Choices<v1::AllReduce::Sharding>{{"optimizer", v1::AllReduce::OPTIMIZER},
-                                       {"gradients", v1::AllReduce::GRADIENTS}},
-      "What workers keep shares of: ZeRO-1, ZeRO-2",
+                                       {"gradients", v1::AllReduce::GRADIENTS},
+                                       {"full", v1::AllReduce::FULL}},
+      "What workers keep shares of: ZeRO-1, ZeRO-2, FSDP",
       [this](v1::AllReduce::Sharding value) { collectives().set_sharding(value); }));
   options.push_back(AddValueOption<double>(
       app, "--overlap-slowdown", "FACTOR",

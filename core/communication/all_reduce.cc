@@ -11,76 +11,16 @@
 #include "core/base/error.h"
 #include "core/base/quoted.h"
 #include "core/communication/collective_time.h"
+#include "core/communication/full_sharding.h"
+#include "core/communication/step_plan.h"
 #include "core/network/link_level.h"
 
 namespace stepcast {
 
 namespace {
 
-// An operation of the plan; the graph order is the order of the list.
-struct PlannedOperation {
-  int32_t source = 0;                          // of the profile; of a collective, its last member's
-  Collective kind = Collective::kUnspecified;  // unspecified: computation
-  int64_t bytes = 0;
-  int32_t stream = 0;
-  std::vector<int32_t> waiting_for;  // of the plan
-  std::vector<int32_t> members;
-};
-using Plan = std::vector<PlannedOperation>;
-
-void SortUnique(std::vector<int32_t>& list) {
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-}
-
-// Another plan made of one, operation by operation: what an operation became, or that it is gone
-// and whoever waited for it waits for what it waited for.
-class PlanRewriter {
- public:
-  explicit PlanRewriter(const Plan& from) : from_(from), became_(from.size()) {}
-
-  int32_t Append(PlannedOperation operation) {
-    to_.push_back(std::move(operation));
-    return static_cast<int32_t>(to_.size()) - 1;
-  }
-  // Whoever waits for `old` in the plan rewritten waits for `now`.
-  void Became(int32_t old, int32_t now) { became_[Index(old)].push_back(now); }
-
-  // Dependencies of the new operations are still of the plan rewritten; those of what is gone pass
-  // through. No operation comes to wait for itself.
-  Plan Finish() && {
-    for (size_t i = 0; i < to_.size(); ++i) {
-      std::vector<int32_t> now;
-      std::vector<int32_t> left = std::move(to_[i].waiting_for);
-      SortUnique(left);
-      std::vector<uint8_t> seen;
-      while (!left.empty()) {
-        const int32_t old = left.back();
-        left.pop_back();
-        const std::vector<int32_t>& became = became_[Index(old)];
-        for (const int32_t operation : became) {
-          if (Index(operation) != i) now.push_back(operation);
-        }
-        if (!became.empty()) continue;
-        if (seen.empty()) seen.resize(from_.size(), 0);
-        if (std::exchange(seen[Index(old)], uint8_t{1}) != 0) continue;
-        left.insert(left.end(), from_[Index(old)].waiting_for.begin(),
-                    from_[Index(old)].waiting_for.end());
-      }
-      SortUnique(now);
-      to_[i].waiting_for = std::move(now);
-    }
-    return std::move(to_);
-  }
-
- private:
-  const Plan& from_;
-  std::vector<std::vector<int32_t>> became_;  // empty: gone
-  Plan to_;
-};
-
-Plan PlanOf(const Profile& profile) {
-  Plan plan;
+StepPlan PlanOf(const Profile& profile) {
+  StepPlan plan;
   plan.reserve(profile.operations().size());
   for (size_t i = 0; i < profile.operations().size(); ++i) {
     const Operation& operation = profile.operations()[i];
@@ -98,7 +38,7 @@ Plan PlanOf(const Profile& profile) {
 
 // A parameter's upload, update and download become one collective, which stands where the upload
 // did.
-Plan WithoutServers(const Profile& profile, const Plan& plan) {
+StepPlan WithoutServers(const Profile& profile, const StepPlan& plan) {
   PlanRewriter rewriter(plan);
   for (size_t i = 0; i < plan.size(); ++i) {
     const Resource resource = profile.operations()[i].resource;
@@ -108,25 +48,22 @@ Plan WithoutServers(const Profile& profile, const Plan& plan) {
   return std::move(rewriter).Finish();
 }
 
-std::vector<int32_t> AllReducesOf(const Plan& plan) {
-  std::vector<int32_t> found;
-  for (size_t i = 0; i < plan.size(); ++i) {
-    if (plan[i].kind == Collective::kAllReduce) found.push_back(static_cast<int32_t>(i));
-  }
-  return found;
+// The number of gradients in each bucket.
+std::vector<int32_t> BucketsOf(const StepPlan& plan, const Fusion& fusion) {
+  std::vector<int64_t> bytes;
+  for (const int32_t gradient : AllReducesOf(plan)) bytes.push_back(plan[Index(gradient)].bytes);
+  return GradientsByBucket(bytes, fusion);
 }
 
 // A bucket waits for what its members wait for, stands where the last of them stood, and what
 // waited for a member waits for it.
-Plan Fused(const Plan& plan, const Fusion& fusion) {
+StepPlan Fused(const StepPlan& plan, const Fusion& fusion) {
   if (std::holds_alternative<std::monostate>(fusion) || std::holds_alternative<Horovod>(fusion))
     return plan;
   const std::vector<int32_t> gradients = AllReducesOf(plan);
-  std::vector<int64_t> bytes;
-  for (const int32_t gradient : gradients) bytes.push_back(plan[Index(gradient)].bytes);
   std::vector<std::vector<int32_t>> members_of(plan.size());  // by last member
   size_t next = 0;
-  for (const int32_t count : GradientsByBucket(bytes, fusion)) {
+  for (const int32_t count : BucketsOf(plan, fusion)) {
     const auto first = gradients.begin() + static_cast<std::ptrdiff_t>(next);
     next += Index(count);
     members_of[Index(gradients[next - 1])].assign(first, first + count);
@@ -154,7 +91,7 @@ Plan Fused(const Plan& plan, const Fusion& fusion) {
 
 // ZeRO-1 and -2: what waited for a gradient's sum waits for the worker's share of it, and what that
 // updates is gathered when those that waited for it have ended, at the end of the step.
-Plan WithShardedOptimizer(const Plan& plan) {
+StepPlan WithShardedOptimizer(const StepPlan& plan) {
   std::vector<std::vector<int32_t>> updates(plan.size());  // by all-reduce
   for (size_t i = 0; i < plan.size(); ++i) {
     for (const int32_t before : plan[i].waiting_for) {
@@ -178,7 +115,7 @@ Plan WithShardedOptimizer(const Plan& plan) {
   return std::move(rewriter).Finish();
 }
 
-Plan Partitioned(const Plan& plan, int64_t partition_bytes) {
+StepPlan Partitioned(const StepPlan& plan, int64_t partition_bytes) {
   if (partition_bytes == 0) return plan;
   PlanRewriter rewriter(plan);
   for (size_t i = 0; i < plan.size(); ++i) {
@@ -194,7 +131,7 @@ Plan Partitioned(const Plan& plan, int64_t partition_bytes) {
 }
 
 // The number of operations that can run in some order: all, unless some wait for each other.
-size_t OrderedCount(const Plan& plan) {
+size_t OrderedCount(const StepPlan& plan) {
   std::vector<std::vector<int32_t>> dependents(plan.size());
   std::vector<size_t> pending(plan.size());
   std::vector<int32_t> ready;
@@ -214,7 +151,7 @@ size_t OrderedCount(const Plan& plan) {
 }
 
 // Collectives begin in graph order: one that must wait for a later one never would.
-absl::Status CheckOrder(const Profile& profile, Plan plan) {
+absl::Status CheckOrder(const Profile& profile, StepPlan plan) {
   int32_t last = -1;
   for (size_t i = 0; i < plan.size(); ++i) {
     if (plan[i].kind == Collective::kUnspecified) continue;
@@ -240,7 +177,7 @@ absl::Status CheckOrder(const Profile& profile, Plan plan) {
                                     names)}});
 }
 
-absl::StatusOr<Program> ProgramOf(const Profile& profile, const Plan& plan, int32_t concurrent,
+absl::StatusOr<Program> ProgramOf(const Profile& profile, const StepPlan& plan, int32_t concurrent,
                                   StopCheck stop) {
   PacedStopCheck pace(stop);
   int32_t streams = 1;
@@ -302,27 +239,37 @@ std::vector<int32_t> GradientsByBucket(const std::vector<int64_t>& gradient_byte
 
 namespace {
 
-Plan PlanFor(const Profile& profile, const AllReduce& job) {
-  Plan plan = PlanOf(profile);
+absl::StatusOr<StepPlan> PlanFor(const Profile& profile, const AllReduce& job) {
+  StepPlan plan = PlanOf(profile);
   if (!profile.has_collectives()) plan = WithoutServers(profile, plan);
-  plan = Fused(plan, job.fusion);
-  if (job.sharding == Sharding::kOptimizer || job.sharding == Sharding::kGradients)
-    plan = WithShardedOptimizer(plan);
-  return Partitioned(plan, job.partition_bytes);
+  if (job.sharding == Sharding::kFull) {
+    if (absl::Status status = CheckOrder(profile, plan); !status.ok()) return status;
+    absl::StatusOr<StepPlan> sharded =
+        WithShardedParameters(profile, plan, BucketsOf(plan, job.fusion));
+    if (!sharded.ok()) return sharded.status();
+    plan = *std::move(sharded);
+  } else {
+    plan = Fused(plan, job.fusion);
+    if (job.sharding != Sharding::kNone) plan = WithShardedOptimizer(plan);
+  }
+  plan = Partitioned(plan, job.partition_bytes);
+  if (absl::Status status = CheckOrder(profile, plan); !status.ok()) return status;
+  return plan;
 }
 
 }  // namespace
 
 absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario) {
   if (scenario.has_servers()) return absl::OkStatus();
-  return CheckOrder(profile, PlanFor(profile, scenario.all_reduce()));
+  return PlanFor(profile, scenario.all_reduce()).status();
 }
 
 absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
                                                          const Scenario& scenario, StopCheck stop) {
   const AllReduce& job = scenario.all_reduce();
-  Plan plan = PlanFor(profile, job);
-  if (absl::Status status = CheckOrder(profile, plan); !status.ok()) return status;
+  absl::StatusOr<StepPlan> made = PlanFor(profile, job);
+  if (!made.ok()) return made.status();
+  StepPlan& plan = *made;
   if (absl::Status status = stop(); !status.ok()) return status;
   absl::StatusOr<Program> program = ProgramOf(profile, plan, job.concurrent_collectives, stop);
   if (!program.ok()) return program.status();

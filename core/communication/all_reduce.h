@@ -42,8 +42,9 @@ std::vector<int32_t> GradientsByBucket(const std::vector<int64_t>& gradient_byte
                                        const Fusion& fusion);
 
 // Linear in the profile's size. Failure: what `stop` returns; INVALID_ARGUMENT, reason
-// SCENARIO_INVALID, where fusing makes operations wait for each other. REQUIRES: scenario was
-// resolved for this profile, and is of collectives.
+// SCENARIO_INVALID, where fusing makes operations wait for each other, or the profile does not say
+// which parameters a computation needs that are sharded. REQUIRES: scenario was resolved for this
+// profile, and is of collectives.
 absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
                                                          const Scenario& scenario, StopCheck stop);
 

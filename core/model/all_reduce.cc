@@ -29,12 +29,7 @@ class AllReduceResolver {
     ResolveMeasured();
     ResolveConcurrency();
     ResolvePartition();
-    job_.sharding = draft_.sharding.value_or(Sharding::kNone);
-    if (job_.sharding == Sharding::kFull) {
-      faults_.Add(At("sharding"),
-                  "FULL is not simulated yet: a profile does not say which computation uses which "
-                  "parameters");
-    }
+    ResolveSharding();
     job_.overlap_slowdown =
         Checked("overlap_slowdown", draft_.overlap_slowdown, 1, 1, limits_.max_overlap_slowdown);
     ResolveNccl();
@@ -204,6 +199,16 @@ class AllReduceResolver {
                                " pieces of a step's collectives, which is above the limit "
                                "max_pieces = ",
                                limits_.max_pieces));
+    }
+  }
+
+  void ResolveSharding() {
+    job_.sharding = draft_.sharding.value_or(Sharding::kNone);
+    if (job_.sharding == Sharding::kFull && job_.concurrent_collectives > 1) {
+      faults_.Add(At("concurrent_collectives"),
+                  absl::StrCat(job_.concurrent_collectives,
+                               " at once, and FULL has all-gathers and "
+                               "reduce-scatters on one communicator"));
     }
   }
 

@@ -5,7 +5,7 @@ import os
 import unittest
 
 from contract import allocation_pb2, comparison_pb2, details_of, from_json, grpc, prediction, recommendation_pb2, store, trace_pb2
-from sample import TOP, message, small
+from sample import TOP, message, recorded, small
 from stepcastd import PATIENCE_SECONDS, ServerTest
 
 from google.longrunning import operations_pb2, operations_pb2_grpc
@@ -152,6 +152,34 @@ class AllReduceTest(ServerTest):
             # Halves of 5 ms: gradients before the optimizer, parameters after it.
             self.assertEqual(self.times(sharded), [(30000, 30000, 35000), (50000, 50000, 55000), (56000, 56000, 61000), (56000, 61000, 66000)])
             self.assert_step(sharded, 66)
+
+    def test_sharded_parameters_are_gathered_twice_and_gradients_scattered(self):
+        names = ["forward 1", "forward 2", "forward 3", "backward 3", "gradient 3", "backward 2", "gradient 2", "backward 1", "gradient 1", "optimizer"]
+        waits = [[], [0], [1], [2], [3], [3], [5], [5], [7], [4, 6, 7, 8]]
+        lengths = [4, 4, 4, 8, 0, 8, 0, 8, 0, 1]
+        operations = [
+            {"name": name, "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 4000000, "waiting_for": before}
+            if name.startswith("gradient")
+            else {"name": name, "resource": "WORKER", "waiting_for": before}
+            for name, before in zip(names, waits)
+        ]
+        ends = [sum(lengths[: i + 1]) * 1000000 for i in range(len(lengths))]
+        steps = [{"start_ns": [end - length * 1000000 for end, length in zip(ends, lengths)], "end_ns": ends}]
+        profile = training(operations=operations, steps=steps)
+        answer = self.predicted(profile, 4, {"sharding": "FULL"})
+        # 3 ms each; (ready, start, end) as full_sharding_test.cc has them by hand.
+        milliseconds = [(0, 0, 3), (0, 3, 6), (7, 7, 10), (11, 11, 14), (15, 15, 18), (23, 23, 26), (23, 26, 29), (31, 31, 34), (39, 39, 42)]
+        self.assertEqual(self.times(answer), [tuple(each * 1000 for each in times) for times in milliseconds])
+        self.assert_step(answer, 43)
+        carried = [(each.operations[0], each.kind) for each in answer.collectives.collectives]
+        self.assertEqual(carried, list(zip((f"gradient {i}" for i in (1, 2, 3, 3, 2, 3, 1, 2, 1)), (3, 3, 3, 3, 3, 2, 3, 2, 2))))
+        self.assertAlmostEqual(answer.collectives.collective_seconds, 0.027, delta=1e-9)
+        # One forward needs both: units that begin with one computation.
+        both = self.predicted(training(), 2, {"sharding": "FULL"})
+        self.assertEqual(self.times(both)[:3], [(0, 0, 5000), (0, 5000, 10000), (0, 10000, 15000)])
+        self.assert_step(both, 66)
+        # Of a profile of servers, the forward waits for what it downloaded.
+        self.predicted(recorded(), 2, {"sharding": "FULL"})
 
     def test_each_algorithm_has_its_formula(self):
         latency = {"latency_seconds": 0.001}
