@@ -229,6 +229,15 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
   options.push_back(AddParsedOption(
       app, "--first-bucket", "BYTES", "The limit of the first bucket (default 1MiB)", parse_bytes,
       [this](int64_t bytes) { collectives().mutable_buckets()->set_first_bytes(bytes); }));
+  options.push_back(AddParsedOption(
+      app, "--horovod-fusion", "BYTES",
+      "Fuse in cycles as Horovod does, in buffers of so much (its own default: 128MiB)",
+      parse_bytes,
+      [this](int64_t bytes) { collectives().mutable_horovod()->set_fusion_bytes(bytes); }));
+  options.push_back(AddParsedOption(
+      app, "--horovod-cycle", "TIME",
+      "The same, and from the begin of one cycle to the next (its own default: 1ms)", parse_seconds,
+      [this](double seconds) { collectives().mutable_horovod()->set_cycle_seconds(seconds); }));
   options.push_back(AddValueOption<int32_t>(
       app, "--concurrent", "N",
       "Collectives that run at once, with --algorithm gloo (default 1; PyTorch's gloo: 2)",

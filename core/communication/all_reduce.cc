@@ -177,14 +177,15 @@ absl::Status CheckOrder(const Profile& profile, StepPlan plan) {
                                     names)}});
 }
 
-absl::StatusOr<Program> ProgramOf(const Profile& profile, const StepPlan& plan, int32_t concurrent,
+// `joint_lanes`: as many collectives can be under way at once.
+absl::StatusOr<Program> ProgramOf(const Profile& profile, const StepPlan& plan, int32_t joint_lanes,
                                   StopCheck stop) {
   PacedStopCheck pace(stop);
   int32_t streams = 1;
   for (const PlannedOperation& operation : plan) streams = std::max(streams, operation.stream + 1);
   std::vector<LaneSpec> lanes;
   for (int32_t i = 0; i < streams; ++i) lanes.push_back({.role = LaneRole::kCompute, .index = i});
-  for (int32_t i = 0; i < concurrent; ++i) lanes.push_back({.role = LaneRole::kJoint, .index = i});
+  for (int32_t i = 0; i < joint_lanes; ++i) lanes.push_back({.role = LaneRole::kJoint, .index = i});
   ProgramDraft draft;
   draft.lanes = Lanes(std::move(lanes));
   draft.step_count = static_cast<int32_t>(profile.steps().size());
@@ -253,6 +254,8 @@ absl::StatusOr<StepPlan> PlanFor(const Profile& profile, const AllReduce& job) {
     if (job.sharding != Sharding::kNone) plan = WithShardedOptimizer(plan);
   }
   plan = Partitioned(plan, job.partition_bytes);
+  // In cycles, what is ready goes, whatever stands before it.
+  if (std::holds_alternative<Horovod>(job.fusion)) return plan;
   if (absl::Status status = CheckOrder(profile, plan); !status.ok()) return status;
   return plan;
 }
@@ -271,7 +274,14 @@ absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
   if (!made.ok()) return made.status();
   StepPlan& plan = *made;
   if (absl::Status status = stop(); !status.ok()) return status;
-  absl::StatusOr<Program> program = ProgramOf(profile, plan, job.concurrent_collectives, stop);
+  const auto collectives = std::count_if(
+      plan.begin(), plan.end(),
+      [](const PlannedOperation& operation) { return operation.kind != Collective::kUnspecified; });
+  absl::StatusOr<Program> program =
+      ProgramOf(profile, plan,
+                std::holds_alternative<Horovod>(job.fusion) ? static_cast<int32_t>(collectives)
+                                                            : job.concurrent_collectives,
+                stop);
   if (!program.ok()) return program.status();
   CollectiveProgram built{.program = *std::move(program), .collectives = {}};
   for (size_t i = 0; i < plan.size(); ++i) {
@@ -282,6 +292,25 @@ absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
                                  .members = std::move(plan[i].members)});
   }
   return built;
+}
+
+double CollectiveSeconds(const std::vector<PlannedCollective>& collectives,
+                         const Scenario& scenario) {
+  const CollectiveTimes times(scenario);
+  double each = 0;
+  double others = 0;
+  int64_t fused = 0;
+  for (const PlannedCollective& collective : collectives) {
+    const double seconds = ToSeconds(times.TimeOf(collective.kind, collective.bytes));
+    each += seconds;
+    if (collective.kind == Collective::kAllReduce) {
+      fused += collective.bytes;
+    } else {
+      others += seconds;
+    }
+  }
+  if (fused == 0 || !std::holds_alternative<Horovod>(scenario.all_reduce().fusion)) return each;
+  return std::min(each, others + ToSeconds(times.TimeOf(Collective::kAllReduce, fused)));
 }
 
 bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b) {
@@ -303,7 +332,8 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
     job.compute_speeds.insert(job.compute_speeds.end(), Index(group.count),
                               group.compute_speed_factor.value_or(1));
   }
-  const CollectiveTimes times(scenario);
+  const auto shared_times = std::make_shared<const CollectiveTimes>(scenario);
+  const CollectiveTimes& times = *shared_times;
   job.joint.concurrent = how.concurrent_collectives;
   for (const PlannedCollective& collective : collectives) {
     job.joint.ops.push_back(collective.op);
@@ -313,6 +343,21 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
     } else {
       job.joint.lengths.push_back(times.TimeOf(collective.kind, collective.bytes));
     }
+  }
+  if (const auto* horovod = std::get_if<Horovod>(&how.fusion)) {
+    job.joint.concurrent = static_cast<int32_t>(collectives.size());
+    JointCycles& cycles = job.joint.cycles.emplace();
+    cycles.interval = std::max(FromSeconds(horovod->cycle_seconds), Span{1});
+    cycles.most_bytes = horovod->fusion_bytes;
+    std::vector<Collective> kinds;
+    for (const PlannedCollective& collective : collectives) {
+      cycles.bytes.push_back(collective.bytes);
+      cycles.classes.push_back(collective.kind == Collective::kAllReduce ? 0 : -1);
+      kinds.push_back(collective.kind);
+    }
+    cycles.length_of = [shared_times, kinds = std::move(kinds)](size_t position, int64_t bytes) {
+      return shared_times->TimeOf(kinds[position], bytes);
+    };
   }
   if (how.overlap_slowdown > 1) {
     const double speed = static_cast<double>(LinkLevel::kUnit) / how.overlap_slowdown;

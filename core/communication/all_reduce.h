@@ -19,7 +19,8 @@
 
 namespace stepcast {
 
-// A collective of a step, after fusing, sharding and cutting.
+// A collective of a step, after fusing, sharding and cutting. In Horovod's cycles, which fuse while
+// the job runs, each gradient is one of its own.
 struct PlannedCollective {
   OpIndex op = 0;  // of the program
   Collective kind = Collective::kAllReduce;
@@ -50,6 +51,11 @@ absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
 
 // The failure of BuildCollectiveProgram, without building it; OK for parameter servers.
 absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario);
+
+// Seconds of a step's collectives one after the other, below which no step is; in cycles, of its
+// all-reduces as one, where that takes less.
+double CollectiveSeconds(const std::vector<PlannedCollective>& collectives,
+                         const Scenario& scenario);
 
 // True if both have the same program, of one profile. REQUIRES: as above.
 bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b);

@@ -30,6 +30,7 @@ class AllReduceResolver {
     ResolveConcurrency();
     ResolvePartition();
     ResolveSharding();
+    CheckCycles();
     job_.overlap_slowdown =
         Checked("overlap_slowdown", draft_.overlap_slowdown, 1, 1, limits_.max_overlap_slowdown);
     ResolveNccl();
@@ -107,7 +108,6 @@ class AllReduceResolver {
                     absl::StrCat(horovod.cycle_seconds, " is not above 0 and at most ",
                                  limits_.max_latency_seconds));
       }
-      faults_.Add(At("horovod"), "Horovod's cycles are not simulated yet");
       job_.fusion = horovod;
     } else if (draft_.buckets.has_value()) {
       CheckBuckets(At("buckets"), *draft_.buckets, faults_);
@@ -209,6 +209,23 @@ class AllReduceResolver {
                   absl::StrCat(job_.concurrent_collectives,
                                " at once, and FULL has all-gathers and "
                                "reduce-scatters on one communicator"));
+    }
+  }
+
+  // Cycles fuse what is ready while the job runs, one after the other, and carry it whole.
+  void CheckCycles() {
+    if (!draft_.horovod.has_value()) return;
+    if (job_.sharding != Sharding::kNone)
+      faults_.Add(At("sharding"), "given, and horovod, too, which has nothing sharded");
+    if (job_.partition_bytes > 0) {
+      faults_.Add(At("partition_bytes"),
+                  absl::StrCat(job_.partition_bytes,
+                               " given, and horovod, too: what its cycles fuse is not cut"));
+    }
+    if (job_.concurrent_collectives > 1) {
+      faults_.Add(At("concurrent_collectives"),
+                  absl::StrCat(job_.concurrent_collectives,
+                               " at once, and horovod carries one buffer after the other"));
     }
   }
 

@@ -181,6 +181,27 @@ class AllReduceTest(ServerTest):
         # Of a profile of servers, the forward waits for what it downloaded.
         self.predicted(recorded(), 2, {"sharding": "FULL"})
 
+    def test_horovod_fuses_what_is_ready_when_a_cycle_begins(self):
+        # A cycle of 100 ms has both gradients, 20 ms, in each: steps in lockstep with cycles.
+        slow = self.predicted(training(), 2, {"horovod": {"cycle_seconds": 0.1}})
+        self.assert_step(slow, 100)
+        first, second = slow.collectives.collectives
+        self.assertEqual((first.start_seconds, first.end_seconds), (second.start_seconds, second.end_seconds))
+        self.assertAlmostEqual(slow.collectives.collective_seconds, 0.020, delta=1e-9)
+        # A cycle every microsecond waits for nothing; what is ready at once is fused up to the limit.
+        alone = 2 * 1.048576  # bytes, and as long for latency
+        for fusion, both in ((2 * MIB, alone + 1.048576), (MIB, 2 * alone)):
+            answer = self.predicted(two_buffers(MIB), 2, {"latency_seconds": 0.001048576 / 2, "horovod": {"fusion_bytes": fusion, "cycle_seconds": 1e-6}})
+            self.assertAlmostEqual(answer.scenario.workers / answer.steps_per_second * 1000, 1 + both, delta=0.002)
+        asked = {"inline_profile": training(), "scenario": {"workers": 2, "all_reduce": {"horovod": {"cycle_seconds": 0.1}}}, "options": {"steps_per_worker": 3}}
+        pieces = self.server.predictions.GenerateTrace(from_json(trace_pb2.GenerateTraceRequest(), asked))
+        events = json.loads(b"".join(each.chunk for each in pieces))["traceEvents"]
+        spans = sorted({(round(event["ts"]), round(event["dur"])) for event in events if event.get("cat") == "collective"})
+        self.assertEqual(spans, [(100000 + 100000 * step, 20000) for step in range(3)])
+        request = {"inline_profile": training(), "scenario": {"all_reduce": {"horovod": {}}}, "constraints": {"max_workers": 4}, "options": {"steps_per_worker": 60}}
+        reply = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
+        self.assertEqual([each.scenario.workers for each in reply.frontier], [1, 2, 3, 4])
+
     def test_each_algorithm_has_its_formula(self):
         latency = {"latency_seconds": 0.001}
         for name, gradient in (("RING", 6 + 15), ("HALVING_DOUBLING", 4 + 15), ("TREE", 4 + 20)):

@@ -112,6 +112,12 @@ TEST(ScenarioFlagsTest, EveryFlagOfCollectivesHasItsField) {
     EXPECT_THAT(Parse({"--algorithm", name}),
                 Says<v1::Scenario>(absl::StrCat("all_reduce { algorithm: ", field, " }")));
   }
+  EXPECT_THAT(Parse({"--sharding", "full"}),
+              Says<v1::Scenario>(R"pb(all_reduce { sharding: FULL })pb"));
+  EXPECT_THAT(Parse({"--horovod-fusion", "64MiB", "--horovod-cycle", "5ms"}),
+              Says<v1::Scenario>(
+                  R"pb(all_reduce { horovod { fusion_bytes: 67108864 cycle_seconds: 0.005 } })pb"));
+  EXPECT_THAT(Parse({"--horovod-cycle", "often"}), Eq(std::nullopt));
   EXPECT_THAT(Parse({"--algorithm", "butterfly"}), Eq(std::nullopt));
   EXPECT_THAT(Parse({"--latency", "soon"}), Eq(std::nullopt));
 }

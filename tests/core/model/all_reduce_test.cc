@@ -133,7 +133,15 @@ TEST(AllReduceTest, EveryFaultIsNamedWithItsValue) {
       {{.buckets = Buckets{.first_bytes = 0}}, "buckets.first_bytes", "0 is below 1"},
       {{.buckets = Buckets{.cap_bytes = -3}}, "buckets.cap_bytes", "-3 is below 1"},
       {{.buckets = Buckets{}, .horovod = HorovodDraft{}}, "horovod", "which of both"},
-      {{.horovod = HorovodDraft{}}, "horovod", "not simulated yet"},
+      {{.horovod = HorovodDraft{}, .partition_bytes = 9},
+       "partition_bytes",
+       "9 given, and horovod"},
+      {{.horovod = HorovodDraft{}, .sharding = Sharding::kGradients}, "sharding", "horovod"},
+      {{.algorithm = CollectiveAlgorithm::kGloo,
+        .concurrent_collectives = 2,
+        .horovod = HorovodDraft{}},
+       "concurrent_collectives",
+       "2 at once, and horovod"},
       {{.algorithm = CollectiveAlgorithm::kMeasured}, "measured", "MEASURED needs them"},
       {{.algorithm = CollectiveAlgorithm::kTree, .measured = {point}}, "measured", "TREE"},
       {{.measured = {point, point}}, "measured", "two times, 1 and 1 s"},
@@ -180,8 +188,10 @@ TEST(AllReduceTest, HorovodsOwnFieldsAreLookedAtToo) {
   for (const Fault& fault :
        FaultsOf({.horovod = HorovodDraft{.fusion_bytes = 0, .cycle_seconds = 0}}))
     fields.push_back(fault.field);
-  EXPECT_THAT(fields, UnorderedElementsAre("all_reduce.horovod", "all_reduce.horovod.fusion_bytes",
+  EXPECT_THAT(fields, UnorderedElementsAre("all_reduce.horovod.fusion_bytes",
                                            "all_reduce.horovod.cycle_seconds"));
+  EXPECT_EQ(Resolved({.horovod = HorovodDraft{.fusion_bytes = 7}}).fusion,
+            Fusion(Horovod{.fusion_bytes = 7, .cycle_seconds = kHorovodCycleSeconds}));
 }
 
 TEST(AllReduceTest, LimitsAreThoseGiven) {

@@ -140,6 +140,7 @@ std::vector<AllReduceDraft> DraftsOfCollectives() {
                     .channels = 8,
                     .channel_bandwidth_bytes_per_second = 4e9,
                     .amd = true}},
+      {.horovod = HorovodDraft{.fusion_bytes = 7, .cycle_seconds = 0.25}},
       {.sharding = Sharding::kOptimizer}};
   for (const auto algorithm : {CollectiveAlgorithm::kRing, CollectiveAlgorithm::kHalvingDoubling,
                                CollectiveAlgorithm::kTree, CollectiveAlgorithm::kNccl})
@@ -173,9 +174,7 @@ TEST(ScenarioConvertTest, AScenarioOfCollectivesResolvesToItselfAndLeavesOutNoFi
   }
   const google::protobuf::Descriptor& all = *v1::AllReduce::descriptor();
   for (int i = 0; i < all.field_count(); ++i) {
-    // Nothing with Horovod's cycles resolves yet.
-    EXPECT_EQ(seen.count(all.field(i)->name()), all.field(i)->name() == "horovod" ? 0U : 1U)
-        << all.field(i)->name();
+    EXPECT_EQ(seen.count(all.field(i)->name()), 1U) << all.field(i)->name();
   }
 }
 
