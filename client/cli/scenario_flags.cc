@@ -252,6 +252,20 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
                                        {"full", v1::AllReduce::FULL}},
       "What workers keep shares of: ZeRO-1, ZeRO-2, FSDP",
       [this](v1::AllReduce::Sharding value) { collectives().set_sharding(value); }));
+  options.push_back(AddChoiceOption(
+      app, "--fidelity",
+      Choices<v1::AllReduce::Fidelity>{{"collapsed", v1::AllReduce::COLLAPSED},
+                                       {"expanded", v1::AllReduce::EXPANDED}},
+      "A collective is one event, or every chunk of its ring (default: collapsed)",
+      [this](v1::AllReduce::Fidelity value) { collectives().set_fidelity(value); }));
+  options.push_back(AddValueOption<int32_t>(
+      app, "--workers-per-rack", "N",
+      "Workers that share a rack's link to the spine, with --fidelity expanded",
+      [this](int32_t count) { collectives().set_workers_per_rack(count); }));
+  options.push_back(AddParsedOption(
+      app, "--rack-bandwidth", "RATE", "Payload rate of a rack's link to the spine: 40Gbit/s",
+      [](const std::string& text) { return ParseRate(text); },
+      [this](double rate) { collectives().set_rack_bandwidth_bytes_per_second(rate); }));
   options.push_back(AddValueOption<double>(
       app, "--overlap-slowdown", "FACTOR",
       "What computation takes longer by while a collective runs (default 1)",

@@ -260,11 +260,29 @@ absl::StatusOr<StepPlan> PlanFor(const Profile& profile, const AllReduce& job) {
   return plan;
 }
 
+// `begins` and `ends`, by operation: of an expanded program, else empty.
+std::vector<PlannedCollective> CollectivesOf(StepPlan plan, const std::vector<OpIndex>& begins,
+                                             const std::vector<OpIndex>& ends) {
+  std::vector<PlannedCollective> collectives;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (plan[i].kind == Collective::kUnspecified) continue;
+    collectives.push_back({.op = begins.empty() ? static_cast<OpIndex>(i) : begins[i],
+                           .last_op = ends.empty() ? -1 : ends[i],
+                           .kind = plan[i].kind,
+                           .bytes = plan[i].bytes,
+                           .members = std::move(plan[i].members)});
+  }
+  return collectives;
+}
+
 }  // namespace
 
 absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario) {
   if (scenario.has_servers()) return absl::OkStatus();
-  return PlanFor(profile, scenario.all_reduce()).status();
+  const absl::StatusOr<StepPlan> plan = PlanFor(profile, scenario.all_reduce());
+  if (!plan.ok()) return plan.status();
+  if (scenario.all_reduce().fidelity == Fidelity::kCollapsed) return absl::OkStatus();
+  return CheckExpanded(*plan, scenario);
 }
 
 absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
@@ -274,24 +292,26 @@ absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
   if (!made.ok()) return made.status();
   StepPlan& plan = *made;
   if (absl::Status status = stop(); !status.ok()) return status;
-  const auto collectives = std::count_if(
-      plan.begin(), plan.end(),
-      [](const PlannedOperation& operation) { return operation.kind != Collective::kUnspecified; });
-  absl::StatusOr<Program> program =
-      ProgramOf(profile, plan,
-                std::holds_alternative<Horovod>(job.fusion) ? static_cast<int32_t>(collectives)
-                                                            : job.concurrent_collectives,
-                stop);
-  if (!program.ok()) return program.status();
-  CollectiveProgram built{.program = *std::move(program), .collectives = {}};
-  for (size_t i = 0; i < plan.size(); ++i) {
-    if (plan[i].kind == Collective::kUnspecified) continue;
-    built.collectives.push_back({.op = static_cast<OpIndex>(i),
-                                 .kind = plan[i].kind,
-                                 .bytes = plan[i].bytes,
-                                 .members = std::move(plan[i].members)});
+  if (job.fidelity == Fidelity::kExpanded) {
+    if (absl::Status status = CheckExpanded(plan, scenario); !status.ok()) return status;
+    absl::StatusOr<ExpandedProgram> expanded = ExpandedProgramOf(profile, plan, scenario, stop);
+    if (!expanded.ok()) return expanded.status();
+    return CollectiveProgram{
+        .program = std::move(expanded->program),
+        .ring = std::move(expanded->ring),
+        .collectives = CollectivesOf(std::move(plan), expanded->begins, expanded->ends)};
   }
-  return built;
+  const auto collectives = static_cast<int32_t>(
+      std::count_if(plan.begin(), plan.end(), [](const PlannedOperation& operation) {
+        return operation.kind != Collective::kUnspecified;
+      }));
+  absl::StatusOr<Program> program = ProgramOf(
+      profile, plan,
+      std::holds_alternative<Horovod>(job.fusion) ? collectives : job.concurrent_collectives, stop);
+  if (!program.ok()) return program.status();
+  return CollectiveProgram{.program = *std::move(program),
+                           .ring = {},
+                           .collectives = CollectivesOf(std::move(plan), {}, {})};
 }
 
 double CollectiveSeconds(const std::vector<PlannedCollective>& collectives,
@@ -318,12 +338,14 @@ bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b) {
   const AllReduce& of_b = b.all_reduce();
   return of_a.fusion == of_b.fusion && of_a.partition_bytes == of_b.partition_bytes &&
          of_a.sharding == of_b.sharding &&
-         of_a.concurrent_collectives == of_b.concurrent_collectives;
+         of_a.concurrent_collectives == of_b.concurrent_collectives &&
+         of_a.fidelity == of_b.fidelity &&
+         (of_a.fidelity == Fidelity::kCollapsed || HaveSameExpansion(a, b));
 }
 
 JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
                          const std::vector<PlannedCollective>& collectives,
-                         const Scenario& scenario) {
+                         const ExpandedRing& ring, const Scenario& scenario) {
   const AllReduce& how = scenario.all_reduce();
   JobGraph job;
   job.programs.push_back(std::move(program));
@@ -337,12 +359,22 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
   job.joint.concurrent = how.concurrent_collectives;
   for (const PlannedCollective& collective : collectives) {
     job.joint.ops.push_back(collective.op);
-    if (how.concurrent_collectives > 1) {
+    if (how.fidelity == Fidelity::kExpanded) {
+      job.joint.ops.push_back(collective.last_op);
+      job.joint.lengths.push_back(HasRounds(collective.kind, scenario.workers)
+                                      ? times.launch()
+                                      : times.TimeOf(collective.kind, collective.bytes));
+      job.joint.lengths.push_back({});
+    } else if (how.concurrent_collectives > 1) {
       job.joint.lengths.push_back(times.launch());
       job.joint.messages.push_back(times.MessagesOf(collective.kind, collective.bytes));
     } else {
       job.joint.lengths.push_back(times.TimeOf(collective.kind, collective.bytes));
     }
+  }
+  if (how.fidelity == Fidelity::kExpanded) {
+    job.joint.in_pairs = true;
+    ConnectRing(scenario, ring, job);
   }
   if (const auto* horovod = std::get_if<Horovod>(&how.fusion)) {
     job.joint.concurrent = static_cast<int32_t>(collectives.size());

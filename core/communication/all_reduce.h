@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
+#include "core/communication/expanded_ring.h"
 #include "core/engine/job_graph.h"
 #include "core/engine/program.h"
 #include "core/model/profile.h"
@@ -22,7 +23,8 @@ namespace stepcast {
 // A collective of a step, after fusing, sharding and cutting. In Horovod's cycles, which fuse while
 // the job runs, each gradient is one of its own.
 struct PlannedCollective {
-  OpIndex op = 0;  // of the program
+  OpIndex op = 0;        // of the program
+  OpIndex last_op = -1;  // expanded: the one that ends it; -1: `op` does
   Collective kind = Collective::kAllReduce;
   int64_t bytes = 0;
   std::vector<int32_t> members;  // the profile's operations whose buffers it carries, ascending
@@ -30,10 +32,11 @@ struct PlannedCollective {
   friend bool operator==(const PlannedCollective&, const PlannedCollective&) = default;
 };
 
-// The program of every worker, which does not depend on their number, and its collectives in the
-// order in which they begin.
+// The program of every worker, which does not depend on their number unless it is expanded, and its
+// collectives in the order in which they begin.
 struct CollectiveProgram {
   Program program;
+  ExpandedRing ring;  // expanded
   std::vector<PlannedCollective> collectives;
 };
 
@@ -43,9 +46,9 @@ std::vector<int32_t> GradientsByBucket(const std::vector<int64_t>& gradient_byte
                                        const Fusion& fusion);
 
 // Linear in the profile's size. Failure: what `stop` returns; INVALID_ARGUMENT, reason
-// SCENARIO_INVALID, where fusing makes operations wait for each other, or the profile does not say
-// which parameters a computation needs that are sharded. REQUIRES: scenario was resolved for this
-// profile, and is of collectives.
+// SCENARIO_INVALID, where fusing makes operations wait for each other, the profile does not say
+// which parameters a computation needs that are sharded, or it is too large expanded. REQUIRES:
+// scenario was resolved for this profile, and is of collectives.
 absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
                                                          const Scenario& scenario, StopCheck stop);
 
@@ -63,6 +66,6 @@ bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b);
 // The scenario's job: the lengths of its collectives, and the speeds of its workers.
 JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
                          const std::vector<PlannedCollective>& collectives,
-                         const Scenario& scenario);
+                         const ExpandedRing& ring, const Scenario& scenario);
 
 }  // namespace stepcast

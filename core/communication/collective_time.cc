@@ -13,11 +13,6 @@ constexpr double kMaxGlooMessageBytes = 1 << 20;
 constexpr double kMinGlooMessagesPerChunk = 2;
 constexpr double kMostGlooMessages = 1 << 14;  // of a ring's half
 
-Span SpanOf(double seconds) {
-  const double ticks = seconds * 1e9 * static_cast<double>(kTicksPerNanosecond);
-  return {ticks >= static_cast<double>(kEndOfTime.ticks) ? kEndOfTime.ticks : std::llround(ticks)};
-}
-
 double SlowestBandwidth(const Scenario& scenario) {
   double slowest = scenario.bandwidth_bytes_per_second;
   if (!scenario.worker_groups.empty()) slowest = std::numeric_limits<double>::infinity();
@@ -51,6 +46,11 @@ int32_t CeilLog2(int32_t workers) {
 }
 
 }  // namespace
+
+Span SpanOf(double seconds) {
+  const double ticks = seconds * 1e9 * static_cast<double>(kTicksPerNanosecond);
+  return {ticks >= static_cast<double>(kEndOfTime.ticks) ? kEndOfTime.ticks : std::llround(ticks)};
+}
 
 FittedRing FitRing(const std::vector<MeasuredCollective>& points) {
   // Relative errors of seconds = rounds x (latency + bytes / (workers x bandwidth)).

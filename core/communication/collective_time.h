@@ -21,6 +21,9 @@
 
 namespace stepcast {
 
+// Rounded to the nearest tick; kEndOfTime's ticks where it is longer. REQUIRES: seconds >= 0.
+Span SpanOf(double seconds);
+
 // The link of a ring as fitted to measured collectives: least squares of relative errors.
 struct FittedRing {
   double latency_seconds = 0;

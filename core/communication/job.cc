@@ -13,12 +13,14 @@ absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenari
         BuildProgram(profile, scenario, ProgramTimes::kRecorded, stop);
     if (!program.ok()) return program.status();
     return JobProgram{.program = std::make_shared<const Program>(*std::move(program)),
-                      .collectives = {}};
+                      .collectives = {},
+                      .ring = {}};
   }
   absl::StatusOr<CollectiveProgram> program = BuildCollectiveProgram(profile, scenario, stop);
   if (!program.ok()) return program.status();
   return JobProgram{.program = std::make_shared<const Program>(std::move(program->program)),
-                    .collectives = std::move(program->collectives)};
+                    .collectives = std::move(program->collectives),
+                    .ring = std::move(program->ring)};
 }
 
 bool HaveSameJobProgram(const Scenario& a, const Scenario& b) {
@@ -29,7 +31,7 @@ bool HaveSameJobProgram(const Scenario& a, const Scenario& b) {
 JobGraph JobOf(const JobProgram& job, std::shared_ptr<const Ranking> ranking,
                const Scenario& scenario) {
   if (scenario.has_servers()) return JobOf(job.program, std::move(ranking), scenario);
-  return CollectiveJobOf(job.program, job.collectives, scenario);
+  return CollectiveJobOf(job.program, job.collectives, job.ring, scenario);
 }
 
 Resource ResourceOf(const LaneSpec& lane) {

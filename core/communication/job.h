@@ -19,10 +19,11 @@
 namespace stepcast {
 
 // The part that scenarios of a job share: it does not depend on the number of workers, their speeds
-// and links, nor on their starts.
+// and links, nor on their starts; of expanded collectives on their starts only.
 struct JobProgram {
   std::shared_ptr<const Program> program;
   std::vector<PlannedCollective> collectives;  // none with parameter servers
+  ExpandedRing ring;                           // of expanded collectives
 };
 
 // Failure: what `stop` returns, and as BuildCollectiveProgram. REQUIRES, here and below: scenarios

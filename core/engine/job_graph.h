@@ -91,8 +91,8 @@ struct JointCycles {
 
 // Operations that all workers carry out together, on the lanes of role kJoint: one sequence over
 // all steps. The next one begins when it is ready on every worker, those before it have begun, and
-// fewer than `concurrent` are under way; it begins and ends on all workers at once. A job with
-// joint operations has one program.
+// fewer than `concurrent` are under way; it begins and ends on all workers at once. The
+// programs of a job with joint operations have the same operations, on the same lanes.
 struct JointWork {
   std::vector<OpIndex> ops;   // of a step, ascending: the order in which they begin
   std::vector<Span> lengths;  // parallel to ops; with messages: what goes before the first one;
@@ -102,6 +102,9 @@ struct JointWork {
   // Without messages; there are as many joint lanes as ops, and those of a group are under way at
   // once, on the first ones.
   std::optional<JointCycles> cycles;
+  // True: the first two of `ops` begin and end one thing that goes on in between, and so on, for
+  // what is said of when it was ready, under way and over. REQUIRES: neither messages nor cycles.
+  bool in_pairs = false;
 };
 
 // The recorded step that a worker's step repeats.

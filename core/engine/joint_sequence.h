@@ -25,8 +25,8 @@ class JointSequence {
       : joint_(job.joint),
         workers_(job.workers()),
         arrived_(job.joint.ops.size(), 0),
-        times_(job.joint.ops.size()),
-        step_(job.joint.ops.size()),
+        times_(job.joint.ops.size() / (job.joint.in_pairs ? 2 : 1)),
+        step_(times_.size()),
         ends_(Index(job.joint.concurrent), kEndOfTime),
         of_slot_(Index(job.joint.concurrent), 0) {
     if (joint_.ops.empty()) return;
@@ -46,13 +46,13 @@ class JointSequence {
   void Arrive(OpIndex op, Instant now) {
     const auto position = Index(position_of_[Index(op)]);
     if (++arrived_[position] < workers_) return;
-    step_[position].ready = now - step_begin_;
+    if (Begins(position)) step_[Row(position)].ready = now - step_begin_;
     if (joint_.cycles.has_value()) NoteReady(position, now);
   }
   // The operation at that position is ready on all of them, on the last one at `at`.
   void ArriveAll(size_t position, Instant at) {
     arrived_[position] = workers_;
-    step_[position].ready = at - step_begin_;
+    if (Begins(position)) step_[Row(position)].ready = at - step_begin_;
   }
 
   // True if the next one of the sequence is ready on all workers and there is room for it.
@@ -76,9 +76,12 @@ class JointSequence {
     const auto slot =
         static_cast<size_t>(std::find(ends_.begin(), ends_.end(), kEndOfTime) - ends_.begin());
     const Begun begun{.op = joint_.ops[next_], .slot = static_cast<int32_t>(slot)};
-    if (under_way_++ == 0) busy_ -= now.ticks;
+    ++under_way_;
     of_slot_[slot] = next_;
-    step_[next_].begin = now - step_begin_;
+    if (Begins(next_)) {
+      step_[Row(next_)].begin = now - step_begin_;
+      NoteBusy(now);
+    }
     if (joint_.messages.empty()) {
       ends_[slot] = now + joint_.lengths[next_];
     } else {
@@ -121,19 +124,33 @@ class JointSequence {
     }
     for (size_t i = before; i < slots.size(); ++i) {
       ends_[Index(slots[i])] = kEndOfTime;
-      step_[of_slot_[Index(slots[i])]].end = now - step_begin_;
-      if (--under_way_ == 0) busy_ += now.ticks;
+      const size_t position = of_slot_[Index(slots[i])];
+      --under_way_;
+      if (!Ends(position)) continue;
+      step_[Row(position)].end = now - step_begin_;
+      NoteIdle(now);
     }
     if (joint_.cycles.has_value() && slots.size() > before && groups_.empty())
       next_cycle_ = std::max(cycle_begin_ + joint_.cycles->interval, now);
   }
 
-  // Of each operation of a step, sums over the steps that the last worker has ended.
+  // Of each operation of a step, or each pair, sums over the steps that the last worker has ended.
   const std::vector<JointTimes>& times() const { return times_; }
   // Time until `now` with any of them under way.
-  int64_t BusyUntil(Instant now) const { return busy_ + (under_way_ > 0 ? now.ticks : 0); }
+  int64_t BusyUntil(Instant now) const { return busy_ + (going_on_ > 0 ? now.ticks : 0); }
 
  private:
+  // Of pairs the first begins, and the second ends.
+  bool Begins(size_t position) const { return !joint_.in_pairs || position % 2 == 0; }
+  bool Ends(size_t position) const { return !joint_.in_pairs || position % 2 == 1; }
+  size_t Row(size_t position) const { return joint_.in_pairs ? position / 2 : position; }
+  void NoteBusy(Instant now) {
+    if (going_on_++ == 0) busy_ -= now.ticks;
+  }
+  void NoteIdle(Instant now) {
+    if (--going_on_ == 0) busy_ += now.ticks;
+  }
+
   // Adds what the step had, if there was one.
   void Count() {
     if (std::exchange(steps_begun_, true)) {
@@ -210,11 +227,11 @@ class JointSequence {
       int64_t bytes = 0;
       for (const size_t position : group_) bytes += joint_.cycles->bytes[position];
       group_end_ = now + joint_.cycles->length_of(group_.front(), bytes);
-      busy_ -= now.ticks;
     }
     const size_t slot = begun_of_group_++;
     const size_t position = group_[slot];
     ++under_way_;
+    NoteBusy(now);
     of_slot_[slot] = position;
     ends_[slot] = group_end_;
     step_[position].begin = now - step_begin_;
@@ -233,13 +250,14 @@ class JointSequence {
   const int32_t workers_;
   std::vector<int32_t> position_of_;  // by operation
   std::vector<int32_t> arrived_;      // workers, by position
-  std::vector<JointTimes> times_;     // by position
+  std::vector<JointTimes> times_;     // by row
   std::vector<JointTimes> step_;      // of the step at hand
   bool steps_begun_ = false;
   int32_t begun_workers_ = 0;  // the step at hand
   Instant step_begin_;         // when the last worker did
   size_t next_ = 0;
   int32_t under_way_ = 0;
+  int32_t going_on_ = 0;       // likewise, or pairs
   std::vector<Instant> ends_;  // by slot; kEndOfTime: free
   std::vector<size_t> of_slot_;
   std::vector<Launch> launches_;  // all as long, so in the order of their ends

@@ -34,6 +34,7 @@ class AllReduceResolver {
     job_.overlap_slowdown =
         Checked("overlap_slowdown", draft_.overlap_slowdown, 1, 1, limits_.max_overlap_slowdown);
     ResolveNccl();
+    ResolveFidelity();
     return std::move(job_);
   }
 
@@ -240,6 +241,42 @@ class AllReduceResolver {
     if (job_.nccl.channel_bandwidth_bytes_per_second != 0)
       CheckBandwidth(At("nccl.channel_bandwidth_bytes_per_second"),
                      job_.nccl.channel_bandwidth_bytes_per_second, faults_);
+  }
+
+  void ResolveFidelity() {
+    job_.fidelity = draft_.fidelity.value_or(Fidelity::kCollapsed);
+    const bool expanded = job_.fidelity == Fidelity::kExpanded;
+    if (expanded && job_.algorithm != CollectiveAlgorithm::kRing) {
+      faults_.Add(At("fidelity"), absl::StrCat("EXPANDED sends the chunks of RING, and the ",
+                                               "algorithm is ", NameOf(job_.algorithm)));
+    }
+    if (expanded && draft_.horovod.has_value()) {
+      faults_.Add(At("fidelity"),
+                  "EXPANDED needs to know what is fused, and horovod fuses while the job runs");
+    }
+    if (draft_.workers_per_rack.has_value()) {
+      const int32_t count =
+          CheckedCount(At("workers_per_rack"), *draft_.workers_per_rack, 1, INT32_MAX);
+      job_.workers_per_rack = count;
+      if (count == *draft_.workers_per_rack && count % job_.workers_per_node != 0) {
+        faults_.Add(At("workers_per_rack"),
+                    absl::StrCat(count, " is no multiple of the ", job_.workers_per_node,
+                                 " workers of a node"));
+      }
+      if (!expanded)
+        faults_.Add(At("workers_per_rack"), absl::StrCat(count, " given, and racks need EXPANDED"));
+      if (!draft_.rack_bandwidth_bytes_per_second.has_value())
+        faults_.Add(At("rack_bandwidth_bytes_per_second"), "not given, and workers_per_rack is");
+    }
+    if (!draft_.rack_bandwidth_bytes_per_second.has_value()) return;
+    job_.rack_bandwidth_bytes_per_second = *draft_.rack_bandwidth_bytes_per_second;
+    CheckBandwidth(At("rack_bandwidth_bytes_per_second"), job_.rack_bandwidth_bytes_per_second,
+                   faults_);
+    if (!draft_.workers_per_rack.has_value()) {
+      faults_.Add(At("rack_bandwidth_bytes_per_second"),
+                  absl::StrCat(job_.rack_bandwidth_bytes_per_second,
+                               " given, and workers_per_rack is not"));
+    }
   }
 
   const Profile& profile_;

@@ -258,6 +258,7 @@ void Replications::DescribeResources(Prediction& prediction) const {
   for (LaneIndex lane = 0; lane < lanes.count(); ++lane) {
     // The first joint lane stands for all.
     if (lanes.IsJoint(lane) && lane > lanes.first_joint()) continue;
+    if (lanes.IsLink(lane) && !scenario_.has_servers()) continue;  // of joint ones
     const ResourceUtilization used{.resource = ResourceOf(lanes[lane]),
                                    .index = lanes[lane].index,
                                    .fraction = utilization_[static_cast<size_t>(lane)] / done()};

@@ -82,13 +82,23 @@ int64_t JointLanes(const Profile& profile, const Scenario& scenario) {
              : scenario.all_reduce().concurrent_collectives - 1;
 }
 
+// Of a collective, besides itself: with which it ends, and the chunks of its rounds.
+int64_t MostRounds(const Scenario& scenario) {
+  return scenario.all_reduce().fidelity == Fidelity::kExpanded ? 4 * int64_t{scenario.workers} : 0;
+}
+
 // The most that the trace can have: lanes that run nothing are counted, too.
 int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t steps_per_worker) {
   if (!scenario.has_servers()) {
-    const auto a_step = static_cast<int64_t>(profile.operations().size()) + 1;
-    return scenario.workers *
-           (steps_per_worker * MostPieces(profile, scenario) * a_step +
-            2 * (2 + ProfileLimits{}.max_streams + JointLanes(profile, scenario)));
+    const double a_step = static_cast<double>(profile.operations().size()) + 1;
+    const double pieces = static_cast<double>(MostPieces(profile, scenario));
+    const double names =
+        2 * static_cast<double>(4 + ProfileLimits{}.max_streams + JointLanes(profile, scenario));
+    const double rounds = 1 + static_cast<double>(MostRounds(scenario));
+    // Of large jobs more than an int64 holds.
+    constexpr double kMost = 9e18;
+    return static_cast<int64_t>(
+        std::min(kMost, scenario.workers * (steps_per_worker * pieces * rounds * a_step + names)));
   }
   const bool has_parsing = scenario.servers().parsing_overhead != ParsingOverhead{};
   int64_t a_step = 1;

@@ -202,6 +202,31 @@ class AllReduceTest(ServerTest):
         reply = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
         self.assertEqual([each.scenario.workers for each in reply.frontier], [1, 2, 3, 4])
 
+    def test_expanded_rings_are_as_long_as_formulas_say_on_equal_links_and_see_racks(self):
+        expanded = {"fidelity": "EXPANDED", "latency_seconds": 0.0001, "launch_seconds": 0.0002, "reduction_seconds_per_byte": 1e-10}
+        for workers in (1, 2, 3, 8):
+            answer = self.predicted(training(), workers, expanded)
+            same = self.predicted(training(), workers, {**expanded, "fidelity": "COLLAPSED"})
+            self.assertAlmostEqual(answer.steps_per_second / same.steps_per_second, 1, delta=1e-9)
+            self.assertEqual(self.times(answer), self.times(same))
+            self.assertAlmostEqual(answer.collectives.exposed_seconds, same.collectives.exposed_seconds, delta=1e-9)
+            self.assertEqual(answer.collectives.bottleneck, same.collectives.bottleneck)
+        self.assertEqual(answer.scenario.all_reduce.fidelity, answer.scenario.all_reduce.EXPANDED)
+        # Four workers in racks of two: six rounds of 2.5 MB, which take 5 ms between racks.
+        racks = {"fidelity": "EXPANDED", "workers_per_rack": 2, "rack_bandwidth_bytes_per_second": 5e8}
+        answer = self.predicted(training(), 4, racks)
+        self.assertEqual(self.times(answer), [(30000, 30000, 60000), (50000, 60000, 90000)])
+        self.assert_step(answer, 91)
+        asked = {"inline_profile": training(), "scenario": {"workers": 4, "all_reduce": racks}, "options": {"steps_per_worker": 2}}
+        pieces = self.server.predictions.GenerateTrace(from_json(trace_pb2.GenerateTraceRequest(), asked))
+        events = json.loads(b"".join(each.chunk for each in pieces))["traceEvents"]
+        chunks = [event for event in events if event.get("cat") == "transfer"]
+        self.assertEqual(len(chunks), 2 * 4 * 2 * 6)
+        self.assertEqual({event["args"]["bytes"] for event in chunks}, {2500000})
+        request = {"inline_profile": training(), "scenario": {"all_reduce": racks}, "constraints": {"max_workers": 4}, "options": {"steps_per_worker": 60}}
+        reply = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
+        self.assertEqual([each.scenario.workers for each in reply.frontier], [1, 2, 3, 4])
+
     def test_each_algorithm_has_its_formula(self):
         latency = {"latency_seconds": 0.001}
         for name, gradient in (("RING", 6 + 15), ("HALVING_DOUBLING", 4 + 15), ("TREE", 4 + 20)):
