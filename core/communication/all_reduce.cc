@@ -12,29 +12,13 @@
 #include "core/base/quoted.h"
 #include "core/communication/collective_time.h"
 #include "core/communication/full_sharding.h"
+#include "core/communication/parameter_servers.h"
 #include "core/communication/step_plan.h"
 #include "core/network/link_level.h"
 
 namespace stepcast {
 
 namespace {
-
-StepPlan PlanOf(const Profile& profile) {
-  StepPlan plan;
-  plan.reserve(profile.operations().size());
-  for (size_t i = 0; i < profile.operations().size(); ++i) {
-    const Operation& operation = profile.operations()[i];
-    const auto source = static_cast<int32_t>(i);
-    plan.push_back({.source = source,
-                    .kind = operation.resource == Resource::kUplink ? Collective::kAllReduce
-                                                                    : operation.collective,
-                    .bytes = operation.size_bytes,
-                    .stream = operation.stream,
-                    .waiting_for = operation.waiting_for,
-                    .members = {source}});
-  }
-  return plan;
-}
 
 // A parameter's upload, update and download become one collective, which stands where the upload
 // did.
@@ -278,7 +262,7 @@ std::vector<PlannedCollective> CollectivesOf(StepPlan plan, const std::vector<Op
 }  // namespace
 
 absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario) {
-  if (scenario.has_servers()) return absl::OkStatus();
+  if (scenario.has_servers()) return CheckServers(profile);
   const absl::StatusOr<StepPlan> plan = PlanFor(profile, scenario.all_reduce());
   if (!plan.ok()) return plan.status();
   if (scenario.all_reduce().fidelity == Fidelity::kCollapsed) return absl::OkStatus();

@@ -52,7 +52,8 @@ std::vector<int32_t> GradientsByBucket(const std::vector<int64_t>& gradient_byte
 absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
                                                          const Scenario& scenario, StopCheck stop);
 
-// The failure of BuildCollectiveProgram, without building it; OK for parameter servers.
+// The failure of BuildCollectiveProgram, without building it; of parameter servers that of
+// CheckServers.
 absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario);
 
 // Seconds of a step's collectives one after the other, below which no step is; in cycles, of its

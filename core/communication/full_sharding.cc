@@ -17,11 +17,6 @@ namespace stepcast {
 
 namespace {
 
-absl::Status CannotShard(std::string why) {
-  return FaultsError("SCENARIO_INVALID", {{.field = "all_reduce.sharding",
-                                           .description = absl::StrCat("FULL: ", std::move(why))}});
-}
-
 // Each after what it waits for, and collectives in graph order; the lowest index first of what
 // could come next.
 std::vector<int32_t> RunnableOrder(const StepPlan& plan) {
@@ -55,15 +50,25 @@ std::vector<int32_t> RunnableOrder(const StepPlan& plan) {
 
 class ParameterSharder {
  public:
-  ParameterSharder(const Profile& profile, const StepPlan& plan)
-      : profile_(profile), plan_(plan), order_(RunnableOrder(plan)), rewriter_(plan) {}
+  // `field`: of the scenario, of faults.
+  ParameterSharder(const Profile& profile, const StepPlan& plan, const char* field)
+      : profile_(profile),
+        plan_(plan),
+        field_(field),
+        order_(RunnableOrder(plan)),
+        rewriter_(plan) {}
 
   absl::StatusOr<StepPlan> Run(const std::vector<int32_t>& counts) && {
-    PlaceComputations();
-    if (absl::Status status = MakeUnits(counts); !status.ok()) return status;
-    if (absl::Status status = PlaceForward(); !status.ok()) return status;
+    if (absl::Status status = PlaceUnits(counts); !status.ok()) return status;
     MakeRuns();
     return std::move(*this).Write();
+  }
+  absl::StatusOr<std::vector<int32_t>> ForwardOfEach() && {
+    const std::vector<int32_t> alone(AllReducesOf(plan_).size(), 1);
+    if (absl::Status status = PlaceUnits(alone); !status.ok()) return status;
+    std::vector<int32_t> uses;
+    for (const Unit& unit : units_) uses.push_back(computations_[Index(unit.forward)]);
+    return uses;
   }
 
  private:
@@ -84,6 +89,16 @@ class ParameterSharder {
     int32_t end = 0;
   };
 
+  absl::Status PlaceUnits(const std::vector<int32_t>& counts) {
+    PlaceComputations();
+    if (absl::Status status = MakeUnits(counts); !status.ok()) return status;
+    return PlaceForward();
+  }
+
+  absl::Status CannotTell(std::string why) const {
+    return FaultsError("SCENARIO_INVALID", {{.field = field_, .description = std::move(why)}});
+  }
+
   void PlaceComputations() {
     position_.assign(plan_.size(), kNowhere);
     latest_.assign(plan_.size(), kNowhere);
@@ -103,7 +118,7 @@ class ParameterSharder {
 
   absl::Status MakeUnits(const std::vector<int32_t>& counts) {
     const std::vector<int32_t> gradients = AllReducesOf(plan_);
-    if (gradients.empty()) return CannotShard("the profile has no ALL_REDUCE of a gradient");
+    if (gradients.empty()) return CannotTell("the profile has no ALL_REDUCE of a gradient");
     size_t next = 0;
     for (const int32_t count : counts) {
       Unit& unit = units_.emplace_back();
@@ -117,14 +132,14 @@ class ParameterSharder {
                               Quoted(profile_.operations()[Index(source)].name));
         };
         if (needs_sum_[Index(gradient)] != 0) {
-          return CannotShard(absl::StrCat(named(),
-                                          ", waits for the sum of another ALL_REDUCE, so it is no "
-                                          "gradient that a backward computation makes"));
+          return CannotTell(absl::StrCat(named(),
+                                         ", waits for the sum of another ALL_REDUCE, so it is no "
+                                         "gradient that a backward computation makes"));
         }
         if (maker == kNowhere) {
-          return CannotShard(absl::StrCat(named(),
-                                          ", waits for no computation: the profile does not say "
-                                          "which one uses its parameter"));
+          return CannotTell(absl::StrCat(named(),
+                                         ", waits for no computation: the profile does not say "
+                                         "which one uses its parameter"));
         }
         unit.gradients.push_back(gradient);
         unit.bytes += plan_[Index(gradient)].bytes;
@@ -157,9 +172,9 @@ class ParameterSharder {
     const int64_t forward = std::min<int64_t>(first_maker, count / 2);
     if (forward == 0) {
       const Operation& first = profile_.operations()[Index(plan_[Index(computations_[0])].source)];
-      return CannotShard(absl::StrCat(Quoted(first.name),
-                                      " makes a gradient, and no computation precedes it: the "
-                                      "profile does not say what a forward pass is"));
+      return CannotTell(absl::StrCat(Quoted(first.name),
+                                     " makes a gradient, and no computation precedes it: the "
+                                     "profile does not say what a forward pass is"));
     }
     const auto uses = NamedUses(first_maker);
     forward_end_ = static_cast<int32_t>(forward);
@@ -284,6 +299,7 @@ class ParameterSharder {
 
   const Profile& profile_;
   const StepPlan& plan_;
+  const char* const field_;
   const std::vector<int32_t> order_;
   PlanRewriter rewriter_;
   std::vector<int32_t> position_;  // by operation; kNowhere: no computation, or it needs a sum
@@ -302,7 +318,12 @@ class ParameterSharder {
 
 absl::StatusOr<StepPlan> WithShardedParameters(const Profile& profile, const StepPlan& plan,
                                                const std::vector<int32_t>& counts) {
-  return ParameterSharder(profile, plan).Run(counts);
+  return ParameterSharder(profile, plan, "all_reduce.sharding").Run(counts);
+}
+
+absl::StatusOr<std::vector<int32_t>> ForwardUses(const Profile& profile, const StepPlan& plan,
+                                                 const char* field) {
+  return ParameterSharder(profile, plan, field).ForwardOfEach();
 }
 
 }  // namespace stepcast

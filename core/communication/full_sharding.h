@@ -40,4 +40,9 @@ namespace stepcast {
 absl::StatusOr<StepPlan> WithShardedParameters(const Profile& profile, const StepPlan& plan,
                                                const std::vector<int32_t>& counts);
 
+// By all-reduce, in graph order: the first computation of the forward that uses the parameter, by
+// the rule above. Failure: as above, with field `field`.
+absl::StatusOr<std::vector<int32_t>> ForwardUses(const Profile& profile, const StepPlan& plan,
+                                                 const char* field);
+
 }  // namespace stepcast

@@ -31,6 +31,24 @@ inline void SortUnique(std::vector<int32_t>& list) {
   list.erase(std::unique(list.begin(), list.end()), list.end());
 }
 
+// The operations of a profile as they stand; what a worker uploads is all-reduced.
+inline StepPlan PlanOf(const Profile& profile) {
+  StepPlan plan;
+  plan.reserve(profile.operations().size());
+  for (size_t i = 0; i < profile.operations().size(); ++i) {
+    const Operation& operation = profile.operations()[i];
+    const auto source = static_cast<int32_t>(i);
+    plan.push_back({.source = source,
+                    .kind = operation.resource == Resource::kUplink ? Collective::kAllReduce
+                                                                    : operation.collective,
+                    .bytes = operation.size_bytes,
+                    .stream = operation.stream,
+                    .waiting_for = operation.waiting_for,
+                    .members = {source}});
+  }
+  return plan;
+}
+
 // The all-reduces of a plan, in graph order.
 inline std::vector<int32_t> AllReducesOf(const StepPlan& plan) {
   std::vector<int32_t> found;

@@ -103,11 +103,14 @@ int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t ste
   const bool has_parsing = scenario.servers().parsing_overhead != ParsingOverhead{};
   int64_t a_step = 1;
   for (const Operation& operation : profile.operations()) {
-    a_step +=
-        IsTransfer(operation.resource)
+    // What is all-reduced comes down and goes up.
+    const bool is_collective = operation.resource == Resource::kCollective;
+    const int64_t services =
+        is_collective || IsTransfer(operation.resource)
             ? StreamServices::Of(operation.size_bytes, scenario.servers().multiplexing).count +
                   (has_parsing ? 1 : 0)
             : 1;
+    a_step += is_collective ? 2 * services : services;
   }
   const int64_t names = 2 + ServerLanes{.servers = scenario.servers().servers}
                                 .count();  // of the worker, its steps and its lanes

@@ -281,6 +281,43 @@ class AllReduceTest(ServerTest):
         self.assertEqual(answer.scenario.WhichOneof("communication"), "all_reduce")
         self.assert_step(self.predicted(small(), 4), 35)
 
+    def test_an_all_reduce_profile_may_be_asked_about_as_parameter_servers(self):
+        profile = training()
+        # Forward before either backward, so that the download of each is waited for.
+        profile["operations"] = [
+            {"name": "forward a", "resource": "WORKER"},
+            {"name": "forward b", "resource": "WORKER", "waiting_for": [0]},
+            {"name": "backward b", "resource": "WORKER", "waiting_for": [1]},
+            {"name": "gradient b", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 10000000, "waiting_for": [2], "parameter": "b"},
+            {"name": "backward a", "resource": "WORKER", "waiting_for": [2]},
+            {"name": "gradient a", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 5000000, "waiting_for": [4], "parameter": "a"},
+            {"name": "optimizer", "resource": "WORKER", "waiting_for": [3, 5]},
+        ]
+        starts, ends = (0, 4, 8, 28, 28, 38, 38), (4, 8, 28, 28, 38, 38, 39)
+        profile["steps"] = [{"start_ns": [each * 1000000 for each in starts], "end_ns": [each * 1000000 for each in ends]}]
+        request = {"inline_profile": profile, "scenario": {"workers": 1, "parameter_servers": {}}, "options": {"steps_per_worker": 60}}
+        [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
+        self.assertEqual(answer.scenario.WhichOneof("communication"), "parameter_servers")
+        # a is there at 5, b at 15; forward b 15 to 19, backward b to 39, its gradient is up at 49; backward a to 49, up at 54; 1 ms of optimizer.
+        self.assert_step(answer, 55)
+        # With ten times the bandwidth nothing but the last upload is waited for.
+        request["scenario"]["bandwidth_bytes_per_second"] = 1e10
+        [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
+        self.assert_step(answer, 0.5 + 4 + 4 + 20 + 10 + 0.5 + 1)
+        # Every method answers: a trace, simpler models, a recommendation, a share.
+        asked = {"inline_profile": profile, "scenario": {"workers": 2, "parameter_servers": {"servers": 2}}, "options": {"steps_per_worker": 2}}
+        pieces = self.server.predictions.GenerateTrace(from_json(trace_pb2.GenerateTraceRequest(), asked))
+        events = json.loads(b"".join(each.chunk for each in pieces))["traceEvents"]
+        self.assertEqual(sum(event.get("cat") == "transfer" for event in events), 2 * 2 * 4)
+        request = {"inline_profile": profile, "scenario": {"parameter_servers": {}}, "worker_counts": [1, 2], "options": {"steps_per_worker": 60}}
+        compared = self.server.predictions.CompareModels(from_json(comparison_pb2.CompareModelsRequest(), request))
+        self.assertEqual([each.workers for each in compared.comparisons], [1, 2])
+        for each in compared.comparisons:
+            self.assertTrue(all(one.examples_per_second > 0 for one in each.models))
+        request = {"inline_profile": profile, "scenario": {"parameter_servers": {"transfer_order": "TAC"}}, "constraints": {"max_workers": 3, "max_parameter_servers": 2}}
+        reply = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
+        self.assertTrue(reply.frontier)
+
     def test_a_recommendation_tries_what_fills_nodes_and_pays_for_them(self):
         request = {
             "inline_profile": training(),

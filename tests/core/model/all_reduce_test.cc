@@ -239,6 +239,40 @@ TEST(AllReduceTest, LimitsAreThoseGiven) {
   EXPECT_THAT(fields({.partition_bytes = 334}), UnorderedElementsAre());
 }
 
+TEST(AllReduceTest, AProfileOfAllReducesMayBeAskedAboutAgainstServersWhereParametersAreNamed) {
+  ProfileDraft draft = GradientDraft();
+  for (Operation& operation : draft.operations) {
+    if (operation.resource == Resource::kCollective) operation.parameter = "w";
+  }
+  const auto faults_of = [](const ProfileDraft& profile, const ParameterServersDraft& servers) {
+    const absl::StatusOr<Scenario> scenario =
+        ResolveScenario(Profile::Create(profile).value(), {.communication = servers});
+    std::vector<std::string> found;
+    for (const Fault& fault : DetailsOf(scenario.status()).faults)
+      found.push_back(fault.field + ": " + fault.description);
+    return found;
+  };
+  EXPECT_THAT(faults_of(draft, {.servers = 3}), ::testing::IsEmpty());
+  EXPECT_THAT(faults_of(draft, {.transfer_order = TransferOrder::kRecorded}),
+              ::testing::ElementsAre(HasSubstr("parameter_servers.transfer_order: RECORDED")));
+  const size_t at = draft.operations.size() - 1;
+  ASSERT_EQ(draft.operations[at].resource, Resource::kCollective);
+  ProfileDraft unnamed = draft;
+  unnamed.operations[at].parameter.clear();
+  EXPECT_THAT(faults_of(unnamed, {}), ::testing::ElementsAre(HasSubstr("names no parameter")));
+  ProfileDraft broadcast = draft;
+  broadcast.operations[at].collective = Collective::kBroadcast;
+  EXPECT_THAT(faults_of(broadcast, {}), ::testing::ElementsAre(HasSubstr("is no ALL_REDUCE")));
+  ProfileDraft streams = draft;
+  streams.operations.push_back({.name = "aside", .resource = Resource::kWorker, .stream = 1});
+  for (RecordedStep& step : streams.steps) {
+    step.start_ns.push_back(0);
+    step.end_ns.push_back(1);
+  }
+  EXPECT_THAT(faults_of(streams, {}),
+              ::testing::ElementsAre(HasSubstr("on another stream than 0")));
+}
+
 TEST(AllReduceTest, AProfileOfServersMustNameItsParametersAndHaveGradients) {
   ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e8}};
   draft.operations = {
