@@ -229,6 +229,15 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
   options.push_back(AddParsedOption(
       app, "--first-bucket", "BYTES", "The limit of the first bucket (default 1MiB)", parse_bytes,
       [this](int64_t bytes) { collectives().mutable_buckets()->set_first_bytes(bytes); }));
+  options.push_back(AddParsedOption(
+      app, "--horovod-fusion", "BYTES",
+      "Fuse in cycles as Horovod does, in buffers of so much (its own default: 128MiB)",
+      parse_bytes,
+      [this](int64_t bytes) { collectives().mutable_horovod()->set_fusion_bytes(bytes); }));
+  options.push_back(AddParsedOption(
+      app, "--horovod-cycle", "TIME",
+      "The same, and from the begin of one cycle to the next (its own default: 1ms)", parse_seconds,
+      [this](double seconds) { collectives().mutable_horovod()->set_cycle_seconds(seconds); }));
   options.push_back(AddValueOption<int32_t>(
       app, "--concurrent", "N",
       "Collectives that run at once, with --algorithm gloo (default 1; PyTorch's gloo: 2)",
@@ -239,9 +248,24 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
   options.push_back(AddChoiceOption(
       app, "--sharding",
       Choices<v1::AllReduce::Sharding>{{"optimizer", v1::AllReduce::OPTIMIZER},
-                                       {"gradients", v1::AllReduce::GRADIENTS}},
-      "What workers keep shares of: ZeRO-1, ZeRO-2",
+                                       {"gradients", v1::AllReduce::GRADIENTS},
+                                       {"full", v1::AllReduce::FULL}},
+      "What workers keep shares of: ZeRO-1, ZeRO-2, FSDP",
       [this](v1::AllReduce::Sharding value) { collectives().set_sharding(value); }));
+  options.push_back(AddChoiceOption(
+      app, "--fidelity",
+      Choices<v1::AllReduce::Fidelity>{{"collapsed", v1::AllReduce::COLLAPSED},
+                                       {"expanded", v1::AllReduce::EXPANDED}},
+      "A collective is one event, or every chunk of its ring (default: collapsed)",
+      [this](v1::AllReduce::Fidelity value) { collectives().set_fidelity(value); }));
+  options.push_back(AddValueOption<int32_t>(
+      app, "--workers-per-rack", "N",
+      "Workers that share a rack's link to the spine, with --fidelity expanded",
+      [this](int32_t count) { collectives().set_workers_per_rack(count); }));
+  options.push_back(AddParsedOption(
+      app, "--rack-bandwidth", "RATE", "Payload rate of a rack's link to the spine: 40Gbit/s",
+      [](const std::string& text) { return ParseRate(text); },
+      [this](double rate) { collectives().set_rack_bandwidth_bytes_per_second(rate); }));
   options.push_back(AddValueOption<double>(
       app, "--overlap-slowdown", "FACTOR",
       "What computation takes longer by while a collective runs (default 1)",

@@ -11,94 +11,18 @@
 #include "core/base/error.h"
 #include "core/base/quoted.h"
 #include "core/communication/collective_time.h"
+#include "core/communication/full_sharding.h"
+#include "core/communication/parameter_servers.h"
+#include "core/communication/step_plan.h"
 #include "core/network/link_level.h"
 
 namespace stepcast {
 
 namespace {
 
-// An operation of the plan; the graph order is the order of the list.
-struct PlannedOperation {
-  int32_t source = 0;                          // of the profile; of a collective, its last member's
-  Collective kind = Collective::kUnspecified;  // unspecified: computation
-  int64_t bytes = 0;
-  int32_t stream = 0;
-  std::vector<int32_t> waiting_for;  // of the plan
-  std::vector<int32_t> members;
-};
-using Plan = std::vector<PlannedOperation>;
-
-void SortUnique(std::vector<int32_t>& list) {
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-}
-
-// Another plan made of one, operation by operation: what an operation became, or that it is gone
-// and whoever waited for it waits for what it waited for.
-class PlanRewriter {
- public:
-  explicit PlanRewriter(const Plan& from) : from_(from), became_(from.size()) {}
-
-  int32_t Append(PlannedOperation operation) {
-    to_.push_back(std::move(operation));
-    return static_cast<int32_t>(to_.size()) - 1;
-  }
-  // Whoever waits for `old` in the plan rewritten waits for `now`.
-  void Became(int32_t old, int32_t now) { became_[Index(old)].push_back(now); }
-
-  // Dependencies of the new operations are still of the plan rewritten; those of what is gone pass
-  // through. No operation comes to wait for itself.
-  Plan Finish() && {
-    for (size_t i = 0; i < to_.size(); ++i) {
-      std::vector<int32_t> now;
-      std::vector<int32_t> left = std::move(to_[i].waiting_for);
-      SortUnique(left);
-      std::vector<uint8_t> seen;
-      while (!left.empty()) {
-        const int32_t old = left.back();
-        left.pop_back();
-        const std::vector<int32_t>& became = became_[Index(old)];
-        for (const int32_t operation : became) {
-          if (Index(operation) != i) now.push_back(operation);
-        }
-        if (!became.empty()) continue;
-        if (seen.empty()) seen.resize(from_.size(), 0);
-        if (std::exchange(seen[Index(old)], uint8_t{1}) != 0) continue;
-        left.insert(left.end(), from_[Index(old)].waiting_for.begin(),
-                    from_[Index(old)].waiting_for.end());
-      }
-      SortUnique(now);
-      to_[i].waiting_for = std::move(now);
-    }
-    return std::move(to_);
-  }
-
- private:
-  const Plan& from_;
-  std::vector<std::vector<int32_t>> became_;  // empty: gone
-  Plan to_;
-};
-
-Plan PlanOf(const Profile& profile) {
-  Plan plan;
-  plan.reserve(profile.operations().size());
-  for (size_t i = 0; i < profile.operations().size(); ++i) {
-    const Operation& operation = profile.operations()[i];
-    const auto source = static_cast<int32_t>(i);
-    plan.push_back({.source = source,
-                    .kind = operation.resource == Resource::kUplink ? Collective::kAllReduce
-                                                                    : operation.collective,
-                    .bytes = operation.size_bytes,
-                    .stream = operation.stream,
-                    .waiting_for = operation.waiting_for,
-                    .members = {source}});
-  }
-  return plan;
-}
-
 // A parameter's upload, update and download become one collective, which stands where the upload
 // did.
-Plan WithoutServers(const Profile& profile, const Plan& plan) {
+StepPlan WithoutServers(const Profile& profile, const StepPlan& plan) {
   PlanRewriter rewriter(plan);
   for (size_t i = 0; i < plan.size(); ++i) {
     const Resource resource = profile.operations()[i].resource;
@@ -108,25 +32,22 @@ Plan WithoutServers(const Profile& profile, const Plan& plan) {
   return std::move(rewriter).Finish();
 }
 
-std::vector<int32_t> AllReducesOf(const Plan& plan) {
-  std::vector<int32_t> found;
-  for (size_t i = 0; i < plan.size(); ++i) {
-    if (plan[i].kind == Collective::kAllReduce) found.push_back(static_cast<int32_t>(i));
-  }
-  return found;
+// The number of gradients in each bucket.
+std::vector<int32_t> BucketsOf(const StepPlan& plan, const Fusion& fusion) {
+  std::vector<int64_t> bytes;
+  for (const int32_t gradient : AllReducesOf(plan)) bytes.push_back(plan[Index(gradient)].bytes);
+  return GradientsByBucket(bytes, fusion);
 }
 
 // A bucket waits for what its members wait for, stands where the last of them stood, and what
 // waited for a member waits for it.
-Plan Fused(const Plan& plan, const Fusion& fusion) {
+StepPlan Fused(const StepPlan& plan, const Fusion& fusion) {
   if (std::holds_alternative<std::monostate>(fusion) || std::holds_alternative<Horovod>(fusion))
     return plan;
   const std::vector<int32_t> gradients = AllReducesOf(plan);
-  std::vector<int64_t> bytes;
-  for (const int32_t gradient : gradients) bytes.push_back(plan[Index(gradient)].bytes);
   std::vector<std::vector<int32_t>> members_of(plan.size());  // by last member
   size_t next = 0;
-  for (const int32_t count : GradientsByBucket(bytes, fusion)) {
+  for (const int32_t count : BucketsOf(plan, fusion)) {
     const auto first = gradients.begin() + static_cast<std::ptrdiff_t>(next);
     next += Index(count);
     members_of[Index(gradients[next - 1])].assign(first, first + count);
@@ -154,7 +75,7 @@ Plan Fused(const Plan& plan, const Fusion& fusion) {
 
 // ZeRO-1 and -2: what waited for a gradient's sum waits for the worker's share of it, and what that
 // updates is gathered when those that waited for it have ended, at the end of the step.
-Plan WithShardedOptimizer(const Plan& plan) {
+StepPlan WithShardedOptimizer(const StepPlan& plan) {
   std::vector<std::vector<int32_t>> updates(plan.size());  // by all-reduce
   for (size_t i = 0; i < plan.size(); ++i) {
     for (const int32_t before : plan[i].waiting_for) {
@@ -178,7 +99,7 @@ Plan WithShardedOptimizer(const Plan& plan) {
   return std::move(rewriter).Finish();
 }
 
-Plan Partitioned(const Plan& plan, int64_t partition_bytes) {
+StepPlan Partitioned(const StepPlan& plan, int64_t partition_bytes) {
   if (partition_bytes == 0) return plan;
   PlanRewriter rewriter(plan);
   for (size_t i = 0; i < plan.size(); ++i) {
@@ -194,7 +115,7 @@ Plan Partitioned(const Plan& plan, int64_t partition_bytes) {
 }
 
 // The number of operations that can run in some order: all, unless some wait for each other.
-size_t OrderedCount(const Plan& plan) {
+size_t OrderedCount(const StepPlan& plan) {
   std::vector<std::vector<int32_t>> dependents(plan.size());
   std::vector<size_t> pending(plan.size());
   std::vector<int32_t> ready;
@@ -214,7 +135,7 @@ size_t OrderedCount(const Plan& plan) {
 }
 
 // Collectives begin in graph order: one that must wait for a later one never would.
-absl::Status CheckOrder(const Profile& profile, Plan plan) {
+absl::Status CheckOrder(const Profile& profile, StepPlan plan) {
   int32_t last = -1;
   for (size_t i = 0; i < plan.size(); ++i) {
     if (plan[i].kind == Collective::kUnspecified) continue;
@@ -240,14 +161,15 @@ absl::Status CheckOrder(const Profile& profile, Plan plan) {
                                     names)}});
 }
 
-absl::StatusOr<Program> ProgramOf(const Profile& profile, const Plan& plan, int32_t concurrent,
+// `joint_lanes`: as many collectives can be under way at once.
+absl::StatusOr<Program> ProgramOf(const Profile& profile, const StepPlan& plan, int32_t joint_lanes,
                                   StopCheck stop) {
   PacedStopCheck pace(stop);
   int32_t streams = 1;
   for (const PlannedOperation& operation : plan) streams = std::max(streams, operation.stream + 1);
   std::vector<LaneSpec> lanes;
   for (int32_t i = 0; i < streams; ++i) lanes.push_back({.role = LaneRole::kCompute, .index = i});
-  for (int32_t i = 0; i < concurrent; ++i) lanes.push_back({.role = LaneRole::kJoint, .index = i});
+  for (int32_t i = 0; i < joint_lanes; ++i) lanes.push_back({.role = LaneRole::kJoint, .index = i});
   ProgramDraft draft;
   draft.lanes = Lanes(std::move(lanes));
   draft.step_count = static_cast<int32_t>(profile.steps().size());
@@ -302,39 +224,97 @@ std::vector<int32_t> GradientsByBucket(const std::vector<int64_t>& gradient_byte
 
 namespace {
 
-Plan PlanFor(const Profile& profile, const AllReduce& job) {
-  Plan plan = PlanOf(profile);
+absl::StatusOr<StepPlan> PlanFor(const Profile& profile, const AllReduce& job) {
+  StepPlan plan = PlanOf(profile);
   if (!profile.has_collectives()) plan = WithoutServers(profile, plan);
-  plan = Fused(plan, job.fusion);
-  if (job.sharding == Sharding::kOptimizer || job.sharding == Sharding::kGradients)
-    plan = WithShardedOptimizer(plan);
-  return Partitioned(plan, job.partition_bytes);
+  if (job.sharding == Sharding::kFull) {
+    if (absl::Status status = CheckOrder(profile, plan); !status.ok()) return status;
+    absl::StatusOr<StepPlan> sharded =
+        WithShardedParameters(profile, plan, BucketsOf(plan, job.fusion));
+    if (!sharded.ok()) return sharded.status();
+    plan = *std::move(sharded);
+  } else {
+    plan = Fused(plan, job.fusion);
+    if (job.sharding != Sharding::kNone) plan = WithShardedOptimizer(plan);
+  }
+  plan = Partitioned(plan, job.partition_bytes);
+  // In cycles, what is ready goes, whatever stands before it.
+  if (std::holds_alternative<Horovod>(job.fusion)) return plan;
+  if (absl::Status status = CheckOrder(profile, plan); !status.ok()) return status;
+  return plan;
+}
+
+// `begins` and `ends`, by operation: of an expanded program, else empty.
+std::vector<PlannedCollective> CollectivesOf(StepPlan plan, const std::vector<OpIndex>& begins,
+                                             const std::vector<OpIndex>& ends) {
+  std::vector<PlannedCollective> collectives;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (plan[i].kind == Collective::kUnspecified) continue;
+    collectives.push_back({.op = begins.empty() ? static_cast<OpIndex>(i) : begins[i],
+                           .last_op = ends.empty() ? -1 : ends[i],
+                           .kind = plan[i].kind,
+                           .bytes = plan[i].bytes,
+                           .members = std::move(plan[i].members)});
+  }
+  return collectives;
 }
 
 }  // namespace
 
 absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario) {
-  if (scenario.has_servers()) return absl::OkStatus();
-  return CheckOrder(profile, PlanFor(profile, scenario.all_reduce()));
+  if (scenario.has_servers()) return CheckServers(profile);
+  const absl::StatusOr<StepPlan> plan = PlanFor(profile, scenario.all_reduce());
+  if (!plan.ok()) return plan.status();
+  if (scenario.all_reduce().fidelity == Fidelity::kCollapsed) return absl::OkStatus();
+  return CheckExpanded(*plan, scenario);
 }
 
 absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
                                                          const Scenario& scenario, StopCheck stop) {
   const AllReduce& job = scenario.all_reduce();
-  Plan plan = PlanFor(profile, job);
-  if (absl::Status status = CheckOrder(profile, plan); !status.ok()) return status;
+  absl::StatusOr<StepPlan> made = PlanFor(profile, job);
+  if (!made.ok()) return made.status();
+  StepPlan& plan = *made;
   if (absl::Status status = stop(); !status.ok()) return status;
-  absl::StatusOr<Program> program = ProgramOf(profile, plan, job.concurrent_collectives, stop);
-  if (!program.ok()) return program.status();
-  CollectiveProgram built{.program = *std::move(program), .collectives = {}};
-  for (size_t i = 0; i < plan.size(); ++i) {
-    if (plan[i].kind == Collective::kUnspecified) continue;
-    built.collectives.push_back({.op = static_cast<OpIndex>(i),
-                                 .kind = plan[i].kind,
-                                 .bytes = plan[i].bytes,
-                                 .members = std::move(plan[i].members)});
+  if (job.fidelity == Fidelity::kExpanded) {
+    if (absl::Status status = CheckExpanded(plan, scenario); !status.ok()) return status;
+    absl::StatusOr<ExpandedProgram> expanded = ExpandedProgramOf(profile, plan, scenario, stop);
+    if (!expanded.ok()) return expanded.status();
+    return CollectiveProgram{
+        .program = std::move(expanded->program),
+        .ring = std::move(expanded->ring),
+        .collectives = CollectivesOf(std::move(plan), expanded->begins, expanded->ends)};
   }
-  return built;
+  const auto collectives = static_cast<int32_t>(
+      std::count_if(plan.begin(), plan.end(), [](const PlannedOperation& operation) {
+        return operation.kind != Collective::kUnspecified;
+      }));
+  absl::StatusOr<Program> program = ProgramOf(
+      profile, plan,
+      std::holds_alternative<Horovod>(job.fusion) ? collectives : job.concurrent_collectives, stop);
+  if (!program.ok()) return program.status();
+  return CollectiveProgram{.program = *std::move(program),
+                           .ring = {},
+                           .collectives = CollectivesOf(std::move(plan), {}, {})};
+}
+
+double CollectiveSeconds(const std::vector<PlannedCollective>& collectives,
+                         const Scenario& scenario) {
+  const CollectiveTimes times(scenario);
+  double each = 0;
+  double others = 0;
+  int64_t fused = 0;
+  for (const PlannedCollective& collective : collectives) {
+    const double seconds = ToSeconds(times.TimeOf(collective.kind, collective.bytes));
+    each += seconds;
+    if (collective.kind == Collective::kAllReduce) {
+      fused += collective.bytes;
+    } else {
+      others += seconds;
+    }
+  }
+  if (fused == 0 || !std::holds_alternative<Horovod>(scenario.all_reduce().fusion)) return each;
+  return std::min(each, others + ToSeconds(times.TimeOf(Collective::kAllReduce, fused)));
 }
 
 bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b) {
@@ -342,18 +322,23 @@ bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b) {
   const AllReduce& of_b = b.all_reduce();
   return of_a.fusion == of_b.fusion && of_a.partition_bytes == of_b.partition_bytes &&
          of_a.sharding == of_b.sharding &&
-         of_a.concurrent_collectives == of_b.concurrent_collectives;
+         of_a.concurrent_collectives == of_b.concurrent_collectives &&
+         of_a.fidelity == of_b.fidelity &&
+         (of_a.fidelity == Fidelity::kCollapsed || HaveSameExpansion(a, b));
 }
 
 JointWork JointWorkOf(const std::vector<PlannedCollective>& collectives, int32_t concurrent) {
   JointWork joint{.concurrent = concurrent};
-  for (const PlannedCollective& collective : collectives) joint.ops.push_back(collective.op);
+  for (const PlannedCollective& collective : collectives) {
+    joint.ops.push_back(collective.op);
+    if (collective.last_op >= 0) joint.ops.push_back(collective.last_op);
+  }
   return joint;
 }
 
 JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
                          const std::vector<PlannedCollective>& collectives,
-                         const Scenario& scenario) {
+                         const ExpandedRing& ring, const Scenario& scenario) {
   const AllReduce& how = scenario.all_reduce();
   JobGraph job;
   job.programs.push_back(std::move(program));
@@ -362,15 +347,40 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
     job.compute_speeds.insert(job.compute_speeds.end(), Index(group.count),
                               group.compute_speed_factor.value_or(1));
   }
-  const CollectiveTimes times(scenario);
+  const auto shared_times = std::make_shared<const CollectiveTimes>(scenario);
+  const CollectiveTimes& times = *shared_times;
   job.joint = JointWorkOf(collectives, how.concurrent_collectives);
   for (const PlannedCollective& collective : collectives) {
-    if (how.concurrent_collectives > 1) {
+    if (how.fidelity == Fidelity::kExpanded) {
+      job.joint.lengths.push_back(HasRounds(collective.kind, scenario.workers)
+                                      ? times.launch()
+                                      : times.TimeOf(collective.kind, collective.bytes));
+      job.joint.lengths.push_back({});
+    } else if (how.concurrent_collectives > 1) {
       job.joint.lengths.push_back(times.launch());
       job.joint.messages.push_back(times.MessagesOf(collective.kind, collective.bytes));
     } else {
       job.joint.lengths.push_back(times.TimeOf(collective.kind, collective.bytes));
     }
+  }
+  if (how.fidelity == Fidelity::kExpanded) {
+    job.joint.in_pairs = true;
+    ConnectRing(scenario, ring, job);
+  }
+  if (const auto* horovod = std::get_if<Horovod>(&how.fusion)) {
+    job.joint.concurrent = static_cast<int32_t>(collectives.size());
+    JointCycles& cycles = job.joint.cycles.emplace();
+    cycles.interval = std::max(FromSeconds(horovod->cycle_seconds), Span{1});
+    cycles.most_bytes = horovod->fusion_bytes;
+    std::vector<Collective> kinds;
+    for (const PlannedCollective& collective : collectives) {
+      cycles.bytes.push_back(collective.bytes);
+      cycles.classes.push_back(collective.kind == Collective::kAllReduce ? 0 : -1);
+      kinds.push_back(collective.kind);
+    }
+    cycles.length_of = [shared_times, kinds = std::move(kinds)](size_t position, int64_t bytes) {
+      return shared_times->TimeOf(kinds[position], bytes);
+    };
   }
   if (how.overlap_slowdown > 1) {
     const double speed = static_cast<double>(LinkLevel::kUnit) / how.overlap_slowdown;

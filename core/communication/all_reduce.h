@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
+#include "core/communication/expanded_ring.h"
 #include "core/engine/job_graph.h"
 #include "core/engine/program.h"
 #include "core/model/profile.h"
@@ -19,9 +20,11 @@
 
 namespace stepcast {
 
-// A collective of a step, after fusing, sharding and cutting.
+// A collective of a step, after fusing, sharding and cutting. In Horovod's cycles, which fuse while
+// the job runs, each gradient is one of its own.
 struct PlannedCollective {
-  OpIndex op = 0;  // of the program
+  OpIndex op = 0;        // of the program
+  OpIndex last_op = -1;  // expanded: the one that ends it; -1: `op` does
   Collective kind = Collective::kAllReduce;
   int64_t bytes = 0;
   std::vector<int32_t> members;  // the profile's operations whose buffers it carries, ascending
@@ -29,10 +32,11 @@ struct PlannedCollective {
   friend bool operator==(const PlannedCollective&, const PlannedCollective&) = default;
 };
 
-// The program of every worker, which does not depend on their number, and its collectives in the
-// order in which they begin.
+// The program of every worker, which does not depend on their number unless it is expanded, and its
+// collectives in the order in which they begin.
 struct CollectiveProgram {
   Program program;
+  ExpandedRing ring;  // expanded
   std::vector<PlannedCollective> collectives;
 };
 
@@ -42,13 +46,20 @@ std::vector<int32_t> GradientsByBucket(const std::vector<int64_t>& gradient_byte
                                        const Fusion& fusion);
 
 // Linear in the profile's size. Failure: what `stop` returns; INVALID_ARGUMENT, reason
-// SCENARIO_INVALID, where fusing makes operations wait for each other. REQUIRES: scenario was
-// resolved for this profile, and is of collectives.
+// SCENARIO_INVALID, where fusing makes operations wait for each other, the profile does not say
+// which parameters a computation needs that are sharded, or it is too large expanded. REQUIRES:
+// scenario was resolved for this profile, and is of collectives.
 absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
                                                          const Scenario& scenario, StopCheck stop);
 
-// The failure of BuildCollectiveProgram, without building it; OK for parameter servers.
+// The failure of BuildCollectiveProgram, without building it; of parameter servers that of
+// CheckServers.
 absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario);
+
+// Seconds of a step's collectives one after the other, below which no step is; in cycles, of its
+// all-reduces as one, where that takes less.
+double CollectiveSeconds(const std::vector<PlannedCollective>& collectives,
+                         const Scenario& scenario);
 
 // True if both have the same program, of one profile. REQUIRES: as above.
 bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b);
@@ -59,6 +70,6 @@ JointWork JointWorkOf(const std::vector<PlannedCollective>& collectives, int32_t
 // The scenario's job: the lengths of its collectives, and the speeds of its workers.
 JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
                          const std::vector<PlannedCollective>& collectives,
-                         const Scenario& scenario);
+                         const ExpandedRing& ring, const Scenario& scenario);
 
 }  // namespace stepcast

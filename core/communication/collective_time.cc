@@ -13,11 +13,6 @@ constexpr double kMaxGlooMessageBytes = 1 << 20;
 constexpr double kMinGlooMessagesPerChunk = 2;
 constexpr double kMostGlooMessages = 1 << 14;  // of a ring's half
 
-Span SpanOf(double seconds) {
-  const double ticks = seconds * 1e9 * static_cast<double>(kTicksPerNanosecond);
-  return {ticks >= static_cast<double>(kEndOfTime.ticks) ? kEndOfTime.ticks : std::llround(ticks)};
-}
-
 double SlowestBandwidth(const Scenario& scenario) {
   double slowest = scenario.bandwidth_bytes_per_second;
   if (!scenario.worker_groups.empty()) slowest = std::numeric_limits<double>::infinity();
@@ -97,6 +92,11 @@ CollectiveParts GlooParts(Collective kind, int64_t bytes, int32_t workers, doubl
   return {.latencies = static_cast<double>(path.latencies) * shape.hops,
           .sent_bytes = static_cast<double>(path.transmissions) * shape.message_bytes,
           .added_bytes = static_cast<double>(path.additions) * shape.message_bytes};
+}
+
+Span SpanOf(double seconds) {
+  const double ticks = seconds * 1e9 * static_cast<double>(kTicksPerNanosecond);
+  return {ticks >= static_cast<double>(kEndOfTime.ticks) ? kEndOfTime.ticks : std::llround(ticks)};
 }
 
 FittedRing FitRing(const std::vector<MeasuredCollective>& points) {

@@ -37,6 +37,8 @@ CollectiveParts RingParts(Collective kind, double bytes, double workers);
 // long each part takes. Within ticks of CollectiveTimes. REQUIRES: 1 < workers <= 1e6.
 CollectiveParts GlooParts(Collective kind, int64_t bytes, int32_t workers, double latency,
                           double seconds_per_byte, double addition);
+// Rounded to the nearest tick; kEndOfTime's ticks where it is longer. REQUIRES: seconds >= 0.
+Span SpanOf(double seconds);
 
 // The link of a ring as fitted to measured collectives: least squares of relative errors.
 struct FittedRing {

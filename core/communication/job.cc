@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+#include <variant>
 
 #include "core/communication/parameter_servers.h"
 #include "core/engine/joint_plan.h"
@@ -49,17 +50,22 @@ absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenari
     if (!program.ok()) return program.status();
     return JobProgram{.program = std::make_shared<const Program>(*std::move(program)),
                       .collectives = {},
+                      .ring = {},
                       .prepared = nullptr,
                       .computation_seconds = 0};
   }
   absl::StatusOr<CollectiveProgram> program = BuildCollectiveProgram(profile, scenario, stop);
   if (!program.ok()) return program.status();
-  const JointWork joint =
-      JointWorkOf(program->collectives, scenario.all_reduce().concurrent_collectives);
-  auto prepared = std::make_shared<const PreparedJoint>(PrepareJoint(program->program, joint));
+  const AllReduce& how = scenario.all_reduce();
+  std::shared_ptr<const PreparedJoint> prepared;
+  if (how.fidelity == Fidelity::kCollapsed && !std::holds_alternative<Horovod>(how.fusion)) {
+    prepared = std::make_shared<const PreparedJoint>(PrepareJoint(
+        program->program, JointWorkOf(program->collectives, how.concurrent_collectives)));
+  }
   const double computation_seconds = MeanComputationSeconds(program->program);
   return JobProgram{.program = std::make_shared<const Program>(std::move(program->program)),
                     .collectives = std::move(program->collectives),
+                    .ring = std::move(program->ring),
                     .prepared = std::move(prepared),
                     .computation_seconds = computation_seconds};
 }
@@ -72,7 +78,7 @@ bool HaveSameJobProgram(const Scenario& a, const Scenario& b) {
 JobGraph JobOf(const JobProgram& job, std::shared_ptr<const Ranking> ranking,
                const Scenario& scenario) {
   if (scenario.has_servers()) return JobOf(job.program, std::move(ranking), scenario);
-  JobGraph graph = CollectiveJobOf(job.program, job.collectives, scenario);
+  JobGraph graph = CollectiveJobOf(job.program, job.collectives, job.ring, scenario);
   graph.joint.prepared = job.prepared;
   return graph;
 }

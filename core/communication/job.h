@@ -19,11 +19,12 @@
 namespace stepcast {
 
 // The part that scenarios of a job share: it does not depend on the number of workers, their speeds
-// and links, nor on their starts.
+// and links, nor on their starts; of expanded collectives on their starts only.
 struct JobProgram {
   std::shared_ptr<const Program> program;
   std::vector<PlannedCollective> collectives;     // none with parameter servers
-  std::shared_ptr<const PreparedJoint> prepared;  // of the collectives; null with parameter servers
+  ExpandedRing ring;                              // of expanded collectives
+  std::shared_ptr<const PreparedJoint> prepared;  // null: runs make their own, or none
   // One worker's step at the recorded speed where collectives take no time, mean over the recorded
   // steps: the longest way through the graph, with what a stream runs one after the other at least
   // as long. 0 with parameter servers.

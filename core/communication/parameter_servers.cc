@@ -8,6 +8,9 @@
 #include <utility>
 #include <variant>
 
+#include "core/communication/full_sharding.h"
+#include "core/communication/step_plan.h"
+
 namespace stepcast {
 
 namespace {
@@ -35,11 +38,16 @@ std::vector<int32_t> PlaceParameters(const Profile& profile, int32_t servers) {
     if (is_new) parameters.emplace_back();
     return parameters[at->second];
   };
-  for (const Operation& operation : operations) {
+  for (size_t i = 0; i < operations.size(); ++i) {
+    // Of all-reduced ones the last gradient's parameter is the first that is downloaded.
+    const Operation& operation =
+        operations[profile.has_collectives() ? operations.size() - 1 - i : i];
     if (operation.resource == Resource::kWorker) continue;
     ParameterBytes& bytes = find(operation);
     if (operation.resource == Resource::kDownlink) bytes.down += operation.size_bytes;
     if (operation.resource == Resource::kUplink) bytes.up += operation.size_bytes;
+    // Down and up.
+    if (operation.resource == Resource::kCollective) bytes.down += operation.size_bytes;
   }
   std::vector<int64_t> load(static_cast<size_t>(servers), 0);
   for (ParameterBytes& parameter : parameters) {
@@ -66,6 +74,25 @@ Span RecordedTime(const RecordedStep& step, int32_t operation) {
   return Nanoseconds(step.end_ns[Index(operation)] - step.start_ns[Index(operation)]);
 }
 
+// The parameter of an all-reduced gradient, and the computation that needs it first.
+struct Download {
+  int32_t gradient = 0;
+  int32_t user = 0;
+};
+// In the order in which they are needed.
+absl::StatusOr<std::vector<Download>> DownloadsOf(const Profile& profile) {
+  const StepPlan plan = PlanOf(profile);
+  const std::vector<int32_t> gradients = AllReducesOf(plan);
+  const absl::StatusOr<std::vector<int32_t>> uses = ForwardUses(profile, plan, "parameter_servers");
+  if (!uses.ok()) return uses.status();
+  std::vector<Download> downloads;
+  for (size_t i = gradients.size(); i > 0; --i)
+    downloads.push_back({.gradient = gradients[i - 1], .user = (*uses)[i - 1]});
+  std::stable_sort(downloads.begin(), downloads.end(),
+                   [](const Download& a, const Download& b) { return a.user < b.user; });
+  return downloads;
+}
+
 class ProgramWriter {
  public:
   ProgramWriter(const Profile& profile, const Scenario& scenario, ProgramTimes times,
@@ -80,6 +107,7 @@ class ProgramWriter {
 
   absl::StatusOr<Program> Write() && {
     draft_.lanes = lanes_.Specs();
+    if (absl::Status status = PlaceDownloads(); !status.ok()) return status;
     PlaceOperations();
     ConnectOperations();
     FillDurations();
@@ -89,8 +117,10 @@ class ProgramWriter {
 
  private:
   bool HasParsing(const Operation& operation) const {
-    return IsTransfer(operation.resource) && (servers_.parsing_overhead.seconds_per_byte != 0 ||
-                                              servers_.parsing_overhead.seconds != 0);
+    const bool travels =
+        IsTransfer(operation.resource) || operation.resource == Resource::kCollective;
+    return travels && (servers_.parsing_overhead.seconds_per_byte != 0 ||
+                       servers_.parsing_overhead.seconds != 0);
   }
 
   LaneIndex LaneOf(const Operation& operation, int32_t server) const {
@@ -98,6 +128,7 @@ class ProgramWriter {
       case Resource::kDownlink:
         return lanes_.Downlink(server);
       case Resource::kUplink:
+      case Resource::kCollective:
         return lanes_.Uplink(server);
       case Resource::kParameterServer:
         return lanes_.Server(server);
@@ -116,6 +147,28 @@ class ProgramWriter {
         draft_.lanes.IsLink(lane)
             ? StreamServices::Of(size_bytes, servers_.multiplexing).WorkOn(bandwidth_)
             : TransferWork{});
+  }
+
+  // Of a profile whose gradients are all-reduced: what a server sends of each parameter, in the
+  // order in which the forward uses them, before all else.
+  absl::Status PlaceDownloads() {
+    if (!profile_.has_collectives()) return absl::OkStatus();
+    const absl::StatusOr<std::vector<Download>> downloads = DownloadsOf(profile_);
+    if (!downloads.ok()) return downloads.status();
+    const std::vector<int32_t> servers = PlaceParameters(profile_, servers_.servers);
+    arrives_.resize(profile_.operations().size());
+    for (const Download& download : *downloads) {
+      const Operation& gradient = profile_.operations()[Index(download.gradient)];
+      const OpIndex first = size();
+      Append(download.gradient, lanes_.Downlink(servers[Index(download.gradient)]),
+             gradient.size_bytes);
+      if (HasParsing(gradient)) {
+        Append(download.gradient, ServerLanes::kWorker, 0);
+        draft_.dependencies.push_back({.before = first, .after = first + 1});
+      }
+      arrives_[Index(download.user)].push_back(size() - 1);
+    }
+    return absl::OkStatus();
   }
 
   // Gives every operation its lane, and a transfer's parsing overhead its own operation on the
@@ -147,6 +200,10 @@ class ProgramWriter {
       if (!pace_.GoesOn(static_cast<int64_t>(1 + waiting_for.size()))) return;
       for (const int32_t before : waiting_for)
         draft_.dependencies.push_back({.before = last_[Index(before)], .after = first_[i]});
+      if (!arrives_.empty()) {
+        for (const OpIndex download : arrives_[i])
+          draft_.dependencies.push_back({.before = download, .after = first_[i]});
+      }
       if (first_[i] != last_[i])
         draft_.dependencies.push_back({.before = first_[i], .after = last_[i]});
     }
@@ -187,6 +244,7 @@ class ProgramWriter {
   ProgramDraft draft_;
   std::vector<OpIndex> first_;  // by the profile's operation: where its own begin
   std::vector<OpIndex> last_;
+  std::vector<std::vector<OpIndex>> arrives_;  // likewise: the downloads it waits for besides
 };
 
 NetworkSpec NetworkOf(const Scenario& scenario) {
@@ -262,6 +320,11 @@ TransferWork StreamServices::WorkOn(const Bandwidth& link) const {
 
 Program BuildProgram(const Profile& profile, const Scenario& scenario, ProgramTimes times) {
   return *BuildProgram(profile, scenario, times, NeverStop);
+}
+
+absl::Status CheckServers(const Profile& profile) {
+  if (!profile.has_collectives()) return absl::OkStatus();
+  return DownloadsOf(profile).status();
 }
 
 absl::StatusOr<Program> BuildProgram(const Profile& profile, const Scenario& scenario,

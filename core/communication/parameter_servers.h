@@ -20,18 +20,22 @@ namespace stepcast {
 //
 // On the recorded number of servers: as recorded. On another: each parameter goes, in graph order
 // of its first operation that is not WORKER, to the server with the fewest bytes so far, the lowest
-// index among equals (ICPE 2020, section 5, Fig. 23). A parameter's bytes are those of its
-// downloads, or of its uploads if it has none. REQUIRES: servers >= 1; on another number than
-// recorded every transfer and PARAMETER_SERVER operation names its parameter.
+// index among equals (ICPE 2020, section 5, Fig. 23); of all-reduced gradients from the last to the
+// first. A parameter's bytes are those of its downloads, or of its uploads if it has none.
+// REQUIRES: servers >= 1; on another number than recorded every transfer and PARAMETER_SERVER
+// operation names its parameter.
 std::vector<int32_t> PlaceParameters(const Profile& profile, int32_t servers);
 
 // A job with parameter servers: asynchronous or synchronous training as a program on lanes.
 //
 // Source: ICPE 2020, 3.2.1, 3.4 and 5. Every transfer's work is its size at the scenario's
 // bandwidth, its parsing overhead is an operation of its own on the receiver right after it, and
-// parameters are placed on the scenario's servers. Each worker has one compute lane, and for each
-// server a lane for what it does for this worker, a downlink and an uplink. Threads: pure
-// functions.
+// parameters are placed on the scenario's servers. Of a profile whose gradients are all-reduced,
+// each parameter is downloaded at the begin of the step, and its gradient uploaded where it was
+// reduced: what uses the parameter first in the forward (ForwardUses) waits for the download, what
+// waited for the sum for the upload. What a server does with it takes no time but parsing. Each
+// worker has one compute lane, and for each server a lane for what it does for this worker, a
+// downlink and an uplink. Threads: pure functions.
 
 // The lanes of a worker, by the number of servers.
 struct ServerLanes {
@@ -88,9 +92,13 @@ enum class ProgramTimes : uint8_t { kRecorded, kLeast };
 // workers. Linear in the profile's size. REQUIRES: scenario was resolved for this profile.
 Program BuildProgram(const Profile& profile, const Scenario& scenario,
                      ProgramTimes times = ProgramTimes::kRecorded);
-// The same. Failure: what `stop` returns.
+// The same. Failure: what `stop` returns, and that of CheckServers.
 absl::StatusOr<Program> BuildProgram(const Profile& profile, const Scenario& scenario,
                                      ProgramTimes times, StopCheck stop);
+
+// INVALID_ARGUMENT, reason SCENARIO_INVALID, field parameter_servers: the profile's gradients are
+// all-reduced, and it does not say which computation needs which parameter (ForwardUses). Else OK.
+absl::Status CheckServers(const Profile& profile);
 
 // True if both have the same program, of one profile. REQUIRES: resolved.
 bool HaveSameProgram(const Scenario& a, const Scenario& b);

@@ -7,7 +7,9 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/base/time.h"
@@ -70,18 +72,44 @@ struct PeerEdge {
   int32_t worker_offset = 1;
 };
 
+// Joint operations that are gathered while the job runs, instead of in a fixed order.
+//
+// The first cycle begins with the run, the next one `interval` after the begin of the one before,
+// or when all that began in that has ended, if that is later. A cycle takes what is ready on every
+// worker once nothing else happens at its first instant, in the order in which it became so, that
+// of an instant in graph order, and carries it in groups, one after the other. A group is the next
+// operation and those after it that can go along: of its class, as long as they come to
+// `most_bytes` together. One that cannot is passed over if the group and all that was passed over
+// come to `most_bytes` at most, and otherwise ends the group; what was passed over comes next.
+struct JointCycles {
+  Span interval;  // above 0
+  int64_t most_bytes = 0;
+  std::vector<int64_t> bytes;    // parallel to JointWork::ops
+  std::vector<int32_t> classes;  // likewise: what may be in one group; below 0: goes alone
+  // The length of a group with so many bytes that begins with the operation of that position. A
+  // pure function, of any thread.
+  std::function<Span(size_t position, int64_t bytes)> length_of;
+};
+
 // Operations that all workers carry out together, on the lanes of role kJoint: one sequence over
 // all steps. The next one begins when it is ready on every worker, those before it have begun, and
-// fewer than `concurrent` are under way; it begins and ends on all workers at once. A job with
-// joint operations has one program.
+// fewer than `concurrent` are under way; it begins and ends on all workers at once. The
+// programs of a job with joint operations have the same operations, on the same lanes.
 struct JointWork {
   std::vector<OpIndex> ops;   // of a step, ascending: the order in which they begin
-  std::vector<Span> lengths;  // parallel to ops; with messages: what goes before the first one
+  std::vector<Span> lengths;  // parallel to ops; with messages: what goes before the first one;
+                              // with cycles: of each alone
   std::vector<RingMessages> messages;  // parallel to ops, or empty: they share no link
   int32_t concurrent = 1;              // as many as there are lanes of role kJoint
   // PrepareJoint of the program and these operations, for whoever runs it often; null: each run
   // makes its own.
   std::shared_ptr<const PreparedJoint> prepared;
+  // Without messages; there are as many joint lanes as ops, and those of a group are under way at
+  // once, on the first ones.
+  std::optional<JointCycles> cycles;
+  // True: the first two of `ops` begin and end one thing that goes on in between, and so on, for
+  // what is said of when it was ready, under way and over. REQUIRES: neither messages nor cycles.
+  bool in_pairs = false;
 };
 
 // The recorded step that a worker's step repeats.

@@ -15,8 +15,8 @@
 
 namespace stepcast {
 
-// True if it can run such a job: no links, no other meetings, nothing that slows computation, and
-// neither a trace nor an end of the run at an instant of its own.
+// True if it can run such a job: no links, no other meetings, no cycles, nothing that slows
+// computation, and neither a trace nor an end of the run at an instant of its own.
 bool HasJointWorkOnly(const JobGraph& job, const RunOptions& options);
 
 // REQUIRES: HasJointWorkOnly; prepared is of the job's program, and has a plan. Failure: as

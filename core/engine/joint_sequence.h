@@ -1,11 +1,13 @@
 // The joint operations of a run: which may begin, which are under way, and when the next one ends.
 //
-// Threads: none. Cost: O(1) for an arrival and a begin; memory: some numbers a joint operation.
+// Threads: none. Cost: O(1) for an arrival and a begin, with cycles O(log n) for a begin; memory:
+// some numbers a joint operation.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -23,8 +25,8 @@ class JointSequence {
       : joint_(job.joint),
         workers_(job.workers()),
         arrived_(job.joint.ops.size(), 0),
-        times_(job.joint.ops.size()),
-        step_(job.joint.ops.size()),
+        times_(job.joint.ops.size() / (job.joint.in_pairs ? 2 : 1)),
+        step_(times_.size()),
         ends_(Index(job.joint.concurrent), kEndOfTime),
         of_slot_(Index(job.joint.concurrent), 0) {
     if (joint_.ops.empty()) return;
@@ -48,17 +50,26 @@ class JointSequence {
   // The operation is ready on one more worker.
   void Arrive(OpIndex op, Instant now) {
     const auto position = Index(position_of_[Index(op)]);
-    if (++arrived_[position] == workers_) step_[position].ready = now - step_begin_;
+    if (++arrived_[position] < workers_) return;
+    if (Begins(position)) step_[Row(position)].ready = now - step_begin_;
+    if (joint_.cycles.has_value()) NoteReady(position, now);
   }
   // The operation at that position is ready on all of them, on the last one at `at`.
   void ArriveAll(size_t position, Instant at) {
     arrived_[position] = workers_;
-    step_[position].ready = at - step_begin_;
+    if (Begins(position)) step_[Row(position)].ready = at - step_begin_;
   }
 
   // True if the next one of the sequence is ready on all workers and there is room for it.
+  // REQUIRES: without cycles.
   bool CanBegin() const {
     return !arrived_.empty() && arrived_[next_] == workers_ && under_way_ < joint_.concurrent;
+  }
+  // The same of any job. Ask when all else of the instant has happened.
+  bool CanBegin(Instant now) const {
+    if (!joint_.cycles.has_value()) return CanBegin();
+    if (begun_of_group_ < group_.size()) return true;
+    return under_way_ == 0 && (!groups_.empty() || NextCycle() <= now);
   }
   struct Begun {
     OpIndex op = 0;
@@ -66,12 +77,16 @@ class JointSequence {
   };
   // REQUIRES: CanBegin().
   Begun Begin(Instant now) {
+    if (joint_.cycles.has_value()) return BeginOfGroup(now);
     const auto slot =
         static_cast<size_t>(std::find(ends_.begin(), ends_.end(), kEndOfTime) - ends_.begin());
     const Begun begun{.op = joint_.ops[next_], .slot = static_cast<int32_t>(slot)};
-    if (under_way_++ == 0) busy_ -= now.ticks;
+    ++under_way_;
     of_slot_[slot] = next_;
-    step_[next_].begin = now - step_begin_;
+    if (Begins(next_)) {
+      step_[Row(next_)].begin = now - step_begin_;
+      NoteBusy(now);
+    }
     if (joint_.messages.empty()) {
       ends_[slot] = now + joint_.lengths[next_];
     } else {
@@ -88,11 +103,14 @@ class JointSequence {
   Instant NextEnd() const {
     Instant next = link_.NextEnd();
     for (const Launch& launch : launches_) next = std::min(next, launch.at);
+    if (joint_.cycles.has_value() && under_way_ > 0) return group_end_;
     if (joint_.messages.empty()) {
       for (const Instant end : ends_) next = std::min(next, end);
     }
     return next;
   }
+  // The next instant at which one could begin without anything that ends or arrives: a cycle's.
+  Instant NextBegin() const { return under_way_ == 0 ? NextCycle() : kEndOfTime; }
   // Appends the slots of what ends at `now`.
   void TakeEnded(Instant now, std::vector<int32_t>& slots) {
     const size_t before = slots.size();
@@ -111,17 +129,33 @@ class JointSequence {
     }
     for (size_t i = before; i < slots.size(); ++i) {
       ends_[Index(slots[i])] = kEndOfTime;
-      step_[of_slot_[Index(slots[i])]].end = now - step_begin_;
-      if (--under_way_ == 0) busy_ += now.ticks;
+      const size_t position = of_slot_[Index(slots[i])];
+      --under_way_;
+      if (!Ends(position)) continue;
+      step_[Row(position)].end = now - step_begin_;
+      NoteIdle(now);
     }
+    if (joint_.cycles.has_value() && slots.size() > before && groups_.empty())
+      next_cycle_ = std::max(cycle_begin_ + joint_.cycles->interval, now);
   }
 
-  // Of each operation of a step, sums over the steps that the last worker has ended.
+  // Of each operation of a step, or each pair, sums over the steps that the last worker has ended.
   const std::vector<JointTimes>& times() const { return times_; }
   // Time until `now` with any of them under way.
-  int64_t BusyUntil(Instant now) const { return busy_ + (under_way_ > 0 ? now.ticks : 0); }
+  int64_t BusyUntil(Instant now) const { return busy_ + (going_on_ > 0 ? now.ticks : 0); }
 
  private:
+  // Of pairs the first begins, and the second ends.
+  bool Begins(size_t position) const { return !joint_.in_pairs || position % 2 == 0; }
+  bool Ends(size_t position) const { return !joint_.in_pairs || position % 2 == 1; }
+  size_t Row(size_t position) const { return joint_.in_pairs ? position / 2 : position; }
+  void NoteBusy(Instant now) {
+    if (going_on_++ == 0) busy_ -= now.ticks;
+  }
+  void NoteIdle(Instant now) {
+    if (--going_on_ == 0) busy_ += now.ticks;
+  }
+
   // Adds what the step had, if there was one.
   void Count() {
     if (std::exchange(steps_begun_, true)) {
@@ -132,6 +166,82 @@ class JointSequence {
         ++times_[i].count;
       }
     }
+  }
+
+  // With cycles: ready on all workers.
+  struct Ready {
+    Instant at;
+    size_t position = 0;
+
+    friend auto operator<=>(const Ready&, const Ready&) = default;
+  };
+
+  void NoteReady(size_t position, Instant now) {
+    if (ready_.empty()) first_ready_ = now;
+    ready_.push_back({.at = now, .position = position});
+  }
+  // When the next cycle with anything in it begins; those before it are empty.
+  Instant NextCycle() const {
+    if (ready_.empty()) return kEndOfTime;
+    if (first_ready_ <= next_cycle_) return next_cycle_;
+    const int64_t interval = joint_.cycles->interval.ticks;
+    const int64_t late = first_ready_.ticks - next_cycle_.ticks;
+    return {next_cycle_.ticks + (late + interval - 1) / interval * interval};
+  }
+  void BeginCycle(Instant now) {
+    cycle_begin_ = now;
+    // Those of an instant in graph order, whichever worker was the last to have them ready.
+    std::sort(ready_.begin(), ready_.end());
+    std::deque<Ready> left(ready_.begin(), ready_.end());
+    ready_.clear();
+    while (!left.empty()) groups_.push_back(TakeGroup(left));
+    std::reverse(groups_.begin(), groups_.end());
+  }
+  std::vector<size_t> TakeGroup(std::deque<Ready>& left) const {
+    const JointCycles& cycles = *joint_.cycles;
+    const size_t first = left.front().position;
+    left.pop_front();
+    std::vector<size_t> group{first};
+    int64_t room = cycles.most_bytes - cycles.bytes[first];
+    if (cycles.classes[first] < 0) return group;
+    int64_t bytes_passed_over = 0;
+    std::vector<Ready> passed_over;
+    while (!left.empty()) {
+      const size_t position = left.front().position;
+      const int64_t bytes = cycles.bytes[position];
+      if (cycles.classes[position] == cycles.classes[first] && bytes <= room) {
+        group.push_back(position);
+        room -= bytes;
+      } else if (bytes <= room - bytes_passed_over) {
+        bytes_passed_over += bytes;
+        passed_over.push_back(left.front());
+      } else {
+        break;
+      }
+      left.pop_front();
+    }
+    left.insert(left.begin(), passed_over.begin(), passed_over.end());
+    return group;
+  }
+  Begun BeginOfGroup(Instant now) {
+    if (begun_of_group_ == group_.size()) {
+      if (groups_.empty()) BeginCycle(now);
+      group_ = std::move(groups_.back());
+      groups_.pop_back();
+      begun_of_group_ = 0;
+      int64_t bytes = 0;
+      for (const size_t position : group_) bytes += joint_.cycles->bytes[position];
+      group_end_ = now + joint_.cycles->length_of(group_.front(), bytes);
+    }
+    const size_t slot = begun_of_group_++;
+    const size_t position = group_[slot];
+    ++under_way_;
+    NoteBusy(now);
+    of_slot_[slot] = position;
+    ends_[slot] = group_end_;
+    step_[position].begin = now - step_begin_;
+    arrived_[position] = 0;
+    return {.op = joint_.ops[position], .slot = static_cast<int32_t>(slot)};
   }
 
   static constexpr Instant kFarAhead{kEndOfTime.ticks - 1};
@@ -145,18 +255,29 @@ class JointSequence {
   const int32_t workers_;
   std::vector<int32_t> position_of_;  // by operation
   std::vector<int32_t> arrived_;      // workers, by position
-  std::vector<JointTimes> times_;     // by position
+  std::vector<JointTimes> times_;     // by row
   std::vector<JointTimes> step_;      // of the step at hand
   bool steps_begun_ = false;
   int32_t begun_workers_ = 0;  // the step at hand
   Instant step_begin_;         // when the last worker did
   size_t next_ = 0;
   int32_t under_way_ = 0;
+  int32_t going_on_ = 0;       // likewise, or pairs
   std::vector<Instant> ends_;  // by slot; kEndOfTime: free
   std::vector<size_t> of_slot_;
   std::vector<Launch> launches_;  // all as long, so in the order of their ends
   MessageLink link_;
   int64_t busy_ = 0;
+
+  // Of cycles.
+  std::vector<Ready> ready_;                 // on all workers, for the next cycle
+  Instant first_ready_;                      // of them
+  Instant cycle_begin_;                      // of the last one
+  Instant next_cycle_;                       // the earliest begin of the next one
+  std::vector<std::vector<size_t>> groups_;  // of the cycle at hand, the next one last; positions
+  std::vector<size_t> group_;                // under way, or the last one that was
+  size_t begun_of_group_ = 0;
+  Instant group_end_;
 };
 
 }  // namespace stepcast

@@ -113,7 +113,7 @@ class PlainRun {
       Instant next{events_.TopKey()};
       for (size_t network = 0; network < network_count_; ++network)
         next = std::min(next, next_end_[network]);
-      if (joins_) next = std::min(next, joint_.NextEnd());
+      if (joins_) next = std::min({next, joint_.NextEnd(), joint_.NextBegin()});
       if (ledger_.EndsBefore(next)) {
         now_ = options_.until;
         break;
@@ -372,7 +372,7 @@ class PlainRun {
 
   // Begins what is ready on all workers, and ends what takes no time.
   void RunJoint() {
-    while (joint_.CanBegin()) {
+    while (joint_.CanBegin(now_)) {
       const JointSequence::Begun begun = joint_.Begin(now_);
       for (int32_t worker = 0; worker < worker_count_; ++worker) {
         RunningOf(worker)[lanes_.first_joint() + begun.slot] = {
@@ -390,7 +390,7 @@ class PlainRun {
 
   bool HasMeetings() const {
     return ledger_.meetings().HasFull() || releases_.HasReleased() ||
-           (joins_ && (joint_.CanBegin() || joint_.NextEnd() == now_));
+           (joins_ && (joint_.CanBegin(now_) || joint_.NextEnd() == now_));
   }
 
   void SetRates() {

@@ -125,7 +125,7 @@ class Program {
   // The profile's operation it comes from; a parsing overhead comes from its transfer.
   int32_t source(OpIndex op) const { return source_[Index(op)]; }
   bool IsParsing(OpIndex op) const {
-    return op > 0 && source(op) == source(op - 1) && !lanes_.IsJoint(lane(op));
+    return op > 0 && source(op) == source(op - 1) && !lanes_.IsJoint(lane(op)) && !IsTransfer(op);
   }
 
   // The operations that wait for it, ascending.

@@ -135,7 +135,7 @@ struct RunResult {
   double first_half_steps_per_second = 0;
   double second_half_steps_per_second = 0;
   CompletionSeries completions;                 // of all steps, from the start of the run
-  std::vector<JointTimes> joint_times;          // by position in JointWork
+  std::vector<JointTimes> joint_times;          // by position in JointWork, or by pair
   int64_t simulated_operations = 0;             // of the steps that ended
   EnginePath path = EnginePath::kPlain;         // that ran
   std::vector<std::vector<Instant>> step_ends;  // by worker, if kept

@@ -29,15 +29,12 @@ class AllReduceResolver {
     ResolveMeasured();
     ResolveConcurrency();
     ResolvePartition();
-    job_.sharding = draft_.sharding.value_or(Sharding::kNone);
-    if (job_.sharding == Sharding::kFull) {
-      faults_.Add(At("sharding"),
-                  "FULL is not simulated yet: a profile does not say which computation uses which "
-                  "parameters");
-    }
+    ResolveSharding();
+    CheckCycles();
     job_.overlap_slowdown =
         Checked("overlap_slowdown", draft_.overlap_slowdown, 1, 1, limits_.max_overlap_slowdown);
     ResolveNccl();
+    ResolveFidelity();
     return std::move(job_);
   }
 
@@ -112,7 +109,6 @@ class AllReduceResolver {
                     absl::StrCat(horovod.cycle_seconds, " is not above 0 and at most ",
                                  limits_.max_latency_seconds));
       }
-      faults_.Add(At("horovod"), "Horovod's cycles are not simulated yet");
       job_.fusion = horovod;
     } else if (draft_.buckets.has_value()) {
       CheckBuckets(At("buckets"), *draft_.buckets, faults_);
@@ -207,6 +203,33 @@ class AllReduceResolver {
     }
   }
 
+  void ResolveSharding() {
+    job_.sharding = draft_.sharding.value_or(Sharding::kNone);
+    if (job_.sharding == Sharding::kFull && job_.concurrent_collectives > 1) {
+      faults_.Add(At("concurrent_collectives"),
+                  absl::StrCat(job_.concurrent_collectives,
+                               " at once, and FULL has all-gathers and "
+                               "reduce-scatters on one communicator"));
+    }
+  }
+
+  // Cycles fuse what is ready while the job runs, one after the other, and carry it whole.
+  void CheckCycles() {
+    if (!draft_.horovod.has_value()) return;
+    if (job_.sharding != Sharding::kNone)
+      faults_.Add(At("sharding"), "given, and horovod, too, which has nothing sharded");
+    if (job_.partition_bytes > 0) {
+      faults_.Add(At("partition_bytes"),
+                  absl::StrCat(job_.partition_bytes,
+                               " given, and horovod, too: what its cycles fuse is not cut"));
+    }
+    if (job_.concurrent_collectives > 1) {
+      faults_.Add(At("concurrent_collectives"),
+                  absl::StrCat(job_.concurrent_collectives,
+                               " at once, and horovod carries one buffer after the other"));
+    }
+  }
+
   void ResolveNccl() {
     if (!draft_.nccl.has_value()) return;
     job_.nccl = *draft_.nccl;
@@ -218,6 +241,42 @@ class AllReduceResolver {
     if (job_.nccl.channel_bandwidth_bytes_per_second != 0)
       CheckBandwidth(At("nccl.channel_bandwidth_bytes_per_second"),
                      job_.nccl.channel_bandwidth_bytes_per_second, faults_);
+  }
+
+  void ResolveFidelity() {
+    job_.fidelity = draft_.fidelity.value_or(Fidelity::kCollapsed);
+    const bool expanded = job_.fidelity == Fidelity::kExpanded;
+    if (expanded && job_.algorithm != CollectiveAlgorithm::kRing) {
+      faults_.Add(At("fidelity"), absl::StrCat("EXPANDED sends the chunks of RING, and the ",
+                                               "algorithm is ", NameOf(job_.algorithm)));
+    }
+    if (expanded && draft_.horovod.has_value()) {
+      faults_.Add(At("fidelity"),
+                  "EXPANDED needs to know what is fused, and horovod fuses while the job runs");
+    }
+    if (draft_.workers_per_rack.has_value()) {
+      const int32_t count =
+          CheckedCount(At("workers_per_rack"), *draft_.workers_per_rack, 1, INT32_MAX);
+      job_.workers_per_rack = count;
+      if (count == *draft_.workers_per_rack && count % job_.workers_per_node != 0) {
+        faults_.Add(At("workers_per_rack"),
+                    absl::StrCat(count, " is no multiple of the ", job_.workers_per_node,
+                                 " workers of a node"));
+      }
+      if (!expanded)
+        faults_.Add(At("workers_per_rack"), absl::StrCat(count, " given, and racks need EXPANDED"));
+      if (!draft_.rack_bandwidth_bytes_per_second.has_value())
+        faults_.Add(At("rack_bandwidth_bytes_per_second"), "not given, and workers_per_rack is");
+    }
+    if (!draft_.rack_bandwidth_bytes_per_second.has_value()) return;
+    job_.rack_bandwidth_bytes_per_second = *draft_.rack_bandwidth_bytes_per_second;
+    CheckBandwidth(At("rack_bandwidth_bytes_per_second"), job_.rack_bandwidth_bytes_per_second,
+                   faults_);
+    if (!draft_.workers_per_rack.has_value()) {
+      faults_.Add(At("rack_bandwidth_bytes_per_second"),
+                  absl::StrCat(job_.rack_bandwidth_bytes_per_second,
+                               " given, and workers_per_rack is not"));
+    }
   }
 
   const Profile& profile_;

@@ -28,6 +28,9 @@ const char* NameOf(CollectiveAlgorithm algorithm);
 // The state that workers keep shares of, instead of the whole: ZeRO-1, -2 and -3 (FSDP).
 enum class Sharding : uint8_t { kNone, kOptimizer, kGradients, kFull };
 
+// How closely a collective is simulated: as one event, or round by round.
+enum class Fidelity : uint8_t { kCollapsed, kExpanded };
+
 // A point of a benchmark of collectives.
 struct MeasuredCollective {
   Collective kind = Collective::kAllReduce;
@@ -87,6 +90,9 @@ struct AllReduceDraft {
   std::optional<Sharding> sharding;
   std::optional<double> overlap_slowdown;
   std::optional<Nccl> nccl;
+  std::optional<Fidelity> fidelity;
+  std::optional<int32_t> workers_per_rack;
+  std::optional<double> rack_bandwidth_bytes_per_second;
 
   friend bool operator==(const AllReduceDraft&, const AllReduceDraft&) = default;
 };
@@ -111,6 +117,9 @@ struct AllReduce {
   Sharding sharding = Sharding::kNone;
   double overlap_slowdown = 1;
   Nccl nccl;
+  Fidelity fidelity = Fidelity::kCollapsed;
+  int32_t workers_per_rack = 0;                // 0: all are in one
+  double rack_bandwidth_bytes_per_second = 0;  // with racks: of each one's link in each direction
 
   friend bool operator==(const AllReduce&, const AllReduce&) = default;
 };
@@ -123,6 +132,8 @@ struct AllReduceLimits {
   int64_t max_measured = 10'000;
   // Pieces that partition_bytes may make of a step's collectives.
   int64_t max_pieces = 100'000;
+  // Operations of a worker's step with kExpanded.
+  int64_t max_expanded_operations = 1'000'000;
 };
 
 // Adds every fault, its path below `all_reduce.`, that is not of the number of workers.

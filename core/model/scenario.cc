@@ -67,12 +67,7 @@ class ScenarioResolver {
   }
 
   void ResolveServerCount() {
-    if (profile_.has_collectives()) {
-      faults_.Add("parameter_servers",
-                  "the profile is of workers that meet in collectives: it says nothing of what a "
-                  "server would do, nor of what waits for which download");
-      return;
-    }
+    if (profile_.has_collectives()) CheckTransferable();
     servers_.servers = asked_.servers.value_or(profile_.parameter_servers());
     if (!CheckRange("parameter_servers.servers", servers_.servers, limits_.max_parameter_servers))
       return;
@@ -83,6 +78,33 @@ class ScenarioResolver {
     if (value >= 1 && value <= max) return true;
     faults_.Add(path, absl::StrCat(value, " is not from 1 to ", max));
     return false;
+  }
+
+  // Whether an operation is a transfer here, of a parameter or its gradient or both.
+  static bool Travels(const Operation& operation) {
+    return IsTransfer(operation.resource) || operation.resource == Resource::kCollective;
+  }
+
+  // A job of all-reduces becomes one of parameter servers gradient by gradient.
+  void CheckTransferable() {
+    for (size_t i = 0; i < profile_.operations().size(); ++i) {
+      const Operation& operation = profile_.operations()[i];
+      const char* why = nullptr;
+      if (operation.resource == Resource::kCollective &&
+          operation.collective != Collective::kAllReduce) {
+        why = ", is no ALL_REDUCE, and no server could stand for it";
+      } else if (operation.resource == Resource::kCollective && operation.parameter.empty()) {
+        why = ", names no parameter that a server could keep";
+      } else if (operation.stream > 0) {
+        why = ", runs on another stream than 0, and a worker of parameter servers has one";
+      }
+      if (why == nullptr) continue;
+      faults_.Add(
+          "parameter_servers",
+          absl::StrCat("the profile is of workers that meet in collectives, and operations[", i,
+                       "], ", Quoted(operation.name), why));
+      return;
+    }
   }
 
   // Whatever runs on or talks to a server must say which variable it belongs to, or nothing says
@@ -154,8 +176,9 @@ class ScenarioResolver {
     int64_t services = 0;
     for (const Operation& operation : profile_.operations()) {
       const int64_t left = operation.size_bytes - window;
-      if (!IsTransfer(operation.resource) || left <= 0) continue;
-      services += (left - 1) / quantum + 1;
+      if (!Travels(operation) || left <= 0) continue;
+      const int64_t ways = operation.resource == Resource::kCollective ? 2 : 1;
+      services += ways * ((left - 1) / quantum + 1);
       if (services <= limits_.max_turns) continue;
       faults_.Add(path, absl::StrCat(quantum, " makes ", services,
                                      " turns or more of a step's transfers, which is above the ",
@@ -177,12 +200,17 @@ class ScenarioResolver {
                                " given, and another transfer_order than EXPLICIT: which of both?"));
     }
     if (is_explicit && ranked) ResolvePriorities();
+    if (servers_.transfer_order == TransferOrder::kRecorded && profile_.has_collectives()) {
+      faults_.Add("parameter_servers.transfer_order",
+                  "RECORDED, and the profile is of workers that meet in collectives: no transfer "
+                  "was recorded");
+    }
   }
 
   void ResolvePriorities() {
     absl::flat_hash_set<absl::string_view> transfers;
     for (const Operation& operation : profile_.operations()) {
-      if (IsTransfer(operation.resource)) transfers.insert(operation.name);
+      if (Travels(operation)) transfers.insert(operation.name);
     }
     for (const auto& [name, rank] : asked_.transfer_priorities) {
       if (faults_.full()) return;

@@ -12,7 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/base/time.h"
-#include "core/communication/collective_time.h"
+#include "core/communication/all_reduce.h"
 #include "core/orders/transfer_ranks.h"
 #include "core/predict/run_interval.h"
 #include "core/predict/start_comparison.h"
@@ -266,6 +266,7 @@ void Replications::DescribeResources(Prediction& prediction) const {
   for (LaneIndex lane = 0; lane < lanes.count(); ++lane) {
     // The first joint lane stands for all.
     if (lanes.IsJoint(lane) && lane > lanes.first_joint()) continue;
+    if (lanes.IsLink(lane) && !scenario_.has_servers()) continue;  // of joint ones
     const ResourceUtilization used{.resource = ResourceOf(lanes[lane]),
                                    .index = lanes[lane].index,
                                    .fraction = utilization_[static_cast<size_t>(lane)] / done()};
@@ -282,7 +283,7 @@ void Replications::DescribeCollectives(Prediction& prediction) const {
   const double waiting = waiting_ / done();
   report.exposed_seconds = exposed * step;
   report.waiting_seconds = waiting * step;
-  const CollectiveTimes times(scenario_);
+  report.collective_seconds = CollectiveSeconds(planned, scenario_);
   for (size_t i = 0; i < planned.size(); ++i) {
     CollectiveTiming timing{
         .operations = {}, .kind = planned[i].kind, .size_bytes = planned[i].bytes};
@@ -293,7 +294,6 @@ void Replications::DescribeCollectives(Prediction& prediction) const {
     timing.ready_seconds = ToSeconds(sums.ready) / count;
     timing.start_seconds = ToSeconds(sums.begin) / count;
     timing.end_seconds = ToSeconds(sums.end) / count;
-    report.collective_seconds += ToSeconds(times.TimeOf(planned[i].kind, planned[i].bytes));
     report.collectives.push_back(std::move(timing));
   }
   report.computation_seconds = graph_->job.computation_seconds / SlowestSpeed();

@@ -94,7 +94,8 @@ void AddFusion(const Fusion& fusion, Bytes& bytes) {
 
 void AddCollectives(const AllReduce& job, Bytes& bytes) {
   const auto& [algorithm, latency, workers_per_node, intra_bandwidth, intra_latency, reduction,
-               launch, fusion, measured, concurrent, partition, sharding, slowdown, nccl] = job;
+               launch, fusion, measured, concurrent, partition, sharding, slowdown, nccl, fidelity,
+               workers_per_rack, rack_bandwidth] = job;
   bytes.Add(algorithm);
   bytes.Add(latency);
   bytes.Add(workers_per_node);
@@ -115,6 +116,9 @@ void AddCollectives(const AllReduce& job, Bytes& bytes) {
   bytes.Add(partition);
   bytes.Add(sharding);
   bytes.Add(slowdown);
+  bytes.Add(fidelity);
+  bytes.Add(workers_per_rack);
+  bytes.Add(rack_bandwidth);
   const auto& [architecture, path, channels, channel_bandwidth, amd] = nccl;
   bytes.Add(architecture);
   bytes.Add(path);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
+#include <variant>
 #include <vector>
 
 #include "core/communication/collective_time.h"
@@ -114,9 +115,12 @@ ThroughputBound::ThroughputBound(const JobProgram& job, const Scenario& scenario
 }
 
 // Steps per second of all workers. Several at once share the link, and gain no more than what
-// launches and latencies leave of it; no bound is claimed of those.
+// launches and latencies leave of it; cycles fuse what is ready; and rounds one by one are rounded,
+// each. No bound is claimed of those.
 double ThroughputBound::CollectivesAlone(int32_t workers) const {
-  if (collectives_.empty() || scenario_.all_reduce().concurrent_collectives > 1)
+  if (collectives_.empty() || scenario_.all_reduce().concurrent_collectives > 1 ||
+      std::holds_alternative<Horovod>(scenario_.all_reduce().fusion) ||
+      scenario_.all_reduce().fidelity == Fidelity::kExpanded)
     return std::numeric_limits<double>::infinity();
   Scenario scenario = scenario_;
   scenario.workers = workers;

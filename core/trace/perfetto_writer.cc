@@ -116,7 +116,9 @@ const char* KindName(Resource kind) {
   }
 }
 
-bool HasServers(const Lanes& lanes) { return lanes.networks() > 0; }
+bool HasServers(const Lanes& lanes) {
+  return lanes.networks() > 0 && lanes.first_joint() == lanes.first_link();
+}
 
 std::string NameOf(const Lanes& lanes, LaneIndex lane) {
   const LaneSpec& spec = lanes[lane];
@@ -124,6 +126,8 @@ std::string NameOf(const Lanes& lanes, LaneIndex lane) {
     return spec.index == 0 ? "collectives" : absl::StrCat("collectives ", spec.index + 1);
   if (spec.role == LaneRole::kCompute && lanes.after_compute() > 1)
     return absl::StrCat("stream ", spec.index);
+  if (spec.role == LaneRole::kLink && !HasServers(lanes))
+    return spec.network == 0 ? "chunks" : "latency";
   const Resource kind = ServerLanes::ResourceOf(spec);
   const bool has_one_server = HasServers(lanes) && lanes.CountOf(0) == 1;
   if (kind == Resource::kWorker || has_one_server) return KindName(kind);
@@ -172,8 +176,12 @@ PerfettoWriter::PerfettoWriter(const Subject& subject, TextSink sink)
       lanes_(subject.graph),
       collective_of_(subject.collectives.empty() ? 0 : Index(subject.graph.size())),
       pieces_(sink) {
-  for (size_t i = 0; i < subject.collectives.size(); ++i)
-    collective_of_[Index(subject.collectives[i].op)] = static_cast<int32_t>(i);
+  for (size_t i = 0; i < subject.collectives.size(); ++i) {
+    const PlannedCollective& collective = subject.collectives[i];
+    collective_of_[Index(collective.op)] = static_cast<int32_t>(i);
+    if (collective.last_op >= 0)
+      collective_of_[Index(collective.last_op)] = static_cast<int32_t>(i);
+  }
   for (const WorkerGroup& group : subject.scenario.worker_groups) {
     compute_speed_.insert(compute_speed_.end(), static_cast<size_t>(group.count),
                           group.compute_speed_factor.value_or(1));
@@ -282,6 +290,10 @@ void PerfettoWriter::AppendTimes(Instant begin, Instant end) {
 
 void PerfettoWriter::AppendTransferArgs(const ChunkRecord& chunk) {
   const int64_t size = subject_.graph.size_bytes(chunk.op);
+  if (!subject_.scenario.has_servers()) {
+    absl::StrAppend(&event_, R"(,"bytes":)", size);
+    return;
+  }
   const StreamServices services =
       StreamServices::Of(size, subject_.scenario.servers().multiplexing);
   const Span alone = subject_.graph.work(chunk.op).OfService(chunk.service);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 
@@ -61,7 +62,7 @@ SimulationOptions OptionsOf(const SimulationOptionsDraft& draft) {
   return options;
 }
 
-// Of a collective that partition_bytes cuts, or that sharding makes two of.
+// Of a collective that partition_bytes cuts, or that sharding makes two or three of.
 int64_t MostPieces(const Profile& profile, const Scenario& scenario) {
   const AllReduce& job = scenario.all_reduce();
   int64_t pieces = 1;
@@ -69,24 +70,47 @@ int64_t MostPieces(const Profile& profile, const Scenario& scenario) {
     if (job.partition_bytes > 0)
       pieces = std::max(pieces, (operation.size_bytes - 1) / job.partition_bytes + 1);
   }
-  return job.sharding == Sharding::kNone ? pieces : 2 * pieces;
+  return job.sharding == Sharding::kNone   ? pieces
+         : job.sharding == Sharding::kFull ? 3 * pieces
+                                           : 2 * pieces;
+}
+
+// Beyond the first: as many as collectives can be under way at once.
+int64_t JointLanes(const Profile& profile, const Scenario& scenario) {
+  return std::holds_alternative<Horovod>(scenario.all_reduce().fusion)
+             ? static_cast<int64_t>(profile.operations().size())
+             : scenario.all_reduce().concurrent_collectives - 1;
+}
+
+// Of a collective, besides itself: with which it ends, and the chunks of its rounds.
+int64_t MostRounds(const Scenario& scenario) {
+  return scenario.all_reduce().fidelity == Fidelity::kExpanded ? 4 * int64_t{scenario.workers} : 0;
 }
 
 // The most that the trace can have: lanes that run nothing are counted, too.
 int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t steps_per_worker) {
   if (!scenario.has_servers()) {
-    const auto a_step = static_cast<int64_t>(profile.operations().size()) + 1;
-    return scenario.workers * (steps_per_worker * MostPieces(profile, scenario) * a_step +
-                               2 * (2 + ProfileLimits{}.max_streams));
+    const double a_step = static_cast<double>(profile.operations().size()) + 1;
+    const double pieces = static_cast<double>(MostPieces(profile, scenario));
+    const double names =
+        2 * static_cast<double>(4 + ProfileLimits{}.max_streams + JointLanes(profile, scenario));
+    const double rounds = 1 + static_cast<double>(MostRounds(scenario));
+    // Of large jobs more than an int64 holds.
+    constexpr double kMost = 9e18;
+    return static_cast<int64_t>(
+        std::min(kMost, scenario.workers * (steps_per_worker * pieces * rounds * a_step + names)));
   }
   const bool has_parsing = scenario.servers().parsing_overhead != ParsingOverhead{};
   int64_t a_step = 1;
   for (const Operation& operation : profile.operations()) {
-    a_step +=
-        IsTransfer(operation.resource)
+    // What is all-reduced comes down and goes up.
+    const bool is_collective = operation.resource == Resource::kCollective;
+    const int64_t services =
+        is_collective || IsTransfer(operation.resource)
             ? StreamServices::Of(operation.size_bytes, scenario.servers().multiplexing).count +
                   (has_parsing ? 1 : 0)
             : 1;
+    a_step += is_collective ? 2 * services : services;
   }
   const int64_t names = 2 + ServerLanes{.servers = scenario.servers().servers}
                                 .count();  // of the worker, its steps and its lanes

@@ -85,6 +85,9 @@ inline constexpr EnumTable<v1::AllReduce::Sharding, Sharding, 3> kShardings{
     {{v1::AllReduce::OPTIMIZER, Sharding::kOptimizer},
      {v1::AllReduce::GRADIENTS, Sharding::kGradients},
      {v1::AllReduce::FULL, Sharding::kFull}}};
+inline constexpr EnumTable<v1::AllReduce::Fidelity, Fidelity, 2> kFidelities{
+    {{v1::AllReduce::COLLAPSED, Fidelity::kCollapsed},
+     {v1::AllReduce::EXPANDED, Fidelity::kExpanded}}};
 inline constexpr EnumTable<v1::AllReduce::Nccl::Architecture, Nccl::Architecture, 3>
     kNcclArchitectures{{{v1::AllReduce::Nccl::VOLTA, Nccl::Architecture::kVolta},
                         {v1::AllReduce::Nccl::AMPERE, Nccl::Architecture::kAmpere},

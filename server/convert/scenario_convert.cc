@@ -145,6 +145,10 @@ AllReduceDraft CollectivesFromWire(const v1::AllReduce& wire, const std::string&
       nccl.channel_bandwidth_bytes_per_second = from.channel_bandwidth_bytes_per_second();
     nccl.amd = from.amd();
   }
+  draft.fidelity = CoreOf(kFidelities, wire.fidelity(), at("fidelity"), faults);
+  if (wire.has_workers_per_rack()) draft.workers_per_rack = wire.workers_per_rack();
+  if (wire.has_rack_bandwidth_bytes_per_second())
+    draft.rack_bandwidth_bytes_per_second = wire.rack_bandwidth_bytes_per_second();
   return draft;
 }
 
@@ -177,6 +181,11 @@ v1::AllReduce CollectivesToWire(const AllReduce& job) {
       nccl.set_channel_bandwidth_bytes_per_second(job.nccl.channel_bandwidth_bytes_per_second);
     }
     nccl.set_amd(job.nccl.amd);
+  }
+  wire.set_fidelity(WireOf(kFidelities, job.fidelity));
+  if (job.workers_per_rack > 0) {
+    wire.set_workers_per_rack(job.workers_per_rack);
+    wire.set_rack_bandwidth_bytes_per_second(job.rack_bandwidth_bytes_per_second);
   }
   return wire;
 }

@@ -5,7 +5,7 @@ import os
 import unittest
 
 from contract import allocation_pb2, comparison_pb2, details_of, from_json, grpc, prediction, recommendation_pb2, store, trace_pb2
-from sample import TOP, message, small
+from sample import TOP, message, recorded, small
 from stepcastd import PATIENCE_SECONDS, ServerTest
 
 from google.longrunning import operations_pb2, operations_pb2_grpc
@@ -183,6 +183,80 @@ class AllReduceTest(ServerTest):
             self.assertEqual(self.times(sharded), [(30000, 30000, 35000), (50000, 50000, 55000), (56000, 56000, 61000), (56000, 61000, 66000)])
             self.assert_step(sharded, 66)
 
+    def test_sharded_parameters_are_gathered_twice_and_gradients_scattered(self):
+        names = ["forward 1", "forward 2", "forward 3", "backward 3", "gradient 3", "backward 2", "gradient 2", "backward 1", "gradient 1", "optimizer"]
+        waits = [[], [0], [1], [2], [3], [3], [5], [5], [7], [4, 6, 7, 8]]
+        lengths = [4, 4, 4, 8, 0, 8, 0, 8, 0, 1]
+        operations = [
+            {"name": name, "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 4000000, "waiting_for": before}
+            if name.startswith("gradient")
+            else {"name": name, "resource": "WORKER", "waiting_for": before}
+            for name, before in zip(names, waits)
+        ]
+        ends = [sum(lengths[: i + 1]) * 1000000 for i in range(len(lengths))]
+        steps = [{"start_ns": [end - length * 1000000 for end, length in zip(ends, lengths)], "end_ns": ends}]
+        profile = training(operations=operations, steps=steps)
+        answer = self.predicted(profile, 4, {"sharding": "FULL"})
+        # 3 ms each; (ready, start, end) as full_sharding_test.cc has them by hand.
+        milliseconds = [(0, 0, 3), (0, 3, 6), (7, 7, 10), (11, 11, 14), (15, 15, 18), (23, 23, 26), (23, 26, 29), (31, 31, 34), (39, 39, 42)]
+        self.assertEqual(self.times(answer), [tuple(each * 1000 for each in times) for times in milliseconds])
+        self.assert_step(answer, 43)
+        carried = [(each.operations[0], each.kind) for each in answer.collectives.collectives]
+        self.assertEqual(carried, list(zip((f"gradient {i}" for i in (1, 2, 3, 3, 2, 3, 1, 2, 1)), (3, 3, 3, 3, 3, 2, 3, 2, 2))))
+        self.assertAlmostEqual(answer.collectives.collective_seconds, 0.027, delta=1e-9)
+        # One forward needs both: units that begin with one computation.
+        both = self.predicted(training(), 2, {"sharding": "FULL"})
+        self.assertEqual(self.times(both)[:3], [(0, 0, 5000), (0, 5000, 10000), (0, 10000, 15000)])
+        self.assert_step(both, 66)
+        # Of a profile of servers, the forward waits for what it downloaded.
+        self.predicted(recorded(), 2, {"sharding": "FULL"})
+
+    def test_horovod_fuses_what_is_ready_when_a_cycle_begins(self):
+        # A cycle of 100 ms has both gradients, 20 ms, in each: steps in lockstep with cycles.
+        slow = self.predicted(training(), 2, {"horovod": {"cycle_seconds": 0.1}})
+        self.assert_step(slow, 100)
+        first, second = slow.collectives.collectives
+        self.assertEqual((first.start_seconds, first.end_seconds), (second.start_seconds, second.end_seconds))
+        self.assertAlmostEqual(slow.collectives.collective_seconds, 0.020, delta=1e-9)
+        # A cycle every microsecond waits for nothing; what is ready at once is fused up to the limit.
+        alone = 2 * 1.048576  # bytes, and as long for latency
+        for fusion, both in ((2 * MIB, alone + 1.048576), (MIB, 2 * alone)):
+            answer = self.predicted(two_buffers(MIB), 2, {"latency_seconds": 0.001048576 / 2, "horovod": {"fusion_bytes": fusion, "cycle_seconds": 1e-6}})
+            self.assertAlmostEqual(answer.scenario.workers / answer.steps_per_second * 1000, 1 + both, delta=0.002)
+        asked = {"inline_profile": training(), "scenario": {"workers": 2, "all_reduce": {"horovod": {"cycle_seconds": 0.1}}}, "options": {"steps_per_worker": 3}}
+        pieces = self.server.predictions.GenerateTrace(from_json(trace_pb2.GenerateTraceRequest(), asked))
+        events = json.loads(b"".join(each.chunk for each in pieces))["traceEvents"]
+        spans = sorted({(round(event["ts"]), round(event["dur"])) for event in events if event.get("cat") == "collective"})
+        self.assertEqual(spans, [(100000 + 100000 * step, 20000) for step in range(3)])
+        request = {"inline_profile": training(), "scenario": {"all_reduce": {"horovod": {}}}, "constraints": {"max_workers": 4}, "options": {"steps_per_worker": 60}}
+        reply = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
+        self.assertEqual([each.scenario.workers for each in reply.frontier], [1, 2, 3, 4])
+
+    def test_expanded_rings_are_as_long_as_formulas_say_on_equal_links_and_see_racks(self):
+        expanded = {"fidelity": "EXPANDED", "latency_seconds": 0.0001, "launch_seconds": 0.0002, "reduction_seconds_per_byte": 1e-10}
+        for workers in (1, 2, 3, 8):
+            answer = self.predicted(training(), workers, expanded)
+            same = self.predicted(training(), workers, {**expanded, "fidelity": "COLLAPSED"})
+            self.assertAlmostEqual(answer.steps_per_second / same.steps_per_second, 1, delta=1e-9)
+            self.assertEqual(self.times(answer), self.times(same))
+            self.assertAlmostEqual(answer.collectives.exposed_seconds, same.collectives.exposed_seconds, delta=1e-9)
+            self.assertEqual(answer.collectives.bottleneck, same.collectives.bottleneck)
+        self.assertEqual(answer.scenario.all_reduce.fidelity, answer.scenario.all_reduce.EXPANDED)
+        # Four workers in racks of two: six rounds of 2.5 MB, which take 5 ms between racks.
+        racks = {"fidelity": "EXPANDED", "workers_per_rack": 2, "rack_bandwidth_bytes_per_second": 5e8}
+        answer = self.predicted(training(), 4, racks)
+        self.assertEqual(self.times(answer), [(30000, 30000, 60000), (50000, 60000, 90000)])
+        self.assert_step(answer, 91)
+        asked = {"inline_profile": training(), "scenario": {"workers": 4, "all_reduce": racks}, "options": {"steps_per_worker": 2}}
+        pieces = self.server.predictions.GenerateTrace(from_json(trace_pb2.GenerateTraceRequest(), asked))
+        events = json.loads(b"".join(each.chunk for each in pieces))["traceEvents"]
+        chunks = [event for event in events if event.get("cat") == "transfer"]
+        self.assertEqual(len(chunks), 2 * 4 * 2 * 6)
+        self.assertEqual({event["args"]["bytes"] for event in chunks}, {2500000})
+        request = {"inline_profile": training(), "scenario": {"all_reduce": racks}, "constraints": {"max_workers": 4}, "options": {"steps_per_worker": 60}}
+        reply = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
+        self.assertEqual([each.scenario.workers for each in reply.frontier], [1, 2, 3, 4])
+
     def test_each_algorithm_has_its_formula(self):
         latency = {"latency_seconds": 0.001}
         for name, gradient in (("RING", 6 + 15), ("HALVING_DOUBLING", 4 + 15), ("TREE", 4 + 20)):
@@ -236,6 +310,43 @@ class AllReduceTest(ServerTest):
         self.assertEqual([list(each.operations) for each in answer.collectives.collectives], [["push"]])
         self.assertEqual(answer.scenario.WhichOneof("communication"), "all_reduce")
         self.assert_step(self.predicted(small(), 4), 35)
+
+    def test_an_all_reduce_profile_may_be_asked_about_as_parameter_servers(self):
+        profile = training()
+        # Forward before either backward, so that the download of each is waited for.
+        profile["operations"] = [
+            {"name": "forward a", "resource": "WORKER"},
+            {"name": "forward b", "resource": "WORKER", "waiting_for": [0]},
+            {"name": "backward b", "resource": "WORKER", "waiting_for": [1]},
+            {"name": "gradient b", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 10000000, "waiting_for": [2], "parameter": "b"},
+            {"name": "backward a", "resource": "WORKER", "waiting_for": [2]},
+            {"name": "gradient a", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 5000000, "waiting_for": [4], "parameter": "a"},
+            {"name": "optimizer", "resource": "WORKER", "waiting_for": [3, 5]},
+        ]
+        starts, ends = (0, 4, 8, 28, 28, 38, 38), (4, 8, 28, 28, 38, 38, 39)
+        profile["steps"] = [{"start_ns": [each * 1000000 for each in starts], "end_ns": [each * 1000000 for each in ends]}]
+        request = {"inline_profile": profile, "scenario": {"workers": 1, "parameter_servers": {}}, "options": {"steps_per_worker": 60}}
+        [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
+        self.assertEqual(answer.scenario.WhichOneof("communication"), "parameter_servers")
+        # a is there at 5, b at 15; forward b 15 to 19, backward b to 39, its gradient is up at 49; backward a to 49, up at 54; 1 ms of optimizer.
+        self.assert_step(answer, 55)
+        # With ten times the bandwidth nothing but the last upload is waited for.
+        request["scenario"]["bandwidth_bytes_per_second"] = 1e10
+        [answer] = self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request)).predictions
+        self.assert_step(answer, 0.5 + 4 + 4 + 20 + 10 + 0.5 + 1)
+        # Every method answers: a trace, simpler models, a recommendation, a share.
+        asked = {"inline_profile": profile, "scenario": {"workers": 2, "parameter_servers": {"servers": 2}}, "options": {"steps_per_worker": 2}}
+        pieces = self.server.predictions.GenerateTrace(from_json(trace_pb2.GenerateTraceRequest(), asked))
+        events = json.loads(b"".join(each.chunk for each in pieces))["traceEvents"]
+        self.assertEqual(sum(event.get("cat") == "transfer" for event in events), 2 * 2 * 4)
+        request = {"inline_profile": profile, "scenario": {"parameter_servers": {}}, "worker_counts": [1, 2], "options": {"steps_per_worker": 60}}
+        compared = self.server.predictions.CompareModels(from_json(comparison_pb2.CompareModelsRequest(), request))
+        self.assertEqual([each.workers for each in compared.comparisons], [1, 2])
+        for each in compared.comparisons:
+            self.assertTrue(all(one.examples_per_second > 0 for one in each.models))
+        request = {"inline_profile": profile, "scenario": {"parameter_servers": {"transfer_order": "TAC"}}, "constraints": {"max_workers": 3, "max_parameter_servers": 2}}
+        reply = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
+        self.assertTrue(reply.frontier)
 
     def test_a_recommendation_tries_what_fills_nodes_and_pays_for_them(self):
         request = {

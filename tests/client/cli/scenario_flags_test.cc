@@ -112,6 +112,22 @@ TEST(ScenarioFlagsTest, EveryFlagOfCollectivesHasItsField) {
     EXPECT_THAT(Parse({"--algorithm", name}),
                 Says<v1::Scenario>(absl::StrCat("all_reduce { algorithm: ", field, " }")));
   }
+  EXPECT_THAT(Parse({"--sharding", "full"}),
+              Says<v1::Scenario>(R"pb(all_reduce { sharding: FULL })pb"));
+  EXPECT_THAT(Parse({"--horovod-fusion", "64MiB", "--horovod-cycle", "5ms"}),
+              Says<v1::Scenario>(
+                  R"pb(all_reduce { horovod { fusion_bytes: 67108864 cycle_seconds: 0.005 } })pb"));
+  EXPECT_THAT(Parse({"--horovod-cycle", "often"}), Eq(std::nullopt));
+  EXPECT_THAT(
+      Parse({"--fidelity", "expanded", "--workers-per-rack", "8", "--rack-bandwidth", "40Gbit/s"}),
+      Says<v1::Scenario>(R"pb(all_reduce {
+                                fidelity: EXPANDED
+                                workers_per_rack: 8
+                                rack_bandwidth_bytes_per_second: 5e9
+                              })pb"));
+  EXPECT_THAT(Parse({"--fidelity", "collapsed"}),
+              Says<v1::Scenario>(R"pb(all_reduce { fidelity: COLLAPSED })pb"));
+  EXPECT_THAT(Parse({"--fidelity", "high"}), Eq(std::nullopt));
   EXPECT_THAT(Parse({"--algorithm", "butterfly"}), Eq(std::nullopt));
   EXPECT_THAT(Parse({"--latency", "soon"}), Eq(std::nullopt));
 }

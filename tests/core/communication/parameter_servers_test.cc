@@ -4,12 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/base/error.h"
+#include "core/base/random.h"
 #include "core/base/time.h"
+#include "core/communication/job.h"
 #include "core/engine/program.h"
+#include "core/model/training_graph.h"
 #include "tests/core/engine/job_builder.h"
 #include "tests/core/engine/naive_graph.h"
 #include "tests/core/engine/random_case.h"
@@ -239,6 +244,119 @@ TEST(ParameterPlacementTest, SplitsVgg11AsThePaperSawIt) {
     bytes[static_cast<size_t>(servers[i])] += profile.operations()[i].size_bytes;
   EXPECT_NEAR(static_cast<double>(bytes[0]) / (1 << 20), 407, 0.5);
   EXPECT_NEAR(static_cast<double>(bytes[1]) / (1 << 20), 100, 0.5);
+}
+
+// A layered network's step, against servers whose updates take no time or with all-reduces.
+Profile Layered(const std::vector<TrainingLayer>& layers, bool all_reduce) {
+  const TrainingGraph graph =
+      all_reduce ? BuildAllReduceGraph(layers, 0) : BuildTrainingGraph(layers);
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  draft.operations = graph.operations;
+  RecordedStep& step = draft.steps.emplace_back();
+  for (size_t i = 0; i < draft.operations.size(); ++i) {
+    const bool computes = draft.operations[i].resource == Resource::kWorker;
+    step.start_ns.push_back(0);
+    step.end_ns.push_back(computes ? graph.durations_ns[i] : 0);
+  }
+  return Profile::Create(std::move(draft)).value();
+}
+
+std::vector<std::vector<Instant>> StepEnds(const Profile& profile, const ScenarioDraft& draft) {
+  const Scenario scenario = Resolved(profile, draft);
+  EXPECT_TRUE(CheckCollectives(profile, scenario).ok());
+  const JobProgram job = BuildJobProgram(profile, scenario, NeverStop).value();
+  return Simulate(JobOf(job, std::make_shared<const Ranking>(), scenario),
+                  testing::OptionsFor(scenario, 5), NeverStop)
+      .value()
+      .step_ends;
+}
+
+// There and back: each parameter's download, upload and update are one all-reduce, and the other
+// way round.
+TEST(ParameterServersTest, AJobOfAllReducesIsTheSameJobAgainstServersAndBack) {
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random({seed, 31});
+    std::vector<TrainingLayer> layers;
+    const auto count = 1 + random.Below(8);
+    for (uint64_t i = 0; i < count; ++i) {
+      const std::string name = std::to_string(i);
+      TrainingLayer& layer = layers.emplace_back(
+          TrainingLayer{.name = name,
+                        .forward_ns = static_cast<int64_t>(1 + random.Below(1'000'003)),
+                        .backward_ns = static_cast<int64_t>(1 + random.Below(1'000'003))});
+      if (i > 0) layer.inputs = {static_cast<int32_t>(i) - 1};
+      if (i + 1 == count || random.Below(3) > 0)
+        layer.parameters = {
+            {.name = "w" + name, .size_bytes = static_cast<int64_t>(1 + random.Below(2'000'003))}};
+    }
+    const Profile servers = Layered(layers, false);
+    const Profile all_reduce = Layered(layers, true);
+    ScenarioDraft draft{.workers = static_cast<int32_t>(1 + random.Below(5))};
+    for (int32_t i = 0; i < *draft.workers; ++i)
+      draft.start_offsets_ns.push_back(static_cast<int64_t>(random.Below(900'001)));
+    draft.communication = AllReduceDraft{};
+    EXPECT_EQ(StepEnds(servers, draft), StepEnds(all_reduce, draft));
+    ParameterServersDraft how{.servers = static_cast<int32_t>(1 + random.Below(3))};
+    if (random.Below(2) == 0)
+      how.parsing_overhead = ParsingOverhead{.seconds_per_byte = 1.3e-10, .seconds = 1.7e-6};
+    if (random.Below(2) == 0) how.multiplexing = WindowDraft{.bytes = 300'000};
+    if (random.Below(2) == 0) how.synchronization = Synchronization::kSynchronous;
+    draft.communication = how;
+    EXPECT_EQ(StepEnds(all_reduce, draft), StepEnds(servers, draft));
+  }
+}
+
+TEST(ParameterServersTest, WhatWaitedForTheSumWaitsForTheUploadAndTheForwardForTheDownload) {
+  const std::vector<TrainingLayer> layers = {
+      {.name = "a", .parameters = {{.name = "wa", .size_bytes = 1000}}, .forward_ns = 10},
+      {.name = "b",
+       .inputs = {0},
+       .parameters = {{.name = "wb", .size_bytes = 2000}},
+       .forward_ns = 10}};
+  const Profile profile = Layered(layers, true);
+  ScenarioDraft draft;
+  draft.servers() = {};
+  const Program graph = BuildProgram(profile, Resolved(profile, draft));
+  const ServerLanes lanes = ServerLanes::Of(graph);
+  std::vector<LaneIndex> on;
+  for (OpIndex op = 0; op < graph.size(); ++op) on.push_back(graph.lane(op));
+  const LaneIndex down = lanes.Downlink(0);
+  const LaneIndex up = lanes.Uplink(0);
+  // wa, wb; forward a, b; backward b, its gradient; backward a, its gradient; the optimizer.
+  EXPECT_THAT(on, ElementsAre(down, down, 0, 0, 0, up, 0, up, 0));
+  const auto dependents = [&](OpIndex op) {
+    return std::vector<OpIndex>(graph.dependents(op).begin(), graph.dependents(op).end());
+  };
+  EXPECT_THAT(dependents(0), ElementsAre(2));
+  EXPECT_THAT(dependents(1), ElementsAre(3));
+  EXPECT_THAT(dependents(5), ElementsAre(8));
+  EXPECT_THAT(dependents(7), ElementsAre(8));
+  EXPECT_EQ(graph.size_bytes(0), 1000);
+  EXPECT_EQ(graph.size_bytes(5), 2000);
+}
+
+TEST(ParameterServersTest, AForwardThatCannotBeToldIsNamed) {
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  draft.operations = {{.name = "all at once", .resource = Resource::kWorker},
+                      {.name = "gradient",
+                       .resource = Resource::kCollective,
+                       .size_bytes = 10,
+                       .waiting_for = {0},
+                       .parameter = "w",
+                       .collective = Collective::kAllReduce}};
+  draft.steps = {{.start_ns = {0, 0}, .end_ns = {10, 10}}};
+  const Profile profile = Profile::Create(std::move(draft)).value();
+  ScenarioDraft asked;
+  asked.servers() = {};
+  const absl::Status status = CheckCollectives(profile, Resolved(profile, asked));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_EQ(DetailsOf(status).faults.size(), 1U);
+  EXPECT_EQ(DetailsOf(status).faults[0].field, "parameter_servers");
+  EXPECT_THAT(DetailsOf(status).faults[0].description,
+              ::testing::HasSubstr("\"all at once\" makes a gradient"));
+  EXPECT_FALSE(
+      BuildProgram(profile, Resolved(profile, asked), ProgramTimes::kRecorded, NeverStop).ok());
 }
 
 }  // namespace

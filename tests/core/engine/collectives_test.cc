@@ -254,6 +254,62 @@ TEST(CollectivesComparisonTest, AThousandRandomJobsEndTheirStepsAsAnObviousSimul
   RecordProperty("farthest_ticks", static_cast<int>(farthest));
 }
 
+TEST(CollectivesComparisonTest,
+     FiveHundredRandomJobsInCyclesEndTheirStepsAsAnObviousSimulationSays) {
+  constexpr int32_t kSteps = 6;
+  int compared = 0;
+  int fused = 0;
+  for (uint64_t seed = 0; compared < 500; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomJob job = MakeJob(seed);
+    Random random({seed, 79});
+    auto& how = std::get<AllReduceDraft>(job.scenario.communication);
+    how.buckets.reset();
+    how.horovod = HorovodDraft{
+        .fusion_bytes =
+            static_cast<int64_t>(1 + random.Below(random.Below(2) == 0 ? 9000 : 9'000'000)),
+        .cycle_seconds =
+            1e-6 * static_cast<double>(1 + random.Below(random.Below(2) == 0 ? 5 : 3000))};
+    const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    if (!profile->has_collectives()) continue;
+    const absl::StatusOr<Scenario> scenario = ResolveScenario(*profile, job.scenario);
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *scenario, NeverStop);
+    ASSERT_TRUE(program.ok()) << program.status();
+    const JobGraph graph = JobOf(*program, nullptr, *scenario);
+    const RunOptions options = OptionsFor(*scenario, kSteps, 0);
+    std::vector<std::vector<int32_t>> drawn;
+    for (int32_t worker = 0; worker < scenario->workers; ++worker) {
+      StepSampler sampler(graph, options, worker);
+      std::vector<int32_t>& steps = drawn.emplace_back();
+      for (int32_t step = 0; step < 3 * kSteps; ++step) steps.push_back(sampler.Next(step));
+    }
+    const auto expected = testing::NaiveStepEnds(
+        {.profile = *profile,
+         .scenario = *scenario,
+         .recorded =
+             [&](int32_t worker, int32_t step) {
+               return drawn[static_cast<size_t>(worker)][static_cast<size_t>(step)];
+             }},
+        kSteps);
+    const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->path, EnginePath::kPlain);
+    for (size_t worker = 0; worker < expected.size(); ++worker) {
+      for (size_t step = 0; step < static_cast<size_t>(kSteps); ++step) {
+        ASSERT_EQ(result->step_ends[worker][step].ticks, expected[worker][step])
+            << "worker " << worker << " step " << step;
+      }
+    }
+    // Groups of several end together.
+    for (size_t i = 1; i < result->joint_times.size(); ++i)
+      fused += result->joint_times[i].end == result->joint_times[i - 1].end ? 1 : 0;
+    ++compared;
+  }
+  EXPECT_GT(fused, 100);
+}
+
 // Everything that a run says but which engine made it.
 void ExpectSame(const RunResult& plain, const RunResult& fast) {
   EXPECT_EQ(plain.steps_per_second, fast.steps_per_second);

@@ -16,7 +16,8 @@ struct WorkerState {
   int32_t step = 0;
   bool begun = false;
   std::vector<int64_t> ready;  // by operation: number of its turn to be ready; -1: not yet
-  std::vector<int64_t> end;    // -1: not started
+  std::vector<int64_t> ready_at;
+  std::vector<int64_t> end;  // -1: not started
   std::vector<bool> done;
 };
 
@@ -65,6 +66,7 @@ class Naive {
       if (at > now) next = std::min(next, at);
     };
     consider(under_way_end_);
+    if (std::holds_alternative<Horovod>(how_.fusion) && under_way_ < 0) consider(next_cycle_);
     for (size_t w = 0; w < workers_.size(); ++w) {
       if (!workers_[w].begun) consider(OffsetOf(w));
       for (size_t i = 0; i < workers_[w].end.size(); ++i) {
@@ -100,24 +102,28 @@ class Naive {
     }
     if (under_way_ >= 0 && under_way_end_ <= now) {
       under_way_ = -1;
+      if (std::holds_alternative<Horovod>(how_.fusion) && groups_.empty())
+        next_cycle_ = std::max(cycle_begin_ + CycleTicks(), now);
       happened = true;
     }
     for (WorkerState& worker : workers_) {
-      if (worker.begun) happened = LineUp(worker) || happened;
+      if (worker.begun) happened = LineUp(worker, now) || happened;
     }
     for (size_t w = 0; w < workers_.size(); ++w) {
       if (workers_[w].begun) happened = StartComputations(w, now) || happened;
     }
-    return happened || StartCollective(now);
+    if (happened) return true;
+    return std::holds_alternative<Horovod>(how_.fusion) ? StartGroup(now) : StartCollective(now);
   }
 
   void Begin(WorkerState& worker) {
     worker.ready.assign(operations_.size(), -1);
+    worker.ready_at.assign(operations_.size(), -1);
     worker.end.assign(operations_.size(), -1);
     worker.done.assign(operations_.size(), false);
   }
 
-  bool LineUp(WorkerState& worker) const {
+  bool LineUp(WorkerState& worker, int64_t now) const {
     bool happened = false;
     for (size_t i = 0; i < operations_.size(); ++i) {
       if (worker.ready[i] >= 0) continue;
@@ -126,6 +132,7 @@ class Naive {
                        [&](int32_t b) { return worker.done[static_cast<size_t>(b)]; }))
         continue;
       worker.ready[i] = turn_;
+      worker.ready_at[i] = now;
       happened = true;
     }
     return happened;
@@ -175,11 +182,74 @@ class Naive {
     return true;
   }
 
+  static int64_t Ticks(double seconds) { return std::llround(seconds * 1e9 * 2520); }
+  int64_t CycleTicks() const {
+    return static_cast<int64_t>(std::get<Horovod>(how_.fusion).cycle_seconds * 1e9 * 2520);
+  }
+
+  // Every cycle, empty ones too: what every worker has ready, the first to be so first.
+  void BeginCycle(int64_t now) {
+    cycle_begin_ = now;
+    next_cycle_ = now + CycleTicks();
+    std::vector<std::pair<int64_t, size_t>> requests;
+    for (const size_t i : collectives_) {
+      int64_t at = 0;
+      bool all = true;
+      for (const WorkerState& worker : workers_) {
+        all = all && worker.begun && worker.ready[i] >= 0 && worker.end[i] < 0;
+        if (all) at = std::max(at, worker.ready_at[i]);
+      }
+      if (all) requests.emplace_back(at, i);
+    }
+    std::sort(requests.begin(), requests.end());
+    const int64_t most = std::get<Horovod>(how_.fusion).fusion_bytes;
+    std::vector<bool> taken(requests.size(), false);
+    for (size_t first = 0; first < requests.size(); ++first) {
+      if (taken[first]) continue;
+      std::vector<size_t>& group = groups_.emplace_back(1, requests[first].second);
+      taken[first] = true;
+      if (!IsAllReduce(requests[first].second)) continue;
+      int64_t sum = operations_[requests[first].second].size_bytes;
+      int64_t skipped = 0;
+      for (size_t other = first + 1; other < requests.size(); ++other) {
+        if (taken[other]) continue;
+        const int64_t bytes = operations_[requests[other].second].size_bytes;
+        if (IsAllReduce(requests[other].second) && sum + bytes <= most) {
+          sum += bytes;
+          taken[other] = true;
+          group.push_back(requests[other].second);
+          continue;
+        }
+        skipped += bytes;
+        if (sum + skipped > most) break;
+      }
+    }
+  }
+  bool IsAllReduce(size_t i) const { return operations_[i].collective == Collective::kAllReduce; }
+
+  bool StartGroup(int64_t now) {
+    if (under_way_ >= 0) return false;
+    if (groups_.empty() && next_cycle_ <= now) BeginCycle(now);
+    if (groups_.empty()) return false;
+    const std::vector<size_t> group = groups_.front();
+    groups_.erase(groups_.begin());
+    Operation fused = operations_[group.front()];
+    fused.size_bytes = 0;
+    for (const size_t i : group) fused.size_bytes += operations_[i].size_bytes;
+    under_way_ = static_cast<int64_t>(next_++);
+    // Each rounded to a tick: a cycle later is another fusing.
+    under_way_end_ = now + Ticks(how_.launch_seconds) + Ticks(Seconds(fused));
+    for (WorkerState& worker : workers_) {
+      for (const size_t i : group) worker.end[i] = under_way_end_;
+    }
+    return true;
+  }
+
   double Seconds(const Operation& operation) const {
     const double n = job_.scenario.workers;
     if (n == 1) return 0;
     const auto bytes = static_cast<double>(operation.size_bytes);
-    const double round = how_.latency_seconds + bytes / n / slowest_;
+    const double round = how_.latency_seconds + bytes / (n * slowest_);
     const double added = (n - 1) / n * bytes * how_.reduction_seconds_per_byte;
     switch (operation.collective) {
       case Collective::kAllReduce:
@@ -204,6 +274,9 @@ class Naive {
   size_t next_ = 0;  // of the sequence over all steps
   int64_t under_way_ = -1;
   int64_t under_way_end_ = -1;
+  std::vector<std::vector<size_t>> groups_;  // of Horovod's cycle, those that have not begun
+  int64_t cycle_begin_ = 0;
+  int64_t next_cycle_ = 0;
   int64_t turn_ = 0;
 };
 

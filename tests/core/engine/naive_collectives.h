@@ -12,7 +12,7 @@
 namespace stepcast::testing {
 
 struct NaiveCollectives {
-  Profile profile;    // one collective an operation: nothing is fused
+  Profile profile;    // one collective an operation: nothing is fused but by Horovod's cycles
   Scenario scenario;  // by a ring, one worker a node
   // The recorded step that a worker's step of that number repeats.
   std::function<int32_t(int32_t worker, int32_t step)> recorded;

@@ -133,7 +133,15 @@ TEST(AllReduceTest, EveryFaultIsNamedWithItsValue) {
       {{.buckets = Buckets{.first_bytes = 0}}, "buckets.first_bytes", "0 is below 1"},
       {{.buckets = Buckets{.cap_bytes = -3}}, "buckets.cap_bytes", "-3 is below 1"},
       {{.buckets = Buckets{}, .horovod = HorovodDraft{}}, "horovod", "which of both"},
-      {{.horovod = HorovodDraft{}}, "horovod", "not simulated yet"},
+      {{.horovod = HorovodDraft{}, .partition_bytes = 9},
+       "partition_bytes",
+       "9 given, and horovod"},
+      {{.horovod = HorovodDraft{}, .sharding = Sharding::kGradients}, "sharding", "horovod"},
+      {{.algorithm = CollectiveAlgorithm::kGloo,
+        .concurrent_collectives = 2,
+        .horovod = HorovodDraft{}},
+       "concurrent_collectives",
+       "2 at once, and horovod"},
       {{.algorithm = CollectiveAlgorithm::kMeasured}, "measured", "MEASURED needs them"},
       {{.algorithm = CollectiveAlgorithm::kTree, .measured = {point}}, "measured", "TREE"},
       {{.measured = {point, point}}, "measured", "two times, 1 and 1 s"},
@@ -151,9 +159,42 @@ TEST(AllReduceTest, EveryFaultIsNamedWithItsValue) {
        "concurrent_collectives",
        "17 is not from 1 to 16"},
       {{.partition_bytes = 0}, "partition_bytes", "0"},
-      {{.sharding = Sharding::kFull}, "sharding", "not simulated yet"},
+      {{.algorithm = CollectiveAlgorithm::kGloo,
+        .concurrent_collectives = 2,
+        .sharding = Sharding::kFull},
+       "concurrent_collectives",
+       "2 at once, and FULL"},
       {{.overlap_slowdown = 0.9}, "overlap_slowdown", "0.9 is not from 1 to 100"},
       {{.nccl = Nccl{}}, "nccl", "the algorithm is RING"},
+      {{.algorithm = CollectiveAlgorithm::kTree, .fidelity = Fidelity::kExpanded},
+       "fidelity",
+       "the algorithm is TREE"},
+      {{.horovod = HorovodDraft{}, .fidelity = Fidelity::kExpanded}, "fidelity", "horovod fuses"},
+      {{.workers_per_rack = 4, .rack_bandwidth_bytes_per_second = 1e9},
+       "workers_per_rack",
+       "4 given, and racks need EXPANDED"},
+      {{.fidelity = Fidelity::kExpanded, .workers_per_rack = 4},
+       "rack_bandwidth_bytes_per_second",
+       "not given"},
+      {{.fidelity = Fidelity::kExpanded, .rack_bandwidth_bytes_per_second = 1e9},
+       "rack_bandwidth_bytes_per_second",
+       "workers_per_rack is not"},
+      {{.fidelity = Fidelity::kExpanded,
+        .workers_per_rack = 4,
+        .rack_bandwidth_bytes_per_second = nan},
+       "rack_bandwidth_bytes_per_second",
+       "nan"},
+      {{.fidelity = Fidelity::kExpanded,
+        .workers_per_rack = 0,
+        .rack_bandwidth_bytes_per_second = 1e9},
+       "workers_per_rack",
+       "0 is not from 1"},
+      {{.workers_per_node = 4,
+        .fidelity = Fidelity::kExpanded,
+        .workers_per_rack = 6,
+        .rack_bandwidth_bytes_per_second = 1e9},
+       "workers_per_rack",
+       "6 is no multiple of the 4 workers of a node"},
       {{.algorithm = CollectiveAlgorithm::kNccl, .nccl = Nccl{.channels = 65}},
        "nccl.channels",
        "65"},
@@ -176,8 +217,10 @@ TEST(AllReduceTest, HorovodsOwnFieldsAreLookedAtToo) {
   for (const Fault& fault :
        FaultsOf({.horovod = HorovodDraft{.fusion_bytes = 0, .cycle_seconds = 0}}))
     fields.push_back(fault.field);
-  EXPECT_THAT(fields, UnorderedElementsAre("all_reduce.horovod", "all_reduce.horovod.fusion_bytes",
+  EXPECT_THAT(fields, UnorderedElementsAre("all_reduce.horovod.fusion_bytes",
                                            "all_reduce.horovod.cycle_seconds"));
+  EXPECT_EQ(Resolved({.horovod = HorovodDraft{.fusion_bytes = 7}}).fusion,
+            Fusion(Horovod{.fusion_bytes = 7, .cycle_seconds = kHorovodCycleSeconds}));
 }
 
 TEST(AllReduceTest, LimitsAreThoseGiven) {
@@ -194,6 +237,40 @@ TEST(AllReduceTest, LimitsAreThoseGiven) {
               UnorderedElementsAre("all_reduce.measured"));
   EXPECT_THAT(fields({.partition_bytes = 333}), UnorderedElementsAre("all_reduce.partition_bytes"));
   EXPECT_THAT(fields({.partition_bytes = 334}), UnorderedElementsAre());
+}
+
+TEST(AllReduceTest, AProfileOfAllReducesMayBeAskedAboutAgainstServersWhereParametersAreNamed) {
+  ProfileDraft draft = GradientDraft();
+  for (Operation& operation : draft.operations) {
+    if (operation.resource == Resource::kCollective) operation.parameter = "w";
+  }
+  const auto faults_of = [](const ProfileDraft& profile, const ParameterServersDraft& servers) {
+    const absl::StatusOr<Scenario> scenario =
+        ResolveScenario(Profile::Create(profile).value(), {.communication = servers});
+    std::vector<std::string> found;
+    for (const Fault& fault : DetailsOf(scenario.status()).faults)
+      found.push_back(fault.field + ": " + fault.description);
+    return found;
+  };
+  EXPECT_THAT(faults_of(draft, {.servers = 3}), ::testing::IsEmpty());
+  EXPECT_THAT(faults_of(draft, {.transfer_order = TransferOrder::kRecorded}),
+              ::testing::ElementsAre(HasSubstr("parameter_servers.transfer_order: RECORDED")));
+  const size_t at = draft.operations.size() - 1;
+  ASSERT_EQ(draft.operations[at].resource, Resource::kCollective);
+  ProfileDraft unnamed = draft;
+  unnamed.operations[at].parameter.clear();
+  EXPECT_THAT(faults_of(unnamed, {}), ::testing::ElementsAre(HasSubstr("names no parameter")));
+  ProfileDraft broadcast = draft;
+  broadcast.operations[at].collective = Collective::kBroadcast;
+  EXPECT_THAT(faults_of(broadcast, {}), ::testing::ElementsAre(HasSubstr("is no ALL_REDUCE")));
+  ProfileDraft streams = draft;
+  streams.operations.push_back({.name = "aside", .resource = Resource::kWorker, .stream = 1});
+  for (RecordedStep& step : streams.steps) {
+    step.start_ns.push_back(0);
+    step.end_ns.push_back(1);
+  }
+  EXPECT_THAT(faults_of(streams, {}),
+              ::testing::ElementsAre(HasSubstr("on another stream than 0")));
 }
 
 TEST(AllReduceTest, AProfileOfServersMustNameItsParametersAndHaveGradients) {

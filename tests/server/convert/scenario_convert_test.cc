@@ -140,6 +140,11 @@ std::vector<AllReduceDraft> DraftsOfCollectives() {
                     .channels = 8,
                     .channel_bandwidth_bytes_per_second = 4e9,
                     .amd = true}},
+      {.workers_per_node = 2,
+       .fidelity = Fidelity::kExpanded,
+       .workers_per_rack = 2,
+       .rack_bandwidth_bytes_per_second = 5e8},
+      {.horovod = HorovodDraft{.fusion_bytes = 7, .cycle_seconds = 0.25}},
       {.sharding = Sharding::kOptimizer}};
   for (const auto algorithm : {CollectiveAlgorithm::kRing, CollectiveAlgorithm::kHalvingDoubling,
                                CollectiveAlgorithm::kTree, CollectiveAlgorithm::kNccl})
@@ -173,9 +178,7 @@ TEST(ScenarioConvertTest, AScenarioOfCollectivesResolvesToItselfAndLeavesOutNoFi
   }
   const google::protobuf::Descriptor& all = *v1::AllReduce::descriptor();
   for (int i = 0; i < all.field_count(); ++i) {
-    // Nothing with Horovod's cycles resolves yet.
-    EXPECT_EQ(seen.count(all.field(i)->name()), all.field(i)->name() == "horovod" ? 0U : 1U)
-        << all.field(i)->name();
+    EXPECT_EQ(seen.count(all.field(i)->name()), 1U) << all.field(i)->name();
   }
 }
 
@@ -185,6 +188,7 @@ TEST(ScenarioConvertTest, UnknownNumbersOfCollectivesAreFaultsAtTheirPath) {
   job.set_algorithm(static_cast<v1::AllReduce::Algorithm>(40));
   job.set_sharding(static_cast<v1::AllReduce::Sharding>(41));
   job.add_measured()->set_kind(static_cast<v1::Operation::Collective>(42));
+  job.set_fidelity(static_cast<v1::AllReduce::Fidelity>(45));
   job.mutable_nccl()->set_architecture(static_cast<v1::AllReduce::Nccl::Architecture>(43));
   job.mutable_nccl()->set_intra_node_path(static_cast<v1::AllReduce::Nccl::Path>(44));
   job.mutable_horovod()->set_cycle_seconds(0.5);
@@ -192,11 +196,12 @@ TEST(ScenarioConvertTest, UnknownNumbersOfCollectivesAreFaultsAtTheirPath) {
   const ScenarioDraft draft = FromWire(wire, "scenarios[3]", list);
   std::set<std::string> paths;
   for (const Fault& fault : std::move(list).Take()) paths.insert(fault.field);
-  EXPECT_EQ(paths, (std::set<std::string>{"scenarios[3].all_reduce.algorithm",
-                                          "scenarios[3].all_reduce.sharding",
-                                          "scenarios[3].all_reduce.measured[0].kind",
-                                          "scenarios[3].all_reduce.nccl.architecture",
-                                          "scenarios[3].all_reduce.nccl.intra_node_path"}));
+  EXPECT_EQ(paths,
+            (std::set<std::string>{
+                "scenarios[3].all_reduce.algorithm", "scenarios[3].all_reduce.fidelity",
+                "scenarios[3].all_reduce.sharding", "scenarios[3].all_reduce.measured[0].kind",
+                "scenarios[3].all_reduce.nccl.architecture",
+                "scenarios[3].all_reduce.nccl.intra_node_path"}));
   const auto& asked = std::get<AllReduceDraft>(draft.communication);
   ASSERT_TRUE(asked.horovod.has_value());
   EXPECT_EQ(asked.horovod->cycle_seconds, 0.5);

@@ -1,0 +1,329 @@
+#include "core/communication/full_sharding.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "core/base/quoted.h"
+
+namespace stepcast {
+
+namespace {
+
+// Each after what it waits for, and collectives in graph order; the lowest index first of what
+// could come next.
+std::vector<int32_t> RunnableOrder(const StepPlan& plan) {
+  std::vector<std::vector<int32_t>> dependents(plan.size());
+  std::vector<size_t> pending(plan.size(), 0);
+  const auto connect = [&](int32_t before, size_t after) {
+    dependents[Index(before)].push_back(static_cast<int32_t>(after));
+    ++pending[after];
+  };
+  int32_t last = -1;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    for (const int32_t before : plan[i].waiting_for) connect(before, i);
+    if (plan[i].kind == Collective::kUnspecified) continue;
+    if (last >= 0) connect(last, i);
+    last = static_cast<int32_t>(i);
+  }
+  std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (pending[i] == 0) ready.push(static_cast<int32_t>(i));
+  }
+  std::vector<int32_t> order;
+  while (!ready.empty()) {
+    order.push_back(ready.top());
+    ready.pop();
+    for (const int32_t next : dependents[Index(order.back())]) {
+      if (--pending[Index(next)] == 0) ready.push(next);
+    }
+  }
+  return order;
+}
+
+class ParameterSharder {
+ public:
+  // `field`: of the scenario, of faults.
+  ParameterSharder(const Profile& profile, const StepPlan& plan, const char* field)
+      : profile_(profile),
+        plan_(plan),
+        field_(field),
+        order_(RunnableOrder(plan)),
+        rewriter_(plan) {}
+
+  absl::StatusOr<StepPlan> Run(const std::vector<int32_t>& counts) && {
+    if (absl::Status status = PlaceUnits(counts); !status.ok()) return status;
+    MakeRuns();
+    return std::move(*this).Write();
+  }
+  absl::StatusOr<std::vector<int32_t>> ForwardOfEach() && {
+    const std::vector<int32_t> alone(AllReducesOf(plan_).size(), 1);
+    if (absl::Status status = PlaceUnits(alone); !status.ok()) return status;
+    std::vector<int32_t> uses;
+    for (const Unit& unit : units_) uses.push_back(computations_[Index(unit.forward)]);
+    return uses;
+  }
+
+ private:
+  static constexpr int32_t kNowhere = -1;
+
+  // What is gathered and scattered together. Positions count the computations that need no sum.
+  struct Unit {
+    std::vector<int32_t> gradients;  // of the plan
+    int64_t bytes = 0;
+    int32_t forward = 0;      // position of the first computation that uses it
+    int32_t first_maker = 0;  // of one of its gradients
+    int32_t last_maker = 0;
+  };
+  // Computations from `begin` to `end`, which need the units that begin there.
+  struct UnitRun {
+    std::vector<size_t> units;
+    int32_t begin = 0;
+    int32_t end = 0;
+  };
+
+  absl::Status PlaceUnits(const std::vector<int32_t>& counts) {
+    PlaceComputations();
+    if (absl::Status status = MakeUnits(counts); !status.ok()) return status;
+    return PlaceForward();
+  }
+
+  absl::Status CannotTell(std::string why) const {
+    return FaultsError("SCENARIO_INVALID", {{.field = field_, .description = std::move(why)}});
+  }
+
+  void PlaceComputations() {
+    position_.assign(plan_.size(), kNowhere);
+    latest_.assign(plan_.size(), kNowhere);
+    needs_sum_.assign(plan_.size(), 0);
+    for (const int32_t i : order_) {
+      const PlannedOperation& operation = plan_[Index(i)];
+      for (const int32_t before : operation.waiting_for) {
+        if (plan_[Index(before)].kind == Collective::kAllReduce || needs_sum_[Index(before)] != 0)
+          needs_sum_[Index(i)] = 1;
+        latest_[Index(i)] = std::max(latest_[Index(i)], latest_[Index(before)]);
+      }
+      if (operation.kind != Collective::kUnspecified || needs_sum_[Index(i)] != 0) continue;
+      position_[Index(i)] = latest_[Index(i)] = static_cast<int32_t>(computations_.size());
+      computations_.push_back(i);
+    }
+  }
+
+  absl::Status MakeUnits(const std::vector<int32_t>& counts) {
+    const std::vector<int32_t> gradients = AllReducesOf(plan_);
+    if (gradients.empty()) return CannotTell("the profile has no ALL_REDUCE of a gradient");
+    size_t next = 0;
+    for (const int32_t count : counts) {
+      Unit& unit = units_.emplace_back();
+      unit.first_maker = static_cast<int32_t>(computations_.size());
+      for (int32_t i = 0; i < count; ++i) {
+        const int32_t gradient = gradients[next++];
+        const int32_t maker = latest_[Index(gradient)];
+        const auto named = [&] {
+          const int32_t source = plan_[Index(gradient)].source;
+          return absl::StrCat("operations[", source, "], ",
+                              Quoted(profile_.operations()[Index(source)].name));
+        };
+        if (needs_sum_[Index(gradient)] != 0) {
+          return CannotTell(absl::StrCat(named(),
+                                         ", waits for the sum of another ALL_REDUCE, so it is no "
+                                         "gradient that a backward computation makes"));
+        }
+        if (maker == kNowhere) {
+          return CannotTell(absl::StrCat(named(),
+                                         ", waits for no computation: the profile does not say "
+                                         "which one uses its parameter"));
+        }
+        unit.gradients.push_back(gradient);
+        unit.bytes += plan_[Index(gradient)].bytes;
+        unit.first_maker = std::min(unit.first_maker, maker);
+        unit.last_maker = std::max(unit.last_maker, maker);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The first computation before `end` that names a parameter or waited for its download.
+  absl::flat_hash_map<std::string_view, int32_t> NamedUses(int32_t end) const {
+    absl::flat_hash_map<std::string_view, int32_t> uses;
+    for (int32_t at = 0; at < end; ++at) {
+      const Operation& operation =
+          profile_.operations()[Index(plan_[Index(computations_[Index(at)])].source)];
+      if (!operation.parameter.empty()) uses.try_emplace(operation.parameter, at);
+      for (const int32_t before : operation.waiting_for) {
+        const Operation& download = profile_.operations()[Index(before)];
+        if (download.resource == Resource::kDownlink) uses.try_emplace(download.parameter, at);
+      }
+    }
+    return uses;
+  }
+
+  absl::Status PlaceForward() {
+    const auto count = static_cast<int64_t>(computations_.size());
+    int32_t first_maker = units_.front().first_maker;
+    for (const Unit& unit : units_) first_maker = std::min(first_maker, unit.first_maker);
+    const int64_t forward = std::min<int64_t>(first_maker, count / 2);
+    if (forward == 0) {
+      const Operation& first = profile_.operations()[Index(plan_[Index(computations_[0])].source)];
+      return CannotTell(absl::StrCat(Quoted(first.name),
+                                     " makes a gradient, and no computation precedes it: the "
+                                     "profile does not say what a forward pass is"));
+    }
+    const auto uses = NamedUses(first_maker);
+    forward_end_ = static_cast<int32_t>(forward);
+    for (Unit& unit : units_) {
+      unit.forward = first_maker;
+      for (const int32_t gradient : unit.gradients) {
+        const int32_t source = plan_[Index(gradient)].source;
+        const std::string& parameter = profile_.operations()[Index(source)].parameter;
+        const auto named = parameter.empty() ? uses.end() : uses.find(parameter);
+        const int64_t from_end = count - 1 - latest_[Index(gradient)];
+        const int64_t mirrored = from_end * forward / (count - forward);
+        unit.forward = std::min(
+            unit.forward, named != uses.end() ? named->second : static_cast<int32_t>(mirrored));
+      }
+      forward_end_ = std::max(forward_end_, unit.forward + 1);
+    }
+    return absl::OkStatus();
+  }
+
+  // Runs of the forward, then of the backward.
+  void MakeRuns() {
+    std::vector<size_t> all(units_.size());
+    for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+    std::stable_sort(all.begin(), all.end(), [&](size_t a, size_t b) {
+      return std::pair(units_[a].forward, b) < std::pair(units_[b].forward, a);
+    });
+    AppendRuns(all, &Unit::forward, forward_end_);
+    std::stable_sort(all.begin(), all.end(), [&](size_t a, size_t b) {
+      return std::pair(units_[a].first_maker, a) < std::pair(units_[b].first_maker, b);
+    });
+    AppendRuns(all, &Unit::first_maker, static_cast<int32_t>(computations_.size()));
+  }
+  void AppendRuns(const std::vector<size_t>& units, int32_t Unit::*begin, int32_t end) {
+    const size_t first = runs_.size();
+    for (const size_t unit : units) {
+      const int32_t at = units_[unit].*begin;
+      if (runs_.size() == first || runs_.back().begin != at) {
+        if (runs_.size() > first) runs_.back().end = at;
+        runs_.push_back({.units = {}, .begin = at, .end = end});
+      }
+      runs_.back().units.push_back(unit);
+    }
+  }
+
+  StepPlan Write() && {
+    now_.assign(plan_.size(), kNowhere);
+    run_of_.assign(computations_.size(), kNowhere);
+    for (size_t run = 0; run < runs_.size(); ++run) {
+      for (int32_t at = runs_[run].begin; at < runs_[run].end; ++at)
+        run_of_[Index(at)] = static_cast<int32_t>(run);
+    }
+    gathered_.assign(runs_.size(), kNowhere);
+    std::vector<std::vector<size_t>> made(computations_.size());  // units, by last maker
+    for (size_t unit = 0; unit < units_.size(); ++unit)
+      made[Index(units_[unit].last_maker)].push_back(unit);
+    Gather(0);
+    for (const int32_t i : order_) {
+      if (plan_[Index(i)].kind == Collective::kAllReduce) continue;
+      const int32_t at = position_[Index(i)];
+      const int32_t run = at == kNowhere ? kNowhere : run_of_[Index(at)];
+      if (run != kNowhere && runs_[Index(run)].begin == at) Gather(Index(run) + 1);
+      const int32_t now = rewriter_.Append(plan_[Index(i)]);
+      rewriter_.Became(i, now);
+      now_[Index(i)] = now;
+      // Those that wait for another one of their run wait for its all-gather, too.
+      if (run != kNowhere && !IsAmong(plan_[Index(i)].waiting_for, run))
+        rewriter_.Wait(now, gathered_[Index(run)]);
+      if (at == kNowhere) continue;
+      for (const size_t unit : made[Index(at)]) Scatter(units_[unit]);
+    }
+    return std::move(rewriter_).Finish();
+  }
+
+  bool IsAmong(const std::vector<int32_t>& operations, int32_t run) const {
+    return std::any_of(operations.begin(), operations.end(), [&](int32_t operation) {
+      const int32_t at = position_[Index(operation)];
+      return at != kNowhere && run_of_[Index(at)] == run;
+    });
+  }
+
+  PlannedOperation Carrying(const Unit& unit, Collective kind) const {
+    PlannedOperation collective{
+        .source = plan_[Index(unit.gradients.back())].source, .kind = kind, .bytes = unit.bytes};
+    for (const int32_t gradient : unit.gradients)
+      collective.members.push_back(plan_[Index(gradient)].source);
+    return collective;
+  }
+
+  // The all-gathers that the run needs; collectives are one sequence, so whoever waits for the last
+  // of them waits for all.
+  void Gather(size_t run) {
+    if (run >= runs_.size()) return;
+    const size_t first_new = runs_[run].units.front();
+    for (const size_t unit : runs_[run].units) {
+      gathered_[run] = rewriter_.Append(Carrying(units_[unit], Collective::kAllGather));
+      if (run < 2 || unit != first_new) continue;
+      const UnitRun& freed = runs_[run - 2];
+      std::vector<uint8_t> goes_on(Index(freed.end - freed.begin), 0);
+      for (int32_t at = freed.begin; at < freed.end; ++at) {
+        for (const int32_t before : plan_[Index(computations_[Index(at)])].waiting_for) {
+          const int32_t earlier = position_[Index(before)];
+          if (earlier >= freed.begin && earlier < freed.end)
+            goes_on[Index(earlier - freed.begin)] = 1;
+        }
+      }
+      for (int32_t at = freed.begin; at < freed.end; ++at) {
+        if (goes_on[Index(at - freed.begin)] == 0)
+          rewriter_.Wait(gathered_[run], now_[Index(computations_[Index(at)])]);
+      }
+    }
+  }
+
+  void Scatter(const Unit& unit) {
+    PlannedOperation scatter = Carrying(unit, Collective::kReduceScatter);
+    for (const int32_t gradient : unit.gradients) {
+      const std::vector<int32_t>& waiting_for = plan_[Index(gradient)].waiting_for;
+      scatter.waiting_for.insert(scatter.waiting_for.end(), waiting_for.begin(), waiting_for.end());
+    }
+    const int32_t now = rewriter_.Append(std::move(scatter));
+    for (const int32_t gradient : unit.gradients) rewriter_.Became(gradient, now);
+  }
+
+  const Profile& profile_;
+  const StepPlan& plan_;
+  const char* const field_;
+  const std::vector<int32_t> order_;
+  PlanRewriter rewriter_;
+  std::vector<int32_t> position_;  // by operation; kNowhere: no computation, or it needs a sum
+  std::vector<int32_t> latest_;    // by operation: of itself and of what it waits for
+  std::vector<uint8_t> needs_sum_;
+  std::vector<int32_t> computations_;  // by position
+  std::vector<Unit> units_;
+  int32_t forward_end_ = 0;  // position
+  std::vector<UnitRun> runs_;
+  std::vector<int32_t> run_of_;    // by position
+  std::vector<int32_t> gathered_;  // by run: its last all-gather, of the new plan
+  std::vector<int32_t> now_;       // by operation: in the new plan
+};
+
+}  // namespace
+
+absl::StatusOr<StepPlan> WithShardedParameters(const Profile& profile, const StepPlan& plan,
+                                               const std::vector<int32_t>& counts) {
+  return ParameterSharder(profile, plan, "all_reduce.sharding").Run(counts);
+}
+
+absl::StatusOr<std::vector<int32_t>> ForwardUses(const Profile& profile, const StepPlan& plan,
+                                                 const char* field) {
+  return ParameterSharder(profile, plan, field).ForwardOfEach();
+}
+
+}  // namespace stepcast

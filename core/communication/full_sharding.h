@@ -1,0 +1,48 @@
+// Parameters of which every worker keeps a share: ZeRO-3, PyTorch's FullyShardedDataParallel.
+//
+// A unit is what is gathered together: the gradients that one bucket carries. Before the forward
+// and again before the backward of a unit its parameters are all-gathered, and after its backward
+// its gradients are reduce-scattered: 3(W-1)/W of its bytes on every link, half more than
+// all-reducing them. At most two gathered units are alive: an all-gather may begin when the run
+// before the last one has ended, so it overlaps the last one, and only the first is fully exposed.
+// All-gathers and reduce-scatters are one sequence, in which the next all-gather of the backward
+// stands before the reduce-scatter of the unit at hand (BACKWARD_PRE).
+// Source: Zhao et al., "PyTorch FSDP", VLDB 2023; implicit prefetching and limit_all_gathers of
+// PyTorch's FSDP notes.
+// Threads: a pure function.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/communication/step_plan.h"
+#include "core/model/profile.h"
+
+namespace stepcast {
+
+// The plan with each unit's parameters sharded; `counts`: all-reduces of each unit, in graph order.
+//
+// Which computation uses which parameters, a profile does not say. The backward of a unit begins
+// with the first computation that one of its gradients is made by: the last that it waits for. Its
+// forward begins with the first computation before any gradient is made that names a parameter of
+// its gradients, or waited for the download of one; where none does, with the one that lies as far
+// from the end of the forward, counted in computations, as its last gradient is made from the
+// begin of the backward. The forward is what comes before any gradient is made, at most
+// half of the computations that need no sum: of layers, each with a forward and a backward
+// computation, that is exact. What follows lasts until the next unit begins; units that begin with
+// the same computation are gathered one after the other and count as one.
+//
+// Cost: O(n log n) in operations and dependencies. Failure: INVALID_ARGUMENT, reason
+// SCENARIO_INVALID, field all_reduce.sharding: nothing is all-reduced, a gradient waits for no
+// computation or for the sum of another, or no computation precedes all gradients. REQUIRES: the
+// plan's collectives can run in graph order; the counts add up to its all-reduces.
+absl::StatusOr<StepPlan> WithShardedParameters(const Profile& profile, const StepPlan& plan,
+                                               const std::vector<int32_t>& counts);
+
+// By all-reduce, in graph order: the first computation of the forward that uses the parameter, by
+// the rule above. Failure: as above, with field `field`.
+absl::StatusOr<std::vector<int32_t>> ForwardUses(const Profile& profile, const StepPlan& plan,
+                                                 const char* field);
+
+}  // namespace stepcast

@@ -1,0 +1,112 @@
+// A step on its way from a profile to a program: its computations and collectives, and what waits
+// for what, as fusing, sharding and cutting rewrite them.
+//
+// Threads: none.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/base/index.h"
+#include "core/model/profile.h"
+
+namespace stepcast {
+
+// An operation of a plan; the graph order is the order of the list.
+struct PlannedOperation {
+  int32_t source = 0;                          // of the profile; of a collective, its last member's
+  Collective kind = Collective::kUnspecified;  // unspecified: computation
+  int64_t bytes = 0;
+  int32_t stream = 0;
+  std::vector<int32_t> waiting_for;  // of the plan
+  std::vector<int32_t> members;
+};
+using StepPlan = std::vector<PlannedOperation>;
+
+inline void SortUnique(std::vector<int32_t>& list) {
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
+// The operations of a profile as they stand; what a worker uploads is all-reduced.
+inline StepPlan PlanOf(const Profile& profile) {
+  StepPlan plan;
+  plan.reserve(profile.operations().size());
+  for (size_t i = 0; i < profile.operations().size(); ++i) {
+    const Operation& operation = profile.operations()[i];
+    const auto source = static_cast<int32_t>(i);
+    plan.push_back({.source = source,
+                    .kind = operation.resource == Resource::kUplink ? Collective::kAllReduce
+                                                                    : operation.collective,
+                    .bytes = operation.size_bytes,
+                    .stream = operation.stream,
+                    .waiting_for = operation.waiting_for,
+                    .members = {source}});
+  }
+  return plan;
+}
+
+// The all-reduces of a plan, in graph order.
+inline std::vector<int32_t> AllReducesOf(const StepPlan& plan) {
+  std::vector<int32_t> found;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (plan[i].kind == Collective::kAllReduce) found.push_back(static_cast<int32_t>(i));
+  }
+  return found;
+}
+
+// Another plan made of one, operation by operation: what an operation became, or that it is gone
+// and whoever waited for it waits for what it waited for.
+class PlanRewriter {
+ public:
+  // The plan must outlive it.
+  explicit PlanRewriter(const StepPlan& from) : from_(from), became_(from.size()) {}
+
+  // Dependencies of `operation` are of the plan rewritten. Returns its index in the new plan.
+  int32_t Append(PlannedOperation operation) {
+    to_.push_back(std::move(operation));
+    extra_.emplace_back();
+    return static_cast<int32_t>(to_.size()) - 1;
+  }
+  // Whoever waits for `old` in the plan rewritten waits for `now`.
+  void Became(int32_t old, int32_t now) { became_[Index(old)].push_back(now); }
+  // `after` waits for `before`, both of the new plan.
+  void Wait(int32_t after, int32_t before) { extra_[Index(after)].push_back(before); }
+
+  // The dependencies of what is gone pass through. No operation comes to wait for itself.
+  StepPlan Finish() && {
+    for (size_t i = 0; i < to_.size(); ++i) {
+      std::vector<int32_t> now = std::move(extra_[i]);
+      std::vector<int32_t> left = std::move(to_[i].waiting_for);
+      SortUnique(left);
+      std::vector<uint8_t> seen;
+      while (!left.empty()) {
+        const int32_t old = left.back();
+        left.pop_back();
+        const std::vector<int32_t>& became = became_[Index(old)];
+        for (const int32_t operation : became) {
+          if (Index(operation) != i) now.push_back(operation);
+        }
+        if (!became.empty()) continue;
+        if (seen.empty()) seen.resize(from_.size(), 0);
+        if (std::exchange(seen[Index(old)], uint8_t{1}) != 0) continue;
+        left.insert(left.end(), from_[Index(old)].waiting_for.begin(),
+                    from_[Index(old)].waiting_for.end());
+      }
+      SortUnique(now);
+      to_[i].waiting_for = std::move(now);
+    }
+    return std::move(to_);
+  }
+
+ private:
+  const StepPlan& from_;
+  std::vector<std::vector<int32_t>> became_;  // empty: gone
+  StepPlan to_;
+  std::vector<std::vector<int32_t>> extra_;  // dependencies, of the new plan
+};
+
+}  // namespace stepcast
