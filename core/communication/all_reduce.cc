@@ -266,7 +266,7 @@ absl::Status CheckCollectives(const Profile& profile, const Scenario& scenario) 
   const absl::StatusOr<StepPlan> plan = PlanFor(profile, scenario.all_reduce());
   if (!plan.ok()) return plan.status();
   if (scenario.all_reduce().fidelity == Fidelity::kCollapsed) return absl::OkStatus();
-  return CheckExpanded(*plan, scenario);
+  return CheckExpanded(profile, *plan, scenario);
 }
 
 absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
@@ -277,7 +277,7 @@ absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
   StepPlan& plan = *made;
   if (absl::Status status = stop(); !status.ok()) return status;
   if (job.fidelity == Fidelity::kExpanded) {
-    if (absl::Status status = CheckExpanded(plan, scenario); !status.ok()) return status;
+    if (absl::Status status = CheckExpanded(profile, plan, scenario); !status.ok()) return status;
     absl::StatusOr<ExpandedProgram> expanded = ExpandedProgramOf(profile, plan, scenario, stop);
     if (!expanded.ok()) return expanded.status();
     return CollectiveProgram{

@@ -250,21 +250,28 @@ bool HasRounds(Collective kind, int32_t workers) {
   return workers > 1 && kind != Collective::kUnspecified && kind != Collective::kBroadcast;
 }
 
-absl::Status CheckExpanded(const StepPlan& plan, const Scenario& scenario,
+absl::Status CheckExpanded(const Profile& profile, const StepPlan& plan, const Scenario& scenario,
                            const AllReduceLimits& limits) {
   int64_t operations = 0;
   for (const PlannedOperation& operation : plan) {
     const int64_t rounds = RoundsOf(operation.kind, scenario.workers);
     operations += operation.kind == Collective::kUnspecified ? 1 : 2 + 2 * rounds;
   }
-  if (operations <= limits.max_expanded_operations) return absl::OkStatus();
-  return FaultsError(
-      "SCENARIO_INVALID",
-      {{.field = "all_reduce.fidelity",
-        .description = absl::StrCat(
-            "EXPANDED, a step of each of ", scenario.workers, " workers has up to ", operations,
-            " operations, which is above the limit max_expanded_operations = ",
-            limits.max_expanded_operations)}});
+  const auto steps = static_cast<int64_t>(profile.steps().size());
+  std::string over;
+  if (operations > limits.max_expanded_operations) {
+    over = absl::StrCat(" operations, which is above the limit max_expanded_operations = ",
+                        limits.max_expanded_operations);
+  } else if (operations * steps > limits.max_expanded_times) {
+    over = absl::StrCat(" operations, and in ", steps,
+                        " recorded steps more times than the limit max_expanded_times = ",
+                        limits.max_expanded_times);
+  }
+  if (over.empty()) return absl::OkStatus();
+  return FaultsError("SCENARIO_INVALID",
+                     {{.field = "all_reduce.fidelity",
+                       .description = absl::StrCat("EXPANDED, a step of each of ", scenario.workers,
+                                                   " workers has up to ", operations, over)}});
 }
 
 absl::StatusOr<ExpandedProgram> ExpandedProgramOf(const Profile& profile, const StepPlan& plan,

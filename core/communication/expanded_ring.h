@@ -48,8 +48,9 @@ struct ExpandedProgram {
 };
 
 // INVALID_ARGUMENT, reason SCENARIO_INVALID, field all_reduce.fidelity: more operations than
-// max_expanded_operations. REQUIRES, here and below: the scenario was resolved, with kExpanded.
-absl::Status CheckExpanded(const StepPlan& plan, const Scenario& scenario,
+// max_expanded_operations, or, times the recorded steps, than max_expanded_times. REQUIRES, here
+// and below: the scenario was resolved, with kExpanded.
+absl::Status CheckExpanded(const Profile& profile, const StepPlan& plan, const Scenario& scenario,
                            const AllReduceLimits& limits = {});
 
 // Linear in the number of operations. Failure: what `stop` returns. REQUIRES: CheckExpanded is OK.

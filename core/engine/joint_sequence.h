@@ -101,9 +101,9 @@ class JointSequence {
 
   // The next instant at which something ends, or a launch does.
   Instant NextEnd() const {
+    if (joint_.cycles.has_value()) return under_way_ > 0 ? group_end_ : kEndOfTime;
     Instant next = link_.NextEnd();
     for (const Launch& launch : launches_) next = std::min(next, launch.at);
-    if (joint_.cycles.has_value() && under_way_ > 0) return group_end_;
     if (joint_.messages.empty()) {
       for (const Instant end : ends_) next = std::min(next, end);
     }

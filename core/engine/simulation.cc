@@ -50,13 +50,16 @@ absl::StatusOr<RunResult> RunPlain(const JobGraph& job, const RunOptions& option
 }
 
 absl::Status CheckSize(const JobGraph& job) {
+  // The memory of a lane is that of so many operations; with cycles there is one for each of them.
+  constexpr int64_t kOperationsPerLane = 8;
   const int64_t workers = job.workers();
-  OpIndex size = 0;
+  int64_t size = 0;
   double longest_step_ticks = 0;
   for (const std::shared_ptr<const Program>& program : job.programs) {
-    size = std::max(size, program->size());
+    size = std::max<int64_t>(size, program->size());
     longest_step_ticks = std::max(longest_step_ticks, program->longest_step_ticks());
   }
+  if (job.joint.cycles.has_value()) size += kOperationsPerLane * job.lanes().count();
   if (workers * size > kMaxWorkerOperations) {
     const std::string operations = std::to_string(size);
     const std::string limit = std::to_string(kMaxWorkerOperations);

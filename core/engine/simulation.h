@@ -144,7 +144,8 @@ struct RunResult {
 // The error of a run that would pass the end of simulated time.
 absl::Status SimulatedTimeExhausted();
 
-// Workers x operations that one run may hold.
+// Workers x operations that one run may hold; with cycles each joint one counts nine times, since
+// it has a lane of its own.
 inline constexpr int64_t kMaxWorkerOperations = 200'000'000;
 
 // Failure: what `stop` returns; INVALID_ARGUMENT, reason SIMULATION_TOO_LARGE, over

@@ -134,6 +134,8 @@ struct AllReduceLimits {
   int64_t max_pieces = 100'000;
   // Operations of a worker's step with kExpanded.
   int64_t max_expanded_operations = 1'000'000;
+  // The same times the recorded steps, each of which has its own times.
+  int64_t max_expanded_times = 20'000'000;
 };
 
 // Adds every fault, its path below `all_reduce.`, that is not of the number of workers.

@@ -212,8 +212,9 @@ TEST(ExpandedRingTest, TooManyOperationsAreRefusedByTheLimitsName) {
           profile, {.workers = 8, .communication = AllReduceDraft{.fidelity = Fidelity::kExpanded}})
           .value();
   // The computation, two joint operations and two for each of 14 rounds.
-  EXPECT_TRUE(CheckExpanded(plan, scenario, {.max_expanded_operations = 31}).ok());
-  const absl::Status status = CheckExpanded(plan, scenario, {.max_expanded_operations = 30});
+  EXPECT_TRUE(CheckExpanded(profile, plan, scenario, {.max_expanded_operations = 31}).ok());
+  const absl::Status status =
+      CheckExpanded(profile, plan, scenario, {.max_expanded_operations = 30});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   const ErrorDetails details = DetailsOf(status);
   EXPECT_EQ(details.reason, "SCENARIO_INVALID");
@@ -222,6 +223,10 @@ TEST(ExpandedRingTest, TooManyOperationsAreRefusedByTheLimitsName) {
   EXPECT_THAT(
       details.faults[0].description,
       HasSubstr("up to 31 operations, which is above the limit max_expanded_operations = 30"));
+  EXPECT_TRUE(CheckExpanded(profile, plan, scenario, {.max_expanded_times = 31}).ok());
+  EXPECT_THAT(
+      std::string(CheckExpanded(profile, plan, scenario, {.max_expanded_times = 30}).message()),
+      HasSubstr("in 1 recorded steps more times than the limit max_expanded_times = 30"));
   EXPECT_TRUE(CheckCollectives(profile, scenario).ok());
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/base/stop_check.h"
 #include "core/communication/job.h"
@@ -308,6 +309,36 @@ TEST(CollectivesComparisonTest,
     ++compared;
   }
   EXPECT_GT(fused, 100);
+}
+
+// Each gradient has a lane of its own on every worker, and lanes take memory.
+TEST(CollectivesComparisonTest, CyclesOfManyGradientsOnManyWorkersAreRefusedByTheLimitsName) {
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  draft.operations.push_back({.name = "backward", .resource = Resource::kWorker});
+  for (int i = 0; i < 6000; ++i) {
+    draft.operations.push_back({.name = "g" + std::to_string(i),
+                                .resource = Resource::kCollective,
+                                .size_bytes = 10,
+                                .waiting_for = {0},
+                                .collective = Collective::kAllReduce});
+  }
+  RecordedStep& step = draft.steps.emplace_back();
+  step.start_ns.assign(draft.operations.size(), 0);
+  step.end_ns.assign(draft.operations.size(), 10);
+  const Profile profile = Profile::Create(std::move(draft)).value();
+  const auto run = [&](int32_t workers) {
+    const Scenario scenario =
+        ResolveScenario(profile, {.workers = workers,
+                                  .communication = AllReduceDraft{.horovod = HorovodDraft{}}})
+            .value();
+    const JobProgram program = BuildJobProgram(profile, scenario, NeverStop).value();
+    return Simulate(JobOf(program, nullptr, scenario), OptionsFor(scenario, 2, 0), NeverStop)
+        .status();
+  };
+  EXPECT_TRUE(run(2).ok());
+  const absl::Status refused = run(4096);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DetailsOf(refused).reason, "SIMULATION_TOO_LARGE");
 }
 
 // Everything that a run says but which engine made it.
