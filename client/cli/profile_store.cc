@@ -1,5 +1,6 @@
 // `profile upload`, `get`, `list` and `delete`: the keyed store of profiles.
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -235,13 +236,23 @@ std::string ProfileText(const v1::Profile& profile) {
   table.AddRow({"framework", OrDash(profile.framework())});
   table.AddRow({"labels", LabelsText(profile)});
   table.AddRow({"batch size", absl::StrCat(profile.batch_size())});
-  table.AddRow({"parameter servers", absl::StrCat(profile.parameter_servers())});
+  const bool meets_in_collectives = std::any_of(
+      profile.operations().begin(), profile.operations().end(), [](const v1::Operation& operation) {
+        return operation.resource() == v1::Operation::COLLECTIVE;
+      });
+  if (!meets_in_collectives)
+    table.AddRow({"parameter servers", absl::StrCat(profile.parameter_servers())});
   table.AddRow({"operations", absl::StrCat(profile.operation_count())});
   if (!profile.operations().empty()) {
-    table.AddRow({"  downloads", KindText(profile, v1::Operation::DOWNLINK)});
+    if (!meets_in_collectives)
+      table.AddRow({"  downloads", KindText(profile, v1::Operation::DOWNLINK)});
     table.AddRow({"  worker's", KindText(profile, v1::Operation::WORKER)});
-    table.AddRow({"  uploads", KindText(profile, v1::Operation::UPLINK)});
-    table.AddRow({"  servers'", KindText(profile, v1::Operation::PARAMETER_SERVER)});
+    if (meets_in_collectives) {
+      table.AddRow({"  collectives", KindText(profile, v1::Operation::COLLECTIVE)});
+    } else {
+      table.AddRow({"  uploads", KindText(profile, v1::Operation::UPLINK)});
+      table.AddRow({"  servers'", KindText(profile, v1::Operation::PARAMETER_SERVER)});
+    }
     table.AddRow(
         {"bandwidth",
          absl::StrCat(NumberText(profile.platform().bandwidth_bytes_per_second()), " bytes/s")});

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "client/cli/answer_texts.h"
@@ -57,6 +58,15 @@ TEST(ProfileTextTest, HasALineAPropertyAndTheGraphInShort) {
             "owner              vision-ci\n"
             "digest             abc\n"
             "etag               e1\n");
+}
+
+TEST(ProfileTextTest, SaysNothingOfServersWhereWorkersMeetInCollectives) {
+  v1::Profile profile = Stored();
+  profile.mutable_operations(0)->set_resource(v1::Operation::COLLECTIVE);
+  const std::string text = ProfileText(profile);
+  EXPECT_THAT(text, ::testing::HasSubstr("  collectives  1, 1000 B\n"));
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("servers")));
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("downloads")));
 }
 
 }  // namespace
