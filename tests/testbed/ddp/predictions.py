@@ -27,6 +27,10 @@ class Point:
     note: str = ""
 
 
+# A prediction is compared with a measurement: its own chance is to be small beside that of twelve recorded steps.
+STEPS = "1000"
+
+
 def import_trace(stepcast, trace, batch, bytes_per_second, folder):
     """A profile of the trace, as a file in the folder."""
     path = pathlib.Path(folder) / f"{pathlib.Path(trace).name.removesuffix('.json.gz')}.profile.json"
@@ -46,7 +50,7 @@ def predict(stepcast, profile, point, algorithm="gloo", constants=None):
         options += ["--workers", point.workers]
     reply = _run(
         stepcast, "predict", "--local", profile, "--algorithm", algorithm, "--bandwidth", f"{constants.share * point.bytes_per_second:.0f}",
-        "--bucket-cap", f"{point.cap_mib}MiB", "--output", "json", *options,
+        "--bucket-cap", f"{point.cap_mib}MiB", "--steps", STEPS, "--output", "json", *options,
     )
     return json.loads(reply)["predictions"][0]
 
