@@ -246,18 +246,18 @@ class ImportCommand : public Command {
   // A format by its name, and what goes with it.
   struct FormatRow {
     const char* name;
-    RecordingFormat format;
     const char* text;
+    RecordingFormat format;
     bool takes_graph;
     bool makes_steps;
   };
   static constexpr FormatRow kFormats[] = {
-      {"layers", RecordingFormat::kLayers, "measured layers", false, true},
-      {"run-metadata", RecordingFormat::kRunMetadata, "RunMetadata", true, false},
-      {"timeline", RecordingFormat::kTimeline, "a timeline", true, true},
-      {"pytorch", RecordingFormat::kPyTorch, "a trace of PyTorch", false, false},
-      {"chakra", RecordingFormat::kChakra, "a Chakra trace", false, true},
-      {"horovod", RecordingFormat::kHorovod, "a timeline of Horovod", false, false}};
+      {"layers", "measured layers", RecordingFormat::kLayers, false, true},
+      {"run-metadata", "RunMetadata", RecordingFormat::kRunMetadata, true, false},
+      {"timeline", "a timeline", RecordingFormat::kTimeline, true, true},
+      {"pytorch", "a trace of PyTorch", RecordingFormat::kPyTorch, false, false},
+      {"chakra", "a Chakra trace", RecordingFormat::kChakra, false, true},
+      {"horovod", "a timeline of Horovod", RecordingFormat::kHorovod, false, false}};
 
   static const FormatRow& RowOf(RecordingFormat format) {
     return *std::find_if(std::begin(kFormats), std::end(kFormats),

@@ -171,7 +171,8 @@ absl::StatusOr<Profile> BuildZooProfile(std::string_view model, const ZooOptions
   if (entry == nullptr) faults.Add("model", NoModel(model, options.communication));
   CheckOptions(options, limits, faults);
   ResolveStepVariation(options.variation, 0, limits, faults);
-  if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
+  if (entry == nullptr || !faults.empty())
+    return FaultsError("IMPORT_INVALID", std::move(faults).Take());
 
   TrainingGraph graph = GraphOf(*entry, options);
   CheckDurations(graph, limits, faults);
