@@ -168,6 +168,7 @@ absl::StatusOr<Program> ProgramOf(const Profile& profile, const StepPlan& plan, 
   int32_t streams = 1;
   for (const PlannedOperation& operation : plan) streams = std::max(streams, operation.stream + 1);
   std::vector<LaneSpec> lanes;
+  lanes.reserve(Index(streams) + Index(joint_lanes));
   for (int32_t i = 0; i < streams; ++i) lanes.push_back({.role = LaneRole::kCompute, .index = i});
   for (int32_t i = 0; i < joint_lanes; ++i) lanes.push_back({.role = LaneRole::kJoint, .index = i});
   ProgramDraft draft;

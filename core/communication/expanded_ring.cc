@@ -144,6 +144,7 @@ class ExpandedWriter {
   ProgramDraft Draft(double latency) {
     ProgramDraft draft;
     std::vector<LaneSpec> lanes;
+    lanes.reserve(Index(streams_) + 4);
     for (int32_t i = 0; i < streams_; ++i)
       lanes.push_back({.role = LaneRole::kCompute, .index = i});
     lanes.push_back({.role = LaneRole::kJoint});

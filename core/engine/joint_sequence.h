@@ -173,7 +173,8 @@ class JointSequence {
     Instant at;
     size_t position = 0;
 
-    friend auto operator<=>(const Ready&, const Ready&) = default;
+    // clang-tidy 14 takes the zero of a rewritten comparison for a pointer.
+    friend auto operator<=>(const Ready&, const Ready&) = default;  // NOLINT(modernize-use-nullptr)
   };
 
   void NoteReady(size_t position, Instant now) {

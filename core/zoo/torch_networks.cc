@@ -311,7 +311,8 @@ Architecture Gpt2Small() {
   for (int i = 0; i < kLayers; ++i)
     layer = Gpt2Layer(net, "transformer.h." + std::to_string(i), layer);
   layer = net.LayerNormalization("transformer.ln_f", layer);
-  return std::move(net).Finish({net.TiedLinear("lm_head", layer, kVocabulary)});
+  layer = net.TiedLinear("lm_head", layer, kVocabulary);
+  return std::move(net).Finish({layer});
 }
 
 }  // namespace stepcast::torch
