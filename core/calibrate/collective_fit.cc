@@ -712,7 +712,7 @@ std::vector<WorkersResidual> ByWorkers(const CollectiveFitQuery& query, const Be
 absl::StatusOr<BenchmarkFit> FitSeparable(const CollectiveFitQuery& query, Chosen wanted,
                                           StopCheck stop) {
   BenchmarkFit fit(query, wanted);
-  // What is left out is never taken in again, so this ends.
+  // A coefficient that is left out is never taken in again, so this ends.
   while (true) {
     if (absl::Status status = fit.Run(stop); !status.ok()) return status;
     const Chosen separable = fit.Separable();
@@ -742,7 +742,7 @@ absl::StatusOr<CollectiveFit> FitCollectives(const CollectiveFitQuery& query, St
   const auto with_reduction = FitSeparable(query, {true, true, has_enough}, stop);
   if (!with_reduction.ok()) return with_reduction.status();
   const auto intervals = with_reduction->Intervals(query.confidence_level);
-  // Where adding is not told from nothing, it is nothing; how sure the others are stays.
+  // Adding that is not told from nothing is nothing; how sure the others are stays.
   Chosen chosen = with_reduction->chosen();
   if (intervals[kPerAddedByte].lower <= 0) chosen[kPerAddedByte] = false;
   const auto fit =

@@ -1,6 +1,5 @@
-// The links of a job of collectives, fitted to a benchmark of them: T = latencies L + sent bytes /
-// B
-// + added bytes c, by the formulas of core/communication/collective_time.h.
+// The links of a job of collectives, fitted to a benchmark of them by the formulas of
+// core/communication/collective_time.h: T = latencies L + sent bytes / B + added bytes c.
 //
 // Errors are relative: residuals are the logarithms of measured over fitted times. From the best of
 // some hundred fits through as many points as there are coefficients (least quantile of squares,
@@ -63,7 +62,7 @@ struct WorkersResidual {
   double bias = 0;               // median of (measured - fitted) / fitted
 };
 
-// What weakens a fit.
+// A weakness of a fit.
 struct FitWarning {
   enum class Reason : uint8_t {
     kBandwidthNotTold,

@@ -21,7 +21,8 @@
 
 namespace stepcast {
 
-// What a collective takes, one after the other: T = latencies L + sent_bytes / B + added_bytes c.
+// The parts of a collective's time, one after the other: T = latencies L + sent_bytes / B +
+// added_bytes c.
 struct CollectiveParts {
   double latencies = 0;
   double sent_bytes = 0;

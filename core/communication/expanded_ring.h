@@ -32,7 +32,7 @@
 
 namespace stepcast {
 
-// What the job of an expanded program has besides it.
+// The parts of an expanded job besides its program.
 struct ExpandedRing {
   // Of workers that the one before reaches inside their node, where the latency there is another;
   // else null.

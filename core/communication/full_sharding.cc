@@ -74,7 +74,8 @@ class ParameterSharder {
  private:
   static constexpr int32_t kNowhere = -1;
 
-  // What is gathered and scattered together. Positions count the computations that need no sum.
+  // A unit that is gathered and scattered together. Positions count the computations that need no
+  // sum.
   struct Unit {
     std::vector<int32_t> gradients;  // of the plan
     int64_t bytes = 0;

@@ -23,7 +23,7 @@ namespace stepcast {
 
 // The plan with each unit's parameters sharded; `counts`: all-reduces of each unit, in graph order.
 //
-// Which computation uses which parameters, a profile does not say. The backward of a unit begins
+// A profile does not say which computation uses which parameters. The backward of a unit begins
 // with the first computation that one of its gradients is made by: the last that it waits for. Its
 // forward begins with the first computation before any gradient is made that names a parameter of
 // its gradients, or waited for the download of one; where none does, with the one that lies as far

@@ -133,7 +133,7 @@ class JointTable {
   std::vector<std::vector<Stretch>> early_;         // by row and stream
 };
 
-// What runs of one program have in common, whatever the number of workers and their links.
+// The part that runs of one program have in common, whatever the number of workers and their links.
 struct PreparedJoint {
   std::optional<JointPlan> plan;    // empty: see JointPlan::Make
   std::optional<JointTable> table;  // of the plan, at the recorded speed

@@ -121,7 +121,7 @@ class JointRun {
     }
   }
 
-  // What happens at the workers' begins of the step at hand, in the order of those instants; what
+  // The events at the workers' begins of the step at hand, in the order of those instants; what
   // is of one instant together.
   template <typename Happens>
   void InOrder(Happens happens) {
@@ -266,7 +266,7 @@ class JointRun {
     }
   }
 
-  // What the step at hand adds to the account.
+  // The use that the step at hand adds to the account.
   void AddUse() {
     for (size_t s = 0; s < streams_; ++s) {
       const Span* const work = table().work(s);

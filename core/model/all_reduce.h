@@ -28,7 +28,7 @@ const char* NameOf(CollectiveAlgorithm algorithm);
 // The state that workers keep shares of, instead of the whole: ZeRO-1, -2 and -3 (FSDP).
 enum class Sharding : uint8_t { kNone, kOptimizer, kGradients, kFull };
 
-// How closely a collective is simulated: as one event, or round by round.
+// The closeness with which a collective is simulated: as one event, or round by round.
 enum class Fidelity : uint8_t { kCollapsed, kExpanded };
 
 // A point of a benchmark of collectives.

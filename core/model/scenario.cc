@@ -80,7 +80,7 @@ class ScenarioResolver {
     return false;
   }
 
-  // Whether an operation is a transfer here, of a parameter or its gradient or both.
+  // True if an operation is a transfer here, of a parameter or its gradient or both.
   static bool Travels(const Operation& operation) {
     return IsTransfer(operation.resource) || operation.resource == Resource::kCollective;
   }

@@ -26,7 +26,7 @@ struct RingMessages {
   Span latency;       // from the end of a transmission to the message's arrival
   Span addition;      // of one message that has arrived; one after the other
 
-  // What a ring that has the link to itself takes, one after the other.
+  // The parts of a ring's time that has the link to itself, one after the other.
   struct Path {
     int64_t transmissions = 0;
     int64_t latencies = 0;

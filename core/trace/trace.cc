@@ -103,7 +103,7 @@ int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t ste
   const bool has_parsing = scenario.servers().parsing_overhead != ParsingOverhead{};
   int64_t a_step = 1;
   for (const Operation& operation : profile.operations()) {
-    // What is all-reduced comes down and goes up.
+    // A parameter that is all-reduced comes down and goes up.
     const bool is_collective = operation.resource == Resource::kCollective;
     const int64_t services =
         is_collective || IsTransfer(operation.resource)

@@ -265,7 +265,7 @@ v1::ConfidenceInterval WireInterval(const FittedCoefficient& fitted, double leve
   return wire;
 }
 
-// What is beyond a scenario's bounds is left out, as a warning says.
+// A coefficient beyond a scenario's bounds is left out, as a warning says.
 v1::Scenario WireScenario(const CollectiveFit& fit) {
   v1::Scenario wire;
   v1::AllReduce& job = *wire.mutable_all_reduce();

@@ -225,7 +225,7 @@ TEST(CollectiveFitTest, TimesThatDoNotGrowTellNoBandwidth) {
 TEST(CollectiveFitTest, EachNumberOfWorkersHasItsResiduals) {
   Random random({6});
   std::vector<MeasuredCollective> points = Measured({.workers = {2, 4, 6, 8}}, random);
-  // What a switch of algorithms may do: the largest job is half as fast again.
+  // A switch of algorithms: the largest job is half as fast again.
   for (MeasuredCollective& m : points) {
     if (m.workers == 8) m.seconds *= 1.5;
   }

@@ -145,7 +145,7 @@ TEST(FullShardingTest, UnitsAreTheBucketsOfGradients) {
       ElementsAre(Pair(gather, 12'000'000), Pair(gather, 12'000'000), Pair(scatter, 12'000'000)));
 }
 
-// What each worker sends over its link, as shares of the buffers.
+// The bytes that each worker sends over its link, as shares of the buffers.
 TEST(FullShardingTest, ThreeTimesTheParametersAreCarried) {
   for (const AllReduceDraft& job :
        {AllReduceDraft{}, AllReduceDraft{.buckets = Buckets{.first_bytes = 1, .cap_bytes = 9}},
