@@ -8,6 +8,7 @@
 
 #include "core/base/random.h"
 #include "core/base/student_t.h"
+#include "core/calibrate/biweight.h"
 #include "core/calibrate/weighted_median.h"
 
 namespace stepcast {
@@ -40,8 +41,6 @@ class NoiseScale {
   double growth_ = 0;
 };
 
-// Of a normal distribution: standard deviation over median absolute deviation.
-constexpr double kPerMedianDeviation = 1.4826;
 // Of measurements that are about 1: less is what arithmetic leaves.
 constexpr double kRounding = 1e-13;
 constexpr size_t kFewestToGroup = 48;
@@ -73,7 +72,7 @@ double ScaleOf(std::span<const Distance> distances) {
   std::vector<double> values;
   values.reserve(distances.size());
   for (const Distance& d : distances) values.push_back(d.distance);
-  return kPerMedianDeviation * Median(std::move(values));
+  return kDeviationPerMedian * Median(std::move(values));
 }
 
 std::vector<Measurement> GroupScales(std::span<const Distance> distances) {
@@ -215,16 +214,10 @@ class BiweightFit {
   NoiseScale noise_;
 };
 
-constexpr double kReach = 4.685;
 constexpr int kMaxIterations = 100;
 // From then on the noise is taken as it is, so that the iteration ends.
 constexpr int kNoiseIterations = 15;
 constexpr double kConverged = 1e-10;
-
-double Biweight(double u) { return std::abs(u) < 1 ? (1 - u * u) * (1 - u * u) : 0; }
-
-// The derivative of u * Biweight(u).
-double BiweightSlope(double u) { return std::abs(u) < 1 ? (1 - u * u) * (1 - 5 * u * u) : 0; }
 
 BiweightFit::BiweightFit(std::span<const Measurement> measurements, LineShape shape)
     : measurements_(measurements), shape_(shape) {
@@ -256,7 +249,7 @@ void BiweightFit::Iterate() {
 }
 
 double BiweightFit::U(const Measurement& m) const {
-  return Residual(m) / (kReach * noise_.At(line_.At(m.x)));
+  return Residual(m) / (kBiweightReach * noise_.At(line_.At(m.x)));
 }
 
 // `weight` of U, over the square of the noise.
