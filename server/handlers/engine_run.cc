@@ -35,12 +35,12 @@ void EngineRun::ReportUnsteady(const std::vector<Prediction>& predictions) const
       std::count_if(predictions.begin(), predictions.end(),
                     [](const Prediction& prediction) { return !prediction.steady_state; });
   if (environment_.observer != nullptr && unsteady > 0)
-    environment_.observer->OnUnsteady(environment_.method, unsteady);
+    environment_.observer->OnUnsteady(environment_.work, unsteady);
 }
 
 void EngineRun::Report(const absl::Status& status, int64_t simulated_operations) const {
   if (environment_.observer == nullptr) return;
-  environment_.observer->OnSimulation(environment_.method, status.code(), context_.engine_seconds,
+  environment_.observer->OnSimulation(environment_.work, status.code(), context_.engine_seconds,
                                       simulated_operations);
 }
 

@@ -31,7 +31,7 @@ class EngineRun {
   struct Environment {
     const Clock& clock;
     SimulationObserver* observer = nullptr;  // may be null
-    std::string_view method;                 // one of kSimulatingMethods
+    SimulatedWork work;
   };
 
   // The time budget of the options counts from here.

@@ -1,6 +1,7 @@
 #include "server/handlers/expected_work.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -63,6 +64,47 @@ double OperationsOf(const AllocationQuery& query) {
                   OfOneWorker(job->profile, query.options, job->server_choices.front());
   }
   return operations;
+}
+
+namespace {
+
+Communication CommunicationOf(const Scenario& scenario) {
+  return scenario.has_servers() ? Communication::kParameterServers : Communication::kAllReduce;
+}
+
+Communication Both(Communication one, Communication other) {
+  return one == other ? one : Communication::kBoth;
+}
+
+}  // namespace
+
+Communication CommunicationOf(const ThroughputQuery& query) {
+  Communication communication = CommunicationOf(query.scenarios.front());
+  for (const Scenario& scenario : query.scenarios)
+    communication = Both(communication, CommunicationOf(scenario));
+  return communication;
+}
+
+Communication CommunicationOf(const RecommendationQuery& query) {
+  return CommunicationOf(query.server_choices.front());
+}
+
+Communication CommunicationOf(const OrderQuery& query) { return CommunicationOf(query.scenario); }
+
+Communication CommunicationOf(const ComparisonQuery& query) {
+  return CommunicationOf(query.throughput);
+}
+
+Communication CommunicationOf(const TraceQuery& query) { return CommunicationOf(query.scenario); }
+
+Communication CommunicationOf(const AllocationQuery& query) {
+  std::optional<Communication> communication;
+  for (const absl::StatusOr<AllocationJob>& job : query.jobs) {
+    if (!job.ok()) continue;
+    const Communication of_job = CommunicationOf(job->server_choices.front());
+    communication = Both(communication.value_or(of_job), of_job);
+  }
+  return communication.value_or(Communication::kParameterServers);
 }
 
 namespace {

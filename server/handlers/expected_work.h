@@ -24,6 +24,7 @@
 #include "core/recommend/recommendation_query.h"
 #include "core/trace/trace.h"
 #include "server/base/clock.h"
+#include "server/handlers/simulation_observer.h"
 
 namespace stepcast::server {
 
@@ -60,6 +61,14 @@ double OperationsOf(const Profile& profile, const OrderQuery& query);
 double OperationsOf(const Profile& profile, const ComparisonQuery& query);
 double OperationsOf(const Profile& profile, const TraceQuery& query);
 double OperationsOf(const AllocationQuery& query);
+
+// The kind of the jobs of a checked request.
+Communication CommunicationOf(const ThroughputQuery& query);
+Communication CommunicationOf(const RecommendationQuery& query);
+Communication CommunicationOf(const OrderQuery& query);
+Communication CommunicationOf(const ComparisonQuery& query);
+Communication CommunicationOf(const TraceQuery& query);
+Communication CommunicationOf(const AllocationQuery& query);
 
 // The remedy that is offered instead of waiting.
 enum class Remedy : uint8_t { kStartAJob, kAskForLess };

@@ -60,11 +60,10 @@ void MergeTimeBudget(OptimizeOrderCall& call) {
 PredictionHandler::PredictionHandler(const Environment& environment, const ProfileLimits& limits)
     : environment_(environment), limits_(limits) {}
 
-EngineRun PredictionHandler::RunOf(std::string_view method, const SimulationOptions& options,
+EngineRun PredictionHandler::RunOf(const SimulatedWork& work, const SimulationOptions& options,
                                    const std::string& digest) const {
-  return EngineRun(
-      {.clock = environment_.clock, .observer = environment_.observer, .method = method},
-      {.options = options, .profile_digest = digest});
+  return EngineRun({.clock = environment_.clock, .observer = environment_.observer, .work = work},
+                   {.options = options, .profile_digest = digest});
 }
 
 absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource source,
@@ -108,7 +107,7 @@ absl::StatusOr<Computation<Answer>> PredictionHandler::Prepare(std::string_view 
   const absl::Status checked = WithFaults(std::move(call.faults), query.status());
   if (!checked.ok()) return checked;
   std::string content = subject->digest;
-  EngineRun run = RunOf(method, query->options, content);
+  EngineRun run = RunOf({method, CommunicationOf(*query)}, query->options, content);
   ExpectedWork work{.method = std::string(method),
                     .profile = content,
                     .operations = OperationsOf(subject->profile, *query),
@@ -184,7 +183,7 @@ absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWo
       std::any_of(query->jobs.begin(), query->jobs.end(), [](const auto& job) {
         return job.ok() && AnyOfCollectives(job->server_choices);
       });
-  EngineRun run = RunOf("AllocateWorkers", query->options, "");
+  EngineRun run = RunOf({"AllocateWorkers", CommunicationOf(*query)}, query->options, "");
   const bool all_found = std::none_of(digests.begin(), digests.end(),
                                       [](const std::string& digest) { return digest.empty(); });
   std::string content = all_found ? absl::StrJoin(digests, " ") : "";
@@ -243,7 +242,8 @@ absl::StatusOr<TraceComputation> PredictionHandler::GenerateTrace(GenerateTraceC
   absl::StatusOr<TraceQuery> query = ResolveTrace(subject->profile, call.draft);
   const absl::Status checked = WithFaults(std::move(call.faults), query.status());
   if (!checked.ok()) return checked;
-  EngineRun run = RunOf("GenerateTrace", query->options, subject->digest);
+  EngineRun run =
+      RunOf({"GenerateTrace", CommunicationOf(*query)}, query->options, subject->digest);
   ExpectedWork work{.method = "GenerateTrace",
                     .profile = subject->digest,
                     .operations = OperationsOf(subject->profile, *query)};

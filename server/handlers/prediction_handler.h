@@ -116,8 +116,8 @@ class PredictionHandler {
   absl::StatusOr<AllocationJob> ResolveJob(AllocationJobCall call, const AllocationQuery& query,
                                            Names names, std::string& profile_digest) const;
 
-  // For one computation of `method`.
-  EngineRun RunOf(std::string_view method, const SimulationOptions& options,
+  // For one computation.
+  EngineRun RunOf(const SimulatedWork& work, const SimulationOptions& options,
                   const std::string& digest) const;
 
   const Environment environment_;

@@ -13,15 +13,27 @@ inline constexpr std::string_view kSimulatingMethods[] = {"PredictThroughput", "
                                                           "OptimizeOrder",     "AllocateWorkers",
                                                           "CompareModels",     "GenerateTrace"};
 
+// The ways in which the jobs of a call exchange their updates; kBoth where a call has scenarios of
+// either.
+enum class Communication : unsigned char { kParameterServers, kAllReduce, kBoth };
+inline constexpr Communication kCommunications[] = {
+    Communication::kParameterServers, Communication::kAllReduce, Communication::kBoth};
+
+// What was computed: by a call of which method, of which kind of job.
+struct SimulatedWork {
+  std::string_view method;  // one of kSimulatingMethods
+  Communication communication = Communication::kParameterServers;
+};
+
 // An observer of every computation behind a prediction. For metrics.
 class SimulationObserver {
  public:
   virtual ~SimulationObserver() = default;
-  // `method` is one of kSimulatingMethods. Threads: called by any.
-  virtual void OnSimulation(std::string_view method, absl::StatusCode code, double seconds,
+  // Threads: called by any.
+  virtual void OnSimulation(const SimulatedWork& work, absl::StatusCode code, double seconds,
                             int64_t simulated_operations) = 0;
   // So many predictions of an answer had not reached their steady state.
-  virtual void OnUnsteady(std::string_view method, int64_t predictions) = 0;
+  virtual void OnUnsteady(const SimulatedWork& work, int64_t predictions) = 0;
 };
 
 // From a call before, or from one under way.

@@ -1,5 +1,6 @@
 #include "server/metrics/work_metrics.h"
 
+#include <iterator>
 #include <string>
 
 #include "server/handlers/simulation_observer.h"
@@ -125,12 +126,30 @@ prometheus::Histogram::BucketBoundaries SimulationBuckets() {
   return {0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600};
 }
 
+// By Communication; as the scenario's fields are named.
+constexpr const char* kCommunicationNames[] = {"parameter_servers", "all_reduce", "both"};
+static_assert(std::size(kCommunicationNames) == std::size(kCommunications));
+
+prometheus::Labels LabelsOf(const SimulatedWork& work) {
+  return {{"method", std::string(work.method)},
+          {"communication", kCommunicationNames[static_cast<size_t>(work.communication)]}};
+}
+
+// False where no call of the method can be of such jobs: orders are of parameter servers, and only
+// a cluster or a list of scenarios has jobs of both kinds.
+bool Meets(std::string_view method, Communication communication) {
+  if (communication == Communication::kBoth)
+    return method == "AllocateWorkers" || method == "PredictThroughput";
+  return communication == Communication::kParameterServers || method != "OptimizeOrder";
+}
+
 }  // namespace
 
 SimulationMetrics::SimulationMetrics(prometheus::Registry& registry)
     : predictions_(prometheus::BuildCounter()
                        .Name(metric::kPredictions)
-                       .Help("Computations for predictions that ended, by method and status code.")
+                       .Help("Computations for predictions that ended, by method, kind of job and "
+                             "status code.")
                        .Register(registry)),
       seconds_(prometheus::BuildHistogram()
                    .Name(metric::kSimulationSeconds)
@@ -146,22 +165,28 @@ SimulationMetrics::SimulationMetrics(prometheus::Registry& registry)
                       .Register(registry)
                       .Add({})) {
   for (const std::string_view method : kSimulatingMethods) {
-    seconds_.Add({{"method", std::string(method)}}, SimulationBuckets());
-    predictions_.Add({{"method", std::string(method)}, {"code", "OK"}});
-    unsteady_.Add({{"method", std::string(method)}});
+    for (const Communication communication : kCommunications) {
+      if (!Meets(method, communication)) continue;
+      prometheus::Labels labels = LabelsOf({method, communication});
+      seconds_.Add(labels, SimulationBuckets());
+      unsteady_.Add(labels);
+      labels["code"] = "OK";
+      predictions_.Add(labels);
+    }
   }
 }
 
-void SimulationMetrics::OnSimulation(std::string_view method, absl::StatusCode code, double seconds,
-                                     int64_t simulated_operations) {
-  const std::string code_name(CodeName(static_cast<int>(code)));
-  predictions_.Add({{"method", std::string(method)}, {"code", code_name}}).Increment();
-  seconds_.Add({{"method", std::string(method)}}, SimulationBuckets()).Observe(seconds);
+void SimulationMetrics::OnSimulation(const SimulatedWork& work, absl::StatusCode code,
+                                     double seconds, int64_t simulated_operations) {
+  prometheus::Labels labels = LabelsOf(work);
+  seconds_.Add(labels, SimulationBuckets()).Observe(seconds);
+  labels["code"] = std::string(CodeName(static_cast<int>(code)));
+  predictions_.Add(labels).Increment();
   operations_.Increment(static_cast<double>(simulated_operations));
 }
 
-void SimulationMetrics::OnUnsteady(std::string_view method, int64_t predictions) {
-  unsteady_.Add({{"method", std::string(method)}}).Increment(static_cast<double>(predictions));
+void SimulationMetrics::OnUnsteady(const SimulatedWork& work, int64_t predictions) {
+  unsteady_.Add(LabelsOf(work)).Increment(static_cast<double>(predictions));
 }
 
 namespace {

@@ -65,9 +65,9 @@ class SimulationMetrics final : public SimulationObserver {
   // The registry must outlive it.
   explicit SimulationMetrics(prometheus::Registry& registry);
 
-  void OnSimulation(std::string_view method, absl::StatusCode code, double seconds,
+  void OnSimulation(const SimulatedWork& work, absl::StatusCode code, double seconds,
                     int64_t simulated_operations) override;
-  void OnUnsteady(std::string_view method, int64_t predictions) override;
+  void OnUnsteady(const SimulatedWork& work, int64_t predictions) override;
 
  private:
   prometheus::Family<prometheus::Counter>& predictions_;

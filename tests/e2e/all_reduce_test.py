@@ -85,6 +85,17 @@ class AllReduceTest(ServerTest):
         """(ready, start, end) of each collective, microseconds."""
         return [tuple(round(each * 1e6) for each in (one.ready_seconds, one.start_seconds, one.end_seconds)) for one in answer.collectives.collectives]
 
+    def test_computations_are_counted_by_the_kind_of_job(self):
+        kinds = ("parameter_servers", "all_reduce", "both")
+        count = lambda: [self.server.metric("stepcast_predictions_total", method="PredictThroughput", communication=kind, code="OK") for kind in kinds]
+        before = count()
+        request = {"inline_profile": small(), "scenarios": [{"workers": 2, "all_reduce": {}}], "options": {"steps_per_worker": 60}}
+        self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request))
+        self.assertEqual([after - earlier for after, earlier in zip(count(), before)], [0, 1, 0])
+        request["scenarios"].append({"workers": 2, "parameter_servers": {}})
+        self.server.predictions.PredictThroughput(from_json(prediction.PredictThroughputRequest(), request))
+        self.assertEqual([after - earlier for after, earlier in zip(count(), before)], [0, 1, 1])
+
     def test_one_worker_is_as_recorded(self):
         self.assert_step(self.predicted(training()), 51)
         # The recorded time of a collective is not used, but launching one takes time with one worker, too.

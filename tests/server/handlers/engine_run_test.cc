@@ -9,12 +9,12 @@ namespace {
 
 class Recorder final : public SimulationObserver {
  public:
-  void OnSimulation(std::string_view method, absl::StatusCode code, double seconds,
+  void OnSimulation(const SimulatedWork& work, absl::StatusCode code, double seconds,
                     int64_t simulated_operations) override {
-    last = {std::string(method), code, seconds, simulated_operations};
+    last = {std::string(work.method), code, seconds, simulated_operations};
     ++calls;
   }
-  void OnUnsteady(std::string_view /*method*/, int64_t predictions) override {
+  void OnUnsteady(const SimulatedWork& /*work*/, int64_t predictions) override {
     unsteady += predictions;
   }
   struct Simulation {
@@ -34,7 +34,7 @@ absl::StatusOr<ThroughputAnswer> Answer(int64_t operations) {
 TEST(EngineRunTest, PredictionsThatHaveNotConvergedAreReported) {
   const FakeClock clock;
   Recorder recorder;
-  EngineRun run({.clock = clock, .observer = &recorder, .method = "PredictThroughput"}, {});
+  EngineRun run({.clock = clock, .observer = &recorder, .work = {"PredictThroughput"}}, {});
   ASSERT_TRUE(run.Do<PredictThroughputAnswer>(NeverStop,
                                               [&](StopCheck) -> absl::StatusOr<ThroughputAnswer> {
                                                 return ThroughputAnswer{
@@ -49,7 +49,7 @@ TEST(EngineRunTest, PredictionsThatHaveNotConvergedAreReported) {
 TEST(EngineRunTest, SecondsAndOperationsAreReportedAndReturned) {
   FakeClock clock;
   Recorder recorder;
-  EngineRun run({.clock = clock, .observer = &recorder, .method = "PredictThroughput"},
+  EngineRun run({.clock = clock, .observer = &recorder, .work = {"PredictThroughput"}},
                 {.profile_digest = "d"});
   const auto answer = run.Do<PredictThroughputAnswer>(NeverStop, [&](StopCheck) {
     clock.Advance(2'500'000'000);
@@ -67,7 +67,7 @@ TEST(EngineRunTest, SecondsAndOperationsAreReportedAndReturned) {
 TEST(EngineRunTest, AFailureIsReportedOnce) {
   const FakeClock clock;
   Recorder recorder;
-  EngineRun run({.clock = clock, .observer = &recorder, .method = "OptimizeOrder"}, {});
+  EngineRun run({.clock = clock, .observer = &recorder, .work = {"OptimizeOrder"}}, {});
   const auto answer = run.Do<PredictThroughputAnswer>(
       [] { return absl::CancelledError("gone"); },
       [](StopCheck stop) -> absl::StatusOr<ThroughputAnswer> { return stop(); });

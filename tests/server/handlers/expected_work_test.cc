@@ -42,6 +42,34 @@ TEST(ExpectedWorkTest, IsWithinAFactorOfFiveOfWhatIsSimulated) {
   }
 }
 
+Scenario OfAllReduce() { return Scenario{.workers = 2, .communication = AllReduce{}}; }
+
+TEST(CommunicationTest, IsThatOfItsJobsAndBothWhereTheyDiffer) {
+  EXPECT_EQ(CommunicationOf(ThroughputQuery{.scenarios = {Scenario{}, Scenario{}}}),
+            Communication::kParameterServers);
+  EXPECT_EQ(CommunicationOf(ThroughputQuery{.scenarios = {OfAllReduce(), OfAllReduce()}}),
+            Communication::kAllReduce);
+  EXPECT_EQ(CommunicationOf(ThroughputQuery{.scenarios = {OfAllReduce(), Scenario{}}}),
+            Communication::kBoth);
+  EXPECT_EQ(CommunicationOf(RecommendationQuery{.server_choices = {OfAllReduce()}}),
+            Communication::kAllReduce);
+  EXPECT_EQ(CommunicationOf(TraceQuery{.scenario = OfAllReduce()}), Communication::kAllReduce);
+}
+
+TEST(CommunicationTest, AJobThatCannotBePlacedDoesNotCount) {
+  const Profile profile = *Profile::Create(RandomProfile(1));
+  const auto job = [&](const Scenario& scenario) {
+    return AllocationJob{.profile = profile, .server_choices = {scenario}};
+  };
+  AllocationQuery query;
+  query.jobs.emplace_back(absl::NotFoundError("no such profile"));
+  EXPECT_EQ(CommunicationOf(query), Communication::kParameterServers);
+  query.jobs.emplace_back(job(OfAllReduce()));
+  EXPECT_EQ(CommunicationOf(query), Communication::kAllReduce);
+  query.jobs.emplace_back(job(Scenario{}));
+  EXPECT_EQ(CommunicationOf(query), Communication::kBoth);
+}
+
 const absl::Status kLate =
     MakeError(absl::StatusCode::kDeadlineExceeded, "late", {.reason = "DEADLINE_EXCEEDED"});
 

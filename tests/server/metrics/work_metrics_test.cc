@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <prometheus/text_serializer.h>
 
+#include "absl/strings/str_cat.h"
+
 #include "server/base/clock.h"
 #include "server/store/memory_operation_store.h"
 
@@ -11,6 +13,7 @@ namespace stepcast::server::work_metrics_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(JobMetricsTest, GaugesFollowAJobThroughThePool) {
   prometheus::Registry registry(prometheus::Registry::InsertBehavior::Merge);
@@ -68,20 +71,39 @@ TEST_F(OperationMetricsTest, AttemptsAreCountedByWhatBecameOfThem) {
 TEST(SimulationMetricsTest, AnswersAndFailuresAreCountedApart) {
   prometheus::Registry registry;
   SimulationMetrics metrics(registry);
-  metrics.OnSimulation("OptimizeOrder", absl::StatusCode::kOk, 0.5, 1000);
-  metrics.OnSimulation("OptimizeOrder", absl::StatusCode::kCancelled, 0.25, 0);
+  metrics.OnSimulation({"OptimizeOrder"}, absl::StatusCode::kOk, 0.5, 1000);
+  metrics.OnSimulation({"OptimizeOrder"}, absl::StatusCode::kCancelled, 0.25, 0);
   const std::string text = prometheus::TextSerializer().Serialize(registry.Collect());
-  EXPECT_THAT(text,
-              HasSubstr("stepcast_predictions_total{code=\"OK\",method=\"OptimizeOrder\"} 1\n"));
-  EXPECT_THAT(
-      text,
-      HasSubstr("stepcast_predictions_total{code=\"Canceled\",method=\"OptimizeOrder\"} 1\n"));
-  EXPECT_THAT(
-      text, HasSubstr("stepcast_predictions_total{code=\"OK\",method=\"PredictThroughput\"} 0\n"));
-  EXPECT_THAT(text,
-              HasSubstr("stepcast_predictions_total{code=\"OK\",method=\"GenerateTrace\"} 0\n"));
+  const std::string of_orders =
+      "{code=\"OK\",communication=\"parameter_servers\",method=\"OptimizeOrder\"}";
+  EXPECT_THAT(text, HasSubstr("stepcast_predictions_total" + of_orders + " 1\n"));
+  EXPECT_THAT(text, HasSubstr("stepcast_predictions_total{code=\"Canceled\",communication="
+                              "\"parameter_servers\",method=\"OptimizeOrder\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("stepcast_simulated_operations_total 1000\n"));
-  EXPECT_THAT(text, HasSubstr("stepcast_simulation_seconds_sum{method=\"OptimizeOrder\"} 0.75\n"));
+  EXPECT_THAT(text, HasSubstr("stepcast_simulation_seconds_sum{communication="
+                              "\"parameter_servers\",method=\"OptimizeOrder\"} 0.75\n"));
+}
+
+// A series that begins with its first event shows no rate of it: all that can be are there before.
+TEST(SimulationMetricsTest, EachMethodHasASeriesForEachKindOfJobThatItTakes) {
+  prometheus::Registry registry;
+  SimulationMetrics metrics(registry);
+  metrics.OnUnsteady({"PredictThroughput", Communication::kAllReduce}, 3);
+  const std::string text = prometheus::TextSerializer().Serialize(registry.Collect());
+  const auto series = [](const char* communication, const char* method) {
+    return absl::StrCat("{code=\"OK\",communication=\"", communication, "\",method=\"", method,
+                        "\"} 0\n");
+  };
+  for (const char* method : {"PredictThroughput", "AllocateWorkers"})
+    EXPECT_THAT(text, HasSubstr(series("both", method)));
+  for (const char* method : {"RecommendWorkers", "GenerateTrace", "CompareModels"}) {
+    EXPECT_THAT(text, HasSubstr(series("parameter_servers", method)));
+    EXPECT_THAT(text, HasSubstr(series("all_reduce", method)));
+    EXPECT_THAT(text, Not(HasSubstr(series("both", method))));
+  }
+  EXPECT_THAT(text, Not(HasSubstr(series("all_reduce", "OptimizeOrder"))));
+  EXPECT_THAT(text, HasSubstr("stepcast_unsteady_predictions_total{communication=\"all_reduce\","
+                              "method=\"PredictThroughput\"} 3\n"));
 }
 
 }  // namespace
