@@ -1,0 +1,45 @@
+// The contention of computation and communication for a GPU's threads and memory, as LIBRA models
+// it: a collective that runs with more threads moves its bytes faster and slows the computation
+// beside it more.
+//
+// Source: Liu et al., "LIBRA", INFOCOM 2023, Eq. 5-7. Threads: values and pure functions.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace stepcast {
+
+// The rate of a ring's transfers with r threads: gamma1 - gamma2 exp(-gamma3 r^gamma4) bytes per
+// second (Eq. 6).
+struct TransferRate {
+  double gamma1 = 0;
+  double gamma2 = 0;
+  double gamma3 = 0;
+
+  friend bool operator==(const TransferRate&, const TransferRate&) = default;
+};
+
+// Checked: with every number of threads that is asked about, all rates are above 0.
+struct Contention {
+  double alpha1 = 1;
+  double alpha2 = 0;
+  TransferRate overlapped;  // while some worker computes (p)
+  TransferRate alone;       // while none does (q)
+  double gamma4 = 0.6;
+
+  friend bool operator==(const Contention&, const Contention&) = default;
+};
+
+// The speed of computation beside a collective with so many threads, of what it is without one
+// (1/g of Eq. 5).
+inline double ComputationSpeed(const Contention& contention, int32_t threads) {
+  return contention.alpha1 - contention.alpha2 * threads;
+}
+
+// Bytes per second with so many threads.
+inline double BytesPerSecond(const TransferRate& rate, double gamma4, int32_t threads) {
+  return rate.gamma1 - rate.gamma2 * std::exp(-rate.gamma3 * std::pow(threads, gamma4));
+}
+
+}  // namespace stepcast
