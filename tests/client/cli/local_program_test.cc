@@ -386,12 +386,10 @@ TEST_F(LocalProgramTest, ImportsMeasuredLayers) {
 }
 
 TEST_F(LocalProgramTest, ImportsATraceOfPyTorchByItsFirstBytes) {
-  const std::vector<std::string> import = {
-      "--local",      "profile",
-      "import",       STEPCAST_SOURCE_DIR "/tests/data/pytorch/alexnet_s-25.json.gz",
-      "--batch-size", "128",
-      "--bandwidth",  "1Gbit/s",
-      "--output",     "json"};
+  const std::string trace = STEPCAST_SOURCE_DIR "/tests/data/pytorch/alexnet_s-25.json.gz";
+  const std::vector<std::string> import = {"--local",      "profile", "import",      trace,
+                                           "--batch-size", "128",     "--bandwidth", "1Gbit/s",
+                                           "--output",     "json"};
   const auto with = [&import](std::vector<std::string> more) {
     more.insert(more.begin(), import.begin(), import.end());
     return more;
@@ -669,7 +667,8 @@ TEST_F(LocalProgramTest, FitsALinkToSeveralFilesWithoutTheirSmallest) {
       const std::string half =
           " " + std::to_string(micros) + " " + std::to_string(size / micros / 1e3) + " " +
           std::to_string(2 * (workers - 1) * size / micros / 1e3 / workers) + " 0";
-      text += std::to_string(size) + " 250 float sum -1" + half + half + "\n";
+      text.append(std::to_string(size)).append(" 250 float sum -1");
+      text.append(half).append(half).append("\n");
     }
     return text;
   };

@@ -41,8 +41,8 @@ std::vector<double> OfAllKinds(const Scenario& scenario) {
   return result;
 }
 
-auto Near(std::vector<double> expected) {
-  return ::testing::Pointwise(::testing::DoubleNear(1e-9), std::move(expected));
+auto Near(const std::vector<double>& expected) {
+  return ::testing::Pointwise(::testing::DoubleNear(1e-9), expected);
 }
 
 TEST(CollectiveTimeTest, ARingPassesItsShareOnInEachRound) {
