@@ -54,6 +54,14 @@ class PredictionRpc final : public PredictionMethods {
         [this](auto asked) { return handler_.OptimizeOrder(std::move(asked)); });
   }
 
+  grpc::ServerUnaryReactor* OptimizeCommunication(grpc::CallbackServerContext* context,
+                                                  const grpc::ByteBuffer* request,
+                                                  grpc::ByteBuffer* reply) override {
+    return Start<v1::OptimizeCommunicationRequest>(
+        {"OptimizeCommunication", context, request, reply},
+        [this](auto asked) { return handler_.OptimizeCommunication(std::move(asked)); });
+  }
+
   grpc::ServerUnaryReactor* AllocateWorkers(grpc::CallbackServerContext* context,
                                             const grpc::ByteBuffer* request,
                                             grpc::ByteBuffer* reply) override {

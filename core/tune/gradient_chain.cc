@@ -1,0 +1,142 @@
+#include "core/tune/gradient_chain.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "core/base/time.h"
+
+namespace stepcast {
+
+GradientChain::GradientChain(const std::vector<CollectiveTiming>& collectives,
+                             const Scenario& scenario)
+    : times_(scenario),
+      partition_bytes_(scenario.all_reduce().partition_bytes),
+      is_serial_(scenario.all_reduce().concurrent_collectives == 1) {
+  for (const CollectiveTiming& collective : collectives) {
+    if (collective.kind != Collective::kAllReduce) continue;
+    bytes_.push_back(collective.size_bytes);
+    ready_seconds_.push_back(collective.ready_seconds);
+  }
+  const CollectiveParts parts = RingParts(Collective::kAllReduce, 1, scenario.workers);
+  seconds_per_byte_ = parts.sent_bytes / scenario.bandwidth_bytes_per_second;
+}
+
+double GradientChain::SecondsOf(int64_t bytes) const {
+  const auto whole = [this](int64_t piece) {
+    return ToSeconds(times_.TimeOf(Collective::kAllReduce, piece));
+  };
+  if (partition_bytes_ == 0 || bytes <= partition_bytes_) return whole(bytes);
+  const int64_t pieces = bytes / partition_bytes_;
+  const int64_t rest = bytes % partition_bytes_;
+  return static_cast<double>(pieces) * whole(partition_bytes_) + (rest > 0 ? whole(rest) : 0);
+}
+
+std::vector<int64_t> GradientChain::BytesOf(const std::vector<int32_t>& counts) const {
+  std::vector<int64_t> sums;
+  auto next = bytes_.begin();
+  for (const int32_t count : counts) {
+    sums.push_back(std::accumulate(next, next + count, int64_t{0}));
+    next += count;
+  }
+  return sums;
+}
+
+double GradientChain::EndOf(const std::vector<int32_t>& counts) const {
+  double end = 0;
+  size_t next = 0;
+  for (const int32_t count : counts) {
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < count; ++i, ++next) {
+      bytes += bytes_[next];
+      end = std::max(end, ready_seconds_[next]);
+    }
+    end += SecondsOf(bytes);
+  }
+  return end;
+}
+
+absl::StatusOr<std::vector<int32_t>> GradientChain::SoonestEnd(StopCheck stop) const {
+  PacedStopCheck pace(stop);
+  // By the number of gradients that have been carried.
+  std::vector<double> end(size() + 1, std::numeric_limits<double>::infinity());
+  std::vector<int32_t> last(size() + 1);
+  end[0] = 0;
+  for (size_t carried = 1; carried <= size(); ++carried) {
+    if (!pace.GoesOn(static_cast<int64_t>(carried))) return pace.status();
+    int64_t bytes = 0;
+    double ready = 0;
+    for (size_t count = 1; count <= carried; ++count) {
+      const size_t before = carried - count;
+      bytes += bytes_[before];
+      ready = std::max(ready, ready_seconds_[before]);
+      const double ends = std::max(end[before], ready) + SecondsOf(bytes);
+      if (ends > end[carried]) continue;  // of equal ones the largest group
+      end[carried] = ends;
+      last[carried] = static_cast<int32_t>(count);
+    }
+  }
+  std::vector<int32_t> counts;
+  for (size_t carried = size(); carried > 0; carried -= static_cast<size_t>(last[carried]))
+    counts.push_back(last[carried]);
+  std::reverse(counts.begin(), counts.end());
+  return counts;
+}
+
+absl::StatusOr<double> GradientChain::LowerBoundOfEnd(StopCheck stop) const {
+  if (size() == 0) return 0.0;
+  if (!is_serial_) {
+    const auto bytes =
+        static_cast<double>(std::accumulate(bytes_.begin(), bytes_.end(), int64_t{0}));
+    return *std::min_element(ready_seconds_.begin(), ready_seconds_.end()) +
+           bytes * seconds_per_byte_;
+  }
+  const absl::StatusOr<std::vector<int32_t>> counts = SoonestEnd(stop);
+  if (!counts.ok()) return counts.status();
+  return EndOf(*counts);
+}
+
+std::vector<std::vector<int32_t>> AllGroupings(size_t size) {
+  std::vector<std::vector<int32_t>> groupings;
+  for (uint32_t boundaries = 0; boundaries < (1U << (size - 1)); ++boundaries) {
+    std::vector<int32_t>& counts = groupings.emplace_back(1, 1);
+    for (size_t i = 1; i < size; ++i) {
+      if ((boundaries >> (i - 1)) & 1U) {
+        counts.push_back(1);
+      } else {
+        ++counts.back();
+      }
+    }
+  }
+  return groupings;
+}
+
+std::vector<std::vector<int32_t>> OneBoundaryAway(const std::vector<int32_t>& counts) {
+  std::vector<std::vector<int32_t>> groupings;
+  for (size_t group = 0; group < counts.size(); ++group) {
+    // One more, within this group.
+    for (int32_t left = 1; left < counts[group]; ++left) {
+      std::vector<int32_t>& split = groupings.emplace_back(counts);
+      split[group] = left;
+      split.insert(split.begin() + static_cast<std::ptrdiff_t>(group) + 1, counts[group] - left);
+    }
+    if (group + 1 == counts.size()) break;
+    // The boundary behind this group: gone, further on, back.
+    std::vector<int32_t>& merged = groupings.emplace_back(counts);
+    merged[group] += counts[group + 1];
+    merged.erase(merged.begin() + static_cast<std::ptrdiff_t>(group) + 1);
+    if (counts[group + 1] > 1) {
+      std::vector<int32_t>& on = groupings.emplace_back(counts);
+      ++on[group];
+      --on[group + 1];
+    }
+    if (counts[group] > 1) {
+      std::vector<int32_t>& back = groupings.emplace_back(counts);
+      --back[group];
+      ++back[group + 1];
+    }
+  }
+  return groupings;
+}
+
+}  // namespace stepcast
