@@ -51,7 +51,8 @@ class WorkersTuner {
   absl::StatusOr<Tuning> Run() && {
     const absl::StatusOr<std::optional<size_t>> base = Try(scenario_.all_reduce().fusion);
     if (!base.ok()) return base.status();
-    base_ = base->value();
+    if (!base->has_value()) return TimeBudgetSpent();  // it was checked when it was resolved
+    base_ = **base;
     const absl::StatusOr<std::optional<size_t>> unfused = Try(Fusion{});
     if (!unfused.ok()) return unfused.status();
     if (absl::Status status = Simulate(); !status.ok()) return status;
@@ -144,7 +145,7 @@ class WorkersTuner {
                         .examples_per_second = prediction.examples_per_second,
                         .confidence_interval = prediction.confidence_interval});
     }
-    // Of caps that are as good, the one that is the least of a change to PyTorch's own.
+    // Of caps that are about as good, the one that is the least of a change to PyTorch's own.
     const auto distance = [](int64_t cap) {
       return std::abs(std::log(static_cast<double>(cap) / kBucketCapBytes));
     };
@@ -153,7 +154,13 @@ class WorkersTuner {
     });
     std::vector<std::optional<size_t>> indices;
     for (const auto& [cap, index] : tried) indices.push_back(index);
-    return Fastest(indices);
+    const std::optional<size_t> fastest = Fastest(indices);
+    for (const std::optional<size_t>& index : indices) {
+      if (index.has_value() && points_.HasRun(*index) &&
+          StepsPerSecond(*index) >= (1 - kLeastGain) * StepsPerSecond(*fastest))
+        return index;
+    }
+    return fastest;
   }
 
   absl::StatusOr<std::optional<size_t>> SweepCycles() {
@@ -391,12 +398,14 @@ class WorkersTuner {
     }
     const TunedStrategy& chosen = tuning.strategies[tuning.chosen];
     if (chosen.gain.is_none) {
+      const TunedStrategy& most = tuning.strategies[fastest];
       tuning.reason =
-          absl::StrFormat("no difference: what gains most here, %s, gains %s (%s to %s)",
-                          NameOf(tuning.strategies[fastest].method),
-                          PercentText(tuning.strategies[fastest].gain.mean),
-                          PercentText(tuning.strategies[fastest].gain.confidence_interval.lower),
-                          PercentText(tuning.strategies[fastest].gain.confidence_interval.upper));
+          most.method == TuningMethod::kAsRecorded
+              ? "no difference: nothing that was tried is faster than what there is"
+              : absl::StrFormat("no difference: what gains most here, %s, gains %s (%s to %s)",
+                                NameOf(most.method), PercentText(most.gain.mean),
+                                PercentText(most.gain.confidence_interval.lower),
+                                PercentText(most.gain.confidence_interval.upper));
       return;
     }
     const std::string how =
