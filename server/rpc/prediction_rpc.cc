@@ -22,8 +22,9 @@ using PredictionMethods = v1::PredictionService::WithRawCallbackMethod_PredictTh
                 v1::PredictionService::WithRawCallbackMethod_CompareModels<
                     v1::PredictionService::WithRawCallbackMethod_FitParsingOverhead<
                         v1::PredictionService::WithRawCallbackMethod_FitCollectives<
-                            v1::PredictionService::WithRawCallbackMethod_GenerateTrace<
-                                v1::PredictionService::Service>>>>>>>>;
+                            v1::PredictionService::WithRawCallbackMethod_OptimizeCommunication<
+                                v1::PredictionService::WithRawCallbackMethod_GenerateTrace<
+                                    v1::PredictionService::Service>>>>>>>>>;
 
 class PredictionRpc final : public PredictionMethods {
  public:

@@ -51,6 +51,7 @@ TEST_F(RemoteConnectionTest, CallsThatChangeNothingAreRetried) {
   EXPECT_TRUE(client_.RecommendWorkers({}).ok());
   FailTwice();
   EXPECT_TRUE(client_.OptimizeOrder({}).ok());
+  EXPECT_TRUE(client_.OptimizeCommunication({}).ok());
   FailTwice();
   EXPECT_TRUE(client_.AllocateWorkers({}).ok());
   FailTwice();
