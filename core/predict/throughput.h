@@ -68,11 +68,12 @@ struct Regime {
 // A warning that a reader should know before trusting a number.
 struct Warning {
   enum class Reason : uint8_t {
-    kNotSteady,       // throughput still drifts
-    kTwoRegimes,      // runs settle at two throughputs
-    kNothingRandom,   // so the interval has no width
-    kOneReplication,  // so the interval is of one run's own batches
-    kFiniteHorizon,   // the first steps or seconds were asked for: no steady state
+    kNotSteady,             // throughput still drifts
+    kTwoRegimes,            // runs settle at two throughputs
+    kNothingRandom,         // so the interval has no width
+    kOneReplication,        // so the interval is of one run's own batches
+    kFiniteHorizon,         // the first steps or seconds were asked for: no steady state
+    kCollectivesStartFree,  // a collective takes no time but that of its bytes
   };
 
   Reason reason = Reason::kNotSteady;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 
 #include "core/base/student_t.h"
+#include "core/base/time.h"
 #include "core/communication/all_reduce.h"
 #include "core/communication/collective_time.h"
 #include "core/predict/distinct_warnings.h"
@@ -434,6 +435,13 @@ class WorkersTuner {
   std::vector<BucketCapPoint> curve_;
 };
 
+// A collective of hardly any bytes takes hardly any time.
+bool StartFree(const Scenario& scenario) {
+  constexpr double kHardlyAny = 1e-6;
+  return scenario.workers > 1 &&
+         ToSeconds(CollectiveTimes(scenario).TimeOf(Collective::kAllReduce, 1)) < kHardlyAny;
+}
+
 std::vector<Warning> WarningsOf(const std::vector<Tuning>& tunings) {
   std::vector<std::string> names;
   std::vector<std::vector<Warning>> warnings;
@@ -473,6 +481,13 @@ absl::StatusOr<TuningAnswer> OptimizeCommunication(const Profile& profile, const
                             points.Summarize(*index).steps_per_second < (1 - kLeastGain) * best;
   }
   answer.warnings = WarningsOf(answer.tunings);
+  if (std::any_of(query.scenarios.begin(), query.scenarios.end(), StartFree)) {
+    answer.warnings.push_back(
+        {.reason = Warning::Reason::kCollectivesStartFree,
+         .message = "a collective takes no time here but that of its bytes, so many small ones "
+                    "look as good as a few; say what one costs: latency_seconds (--latency), or "
+                    "what fits a benchmark of collectives (stepcast profile fit-collectives)"});
+  }
   answer.simulation = points.Statistics();
   return answer;
 }

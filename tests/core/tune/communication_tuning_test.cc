@@ -21,6 +21,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // At a thousand million bytes a second: forward of 1 us, and then a backward part a gradient, which
 // is ready when that has ended; the last operation waits for all of them. `lengths`: of the parts,
@@ -219,6 +220,20 @@ TEST(OptimizeCommunicationTest, ForSeveralNumbersOfWorkersItSaysIfTheAdviceChang
                       .worker_counts = {2, 3},
                       .methods = {TuningMethod::kAsRecorded, TuningMethod::kSearch}});
   EXPECT_FALSE(same.advice_changes);
+}
+
+TEST(OptimizeCommunicationTest, CollectivesThatStartFreeAreWarnedOf) {
+  const Profile profile = Training({1000, 1000}, {{500, 500}});
+  const auto reasons = [&](ScenarioDraft scenario) {
+    std::vector<Warning::Reason> found;
+    for (const Warning& warning : Tuned(profile, {.scenario = std::move(scenario)}).warnings)
+      found.push_back(warning.reason);
+    return found;
+  };
+  EXPECT_THAT(reasons(Asked(2, 0)), Contains(Warning::Reason::kCollectivesStartFree));
+  EXPECT_THAT(reasons(Asked(2, 1e-6)), Not(Contains(Warning::Reason::kCollectivesStartFree)));
+  EXPECT_THAT(reasons(Asked(1, 0)), Not(Contains(Warning::Reason::kCollectivesStartFree)))
+      << "one worker has none";
 }
 
 TEST(OptimizeCommunicationTest, ASpentBudgetLeavesWhatWasReached) {
