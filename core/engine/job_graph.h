@@ -91,6 +91,16 @@ struct JointCycles {
   std::function<Span(size_t position, int64_t bytes)> length_of;
 };
 
+// The speeds at which a joint operation and computation go on beside each other: `residual` /
+// (`flows` x kUnit), above 0 and at most 1.
+struct JointPace {
+  LinkLevel computation;  // of every worker's kCompute lanes while the operation is under way
+  LinkLevel beside_computation;  // of the operation while one of them, of any worker, is at work
+  LinkLevel alone;               // of it while none is
+
+  const LinkLevel& operation(bool computes) const { return computes ? beside_computation : alone; }
+};
+
 // Operations that all workers carry out together, on the lanes of role kJoint: one sequence over
 // all steps. The next one begins when it is ready on every worker, those before it have begun, and
 // fewer than `concurrent` are under way; it begins and ends on all workers at once. The
@@ -101,6 +111,10 @@ struct JointWork {
                               // with cycles: of each alone
   std::vector<RingMessages> messages;  // parallel to ops, or empty: they share no link
   int32_t concurrent = 1;              // as many as there are lanes of role kJoint
+  // Parallel to ops, or empty: each goes on at a speed of its own, and would last `lengths` if that
+  // were 1 all along. REQUIRES: neither messages, cycles nor pairs; concurrent is 1; the job has
+  // neither networks nor an overlapped_speed.
+  std::vector<JointPace> paces;
   // PrepareJoint of the program and these operations, for whoever runs it often; null: each run
   // makes its own.
   std::shared_ptr<const PreparedJoint> prepared;
@@ -146,7 +160,8 @@ struct JobGraph {
     return compute_speeds.empty() ? 1 : compute_speeds[Index(worker)];
   }
   bool slows_computation() const {
-    return !(overlapped_speed == LinkLevel{.residual = LinkLevel::kUnit, .flows = 1});
+    return !joint.paces.empty() ||
+           !(overlapped_speed == LinkLevel{.residual = LinkLevel::kUnit, .flows = 1});
   }
   // True if workers are alike but for their speed, compute at one rate, and meet nowhere but in
   // networks and at the ends of their steps.

@@ -14,6 +14,7 @@
 #include "core/base/time.h"
 #include "core/engine/job_graph.h"
 #include "core/engine/simulation.h"
+#include "core/network/link_level.h"
 #include "core/network/message_link.h"
 
 namespace stepcast {
@@ -87,7 +88,11 @@ class JointSequence {
       step_[Row(next_)].begin = now - step_begin_;
       NoteBusy(now);
     }
-    if (joint_.messages.empty()) {
+    if (!joint_.paces.empty()) {
+      // Its speed is known at the end of the instant.
+      clock_ = LevelClock{};
+      ends_[slot] = joint_.lengths[next_].ticks == 0 ? now : kFarAhead;
+    } else if (joint_.messages.empty()) {
       ends_[slot] = now + joint_.lengths[next_];
     } else {
       // A launch goes before the messages, and the link does not know of it until then.
@@ -137,6 +142,18 @@ class JointSequence {
     }
     if (joint_.cycles.has_value() && slots.size() > before && groups_.empty())
       next_cycle_ = std::max(cycle_begin_ + joint_.cycles->interval, now);
+  }
+
+  // The pace of what is under way; null: nothing is. REQUIRES, here and below: with paces.
+  const JointPace* pace() const {
+    return under_way_ > 0 ? &joint_.paces[of_slot_.front()] : nullptr;
+  }
+  // All of the instant has happened, and some worker computes from now on, or none does.
+  void OnInstantEnd(Instant now, bool computes) {
+    if (under_way_ == 0) return;
+    const size_t position = of_slot_.front();
+    clock_.SetLevel(now, joint_.paces[position].operation(computes));
+    ends_.front() = clock_.InstantOf(joint_.lengths[position].ticks);
   }
 
   // Of each operation of a step, or each pair, sums over the steps that the last worker has ended.
@@ -268,6 +285,7 @@ class JointSequence {
   std::vector<size_t> of_slot_;
   std::vector<Launch> launches_;  // all as long, so in the order of their ends
   MessageLink link_;
+  LevelClock clock_;  // with paces: of what is under way, from its begin
   int64_t busy_ = 0;
 
   // Of cycles.

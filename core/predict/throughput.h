@@ -109,6 +109,8 @@ struct CollectiveReport {
   // Lower bounds of a step: one worker's alone, and the collectives' one after the other.
   double computation_seconds = 0;
   double collective_seconds = 0;
+  // The latter while nothing is computed: more only with contention.
+  double lone_collective_seconds = 0;
   // The rate if no computation ran beside a collective: a step is the sum of both.
   double no_overlap_examples_per_second = 0;
   CollectiveBottleneck bottleneck = CollectiveBottleneck::kComputation;
