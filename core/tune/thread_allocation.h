@@ -53,7 +53,7 @@ struct ThreadAllocation {
 };
 
 // Jointly with the fusing. Cost: K L^2 Z^2 / 4 additions; K = 10, L = 60, Z = 150 with 13 numbers
-// of threads take 0.2 s at -O2. Memory: 8 Z (K L + L^2) bytes. Failure: INVALID_ARGUMENT, reason
+// of threads take 0.06 s at -O2. Memory: 8 Z (K L + L^2) bytes. Failure: INVALID_ARGUMENT, reason
 // ALLOCATION_INVALID, with every fault of layers, setting and options; what `stop` returns.
 absl::StatusOr<ThreadAllocation> AllocateThreads(std::span<const BackwardLayer> layers,
                                                  const OverlapSetting& setting,

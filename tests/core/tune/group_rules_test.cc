@@ -107,13 +107,13 @@ TEST(MgWfbpGroupsTest, ItIsNeverBetterThanTheExactOnesAndSometimesWorse) {
 }
 
 TEST(HorovodBuffersTest, CyclesTakeWhatIsReadyInBuffersOfUpToTheThreshold) {
-  // Cycles begin at 0, 5, 10: the first that find something are that of 10, with two buffers until
-  // 10 + 6 + 4, and that of 20, because the one before ended then; the next that does begins at 35.
-  const std::vector<ReadyGradient> gradients = {{6, 30},  {8, 30},  {10, 40},
+  // Cycles begin at 0, 5 and 10: that of 10 finds something first, a full buffer until 16.4 and
+  // another until 20. Then the next begins, and when that has ended, at 34, the last.
+  const std::vector<ReadyGradient> gradients = {{6, 30},  {8, 34},  {10, 36},
                                                 {12, 50}, {13, 90}, {31, 10}};
   const auto seconds_of = [](double bytes) { return bytes / 10; };
   EXPECT_THAT(HorovodBuffers(gradients, {.cycle_seconds = 5, .fusion_bytes = 64}, seconds_of),
-              ElementsAre(HorovodBuffer{2, 10, 10, 16}, HorovodBuffer{1, 10, 16, 20},
+              ElementsAre(HorovodBuffer{2, 10, 10, 16.4}, HorovodBuffer{1, 10, 16.4, 20},
                           HorovodBuffer{1, 20, 20, 25}, HorovodBuffer{1, 20, 25, 34},
                           HorovodBuffer{1, 34, 34, 35}));
 }

@@ -48,6 +48,42 @@ double LeastOfAll(const RandomBackward& drawn, size_t max_groups) {
   return least;
 }
 
+// The least time of these groups and threads where all-reduces begin at edges of chunks.
+double LeastByChunks(const RandomBackward& drawn, const std::vector<TensorGroup>& groups,
+                     int32_t chunks) {
+  double total = 0;
+  for (const BackwardLayer& layer : drawn.layers) total += layer.seconds;
+  const double chunk = total / chunks;
+  // By chunks computed.
+  std::vector<double> times;
+  for (int32_t z = 0; z <= chunks; ++z) times.push_back(z * chunk);
+  for (const TensorGroup& group : groups) {
+    double bytes = 0;
+    double computed = 0;
+    double ready = 0;
+    for (int32_t i = 0; i < group.first + group.count; ++i) {
+      const BackwardLayer& layer = drawn.layers[Index(i)];
+      computed += layer.seconds;
+      if (i < group.first || layer.bytes == 0) continue;
+      bytes += static_cast<double>(layer.bytes);
+      ready = computed;
+    }
+    if (bytes == 0) continue;
+    std::vector<double> after(times.size(), std::numeric_limits<double>::infinity());
+    for (int32_t begin = 0; begin <= chunks; ++begin) {
+      if (begin * chunk < ready * (1 - 1e-9)) continue;
+      for (int32_t end = begin; end <= chunks; ++end) {
+        const OverlapStage stage =
+            OverlapOf(RatesOf(drawn.setting, group.threads), bytes, (end - begin) * chunk);
+        if (end < chunks && stage.communication > 0) continue;
+        after[Index(end)] = std::min(after[Index(end)], times[Index(begin)] + stage.Seconds());
+      }
+    }
+    times = after;
+  }
+  return times.back();
+}
+
 std::vector<std::string> FieldsOf(const absl::Status& status) {
   std::vector<std::string> fields;
   for (const Fault& fault : DetailsOf(status).faults) fields.push_back(fault.field);
@@ -119,6 +155,8 @@ TEST(ThreadAllocationTest, ForGivenGroupsItIsWithinItsBoundOfTheBestThreads) {
     const double behind = drawn.layers.back().bytes > 0 ? 0 : 1;
     ExpectWithinBounds(drawn, *answer, LeastOfThreads(drawn, counts),
                        1 + (groups - 1 + behind) / chunks, seed);
+    EXPECT_NEAR(answer->chunked_seconds, LeastByChunks(drawn, answer->groups, chunks), 1e-12)
+        << "seed " << seed << ": the threads are those of the time";
   }
 }
 
@@ -173,6 +211,7 @@ TEST(ThreadAllocationTest, OfManyLayersTheLightestAreMerged) {
   EXPECT_TRUE(faults.empty());
   EXPECT_NEAR(answer->backward_seconds, NaiveBackwardSeconds(layers, answer->groups, setting),
               1e-12);
+  EXPECT_GE(answer->chunked_seconds * kRounding, answer->backward_seconds);
   // Blocks of 60 cost little against one for every layer.
   EXPECT_LE(answer->backward_seconds, 1.01 * answer->chunked_seconds);
 }
