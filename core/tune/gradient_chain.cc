@@ -1,8 +1,6 @@
 #include "core/tune/gradient_chain.h"
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
 
 #include "core/base/time.h"
 
@@ -15,14 +13,16 @@ GradientChain::GradientChain(const std::vector<CollectiveTiming>& collectives,
       is_serial_(scenario.all_reduce().concurrent_collectives == 1) {
   for (const CollectiveTiming& collective : collectives) {
     if (collective.kind != Collective::kAllReduce) continue;
-    bytes_.push_back(collective.size_bytes);
-    ready_seconds_.push_back(collective.ready_seconds);
+    const double before = gradients_.empty() ? 0 : gradients_.back().ready_seconds;
+    gradients_.push_back({.ready_seconds = std::max(before, collective.ready_seconds),
+                          .bytes = collective.size_bytes});
   }
   const CollectiveParts parts = RingParts(Collective::kAllReduce, 1, scenario.workers);
   seconds_per_byte_ = parts.sent_bytes / scenario.bandwidth_bytes_per_second;
 }
 
-double GradientChain::SecondsOf(int64_t bytes) const {
+double GradientChain::SecondsOf(double summed_bytes) const {
+  const auto bytes = static_cast<int64_t>(summed_bytes);  // a sum of whole ones
   const auto whole = [this](int64_t piece) {
     return ToSeconds(times_.TimeOf(Collective::kAllReduce, piece));
   };
@@ -32,64 +32,37 @@ double GradientChain::SecondsOf(int64_t bytes) const {
   return static_cast<double>(pieces) * whole(partition_bytes_) + (rest > 0 ? whole(rest) : 0);
 }
 
+std::vector<int64_t> GradientChain::bytes() const {
+  std::vector<int64_t> bytes;
+  for (const ReadyGradient& gradient : gradients_) bytes.push_back(gradient.bytes);
+  return bytes;
+}
+
 std::vector<int64_t> GradientChain::BytesOf(const std::vector<int32_t>& counts) const {
   std::vector<int64_t> sums;
-  auto next = bytes_.begin();
+  size_t next = 0;
   for (const int32_t count : counts) {
-    sums.push_back(std::accumulate(next, next + count, int64_t{0}));
-    next += count;
+    sums.push_back(0);
+    for (int32_t i = 0; i < count; ++i) sums.back() += gradients_[next++].bytes;
   }
   return sums;
 }
 
 double GradientChain::EndOf(const std::vector<int32_t>& counts) const {
-  double end = 0;
-  size_t next = 0;
-  for (const int32_t count : counts) {
-    int64_t bytes = 0;
-    for (int32_t i = 0; i < count; ++i, ++next) {
-      bytes += bytes_[next];
-      end = std::max(end, ready_seconds_[next]);
-    }
-    end += SecondsOf(bytes);
-  }
-  return end;
+  return SerialEnd(gradients_, counts, [this](double bytes) { return SecondsOf(bytes); });
 }
 
 absl::StatusOr<std::vector<int32_t>> GradientChain::SoonestEnd(StopCheck stop) const {
-  PacedStopCheck pace(stop);
-  // By the number of gradients that have been carried.
-  std::vector<double> end(size() + 1, std::numeric_limits<double>::infinity());
-  std::vector<int32_t> last(size() + 1);
-  end[0] = 0;
-  for (size_t carried = 1; carried <= size(); ++carried) {
-    if (!pace.GoesOn(static_cast<int64_t>(carried))) return pace.status();
-    int64_t bytes = 0;
-    double ready = 0;
-    for (size_t count = 1; count <= carried; ++count) {
-      const size_t before = carried - count;
-      bytes += bytes_[before];
-      ready = std::max(ready, ready_seconds_[before]);
-      const double ends = std::max(end[before], ready) + SecondsOf(bytes);
-      if (ends > end[carried]) continue;  // of equal ones the largest group
-      end[carried] = ends;
-      last[carried] = static_cast<int32_t>(count);
-    }
-  }
-  std::vector<int32_t> counts;
-  for (size_t carried = size(); carried > 0; carried -= static_cast<size_t>(last[carried]))
-    counts.push_back(last[carried]);
-  std::reverse(counts.begin(), counts.end());
-  return counts;
+  return EarliestEndGroups(
+      gradients_, [this](double bytes) { return SecondsOf(bytes); }, stop);
 }
 
 absl::StatusOr<double> GradientChain::LowerBoundOfEnd(StopCheck stop) const {
   if (size() == 0) return 0.0;
   if (!is_serial_) {
-    const auto bytes =
-        static_cast<double>(std::accumulate(bytes_.begin(), bytes_.end(), int64_t{0}));
-    return *std::min_element(ready_seconds_.begin(), ready_seconds_.end()) +
-           bytes * seconds_per_byte_;
+    double bytes = 0;
+    for (const ReadyGradient& gradient : gradients_) bytes += static_cast<double>(gradient.bytes);
+    return gradients_.front().ready_seconds + bytes * seconds_per_byte_;
   }
   const absl::StatusOr<std::vector<int32_t>> counts = SoonestEnd(stop);
   if (!counts.ok()) return counts.status();

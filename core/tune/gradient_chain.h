@@ -1,9 +1,7 @@
-// A chain of gradients that are all-reduced one after the other, and the ways to group it.
+// The chain of a job's gradients, which are ready at fixed instants of a step and all-reduced one
+// after the other, and the ways to group it (group_rules.h).
 //
-// Model: MG-WFBP's (Shi et al., INFOCOM 2019). A gradient is ready at some instant of the step; a
-// group is ready when its last gradient is, begins then or when the group before it has ended, and
-// takes what a collective of all its bytes takes. Deterministic: it says which groupings are worth
-// simulating, and bounds them. Threads: immutable.
+// Deterministic: it says which groupings are worth simulating, and bounds them. Threads: immutable.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +14,7 @@
 #include "core/communication/collective_time.h"
 #include "core/model/scenario.h"
 #include "core/predict/throughput.h"
+#include "core/tune/group_rules.h"
 
 namespace stepcast {
 
@@ -25,8 +24,8 @@ class GradientChain {
   // REQUIRES: the scenario is of collectives.
   GradientChain(const std::vector<CollectiveTiming>& collectives, const Scenario& scenario);
 
-  size_t size() const { return bytes_.size(); }
-  const std::vector<int64_t>& bytes() const { return bytes_; }
+  size_t size() const { return gradients_.size(); }
+  std::vector<int64_t> bytes() const;
 
   // Below, a grouping is the number of gradients in each group; they add up to size().
 
@@ -34,22 +33,22 @@ class GradientChain {
   std::vector<int64_t> BytesOf(const std::vector<int32_t>& counts) const;
   // The instant at which the last group ends, in seconds from the step's begin.
   double EndOf(const std::vector<int32_t>& counts) const;
-  // A grouping whose last group ends soonest; of those one with the largest groups at the end of
-  // the chain. Cost: size()^2 / 2. Failure: what `stop` returns.
+  // A grouping whose last group ends soonest, of the fewest groups. Cost: quadratic. Failure: what
+  // `stop` returns.
   absl::StatusOr<std::vector<int32_t>> SoonestEnd(StopCheck stop) const;
   // No grouping ends sooner: the same, or, where several collectives are under way at once, what
   // the slowest link needs for the bytes alone after the first gradient.
   absl::StatusOr<double> LowerBoundOfEnd(StopCheck stop) const;
 
  private:
-  double SecondsOf(int64_t bytes) const;
+  double SecondsOf(double summed_bytes) const;
 
   CollectiveTimes times_;
   int64_t partition_bytes_;
   bool is_serial_;
   double seconds_per_byte_ = 0;  // of the bytes alone, at least
-  std::vector<int64_t> bytes_;
-  std::vector<double> ready_seconds_;
+  // Ready no sooner than those before: what is carried after them waits for them anyway.
+  std::vector<ReadyGradient> gradients_;
 };
 
 // All 2^(size-1) groupings. REQUIRES: 0 < size < 20.
