@@ -32,6 +32,7 @@ const Choices<TuningMethod> kTuningMethods{
     {"ddp-buckets", v1::OptimizeCommunicationRequest::DDP_BUCKETS},
     {"horovod", v1::OptimizeCommunicationRequest::HOROVOD},
     {"mg-wfbp", v1::OptimizeCommunicationRequest::MG_WFBP},
+    {"libra", v1::OptimizeCommunicationRequest::LIBRA},
     {"search", v1::OptimizeCommunicationRequest::SEARCH}};
 
 // A bar a cap, as long as the step; the shortest step is marked.
@@ -142,8 +143,7 @@ class TuneQuestion : public Question {
   void AddCaps(const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
       const absl::StatusOr<int64_t> bytes = ParseBytes(text);
-      if (!bytes.ok())
-        throw CLI::ValidationError("--cap", std::string(bytes.status().message()));
+      if (!bytes.ok()) throw CLI::ValidationError("--cap", std::string(bytes.status().message()));
       caps_bytes_.push_back(*bytes);
     }
   }

@@ -15,8 +15,8 @@ namespace stepcast {
 namespace {
 
 constexpr TuningMethod kAllMethods[] = {TuningMethod::kAsRecorded, TuningMethod::kDdpBuckets,
-                                        TuningMethod::kHorovod, TuningMethod::kMgWfbp,
-                                        TuningMethod::kSearch};
+                                        TuningMethod::kHorovod,    TuningMethod::kMgWfbp,
+                                        TuningMethod::kLibra,      TuningMethod::kSearch};
 
 // Adds a fault for every value of a list that stands in it twice.
 template <typename Value>
@@ -30,10 +30,21 @@ void CheckDistinct(const char* list, const std::vector<Value>& values, RequestFa
   }
 }
 
-// Cycles carry one collective at a time, and cut none.
-bool AllowsCycles(const Scenario& scenario) {
-  return scenario.all_reduce().concurrent_collectives == 1 &&
-         scenario.all_reduce().partition_bytes == 0;
+// The reason why a method cannot be asked about such a job; empty: it can.
+std::string WhyNot(TuningMethod method, const Scenario& scenario) {
+  const AllReduce& job = scenario.all_reduce();
+  if (method == TuningMethod::kLibra) {
+    if (!job.contention.has_value())
+      return "LIBRA chooses threads by what they cost: it needs contention";
+    if (job.partition_bytes != 0) return "LIBRA cuts no collective, but partition_bytes does";
+    return "";
+  }
+  if (method != TuningMethod::kHorovod) return "";
+  if (job.concurrent_collectives != 1 || job.partition_bytes != 0)
+    return "HOROVOD carries one collective at a time and cuts none, but the scenario has "
+           "concurrent_collectives or partition_bytes";
+  if (job.contention.has_value()) return "HOROVOD's cycles are not simulated with contention";
+  return "";
 }
 
 void CheckScenario(const Scenario& scenario, RequestFaults& faults) {
@@ -53,9 +64,25 @@ void CheckScenario(const Scenario& scenario, RequestFaults& faults) {
 
 std::vector<Scenario> ResolveCounts(const Profile& profile, const TuningDraft& draft,
                                     RequestFaults& faults) {
+  ScenarioDraft base = draft.scenario;
+  if (auto* job = std::get_if<AllReduceDraft>(&base.communication)) {
+    if (draft.contention.has_value()) {
+      if (job->contention.has_value())
+        faults.Add("contention", "given, and scenario.all_reduce.contention is, too: which?");
+      job->contention = draft.contention;
+    }
+    if (job->contention.has_value() && !job->threads.has_value()) job->threads = kDefaultThreads;
+  } else if (draft.contention.has_value()) {
+    if (std::holds_alternative<std::monostate>(base.communication) && profile.has_collectives()) {
+      base.communication =
+          AllReduceDraft{.contention = draft.contention, .threads = kDefaultThreads};
+    } else {
+      faults.Add("contention", "is of all-reduces, and the scenario is not");
+    }
+  }
   std::vector<std::pair<std::string, ScenarioDraft>> asked;
   if (draft.worker_counts.empty()) {
-    asked.emplace_back("scenario.workers", draft.scenario);
+    asked.emplace_back("scenario.workers", base);
     // What gives each worker something of its own says how many there are.
     if (draft.scenario.start_offsets_ns.empty() && draft.scenario.worker_groups.empty()) {
       int32_t& workers = asked.back().second.workers.emplace(
@@ -63,8 +90,7 @@ std::vector<Scenario> ResolveCounts(const Profile& profile, const TuningDraft& d
       if (workers == 0) workers = kDefaultTunedWorkers;
     }
   } else {
-    ScenarioDraft varied =
-        WithVariedWorkers(draft.scenario, "worker_counts say how many there are", faults);
+    ScenarioDraft varied = WithVariedWorkers(base, "worker_counts say how many there are", faults);
     for (size_t i = 0; i < draft.worker_counts.size(); ++i) {
       varied.workers = draft.worker_counts[i];
       asked.emplace_back(absl::StrCat("worker_counts[", i, "]"), varied);
@@ -82,6 +108,45 @@ std::vector<Scenario> ResolveCounts(const Profile& profile, const TuningDraft& d
   return scenarios;
 }
 
+AllocationOptions AllocationOf(const TuningDraft& draft) {
+  AllocationOptions options;
+  options.max_groups = draft.max_groups.value_or(options.max_groups);
+  options.chunks = draft.chunks.value_or(options.chunks);
+  if (!draft.threads.empty()) options.threads = draft.threads;
+  return options;
+}
+
+// What kLibra chooses by: none of it without contention.
+void CheckAllocation(const TuningDraft& draft, const Scenario& scenario, const TuningLimits& limits,
+                     RequestFaults& faults) {
+  const std::optional<Contention>& contention = scenario.all_reduce().contention;
+  const auto unused = [&](const char* field) {
+    faults.Add(field, "has no effect without contention: only LIBRA chooses threads");
+  };
+  const AllocationOptions options = AllocationOf(draft);
+  if (!draft.threads.empty() && !contention.has_value()) unused("threads");
+  if (options.threads.size() > limits.max_thread_choices) {
+    faults.Add("threads",
+               absl::StrCat("has ", options.threads.size(),
+                            " entries, more than max_thread_choices ", limits.max_thread_choices));
+    return;
+  }
+  CheckDistinct("threads", draft.threads, faults);
+  const auto in_range = [&](const char* field, const std::optional<int32_t>& value, int32_t most) {
+    if (!value.has_value()) return;
+    if (!contention.has_value()) unused(field);
+    if (*value < 1 || *value > most)
+      faults.Add(field, absl::StrCat(*value, " is not from 1 to ", most));
+  };
+  in_range("max_groups", draft.max_groups, limits.max_groups);
+  in_range("chunks", draft.chunks, limits.max_chunks);
+  if (!contention.has_value()) return;
+  FaultList found;
+  CheckContention(*contention, options.threads, found);
+  for (Fault& fault : std::move(found).Take())
+    faults.Add(std::move(fault.field), std::move(fault.description));
+}
+
 }  // namespace
 
 const char* NameOf(TuningMethod method) {
@@ -94,6 +159,8 @@ const char* NameOf(TuningMethod method) {
       return "HOROVOD";
     case TuningMethod::kMgWfbp:
       return "MG_WFBP";
+    case TuningMethod::kLibra:
+      return "LIBRA";
     case TuningMethod::kSearch:
       return "SEARCH";
   }
@@ -141,21 +208,21 @@ absl::StatusOr<TuningQuery> ResolveTuning(const Profile& profile, const TuningDr
                     .methods = draft.methods,
                     .bucket_caps_bytes = draft.bucket_caps_bytes,
                     .first_bucket_bytes = draft.first_bucket_bytes.value_or(kFirstBucketBytes)};
-  const auto horovod =
-      std::find(draft.methods.begin(), draft.methods.end(), TuningMethod::kHorovod);
-  if (horovod != draft.methods.end() && !query.scenarios.empty() &&
-      !query.scenarios.front().has_servers() && !AllowsCycles(query.scenarios.front())) {
-    faults.Add(absl::StrCat("methods[", horovod - draft.methods.begin(), "]"),
-               "HOROVOD carries one collective at a time and cuts none, but the scenario has "
-               "concurrent_collectives or partition_bytes");
+  if (!query.scenarios.empty() && !query.scenarios.front().has_servers()) {
+    const Scenario& scenario = query.scenarios.front();
+    for (size_t i = 0; i < draft.methods.size(); ++i) {
+      const std::string why = WhyNot(draft.methods[i], scenario);
+      if (!why.empty()) faults.Add(absl::StrCat("methods[", i, "]"), why);
+    }
+    CheckAllocation(draft, scenario, limits, faults);
   }
+  query.allocation = AllocationOf(draft);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
   query.options = *options;
   if (query.methods.empty()) {
     for (const TuningMethod method : kAllMethods) {
-      if (method != TuningMethod::kHorovod || AllowsCycles(query.scenarios.front()))
-        query.methods.push_back(method);
+      if (WhyNot(method, query.scenarios.front()).empty()) query.methods.push_back(method);
     }
   }
   if (query.bucket_caps_bytes.empty()) query.bucket_caps_bytes = BucketCaps();

@@ -18,6 +18,8 @@
 #include "core/predict/distinct_warnings.h"
 #include "core/predict/point_set.h"
 #include "core/tune/gradient_chain.h"
+#include "core/tune/overlap_model.h"
+#include "core/tune/thread_allocation.h"
 
 namespace stepcast {
 
@@ -45,22 +47,30 @@ std::string PercentText(double fraction) { return absl::StrFormat("%+.1f %%", 10
 
 class WorkersTuner {
  public:
-  WorkersTuner(const Scenario& scenario, const TuningQuery& query, PointSet& points, StopCheck stop,
-               const Executor& executor)
-      : scenario_(scenario), query_(query), points_(points), stop_(stop), executor_(executor) {}
+  WorkersTuner(const Profile& profile, const Scenario& scenario, const TuningQuery& query,
+               PointSet& points, StopCheck stop, const Executor& executor)
+      : profile_(profile),
+        scenario_(scenario),
+        query_(query),
+        points_(points),
+        stop_(stop),
+        executor_(executor) {}
 
   absl::StatusOr<Tuning> Run() && {
     const absl::StatusOr<std::optional<size_t>> base = Try(scenario_.all_reduce().fusion);
     if (!base.ok()) return base.status();
     if (!base->has_value()) return TimeBudgetSpent();  // it was checked when it was resolved
     base_ = **base;
-    const absl::StatusOr<std::optional<size_t>> unfused = Try(Fusion{});
+    // When gradients are ready is the same with and without contention, but for it.
+    Scenario alone = With(scenario_, Fusion{});
+    std::get<AllReduce>(alone.communication).contention.reset();
+    std::get<AllReduce>(alone.communication).threads = 0;
+    const absl::StatusOr<std::optional<size_t>> unfused = TryScenario(alone);
     if (!unfused.ok()) return unfused.status();
     if (absl::Status status = Simulate(); !status.ok()) return status;
     if (!points_.HasRun(base_)) return TimeBudgetSpent();
     if (unfused->has_value() && points_.HasRun(**unfused)) {
       chain_.emplace(points_.Summarize(**unfused).collectives->collectives, scenario_);
-      unfused_ = *unfused;
     }
     for (const TuningMethod method : query_.methods) {
       const absl::StatusOr<std::optional<size_t>> found = Find(method);
@@ -80,8 +90,11 @@ class WorkersTuner {
   // The point of that fusion; none: in its groups a collective would wait for itself, or time is
   // spent.
   absl::StatusOr<std::optional<size_t>> Try(Fusion fusion) {
-    const absl::StatusOr<size_t> index =
-        points_.TryAlone(With(scenario_, std::move(fusion)), stop_);
+    return TryScenario(With(scenario_, std::move(fusion)));
+  }
+
+  absl::StatusOr<std::optional<size_t>> TryScenario(const Scenario& scenario) {
+    const absl::StatusOr<size_t> index = points_.TryAlone(scenario, stop_);
     if (index.ok()) return *index;
     if (absl::IsInvalidArgument(index.status()) || IsTimeBudgetSpent(index.status()))
       return std::nullopt;
@@ -123,6 +136,8 @@ class WorkersTuner {
         return SweepCycles();
       case TuningMethod::kMgWfbp:
         return Merge();
+      case TuningMethod::kLibra:
+        return AllocateLibra();
       case TuningMethod::kSearch:
         return Search();
     }
@@ -205,8 +220,87 @@ class WorkersTuner {
     absl::StatusOr<std::optional<size_t>> index = TryGroups(*counts);
     if (!index.ok()) return index;
     if (absl::Status status = Simulate(); !status.ok()) return status;
-    // Groups in which a collective would wait for itself are none: then it merges nothing.
-    return index->has_value() ? *index : unfused_;
+    return index;  // none: in those groups a collective would wait for itself
+  }
+
+  // The chain as LIBRA sees it: what is computed between one gradient and the next, from the first
+  // computation that a gradient waits for.
+  std::vector<BackwardLayer> BackwardLayers() const {
+    double before = BackwardBegin();
+    std::vector<BackwardLayer> layers;
+    for (const ReadyGradient& gradient : chain_->gradients()) {
+      layers.push_back(
+          {.seconds = std::max(0.0, gradient.ready_seconds - before), .bytes = gradient.bytes});
+      before = std::max(before, gradient.ready_seconds);
+    }
+    return layers;
+  }
+
+  // Seconds from a step's begin, mean over the recorded steps.
+  double BackwardBegin() const {
+    const std::vector<Operation>& operations = profile_.operations();
+    double begin = std::numeric_limits<double>::infinity();
+    for (const Operation& gradient : operations) {
+      if (!chain_->Has(gradient.name)) continue;
+      for (const int32_t before : gradient.waiting_for) {
+        if (operations[Index(before)].resource != Resource::kWorker) continue;
+        double sum = 0;
+        for (const RecordedStep& step : profile_.steps()) {
+          const int64_t first = *std::min_element(step.start_ns.begin(), step.start_ns.end());
+          sum += static_cast<double>(step.start_ns[Index(before)] - first) * 1e-9;
+        }
+        begin = std::min(begin, sum / static_cast<double>(profile_.steps().size()));
+      }
+    }
+    return std::isfinite(begin) ? begin : 0;
+  }
+
+  OverlapSetting SettingOfOverlap() const {
+    const AllReduce& job = scenario_.all_reduce();
+    return {.workers = scenario_.workers,
+            .latency_seconds = job.latency_seconds,
+            .contention =
+                job.contention.value_or(WithoutContention(scenario_.bandwidth_bytes_per_second))};
+  }
+
+  absl::StatusOr<std::optional<size_t>> AllocateLibra() {
+    if (!chain_.has_value() || chain_->size() == 0) return base_;
+    absl::StatusOr<ThreadAllocation> allocation =
+        AllocateThreads(BackwardLayers(), SettingOfOverlap(), query_.allocation, stop_);
+    if (!allocation.ok()) {
+      if (IsTimeBudgetSpent(allocation.status())) return std::nullopt;
+      return allocation.status();
+    }
+    GradientGroups groups;
+    for (const TensorGroup& group : allocation->groups) {
+      GradientGroup& carried = groups.groups.emplace_back();
+      carried.threads = group.threads;
+      for (int32_t i = group.first; i < group.first + group.count; ++i)
+        carried.operations.push_back(chain_->names()[Index(i)]);
+    }
+    allocation_ = *std::move(allocation);
+    absl::StatusOr<std::optional<size_t>> index = Try(std::move(groups));
+    if (!index.ok()) return index;
+    if (absl::Status status = Simulate(); !status.ok()) return status;
+    libra_ = *index;
+    return index;
+  }
+
+  // LIBRA's backward time of groups that are fixed.
+  std::optional<double> BackwardSecondsOf(const TunedStrategy& strategy) const {
+    const AllReduce& job = strategy.scenario.all_reduce();
+    if (!chain_.has_value() || chain_->size() == 0 || job.partition_bytes != 0 ||
+        job.algorithm != CollectiveAlgorithm::kRing || job.workers_per_node > 1 ||
+        job.concurrent_collectives > 1 || std::holds_alternative<Horovod>(job.fusion))
+      return std::nullopt;
+    std::vector<TensorGroup> groups;
+    int32_t first = 0;
+    for (const TunedGroup& group : strategy.groups) {
+      const auto count = static_cast<int32_t>(group.operations.size());
+      groups.push_back({.first = first, .count = count, .threads = std::max(group.threads, 1)});
+      first += count;
+    }
+    return BackwardTimeOf(BackwardLayers(), groups, SettingOfOverlap()).seconds;
   }
 
   // Simulates groupings, each once; the fastest of them.
@@ -318,11 +412,18 @@ class WorkersTuner {
 
   static std::vector<TunedGroup> GroupsOf(const Prediction& prediction) {
     std::vector<TunedGroup> groups;
-    const bool in_cycles = std::holds_alternative<Horovod>(prediction.scenario.all_reduce().fusion);
+    const AllReduce& job = prediction.scenario.all_reduce();
+    const bool in_cycles = std::holds_alternative<Horovod>(job.fusion);
+    const auto* given = std::get_if<GradientGroups>(&job.fusion);
     double start = -1;
     for (const CollectiveTiming& collective : prediction.collectives->collectives) {
       if (collective.kind != Collective::kAllReduce) continue;
-      if (!in_cycles || groups.empty() || collective.start_seconds != start) groups.emplace_back();
+      if (!in_cycles || groups.empty() || collective.start_seconds != start) {
+        const size_t next = groups.size();
+        groups.emplace_back().threads = job.threads;
+        if (given != nullptr && next < given->groups.size())
+          groups.back().threads = given->groups[next].threads.value_or(job.threads);
+      }
       start = collective.start_seconds;
       groups.back().size_bytes += collective.size_bytes;
       groups.back().operations.insert(groups.back().operations.end(), collective.operations.begin(),
@@ -362,7 +463,7 @@ class WorkersTuner {
     const Prediction base = points_.Summarize(base_);
     tuning.lower_bound_seconds = base.collectives->computation_seconds;
     if (chain_.has_value()) {
-      const absl::StatusOr<double> end = chain_->LowerBoundOfEnd(stop_);
+      const absl::StatusOr<double> end = chain_->LowerBoundOfEnd(query_.allocation.threads, stop_);
       if (end.ok()) tuning.lower_bound_seconds = std::max(tuning.lower_bound_seconds, *end);
     }
     std::vector<size_t> indices;
@@ -377,6 +478,11 @@ class WorkersTuner {
       strategy.gain = GainOver(index, base_);
       if (index != base_)
         strategy.setting = SettingOf(strategy.scenario.all_reduce().fusion, strategy.groups);
+      strategy.backward_seconds = BackwardSecondsOf(strategy);
+      if (libra_.has_value() && index == *libra_) {
+        if (allocation_.guarantee_holds) strategy.guarantee = allocation_.guarantee;
+        strategy.why_no_guarantee = allocation_.why_void;
+      }
       strategy.gap = strategy.prediction.step_time.mean / tuning.lower_bound_seconds - 1;
     }
     if (indices.empty()) return TimeBudgetSpent();
@@ -420,6 +526,7 @@ class WorkersTuner {
         base.step_time.mean);
   }
 
+  const Profile& profile_;
   const Scenario& scenario_;
   const TuningQuery& query_;
   PointSet& points_;
@@ -427,12 +534,13 @@ class WorkersTuner {
   const Executor& executor_;
   bool is_spent_ = false;
   size_t base_ = 0;
-  std::optional<size_t> unfused_;
   std::optional<GradientChain> chain_;
   std::vector<std::pair<TuningMethod, size_t>> found_;
   std::map<std::vector<int32_t>, std::optional<size_t>> tried_;  // of the search
   std::map<size_t, std::vector<int32_t>> groups_of_;             // likewise, by point
   std::vector<BucketCapPoint> curve_;
+  std::optional<size_t> libra_;
+  ThreadAllocation allocation_;  // with libra_
 };
 
 // A collective of hardly any bytes takes hardly any time.
@@ -464,7 +572,8 @@ absl::StatusOr<TuningAnswer> OptimizeCommunication(const Profile& profile, const
   TuningAnswer answer{.tunings = {}, .has_counts = query.has_counts};
   PointSet points(profile, query.options, known);
   for (const Scenario& scenario : query.scenarios) {
-    absl::StatusOr<Tuning> tuning = WorkersTuner(scenario, query, points, stop, executor).Run();
+    absl::StatusOr<Tuning> tuning =
+        WorkersTuner(profile, scenario, query, points, stop, executor).Run();
     if (!tuning.ok()) return tuning.status();
     answer.tunings.push_back(*std::move(tuning));
   }

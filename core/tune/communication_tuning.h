@@ -3,8 +3,9 @@
 // be.
 //
 // Sources: PyTorch's compute_bucket_assignment_by_size (DDP_BUCKETS); Horovod 0.28's controller
-// (HOROVOD); Shi et al., "MG-WFBP", INFOCOM 2019. Every method's grouping is judged by the
-// simulation of the whole job. Threads: pure functions of their arguments; any number at once.
+// (HOROVOD); Shi et al., "MG-WFBP", INFOCOM 2019; Liu et al., "LIBRA", INFOCOM 2023. Every method's
+// grouping is judged by the simulation of the whole job. Threads: pure functions of their
+// arguments; any number at once.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ namespace stepcast {
 struct TunedGroup {
   std::vector<std::string> operations;  // the profile's, in graph order
   int64_t size_bytes = 0;
+  int32_t threads = 0;  // with contention, else 0
 };
 
 // The gain of one strategy over another: how many times as many steps per second, less 1.
@@ -50,6 +52,13 @@ struct TunedStrategy {
   std::string setting;    // as the user would write it; empty: nothing to be set, or no setting
                           // makes these groups
   double gap = 0;         // step over Tuning::lower_bound_seconds, less 1
+  // LIBRA's backward time of these groups (BackwardTimeOf), from the first computation that a
+  // gradient waits for; none of HOROVOD, and of other than rings one at a time.
+  std::optional<double> backward_seconds;
+  // Of kLibra: backward_seconds is at most so many times the least of any groups and threads; none
+  // where its assumptions do not hold, which `why_no_guarantee` says in words.
+  std::optional<double> guarantee;
+  std::string why_no_guarantee;
 };
 
 // A point of the sweep over PyTorch's cap.

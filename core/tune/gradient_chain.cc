@@ -10,21 +10,27 @@ GradientChain::GradientChain(const std::vector<CollectiveTiming>& collectives,
                              const Scenario& scenario)
     : times_(scenario),
       partition_bytes_(scenario.all_reduce().partition_bytes),
-      is_serial_(scenario.all_reduce().concurrent_collectives == 1) {
+      is_serial_(scenario.all_reduce().concurrent_collectives == 1),
+      contends_(scenario.all_reduce().contention.has_value()) {
   for (const CollectiveTiming& collective : collectives) {
     if (collective.kind != Collective::kAllReduce) continue;
     const double before = gradients_.empty() ? 0 : gradients_.back().ready_seconds;
     gradients_.push_back({.ready_seconds = std::max(before, collective.ready_seconds),
                           .bytes = collective.size_bytes});
+    names_.push_back(collective.operations.empty() ? "" : collective.operations.front());
   }
+  sorted_names_.insert(names_.begin(), names_.end());
   const CollectiveParts parts = RingParts(Collective::kAllReduce, 1, scenario.workers);
   seconds_per_byte_ = parts.sent_bytes / scenario.bandwidth_bytes_per_second;
 }
 
-double GradientChain::SecondsOf(double summed_bytes) const {
+double GradientChain::SecondsOf(double summed_bytes, const std::vector<int32_t>& threads) const {
   const auto bytes = static_cast<int64_t>(summed_bytes);  // a sum of whole ones
-  const auto whole = [this](int64_t piece) {
-    return ToSeconds(times_.TimeOf(Collective::kAllReduce, piece));
+  const auto whole = [&](int64_t piece) {
+    Span least = times_.TimeOf(Collective::kAllReduce, piece);
+    for (const int32_t count : threads)
+      least = std::min(least, times_.TimeOf(Collective::kAllReduce, piece, count));
+    return ToSeconds(least);
   };
   if (partition_bytes_ == 0 || bytes <= partition_bytes_) return whole(bytes);
   const int64_t pieces = bytes / partition_bytes_;
@@ -57,16 +63,21 @@ absl::StatusOr<std::vector<int32_t>> GradientChain::SoonestEnd(StopCheck stop) c
       gradients_, [this](double bytes) { return SecondsOf(bytes); }, stop);
 }
 
-absl::StatusOr<double> GradientChain::LowerBoundOfEnd(StopCheck stop) const {
+absl::StatusOr<double> GradientChain::LowerBoundOfEnd(const std::vector<int32_t>& threads,
+                                                      StopCheck stop) const {
   if (size() == 0) return 0.0;
   if (!is_serial_) {
     double bytes = 0;
     for (const ReadyGradient& gradient : gradients_) bytes += static_cast<double>(gradient.bytes);
     return gradients_.front().ready_seconds + bytes * seconds_per_byte_;
   }
-  const absl::StatusOr<std::vector<int32_t>> counts = SoonestEnd(stop);
+  const auto seconds_of = [&](double bytes) {
+    return SecondsOf(bytes, contends_ ? threads : std::vector<int32_t>{});
+  };
+  const absl::StatusOr<std::vector<int32_t>> counts =
+      EarliestEndGroups(gradients_, seconds_of, stop);
   if (!counts.ok()) return counts.status();
-  return EndOf(*counts);
+  return SerialEnd(gradients_, *counts, seconds_of);
 }
 
 std::vector<std::vector<int32_t>> AllGroupings(size_t size) {

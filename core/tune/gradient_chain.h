@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -25,6 +27,10 @@ class GradientChain {
   GradientChain(const std::vector<CollectiveTiming>& collectives, const Scenario& scenario);
 
   size_t size() const { return gradients_.size(); }
+  const std::vector<ReadyGradient>& gradients() const { return gradients_; }
+  // Of the profile's operations, parallel.
+  const std::vector<std::string>& names() const { return names_; }
+  bool Has(const std::string& name) const { return sorted_names_.contains(name); }
   std::vector<int64_t> bytes() const;
 
   // Below, a grouping is the number of gradients in each group; they add up to size().
@@ -36,19 +42,24 @@ class GradientChain {
   // A grouping whose last group ends soonest, of the fewest groups. Cost: quadratic. Failure: what
   // `stop` returns.
   absl::StatusOr<std::vector<int32_t>> SoonestEnd(StopCheck stop) const;
-  // No grouping ends sooner: the same, or, where several collectives are under way at once, what
-  // the slowest link needs for the bytes alone after the first gradient.
-  absl::StatusOr<double> LowerBoundOfEnd(StopCheck stop) const;
+  // No grouping ends sooner: the same, with contention of collectives each with the best of
+  // `threads` and of the scenario's, or, where several are under way at once, what the slowest link
+  // needs for the bytes alone after the first gradient.
+  absl::StatusOr<double> LowerBoundOfEnd(const std::vector<int32_t>& threads, StopCheck stop) const;
 
  private:
-  double SecondsOf(double summed_bytes) const;
+  // With the best of those numbers of threads and the scenario's.
+  double SecondsOf(double summed_bytes, const std::vector<int32_t>& threads = {}) const;
 
   CollectiveTimes times_;
   int64_t partition_bytes_;
   bool is_serial_;
+  bool contends_;
   double seconds_per_byte_ = 0;  // of the bytes alone, at least
   // Ready no sooner than those before: what is carried after them waits for them anyway.
   std::vector<ReadyGradient> gradients_;
+  std::vector<std::string> names_;
+  std::set<std::string> sorted_names_;
 };
 
 // All 2^(size-1) groupings. REQUIRES: 0 < size < 20.

@@ -224,7 +224,9 @@ v1::CommunicationStrategy WireStrategy(const TunedStrategy& strategy, double low
     v1::CommunicationGroup& carried = *wire.add_groups();
     for (const std::string& name : group.operations) carried.add_operations(name);
     carried.set_size_bytes(group.size_bytes);
+    carried.set_threads(group.threads);
   }
+  if (strategy.backward_seconds.has_value()) wire.set_backward_seconds(*strategy.backward_seconds);
   wire.set_step_seconds(strategy.prediction.step_time.mean);
   wire.set_examples_per_second(strategy.prediction.examples_per_second);
   *wire.mutable_confidence_interval() = ToWire(strategy.prediction.confidence_interval);
@@ -234,6 +236,8 @@ v1::CommunicationStrategy WireStrategy(const TunedStrategy& strategy, double low
   wire.set_no_difference(strategy.gain.is_none);
   wire.set_setting(strategy.setting);
   wire.set_lower_bound_seconds(lower_bound_seconds);
+  if (strategy.guarantee.has_value()) wire.set_guarantee(*strategy.guarantee);
+  wire.set_guarantee_void_because(strategy.why_no_guarantee);
   wire.set_gap(strategy.gap);
   return wire;
 }
@@ -271,6 +275,10 @@ OptimizeCommunicationCall FromWire(const v1::OptimizeCommunicationRequest& wire)
       draft.methods.push_back(*method);
   }
   draft.bucket_caps_bytes.assign(wire.bucket_caps_bytes().begin(), wire.bucket_caps_bytes().end());
+  if (wire.has_contention()) draft.contention = FromWire(wire.contention());
+  draft.threads.assign(wire.threads().begin(), wire.threads().end());
+  if (wire.has_max_groups()) draft.max_groups = wire.max_groups();
+  if (wire.has_chunks()) draft.chunks = wire.chunks();
   if (wire.has_first_bucket_bytes()) draft.first_bucket_bytes = wire.first_bucket_bytes();
   if (wire.has_time_budget())
     call.time_budget_seconds = FromWire(wire.time_budget(), "time_budget", faults);

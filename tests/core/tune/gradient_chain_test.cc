@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 #include <set>
@@ -73,7 +74,7 @@ TEST(GradientChainTest, TheSoonestEndIsThatOfTheBestOfAllGroupings) {
     for (const std::vector<int32_t>& counts : groupings) best = std::min(best, chain.EndOf(counts));
     const std::vector<int32_t> soonest = chain.SoonestEnd(NeverStop).value();
     ASSERT_DOUBLE_EQ(chain.EndOf(soonest), best) << "round " << round;
-    ASSERT_DOUBLE_EQ(chain.LowerBoundOfEnd(NeverStop).value(), best);
+    ASSERT_DOUBLE_EQ(chain.LowerBoundOfEnd({}, NeverStop).value(), best);
     const double simple = std::min(chain.EndOf({static_cast<int32_t>(size)}),
                                    chain.EndOf(std::vector<int32_t>(size, 1)));
     better_than_simple += best < 0.999 * simple ? 1 : 0;
@@ -85,7 +86,24 @@ TEST(GradientChainTest, WhereCollectivesGoSideBySideTheirBytesBoundTheEnd) {
   Scenario scenario = Workers(2, 1e-6);
   std::get<AllReduce>(scenario.communication).concurrent_collectives = 2;
   const GradientChain chain(Gradients({1000, 2000}, {3e-6, 4e-6}), scenario);
-  EXPECT_NEAR(chain.LowerBoundOfEnd(NeverStop).value(), 3e-6 + 3e-6, 1e-12);
+  EXPECT_NEAR(chain.LowerBoundOfEnd({}, NeverStop).value(), 3e-6 + 3e-6, 1e-12);
+}
+
+TEST(GradientChainTest, WithContentionTheBoundIsOfTheFastestThreads) {
+  Scenario scenario = Workers(2, 1e-6);
+  auto& job = std::get<AllReduce>(scenario.communication);
+  job.contention =
+      Contention{.overlapped = {.gamma1 = 1e9}, .alone = {.gamma1 = 2e9, .gamma2 = 1e9}};
+  job.threads = 4;
+  // Without gamma3 the rate is the same with any number of threads, and no faster alone: 1e9.
+  const GradientChain same(Gradients({1000}, {0}), scenario);
+  EXPECT_NEAR(same.LowerBoundOfEnd({8, 16}, NeverStop).value(), 3e-6, 1e-11);
+  job.contention->alone.gamma3 = 1;
+  // exp(-16^0.6) of 1e9 is missing with 16 threads, exp(-4^0.6) with 4.
+  const GradientChain faster(Gradients({1000}, {0}), scenario);
+  EXPECT_NEAR(faster.EndOf({1}), 2e-6 + 1000 / (2e9 - 1e9 * std::exp(-std::pow(4, 0.6))), 1e-11);
+  EXPECT_NEAR(faster.LowerBoundOfEnd({8, 16}, NeverStop).value(),
+              2e-6 + 1000 / (2e9 - 1e9 * std::exp(-std::pow(16, 0.6))), 1e-11);
 }
 
 TEST(GradientChainTest, AStopEndsIt) {
