@@ -322,15 +322,15 @@ absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
 
 namespace {
 
-// time(collective): of one that has the links to itself.
+// time(kind, bytes, threads): of one that has the links to itself.
 template <typename Time>
 double SumOfSeconds(const std::vector<PlannedCollective>& collectives, const Scenario& scenario,
-                    const CollectiveTimes& times, Time time) {
+                    Time time) {
   double each = 0;
   double others = 0;
   int64_t fused = 0;
   for (const PlannedCollective& collective : collectives) {
-    const double seconds = ToSeconds(time(collective));
+    const double seconds = ToSeconds(time(collective.kind, collective.bytes, collective.threads));
     each += seconds;
     if (collective.kind == Collective::kAllReduce) {
       fused += collective.bytes;
@@ -339,7 +339,7 @@ double SumOfSeconds(const std::vector<PlannedCollective>& collectives, const Sce
     }
   }
   if (fused == 0 || !std::holds_alternative<Horovod>(scenario.all_reduce().fusion)) return each;
-  return std::min(each, others + ToSeconds(times.TimeOf(Collective::kAllReduce, fused)));
+  return std::min(each, others + ToSeconds(time(Collective::kAllReduce, fused, 0)));
 }
 
 }  // namespace
@@ -347,8 +347,8 @@ double SumOfSeconds(const std::vector<PlannedCollective>& collectives, const Sce
 double CollectiveSeconds(const std::vector<PlannedCollective>& collectives,
                          const Scenario& scenario) {
   const CollectiveTimes times(scenario);
-  return SumOfSeconds(collectives, scenario, times, [&](const PlannedCollective& collective) {
-    return times.TimeOf(collective.kind, collective.bytes, collective.threads);
+  return SumOfSeconds(collectives, scenario, [&](Collective kind, int64_t bytes, int32_t threads) {
+    return times.TimeOf(kind, bytes, threads);
   });
 }
 
@@ -357,8 +357,8 @@ double LoneCollectiveSeconds(const std::vector<PlannedCollective>& collectives,
   if (!scenario.all_reduce().contention.has_value())
     return CollectiveSeconds(collectives, scenario);
   const CollectiveTimes times(scenario);
-  return SumOfSeconds(collectives, scenario, times, [&](const PlannedCollective& collective) {
-    return times.ContendingTimesOf(collective.kind, collective.bytes, collective.threads).alone;
+  return SumOfSeconds(collectives, scenario, [&](Collective kind, int64_t bytes, int32_t threads) {
+    return times.ContendingTimesOf(kind, bytes, threads).alone;
   });
 }
 
@@ -429,7 +429,7 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
       job.joint.lengths.push_back(
           times.TimeOf(collective.kind, collective.bytes, collective.threads));
     }
-    if (how.contention.has_value()) {
+    if (how.contention.has_value() && !std::holds_alternative<Horovod>(how.fusion)) {
       job.joint.paces.push_back(
           PaceOf(*how.contention, collective.threads > 0 ? collective.threads : how.threads,
                  times.ContendingTimesOf(collective.kind, collective.bytes, collective.threads)));
@@ -450,9 +450,15 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
       cycles.classes.push_back(collective.kind == Collective::kAllReduce ? 0 : -1);
       kinds.push_back(collective.kind);
     }
-    cycles.length_of = [shared_times, kinds = std::move(kinds)](size_t position, int64_t bytes) {
+    cycles.length_of = [shared_times, kinds](size_t position, int64_t bytes) {
       return shared_times->TimeOf(kinds[position], bytes);
     };
+    if (how.contention.has_value()) {
+      cycles.pace_of = [shared_times, kinds, contention = *how.contention, threads = how.threads](
+                           size_t position, int64_t bytes) {
+        return PaceOf(contention, threads, shared_times->ContendingTimesOf(kinds[position], bytes));
+      };
+    }
   }
   if (how.overlap_slowdown > 1) {
     const double speed = static_cast<double>(LinkLevel::kUnit) / how.overlap_slowdown;

@@ -72,7 +72,7 @@ class PlainRun {
         holds_back_(couples_operations_ || joins_),
         meets_(has_peer_edges_ || joins_ || !job.couplings.empty()),
         slows_(job.slows_computation()),
-        paces_(!job.joint.paces.empty()),
+        paces_(job.joint.has_paces()),
         usage_(worker_count_, lanes_),
         workers_(Index(worker_count_)),
         pending_(std::make_unique_for_overwrite<int32_t[]>(Index(worker_count_) * Index(size_))),

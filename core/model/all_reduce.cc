@@ -269,8 +269,6 @@ class AllReduceResolver {
       refuse(absl::StrCat("overlap_slowdown is ", job_.overlap_slowdown,
                           ", too: which of both slows computation down?"));
     }
-    if (draft_.horovod.has_value())
-      refuse("horovod is, too, whose buffers are not known before they go");
     CheckCoefficients(contention);
   }
 

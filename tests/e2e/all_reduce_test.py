@@ -396,7 +396,7 @@ class AllReduceTest(ServerTest):
             ({**contention, "workers_per_node": 2}, "contention", "workers_per_node is 2"),
             ({**contention, "fidelity": "EXPANDED"}, "contention", "EXPANDED"),
             ({**contention, "overlap_slowdown": 2}, "contention", "overlap_slowdown is 2"),
-            ({**contention, "horovod": {}}, "contention", "horovod"),
+            ({"contention": self.CONTENTION, "horovod": {}}, "threads", "not given"),
         ]
         for job, field, says in cases:
             with self.subTest(field=field, says=says):

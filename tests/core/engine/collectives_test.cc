@@ -314,7 +314,7 @@ TEST(CollectivesComparisonTest,
 }
 
 // Contention of every kind beside the random job, whose gradients are in random groups, in buckets,
-// or alone.
+// in cycles, or alone.
 void Contend(Random& random, RandomJob& job) {
   auto& how = std::get<AllReduceDraft>(job.scenario.communication);
   const auto threads = [&] { return static_cast<int32_t>(1 + random.Below(4096)); };
@@ -331,8 +331,16 @@ void Contend(Random& random, RandomJob& job) {
   contention.alone = rate();
   contention.overlapped = random.Below(4) == 0 ? contention.alone : rate();
   how.threads = threads();
-  if (random.Below(2) == 0) return;
+  if (random.Below(3) == 0) return;
   how.buckets.reset();
+  if (random.Below(3) == 0) {
+    how.horovod = HorovodDraft{
+        .fusion_bytes =
+            static_cast<int64_t>(1 + random.Below(random.Below(2) == 0 ? 9000 : 9'000'000)),
+        .cycle_seconds =
+            1e-6 * static_cast<double>(1 + random.Below(random.Below(2) == 0 ? 5 : 3000))};
+    return;
+  }
   GradientGroups& groups = how.groups.emplace();
   for (const Operation& operation : job.profile.operations) {
     if (operation.collective != Collective::kAllReduce) continue;
@@ -348,6 +356,7 @@ TEST(CollectivesComparisonTest, AThousandJobsWithContentionEndTheirStepsAsAnObvi
   constexpr int32_t kSteps = 6;
   int compared = 0;
   int grouped = 0;
+  int in_cycles = 0;
   int slower = 0;
   int faster = 0;
   for (uint64_t seed = 0; compared < 1000; ++seed) {
@@ -377,6 +386,7 @@ TEST(CollectivesComparisonTest, AThousandJobsWithContentionEndTheirStepsAsAnObvi
       fused = testing::NaivelyGrouped(job.profile, counts);
       ++grouped;
     }
+    in_cycles += graph.joint.cycles.has_value() ? 1 : 0;
     const absl::StatusOr<Profile> plain_profile = Profile::Create(fused);
     ASSERT_TRUE(plain_profile.ok()) << plain_profile.status();
     std::vector<std::vector<int32_t>> drawn;
@@ -410,6 +420,7 @@ TEST(CollectivesComparisonTest, AThousandJobsWithContentionEndTheirStepsAsAnObvi
     ++compared;
   }
   EXPECT_GT(grouped, 300);
+  EXPECT_GT(in_cycles, 150);
   EXPECT_GT(slower, 300);
   EXPECT_GT(faster, 300);
 }

@@ -145,17 +145,21 @@ class Naive {
                            ? SpeedLog::kWhole
                            : units(static_cast<double>(least) / static_cast<double>(length)));
   }
-  // Begins the collective at that place of the sequence, the `i`th operation.
-  void Contend(size_t i) {
-    const Contention& rates = *how_.contention;
+  // The threads of the `i`th operation, a collective.
+  int32_t ThreadsOf(size_t i) const {
     size_t before = 0;  // all-reduces
     for (size_t other = 0; other < i; ++other) before += IsAllReduce(other) ? 1 : 0;
-    threads_ = IsAllReduce(i) && before < job_.threads.size() ? job_.threads[before] : 0;
-    if (threads_ == 0) threads_ = how_.threads;
+    const bool has_own = IsAllReduce(i) && before < job_.threads.size() && job_.threads[before] > 0;
+    return has_own ? job_.threads[before] : how_.threads;
+  }
+  // A collective begins.
+  void Contend(const Operation& operation, int32_t threads) {
+    const Contention& rates = *how_.contention;
+    threads_ = threads;
     const auto length = [&](const TransferRate& rate) {
       const double power = std::pow(threads_, rates.gamma4);
       const double bytes_per_second = rate.gamma1 - rate.gamma2 * std::exp(-rate.gamma3 * power);
-      return Ticks(how_.launch_seconds) + Ticks(Seconds(operations_[i], bytes_per_second));
+      return Ticks(how_.launch_seconds) + Ticks(Seconds(operation, bytes_per_second));
     };
     overlapped_ = length(rates.overlapped);
     alone_ = length(rates.alone);
@@ -264,7 +268,7 @@ class Naive {
     const double seconds = how_.launch_seconds + Seconds(operations_[i], slowest_);
     under_way_ = static_cast<int64_t>(next_++);
     under_way_end_ = now + std::llround(seconds * kTicksPerSecond);
-    if (how_.contention.has_value()) Contend(i);
+    if (how_.contention.has_value()) Contend(operations_[i], ThreadsOf(i));
     for (WorkerState& worker : workers_) worker.end[i] = under_way_end_;
     return true;
   }
@@ -326,6 +330,7 @@ class Naive {
     under_way_ = static_cast<int64_t>(next_++);
     // Each rounded to a tick: a cycle later is another fusing.
     under_way_end_ = now + Ticks(how_.launch_seconds) + Ticks(Seconds(fused, slowest_));
+    if (how_.contention.has_value()) Contend(fused, how_.threads);
     for (WorkerState& worker : workers_) {
       for (const size_t i : group) worker.end[i] = under_way_end_;
     }

@@ -256,7 +256,6 @@ TEST(AllReduceTest, ContentionIsRefusedWhereItsRatesSayNothing) {
       {beside({.workers_per_node = 2}), "contention", "workers_per_node is 2"},
       {beside({.fidelity = Fidelity::kExpanded}), "contention", "EXPANDED"},
       {beside({.overlap_slowdown = 1.5}), "contention", "overlap_slowdown is 1.5, too"},
-      {beside({.horovod = HorovodDraft{}}), "contention", "horovod is, too"},
       {with([](auto& c) { c.alpha2 = 0.001; }), "contention.alpha2",
        "0.001 leaves computation 0 of its speed beside a collective with 1000 threads"},
       {with([](auto& c) { c.alpha2 = 0.01; }), "contention.alpha2", "-9 of its speed"},
