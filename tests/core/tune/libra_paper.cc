@@ -171,8 +171,8 @@ OverlapSetting ChosenSetting(int32_t nodes) {
   OverlapSetting setting{.workers = nodes, .latency_seconds = 10e-6};
   setting.contention = {.alpha1 = 1,
                         .alpha2 = 1.3445e-4,
-                        .overlapped = {.gamma1 = 5.4e9, .gamma2 = 4e9, .gamma3 = 0.02},
-                        .alone = {.gamma1 = 6e9, .gamma2 = 4e9, .gamma3 = 0.02}};
+                        .overlapped = {.gamma1 = 5.4e9, .gamma2 = 4.32e9, .gamma3 = 0.02},
+                        .alone = {.gamma1 = 6e9, .gamma2 = 4.8e9, .gamma3 = 0.02}};
   return setting;
 }
 

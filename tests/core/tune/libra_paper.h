@@ -21,7 +21,7 @@ struct PaperModel {
   double Bytes() const;
 };
 // Forward takes half of backward, and both so many multiplications and additions a second.
-inline constexpr double kChosenFlopsPerSecond = 7e12;
+inline constexpr double kChosenFlopsPerSecond = 3e12;
 PaperModel Xception(int32_t batch_size);
 PaperModel ResNet152(int32_t batch_size);
 PaperModel Vgg16(int32_t batch_size);
