@@ -26,6 +26,43 @@ size_t BufferAt(std::span<const ReadyGradient> gradients, size_t first, size_t e
   return next - first;
 }
 
+// `delay`: of the gradients behind their own clock, which `all_reduce(bytes, begin)` may let grow;
+// it returns its seconds.
+template <typename AllReduce>
+std::vector<HorovodBuffer> BuffersOfCycles(std::span<const ReadyGradient> gradients,
+                                           const HorovodCycles& cycles, const double& delay,
+                                           AllReduce all_reduce) {
+  std::vector<HorovodBuffer> buffers;
+  double cycle = cycles.first_seconds;
+  for (size_t next = 0; next < gradients.size();) {
+    // Cycles that find nothing pass.
+    const double ready = gradients[next].ready_seconds + delay;
+    if (ready > cycle) {
+      const double length = cycles.cycle_seconds;
+      const double passed = length > 0 ? std::ceil((ready - cycle) / length) * length : 0;
+      cycle = std::max(cycle + passed, ready);  // with a length no more, but for rounding
+    }
+    size_t end = next + 1;
+    while (end < gradients.size() && gradients[end].ready_seconds + delay <= cycle) ++end;
+    double now = cycle;
+    while (next < end) {
+      const size_t count = BufferAt(gradients, next, end, cycles.fusion_bytes);
+      double bytes = 0;
+      for (const ReadyGradient& gradient : gradients.subspan(next, count))
+        bytes += static_cast<double>(gradient.bytes);
+      const double done = now + all_reduce(bytes, now);
+      buffers.push_back({.gradients = static_cast<int32_t>(count),
+                         .cycle_seconds = cycle,
+                         .begin_seconds = now,
+                         .end_seconds = done});
+      now = done;
+      next += count;
+    }
+    cycle = std::max(cycle + cycles.cycle_seconds, now);
+  }
+  return buffers;
+}
+
 }  // namespace
 
 std::vector<ReadyGradient> GradientsOf(std::span<const BackwardLayer> layers) {
@@ -120,36 +157,29 @@ std::vector<int32_t> MgWfbpGroups(std::span<const ReadyGradient> gradients, doub
 
 std::vector<HorovodBuffer> HorovodBuffers(std::span<const ReadyGradient> gradients,
                                           const HorovodCycles& cycles, SecondsOfBytes seconds_of) {
-  std::vector<HorovodBuffer> buffers;
-  double cycle = cycles.first_seconds;
-  for (size_t next = 0; next < gradients.size();) {
-    // Cycles that find nothing pass.
-    const double waiting = gradients[next].ready_seconds - cycle;
-    if (waiting > 0) {
-      cycle = cycles.cycle_seconds > 0
-                  ? cycle + std::ceil(waiting / cycles.cycle_seconds) * cycles.cycle_seconds
-                  : gradients[next].ready_seconds;
-      cycle = std::max(cycle, gradients[next].ready_seconds);  // but for rounding it is no less
-    }
-    size_t end = next;
-    while (end < gradients.size() && gradients[end].ready_seconds <= cycle) ++end;
-    double now = cycle;
-    while (next < end) {
-      const size_t count = BufferAt(gradients, next, end, cycles.fusion_bytes);
-      double bytes = 0;
-      for (const ReadyGradient& gradient : gradients.subspan(next, count))
-        bytes += static_cast<double>(gradient.bytes);
-      const double done = now + seconds_of(bytes);
-      buffers.push_back({.gradients = static_cast<int32_t>(count),
-                         .cycle_seconds = cycle,
-                         .begin_seconds = now,
-                         .end_seconds = done});
-      now = done;
-      next += count;
-    }
-    cycle = std::max(cycle + cycles.cycle_seconds, now);
-  }
-  return buffers;
+  const double delay = 0;
+  return BuffersOfCycles(gradients, cycles, delay,
+                         [&](double bytes, double /*begin*/) { return seconds_of(bytes); });
+}
+
+HorovodTime HorovodBackward(std::span<const BackwardLayer> layers, const OverlapSetting& setting,
+                            const HorovodCycles& cycles,
+                            absl::FunctionRef<int32_t(double bytes)> threads_of) {
+  double total = 0;
+  for (const BackwardLayer& layer : layers) total += layer.seconds;
+  HorovodTime time;
+  double delay = 0;
+  const auto all_reduce = [&](double bytes, double begin) {
+    const double left = std::max(0.0, total - (begin - delay));
+    const OverlapStage stage = OverlapOf(RatesOf(setting, threads_of(bytes)), bytes, left);
+    time.exposed_seconds += stage.communication;
+    delay += stage.overlapped - (left - stage.computation);
+    return stage.overlapped + stage.communication;
+  };
+  time.buffers = BuffersOfCycles(GradientsOf(layers), cycles, delay, all_reduce);
+  time.seconds = total + delay;
+  if (!time.buffers.empty()) time.seconds = std::max(time.seconds, time.buffers.back().end_seconds);
+  return time;
 }
 
 int32_t NcclThreads(double bytes, const NcclThreadRule& rule) {

@@ -77,6 +77,17 @@ struct HorovodBuffer {
 std::vector<HorovodBuffer> HorovodBuffers(std::span<const ReadyGradient> gradients,
                                           const HorovodCycles& cycles, SecondsOfBytes seconds_of);
 
+// The same beside a backward pass that they contend with, with so many threads for a buffer of so
+// many bytes. REQUIRES: CheckLayers and CheckSetting find no fault, of all threads.
+struct HorovodTime {
+  double seconds = 0;
+  double exposed_seconds = 0;  // all-reduces alone
+  std::vector<HorovodBuffer> buffers;
+};
+HorovodTime HorovodBackward(std::span<const BackwardLayer> layers, const OverlapSetting& setting,
+                            const HorovodCycles& cycles,
+                            absl::FunctionRef<int32_t(double bytes)> threads_of);
+
 // The threads that NCCL gives to an all-reduce of so many bytes, over all of its channels: as many
 // channels as have bytes_per_thread for each of their threads, one at least, whose threads are then
 // halved down to less than 128, and a warp besides for the Simple protocol.

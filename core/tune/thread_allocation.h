@@ -2,15 +2,14 @@
 // groups, by dynamic programming.
 //
 // The backward computation is cut in Z chunks of w seconds, and an all-reduce is taken to begin at
-// an edge of one, the next one after it could: T(i, l, z) is the least time in which i groups of
-// the first l layers have been all-reduced, except that the last is under way, with z chunks
-// computed. The strategy found is then timed without chunks, by Eq. 12-15.
-// Source: Liu et al., "LIBRA", INFOCOM 2023, Eq. 17-23 and Algorithm 1, with three corrections: in
-// line 24 t_2 is t_c; GetMinChunkID is that of l, not of l'; edges are the next ones, not the
-// closest, for Theorem 1 needs delays from 0 to w. And two groups of work less: the least over
-// threads depends on (l', l, z - z') alone and is found once, and fewer than K groups are looked up
-// instead of filled up with empty ones.
-// Threads: pure functions; the same input gives the same answer.
+// an edge of one, the next one after it could: T(i, l, z) is the least time in which the first
+// l layers are all-reduced in i groups and z chunks are computed. The strategy found is then timed
+// without chunks, by Eq. 12-15. Source: Liu et al., "LIBRA", INFOCOM 2023, Eq. 17-23 and Algorithm
+// 1, with three corrections: in line 24 t_2 is t_c; GetMinChunkID is that of l, not of l'; edges
+// are the next ones, not the closest, for Theorem 1 needs delays from 0 to w. And two groups of
+// work less: the least over threads depends on (l', l, z - z') alone and is found once, and fewer
+// than K groups are looked up instead of filled up with empty ones. Threads: pure functions; the
+// same input gives the same answer.
 #pragma once
 
 #include <cstdint>

@@ -129,6 +129,48 @@ TEST(HorovodBuffersTest, AnEmptyCycleIsFollowedByOneACycleLater) {
   EXPECT_THAT(HorovodBuffers({}, {}, seconds_of), IsEmpty());
 }
 
+TEST(HorovodBackwardTest, WithoutContentionItIsTheBuffersOfGradientsOnTime) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    Random random({seed});
+    RandomBackward drawn = DrawBackward(random, 12);
+    drawn.setting.contention = WithoutContention(5e9);
+    const HorovodCycles cycles{.first_seconds = 1e-4 * random.Unit(),
+                               .cycle_seconds = 1e-3 * random.Unit(),
+                               .fusion_bytes = 4'000'000};
+    const auto seconds_of = [&](double bytes) {
+      return RatesOf(drawn.setting, 1).AloneSeconds(bytes);
+    };
+    const HorovodTime time =
+        HorovodBackward(drawn.layers, drawn.setting, cycles, [](double) { return 1; });
+    const std::vector<HorovodBuffer> buffers =
+        HorovodBuffers(GradientsOf(drawn.layers), cycles, seconds_of);
+    ASSERT_EQ(time.buffers.size(), buffers.size()) << "seed " << seed;
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      ASSERT_EQ(time.buffers[i].gradients, buffers[i].gradients) << "seed " << seed;
+      ASSERT_NEAR(time.buffers[i].end_seconds, buffers[i].end_seconds, 1e-12) << "seed " << seed;
+    }
+  }
+}
+
+TEST(HorovodBackwardTest, ABufferDelaysTheComputationBesideItAndTheGradientsAfter) {
+  // Beside an all-reduce computation has half its speed; alone it sends a byte a second, twice as
+  // long beside.
+  const OverlapSetting setting{
+      .workers = 2,
+      .contention = {
+          .alpha1 = 1, .alpha2 = 0.5, .overlapped = {.gamma1 = 0.5}, .alone = {.gamma1 = 1}}};
+  const std::vector<BackwardLayer> layers = {{2, 2}, {3, 4}};
+  // The cycle of 4 begins the first beside the 1 s that is left to compute, which now takes 2 s. In
+  // those half of it is sent, in 1 s alone the rest. The second is ready at 6, goes with the cycle
+  // of 10, and takes 4 s.
+  const HorovodTime time =
+      HorovodBackward(layers, setting, {.first_seconds = 4, .cycle_seconds = 6, .fusion_bytes = 1},
+                      [](double) { return 1; });
+  EXPECT_THAT(time.buffers, ElementsAre(HorovodBuffer{1, 4, 4, 7}, HorovodBuffer{1, 10, 10, 14}));
+  EXPECT_DOUBLE_EQ(time.seconds, 14);
+  EXPECT_DOUBLE_EQ(time.exposed_seconds, 5);
+}
+
 TEST(GroupRulesTest, LayersWithoutParametersGoWithTheNextGradient) {
   const std::vector<BackwardLayer> layers = {{1, 0}, {1, 5}, {1, 0}, {1, 0},
                                              {1, 6}, {1, 7}, {1, 0}};
