@@ -3,6 +3,7 @@
 #include <CLI/Error.hpp>
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "client/cli/table.h"
 
 #include "stepcast/json.h"
+#include "stepcast/profile_encoding.h"
 
 namespace stepcast::client {
 
@@ -82,6 +84,17 @@ class TuneQuestion : public Question {
         "since 2024 an explicit bucket_cap_mb holds for the first bucket, too: 1GiB)",
         [](const std::string& text) { return ParseBytes(text); },
         [this](int64_t bytes) { first_bucket_bytes_ = bytes; });
+    app->add_option_function<std::string>(
+           "--contention", [this](const std::string& path) { ReadContention(path); },
+           "How collectives and computation slow each other: a file with the contract's "
+           "AllReduce.Contention as JSON")
+        ->type_name("FILE");
+    AddParsedOption(
+        *app, "--threads", "LIST",
+        "With --contention: numbers of threads that LIBRA chooses from: 128,512 (default 128 to "
+        "4096, doubling)",
+        [](const std::string& text) { return ParseWorkerList(text); },
+        [this](std::vector<int32_t> threads) { threads_ = std::move(threads); });
     app->add_flag("--plot", plots_, "Draw step time over bucket cap below the table");
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
     simulation_.Declare(*app);
@@ -114,6 +127,8 @@ class TuneQuestion : public Question {
     *request.mutable_options() = simulation_.options();
     for (const TuningMethod method : methods_) request.add_methods(method);
     request.mutable_bucket_caps_bytes()->Assign(caps_bytes_.begin(), caps_bytes_.end());
+    if (contention_.has_value()) *request.mutable_contention() = *contention_;
+    request.mutable_threads()->Assign(threads_.begin(), threads_.end());
     if (first_bucket_bytes_ > 0) request.set_first_bucket_bytes(first_bucket_bytes_);
     return asked;
   }
@@ -140,6 +155,12 @@ class TuneQuestion : public Question {
     }
   }
 
+  void ReadContention(const std::string& path) {
+    const absl::StatusOr<std::string> text = ReadFile(path);
+    const absl::Status status = text.ok() ? FromJson(*text, contention_.emplace()) : text.status();
+    if (!status.ok()) throw CLI::ValidationError("--contention", std::string(status.message()));
+  }
+
   void AddCaps(const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
       const absl::StatusOr<int64_t> bytes = ParseBytes(text);
@@ -152,6 +173,8 @@ class TuneQuestion : public Question {
   std::vector<int32_t> counts_;
   std::vector<TuningMethod> methods_;
   std::vector<int64_t> caps_bytes_;
+  std::optional<v1::AllReduce::Contention> contention_;
+  std::vector<int32_t> threads_;
   int64_t first_bucket_bytes_ = 0;  // 0: not said
   bool plots_ = false;
   ScenarioFlags scenario_;
@@ -171,10 +194,13 @@ std::string GroupsText(const v1::CommunicationStrategy& strategy) {
   for (int i = 0; i < strategy.groups_size();) {
     int alike = 1;
     while (i + alike < strategy.groups_size() &&
-           strategy.groups(i + alike).size_bytes() == strategy.groups(i).size_bytes())
+           strategy.groups(i + alike).size_bytes() == strategy.groups(i).size_bytes() &&
+           strategy.groups(i + alike).threads() == strategy.groups(i).threads())
       ++alike;
     if (shown++ == kShown) return absl::StrCat(text, ", ... (--output json)");
+    const int32_t threads = strategy.groups(i).threads();
     absl::StrAppend(&text, text.empty() ? "" : ", ", BytesText(strategy.groups(i).size_bytes()),
+                    threads > 0 ? absl::StrCat(" by ", threads, " threads") : "",
                     alike > 1 ? absl::StrCat(" x", alike) : "");
     i += alike;
   }
@@ -216,6 +242,13 @@ std::string AdviceText(const Advice& advice) {
                     "\nno grouping's step is shorter than ",
                     SecondsText(strategy.lower_bound_seconds()),
                     "; gap: how far above that a step is\n");
+    if (strategy.has_guarantee()) {
+      absl::StrAppend(&text, "its backward time of ", SecondsText(strategy.backward_seconds()),
+                      " is at most ", NumberText(strategy.guarantee()),
+                      " times the least of any groups and threads\n");
+    } else if (!strategy.guarantee_void_because().empty()) {
+      absl::StrAppend(&text, "no guarantee: ", strategy.guarantee_void_because(), "\n");
+    }
     break;
   }
   return text;

@@ -43,7 +43,6 @@ std::string WhyNot(TuningMethod method, const Scenario& scenario) {
   if (job.concurrent_collectives != 1 || job.partition_bytes != 0)
     return "HOROVOD carries one collective at a time and cuts none, but the scenario has "
            "concurrent_collectives or partition_bytes";
-  if (job.contention.has_value()) return "HOROVOD's cycles are not simulated with contention";
   return "";
 }
 

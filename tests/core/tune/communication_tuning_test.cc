@@ -222,6 +222,70 @@ TEST(OptimizeCommunicationTest, ForSeveralNumbersOfWorkersItSaysIfTheAdviceChang
   EXPECT_FALSE(same.advice_changes);
 }
 
+// The rates of Fig. 1a's kind: more threads move bytes faster and slow computation.
+Contention Contending() {
+  return {.alpha2 = 1.3e-4,
+          .overlapped = {.gamma1 = 1e9, .gamma2 = 1e9, .gamma3 = 0.02},
+          .alone = {.gamma1 = 1.2e9, .gamma2 = 1e9, .gamma3 = 0.02}};
+}
+
+TEST(OptimizeCommunicationTest, LibraChoosesGroupsAndThreadsAndSaysHowNearToTheBest) {
+  std::mt19937 random(11);
+  int better = 0;
+  for (int round = 0; round < 10; ++round) {
+    std::vector<int64_t> bytes;
+    std::vector<int64_t> lengths;
+    for (size_t i = 0; i < 7; ++i) {
+      bytes.push_back(10'000 + random() % 100'000);
+      lengths.push_back(10'000 + random() % 60'000);
+    }
+    const Profile profile = Training(bytes, {lengths});
+    const Tuning tuning = Tuned(profile, {.scenario = Asked(4),
+                                          .options = {.replications = 1},
+                                          .contention = Contending(),
+                                          .threads = {128, 1024, 4096}})
+                              .tunings.front();
+    ASSERT_EQ(tuning.strategies.size(), 6U);
+    const TunedStrategy& libra = StrategyOf(tuning, TuningMethod::kLibra);
+    ASSERT_TRUE(libra.backward_seconds.has_value());
+    ASSERT_TRUE(libra.guarantee.has_value()) << libra.why_no_guarantee;
+    size_t gradients = 0;
+    for (const TunedGroup& group : libra.groups) {
+      EXPECT_THAT((std::vector<int32_t>{128, 1024, 4096}), Contains(group.threads));
+      gradients += group.operations.size();
+    }
+    EXPECT_EQ(gradients, 7U);
+    for (const TunedStrategy& strategy : tuning.strategies) {
+      // Those with 512 threads are none that it chose from, so they may be less than it.
+      if (strategy.method >= TuningMethod::kLibra || !strategy.backward_seconds) continue;
+      better += *libra.backward_seconds < *strategy.backward_seconds ? 1 : 0;
+      EXPECT_EQ(strategy.groups.front().threads, kDefaultThreads);
+    }
+    const TunedStrategy& searched = StrategyOf(tuning, TuningMethod::kSearch);
+    EXPECT_GE(searched.prediction.steps_per_second, libra.prediction.steps_per_second);
+    // What the model says of the backward pass the simulation says of the step: forward before it,
+    // the optimizer after it, of workers that are alike.
+    EXPECT_NEAR(libra.prediction.step_time.mean, 1e-6 + *libra.backward_seconds + 0.1e-6,
+                1e-6 * *libra.backward_seconds)
+        << "round " << round;
+    for (const TunedStrategy& strategy : tuning.strategies)
+      EXPECT_GE(strategy.prediction.step_time.mean, tuning.lower_bound_seconds * (1 - 1e-9));
+  }
+  EXPECT_GT(better, 15) << "of 40";
+}
+
+TEST(OptimizeCommunicationTest, LibrasTimeWithoutContentionIsThatOfTheSimulation) {
+  const Profile profile = Training({1000, 1000, 1000}, {{500, 500, 500}});
+  for (const TunedStrategy& strategy :
+       Tuned(profile, {.scenario = Asked(2)}).tunings.front().strategies) {
+    EXPECT_EQ(strategy.backward_seconds.has_value(), strategy.method != TuningMethod::kHorovod);
+    if (!strategy.backward_seconds) continue;
+    EXPECT_NEAR(strategy.prediction.step_time.mean, 1e-6 + *strategy.backward_seconds + 0.1e-6,
+                1e-11);
+    EXPECT_FALSE(strategy.guarantee.has_value());
+  }
+}
+
 TEST(OptimizeCommunicationTest, CollectivesThatStartFreeAreWarnedOf) {
   const Profile profile = Training({1000, 1000}, {{500, 500}});
   const auto reasons = [&](ScenarioDraft scenario) {
