@@ -245,6 +245,13 @@ absl::Status ScheduleStatus(FaultList faults) {
 
 }  // namespace
 
+PartitionNetwork PartitionNetworkOf(const CollectiveRates& rates) {
+  return {.startup_seconds = rates.startup_seconds,
+          .overlapped_bytes_per_second = 1 / rates.overlapped_seconds_per_byte,
+          .alone_bytes_per_second = 1 / rates.alone_seconds_per_byte,
+          .computation_speed = rates.computation_speed};
+}
+
 absl::StatusOr<double> IterationSeconds(std::span<const ScheduledLayer> layers,
                                         const PartitionNetwork& network,
                                         const PartitionSchedule& schedule, StopCheck stop,

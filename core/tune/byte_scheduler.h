@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
+#include "core/tune/overlap_model.h"
 
 namespace stepcast {
 
@@ -39,6 +40,9 @@ struct PartitionNetwork {
   double alone_bytes_per_second = 0;
   double computation_speed = 1;  // beside a partition in flight
 };
+
+// Ring all-reduces with these rates. REQUIRES: of more than one worker.
+PartitionNetwork PartitionNetworkOf(const CollectiveRates& rates);
 
 struct PartitionSchedule {
   enum class Order : uint8_t { kFirstCome, kNearInputFirst };

@@ -86,27 +86,28 @@ class CurveFit {
            curve_.base;
   }
 
-  // Half-widths of base, factor and exponent; none where the points do not tell them apart.
+  // Half-widths of base, factor and exponent, by the asymptotic variance of an M-estimate (Huber
+  // and Ronchetti, "Robust Statistics", 2009, 7.6); none where the points do not tell them apart.
   std::optional<Coefficients> HalfWidths(double level) const {
     NormalEquations equations;
     double squares = 0;
-    double count = 0;
+    double slopes = 0;
     for (size_t i = 0; i < points_.size(); ++i) {
       const double error = ErrorOf(i);
       const double weight = WeightOf(i);
-      if (!(weight > 0)) continue;
       equations.Add(RowOf(i), 0, 1);
-      squares += weight * error * error;
-      count += 1;
+      squares += weight * weight * error * error;
+      slopes += scale_ > 0 ? BiweightSlope(error / Reach()) : weight;
     }
-    const Chosen chosen = {true, true, !is_straight_};
-    const auto inverse = equations.Inverse(chosen);
-    const int degrees = static_cast<int>(count) - (is_straight_ ? 2 : 3);
-    if (!inverse || degrees < 1) return std::nullopt;
+    const auto inverse = equations.Inverse({true, true, !is_straight_});
+    const int degrees = static_cast<int>(points_.size()) - (is_straight_ ? 2 : 3);
+    if (!inverse || degrees < 1 || !(slopes > 0)) return std::nullopt;
+    const double by_slope = static_cast<double>(points_.size()) / slopes;
+    const double variance = squares / degrees * by_slope * by_slope;
     const double quantile = StudentTQuantile(degrees, level);
     Coefficients widths{};
     for (size_t j = 0; j < kCoefficients; ++j)
-      widths[j] = quantile * std::sqrt(std::max(0.0, (*inverse)[j][j] * squares / degrees));
+      widths[j] = quantile * std::sqrt(std::max(0.0, (*inverse)[j][j] * variance));
     return widths;
   }
 

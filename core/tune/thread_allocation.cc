@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <queue>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
 #include "core/base/index.h"
+#include "core/tune/layer_blocks.h"
 
 namespace stepcast {
 
@@ -23,24 +23,15 @@ constexpr int64_t kAdditionsPerUnit = 16;
 // Each has a table of its own.
 constexpr size_t kMaxGivenGroups = 10'000;
 
-// Consecutive layers whose gradients are never parted.
-struct Block {
-  int32_t first = 0;
-  int32_t count = 0;
-  double ready = 0;  // seconds of computation up to the last layer that has parameters
-  double seconds = 0;
-  double bytes = 0;
-};
-
 // What a chain of blocks takes, and the options by which it is cut.
 struct ChunkedChain {
-  std::vector<Block> blocks;
+  std::vector<LayerBlock> blocks;
   std::vector<CollectiveRates> rates;
   int32_t chunks = 0;
   double chunk_seconds = 0;
 
   // The first edge at which all up to a block has been computed.
-  int32_t FirstEdge(const Block& block) const {
+  int32_t FirstEdge(const LayerBlock& block) const {
     if (!(chunk_seconds > 0)) return chunks;
     const double edge = std::ceil(block.ready / chunk_seconds * (1 - kEdgeRounding));
     return static_cast<int32_t>(std::min<double>(edge, chunks));
@@ -234,7 +225,7 @@ absl::StatusOr<ChunkedStrategy> AllocateToBlocks(const ChunkedChain& chain, Stop
   PacedStopCheck paced(stop);
   const StageTable table(chain);
   std::vector<TimesByChunk> times = {TimesBefore(chain)};
-  for (const Block& block : chain.blocks) {
+  for (const LayerBlock& block : chain.blocks) {
     times.emplace_back(Index(chain.chunks) + 1, kNoTime);
     Extend(times[times.size() - 2], table.CostsOf(block.bytes), chain.FirstEdge(block),
            times.back());
@@ -244,7 +235,7 @@ absl::StatusOr<ChunkedStrategy> AllocateToBlocks(const ChunkedChain& chain, Stop
   ChunkedStrategy strategy{.seconds = times.back().back()};
   int32_t to = chain.chunks;
   for (size_t i = chain.blocks.size(); i > 0; --i) {
-    const Block& block = chain.blocks[i - 1];
+    const LayerBlock& block = chain.blocks[i - 1];
     const int32_t from = BeginOf(times[i - 1], table.CostsOf(block.bytes), chain.FirstEdge(block),
                                  times[i][Index(to)], to, chain.chunks);
     strategy.groups.push_back(
@@ -256,112 +247,6 @@ absl::StatusOr<ChunkedStrategy> AllocateToBlocks(const ChunkedChain& chain, Stop
   std::reverse(strategy.groups.begin(), strategy.groups.end());
   return strategy;
 }
-
-// The blocks of groups of so many layers, without those that have no parameters: their layers go
-// with the next block, and the last ones with the last.
-std::vector<Block> BlocksOf(std::span<const BackwardLayer> layers,
-                            std::span<const int32_t> layers_by_group) {
-  std::vector<Block> blocks;
-  Block block;
-  double now = 0;
-  for (const int32_t count : layers_by_group) {
-    for (int32_t i = 0; i < count; ++i) {
-      const BackwardLayer& layer = layers[Index(block.first + block.count)];
-      ++block.count;
-      now += layer.seconds;
-      block.seconds += layer.seconds;
-      block.bytes += static_cast<double>(layer.bytes);
-      if (layer.bytes > 0) block.ready = now;
-    }
-    if (!(block.bytes > 0)) continue;
-    const int32_t next = block.first + block.count;
-    blocks.push_back(std::exchange(block, {.first = next}));
-  }
-  if (!blocks.empty()) blocks.back().count += block.count;
-  return blocks;
-}
-
-// Merges the lightest neighbours, by their share of all bytes and of all computation, until so many
-// are left.
-class LightestMerger {
- public:
-  explicit LightestMerger(std::vector<Block> blocks) : blocks_(std::move(blocks)) {
-    for (const Block& block : blocks_) {
-      bytes_ += block.bytes;
-      seconds_ += block.seconds;
-    }
-    const auto count = static_cast<int32_t>(blocks_.size());
-    for (int32_t i = 0; i < count; ++i) {
-      next_.push_back(i + 1);
-      previous_.push_back(i - 1);
-      Offer(i);
-    }
-  }
-
-  std::vector<Block> DownTo(size_t most) && {
-    for (size_t left = blocks_.size(); left > most;) {
-      const Pair pair = pairs_.top();
-      pairs_.pop();
-      if (!IsCurrent(pair)) continue;
-      Merge(pair.first);
-      --left;
-    }
-    std::vector<Block> merged;
-    for (const Block& block : blocks_) {
-      if (block.count > 0) merged.push_back(block);
-    }
-    return merged;
-  }
-
- private:
-  // Two neighbours, as they were when they were weighed.
-  struct Pair {
-    double weight = 0;
-    int32_t first = 0;
-    int32_t layers = 0;
-
-    bool operator<(const Pair& other) const {  // the lightest, then the first, on top
-      return std::pair(weight, first) > std::pair(other.weight, other.first);
-    }
-  };
-
-  bool HasNext(int32_t i) const { return next_[Index(i)] < static_cast<int32_t>(blocks_.size()); }
-  int32_t LayersOf(int32_t i) const {
-    return blocks_[Index(i)].count + blocks_[Index(next_[Index(i)])].count;
-  }
-  bool IsCurrent(const Pair& pair) const {
-    return blocks_[Index(pair.first)].count > 0 && HasNext(pair.first) &&
-           LayersOf(pair.first) == pair.layers;
-  }
-  void Offer(int32_t i) {
-    if (i < 0 || !HasNext(i)) return;
-    const Block& a = blocks_[Index(i)];
-    const Block& b = blocks_[Index(next_[Index(i)])];
-    const double of_seconds = seconds_ > 0 ? (a.seconds + b.seconds) / seconds_ : 0;
-    pairs_.push(
-        {.weight = (a.bytes + b.bytes) / bytes_ + of_seconds, .first = i, .layers = LayersOf(i)});
-  }
-  void Merge(int32_t i) {
-    const int32_t other = next_[Index(i)];
-    Block& a = blocks_[Index(i)];
-    Block& b = blocks_[Index(other)];
-    a.count += std::exchange(b.count, 0);
-    a.bytes += b.bytes;
-    a.seconds += b.seconds;
-    a.ready = b.ready;
-    next_[Index(i)] = next_[Index(other)];
-    if (HasNext(i)) previous_[Index(next_[Index(i)])] = i;
-    Offer(i);
-    Offer(previous_[Index(i)]);
-  }
-
-  std::vector<Block> blocks_;  // merged into another: of no layers
-  std::vector<int32_t> next_;
-  std::vector<int32_t> previous_;
-  double bytes_ = 0;
-  double seconds_ = 0;
-  std::priority_queue<Pair> pairs_;
-};
 
 void CheckRange(const char* field, int32_t value, int32_t most, FaultList& faults) {
   if (value < 1 || value > most) faults.Add(field, absl::StrCat(value, " is not from 1 to ", most));
@@ -386,7 +271,7 @@ absl::Status StatusOf(FaultList faults) {
   return FaultsError("ALLOCATION_INVALID", std::move(faults).Take());
 }
 
-ChunkedChain ChainOf(std::vector<Block> blocks, std::span<const BackwardLayer> layers,
+ChunkedChain ChainOf(std::vector<LayerBlock> blocks, std::span<const BackwardLayer> layers,
                      const OverlapSetting& setting, const AllocationOptions& options) {
   ChunkedChain chain{.blocks = std::move(blocks), .chunks = options.chunks};
   double seconds = 0;
@@ -398,7 +283,7 @@ ChunkedChain ChainOf(std::vector<Block> blocks, std::span<const BackwardLayer> l
 
 // What is the same in every answer: layers, and how sure it is.
 ThreadAllocation Described(std::span<const BackwardLayer> layers, const OverlapSetting& setting,
-                           const AllocationOptions& options, const std::vector<Block>& blocks,
+                           const AllocationOptions& options, const std::vector<LayerBlock>& blocks,
                            int32_t max_groups) {
   ThreadAllocation answer;
   answer.fused_layers = static_cast<int32_t>(blocks.size());
@@ -415,7 +300,7 @@ ThreadAllocation Described(std::span<const BackwardLayer> layers, const OverlapS
 }
 
 std::vector<TensorGroup> InLayers(const std::vector<BlockGroup>& groups,
-                                  const std::vector<Block>& blocks) {
+                                  const std::vector<LayerBlock>& blocks) {
   std::vector<TensorGroup> in_layers;
   for (const BlockGroup& group : groups) {
     TensorGroup whole{.first = blocks[Index(group.first)].first, .threads = group.threads};
@@ -454,9 +339,9 @@ absl::StatusOr<ThreadAllocation> AllocateThreads(std::span<const BackwardLayer> 
                                                  const AllocationOptions& options, StopCheck stop) {
   if (absl::Status status = StatusOf(FaultsOf(layers, setting, options)); !status.ok())
     return status;
-  std::vector<Block> blocks = BlocksOf(layers, std::vector<int32_t>(layers.size(), 1));
+  std::vector<LayerBlock> blocks = BlocksOf(layers, std::vector<int32_t>(layers.size(), 1));
   if (blocks.empty()) return ComputationOnly(layers, options);
-  blocks = LightestMerger(std::move(blocks)).DownTo(Index(options.max_layers));
+  blocks = MergedLightest(std::move(blocks), Index(options.max_layers));
   const ChunkedChain chain = ChainOf(std::move(blocks), layers, setting, options);
   ThreadAllocation best = Described(layers, setting, options, chain.blocks, options.max_groups);
   JointAllocation allocation(chain, options.max_groups, stop);

@@ -182,6 +182,21 @@ TEST(ByteSchedulerTest, PartitionsInFlightSlowComputationAndItThem) {
   EXPECT_DOUBLE_EQ(Seconds({{0, 2, 0}, {3, 1, 8}}, network, {}), 1 + 4 + 2 + 3);
 }
 
+TEST(ByteSchedulerTest, OneTensorTakesAsLongAsByTheModelOfOverlap) {
+  const OverlapSetting setting{
+      .workers = 8,
+      .latency_seconds = 1e-3,
+      .contention = {
+          .alpha1 = 1, .alpha2 = 1e-3, .overlapped = {.gamma1 = 2e6}, .alone = {.gamma1 = 3e6}}};
+  // The last layer's alone: beside no other computation but what comes before it.
+  const std::vector<BackwardLayer> backward = {{1, 0}, {1, 10'000'000}};
+  const double seconds =
+      BackwardTimeOf(backward, std::vector<TensorGroup>{{0, 2, 200}}, setting).seconds;
+  EXPECT_NEAR(
+      Seconds({{0, 1, 10'000'000}, {0, 1, 0}}, PartitionNetworkOf(RatesOf(setting, 200)), {}),
+      seconds, 1e-9);
+}
+
 TEST(ByteSchedulerTest, RandomTrainingTakesAsLongStepByStep) {
   constexpr double kStep = 2e-4;
   for (uint64_t seed = 0; seed < 60; ++seed) {
