@@ -159,16 +159,15 @@ TEST(HorovodBackwardTest, ABufferDelaysTheComputationBesideItAndTheGradientsAfte
       .workers = 2,
       .contention = {
           .alpha1 = 1, .alpha2 = 0.5, .overlapped = {.gamma1 = 0.5}, .alone = {.gamma1 = 1}}};
-  const std::vector<BackwardLayer> layers = {{2, 2}, {3, 4}};
-  // The cycle of 4 begins the first beside the 1 s that is left to compute, which now takes 2 s. In
-  // those half of it is sent, in 1 s alone the rest. The second is ready at 6, goes with the cycle
-  // of 10, and takes 4 s.
+  const std::vector<BackwardLayer> layers = {{2, 1}, {3, 4}};
+  // The cycle of 2 begins the first, which takes 2 s; in those 1 of the 3 s that are left is
+  // computed. So the second is ready at 6 instead of 5, and takes 4 s alone.
   const HorovodTime time =
-      HorovodBackward(layers, setting, {.first_seconds = 4, .cycle_seconds = 6, .fusion_bytes = 1},
+      HorovodBackward(layers, setting, {.first_seconds = 0, .cycle_seconds = 1, .fusion_bytes = 1},
                       [](double) { return 1; });
-  EXPECT_THAT(time.buffers, ElementsAre(HorovodBuffer{1, 4, 4, 7}, HorovodBuffer{1, 10, 10, 14}));
-  EXPECT_DOUBLE_EQ(time.seconds, 14);
-  EXPECT_DOUBLE_EQ(time.exposed_seconds, 5);
+  EXPECT_THAT(time.buffers, ElementsAre(HorovodBuffer{1, 2, 2, 4}, HorovodBuffer{1, 6, 6, 10}));
+  EXPECT_DOUBLE_EQ(time.seconds, 10);
+  EXPECT_DOUBLE_EQ(time.exposed_seconds, 4);
 }
 
 TEST(GroupRulesTest, LayersWithoutParametersGoWithTheNextGradient) {
