@@ -10,7 +10,7 @@
 
 #include "core/tune/overlap_model.h"
 
-namespace stepcast {
+namespace stepcast::bench {
 
 struct PaperModel {
   std::string name;
@@ -44,7 +44,10 @@ struct PaperTimes {
 };
 PaperTimes TimesOf(const PaperModel& model, const OverlapSetting& setting);
 
+// What each way gains over SE in examples a second, a row a model and number of nodes.
+std::string LibraTable();
+
 // Groups of MG-WFBP, all with so many threads.
 double MergedSeconds(const PaperModel& model, const OverlapSetting& setting, int32_t threads);
 
-}  // namespace stepcast
+}  // namespace stepcast::bench

@@ -1,10 +1,10 @@
-#include "tests/core/tune/libra_paper.h"
+#include "tests/bench/papers/libra_paper.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace stepcast::libra_paper_test {
+namespace stepcast::bench::libra_paper_test {
 namespace {
 
 // Times of a step, one over the other.
@@ -63,4 +63,4 @@ TEST(LibraPaperTest, WithMoreNodesThereIsMoreToGainOverWhatKnowsNoContention) {
 }
 
 }  // namespace
-}  // namespace stepcast::libra_paper_test
+}  // namespace stepcast::bench::libra_paper_test

@@ -1,15 +1,17 @@
-#include "tests/core/tune/libra_paper.h"
+#include "tests/bench/papers/libra_paper.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+
+#include "absl/strings/str_format.h"
 
 #include "core/base/index.h"
 #include "core/base/stop_check.h"
 #include "core/tune/group_rules.h"
 #include "core/tune/thread_allocation.h"
 
-namespace stepcast {
+namespace stepcast::bench {
 
 namespace {
 
@@ -205,4 +207,25 @@ PaperTimes TimesOf(const PaperModel& model, const OverlapSetting& setting) {
   return times;
 }
 
-}  // namespace stepcast
+std::string LibraTable() {
+  std::string table =
+      "| model | nodes | H-N | MG-N | LIBRA-M | LIBRA | MG-CF | LIBRA over H-N | over MG-N |\n"
+      "|---|---|---|---|---|---|---|---|---|\n";
+  for (const PaperModel& model : PaperModels()) {
+    for (const int32_t nodes : {8, 16, 64, 256, 2048}) {
+      const PaperTimes times = TimesOf(model, ChosenSetting(nodes));
+      const auto gain = [&](double slower, double faster) {
+        return 100 * ((model.forward_seconds + slower) / (model.forward_seconds + faster) - 1);
+      };
+      absl::StrAppendFormat(&table, "| %s | %d |", model.name, nodes);
+      for (const double seconds :
+           {times.horovod, times.merged, times.libra_m, times.libra, times.no_contention})
+        absl::StrAppendFormat(&table, " %+.1f %% |", gain(times.synchronous, seconds));
+      absl::StrAppendFormat(&table, " %+.1f %% | %+.1f %% |\n", gain(times.horovod, times.libra),
+                            gain(times.merged, times.libra));
+    }
+  }
+  return table;
+}
+
+}  // namespace stepcast::bench
