@@ -44,8 +44,8 @@ class PointSet {
   // As Add, but of at most kRunsOfATry replications, and where workers start at random without the
   // other start: whether it has reached its steady state is then judged by itself alone.
   absl::StatusOr<size_t> Try(const Scenario& scenario, StopCheck stop);
-  // As Add and Try, of a scenario that is compared with others and not with one worker: its speed-up
-  // is over itself, and nobody may ask for it.
+  // As Add and Try, of a scenario that is compared with others and not with one worker: its
+  // speed-up is over itself, and nobody may ask for it.
   absl::StatusOr<size_t> AddAlone(const Scenario& scenario, StopCheck stop);
   absl::StatusOr<size_t> TryAlone(const Scenario& scenario, StopCheck stop);
 
