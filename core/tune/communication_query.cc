@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -99,7 +100,13 @@ std::vector<Scenario> ResolveCounts(const Profile& profile, const TuningDraft& d
   for (const auto& [path, scenario_draft] : asked) {
     absl::StatusOr<Scenario> scenario =
         ResolveRunnable(profile, scenario_draft, scenarios.empty() ? nullptr : &scenarios.back());
-    faults.AddPart("scenario", scenario.status(), {{"scenario.workers", path}});
+    std::map<std::string, std::string> renamed = {{"scenario.workers", path}};
+    if (draft.contention.has_value()) {
+      for (const char* field : {"", ".alpha1", ".alpha2", ".gamma4", ".overlapped", ".alone"})
+        renamed[absl::StrCat("scenario.all_reduce.contention", field)] =
+            absl::StrCat("contention", field);
+    }
+    faults.AddPart("scenario", scenario.status(), renamed);
     if (!scenario.ok()) continue;
     CheckScenario(*scenario, faults);
     scenarios.push_back(*std::move(scenario));
