@@ -51,6 +51,7 @@ TEST_F(RemoteConnectionTest, CallsThatChangeNothingAreRetried) {
   EXPECT_TRUE(client_.RecommendWorkers({}).ok());
   FailTwice();
   EXPECT_TRUE(client_.OptimizeOrder({}).ok());
+  FailTwice();
   EXPECT_TRUE(client_.OptimizeCommunication({}).ok());
   FailTwice();
   EXPECT_TRUE(client_.AllocateWorkers({}).ok());
@@ -60,7 +61,7 @@ TEST_F(RemoteConnectionTest, CallsThatChangeNothingAreRetried) {
   EXPECT_TRUE(client_.FitParsingOverhead({}).ok());
   FailTwice();
   EXPECT_TRUE(client_.FitCollectives({}).ok());
-  EXPECT_EQ(script_.attempts.size(), 27);
+  EXPECT_EQ(script_.attempts.size(), 30);
 }
 
 TEST_F(RemoteConnectionTest, AStreamIsRetriedUntilItsFirstPieceHasCome) {
