@@ -12,6 +12,7 @@
 #include "stepcast/v1/order.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 #include "stepcast/v1/recommendation.pb.h"
+#include "stepcast/v1/tuning.pb.h"
 
 namespace stepcast::client {
 
@@ -26,6 +27,10 @@ inline constexpr size_t kDefaultTransfers = 10;
 // A row a method with the chosen one marked, what the bounds are, and the first `transfers_max`
 // transfers of the chosen order.
 std::string OrderText(const v1::OptimizeOrderResponse& response, size_t transfers_max);
+
+// A row a method with the chosen one marked, for each number of workers; the reason; the groups of
+// the chosen one; the warnings.
+std::string TuningText(const v1::OptimizeCommunicationResponse& response);
 
 // A row a job, the total, what one more worker would give, and the jobs with an error of their own.
 std::string AllocationText(const v1::AllocateWorkersResponse& response);

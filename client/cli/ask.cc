@@ -42,6 +42,8 @@ absl::Status CallMethod(const Client& client, const v1::StartJobRequest& asked, 
       return Take(client.AllocateWorkers(asked.allocate_workers()), reply);
     case v1::StartJobRequest::kCompareModels:
       return Take(client.CompareModels(asked.compare_models()), reply);
+    case v1::StartJobRequest::kOptimizeCommunication:
+      return Take(client.OptimizeCommunication(asked.optimize_communication()), reply);
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;
   }

@@ -90,9 +90,9 @@ class CommandLine {
   }
 
  private:
-  static constexpr std::array kQuestions{MakePredictQuestion, MakeRecommendQuestion,
-                                         MakeOrderQuestion, MakeAllocateQuestion,
-                                         MakeCompareQuestion};
+  static constexpr std::array kQuestions{MakePredictQuestion,  MakeRecommendQuestion,
+                                         MakeOrderQuestion,    MakeTuneQuestion,
+                                         MakeAllocateQuestion, MakeCompareQuestion};
 
   void DeclareJobs() {
     CLI::App* job = app_.add_subcommand(

@@ -12,6 +12,7 @@ namespace stepcast::client {
 std::unique_ptr<Question> MakePredictQuestion();
 std::unique_ptr<Question> MakeRecommendQuestion();
 std::unique_ptr<Question> MakeOrderQuestion();
+std::unique_ptr<Question> MakeTuneQuestion();
 std::unique_ptr<Question> MakeAllocateQuestion();
 std::unique_ptr<Question> MakeCompareQuestion();
 

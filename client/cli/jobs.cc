@@ -67,7 +67,8 @@ bool DescribeReply(const Operation& job, const ToText& to_text, std::string& tex
          Describe<v1::RecommendWorkersResponse>(job, to_text, text) ||
          Describe<v1::OptimizeOrderResponse>(job, to_text, text) ||
          Describe<v1::AllocateWorkersResponse>(job, to_text, text) ||
-         Describe<v1::CompareModelsResponse>(job, to_text, text);
+         Describe<v1::CompareModelsResponse>(job, to_text, text) ||
+         Describe<v1::OptimizeCommunicationResponse>(job, to_text, text);
 }
 
 struct ToReplyText {
@@ -85,6 +86,9 @@ struct ToReplyText {
   }
   std::string operator()(const v1::CompareModelsResponse& reply) const {
     return ComparisonText(reply);
+  }
+  std::string operator()(const v1::OptimizeCommunicationResponse& reply) const {
+    return TuningText(reply);
   }
 };
 

@@ -149,6 +149,12 @@ absl::StatusOr<v1::OptimizeOrderResponse> Client::OptimizeOrder(
                                             TermsOf(options_, call));
 }
 
+absl::StatusOr<v1::OptimizeCommunicationResponse> Client::OptimizeCommunication(
+    const v1::OptimizeCommunicationRequest& request, const CallOptions& call) const {
+  return CallFor<v1::OptimizeCommunicationResponse>(*connection_, kOptimizeCommunication, request,
+                                                    TermsOf(options_, call));
+}
+
 absl::StatusOr<v1::AllocateWorkersResponse> Client::AllocateWorkers(
     const v1::AllocateWorkersRequest& request, const CallOptions& call) const {
   return CallFor<v1::AllocateWorkersResponse>(*connection_, kAllocateWorkers, request,

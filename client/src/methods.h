@@ -31,6 +31,8 @@ inline constexpr Method kRecommendWorkers{"/stepcast.v1.PredictionService/Recomm
                                           Retry::kAlways};
 inline constexpr Method kOptimizeOrder{"/stepcast.v1.PredictionService/OptimizeOrder",
                                        Retry::kAlways};
+inline constexpr Method kOptimizeCommunication{
+    "/stepcast.v1.PredictionService/OptimizeCommunication", Retry::kAlways};
 inline constexpr Method kAllocateWorkers{"/stepcast.v1.PredictionService/AllocateWorkers",
                                          Retry::kAlways};
 inline constexpr Method kCompareModels{"/stepcast.v1.PredictionService/CompareModels",
@@ -54,9 +56,10 @@ inline constexpr Method kDeleteOperation{"/google.longrunning.Operations/DeleteO
                                          Retry::kNever};
 
 inline constexpr std::array kMethods{
-    kCreateProfile,    kGetProfile,     kListProfiles,    kDeleteProfile,  kPredictThroughput,
-    kRecommendWorkers, kOptimizeOrder,  kAllocateWorkers, kCompareModels,  kFitParsingOverhead,
-    kFitCollectives,   kStartJob,       kGetOperation,    kListOperations, kWaitOperation,
-    kCancelOperation,  kDeleteOperation};
+    kCreateProfile,     kGetProfile,       kListProfiles,       kDeleteProfile,
+    kPredictThroughput, kRecommendWorkers, kOptimizeOrder,      kOptimizeCommunication,
+    kAllocateWorkers,   kCompareModels,    kFitParsingOverhead, kFitCollectives,
+    kStartJob,          kGetOperation,     kListOperations,     kWaitOperation,
+    kCancelOperation,   kDeleteOperation};
 
 }  // namespace stepcast::client

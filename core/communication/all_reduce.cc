@@ -34,9 +34,27 @@ StepPlan WithoutServers(const Profile& profile, const StepPlan& plan) {
 
 // The number of gradients in each bucket.
 std::vector<int32_t> BucketsOf(const StepPlan& plan, const Fusion& fusion) {
+  if (const auto* given = std::get_if<GradientGroups>(&fusion)) {
+    std::vector<int32_t> counts;
+    for (const GradientGroup& group : given->groups)
+      counts.push_back(static_cast<int32_t>(group.operations.size()));
+    return counts;
+  }
   std::vector<int64_t> bytes;
   for (const int32_t gradient : AllReducesOf(plan)) bytes.push_back(plan[Index(gradient)].bytes);
   return GradientsByBucket(bytes, fusion);
+}
+
+// Gives every gradient the threads of its group.
+void AssignThreads(const Fusion& fusion, StepPlan& plan) {
+  const auto* given = std::get_if<GradientGroups>(&fusion);
+  if (given == nullptr) return;
+  const std::vector<int32_t> gradients = AllReducesOf(plan);
+  auto next = gradients.begin();
+  for (const GradientGroup& group : given->groups) {
+    for (size_t i = 0; i < group.operations.size(); ++i)
+      plan[Index(*next++)].threads = group.threads.value_or(0);
+  }
 }
 
 // A bucket waits for what its members wait for, stands where the last of them stood, and what
@@ -59,7 +77,8 @@ StepPlan Fused(const StepPlan& plan, const Fusion& fusion) {
       continue;
     }
     if (members_of[i].empty()) continue;  // its bucket comes later
-    PlannedOperation bucket{.source = plan[i].source, .kind = Collective::kAllReduce};
+    PlannedOperation bucket{
+        .source = plan[i].source, .kind = Collective::kAllReduce, .threads = plan[i].threads};
     for (const int32_t member : members_of[i]) {
       const PlannedOperation& gradient = plan[Index(member)];
       bucket.bytes += gradient.bytes;
@@ -228,6 +247,7 @@ namespace {
 absl::StatusOr<StepPlan> PlanFor(const Profile& profile, const AllReduce& job) {
   StepPlan plan = PlanOf(profile);
   if (!profile.has_collectives()) plan = WithoutServers(profile, plan);
+  AssignThreads(job.fusion, plan);
   if (job.sharding == Sharding::kFull) {
     if (absl::Status status = CheckOrder(profile, plan); !status.ok()) return status;
     absl::StatusOr<StepPlan> sharded =
@@ -255,7 +275,8 @@ std::vector<PlannedCollective> CollectivesOf(StepPlan plan, const std::vector<Op
                            .last_op = ends.empty() ? -1 : ends[i],
                            .kind = plan[i].kind,
                            .bytes = plan[i].bytes,
-                           .members = std::move(plan[i].members)});
+                           .members = std::move(plan[i].members),
+                           .threads = plan[i].threads});
   }
   return collectives;
 }
@@ -299,14 +320,17 @@ absl::StatusOr<CollectiveProgram> BuildCollectiveProgram(const Profile& profile,
                            .collectives = CollectivesOf(std::move(plan), {}, {})};
 }
 
-double CollectiveSeconds(const std::vector<PlannedCollective>& collectives,
-                         const Scenario& scenario) {
-  const CollectiveTimes times(scenario);
+namespace {
+
+// time(kind, bytes, threads): of one that has the links to itself.
+template <typename Time>
+double SumOfSeconds(const std::vector<PlannedCollective>& collectives, const Scenario& scenario,
+                    Time time) {
   double each = 0;
   double others = 0;
   int64_t fused = 0;
   for (const PlannedCollective& collective : collectives) {
-    const double seconds = ToSeconds(times.TimeOf(collective.kind, collective.bytes));
+    const double seconds = ToSeconds(time(collective.kind, collective.bytes, collective.threads));
     each += seconds;
     if (collective.kind == Collective::kAllReduce) {
       fused += collective.bytes;
@@ -315,7 +339,27 @@ double CollectiveSeconds(const std::vector<PlannedCollective>& collectives,
     }
   }
   if (fused == 0 || !std::holds_alternative<Horovod>(scenario.all_reduce().fusion)) return each;
-  return std::min(each, others + ToSeconds(times.TimeOf(Collective::kAllReduce, fused)));
+  return std::min(each, others + ToSeconds(time(Collective::kAllReduce, fused, 0)));
+}
+
+}  // namespace
+
+double CollectiveSeconds(const std::vector<PlannedCollective>& collectives,
+                         const Scenario& scenario) {
+  const CollectiveTimes times(scenario);
+  return SumOfSeconds(collectives, scenario, [&](Collective kind, int64_t bytes, int32_t threads) {
+    return times.TimeOf(kind, bytes, threads);
+  });
+}
+
+double LoneCollectiveSeconds(const std::vector<PlannedCollective>& collectives,
+                             const Scenario& scenario) {
+  if (!scenario.all_reduce().contention.has_value())
+    return CollectiveSeconds(collectives, scenario);
+  const CollectiveTimes times(scenario);
+  return SumOfSeconds(collectives, scenario, [&](Collective kind, int64_t bytes, int32_t threads) {
+    return times.ContendingTimesOf(kind, bytes, threads).alone;
+  });
 }
 
 bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b) {
@@ -325,6 +369,7 @@ bool HaveSameCollectiveProgram(const Scenario& a, const Scenario& b) {
          of_a.sharding == of_b.sharding &&
          of_a.concurrent_collectives == of_b.concurrent_collectives &&
          of_a.fidelity == of_b.fidelity &&
+         of_a.contention.has_value() == of_b.contention.has_value() &&  // or nothing is prepared
          (of_a.fidelity == Fidelity::kCollapsed || HaveSameExpansion(a, b));
 }
 
@@ -336,6 +381,26 @@ JointWork JointWorkOf(const std::vector<PlannedCollective>& collectives, int32_t
   }
   return joint;
 }
+
+namespace {
+
+// What advances so far while something else does `whole`, at most as fast, and at least by a unit.
+LinkLevel LevelOf(double part, double whole) {
+  const double units = static_cast<double>(LinkLevel::kUnit) * (part / whole);
+  return LinkLevel::OfUnits(std::max<int64_t>(1, static_cast<int64_t>(units)));
+}
+
+JointPace PaceOf(const Contention& contention, int32_t threads, const ContendingTimes& times) {
+  const auto speed_of = [&](Span time) {
+    if (time == times.least()) return LevelOf(1, 1);
+    return LevelOf(static_cast<double>(times.least().ticks), static_cast<double>(time.ticks));
+  };
+  return {.computation = LevelOf(ComputationSpeed(contention, threads), 1),
+          .beside_computation = speed_of(times.overlapped),
+          .alone = speed_of(times.alone)};
+}
+
+}  // namespace
 
 JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
                          const std::vector<PlannedCollective>& collectives,
@@ -361,7 +426,13 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
       job.joint.lengths.push_back(times.launch());
       job.joint.messages.push_back(times.MessagesOf(collective.kind, collective.bytes));
     } else {
-      job.joint.lengths.push_back(times.TimeOf(collective.kind, collective.bytes));
+      job.joint.lengths.push_back(
+          times.TimeOf(collective.kind, collective.bytes, collective.threads));
+    }
+    if (how.contention.has_value() && !std::holds_alternative<Horovod>(how.fusion)) {
+      job.joint.paces.push_back(
+          PaceOf(*how.contention, collective.threads > 0 ? collective.threads : how.threads,
+                 times.ContendingTimesOf(collective.kind, collective.bytes, collective.threads)));
     }
   }
   if (how.fidelity == Fidelity::kExpanded) {
@@ -379,13 +450,19 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
       cycles.classes.push_back(collective.kind == Collective::kAllReduce ? 0 : -1);
       kinds.push_back(collective.kind);
     }
-    cycles.length_of = [shared_times, kinds = std::move(kinds)](size_t position, int64_t bytes) {
+    cycles.length_of = [shared_times, kinds](size_t position, int64_t bytes) {
       return shared_times->TimeOf(kinds[position], bytes);
     };
+    if (how.contention.has_value()) {
+      cycles.pace_of = [shared_times, kinds, contention = *how.contention, threads = how.threads](
+                           size_t position, int64_t bytes) {
+        return PaceOf(contention, threads, shared_times->ContendingTimesOf(kinds[position], bytes));
+      };
+    }
   }
   if (how.overlap_slowdown > 1) {
     const double speed = static_cast<double>(LinkLevel::kUnit) / how.overlap_slowdown;
-    job.overlapped_speed = {.residual = static_cast<int64_t>(speed), .flows = 1};
+    job.overlapped_speed = LinkLevel::OfUnits(static_cast<int64_t>(speed));
   }
   return job;
 }

@@ -141,11 +141,24 @@ CollectiveTimes::CollectiveTimes(const Scenario& scenario)
   if (job_.algorithm == CollectiveAlgorithm::kMeasured) fitted_ = FitRing(job_.measured);
 }
 
-Span CollectiveTimes::TimeOf(Collective kind, int64_t bytes) const {
+Span CollectiveTimes::TimeOf(Collective kind, int64_t bytes, int32_t threads) const {
+  if (job_.contention.has_value()) return ContendingTimesOf(kind, bytes, threads).least();
   if (workers_ == 1) return launch_;
   if (job_.algorithm == CollectiveAlgorithm::kGloo)
     return launch_ + MessagesOf(kind, bytes).AloneTime();
   return launch_ + SpanOf(SecondsOf(kind, bytes));
+}
+
+ContendingTimes CollectiveTimes::ContendingTimesOf(Collective kind, int64_t bytes,
+                                                   int32_t threads) const {
+  const Contention& contention = *job_.contention;
+  const auto at = [&](const TransferRate& rate) {
+    const double bandwidth =
+        BytesPerSecond(rate, contention.gamma4, threads > 0 ? threads : job_.threads);
+    return launch_ +
+           SpanOf(RingSeconds(kind, static_cast<double>(bytes), workers_, latency_, bandwidth));
+  };
+  return {.overlapped = at(contention.overlapped), .alone = at(contention.alone)};
 }
 
 double CollectiveTimes::SecondsOf(Collective kind, int64_t bytes) const {

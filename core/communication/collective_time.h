@@ -10,6 +10,7 @@
 // Threads: immutable; share it freely.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -65,6 +66,15 @@ double NcclSeconds(const Scenario& scenario, int64_t bytes, NcclChoice::Algorith
 // The one that takes the least.
 NcclChoice NcclBest(const Scenario& scenario, Collective kind, int64_t bytes);
 
+// The times of a collective that contends with computation, if some worker computes all along, and
+// if none does.
+struct ContendingTimes {
+  Span overlapped;
+  Span alone;
+
+  Span least() const { return std::min(overlapped, alone); }
+};
+
 class CollectiveTimes {
  public:
   // REQUIRES: the scenario was resolved, and is of collectives.
@@ -72,9 +82,12 @@ class CollectiveTimes {
   CollectiveTimes(const CollectiveTimes&) = delete;
   CollectiveTimes& operator=(const CollectiveTimes&) = delete;
 
-  // launch_seconds and what the algorithm takes, of a collective that has the links to itself.
-  Span TimeOf(Collective kind, int64_t bytes) const;
-  // The same without launch_seconds, in seconds; 0 with one worker.
+  // launch_seconds and what the algorithm takes, of a collective that has the links to itself; with
+  // contention the least that it takes. `threads`: 0: the scenario's.
+  Span TimeOf(Collective kind, int64_t bytes, int32_t threads = 0) const;
+  // A ring's at the rates with so many threads. REQUIRES: the scenario has contention.
+  ContendingTimes ContendingTimesOf(Collective kind, int64_t bytes, int32_t threads = 0) const;
+  // The same without launch_seconds, in seconds; 0 with one worker. REQUIRES: no contention.
   double SecondsOf(Collective kind, int64_t bytes) const;
   // With GLOO: the messages that the links share. Nothing with one worker.
   RingMessages MessagesOf(Collective kind, int64_t bytes) const;

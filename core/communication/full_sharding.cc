@@ -257,8 +257,9 @@ class ParameterSharder {
   }
 
   PlannedOperation Carrying(const Unit& unit, Collective kind) const {
+    const PlannedOperation& last = plan_[Index(unit.gradients.back())];
     PlannedOperation collective{
-        .source = plan_[Index(unit.gradients.back())].source, .kind = kind, .bytes = unit.bytes};
+        .source = last.source, .kind = kind, .bytes = unit.bytes, .threads = last.threads};
     for (const int32_t gradient : unit.gradients)
       collective.members.push_back(plan_[Index(gradient)].source);
     return collective;

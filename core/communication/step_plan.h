@@ -23,6 +23,7 @@ struct PlannedOperation {
   int32_t stream = 0;
   std::vector<int32_t> waiting_for;  // of the plan
   std::vector<int32_t> members;
+  int32_t threads = 0;  // of its group; 0: it has none of its own
 };
 using StepPlan = std::vector<PlannedOperation>;
 

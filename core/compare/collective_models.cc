@@ -69,7 +69,22 @@ bool IsOnOneNode(const Scenario& scenario) {
   return scenario.workers <= scenario.all_reduce().workers_per_node;
 }
 
+// The greatest rate of any collective that contends with nothing.
+double LoneBandwidth(const AllReduce& job) {
+  const Contention& contention = *job.contention;
+  const auto rate = [&](int32_t threads) {
+    return BytesPerSecond(contention.alone, contention.gamma4, threads);
+  };
+  double greatest = job.threads > 0 ? rate(job.threads) : 0;
+  if (const auto* given = std::get_if<GradientGroups>(&job.fusion)) {
+    for (const GradientGroup& group : given->groups)
+      greatest = std::max(greatest, rate(group.threads.value_or(job.threads)));
+  }
+  return greatest;
+}
+
 double LinkBandwidth(const Scenario& scenario) {
+  if (scenario.all_reduce().contention.has_value()) return LoneBandwidth(scenario.all_reduce());
   return IsOnOneNode(scenario) && scenario.all_reduce().workers_per_node > 1
              ? scenario.all_reduce().intra_node_bandwidth_bytes_per_second
              : scenario.bandwidth_bytes_per_second;

@@ -130,7 +130,7 @@ std::vector<int32_t> DefaultCounts(const ScenarioDraft& scenario) {
 CollectiveStep StepOf(const Prediction& prediction) {
   return {.workers = prediction.scenario.workers,
           .computation = prediction.collectives->computation_seconds,
-          .collectives = prediction.collectives->collective_seconds,
+          .collectives = prediction.collectives->lone_collective_seconds,
           .simulated = prediction.scenario.workers / prediction.steps_per_second};
 }
 

@@ -72,6 +72,16 @@ struct PeerEdge {
   int32_t worker_offset = 1;
 };
 
+// The speeds at which a joint operation and computation go on beside each other: `residual` /
+// (`flows` x kUnit), above 0 and at most 1.
+struct JointPace {
+  LinkLevel computation;  // of every worker's kCompute lanes while the operation is under way
+  LinkLevel beside_computation;  // of the operation while one of them, of any worker, is at work
+  LinkLevel alone;               // of it while none is
+
+  const LinkLevel& operation(bool computes) const { return computes ? beside_computation : alone; }
+};
+
 // Joint operations that are gathered while the job runs, instead of in a fixed order.
 //
 // The first cycle begins with the run, the next one `interval` after the begin of the one before,
@@ -89,6 +99,8 @@ struct JointCycles {
   // The length of a group with so many bytes that begins with the operation of that position. A
   // pure function, of any thread.
   std::function<Span(size_t position, int64_t bytes)> length_of;
+  // Its pace, likewise; null: it goes on at one speed.
+  std::function<JointPace(size_t position, int64_t bytes)> pace_of;
 };
 
 // Operations that all workers carry out together, on the lanes of role kJoint: one sequence over
@@ -101,6 +113,10 @@ struct JointWork {
                               // with cycles: of each alone
   std::vector<RingMessages> messages;  // parallel to ops, or empty: they share no link
   int32_t concurrent = 1;              // as many as there are lanes of role kJoint
+  // Parallel to ops, or empty: each goes on at a speed of its own, and would last `lengths` if that
+  // were 1 all along. REQUIRES, here and of JointCycles::pace_of: neither messages nor pairs; the
+  // job has neither networks nor an overlapped_speed. Here: no cycles, and concurrent is 1.
+  std::vector<JointPace> paces;
   // PrepareJoint of the program and these operations, for whoever runs it often; null: each run
   // makes its own.
   std::shared_ptr<const PreparedJoint> prepared;
@@ -110,6 +126,10 @@ struct JointWork {
   // True: the first two of `ops` begin and end one thing that goes on in between, and so on, for
   // what is said of when it was ready, under way and over. REQUIRES: neither messages nor cycles.
   bool in_pairs = false;
+
+  bool has_paces() const {
+    return !paces.empty() || (cycles.has_value() && cycles->pace_of != nullptr);
+  }
 };
 
 // The recorded step that a worker's step repeats.
@@ -146,7 +166,8 @@ struct JobGraph {
     return compute_speeds.empty() ? 1 : compute_speeds[Index(worker)];
   }
   bool slows_computation() const {
-    return !(overlapped_speed == LinkLevel{.residual = LinkLevel::kUnit, .flows = 1});
+    return joint.has_paces() ||
+           !(overlapped_speed == LinkLevel{.residual = LinkLevel::kUnit, .flows = 1});
   }
   // True if workers are alike but for their speed, compute at one rate, and meet nowhere but in
   // networks and at the ends of their steps.

@@ -14,6 +14,7 @@
 #include "core/base/time.h"
 #include "core/engine/job_graph.h"
 #include "core/engine/simulation.h"
+#include "core/network/link_level.h"
 #include "core/network/message_link.h"
 
 namespace stepcast {
@@ -87,7 +88,9 @@ class JointSequence {
       step_[Row(next_)].begin = now - step_begin_;
       NoteBusy(now);
     }
-    if (joint_.messages.empty()) {
+    if (!joint_.paces.empty()) {
+      ends_[slot] = BeginAtPace(now, joint_.lengths[next_], joint_.paces[next_]);
+    } else if (joint_.messages.empty()) {
       ends_[slot] = now + joint_.lengths[next_];
     } else {
       // A launch goes before the messages, and the link does not know of it until then.
@@ -139,6 +142,17 @@ class JointSequence {
       next_cycle_ = std::max(cycle_begin_ + joint_.cycles->interval, now);
   }
 
+  // The pace of what is under way; null: nothing is. REQUIRES, here and below: with paces.
+  const JointPace* pace() const { return under_way_ > 0 ? &pace_ : nullptr; }
+  // All of the instant has happened, and some worker computes from now on, or none does.
+  void OnInstantEnd(Instant now, bool computes) {
+    if (under_way_ == 0) return;
+    clock_.SetLevel(now, pace_.operation(computes));
+    group_end_ = clock_.InstantOf(length_.ticks);
+    const size_t slots = joint_.cycles.has_value() ? group_.size() : 1;
+    std::fill_n(ends_.begin(), slots, group_end_);
+  }
+
   // Of each operation of a step, or each pair, sums over the steps that the last worker has ended.
   const std::vector<JointTimes>& times() const { return times_; }
   // Time until `now` with any of them under way.
@@ -166,6 +180,16 @@ class JointSequence {
         ++times_[i].count;
       }
     }
+  }
+
+  static constexpr Instant kFarAhead{kEndOfTime.ticks - 1};
+
+  // Its speed, and so its end, is known at the end of the instant.
+  Instant BeginAtPace(Instant now, Span length, const JointPace& pace) {
+    pace_ = pace;
+    length_ = length;
+    clock_ = LevelClock{};
+    return length.ticks == 0 ? now : kFarAhead;
   }
 
   // With cycles: ready on all workers.
@@ -232,7 +256,10 @@ class JointSequence {
       begun_of_group_ = 0;
       int64_t bytes = 0;
       for (const size_t position : group_) bytes += joint_.cycles->bytes[position];
-      group_end_ = now + joint_.cycles->length_of(group_.front(), bytes);
+      const Span length = joint_.cycles->length_of(group_.front(), bytes);
+      group_end_ = joint_.cycles->pace_of == nullptr
+                       ? now + length
+                       : BeginAtPace(now, length, joint_.cycles->pace_of(group_.front(), bytes));
     }
     const size_t slot = begun_of_group_++;
     const size_t position = group_[slot];
@@ -244,8 +271,6 @@ class JointSequence {
     arrived_[position] = 0;
     return {.op = joint_.ops[position], .slot = static_cast<int32_t>(slot)};
   }
-
-  static constexpr Instant kFarAhead{kEndOfTime.ticks - 1};
 
   struct Launch {
     int32_t slot = 0;
@@ -268,6 +293,10 @@ class JointSequence {
   std::vector<size_t> of_slot_;
   std::vector<Launch> launches_;  // all as long, so in the order of their ends
   MessageLink link_;
+  // With paces, of what is under way.
+  JointPace pace_;
+  Span length_;
+  LevelClock clock_;  // from its begin
   int64_t busy_ = 0;
 
   // Of cycles.

@@ -72,6 +72,7 @@ class PlainRun {
         holds_back_(couples_operations_ || joins_),
         meets_(has_peer_edges_ || joins_ || !job.couplings.empty()),
         slows_(job.slows_computation()),
+        paces_(job.joint.has_paces()),
         usage_(worker_count_, lanes_),
         workers_(Index(worker_count_)),
         pending_(std::make_unique_for_overwrite<int32_t[]>(Index(worker_count_) * Index(size_))),
@@ -104,6 +105,7 @@ class PlainRun {
       if (slows_) state.clock.SetLevel(Instant{}, kFullSpeed);
     }
     if (slows_) virtual_ends_.resize(Index(worker_count_) * Index(first_link_));
+    if (paces_) computes_.resize(Index(worker_count_), 0);
   }
 
   absl::StatusOr<RunResult> Go() {
@@ -395,12 +397,23 @@ class PlainRun {
 
   void SetRates() {
     for (const int32_t worker : settled_) SetRate(worker);
+    if (paces_) {
+      for (const int32_t worker : settled_) {
+        const auto computes = static_cast<uint8_t>(usage_.IsComputing(worker));
+        computing_ += computes - std::exchange(computes_[Index(worker)], computes);
+      }
+      joint_.OnInstantEnd(now_, computing_ > 0);
+    }
     settled_.clear();
+  }
+  LinkLevel RateOf(int32_t worker) const {
+    if (paces_) return joint_.pace() != nullptr ? joint_.pace()->computation : kFullSpeed;
+    return usage_.IsCommunicating(worker) ? job_.overlapped_speed : kFullSpeed;
   }
   // The worker's computation goes on at the speed that its transfers leave it.
   void SetRate(int32_t worker) {
     WorkerState& state = workers_[Index(worker)];
-    const LinkLevel rate = usage_.IsCommunicating(worker) ? job_.overlapped_speed : kFullSpeed;
+    const LinkLevel rate = RateOf(worker);
     if (rate == state.clock.level()) return;
     state.clock.SetLevel(now_, rate);
     for (LaneIndex lane = 0; lanes_.IsCompute(lane); ++lane) {
@@ -570,12 +583,15 @@ class PlainRun {
   const bool holds_back_;  // operations that are ready, for other workers
   const bool meets_;
   const bool slows_;
+  const bool paces_;  // by the joint operation under way
   UsageMeter usage_;
   std::vector<WorkerState> workers_;
   std::unique_ptr<int32_t[]> pending_;    // dependencies left, by worker and operation
   std::vector<Running> running_;          // by worker and lane
   std::vector<WorkerLane> lane_of_slot_;  // of processors
   std::vector<int64_t> virtual_ends_;     // of processors, on their worker's clock, where it slows
+  std::vector<uint8_t> computes_;         // by worker, where joint operations have paces
+  int32_t computing_ = 0;                 // of them
   Instant now_;
   absl::Status status_;
   int64_t work_until_check_ = 0;

@@ -124,6 +124,7 @@ class UsageMeter {
     state.waiting = waiting;
   }
 
+  bool IsComputing(int32_t worker) const { return workers_[Index(worker)].computing > 0; }
   bool IsCommunicating(int32_t worker) const { return workers_[Index(worker)].transfers > 0; }
   // All computation begun on a lane so far, its end included.
   Ticks ComputedOn(LaneIndex lane) const { return computed_[static_cast<size_t>(lane)]; }

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/index.h"
 #include "core/base/quoted.h"
 #include "core/model/validate_profile.h"
 
@@ -35,6 +39,8 @@ class AllReduceResolver {
         Checked("overlap_slowdown", draft_.overlap_slowdown, 1, 1, limits_.max_overlap_slowdown);
     ResolveNccl();
     ResolveFidelity();
+    ResolveThreads();
+    ResolveContention();
     return std::move(job_);
   }
 
@@ -98,6 +104,18 @@ class AllReduceResolver {
       faults_.Add(At("horovod"), "given, and buckets are, too: which of both?");
       return;
     }
+    if (draft_.groups.has_value()) {
+      if (draft_.buckets.has_value() || draft_.horovod.has_value()) {
+        faults_.Add(
+            At("groups"),
+            absl::StrCat("given, and ", draft_.buckets.has_value() ? "buckets are" : "horovod is",
+                         ", too: which of both?"));
+        return;
+      }
+      CheckGroups(draft_.groups->groups);
+      job_.fusion = *draft_.groups;
+      return;
+    }
     if (draft_.horovod.has_value()) {
       Horovod horovod;
       horovod.fusion_bytes = CheckedCount(
@@ -120,6 +138,163 @@ class AllReduceResolver {
       } else {
         job_.fusion = recorded;
       }
+    }
+  }
+
+  // Of a profile of parameter servers, what its workers upload.
+  bool IsGradient(const Operation& operation) const {
+    return profile_.has_collectives() ? operation.resource == Resource::kCollective &&
+                                            operation.collective == Collective::kAllReduce
+                                      : operation.resource == Resource::kUplink;
+  }
+  static std::string GroupPath(size_t group, const char* field) {
+    return absl::StrCat(At("groups.groups"), "[", group, "].", field);
+  }
+
+  // Every gradient in one group, in graph order: what is not known, or stands twice, is said of
+  // all; else what is missing; else the first that stands in another place.
+  void CheckGroups(const std::vector<GradientGroup>& groups) {
+    struct Known {
+      int32_t gradient = -1;  // -1: none
+      std::string seen_at;
+    };
+    absl::flat_hash_map<std::string_view, Known> known;
+    std::vector<const std::string*> gradients;
+    for (const Operation& operation : profile_.operations()) {
+      Known& entry = known[operation.name];
+      if (!IsGradient(operation)) continue;
+      entry.gradient = static_cast<int32_t>(gradients.size());
+      gradients.push_back(&operation.name);
+    }
+    struct Named {
+      std::string path;
+      int32_t gradient = 0;
+    };
+    std::vector<Named> named;
+    bool all_known = true;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const std::vector<std::string>& names = groups[i].operations;
+      if (names.empty()) {
+        faults_.Add(GroupPath(i, "operations"), "empty: a group has one gradient at least");
+        all_known = false;
+      }
+      for (size_t j = 0; j < names.size(); ++j) {
+        const std::string path = absl::StrCat(GroupPath(i, "operations"), "[", j, "]");
+        const auto found = known.find(names[j]);
+        std::string fault;
+        if (found == known.end()) {
+          fault = " is no operation of the profile";
+        } else if (found->second.gradient < 0) {
+          fault = " is no gradient that is all-reduced";
+        } else if (!found->second.seen_at.empty()) {
+          fault = absl::StrCat(" is ", found->second.seen_at, ", too: in which of both?");
+        }
+        if (!fault.empty()) {
+          faults_.Add(path, Quoted(names[j]) + fault);
+          all_known = false;
+          continue;
+        }
+        found->second.seen_at = absl::StrCat("groups[", i, "].operations[", j, "]");
+        named.push_back({.path = path, .gradient = found->second.gradient});
+      }
+    }
+    if (!all_known) return;
+    if (named.size() < gradients.size()) {
+      const auto missing =
+          std::find_if(gradients.begin(), gradients.end(),
+                       [&](const std::string* name) { return known.at(*name).seen_at.empty(); });
+      faults_.Add(At("groups.groups"),
+                  absl::StrCat(Quoted(**missing), " is in none of them, one of ",
+                               gradients.size() - named.size(), " such of ", gradients.size(),
+                               " gradients"));
+      return;
+    }
+    for (size_t k = 0; k < named.size(); ++k) {
+      if (Index(named[k].gradient) == k) continue;
+      faults_.Add(named[k].path,
+                  absl::StrCat(Quoted(*gradients[Index(named[k].gradient)]), " stands where ",
+                               Quoted(*gradients[k]), " does in graph order"));
+      return;
+    }
+  }
+
+  // The numbers of threads that collectives run with.
+  void ResolveThreads() {
+    const auto* groups = std::get_if<GradientGroups>(&job_.fusion);
+    const bool contend = draft_.contention.has_value();
+    const auto check = [&](const std::string& path, int32_t threads) {
+      if (!contend) {
+        faults_.Add(path, absl::StrCat(threads, " given, which has no effect without contention"));
+        return;
+      }
+      threads_.insert(CheckedCount(path, threads, 1, limits_.max_threads));
+    };
+    bool all_have_some = groups != nullptr;
+    for (size_t i = 0; groups != nullptr && i < groups->groups.size(); ++i) {
+      const GradientGroup& group = groups->groups[i];
+      all_have_some = all_have_some && group.threads.has_value();
+      if (group.threads.has_value()) check(GroupPath(i, "threads"), *group.threads);
+    }
+    for (const Operation& operation : profile_.operations()) {
+      all_have_some =
+          all_have_some && (operation.resource != Resource::kCollective || IsGradient(operation));
+    }
+    if (draft_.threads.has_value()) {
+      job_.threads = *draft_.threads;
+      check(At("threads"), job_.threads);
+    } else if (contend && !all_have_some) {
+      faults_.Add(At("threads"),
+                  "not given, and contention is: how many does a collective run with?");
+    }
+  }
+
+  void ResolveContention() {
+    if (!draft_.contention.has_value()) return;
+    const Contention& contention = *draft_.contention;
+    job_.contention = contention;
+    const auto refuse = [&](const std::string& other) {
+      faults_.Add(At("contention"), absl::StrCat("given, and ", other));
+    };
+    if (job_.algorithm != CollectiveAlgorithm::kRing) {
+      refuse(absl::StrCat("the algorithm is ", NameOf(job_.algorithm),
+                          ": its rates are those of RING"));
+    }
+    if (job_.workers_per_node > 1) {
+      refuse(absl::StrCat("workers_per_node is ", job_.workers_per_node,
+                          ": its rates are those of links that are all alike"));
+    }
+    if (job_.fidelity == Fidelity::kExpanded)
+      refuse("the fidelity is EXPANDED: its rates are those of whole collectives");
+    if (job_.overlap_slowdown != 1) {
+      refuse(absl::StrCat("overlap_slowdown is ", job_.overlap_slowdown,
+                          ", too: which of both slows computation down?"));
+    }
+    CheckCoefficients(contention);
+  }
+
+  // With every number of threads in use; of those that are refused, the least is named.
+  void CheckCoefficients(const Contention& contention) {
+    const double slowest = 1 / limits_.max_overlap_slowdown;
+    for (const int32_t threads : threads_) {
+      const double speed = ComputationSpeed(contention, threads);
+      if (speed >= slowest && speed <= 1) continue;
+      faults_.Add(At("contention.alpha2"),
+                  absl::StrCat(contention.alpha2, " leaves computation ", speed,
+                               " of its speed beside a collective with ", threads,
+                               " threads, which is not from ", slowest, " to 1"));
+      break;
+    }
+    CheckRate("contention.overlapped", contention.overlapped, contention.gamma4);
+    CheckRate("contention.alone", contention.alone, contention.gamma4);
+  }
+  void CheckRate(const char* field, const TransferRate& rate, double gamma4) {
+    for (const int32_t threads : threads_) {
+      FaultList faults;
+      CheckBandwidth("", BytesPerSecond(rate, gamma4, threads), faults);
+      if (faults.empty()) continue;
+      faults_.Add(At(field), absl::StrCat("with ", threads, " threads ",
+                                          std::move(faults).Take().front().description));
+      return;
     }
   }
 
@@ -285,6 +460,7 @@ class AllReduceResolver {
   FaultList& faults_;
   const AllReduceLimits& limits_;
   AllReduce job_;
+  std::set<int32_t> threads_;  // in use
 };
 
 }  // namespace

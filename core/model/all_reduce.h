@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
+#include "core/model/contention.h"
 #include "core/model/fault_list.h"
 #include "core/model/profile.h"
 
@@ -73,6 +75,21 @@ struct Nccl {
   friend bool operator==(const Nccl&, const Nccl&) = default;
 };
 
+// What one all-reduce carries: gradients by name, in graph order.
+struct GradientGroup {
+  std::vector<std::string> operations;
+  std::optional<int32_t> threads;  // with contention; empty: AllReduce::threads
+
+  friend bool operator==(const GradientGroup&, const GradientGroup&) = default;
+};
+
+// Every gradient of the profile in one group, in graph order.
+struct GradientGroups {
+  std::vector<GradientGroup> groups;
+
+  friend bool operator==(const GradientGroups&, const GradientGroups&) = default;
+};
+
 // As asked for: what is empty has its default.
 struct AllReduceDraft {
   std::optional<CollectiveAlgorithm> algorithm;
@@ -93,13 +110,16 @@ struct AllReduceDraft {
   std::optional<Fidelity> fidelity;
   std::optional<int32_t> workers_per_rack;
   std::optional<double> rack_bandwidth_bytes_per_second;
+  std::optional<GradientGroups> groups;
+  std::optional<Contention> contention;
+  std::optional<int32_t> threads;
 
   friend bool operator==(const AllReduceDraft&, const AllReduceDraft&) = default;
 };
 
 // The fusing of gradients: as they stand in the graph; in the recorded buckets; by a rule; by
-// Horovod.
-using Fusion = std::variant<std::monostate, RecordedBuckets, Buckets, Horovod>;
+// Horovod; in given groups.
+using Fusion = std::variant<std::monostate, RecordedBuckets, Buckets, Horovod, GradientGroups>;
 
 // Every worker has the model, and they meet in collectives.
 struct AllReduce {
@@ -120,6 +140,9 @@ struct AllReduce {
   Fidelity fidelity = Fidelity::kCollapsed;
   int32_t workers_per_rack = 0;                // 0: all are in one
   double rack_bandwidth_bytes_per_second = 0;  // with racks: of each one's link in each direction
+  std::optional<Contention> contention;        // with kRing, kCollapsed, one collective at a time
+  // With contention: of what has none of its own; 0: all have.
+  int32_t threads = 0;
 
   friend bool operator==(const AllReduce&, const AllReduce&) = default;
 };
@@ -129,6 +152,7 @@ struct AllReduceLimits {
   double max_reduction_seconds_per_byte = 1e-3;
   double max_overlap_slowdown = 100;
   int32_t max_concurrent_collectives = 16;
+  int32_t max_threads = 65'536;
   int64_t max_measured = 10'000;
   // Pieces that partition_bytes may make of a step's collectives.
   int64_t max_pieces = 100'000;

@@ -20,7 +20,8 @@ struct TransferRate {
   friend bool operator==(const TransferRate&, const TransferRate&) = default;
 };
 
-// Checked: with every number of threads that is asked about, all rates are above 0.
+// Checked: with every number of threads that is asked about, rates are those of a link, and
+// computation has a speed above 0 and at most 1.
 struct Contention {
   double alpha1 = 1;
   double alpha2 = 0;

@@ -25,6 +25,9 @@ struct LinkLevel {
   int64_t residual = kUnit;
   int64_t flows = 0;
 
+  // The speed of one that advances by so many units in the time of kUnit.
+  static constexpr LinkLevel OfUnits(int64_t units) { return {.residual = units, .flows = 1}; }
+
   // Rounded down to a unit.
   int64_t Whole() const { return flows == 0 ? kUnbounded : residual / flows; }
 

@@ -62,6 +62,19 @@ absl::StatusOr<size_t> PointSet::Try(const Scenario& scenario, StopCheck stop) {
   return index;
 }
 
+absl::StatusOr<size_t> PointSet::AddAlone(const Scenario& scenario, StopCheck stop) {
+  absl::StatusOr<size_t> index = TryAlone(scenario, stop);
+  if (index.ok()) RunInFull(entries_[*index]);
+  return index;
+}
+
+absl::StatusOr<size_t> PointSet::TryAlone(const Scenario& scenario, StopCheck stop) {
+  const size_t before = entries_.size();
+  absl::StatusOr<size_t> index = FindOrAppend(scenario, stop);
+  if (index.ok() && *index == before) entries_[*index].baseline = *index;
+  return index;
+}
+
 absl::StatusOr<size_t> PointSet::FindOrAppend(const Scenario& scenario, StopCheck stop) {
   const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
     return entry.runs.scenario() == scenario;

@@ -44,6 +44,10 @@ class PointSet {
   // As Add, but of at most kRunsOfATry replications, and where workers start at random without the
   // other start: whether it has reached its steady state is then judged by itself alone.
   absl::StatusOr<size_t> Try(const Scenario& scenario, StopCheck stop);
+  // As Add and Try, of a scenario that is compared with others and not with one worker: its
+  // speed-up is over itself, and nobody may ask for it.
+  absl::StatusOr<size_t> AddAlone(const Scenario& scenario, StopCheck stop);
+  absl::StatusOr<size_t> TryAlone(const Scenario& scenario, StopCheck stop);
 
   // Makes what is wanted and not done. Where `stop` says that the time budget is spent: OK if every
   // point has a run. The runs are the parts given to `executor`; `stop` is asked by all of them.
@@ -58,6 +62,9 @@ class PointSet {
   bool InFull(size_t index) const { return entries_[index].in_full; }
   // REQUIRES: HasRun(index).
   Prediction Summarize(size_t index) const;
+  // Steps per second of each run so far, in the order of their random choices: the n-th runs of two
+  // scenarios that differ in neither workers nor recorded steps repeat the same recorded steps.
+  std::vector<double> RunsOf(size_t index) const { return entries_[index].runs.Runs(); }
   // Of all runs so far.
   SimulationStatistics Statistics() const;
 

@@ -297,8 +297,10 @@ void Replications::DescribeCollectives(Prediction& prediction) const {
     report.collectives.push_back(std::move(timing));
   }
   report.computation_seconds = graph_->job.computation_seconds / SlowestSpeed();
-  report.no_overlap_examples_per_second = scenario_.workers * profile_->batch_size() /
-                                          (report.computation_seconds + report.collective_seconds);
+  report.lone_collective_seconds = LoneCollectiveSeconds(planned, scenario_);
+  report.no_overlap_examples_per_second =
+      scenario_.workers * profile_->batch_size() /
+      (report.computation_seconds + report.lone_collective_seconds);
   const bool on_one_node = scenario_.workers > 1 && scenario_.all_reduce().workers_per_node > 1 &&
                            scenario_.workers <= scenario_.all_reduce().workers_per_node;
   if (waiting > kWaitingThatMatters && waiting > exposed) {

@@ -89,13 +89,36 @@ void AddFusion(const Fusion& fusion, Bytes& bytes) {
     const auto& [fusion_bytes, cycle] = *horovod;
     bytes.Add(fusion_bytes);
     bytes.Add(cycle);
+  } else if (const auto* given = std::get_if<GradientGroups>(&fusion)) {
+    bytes.Add(static_cast<uint64_t>(given->groups.size()));
+    for (const GradientGroup& group : given->groups) {
+      const auto& [operations, threads] = group;
+      bytes.Add(static_cast<uint64_t>(operations.size()));
+      for (const std::string& name : operations) bytes.Add(std::string_view(name));
+      bytes.Add(threads.value_or(0));
+    }
   }
+}
+
+void AddContention(const std::optional<Contention>& contention, Bytes& bytes) {
+  bytes.Add(contention.has_value());
+  if (!contention.has_value()) return;
+  const auto& [alpha1, alpha2, overlapped, alone, gamma4] = *contention;
+  bytes.Add(alpha1);
+  bytes.Add(alpha2);
+  for (const TransferRate& rate : {overlapped, alone}) {
+    const auto& [gamma1, gamma2, gamma3] = rate;
+    bytes.Add(gamma1);
+    bytes.Add(gamma2);
+    bytes.Add(gamma3);
+  }
+  bytes.Add(gamma4);
 }
 
 void AddCollectives(const AllReduce& job, Bytes& bytes) {
   const auto& [algorithm, latency, workers_per_node, intra_bandwidth, intra_latency, reduction,
                launch, fusion, measured, concurrent, partition, sharding, slowdown, nccl, fidelity,
-               workers_per_rack, rack_bandwidth] = job;
+               workers_per_rack, rack_bandwidth, contention, threads] = job;
   bytes.Add(algorithm);
   bytes.Add(latency);
   bytes.Add(workers_per_node);
@@ -119,6 +142,8 @@ void AddCollectives(const AllReduce& job, Bytes& bytes) {
   bytes.Add(fidelity);
   bytes.Add(workers_per_rack);
   bytes.Add(rack_bandwidth);
+  AddContention(contention, bytes);
+  bytes.Add(threads);
   const auto& [architecture, path, channels, channel_bandwidth, amd] = nccl;
   bytes.Add(architecture);
   bytes.Add(path);

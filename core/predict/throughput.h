@@ -68,11 +68,12 @@ struct Regime {
 // A warning that a reader should know before trusting a number.
 struct Warning {
   enum class Reason : uint8_t {
-    kNotSteady,       // throughput still drifts
-    kTwoRegimes,      // runs settle at two throughputs
-    kNothingRandom,   // so the interval has no width
-    kOneReplication,  // so the interval is of one run's own batches
-    kFiniteHorizon,   // the first steps or seconds were asked for: no steady state
+    kNotSteady,             // throughput still drifts
+    kTwoRegimes,            // runs settle at two throughputs
+    kNothingRandom,         // so the interval has no width
+    kOneReplication,        // so the interval is of one run's own batches
+    kFiniteHorizon,         // the first steps or seconds were asked for: no steady state
+    kCollectivesStartFree,  // a collective takes no time but that of its bytes
   };
 
   Reason reason = Reason::kNotSteady;
@@ -108,6 +109,8 @@ struct CollectiveReport {
   // Lower bounds of a step: one worker's alone, and the collectives' one after the other.
   double computation_seconds = 0;
   double collective_seconds = 0;
+  // The latter while nothing is computed: more only with contention.
+  double lone_collective_seconds = 0;
   // The rate if no computation ran beside a collective: a step is the sum of both.
   double no_overlap_examples_per_second = 0;
   CollectiveBottleneck bottleneck = CollectiveBottleneck::kComputation;

@@ -127,7 +127,7 @@ double ThroughputBound::CollectivesAlone(int32_t workers) const {
   const CollectiveTimes times(scenario);
   double seconds = 0;
   for (const PlannedCollective& collective : collectives_)
-    seconds += ToSeconds(times.TimeOf(collective.kind, collective.bytes));
+    seconds += ToSeconds(times.TimeOf(collective.kind, collective.bytes, collective.threads));
   return seconds > 0 ? workers / seconds : std::numeric_limits<double>::infinity();
 }
 

@@ -313,7 +313,8 @@ void PerfettoWriter::AppendCollectiveArgs(const ChunkRecord& chunk) {
 
 void PerfettoWriter::AppendComputationArgs(const ChunkRecord& chunk) {
   // How much of it was slowed down beside collectives is not known here.
-  if (!subject_.scenario.has_servers() && subject_.scenario.all_reduce().overlap_slowdown > 1)
+  if (!subject_.scenario.has_servers() && (subject_.scenario.all_reduce().overlap_slowdown > 1 ||
+                                           subject_.scenario.all_reduce().contention.has_value()))
     return;
   const bool is_scaled =
       subject_.graph.lanes().IsCompute(subject_.graph.lane(chunk.op)) && !compute_speed_.empty();

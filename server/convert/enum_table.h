@@ -17,6 +17,7 @@
 #include "core/model/simulation_options.h"
 #include "core/predict/order.h"
 #include "core/recommend/recommendation.h"
+#include "core/tune/communication_query.h"
 #include "server/convert/profile_requests.h"
 #include "stepcast/v1/allocation.pb.h"
 #include "stepcast/v1/calibration.pb.h"
@@ -27,6 +28,7 @@
 #include "stepcast/v1/profile_service.pb.h"
 #include "stepcast/v1/recommendation.pb.h"
 #include "stepcast/v1/scenario.pb.h"
+#include "stepcast/v1/tuning.pb.h"
 
 namespace stepcast::server {
 
@@ -106,12 +108,13 @@ inline constexpr EnumTable<v1::ParameterServers::TransferOrder, TransferOrder, 7
      {v1::ParameterServers::TIC, TransferOrder::kTic},
      {v1::ParameterServers::TAC, TransferOrder::kTac},
      {v1::ParameterServers::EXPLICIT, TransferOrder::kExplicit}}};
-inline constexpr EnumTable<v1::Warning::Reason, Warning::Reason, 5> kWarningReasons{
+inline constexpr EnumTable<v1::Warning::Reason, Warning::Reason, 6> kWarningReasons{
     {{v1::Warning::NOT_STEADY, Warning::Reason::kNotSteady},
      {v1::Warning::TWO_REGIMES, Warning::Reason::kTwoRegimes},
      {v1::Warning::NOTHING_RANDOM, Warning::Reason::kNothingRandom},
      {v1::Warning::ONE_REPLICATION, Warning::Reason::kOneReplication},
-     {v1::Warning::FINITE_HORIZON, Warning::Reason::kFiniteHorizon}}};
+     {v1::Warning::FINITE_HORIZON, Warning::Reason::kFiniteHorizon},
+     {v1::Warning::COLLECTIVES_START_FREE, Warning::Reason::kCollectivesStartFree}}};
 inline constexpr EnumTable<v1::SimulationOptions::Start, Start, 2> kStarts{
     {{v1::SimulationOptions::SIMULTANEOUS, Start::kSimultaneous},
      {v1::SimulationOptions::STAGGERED, Start::kStaggered}}};
@@ -128,6 +131,13 @@ inline constexpr EnumTable<v1::BrokenConstraint::Kind, ConstraintKind, 3> kConst
     {{v1::BrokenConstraint::DEADLINE, ConstraintKind::kDeadline},
      {v1::BrokenConstraint::BUDGET, ConstraintKind::kBudget},
      {v1::BrokenConstraint::MIN_SCALING_EFFICIENCY, ConstraintKind::kMinScalingEfficiency}}};
+inline constexpr EnumTable<v1::OptimizeCommunicationRequest::Method, TuningMethod, 6>
+    kTuningMethods{{{v1::OptimizeCommunicationRequest::AS_RECORDED, TuningMethod::kAsRecorded},
+                    {v1::OptimizeCommunicationRequest::DDP_BUCKETS, TuningMethod::kDdpBuckets},
+                    {v1::OptimizeCommunicationRequest::HOROVOD, TuningMethod::kHorovod},
+                    {v1::OptimizeCommunicationRequest::MG_WFBP, TuningMethod::kMgWfbp},
+                    {v1::OptimizeCommunicationRequest::LIBRA, TuningMethod::kLibra},
+                    {v1::OptimizeCommunicationRequest::SEARCH, TuningMethod::kSearch}}};
 inline constexpr EnumTable<v1::OrderMethod, OrderMethod, 7> kOrderMethods{
     {{v1::TIC, OrderMethod::kTic},
      {v1::TAC, OrderMethod::kTac},

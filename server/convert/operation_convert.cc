@@ -31,6 +31,8 @@ std::string MethodOf(const v1::StartJobRequest& wire) {
       return "AllocateWorkers";
     case v1::StartJobRequest::kCompareModels:
       return "CompareModels";
+    case v1::StartJobRequest::kOptimizeCommunication:
+      return "OptimizeCommunication";
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;
   }
@@ -49,6 +51,8 @@ std::string ProfileOf(const v1::StartJobRequest& wire) {
       return wire.optimize_order().profile();
     case v1::StartJobRequest::kCompareModels:
       return wire.compare_models().profile();
+    case v1::StartJobRequest::kOptimizeCommunication:
+      return wire.optimize_communication().profile();
     case v1::StartJobRequest::kAllocateWorkers:
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;

@@ -17,6 +17,7 @@
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation.h"
 #include "core/trace/trace.h"
+#include "core/tune/communication_tuning.h"
 #include "server/convert/profile_requests.h"
 
 namespace stepcast::server {
@@ -39,6 +40,13 @@ struct RecommendWorkersCall {
 struct OptimizeOrderCall {
   ProfileSource source;
   OrderDraft draft;
+  std::optional<double> time_budget_seconds;
+  std::vector<Fault> faults;
+};
+
+struct OptimizeCommunicationCall {
+  ProfileSource source;
+  TuningDraft draft;
   std::optional<double> time_budget_seconds;
   std::vector<Fault> faults;
 };
@@ -99,6 +107,11 @@ struct RecommendWorkersAnswer {
 
 struct OptimizeOrderAnswer {
   OrderAnswer answer;
+  AnswerContext context;
+};
+
+struct OptimizeCommunicationAnswer {
+  TuningAnswer answer;
   AnswerContext context;
 };
 

@@ -102,6 +102,25 @@ v1::ParameterServers ServersToWire(const ParameterServers& servers) {
   return wire;
 }
 
+GradientGroups GroupsFromWire(const v1::AllReduce::Groups& wire) {
+  GradientGroups groups;
+  groups.groups.reserve(static_cast<size_t>(wire.groups_size()));
+  for (const v1::AllReduce::Groups::Group& from : wire.groups()) {
+    GradientGroup& group = groups.groups.emplace_back();
+    group.operations = {from.operations().begin(), from.operations().end()};
+    if (from.has_threads()) group.threads = from.threads();
+  }
+  return groups;
+}
+
+void GroupsToWire(const GradientGroups& groups, v1::AllReduce::Groups& wire) {
+  for (const GradientGroup& from : groups.groups) {
+    v1::AllReduce::Groups::Group& group = *wire.add_groups();
+    group.mutable_operations()->Add(from.operations.begin(), from.operations.end());
+    if (from.threads.has_value()) group.set_threads(*from.threads);
+  }
+}
+
 AllReduceDraft CollectivesFromWire(const v1::AllReduce& wire, const std::string& path,
                                    FaultList& faults) {
   const auto at = [&](const char* field) { return absl::StrCat(path, ".", field); };
@@ -149,6 +168,9 @@ AllReduceDraft CollectivesFromWire(const v1::AllReduce& wire, const std::string&
   if (wire.has_workers_per_rack()) draft.workers_per_rack = wire.workers_per_rack();
   if (wire.has_rack_bandwidth_bytes_per_second())
     draft.rack_bandwidth_bytes_per_second = wire.rack_bandwidth_bytes_per_second();
+  if (wire.has_groups()) draft.groups = GroupsFromWire(wire.groups());
+  if (wire.has_contention()) draft.contention = FromWire(wire.contention());
+  if (wire.has_threads()) draft.threads = wire.threads();
   return draft;
 }
 
@@ -166,6 +188,8 @@ v1::AllReduce CollectivesToWire(const AllReduce& job) {
   } else if (const auto* horovod = std::get_if<Horovod>(&job.fusion)) {
     wire.mutable_horovod()->set_fusion_bytes(horovod->fusion_bytes);
     wire.mutable_horovod()->set_cycle_seconds(horovod->cycle_seconds);
+  } else if (const auto* groups = std::get_if<GradientGroups>(&job.fusion)) {
+    GroupsToWire(*groups, *wire.mutable_groups());
   }
   for (const MeasuredCollective& point : job.measured) *wire.add_measured() = ToWire(point);
   wire.set_concurrent_collectives(job.concurrent_collectives);
@@ -187,10 +211,41 @@ v1::AllReduce CollectivesToWire(const AllReduce& job) {
     wire.set_workers_per_rack(job.workers_per_rack);
     wire.set_rack_bandwidth_bytes_per_second(job.rack_bandwidth_bytes_per_second);
   }
+  if (job.contention.has_value()) *wire.mutable_contention() = ToWire(*job.contention);
+  if (job.threads > 0) wire.set_threads(job.threads);
   return wire;
 }
 
+TransferRate RateFromWire(const v1::AllReduce::Contention::TransferRate& wire) {
+  return {.gamma1 = wire.gamma1(), .gamma2 = wire.gamma2(), .gamma3 = wire.gamma3()};
+}
+
+void RateToWire(const TransferRate& rate, v1::AllReduce::Contention::TransferRate& wire) {
+  wire.set_gamma1(rate.gamma1);
+  wire.set_gamma2(rate.gamma2);
+  wire.set_gamma3(rate.gamma3);
+}
+
 }  // namespace
+
+Contention FromWire(const v1::AllReduce::Contention& wire) {
+  Contention contention{.alpha2 = wire.alpha2(),
+                        .overlapped = RateFromWire(wire.overlapped()),
+                        .alone = RateFromWire(wire.alone())};
+  if (wire.has_alpha1()) contention.alpha1 = wire.alpha1();
+  if (wire.has_gamma4()) contention.gamma4 = wire.gamma4();
+  return contention;
+}
+
+v1::AllReduce::Contention ToWire(const Contention& contention) {
+  v1::AllReduce::Contention wire;
+  wire.set_alpha1(contention.alpha1);
+  wire.set_alpha2(contention.alpha2);
+  RateToWire(contention.overlapped, *wire.mutable_overlapped());
+  RateToWire(contention.alone, *wire.mutable_alone());
+  wire.set_gamma4(contention.gamma4);
+  return wire;
+}
 
 MeasuredCollective FromWire(const v1::AllReduce::MeasuredCollective& wire, const std::string& path,
                             FaultList& faults) {

@@ -27,6 +27,9 @@ MeasuredCollective FromWire(const v1::AllReduce::MeasuredCollective& wire, const
                             FaultList& faults);
 v1::AllReduce::MeasuredCollective ToWire(const MeasuredCollective& point);
 
+Contention FromWire(const v1::AllReduce::Contention& wire);
+v1::AllReduce::Contention ToWire(const Contention& contention);
+
 v1::Scenario ToWire(const Scenario& scenario);
 v1::SimulationOptions ToWire(const SimulationOptions& options);
 

@@ -217,6 +217,96 @@ v1::OptimizeOrderResponse ToWire(const OptimizeOrderAnswer& answer) {
 
 namespace {
 
+v1::CommunicationStrategy WireStrategy(const TunedStrategy& strategy, double lower_bound_seconds) {
+  v1::CommunicationStrategy wire;
+  wire.set_method(WireOf(kTuningMethods, strategy.method));
+  for (const TunedGroup& group : strategy.groups) {
+    v1::CommunicationGroup& carried = *wire.add_groups();
+    for (const std::string& name : group.operations) carried.add_operations(name);
+    carried.set_size_bytes(group.size_bytes);
+    carried.set_threads(group.threads);
+  }
+  if (strategy.backward_seconds.has_value()) wire.set_backward_seconds(*strategy.backward_seconds);
+  wire.set_step_seconds(strategy.prediction.step_time.mean);
+  wire.set_examples_per_second(strategy.prediction.examples_per_second);
+  *wire.mutable_confidence_interval() = ToWire(strategy.prediction.confidence_interval);
+  wire.set_exposed_communication_seconds(strategy.prediction.collectives->exposed_seconds);
+  wire.set_gain(strategy.gain.mean);
+  *wire.mutable_gain_interval() = ToWire(strategy.gain.confidence_interval);
+  wire.set_no_difference(strategy.gain.is_none);
+  wire.set_setting(strategy.setting);
+  wire.set_lower_bound_seconds(lower_bound_seconds);
+  if (strategy.guarantee.has_value()) wire.set_guarantee(*strategy.guarantee);
+  wire.set_guarantee_void_because(strategy.why_no_guarantee);
+  wire.set_gap(strategy.gap);
+  return wire;
+}
+
+// The advice of one number of workers, in either of the messages that hold it.
+template <typename Wire>
+void SetAdvice(const Tuning& tuning, Wire& wire) {
+  for (const TunedStrategy& strategy : tuning.strategies)
+    *wire.add_strategies() = WireStrategy(strategy, tuning.lower_bound_seconds);
+  wire.set_chosen(WireOf(kTuningMethods, tuning.strategies[tuning.chosen].method));
+  wire.set_reason(tuning.reason);
+  for (const BucketCapPoint& point : tuning.curve) {
+    v1::BucketCapPoint& cap = *wire.add_curve();
+    cap.set_cap_bytes(point.cap_bytes);
+    cap.set_step_seconds(point.step_seconds);
+    cap.set_examples_per_second(point.examples_per_second);
+    *cap.mutable_confidence_interval() = ToWire(point.confidence_interval);
+  }
+}
+
+}  // namespace
+
+OptimizeCommunicationCall FromWire(const v1::OptimizeCommunicationRequest& wire) {
+  OptimizeCommunicationCall call{.source = SourceOf(wire)};
+  FaultList faults;
+  TuningDraft& draft = call.draft;
+  draft.scenario = FromWire(wire.scenario(), "scenario", faults);
+  draft.options = FromWire(wire.options(), "options", faults);
+  draft.worker_counts.assign(wire.worker_counts().begin(), wire.worker_counts().end());
+  for (int i = 0; i < wire.methods_size(); ++i) {
+    const std::string path = absl::StrCat("methods[", i, "]");
+    if (wire.methods(i) == v1::OptimizeCommunicationRequest::METHOD_UNSPECIFIED)
+      faults.Add(path, "0: a method must be named");
+    if (const auto method = CoreOf(kTuningMethods, wire.methods(i), path, faults))
+      draft.methods.push_back(*method);
+  }
+  draft.bucket_caps_bytes.assign(wire.bucket_caps_bytes().begin(), wire.bucket_caps_bytes().end());
+  if (wire.has_contention()) draft.contention = FromWire(wire.contention());
+  draft.threads.assign(wire.threads().begin(), wire.threads().end());
+  if (wire.has_max_groups()) draft.max_groups = wire.max_groups();
+  if (wire.has_chunks()) draft.chunks = wire.chunks();
+  if (wire.has_first_bucket_bytes()) draft.first_bucket_bytes = wire.first_bucket_bytes();
+  if (wire.has_time_budget())
+    call.time_budget_seconds = FromWire(wire.time_budget(), "time_budget", faults);
+  call.faults = std::move(faults).Take();
+  return call;
+}
+
+v1::OptimizeCommunicationResponse ToWire(const OptimizeCommunicationAnswer& answer) {
+  v1::OptimizeCommunicationResponse wire;
+  const TuningAnswer& tuned = answer.answer;
+  SetAdvice(tuned.tunings.front(), wire);
+  if (tuned.has_counts) {
+    for (const Tuning& tuning : tuned.tunings) {
+      v1::CommunicationAdvice& advice = *wire.add_advice();
+      advice.set_workers(tuning.workers);
+      SetAdvice(tuning, advice);
+    }
+  }
+  wire.set_advice_changes(tuned.advice_changes);
+  for (const Warning& warning : tuned.warnings) *wire.add_warnings() = ToWire(warning);
+  *wire.mutable_simulation() = ToWire(tuned.simulation, answer.context.engine_seconds);
+  wire.set_profile_digest(answer.context.profile_digest);
+  wire.set_engine_version(kEngineVersion);
+  return wire;
+}
+
+namespace {
+
 AllocationJobCall JobOf(const v1::AllocationJob& wire) {
   AllocationJobCall call{.source = SourceOf(wire)};
   FaultList faults;

@@ -16,6 +16,8 @@ v1::RecommendWorkersResponse ToWire(const RecommendWorkersAnswer& answer);
 
 OptimizeOrderCall FromWire(const v1::OptimizeOrderRequest& wire);
 v1::OptimizeOrderResponse ToWire(const OptimizeOrderAnswer& answer);
+OptimizeCommunicationCall FromWire(const v1::OptimizeCommunicationRequest& wire);
+v1::OptimizeCommunicationResponse ToWire(const OptimizeCommunicationAnswer& answer);
 
 AllocateWorkersCall FromWire(const v1::AllocateWorkersRequest& wire);
 v1::AllocateWorkersResponse ToWire(const AllocateWorkersAnswer& answer);

@@ -46,6 +46,15 @@ double OperationsOf(const Profile& profile, const OrderQuery& query) {
          OfOneWorker(profile, query.options, query.scenario);
 }
 
+double OperationsOf(const Profile& profile, const TuningQuery& query) {
+  // A short simulation a cap, some hundred of a search.
+  constexpr double kTriesOfASearch = 300;
+  double operations = 0;
+  for (const Scenario& scenario : query.scenarios)
+    operations += scenario.workers * OfOneWorker(profile, query.options, scenario);
+  return operations * (static_cast<double>(query.bucket_caps_bytes.size()) + kTriesOfASearch) / 2;
+}
+
 double OperationsOf(const Profile& profile, const ComparisonQuery& query) {
   return OperationsOf(profile, query.throughput);
 }
@@ -90,6 +99,10 @@ Communication CommunicationOf(const RecommendationQuery& query) {
 }
 
 Communication CommunicationOf(const OrderQuery& query) { return CommunicationOf(query.scenario); }
+
+Communication CommunicationOf(const TuningQuery& query) {
+  return CommunicationOf(query.scenarios.front());
+}
 
 Communication CommunicationOf(const ComparisonQuery& query) {
   return CommunicationOf(query.throughput);

@@ -23,6 +23,7 @@
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation_query.h"
 #include "core/trace/trace.h"
+#include "core/tune/communication_query.h"
 #include "server/base/clock.h"
 #include "server/handlers/simulation_observer.h"
 
@@ -58,6 +59,7 @@ inline constexpr double kMinSecondsPerOperation = 1e-9;
 double OperationsOf(const Profile& profile, const ThroughputQuery& query);
 double OperationsOf(const Profile& profile, const RecommendationQuery& query);
 double OperationsOf(const Profile& profile, const OrderQuery& query);
+double OperationsOf(const Profile& profile, const TuningQuery& query);
 double OperationsOf(const Profile& profile, const ComparisonQuery& query);
 double OperationsOf(const Profile& profile, const TraceQuery& query);
 double OperationsOf(const AllocationQuery& query);
@@ -66,6 +68,7 @@ double OperationsOf(const AllocationQuery& query);
 Communication CommunicationOf(const ThroughputQuery& query);
 Communication CommunicationOf(const RecommendationQuery& query);
 Communication CommunicationOf(const OrderQuery& query);
+Communication CommunicationOf(const TuningQuery& query);
 Communication CommunicationOf(const ComparisonQuery& query);
 Communication CommunicationOf(const TraceQuery& query);
 Communication CommunicationOf(const AllocationQuery& query);

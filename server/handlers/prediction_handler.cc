@@ -42,7 +42,8 @@ constexpr char kNoProfile[] = "-";
 constexpr int kMaxJobsWithSimilar = 4;
 
 // The request's own budget is one of its options under another name; the shorter one counts.
-void MergeTimeBudget(OptimizeOrderCall& call) {
+template <typename Call>
+void MergeTimeBudget(Call& call) {
   if (!call.time_budget_seconds) return;
   const double seconds = *call.time_budget_seconds;
   if (seconds <= 0) {
@@ -143,6 +144,17 @@ absl::StatusOr<Computation<OptimizeOrderAnswer>> PredictionHandler::OptimizeOrde
       "OptimizeOrder", std::move(call), ResolveOrder,
       [](const Profile& profile, const OrderQuery& query, StopCheck stop, const Executor& executor,
          const KnownRuns&) { return stepcast::OptimizeOrder(profile, query, stop, executor); });
+}
+
+absl::StatusOr<Computation<OptimizeCommunicationAnswer>> PredictionHandler::OptimizeCommunication(
+    OptimizeCommunicationCall call) const {
+  MergeTimeBudget(call);
+  return Prepare<OptimizeCommunicationAnswer>(
+      "OptimizeCommunication", std::move(call),
+      [](const Profile& profile, const TuningDraft& draft) {
+        return ResolveTuning(profile, draft);
+      },
+      stepcast::OptimizeCommunication);
 }
 
 absl::StatusOr<Computation<CompareModelsAnswer>> PredictionHandler::CompareModels(

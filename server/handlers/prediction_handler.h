@@ -85,6 +85,8 @@ class PredictionHandler {
   absl::StatusOr<Computation<RecommendWorkersAnswer>> RecommendWorkers(
       RecommendWorkersCall call) const;
   absl::StatusOr<Computation<OptimizeOrderAnswer>> OptimizeOrder(OptimizeOrderCall call) const;
+  absl::StatusOr<Computation<OptimizeCommunicationAnswer>> OptimizeCommunication(
+      OptimizeCommunicationCall call) const;
   // A job that is not found or breaks a rule does not fail the call: it has its own status in the
   // answer.
   absl::StatusOr<Computation<AllocateWorkersAnswer>> AllocateWorkers(

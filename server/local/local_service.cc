@@ -90,6 +90,8 @@ class LocalService::Handlers {
         "RecommendWorkers", &PredictionHandler::RecommendWorkers);
     AddComputed<v1::OptimizeOrderRequest, v1::OptimizeOrderResponse>(
         "OptimizeOrder", &PredictionHandler::OptimizeOrder);
+    AddComputed<v1::OptimizeCommunicationRequest, v1::OptimizeCommunicationResponse>(
+        "OptimizeCommunication", &PredictionHandler::OptimizeCommunication);
     AddComputed<v1::AllocateWorkersRequest, v1::AllocateWorkersResponse>(
         "AllocateWorkers", &PredictionHandler::AllocateWorkers);
     AddComputed<v1::CompareModelsRequest, v1::CompareModelsResponse>(

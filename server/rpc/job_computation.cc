@@ -79,6 +79,8 @@ absl::StatusOr<OperationWork> CheckJob(const std::string& request,
       return WorkOf(handler.AllocateWorkers(FromWire(job.allocate_workers())), options);
     case v1::StartJobRequest::kCompareModels:
       return WorkOf(handler.CompareModels(FromWire(job.compare_models())), options);
+    case v1::StartJobRequest::kOptimizeCommunication:
+      return WorkOf(handler.OptimizeCommunication(FromWire(job.optimize_communication())), options);
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;
   }

@@ -22,8 +22,9 @@ using PredictionMethods = v1::PredictionService::WithRawCallbackMethod_PredictTh
                 v1::PredictionService::WithRawCallbackMethod_CompareModels<
                     v1::PredictionService::WithRawCallbackMethod_FitParsingOverhead<
                         v1::PredictionService::WithRawCallbackMethod_FitCollectives<
-                            v1::PredictionService::WithRawCallbackMethod_GenerateTrace<
-                                v1::PredictionService::Service>>>>>>>>;
+                            v1::PredictionService::WithRawCallbackMethod_OptimizeCommunication<
+                                v1::PredictionService::WithRawCallbackMethod_GenerateTrace<
+                                    v1::PredictionService::Service>>>>>>>>>;
 
 class PredictionRpc final : public PredictionMethods {
  public:
@@ -52,6 +53,14 @@ class PredictionRpc final : public PredictionMethods {
     return Start<v1::OptimizeOrderRequest>(
         {"OptimizeOrder", context, request, reply},
         [this](auto asked) { return handler_.OptimizeOrder(std::move(asked)); });
+  }
+
+  grpc::ServerUnaryReactor* OptimizeCommunication(grpc::CallbackServerContext* context,
+                                                  const grpc::ByteBuffer* request,
+                                                  grpc::ByteBuffer* reply) override {
+    return Start<v1::OptimizeCommunicationRequest>(
+        {"OptimizeCommunication", context, request, reply},
+        [this](auto asked) { return handler_.OptimizeCommunication(std::move(asked)); });
   }
 
   grpc::ServerUnaryReactor* AllocateWorkers(grpc::CallbackServerContext* context,

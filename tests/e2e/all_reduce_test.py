@@ -315,6 +315,97 @@ class AllReduceTest(ServerTest):
         self.assertEqual(self.times(answer), [(30000, 30000, 40000), (55000, 55000, 65000)])
         self.assert_step(answer, 66)
 
+    # Computation has half its speed beside 1000 threads, whose bytes move at 0.5 GB/s then, and at 1 GB/s alone.
+    CONTENTION = {"alpha2": 5e-4, "overlapped": {"gamma1": 5e8}, "alone": {"gamma1": 1e9}}
+
+    @staticmethod
+    def groups(*groups, **threads):
+        return {"groups": [{"operations": list(operations), **threads} for operations in groups]}
+
+    def test_computation_and_collectives_contend(self):
+        # From 30 ms on backward a and gradient b halve each other's speed: b ends at 50, a, of which 10 ms are left, at 60, and its gradient goes alone.
+        job = {"groups": self.groups(["gradient b"], ["gradient a"], threads=1000), "contention": self.CONTENTION}
+        answer = self.predicted(training(), 2, job)
+        self.assertEqual(self.times(answer), [(30000, 30000, 50000), (60000, 60000, 70000)])
+        self.assert_step(answer, 71)
+        self.assertAlmostEqual(answer.collectives.collective_seconds, 0.020, delta=1e-9)
+        self.assertAlmostEqual(answer.collectives.no_overlap_examples_per_second, 2 * 8 / 0.071, delta=1e-6)
+        self.assertAlmostEqual(answer.collectives.exposed_seconds, 0.010, delta=2e-6)
+        # What comes back may be asked again.
+        self.assertEqual([list(each.operations) for each in answer.scenario.all_reduce.groups.groups], [["gradient b"], ["gradient a"]])
+        self.assertEqual((answer.scenario.all_reduce.contention.alpha1, answer.scenario.all_reduce.contention.gamma4), (1, 0.6))
+        request = prediction.PredictThroughputRequest(scenarios=[answer.scenario])
+        from_json(request, {"inline_profile": training(), "options": {"steps_per_worker": 60}})
+        [again] = self.server.predictions.PredictThroughput(request).predictions
+        self.assertEqual(again.scenario, answer.scenario)
+        self.assert_step(again, 71)
+        # One group of both begins at 50, with nothing beside it.
+        together = self.predicted(training(), 2, {"groups": self.groups(["gradient b", "gradient a"]), "contention": self.CONTENTION, "threads": 1000})
+        self.assertEqual(self.times(together), [(50000, 50000, 70000)])
+        self.assertEqual([list(each.operations) for each in together.collectives.collectives], [["gradient b", "gradient a"]])
+        # 500 threads take a quarter of the speed away: b ends at 50 again, and a has 15 of its 20 ms behind it.
+        fewer = self.predicted(training(), 2, {"contention": self.CONTENTION, "threads": 500})
+        self.assertEqual(self.times(fewer), [(30000, 30000, 50000), (55000, 55000, 65000)])
+        # Groups alone are a way to fuse; one worker sends nothing.
+        self.assertEqual(self.times(self.predicted(training(), 2, {"groups": self.groups(["gradient b", "gradient a"])})), [(50000, 50000, 70000)])
+        self.assert_step(self.predicted(training(), 1, job), 51)
+
+    def test_contention_is_known_to_every_method(self):
+        job = {"groups": self.groups(["gradient b"], ["gradient a"], threads=1000), "contention": self.CONTENTION}
+        asked = {"inline_profile": training(), "scenario": {"all_reduce": job}, "options": {"steps_per_worker": 60}}
+        compared = self.server.predictions.CompareModels(from_json(comparison_pb2.CompareModelsRequest(), {**asked, "worker_counts": [2]}))
+        said = {one.model: one.examples_per_second for one in compared.comparisons[0].models}
+        self.assertAlmostEqual(said[6], 2 * 8 / 0.071, delta=1e-3)
+        self.assertAlmostEqual(said[7], 2 * 8 / 0.071, delta=1e-3)
+        request = {**asked, "constraints": {"max_workers": 8}, "objective": "MAX_THROUGHPUT"}
+        reply = self.server.predictions.RecommendWorkers(from_json(recommendation_pb2.RecommendWorkersRequest(), request))
+        for each in reply.frontier:
+            workers = each.scenario.workers
+            b_end = 30 + 40 * (workers - 1) / workers
+            a_end = b_end + 20 - (b_end - 30) / 2 if workers > 1 else 50
+            self.assertAlmostEqual(each.scenario.workers * 8 / each.examples_per_second * 1000, a_end + 20 * (workers - 1) / workers + 1, delta=1e-3)
+        self.assertEqual(reply.workers, 8)
+        asked["scenario"]["workers"] = 2
+        asked["options"] = {"steps_per_worker": 2}
+        pieces = self.server.predictions.GenerateTrace(from_json(trace_pb2.GenerateTraceRequest(), asked))
+        events = json.loads(b"".join(each.chunk for each in pieces))["traceEvents"]
+        lengths = [event["dur"] for event in events if event.get("cat") == "collective" and event["pid"] == 1]
+        self.assertEqual([round(each) for each in lengths], 2 * [20000, 10000])
+
+    def test_a_strategy_that_cannot_be_is_refused_by_field_and_value(self):
+        contention = {"contention": self.CONTENTION, "threads": 1000}
+        without = lambda field: {**contention, "contention": {key: value for key, value in self.CONTENTION.items() if key != field}}
+        cases = [
+            ({"groups": self.groups(["gradient b"], ["gradient c"])}, "groups.groups[1].operations[0]", '"gradient c" is no operation'),
+            ({"groups": self.groups(["gradient b", "optimizer"], ["gradient a"])}, "groups.groups[0].operations[1]", '"optimizer" is no gradient'),
+            ({"groups": self.groups(["gradient b"], ["gradient b", "gradient a"])}, "groups.groups[1].operations[0]", '"gradient b" is groups[0].operations[0], too'),
+            ({"groups": self.groups(["gradient b"])}, "groups.groups", '"gradient a" is in none of them'),
+            ({"groups": self.groups(["gradient a"], ["gradient b"])}, "groups.groups[0].operations[0]", '"gradient a" stands where "gradient b"'),
+            ({"groups": self.groups(["gradient b", "gradient a"], [])}, "groups.groups[1].operations", "empty"),
+            ({"groups": self.groups(["gradient b", "gradient a"]), "buckets": {"cap_bytes": 5}}, "groups", "buckets are, too"),
+            ({"groups": self.groups(["gradient b", "gradient a"]), "horovod": {}}, "groups", "horovod is, too"),
+            ({"groups": self.groups(["gradient b", "gradient a"], threads=9)}, "groups.groups[0].threads", "9 given, which has no effect without contention"),
+            ({"threads": 9}, "threads", "9 given, which has no effect without contention"),
+            ({"contention": self.CONTENTION}, "threads", "not given"),
+            ({**contention, "threads": 0}, "threads", "0 is not from 1 to 65536"),
+            ({**contention, "threads": 70000}, "threads", "70000 is not from 1 to 65536"),
+            ({**contention, "threads": 2000}, "contention.alpha2", "0.0005 leaves computation 0 of its speed beside a collective with 2000 threads"),
+            (without("overlapped"), "contention.overlapped", "with 1000 threads 0 is not from 1"),
+            (without("alone"), "contention.alone", "with 1000 threads 0 is not from 1"),
+            ({**contention, "algorithm": "TREE"}, "contention", "the algorithm is TREE"),
+            ({**contention, "workers_per_node": 2}, "contention", "workers_per_node is 2"),
+            ({**contention, "fidelity": "EXPANDED"}, "contention", "EXPANDED"),
+            ({**contention, "overlap_slowdown": 2}, "contention", "overlap_slowdown is 2"),
+            ({"contention": self.CONTENTION, "horovod": {}}, "threads", "not given"),
+        ]
+        for job, field, says in cases:
+            with self.subTest(field=field, says=says):
+                with self.assertRaises(grpc.RpcError) as raised:
+                    self.predicted(training(), 2, job)
+                details = details_of(raised.exception)
+                self.assertEqual((details.code, details.reason), (grpc.StatusCode.INVALID_ARGUMENT, "REQUEST_INVALID"))
+                self.assertIn(says, details.violations["scenario.all_reduce." + field])
+
     def test_a_parameter_servers_profile_may_be_asked_about_as_all_reduce(self):
         self.assert_step(self.predicted(small(), 1), 20)
         answer = self.predicted(small(), 2)

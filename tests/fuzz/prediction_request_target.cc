@@ -99,6 +99,11 @@ class PredictionRequestTarget final : public FuzzTarget {
       auto order = about(v1::OptimizeOrderRequest());
       *order.mutable_options() = predict.options();
       if (job_kind != About::kCollectives) add(2, order);
+      auto tune = about(v1::OptimizeCommunicationRequest());
+      tune.mutable_scenario()->set_workers(2);
+      tune.add_bucket_caps_bytes(2000);
+      *tune.mutable_options() = predict.options();
+      if (job_kind == About::kCollectives) add(8, tune);
       auto compare = about(v1::CompareModelsRequest());
       compare.add_worker_counts(2);
       *compare.mutable_options() = predict.options();
@@ -156,6 +161,9 @@ class PredictionRequestTarget final : public FuzzTarget {
         return Try<v1::FitParsingOverheadRequest>(bytes, &PredictionHandler::FitParsingOverhead);
       case 7:
         return Try<v1::FitCollectivesRequest>(bytes, &PredictionHandler::FitCollectives);
+      case 8:
+        return Try<v1::OptimizeCommunicationRequest>(bytes,
+                                                     &PredictionHandler::OptimizeCommunication);
       default:
         return TryTrace(bytes);
     }
@@ -166,7 +174,7 @@ class PredictionRequestTarget final : public FuzzTarget {
   }
 
  private:
-  static constexpr size_t kMethods = 8;
+  static constexpr size_t kMethods = 9;
 
   static std::array<const Message*, kMethods> Prototypes() {
     return {&v1::PredictThroughputRequest::default_instance(),
@@ -176,7 +184,8 @@ class PredictionRequestTarget final : public FuzzTarget {
             &v1::CompareModelsRequest::default_instance(),
             &v1::FitParsingOverheadRequest::default_instance(),
             &v1::GenerateTraceRequest::default_instance(),
-            &v1::FitCollectivesRequest::default_instance()};
+            &v1::FitCollectivesRequest::default_instance(),
+            &v1::OptimizeCommunicationRequest::default_instance()};
   }
 
   // `check` is the handler's method. The second time all runs are recalled, and the reply must be

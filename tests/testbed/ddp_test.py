@@ -93,6 +93,14 @@ class RecordedTest(unittest.TestCase):
         pairs = {one["point"].workers for one in held if one["point"].model == "resnet50_s" and one["point"].cap_mib == 25}
         self.assertEqual(pairs, {1, 2, 3, 4, 6})
 
+    def test_advised_buckets_reach_what_there_was_to_gain(self):
+        found = recordings.advices(DATA, os.environ["STEPCAST"])
+        told = predictions.advice_table(found)
+        self.assertEqual([one.default.workers for one in found], [2, 3, 4, 6], told)
+        self.assertEqual([one for one in found if one.is_a_loss], [], told)
+        self.assertGreater(sum(one.gain for one in found), 0.9 * sum(one.possible_gain for one in found), told)
+        self.assertTrue(all(one.possible_gain > 0.1 for one in found), told)
+
     def test_buckets_end_in_the_order_and_at_the_times_that_a_hook_saw(self):
         found = recordings.buckets(DATA, self.usual)
         self.assertEqual([entry["point"].workers for entry, _ in found], [2, 4])

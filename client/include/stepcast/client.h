@@ -114,6 +114,8 @@ class Client {
       const v1::RecommendWorkersRequest& request, const CallOptions& call = {}) const;
   absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(const v1::OptimizeOrderRequest& request,
                                                           const CallOptions& call = {}) const;
+  absl::StatusOr<v1::OptimizeCommunicationResponse> OptimizeCommunication(
+      const v1::OptimizeCommunicationRequest& request, const CallOptions& call = {}) const;
   // A bad job has its own status in the reply and does not fail the call.
   absl::StatusOr<v1::AllocateWorkersResponse> AllocateWorkers(
       const v1::AllocateWorkersRequest& request, const CallOptions& call = {}) const;

@@ -12,6 +12,7 @@
 
 #include "tests/bench/papers/all_reduce_scaling.h"
 #include "tests/bench/papers/enforced_order.h"
+#include "tests/bench/papers/libra_paper.h"
 #include "tests/bench/papers/scaling.h"
 #include "tests/bench/papers/second_server.h"
 
@@ -64,6 +65,7 @@ void PrintMeasuredScaling() {
 
 void PrintAll() {
   PrintMeasuredScaling();
+  Print("LIBRA: gain over one all-reduce after the backward pass (SE), examples/s", LibraTable());
   std::vector<ScalingCurves> plain = MeasureScaling({});
   std::vector<ScalingCurves> inception = plain;
   // Parsing as long as a ninth of the transfer at 1 Gbit/s: the example of ICPE 2020, section 4.3.

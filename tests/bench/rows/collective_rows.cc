@@ -12,6 +12,7 @@
 #include "core/communication/job.h"
 #include "core/model/scenario.h"
 #include "core/predict/throughput.h"
+#include "core/tune/communication_tuning.h"
 #include "core/zoo/model_zoo.h"
 #include "tests/bench/agreement.h"
 #include "tests/bench/cpu_clock.h"
@@ -31,16 +32,18 @@ constexpr int32_t kMostWorkers = 1024;
 constexpr int32_t kCounts = 30;
 constexpr double kMilliseconds = 1e3;
 
-// ResNet-50 on links of 10 Gbit/s, its gradients in DDP's default buckets, in twenty recorded steps
-// that vary by a tenth.
-Profile ResNet50() {
+// A model of the zoo on links of 10 Gbit/s, its gradients in DDP's default buckets, in twenty
+// recorded steps that vary by a tenth.
+Profile VaryingModel(const char* model) {
   ZooOptions options{.platform = {.bandwidth_bytes_per_second = 1.25e9},
                      .variation = {.own = 0.1, .steps = 20}};
   options.communication = ZooCommunication::kAllReduce;
-  absl::StatusOr<Profile> profile = BuildZooProfile("resnet50", options);
+  absl::StatusOr<Profile> profile = BuildZooProfile(model, options);
   if (!profile.ok()) throw std::runtime_error(profile.status().ToString());
   return *std::move(profile);
 }
+
+Profile ResNet50() { return VaryingModel("resnet50"); }
 
 ScenarioDraft ScenarioOf(int32_t workers_per_node) {
   AllReduceDraft job{.latency_seconds = 20e-6,
@@ -126,6 +129,33 @@ Outcome RunAnswer(const std::vector<int32_t>& counts, int32_t workers_per_node,
   return outcome;
 }
 
+// Advice for ResNet-50 and BERT-base, from the request on; a round's value is what both take.
+Outcome RunAdvice(const std::vector<TuningMethod>& methods, int rounds) {
+  constexpr int32_t kTunedWorkers = 8;
+  const Profile models[] = {ResNet50(), VaryingModel("bert_base")};
+  TuningDraft draft{.scenario = ScenarioOf(1), .methods = methods};
+  draft.scenario.workers = kTunedWorkers;
+  Outcome outcome;
+  for (int round = 0; round <= rounds; ++round) {
+    double operations = 0;
+    outcome.note = "step over the least there could be, less 1:";
+    const double begin = ThreadCpuNs();
+    for (const Profile& profile : models) {
+      const absl::StatusOr<TuningQuery> query = ResolveTuning(profile, draft);
+      if (!query.ok()) throw std::runtime_error(query.status().ToString());
+      const absl::StatusOr<TuningAnswer> answer = OptimizeCommunication(profile, *query, NeverStop);
+      if (!answer.ok()) throw std::runtime_error(answer.status().ToString());
+      operations += static_cast<double>(answer->simulation.simulated_operations);
+      const Tuning& tuning = answer->tunings.front();
+      absl::StrAppendFormat(&outcome.note, " %.1f %%", 100 * tuning.strategies.back().gap);
+    }
+    const double ns = ThreadCpuNs() - begin;
+    if (round == 0) continue;
+    outcome.rounds.push_back({.ours = ns / operations, .theirs = 0, .value = ns * 1e-9});
+  }
+  return outcome;
+}
+
 // From one node to so many workers, about evenly.
 std::vector<int32_t> CountsUpTo(int32_t most) {
   std::vector<int32_t> counts;
@@ -174,6 +204,16 @@ void AddCollectiveRows(Registry& registry) {
        .sides = "W=1..64, defaults",
        .goal = AtMost(20, 10),
        .run = [](int rounds) { return RunAnswer(OneTo(64), 1, {}, kMilliseconds, rounds); }});
+  registry.Add({.name = "collectives.tune_caps_seconds",
+                .sides = "ResNet-50 and BERT-base, W=8, bucket caps of 0.25 to 200 MiB",
+                .goal = AtMost(1, 0.5),
+                .run = [](int rounds) { return RunAdvice({TuningMethod::kDdpBuckets}, rounds); }});
+  registry.Add({.name = "collectives.tune_search_seconds",
+                .sides = "the same, and a search over all groupings",
+                .goal = AtMost(6, 3),
+                .run = [](int rounds) {
+                  return RunAdvice({TuningMethod::kDdpBuckets, TuningMethod::kSearch}, rounds);
+                }});
 }
 
 }  // namespace stepcast::bench

@@ -52,6 +52,8 @@ TEST_F(RemoteConnectionTest, CallsThatChangeNothingAreRetried) {
   FailTwice();
   EXPECT_TRUE(client_.OptimizeOrder({}).ok());
   FailTwice();
+  EXPECT_TRUE(client_.OptimizeCommunication({}).ok());
+  FailTwice();
   EXPECT_TRUE(client_.AllocateWorkers({}).ok());
   FailTwice();
   EXPECT_TRUE(client_.CompareModels({}).ok());
@@ -59,7 +61,7 @@ TEST_F(RemoteConnectionTest, CallsThatChangeNothingAreRetried) {
   EXPECT_TRUE(client_.FitParsingOverhead({}).ok());
   FailTwice();
   EXPECT_TRUE(client_.FitCollectives({}).ok());
-  EXPECT_EQ(script_.attempts.size(), 27);
+  EXPECT_EQ(script_.attempts.size(), 30);
 }
 
 TEST_F(RemoteConnectionTest, AStreamIsRetriedUntilItsFirstPieceHasCome) {

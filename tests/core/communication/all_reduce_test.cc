@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -150,6 +152,73 @@ TEST(CollectiveProgramTest, RecordedBucketsCountUnlessTheScenarioHasOthers) {
   EXPECT_EQ(BuiltOf(recorded).collectives.size(), 2U);
 }
 
+AllReduceDraft Threaded(std::vector<GradientGroup> groups) {
+  return {.groups = GradientGroups{std::move(groups)},
+          .contention = Contention{.alpha2 = 1e-4,
+                                   .overlapped = {.gamma1 = 5e8},
+                                   .alone = {.gamma1 = 2e9, .gamma2 = 1e9, .gamma3 = 0.01}},
+          .threads = 64};
+}
+
+TEST(CollectiveProgramTest, AGroupHoldsWhatItNamesAndHasItsThreads) {
+  const CollectiveProgram apart =
+      BuiltOf(Training(), Threaded({{.operations = {"b"}, .threads = 5}, {.operations = {"a"}}}));
+  EXPECT_THAT(apart.collectives,
+              ElementsAre(PlannedCollective{.op = 2, .bytes = 10, .members = {2}, .threads = 5},
+                          PlannedCollective{.op = 4, .bytes = 5, .members = {4}}));
+  AllReduceDraft together = Threaded({{.operations = {"b", "a"}, .threads = 7}});
+  EXPECT_THAT(
+      BuiltOf(Training(), together).collectives,
+      ElementsAre(PlannedCollective{.op = 3, .bytes = 15, .members = {2, 4}, .threads = 7}));
+  // Pieces, and what sharding makes of it, too.
+  for (const Sharding sharding : {Sharding::kNone, Sharding::kOptimizer, Sharding::kFull}) {
+    together.sharding = sharding;
+    together.partition_bytes = 8;
+    const CollectiveProgram built = BuiltOf(Training(), together);
+    EXPECT_EQ(built.collectives.size(), sharding == Sharding::kNone        ? 2U
+                                        : sharding == Sharding::kOptimizer ? 4U
+                                                                           : 6U);
+    for (const PlannedCollective& collective : built.collectives)
+      EXPECT_EQ(collective.threads, 7) << static_cast<int>(collective.kind);
+  }
+}
+
+TEST(CollectiveProgramTest, ACollectiveGoesOnAtTheRatesOfItsThreads) {
+  const Profile profile = Profile::Create(Training()).value();
+  const AllReduceDraft asked =
+      Threaded({{.operations = {"b"}, .threads = 1000}, {.operations = {"a"}}});
+  const Scenario scenario =
+      ResolveScenario(profile, {.workers = 2, .communication = asked}).value();
+  CollectiveProgram built = BuildCollectiveProgram(profile, scenario, NeverStop).value();
+  const JobGraph job = CollectiveJobOf(std::make_shared<const Program>(std::move(built.program)),
+                                       built.collectives, {}, scenario);
+  // 10 bytes at 0.5 GB/s beside computation, alone at 2 - exp(-0.01 x 1000^0.6) GB/s.
+  const double alone = 10 / (2 - std::exp(-0.01 * std::pow(1000, 0.6)));  // ns
+  ASSERT_EQ(job.joint.paces.size(), 2U);
+  EXPECT_NEAR(static_cast<double>(job.joint.lengths[0].ticks), alone * 2520, 1);
+  const auto speed = [](const LinkLevel& level) {
+    return static_cast<double>(level.Whole()) / static_cast<double>(LinkLevel::kUnit);
+  };
+  EXPECT_NEAR(speed(job.joint.paces[0].computation), 0.9, 1e-9);
+  EXPECT_NEAR(speed(job.joint.paces[0].beside_computation), alone / 20, 1e-4);
+  EXPECT_EQ(speed(job.joint.paces[0].alone), 1);
+  EXPECT_NEAR(speed(job.joint.paces[1].computation), 1 - 64e-4, 1e-9);
+  EXPECT_TRUE(job.slows_computation());
+  // A bound is at the faster rate, a step without overlap at the one that it has alone.
+  const double both = (10 + 5 * (2 - std::exp(-0.01 * std::pow(1000, 0.6))) /
+                                (2 - std::exp(-0.01 * std::pow(64, 0.6)))) /
+                      10 * alone * 1e-9;
+  EXPECT_NEAR(CollectiveSeconds(built.collectives, scenario), both, 1e-12);
+  EXPECT_EQ(LoneCollectiveSeconds(built.collectives, scenario),
+            CollectiveSeconds(built.collectives, scenario));
+  AllReduceDraft swapped = asked;
+  std::swap(swapped.contention->overlapped, swapped.contention->alone);
+  const Scenario faster_beside =
+      ResolveScenario(profile, {.workers = 2, .communication = swapped}).value();
+  EXPECT_NEAR(CollectiveSeconds(built.collectives, faster_beside), both, 1e-12);
+  EXPECT_NEAR(LoneCollectiveSeconds(built.collectives, faster_beside), 30e-9, 1e-12);
+}
+
 TEST(CollectiveProgramTest, WhatIsCutAddsUpAndTheOptimizerWaitsForEveryPiece) {
   const CollectiveProgram built = BuiltOf(Training(), {.partition_bytes = 4});
   std::vector<int64_t> bytes;
@@ -230,6 +299,12 @@ TEST(CollectiveProgramTest, OnlyWhatShapesAStepMakesAnotherProgram) {
   EXPECT_FALSE(same({}, {.buckets = Buckets{}}));
   EXPECT_FALSE(same({}, {.partition_bytes = 3}));
   EXPECT_FALSE(same({}, {.sharding = Sharding::kOptimizer}));
+  const AllReduceDraft together = Threaded({{.operations = {"b", "a"}, .threads = 7}});
+  EXPECT_FALSE(same({}, {.groups = together.groups, .contention = together.contention}));
+  AllReduceDraft otherwise = together;
+  otherwise.contention->alpha2 = 0;
+  otherwise.threads = 8;
+  EXPECT_TRUE(same(together, otherwise));
   EXPECT_FALSE(same({}, {.algorithm = CollectiveAlgorithm::kGloo, .concurrent_collectives = 2}));
 }
 

@@ -116,6 +116,34 @@ TEST(CollectiveTimeTest, TheTimeIsThatOfTheLaunchAndTheAlgorithm) {
   EXPECT_EQ(CollectiveTimes(scenario).TimeOf(Collective::kAllReduce, 1000), Nanoseconds(18'250));
 }
 
+TEST(CollectiveTimeTest, ContentionHasTheTimesOfARingAtBothOfItsRates) {
+  Scenario scenario = Four(CollectiveAlgorithm::kRing);
+  auto& job = std::get<AllReduce>(scenario.communication);
+  job.launch_seconds = 10 * kMicro;
+  job.contention = Contention{.overlapped = {.gamma1 = 2e9, .gamma2 = 1e9},
+                              .alone = {.gamma1 = 2e9, .gamma2 = 1e9, .gamma3 = 1e3}};
+  job.threads = 3;
+  for (const Collective kind : {Collective::kAllReduce, Collective::kReduceScatter,
+                                Collective::kAllGather, Collective::kBroadcast}) {
+    Scenario without = scenario;
+    std::get<AllReduce>(without.communication).contention.reset();
+    const ContendingTimes found = CollectiveTimes(scenario).ContendingTimesOf(kind, 1000);
+    EXPECT_EQ(found.overlapped, CollectiveTimes(without).TimeOf(kind, 1000));
+    without.bandwidth_bytes_per_second = 2e9;
+    EXPECT_EQ(found.alone, CollectiveTimes(without).TimeOf(kind, 1000));
+    EXPECT_EQ(CollectiveTimes(scenario).TimeOf(kind, 1000), found.alone);
+    // Threads of its own count, and one worker sends nothing.
+    job.contention->alone.gamma3 = 1;
+    const double rate = 2e9 - 1e9 * std::exp(-std::pow(2, 0.6));
+    without.bandwidth_bytes_per_second = rate;
+    EXPECT_EQ(CollectiveTimes(scenario).ContendingTimesOf(kind, 1000, 2).alone,
+              CollectiveTimes(without).TimeOf(kind, 1000));
+    job.contention->alone.gamma3 = 1e3;
+  }
+  scenario.workers = 1;
+  EXPECT_EQ(CollectiveTimes(scenario).TimeOf(Collective::kAllReduce, 1000), Nanoseconds(10'000));
+}
+
 TEST(CollectivePartsTest, TheyAddUpToTheTime) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     Random random({seed, 7});

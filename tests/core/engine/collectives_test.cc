@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/base/error.h"
@@ -311,6 +313,166 @@ TEST(CollectivesComparisonTest,
   EXPECT_GT(fused, 100);
 }
 
+// Contention of every kind beside the random job, whose gradients are in random groups, in buckets,
+// in cycles, or alone.
+void Contend(Random& random, RandomJob& job) {
+  auto& how = std::get<AllReduceDraft>(job.scenario.communication);
+  const auto threads = [&] { return static_cast<int32_t>(1 + random.Below(4096)); };
+  const auto rate = [&] {
+    const double most = 1e8 * static_cast<double>(1 + random.Below(30));
+    return TransferRate{.gamma1 = most,
+                        .gamma2 = random.Below(3) == 0 ? 0 : most * random.Unit(),
+                        .gamma3 = random.Unit() * 0.1};
+  };
+  Contention& contention = how.contention.emplace();
+  contention.alpha2 = random.Below(4) == 0 ? 0 : 2e-4 * random.Unit();
+  if (random.Below(4) == 0) contention.alpha1 = 0.9;
+  if (random.Below(4) == 0) contention.gamma4 = 0.5;
+  contention.alone = rate();
+  contention.overlapped = random.Below(4) == 0 ? contention.alone : rate();
+  how.threads = threads();
+  if (random.Below(3) == 0) return;
+  how.buckets.reset();
+  if (random.Below(3) == 0) {
+    how.horovod = HorovodDraft{
+        .fusion_bytes =
+            static_cast<int64_t>(1 + random.Below(random.Below(2) == 0 ? 9000 : 9'000'000)),
+        .cycle_seconds =
+            1e-6 * static_cast<double>(1 + random.Below(random.Below(2) == 0 ? 5 : 3000))};
+    return;
+  }
+  GradientGroups& groups = how.groups.emplace();
+  for (const Operation& operation : job.profile.operations) {
+    if (operation.collective != Collective::kAllReduce) continue;
+    if (groups.groups.empty() || random.Below(3) == 0) {
+      GradientGroup& group = groups.groups.emplace_back();
+      if (random.Below(2) == 0) group.threads = threads();
+    }
+    groups.groups.back().operations.push_back(operation.name);
+  }
+}
+
+TEST(CollectivesComparisonTest, AThousandJobsWithContentionEndTheirStepsAsAnObviousSimulationSays) {
+  constexpr int32_t kSteps = 6;
+  int compared = 0;
+  int grouped = 0;
+  int in_cycles = 0;
+  int slower = 0;
+  int faster = 0;
+  for (uint64_t seed = 0; compared < 1000; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomJob job = MakeJob(seed);
+    Random random({seed, 80});
+    Contend(random, job);
+    const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    if (!profile->has_collectives()) continue;
+    const absl::StatusOr<Scenario> scenario = ResolveScenario(*profile, job.scenario);
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *scenario, NeverStop);
+    if (!program.ok()) continue;  // fused operations have come to wait for each other
+    const JobGraph graph = JobOf(*program, nullptr, *scenario);
+    const RunOptions options = OptionsFor(*scenario, kSteps, 0);
+    ProfileDraft fused = job.profile;
+    std::vector<int32_t> threads;
+    if (const auto* rule = std::get_if<Buckets>(&scenario->all_reduce().fusion))
+      fused = testing::NaivelyFused(job.profile, rule->first_bytes, rule->cap_bytes);
+    if (const auto* given = std::get_if<GradientGroups>(&scenario->all_reduce().fusion)) {
+      std::vector<int32_t> counts;
+      for (const GradientGroup& group : given->groups) {
+        counts.push_back(static_cast<int32_t>(group.operations.size()));
+        threads.push_back(group.threads.value_or(0));
+      }
+      fused = testing::NaivelyGrouped(job.profile, counts);
+      ++grouped;
+    }
+    in_cycles += graph.joint.cycles.has_value() ? 1 : 0;
+    const absl::StatusOr<Profile> plain_profile = Profile::Create(fused);
+    ASSERT_TRUE(plain_profile.ok()) << plain_profile.status();
+    std::vector<std::vector<int32_t>> drawn;
+    for (int32_t worker = 0; worker < scenario->workers; ++worker) {
+      StepSampler sampler(graph, options, worker);
+      std::vector<int32_t>& steps = drawn.emplace_back();
+      for (int32_t step = 0; step < 3 * kSteps; ++step) steps.push_back(sampler.Next(step));
+    }
+    const auto expected = testing::NaiveStepEnds(
+        {.profile = *plain_profile,
+         .scenario = *scenario,
+         .recorded =
+             [&](int32_t worker, int32_t step) {
+               return drawn[static_cast<size_t>(worker)][static_cast<size_t>(step)];
+             },
+         .threads = threads},
+        kSteps);
+    const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->path, EnginePath::kPlain);
+    for (size_t worker = 0; worker < expected.size(); ++worker) {
+      for (size_t step = 0; step < static_cast<size_t>(kSteps); ++step) {
+        ASSERT_EQ(result->step_ends[worker][step].ticks, expected[worker][step])
+            << "worker " << worker << " step " << step;
+      }
+    }
+    for (const JointPace& pace : graph.joint.paces) {
+      slower += pace.beside_computation.residual < pace.alone.residual ? 1 : 0;
+      faster += pace.beside_computation.residual > pace.alone.residual ? 1 : 0;
+    }
+    ++compared;
+  }
+  EXPECT_GT(grouped, 300);
+  EXPECT_GT(in_cycles, 150);
+  EXPECT_GT(slower, 300);
+  EXPECT_GT(faster, 300);
+}
+
+// One worker's share of a step on paper. Forward 10 ms, backward 20 ms, a gradient of 10 MB that
+// all wait for; then 12 ms beside it, and an optimizer of 5 ms after both. Two workers, so 10 MB
+// cross each link. With 1000 threads computation has half its speed, and the bytes go at 0.5 GB/s
+// beside it, 1 GB/s alone. From 30 ms on: 24 ms of computation beside the collective, which gets 24
+// ms x 0.5 GB/s = 12 MB done meanwhile, so it ends first, at 30 + 20 = 50 ms. By then 10 of the 12
+// ms are done; 2 more at full speed, and 5 of the optimizer: 57 ms. With 2 ms beside it instead of
+// 12: those take 4 ms, in which 2 MB go; 8 more alone take 8 ms, until 42; 47 ms.
+TEST(CollectivesTest, ContentionByHand) {
+  const auto step_ends = [](int64_t beside_ms) {
+    ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 7e9}};
+    draft.operations = {
+        {.name = "forward", .resource = Resource::kWorker},
+        {.name = "backward", .resource = Resource::kWorker, .waiting_for = {0}},
+        {.name = "gradient",
+         .resource = Resource::kCollective,
+         .size_bytes = 10'000'000,
+         .waiting_for = {1},
+         .collective = Collective::kAllReduce},
+        {.name = "beside", .resource = Resource::kWorker, .waiting_for = {1}},
+        {.name = "optimizer", .resource = Resource::kWorker, .waiting_for = {2, 3}}};
+    draft.steps = {{.start_ns = {0, 0, 0, 0, 0},
+                    .end_ns = {10'000'000, 20'000'000, 0, beside_ms * 1'000'000, 5'000'000}}};
+    const Profile profile = Profile::Create(std::move(draft)).value();
+    const AllReduceDraft how{
+        .groups = GradientGroups{{{.operations = {"gradient"}, .threads = 1000}}},
+        .contention =
+            Contention{.alpha2 = 5e-4, .overlapped = {.gamma1 = 5e8}, .alone = {.gamma1 = 1e9}}};
+    const Scenario scenario =
+        ResolveScenario(profile, {.workers = 2, .communication = how}).value();
+    const JobProgram program = BuildJobProgram(profile, scenario, NeverStop).value();
+    const RunResult result =
+        Simulate(JobOf(program, nullptr, scenario), OptionsFor(scenario, 2, 0), NeverStop).value();
+    return std::pair(result.step_ends[0], result.joint_times[0]);
+  };
+  const auto at = [](int64_t milliseconds) {
+    return Instant{} + Microseconds(1000 * milliseconds);
+  };
+  const auto [hidden, hidden_times] = step_ends(12);
+  EXPECT_EQ(hidden[0], at(57));
+  EXPECT_EQ(hidden[1], at(2 * 57));
+  EXPECT_EQ(hidden_times.begin, Microseconds(2 * 30'000));
+  EXPECT_EQ(hidden_times.end, Microseconds(2 * 50'000));
+  const auto [exposed, exposed_times] = step_ends(2);
+  EXPECT_EQ(exposed[0], at(47));
+  EXPECT_EQ(exposed[1], at(2 * 47));
+  EXPECT_EQ(exposed_times.end, Microseconds(2 * 42'000));
+}
+
 // Each gradient has a lane of its own on every worker, and lanes take memory.
 TEST(CollectivesComparisonTest, CyclesOfManyGradientsOnManyWorkersAreRefusedByTheLimitsName) {
   ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
@@ -358,6 +520,35 @@ void ExpectSame(const RunResult& plain, const RunResult& fast) {
   EXPECT_EQ(plain.joint_times, fast.joint_times);
   EXPECT_EQ(plain.simulated_operations, fast.simulated_operations);
   EXPECT_EQ(plain.step_ends, fast.step_ends);
+}
+
+// With rates that are a link's, and computation that is not slowed down.
+TEST(CollectivesComparisonTest, ContentionThatTakesNothingAwayIsNone) {
+  int compared = 0;
+  for (uint64_t seed = 0; compared < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomJob job = MakeJob(seed);
+    auto& how = std::get<AllReduceDraft>(job.scenario.communication);
+    for (WorkerGroup& group : job.scenario.worker_groups) group.bandwidth_bytes_per_second.reset();
+    const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    if (!profile->has_collectives()) continue;
+    const absl::StatusOr<Scenario> without = ResolveScenario(*profile, job.scenario);
+    ASSERT_TRUE(without.ok()) << without.status();
+    const TransferRate rate{.gamma1 = without->bandwidth_bytes_per_second};
+    how.contention = Contention{.overlapped = rate, .alone = rate};
+    how.threads = 64;
+    const absl::StatusOr<Scenario> with = ResolveScenario(*profile, job.scenario);
+    ASSERT_TRUE(with.ok()) << with.status();
+    const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *with, NeverStop);
+    if (!program.ok()) continue;
+    RunOptions options = OptionsFor(*with, 6, 2);
+    const RunResult contended =
+        Simulate(JobOf(*program, nullptr, *with), options, NeverStop).value();
+    options.fastest_path = EnginePath::kPlain;
+    ExpectSame(Simulate(JobOf(*program, nullptr, *without), options, NeverStop).value(), contended);
+    ++compared;
+  }
 }
 
 TEST(CollectivesComparisonTest, TheFastEngineSaysWhatThePlainOneSaysToTheTick) {

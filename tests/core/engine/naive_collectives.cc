@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace stepcast::testing {
 
@@ -12,12 +13,45 @@ namespace {
 
 constexpr double kTicksPerSecond = 2520e9;
 
+// A log of all speeds that something has had. It tells by adding them up what has been done, in
+// whole ticks from one change to the next.
+class SpeedLog {
+ public:
+  static constexpr int64_t kWhole = int64_t{720720} * 720720;
+
+  // From now on, in units of 1/kWhole.
+  void Set(int64_t now, int64_t units) {
+    if (speeds_.empty() || speeds_.back().second != units) speeds_.emplace_back(now, units);
+  }
+  int64_t DoneBy(int64_t now) const {
+    int64_t done = 0;
+    for (size_t i = 0; i < speeds_.size(); ++i) {
+      const int64_t until = i + 1 < speeds_.size() ? speeds_[i + 1].first : now;
+      done += static_cast<int64_t>(static_cast<__int128>(until - speeds_[i].first) *
+                                   speeds_[i].second / kWhole);
+    }
+    return done;
+  }
+  // The first tick by which so much is done if the speed stays.
+  int64_t When(int64_t work, int64_t now) const {
+    if (DoneBy(now) >= work) return now;
+    if (speeds_.empty()) return INT64_MAX;
+    const auto [since, units] = speeds_.back();
+    const __int128 left = work - DoneBy(since);
+    return since + static_cast<int64_t>((left * kWhole + units - 1) / units);
+  }
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> speeds_;
+};
+
 struct WorkerState {
+  SpeedLog clock;  // of its computation
   int32_t step = 0;
   bool begun = false;
   std::vector<int64_t> ready;  // by operation: number of its turn to be ready; -1: not yet
   std::vector<int64_t> ready_at;
-  std::vector<int64_t> end;  // -1: not started
+  std::vector<int64_t> end;  // -1: not started; of computation: when so much is done on the clock
   std::vector<bool> done;
 };
 
@@ -42,9 +76,11 @@ class Naive {
   }
 
   std::vector<std::vector<int64_t>> Run(int32_t steps) {
+    for (WorkerState& worker : workers_) worker.clock.Set(0, SpeedLog::kWhole);
     for (int64_t now = 0;; now = NextEvent(now)) {
       while (Turn(now)) {
       }
+      if (how_.contention.has_value()) SetSpeeds(now);
       const bool over = std::all_of(ends_.begin(), ends_.end(), [&](const auto& ends) {
         return static_cast<int32_t>(ends.size()) >= steps;
       });
@@ -65,15 +101,69 @@ class Naive {
     const auto consider = [&](int64_t at) {
       if (at > now) next = std::min(next, at);
     };
-    consider(under_way_end_);
+    if (under_way_ >= 0) consider(CollectiveEnd(now));
     if (std::holds_alternative<Horovod>(how_.fusion) && under_way_ < 0) consider(next_cycle_);
     for (size_t w = 0; w < workers_.size(); ++w) {
       if (!workers_[w].begun) consider(OffsetOf(w));
       for (size_t i = 0; i < workers_[w].end.size(); ++i) {
-        if (!workers_[w].done[i] && workers_[w].end[i] >= 0) consider(workers_[w].end[i]);
+        if (!workers_[w].done[i] && workers_[w].end[i] >= 0) consider(EndOf(workers_[w], i, now));
       }
     }
     return next;
+  }
+
+  int64_t EndOf(const WorkerState& worker, size_t i, int64_t now) const {
+    return operations_[i].resource == Resource::kWorker ? worker.clock.When(worker.end[i], now)
+                                                        : CollectiveEnd(now);
+  }
+  int64_t CollectiveEnd(int64_t now) const {
+    return how_.contention.has_value() ? progress_.When(std::min(overlapped_, alone_), now)
+                                       : under_way_end_;
+  }
+
+  // At the end of an instant, of all computation and of the collective under way.
+  void SetSpeeds(int64_t now) {
+    bool computes = false;
+    for (const WorkerState& worker : workers_) {
+      for (size_t i = 0; i < worker.end.size(); ++i) {
+        computes = computes || (operations_[i].resource == Resource::kWorker &&
+                                worker.end[i] >= 0 && !worker.done[i]);
+      }
+    }
+    const auto units = [](double speed) {
+      return static_cast<int64_t>(static_cast<double>(SpeedLog::kWhole) * speed);
+    };
+    const Contention& rates = *how_.contention;
+    for (WorkerState& worker : workers_) {
+      worker.clock.Set(
+          now, under_way_ < 0 ? SpeedLog::kWhole : units(rates.alpha1 - rates.alpha2 * threads_));
+    }
+    if (under_way_ < 0) return;
+    const int64_t length = computes ? overlapped_ : alone_;
+    const int64_t least = std::min(overlapped_, alone_);
+    progress_.Set(now, length == least
+                           ? SpeedLog::kWhole
+                           : units(static_cast<double>(least) / static_cast<double>(length)));
+  }
+  // The threads of the `i`th operation, a collective.
+  int32_t ThreadsOf(size_t i) const {
+    size_t before = 0;  // all-reduces
+    for (size_t other = 0; other < i; ++other) before += IsAllReduce(other) ? 1 : 0;
+    const bool has_own = IsAllReduce(i) && before < job_.threads.size() && job_.threads[before] > 0;
+    return has_own ? job_.threads[before] : how_.threads;
+  }
+  // A collective begins.
+  void Contend(const Operation& operation, int32_t threads) {
+    const Contention& rates = *how_.contention;
+    threads_ = threads;
+    const auto length = [&](const TransferRate& rate) {
+      const double power = std::pow(threads_, rates.gamma4);
+      const double bytes_per_second = rate.gamma1 - rate.gamma2 * std::exp(-rate.gamma3 * power);
+      return Ticks(how_.launch_seconds) + Ticks(Seconds(operation, bytes_per_second));
+    };
+    overlapped_ = length(rates.overlapped);
+    alone_ = length(rates.alone);
+    progress_ = {};
   }
 
   // One round of everything that happens at an instant; false: nothing did.
@@ -89,7 +179,7 @@ class Naive {
       }
       if (!worker.begun) continue;
       for (size_t i = 0; i < operations_.size(); ++i) {
-        if (worker.done[i] || worker.end[i] < 0 || worker.end[i] > now) continue;
+        if (worker.done[i] || worker.end[i] < 0 || EndOf(worker, i, now) > now) continue;
         worker.done[i] = true;
         happened = true;
       }
@@ -100,7 +190,7 @@ class Naive {
         happened = true;
       }
     }
-    if (under_way_ >= 0 && under_way_end_ <= now) {
+    if (under_way_ >= 0 && CollectiveEnd(now) <= now) {
       under_way_ = -1;
       if (std::holds_alternative<Horovod>(how_.fusion) && groups_.empty())
         next_cycle_ = std::max(cycle_begin_ + CycleTicks(), now);
@@ -163,7 +253,7 @@ class Naive {
       if (speeds_[w] != 1 && recorded > 0) {
         length = std::llround(std::max(1.0, static_cast<double>(recorded) / speeds_[w]));
       }
-      worker.end[i] = now + length;
+      worker.end[i] = worker.clock.DoneBy(now) + length;
     }
     return !first.empty();
   }
@@ -175,9 +265,10 @@ class Naive {
     for (const WorkerState& worker : workers_) {
       if (!worker.begun || worker.step != step || worker.ready[i] < 0) return false;
     }
-    const double seconds = how_.launch_seconds + Seconds(operations_[i]);
+    const double seconds = how_.launch_seconds + Seconds(operations_[i], slowest_);
     under_way_ = static_cast<int64_t>(next_++);
     under_way_end_ = now + std::llround(seconds * kTicksPerSecond);
+    if (how_.contention.has_value()) Contend(operations_[i], ThreadsOf(i));
     for (WorkerState& worker : workers_) worker.end[i] = under_way_end_;
     return true;
   }
@@ -238,18 +329,19 @@ class Naive {
     for (const size_t i : group) fused.size_bytes += operations_[i].size_bytes;
     under_way_ = static_cast<int64_t>(next_++);
     // Each rounded to a tick: a cycle later is another fusing.
-    under_way_end_ = now + Ticks(how_.launch_seconds) + Ticks(Seconds(fused));
+    under_way_end_ = now + Ticks(how_.launch_seconds) + Ticks(Seconds(fused, slowest_));
+    if (how_.contention.has_value()) Contend(fused, how_.threads);
     for (WorkerState& worker : workers_) {
       for (const size_t i : group) worker.end[i] = under_way_end_;
     }
     return true;
   }
 
-  double Seconds(const Operation& operation) const {
+  double Seconds(const Operation& operation, double bytes_per_second) const {
     const double n = job_.scenario.workers;
     if (n == 1) return 0;
     const auto bytes = static_cast<double>(operation.size_bytes);
-    const double round = how_.latency_seconds + bytes / (n * slowest_);
+    const double round = how_.latency_seconds + bytes / (n * bytes_per_second);
     const double added = (n - 1) / n * bytes * how_.reduction_seconds_per_byte;
     switch (operation.collective) {
       case Collective::kAllReduce:
@@ -259,7 +351,7 @@ class Naive {
       case Collective::kAllGather:
         return (n - 1) * round;
       default:
-        return (n - 1) * how_.latency_seconds + bytes / slowest_;
+        return (n - 1) * how_.latency_seconds + bytes / bytes_per_second;
     }
   }
 
@@ -273,7 +365,11 @@ class Naive {
   std::vector<size_t> collectives_;
   size_t next_ = 0;  // of the sequence over all steps
   int64_t under_way_ = -1;
-  int64_t under_way_end_ = -1;
+  int64_t under_way_end_ = -1;  // without contention
+  SpeedLog progress_;           // with it, of what is under way, and below
+  int64_t overlapped_ = 0;      // as long as it takes while some worker computes
+  int64_t alone_ = 0;           // while none does
+  int32_t threads_ = 0;
   std::vector<std::vector<size_t>> groups_;  // of Horovod's cycle, those that have not begun
   int64_t cycle_begin_ = 0;
   int64_t next_cycle_ = 0;
@@ -286,17 +382,10 @@ std::vector<std::vector<int64_t>> NaiveStepEnds(const NaiveCollectives& job, int
   return Naive(job).Run(steps);
 }
 
-ProfileDraft NaivelyFused(const ProfileDraft& profile, int64_t first_bytes, int64_t cap_bytes) {
-  std::vector<std::vector<size_t>> buckets(1);
-  int64_t bytes = 0;
-  for (size_t i = 0; i < profile.operations.size(); ++i) {
-    if (profile.operations[i].collective != Collective::kAllReduce) continue;
-    buckets.back().push_back(i);
-    bytes += profile.operations[i].size_bytes;
-    if (bytes < (buckets.size() == 1 ? first_bytes : cap_bytes)) continue;
-    buckets.emplace_back();
-    bytes = 0;
-  }
+namespace {
+
+// The operations of each bucket; it may be empty.
+ProfileDraft FusedIn(const std::vector<std::vector<size_t>>& buckets, const ProfileDraft& profile) {
   // A bucket stands in its last member's place; the other members become its alias.
   std::vector<int32_t> stands_for(profile.operations.size());
   for (size_t i = 0; i < stands_for.size(); ++i) stands_for[i] = static_cast<int32_t>(i);
@@ -340,6 +429,33 @@ ProfileDraft NaivelyFused(const ProfileDraft& profile, int64_t first_bytes, int6
   }
   kept.buckets.reset();
   return kept;
+}
+
+}  // namespace
+
+ProfileDraft NaivelyFused(const ProfileDraft& profile, int64_t first_bytes, int64_t cap_bytes) {
+  std::vector<std::vector<size_t>> buckets(1);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < profile.operations.size(); ++i) {
+    if (profile.operations[i].collective != Collective::kAllReduce) continue;
+    buckets.back().push_back(i);
+    bytes += profile.operations[i].size_bytes;
+    if (bytes < (buckets.size() == 1 ? first_bytes : cap_bytes)) continue;
+    buckets.emplace_back();
+    bytes = 0;
+  }
+  return FusedIn(buckets, profile);
+}
+
+ProfileDraft NaivelyGrouped(const ProfileDraft& profile, const std::vector<int32_t>& counts) {
+  std::vector<std::vector<size_t>> buckets(counts.size());
+  size_t at = 0;
+  for (size_t i = 0; i < profile.operations.size(); ++i) {
+    if (profile.operations[i].collective != Collective::kAllReduce) continue;
+    while (buckets[at].size() == static_cast<size_t>(counts[at])) ++at;
+    buckets[at].push_back(i);
+  }
+  return FusedIn(buckets, profile);
 }
 
 }  // namespace stepcast::testing

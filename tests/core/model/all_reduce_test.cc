@@ -110,6 +110,173 @@ struct FaultCase {
   std::string says;
 };
 
+// Two computations, each with a gradient.
+ProfileDraft TwoGradientsDraft() {
+  ProfileDraft draft = GradientDraft();
+  draft.operations.push_back(
+      {.name = "more backward", .resource = Resource::kWorker, .waiting_for = {0}});
+  draft.operations.push_back({.name = "other",
+                              .resource = Resource::kCollective,
+                              .size_bytes = 500,
+                              .waiting_for = {2},
+                              .collective = Collective::kAllReduce});
+  draft.steps = {{.start_ns = {0, 10, 10, 20}, .end_ns = {10, 10, 20, 20}}};
+  return draft;
+}
+Profile TwoGradients() { return Profile::Create(TwoGradientsDraft()).value(); }
+
+GradientGroups Groups(std::vector<std::vector<std::string>> names) {
+  GradientGroups groups;
+  for (std::vector<std::string>& operations : names)
+    groups.groups.push_back({.operations = std::move(operations)});
+  return groups;
+}
+
+// Half the speed of computation with 1000 threads; 1e9 and 2e9 bytes per second with any.
+Contention Contending() {
+  return {.alpha2 = 5e-4, .overlapped = {.gamma1 = 1e9}, .alone = {.gamma1 = 2e9}};
+}
+
+TEST(AllReduceTest, GroupsAndContentionAreKeptAsTheyAreGiven) {
+  EXPECT_EQ(Resolved({.groups = Groups({{"gradient"}, {"other"}})}, TwoGradients()),
+            (AllReduce{.intra_node_bandwidth_bytes_per_second = 1e8,
+                       .fusion = Groups({{"gradient"}, {"other"}})}));
+  GradientGroups threaded = Groups({{"gradient"}, {"other"}});
+  threaded.groups[1].threads = 1000;
+  const AllReduceDraft draft{
+      .groups = threaded, .contention = Contending(), .threads = 65'536 / 64};
+  EXPECT_EQ(Resolved(draft, TwoGradients()),
+            (AllReduce{.intra_node_bandwidth_bytes_per_second = 1e8,
+                       .fusion = threaded,
+                       .contention = Contending(),
+                       .threads = 1024}));
+  // Those of all groups are enough, unless something else is sent.
+  threaded.groups[0].threads = 1;
+  EXPECT_EQ(Resolved({.groups = threaded, .contention = Contending()}, TwoGradients()).threads, 0);
+  ProfileDraft with_broadcast = TwoGradientsDraft();
+  with_broadcast.operations.push_back({.name = "broadcast",
+                                       .resource = Resource::kCollective,
+                                       .size_bytes = 9,
+                                       .collective = Collective::kBroadcast});
+  with_broadcast.steps[0].start_ns.push_back(0);
+  with_broadcast.steps[0].end_ns.push_back(0);
+  const std::vector<Fault> faults = FaultsOf({.groups = threaded, .contention = Contending()}, 4,
+                                             Profile::Create(with_broadcast).value());
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_EQ(faults[0].field, "all_reduce.threads");
+}
+
+TEST(AllReduceTest, GroupsOfAProfileOfServersNameItsUploads) {
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e8}};
+  draft.operations = {
+      {.name = "pull", .resource = Resource::kDownlink, .size_bytes = 9, .parameter = "w"},
+      {.name = "train", .resource = Resource::kWorker, .waiting_for = {0}},
+      {.name = "push",
+       .resource = Resource::kUplink,
+       .size_bytes = 9,
+       .waiting_for = {1},
+       .parameter = "w"}};
+  draft.steps = {{.start_ns = {0, 10, 20}, .end_ns = {10, 20, 30}}};
+  const Profile profile = Profile::Create(draft).value();
+  EXPECT_EQ(Resolved({.groups = Groups({{"push"}})}, profile).fusion, Fusion(Groups({{"push"}})));
+  const std::vector<Fault> faults = FaultsOf({.groups = Groups({{"pull"}})}, 4, profile);
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_EQ(faults[0].field, "all_reduce.groups.groups[0].operations[0]");
+  EXPECT_THAT(faults[0].description, HasSubstr(R"("pull" is no gradient)"));
+}
+
+TEST(AllReduceTest, GroupsHoldEveryGradientOnceInGraphOrder) {
+  const struct {
+    GradientGroups groups;
+    std::string field;
+    std::string says;
+  } cases[] = {
+      {Groups({{"gradient", "nothing"}, {"other"}}), "[0].operations[1]",
+       R"("nothing" is no operation of the profile)"},
+      {Groups({{"gradient"}, {"backward"}, {"other"}}), "[1].operations[0]",
+       R"("backward" is no gradient that is all-reduced)"},
+      {Groups({{"gradient"}, {"other", "gradient"}}), "[1].operations[1]",
+       R"("gradient" is groups[0].operations[0], too)"},
+      {Groups({{"gradient"}, {}, {"other"}}), "[1].operations", "empty"},
+      {Groups({{"gradient"}}), "", R"("other" is in none of them, one of 1 such of 2 gradients)"},
+      {Groups({}), "", R"("gradient" is in none of them, one of 2 such)"},
+      {Groups({{"other"}, {"gradient"}}), "[0].operations[0]",
+       R"("other" stands where "gradient" does in graph order)"},
+      {Groups({{"other", "gradient"}}), "[0].operations[0]", R"("other" stands where)"},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.says);
+    const std::vector<Fault> faults = FaultsOf({.groups = one.groups}, 4, TwoGradients());
+    ASSERT_EQ(faults.size(), 1U);
+    EXPECT_EQ(faults[0].field, "all_reduce.groups.groups" + one.field);
+    EXPECT_THAT(faults[0].description, HasSubstr(one.says));
+  }
+}
+
+TEST(AllReduceTest, GroupsWithOtherFusionsAndThreadsWithoutContentionAreFaults) {
+  const GradientGroups groups = Groups({{"gradient"}});
+  GradientGroups threaded = groups;
+  threaded.groups[0].threads = 5;
+  const auto only = [](const AllReduceDraft& draft, const std::string& field,
+                       const std::string& says) {
+    SCOPED_TRACE(field + ": " + says);
+    const std::vector<Fault> faults = FaultsOf(draft);
+    ASSERT_EQ(faults.size(), 1U);
+    EXPECT_EQ(faults[0].field, "all_reduce." + field);
+    EXPECT_THAT(faults[0].description, HasSubstr(says));
+  };
+  only({.buckets = Buckets{}, .groups = groups}, "groups", "buckets are, too");
+  only({.horovod = HorovodDraft{}, .groups = groups}, "groups", "horovod is, too");
+  only({.threads = 7}, "threads", "7 given, which has no effect without contention");
+  only({.groups = threaded}, "groups.groups[0].threads", "5 given, which has no effect");
+  threaded.groups[0].threads = 0;
+  only({.groups = threaded, .contention = Contending()}, "groups.groups[0].threads",
+       "0 is not from 1 to 65536");
+}
+
+TEST(AllReduceTest, ContentionIsRefusedWhereItsRatesSayNothing) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto with = [](auto change) {
+    Contention contention = Contending();
+    change(contention);
+    return AllReduceDraft{.contention = contention, .threads = 1000};
+  };
+  const auto beside = [](AllReduceDraft draft) {
+    draft.contention = Contending();
+    draft.threads = 1000;
+    return draft;
+  };
+  std::vector<FaultCase> cases = {
+      {{.contention = Contending()}, "threads", "not given, and contention is"},
+      {{.contention = Contending(), .threads = 0}, "threads", "0 is not from 1 to 65536"},
+      {{.contention = Contending(), .threads = 65'537}, "threads", "65537"},
+      {beside({.algorithm = CollectiveAlgorithm::kTree}), "contention", "the algorithm is TREE"},
+      {beside({.algorithm = CollectiveAlgorithm::kGloo, .concurrent_collectives = 2}), "contention",
+       "the algorithm is GLOO"},
+      {beside({.workers_per_node = 2}), "contention", "workers_per_node is 2"},
+      {beside({.fidelity = Fidelity::kExpanded}), "contention", "EXPANDED"},
+      {beside({.overlap_slowdown = 1.5}), "contention", "overlap_slowdown is 1.5, too"},
+      {with([](auto& c) { c.alpha2 = 0.001; }), "contention.alpha2",
+       "0.001 leaves computation 0 of its speed beside a collective with 1000 threads"},
+      {with([](auto& c) { c.alpha2 = 0.01; }), "contention.alpha2", "-9 of its speed"},
+      {with([](auto& c) { c.alpha2 = -0.001; }), "contention.alpha2", "2 of its speed"},
+      {with([&](auto& c) { c.alpha1 = nan; }), "contention.alpha2", "nan of its speed"},
+      {with([](auto& c) { c.overlapped = {}; }), "contention.overlapped",
+       "with 1000 threads 0 is not from 1"},
+      {with([](auto& c) { c.alone = {.gamma1 = 1e9, .gamma2 = 3e9}; }), "contention.alone",
+       "with 1000 threads -2e+09 is not from 1"},
+      {with([&](auto& c) { c.gamma4 = nan; }), "contention.overlapped",
+       "with 1000 threads nan is not a finite number"},
+  };
+  for (const FaultCase& one : cases) {
+    SCOPED_TRACE(one.field + ": " + one.says);
+    const std::vector<Fault> faults = FaultsOf(one.job);
+    ASSERT_FALSE(faults.empty());
+    EXPECT_EQ(faults[0].field, "all_reduce." + one.field);
+    EXPECT_THAT(faults[0].description, HasSubstr(one.says));
+  }
+}
+
 TEST(AllReduceTest, EveryFaultIsNamedWithItsValue) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinite = std::numeric_limits<double>::infinity();

@@ -145,7 +145,16 @@ std::vector<AllReduceDraft> DraftsOfCollectives() {
        .workers_per_rack = 2,
        .rack_bandwidth_bytes_per_second = 5e8},
       {.horovod = HorovodDraft{.fusion_bytes = 7, .cycle_seconds = 0.25}},
-      {.sharding = Sharding::kOptimizer}};
+      {.sharding = Sharding::kOptimizer},
+      {.groups = GradientGroups{{{.operations = {"gradient"}}}}},
+      {.groups = GradientGroups{{{.operations = {"gradient"}, .threads = 512}}},
+       .contention = Contention{.overlapped = {.gamma1 = 1e9}, .alone = {.gamma1 = 2e9}}},
+      {.contention = Contention{.alpha1 = 0.9,
+                                .alpha2 = 1e-4,
+                                .overlapped = {.gamma1 = 5e9, .gamma2 = 1e9, .gamma3 = 0.5},
+                                .alone = {.gamma1 = 6e9, .gamma2 = 2e9, .gamma3 = 0.25},
+                                .gamma4 = 0.7},
+       .threads = 256}};
   for (const auto algorithm : {CollectiveAlgorithm::kRing, CollectiveAlgorithm::kHalvingDoubling,
                                CollectiveAlgorithm::kTree, CollectiveAlgorithm::kNccl})
     drafts.push_back({.algorithm = algorithm});

@@ -136,6 +136,86 @@ TEST(OrderConvertTest, OptimizeOrderRefusesMethodsItDoesNotKnow) {
   EXPECT_TRUE(call.draft.inference);
 }
 
+TEST(TuningConvertTest, ARequestCarriesEverythingAndRefusesMethodsItDoesNotKnow) {
+  v1::OptimizeCommunicationRequest wire;
+  wire.add_methods(v1::OptimizeCommunicationRequest::HOROVOD);
+  wire.add_methods(v1::OptimizeCommunicationRequest::METHOD_UNSPECIFIED);
+  wire.add_methods(static_cast<v1::OptimizeCommunicationRequest::Method>(70));
+  wire.mutable_scenario()->set_workers(3);
+  wire.mutable_options()->set_seed(7);
+  wire.add_worker_counts(5);
+  wire.add_bucket_caps_bytes(6);
+  wire.set_first_bucket_bytes(7);
+  wire.mutable_time_budget()->set_seconds(2);
+  const OptimizeCommunicationCall call = FromWire(wire);
+  EXPECT_EQ(call.draft.methods, std::vector<TuningMethod>{TuningMethod::kHorovod});
+  ASSERT_EQ(call.faults.size(), 2U);
+  EXPECT_EQ(call.faults[0].field, "methods[1]");
+  EXPECT_EQ(call.faults[1].field, "methods[2]");
+  EXPECT_EQ(call.draft.scenario.workers, 3);
+  EXPECT_EQ(call.draft.options.seed, 7U);
+  EXPECT_EQ(call.draft.worker_counts, std::vector<int32_t>{5});
+  EXPECT_EQ(call.draft.bucket_caps_bytes, std::vector<int64_t>{6});
+  EXPECT_EQ(call.draft.first_bucket_bytes, 7);
+  EXPECT_EQ(call.time_budget_seconds, 2);
+}
+
+TEST(TuningConvertTest, AnAnswerCarriesEverything) {
+  OptimizeCommunicationAnswer answer{
+      .context = {.profile_digest = "digest", .engine_seconds = 1.5}};
+  Tuning tuning{.workers = 4, .reason = "why", .lower_bound_seconds = 0.25};
+  TunedStrategy& strategy = tuning.strategies.emplace_back();
+  strategy.method = TuningMethod::kDdpBuckets;
+  strategy.groups = {{.operations = {"a", "b"}, .size_bytes = 12}};
+  strategy.prediction.step_time.mean = 0.5;
+  strategy.prediction.examples_per_second = 16;
+  strategy.prediction.confidence_interval = {.lower = 15, .upper = 17};
+  strategy.prediction.collectives.emplace().exposed_seconds = 0.125;
+  strategy.gain = {.mean = 0.4, .confidence_interval = {.lower = 0.3, .upper = 0.5}};
+  strategy.gain.is_none = true;
+  strategy.setting = "bucket_cap_mb=6";
+  strategy.gap = 1;
+  tuning.curve = {{.cap_bytes = 6,
+                   .step_seconds = 0.5,
+                   .examples_per_second = 16,
+                   .confidence_interval = {.lower = 14, .upper = 18}}};
+  answer.answer.tunings = {tuning, tuning};
+  answer.answer.tunings[1].workers = 8;
+  answer.answer.has_counts = true;
+  answer.answer.advice_changes = true;
+  answer.answer.warnings = {{.reason = Warning::Reason::kNothingRandom, .message = "all: fixed"}};
+  const v1::OptimizeCommunicationResponse wire = ToWire(answer);
+  ASSERT_EQ(wire.strategies_size(), 1);
+  const v1::CommunicationStrategy& first = wire.strategies(0);
+  EXPECT_EQ(first.method(), v1::OptimizeCommunicationRequest::DDP_BUCKETS);
+  EXPECT_EQ(first.groups(0).operations_size(), 2);
+  EXPECT_EQ(first.groups(0).operations(1), "b");
+  EXPECT_EQ(first.groups(0).size_bytes(), 12);
+  EXPECT_EQ(first.step_seconds(), 0.5);
+  EXPECT_EQ(first.examples_per_second(), 16);
+  EXPECT_EQ(first.confidence_interval().upper(), 17);
+  EXPECT_EQ(first.exposed_communication_seconds(), 0.125);
+  EXPECT_EQ(first.gain(), 0.4);
+  EXPECT_EQ(first.gain_interval().lower(), 0.3);
+  EXPECT_TRUE(first.no_difference());
+  EXPECT_EQ(first.setting(), "bucket_cap_mb=6");
+  EXPECT_EQ(first.lower_bound_seconds(), 0.25);
+  EXPECT_EQ(first.gap(), 1);
+  EXPECT_EQ(wire.chosen(), v1::OptimizeCommunicationRequest::DDP_BUCKETS);
+  EXPECT_EQ(wire.reason(), "why");
+  EXPECT_EQ(wire.curve(0).cap_bytes(), 6);
+  EXPECT_EQ(wire.curve(0).confidence_interval().lower(), 14);
+  ASSERT_EQ(wire.advice_size(), 2);
+  EXPECT_EQ(wire.advice(1).workers(), 8);
+  EXPECT_EQ(wire.advice(1).strategies(0).setting(), "bucket_cap_mb=6");
+  EXPECT_EQ(wire.advice(1).curve_size(), 1);
+  EXPECT_TRUE(wire.advice_changes());
+  EXPECT_EQ(wire.warnings(0).message(), "all: fixed");
+  EXPECT_EQ(wire.simulation().engine_seconds(), 1.5);
+  EXPECT_EQ(wire.profile_digest(), "digest");
+  EXPECT_EQ(wire.engine_version(), kEngineVersion);
+}
+
 TEST(OrderConvertTest, AnOrderCarriesEverything) {
   OptimizeOrderAnswer answer{
       .context = {.options = {.seed = 42}, .profile_digest = "digest", .engine_seconds = 1.5}};

@@ -106,6 +106,69 @@ def summary(entries):
     return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class Advice:
+    """The cap that `stepcast tune` says to set, of those that were measured, and what they made."""
+
+    caps: tuple  # Points of one job, by ascending cap
+    advised: Point  # of caps
+    default: Point  # PyTorch's own 25 MiB
+    predicted_gain: float  # over the default
+
+    @property
+    def best(self):
+        return max(self.caps, key=lambda point: point.measured)
+
+    @property
+    def possible_gain(self):
+        return self.best.measured / self.default.measured - 1
+
+    @property
+    def gain(self):
+        return self.advised.measured / self.default.measured - 1
+
+    @property
+    def is_a_loss(self):
+        """Slower than PyTorch's own by more than twice both standard errors."""
+        return self.default.measured - self.advised.measured > 2 * (self.default.standard_error**2 + self.advised.standard_error**2) ** 0.5
+
+
+def advise(stepcast, profile, caps):
+    """What `stepcast tune` says of a job that was measured with each of these caps, PyTorch's own among them."""
+    default = next(point for point in caps if point.cap_mib == 25)
+    constants = default.constants
+    options = [part for point in caps for part in ("--cap", f"{point.cap_mib}MiB")]
+    reply = json.loads(
+        _run(
+            stepcast, "tune", "--local", profile, "--workers", default.workers, "--bucket-cap", "25MiB", "--algorithm", "gloo", "--concurrent", CONCURRENT,
+            "--latency", f"{constants.latency:.9f}s", "--reduction-seconds-per-byte", f"{constants.addition:.6e}",
+            "--bandwidth", f"{constants.share * default.bytes_per_second:.0f}", "--steps", STEPS,
+            "--method", "as-recorded", "--method", "ddp-buckets", *options, "--output", "json",
+        )
+    )
+    chosen = next(strategy for strategy in reply["strategies"] if strategy["method"] == reply["chosen"])
+    setting = chosen.get("setting", "")
+    cap = round(float(setting.removeprefix("bucket_cap_mb="))) if setting else 25
+    return Advice(
+        caps=tuple(sorted(caps, key=lambda point: point.cap_mib)), advised=next(point for point in caps if point.cap_mib == cap), default=default,
+        predicted_gain=chosen.get("gain", 0.0),
+    )
+
+
+def advice_table(advices):
+    """Markdown: a line a job: the advised cap, its gain over PyTorch's own as predicted and as measured, and the most there was to gain."""
+    lines = ["| model | MB/s | W | caps MiB | advised | predicted gain | measured gain | best | its gain |", f"|{'---|' * 9}"]
+    for one in advices:
+        caps = ", ".join(str(point.cap_mib) for point in one.caps)
+        lines.append(
+            f"| {one.default.model} | {one.default.bytes_per_second / 1e6:.2f} | {one.default.workers} | {caps} | {one.advised.cap_mib} "
+            f"| {_percent(one.predicted_gain)} | {_percent(one.gain)} | {one.best.cap_mib} | {_percent(one.possible_gain)} |"
+        )
+    possible = sum(one.possible_gain for one in advices)
+    reached = f"{100 * sum(one.gain for one in advices) / possible:.0f} %" if possible > 0 else "none was possible"
+    return "\n".join([*lines, "", f"Of the possible gain the advice reached: {reached}."])
+
+
 def bucket_table(entry, measured):
     """Markdown: when each bucket was ready and ended, measured and predicted."""
     point = entry["point"]

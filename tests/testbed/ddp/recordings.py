@@ -92,6 +92,21 @@ def compare(folder, stepcast, simpler=True):
     return entries, fitted
 
 
+def advices(folder, stepcast):
+    """What `stepcast tune` says of every job of several workers that was measured with several caps."""
+    jobs = {}
+    for batch, point in points(folder, constants(folder)):
+        if not point.note and point.workers > 1:
+            jobs.setdefault((batch, point.model, point.bytes_per_second, point.workers), []).append(point)
+    found = []
+    with tempfile.TemporaryDirectory(prefix="stepcast-ddp-") as work:
+        for (batch, *_), caps in sorted(jobs.items()):
+            if len(caps) > 1 and any(point.cap_mib == 25 for point in caps):
+                profile = predictions.import_trace(stepcast, trace_of(folder, caps[0]), batch, payload_bytes_per_second(1e9), work)
+                found.append(predictions.advise(stepcast, profile, caps))
+    return found
+
+
 def report(folder, stepcast):
     """Markdown: errors by group, every point, constants, and when buckets ended."""
     entries, fitted = compare(folder, stepcast)
@@ -109,6 +124,7 @@ def report(folder, stepcast):
     parts.append(f"Beyond 5 % and twice the standard error: {said or 'none'}.")
     for p, q in predictions.misranked_caps(usual):
         parts.append(f"Ranked otherwise than measured: {p.model} W={p.workers} at {p.bytes_per_second / 1e6:.2f} MB/s, buckets of {p.cap_mib} and {q.cap_mib} MiB.")
+    parts.append(predictions.advice_table(advices(folder, stepcast)))
     parts += [predictions.bucket_table(one, measured) for one, measured in buckets(folder, usual)]
     return "\n\n".join(parts)
 

@@ -1,0 +1,239 @@
+#include "core/tune/communication_query.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/predict/request_faults.h"
+
+namespace stepcast {
+
+namespace {
+
+constexpr TuningMethod kAllMethods[] = {TuningMethod::kAsRecorded, TuningMethod::kDdpBuckets,
+                                        TuningMethod::kHorovod,    TuningMethod::kMgWfbp,
+                                        TuningMethod::kLibra,      TuningMethod::kSearch};
+
+// Adds a fault for every value of a list that stands in it twice.
+template <typename Value>
+void CheckDistinct(const char* list, const std::vector<Value>& values, RequestFaults& faults) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto before =
+        static_cast<size_t>(std::find(values.begin(), values.end(), values[i]) - values.begin());
+    if (before < i)
+      faults.Add(absl::StrCat(list, "[", i, "]"),
+                 absl::StrCat("is the same as ", list, "[", before, "]"));
+  }
+}
+
+// The reason why a method cannot be asked about such a job; empty: it can.
+std::string WhyNot(TuningMethod method, const Scenario& scenario) {
+  const AllReduce& job = scenario.all_reduce();
+  if (method == TuningMethod::kLibra) {
+    if (!job.contention.has_value())
+      return "LIBRA chooses threads by what they cost: it needs contention";
+    if (job.partition_bytes != 0) return "LIBRA cuts no collective, but partition_bytes does";
+    return "";
+  }
+  if (method != TuningMethod::kHorovod) return "";
+  if (job.concurrent_collectives != 1 || job.partition_bytes != 0)
+    return "HOROVOD carries one collective at a time and cuts none, but the scenario has "
+           "concurrent_collectives or partition_bytes";
+  return "";
+}
+
+void CheckScenario(const Scenario& scenario, RequestFaults& faults) {
+  if (scenario.has_servers()) {
+    faults.Add("scenario",
+               "the job has parameter servers: advice is for workers that meet in all-reduces; "
+               "scenario.all_reduce asks about such a job");
+    return;
+  }
+  const AllReduce& job = scenario.all_reduce();
+  if (job.sharding != Sharding::kNone)
+    faults.Add("scenario.all_reduce.sharding",
+               "must be unset: what is grouped here are all-reduces of whole gradients");
+  if (job.fidelity != Fidelity::kCollapsed)
+    faults.Add("scenario.all_reduce.fidelity", "must be COLLAPSED: many groupings are tried");
+}
+
+std::vector<Scenario> ResolveCounts(const Profile& profile, const TuningDraft& draft,
+                                    RequestFaults& faults) {
+  ScenarioDraft base = draft.scenario;
+  if (auto* job = std::get_if<AllReduceDraft>(&base.communication)) {
+    if (draft.contention.has_value()) {
+      if (job->contention.has_value())
+        faults.Add("contention", "given, and scenario.all_reduce.contention is, too: which?");
+      job->contention = draft.contention;
+    }
+    if (job->contention.has_value() && !job->threads.has_value()) job->threads = kDefaultThreads;
+  } else if (draft.contention.has_value()) {
+    if (std::holds_alternative<std::monostate>(base.communication) && profile.has_collectives()) {
+      base.communication =
+          AllReduceDraft{.contention = draft.contention, .threads = kDefaultThreads};
+    } else {
+      faults.Add("contention", "is of all-reduces, and the scenario is not");
+    }
+  }
+  std::vector<std::pair<std::string, ScenarioDraft>> asked;
+  if (draft.worker_counts.empty()) {
+    asked.emplace_back("scenario.workers", base);
+    // What gives each worker something of its own says how many there are.
+    if (draft.scenario.start_offsets_ns.empty() && draft.scenario.worker_groups.empty()) {
+      int32_t& workers = asked.back().second.workers.emplace(
+          draft.scenario.workers.value_or(kDefaultTunedWorkers));
+      if (workers == 0) workers = kDefaultTunedWorkers;
+    }
+  } else {
+    ScenarioDraft varied = WithVariedWorkers(base, "worker_counts say how many there are", faults);
+    for (size_t i = 0; i < draft.worker_counts.size(); ++i) {
+      varied.workers = draft.worker_counts[i];
+      asked.emplace_back(absl::StrCat("worker_counts[", i, "]"), varied);
+    }
+  }
+  std::vector<Scenario> scenarios;
+  for (const auto& [path, scenario_draft] : asked) {
+    absl::StatusOr<Scenario> scenario =
+        ResolveRunnable(profile, scenario_draft, scenarios.empty() ? nullptr : &scenarios.back());
+    std::map<std::string, std::string> renamed = {{"scenario.workers", path}};
+    if (draft.contention.has_value()) {
+      for (const char* field : {"", ".alpha1", ".alpha2", ".gamma4", ".overlapped", ".alone"})
+        renamed[absl::StrCat("scenario.all_reduce.contention", field)] =
+            absl::StrCat("contention", field);
+    }
+    faults.AddPart("scenario", scenario.status(), renamed);
+    if (!scenario.ok()) continue;
+    CheckScenario(*scenario, faults);
+    scenarios.push_back(*std::move(scenario));
+  }
+  return scenarios;
+}
+
+AllocationOptions AllocationOf(const TuningDraft& draft) {
+  AllocationOptions options;
+  options.max_groups = draft.max_groups.value_or(options.max_groups);
+  options.chunks = draft.chunks.value_or(options.chunks);
+  if (!draft.threads.empty()) options.threads = draft.threads;
+  return options;
+}
+
+// What kLibra chooses by: none of it without contention.
+void CheckAllocation(const TuningDraft& draft, const Scenario& scenario, const TuningLimits& limits,
+                     RequestFaults& faults) {
+  const std::optional<Contention>& contention = scenario.all_reduce().contention;
+  const auto unused = [&](const char* field) {
+    faults.Add(field, "has no effect without contention: only LIBRA chooses threads");
+  };
+  const AllocationOptions options = AllocationOf(draft);
+  if (!draft.threads.empty() && !contention.has_value()) unused("threads");
+  if (options.threads.size() > limits.max_thread_choices) {
+    faults.Add("threads",
+               absl::StrCat("has ", options.threads.size(),
+                            " entries, more than max_thread_choices ", limits.max_thread_choices));
+    return;
+  }
+  CheckDistinct("threads", draft.threads, faults);
+  const auto in_range = [&](const char* field, const std::optional<int32_t>& value, int32_t most) {
+    if (!value.has_value()) return;
+    if (!contention.has_value()) unused(field);
+    if (*value < 1 || *value > most)
+      faults.Add(field, absl::StrCat(*value, " is not from 1 to ", most));
+  };
+  in_range("max_groups", draft.max_groups, limits.max_groups);
+  in_range("chunks", draft.chunks, limits.max_chunks);
+  if (!contention.has_value()) return;
+  FaultList found;
+  CheckContention(*contention, options.threads, found);
+  for (Fault& fault : std::move(found).Take())
+    faults.Add(std::move(fault.field), std::move(fault.description));
+}
+
+}  // namespace
+
+const char* NameOf(TuningMethod method) {
+  switch (method) {
+    case TuningMethod::kAsRecorded:
+      return "AS_RECORDED";
+    case TuningMethod::kDdpBuckets:
+      return "DDP_BUCKETS";
+    case TuningMethod::kHorovod:
+      return "HOROVOD";
+    case TuningMethod::kMgWfbp:
+      return "MG_WFBP";
+    case TuningMethod::kLibra:
+      return "LIBRA";
+    case TuningMethod::kSearch:
+      return "SEARCH";
+  }
+  return "";
+}
+
+std::vector<int64_t> BucketCaps() {
+  constexpr double kMegabytes[] = {0.25, 0.5, 0.75, 1,  1.5, 2,  3,  4,  5,  6,   7,   8,   10, 12,
+                                   15,   20,  25,   30, 35,  40, 50, 60, 80, 100, 125, 150, 200};
+  std::vector<int64_t> caps;
+  for (const double megabytes : kMegabytes)
+    caps.push_back(static_cast<int64_t>(megabytes * (1 << 20)));
+  return caps;
+}
+
+absl::StatusOr<TuningQuery> ResolveTuning(const Profile& profile, const TuningDraft& draft,
+                                          const TuningLimits& limits) {
+  RequestFaults faults;
+  absl::StatusOr<SimulationOptions> options = ResolveOptions(draft.options);
+  faults.AddPart("options", options.status());
+  if (draft.worker_counts.size() > limits.max_worker_counts) {
+    faults.Add("worker_counts",
+               absl::StrCat("has ", draft.worker_counts.size(),
+                            " entries, more than max_worker_counts ", limits.max_worker_counts));
+    return std::move(faults).ToStatus("REQUEST_INVALID");
+  }
+  CheckDistinct("worker_counts", draft.worker_counts, faults);
+  CheckDistinct("methods", draft.methods, faults);
+  if (draft.bucket_caps_bytes.size() > limits.max_bucket_caps) {
+    faults.Add("bucket_caps_bytes",
+               absl::StrCat("has ", draft.bucket_caps_bytes.size(),
+                            " entries, more than max_bucket_caps ", limits.max_bucket_caps));
+  }
+  CheckDistinct("bucket_caps_bytes", draft.bucket_caps_bytes, faults);
+  for (size_t i = 0; i < draft.bucket_caps_bytes.size(); ++i) {
+    if (draft.bucket_caps_bytes[i] < 1)
+      faults.Add(absl::StrCat("bucket_caps_bytes[", i, "]"),
+                 absl::StrCat(draft.bucket_caps_bytes[i], " is below 1"));
+  }
+  if (draft.first_bucket_bytes.value_or(1) < 1)
+    faults.Add("first_bucket_bytes", absl::StrCat(*draft.first_bucket_bytes, " is below 1"));
+  TuningQuery query{.scenarios = ResolveCounts(profile, draft, faults),
+                    .has_counts = !draft.worker_counts.empty(),
+                    .options = {},
+                    .methods = draft.methods,
+                    .bucket_caps_bytes = draft.bucket_caps_bytes,
+                    .first_bucket_bytes = draft.first_bucket_bytes.value_or(kFirstBucketBytes)};
+  if (!query.scenarios.empty() && !query.scenarios.front().has_servers()) {
+    const Scenario& scenario = query.scenarios.front();
+    for (size_t i = 0; i < draft.methods.size(); ++i) {
+      const std::string why = WhyNot(draft.methods[i], scenario);
+      if (!why.empty()) faults.Add(absl::StrCat("methods[", i, "]"), why);
+    }
+    CheckAllocation(draft, scenario, limits, faults);
+  }
+  query.allocation = AllocationOf(draft);
+  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
+    return status;
+  query.options = *options;
+  if (query.methods.empty()) {
+    for (const TuningMethod method : kAllMethods) {
+      if (WhyNot(method, query.scenarios.front()).empty()) query.methods.push_back(method);
+    }
+  }
+  if (query.bucket_caps_bytes.empty()) query.bucket_caps_bytes = BucketCaps();
+  std::sort(query.bucket_caps_bytes.begin(), query.bucket_caps_bytes.end());
+  return query;
+}
+
+}  // namespace stepcast
