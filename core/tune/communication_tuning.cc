@@ -169,6 +169,7 @@ class WorkersTuner {
       return distance(a.first) < distance(b.first);
     });
     std::vector<std::optional<size_t>> indices;
+    indices.reserve(tried.size());
     for (const auto& [cap, index] : tried) indices.push_back(index);
     const std::optional<size_t> fastest = Fastest(indices);
     for (const std::optional<size_t>& index : indices) {
@@ -312,7 +313,7 @@ class WorkersTuner {
         tried.push_back(at->second);
         continue;
       }
-      const absl::StatusOr<std::optional<size_t>> index = TryGroups(counts);
+      absl::StatusOr<std::optional<size_t>> index = TryGroups(counts);
       if (!index.ok()) return index;
       at->second = *index;
       if (index->has_value()) groups_of_[**index] = counts;
@@ -342,7 +343,7 @@ class WorkersTuner {
     for (const auto& [method, index] : found_) best.emplace_back(index);
     if (!chain_.has_value() || chain_->size() == 0) return Fastest(best);
     if (chain_->size() <= kExhaustiveGradients) {
-      const absl::StatusOr<std::optional<size_t>> found = TryAll(AllGroupings(chain_->size()));
+      absl::StatusOr<std::optional<size_t>> found = TryAll(AllGroupings(chain_->size()));
       if (!found.ok()) return found;
       best.push_back(*found);
       return Fastest(best);
@@ -354,8 +355,7 @@ class WorkersTuner {
                  : first.status();
     absl::StatusOr<std::optional<size_t>> current = TryAll(*first);
     for (int round = 0; current.ok() && current->has_value() && round < kSearchRounds; ++round) {
-      const absl::StatusOr<std::optional<size_t>> next =
-          TryAll(NeighboursOf(groups_of_.at(**current)));
+      absl::StatusOr<std::optional<size_t>> next = TryAll(NeighboursOf(groups_of_.at(**current)));
       if (!next.ok()) return next;
       const std::optional<size_t> faster = Fastest({*current, *next});
       if (faster == *current) break;
@@ -378,6 +378,7 @@ class WorkersTuner {
     std::sort(promising.begin(), promising.end());
     promising.resize(std::min(promising.size(), kTriesOfARound));
     std::vector<std::vector<int32_t>> neighbours;
+    neighbours.reserve(promising.size());
     for (auto& [promised, neighbour] : promising) neighbours.push_back(std::move(neighbour));
     return neighbours;
   }
@@ -442,6 +443,7 @@ class WorkersTuner {
     // Groups that some cap of the sweep makes, too.
     if (!chain_.has_value()) return "";
     std::vector<int32_t> counts;
+    counts.reserve(groups.size());
     for (const TunedGroup& group : groups)
       counts.push_back(static_cast<int32_t>(group.operations.size()));
     for (const int64_t cap : query_.bucket_caps_bytes) {

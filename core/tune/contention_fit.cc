@@ -154,6 +154,7 @@ class CurveFit {
     std::map<int32_t, std::vector<double>> by_threads;
     for (const CurvePoint& point : points_) by_threads[point.threads].push_back(point.y);
     std::vector<CurvePoint> medians;
+    medians.reserve(by_threads.size());
     for (auto& [threads, values] : by_threads)
       medians.push_back({.threads = threads, .y = Median(std::move(values))});
     weights_.assign(medians.size(), 1);
@@ -280,8 +281,8 @@ class ContentionFitter {
   }
 
   template <typename... Parts>
-  void Refuse(std::string field, const Parts&... parts) {
-    faults_.Add(std::move(field), absl::StrCat(parts...));
+  void Refuse(const std::string& field, const Parts&... parts) {
+    faults_.Add(field, absl::StrCat(parts...));
   }
 
   void Check() {
