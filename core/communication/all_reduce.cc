@@ -384,7 +384,8 @@ JointWork JointWorkOf(const std::vector<PlannedCollective>& collectives, int32_t
 
 namespace {
 
-// What advances so far while something else does `whole`, at most as fast, and at least by a unit.
+// The level of something that advances by `part` while something else does by `whole`: at most as
+// fast, and at least by a unit.
 LinkLevel LevelOf(double part, double whole) {
   const double units = static_cast<double>(LinkLevel::kUnit) * (part / whole);
   return LinkLevel::OfUnits(std::max<int64_t>(1, static_cast<int64_t>(units)));

@@ -75,7 +75,7 @@ struct Nccl {
   friend bool operator==(const Nccl&, const Nccl&) = default;
 };
 
-// What one all-reduce carries: gradients by name, in graph order.
+// The gradients that one all-reduce carries, by name, in graph order.
 struct GradientGroup {
   std::vector<std::string> operations;
   std::optional<int32_t> threads;  // with contention; empty: AllReduce::threads

@@ -83,7 +83,7 @@ std::vector<Scenario> ResolveCounts(const Profile& profile, const TuningDraft& d
   std::vector<std::pair<std::string, ScenarioDraft>> asked;
   if (draft.worker_counts.empty()) {
     asked.emplace_back("scenario.workers", base);
-    // What gives each worker something of its own says how many there are.
+    // A list with an entry a worker says how many there are.
     if (draft.scenario.start_offsets_ns.empty() && draft.scenario.worker_groups.empty()) {
       int32_t& workers = asked.back().second.workers.emplace(
           draft.scenario.workers.value_or(kDefaultTunedWorkers));
@@ -122,7 +122,7 @@ AllocationOptions AllocationOf(const TuningDraft& draft) {
   return options;
 }
 
-// What kLibra chooses by: none of it without contention.
+// Faults of the fields that kLibra chooses by: none may be given without contention.
 void CheckAllocation(const TuningDraft& draft, const Scenario& scenario, const TuningLimits& limits,
                      RequestFaults& faults) {
   const std::optional<Contention>& contention = scenario.all_reduce().contention;

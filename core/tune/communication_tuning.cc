@@ -71,6 +71,7 @@ class WorkersTuner {
     if (!points_.HasRun(base_)) return TimeBudgetSpent();
     if (unfused->has_value() && points_.HasRun(**unfused)) {
       chain_.emplace(points_.Summarize(**unfused).collectives->collectives, scenario_);
+      layers_ = BackwardLayers();
     }
     for (const TuningMethod method : query_.methods) {
       const absl::StatusOr<std::optional<size_t>> found = Find(method);
@@ -78,7 +79,7 @@ class WorkersTuner {
       if (found->has_value()) found_.emplace_back(method, **found);
     }
     for (auto& [method, index] : found_) {
-      // What has been tried is in the set, so adding it in full cannot fail but by `stop`.
+      // A point that has been tried is in the set: adding it in full cannot fail but by `stop`.
       const absl::StatusOr<size_t> added = points_.AddAlone(points_.scenario(index), stop_);
       if (!added.ok() && !IsTimeBudgetSpent(added.status())) return added.status();
     }
@@ -267,7 +268,7 @@ class WorkersTuner {
   absl::StatusOr<std::optional<size_t>> AllocateLibra() {
     if (!chain_.has_value() || chain_->size() == 0) return base_;
     absl::StatusOr<ThreadAllocation> allocation =
-        AllocateThreads(BackwardLayers(), SettingOfOverlap(), query_.allocation, stop_);
+        AllocateThreads(layers_, SettingOfOverlap(), query_.allocation, stop_);
     if (!allocation.ok()) {
       if (IsTimeBudgetSpent(allocation.status())) return std::nullopt;
       return allocation.status();
@@ -301,7 +302,7 @@ class WorkersTuner {
       groups.push_back({.first = first, .count = count, .threads = std::max(group.threads, 1)});
       first += count;
     }
-    return BackwardTimeOf(BackwardLayers(), groups, SettingOfOverlap()).seconds;
+    return BackwardTimeOf(layers_, groups, SettingOfOverlap()).seconds;
   }
 
   // Simulates groupings, each once; the fastest of them.
@@ -455,7 +456,7 @@ class WorkersTuner {
 
   absl::StatusOr<Tuning> Describe() {
     Tuning tuning{.workers = scenario_.workers};
-    // What others were found to be faster in full is what a search would have chosen.
+    // A search would have chosen any other method that is faster in full.
     for (auto& [method, index] : found_) {
       if (method != TuningMethod::kSearch) continue;
       for (const auto& [other, found] : found_) {
@@ -537,6 +538,7 @@ class WorkersTuner {
   bool is_spent_ = false;
   size_t base_ = 0;
   std::optional<GradientChain> chain_;
+  std::vector<BackwardLayer> layers_;  // of the chain
   std::vector<std::pair<TuningMethod, size_t>> found_;
   std::map<std::vector<int32_t>, std::optional<size_t>> tried_;  // of the search
   std::map<size_t, std::vector<int32_t>> groups_of_;             // likewise, by point
@@ -576,6 +578,8 @@ absl::StatusOr<TuningAnswer> OptimizeCommunication(const Profile& profile, const
   for (const Scenario& scenario : query.scenarios) {
     absl::StatusOr<Tuning> tuning =
         WorkersTuner(profile, scenario, query, points, stop, executor).Run();
+    // A spent budget leaves the numbers of workers that were reached.
+    if (IsTimeBudgetSpent(tuning.status()) && !answer.tunings.empty()) break;
     if (!tuning.ok()) return tuning.status();
     answer.tunings.push_back(*std::move(tuning));
   }
@@ -584,8 +588,9 @@ absl::StatusOr<TuningAnswer> OptimizeCommunication(const Profile& profile, const
   const Fusion& fusion = first.strategies[first.chosen].scenario.all_reduce().fusion;
   for (size_t i = 1; i < answer.tunings.size(); ++i) {
     const absl::StatusOr<size_t> index = points.AddAlone(With(query.scenarios[i], fusion), stop);
-    if (!index.ok()) return index.status();
-    if (absl::Status status = points.RunAll(stop, executor); !status.ok()) return status;
+    const absl::Status status = index.ok() ? points.RunAll(stop, executor) : index.status();
+    if (IsTimeBudgetSpent(status)) break;
+    if (!status.ok()) return status;
     const Tuning& tuning = answer.tunings[i];
     const double best = tuning.strategies[tuning.chosen].prediction.steps_per_second;
     answer.advice_changes = answer.advice_changes ||

@@ -53,7 +53,7 @@ struct FittedRate {
   FittedConstant gamma1;
   FittedConstant gamma2;
   FittedConstant gamma3;
-  // Where the constants are not told apart (a rate that is straight or flat over the threads
+  // False where the constants are not told apart (a rate that is straight or flat over the threads
   // measured), their intervals are their values; the rates at those threads hold none the less.
   bool is_told = false;
   int32_t outliers = 0;

@@ -81,7 +81,7 @@ struct OverlapAssumptions {
 // REQUIRES: CheckContention finds no fault.
 OverlapAssumptions CheckAssumptions(const Contention& contention, std::span<const int32_t> threads);
 
-// What an all-reduce with so many threads costs, by bytes of gradients.
+// The cost of an all-reduce with so many threads, by bytes of gradients.
 struct CollectiveRates {
   int32_t threads = 0;
   double startup_seconds = 0;              // a

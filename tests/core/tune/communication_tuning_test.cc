@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -320,6 +321,33 @@ TEST(OptimizeCommunicationTest, ASpentBudgetLeavesWhatWasReached) {
     EXPECT_LT(tuning.chosen, tuning.strategies.size());
   }
   EXPECT_EQ(most, 5);
+}
+
+TEST(OptimizeCommunicationTest, ASpentBudgetLeavesTheNumbersOfWorkersThatWereReached) {
+  const Profile profile = Training(std::vector<int64_t>(30, 1000), {std::vector<int64_t>(30, 500)});
+  ScenarioDraft scenario = Asked(2);
+  scenario.workers.reset();
+  // Long runs, so that they ask whether to stop.
+  const absl::StatusOr<TuningQuery> query =
+      ResolveTuning(profile, {.scenario = scenario,
+                              .worker_counts = {2, 3, 4},
+                              .options = {.steps_per_worker = 3000, .replications = 1},
+                              .methods = {TuningMethod::kAsRecorded}});
+  ASSERT_TRUE(query.ok()) << query.status();
+  std::set<size_t> reached;
+  for (int64_t looks = 1; looks < 100'000; ++looks) {
+    int64_t left = looks;
+    const auto spent = [&left] { return left-- > 0 ? absl::OkStatus() : TimeBudgetSpent(); };
+    const absl::StatusOr<TuningAnswer> answer = OptimizeCommunication(profile, *query, spent);
+    ASSERT_TRUE(answer.ok() || IsTimeBudgetSpent(answer.status())) << answer.status();
+    if (!answer.ok()) {
+      EXPECT_TRUE(reached.empty()) << "more time leaves no less";
+      continue;
+    }
+    reached.insert(answer->tunings.size());
+    if (left > 0) break;
+  }
+  EXPECT_THAT(reached, ElementsAre(1, 2, 3));
 }
 
 TEST(OptimizeCommunicationTest, ACancelledCallFailsSo) {
