@@ -34,6 +34,28 @@ RunOptions OptionsFor(const Scenario& scenario, int32_t steps, int32_t warmup) {
   return options;
 }
 
+// The ends of steps that an obvious simulation finds, with the recorded steps that the engine
+// draws.
+std::vector<std::vector<int64_t>> NaiveEnds(const Profile& profile, const Scenario& scenario,
+                                            const JobGraph& graph, const RunOptions& options,
+                                            int32_t steps, std::vector<int32_t> threads = {}) {
+  std::vector<std::vector<int32_t>> drawn;
+  for (int32_t worker = 0; worker < scenario.workers; ++worker) {
+    StepSampler sampler(graph, options, worker);
+    std::vector<int32_t>& of_worker = drawn.emplace_back();
+    for (int32_t step = 0; step < 3 * steps; ++step) of_worker.push_back(sampler.Next(step));
+  }
+  return testing::NaiveStepEnds(
+      {.profile = profile,
+       .scenario = scenario,
+       .recorded =
+           [&](int32_t worker, int32_t step) {
+             return drawn[static_cast<size_t>(worker)][static_cast<size_t>(step)];
+           },
+       .threads = std::move(threads)},
+      steps);
+}
+
 const json& Cases() {
   static const json* const cases =
       new json(testing::ReadJsonFile(STEPCAST_SOURCE_DIR "/tests/data/golden/all_reduce.json"));
@@ -223,20 +245,7 @@ TEST(CollectivesComparisonTest, AThousandRandomJobsEndTheirStepsAsAnObviousSimul
       fused = testing::NaivelyFused(job.profile, rule->first_bytes, rule->cap_bytes);
     const absl::StatusOr<Profile> plain_profile = Profile::Create(fused);
     ASSERT_TRUE(plain_profile.ok()) << plain_profile.status();
-    std::vector<std::vector<int32_t>> drawn;
-    for (int32_t worker = 0; worker < scenario->workers; ++worker) {
-      StepSampler sampler(graph, options, worker);
-      std::vector<int32_t>& steps = drawn.emplace_back();
-      for (int32_t step = 0; step < 3 * kSteps; ++step) steps.push_back(sampler.Next(step));
-    }
-    const auto expected = testing::NaiveStepEnds(
-        {.profile = *plain_profile,
-         .scenario = *scenario,
-         .recorded =
-             [&](int32_t worker, int32_t step) {
-               return drawn[static_cast<size_t>(worker)][static_cast<size_t>(step)];
-             }},
-        kSteps);
+    const auto expected = NaiveEnds(*plain_profile, *scenario, graph, options, kSteps);
     for (const EnginePath path : {EnginePath::kPlain, EnginePath::kMemoised}) {
       options.fastest_path = path;
       const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
@@ -282,20 +291,7 @@ TEST(CollectivesComparisonTest,
     ASSERT_TRUE(program.ok()) << program.status();
     const JobGraph graph = JobOf(*program, nullptr, *scenario);
     const RunOptions options = OptionsFor(*scenario, kSteps, 0);
-    std::vector<std::vector<int32_t>> drawn;
-    for (int32_t worker = 0; worker < scenario->workers; ++worker) {
-      StepSampler sampler(graph, options, worker);
-      std::vector<int32_t>& steps = drawn.emplace_back();
-      for (int32_t step = 0; step < 3 * kSteps; ++step) steps.push_back(sampler.Next(step));
-    }
-    const auto expected = testing::NaiveStepEnds(
-        {.profile = *profile,
-         .scenario = *scenario,
-         .recorded =
-             [&](int32_t worker, int32_t step) {
-               return drawn[static_cast<size_t>(worker)][static_cast<size_t>(step)];
-             }},
-        kSteps);
+    const auto expected = NaiveEnds(*profile, *scenario, graph, options, kSteps);
     const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_EQ(result->path, EnginePath::kPlain);
@@ -389,21 +385,7 @@ TEST(CollectivesComparisonTest, AThousandJobsWithContentionEndTheirStepsAsAnObvi
     in_cycles += graph.joint.cycles.has_value() ? 1 : 0;
     const absl::StatusOr<Profile> plain_profile = Profile::Create(fused);
     ASSERT_TRUE(plain_profile.ok()) << plain_profile.status();
-    std::vector<std::vector<int32_t>> drawn;
-    for (int32_t worker = 0; worker < scenario->workers; ++worker) {
-      StepSampler sampler(graph, options, worker);
-      std::vector<int32_t>& steps = drawn.emplace_back();
-      for (int32_t step = 0; step < 3 * kSteps; ++step) steps.push_back(sampler.Next(step));
-    }
-    const auto expected = testing::NaiveStepEnds(
-        {.profile = *plain_profile,
-         .scenario = *scenario,
-         .recorded =
-             [&](int32_t worker, int32_t step) {
-               return drawn[static_cast<size_t>(worker)][static_cast<size_t>(step)];
-             },
-         .threads = threads},
-        kSteps);
+    const auto expected = NaiveEnds(*plain_profile, *scenario, graph, options, kSteps, threads);
     const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_EQ(result->path, EnginePath::kPlain);
