@@ -19,7 +19,7 @@ COPY --from=build /opt/stepcast/bin/ /usr/local/bin/
 # As a number, by which a cluster can tell that it is not root.
 USER 65532:65532
 # A library that is missing above is missed here, not where the image runs.
-RUN stepcastd --version && stepcast --version
+RUN stepcastd --version && stepcast --version && stepcast-admission --version
 # It writes nowhere else but in /tmp: the root file system may be read-only.
 VOLUME /var/lib/stepcast
 EXPOSE 50051 9464

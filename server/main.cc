@@ -6,6 +6,7 @@
 #include "server/app/command_line.h"
 #include "server/app/process.h"
 #include "server/app/server.h"
+#include "server/app/settings.h"
 #include "server/app/stores.h"
 
 namespace {

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # The Debian packages of `./dev package` in a bare Debian 12: installed, started by their unit's command, asked, upgraded over a store with a profile,
-# removed and purged; then the client library, with a compiler.
+# removed and purged; the plugin of Slurm, in a slurmctld; then the client library, with a compiler.
 #
 # Usage, as root: tests/packages_root.sh [ROOT]
 # ROOT: where to make the root file system (default: a temporary directory, removed at the end); an existing one is used again as it is.
 # PACKAGES: directory of the packages (default: what `./dev package` makes now). MIRROR: Debian mirror (default: mmdebstrap's).
-# STEPS: what to do, separated by commas (default: "lint,server,library").
+# STEPS: what to do, separated by commas (default: "lint,server,slurm,library").
 # Exit status: 0 all holds, 77 skipped, with what is missing, 1 something does not hold. Each claim that holds is printed.
 # shellcheck disable=SC2016  # What is in single quotes is for the root, or a format of dpkg-query.
 set -euo pipefail
@@ -28,7 +28,7 @@ done
 top="$(git -C "$(dirname "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)"
 keep="${1:+yes}"
 root="${1:-$(mktemp -d /tmp/stepcast-packages.XXXXXX)}"
-IFS=, read -r -a steps <<<"${STEPS:-lint,server,library}"
+IFS=, read -r -a steps <<<"${STEPS:-lint,server,slurm,library}"
 work="$(mktemp -d)"
 server="" network=""
 
@@ -70,7 +70,7 @@ make_packages() {
   rm -rf "$root/packages"
   mkdir "$root/packages"
   local name found
-  for name in stepcast stepcast-server libstepcast-dev; do
+  for name in stepcast stepcast-server stepcast-slurm libstepcast-dev; do
     found=("$PACKAGES/${name}"_*.deb)
     [[ ${#found[@]} == 1 && -f "${found[0]}" ]] || die "there is not one package of $name in $PACKAGES"
     cp "${found[0]}" "$root/packages/$name.deb"
@@ -133,7 +133,7 @@ stop_server() {
 
 lint_step() {
   command -v lintian >/dev/null || die "the step lint needs lintian"
-  lintian --allow-root --no-cfg --tag-display-limit 0 "$root"/packages/{stepcast,stepcast-server,libstepcast-dev}.deb >"$work/lintian" 2>&1 || true
+  lintian --allow-root --no-cfg --tag-display-limit 0 "$root"/packages/{stepcast,stepcast-server,stepcast-slurm,libstepcast-dev}.deb >"$work/lintian" 2>&1 || true
   cat "$work/lintian"
   ! grep -qv '^[EWIPOXN]: ' "$work/lintian" || die "lintian itself failed"
   ! grep -q '^E:' "$work/lintian" || die "lintian finds errors"
@@ -159,8 +159,9 @@ server_step() {
   [[ "$(within dpkg-query --show --showformat='${Conffiles}' stepcast-server)" == *" $file "* ]] || die "$file is no conffile"
   quietly within bash -c 'source /usr/share/bash-completion/completions/stepcast && complete -p stepcast'
   quietly within bash -c 'cmp /usr/share/bash-completion/completions/stepcast <(stepcast completion bash)'
+  quietly within kubectl-stepcast --help
   local page
-  for page in man1/stepcast.1 man1/stepcast-predict.1 man1/stepcast-job-start-order.1 man8/stepcastd.8; do
+  for page in man1/stepcast.1 man1/stepcast-predict.1 man1/stepcast-job-start-order.1 man1/kubectl-stepcast.1 man8/stepcastd.8; do
     [[ "$(zcat "$root/usr/share/man/$page.gz")" == *".SH OPTIONS"* ]] || die "$page says nothing of options"
   done
   holds "$data, $file, $(find "$root/usr/share/man" -name 'stepcast*' | wc -l) pages of the manual and the completion are there"
@@ -200,6 +201,24 @@ server_step() {
   holds "installed again: the profile is there"
 }
 
+# A slurmctld that has the plugin says so in its log, before it finds no munged.
+slurm_step() {
+  local plugin=/usr/lib/x86_64-linux-gnu/slurm-wlm/job_submit_stepcast.so
+  within dpkg --purge stepcast-slurm >/dev/null 2>&1 || die "dpkg cannot purge what was there"
+  apt_get install /packages/stepcast-slurm.deb
+  [[ "$(within dpkg-query --show --showformat='${Conffiles}' stepcast-slurm)" == *" /etc/slurm/stepcast.yaml "* ]] || die "its settings are no conffile"
+  ! within ldd "$plugin" | grep "not found" || die "the plugin lacks a library"
+  mkdir -p "$root/tmp/slurm"
+  printf '%s\n' ClusterName=bare "SlurmctldHost=$(hostname -s)(127.0.0.1)" SlurmUser=root StateSaveLocation=/tmp/slurm SlurmctldPidFile=/tmp/slurm/pid \
+    MpiDefault=none ProctrackType=proctrack/linuxproc JobSubmitPlugins=stepcast "NodeName=$(hostname -s) CPUs=1" "PartitionName=all Nodes=ALL Default=YES" \
+    >"$root/tmp/slurm/slurm.conf"
+  within timeout 10 slurmctld -D -f /tmp/slurm/slurm.conf >"$work/slurmctld" 2>&1 || true
+  grep "job_submit/stepcast: asks 127.0.0.1:50051, and advises" "$work/slurmctld" || { cat "$work/slurmctld" >&2; die "slurmctld does not have the plugin"; }
+  apt_get purge stepcast-slurm
+  [[ ! -e "$root$plugin" && ! -e "$root/etc/slurm/stepcast.yaml" ]] || die "the purge left something"
+  holds "slurmctld has the plugin, and its removal leaves nothing"
+}
+
 library_step() {
   apt_get install /packages/libstepcast-dev.deb g++ cmake make
   rm -rf "$root/outside"
@@ -215,7 +234,7 @@ make_root
 make_packages
 for step in "${steps[@]}"; do
   case "$step" in
-    lint | server | library) "${step}_step" ;;
+    lint | server | slurm | library) "${step}_step" ;;
     *) die "no such step: $step" ;;
   esac
 done

@@ -49,6 +49,10 @@ std::string FitText(const v1::FitParsingOverheadRequest& request,
 std::string CollectiveFitText(const v1::FitCollectivesRequest& request,
                               const v1::FitCollectivesResponse& response);
 
+// The constants with their intervals, what they leave unexplained, the assumptions that fail, and
+// how to use them; `path`: of the file that holds them, empty: none.
+std::string ContentionFitText(const v1::FitContentionResponse& response, const std::string& path);
+
 // A row a profile.
 std::string ProfileTable(const v1::ListProfilesResponse& response);
 // A line a property. With operations: also what they are and how much they move.

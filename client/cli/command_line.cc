@@ -33,12 +33,15 @@ constexpr char kFooter[] =
     "  stepcast profile check resnet50.json\n"
     "  stepcast profile fit parsing.csv\n"
     "  stepcast profile fit-collectives all_reduce_perf.*.txt\n"
+    "  stepcast profile fit-contention overlapped.csv --save contention.json\n"
     "  stepcast order resnet50.json --workers 1 --method tac --output json\n"
     "  stepcast allocate jobs.json --workers 16\n"
     "  stepcast compare resnet50.json --workers 1-8\n"
+    "  stepcast report resnet50.json --workers 1-8 --out report.html\n"
     "  stepcast trace resnet50.json --workers 4 --out trace.json\n"
     "with one:\n"
     "  stepcast profile upload resnet50.json --id resnet50\n"
+    "  stepcast profile sync profiles/ --set team --prune --dry-run\n"
     "  stepcast recommend resnet50 --min-efficiency 0.7\n"
     "  stepcast job start order resnet50 --method search --wait\n"
     "  stepcast bench resnet50 --rate 1000,2000 --max-p99-ms 5";
@@ -55,13 +58,14 @@ class CommandLine {
     app_.fallthrough();
     DeclareGlobalOptions();
     for (const auto& make : kQuestions) Add(app_, MakeCallCommand(make()));
+    Add(app_, MakeReportCommand());
     Add(app_, MakeTraceCommand());
     Add(app_, MakeBenchCommand());
     CLI::App* profile = app_.add_subcommand("profile", "Make, store, show and check profiles");
     profile->require_subcommand(1);
     for (const auto& make : {MakeImportCommand, MakeZooCommand, MakeCheckCommand, MakeFitCommand,
-                             MakeFitCollectivesCommand, MakeUploadCommand, MakeGetCommand,
-                             MakeListCommand, MakeDeleteCommand}) {
+                             MakeFitCollectivesCommand, MakeFitContentionCommand, MakeUploadCommand,
+                             MakeGetCommand, MakeListCommand, MakeDeleteCommand, MakeSyncCommand}) {
       Add(*profile, make());
     }
     DeclareJobs();

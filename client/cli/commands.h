@@ -20,21 +20,25 @@ std::unique_ptr<Question> MakeCompareQuestion();
 std::unique_ptr<Command> MakeCallCommand(std::unique_ptr<Question> question);
 std::unique_ptr<Command> MakeStartJobCommand(std::unique_ptr<Question> question);
 
-// `trace`, `bench` and `completion`.
+// `report`, `trace`, `bench` and `completion`.
+std::unique_ptr<Command> MakeReportCommand();
 std::unique_ptr<Command> MakeTraceCommand();
 std::unique_ptr<Command> MakeBenchCommand();
 std::unique_ptr<Command> MakeCompletionCommand();
 
-// `profile import`, `zoo`, `check`, `fit`, `fit-collectives`, `upload`, `get`, `list` and `delete`.
+// `profile import`, `zoo`, `check`, `fit`, `fit-collectives`, `fit-contention`, `upload`, `get`,
+// `list`, `delete` and `sync`.
 std::unique_ptr<Command> MakeImportCommand();
 std::unique_ptr<Command> MakeZooCommand();
 std::unique_ptr<Command> MakeCheckCommand();
 std::unique_ptr<Command> MakeFitCommand();
 std::unique_ptr<Command> MakeFitCollectivesCommand();
+std::unique_ptr<Command> MakeFitContentionCommand();
 std::unique_ptr<Command> MakeUploadCommand();
 std::unique_ptr<Command> MakeGetCommand();
 std::unique_ptr<Command> MakeListCommand();
 std::unique_ptr<Command> MakeDeleteCommand();
+std::unique_ptr<Command> MakeSyncCommand();
 
 // `job get`, `list`, `wait`, `cancel` and `delete`.
 std::unique_ptr<Command> MakeGetJobCommand();
@@ -45,7 +49,8 @@ std::unique_ptr<Command> MakeDeleteJobCommand();
 
 // A script for bash, made of `program`'s commands and options, those left out that its help leaves
 // out. Sourced, it completes `program.get_name()`: commands, options, values where a type lists
-// them (`a|b|c`, or CLI::IsMember), and files where a type or an argument's name says FILE.
+// them (`a|b|c`, or CLI::IsMember), and files or folders where a type or an argument's name says
+// FILE or DIR.
 std::string BashCompletion(const CLI::App& program);
 
 }  // namespace stepcast::client

@@ -21,7 +21,7 @@ constexpr char kScript[] =
     R"bash(# bash completion of PROGRAM, as `PROGRAM completion bash` prints it.
 
 # _PROGRAM_words PATH: sets `commands` and `argument` to those of the command PATH, and adds its options to `options`.
-# An option is --name, --name=VALUES where it needs a value, --name~VALUES where it may have one; VALUES and `argument` are @ for a file, or a|b|c.
+# An option is --name, --name=VALUES where it needs a value, --name~VALUES where it may have one; VALUES and `argument` are @f for a file, @d for a folder, or a|b|c.
 _PROGRAM_words() {
   case "$1" in
 CASES  esac
@@ -29,9 +29,9 @@ CASES  esac
 
 # _PROGRAM_values VALUES PREFIX BEGINNING: completes BEGINNING to one of VALUES, and puts PREFIX before each.
 _PROGRAM_values() {
-  if [[ "$1" == @ ]]; then
+  if [[ "$1" == @[fd] ]]; then
     compopt -o filenames 2>/dev/null
-    mapfile -t COMPREPLY < <(compgen -P "$2" -f -- "$3")
+    mapfile -t COMPREPLY < <(compgen -P "$2" "-${1#@}" -- "$3")
   else
     mapfile -t COMPREPLY < <(compgen -P "$2" -W "${1//|/ }" -- "$3")
   fi
@@ -88,9 +88,11 @@ std::string ValuesOf(const std::string& type, const std::string& argument) {
     choices = absl::StrReplaceAll(type.substr(open + 1, type.find('}', open) - open - 1),
                                   {{",", "|"}, {" ", ""}});
   } else if (type.find('|') == std::string::npos) {
-    return type.find("FILE") != std::string::npos || argument.find("FILE") != std::string::npos
-               ? "@"
-               : "";
+    for (const auto& [word, values] : {std::pair("FILE", "@f"), std::pair("DIR", "@d")}) {
+      if (type.find(word) != std::string::npos || argument.find(word) != std::string::npos)
+        return values;
+    }
+    return "";
   }
   return choices.find_first_not_of(kPlain) == std::string::npos ? choices : "";
 }

@@ -20,8 +20,10 @@
 #include "client/cli/answer_texts.h"
 #include "client/cli/commands.h"
 #include "client/cli/input_files.h"
+#include "client/cli/local_connection.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/profile_argument.h"
+#include "client/cli/profile_folder.h"
 #include "client/cli/progress.h"
 #include "client/cli/quantity.h"
 
@@ -91,6 +93,7 @@ class ImportFlags {
 
   // A profile that is only saved is asked of no store.
   bool stores() const { return save_.empty(); }
+  bool names_profile() const { return !id_.empty(); }
   // True where anything was said of how the steps made vary.
   bool varies() const { return variation_ || common_variation_ || steps_ || seed_; }
 
@@ -212,31 +215,50 @@ class ImportCommand : public Command {
   bool NeedsNoServer() const override { return !flags_.stores(); }
 
   ExitCode Run(const Session& session) const override {
-    for (const std::string& path : {path_, graph_, variables_}) {
-      if (!path.empty() && !IsFile(path))
-        return session.Misused(absl::StrCat("there is no file \"", path, "\""));
-    }
-    const absl::StatusOr<RecordingFormat> format = Format();
-    if (!format.ok()) return session.Refused(format.status());
-    if (const std::string_view unused = Unused(*format); !unused.empty()) {
-      return session.Misused(
-          absl::StrCat(std::string(unused), " does not apply to ", RowOf(*format).text));
-    }
-    const absl::StatusOr<std::map<std::string, int64_t>> sizes = Sizes();
-    if (!sizes.ok())
-      return session.Misused(absl::StrCat(variables_, ": ", sizes.status().message()));
-    Session patient = session;
-    patient.options.timeout = TimeoutFor(session);
-    const auto response = [&] {
-      Progress progress(session.console, "importing");
-      return Import(patient, *format, *sizes, progress);
-    }();
-    const ExitCode code = flags_.Finish(patient, response);
-    if (GetErrorDetails(response.status()).reason == "IMPORT_TOO_LARGE") {
+    const auto made = Make(session);
+    if (absl::IsInvalidArgument(made.status()) && GetErrorDetails(made.status()).reason.empty())
+      return session.Misused({made.status().message().data(), made.status().message().size()});
+    const ExitCode code = flags_.Finish(session, made);
+    if (GetErrorDetails(made.status()).reason == "IMPORT_TOO_LARGE") {
       session.console.err << "hint: that is a limit of the server (stepcastd --max-import-bytes); "
                              "--save FILE imports here, and profile upload stores that\n";
     }
     return code;
+  }
+
+  // Failure: INVALID_ARGUMENT without a reason for flags that do not go together or name no file.
+  absl::StatusOr<v1::ImportProfileResponse> Make(const Session& session) const {
+    for (const std::string& path : {path_, graph_, variables_}) {
+      if (!path.empty() && !IsFile(path))
+        return absl::InvalidArgumentError(absl::StrCat("there is no file \"", path, "\""));
+    }
+    const absl::StatusOr<RecordingFormat> format = Format();
+    if (!format.ok()) return format.status();
+    if (const std::string_view unused = Unused(*format); !unused.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(std::string(unused), " does not apply to ", RowOf(*format).text));
+    }
+    const absl::StatusOr<std::map<std::string, int64_t>> sizes = Sizes();
+    if (!sizes.ok())
+      return absl::InvalidArgumentError(absl::StrCat(variables_, ": ", sizes.status().message()));
+    Session patient = session;
+    patient.options.timeout = TimeoutFor(session);
+    Progress progress(session.console, "importing");
+    return Import(patient, *format, *sizes, progress);
+  }
+
+  // Takes the files that flags name from `folder`, where they must be. Failure: INVALID_ARGUMENT
+  // for any that is elsewhere, and for a flag that says where the profile goes.
+  absl::Status StayIn(const std::string& folder) {
+    if (!flags_.stores() || flags_.names_profile())
+      return absl::InvalidArgumentError("--save and --id mean nothing here");
+    for (std::string* const file : {&graph_, &variables_}) {
+      if (file->empty()) continue;
+      if (file->find('/') != std::string::npos)
+        return absl::InvalidArgumentError(absl::StrCat("\"", *file, "\" is not beside it"));
+      *file = absl::StrCat(folder, "/", *file);
+    }
+    return absl::OkStatus();
   }
 
  private:
@@ -405,6 +427,34 @@ class ZooCommand : public Command {
 };
 
 }  // namespace
+
+absl::StatusOr<v1::Profile> ImportHere(const Session& session, const std::string& path,
+                                       const std::vector<std::string>& flags) {
+  ImportCommand command;
+  CLI::App program;
+  CLI::App* const app = command.Declare(program);
+  // Read from the end. No help, which would be printed.
+  app->set_help_flag();
+  program.set_help_flag();
+  std::vector<std::string> words(flags.rbegin(), flags.rend());
+  words.push_back(path);
+  words.push_back(app->get_name());
+  try {
+    program.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+  if (const absl::Status status = command.StayIn(std::filesystem::path(path).parent_path());
+      !status.ok()) {
+    return status;
+  }
+  Session here = session;
+  here.client = MakeLocalClient(session.options);
+  here.local = true;
+  absl::StatusOr<v1::ImportProfileResponse> made = command.Make(here);
+  if (!made.ok()) return made.status();
+  return std::move(*made->mutable_profile());
+}
 
 std::unique_ptr<Command> MakeImportCommand() { return std::make_unique<ImportCommand>(); }
 std::unique_ptr<Command> MakeZooCommand() { return std::make_unique<ZooCommand>(); }

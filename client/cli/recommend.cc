@@ -1,9 +1,6 @@
 // `recommend`: how many workers, and servers, the job should get.
-#include <google/protobuf/util/time_util.h>
-
 #include <CLI/App.hpp>
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,11 +10,10 @@
 #include "client/cli/answer_texts.h"
 #include "client/cli/commands.h"
 #include "client/cli/measure_text.h"
-#include "client/cli/parsed_option.h"
 #include "client/cli/plot_flag.h"
 #include "client/cli/prediction_table.h"
 #include "client/cli/profile_argument.h"
-#include "client/cli/quantity.h"
+#include "client/cli/recommend_flags.h"
 #include "client/cli/scenario_flags.h"
 #include "client/cli/simulation_flags.h"
 #include "client/cli/table.h"
@@ -29,27 +25,13 @@ namespace stepcast::client {
 
 namespace {
 
-const Choices<v1::RecommendWorkersRequest::Objective> kObjectives{
-    {"knee", v1::RecommendWorkersRequest::KNEE},
-    {"max-throughput", v1::RecommendWorkersRequest::MAX_THROUGHPUT},
-    {"min-cost", v1::RecommendWorkersRequest::MIN_COST},
-    {"min-time", v1::RecommendWorkersRequest::MIN_TIME}};
-
 class RecommendQuestion : public Question {
  public:
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app =
         parent.add_subcommand("recommend", "How many workers, and servers, the job should get");
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
-    AddChoiceOption(*app, "--objective", kObjectives,
-                    "knee: the highest throughput times efficiency (default); max-throughput; "
-                    "min-cost: of the remaining examples, or of one; min-time",
-                    [this](v1::RecommendWorkersRequest::Objective objective) {
-                      request_.set_objective(objective);
-                    });
-    DeclareConstraints(*app);
-    DeclarePrices(*app);
-    DeclareCurrent(*app);
+    recommend_.Declare(*app);
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser,
                       ScenarioFlags::Offsets::kForbidden);
     simulation_.Declare(*app);
@@ -75,7 +57,7 @@ class RecommendQuestion : public Question {
     scenario_.Explain(session);
     v1::StartJobRequest asked;
     v1::RecommendWorkersRequest& request = *asked.mutable_recommend_workers();
-    request = request_;
+    request = recommend_.request();
     SetSource(*std::move(source), request);
     *request.mutable_scenario() = scenario_.scenario();
     *request.mutable_options() = simulation_.options();
@@ -96,75 +78,8 @@ class RecommendQuestion : public Question {
   }
 
  private:
-  void DeclareConstraints(CLI::App& app) {
-    v1::Constraints& constraints = *request_.mutable_constraints();
-    AddValueOption<int32_t>(app, "--min-workers", "N", "At least so many (default 1)",
-                            [&](int32_t workers) { constraints.set_min_workers(workers); });
-    AddValueOption<int32_t>(
-        app, "--max-workers", "N",
-        "At most so many (default 16, or --min-workers + 15 where that is more)",
-        [&](int32_t workers) { constraints.set_max_workers(workers); });
-    AddValueOption<int32_t>(
-        app, "--max-servers", "N",
-        "Choose among 1 to so many servers, too (default: only the scenario's)",
-        [&](int32_t servers) { constraints.set_max_parameter_servers(servers); });
-    AddValueOption<double>(app, "--min-efficiency", "SHARE", "Least scaling efficiency, 0 to 1",
-                           [&](double share) { constraints.set_min_scaling_efficiency(share); });
-    AddValueOption<int64_t>(app, "--examples", "N",
-                            "Examples left to train on: gives time and, with prices, cost",
-                            [&](int64_t examples) { constraints.set_examples(examples); });
-    AddParsedOption(
-        app, "--deadline", "TIME",
-        "The examples must be done within this: 30m, 8h; needs --examples",
-        [](const std::string& text) { return ParseDuration(text); },
-        [&](std::chrono::nanoseconds time) {
-          *constraints.mutable_deadline() =
-              google::protobuf::util::TimeUtil::NanosecondsToDuration(time.count());
-        });
-    AddValueOption<double>(app, "--budget", "AMOUNT",
-                           "The most the examples may cost; needs --examples and prices",
-                           [&](double amount) { constraints.set_budget(amount); });
-  }
-
-  // Prices are sent where one was given.
-  void DeclarePrices(CLI::App& app) {
-    AddValueOption<double>(
-        app, "--worker-hour", "AMOUNT", "What a worker costs an hour",
-        [this](double amount) { request_.mutable_prices()->set_worker_hour(amount); });
-    AddValueOption<double>(
-        app, "--server-hour", "AMOUNT", "What a parameter server costs an hour",
-        [this](double amount) { request_.mutable_prices()->set_parameter_server_hour(amount); });
-    AddValueOption<double>(
-        app, "--node-hour", "AMOUNT", "What a node of --workers-per-node workers costs an hour",
-        [this](double amount) { request_.mutable_prices()->set_node_hour(amount); });
-    AddValueOption<std::string>(
-        app, "--currency", "CODE", "What the prices are in, for instance USD",
-        [this](const std::string& code) { request_.mutable_prices()->set_currency_code(code); });
-  }
-
-  void DeclareCurrent(CLI::App& app) {
-    CLI::Option* workers = AddValueOption<int32_t>(
-        app, "--current-workers", "N",
-        "The job runs already, with so many: it is not moved for less than that costs, given "
-        "--examples",
-        [this](int32_t count) { request_.mutable_current()->set_workers(count); });
-    AddValueOption<int32_t>(
-        app, "--current-servers", "N", "... and so many servers (default: the scenario's)",
-        [this](int32_t count) { request_.mutable_current()->set_parameter_servers(count); })
-        ->needs(workers);
-    AddParsedOption(
-        app, "--rescale-time", "TIME",
-        "How long the running job stands still when its numbers change: 90s",
-        [](const std::string& text) { return ParseDuration(text); },
-        [this](std::chrono::nanoseconds time) {
-          request_.mutable_current()->set_rescale_seconds(
-              std::chrono::duration<double>(time).count());
-        })
-        ->needs(workers);
-  }
-
   std::string profile_;
-  v1::RecommendWorkersRequest request_;  // of the flags; constraints are always sent
+  RecommendFlags recommend_;
   ScenarioFlags scenario_;
   SimulationFlags simulation_;
   PlotFlag plot_;

@@ -238,6 +238,12 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       app, "--horovod-cycle", "TIME",
       "The same, and from the begin of one cycle to the next (its own default: 1ms)", parse_seconds,
       [this](double seconds) { collectives().mutable_horovod()->set_cycle_seconds(seconds); }));
+  options.push_back(AddParsedOption(
+      app, "--byte-scheduler", "BYTES",
+      "Send first what the next forward pass uses first, so many bytes let in at once, as "
+      "ByteScheduler does (its own default: 16MB, with --partition 4MB)",
+      parse_bytes,
+      [this](int64_t bytes) { collectives().mutable_byte_scheduler()->set_credit_bytes(bytes); }));
   options.push_back(AddValueOption<int32_t>(
       app, "--concurrent", "N",
       "Collectives that run at once, with --algorithm gloo (default 1; PyTorch's gloo: 2)",

@@ -34,6 +34,7 @@ const Choices<TuningMethod> kTuningMethods{
     {"ddp-buckets", v1::OptimizeCommunicationRequest::DDP_BUCKETS},
     {"horovod", v1::OptimizeCommunicationRequest::HOROVOD},
     {"mg-wfbp", v1::OptimizeCommunicationRequest::MG_WFBP},
+    {"bytescheduler", v1::OptimizeCommunicationRequest::BYTESCHEDULER},
     {"libra", v1::OptimizeCommunicationRequest::LIBRA},
     {"search", v1::OptimizeCommunicationRequest::SEARCH}};
 
@@ -185,6 +186,12 @@ std::string SignedPercent(double fraction) {
   return absl::StrCat(fraction < 0 ? "" : "+", PercentText(fraction));
 }
 
+// What fits a row; whole in the line of the method to use.
+std::string SettingText(const std::string& setting) {
+  constexpr size_t kWidest = 60;
+  return setting.size() <= kWidest ? setting : absl::StrCat(setting.substr(0, kWidest), "...");
+}
+
 // The groups' sizes in the order in which they begin: `7.8, 30.0, 25.0 MiB`, those that are alike
 // counted.
 std::string GroupsText(const v1::CommunicationStrategy& strategy) {
@@ -233,11 +240,13 @@ std::string AdviceText(const Advice& advice) {
                       : absl::StrCat(SignedPercent(interval.lower()), " .. ",
                                      SignedPercent(interval.upper())),
                   SecondsText(strategy.exposed_communication_seconds()),
-                  PercentText(strategy.gap()), strategy.setting()});
+                  PercentText(strategy.gap()), SettingText(strategy.setting())});
   }
   std::string text = absl::StrCat(table.Text(), advice.reason(), "\n");
   for (const v1::CommunicationStrategy& strategy : advice.strategies()) {
     if (strategy.method() != advice.chosen()) continue;
+    if (SettingText(strategy.setting()) != strategy.setting())
+      absl::StrAppend(&text, "set: ", strategy.setting(), "\n");
     absl::StrAppend(&text, "groups, first to last: ", GroupsText(strategy),
                     "\nno grouping's step is shorter than ",
                     SecondsText(strategy.lower_bound_seconds()),
@@ -269,6 +278,13 @@ std::string TuningText(const v1::OptimizeCommunicationResponse& response) {
                         ? "The advice changes with the number of workers.\n"
                         : "The first advice is as good for the other numbers of workers.\n");
   }
+  std::string left_out;
+  for (const v1::LeftOutMethod& method : response.left_out()) {
+    absl::StrAppend(&left_out, left_out.empty() ? "" : ", ",
+                    v1::OptimizeCommunicationRequest::Method_Name(method.method()));
+  }
+  if (!left_out.empty())
+    absl::StrAppend(&text, "not tried: ", left_out, " (--output json says why)\n");
   for (const v1::Warning& warning : response.warnings())
     absl::StrAppend(&text, "warning: ", warning.message(), "\n");
   return text;

@@ -179,6 +179,12 @@ absl::StatusOr<v1::FitCollectivesResponse> Client::FitCollectives(
                                              TermsOf(options_, call));
 }
 
+absl::StatusOr<v1::FitContentionResponse> Client::FitContention(
+    const v1::FitContentionRequest& request, const CallOptions& call) const {
+  return CallFor<v1::FitContentionResponse>(*connection_, kFitContention, request,
+                                            TermsOf(options_, call));
+}
+
 absl::Status Client::GenerateTrace(const v1::GenerateTraceRequest& request, const TracePieces& take,
                                    const CallOptions& call) const {
   return connection_->GenerateTrace(request, take, TermsOf(options_, call));

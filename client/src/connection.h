@@ -59,6 +59,10 @@ class Connection {
   // Returns the operation once it is done.
   virtual absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string& name,
                                                                         const CallTerms& terms) = 0;
+
+  // Ends every Call under way soon, and every later one at once, with CANCELLED. Of connections
+  // whose calls wait for nobody: nothing.
+  virtual void CancelCalls() {}
 };
 
 // Connection::Call with a response of its own.

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -73,8 +75,15 @@ class GrpcStub : public Stub {
     grpc::ClientContext context;
     SetTimeout(timeout, context);
     const grpc::internal::RpcMethod rpc(method.path, grpc::internal::RpcMethod::NORMAL_RPC);
+    const CallUnderWay call(*this, context);
     return FromGrpc(grpc::internal::BlockingUnaryCall<MessageLite, MessageLite>(
         channel_.get(), rpc, &context, request, &response));
+  }
+
+  void CancelCalls() override {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    for (grpc::ClientContext* context : under_way_) context->TryCancel();
   }
 
   // A write that fails ends the sending; why is in the final status.
@@ -133,6 +142,26 @@ class GrpcStub : public Stub {
   }
 
  private:
+  // A call that CancelCalls finds while this lives.
+  class CallUnderWay {
+   public:
+    CallUnderWay(GrpcStub& stub, grpc::ClientContext& context) : stub_(stub), context_(context) {
+      const std::lock_guard lock(stub_.mutex_);
+      stub_.under_way_.insert(&context_);
+      if (stub_.cancelled_) context_.TryCancel();
+    }
+    ~CallUnderWay() {
+      const std::lock_guard lock(stub_.mutex_);
+      stub_.under_way_.erase(&context_);
+    }
+    CallUnderWay(const CallUnderWay&) = delete;
+    CallUnderWay& operator=(const CallUnderWay&) = delete;
+
+   private:
+    GrpcStub& stub_;
+    grpc::ClientContext& context_;
+  };
+
   // Fails as the stream does. `sending` turns false where a write fails; why is in the final
   // status.
   static absl::Status Send(ByteStream& stream, bool graph,
@@ -153,6 +182,10 @@ class GrpcStub : public Stub {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::ProfileService::Stub> profiles_;
   const std::unique_ptr<v1::PredictionService::Stub> predictions_;
+
+  std::mutex mutex_;
+  std::set<grpc::ClientContext*> under_way_;  // guarded by mutex_
+  bool cancelled_ = false;                    // guarded by mutex_
 };
 
 }  // namespace

@@ -41,6 +41,8 @@ inline constexpr Method kFitParsingOverhead{"/stepcast.v1.PredictionService/FitP
                                             Retry::kAlways};
 inline constexpr Method kFitCollectives{"/stepcast.v1.PredictionService/FitCollectives",
                                         Retry::kAlways};
+inline constexpr Method kFitContention{"/stepcast.v1.PredictionService/FitContention",
+                                       Retry::kAlways};
 
 inline constexpr Method kStartJob{"/stepcast.v1.JobService/StartJob", Retry::kByRequestId};
 inline constexpr Method kGetOperation{"/google.longrunning.Operations/GetOperation",
@@ -59,7 +61,7 @@ inline constexpr std::array kMethods{
     kCreateProfile,     kGetProfile,       kListProfiles,       kDeleteProfile,
     kPredictThroughput, kRecommendWorkers, kOptimizeOrder,      kOptimizeCommunication,
     kAllocateWorkers,   kCompareModels,    kFitParsingOverhead, kFitCollectives,
-    kStartJob,          kGetOperation,     kListOperations,     kWaitOperation,
-    kCancelOperation,   kDeleteOperation};
+    kFitContention,     kStartJob,         kGetOperation,       kListOperations,
+    kWaitOperation,     kCancelOperation,  kDeleteOperation};
 
 }  // namespace stepcast::client

@@ -76,6 +76,8 @@ class RemoteConnection : public Connection {
     return client::AwaitOperation(name, terms, *stub_, *environment_);
   }
 
+  void CancelCalls() override { stub_->CancelCalls(); }
+
  private:
   template <typename Reply, typename Attempt>
   absl::StatusOr<Reply> Run(const CallTerms& terms, Repeatable repeatable, const Attempt& attempt) {

@@ -30,6 +30,9 @@ class Stub {
   // Hands every chunk to `take`; its failure ends the call.
   virtual absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take,
                                      Timeout timeout) = 0;
+
+  // As of Connection.
+  virtual void CancelCalls() {}
 };
 
 }  // namespace stepcast::client

@@ -1,6 +1,7 @@
 #include "core/communication/all_reduce.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "core/communication/collective_time.h"
 #include "core/communication/full_sharding.h"
 #include "core/communication/parameter_servers.h"
+#include "core/communication/step_overlap.h"
 #include "core/communication/step_plan.h"
 #include "core/network/link_level.h"
 
@@ -60,7 +62,8 @@ void AssignThreads(const Fusion& fusion, StepPlan& plan) {
 // A bucket waits for what its members wait for, stands where the last of them stood, and what
 // waited for a member waits for it.
 StepPlan Fused(const StepPlan& plan, const Fusion& fusion) {
-  if (std::holds_alternative<std::monostate>(fusion) || std::holds_alternative<Horovod>(fusion))
+  if (std::holds_alternative<std::monostate>(fusion) || std::holds_alternative<Horovod>(fusion) ||
+      std::holds_alternative<ByteScheduler>(fusion))
     return plan;
   const std::vector<int32_t> gradients = AllReducesOf(plan);
   std::vector<std::vector<int32_t>> members_of(plan.size());  // by last member
@@ -180,6 +183,21 @@ absl::Status CheckOrder(const Profile& profile, StepPlan plan) {
                                     names)}});
 }
 
+// Of a computation in that recorded step.
+Span DurationOf(const PlannedOperation& operation, const RecordedStep& step, size_t at) {
+  if (!operation.part.has_value()) {
+    const auto source = Index(operation.source);
+    return Nanoseconds(step.end_ns[source] - step.start_ns[source]);
+  }
+  const TimePart& part = *operation.part;
+  // A product of times and bytes is beyond an int64; rounded alike, all parts come to the whole.
+  const auto until = [&](int64_t end) {
+    return std::llround(static_cast<double>((*part.whole_ns)[at]) *
+                        (static_cast<double>(end) / static_cast<double>(part.whole)));
+  };
+  return Nanoseconds(until(part.end) - until(part.begin));
+}
+
 // `joint_lanes`: as many collectives can be under way at once.
 absl::StatusOr<Program> ProgramOf(const Profile& profile, const StepPlan& plan, int32_t joint_lanes,
                                   StopCheck stop) {
@@ -205,13 +223,12 @@ absl::StatusOr<Program> ProgramOf(const Profile& profile, const StepPlan& plan, 
     for (const int32_t before : operation.waiting_for)
       draft.dependencies.push_back({.before = before, .after = static_cast<OpIndex>(i)});
   }
-  for (const RecordedStep& step : profile.steps()) {
+  for (size_t at = 0; at < profile.steps().size(); ++at) {
+    const RecordedStep& step = profile.steps()[at];
     for (const PlannedOperation& operation : plan) {
       if (!pace.GoesOn(1)) return pace.status();
-      const auto source = Index(operation.source);
-      draft.durations.push_back(operation.kind == Collective::kUnspecified
-                                    ? Nanoseconds(step.end_ns[source] - step.start_ns[source])
-                                    : Span{});
+      draft.durations.push_back(
+          operation.kind == Collective::kUnspecified ? DurationOf(operation, step, at) : Span{});
     }
   }
   return Program::Make(std::move(draft), stop);
@@ -258,6 +275,12 @@ absl::StatusOr<StepPlan> PlanFor(const Profile& profile, const AllReduce& job) {
     plan = Fused(plan, job.fusion);
     if (job.sharding != Sharding::kNone) plan = WithShardedOptimizer(plan);
   }
+  if (std::holds_alternative<ByteScheduler>(job.fusion)) {
+    if (absl::Status status = CheckOrder(profile, plan); !status.ok()) return status;
+    absl::StatusOr<StepPlan> crossing = WithoutStepBarrier(profile, plan);
+    if (!crossing.ok()) return crossing.status();
+    return Partitioned(*crossing, job.partition_bytes);
+  }
   plan = Partitioned(plan, job.partition_bytes);
   // In cycles, what is ready goes, whatever stands before it.
   if (std::holds_alternative<Horovod>(job.fusion)) return plan;
@@ -276,7 +299,8 @@ std::vector<PlannedCollective> CollectivesOf(StepPlan plan, const std::vector<Op
                            .kind = plan[i].kind,
                            .bytes = plan[i].bytes,
                            .members = std::move(plan[i].members),
-                           .threads = plan[i].threads});
+                           .threads = plan[i].threads,
+                           .rank = plan[i].rank});
   }
   return collectives;
 }
@@ -439,6 +463,14 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
   if (how.fidelity == Fidelity::kExpanded) {
     job.joint.in_pairs = true;
     ConnectRing(scenario, ring, job);
+  }
+  if (const auto* scheduler = std::get_if<ByteScheduler>(&how.fusion)) {
+    JointPriorities& priorities = job.joint.priorities.emplace();
+    priorities.credit_bytes = scheduler->credit_bytes;
+    for (const PlannedCollective& collective : collectives) {
+      priorities.ranks.push_back(collective.rank);
+      priorities.bytes.push_back(collective.bytes);
+    }
   }
   if (const auto* horovod = std::get_if<Horovod>(&how.fusion)) {
     job.joint.concurrent = static_cast<int32_t>(collectives.size());

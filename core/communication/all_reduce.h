@@ -29,6 +29,7 @@ struct PlannedCollective {
   int64_t bytes = 0;
   std::vector<int32_t> members;  // the profile's operations whose buffers it carries, ascending
   int32_t threads = 0;           // of its group; 0: AllReduce::threads
+  int32_t rank = 0;              // by ByteScheduler: the lowest first
 
   friend bool operator==(const PlannedCollective&, const PlannedCollective&) = default;
 };

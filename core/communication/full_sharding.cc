@@ -64,11 +64,15 @@ class ParameterSharder {
     return std::move(*this).Write();
   }
   absl::StatusOr<std::vector<int32_t>> ForwardOfEach() && {
-    const std::vector<int32_t> alone(AllReducesOf(plan_).size(), 1);
-    if (absl::Status status = PlaceUnits(alone); !status.ok()) return status;
-    std::vector<int32_t> uses;
-    for (const Unit& unit : units_) uses.push_back(computations_[Index(unit.forward)]);
-    return uses;
+    if (absl::Status status = PlaceUnits(Alone()); !status.ok()) return status;
+    return Uses();
+  }
+  absl::StatusOr<RecordedForward> AsRecorded() && {
+    as_recorded_only_ = true;
+    if (absl::Status status = PlaceUnits(Alone()); !status.ok()) return status;
+    RecordedForward forward{.computations = computations_, .uses = Uses()};
+    forward.computations.resize(Index(FirstMaker()));
+    return forward;
   }
 
  private:
@@ -89,6 +93,20 @@ class ParameterSharder {
     int32_t begin = 0;
     int32_t end = 0;
   };
+
+  std::vector<int32_t> Alone() const { return std::vector<int32_t>(AllReducesOf(plan_).size(), 1); }
+  // By unit.
+  std::vector<int32_t> Uses() const {
+    std::vector<int32_t> uses;
+    for (const Unit& unit : units_) uses.push_back(computations_[Index(unit.forward)]);
+    return uses;
+  }
+  // The position of the first computation that makes a gradient. REQUIRES: units were made.
+  int32_t FirstMaker() const {
+    int32_t first = units_.front().first_maker;
+    for (const Unit& unit : units_) first = std::min(first, unit.first_maker);
+    return first;
+  }
 
   absl::Status PlaceUnits(const std::vector<int32_t>& counts) {
     PlaceComputations();
@@ -151,9 +169,30 @@ class ParameterSharder {
     return absl::OkStatus();
   }
 
+  using NameMap = absl::flat_hash_map<std::string_view, int32_t>;
+
+  std::string_view NameAt(int32_t position) const {
+    return profile_.operations()[Index(plan_[Index(computations_[Index(position)])].source)].name;
+  }
+  // Empty: the name begins with something else.
+  static std::string_view After(std::string_view prefix, std::string_view name) {
+    return name.starts_with(prefix) ? name.substr(prefix.size()) : std::string_view();
+  }
+  // X of backward/X.
+  std::string_view PairedName(int32_t maker) const { return After("backward/", NameAt(maker)); }
+  // The first computation before `end` that is called forward/X, by X.
+  NameMap NamedForward(int32_t end) const {
+    NameMap named;
+    for (int32_t at = 0; at < end; ++at) {
+      const std::string_view name = After("forward/", NameAt(at));
+      if (!name.empty()) named.try_emplace(name, at);
+    }
+    return named;
+  }
+
   // The first computation before `end` that names a parameter or waited for its download.
-  absl::flat_hash_map<std::string_view, int32_t> NamedUses(int32_t end) const {
-    absl::flat_hash_map<std::string_view, int32_t> uses;
+  NameMap NamedUses(int32_t end) const {
+    NameMap uses;
     for (int32_t at = 0; at < end; ++at) {
       const Operation& operation =
           profile_.operations()[Index(plan_[Index(computations_[Index(at)])].source)];
@@ -168,8 +207,7 @@ class ParameterSharder {
 
   absl::Status PlaceForward() {
     const auto count = static_cast<int64_t>(computations_.size());
-    int32_t first_maker = units_.front().first_maker;
-    for (const Unit& unit : units_) first_maker = std::min(first_maker, unit.first_maker);
+    const int32_t first_maker = FirstMaker();
     const int64_t forward = std::min<int64_t>(first_maker, count / 2);
     if (forward == 0) {
       const Operation& first = profile_.operations()[Index(plan_[Index(computations_[0])].source)];
@@ -178,6 +216,7 @@ class ParameterSharder {
                                      "profile does not say what a forward pass is"));
     }
     const auto uses = NamedUses(first_maker);
+    const auto by_name = as_recorded_only_ ? NamedForward(first_maker) : NameMap{};
     forward_end_ = static_cast<int32_t>(forward);
     for (Unit& unit : units_) {
       unit.forward = first_maker;
@@ -185,6 +224,17 @@ class ParameterSharder {
         const int32_t source = plan_[Index(gradient)].source;
         const std::string& parameter = profile_.operations()[Index(source)].parameter;
         const auto named = parameter.empty() ? uses.end() : uses.find(parameter);
+        if (as_recorded_only_ && named == uses.end()) {
+          const auto paired = by_name.find(PairedName(latest_[Index(gradient)]));
+          if (paired == by_name.end()) {
+            return CannotTell(absl::StrCat(
+                "operations[", source, "], ", Quoted(profile_.operations()[Index(source)].name),
+                ": the profile does not say which computation of the forward pass uses its "
+                "parameter: none names it, nor is one called forward/X where backward/X makes it"));
+          }
+          unit.forward = std::min(unit.forward, paired->second);
+          continue;
+        }
         const int64_t from_end = count - 1 - latest_[Index(gradient)];
         const int64_t mirrored = from_end * forward / (count - forward);
         unit.forward = std::min(
@@ -308,6 +358,7 @@ class ParameterSharder {
   std::vector<int32_t> latest_;    // by operation: of itself and of what it waits for
   std::vector<uint8_t> needs_sum_;
   std::vector<int32_t> computations_;  // by position
+  bool as_recorded_only_ = false;      // where the profile says no forward, none is taken
   std::vector<Unit> units_;
   int32_t forward_end_ = 0;  // position
   std::vector<UnitRun> runs_;
@@ -326,6 +377,11 @@ absl::StatusOr<StepPlan> WithShardedParameters(const Profile& profile, const Ste
 absl::StatusOr<std::vector<int32_t>> ForwardUses(const Profile& profile, const StepPlan& plan,
                                                  const char* field) {
   return ParameterSharder(profile, plan, field).ForwardOfEach();
+}
+
+absl::StatusOr<RecordedForward> ForwardAsRecorded(const Profile& profile, const StepPlan& plan,
+                                                  const char* field) {
+  return ParameterSharder(profile, plan, field).AsRecorded();
 }
 
 }  // namespace stepcast

@@ -45,4 +45,17 @@ absl::StatusOr<StepPlan> WithShardedParameters(const Profile& profile, const Ste
 absl::StatusOr<std::vector<int32_t>> ForwardUses(const Profile& profile, const StepPlan& plan,
                                                  const char* field);
 
+// The forward pass as the profile itself says it, without the rule's estimate.
+struct RecordedForward {
+  // The computations before any gradient is made, of the plan, in an order that can run.
+  std::vector<int32_t> computations;
+  // By all-reduce, in graph order: the first of them that uses its parameter.
+  std::vector<int32_t> uses;
+};
+// A forward computation uses a parameter that it names, or for whose download it waited; where none
+// does, and the computation that makes the gradient is named backward/X, it is forward/X. Failure:
+// as ForwardUses, and where neither says which.
+absl::StatusOr<RecordedForward> ForwardAsRecorded(const Profile& profile, const StepPlan& plan,
+                                                  const char* field);
+
 }  // namespace stepcast

@@ -58,7 +58,8 @@ absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenari
   if (!program.ok()) return program.status();
   const AllReduce& how = scenario.all_reduce();
   std::shared_ptr<const PreparedJoint> prepared;
-  if (how.fidelity == Fidelity::kCollapsed && !std::holds_alternative<Horovod>(how.fusion)) {
+  if (how.fidelity == Fidelity::kCollapsed && !std::holds_alternative<Horovod>(how.fusion) &&
+      !std::holds_alternative<ByteScheduler>(how.fusion)) {
     prepared = std::make_shared<const PreparedJoint>(PrepareJoint(
         program->program, JointWorkOf(program->collectives, how.concurrent_collectives)));
   }

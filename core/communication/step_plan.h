@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,14 @@
 #include "core/model/profile.h"
 
 namespace stepcast {
+
+// A part of some time that a worker computes for: the stretch from begin / whole to end / whole.
+struct TimePart {
+  std::shared_ptr<const std::vector<int64_t>> whole_ns;  // by recorded step
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t whole = 1;
+};
 
 // An operation of a plan; the graph order is the order of the list.
 struct PlannedOperation {
@@ -23,7 +33,9 @@ struct PlannedOperation {
   int32_t stream = 0;
   std::vector<int32_t> waiting_for;  // of the plan
   std::vector<int32_t> members;
-  int32_t threads = 0;  // of its group; 0: it has none of its own
+  int32_t threads = 0;           // of its group; 0: it has none of its own
+  int32_t rank = 0;              // of a collective that goes by priority: the lowest first
+  std::optional<TimePart> part;  // of a computation that is not as long as its source
 };
 using StepPlan = std::vector<PlannedOperation>;
 

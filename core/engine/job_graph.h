@@ -103,6 +103,19 @@ struct JointCycles {
   std::function<JointPace(size_t position, int64_t bytes)> pace_of;
 };
 
+// Joint operations that are let in by priority, instead of in a fixed order.
+//
+// When all else of an instant has happened, what is ready on every worker is let in, the lowest
+// rank first, of equal ranks the one that was ready first, of those the first in graph order; it is
+// let in if it and all that was let in and has not ended come to `credit_bytes` at most, or that is
+// nothing. What is let in begins in the order in which it was, as soon as there is room. A step
+// that begins on one worker while another is still in the one before changes nothing of that.
+struct JointPriorities {
+  std::vector<int32_t> ranks;  // parallel to JointWork::ops
+  std::vector<int64_t> bytes;  // likewise
+  int64_t credit_bytes = 0;    // above 0
+};
+
 // Operations that all workers carry out together, on the lanes of role kJoint: one sequence over
 // all steps. The next one begins when it is ready on every worker, those before it have begun, and
 // fewer than `concurrent` are under way; it begins and ends on all workers at once. The
@@ -123,6 +136,8 @@ struct JointWork {
   // Without messages; there are as many joint lanes as ops, and those of a group are under way at
   // once, on the first ones.
   std::optional<JointCycles> cycles;
+  // Without cycles and pairs.
+  std::optional<JointPriorities> priorities;
   // True: the first two of `ops` begin and end one thing that goes on in between, and so on, for
   // what is said of when it was ready, under way and over. REQUIRES: neither messages nor cycles.
   bool in_pairs = false;

@@ -475,7 +475,8 @@ class JointRun {
 bool HasJointWorkOnly(const JobGraph& job, const RunOptions& options) {
   return !job.joint.ops.empty() && job.programs.size() == 1 && job.networks.empty() &&
          job.couplings.empty() && job.peer_edges.empty() && !job.slows_computation() &&
-         !job.joint.cycles.has_value() && options.trace == nullptr && options.until == kEndOfTime &&
+         !job.joint.cycles.has_value() && !job.joint.priorities.has_value() &&
+         options.trace == nullptr && options.until == kEndOfTime &&
          options.fastest_path != EnginePath::kPlain;
 }
 

@@ -15,7 +15,7 @@
 
 namespace stepcast {
 
-// True if it can run such a job: no links, no other meetings, no cycles, nothing that slows
+// True if it can run such a job: no links, other meetings, cycles or priorities, nothing that slows
 // computation, and neither a trace nor an end of the run at an instant of its own.
 bool HasJointWorkOnly(const JobGraph& job, const RunOptions& options);
 

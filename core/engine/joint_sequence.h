@@ -1,13 +1,14 @@
 // The joint operations of a run: which may begin, which are under way, and when the next one ends.
 //
-// Threads: none. Cost: O(1) for an arrival and a begin, with cycles O(log n) for a begin; memory:
-// some numbers a joint operation.
+// Threads: none. Cost: O(1) for an arrival and a begin, with cycles O(log n) for a begin, with
+// priorities for an arrival; memory: some numbers a joint operation.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,11 @@ class JointSequence {
     if (++arrived_[position] < workers_) return;
     if (Begins(position)) step_[Row(position)].ready = now - step_begin_;
     if (joint_.cycles.has_value()) NoteReady(position, now);
+    if (joint_.priorities.has_value()) {
+      waiting_.push_back(
+          {.rank = joint_.priorities->ranks[position], .at = now, .position = position});
+      std::push_heap(waiting_.begin(), waiting_.end(), std::greater<>());
+    }
   }
   // The operation at that position is ready on all of them, on the last one at `at`.
   void ArriveAll(size_t position, Instant at) {
@@ -62,12 +68,16 @@ class JointSequence {
   }
 
   // True if the next one of the sequence is ready on all workers and there is room for it.
-  // REQUIRES: without cycles.
+  // REQUIRES: without cycles and priorities.
   bool CanBegin() const {
     return !arrived_.empty() && arrived_[next_] == workers_ && under_way_ < joint_.concurrent;
   }
   // The same of any job. Ask when all else of the instant has happened.
-  bool CanBegin(Instant now) const {
+  bool CanBegin(Instant now) {
+    if (joint_.priorities.has_value()) {
+      LetIn();
+      return !let_in_.empty() && under_way_ < joint_.concurrent;
+    }
     if (!joint_.cycles.has_value()) return CanBegin();
     if (begun_of_group_ < group_.size()) return true;
     return under_way_ == 0 && (!groups_.empty() || NextCycle() <= now);
@@ -79,6 +89,10 @@ class JointSequence {
   // REQUIRES: CanBegin().
   Begun Begin(Instant now) {
     if (joint_.cycles.has_value()) return BeginOfGroup(now);
+    if (joint_.priorities.has_value()) {
+      next_ = let_in_.front();
+      let_in_.pop_front();
+    }
     const auto slot =
         static_cast<size_t>(std::find(ends_.begin(), ends_.end(), kEndOfTime) - ends_.begin());
     const Begun begun{.op = joint_.ops[next_], .slot = static_cast<int32_t>(slot)};
@@ -134,6 +148,7 @@ class JointSequence {
       ends_[Index(slots[i])] = kEndOfTime;
       const size_t position = of_slot_[Index(slots[i])];
       --under_way_;
+      if (joint_.priorities.has_value()) bytes_in_ -= joint_.priorities->bytes[position];
       if (!Ends(position)) continue;
       step_[Row(position)].end = now - step_begin_;
       NoteIdle(now);
@@ -200,6 +215,30 @@ class JointSequence {
     // clang-tidy 14 takes the zero of a rewritten comparison for a pointer.
     friend auto operator<=>(const Ready&, const Ready&) = default;  // NOLINT(modernize-use-nullptr)
   };
+
+  // With priorities: ready on all workers, and not let in.
+  struct Waiting {
+    int32_t rank = 0;
+    Instant at;
+    size_t position = 0;
+
+    friend auto operator<=>(const Waiting&,
+                            const Waiting&) = default;  // NOLINT(modernize-use-nullptr)
+  };
+
+  void LetIn() {
+    const JointPriorities& priorities = *joint_.priorities;
+    while (!waiting_.empty()) {
+      const size_t position = waiting_.front().position;
+      const int64_t bytes = priorities.bytes[position];
+      const bool has_credit = under_way_ == 0 && let_in_.empty();
+      if (!has_credit && bytes > priorities.credit_bytes - bytes_in_) return;
+      std::pop_heap(waiting_.begin(), waiting_.end(), std::greater<>());
+      waiting_.pop_back();
+      let_in_.push_back(position);
+      bytes_in_ += bytes;
+    }
+  }
 
   void NoteReady(size_t position, Instant now) {
     if (ready_.empty()) first_ready_ = now;
@@ -298,6 +337,11 @@ class JointSequence {
   Span length_;
   LevelClock clock_;  // from its begin
   int64_t busy_ = 0;
+
+  // Of priorities.
+  std::vector<Waiting> waiting_;  // a heap, the lowest first
+  std::deque<size_t> let_in_;     // positions, not yet begun
+  int64_t bytes_in_ = 0;          // of what was let in and has not ended
 
   // Of cycles.
   std::vector<Ready> ready_;                 // on all workers, for the next cycle

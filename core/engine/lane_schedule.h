@@ -39,7 +39,8 @@ class LaneSchedule {
   struct Ready {
     Instant at;
     int32_t sink = 0;
-    bool late = false;  // not in the first round of the instant: behind what was stopped at it
+    int32_t round =
+        0;  // of the instant: 0 for what is there when the instant's first ends are done
   };
   // A no-op watcher, for a run of which only the end is wanted.
   struct Unwatched {
@@ -81,36 +82,37 @@ class LaneSchedule {
     const Arrival* arrival = arrivals.data();
     const Arrival* const last = arrival + arrivals.size();
     Instant now = begin;
+    int32_t round = 0;
 
     // Everything that waits for a node, a source or an operation, joins the queue or becomes ready.
-    const auto release = [&](size_t node, bool late) __attribute__((always_inline)) {
+    const auto release = [&](size_t node) __attribute__((always_inline)) {
       const int32_t* const end = targets_.data() + first_target_[node + 1];
       for (const int32_t* target = targets_.data() + first_target_[node]; target != end; ++target) {
         if (--pending[*target] != 0) continue;
         if (*target < operations) {
           *tail++ = *target;
         } else {
-          ready.push_back({.at = now, .sink = *target - operations, .late = late});
+          ready.push_back({.at = now, .sink = *target - operations, .round = round});
         }
       }
     };
-    const auto release_operation = [&](int32_t op, bool late) {
-      release(static_cast<size_t>(op) + sources_.size(), late);
+    const auto release_operation = [&](int32_t op) {
+      release(static_cast<size_t>(op) + sources_.size());
     };
     // The arrivals of one instant, with what has been released at it already, are one round, which
     // queues in graph order.
     const auto take_rest_of_instant = [&](int32_t* tail_before, size_t ready_before) {
-      while (arrival != last && arrival->at == now)
-        release(static_cast<size_t>(arrival++->source), false);
+      while (arrival != last && arrival->at == now) release(static_cast<size_t>(arrival++->source));
       std::sort(tail_before, tail);
       std::sort(ready.begin() + static_cast<std::ptrdiff_t>(ready_before), ready.end(),
                 [](const Ready& a, const Ready& b) { return a.sink < b.sink; });
     };
     const auto take_arrivals = [&]() __attribute__((always_inline)) {
       now = arrival->at;
+      round = 0;
       int32_t* const tail_before = tail;
       const size_t ready_before = ready.size();
-      release(static_cast<size_t>(arrival->source), false);
+      release(static_cast<size_t>(arrival->source));
       if (++arrival != last && arrival->at == now) take_rest_of_instant(tail_before, ready_before);
     };
 
@@ -123,15 +125,18 @@ class LaneSchedule {
       const int32_t op = *head++;
       const Instant start = now;
       const Instant end = start + Span{durations[op]};
+      // Zero-length work forms the next round of the same instant.
+      const int32_t end_round = start == end ? round + 1 : 0;
       while (arrival != last && arrival->at < end) take_arrivals();
       now = end;
+      round = end_round;
       if (arrival != last && arrival->at == end) {
         int32_t* const tail_before = tail;
         const size_t ready_before = ready.size();
-        release_operation(op, false);
+        release_operation(op);
         take_rest_of_instant(tail_before, ready_before);
       } else {
-        release_operation(op, start == end);
+        release_operation(op);
       }
       watcher.Ran(op, start, end);
     }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/graph_cuts.h"
+#include "core/engine/job_graph.h"
 
 namespace stepcast {
 
@@ -27,7 +28,6 @@ class PhasePlanner {
     const OpIndex cut = FindCut();
     if (cut < 0 && !UploadsWaitForAllDownloads()) return std::nullopt;
     if (cut >= 0 && find_cut) DivideAt(cut);
-    FillPhases();
     return std::move(plan_);
   }
 
@@ -141,33 +141,6 @@ class PhasePlanner {
     plan_.computations.erase(later, plan_.computations.end());
   }
 
-  // All downloads of a hub queue at once: first services in graph order, then, turn by turn,
-  // what was stopped.
-  void FillPhases() {
-    plan_.phases.resize(hubs_);
-    plan_.arrival_order.resize(plan_.downloads.size());
-    std::vector<std::deque<std::pair<int32_t, int32_t>>> lines(hubs_);  // source, service
-    for (size_t i = 0; i < plan_.downloads.size(); ++i)
-      lines[Hub(plan_.downloads[i])].emplace_back(static_cast<int32_t>(i), 0);
-    for (size_t hub = 0; hub < hubs_; ++hub) {
-      PhasePlan::DownloadPhase& phase = plan_.phases[hub];
-      for (auto& line = lines[hub]; !line.empty(); line.pop_front()) {
-        const auto [source, service] = line.front();
-        const OpIndex op = plan_.downloads[static_cast<size_t>(source)];
-        const TransferWork& work = graph_.work(op);
-        const bool stops = service + 1 < work.services;
-        phase.services.push_back({.op = op,
-                                  .service = service,
-                                  .source = stops ? -1 : source,
-                                  .work = work.OfService(service)});
-        phase.total += work.OfService(service);
-        plan_.arrival_order[static_cast<size_t>(source)] =
-            static_cast<int32_t>(phase.services.size());
-        if (stops) line.emplace_back(source, service + 1);
-      }
-    }
-  }
-
   const Program& graph_;
   const size_t hubs_;
   PhasePlan plan_;
@@ -188,6 +161,52 @@ size_t PhasePlan::HubsOf(const Lanes& lanes) {
 
 std::optional<PhasePlan> PhasePlan::Make(const Program& graph, bool find_cut) {
   return PhasePlanner(graph).Plan(find_cut);
+}
+
+// All downloads of a hub queue at once: ranked ones go before all others, which stand in one line
+// with what was stopped.
+PhasePlan::DownloadOrder PhasePlan::InOrder(const Program& graph, const int32_t* ranks) const {
+  DownloadOrder order{.phases = std::vector<DownloadPhase>(uploads_to.size()),
+                      .arrival_order = std::vector<int32_t>(downloads.size())};
+  struct Waiting {
+    int32_t source = 0;
+    int32_t service = 0;
+  };
+  std::vector<int32_t> ranked;  // sources
+  std::vector<std::deque<Waiting>> lines(uploads_to.size());
+  const auto hub_of = [&](int32_t source) {
+    return Index(graph.lanes()[graph.lane(downloads[Index(source)])].index);
+  };
+  const auto rank_of = [&](int32_t source) {
+    return ranks == nullptr ? Ranking::kUnranked : ranks[downloads[Index(source)]];
+  };
+  const auto serve = [&](Waiting next) {
+    const OpIndex op = downloads[Index(next.source)];
+    const TransferWork& work = graph.work(op);
+    const Span span = work.OfService(next.service);
+    const bool stops = next.service + 1 < work.services;
+    DownloadPhase& phase = order.phases[hub_of(next.source)];
+    phase.services.push_back(
+        {.op = op, .service = next.service, .source = stops ? -1 : next.source, .work = span});
+    phase.total += span;
+    order.arrival_order[Index(next.source)] = static_cast<int32_t>(phase.services.size());
+    if (stops)
+      lines[hub_of(next.source)].push_back({.source = next.source, .service = next.service + 1});
+  };
+  for (int32_t source = 0; Index(source) < downloads.size(); ++source) {
+    if (rank_of(source) == Ranking::kUnranked) {
+      lines[hub_of(source)].push_back({.source = source});
+    } else {
+      ranked.push_back(source);
+    }
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [&](int32_t a, int32_t b) { return rank_of(a) < rank_of(b); });
+  for (const int32_t source : ranked) serve({.source = source});
+  for (std::deque<Waiting>& line : lines) {
+    for (; !line.empty(); line.pop_front()) serve(line.front());
+  }
+  return order;
 }
 
 }  // namespace stepcast

@@ -32,26 +32,6 @@ struct Tracer {
   int32_t step;
 };
 
-// The download phases without what nobody waits for, or somebody who also waits for what comes
-// later: its work is added to the next one's.
-std::vector<PhasePlan::DownloadPhase> PhasesThatMatter(const PhasePlan& plan,
-                                                       const LaneSchedule& computation) {
-  std::vector<PhasePlan::DownloadPhase> phases;
-  for (const PhasePlan::DownloadPhase& phase : plan.phases) {
-    PhasePlan::DownloadPhase& kept =
-        phases.emplace_back(PhasePlan::DownloadPhase{.services = {}, .total = phase.total});
-    Span skipped;
-    for (const PhasePlan::Service& service : phase.services) {
-      skipped += service.work;
-      const bool matters = service.source >= 0 && computation.Matters(service.source);
-      if (!matters && &service != &phase.services.back()) continue;
-      kept.services.push_back(service);
-      kept.services.back().work = std::exchange(skipped, Span{});
-    }
-  }
-  return phases;
-}
-
 }  // namespace
 
 template <typename Uploads>
@@ -72,10 +52,8 @@ PhasedRun<Uploads>::PhasedRun(const JobGraph& job, const PhasePlan& plan, const 
       outbound_touched_(inbound_touched_),
       timers_(Index(worker_count_) * Index(hubs_)),
       rows_(graph_, plan, options.trace != nullptr, /*streamed=*/Uploads::kNeedsCut),
-      computation_(graph_, plan.downloads, plan.computations,
-                   plan.after_cut.empty() ? plan.uploads : std::vector<OpIndex>{},
-                   plan.arrival_order),
-      phases_(options.trace != nullptr ? plan.phases : PhasesThatMatter(plan, computation_)),
+      ranks_(job, options),
+      downloads_(job, plan, options.trace != nullptr),
       ledger_(job, options),
       workers_(Index(worker_count_)),
       ended_{.by_lane = std::vector<UsageWindow::Ticks>(Index(job.lanes().count()))},
@@ -167,7 +145,8 @@ void PhasedRun<Uploads>::TakeDownloads(int32_t hub) {
   inbound_[Index(hub)].TakeEnded(now_, flows_);
   inbound_touched_[Index(hub)] = true;
   for (const LoggedLink::Flow worker : flows_) {
-    ReadArrivals(worker, hub, phases_[Index(hub)].total, arrived_[hubs_ > 1 ? Index(worker) : 0]);
+    ReadArrivals(worker, hub, workers_[Index(worker)].downloads->phases[Index(hub)].total,
+                 arrived_[hubs_ > 1 ? Index(worker) : 0]);
     if (--workers_[Index(worker)].hubs_left == 0) EndDownloads(worker);
   }
 }
@@ -223,13 +202,16 @@ void PhasedRun<Uploads>::TakeTimers() {
 template <typename Uploads>
 void PhasedRun<Uploads>::BeginStep(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
-  state.row = &rows_.Of(state.speed_class, state.compute_speed, state.sampler.Next(state.step));
+  const int32_t recorded = state.sampler.Next(state.step);
+  state.row = &rows_.Of(state.speed_class, state.compute_speed, recorded);
+  ranks_.BeginStep(worker, recorded);
+  state.downloads = downloads_.Of(recorded, ranks_.RanksOf(worker));
   state.phase = Phase::kDownloading;
   state.step_begin = now_;
   state.exposed = 0;
   state.hubs_left = 0;
   for (int32_t hub = 0; hub < hubs_; ++hub) {
-    const Span total = phases_[Index(hub)].total;
+    const Span total = state.downloads->phases[Index(hub)].total;
     if (total.ticks == 0) continue;
     ++state.hubs_left;
     inbound_[Index(hub)].Start(worker, total);
@@ -243,8 +225,8 @@ void PhasedRun<Uploads>::BeginStep(int32_t worker) {
 template <typename Uploads>
 void PhasedRun<Uploads>::ReadArrivals(int32_t worker, int32_t hub, Span carried,
                                       std::vector<LaneSchedule::Arrival>& arrivals) {
-  const PhasePlan::DownloadPhase& phase = phases_[Index(hub)];
   WorkerState& state = workers_[Index(worker)];
+  const PhasePlan::DownloadPhase& phase = state.downloads->phases[Index(hub)];
   const bool traced = options_.trace != nullptr && carried == phase.total;
   LoggedLink::Reader reader = inbound_[Index(hub)].Read(worker);
   Instant start = state.step_begin;
@@ -297,10 +279,11 @@ Instant PhasedRun<Uploads>::Compute(int32_t worker) {
                   .trace = state.trace,
                   .worker = worker,
                   .step = state.step};
-    cut = computation_.Run(state.step_begin, arrivals, state.row->durations.data(), ready_, tracer);
+    cut = state.downloads->computation->Run(state.step_begin, arrivals, state.row->durations.data(),
+                                            ready_, tracer);
   } else {
-    cut = computation_.Run(state.step_begin, arrivals, state.row->durations.data(), ready_,
-                           LaneSchedule::Unwatched{});
+    cut = state.downloads->computation->Run(state.step_begin, arrivals, state.row->durations.data(),
+                                            ready_, LaneSchedule::Unwatched{});
   }
   arrivals.clear();
   return cut;
@@ -333,6 +316,7 @@ void PhasedRun<Uploads>::BeginUploads(int32_t worker, Instant cut) {
       if (plan_.after_cut.empty()) uploads.BeginOwn(worker);
     }
     if (!plan_.after_cut.empty()) uploads.Begin(worker, *state.row, cut);
+    if constexpr (Uploads::kRanked) uploads.Rank(worker, ranks_.RanksOf(worker));
     GoOnUploading(worker, hub);
   }
   if (--state.hubs_left == 0) EndStepAt(worker);
@@ -423,10 +407,31 @@ void PhasedRun<Uploads>::EndStep(int32_t worker) {
 }
 
 template class PhasedRun<UploadLines>;
+template class PhasedRun<RankedUploadLines>;
 template class PhasedRun<UploadStreams>;
+
+namespace {
+
+// True if an upload may have a rank in some step.
+bool RanksUploads(const JobGraph& job, const PhasePlan& plan) {
+  if (job.rankings.empty()) return false;
+  const Ranking& ranking = *job.rankings.front();
+  if (ranking.rule == Ranking::Rule::kArrival) return false;
+  if (ranking.rule == Ranking::Rule::kShuffled) return true;
+  const size_t size = Index(job.programs.front()->size());
+  for (size_t row = 0; row < ranking.ranks.size(); row += size) {
+    for (const OpIndex op : plan.uploads) {
+      if (ranking.ranks[row + Index(op)] != Ranking::kUnranked) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 absl::StatusOr<RunResult> RunInPhases(const JobGraph& job, const PhasePlan& plan,
                                       const RunOptions& options, StopCheck stop) {
+  if (RanksUploads(job, plan)) return PhasedRun<RankedUploadLines>(job, plan, options, stop).Go();
   if (options.trace == nullptr && UploadStreams::Fit(*job.programs.front(), plan))
     return PhasedRun<UploadStreams>(job, plan, options, stop).Go();
   return PhasedRun<UploadLines>(job, plan, options, stop).Go();

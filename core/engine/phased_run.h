@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "core/base/indexed_heap.h"
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
+#include "core/engine/download_schedules.h"
 #include "core/engine/job_graph.h"
 #include "core/engine/lane_schedule.h"
 #include "core/engine/phase_plan.h"
@@ -30,19 +32,21 @@
 #include "core/engine/program.h"
 #include "core/engine/run_ledger.h"
 #include "core/engine/simulation.h"
+#include "core/engine/step_ranks.h"
 #include "core/engine/step_sampler.h"
 #include "core/engine/usage_meter.h"
 #include "core/network/logged_link.h"
 
 namespace stepcast {
 
-// Uploads is UploadLines or, where they fit and there is no trace, UploadStreams.
+// Uploads is RankedUploadLines where an upload may have a rank; else UploadStreams, where they fit
+// and there is no trace, or UploadLines.
 template <typename Uploads>
 class PhasedRun {
  public:
-  // All must outlive it; the plan is of the job's only program. REQUIRES: the graph's own order of
-  // transfers; links shared equally, and no worker's own link ever binds; workers meet at the ends
-  // of their steps at most.
+  // All must outlive it; the plan is of the job's only program. REQUIRES: links shared equally, and
+  // no worker's own link ever binds; workers meet at the ends of their steps at most; no upload has
+  // a rank, unless Uploads::kRanked.
   PhasedRun(const JobGraph& job, const PhasePlan& plan, const RunOptions& options, StopCheck stop);
 
   absl::StatusOr<RunResult> Go();
@@ -53,6 +57,7 @@ class PhasedRun {
   struct WorkerState {
     StepSampler sampler;
     const PhaseRow* row = nullptr;
+    std::shared_ptr<const DownloadSchedule> downloads;
     int32_t speed_class = 0;
     double compute_speed = 1;
     int32_t step = 0;  // completed
@@ -110,8 +115,8 @@ class PhasedRun {
   std::vector<bool> outbound_touched_;
   IndexedHeap timers_;  // by worker and hub: the next upload is ready, or (hub 0) a step begins
   PhaseRows rows_;
-  LaneSchedule computation_;
-  const std::vector<PhasePlan::DownloadPhase> phases_;
+  StepRanks ranks_;
+  DownloadSchedules downloads_;
   std::vector<Uploads> uploads_;  // by hub
   RunLedger ledger_;
   std::vector<WorkerState> workers_;

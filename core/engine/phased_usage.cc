@@ -61,11 +61,13 @@ int64_t PhasedRun<Uploads>::ComputedOfDownloading(int32_t worker) {
               [](const auto& a, const auto& b) { return a.at < b.at; });
   BusyUntil busy{.until = now_};
   ready_.clear();
-  computation_.Run(state.step_begin, partial_, state.row->durations.data(), ready_, busy);
+  state.downloads->computation->Run(state.step_begin, partial_, state.row->durations.data(), ready_,
+                                    busy);
   return busy.busy;
 }
 
 template UsageWindow::Totals PhasedRun<UploadLines>::TotalsNow();
+template UsageWindow::Totals PhasedRun<RankedUploadLines>::TotalsNow();
 template UsageWindow::Totals PhasedRun<UploadStreams>::TotalsNow();
 
 }  // namespace stepcast

@@ -390,7 +390,7 @@ class PlainRun {
                          [this](int32_t worker) { RunRounds(worker); });
   }
 
-  bool HasMeetings() const {
+  bool HasMeetings() {
     return ledger_.meetings().HasFull() || releases_.HasReleased() ||
            (joins_ && (joint_.CanBegin(now_) || joint_.NextEnd() == now_));
   }

@@ -13,7 +13,6 @@
 #include "core/engine/phase_plan.h"
 #include "core/engine/phased_run.h"
 #include "core/engine/plain_run.h"
-#include "core/engine/step_ranks.h"
 #include "core/network/equal_share_link.h"
 #include "core/network/first_come_network.h"
 #include "core/network/independent_links.h"
@@ -142,8 +141,7 @@ absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& option
     });
   }
   if (!hubs_alone_bind) return RunPlain(job, options, stop, max_min);
-  if (options.fastest_path != EnginePath::kPlain && job.StepsStandAlone() &&
-      !StepRanks::Needed(job)) {
+  if (options.fastest_path != EnginePath::kPlain && job.StepsStandAlone()) {
     const std::optional<PhasePlan> plan =
         PhasePlan::Make(*job.programs.front(), options.fastest_path == EnginePath::kMemoised);
     if (plan.has_value()) return RunInPhases(job, *plan, options, stop);

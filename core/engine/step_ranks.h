@@ -48,6 +48,10 @@ class StepRanks {
     }
   }
 
+  // By OpIndex, until the worker's next step begins; null without ranks.
+  const int32_t* RanksOf(int32_t worker) const {
+    return rows_.empty() ? nullptr : rows_[Index(worker)];
+  }
   // kUnranked without ranks.
   int32_t RankOf(int32_t worker, OpIndex op) const {
     return rows_.empty() || rows_[Index(worker)] == nullptr ? Ranking::kUnranked

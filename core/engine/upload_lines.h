@@ -4,10 +4,16 @@
 // Uploads line up as they become ready; one that was stopped goes behind those that were ready by
 // then, first round of that instant included. What stands in line when the link turns idle is sent
 // as one batch, a flow of several chunks. Where no transfer is ever stopped the line is the list of
-// ready uploads itself. Threads: none. Memory: 8 bytes a worker and service where transfers are
-// stopped, 16 a worker and upload to remember arrivals.
+// ready uploads itself.
+//
+// With ranks, ranked uploads go before that line, the lowest rank first, ties as they became ready.
+// Then a batch is as much of what waits as nothing that becomes ready later could go before, its
+// first chunk at least: in an order in which uploads become ready anyway, all of it.
+// Threads: none. Memory: 8 bytes a worker and service where transfers are stopped or ranked, 16 a
+// worker and upload to remember arrivals, with ranks 20 more.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,6 +21,7 @@
 #include <vector>
 
 #include "core/base/time.h"
+#include "core/engine/job_graph.h"
 #include "core/engine/lane_schedule.h"
 #include "core/engine/phase_plan.h"
 #include "core/engine/phase_rows.h"
@@ -23,11 +30,13 @@
 
 namespace stepcast {
 
-class UploadLines {
+template <bool ranked>
+class BasicUploadLines {
  public:
   static constexpr bool kNeedsCut = false;
+  static constexpr bool kRanked = ranked;
 
-  UploadLines(const Program& graph, const PhasePlan& plan, int32_t hub, int32_t workers)
+  BasicUploadLines(const Program& graph, const PhasePlan& plan, int32_t hub, int32_t workers)
       : hub_(static_cast<size_t>(hub)),
         uploads_(plan.uploads_to[hub_]),
         updates_(graph, plan.uploads_to[hub_], plan.updates_on[hub_], {}) {
@@ -38,7 +47,13 @@ class UploadLines {
     stops_ = services_ > uploads_.size();
     lines_.resize(static_cast<size_t>(workers));
     arrivals_.resize(static_cast<size_t>(workers) * uploads_.size());
-    if (stops_) entries_.resize(static_cast<size_t>(workers) * services_);
+    if (stops_ || kRanked) entries_.resize(static_cast<size_t>(workers) * services_);
+    if (kRanked) {
+      first_come_.resize(entries_.size());
+      ranks_.resize(arrivals_.size());
+      least_later_.resize(arrivals_.size());
+      first_.resize(lines_.size());
+    }
     // Without a cut each step has a list of its own.
     if (plan.after_cut.empty()) own_ready_.resize(static_cast<size_t>(workers) * uploads_.size());
   }
@@ -55,8 +70,29 @@ class UploadLines {
     return std::span(own_ready_).subspan(First(worker), uploads_.size());
   }
 
-  // Everything that is ready by `now` gets in line.
-  void LineUp(int32_t worker, Instant now) { LineUp(worker, now, /*late=*/true); }
+  // The ranks of the worker's step, by OpIndex. Call after Begin or BeginOwn. REQUIRES: kRanked.
+  void Rank(int32_t worker, const int32_t* ranks) {
+    Line& line = LineOf(worker);
+    const size_t first = First(worker);
+    int32_t least = Ranking::kUnranked;
+    line.in_order = !stops_;
+    for (size_t i = uploads_.size(); i-- > 0;) {
+      const int32_t rank = ranks[uploads_[static_cast<size_t>(line.ready[i].sink)]];
+      least_later_[first + i] = least;
+      ranks_[first + i] = rank;
+      line.in_order = line.in_order && rank <= least;
+      least = std::min(least, rank);
+    }
+  }
+
+  // Everything that is ready by `now` gets in line; with ranks, by the link's next choice at it.
+  void LineUp(int32_t worker, Instant now) {
+    if (!IsSorted(LineOf(worker))) {
+      LineUp(worker, now, /*late=*/true);
+    } else {
+      LineUpForChoice(worker, now);
+    }
+  }
   bool AllReady(int32_t worker) const {
     return lines_[static_cast<size_t>(worker)].lined_up == static_cast<int32_t>(uploads_.size());
   }
@@ -70,6 +106,7 @@ class UploadLines {
   Span TakeBatch(int32_t worker, Instant now) {
     Line& line = LineOf(worker);
     line.batch_begin = line.batch_end;
+    if (IsSorted(line)) Choose(worker);
     line.batch_end = line.tail;
     line.batch_at = now;
     Span work;
@@ -149,6 +186,10 @@ class UploadLines {
     int32_t batch_end = 0;
     int32_t arrived = 0;
     Instant batch_at;
+    // With ranks. True: uploads become ready in the order of their ranks, so they need none.
+    bool in_order = false;
+    int32_t first_come_head = 0;  // of what waits behind all ranked ones
+    int32_t first_come_tail = 0;
   };
 
   bool IsLast(Entry entry) const {
@@ -164,32 +205,94 @@ class UploadLines {
   }
   Line& LineOf(int32_t worker) { return lines_[static_cast<size_t>(worker)]; }
   size_t First(int32_t worker) const { return static_cast<size_t>(worker) * uploads_.size(); }
+  size_t FirstService(int32_t worker) const { return static_cast<size_t>(worker) * services_; }
   static Instant ReadyAt(const Line& line, int32_t i) {
     return line.base + (line.ready[i].at - Instant{});
   }
 
+  // True if what waits is sorted by rank, and `entries_` is the order in which it was chosen.
+  static bool IsSorted(const Line& line) { return kRanked && !line.in_order; }
+
   Entry At(int32_t worker, int32_t i) const {
-    if (stops_) return entries_[static_cast<size_t>(worker) * services_ + static_cast<size_t>(i)];
-    return {.upload = lines_[static_cast<size_t>(worker)].ready[i].sink};
+    const Line& line = lines_[static_cast<size_t>(worker)];
+    if (stops_ || IsSorted(line)) return entries_[FirstService(worker) + static_cast<size_t>(i)];
+    return {.upload = line.ready[i].sink};
   }
+  // What goes behind all that waits: stopped, or never ranked.
   void Push(int32_t worker, Entry entry) {
-    entries_[static_cast<size_t>(worker) * services_ + static_cast<size_t>(LineOf(worker).tail++)] =
-        entry;
+    Line& line = LineOf(worker);
+    if (IsSorted(line)) {
+      first_come_[FirstService(worker) + static_cast<size_t>(line.first_come_tail++)] = entry;
+    } else {
+      entries_[FirstService(worker) + static_cast<size_t>(line.tail++)] = entry;
+    }
+  }
+  // The upload that became ready next gets in line.
+  void LineUpNext(int32_t worker) {
+    Line& line = LineOf(worker);
+    const int32_t next = line.lined_up++;
+    if (IsSorted(line) && RankAt(worker, next) != Ranking::kUnranked) {
+      std::vector<int32_t>& first = first_[static_cast<size_t>(worker)];
+      first.push_back(next);
+      std::push_heap(first.begin(), first.end(), Later(worker));
+    } else if (stops_ || IsSorted(line)) {
+      Push(worker, {.upload = line.ready[next].sink});
+    } else {
+      ++line.tail;
+    }
   }
   void LineUp(int32_t worker, Instant now, bool late) {
     Line& line = LineOf(worker);
     const auto count = static_cast<int32_t>(uploads_.size());
     while (line.lined_up < count) {
-      const LaneSchedule::Ready& next = line.ready[line.lined_up];
       const Instant at = ReadyAt(line, line.lined_up);
-      if (at > now || (at == now && next.late && !late)) return;
-      ++line.lined_up;
-      if (stops_) {
-        Push(worker, {.upload = next.sink});
-      } else {
-        ++line.tail;
-      }
+      if (at > now || (at == now && line.ready[line.lined_up].round > 0 && !late)) return;
+      LineUpNext(worker);
     }
+  }
+  // The first round of the instant; where nothing waits then, the first one in which something is.
+  void LineUpForChoice(int32_t worker, Instant now) {
+    LineUp(worker, now, /*late=*/false);
+    Line& line = LineOf(worker);
+    const auto count = static_cast<int32_t>(uploads_.size());
+    const bool waits =
+        !first_[static_cast<size_t>(worker)].empty() || line.first_come_head < line.first_come_tail;
+    if (waits || line.lined_up == count || ReadyAt(line, line.lined_up) > now) return;
+    const int32_t round = line.ready[line.lined_up].round;
+    while (line.lined_up < count && ReadyAt(line, line.lined_up) == now &&
+           line.ready[line.lined_up].round == round)
+      LineUpNext(worker);
+  }
+  // Moves what is to be sent next to `entries_`, one chunk at least where there is one, and then as
+  // long as nothing that becomes ready later could go before.
+  void Choose(int32_t worker) {
+    Line& line = LineOf(worker);
+    if (line.lined_up == 0) return;
+    const int32_t least_later =
+        least_later_[First(worker) + static_cast<size_t>(line.lined_up) - 1];
+    const auto choose = [&](Entry entry) {
+      entries_[FirstService(worker) + static_cast<size_t>(line.tail++)] = entry;
+    };
+    std::vector<int32_t>& first = first_[static_cast<size_t>(worker)];
+    while (!first.empty() &&
+           (line.tail == line.batch_begin || RankAt(worker, first.front()) <= least_later)) {
+      std::pop_heap(first.begin(), first.end(), Later(worker));
+      choose({.upload = line.ready[first.back()].sink});
+      first.pop_back();
+    }
+    while (first.empty() && line.first_come_head < line.first_come_tail &&
+           (line.tail == line.batch_begin || least_later == Ranking::kUnranked))
+      choose(first_come_[FirstService(worker) + static_cast<size_t>(line.first_come_head++)]);
+  }
+  // The standard heap has its greatest first, so the first to be sent is the greatest.
+  auto Later(int32_t worker) const {
+    const int32_t* const ranks = ranks_.data() + First(worker);
+    return [ranks](int32_t a, int32_t b) {
+      return ranks[a] != ranks[b] ? ranks[a] > ranks[b] : a > b;
+    };
+  }
+  int32_t RankAt(int32_t worker, int32_t i) const {
+    return ranks_[First(worker) + static_cast<size_t>(i)];
   }
 
   const size_t hub_;
@@ -199,10 +302,18 @@ class UploadLines {
   size_t services_ = 0;         // of all uploads together
   bool stops_ = false;          // a transfer takes more than one
   std::vector<Line> lines_;     // by worker
-  std::vector<Entry> entries_;  // by worker and service, where transfers are stopped
+  std::vector<Entry> entries_;  // by worker and service, where transfers are stopped or ranked
   std::vector<LaneSchedule::Arrival> arrivals_;  // by worker and upload
   std::vector<LaneSchedule::Ready> own_ready_;   // by worker and upload
   std::vector<LaneSchedule::Ready> no_ready_;    // a sink for schedules that release nothing
+  // With ranks; by worker and upload in the order in which they become ready, unless noted.
+  std::vector<int32_t> ranks_;
+  std::vector<int32_t> least_later_;         // of all that become ready later
+  std::vector<std::vector<int32_t>> first_;  // by worker: what waits by its rank, a heap
+  std::vector<Entry> first_come_;            // by worker and service: what waits behind that
 };
+
+using UploadLines = BasicUploadLines<false>;
+using RankedUploadLines = BasicUploadLines<true>;
 
 }  // namespace stepcast

@@ -23,6 +23,7 @@ namespace stepcast {
 class UploadStreams {
  public:
   static constexpr bool kNeedsCut = true;
+  static constexpr bool kRanked = false;
 
   // True if they say all there is to say of a plan's uploads. A trace is not theirs to write.
   static bool Fit(const Program& graph, const PhasePlan& plan);

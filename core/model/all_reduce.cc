@@ -39,6 +39,7 @@ class AllReduceResolver {
         Checked("overlap_slowdown", draft_.overlap_slowdown, 1, 1, limits_.max_overlap_slowdown);
     ResolveNccl();
     ResolveFidelity();
+    CheckByteScheduler();
     ResolveThreads();
     ResolveContention();
     return std::move(job_);
@@ -100,6 +101,23 @@ class AllReduceResolver {
   }
 
   void ResolveFusion() {
+    if (draft_.byte_scheduler.has_value()) {
+      const char* other = draft_.buckets.has_value()   ? "buckets are"
+                          : draft_.horovod.has_value() ? "horovod is"
+                          : draft_.groups.has_value()  ? "groups are"
+                                                       : nullptr;
+      if (other != nullptr) {
+        faults_.Add(At("byte_scheduler"),
+                    absl::StrCat("given, and ", other, ", too: which of both?"));
+        return;
+      }
+      job_.fusion =
+          ByteScheduler{.credit_bytes = CheckedCount(
+                            At("byte_scheduler.credit_bytes"),
+                            draft_.byte_scheduler->credit_bytes.value_or(kByteSchedulerCreditBytes),
+                            int64_t{1}, INT64_MAX)};
+      return;
+    }
     if (draft_.buckets.has_value() && draft_.horovod.has_value()) {
       faults_.Add(At("horovod"), "given, and buckets are, too: which of both?");
       return;
@@ -402,6 +420,17 @@ class AllReduceResolver {
       faults_.Add(At("concurrent_collectives"),
                   absl::StrCat(job_.concurrent_collectives,
                                " at once, and horovod carries one buffer after the other"));
+    }
+  }
+
+  // Its step begins with the backward pass, and nothing of it is sharded or sent round by round.
+  void CheckByteScheduler() {
+    if (!draft_.byte_scheduler.has_value()) return;
+    if (job_.sharding != Sharding::kNone)
+      faults_.Add(At("sharding"), "given, and byte_scheduler, too, which has nothing sharded");
+    if (job_.fidelity == Fidelity::kExpanded) {
+      faults_.Add(At("fidelity"),
+                  "EXPANDED sends in graph order, and byte_scheduler by what is needed first");
     }
   }
 

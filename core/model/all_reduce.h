@@ -90,6 +90,22 @@ struct GradientGroups {
   friend bool operator==(const GradientGroups&, const GradientGroups&) = default;
 };
 
+// ByteScheduler's default credit: 4,000,000 parameters of 4 bytes.
+inline constexpr int64_t kByteSchedulerCreditBytes = 16'000'000;
+
+// Gradients by themselves, those that the next forward pass uses first before the others, so many
+// bytes let in at once, and no barrier between a backward pass and the next forward one.
+struct ByteScheduler {
+  int64_t credit_bytes = kByteSchedulerCreditBytes;
+
+  friend bool operator==(const ByteScheduler&, const ByteScheduler&) = default;
+};
+struct ByteSchedulerDraft {
+  std::optional<int64_t> credit_bytes;
+
+  friend bool operator==(const ByteSchedulerDraft&, const ByteSchedulerDraft&) = default;
+};
+
 // As asked for: what is empty has its default.
 struct AllReduceDraft {
   std::optional<CollectiveAlgorithm> algorithm;
@@ -113,13 +129,15 @@ struct AllReduceDraft {
   std::optional<GradientGroups> groups;
   std::optional<Contention> contention;
   std::optional<int32_t> threads;
+  std::optional<ByteSchedulerDraft> byte_scheduler;
 
   friend bool operator==(const AllReduceDraft&, const AllReduceDraft&) = default;
 };
 
 // The fusing of gradients: as they stand in the graph; in the recorded buckets; by a rule; by
-// Horovod; in given groups.
-using Fusion = std::variant<std::monostate, RecordedBuckets, Buckets, Horovod, GradientGroups>;
+// Horovod; in given groups; not at all, by ByteScheduler.
+using Fusion =
+    std::variant<std::monostate, RecordedBuckets, Buckets, Horovod, GradientGroups, ByteScheduler>;
 
 // Every worker has the model, and they meet in collectives.
 struct AllReduce {

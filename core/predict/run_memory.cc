@@ -89,6 +89,9 @@ void AddFusion(const Fusion& fusion, Bytes& bytes) {
     const auto& [fusion_bytes, cycle] = *horovod;
     bytes.Add(fusion_bytes);
     bytes.Add(cycle);
+  } else if (const auto* scheduler = std::get_if<ByteScheduler>(&fusion)) {
+    const auto& [credit_bytes] = *scheduler;
+    bytes.Add(credit_bytes);
   } else if (const auto* given = std::get_if<GradientGroups>(&fusion)) {
     bytes.Add(static_cast<uint64_t>(given->groups.size()));
     for (const GradientGroup& group : given->groups) {

@@ -9,15 +9,18 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/error.h"
+#include "core/communication/all_reduce.h"
 #include "core/predict/request_faults.h"
 
 namespace stepcast {
 
 namespace {
 
-constexpr TuningMethod kAllMethods[] = {TuningMethod::kAsRecorded, TuningMethod::kDdpBuckets,
-                                        TuningMethod::kHorovod,    TuningMethod::kMgWfbp,
-                                        TuningMethod::kLibra,      TuningMethod::kSearch};
+constexpr TuningMethod kAllMethods[] = {TuningMethod::kAsRecorded,    TuningMethod::kDdpBuckets,
+                                        TuningMethod::kHorovod,       TuningMethod::kMgWfbp,
+                                        TuningMethod::kByteScheduler, TuningMethod::kLibra,
+                                        TuningMethod::kSearch};
 
 // Adds a fault for every value of a list that stands in it twice.
 template <typename Value>
@@ -32,8 +35,20 @@ void CheckDistinct(const char* list, const std::vector<Value>& values, RequestFa
 }
 
 // The reason why a method cannot be asked about such a job; empty: it can.
-std::string WhyNot(TuningMethod method, const Scenario& scenario) {
+std::string WhyNot(TuningMethod method, const Profile& profile, const Scenario& scenario) {
   const AllReduce& job = scenario.all_reduce();
+  if (method == TuningMethod::kByteScheduler) {
+    Scenario scheduled = scenario;
+    auto& by_priority = std::get<AllReduce>(scheduled.communication);
+    if (by_priority.sharding != Sharding::kNone || by_priority.fidelity != Fidelity::kCollapsed)
+      return "";  // a fault of the scenario's own
+    by_priority.fusion = ByteScheduler{};
+    by_priority.partition_bytes = 0;
+    const std::vector<Fault> faults = DetailsOf(CheckCollectives(profile, scheduled)).faults;
+    return faults.empty() ? ""
+                          : absl::StrCat("BYTESCHEDULER needs to know when a parameter is used: ",
+                                         faults.front().description);
+  }
   if (method == TuningMethod::kLibra) {
     if (!job.contention.has_value())
       return "LIBRA chooses threads by what they cost: it needs contention";
@@ -165,6 +180,8 @@ const char* NameOf(TuningMethod method) {
       return "HOROVOD";
     case TuningMethod::kMgWfbp:
       return "MG_WFBP";
+    case TuningMethod::kByteScheduler:
+      return "BYTESCHEDULER";
     case TuningMethod::kLibra:
       return "LIBRA";
     case TuningMethod::kSearch:
@@ -217,7 +234,7 @@ absl::StatusOr<TuningQuery> ResolveTuning(const Profile& profile, const TuningDr
   if (!query.scenarios.empty() && !query.scenarios.front().has_servers()) {
     const Scenario& scenario = query.scenarios.front();
     for (size_t i = 0; i < draft.methods.size(); ++i) {
-      const std::string why = WhyNot(draft.methods[i], scenario);
+      const std::string why = WhyNot(draft.methods[i], profile, scenario);
       if (!why.empty()) faults.Add(absl::StrCat("methods[", i, "]"), why);
     }
     CheckAllocation(draft, scenario, limits, faults);
@@ -228,7 +245,12 @@ absl::StatusOr<TuningQuery> ResolveTuning(const Profile& profile, const TuningDr
   query.options = *options;
   if (query.methods.empty()) {
     for (const TuningMethod method : kAllMethods) {
-      if (WhyNot(method, query.scenarios.front()).empty()) query.methods.push_back(method);
+      std::string why = WhyNot(method, profile, query.scenarios.front());
+      if (why.empty()) {
+        query.methods.push_back(method);
+      } else {
+        query.left_out.push_back({.method = method, .reason = std::move(why)});
+      }
     }
   }
   if (query.bucket_caps_bytes.empty()) query.bucket_caps_bytes = BucketCaps();

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,15 +20,22 @@ namespace stepcast {
 
 // The ways to group gradients into collectives, the simplest to set first.
 enum class TuningMethod : uint8_t {
-  kAsRecorded,  // as the scenario, or else the profile, has them
-  kDdpBuckets,  // PyTorch's buckets, by the best cap of a sweep
-  kHorovod,     // Horovod's cycles, by the best fusion buffer and cycle time of a sweep
-  kMgWfbp,      // merged where that ends the last collective soonest (Shi et al., MG-WFBP)
-  kLibra,       // LIBRA's groups and threads, under contention (Liu et al., INFOCOM 2023)
-  kSearch,      // the best grouping that a search by simulation finds, or any other method's
+  kAsRecorded,     // as the scenario, or else the profile, has them
+  kDdpBuckets,     // PyTorch's buckets, by the best cap of a sweep
+  kHorovod,        // Horovod's cycles, by the best fusion buffer and cycle time of a sweep
+  kMgWfbp,         // merged where that ends the last collective soonest (Shi et al., MG-WFBP)
+  kByteScheduler,  // by what is needed first, ByteScheduler's partitions and credit of a sweep
+  kLibra,          // LIBRA's groups and threads, under contention (Liu et al., INFOCOM 2023)
+  kSearch,         // the best grouping that a search by simulation finds, or any other method's
 };
 // "DDP_BUCKETS".
 const char* NameOf(TuningMethod method);
+
+// A method that was not asked for by name, and cannot be asked about such a job.
+struct LeftOutMethod {
+  TuningMethod method = TuningMethod::kAsRecorded;
+  std::string reason;
+};
 
 struct TuningDraft {
   ScenarioDraft scenario;
@@ -47,6 +55,7 @@ struct TuningQuery {
   bool has_counts = false;          // asked for as a list
   SimulationOptions options;
   std::vector<TuningMethod> methods;       // distinct, not empty
+  std::vector<LeftOutMethod> left_out;     // of all, where none were asked for
   std::vector<int64_t> bucket_caps_bytes;  // ascending, distinct, not empty
   int64_t first_bucket_bytes = 0;          // at least 1
   AllocationOptions allocation;            // of kLibra

@@ -3,9 +3,9 @@
 // be.
 //
 // Sources: PyTorch's compute_bucket_assignment_by_size (DDP_BUCKETS); Horovod 0.28's controller
-// (HOROVOD); Shi et al., "MG-WFBP", INFOCOM 2019; Liu et al., "LIBRA", INFOCOM 2023. Every method's
-// grouping is judged by the simulation of the whole job. Threads: pure functions of their
-// arguments; any number at once.
+// (HOROVOD); Shi et al., "MG-WFBP", INFOCOM 2019; Peng et al., "ByteScheduler", SOSP 2019; Liu et
+// al., "LIBRA", INFOCOM 2023. Every method's grouping is judged by the simulation of the whole job.
+// Threads: pure functions of their arguments; any number at once.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@
 #include "core/model/profile.h"
 #include "core/predict/throughput.h"
 #include "core/tune/communication_query.h"
+#include "core/tune/method_trials.h"
 
 namespace stepcast {
 
@@ -39,9 +40,6 @@ struct Gain {
   bool is_none = true;
 };
 
-// The least gain that counts as one: means are known to about that.
-inline constexpr double kLeastGain = 0.005;
-
 struct TunedStrategy {
   TuningMethod method = TuningMethod::kAsRecorded;
   // Of HOROVOD: what most often went together.
@@ -49,24 +47,19 @@ struct TunedStrategy {
   Scenario scenario;      // with this strategy: what PredictThroughput would be asked
   Prediction prediction;  // speedup and scaling_efficiency are not told
   Gain gain;              // over kAsRecorded
-  std::string setting;    // as the user would write it; empty: nothing to be set, or no setting
-                          // makes these groups
-  double gap = 0;         // step over Tuning::lower_bound_seconds, less 1
+  std::string setting;    // as the user would write it; empty: nothing to be set, or nothing is
+                          // known of the gradients. Threads are in no setting
+  // No step is shorter of any grouping; of kByteScheduler, which lets communication go on beside
+  // the next forward pass: than one worker's computation, or than what the bytes take.
+  double lower_bound_seconds = 0;
+  double gap = 0;  // step over lower_bound_seconds, less 1
   // LIBRA's backward time of these groups (BackwardTimeOf), from the first computation that a
-  // gradient waits for; none of HOROVOD, and of other than rings one at a time.
+  // gradient waits for; none of HOROVOD and BYTESCHEDULER, and of other than rings one at a time.
   std::optional<double> backward_seconds;
   // Of kLibra: backward_seconds is at most so many times the least of any groups and threads; none
   // where its assumptions do not hold, which `why_no_guarantee` says in words.
   std::optional<double> guarantee;
   std::string why_no_guarantee;
-};
-
-// A point of the sweep over PyTorch's cap.
-struct BucketCapPoint {
-  int64_t cap_bytes = 0;
-  double step_seconds = 0;
-  double examples_per_second = 0;
-  Interval confidence_interval;  // of examples_per_second
 };
 
 // The advice for one number of workers.
@@ -76,8 +69,9 @@ struct Tuning {
   std::vector<TunedStrategy> strategies;
   size_t chosen = 0;   // of strategies
   std::string reason;  // one sentence
-  // No grouping's mean step is shorter: one worker's computation, and the soonest end of the last
-  // collective, with gradients that are ready as they are on the slowest worker in the mean.
+  // No grouping's mean step is shorter where steps end with their collectives: one worker's
+  // computation, and the soonest end of the last collective, with gradients that are ready as they
+  // are on the slowest worker in the mean.
   double lower_bound_seconds = 0;
   std::vector<BucketCapPoint> curve;  // with kDdpBuckets, by ascending cap
 };
@@ -87,7 +81,8 @@ struct TuningAnswer {
   bool has_counts = false;      // they were asked for as a list
   // True if what was chosen for the first number of workers is not the best for another one.
   bool advice_changes = false;
-  std::vector<Warning> warnings;  // of the predictions of strategies, by method
+  std::vector<LeftOutMethod> left_out;  // of the query
+  std::vector<Warning> warnings;        // of the predictions of strategies, by method
   SimulationStatistics simulation;
 };
 

@@ -236,9 +236,14 @@ class ContentionFitter {
   explicit ContentionFitter(const ContentionMeasurements& measurements)
       : measurements_(measurements) {}
 
-  absl::StatusOr<ContentionFit> Run(StopCheck stop) {
+  absl::Status Checked() {
     Check();
-    if (!faults_.empty()) return FaultsError("FIT_INVALID", std::move(faults_).Take());
+    if (faults_.empty()) return absl::OkStatus();
+    return FaultsError("REQUEST_INVALID", std::move(faults_).Take());
+  }
+
+  absl::StatusOr<ContentionFit> Run(StopCheck stop) {
+    if (absl::Status status = Checked(); !status.ok()) return status;
     CurveFit speed(speeds_, measurements_.gamma4, true);
     if (absl::Status status = speed.Run(stop); !status.ok()) return status;
     ContentionFit fit;
@@ -317,7 +322,7 @@ class ContentionFitter {
       const std::string path = absl::StrCat("transfers[", i, "].");
       if (transfer.threads < 1) Refuse(path + "threads", transfer.threads, " is below 1");
       if (transfer.bytes < 1 || transfer.bytes > limits.max_layer_bytes)
-        Refuse(path + "bytes", transfer.bytes, " is not from 1 to ", limits.max_layer_bytes);
+        Refuse(path + "size_bytes", transfer.bytes, " is not from 1 to ", limits.max_layer_bytes);
       if (!(transfer.seconds > startup && std::isfinite(transfer.seconds))) {
         Refuse(path + "seconds", transfer.seconds, " is not above ", startup,
                ", the latencies of its hops");
@@ -368,6 +373,16 @@ class ContentionFitter {
 };
 
 }  // namespace
+
+std::vector<int32_t> ThreadsOf(const ContentionMeasurements& measurements) {
+  std::set<int32_t> threads;
+  for (const MeasuredTransfer& transfer : measurements.transfers) threads.insert(transfer.threads);
+  return {threads.begin(), threads.end()};
+}
+
+absl::Status CheckMeasurements(const ContentionMeasurements& measurements) {
+  return ContentionFitter(measurements).Checked();
+}
 
 absl::StatusOr<ContentionFit> FitContention(const ContentionMeasurements& measurements,
                                             StopCheck stop) {

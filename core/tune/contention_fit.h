@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
@@ -68,8 +69,14 @@ struct ContentionFit {
   Contention contention;  // the values
 };
 
+// The numbers of threads of the transfers, ascending, each once.
+std::vector<int32_t> ThreadsOf(const ContentionMeasurements& measurements);
+
+// The failure of FitContention that does not depend on the fit. Linear.
+absl::Status CheckMeasurements(const ContentionMeasurements& measurements);
+
 // Intervals are Student's t around the linearised fit, at the confidence level. Cost: some thousand
-// passes over the measurements. Failure: INVALID_ARGUMENT, reason FIT_INVALID, naming
+// passes over the measurements. Failure: INVALID_ARGUMENT, reason REQUEST_INVALID, naming
 // `transfers[i]...`, `slowdowns[i]...`, or that there are too few: transfers with three numbers of
 // threads at least, both overlapped and alone, and slow-downs at two (and of each more than
 // constants); what `stop` returns.

@@ -11,7 +11,10 @@ GradientChain::GradientChain(const std::vector<CollectiveTiming>& collectives,
     : times_(scenario),
       partition_bytes_(scenario.all_reduce().partition_bytes),
       is_serial_(scenario.all_reduce().concurrent_collectives == 1),
-      contends_(scenario.all_reduce().contention.has_value()) {
+      contends_(scenario.all_reduce().contention.has_value()),
+      bytes_bound_(scenario.all_reduce().workers_per_node == 1 && scenario.worker_groups.empty() &&
+                   scenario.all_reduce().algorithm != CollectiveAlgorithm::kMeasured &&
+                   scenario.all_reduce().algorithm != CollectiveAlgorithm::kNccl) {
   for (const CollectiveTiming& collective : collectives) {
     if (collective.kind != Collective::kAllReduce) continue;
     const double before = gradients_.empty() ? 0 : gradients_.back().ready_seconds;
@@ -78,6 +81,19 @@ absl::StatusOr<double> GradientChain::LowerBoundOfEnd(const std::vector<int32_t>
       EarliestEndGroups(gradients_, seconds_of, stop);
   if (!counts.ok()) return counts.status();
   return SerialEnd(gradients_, *counts, seconds_of);
+}
+
+double GradientChain::LeastSecondsOfAll(const std::vector<int32_t>& threads) const {
+  double bytes = 0;
+  for (const ReadyGradient& gradient : gradients_) bytes += static_cast<double>(gradient.bytes);
+  if (contends_) {
+    const auto whole = static_cast<int64_t>(bytes);
+    Span least = times_.TimeOf(Collective::kAllReduce, whole);
+    for (const int32_t count : threads)
+      least = std::min(least, times_.TimeOf(Collective::kAllReduce, whole, count));
+    return ToSeconds(least);
+  }
+  return bytes_bound_ ? bytes * seconds_per_byte_ : 0;
 }
 
 std::vector<std::vector<int32_t>> AllGroupings(size_t size) {

@@ -46,6 +46,9 @@ class GradientChain {
   // `threads` and of the scenario's, or, where several are under way at once, what the slowest link
   // needs for the bytes alone after the first gradient.
   absl::StatusOr<double> LowerBoundOfEnd(const std::vector<int32_t>& threads, StopCheck stop) const;
+  // The least that all bytes take, one collective after the other, however they are grouped and cut
+  // and whenever they are ready; 0 where the algorithm gives no such bound. `threads`: as above.
+  double LeastSecondsOfAll(const std::vector<int32_t>& threads) const;
 
  private:
   // With the best of those numbers of threads and the scenario's.
@@ -56,6 +59,7 @@ class GradientChain {
   bool is_serial_;
   bool contends_;
   double seconds_per_byte_ = 0;  // of the bytes alone, at least
+  bool bytes_bound_;             // so long, at least, over links that are all alike
   // Ready no sooner than those before: what is carried after them waits for them anyway.
   std::vector<ReadyGradient> gradients_;
   std::vector<std::string> names_;

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Manual pages of what the programs' own --help says, by help2man: stepcastd(8), stepcast(1), and one for each of its commands, stepcast-job-start(1).
+# Manual pages of what the programs' own --help says, by help2man: stepcastd(8), stepcast(1), and one for each of its commands, stepcast-job-start(1);
+# and of kubectl's plugin.
 #
-# Usage: man_pages.sh DIRECTORY STEPCAST STEPCASTD. SOURCE_DATE_EPOCH: when the pages are from (default: now).
+# Usage: man_pages.sh DIRECTORY STEPCAST STEPCASTD KUBECTL-STEPCAST. SOURCE_DATE_EPOCH: when the pages are from (default: now).
 set -euo pipefail
 
-readonly directory="$1" stepcast="$2" stepcastd="$3"
+readonly directory="$1" stepcast="$2" stepcastd="$3" plugin="$4"
 rm -rf "$directory"
 mkdir -p "$directory"
 
@@ -40,3 +41,7 @@ commands() {
 
 commands "$stepcast"
 page 8 "stepcast(1)" "$stepcastd"
+env -i PATH=/usr/bin:/bin ${SOURCE_DATE_EPOCH:+"SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH"} \
+  help2man --no-info --section=1 --name="how many workers training jobs in Kubernetes should get" --source="$(help "$stepcast" --version)" \
+  --version-string="kubectl-stepcast $(help "$stepcast" --version | sed 's/.* //')" --include=<(printf '[SEE ALSO]\nstepcast-recommend(1)\n') "$plugin" |
+  gzip -9n >"$directory/kubectl-stepcast.1.gz"

@@ -9,6 +9,10 @@ set(package_maintainer "The Stepcast authors <maintainers@stepcast.example>" CAC
 
 set(components cli server dev)
 set(packages stepcast stepcast-server libstepcast-dev)
+if(STEPCAST_SLURM_PLUGIN)
+  list(APPEND components slurm)
+  list(APPEND packages stepcast-slurm)
+endif()
 set(package_dir ${CMAKE_CURRENT_BINARY_DIR}/package)
 set(package_inputs ${CMAKE_CURRENT_LIST_DIR})
 
@@ -29,10 +33,10 @@ endforeach()
 add_custom_command(
   OUTPUT ${package_dir}/man/stamp ${package_dir}/completion
   COMMAND ${CMAKE_COMMAND} -E env SOURCE_DATE_EPOCH=${package_epoch} ${package_inputs}/man_pages.sh ${package_dir}/man $<TARGET_FILE:stepcast>
-          $<TARGET_FILE:stepcastd>
+          $<TARGET_FILE:stepcastd> ${package_inputs}/../kubernetes/kubectl-stepcast
   COMMAND $<TARGET_FILE:stepcast> completion bash > ${package_dir}/completion
   COMMAND ${CMAKE_COMMAND} -E touch ${package_dir}/man/stamp
-  DEPENDS ${package_inputs}/man_pages.sh stepcast stepcastd
+  DEPENDS ${package_inputs}/man_pages.sh ${package_inputs}/../kubernetes/kubectl-stepcast stepcast stepcastd
   COMMENT "Making the pages of the manual, and the completion"
   VERBATIM)
 add_custom_target(stepcast_package_files DEPENDS ${package_dir}/man/stamp)
@@ -48,6 +52,7 @@ endforeach()
 install(DIRECTORY ${package_dir}/man/ DESTINATION share/man/man1 COMPONENT cli EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.1.gz")
 stepcast_package_install(server share/man/man8 ${package_dir}/man/stepcastd.8.gz)
 install(FILES ${package_dir}/completion DESTINATION share/bash-completion/completions RENAME stepcast COMPONENT cli EXCLUDE_FROM_ALL)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/deploy/kubernetes/kubectl-stepcast DESTINATION bin COMPONENT cli EXCLUDE_FROM_ALL)
 stepcast_package_install(cli share/doc/stepcast/examples ${PROJECT_SOURCE_DIR}/deploy/samples/alexnet_64.profile.json)
 stepcast_package_install(server lib/systemd/system ${package_inputs}/stepcastd.service)
 stepcast_package_install(server /etc/stepcast ${package_inputs}/stepcastd.yaml)
@@ -55,6 +60,14 @@ install(FILES ${package_inputs}/stepcast-server.sysusers DESTINATION lib/sysuser
 stepcast_package_install(
   server share/doc/stepcast-server/examples ${PROJECT_SOURCE_DIR}/deploy/prometheus/recording.rules.yml
   ${PROJECT_SOURCE_DIR}/deploy/prometheus/alerting.rules.yml ${PROJECT_SOURCE_DIR}/deploy/grafana/stepcast.json)
+
+if(STEPCAST_SLURM_PLUGIN)
+  # Where Debian's slurmctld looks.
+  install(TARGETS stepcast_job_submit LIBRARY DESTINATION lib/${CMAKE_LIBRARY_ARCHITECTURE}/slurm-wlm COMPONENT slurm EXCLUDE_FROM_ALL)
+  stepcast_package_install(slurm /etc/slurm ${PROJECT_SOURCE_DIR}/deploy/slurm/stepcast.yaml)
+  stepcast_package_install(slurm share/doc/stepcast-slurm ${PROJECT_SOURCE_DIR}/deploy/slurm/README.md)
+  stepcast_package_install(slurm share/doc/stepcast-slurm/examples ${PROJECT_SOURCE_DIR}/deploy/slurm/cli_filter.lua)
+endif()
 
 # An archive's times are the commit's.
 file(WRITE ${package_dir}/cpack.cmake "set(ENV{SOURCE_DATE_EPOCH} ${package_epoch})\n")
@@ -78,7 +91,7 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 set(CPACK_DEBIAN_CLI_PACKAGE_NAME stepcast)
 set(CPACK_DEBIAN_CLI_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_CLI_PACKAGE_SUGGESTS "stepcast-server, bash-completion")
+set(CPACK_DEBIAN_CLI_PACKAGE_SUGGESTS "stepcast-server, bash-completion, jq, kubernetes-client")
 set(CPACK_COMPONENT_CLI_DESCRIPTION
     "predicts how fast a distributed training job will run
 From one worker's training profile, stepcast predicts the throughput of a
@@ -103,6 +116,19 @@ travel: for a cluster scheduler's loop.
 .
 It listens on loopback until told otherwise, and keeps profiles in
 /var/lib/stepcast.")
+
+set(CPACK_DEBIAN_SLURM_PACKAGE_NAME stepcast-slurm)
+set(CPACK_DEBIAN_SLURM_PACKAGE_SECTION admin)
+set(CPACK_DEBIAN_SLURM_PACKAGE_DEPENDS "slurmctld (>= ${STEPCAST_SLURM_VERSION}), slurmctld (<< ${STEPCAST_SLURM_VERSION}.99)")
+set(CPACK_DEBIAN_SLURM_PACKAGE_SUGGESTS "stepcast, stepcast-server")
+set(CPACK_DEBIAN_SLURM_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/deploy/slurm/conffiles)
+set(CPACK_COMPONENT_SLURM_DESCRIPTION
+    "advises Slurm's users on numbers of nodes for training jobs
+A plugin of slurmctld, job_submit/stepcast: a job that names a training profile
+and takes a range of nodes is told how many pay, or has its range narrowed to
+them. No job is refused, and none waits longer than 20 ms.
+.
+It does nothing until slurm.conf names it in JobSubmitPlugins.")
 
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libstepcast-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "server/app/call_log.h"
 #include "server/app/log.h"
 #include "server/app/operation_back_end.h"
 #include "server/app/server_options.h"

@@ -9,16 +9,17 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 #include "core/base/error.h"
+#include "core/base/quoted.h"
 #include "server/app/credentials.h"
 #include "server/app/listen_address.h"
+#include "server/app/setting_flags.h"
 #include "server/app/settings.h"
+#include "server/report/page.h"
 #include "server/store/postgres_connection.h"
 
 namespace stepcast::server {
@@ -33,37 +34,6 @@ constexpr int64_t kMaxIndex = std::numeric_limits<int>::max();
 const char* const kStoreNames =
     "sqlite (durable), postgres (durable, shared by replicas) or memory (forgets when it ends)";
 
-// STEPCAST_HTTP_LISTEN for --http-listen.
-std::string VariableOf(const std::string& flag) {
-  return absl::StrCat("STEPCAST_",
-                      absl::AsciiStrToUpper(absl::StrReplaceAll(flag.substr(2), {{"-", "_"}})));
-}
-
-template <typename Value>
-CLI::Option* Add(CLI::App& app, const std::string& flag, Value& value, const std::string& text) {
-  return app.add_option(flag, value, text)->envname(VariableOf(flag))->capture_default_str();
-}
-
-template <typename Value>
-void AddRange(CLI::App& app, const std::string& flag, Value& value, Value min, Value max,
-              const std::string& text) {
-  Add(app, flag, value, text)->check(CLI::Range(min, max));
-}
-
-template <typename Value>
-void AddChoice(CLI::App& app, const std::string& flag, Value& value,
-               const std::map<std::string, Value>& choices, const std::string& text) {
-  std::string name;
-  for (const auto& [choice, meaning] : choices) {
-    if (meaning == value) name = choice;
-  }
-  app.add_option_function<std::string>(
-         flag, [&value, choices](const std::string& chosen) { value = choices.at(chosen); }, text)
-      ->envname(VariableOf(flag))
-      ->check(CLI::IsMember(choices))
-      ->default_str(name);
-}
-
 // ${XDG_STATE_HOME:-$HOME/.local/state}/stepcast; empty if the environment has neither.
 std::string DefaultDataDirectory() {
   const char* state = std::getenv("XDG_STATE_HOME");
@@ -73,17 +43,28 @@ std::string DefaultDataDirectory() {
 }
 
 void AddService(CLI::App& app, ServerOptions& options) {
-  Add(app, "--listen", options.listen,
-      "HOST:PORT for gRPC; port 0: any free one, printed at start");
-  Add(app, "--http-listen", options.http_listen,
-      "HOST:PORT for /metrics, /healthz and /readyz; port 0 as above; none: no pages");
+  AddSetting(app, "--listen", options.listen,
+             "HOST:PORT for gRPC; port 0: any free one, printed at start");
+  AddSetting(app, "--http-listen", options.http_listen,
+             "HOST:PORT for /metrics, /healthz and /readyz; port 0 as above; none: no pages");
+  app.add_flag("--report", options.report.enabled,
+               "Serve a page on each profile's job at /report/profiles/PROFILE, to those who may "
+               "ask for predictions")
+      ->envname(VariableOf("--report"))
+      ->default_str("false");
+  AddRange(app, "--max-reports", options.report.max_pages, 1, 64,
+           "Such pages that are made at one time");
+  AddRange(app, "--max-report-seconds", options.report.max_seconds, 0.001, kMaxSeconds,
+           "Longest time for one");
   AddChoice<StoreKind>(app, "--store", options.store,
                        {{"sqlite", StoreKind::kSqlite},
                         {"postgres", StoreKind::kPostgres},
                         {"memory", StoreKind::kMemory}},
                        absl::StrCat("Where profiles are kept: ", kStoreNames));
-  Add(app, "--data-dir", options.data_dir, "Directory of the sqlite store, created if missing");
-  Add(app, "--postgres", options.postgres,
+  AddSetting(app, "--data-dir", options.data_dir,
+             "Directory of the sqlite store, created if missing");
+  AddSetting(
+      app, "--postgres", options.postgres,
       "Database of the postgres store: a connection string or URL of libpq, what it lacks from "
       "PGHOST, PGPASSFILE and so on; better not on the "
       "command line if it holds a password")
@@ -151,8 +132,8 @@ void AddLimits(CLI::App& app, ServerOptions& options) {
 
 void AddOperations(CLI::App& app, OperationOptions& options) {
   constexpr int64_t kMaxCount = int64_t{1} << 40;
-  Add(app, "--replica-id", options.replica_id,
-      "Beginning of this server's name among those on its store; default: the host's name");
+  AddSetting(app, "--replica-id", options.replica_id,
+             "Beginning of this server's name among those on its store; default: the host's name");
   AddRange(app, "--max-running-operations", options.max_running, 0, kMaxThreads,
            "Long-running operations computed here at one time, beside the calls; 0: this server "
            "computes none");
@@ -204,34 +185,15 @@ void AddProfileLimits(CLI::App& app, ProfileLimits& limits) {
            "Bytes of a label's key");
 }
 
-// Lightest first.
-absl::StatusOr<std::vector<GivenSetting>> Given(const TypedFlags& typed, const CLI::App& table) {
-  std::vector<GivenSetting> given;
-  if (!typed.config.empty()) {
-    absl::StatusOr<std::vector<GivenSetting>> file = ReadConfigFile(typed.config);
-    if (!file.ok()) return file.status();
-    given = *std::move(file);
-  }
-  for (GivenSetting& each : EnvironmentSettings(table)) given.push_back(std::move(each));
-  given.insert(given.end(), typed.given.begin(), typed.given.end());
-  return given;
-}
-
-// The faults of both together.
-absl::Status Both(const absl::Status& first, const absl::Status& second) {
-  if (first.ok() || second.ok()) return first.ok() ? second : first;
-  std::vector<Fault> faults = DetailsOf(first).faults;
-  for (Fault& fault : DetailsOf(second).faults) faults.push_back(std::move(fault));
-  return FaultsError("FLAG_INVALID", std::move(faults));
-}
-
 void AddSecurity(CLI::App& app, SecurityOptions& options) {
-  Add(app, "--tls-cert", options.tls_cert,
-      "PEM file of the server's certificate, then those it was signed with: serve over TLS");
-  Add(app, "--tls-key", options.tls_key, "PEM file of its key");
-  Add(app, "--tls-client-ca", options.tls_client_ca,
+  AddSetting(app, "--tls-cert", options.tls_cert,
+             "PEM file of the server's certificate, then those it was signed with: serve over TLS");
+  AddSetting(app, "--tls-key", options.tls_key, "PEM file of its key");
+  AddSetting(
+      app, "--tls-client-ca", options.tls_client_ca,
       "PEM file of those who sign clients' certificates: only clients that have one may connect");
-  Add(app, "--tokens", options.tokens,
+  AddSetting(
+      app, "--tokens", options.tokens,
       "YAML file of who may call, with which token or certificate, and as what: reader, writer or "
       "admin");
   app.add_flag("--allow-insecure", options.allow_insecure,
@@ -253,6 +215,26 @@ void AddConnections(CLI::App& app, ConnectionOptions& options) {
            "Calls on one connection at one time; more wait at the client");
 }
 
+// A page travels as the other pages do, in clear, and with it its caller's token.
+absl::Status CheckReport(const ServerOptions& options) {
+  if (!options.report.enabled) return absl::OkStatus();
+  const auto fault = [](std::string why) {
+    return FaultsError("FLAG_INVALID", {{.field = "--report", .description = std::move(why)}});
+  };
+  if (const absl::Status built = CheckReportIsBuilt(); !built.ok())
+    return fault(std::string(built.message()));
+  if (options.http_listen.empty()) return fault("needs --http-listen");
+  // Nobody has a certificate there, by which the others are known.
+  if (!options.security.tls_client_ca.empty() && options.security.tokens.empty())
+    return fault("needs --tokens where callers are known by --tls-client-ca");
+  if (!options.security.allow_insecure && !IsLoopback(options.http_listen))
+    return fault(absl::StrCat(Quoted(options.http_listen),
+                              " can be reached from beyond this machine, and is served in clear: "
+                              "listen on loopback behind a proxy with TLS, or give "
+                              "--allow-insecure"));
+  return absl::OkStatus();
+}
+
 absl::Status Check(const ServerOptions& options) {
   if (absl::Status status = CheckListenAddress("--listen", options.listen); !status.ok())
     return status;
@@ -264,6 +246,7 @@ absl::Status Check(const ServerOptions& options) {
   }
   if (absl::Status status = CheckExposure(options.listen, options.security); !status.ok())
     return status;
+  if (absl::Status status = CheckReport(options); !status.ok()) return status;
   if (options.store == StoreKind::kSqlite && options.data_dir.empty()) {
     return FaultsError(
         "FLAG_INVALID",
@@ -302,17 +285,17 @@ absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> ParseCommandLin
   AddSecurity(table, options.security);
 
   using Wish = TypedFlags::Wish;
-  const absl::StatusOr<TypedFlags> typed = ReadFlags(argc, argv, table);
+  const absl::StatusOr<TypedFlags> typed = ReadFlags(argc, argv, table, /*copies_data=*/true);
   if (!typed.ok()) return typed.status();
   if (typed->wish == Wish::kHelp) return PrintText{table.help()};
   if (typed->wish == Wish::kVersion)
     return PrintText{absl::StrCat("stepcastd ", STEPCAST_VERSION, "\n")};
 
-  const absl::StatusOr<std::vector<GivenSetting>> given = Given(*typed, table);
+  const absl::StatusOr<std::vector<GivenSetting>> given = GivenSettings(*typed, table);
   if (!given.ok()) return given.status();
   const absl::Status applied = Apply(*given, table);
   if (options.http_listen == "none") options.http_listen.clear();
-  const absl::Status checked = Both(applied, Check(options));
+  const absl::Status checked = BothFaults(applied, Check(options));
   if (!checked.ok()) return checked;
   if (typed->wish == Wish::kCheckConfig) {
     const absl::Status loaded =
@@ -337,18 +320,6 @@ absl::StatusOr<ServerOptions> ParseOptions(int argc, const char* const* argv) {
   if (!command.ok()) return command.status();
   if (auto* options = std::get_if<ServerOptions>(&*command)) return std::move(*options);
   return FaultsError("FLAG_INVALID", {{.field = "", .description = "no server was asked for"}});
-}
-
-std::vector<std::string> ComplaintsOf(const absl::Status& status) {
-  const ErrorDetails details = DetailsOf(status);
-  if (details.faults.empty()) return {std::string(status.message())};
-  std::vector<std::string> lines;
-  for (const Fault& fault : details.faults) {
-    lines.push_back(absl::StrCat(fault.field, fault.field.empty() ? "" : ": ", fault.description));
-  }
-  if (details.faults_left_out > 0)
-    lines.push_back(absl::StrCat("and ", details.faults_left_out, " more"));
-  return lines;
 }
 
 }  // namespace stepcast::server

@@ -8,7 +8,6 @@
 
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,8 +36,5 @@ absl::StatusOr<std::variant<ServerOptions, PrintText, DataCopy>> ParseCommandLin
 // The same for a server only: INVALID_ARGUMENT, reason FLAG_INVALID, where something else was asked
 // for.
 absl::StatusOr<ServerOptions> ParseOptions(int argc, const char* const* argv);
-
-// One line for each thing that is wrong: each fault and how many more there are, or the message.
-std::vector<std::string> ComplaintsOf(const absl::Status& status);
 
 }  // namespace stepcast::server

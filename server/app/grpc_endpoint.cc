@@ -78,6 +78,12 @@ absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Start(
   return endpoint;
 }
 
+std::shared_ptr<grpc::Channel> GrpcEndpoint::InProcessChannel() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  return server_->InProcessChannel(arguments);
+}
+
 void GrpcEndpoint::Shutdown(double timeout_seconds) {
   const auto timeout = std::chrono::duration_cast<std::chrono::system_clock::duration>(
       std::chrono::duration<double>(timeout_seconds));

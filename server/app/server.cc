@@ -21,6 +21,7 @@
 #include "server/app/grpc_endpoint.h"
 #include "server/app/listen_address.h"
 #include "server/app/log.h"
+#include "server/app/report_pages.h"
 #include "server/app/served_methods.h"
 #include "server/app/server_security.h"
 #include "server/app/stores.h"
@@ -75,7 +76,7 @@ std::string WaitingForRestart(const std::map<std::string, std::string>& now,
 
 }  // namespace
 
-// Member order is lifetime: each is declared after what it uses, gRPC last.
+// Member order is lifetime: each is declared after what it uses, what others ask last.
 struct Server::Parts {
   explicit Parts(const ServerOptions& given)
       : options(given),
@@ -111,8 +112,9 @@ struct Server::Parts {
   std::unique_ptr<ReflectionRpc> reflection;
   std::atomic<bool> serving{false};
   bool drained = false;
-  std::unique_ptr<HttpServer> http;
   std::unique_ptr<GrpcEndpoint> grpc;
+  std::unique_ptr<ReportPages> reports;
+  std::unique_ptr<HttpServer> http;  // its pages ask the one above
 };
 
 Server::Server(std::unique_ptr<Parts> parts)
@@ -150,9 +152,17 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 
   // The pages, by which it is watched; not ready yet.
   if (!options.http_listen.empty()) {
-    const HttpPages pages{.version = STEPCAST_VERSION,
-                          .metrics = [&part] { return part.MetricsText(); },
-                          .ready = [&part] { return part.Ready(); }};
+    HttpPages pages{.version = STEPCAST_VERSION,
+                    .metrics = [&part] { return part.MetricsText(); },
+                    .ready = [&part] { return part.Ready(); }};
+    if (options.report.enabled) {
+      part.reports = std::make_unique<ReportPages>(
+          ReportPagesOptions{.only_local = IsLoopback(options.http_listen),
+                             .max_pages = options.report.max_pages,
+                             .max_seconds = options.report.max_seconds});
+      pages.report = [&part](const HttpRequest& request) { return part.reports->Answer(request); };
+      pages.max_reports = options.report.max_pages;
+    }
     absl::StatusOr<std::unique_ptr<HttpServer>> http =
         HttpServer::Start(options.http_listen, pages);
     if (!http.ok()) return http.status();
@@ -174,6 +184,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   if (!grpc.ok()) return grpc.status();
   part.grpc = *std::move(grpc);
 
+  if (part.reports != nullptr) part.reports->Serve(part.grpc->InProcessChannel());
   part.serving = true;
   part.health.SetServing(true);
   std::unique_ptr<Server> server(new Server(std::move(parts)));
@@ -221,6 +232,7 @@ void Server::Drain() {
   // Balancers need this long to notice; calls that come meanwhile are served.
   std::this_thread::sleep_for(std::chrono::duration<double>(part.options.drain_delay_seconds));
   part.health.EndWatches();
+  if (part.reports != nullptr) part.reports->Stop();
   part.grpc->Shutdown(part.options.drain_timeout_seconds);
   part.back_end->Drain();
   part.log.Info("stopped");

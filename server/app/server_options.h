@@ -7,23 +7,17 @@
 #include <vector>
 
 #include "core/model/profile_limits.h"
+#include "server/app/log.h"
 #include "server/jobs/job_pool.h"
 #include "server/store/profile_store.h"
 
 namespace stepcast::server {
 
 enum class StoreKind : uint8_t { kSqlite, kMemory, kPostgres };
-enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
-enum class LogFormat : uint8_t { kText, kJson };
 
 // The nice(1) value of threads that simulate: they yield, so that calls are taken, and answered
 // where the answer is known, while every processor simulates.
 inline constexpr int kSimulationNice = 10;
-
-struct LogOptions {
-  LogLevel level = LogLevel::kInfo;
-  LogFormat format = LogFormat::kText;
-};
 
 // The security of a server: the callers it admits, and the encryption of their calls.
 struct SecurityOptions {
@@ -57,9 +51,17 @@ struct ConnectionOptions {
   int max_calls = 1000;                // on one connection at one time
 };
 
+// The page on a profile's job, beside those that watch the server.
+struct ReportOptions {
+  bool enabled = false;
+  int max_pages = 2;        // made at one time
+  double max_seconds = 60;  // for one
+};
+
 struct ServerOptions {
   std::string listen = "127.0.0.1:50051";      // HOST:PORT; port 0: any free one
   std::string http_listen = "127.0.0.1:9464";  // the same; empty: no pages
+  ReportOptions report;
   StoreKind store = StoreKind::kSqlite;
   std::string data_dir;  // REQUIRES: not empty with kSqlite
   std::string postgres;  // of kPostgres: libpq's connection string; what it lacks comes from the

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "server/app/call_log.h"
 #include "server/app/credentials.h"
 #include "server/app/log.h"
 #include "server/app/tls_certificates.h"

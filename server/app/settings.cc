@@ -89,7 +89,17 @@ struct Wishes {
   bool version = false;
 };
 
-void AddWishes(CLI::App& app, Wishes& wishes, TypedFlags& typed) {
+void AddCopies(CLI::App& app, TypedFlags& typed) {
+  CLI::Option* backup = app.add_option("--backup-to", typed.backup_to,
+                                       "Copy the sqlite store of --data-dir to this new file, even "
+                                       "while a server runs on it; serve nothing");
+  app.add_option("--restore-from", typed.restore_from,
+                 "Begin the sqlite store of --data-dir, which has none yet, from such a copy; "
+                 "serve nothing")
+      ->excludes(backup);
+}
+
+void AddWishes(CLI::App& app, Wishes& wishes, TypedFlags& typed, bool copies_data) {
   std::string& config = typed.config;
   app.add_option(
       "--config", config,
@@ -99,13 +109,7 @@ void AddWishes(CLI::App& app, Wishes& wishes, TypedFlags& typed) {
                "Say whether the configuration is sound, and what is wrong with it; serve nothing");
   app.add_flag("--print-config", wishes.print,
                "Print every setting and where it comes from, without secrets; serve nothing");
-  CLI::Option* backup = app.add_option("--backup-to", typed.backup_to,
-                                       "Copy the sqlite store of --data-dir to this new file, even "
-                                       "while a server runs on it; serve nothing");
-  app.add_option("--restore-from", typed.restore_from,
-                 "Begin the sqlite store of --data-dir, which has none yet, from such a copy; "
-                 "serve nothing")
-      ->excludes(backup);
+  if (copies_data) AddCopies(app, typed);
   app.add_flag("--version", wishes.version, "Print the version; serve nothing");
 }
 
@@ -117,7 +121,8 @@ TypedFlags::Wish WishOf(const Wishes& wishes) {
 
 }  // namespace
 
-absl::StatusOr<TypedFlags> ReadFlags(int argc, const char* const* argv, CLI::App& table) {
+absl::StatusOr<TypedFlags> ReadFlags(int argc, const char* const* argv, CLI::App& table,
+                                     bool copies_data) {
   TypedFlags typed;
   if (const char* config = std::getenv(kConfigVariable); config != nullptr) typed.config = config;
   Wishes wishes;
@@ -131,8 +136,8 @@ absl::StatusOr<TypedFlags> ReadFlags(int argc, const char* const* argv, CLI::App
     flag = needs_value ? flags.add_option(option->get_name(), text)
                        : flags.add_flag(option->get_name(), text);
   }
-  AddWishes(flags, wishes, typed);
-  AddWishes(table, wishes, typed);
+  AddWishes(flags, wishes, typed, copies_data);
+  AddWishes(table, wishes, typed, copies_data);
   // The library reports everything, help included, by an exception.
   try {
     flags.parse(argc, argv);
@@ -268,6 +273,38 @@ std::map<std::string, std::string> ShownSettings(const std::vector<GivenSetting>
   for (Shown& setting : Effective(given, table))
     settings.emplace(std::move(setting.name), std::move(setting.value));
   return settings;
+}
+
+absl::StatusOr<std::vector<GivenSetting>> GivenSettings(const TypedFlags& typed,
+                                                        const CLI::App& table) {
+  std::vector<GivenSetting> given;
+  if (!typed.config.empty()) {
+    absl::StatusOr<std::vector<GivenSetting>> file = ReadConfigFile(typed.config);
+    if (!file.ok()) return file.status();
+    given = *std::move(file);
+  }
+  for (GivenSetting& each : EnvironmentSettings(table)) given.push_back(std::move(each));
+  given.insert(given.end(), typed.given.begin(), typed.given.end());
+  return given;
+}
+
+absl::Status BothFaults(const absl::Status& first, const absl::Status& second) {
+  if (first.ok() || second.ok()) return first.ok() ? second : first;
+  std::vector<Fault> faults = DetailsOf(first).faults;
+  for (Fault& fault : DetailsOf(second).faults) faults.push_back(std::move(fault));
+  return FaultsError("FLAG_INVALID", std::move(faults));
+}
+
+std::vector<std::string> ComplaintsOf(const absl::Status& status) {
+  const ErrorDetails details = DetailsOf(status);
+  if (details.faults.empty()) return {std::string(status.message())};
+  std::vector<std::string> lines;
+  for (const Fault& fault : details.faults) {
+    lines.push_back(absl::StrCat(fault.field, fault.field.empty() ? "" : ": ", fault.description));
+  }
+  if (details.faults_left_out > 0)
+    lines.push_back(absl::StrCat("and ", details.faults_left_out, " more"));
+  return lines;
 }
 
 }  // namespace stepcast::server

@@ -48,9 +48,10 @@ struct TypedFlags {
 };
 
 // The flags are those of `table` and a few that are no settings, which the
-// table's help then shows too. INVALID_ARGUMENT, reason FLAG_INVALID: there is no such flag, or it
-// lacks its value.
-absl::StatusOr<TypedFlags> ReadFlags(int argc, const char* const* argv, CLI::App& table);
+// table's help then shows too; with `copies_data` --backup-to and --restore-from. INVALID_ARGUMENT,
+// reason FLAG_INVALID: there is no such flag, or it lacks its value.
+absl::StatusOr<TypedFlags> ReadFlags(int argc, const char* const* argv, CLI::App& table,
+                                     bool copies_data);
 
 // Options of this group hold secrets: their values are never shown.
 inline constexpr char kSecretGroup[] = "Secrets";
@@ -60,6 +61,10 @@ std::vector<GivenSetting> EnvironmentSettings(const CLI::App& table);
 
 // Variables that look like settings, STEPCAST_*, and are none.
 std::vector<std::string> UnknownVariables(const CLI::App& table);
+
+// The settings of all layers, the lightest first. Fails as ReadConfigFile does.
+absl::StatusOr<std::vector<GivenSetting>> GivenSettings(const TypedFlags& typed,
+                                                        const CLI::App& table);
 
 // Gives the table all of them, the weightiest last. INVALID_ARGUMENT, reason FLAG_INVALID, with
 // every fault: a name that is no setting, a value that its setting does not take, even if a
@@ -73,5 +78,11 @@ std::string ConfigText(const std::vector<GivenSetting>& given, const CLI::App& t
 // name -> value of all settings. REQUIRES: `given` was applied.
 std::map<std::string, std::string> ShownSettings(const std::vector<GivenSetting>& given,
                                                  const CLI::App& table);
+
+// The faults of both together, reason FLAG_INVALID; OK where neither has any.
+absl::Status BothFaults(const absl::Status& first, const absl::Status& second);
+
+// One line for each thing that is wrong: each fault and how many more there are, or the message.
+std::vector<std::string> ComplaintsOf(const absl::Status& status);
 
 }  // namespace stepcast::server

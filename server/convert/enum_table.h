@@ -131,11 +131,12 @@ inline constexpr EnumTable<v1::BrokenConstraint::Kind, ConstraintKind, 3> kConst
     {{v1::BrokenConstraint::DEADLINE, ConstraintKind::kDeadline},
      {v1::BrokenConstraint::BUDGET, ConstraintKind::kBudget},
      {v1::BrokenConstraint::MIN_SCALING_EFFICIENCY, ConstraintKind::kMinScalingEfficiency}}};
-inline constexpr EnumTable<v1::OptimizeCommunicationRequest::Method, TuningMethod, 6>
+inline constexpr EnumTable<v1::OptimizeCommunicationRequest::Method, TuningMethod, 7>
     kTuningMethods{{{v1::OptimizeCommunicationRequest::AS_RECORDED, TuningMethod::kAsRecorded},
                     {v1::OptimizeCommunicationRequest::DDP_BUCKETS, TuningMethod::kDdpBuckets},
                     {v1::OptimizeCommunicationRequest::HOROVOD, TuningMethod::kHorovod},
                     {v1::OptimizeCommunicationRequest::MG_WFBP, TuningMethod::kMgWfbp},
+                    {v1::OptimizeCommunicationRequest::BYTESCHEDULER, TuningMethod::kByteScheduler},
                     {v1::OptimizeCommunicationRequest::LIBRA, TuningMethod::kLibra},
                     {v1::OptimizeCommunicationRequest::SEARCH, TuningMethod::kSearch}}};
 inline constexpr EnumTable<v1::OrderMethod, OrderMethod, 7> kOrderMethods{

@@ -325,6 +325,70 @@ v1::FitCollectivesResponse ToWire(const FitCollectivesAnswer& answer) {
   return wire;
 }
 
+FitContentionCall FromWire(const v1::FitContentionRequest& wire) {
+  FitContentionCall call;
+  ContentionMeasurements& measured = call.measurements;
+  for (const v1::FitContentionRequest::Transfer& transfer : wire.transfers()) {
+    measured.transfers.push_back({.threads = transfer.threads(),
+                                  .bytes = transfer.size_bytes(),
+                                  .seconds = transfer.seconds(),
+                                  .overlapped = transfer.overlapped()});
+  }
+  for (const v1::FitContentionRequest::Slowdown& slowdown : wire.slowdowns()) {
+    measured.slowdowns.push_back({.threads = slowdown.threads(), .slowdown = slowdown.slowdown()});
+  }
+  if (wire.has_workers()) measured.workers = wire.workers();
+  measured.latency_seconds = wire.latency_seconds();
+  if (wire.has_gamma4()) measured.gamma4 = wire.gamma4();
+  if (wire.has_confidence_level()) measured.confidence_level = wire.confidence_level();
+  return call;
+}
+
+namespace {
+
+v1::ConfidenceInterval WireInterval(const FittedConstant& fitted, double level) {
+  v1::ConfidenceInterval wire;
+  wire.set_lower(fitted.lower);
+  wire.set_upper(fitted.upper);
+  wire.set_level(level);
+  return wire;
+}
+
+v1::FitContentionResponse::Rate WireRate(const FittedRate& rate, double level) {
+  v1::FitContentionResponse::Rate wire;
+  *wire.mutable_gamma1_interval() = WireInterval(rate.gamma1, level);
+  *wire.mutable_gamma2_interval() = WireInterval(rate.gamma2, level);
+  *wire.mutable_gamma3_interval() = WireInterval(rate.gamma3, level);
+  wire.set_is_told(rate.is_told);
+  wire.set_outliers(rate.outliers);
+  wire.set_relative_residual(rate.relative_residual);
+  return wire;
+}
+
+}  // namespace
+
+v1::FitContentionResponse ToWire(const FitContentionAnswer& answer) {
+  const ContentionFit& fit = answer.answer;
+  const double level = answer.confidence_level;
+  v1::FitContentionResponse wire;
+  *wire.mutable_contention() = ToWire(fit.contention);
+  *wire.mutable_alpha1_interval() = WireInterval(fit.alpha1, level);
+  *wire.mutable_alpha2_interval() = WireInterval(fit.alpha2, level);
+  wire.set_slowdown_outliers(fit.slowdown_outliers);
+  *wire.mutable_overlapped() = WireRate(fit.overlapped, level);
+  *wire.mutable_alone() = WireRate(fit.alone, level);
+  if (answer.unusable_because.empty()) {
+    v1::FitContentionResponse::Assumptions& assumptions = *wire.mutable_assumptions();
+    assumptions.set_computation_not_faster(answer.assumptions.computation_not_faster);
+    assumptions.set_transfer_not_faster(answer.assumptions.transfer_not_faster);
+    assumptions.set_overlap_not_longer(answer.assumptions.overlap_not_longer);
+    assumptions.set_guarantee_void_because(answer.assumptions.why);
+  }
+  wire.set_unusable_because(answer.unusable_because);
+  wire.set_engine_version(kEngineVersion);
+  return wire;
+}
+
 GenerateTraceCall FromWire(const v1::GenerateTraceRequest& wire) {
   GenerateTraceCall call{.source = SourceOf(wire)};
   FaultList faults;

@@ -38,6 +38,8 @@ v1::FitParsingOverheadResponse ToWire(const FitParsingOverheadAnswer& answer);
 
 FitCollectivesCall FromWire(const v1::FitCollectivesRequest& wire);
 v1::FitCollectivesResponse ToWire(const FitCollectivesAnswer& answer);
+FitContentionCall FromWire(const v1::FitContentionRequest& wire);
+v1::FitContentionResponse ToWire(const FitContentionAnswer& answer);
 
 GenerateTraceCall FromWire(const v1::GenerateTraceRequest& wire);
 

@@ -18,6 +18,8 @@
 #include "core/recommend/recommendation.h"
 #include "core/trace/trace.h"
 #include "core/tune/communication_tuning.h"
+#include "core/tune/contention_fit.h"
+#include "core/tune/overlap_model.h"
 #include "server/convert/profile_requests.h"
 
 namespace stepcast::server {
@@ -81,6 +83,11 @@ struct FitCollectivesCall {
   std::vector<Fault> faults;
 };
 
+// About no profile.
+struct FitContentionCall {
+  ContentionMeasurements measurements;
+};
+
 struct GenerateTraceCall {
   ProfileSource source;
   TraceDraft draft;
@@ -134,6 +141,14 @@ struct FitParsingOverheadAnswer {
 
 struct FitCollectivesAnswer {
   CollectiveFit answer;
+  AnswerContext context;  // nothing is simulated: as default-constructed
+};
+
+struct FitContentionAnswer {
+  ContentionFit answer;
+  double confidence_level = 0;
+  OverlapAssumptions assumptions;  // with the threads measured, where the constants are usable
+  std::string unusable_because;
   AnswerContext context;  // nothing is simulated: as default-constructed
 };
 

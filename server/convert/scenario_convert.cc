@@ -147,6 +147,11 @@ AllReduceDraft CollectivesFromWire(const v1::AllReduce& wire, const std::string&
     if (wire.horovod().has_fusion_bytes()) horovod.fusion_bytes = wire.horovod().fusion_bytes();
     if (wire.horovod().has_cycle_seconds()) horovod.cycle_seconds = wire.horovod().cycle_seconds();
   }
+  if (wire.has_byte_scheduler()) {
+    ByteSchedulerDraft& scheduler = draft.byte_scheduler.emplace();
+    if (wire.byte_scheduler().has_credit_bytes())
+      scheduler.credit_bytes = wire.byte_scheduler().credit_bytes();
+  }
   if (wire.has_partition_bytes()) draft.partition_bytes = wire.partition_bytes();
   draft.sharding = CoreOf(kShardings, wire.sharding(), at("sharding"), faults);
   if (wire.has_overlap_slowdown()) draft.overlap_slowdown = wire.overlap_slowdown();
@@ -188,6 +193,8 @@ v1::AllReduce CollectivesToWire(const AllReduce& job) {
   } else if (const auto* horovod = std::get_if<Horovod>(&job.fusion)) {
     wire.mutable_horovod()->set_fusion_bytes(horovod->fusion_bytes);
     wire.mutable_horovod()->set_cycle_seconds(horovod->cycle_seconds);
+  } else if (const auto* scheduler = std::get_if<ByteScheduler>(&job.fusion)) {
+    wire.mutable_byte_scheduler()->set_credit_bytes(scheduler->credit_bytes);
   } else if (const auto* groups = std::get_if<GradientGroups>(&job.fusion)) {
     GroupsToWire(*groups, *wire.mutable_groups());
   }

@@ -217,7 +217,7 @@ v1::OptimizeOrderResponse ToWire(const OptimizeOrderAnswer& answer) {
 
 namespace {
 
-v1::CommunicationStrategy WireStrategy(const TunedStrategy& strategy, double lower_bound_seconds) {
+v1::CommunicationStrategy WireStrategy(const TunedStrategy& strategy) {
   v1::CommunicationStrategy wire;
   wire.set_method(WireOf(kTuningMethods, strategy.method));
   for (const TunedGroup& group : strategy.groups) {
@@ -235,7 +235,7 @@ v1::CommunicationStrategy WireStrategy(const TunedStrategy& strategy, double low
   *wire.mutable_gain_interval() = ToWire(strategy.gain.confidence_interval);
   wire.set_no_difference(strategy.gain.is_none);
   wire.set_setting(strategy.setting);
-  wire.set_lower_bound_seconds(lower_bound_seconds);
+  wire.set_lower_bound_seconds(strategy.lower_bound_seconds);
   if (strategy.guarantee.has_value()) wire.set_guarantee(*strategy.guarantee);
   wire.set_guarantee_void_because(strategy.why_no_guarantee);
   wire.set_gap(strategy.gap);
@@ -246,7 +246,7 @@ v1::CommunicationStrategy WireStrategy(const TunedStrategy& strategy, double low
 template <typename Wire>
 void SetAdvice(const Tuning& tuning, Wire& wire) {
   for (const TunedStrategy& strategy : tuning.strategies)
-    *wire.add_strategies() = WireStrategy(strategy, tuning.lower_bound_seconds);
+    *wire.add_strategies() = WireStrategy(strategy);
   wire.set_chosen(WireOf(kTuningMethods, tuning.strategies[tuning.chosen].method));
   wire.set_reason(tuning.reason);
   for (const BucketCapPoint& point : tuning.curve) {
@@ -296,6 +296,11 @@ v1::OptimizeCommunicationResponse ToWire(const OptimizeCommunicationAnswer& answ
       advice.set_workers(tuning.workers);
       SetAdvice(tuning, advice);
     }
+  }
+  for (const LeftOutMethod& left_out : tuned.left_out) {
+    v1::LeftOutMethod& method = *wire.add_left_out();
+    method.set_method(WireOf(kTuningMethods, left_out.method));
+    method.set_reason(left_out.reason);
   }
   wire.set_advice_changes(tuned.advice_changes);
   for (const Warning& warning : tuned.warnings) *wire.add_warnings() = ToWire(warning);

@@ -13,11 +13,14 @@
 #include "core/base/error.h"
 #include "core/calibrate/parsing_overhead_fit.h"
 #include "core/compare/comparison.h"
+#include "core/model/fault_list.h"
 #include "core/predict/order.h"
 #include "core/predict/request_faults.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation.h"
 #include "core/trace/trace.h"
+#include "core/tune/contention_fit.h"
+#include "core/tune/overlap_model.h"
 #include "server/convert/profile_codec.h"
 #include "server/handlers/engine_run.h"
 #include "server/handlers/profile_name.h"
@@ -245,6 +248,33 @@ absl::StatusOr<Computation<FitCollectivesAnswer>> PredictionHandler::FitCollecti
         absl::StatusOr<CollectiveFit> fit = stepcast::FitCollectives(query, stop);
         if (!fit.ok()) return fit.status();
         return FitCollectivesAnswer{.answer = *std::move(fit), .context = {}};
+      });
+}
+
+absl::StatusOr<Computation<FitContentionAnswer>> PredictionHandler::FitContention(
+    FitContentionCall call) const {
+  if (absl::Status status = CheckMeasurements(call.measurements); !status.ok()) return status;
+  return Computation<FitContentionAnswer>(
+      kNoProfile, {.method = "FitContention"},
+      [measured =
+           std::move(call.measurements)](StopCheck stop) -> absl::StatusOr<FitContentionAnswer> {
+        absl::StatusOr<ContentionFit> fit = stepcast::FitContention(measured, stop);
+        if (!fit.ok()) return fit.status();
+        FitContentionAnswer answer{.answer = *std::move(fit),
+                                   .confidence_level = measured.confidence_level,
+                                   .assumptions = {},
+                                   .unusable_because = {},
+                                   .context = {}};
+        const std::vector<int32_t> threads = ThreadsOf(measured);
+        FaultList faults;
+        CheckContention(answer.answer.contention, threads, faults);
+        if (faults.empty()) {
+          answer.assumptions = CheckAssumptions(answer.answer.contention, threads);
+        } else {
+          const Fault fault = std::move(faults).Take().front();
+          answer.unusable_because = absl::StrCat(fault.field, ": ", fault.description);
+        }
+        return answer;
       });
 }
 

@@ -97,6 +97,7 @@ class PredictionHandler {
       const FitParsingOverheadCall& call) const;
   // Likewise.
   absl::StatusOr<Computation<FitCollectivesAnswer>> FitCollectives(FitCollectivesCall call) const;
+  absl::StatusOr<Computation<FitContentionAnswer>> FitContention(FitContentionCall call) const;
   absl::StatusOr<TraceComputation> GenerateTrace(GenerateTraceCall call) const;
 
   // Changes whenever what a profile's name stands for may have changed (ProfileStore::Generation).

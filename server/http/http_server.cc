@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "CivetServer.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
@@ -16,55 +17,109 @@ namespace stepcast::server {
 
 namespace {
 
-struct Reply {
-  int code = 200;
-  const char* reason = "OK";
-  const char* type = "text/plain; charset=utf-8";
-  std::string body;
-};
+void Send(mg_connection* connection, const HttpReply& reply, bool with_body) {
+  std::string head =
+      absl::StrCat("HTTP/1.1 ", reply.code, " ", reply.reason, "\r\nContent-Type: ", reply.type,
+                   "\r\nContent-Length: ", reply.body.size(),
+                   "\r\nCache-Control: no-store\r\nConnection: close\r\n");
+  for (const auto& [name, value] : reply.headers) absl::StrAppend(&head, name, ": ", value, "\r\n");
+  absl::StrAppend(&head, "\r\n");
+  mg_write(connection, head.data(), head.size());
+  if (with_body) mg_write(connection, reply.body.data(), reply.body.size());
+}
 
 // A page that `make` makes anew for each request.
 class Page final : public CivetHandler {
  public:
-  explicit Page(std::function<Reply()> make) : make_(std::move(make)) {}
+  explicit Page(std::function<HttpReply()> make) : make_(std::move(make)) {}
 
   bool handleGet(CivetServer* /*server*/, mg_connection* connection) override {
-    return Write(connection, /*with_body=*/true);
+    Send(connection, make_(), /*with_body=*/true);
+    return true;
   }
   bool handleHead(CivetServer* /*server*/, mg_connection* connection) override {
-    return Write(connection, /*with_body=*/false);
-  }
-
- private:
-  bool Write(mg_connection* connection, bool with_body) const {
-    const Reply reply = make_();
-    const std::string head =
-        absl::StrCat("HTTP/1.1 ", reply.code, " ", reply.reason, "\r\nContent-Type: ", reply.type,
-                     "\r\nContent-Length: ", reply.body.size(),
-                     "\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n");
-    mg_write(connection, head.data(), head.size());
-    if (with_body) mg_write(connection, reply.body.data(), reply.body.size());
+    Send(connection, make_(), /*with_body=*/false);
     return true;
   }
 
-  std::function<Reply()> make_;
+ private:
+  std::function<HttpReply()> make_;
 };
 
-Reply ReadyReply(const absl::Status& ready) {
+// A page of what was asked. Other methods than GET and HEAD are refused before anything is made.
+class AskedPage final : public CivetHandler {
+ public:
+  explicit AskedPage(std::function<HttpReply(const HttpRequest&)> make) : make_(std::move(make)) {}
+
+  bool handleGet(CivetServer* /*server*/, mg_connection* connection) override {
+    Send(connection, make_(RequestOf(connection)), /*with_body=*/true);
+    return true;
+  }
+  bool handleHead(CivetServer* /*server*/, mg_connection* connection) override {
+    Send(connection, make_(RequestOf(connection)), /*with_body=*/false);
+    return true;
+  }
+  bool handlePost(CivetServer* /*server*/, mg_connection* connection) override {
+    return Refuse(connection);
+  }
+  bool handlePut(CivetServer* /*server*/, mg_connection* connection) override {
+    return Refuse(connection);
+  }
+  bool handleDelete(CivetServer* /*server*/, mg_connection* connection) override {
+    return Refuse(connection);
+  }
+  bool handleOptions(CivetServer* /*server*/, mg_connection* connection) override {
+    return Refuse(connection);
+  }
+  bool handlePatch(CivetServer* /*server*/, mg_connection* connection) override {
+    return Refuse(connection);
+  }
+
+ private:
+  static HttpRequest RequestOf(mg_connection* connection) {
+    const mg_request_info& info = *mg_get_request_info(connection);
+    HttpRequest request;
+    if (info.local_uri_raw != nullptr) request.path = info.local_uri_raw;
+    if (info.query_string != nullptr) request.query = info.query_string;
+    for (int i = 0; i < info.num_headers; ++i) {
+      const mg_header& header = info.http_headers[i];
+      if (absl::EqualsIgnoreCase(header.name, "authorization"))
+        request.authorizations.emplace_back(header.value);
+      if (absl::EqualsIgnoreCase(header.name, "host")) request.host = header.value;
+    }
+    return request;
+  }
+
+  static bool Refuse(mg_connection* connection) {
+    Send(connection,
+         {.code = 405,
+          .reason = "Method Not Allowed",
+          .headers = {{"Allow", "GET, HEAD"}},
+          .body = "This page is read with GET or HEAD.\n"},
+         /*with_body=*/true);
+    return true;
+  }
+
+  std::function<HttpReply(const HttpRequest&)> make_;
+};
+
+HttpReply ReadyReply(const absl::Status& ready) {
   if (ready.ok()) return {.body = "ready\n"};
   return {.code = 503,
           .reason = "Service Unavailable",
           .body = absl::StrCat("not ready: ", ready.message(), "\n")};
 }
 
-Reply IndexReply(const std::string& version) {
+HttpReply IndexReply(const std::string& program, const std::string& version,
+                     const std::string& about, bool has_report) {
   return {.body = absl::StrCat(
-              "stepcastd ", version,
+              program, " ", version,
               "\n\n"
               "/metrics  measurements, for Prometheus\n"
               "/healthz  200 while the process answers\n"
-              "/readyz   200 while it can serve, else 503 and why\n\n"
-              "Predictions are asked over gRPC, on another port: see stepcastd --help.\n")};
+              "/readyz   200 while it can serve, else 503 and why\n",
+              has_report ? "/report/profiles/PROFILE  a page on a stored profile's job\n" : "",
+              "\n", about, ", on another port: see ", program, " --help.\n")};
 }
 
 absl::Status ListenError(const std::string& address, std::string_view why) {
@@ -81,16 +136,22 @@ class HttpServer::Civet {
  public:
   Civet(const std::vector<std::string>& options, HttpPages pages)
       : metrics_([make = std::move(pages.metrics)] {
-          return Reply{.type = "text/plain; version=0.0.4; charset=utf-8", .body = make()};
+          return HttpReply{.type = "text/plain; version=0.0.4; charset=utf-8", .body = make()};
         }),
-        alive_([] { return Reply{.body = "ok\n"}; }),
+        alive_([] { return HttpReply{.body = "ok\n"}; }),
         ready_([check = std::move(pages.ready)] { return ReadyReply(check()); }),
-        index_([version = std::move(pages.version)] { return IndexReply(version); }),
+        index_([program = std::move(pages.program), version = std::move(pages.version),
+                about = std::move(pages.about), has_report = pages.report != nullptr] {
+          return IndexReply(program, version, about, has_report);
+        }),
+        has_report_(pages.report != nullptr),
+        report_(std::move(pages.report)),
         server_(options) {
     server_.addHandler("/metrics$", metrics_);
     server_.addHandler("/healthz$", alive_);
     server_.addHandler("/readyz$", ready_);
     server_.addHandler("/$", index_);
+    if (has_report_) server_.addHandler("/report/", report_);
   }
 
   std::vector<int> Ports() { return server_.getListeningPorts(); }
@@ -100,14 +161,18 @@ class HttpServer::Civet {
   Page alive_;
   Page ready_;
   Page index_;
+  const bool has_report_;
+  AskedPage report_;
   CivetServer server_;
 };
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address,
                                                               HttpPages pages) {
+  constexpr int kThreads = 4;
+  const std::string threads = absl::StrCat(kThreads + pages.max_reports);
   const std::vector<std::string> options{
-      "listening_ports",   address, "num_threads",      "4",    "request_timeout_ms",       "5000",
-      "enable_keep_alive", "no",    "max_request_size", "8192", "enable_directory_listing", "no"};
+      "listening_ports",   address, "num_threads",      threads, "request_timeout_ms",       "5000",
+      "enable_keep_alive", "no",    "max_request_size", "8192",  "enable_directory_listing", "no"};
   // The library reports a failed start by an exception, and what the system said in errno.
   try {
     errno = 0;

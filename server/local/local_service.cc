@@ -100,6 +100,8 @@ class LocalService::Handlers {
         "FitParsingOverhead", &PredictionHandler::FitParsingOverhead);
     AddComputed<v1::FitCollectivesRequest, v1::FitCollectivesResponse>(
         "FitCollectives", &PredictionHandler::FitCollectives);
+    AddComputed<v1::FitContentionRequest, v1::FitContentionResponse>(
+        "FitContention", &PredictionHandler::FitContention);
   }
 
   absl::Status Call(std::string_view path, const Message& request, Message& response,

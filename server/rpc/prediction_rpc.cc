@@ -22,9 +22,10 @@ using PredictionMethods = v1::PredictionService::WithRawCallbackMethod_PredictTh
                 v1::PredictionService::WithRawCallbackMethod_CompareModels<
                     v1::PredictionService::WithRawCallbackMethod_FitParsingOverhead<
                         v1::PredictionService::WithRawCallbackMethod_FitCollectives<
-                            v1::PredictionService::WithRawCallbackMethod_OptimizeCommunication<
-                                v1::PredictionService::WithRawCallbackMethod_GenerateTrace<
-                                    v1::PredictionService::Service>>>>>>>>>;
+                            v1::PredictionService::WithRawCallbackMethod_FitContention<
+                                v1::PredictionService::WithRawCallbackMethod_OptimizeCommunication<
+                                    v1::PredictionService::WithRawCallbackMethod_GenerateTrace<
+                                        v1::PredictionService::Service>>>>>>>>>>;
 
 class PredictionRpc final : public PredictionMethods {
  public:
@@ -93,6 +94,14 @@ class PredictionRpc final : public PredictionMethods {
     return Start<v1::FitCollectivesRequest>(
         {"FitCollectives", context, request, reply},
         [this](auto asked) { return handler_.FitCollectives(std::move(asked)); });
+  }
+
+  grpc::ServerUnaryReactor* FitContention(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* reply) override {
+    return Start<v1::FitContentionRequest>(
+        {"FitContention", context, request, reply},
+        [this](auto asked) { return handler_.FitContention(std::move(asked)); });
   }
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerateTrace(

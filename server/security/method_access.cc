@@ -51,6 +51,7 @@ const std::vector<MethodAccess>& MethodAccessTable() {
       {"stepcast.v1.PredictionService/AllocateWorkers", Access::kReader},
       {"stepcast.v1.PredictionService/CompareModels", Access::kReader},
       {"stepcast.v1.PredictionService/FitCollectives", Access::kReader},
+      {"stepcast.v1.PredictionService/FitContention", Access::kReader},
       {"stepcast.v1.PredictionService/FitParsingOverhead", Access::kReader},
       {"stepcast.v1.PredictionService/GenerateTrace", Access::kReader},
       {"stepcast.v1.PredictionService/OptimizeCommunication", Access::kReader},

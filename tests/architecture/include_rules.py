@@ -3,7 +3,7 @@
 import os
 import re
 
-SOURCE_FOLDERS = ("core", "server", "client", "tests")
+SOURCE_FOLDERS = ("core", "server", "client", "deploy", "tests")
 PUBLIC_HEADERS = "client/include"
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -1,6 +1,7 @@
 #include "tests/bench/job.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "core/model/scenario.h"
 #include "core/model/step_schedule.h"
 #include "core/model/training_graph.h"
+#include "core/orders/transfer_ranks.h"
 #include "core/zoo/model_zoo.h"
 
 namespace stepcast::bench {
@@ -35,10 +37,12 @@ int64_t MeanStepNs(const Profile& profile) {
   return sum / static_cast<int64_t>(profile.steps().size());
 }
 
-Job JobOf(const Profile& profile, int32_t servers) {
-  const Scenario scenario =
-      Valid(ResolveScenario(profile, {.communication = ParameterServersDraft{.servers = servers}}));
-  return {.program = std::make_shared<const Program>(BuildProgram(profile, scenario)),
+Job JobOf(const Profile& profile, const ParameterServersDraft& servers) {
+  const Scenario scenario = Valid(ResolveScenario(profile, {.communication = servers}));
+  auto program = std::make_shared<const Program>(BuildProgram(profile, scenario));
+  Ranking ranking = Valid(RankingOf(profile, scenario, *program, NeverStop));
+  return {.program = std::move(program),
+          .ranking = std::make_shared<const Ranking>(std::move(ranking)),
           .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second,
           .recorded_step_ns = MeanStepNs(profile)};
 }
@@ -71,7 +75,45 @@ Profile ZooProfile(std::string_view model) {
   return Valid(BuildZooProfile(model, options));
 }
 
-Job ZooJob(std::string_view model, int32_t servers) { return JobOf(ZooProfile(model), servers); }
+Job ZooJob(std::string_view model, int32_t servers) {
+  return JobOf(ZooProfile(model), {.servers = servers});
+}
+
+Job OrderedZooJob(std::string_view model, TransferOrder order, int64_t window_bytes) {
+  ParameterServersDraft servers{.transfer_order = order};
+  if (window_bytes > 0) servers.multiplexing = WindowDraft{.bytes = window_bytes};
+  return JobOf(ZooProfile(model), servers);
+}
+
+Job RearrangedZooJob(std::string_view model, TransferOrder order) {
+  const Profile profile = ZooProfile(model);
+  const Job ordered = OrderedZooJob(model, order);
+  const auto size = static_cast<int32_t>(profile.operations().size());
+  const auto is_download = [&](int32_t op) {
+    return profile.operations()[Index(op)].resource == Resource::kDownlink;
+  };
+  std::vector<int32_t> order_of(Index(size));
+  std::iota(order_of.begin(), order_of.end(), 0);
+  std::stable_sort(order_of.begin(), order_of.end(), [&](int32_t a, int32_t b) {
+    if (!is_download(a) || !is_download(b)) return is_download(a) && !is_download(b);
+    return ordered.ranking->ranks[Index(a)] < ordered.ranking->ranks[Index(b)];
+  });
+  std::vector<int32_t> place_of(Index(size));
+  for (int32_t place = 0; place < size; ++place) place_of[Index(order_of[Index(place)])] = place;
+  ProfileDraft draft{.batch_size = profile.batch_size(), .platform = profile.platform()};
+  for (const int32_t op : order_of) {
+    draft.operations.push_back(profile.operations()[Index(op)]);
+    for (int32_t& before : draft.operations.back().waiting_for) before = place_of[Index(before)];
+  }
+  for (const RecordedStep& step : profile.steps()) {
+    RecordedStep& moved = draft.steps.emplace_back();
+    for (const int32_t op : order_of) {
+      moved.start_ns.push_back(step.start_ns[Index(op)]);
+      moved.end_ns.push_back(step.end_ns[Index(op)]);
+    }
+  }
+  return JobOf(Valid(Profile::Create(std::move(draft))), ParameterServersDraft{});
+}
 
 Job LayeredJob(int32_t layers, int32_t recorded_steps, uint64_t seed) {
   TrainingGraph graph = BuildTrainingGraph(RandomLayers(layers, seed));
@@ -79,13 +121,13 @@ Job LayeredJob(int32_t layers, int32_t recorded_steps, uint64_t seed) {
   draft.steps = MakeSteps(graph.operations, graph.durations_ns, draft.platform,
                           {.own = kVariation, .steps = recorded_steps, .seed = seed});
   draft.operations = std::move(graph.operations);
-  return JobOf(Valid(Profile::Create(std::move(draft))), 1);
+  return JobOf(Valid(Profile::Create(std::move(draft))), {.servers = 1});
 }
 
 JobGraph JobGraphOf(const Job& job, int32_t workers) {
   const Scenario scenario{.workers = workers,
                           .bandwidth_bytes_per_second = job.bandwidth_bytes_per_second};
-  return stepcast::JobOf(job.program, std::make_shared<const Ranking>(), scenario);
+  return stepcast::JobOf(job.program, job.ranking, scenario);
 }
 
 RunOptions OptionsFor(const Job& job, int32_t workers, int32_t steps_per_worker) {

@@ -25,12 +25,19 @@ def document(path):
 
 def kubernetes_files():
     """path -> documents, of every YAML file; kustomizations too."""
-    paths = (os.path.join(folder, name) for folder, _, names in os.walk(KUBERNETES) for name in names)
+    paths = (os.path.join(folder, name) for folder, _, names in os.walk(KUBERNETES) for name in names if name.endswith(".yaml"))
     return {path: list(yaml.safe_load_all(text(path))) for path in sorted(paths)}
 
 
-def resources(kind):
-    return [resource for documents in kubernetes_files().values() for resource in documents if resource["kind"] == kind]
+def resources(kind, program="stepcast"):
+    """Those of a program, by their label: the server's own, or the webhook's (stepcast-admission)."""
+    found = (resource for documents in kubernetes_files().values() for resource in documents if resource["kind"] == kind)
+    return [resource for resource in found if resource["metadata"]["labels"]["app.kubernetes.io/name"] == program]
+
+
+def component(name, file):
+    """The documents of a file of a component."""
+    return kubernetes_files()[os.path.join(KUBERNETES, "components", name, file)]
 
 
 def overlays():
@@ -56,6 +63,11 @@ def container(overlay):
 def tls():
     """The component's patch of a pod."""
     return document("deploy/kubernetes/components/tls/served_over_tls.yaml")["spec"]["template"]["spec"]
+
+
+def profile_sync():
+    """The pod of the component."""
+    return document("deploy/kubernetes/components/profile-sync/cron_job.yaml")["spec"]["jobTemplate"]["spec"]["template"]
 
 
 def environment(variables):

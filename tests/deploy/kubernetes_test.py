@@ -7,7 +7,7 @@ import unittest
 
 import yaml
 
-from deployment import KUBERNETES, compose_server, container, flags, image_command, kubernetes_files, overlays, pod, resources, text, tls, workload
+from deployment import KUBERNETES, component, compose_server, container, flags, image_command, kubernetes_files, overlays, pod, profile_sync, resources, text, tls, workload
 from manifest_types import rendered, rendered_with
 
 BYTES = {"Mi": 2**20, "Gi": 2**30}
@@ -41,7 +41,9 @@ class ManifestsTest(unittest.TestCase):
                 self.assertTrue(resource["apiVersion"] and resource["kind"], path)
                 if os.path.basename(path) != "kustomization.yaml":
                     self.assertTrue(resource["metadata"]["name"], path)
-                    self.assertEqual(resource["metadata"]["labels"]["app.kubernetes.io/name"], "stepcast", path)
+                    program = resource["metadata"]["labels"]["app.kubernetes.io/name"]
+                    own = "stepcast-admission" if "/components/admission" in path else "stepcast"
+                    self.assertTrue(program == own or program.startswith(f"{own}-certificate"), path)
 
     def test_selectors_find_the_pods(self):
         for service in resources("Service"):
@@ -113,6 +115,8 @@ class ManifestsTest(unittest.TestCase):
         for overlay in overlays():
             kustomization = yaml.safe_load(text(os.path.join(KUBERNETES, "overlays", overlay, "kustomization.yaml")))
             self.assertEqual(kustomization["images"], [{"name": container(overlay)["image"], "newTag": version}])
+        (webhook,) = component("admission", "deployment.yaml")
+        self.assertEqual(webhook["spec"]["template"]["spec"]["containers"][0]["image"], container("shared")["image"])
         self.assertEqual(compose_server()["image"], f"stepcast:{version}")
 
 
@@ -176,6 +180,130 @@ class TlsTest(unittest.TestCase):
         self.assertEqual({mounts[os.path.dirname(path)] for path in paths}, {volume["name"] for volume in tls()["volumes"]})
 
 
+class AdmissionTest(unittest.TestCase):
+    """The component of the webhook."""
+
+    def setUp(self):
+        (self.deployment,) = component("admission", "deployment.yaml")
+        self.pod = self.deployment["spec"]["template"]
+        (self.container,) = self.pod["spec"]["containers"]
+        (self.configuration,) = component("admission", "webhook.yaml")
+        (self.webhook,) = self.configuration["webhooks"]
+
+    def test_no_selector_of_the_servers_finds_its_pods_and_its_own_do(self):
+        labels = self.pod["metadata"]["labels"]
+        selectors = [service["spec"]["selector"] for service in resources("Service")]
+        selectors += [resource["spec"]["selector"]["matchLabels"] for resource in resources("PodDisruptionBudget")]
+        for selector in selectors:
+            self.assertFalse(selector.items() <= labels.items())
+        (service,), (budget,), (policy,) = (resources(kind, "stepcast-admission") for kind in ("Service", "PodDisruptionBudget", "NetworkPolicy"))
+        for selector in (service["spec"]["selector"], budget["spec"]["selector"]["matchLabels"], policy["spec"]["podSelector"]["matchLabels"]):
+            self.assertLessEqual(selector.items(), labels.items())
+
+    def test_the_servers_policy_lets_it_in_and_its_own_lets_it_ask(self):
+        (policy,) = [policy for policy in resources("NetworkPolicy") if policy["spec"].get("ingress")]
+        callers = policy["spec"]["ingress"][0]["from"][0]["podSelector"]["matchLabels"]
+        self.assertLessEqual(callers.items(), self.pod["metadata"]["labels"].items())
+        (own,) = resources("NetworkPolicy", "stepcast-admission")
+        asked = [peer["podSelector"]["matchLabels"] for rule in own["spec"]["egress"] for peer in rule["to"]]
+        self.assertIn(workload("shared")["spec"]["template"]["metadata"]["labels"], asked)
+        self.assertEqual([sorted({port["port"] for port in rule["ports"]}) for rule in own["spec"]["egress"]], [[53], [50051]])
+
+    def test_nothing_is_held_up_or_refused_because_of_it(self):
+        self.assertEqual(
+            {name: self.webhook[name] for name in ("failurePolicy", "timeoutSeconds", "sideEffects", "reinvocationPolicy", "admissionReviewVersions")},
+            {"failurePolicy": "Ignore", "timeoutSeconds": 2, "sideEffects": "None", "reinvocationPolicy": "Never", "admissionReviewVersions": ["v1"]},
+        )
+        wait = next(variable["value"] for variable in self.container["env"] if variable["name"] == "STEPCAST_WAIT_SECONDS")
+        self.assertLess(float(wait), self.webhook["timeoutSeconds"])
+        self.assertEqual(self.webhook["objectSelector"], {"matchExpressions": [{"key": "stepcast.dev/profile", "operator": "Exists"}]})
+        for rule in self.webhook["rules"]:
+            self.assertEqual(rule["operations"], ["CREATE"])
+
+    def test_the_configuration_names_the_service_and_its_port(self):
+        (service,) = resources("Service", "stepcast-admission")
+        asked = self.webhook["clientConfig"]["service"]
+        (port,) = service["spec"]["ports"]
+        self.assertEqual((asked["name"], asked["port"], asked["path"]), (service["metadata"]["name"], port["port"], "/admit"))
+        ports = {port["name"]: port["containerPort"] for port in self.container["ports"]}
+        self.assertIn(port["targetPort"], ports)
+        arguments = flags(self.container["args"])
+        self.assertEqual((arguments["--listen"], arguments["--http-listen"]), (f"0.0.0.0:{ports['https']}", f"0.0.0.0:{ports['http']}"))
+        self.assertEqual(self.container["readinessProbe"]["httpGet"], {"path": "/readyz", "port": "http"})
+        self.assertEqual(self.container["livenessProbe"]["httpGet"], {"path": "/healthz", "port": "http"})
+
+    def test_its_pods_have_no_rights_and_one_that_may_go(self):
+        (account,) = resources("ServiceAccount", "stepcast-admission")
+        self.assertIs(account["automountServiceAccountToken"], False)
+        self.assertIs(self.pod["spec"]["automountServiceAccountToken"], False)
+        self.assertIs(self.pod["spec"]["securityContext"]["runAsNonRoot"], True)
+        self.assertEqual(self.pod["spec"]["securityContext"], pod("shared")["securityContext"])
+        self.assertEqual(
+            self.container["securityContext"], {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+        )
+        self.assertGreaterEqual(self.deployment["spec"]["replicas"], 2)
+        self.assertEqual(self.deployment["spec"]["strategy"], {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}})
+        for volume in self.pod["spec"]["volumes"]:
+            self.assertEqual(volume["secret"]["defaultMode"] & 0o7, 0)
+
+    def test_the_certificates_job_may_do_no_more_than_it_has_to(self):
+        rights = component("admission-self-signed", "certificate_rights.yaml")
+        rules = [rule for resource in rights for rule in resource.get("rules", [])]
+        secret = self.pod["spec"]["volumes"][0]["secret"]["secretName"]
+        self.assertEqual(
+            [(rule["resources"], rule.get("resourceNames"), rule["verbs"]) for rule in rules],
+            [
+                (["secrets"], [secret], ["get"]),
+                (["secrets"], None, ["create"]),
+                (["mutatingwebhookconfigurations"], [self.configuration["metadata"]["name"]], ["get", "update"]),
+            ],
+        )
+        (job,) = component("admission-self-signed", "certificate_job.yaml")
+        spec = job["spec"]["template"]["spec"]
+        self.assertEqual(spec["serviceAccountName"], rights[0]["metadata"]["name"])
+        for container in (*spec["initContainers"], *spec["containers"]):
+            self.assertIn(f"--secret-name={secret}", container["args"])
+            self.assertIs(container["securityContext"]["allowPrivilegeEscalation"], False)
+
+
+class ProfileSyncTest(unittest.TestCase):
+    def test_its_pod_is_let_in_but_is_no_server(self):
+        labels = profile_sync()["metadata"]["labels"]
+        (policy,) = [policy for policy in resources("NetworkPolicy") if policy["metadata"]["name"] == "stepcast"]
+        wanted = policy["spec"]["ingress"][0]["from"][0]["podSelector"]["matchLabels"]
+        self.assertLessEqual(wanted.items(), labels.items())
+        for service in resources("Service"):
+            self.assertFalse(service["spec"]["selector"].items() <= labels.items())
+
+    def test_its_pod_has_no_rights_and_bounds(self):
+        spec = profile_sync()["spec"]
+        (made,) = spec["containers"]
+        self.assertIs(spec["automountServiceAccountToken"], False)
+        server = {key: value for key, value in pod("embedded")["securityContext"].items() if key != "fsGroupChangePolicy"}
+        self.assertEqual(spec["securityContext"], server)
+        self.assertEqual(made["securityContext"], container("embedded")["securityContext"])
+        self.assertEqual(made["image"], container("embedded")["image"])
+        self.assertTrue(all({"cpu", "memory"} <= made["resources"][bound].keys() for bound in ("requests", "limits")))
+        self.assertTrue(all(mount["readOnly"] for mount in made["volumeMounts"]))
+
+    def test_it_asks_the_service(self):
+        (made,) = profile_sync()["spec"]["containers"]
+        (service,) = [service for service in resources("Service") if service["metadata"]["name"] == "stepcast"]
+        self.assertEqual({variable["name"]: variable["value"] for variable in made["env"]}, {"STEPCAST_SERVER": f"stepcast:{service['spec']['ports'][0]['port']}"})
+
+    def test_with_tls_it_has_credentials_from_a_secret_that_the_readme_makes(self):
+        patch = yaml.safe_load(text("deploy/kubernetes/components/tls/sync_over_tls.yaml"))
+        spec = patch["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        (volume,) = spec["volumes"]
+        (made,) = spec["containers"]
+        (mount,) = made["volumeMounts"]
+        self.assertEqual(volume["secret"]["defaultMode"] & 0o7, 0)
+        self.assertIn(f"create secret generic {volume['secret']['secretName']} ", text("deploy/README.md"))
+        for variable in made["env"]:
+            self.assertEqual(os.path.dirname(variable["value"]), mount["mountPath"])
+            self.assertIn(f"--from-file={os.path.basename(variable['value'])}=", text("deploy/README.md"))
+
+
 @unittest.skipUnless(shutil.which("kubectl"), "kubectl is not installed")
 class KustomizeTest(unittest.TestCase):
     COMMON = ["NetworkPolicy", "PodDisruptionBudget", "Service", "Service", "ServiceAccount"]
@@ -191,6 +319,14 @@ class KustomizeTest(unittest.TestCase):
         for overlay in overlays():
             self.assertEqual(self.kinds(rendered_with(overlay, "service-monitor")), sorted([*self.kinds(rendered(overlay)), "ServiceMonitor"]))
 
+    def test_profile_sync_is_added_to_every_overlay_and_has_credentials_with_tls(self):
+        for overlay in overlays():
+            self.assertEqual(self.kinds(rendered_with(overlay, "profile-sync")), sorted([*self.kinds(rendered(overlay)), "CronJob"]))
+            (made,) = [each for each in rendered_with(overlay, "profile-sync", "tls") if each["kind"] == "CronJob"]
+            (program,) = made["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+            self.assertEqual({variable["name"] for variable in program["env"]}, {"STEPCAST_SERVER", "STEPCAST_TLS_CA", "STEPCAST_TOKEN_FILE"})
+            self.assertEqual(program["args"], profile_sync()["spec"]["containers"][0]["args"])
+
     def test_with_tls_no_overlay_is_open_to_everybody(self):
         for overlay in overlays():
             (made,) = [resource for resource in rendered_with(overlay, "tls") if resource["kind"] == workload(overlay)["kind"]]
@@ -200,6 +336,29 @@ class KustomizeTest(unittest.TestCase):
             self.assertNotIn("STEPCAST_ALLOW_INSECURE", names)
             self.assertNotIn("--allow-insecure", " ".join(server["args"]))
             self.assertEqual(len(server["volumeMounts"]), len(container(overlay)["volumeMounts"]) + 2)
+
+    def test_the_webhook_is_added_with_one_kind_of_certificate(self):
+        own = ["Deployment", "MutatingWebhookConfiguration", "NetworkPolicy", "PodDisruptionBudget", "Service", "ServiceAccount"]
+        signed = {
+            "admission-self-signed": ["ClusterRole", "ClusterRoleBinding", "Job", "Role", "RoleBinding", "ServiceAccount"],
+            "admission-cert-manager": ["Certificate", "Issuer"],
+        }
+        keys = {"admission-self-signed": ["cert", "key"], "admission-cert-manager": None}
+        for overlay in overlays():
+            plain = self.kinds(rendered(overlay))
+            for name, kinds in signed.items():
+                made = rendered_with(overlay, "tls", "admission", "admission-tls", name)
+                self.assertEqual(self.kinds(made), sorted([*plain, *own, *kinds]))
+                (deployment,) = [resource for resource in made if resource["metadata"]["name"] == "stepcast-admission" and resource["kind"] == "Deployment"]
+                spec = deployment["spec"]["template"]["spec"]
+                variables = [variable["name"] for variable in spec["containers"][0]["env"]]
+                self.assertEqual(len(variables), len(set(variables)))
+                self.assertLessEqual({"STEPCAST_SERVER_CA", "STEPCAST_SERVER_TOKEN_FILE", "STEPCAST_WAIT_SECONDS"}, set(variables))
+                (tls,) = [volume["secret"] for volume in spec["volumes"] if volume["name"] == "tls"]
+                self.assertEqual(tls["defaultMode"] & 0o7, 0)
+                self.assertEqual(keys[name], [item["key"] for item in tls["items"]] if "items" in tls else None)
+                written = [resource["spec"]["secretName"] for resource in made if resource["kind"] == "Certificate"]
+                self.assertIn(tls["secretName"], written or str([resource for resource in made if resource["kind"] == "Job"]))
 
 
 if __name__ == "__main__":

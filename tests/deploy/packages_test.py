@@ -101,6 +101,10 @@ class MaintainerScriptTest(unittest.TestCase):
     def test_the_file_of_settings_is_a_conffile(self):
         self.assertEqual(text("deploy/packages/server/conffiles").split(), [unit()["ExecStart"].split()[-1]])
 
+    def test_the_plugins_settings_are_a_conffile_and_in_the_packages_list(self):
+        self.assertEqual(text("deploy/slurm/conffiles"), "/etc/slurm/stepcast.yaml\n")
+        self.assertIn("stepcast_package_install(slurm /etc/slurm ${PROJECT_SOURCE_DIR}/deploy/slurm/stepcast.yaml)", text("deploy/packages/packages.cmake"))
+
     def calls(self, script, *arguments):
         """What a maintainer script runs, none of which does anything here."""
         with tempfile.TemporaryDirectory() as folder:

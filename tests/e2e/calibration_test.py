@@ -1,6 +1,7 @@
 """A parsing overhead and a link fitted to measurements, as a client that nobody here wrote asks for them."""
 
 import json
+import math
 import os
 import random
 import statistics
@@ -168,6 +169,90 @@ class CollectivesTest(ServerTest):
         self.assertEqual(replies[0], replies[1])
         reply = self.server.predictions.FitCollectives(asked(sorted(rows, key=lambda row: (row["kind"] != "ALL_REDUCE", row["workers"], row["size_bytes"]))))
         self.assertEqual(json_format.ParseDict(replies[0], calibration_pb2.FitCollectivesResponse()), reply)
+
+
+GAMMA4 = 0.6
+RATES = {True: (8e9, 5e9, 0.02), False: (1e10, 5e9, 0.02)}  # beside computation, and alone
+
+
+def rate(overlapped, threads):
+    """What the contract says of a worker's transfers, written here once more."""
+    gamma1, gamma2, gamma3 = RATES[overlapped]
+    return gamma1 - gamma2 * math.exp(-gamma3 * threads**GAMMA4)
+
+
+def contended(seed, noise=0.01, outliers=0.1):
+    """All-reduces of 8 MB among 4 workers, 30 us a hop, and computation that 100 threads slow by 1 %."""
+    generator = random.Random(seed)
+    request = calibration_pb2.FitContentionRequest(workers=4, latency_seconds=30e-6)
+    odd = lambda: generator.uniform(3, 9) if generator.random() < outliers else generator.gauss(1, noise)
+    for threads in (128, 256, 512, 1024, 2048) * 12:
+        for overlapped in (True, False):
+            seconds = (2 * 3 * 30e-6 + 1.5 * 8e6 / rate(overlapped, threads)) * odd()
+            request.transfers.add(threads=threads, size_bytes=8000000, seconds=seconds, overlapped=overlapped)
+        request.slowdowns.add(threads=threads, slowdown=generator.gauss(1, noise / 5) / (1 - 1e-4 * threads))
+        request.slowdowns.add(threads=0, slowdown=generator.gauss(1, noise / 5))
+    return request
+
+
+class ContentionTest(ServerTest):
+    def test_the_rates_are_found_among_outliers(self):
+        for seed in range(5):
+            with self.subTest(seed=seed):
+                reply = self.server.predictions.FitContention(contended(seed))
+                self.assertAlmostEqual(reply.contention.alpha1, 1, delta=0.005)
+                self.assertAlmostEqual(reply.contention.alpha2, 1e-4, delta=5e-6)
+                for overlapped, fitted in ((True, reply.contention.overlapped), (False, reply.contention.alone)):
+                    for threads in (128, 512, 2048):
+                        found = fitted.gamma1 - fitted.gamma2 * math.exp(-fitted.gamma3 * threads**reply.contention.gamma4)
+                        self.assertAlmostEqual(found / rate(overlapped, threads), 1, delta=0.02)
+                self.assertLessEqual(reply.alpha2_interval.lower, reply.contention.alpha2)
+                self.assertGreaterEqual(reply.alpha2_interval.upper, reply.contention.alpha2)
+                self.assertEqual(reply.unusable_because, "")
+                self.assertTrue(reply.assumptions.transfer_not_faster)
+                self.assertTrue(reply.engine_version)
+        self.assertEqual(self.server.predictions.FitContention(contended(3)), self.server.predictions.FitContention(contended(3)))
+
+    def test_assumptions_that_fail_are_named_and_so_are_constants_of_no_job(self):
+        request = contended(1, noise=0, outliers=0)
+        for transfer in request.transfers:
+            transfer.overlapped = not transfer.overlapped
+        reply = self.server.predictions.FitContention(request)
+        self.assertFalse(reply.assumptions.transfer_not_faster)
+        self.assertIn("128 threads", reply.assumptions.guarantee_void_because)
+        request = contended(1, noise=0, outliers=0)
+        del request.slowdowns[:]
+        for threads, speed in ((0, 1), (128, 0.9), (256, 0.8)):  # below nothing from 1,280 threads on
+            request.slowdowns.add(threads=threads, slowdown=1 / speed)
+        reply = self.server.predictions.FitContention(request)
+        self.assertIn("contention.alpha2", reply.unusable_because)
+        self.assertFalse(reply.HasField("assumptions"))
+
+    def test_what_a_file_of_measurements_gives_is_what_tune_takes(self):
+        asked = contended(2, noise=0, outliers=0)
+        lines = ["kind,threads,size_bytes,seconds"]
+        lines += [f"{'overlapped' if t.overlapped else 'alone'},{t.threads},{t.size_bytes},{t.seconds!r}" for t in asked.transfers]
+        lines += [f"computation,{s.threads},,{0.25 * s.slowdown!r}" for s in asked.slowdowns]
+        with tempfile.TemporaryDirectory(prefix="stepcast-fit-") as folder:
+            table, saved, job = (os.path.join(folder, name) for name in ("overlapped.csv", "contention.json", "job.json"))
+            with open(table, "w", encoding="utf-8") as file:
+                file.write("\n".join(lines) + "\n")
+            replies = []
+            for where in (["--local"], ["--server", self.server.address]):
+                command = [os.environ["STEPCAST"], "profile", "fit-contention", table, "--workers", "4", "--latency", "30us", "--save", saved, "--output", "json", *where]
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                replies.append(json_format.Parse(done.stdout, calibration_pb2.FitContentionResponse()))
+            self.assertEqual(replies[0], replies[1])
+            self.assertAlmostEqual(replies[0].contention.alpha2, 1e-4, delta=1e-9)
+            with open(saved, encoding="utf-8") as file:
+                self.assertEqual(json.load(file), json.loads(json_format.MessageToJson(replies[0].contention)))
+            zoo = [os.environ["STEPCAST"], "profile", "zoo", "resnet18_cifar", "--all-reduce", "--bandwidth", "10Gbit/s", "--save", job]
+            self.assertEqual(subprocess.run(zoo, capture_output=True, check=False).returncode, 0)
+            tune = [os.environ["STEPCAST"], "tune", job, "--workers", "4", "--contention", saved, "--method", "libra", "--steps", "40", "--output", "json"]
+            done = subprocess.run(tune, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout)["strategies"][0]["method"], "LIBRA")
 
 
 if __name__ == "__main__":

@@ -84,6 +84,13 @@ class CompletionTest(unittest.TestCase):
                 made = [stepcast(*asked, *communication) for communication in ((), ("--all-reduce",))]
                 self.assertIn(0, [run.returncode for run in made], [run.stderr for run in made])
 
+    def test_folders_are_completed_where_one_is_asked_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "a folder"))
+            with open(os.path.join(folder, "a.json"), "w", encoding="utf-8"):
+                pass
+            self.assertEqual(self.complete(["profile", "sync", "a"], folder=folder), [["a folder"]])
+
     def test_files_are_completed_where_one_is_asked_for(self):
         with tempfile.TemporaryDirectory() as folder:
             for name in ("a profile.json", "a.svg"):

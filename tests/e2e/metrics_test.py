@@ -25,6 +25,7 @@ METHODS = {
         "GenerateTrace": "server_stream",
         "FitParsingOverhead": "unary",
         "FitCollectives": "unary",
+        "FitContention": "unary",
     },
     "stepcast.v1.JobService": {"StartJob": "unary"},
     "google.longrunning.Operations": {

@@ -96,6 +96,59 @@ class TuneTest(ServerTest):
             self.server.metric("stepcast_predictions_total", method="OptimizeCommunication", communication="all_reduce", code="OK"), 2
         )
 
+    def test_bytescheduler_sends_first_what_the_next_step_needs_first(self):
+        # Two layers of 10 ms forward and 20 ms backward; 4 ms for the first one's 2 MB between two workers, 40 ms for
+        # the other's 20 MB, which are ready after 20 ms of backward, the first one's after 40 ms.
+        layers = (("a", 2000000), ("b", 20000000))
+        operations = []
+        add = lambda name, **more: operations.append({"name": name, "resource": "WORKER", "waiting_for": [at for at in [len(operations) - 1] if at >= 0], **more})
+        add("forward/a")
+        add("forward/b")
+        add("backward/b")
+        operations.append({"name": "gradient/b", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": layers[1][1], "waiting_for": [2]})
+        operations.append({"name": "backward/a", "resource": "WORKER", "waiting_for": [2]})
+        operations.append({"name": "gradient/a", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": layers[0][1], "waiting_for": [4]})
+        starts, ends = [0, 10, 20, 40, 40, 60], [10, 20, 40, 40, 60, 60]
+        milliseconds = lambda values: [value * 1000000 for value in values]
+        job = {
+            "batch_size": 8,
+            "platform": {"bandwidth_bytes_per_second": 5e8},
+            "operations": operations,
+            "steps": [{"start_ns": milliseconds(starts), "end_ns": milliseconds(ends)}],
+        }
+        reply = self.tuned(inline_profile=job, scenario={"workers": 2, "all_reduce": {}}, methods=["AS_RECORDED", "BYTESCHEDULER"])
+        by_method = {strategy.method: strategy for strategy in reply.strategies}
+        # All sums first, b's from 40 to 80 ms, a's to 84 ms. By ByteScheduler b's begin 20 ms after the begin of the
+        # backward pass, partition by partition; at 40 ms a's overtake them; forward/a runs from at most 46 ms on, and
+        # forward/b when b's last bytes have come at 64 ms.
+        self.assertAlmostEqual(by_method[METHOD.AS_RECORDED].step_seconds, 0.084, places=8)
+        scheduled = by_method[METHOD.BYTESCHEDULER]
+        self.assertAlmostEqual(scheduled.step_seconds, 0.074, places=8)
+        self.assertAlmostEqual(scheduled.lower_bound_seconds, 0.060, places=8)
+        self.assertRegex(scheduled.setting, r"^BYTESCHEDULER_PARTITION=\d+ BYTESCHEDULER_CREDIT=\d+ BYTESCHEDULER_CREDIT_TUNING=0 BYTESCHEDULER_PARTITION_TUNING=0$")
+        self.assertEqual(reply.chosen, METHOD.BYTESCHEDULER)
+        # What does not say which computation uses a parameter is not tried, and says so.
+        untried = {left_out.method: left_out.reason for left_out in self.tuned().left_out}
+        self.assertIn("does not say which computation of the forward pass uses its parameter", untried[METHOD.BYTESCHEDULER])
+        self.assertIn("needs contention", untried[METHOD.LIBRA])
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.tuned(methods=["BYTESCHEDULER"])
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+
+    def test_groups_that_no_cap_makes_have_a_cap_a_bucket(self):
+        reply = self.tuned(methods=["SEARCH"], scenario={"workers": 8, "all_reduce": {"latency_seconds": 5e-4}}, bucket_caps_bytes=[1 << 30])
+        [strategy] = reply.strategies
+        self.assertGreater(len(strategy.groups), 1)
+        caps = [float(cap) for cap in strategy.setting.removeprefix("bucket_cap_mb_list=[").removesuffix("]").split(",")]
+        # PyTorch closes a bucket that has reached its cap.
+        sizes, filled = [], 0
+        for size in [2000000] * 12:
+            filled += size
+            if filled >= int(caps[min(len(sizes), len(caps) - 1)] * 1048576):
+                sizes.append(filled)
+                filled = 0
+        self.assertEqual(sizes, [group.size_bytes for group in strategy.groups])
+
     def test_a_passed_deadline_ends_it(self):
         request = {"inline_profile": training(600), "worker_counts": [256, 512, 1024], "options": {"steps_per_worker": 100000, "replications": 50}}
         with self.assertRaises(grpc.RpcError) as caught:

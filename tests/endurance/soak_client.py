@@ -149,6 +149,14 @@ class SoakClient(threading.Thread):
             request.measurements.add(kind="ALL_REDUCE", workers=2 + at % 4, size_bytes=1000 * at, seconds=1e-7 * at * self.random.uniform(0.9, 1.1))
         self.expect("FitCollectives", self.predictions.FitCollectives, request)
 
+    def step_fit_contention(self):
+        request = calibration_pb2.FitContentionRequest()
+        for threads in (128, 256, 512, 1024):
+            for overlapped in (False, True):
+                request.transfers.add(threads=threads, size_bytes=1000000, seconds=(1e-3 + 0.1 / threads) * self.random.uniform(0.95, 1.05), overlapped=overlapped)
+            request.slowdowns.add(threads=threads, slowdown=1 + 1e-4 * threads)
+        self.expect("FitContention", self.predictions.FitContention, request)
+
     def step_trace(self):
         request = trace_pb2.GenerateTraceRequest(inline_profile=RECORDED, options=scenario_pb2.SimulationOptions(steps_per_worker=20))
         self.expectation.expect("GenerateTrace", lambda: sum(len(reply.chunk) for reply in self.predictions.GenerateTrace(request)))

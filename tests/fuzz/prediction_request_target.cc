@@ -92,6 +92,13 @@ class PredictionRequestTarget final : public FuzzTarget {
       predict.mutable_options()->set_warmup_steps(2);
       predict.mutable_options()->set_replications(2);
       add(0, predict);
+      auto by_priority = predict;
+      by_priority.mutable_scenario()->mutable_all_reduce()->set_partition_bytes(500);
+      by_priority.mutable_scenario()
+          ->mutable_all_reduce()
+          ->mutable_byte_scheduler()
+          ->set_credit_bytes(1000);
+      add(0, by_priority);
       auto recommend = about(v1::RecommendWorkersRequest());
       recommend.mutable_constraints()->set_max_workers(3);
       *recommend.mutable_options() = predict.options();
@@ -103,6 +110,15 @@ class PredictionRequestTarget final : public FuzzTarget {
       tune.mutable_scenario()->set_workers(2);
       tune.add_bucket_caps_bytes(2000);
       *tune.mutable_options() = predict.options();
+      if (job_kind == About::kCollectives) add(8, tune);
+      tune.mutable_contention()->set_alpha2(1e-4);
+      for (auto* rate : {tune.mutable_contention()->mutable_overlapped(),
+                         tune.mutable_contention()->mutable_alone()}) {
+        rate->set_gamma1(1e9);
+        rate->set_gamma2(5e8);
+        rate->set_gamma3(0.01);
+      }
+      tune.set_chunks(20);
       if (job_kind == About::kCollectives) add(8, tune);
       auto compare = about(v1::CompareModelsRequest());
       compare.add_worker_counts(2);
@@ -140,6 +156,20 @@ class PredictionRequestTarget final : public FuzzTarget {
     add(7, collectives);
     collectives.set_algorithm(v1::AllReduce::GLOO);
     add(7, collectives);
+    v1::FitContentionRequest contention;
+    for (const int threads : {128, 256, 512, 1024}) {
+      for (const bool overlapped : {true, false}) {
+        v1::FitContentionRequest::Transfer& transfer = *contention.add_transfers();
+        transfer.set_threads(threads);
+        transfer.set_size_bytes(1'000'000);
+        transfer.set_seconds((overlapped ? 3e-3 : 2e-3) + 0.1 / threads);
+        transfer.set_overlapped(overlapped);
+      }
+      v1::FitContentionRequest::Slowdown& slowdown = *contention.add_slowdowns();
+      slowdown.set_threads(threads);
+      slowdown.set_slowdown(1 + 1e-4 * threads);
+    }
+    add(9, contention);
     return seeds;
   }
 
@@ -161,6 +191,8 @@ class PredictionRequestTarget final : public FuzzTarget {
         return Try<v1::FitParsingOverheadRequest>(bytes, &PredictionHandler::FitParsingOverhead);
       case 7:
         return Try<v1::FitCollectivesRequest>(bytes, &PredictionHandler::FitCollectives);
+      case 9:
+        return Try<v1::FitContentionRequest>(bytes, &PredictionHandler::FitContention);
       case 8:
         return Try<v1::OptimizeCommunicationRequest>(bytes,
                                                      &PredictionHandler::OptimizeCommunication);
@@ -174,7 +206,7 @@ class PredictionRequestTarget final : public FuzzTarget {
   }
 
  private:
-  static constexpr size_t kMethods = 9;
+  static constexpr size_t kMethods = 10;
 
   static std::array<const Message*, kMethods> Prototypes() {
     return {&v1::PredictThroughputRequest::default_instance(),
@@ -185,7 +217,8 @@ class PredictionRequestTarget final : public FuzzTarget {
             &v1::FitParsingOverheadRequest::default_instance(),
             &v1::GenerateTraceRequest::default_instance(),
             &v1::FitCollectivesRequest::default_instance(),
-            &v1::OptimizeCommunicationRequest::default_instance()};
+            &v1::OptimizeCommunicationRequest::default_instance(),
+            &v1::FitContentionRequest::default_instance()};
   }
 
   // `check` is the handler's method. The second time all runs are recalled, and the reply must be

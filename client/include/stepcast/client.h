@@ -127,6 +127,9 @@ class Client {
   // From a benchmark of collectives; nothing is simulated.
   absl::StatusOr<v1::FitCollectivesResponse> FitCollectives(
       const v1::FitCollectivesRequest& request, const CallOptions& call = {}) const;
+  // From measurements of all-reduces beside computation; nothing is simulated.
+  absl::StatusOr<v1::FitContentionResponse> FitContention(const v1::FitContentionRequest& request,
+                                                          const CallOptions& call = {}) const;
   // Hands each piece of the trace to `take`, on this thread, as it comes. The server waits while
   // `take` works. Where that fails the call is cancelled and fails with the same status. Errors:
   // after some pieces, too; the pieces taken are no whole trace then.

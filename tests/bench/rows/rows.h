@@ -9,6 +9,7 @@ void AddSimGridRows(Registry& registry);
 void AddPseudoCodeRows(Registry& registry);
 void AddListSchedulingRow(Registry& registry);
 void AddScalingRows(Registry& registry);
+void AddOrderRows(Registry& registry);
 void AddMaxMinRows(Registry& registry);
 void AddTraceRow(Registry& registry);
 void AddSweepRow(Registry& registry);
@@ -22,6 +23,7 @@ inline Registry AllRows() {
   AddPseudoCodeRows(registry);
   AddListSchedulingRow(registry);
   AddScalingRows(registry);
+  AddOrderRows(registry);
   AddMaxMinRows(registry);
   AddTraceRow(registry);
   AddSweepRow(registry);

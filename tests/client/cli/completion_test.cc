@@ -31,10 +31,13 @@ TEST_F(BashCompletionTest, AnOptionHasItsNamesAndValues) {
   program_.add_option("--one", text_)->type_name("a|b-c");
   program_.add_option("--two", text_)->type_name("KIND")->check(CLI::IsMember({"d", "e"}));
   program_.add_option("--path", text_)->type_name("FILE");
+  program_.add_option("--folder", text_)->type_name("DIR");
   program_.add_option("--maybe", text_)->type_name("[FILE.svg]")->expected(0, 1);
   program_.add_option("--any", text_)->type_name("N");
-  EXPECT_THAT(BashCompletion(program_),
-              HasSubstr("options=' --flag -f --one=a|b-c --two=d|e --path=@ --maybe~@ --any='\n"));
+  EXPECT_THAT(
+      BashCompletion(program_),
+      HasSubstr(
+          "options=' --flag -f --one=a|b-c --two=d|e --path=@f --folder=@d --maybe~@f --any='\n"));
 }
 
 TEST_F(BashCompletionTest, WhatAShellWouldReadIsNoValue) {
@@ -73,7 +76,7 @@ TEST_F(BashCompletionTest, OptionsAreThoseOfTheCommandsAboveOnlyWhereTheyFallThr
   EXPECT_THAT(
       script,
       HasSubstr(
-          "'program open')\n      commands=''\n      argument='@'\n      options+=' --below='\n"));
+          "'program open')\n      commands=''\n      argument='@f'\n      options+=' --below='\n"));
 }
 
 }  // namespace

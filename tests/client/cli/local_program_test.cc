@@ -7,6 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
+
 #include "stepcast/json.h"
 #include "tests/client/support/program.h"
 #include "tests/client/support/temporary_directory.h"
@@ -38,6 +40,16 @@ class LocalProgramTest : public testing::Test {
   std::string tiny_ = directory_.Write("tiny.json", ToJson(TinyProfile()));
 };
 
+std::string ContentionTable() {
+  std::string table = "kind,threads,size_bytes,seconds\ncomputation,0,,1\n";
+  for (const int threads : {128, 256, 512, 1024}) {
+    absl::StrAppend(&table, "alone,", threads, ",1000000,", 1e-3 + 0.1 / threads, "\n");
+    absl::StrAppend(&table, "overlapped,", threads, ",1000000,", 2e-3 + 0.1 / threads, "\n");
+    absl::StrAppend(&table, "computation,", threads, ",,", 1 + 1e-4 * threads, "\n");
+  }
+  return table;
+}
+
 TEST_F(LocalProgramTest, PredictsATable) {
   const Outcome outcome = Run({"--local", "predict", tiny_, "--workers", "1"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -57,10 +69,12 @@ TEST_F(LocalProgramTest, WhatIsAboutFilesNeedsNeitherFlagNorServer) {
       {"order", tiny_, "--steps", "50"},
       {"compare", tiny_, "--workers", "1", "--steps", "50"},
       {"trace", tiny_, "--workers", "1"},
+      {"report", tiny_, "--workers", "1", "--steps", "50", "--out", directory_.Path("report.html")},
       {"allocate", jobs, "--steps", "50"},
       {"profile", "check", tiny_},
       {"profile", "fit", parsing},
       {"profile", "fit-collectives", directory_.Write("benchmark.csv", kBenchmark)},
+      {"profile", "fit-contention", directory_.Write("overlapped.csv", ContentionTable())},
       {"profile", "get", tiny_},
       {"profile", "zoo", "alexnet", "--bandwidth", "1Gbit/s", "--save",
        directory_.Path("alexnet.json")},
@@ -551,8 +565,8 @@ TEST_F(LocalProgramTest, WrongUsageEndsWithTwoAndSaysWhy) {
 TEST_F(LocalProgramTest, HelpAndVersionAreAnswers) {
   const Outcome help = Run({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* part : {"predict", "recommend", "order", "trace", "profile", "--server",
-                           "--local", "--output", "--timeout", "Exit status"}) {
+  for (const char* part : {"predict", "recommend", "order", "report", "trace", "profile",
+                           "--server", "--local", "--output", "--timeout", "Exit status"}) {
     EXPECT_THAT(help.out, HasSubstr(part));
   }
   EXPECT_THAT(
@@ -690,6 +704,28 @@ TEST_F(LocalProgramTest, FitsALinkToSeveralFilesWithoutTheirSmallest) {
   EXPECT_EQ(fit({"--kind", "all-reduce", "--workers-per-node",
                  "4"})["scenario"]["allReduce"]["workersPerNode"],
             4);
+}
+
+TEST_F(LocalProgramTest, SaysWhatIsWrongWithATableOfContention) {
+  const auto says = [&](const std::string& text, const std::string& wrong) {
+    const Outcome outcome =
+        Run({"--local", "profile", "fit-contention", directory_.Write("bad.csv", text)});
+    EXPECT_EQ(outcome.exit_code, 1) << text;
+    EXPECT_THAT(outcome.err, HasSubstr(wrong)) << text;
+  };
+  const std::string columns = "kind,threads,size_bytes,seconds\n";
+  says("", "no line names the columns");
+  says("kind,threads\n", "line 1: must name the columns");
+  says(columns + "alone,1,2\n", "line 2: has 3 of 4 columns");
+  says(columns + "beside,1,2,3\n", "\"beside\" is none of alone, overlapped, computation");
+  says(columns + "alone,x,2,3\n", "\"x\" is no number");
+  says(columns + "alone,1,many,3\n", "\"many\" is no number of bytes");
+  says(columns + "alone,1,2,-3\n", "\"-3\" is no number above 0");
+  says(columns + "computation,128,,3\n", "no line is of computation with 0 threads");
+  says(columns + "computation,0,,3\n", "transfers: of those alone there are 0");
+  says("{\"transfers\": 5}", "bad.csv: ");
+  EXPECT_EQ(Run({"--local", "profile", "fit-contention", directory_.Path("none.csv")}).exit_code,
+            2);
 }
 
 TEST_F(LocalProgramTest, SaysWhatIsWrongWithABenchmark) {

@@ -102,5 +102,54 @@ TEST(CollectiveFitTextTest, ABandwidthThatIsNotToldHasNoFlag) {
   EXPECT_THAT(CollectiveFitText({}, response), Not(HasSubstr("--bandwidth")));
 }
 
+v1::FitContentionResponse FittedContention() {
+  return Proto<v1::FitContentionResponse>(R"pb(
+    contention {
+      alpha1: 1
+      alpha2: 1e-4
+      overlapped { gamma1: 8e9 gamma2: 5e9 gamma3: 0.02 }
+      alone { gamma1: 1e10 gamma2: 4e9 gamma3: 0.03 }
+    }
+    alpha1_interval { lower: 0.99 upper: 1.01 level: 0.95 }
+    alpha2_interval { lower: 9e-5 upper: 1.1e-4 level: 0.95 }
+    overlapped {
+      gamma1_interval { lower: 7e9 upper: 9e9 }
+      gamma2_interval { lower: 4e9 upper: 6e9 }
+      gamma3_interval { lower: 0.01 upper: 0.03 }
+      is_told: true
+      outliers: 1
+      relative_residual: 0.02
+    }
+    alone { outliers: 2 relative_residual: 0.01 }
+    assumptions {})pb");
+}
+
+TEST(ContentionFitTextTest, SaysTheConstantsHowSureTheyAreAndHowToUseThem) {
+  EXPECT_EQ(ContentionFitText(FittedContention(), "contention.json"),
+            "                             fitted     95% interval\n"
+            "alpha1, speed of computation      1     0.99 .. 1.01\n"
+            "alpha2, taken by a thread    0.0001  9e-05 .. 0.00011\n"
+            "overlapped gamma1, bytes/s    8e+09   7e+09 .. 9e+09\n"
+            "overlapped gamma2, bytes/s    5e+09   4e+09 .. 6e+09\n"
+            "overlapped gamma3              0.02     0.01 .. 0.03\n"
+            "alone gamma1, bytes/s         1e+10   not told apart\n"
+            "alone gamma2, bytes/s         4e+09   not told apart\n"
+            "alone gamma3                   0.03   not told apart\n"
+            "half of the transfers beside computation are within 2.0%; 1 is an outlier\n"
+            "half of the transfers alone are within 1.0%; 2 are outliers\n"
+            "LIBRA's bound holds: what it assumes does at the threads measured\n"
+            "use it with tune --contention contention.json\n");
+}
+
+TEST(ContentionFitTextTest, AVoidBoundAndConstantsOfNoJobAreWarnedOf) {
+  v1::FitContentionResponse response = FittedContention();
+  response.mutable_assumptions()->set_guarantee_void_because("too fast");
+  EXPECT_THAT(ContentionFitText(response, ""),
+              HasSubstr("\nwarning: LIBRA's bound is void: too fast\n--save FILE writes"));
+  response.set_unusable_because("contention.alpha2: 3 halts");
+  EXPECT_THAT(ContentionFitText(response, ""),
+              HasSubstr("\nwarning: of no job: contention.alpha2: 3 halts\n"));
+}
+
 }  // namespace
 }  // namespace stepcast::client::profile_fit_test

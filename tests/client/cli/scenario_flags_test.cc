@@ -118,6 +118,13 @@ TEST(ScenarioFlagsTest, EveryFlagOfCollectivesHasItsField) {
               Says<v1::Scenario>(
                   R"pb(all_reduce { horovod { fusion_bytes: 67108864 cycle_seconds: 0.005 } })pb"));
   EXPECT_THAT(Parse({"--horovod-cycle", "often"}), Eq(std::nullopt));
+  EXPECT_THAT(Parse({"--byte-scheduler", "16MB", "--partition", "4MB"}),
+              Says<v1::Scenario>(
+                  R"pb(all_reduce {
+                         byte_scheduler { credit_bytes: 16000000 }
+                         partition_bytes: 4000000
+                       })pb"));
+  EXPECT_THAT(Parse({"--byte-scheduler", "much"}), Eq(std::nullopt));
   EXPECT_THAT(
       Parse({"--fidelity", "expanded", "--workers-per-rack", "8", "--rack-bandwidth", "40Gbit/s"}),
       Says<v1::Scenario>(R"pb(all_reduce {

@@ -79,6 +79,19 @@ TEST(TuningTextTest, ManyGroupsAreCutShort) {
   EXPECT_THAT(TuningText(reply), HasSubstr("600 B, 700 B, ... (--output json)\n"));
 }
 
+TEST(TuningTextTest, ALongSettingHasALineAndWhatWasNotTriedIsNamed) {
+  v1::OptimizeCommunicationResponse reply = TwoMethods();
+  const std::string setting = "bucket_cap_mb_list=[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]";
+  reply.mutable_strategies(1)->set_setting(setting);
+  reply.add_left_out()->set_method(v1::OptimizeCommunicationRequest::HOROVOD);
+  reply.add_left_out()->set_method(v1::OptimizeCommunicationRequest::LIBRA);
+  EXPECT_THAT(TuningText(reply),
+              HasSubstr("  bucket_cap_mb_list=[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,1...\n"));
+  EXPECT_THAT(TuningText(reply), HasSubstr("\nset: " + setting + "\n"));
+  EXPECT_THAT(TuningText(reply),
+              HasSubstr("\nnot tried: HOROVOD, LIBRA (--output json says why)\nwarning: "));
+}
+
 TEST(TuningTextTest, AnEmptyReplyIsShownToo) { EXPECT_THAT(TuningText({}), HasSubstr("method")); }
 
 }  // namespace

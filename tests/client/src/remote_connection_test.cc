@@ -61,7 +61,9 @@ TEST_F(RemoteConnectionTest, CallsThatChangeNothingAreRetried) {
   EXPECT_TRUE(client_.FitParsingOverhead({}).ok());
   FailTwice();
   EXPECT_TRUE(client_.FitCollectives({}).ok());
-  EXPECT_EQ(script_.attempts.size(), 30);
+  FailTwice();
+  EXPECT_TRUE(client_.FitContention({}).ok());
+  EXPECT_EQ(script_.attempts.size(), 33);
 }
 
 TEST_F(RemoteConnectionTest, AStreamIsRetriedUntilItsFirstPieceHasCome) {

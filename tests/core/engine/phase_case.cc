@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -186,5 +187,32 @@ class PhaseCaseMaker {
 }  // namespace
 
 PhaseCase MakePhaseCase(uint64_t seed) { return PhaseCaseMaker(seed).Make(); }
+
+PhaseCase MakeOrderedPhaseCase(uint64_t seed) {
+  PhaseCase made = MakePhaseCase(seed);
+  Random random({seed, 14});
+  const Program& program = *made.job.programs.front();
+  constexpr Ranking::Rule kRules[] = {Ranking::Rule::kFixed, Ranking::Rule::kRecorded,
+                                      Ranking::Rule::kShuffled};
+  Ranking ranking{.rule = kRules[random.Below(3)]};
+  const uint64_t ranks = 1 + random.Below(12);         // few: ties
+  const uint64_t unranked_percent = random.Below(60);  // of the transfers
+  const bool ranks_uploads = random.Below(100) < 70;
+  if (ranking.rule != Ranking::Rule::kShuffled) {
+    const int32_t rows = ranking.rule == Ranking::Rule::kRecorded ? program.step_count() : 1;
+    for (int32_t row = 0; row < rows; ++row) {
+      for (OpIndex op = 0; op < program.size(); ++op) {
+        const bool upload =
+            program.lanes()[program.lane(op)].network == 1 && program.IsTransfer(op);
+        const bool has_rank = program.IsTransfer(op) && (ranks_uploads || !upload) &&
+                              random.Below(100) >= unranked_percent;
+        ranking.ranks.push_back(has_rank ? static_cast<int32_t>(random.Below(ranks))
+                                         : Ranking::kUnranked);
+      }
+    }
+  }
+  made.job.rankings = {std::make_shared<const Ranking>(std::move(ranking))};
+  return made;
+}
 
 }  // namespace stepcast::testing

@@ -19,7 +19,10 @@ struct PhaseCase {
   bool has_cut = false;  // a loss between forward and backward computation
 };
 
-// The same case for the same seed, everywhere.
+// The same case for the same seed, everywhere, in graph order.
 PhaseCase MakePhaseCase(uint64_t seed);
+// The same case but for the order of its transfers: fixed ranks of some of them, ranks by recorded
+// step, or a new order in every step.
+PhaseCase MakeOrderedPhaseCase(uint64_t seed);
 
 }  // namespace stepcast::testing

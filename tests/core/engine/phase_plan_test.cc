@@ -69,18 +69,44 @@ TEST(PhasePlanTest, StoppedDownloadsFollowTurnByTurn) {
   const int32_t large = job.Download(250);
   const int32_t small = job.Download(100);
   job.Compute(10, {large, small});
-  const std::optional<PhasePlan> plan = PlanOf(
-      job, {.communication = ParameterServersDraft{
-                .multiplexing = RoundRobinDraft{.window_bytes = 100, .quantum_bytes = 100}}});
+  const Profile profile = job.Build();
+  const Program program = BuildProgram(
+      profile,
+      Resolved(profile,
+               {.communication = ParameterServersDraft{
+                    .multiplexing = RoundRobinDraft{.window_bytes = 100, .quantum_bytes = 100}}}));
+  const std::optional<PhasePlan> plan = PhasePlan::Make(program, /*find_cut=*/true);
   ASSERT_TRUE(plan.has_value());
-  const std::vector<PhasePlan::Service>& services = plan->phases[0].services;
+  const PhasePlan::DownloadOrder order = plan->InOrder(program, nullptr);
+  const std::vector<PhasePlan::Service>& services = order.phases[0].services;
   ASSERT_EQ(services.size(), 4U);
   const std::vector<std::pair<OpIndex, int32_t>> expected{{0, 0}, {1, 0}, {0, 1}, {0, 2}};
   for (size_t i = 0; i < 4; ++i)
     EXPECT_EQ(std::pair(services[i].op, services[i].service), expected[i]) << i;
   EXPECT_EQ(services[3].work, Nanoseconds(50));
-  EXPECT_EQ(plan->phases[0].total, Nanoseconds(350));
-  EXPECT_EQ(plan->arrival_order, (std::vector<int32_t>{4, 2}));
+  EXPECT_EQ(order.phases[0].total, Nanoseconds(350));
+  EXPECT_EQ(order.arrival_order, (std::vector<int32_t>{4, 2}));
+}
+
+TEST(PhasePlanTest, RankedDownloadsGoFirstAndWhatIsStoppedGoesBehindTheOthers) {
+  JobBuilder job;
+  const int32_t unranked = job.Download(100);
+  const int32_t second = job.Download(250);
+  const int32_t first = job.Download(100);
+  job.Compute(10, {unranked, second, first});
+  const Profile profile = job.Build();
+  const Program program =
+      BuildProgram(profile, Resolved(profile, {.communication = ParameterServersDraft{
+                                                   .multiplexing = WindowDraft{.bytes = 100}}}));
+  const std::optional<PhasePlan> plan = PhasePlan::Make(program, /*find_cut=*/true);
+  ASSERT_TRUE(plan.has_value());
+  const std::vector<int32_t> ranks{Ranking::kUnranked, 7, 3, 0};
+  const PhasePlan::DownloadOrder order = plan->InOrder(program, ranks.data());
+  std::vector<std::pair<OpIndex, int32_t>> served;
+  for (const PhasePlan::Service& service : order.phases[0].services)
+    served.emplace_back(service.op, service.service);
+  EXPECT_EQ(served, (std::vector<std::pair<OpIndex, int32_t>>{{2, 0}, {1, 0}, {0, 0}, {1, 1}}));
+  EXPECT_EQ(order.arrival_order, (std::vector<int32_t>{3, 4, 1}));
 }
 
 // By the definitions: which operations lead to which.

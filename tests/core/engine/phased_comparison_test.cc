@@ -79,12 +79,13 @@ RunResult RunUntraced(EnginePath fastest, const JobGraph& job, RunOptions option
 
 class PhasedComparisonTest : public ::testing::TestWithParam<uint64_t> {};
 
-TEST_P(PhasedComparisonTest, RandomJobsRunTheSameOnEveryPath) {
+// Runs the jobs of a shard on every path.
+void CompareOnEveryPath(uint64_t shard, PhaseCase (*make)(uint64_t)) {
   int cut = 0;
   for (uint64_t i = 0; i < kCasesPerShard; ++i) {
-    const uint64_t seed = 1 + GetParam() * kCasesPerShard + i;
+    const uint64_t seed = 1 + shard * kCasesPerShard + i;
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    const PhaseCase job = MakePhaseCase(seed);
+    const PhaseCase job = make(seed);
     const TracedRun plain = RunOn(EnginePath::kPlain, job.job, job.options);
     ASSERT_EQ(plain.result.path, EnginePath::kPlain);
     const TracedRun loop = RunOn(EnginePath::kWorkerLoop, job.job, job.options);
@@ -100,6 +101,14 @@ TEST_P(PhasedComparisonTest, RandomJobsRunTheSameOnEveryPath) {
   // Or the comparison says less than it claims.
   EXPECT_GE(cut, static_cast<int>(kCasesPerShard) / 3);
   EXPECT_LE(cut, static_cast<int>(kCasesPerShard) * 9 / 10);
+}
+
+TEST_P(PhasedComparisonTest, RandomJobsRunTheSameOnEveryPath) {
+  CompareOnEveryPath(GetParam(), MakePhaseCase);
+}
+
+TEST_P(PhasedComparisonTest, RandomJobsWithOrdersRunTheSameOnEveryPath) {
+  CompareOnEveryPath(GetParam(), MakeOrderedPhaseCase);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, PhasedComparisonTest, ::testing::Range(uint64_t{0}, kShards));

@@ -8,8 +8,12 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/model/training_graph.h"
+#include "core/predict/throughput.h"
 
 namespace stepcast::byte_scheduler_test {
 namespace {
@@ -281,6 +285,154 @@ TEST(ByteSchedulerTest, AStopEndsIt) {
   const auto stopped = IterationSeconds(layers, Plain(1), {.partition_bytes = 1},
                                         [] { return absl::CancelledError(); });
   EXPECT_EQ(stopped.status().code(), absl::StatusCode::kCancelled);
+}
+
+// The profile of one step of such layers, each with one tensor or none, at 1e9 bytes a second.
+Profile TrainingOf(const std::vector<ScheduledLayer>& layers, int64_t optimizer_ns) {
+  std::vector<TrainingLayer> network;
+  for (const ScheduledLayer& layer : layers) {
+    TrainingLayer& made = network.emplace_back();
+    made.name = absl::StrCat("layer", network.size());
+    made.forward_ns = std::llround(1e9 * layer.forward_seconds);
+    made.backward_ns = std::llround(1e9 * layer.backward_seconds);
+    if (layer.bytes > 0)
+      made.parameters.push_back({.name = made.name + "/weights", .size_bytes = layer.bytes});
+  }
+  TrainingGraph graph = BuildAllReduceGraph(network, optimizer_ns);
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  RecordedStep& step = draft.steps.emplace_back();
+  int64_t now = 0;
+  for (size_t i = 0; i < graph.operations.size(); ++i) {
+    step.start_ns.push_back(now);
+    now += graph.durations_ns[i];
+    step.end_ns.push_back(now);
+  }
+  draft.operations = std::move(graph.operations);
+  return Profile::Create(std::move(draft)).value();
+}
+
+// Seconds of a step of two workers, whose all-reduce of n bytes takes n ns and 2 latencies.
+double SimulatedSeconds(const Profile& profile, const AllReduceDraft& job, int32_t workers = 2) {
+  const absl::StatusOr<ThroughputQuery> query =
+      ResolveThroughput(profile, {.worker_counts = {workers},
+                                  .scenario = ScenarioDraft{.communication = job},
+                                  .options = {.steps_per_worker = 20, .replications = 1}});
+  EXPECT_TRUE(query.ok()) << query.status();
+  if (!query.ok()) return 0;
+  const auto answer = PredictThroughput(profile, *query, NeverStop);
+  EXPECT_TRUE(answer.ok()) << answer.status();
+  return answer.ok() ? answer->predictions.front().step_time.mean : 0;
+}
+
+std::vector<ScheduledLayer> RandomLayers(Random& random) {
+  std::vector<ScheduledLayer> layers(1 + random.Below(6));
+  for (ScheduledLayer& layer : layers) {
+    layer.forward_seconds = 1e-6 * static_cast<double>(1 + random.Below(50));
+    layer.backward_seconds = 1e-6 * static_cast<double>(1 + random.Below(80));
+    if (random.Below(5) > 0) layer.bytes = 4 * static_cast<int64_t>(1 + random.Below(20'000));
+  }
+  layers.back().bytes = std::max<int64_t>(layers.back().bytes, 4);
+  return layers;
+}
+
+// The engine knows programs and joint operations let in by rank, the model of this file knows
+// layers and partitions: neither shares a line with the other.
+TEST(ByteSchedulerSimulationTest, FiveHundredRandomChainsTakeAsLongAsByTheModel) {
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    Random random({seed});
+    const std::vector<ScheduledLayer> layers = RandomLayers(random);
+    const double latency = 1e-6 * static_cast<double>(random.Below(5));
+    const auto partition =
+        static_cast<int64_t>(random.Below(3) == 0 ? 0 : 1 + random.Below(20'000));
+    const auto credit = static_cast<int64_t>(1 + random.Below(60'000));
+    const double modelled = Seconds(
+        layers,
+        {.serial_seconds = 2 * latency,
+         .overlapped_bytes_per_second = 1e9,
+         .alone_bytes_per_second = 1e9},
+        {.order = Order::kNearInputFirst, .partition_bytes = partition, .credit_bytes = credit});
+    AllReduceDraft job{.latency_seconds = latency,
+                       .byte_scheduler = ByteSchedulerDraft{.credit_bytes = credit}};
+    if (partition > 0) job.partition_bytes = partition;
+    EXPECT_NEAR(SimulatedSeconds(TrainingOf(layers, 0), job), modelled, 1e-6 * modelled)
+        << "seed " << seed << ", partitions of " << partition << ", credit " << credit;
+  }
+}
+
+// First come first served is what the same partitions take with all of them let in at once.
+TEST(ByteSchedulerSimulationTest, OnFiveHundredChainsItIsNeverWorseThanFirstComeFirstServed) {
+  int faster = 0;
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    Random random({1000 + seed});
+    const std::vector<ScheduledLayer> layers = RandomLayers(random);
+    const Profile profile = TrainingOf(layers, 0);
+    AllReduceDraft job{.latency_seconds = 1e-6 * static_cast<double>(random.Below(5))};
+    if (random.Below(3) > 0) job.partition_bytes = 1 + static_cast<int64_t>(random.Below(20'000));
+    const int32_t workers = 2 + static_cast<int32_t>(random.Below(3));
+    job.byte_scheduler = ByteSchedulerDraft{.credit_bytes = INT64_MAX};
+    const double first_come = SimulatedSeconds(profile, job, workers);
+    job.byte_scheduler->credit_bytes = static_cast<int64_t>(1 + random.Below(60'000));
+    const double by_priority = SimulatedSeconds(profile, job, workers);
+    EXPECT_LE(by_priority, first_come * (1 + 1e-9)) << "seed " << seed;
+    faster += by_priority < 0.999 * first_come ? 1 : 0;
+    // Nor is first come slower than waiting for all of them before the next forward pass.
+    AllReduceDraft waiting = job;
+    waiting.byte_scheduler.reset();
+    EXPECT_LE(first_come, SimulatedSeconds(profile, waiting, workers) * (1 + 1e-9)) << seed;
+  }
+  EXPECT_GT(faster, 100);
+}
+
+// From the begin of the backward pass: the second layer's 6,000 bytes are ready at 2 us, the first
+// one's 4,000 at 4 us, where the first 2,000 of the others have ended; they go until 8 us. Their
+// update, two fifths of an optimizer of 1 us, ends at 8.4 us and their forward at 9.4 us. The
+// others end at 12 us, their update at 12.6 us, their forward at 13.6 us.
+TEST(ByteSchedulerSimulationTest, AnOptimizerOfAllIsSharedByTheBytes) {
+  const Profile profile =
+      TrainingOf({{.forward_seconds = 1e-6, .backward_seconds = 2e-6, .bytes = 4000},
+                  {.forward_seconds = 1e-6, .backward_seconds = 2e-6, .bytes = 6000}},
+                 1000);
+  EXPECT_NEAR(SimulatedSeconds(profile, {.partition_bytes = 2000,
+                                         .byte_scheduler = ByteSchedulerDraft{.credit_bytes = 1}}),
+              13.6e-6, 2e-12);
+}
+
+TEST(ByteSchedulerSimulationTest, AProfileThatDoesNotSayWhatUsesAParameterIsRefusedByName) {
+  const auto fault_of = [](auto change) {
+    ProfileDraft draft =
+        TrainingOf({{.forward_seconds = 1e-6, .backward_seconds = 1e-6, .bytes = 8}}, 0).content();
+    change(draft);
+    const Profile profile = Profile::Create(std::move(draft)).value();
+    const auto query = ResolveThroughput(
+        profile, {.worker_counts = {2},
+                  .scenario = ScenarioDraft{
+                      .communication = AllReduceDraft{.byte_scheduler = ByteSchedulerDraft{}}}});
+    const std::vector<Fault> faults = DetailsOf(query.status()).faults;
+    return faults.empty() ? ""
+                          : absl::StrCat(faults.front().field, ": ", faults.front().description);
+  };
+  EXPECT_EQ(fault_of([](ProfileDraft&) {}), "");
+  const auto hide = [](ProfileDraft& draft) { draft.operations[0].name = "anything"; };
+  EXPECT_EQ(fault_of(hide),
+            "scenario.all_reduce.byte_scheduler: operations[2], \"all_reduce/layer1/weights\": the "
+            "profile does not say which computation of the forward pass uses its parameter: none "
+            "names it, nor is one called forward/X where backward/X makes it");
+  EXPECT_EQ(fault_of([&](ProfileDraft& draft) {
+              hide(draft);
+              draft.operations[0].parameter = "layer1/weights";
+            }),
+            "");
+  EXPECT_EQ(
+      fault_of([](ProfileDraft& draft) {
+        draft.operations.push_back({.name = "buffers",
+                                    .resource = Resource::kCollective,
+                                    .size_bytes = 5,
+                                    .collective = Collective::kBroadcast});
+        draft.steps[0].start_ns.push_back(0);
+        draft.steps[0].end_ns.push_back(0);
+      }),
+      "scenario.all_reduce.byte_scheduler: operations[4], \"buffers\", is no ALL_REDUCE: only "
+      "gradients whose parameter the next forward pass uses go by priority");
 }
 
 }  // namespace

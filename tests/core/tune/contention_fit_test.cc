@@ -150,7 +150,7 @@ TEST(ContentionFitTest, BadInputIsRefusedByName) {
   bad.transfers[2] = {.threads = 0, .bytes = 0, .seconds = 1e-5};
   bad.slowdowns[1] = {.threads = -1, .slowdown = std::nan("")};
   EXPECT_THAT(fields_of(bad),
-              ElementsAre("transfers[2].threads", "transfers[2].bytes", "transfers[2].seconds",
+              ElementsAre("transfers[2].threads", "transfers[2].size_bytes", "transfers[2].seconds",
                           "slowdowns[1].threads", "slowdowns[1].slowdown"));
   EXPECT_THAT(fields_of({}), ElementsAre("transfers", "transfers", "slowdowns"));
   bad = good;

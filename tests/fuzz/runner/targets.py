@@ -9,6 +9,7 @@ _WIRE = ["core/importing/wire_reader.cc"]
 _JSON = ["core/importing/json_reader.cc"]
 
 DECODERS = {
+    "admission_review": ["deploy/kubernetes/admission/job_advice.cc", "deploy/kubernetes/admission/review.cc", "deploy/kubernetes/admission/training_job.cc"],
     "certificate": ["server/security/certificate.cc"],
     "client_profile": ["client/src/profile_encoding.cc", "client/src/json.cc"],
     "client_text": ["client/cli/input_files.cc", "client/cli/quantity.cc"],
@@ -32,6 +33,7 @@ DECODERS = {
     "pytorch": ["core/importing/gradient_buckets.cc", "core/importing/pytorch_content.cc", "core/importing/pytorch_reader.cc", "core/importing/pytorch_steps.cc", "core/importing/pytorch_trace.cc", "core/importing/time_spans.cc"] + _JSON,
     "run_metadata": _RECORDING + _WIRE + ["core/importing/run_metadata_profile.cc", "core/importing/run_metadata_reader.cc"],
     "stored_profile": _PROFILE,
+    "submission": ["client/src/advice.cc", "deploy/slurm/submission.cc", "deploy/slurm/settings.cc"],
     "timeline": _STEPS + ["core/importing/timeline_profile.cc", "core/importing/timeline_reader.cc"] + _JSON,
     "wire_status": ["client/src/error_status.cc", "client/src/error_details.cc"],
 }

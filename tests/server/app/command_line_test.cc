@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "server/app/settings.h"
 
 namespace stepcast::server::command_line_test {
 namespace {

@@ -230,6 +230,86 @@ TEST(CalibrationConvertTest, FitCollectivesCarriesEverything) {
   EXPECT_EQ(call.faults[1].field, "algorithm");
 }
 
+TEST(CalibrationConvertTest, FitContentionCarriesEverything) {
+  v1::FitContentionRequest wire;
+  v1::FitContentionRequest::Transfer& transfer = *wire.add_transfers();
+  transfer.set_threads(128);
+  transfer.set_size_bytes(1000);
+  transfer.set_seconds(0.5);
+  transfer.set_overlapped(true);
+  v1::FitContentionRequest::Slowdown& slowdown = *wire.add_slowdowns();
+  slowdown.set_threads(256);
+  slowdown.set_slowdown(1.5);
+  ContentionMeasurements measured = FromWire(wire).measurements;
+  EXPECT_THAT(measured.transfers, ElementsAre(MeasuredTransfer{128, 1000, 0.5, true}));
+  EXPECT_THAT(measured.slowdowns, ElementsAre(MeasuredSlowdown{256, 1.5}));
+  EXPECT_EQ(measured.workers, 2);
+  EXPECT_EQ(measured.latency_seconds, 0);
+  EXPECT_EQ(measured.gamma4, 0.6);
+  EXPECT_EQ(measured.confidence_level, 0.95);
+  wire.set_workers(0);
+  wire.set_latency_seconds(3);
+  wire.set_gamma4(0);
+  wire.set_confidence_level(0);
+  measured = FromWire(wire).measurements;
+  EXPECT_EQ(measured.workers, 0);
+  EXPECT_EQ(measured.latency_seconds, 3);
+  EXPECT_EQ(measured.gamma4, 0);
+  EXPECT_EQ(measured.confidence_level, 0);
+}
+
+FitContentionAnswer FittedContention() {
+  const auto rate = [](double value) {
+    return FittedRate{.gamma1 = {.value = value, .lower = 1, .upper = 2},
+                      .gamma2 = {.value = value, .lower = 3, .upper = 4},
+                      .gamma3 = {.value = value, .lower = 5, .upper = 6},
+                      .is_told = true,
+                      .outliers = 7,
+                      .relative_residual = 8};
+  };
+  return {.answer = {.alpha1 = {.value = 1, .lower = 0.9, .upper = 1.1},
+                     .alpha2 = {.value = 1e-4, .lower = 9e-5, .upper = 2e-4},
+                     .overlapped = rate(10),
+                     .alone = rate(20),
+                     .slowdown_outliers = 9,
+                     .contention = {.alpha1 = 1,
+                                    .alpha2 = 1e-4,
+                                    .overlapped = {10, 11, 12},
+                                    .alone = {20, 21, 22},
+                                    .gamma4 = 0.7}},
+          .confidence_level = 0.9,
+          .assumptions = {.transfer_not_faster = false, .why = "with 128 threads"},
+          .unusable_because = {},
+          .context = {}};
+}
+
+TEST(CalibrationConvertTest, FittedContentionCarriesEverything) {
+  v1::FitContentionResponse wire = ToWire(FittedContention());
+  EXPECT_EQ(FromWire(wire.contention()), FittedContention().answer.contention);
+  EXPECT_EQ(wire.alpha1_interval().lower(), 0.9);
+  EXPECT_EQ(wire.alpha1_interval().upper(), 1.1);
+  EXPECT_EQ(wire.alpha1_interval().level(), 0.9);
+  EXPECT_EQ(wire.alpha2_interval().upper(), 2e-4);
+  EXPECT_EQ(wire.slowdown_outliers(), 9);
+  EXPECT_EQ(wire.overlapped().gamma1_interval().lower(), 1);
+  EXPECT_EQ(wire.overlapped().gamma2_interval().upper(), 4);
+  EXPECT_EQ(wire.alone().gamma3_interval().lower(), 5);
+  EXPECT_TRUE(wire.alone().is_told());
+  EXPECT_EQ(wire.alone().outliers(), 7);
+  EXPECT_EQ(wire.alone().relative_residual(), 8);
+  EXPECT_TRUE(wire.assumptions().computation_not_faster());
+  EXPECT_FALSE(wire.assumptions().transfer_not_faster());
+  EXPECT_TRUE(wire.assumptions().overlap_not_longer());
+  EXPECT_EQ(wire.assumptions().guarantee_void_because(), "with 128 threads");
+  EXPECT_EQ(wire.unusable_because(), "");
+  EXPECT_FALSE(wire.engine_version().empty());
+  FitContentionAnswer unusable = FittedContention();
+  unusable.unusable_because = "halts";
+  wire = ToWire(unusable);
+  EXPECT_FALSE(wire.has_assumptions());
+  EXPECT_EQ(wire.unusable_because(), "halts");
+}
+
 FitCollectivesAnswer FittedLink() {
   return {.answer = {.algorithm = CollectiveAlgorithm::kGloo,
                      .workers_per_node = 1,

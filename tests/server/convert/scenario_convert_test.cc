@@ -145,6 +145,7 @@ std::vector<AllReduceDraft> DraftsOfCollectives() {
        .workers_per_rack = 2,
        .rack_bandwidth_bytes_per_second = 5e8},
       {.horovod = HorovodDraft{.fusion_bytes = 7, .cycle_seconds = 0.25}},
+      {.partition_bytes = 9, .byte_scheduler = ByteSchedulerDraft{.credit_bytes = 7}},
       {.sharding = Sharding::kOptimizer},
       {.groups = GradientGroups{{{.operations = {"gradient"}}}}},
       {.groups = GradientGroups{{{.operations = {"gradient"}, .threads = 512}}},

@@ -163,7 +163,7 @@ TEST(TuningConvertTest, ARequestCarriesEverythingAndRefusesMethodsItDoesNotKnow)
 TEST(TuningConvertTest, AnAnswerCarriesEverything) {
   OptimizeCommunicationAnswer answer{
       .context = {.profile_digest = "digest", .engine_seconds = 1.5}};
-  Tuning tuning{.workers = 4, .reason = "why", .lower_bound_seconds = 0.25};
+  Tuning tuning{.workers = 4, .reason = "why"};
   TunedStrategy& strategy = tuning.strategies.emplace_back();
   strategy.method = TuningMethod::kDdpBuckets;
   strategy.groups = {{.operations = {"a", "b"}, .size_bytes = 12}};
@@ -174,6 +174,7 @@ TEST(TuningConvertTest, AnAnswerCarriesEverything) {
   strategy.gain = {.mean = 0.4, .confidence_interval = {.lower = 0.3, .upper = 0.5}};
   strategy.gain.is_none = true;
   strategy.setting = "bucket_cap_mb=6";
+  strategy.lower_bound_seconds = 0.25;
   strategy.gap = 1;
   tuning.curve = {{.cap_bytes = 6,
                    .step_seconds = 0.5,
@@ -183,6 +184,7 @@ TEST(TuningConvertTest, AnAnswerCarriesEverything) {
   answer.answer.tunings[1].workers = 8;
   answer.answer.has_counts = true;
   answer.answer.advice_changes = true;
+  answer.answer.left_out = {{.method = TuningMethod::kByteScheduler, .reason = "not told"}};
   answer.answer.warnings = {{.reason = Warning::Reason::kNothingRandom, .message = "all: fixed"}};
   const v1::OptimizeCommunicationResponse wire = ToWire(answer);
   ASSERT_EQ(wire.strategies_size(), 1);
@@ -210,6 +212,9 @@ TEST(TuningConvertTest, AnAnswerCarriesEverything) {
   EXPECT_EQ(wire.advice(1).strategies(0).setting(), "bucket_cap_mb=6");
   EXPECT_EQ(wire.advice(1).curve_size(), 1);
   EXPECT_TRUE(wire.advice_changes());
+  ASSERT_EQ(wire.left_out_size(), 1);
+  EXPECT_EQ(wire.left_out(0).method(), v1::OptimizeCommunicationRequest::BYTESCHEDULER);
+  EXPECT_EQ(wire.left_out(0).reason(), "not told");
   EXPECT_EQ(wire.warnings(0).message(), "all: fixed");
   EXPECT_EQ(wire.simulation().engine_seconds(), 1.5);
   EXPECT_EQ(wire.profile_digest(), "digest");

@@ -218,6 +218,39 @@ TEST_F(PredictionHandlerTest, ALinkOfCollectivesIsAboutNoProfile) {
               ElementsAre("algorithm", "measurements[1].seconds"));
 }
 
+// Computation at 1 - threads / 10,000 of its speed beside an all-reduce, and rates of 1e9 - 5e8
+// exp(-0.01 threads^0.6) bytes a second, 1.2 times that alone.
+TEST_F(PredictionHandlerTest, ContentionIsAboutNoProfile) {
+  FitContentionCall call;
+  for (const int32_t threads : {64, 128, 256, 512, 1024}) {
+    const double rate = BytesPerSecond({1e9, 5e8, 0.01}, 0.6, threads);
+    call.measurements.transfers.push_back({threads, 1'000'000, 1e6 / rate, true});
+    call.measurements.transfers.push_back({threads, 1'000'000, 1e6 / (1.2 * rate), false});
+    call.measurements.slowdowns.push_back({threads, 1 / (1 - 1e-4 * threads)});
+  }
+  auto computation = handler_.FitContention(call);
+  ASSERT_TRUE(computation.ok()) << computation.status();
+  EXPECT_FALSE(computation->content().empty()) << "equal calls share an answer";
+  const auto answer = (*std::move(computation))(NeverStop);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_NEAR(answer->answer.contention.alpha2, 1e-4, 1e-9);
+  EXPECT_NEAR(answer->answer.contention.alone.gamma1 / 1.2e9, 1, 1e-3);
+  EXPECT_EQ(answer->unusable_because, "");
+  EXPECT_TRUE(answer->assumptions.Hold()) << answer->assumptions.why;
+  // Twice as fast beside computation as alone: A2 fails, and is named.
+  for (MeasuredTransfer& transfer : call.measurements.transfers)
+    transfer.seconds *= transfer.overlapped ? 0.5 : 1;
+  const auto odd = (*handler_.FitContention(call))(NeverStop);
+  ASSERT_TRUE(odd.ok()) << odd.status();
+  EXPECT_FALSE(odd->assumptions.transfer_not_faster);
+  EXPECT_THAT(odd->assumptions.why, ::testing::HasSubstr("64 threads"));
+  auto stopped = handler_.FitContention(call);
+  EXPECT_EQ((*std::move(stopped))([] { return absl::CancelledError(); }).status().code(),
+            absl::StatusCode::kCancelled);
+  call.measurements.slowdowns[1].slowdown = -1;
+  EXPECT_THAT(Fields(handler_.FitContention(call).status()), ElementsAre("slowdowns[1].slowdown"));
+}
+
 TEST_F(PredictionHandlerTest, AStopReachesTheSimulation) {
   auto computation = handler_.PredictThroughput(
       {.source = "profiles/small",

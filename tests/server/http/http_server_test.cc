@@ -19,7 +19,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 // The whole reply to a request line.
-std::string Ask(int port, const std::string& request_line) {
+std::string Ask(int port, const std::string& request_line, const std::string& headers = "") {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -28,7 +28,8 @@ std::string Ask(int port, const std::string& request_line) {
   EXPECT_EQ(connect(fd, static_cast<const sockaddr*>(static_cast<const void*>(&address)),
                     sizeof(address)),
             0);
-  const std::string request = request_line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  const std::string request =
+      request_line + " HTTP/1.1\r\nHost: x\r\n" + headers + "Connection: close\r\n\r\n";
   EXPECT_EQ(send(fd, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
   std::string reply;
   char block[4096];
@@ -109,6 +110,51 @@ TEST_F(HttpServerTest, NothingElseIsThere) {
   EXPECT_THAT(Ask("GET /etc/passwd"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Ask("GET /metrics/more"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Ask("POST /metrics"), StartsWith("HTTP/1.1 404"));
+}
+
+TEST_F(HttpServerTest, WithoutAReportThereIsNoSuchPage) {
+  EXPECT_THAT(Ask("GET /report/profiles/a"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Ask("GET /"), Not(HasSubstr("/report")));
+}
+
+TEST(HttpReportTest, HandsOnWhatWasAskedAndSendsWhatWasMade) {
+  std::vector<HttpRequest> asked;
+  HttpPages pages{.version = "1",
+                  .metrics = [] { return std::string(); },
+                  .ready = [] { return absl::OkStatus(); },
+                  .report =
+                      [&asked](const HttpRequest& request) {
+                        asked.push_back(request);
+                        return HttpReply{.code = 418,
+                                         .reason = "Teapot",
+                                         .type = "text/html",
+                                         .headers = {{"X-Of-The-Page", "yes"}},
+                                         .body = "<p>"};
+                      },
+                  .max_reports = 1};
+  auto server = HttpServer::Start("127.0.0.1:0", std::move(pages));
+  ASSERT_TRUE(server.ok()) << server.status();
+  const int port = (*server)->port();
+  const std::string reply = Ask(port, "GET /report/profiles/a%2Db?x=%31&y",
+                                "authorization: Bearer one\r\nAUTHORIZATION: two\r\n");
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 418 Teapot\r\nContent-Type: text/html\r\n"));
+  EXPECT_THAT(reply, HasSubstr("\r\nX-Of-The-Page: yes\r\n"));
+  EXPECT_THAT(reply, EndsWith("\r\n\r\n<p>"));
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0].path, "/report/profiles/a-b");
+  EXPECT_EQ(asked[0].query, "x=%31&y");
+  EXPECT_EQ(asked[0].host, "x");
+  EXPECT_EQ(asked[0].authorizations, (std::vector<std::string>{"Bearer one", "two"}));
+  EXPECT_THAT(Ask(port, "HEAD /report/profiles/a"), EndsWith("\r\n\r\n"));
+  EXPECT_EQ(asked.size(), 2U);
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH"}) {
+    const std::string refusal = Ask(port, std::string(method) + " /report/profiles/a");
+    EXPECT_THAT(refusal, StartsWith("HTTP/1.1 405 ")) << method;
+    EXPECT_THAT(refusal, HasSubstr("\r\nAllow: GET, HEAD\r\n")) << method;
+  }
+  EXPECT_EQ(asked.size(), 2U);
+  EXPECT_THAT(Ask(port, "GET /reporters"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Ask(port, "GET /"), HasSubstr("/report/profiles/"));
 }
 
 TEST_F(HttpServerTest, ABusyPortSaysSo) {

@@ -81,7 +81,7 @@ def _options():
     )
     parser.add_argument(
         "--most-restarts", type=int, default=MOST_RESTARTS, metavar="N",
-        help=f"at most so many, until the standard error is below {PRECISION:.0%} (default {MOST_RESTARTS})",
+        help=f"at most so many, until the standard error is below {100 * PRECISION:.0f} %% (default {MOST_RESTARTS})",
     )
     parser.add_argument("--kind", action="append", dest="kinds", choices=KINDS, help="only points of this kind; may be repeated")
     for program in ("node", "predictor", "recorder", "stepcast"):

@@ -1,0 +1,30 @@
+// The flags that say what a number of workers is chosen for: objective, constraints, prices and
+// what a running job has.
+#pragma once
+
+#include "stepcast/v1/recommendation.pb.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace stepcast::client {
+
+class RecommendFlags {
+ public:
+  // This outlives the parse.
+  void Declare(CLI::App& app);
+
+  // The request that the flags describe, without source, scenario and options. Constraints are
+  // always set.
+  const v1::RecommendWorkersRequest& request() const { return request_; }
+
+ private:
+  void DeclareConstraints(CLI::App& app);
+  void DeclarePrices(CLI::App& app);
+  void DeclareCurrent(CLI::App& app);
+
+  v1::RecommendWorkersRequest request_;
+};
+
+}  // namespace stepcast::client

@@ -1,0 +1,49 @@
+// The rows of a table of settings (settings.h), as its program writes them down.
+//
+// Each row is an option of CLI11 with its flag, its variable of the environment, its default and
+// the check of its values.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace stepcast::server {
+
+// STEPCAST_HTTP_LISTEN for --http-listen.
+inline std::string VariableOf(const std::string& flag) {
+  return absl::StrCat("STEPCAST_",
+                      absl::AsciiStrToUpper(absl::StrReplaceAll(flag.substr(2), {{"-", "_"}})));
+}
+
+template <typename Value>
+CLI::Option* AddSetting(CLI::App& app, const std::string& flag, Value& value,
+                        const std::string& text) {
+  return app.add_option(flag, value, text)->envname(VariableOf(flag))->capture_default_str();
+}
+
+template <typename Value>
+void AddRange(CLI::App& app, const std::string& flag, Value& value, Value min, Value max,
+              const std::string& text) {
+  AddSetting(app, flag, value, text)->check(CLI::Range(min, max));
+}
+
+template <typename Value>
+void AddChoice(CLI::App& app, const std::string& flag, Value& value,
+               const std::map<std::string, Value>& choices, const std::string& text) {
+  std::string name;
+  for (const auto& [choice, meaning] : choices) {
+    if (meaning == value) name = choice;
+  }
+  app.add_option_function<std::string>(
+         flag, [&value, choices](const std::string& chosen) { value = choices.at(chosen); }, text)
+      ->envname(VariableOf(flag))
+      ->check(CLI::IsMember(choices))
+      ->default_str(name);
+}
+
+}  // namespace stepcast::server

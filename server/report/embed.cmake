@@ -1,0 +1,23 @@
+# Writes OUTPUT, a C++ source with the page's script and style, the plotting library and its licence as texts, and with the digests that the page's policy names.
+# Run at build time: cmake -D OUTPUT=... -D SCRIPTS=a.js,b.js -D STYLE=page.css -D LIBRARY_FOLDER=... -D LIBRARY_NAME=... -P embed.cmake
+string(REPLACE "," ";" SCRIPTS "${SCRIPTS}")
+set(script "")
+foreach(file IN LISTS SCRIPTS)
+  file(READ ${file} text)
+  string(APPEND script "${text}")
+endforeach()
+file(READ ${STYLE} style)
+set(library "")
+set(licence "")
+if(LIBRARY_FOLDER)
+  file(READ ${LIBRARY_FOLDER}/d3.min.js library)
+  file(READ ${LIBRARY_FOLDER}/LICENSE licence)
+endif()
+
+file(WRITE ${OUTPUT}.new "// Made by server/report/embed.cmake.\n#include \"server/report/page_files.h\"\n\nnamespace stepcast::server {\n\nconst PageFiles kPageFiles{\n")
+foreach(part script style library)
+  string(SHA256 digest "${${part}}")
+  file(APPEND ${OUTPUT}.new "    .${part} = {R\"stepcast(${${part}})stepcast\", \"${digest}\"},\n")
+endforeach()
+file(APPEND ${OUTPUT}.new "    .library_name = \"${LIBRARY_NAME}\",\n    .library_licence = R\"stepcast(${licence})stepcast\"};\n\n}  // namespace stepcast::server\n")
+file(RENAME ${OUTPUT}.new ${OUTPUT})

@@ -1,0 +1,501 @@
+// The page: replies of the service in the order in which a person asks.
+
+const SERIES = ['series-a', 'series-b'];
+const subjects = JSON.parse(document.getElementById('data').textContent).subjects;
+const isComparison = subjects.length > 1;
+
+const RESOURCES = {DOWNLINK: 'downlink of server', UPLINK: 'uplink of server', PARAMETER_SERVER: 'computation of server'};
+const HELD_BACK = {SLOWEST_WORKER: 'the slowest worker', HOST: 'hosts of the workers', LINK_INSIDE_NODE: 'links inside the node'};
+
+function bottleneckOf(prediction) {
+  if (RESOURCES[prediction.bottleneck]) return `${RESOURCES[prediction.bottleneck]} ${prediction.bottleneckIndex ?? 0}`;
+  const held = HELD_BACK[prediction.collectives?.bottleneck];
+  if (prediction.bottleneck === 'WORKER') return held && held !== HELD_BACK.LINK_INSIDE_NODE ? held : 'computation of the workers';
+  if (prediction.bottleneck === 'COLLECTIVE') return held === HELD_BACK.LINK_INSIDE_NODE ? held : 'links between nodes';
+  return 'unknown';
+}
+
+function busiest(prediction) {
+  return d3.max(prediction.utilization || [], (resource) => resource.fraction ?? 0) ?? 0;
+}
+
+const workersOf = (prediction) => prediction.scenario.workers ?? 1;
+const rateOf = (prediction) => prediction.examplesPerSecond ?? 0;
+
+// Where the mean step's time goes, in seconds: the part that is computed, the part in which something
+// is only sent, and the rest, which is waiting.
+function partsOf(prediction) {
+  const step = seconds(prediction.stepTime?.mean);
+  const collectives = prediction.collectives;
+  if (collectives) {
+    const exposed = collectives.exposedSeconds ?? 0;
+    const waiting = collectives.waitingSeconds ?? 0;
+    return {step, computation: Math.max(0, step - exposed - waiting), exposed, waiting};
+  }
+  const busy = d3.max((prediction.utilization || []).filter((resource) => resource.resource === 'WORKER'), (resource) => resource.fraction ?? 0) ?? 0;
+  const exposed = Math.min(step, (prediction.exposedCommunicationFraction ?? 0) * step);
+  const computation = Math.min(step - exposed, busy * step);
+  return {step, computation, exposed, waiting: Math.max(0, step - exposed - computation)};
+}
+
+// Facts on a subject that several sections need.
+for (const [i, subject] of subjects.entries()) {
+  const {recommendation, prediction} = subject;
+  subject.style = SERIES[i];
+  subject.feasible = (recommendation?.workers ?? 0) > 0;
+  subject.chosen = subject.feasible ? recommendation.prediction : recommendation?.nearest?.prediction;
+  subject.predictions = [...prediction.predictions];
+  // What is recommended may lie between the numbers that were asked about.
+  if (subject.chosen && !subject.predictions.some((each) => workersOf(each) === workersOf(subject.chosen))) subject.predictions.push(subject.chosen);
+  subject.predictions.sort((a, b) => workersOf(a) - workersOf(b));
+  subject.values = subject.predictions.map(workersOf);
+  subject.isAllReduce = Boolean(subject.predictions[0].scenario.allReduce);
+  subject.workers = subject.chosen ? workersOf(subject.chosen) : subject.values[subject.values.length - 1];
+  subject.chosen ??= subject.predictions.find((each) => workersOf(each) === subject.workers);
+  subject.at = (workers) => subject.predictions.find((each) => workersOf(each) === workers);
+  subject.knee = d3.greatest(subject.predictions, (each) => rateOf(each) * (each.scalingEfficiency ?? 0));
+  subject.name = isComparison ? `${'AB'[i]}: ${subject.label}` : subject.label;
+}
+const allValues = [...new Set(subjects.flatMap((subject) => subject.values))].sort((a, b) => a - b);
+const startAt = subjects[0].workers;
+
+function headline(subject) {
+  if (!subject.recommendation) return `What ${plural(d3.max(subject.values), 'worker')} would do`;
+  if (!subject.feasible) return 'No number of workers keeps the constraints';
+  const servers = subject.asked.constraints?.maxParameterServers ? ` and ${plural(subject.recommendation.parameterServers ?? 1, 'server')}` : '';
+  return `Use ${plural(subject.workers, 'worker')}${servers}`;
+}
+
+// The sentence about more workers than recommended, in the manner of a colleague.
+function onMore(subject) {
+  const last = subject.predictions[subject.predictions.length - 1];
+  const most = workersOf(last);
+  if (!subject.feasible || most <= subject.workers) {
+    return subject.feasible && subject.values.length > 1 && most === subject.workers ?
+        `It is the largest number asked about; more may be better still.` : '';
+  }
+  const gain = rateOf(last) / rateOf(subject.chosen);
+  const times = formatShort(most / subject.workers);
+  if (rateOf(last) < (subject.chosen.confidenceInterval?.lower ?? rateOf(subject.chosen)))
+    return `Fewer is better: ${most} workers, ${times} times as many, would even do less, ${formatNumber(rateOf(last))} examples/s.`;
+  if (gain < 0.75 * most / subject.workers)
+    return `Fewer is better: ${most} workers, ${times} times as many, would do only ${formatNumber(gain)} times as much.`;
+  return `${most} workers would do ${formatNumber(gain)} times as much.`;
+}
+
+const sentenceCase = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
+
+function tile(name, value, note) {
+  return element('div', {class: 'tile'}, element('dt', {}, name), element('dd', {}, element('span', {class: value.length > 11 ? 'value long' : 'value'}, value), note ? element('span', {class: 'note'}, note) : null));
+}
+
+function tiles(subject) {
+  const {chosen, recommendation} = subject;
+  const interval = chosen.confidenceInterval;
+  const parts = partsOf(chosen);
+  return element('dl', {class: 'tiles'},
+      tile('Throughput', `${formatNumber(rateOf(chosen))}`, `examples/s; mean ${formatInterval(interval)}`),
+      tile('Speed-up', `${formatNumber(chosen.speedup ?? 0)}×`, 'over one worker'),
+      tile('Efficiency', formatPercent(chosen.scalingEfficiency ?? 0), 'of linear scaling'),
+      tile('A step takes', formatSeconds(parts.step), `${formatPercent(parts.step ? parts.computation / parts.step : 0)} of it computation`),
+      tile('Bottleneck', sentenceCase(bottleneckOf(chosen)), `busy ${formatPercent(busiest(chosen))} of the time`),
+      recommendation?.duration ? tile('Time', formatSeconds(seconds(recommendation.duration)), 'for the examples that are left') : null,
+      recommendation?.cost !== undefined ? tile('Cost', `${formatNumber(recommendation.cost)} ${recommendation.currencyCode ?? ''}`, 'of the examples that are left') : null);
+}
+
+function about(subject) {
+  const {profile} = subject;
+  return [profile.model && profile.model !== subject.label ? profile.model : '', profile.framework, `${plural(profile.batchSize ?? 1, 'example')} a worker and step`,
+    subject.isAllReduce ? 'gradients meet in all-reduces' : `${plural(subject.chosen.scenario.parameterServers?.servers ?? 1, 'parameter server')}`,
+    formatRate(subject.chosen.scenario.bandwidthBytesPerSecond ?? 0)].filter(Boolean).join(' · ');
+}
+
+function answer() {
+  const careful = subjects.reduce((count, subject) => count + warningsOf(subject).length, 0);
+  const notice = careful ? element('p', {class: 'notice'}, element('strong', {}, 'Read with care: '), `${plural(careful, 'warning')} below, in `, element('a', {href: '#confidence'}, 'How sure this is'), '.') : null;
+  if (!isComparison) {
+    const [subject] = subjects;
+    const why = subject.feasible ? subject.recommendation.reason : subject.recommendation?.infeasibleReason ?? subject.missing.recommendation ?? '';
+    return element('header', {class: 'answer'},
+        element('p', {class: 'kicker'}, `How many workers should ${subject.label} get?`),
+        element('h1', {}, `${headline(subject)}.`),
+        element('p', {class: 'why'}, why, why && !/[.!?]$/.test(why) ? '.' : '', ' ', onMore(subject)),
+        tiles(subject), element('p', {class: 'about'}, about(subject)), notice);
+  }
+  const [a, b] = subjects;
+  const ratio = rateOf(b.chosen) / rateOf(a.chosen);
+  const shared = allValues.filter((value) => a.at(value) && b.at(value));
+  const most = shared[shared.length - 1];
+  const sentence = ratio >= 1 ? `B does ${formatNumber(ratio)} times what A does` : `A does ${formatNumber(1 / ratio)} times what B does`;
+  return element('header', {class: 'answer'},
+      element('p', {class: 'kicker'}, 'Two jobs, side by side'),
+      element('h1', {}, `${sentence}.`),
+      element('p', {class: 'why'}, 'Each with the number of workers recommended for it. ',
+          most ? `With ${plural(most, 'worker')} each, A does ${formatNumber(rateOf(a.at(most)))} and B ${formatNumber(rateOf(b.at(most)))} examples/s.` : ''),
+      element('div', {class: 'pair'}, subjects.map((subject) => element('section', {class: `card ${subject.style}`, 'aria-label': subject.name},
+          element('h2', {class: 'card-title'}, subject.name), element('p', {class: 'card-answer'}, `${headline(subject)}.`),
+          element('p', {class: 'why'}, subject.feasible ? subject.recommendation.reason : subject.recommendation?.infeasibleReason ?? subject.missing.recommendation),
+          tiles(subject), element('p', {class: 'about'}, about(subject))))), notice);
+}
+
+const SHORT = {throughput: 'Throughput', efficiency: 'Efficiency', 'step-time': 'Step time', timeline: 'One step', cost: 'Cost', alternatives: 'Alternatives', confidence: 'How sure', assumptions: 'Assumptions'};
+
+// A section with its title, what it says in a sentence, and its parts.
+function section(id, title, sentence, ...parts) {
+  return element('section', {id, class: 'part', 'data-short': SHORT[id], 'aria-labelledby': `${id}-title`}, element('h2', {id: `${id}-title`}, title),
+      sentence ? element('p', {class: 'lead'}, sentence) : null, ...parts);
+}
+
+// The same part of every subject, each below its name where there are two.
+function each(part) {
+  return subjects.map((subject) => {
+    const made = [part(subject)].flat().filter(Boolean);
+    return isComparison && made.length ? element('div', {class: 'of-subject'}, element('h3', {class: `subject-name ${subject.style}`}, subject.name), made) : made;
+  }).flat();
+}
+
+// Below a part's title, or below the name of a subject.
+const subheading = (text, below = 0) => element(`h${(isComparison ? 4 : 3) + below}`, {class: `sub-${below}`}, text);
+
+const missing = (why) => element('p', {class: 'missing'}, `Not here: ${why}`);
+
+function throughput() {
+  const series = subjects.map((subject) => ({
+    name: isComparison ? subject.name : 'examples/s', style: subject.style,
+    points: subject.predictions.map((prediction) => ({
+      x: workersOf(prediction), y: rateOf(prediction), low: prediction.confidenceInterval?.lower, high: prediction.confidenceInterval?.upper,
+      runLow: prediction.runInterval?.lower, runHigh: prediction.runInterval?.upper, regimes: (prediction.regimes || []).map((regime) => regime.examplesPerSecond)}))}));
+  const ceiling = d3.max(series.flatMap((line) => line.points), (point) => Math.max(point.y, point.runHigh ?? 0)) * 1.12;
+  const one = subjects.map((subject) => rateOf(subject.chosen) / (subject.chosen.speedup || 1));
+  subjects.forEach((subject, i) => series.push({name: 'linear', style: subject.style, shape: 'dashed', dots: false,
+    points: [{x: allValues[0], y: one[i] * allValues[0]}, {x: allValues[allValues.length - 1], y: one[i] * allValues[allValues.length - 1]}]}));
+  const rules = subjects.flatMap((subject, i) => {
+    if (!subject.recommendation || !subject.at(subject.workers)) return [];
+    const letter = isComparison ? `${'AB'[i]}, ` : '';
+    const found = [{x: subject.workers, style: subject.style, text: `${letter}${subject.feasible ? 'recommended' : 'nearest'}: ${subject.workers}`}];
+    if (!isComparison && workersOf(subject.knee) !== subject.workers) found.push({x: workersOf(subject.knee), style: 'plain', text: `knee: ${workersOf(subject.knee)}`});
+    return found;
+  });
+  const text = (value) => subjects.map((subject) => {
+    const prediction = subject.at(value);
+    if (!prediction) return '';
+    return `${isComparison ? `${subject.name}, ` : ''}${plural(value, 'worker')}: ${formatNumber(rateOf(prediction))} examples/s, mean ${formatInterval(prediction.confidenceInterval)}, ` +
+        `95 % of runs ${formatInterval(prediction.runInterval)}; ${formatNumber(prediction.speedup ?? 0)} times one worker`.replace('95', String(Math.round(100 * (prediction.runInterval?.level ?? 0.95))));
+  }).filter(Boolean).join('. ');
+  const hasRegimes = subjects.some((subject) => subject.predictions.some((prediction) => prediction.regimes?.length));
+  const keys = subjects.flatMap((subject) => [
+    {name: isComparison ? subject.name : 'prediction, with the interval of the mean', style: subject.style, shape: 'line'}]);
+  const lead = subjects.map((subject) => {
+    const best = d3.greatest(subject.predictions, rateOf);
+    const about = `${formatNumber(rateOf(best))} examples/s with ${plural(workersOf(best), 'worker')}`;
+    return isComparison ? `${subject.name} reaches ${about}` : `The most of the numbers asked about: ${about}`;
+  }).join('; ');
+  return section('throughput', 'Throughput', `${lead}.`,
+      legend([...keys, {name: 'where single runs fall', style: SERIES[0], shape: 'band'}, {name: 'linear scaling', style: SERIES[0], shape: 'dashed'},
+        ...(hasRegimes ? [{name: 'two regimes that runs settle at', style: 'plain', shape: 'dot'}] : [])]),
+      lineChart({label: 'Examples per second over numbers of workers', yTitle: 'examples/s', series, rules, ceiling, values: allValues, start: startAt, text}),
+      subjects.map((subject) => numbersTable(`throughput${isComparison ? `, ${subject.name}` : ''}`,
+          ['workers', 'examples/s', 'interval of the mean', 'single runs', 'speed-up', 'efficiency', 'bottleneck'],
+          subject.predictions.map((prediction) => [String(workersOf(prediction)), formatNumber(rateOf(prediction)), formatInterval(prediction.confidenceInterval),
+            formatInterval(prediction.runInterval), formatNumber(prediction.speedup ?? 0), formatPercent(prediction.scalingEfficiency ?? 0), bottleneckOf(prediction)]))));
+}
+
+function efficiency() {
+  const least = d3.max(subjects, (subject) => subject.asked?.constraints?.minScalingEfficiency ?? 0);
+  const text = (value) => subjects.map((subject) => {
+    const prediction = subject.at(value);
+    return prediction ? `${isComparison ? `${subject.name}, ` : ''}${plural(value, 'worker')}: ${formatPercent(prediction.scalingEfficiency ?? 0)} of linear scaling` : '';
+  }).filter(Boolean).join('. ');
+  const lead = subjects.map((subject) => {
+    const last = subject.predictions.filter((prediction) => (prediction.scalingEfficiency ?? 0) >= 0.5).pop();
+    const who = isComparison ? `${subject.name}: ` : '';
+    return last ? `${who}${workersOf(last) === subject.values[subject.values.length - 1] ? 'all numbers asked about are' : `up to ${plural(workersOf(last), 'worker')}`} at least half as efficient as one` : `${who}below half of linear everywhere`;
+  }).join('; ');
+  return section('efficiency', 'Efficiency', `${sentenceCase(lead)}.`,
+      isComparison ? legend(subjects.map((subject) => ({name: subject.name, style: subject.style, shape: 'line'}))) : null,
+      lineChart({label: 'Scaling efficiency over numbers of workers', yTitle: 'speed-up over workers', format: (share) => `${Math.round(100 * share)} %`,
+        series: subjects.map((subject) => ({style: subject.style, points: subject.predictions.map((prediction) => ({x: workersOf(prediction), y: prediction.scalingEfficiency ?? 0}))})),
+        level: least ? {y: least, text: `at least ${formatPercent(least)}`} : {y: 1, text: 'linear'}, ceiling: Math.max(1.04, d3.max(subjects.flatMap((subject) => subject.predictions), (each) => each.scalingEfficiency ?? 0)),
+        values: allValues, start: startAt, text}),
+      numbersTable('efficiency', ['workers', ...subjects.map((subject) => (isComparison ? subject.name : 'efficiency'))],
+          allValues.map((value) => [String(value), ...subjects.map((subject) => (subject.at(value) ? formatPercent(subject.at(value).scalingEfficiency ?? 0) : '–'))])));
+}
+
+function stepTime() {
+  const most = d3.max(subjects.flatMap((subject) => subject.predictions), (prediction) => partsOf(prediction).step);
+  const axis = secondsAxis(most);
+  const parts = [['computation', 'computation', 'part-computation'], ['exposed communication', 'exposed', 'part-exposed'], ['waiting', 'waiting', 'part-waiting']];
+  const share = (found, key) => formatPercent(found.step ? found[key] / found.step : 0);
+  const sentence = (prediction) => {
+    const found = partsOf(prediction);
+    return `${plural(workersOf(prediction), 'worker')}: a step takes ${formatSeconds(found.step)}: ${share(found, 'computation')} computation, ${share(found, 'exposed')} exposed communication, ${share(found, 'waiting')} waiting`;
+  };
+  const waits = subjects.every((subject) => subject.isAllReduce) ? 'waiting for the slowest worker' : 'waiting for servers and for other workers';
+  return section('step-time', 'Where a step’s time goes', `Exposed is communication beside which a worker computes nothing; what is left is ${waits}.`,
+      legend(parts.map(([name, , style]) => ({name: name === 'waiting' ? waits : name, style, shape: 'area'}))),
+      each((subject) => [
+        stackChart({label: `Time of a step over numbers of workers${isComparison ? `, ${subject.name}` : ''}`, yTitle: `${axis.unit} a step`, format: axis.format,
+          parts: parts.map(([name, key, style]) => ({name, style, of: (i) => partsOf(subject.predictions[i])[key]})), values: subject.values, start: subject.workers, text: (i) => sentence(subject.predictions[i])}),
+        numbersTable(`where a step’s time goes${isComparison ? `, ${subject.name}` : ''}`, ['workers', 'step, mean', ...parts.map(([name]) => name), 'step, median', '95 % of steps within', '99 %'],
+            subject.predictions.map((prediction) => {
+              const found = partsOf(prediction);
+              return [String(workersOf(prediction)), formatSeconds(found.step), ...parts.map(([, key]) => `${formatSeconds(found[key])} (${share(found, key)})`),
+                formatSeconds(seconds(prediction.stepTime?.p50)), formatSeconds(seconds(prediction.stepTime?.p95)), formatSeconds(seconds(prediction.stepTime?.p99))];
+            }))]));
+}
+
+function timeline() {
+  const kindsOf = (found) => found.kinds.filter((_, kind) => found.operations.some((operation) => operation[2] === kind));
+  return section('timeline', 'One step, lane by lane',
+      'A step of one worker as it was simulated, the one nearest to the mean. Ctrl and the wheel zoom, dragging moves; on the keyboard + and −, the arrows, N and P.',
+      each((subject) => {
+        const found = subject.timeline;
+        if (!found) return missing(subject.missing.timeline);
+        const label = `One step of one worker of ${found.workers}${isComparison ? `, ${subject.name}` : ''}`;
+        return [
+          legend(kindsOf(found).map((kind) => ({name: kind, style: `kind-${kind}`, shape: 'area'}))),
+          timelineChart(found, label),
+          element('p', {class: 'about'}, `Step ${found.step + 1} of the first of ${plural(found.workers, 'worker')}, ${formatSeconds(found.lengthNs * 1e-9)} long; nearest to the mean of ${plural(found.stepsFound, 'simulated step')}.` +
+              (found.leftOut ? ` ${found.leftOut} operations at its end are left out.` : '')),
+          numbersTable(label, ['operation', 'lane', 'kind', 'start', 'length', 'size'],
+              found.operations.map(([lane, name, kind, start, length, bytes]) => [found.names[name], found.lanes[lane], found.kinds[kind], formatSeconds(start * 1e-9), formatSeconds(length * 1e-9), bytes > 0 ? formatBytes(bytes) : '–']))];
+      }));
+}
+
+// What the machines of a prediction cost an hour.
+function hourly(prices, scenario) {
+  const workers = scenario.workers ?? 1;
+  const perNode = scenario.allReduce?.workersPerNode ?? 1;
+  return (prices.workerHour ?? 0) * workers + (prices.parameterServerHour ?? 0) * (scenario.parameterServers?.servers ?? 0) + (prices.nodeHour ?? 0) * Math.ceil(workers / perNode);
+}
+
+function cost() {
+  const priced = subjects.filter((subject) => subject.asked?.prices);
+  if (!priced.length) return null;
+  const million = (subject, prediction) => hourly(subject.asked.prices, prediction.scenario) / 3600 / rateOf(prediction) * 1e6;
+  const currency = priced[0].asked.prices.currencyCode || 'units of money';
+  const text = (value) => priced.map((subject) => (subject.at(value) ? `${isComparison ? `${subject.name}, ` : ''}${plural(value, 'worker')}: ${formatNumber(million(subject, subject.at(value)))} ${currency} for a million examples` : '')).filter(Boolean).join('. ');
+  const lead = priced.map((subject) => {
+    const least = d3.least(subject.predictions, (prediction) => million(subject, prediction));
+    return `${isComparison ? `${subject.name}: ` : ''}${plural(workersOf(least), 'worker')} ${workersOf(least) === 1 ? 'is' : 'are'} the cheapest, at ${formatNumber(million(subject, least))} ${currency} for a million examples`;
+  }).join('; ');
+  return section('cost', 'Cost', `${lead}.`,
+      lineChart({label: 'Cost of a million examples over numbers of workers', yTitle: `${currency} for a million examples`,
+        series: priced.map((subject) => ({style: subject.style, points: subject.predictions.map((prediction) => ({x: workersOf(prediction), y: million(subject, prediction)}))})),
+        rules: priced.filter((subject) => subject.feasible && subject.at(subject.workers)).map((subject) => ({x: subject.workers, style: subject.style, text: `recommended: ${subject.workers}`})), values: allValues, start: startAt, text}),
+      priced.map((subject) => numbersTable(`cost${isComparison ? `, ${subject.name}` : ''}`, ['workers', `${currency} an hour`, `${currency} for a million examples`],
+          subject.predictions.map((prediction) => [String(workersOf(prediction)), formatNumber(hourly(subject.asked.prices, prediction.scenario)), formatNumber(million(subject, prediction))]))),
+      priced.map((subject) => {
+        const outcomes = subject.recommendation?.frontierOutcomes || [];
+        if (!outcomes.some((outcome) => outcome.cost !== undefined)) return null;
+        return numbersTable(`the examples that are left${isComparison ? `, ${subject.name}` : ''}`, ['workers', 'servers', 'time', `cost, ${currency}`, 'keeps the constraints'],
+            subject.recommendation.frontier.map((prediction, i) => [String(workersOf(prediction)), String(prediction.scenario.parameterServers?.servers ?? '–'),
+              outcomes[i].duration ? formatSeconds(seconds(outcomes[i].duration)) : '–', outcomes[i].cost === undefined ? '–' : formatNumber(outcomes[i].cost), outcomes[i].keepsConstraints ? 'yes' : 'no']));
+      }).filter(Boolean));
+}
+
+const METHODS = {AS_RECORDED: 'as it is', DDP_BUCKETS: 'PyTorch’s buckets', HOROVOD: 'Horovod’s cycles', MG_WFBP: 'MG-WFBP', LIBRA: 'LIBRA', SEARCH: 'best found by search',
+  TIC: 'TIC', TAC: 'TAC', REVERSE: 'reverse graph order', RANDOM: 'a random order', RECORDED: 'as recorded', GRAPH: 'graph order'};
+
+function orders(subject) {
+  const found = subject.orders;
+  if (!found) return [subheading('Order of transfers'), missing(subject.missing.orders)];
+  const workers = plural(found.workers, 'worker');
+  const rows = found.orders.map((order) => ({name: METHODS[order.method], value: order.examplesPerSecond ?? 0, low: order.confidenceInterval?.lower, high: order.confidenceInterval?.upper, style: subject.style, marked: order.method === found.chosen}))
+      .concat((found.baselines || []).map((base) => ({name: `${{RECORDED: 'each step as recorded', GRAPH: 'nothing enforced', RANDOM: 'random each step'}[base.transferOrder] ?? base.transferOrder}`, value: base.examplesPerSecond ?? 0,
+        low: base.confidenceInterval?.lower, high: base.confidenceInterval?.upper, style: 'plain'})));
+  const chosen = found.orders.find((order) => order.method === found.chosen);
+  const random = (found.baselines || []).find((base) => base.transferOrder === 'RANDOM');
+  const gain = chosen && random ? (chosen.examplesPerSecond ?? 0) / (random.examplesPerSecond || 1) - 1 : 0;
+  const apart = chosen && random && ((chosen.confidenceInterval?.lower ?? 0) > (random.confidenceInterval?.upper ?? 0));
+  return [subheading('Order of transfers'),
+    element('p', {}, `Tensors sent in the order of ${METHODS[found.chosen]} make the shortest step. `,
+        apart ? `With ${workers} that does ${formatSigned(gain)} against a random order each step.` : `With ${workers} the throughput cannot be told from that of a random order each step.`),
+    dotChart({label: `Examples per second with ${workers}, by order of transfers`, xTitle: `examples/s with ${workers}`, format: formatShort, rows}),
+    numbersTable(`orders of transfers${isComparison ? `, ${subject.name}` : ''}`, ['order', 'one step of one worker', 'scheduling efficiency', 'examples/s', 'interval'],
+        [...found.orders.map((order) => [METHODS[order.method], formatSeconds(Number(order.makespanNs ?? 0) * 1e-9), formatPercent(order.schedulingEfficiency ?? 0), formatNumber(order.examplesPerSecond ?? 0), formatInterval(order.confidenceInterval)]),
+          ...rows.filter((row) => row.style === 'plain').map((row) => [row.name, '–', '–', formatNumber(row.value), `${formatNumber(row.low)} to ${formatNumber(row.high)}`])])];
+}
+
+function tuning(subject) {
+  const found = subject.tuning;
+  if (!found) return [subheading('Grouping of gradients'), missing(subject.missing.tuning)];
+  const workers = plural(found.workers, 'worker');
+  const rows = found.strategies.map((strategy) => ({name: METHODS[strategy.method], value: strategy.examplesPerSecond ?? 0, low: strategy.confidenceInterval?.lower, high: strategy.confidenceInterval?.upper, style: subject.style, marked: strategy.method === found.chosen}));
+  const axis = secondsAxis(d3.max(found.curve || [], (point) => point.stepSeconds) ?? 1);
+  const bound = found.strategies[0]?.lowerBoundSeconds;
+  return [subheading('Grouping of gradients'),
+    element('p', {}, `With ${workers}: ${found.reason}.`),
+    dotChart({label: `Examples per second with ${workers}, by grouping of gradients`, xTitle: `examples/s with ${workers}`, format: formatShort, rows}),
+    numbersTable(`groupings of gradients${isComparison ? `, ${subject.name}` : ''}`, ['grouping', 'groups', 'step', 'exposed', 'examples/s', 'interval', 'gain', 'to set'],
+        found.strategies.map((strategy) => [METHODS[strategy.method], String(strategy.groupCount), formatSeconds(strategy.stepSeconds ?? 0), formatSeconds(strategy.exposedCommunicationSeconds ?? 0), formatNumber(strategy.examplesPerSecond ?? 0),
+          formatInterval(strategy.confidenceInterval), strategy.noDifference ? 'none' : formatSigned(strategy.gain ?? 0), strategy.setting || '–'])),
+    found.curve?.length > 1 ? [subheading('Step time over the size of PyTorch’s buckets', 1),
+      ratioChart({label: 'Step time over the size of buckets', xTitle: 'limit of a bucket', yTitle: `${axis.unit} a step`, xFormat: formatBytes, format: axis.format, style: subject.style,
+        points: found.curve.map((point) => ({x: Number(point.capBytes), y: point.stepSeconds})), reference: bound ? {y: bound, text: 'no grouping is faster'} : null}),
+      numbersTable(`step time over the size of buckets${isComparison ? `, ${subject.name}` : ''}`, ['limit of a bucket', 'step', 'examples/s', 'interval'],
+          found.curve.map((point) => [formatBytes(Number(point.capBytes)), formatSeconds(point.stepSeconds), formatNumber(point.examplesPerSecond ?? 0), formatInterval(point.confidenceInterval)]))] : []].flat();
+}
+
+// A ratio to something: 2.5 times what it does, 40 % less than it does.
+function comparedText(ratio, what) {
+  return ratio >= 1 ? `${formatNumber(ratio)} times what ${what} do` : `${formatPercent(1 - ratio)} less than ${what}`;
+}
+
+function otherKind(subject) {
+  const title = subject.isAllReduce ? 'Parameter servers instead of all-reduces' : 'All-reduces instead of parameter servers';
+  const found = subject.otherKind;
+  if (!found) return [subheading(title), missing(subject.missing.otherKind)];
+  const other = [...found.predictions].sort((a, b) => workersOf(a) - workersOf(b));
+  const values = other.map(workersOf);
+  const names = subject.isAllReduce ? ['all-reduces', `${plural(other[0].scenario.parameterServers?.servers ?? 1, 'parameter server')}`] : ['parameter servers', 'all-reduces in a ring'];
+  const point = (prediction) => ({x: workersOf(prediction), y: rateOf(prediction), low: prediction.confidenceInterval?.lower, high: prediction.confidenceInterval?.upper});
+  const last = other[other.length - 1];
+  const mine = subject.at(workersOf(last));
+  const ratio = mine ? rateOf(last) / rateOf(mine) : 0;
+  const text = (value) => {
+    const there = other.find((prediction) => workersOf(prediction) === value);
+    return `${plural(value, 'worker')}: ${names[0]} ${subject.at(value) ? formatNumber(rateOf(subject.at(value))) : '–'}, ${names[1]} ${there ? formatNumber(rateOf(there)) : '–'} examples/s`;
+  };
+  return [subheading(title),
+    element('p', {}, mine ? `On the same links, with ${plural(workersOf(last), 'worker')}, ${names[1]} would do ${comparedText(ratio, names[0])}. ` : '',
+        subject.isAllReduce ? 'Assumed: asynchronous steps, every tensor sent whole.' : 'Assumed: a ring without latency, gradients grouped as uploaded; steps are then synchronous, which changes the training too.'),
+    legend([{name: names[0], style: subject.style, shape: 'line'}, {name: names[1], style: 'series-other', shape: 'line'}]),
+    lineChart({label: title, yTitle: 'examples/s', series: [{style: subject.style, points: subject.predictions.map(point)}, {style: 'series-other', points: other.map(point)}], values, start: subject.workers, text}),
+    numbersTable(`${title.toLowerCase()}${isComparison ? `, ${subject.name}` : ''}`, ['workers', names[0], names[1], 'interval'],
+        other.map((prediction) => [String(workersOf(prediction)), subject.at(workersOf(prediction)) ? formatNumber(rateOf(subject.at(workersOf(prediction)))) : '–', formatNumber(rateOf(prediction)), formatInterval(prediction.confidenceInterval)]))];
+}
+
+function alternatives() {
+  return section('alternatives', 'What else could be done', 'The same machines and the same model, used in another way.',
+      each((subject) => [...(subject.isAllReduce ? tuning(subject) : orders(subject)), ...otherKind(subject)]));
+}
+
+// Warnings of all predictions, each text once, with the numbers of workers it is about.
+function warningsOf(subject) {
+  const found = new Map();
+  for (const prediction of subject.predictions) {
+    for (const warning of prediction.warnings || []) {
+      if (!found.has(warning.reason)) found.set(warning.reason, {message: warning.message, workers: []});
+      found.get(warning.reason).workers.push(workersOf(prediction));
+    }
+  }
+  return [...found.values()];
+}
+
+// 1, 2, 3, 5 as "1–3, 5".
+function ranges(counts) {
+  const texts = [];
+  for (let i = 0; i < counts.length; ++i) {
+    const first = counts[i];
+    while (i + 1 < counts.length && counts[i + 1] === counts[i] + 1) ++i;
+    texts.push(first === counts[i] ? `${first}` : `${first}–${counts[i]}`);
+  }
+  return texts.join(', ');
+}
+
+const MODELS = {QUEUEING: 'queueing network (Lin et al.)', CYNTHIA: 'Cynthia', CYNTHIA_HALVED: 'Cynthia, halved', COARSE_TENSORS: 'coarse tensors (Daydream)', POLLUX: 'Pollux, fitted', NO_OVERLAP: 'no overlap', PALEO: 'Paleo'};
+
+function models(subject) {
+  const found = subject.models;
+  if (!found) return [subheading('What simpler models say'), missing(subject.missing.models)];
+  const comparisons = found.comparisons.filter((comparison) => comparison.prediction);
+  const values = comparisons.map((comparison) => comparison.workers);
+  const kinds = [...new Set(comparisons.flatMap((comparison) => (comparison.models || []).filter((model) => model.examplesPerSecond).map((model) => model.model)))];
+  const of = (comparison, kind) => (comparison.models || []).find((model) => model.model === kind);
+  const series = [{style: subject.style, points: comparisons.map((comparison) => ({x: comparison.workers, y: rateOf(comparison.prediction), low: comparison.prediction.confidenceInterval?.lower, high: comparison.prediction.confidenceInterval?.upper}))},
+    ...kinds.map((kind, i) => ({style: `model-${i}`, shape: 'line', points: comparisons.filter((comparison) => of(comparison, kind)?.examplesPerSecond).map((comparison) => ({x: comparison.workers, y: of(comparison, kind).examplesPerSecond}))}))];
+  const text = (value) => {
+    const comparison = comparisons.find((each) => each.workers === value);
+    return `${plural(value, 'worker')}: simulated ${formatNumber(rateOf(comparison.prediction))} examples/s; ` + kinds.filter((kind) => of(comparison, kind)?.examplesPerSecond).map((kind) => `${MODELS[kind] ?? kind} ${formatSigned(of(comparison, kind).relativeDifference ?? 0)}`).join(', ');
+  };
+  return [subheading('What simpler models say'),
+    element('p', {}, 'Formulas that know less of the job. Where they agree the answer does not hang on what only the simulation knows.'),
+    legend([{name: 'this simulation', style: subject.style, shape: 'line'}, ...kinds.map((kind, i) => ({name: MODELS[kind] ?? kind, style: `model-${i}`, shape: 'line'}))]),
+    lineChart({label: 'Examples per second by several models', yTitle: 'examples/s', series, values, start: subject.workers, text}),
+    numbersTable(`simpler models${isComparison ? `, ${subject.name}` : ''}`, ['workers', 'simulated', ...kinds.map((kind) => MODELS[kind] ?? kind)],
+        comparisons.map((comparison) => [String(comparison.workers), formatNumber(rateOf(comparison.prediction)),
+          ...kinds.map((kind) => (of(comparison, kind)?.examplesPerSecond ? `${formatNumber(of(comparison, kind).examplesPerSecond)} (${formatSigned(of(comparison, kind).relativeDifference ?? 0)})` : '–'))]))];
+}
+
+const within = (share) => (share < 0.0005 ? 'less than ±0.1 %' : `±${formatPercent(share)}`);
+
+function confidence() {
+  const check = (good, name, text) => element('li', {class: good ? 'good' : 'care'}, element('span', {class: 'mark', 'aria-hidden': 'true'}, good ? '✓' : '!'), element('span', {}, element('strong', {}, `${good ? '' : 'Care: '}${name}. `), text));
+  const half = (interval, value) => (interval && value ? (interval.upper - interval.lower) / 2 / value : 0);
+  return section('confidence', 'How sure this is', 'Intervals cover chance: which recorded step is drawn, and how workers lie in time. They do not cover what the model leaves out, nor a recording that is not like the job.',
+      each((subject) => {
+        const {chosen, predictions} = subject;
+        const steady = predictions.filter((prediction) => prediction.steadyState);
+        const unsteady = predictions.filter((prediction) => !prediction.steadyState).map(workersOf);
+        const mean = half(chosen.confidenceInterval, rateOf(chosen));
+        const run = half(chosen.runInterval, rateOf(chosen));
+        const split = predictions.filter((prediction) => prediction.regimes?.length);
+        const level = Math.round(100 * (chosen.confidenceInterval?.level ?? 0.95));
+        const steps = subject.profile.stepCount ?? 1;
+        return [
+          element('ul', {class: 'checks'},
+              check(mean < 0.05, 'Mean', `With ${plural(subject.workers, 'worker')} it is known to ${within(mean)} (${level} %), from ${plural(chosen.replications ?? 1, 'run')}.`),
+              check(run < 0.1, 'Single runs', `One run falls within ${within(run)} of it with ${level} %.`),
+              check(!unsteady.length, 'Steady state', unsteady.length ? `Throughput had not settled with ${ranges(unsteady)} workers.` : `Throughput had settled with all ${steady.length} numbers of workers.`),
+              check(!split.length, 'Regimes', split.length ? `Runs settle at two throughputs with ${ranges(split.map(workersOf))} workers: ${split.map((prediction) => `${workersOf(prediction)}: ${prediction.regimes.map((regime) => formatNumber(regime.examplesPerSecond)).join(' or ')} examples/s`).join('; ')}.` : 'All runs agree on one throughput.'),
+              check(steps > 1, 'Recording', steps > 1 ? `${plural(steps, 'recorded step')} of ${plural(subject.profile.operationCount ?? 0, 'operation')} to draw from.` : 'There is one recorded step, so nothing tells how much steps vary.'),
+              warningsOf(subject).map((warning) => check(false, `With ${ranges(warning.workers)} worker${warning.workers.length === 1 && warning.workers[0] === 1 ? '' : 's'}`, `${sentenceCase(warning.message)}.`))),
+          ...models(subject)];
+      }));
+}
+
+const words = (name) => name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
+const spoken = (value) => (typeof value === 'string' && /^[A-Z][A-Z_]+$/.test(value) ? value.toLowerCase().replaceAll('_', ' ') : value);
+
+// A message's fields as [name, value], those within others behind their names.
+function facts(message, prefix = '') {
+  return Object.entries(message ?? {}).flatMap(([key, value]) => {
+    const name = prefix ? `${prefix}, ${words(key)}` : words(key);
+    if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
+      const inner = facts(value, name);
+      return inner.length ? inner : [[name, key === 'parsingOverhead' ? 'none' : 'yes']];
+    }
+    if (Array.isArray(value)) return value.length ? [[name, value.map((item) => (typeof item === 'object' ? facts(item).map(([what, is]) => `${what} ${is}`).join(' ') : item)).join('; ')]] : [];
+    if (/bandwidth bytes per second$/.test(name)) return [[name.replace(/ bytes per second$/, ''), formatRate(value)]];
+    if (/seconds$/.test(name) && typeof value === 'number') return [[name.replace(/,? seconds$/, ''), formatSeconds(value)]];
+    if (key === 'currencyCode') return [[name, value]];
+    if (/bytes$/.test(name) && Number.isFinite(Number(value))) return [[name.replace(/ bytes$/, ''), formatBytes(Number(value))]];
+    return [[name, String(spoken(value))]];
+  });
+}
+
+function assumptions() {
+  const columns = subjects.map((subject) => {
+    const {workers, parameterServers, allReduce, ...scenario} = subject.chosen.scenario;
+    return new Map([
+      ['profile', subject.profile.name ?? 'a file'], ['model', subject.profile.model ?? '–'], ['recorded by', subject.profile.framework ?? '–'],
+      ['batch size', String(subject.profile.batchSize ?? 1)], ['operations', String(subject.profile.operationCount ?? 0)], ['recorded steps', String(subject.profile.stepCount ?? 0)],
+      ['workers meet', subject.isAllReduce ? 'in all-reduces' : 'at parameter servers'], ...facts(parameterServers ?? allReduce), ...facts(scenario), ['objective', spoken(subject.asked?.objective ?? '–')], ...facts(subject.asked?.constraints), ...facts(subject.asked?.prices, 'price'),
+      ...facts(subject.prediction.options), ['seed', String(subject.prediction.seed ?? 0)], ['digest of the profile', subject.prediction.profileDigest ?? '–'], ['engine', subject.prediction.engineVersion ?? '–']]);
+  });
+  const names = [...new Set(columns.flatMap((column) => [...column.keys()]))];
+  const rows = names.map((name) => {
+    const cells = columns.map((column) => column.get(name) ?? '–');
+    const differs = new Set(cells).size > 1;
+    return element('tr', {class: differs ? 'differs' : false}, element('th', {scope: 'row'}, name, differs ? element('span', {class: 'badge'}, 'differs') : null), cells.map((cell) => element('td', {}, cell)));
+  });
+  const title = 'Scenario, options and constraints in force';
+  return section('assumptions', 'What was assumed', 'Defaults are filled in; the same profile, scenario, seed and engine give the same numbers.',
+      element('div', {class: 'scroll open', tabindex: 0, role: 'region', 'aria-label': `Table: ${title}`}, element('table', {class: 'facts'}, element('caption', {}, title),
+          element('thead', {}, element('tr', {}, element('th', {scope: 'col'}, 'what'), subjects.map((subject) => element('th', {scope: 'col'}, isComparison ? subject.name : 'value')))), element('tbody', {}, rows))));
+}
+
+function show() {
+  const parts = [throughput(), efficiency(), stepTime(), timeline(), cost(), alternatives(), confidence(), assumptions()].filter(Boolean);
+  const links = parts.map((part) => element('li', {}, element('a', {href: `#${part.id}`}, part.dataset.short)));
+  const versions = [...new Set(subjects.map((subject) => subject.prediction.engineVersion))].join(', ');
+  document.body.append(
+      element('a', {class: 'skip', href: '#report'}, 'Skip to the report'),
+      element('nav', {'aria-label': 'Parts of the report'}, element('span', {class: 'brand'}, 'Stepcast'), element('ul', {}, links)),
+      element('main', {id: 'report', tabindex: -1}, answer(), ...parts),
+      element('footer', {}, element('p', {}, `Predicted by Stepcast, engine ${versions}, from a recording of one worker; nothing was trained for it. Plots: D3, ISC licence, in this page’s source.`)));
+  document.documentElement.dataset.drawn = String(Math.round(performance.now()));
+}
+
+show();

@@ -1,0 +1,77 @@
+// The report on a job: one HTML file that answers, in the order in which a person asks, how many
+// workers, why, how sure, and what else there would be.
+//
+// Everything on it is a reply of the service: this asks, leaves out what is not shown, and puts the
+// rest into a page (page.h) that draws it. Nothing is computed here that an RPC does not say.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "stepcast/v1/prediction_service.pb.h"
+#include "stepcast/v1/profile_service.pb.h"
+
+namespace stepcast::server {
+
+// The answers that a report is made of. Implementations: a client's connection
+// (client/cli/report.cc), and a server's own (server/app/report_pages.cc).
+// Threads: called by one at a time. Calls block; their time is the implementation's to bound.
+class ReportSource {
+ public:
+  virtual ~ReportSource() = default;
+
+  virtual absl::StatusOr<v1::Profile> GetProfile(const v1::GetProfileRequest& request) = 0;
+  virtual absl::StatusOr<v1::PredictThroughputResponse> PredictThroughput(
+      const v1::PredictThroughputRequest& request) = 0;
+  virtual absl::StatusOr<v1::RecommendWorkersResponse> RecommendWorkers(
+      const v1::RecommendWorkersRequest& request) = 0;
+  virtual absl::StatusOr<v1::OptimizeOrderResponse> OptimizeOrder(
+      const v1::OptimizeOrderRequest& request) = 0;
+  virtual absl::StatusOr<v1::OptimizeCommunicationResponse> OptimizeCommunication(
+      const v1::OptimizeCommunicationRequest& request) = 0;
+  virtual absl::StatusOr<v1::CompareModelsResponse> CompareModels(
+      const v1::CompareModelsRequest& request) = 0;
+  // Hands every piece to `take`; its failure ends the call.
+  virtual absl::Status GenerateTrace(const v1::GenerateTraceRequest& request,
+                                     const std::function<absl::Status(std::string_view)>& take) = 0;
+};
+
+// A job to report on.
+struct ReportSubject {
+  std::string label;  // for people, to tell it from another; empty: the profile's own names
+  // The profile, the scenario, the options, and what is asked of a recommendation. The bounds of
+  // the number of workers are those of `worker_counts` where it has none.
+  v1::RecommendWorkersRequest question;
+};
+
+struct ReportRequest {
+  std::vector<ReportSubject> subjects;  // one, or two to compare
+  std::vector<int32_t> worker_counts;   // REQUIRES: not empty
+};
+
+struct Report {
+  std::string title;
+  std::string summary;  // the recommendation in a sentence, of each job
+  std::string data;     // JSON: what the page shows
+};
+
+// What the page shows. Fails as the service did where there is no profile or no prediction; what
+// else could not be had is left out, and the page says why.
+absl::StatusOr<Report> CollectReport(ReportSource& source, const ReportRequest& request);
+
+struct ReportPage {
+  std::string html;
+  std::string summary;
+};
+
+// CollectReport as a page. FAILED_PRECONDITION, reason REPORT_NOT_BUILT, before anything is asked,
+// in a build without it.
+absl::StatusOr<ReportPage> MakeReportPage(ReportSource& source, const ReportRequest& request);
+
+}  // namespace stepcast::server

@@ -1,0 +1,491 @@
+"""Reports: the page on the server's HTTP port and who may see it, the same page by the command line, and what a browser makes of it."""
+
+import concurrent.futures
+import http.client
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from compare_test import ALL_REDUCE
+from contract import json_format, prediction, recommendation_pb2, store
+from sample import message, recorded, small
+from secured import TOKENS, SecuredTest
+from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STEPCAST = os.environ["STEPCAST"]
+BASE = "/report/profiles/"
+MAX_BYTES = 3_000_000
+# Of a processor, until the page and all its plots are drawn.
+MAX_WORK_MS = 2000
+
+
+def ask(server, path, method="GET", host=None, headers=()):
+    """(status, headers, text) of a request, with nothing added or normalised."""
+    connection = http.client.HTTPConnection(*server.http_address.rsplit(":", 1), timeout=PATIENCE_SECONDS)
+    try:
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        connection.putheader("Host", host or server.http_address)
+        for name, value in headers:
+            connection.putheader(name, value)
+        connection.endheaders()
+        reply = connection.getresponse()
+        return reply.status, dict(reply.getheaders()), reply.read().decode()
+    finally:
+        connection.close()
+
+
+def bearer(token):
+    return [("Authorization", f"Bearer {token}")]
+
+
+def data_of(page):
+    """What a page shows."""
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
+
+
+def as_json(reply):
+    """A reply as pages hold it: without what may differ the next time."""
+    found = json_format.MessageToDict(reply)
+    found.pop("simulation", None)
+    return found
+
+
+def without_statistics(data):
+    for subject in data["subjects"]:
+        for reply in subject.values():
+            if isinstance(reply, dict):
+                reply.pop("simulation", None)
+    return data
+
+
+def stepcast(*arguments):
+    return subprocess.run([STEPCAST, *arguments], capture_output=True, text=True, timeout=PATIENCE_SECONDS * 4)
+
+
+def upload(server, profile, name):
+    server.profiles.CreateProfile(store.CreateProfileRequest(profile=message(profile), profile_id=name))
+
+
+class PageTest(ServerTest):
+    flags = ("--report", "--store", "memory")
+
+    def page(self, path):
+        status, headers, text = ask(self.server, BASE + path)
+        self.assertEqual(status, 200, text[:500])
+        return headers, text
+
+    def test_its_numbers_are_those_of_the_calls(self):
+        for profile, name in ((small(), "servers"), (ALL_REDUCE, "reduces")):
+            upload(self.server, profile, name)
+            counts = [1, 2, 3, 5]
+            _, text = self.page(f"{name}?workers=1-3,5")
+            (subject,) = data_of(text)["subjects"]
+            source = {"profile": f"profiles/{name}"}
+            predicted = self.server.predictions.PredictThroughput(prediction.PredictThroughputRequest(**source, worker_counts=counts))
+            for each in predicted.predictions:
+                if each.HasField("collectives"):
+                    del each.collectives.collectives[:]
+            expected = as_json(predicted)
+            self.assertEqual({key: value for key, value in subject["prediction"].items() if key != "simulation"}, expected)
+            constraints = recommendation_pb2.Constraints(min_workers=1, max_workers=5)
+            recommended = self.server.predictions.RecommendWorkers(recommendation_pb2.RecommendWorkersRequest(**source, constraints=constraints))
+            self.assertEqual(subject["recommendation"]["reason"], recommended.reason)
+            self.assertEqual(subject["recommendation"]["workers"], recommended.workers)
+            self.assertEqual(subject["missing"], {} if name == "servers" else subject["missing"])
+            self.assertEqual(subject["timeline"]["workers"], recommended.workers)
+            self.assertIn("models", subject)
+            self.assertIn("orders" if name == "servers" else "tuning", subject)
+
+    def test_a_step_on_its_lanes_is_the_one_that_a_hand_draws(self):
+        # Down 10 ms, compute 20 ms, up 10 ms, update 2 ms, and nobody else on the links.
+        upload(self.server, small(), "alone")
+        timeline = data_of(self.page("alone?workers=1")[1])["subjects"][0]["timeline"]
+        self.assertEqual(timeline["lanes"], ["downlink", "worker", "uplink", "parameter server"])
+        found = [(timeline["names"][name], timeline["kinds"][kind], start, length, size) for _, name, kind, start, length, size in timeline["operations"]]
+        self.assertEqual(
+            found,
+            [
+                ("pull", "transfer", 0, 10_000_000, 1_000_000),
+                ("compute", "computation", 10_000_000, 20_000_000, 0),
+                ("push", "transfer", 30_000_000, 10_000_000, 1_000_000),
+                ("update", "computation", 40_000_000, 2_000_000, 0),
+            ],
+        )
+        self.assertEqual(timeline["lengthNs"], 42_000_000)
+
+    def test_it_runs_what_was_built_in_and_nothing_else(self):
+        bad = "</script><script>window.unsafe=1</script><!--<script>\u2028&quot;"
+        profile = small(display_name=bad[:200], model="<img src=x onerror=alert(1)>")
+        profile["operations"][0]["name"] = bad
+        upload(self.server, profile, "hostile")
+        headers, text = self.page("hostile?workers=1,2")
+        policy = headers["Content-Security-Policy"]
+        self.assertRegex(policy, r"^default-src 'none'; script-src 'sha256-[\w+/]{43}=' 'sha256-[\w+/]{43}='; style-src 'sha256-[\w+/]{43}='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$")
+        self.assertIn(policy.removesuffix("; frame-ancestors 'none'").replace("'", "&#39;"), text)
+        self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+        self.assertEqual(headers["Cache-Control"], "no-store")
+        self.assertEqual(headers["Content-Type"], "text/html; charset=utf-8")
+        # Data, library and script: three elements and no more, whatever the names are.
+        self.assertEqual(len(re.findall(r"<script[ >]", text)), 3)
+        self.assertEqual(text.count("</script>"), 3)
+        self.assertNotIn("<img", text)
+        (subject,) = data_of(text)["subjects"]
+        self.assertEqual(subject["profile"]["displayName"], bad[:200])
+        self.assertIn(bad, subject["timeline"]["names"])
+        self.assertIn("Permission to use, copy, modify, and/or distribute this software", text)
+
+    def test_two_profiles_are_compared(self):
+        upload(self.server, small(), "first")
+        upload(self.server, small(batch_size=16), "second")
+        both = data_of(self.page("first?against=second&workers=1,2")[1])["subjects"]
+        self.assertEqual([subject["label"] for subject in both], ["first", "second"])
+        rates = [subject["prediction"]["predictions"][0]["examplesPerSecond"] for subject in both]
+        self.assertAlmostEqual(rates[1] / rates[0], 2, places=3)
+
+    def test_a_bandwidth_may_be_asked_for(self):
+        upload(self.server, small(), "links")
+        rates = [data_of(self.page(f"links?workers=1{more}")[1])["subjects"][0]["prediction"]["predictions"][0] for more in ("", "&bandwidth_bytes_per_second=2e8")]
+        self.assertGreater(rates[1]["examplesPerSecond"], rates[0]["examplesPerSecond"])
+        self.assertEqual(rates[1]["scenario"]["bandwidthBytesPerSecond"], 2e8)
+
+    def test_what_is_wrong_is_named(self):
+        upload(self.server, small(), "good")
+        cases = [
+            ("nobody", 404, "PROFILE_NOT_FOUND"),
+            ("", 404, "PAGE_UNKNOWN"),
+            ("Good", 404, "PAGE_UNKNOWN"),
+            ("good/", 404, "PAGE_UNKNOWN"),
+            ("good%2Fmore", 404, "PAGE_UNKNOWN"),
+            ("%2e%2e", 404, "PAGE_UNKNOWN"),
+            ("..%2f..%2fetc%2fpasswd", 404, ""),
+            ("a" * 64, 404, "PAGE_UNKNOWN"),
+            ("good?workers=0", 400, "workers: "),
+            ("good?workers=", 400, "workers: "),
+            ("good?workers=1-", 400, "workers: "),
+            ("good?workers=4097", 400, "workers: "),
+            ("good?workers=1-65", 400, "workers: "),
+            ("good?workers=9-1", 400, "workers: "),
+            ("good?workers=99999999999999999999", 400, "workers: "),
+            ("good?workers=1&workers=2", 400, "is there twice"),
+            ("good?workers=%zz", 400, "workers: "),
+            ("good?bandwidth_bytes_per_second=fast", 400, "bandwidth_bytes_per_second: "),
+            ("good?bandwidth_bytes_per_second=nan", 400, "bandwidth_bytes_per_second: "),
+            ("good?bandwidth_bytes_per_second=-1", 400, "scenario.bandwidth_bytes_per_second"),
+            ("good?against=..%2f", 400, "against: "),
+            ("good?against=nobody&workers=1", 404, "PROFILE_NOT_FOUND"),
+            ("good?what=1", 400, "what: is unknown"),
+        ]
+        for path, status, word in cases:
+            with self.subTest(path=path):
+                found, _, text = ask(self.server, BASE + path)
+                self.assertEqual(found, status, text[:300])
+                self.assertIn(word, text)
+                self.assertLess(len(text), 1000)
+        for path in ("/report", "/report/", "/report/profiles", "/report/other/good"):
+            self.assertEqual(ask(self.server, path)[0], 404, path)
+        # Nothing that was asked has hurt it.
+        self.assertEqual(self.server.http("/healthz")[0], 200)
+
+    def test_it_is_only_read(self):
+        upload(self.server, small(), "read")
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+            status, headers, _ = ask(self.server, BASE + "read", method)
+            self.assertEqual((status, headers.get("Allow")), (405, "GET, HEAD"), method)
+        head = ask(self.server, BASE + "read?workers=1", "HEAD")
+        get = ask(self.server, BASE + "read?workers=1")
+        self.assertEqual((head[0], head[2]), (200, ""))
+        self.assertEqual(head[1]["Content-Security-Policy"], get[1]["Content-Security-Policy"])
+        self.assertEqual(ask(self.server, BASE + "nobody", "HEAD")[0], 404)
+        self.assertIn("/report/profiles/", self.server.http("/")[1])
+
+    def test_a_name_that_a_site_may_point_here_is_refused(self):
+        upload(self.server, small(), "here")
+        port = self.server.http_address.rsplit(":", 1)[1]
+        for host, status in ((f"evil.example:{port}", 421), ("evil.example", 421), (f"localhost:{port}", 200), (f"127.0.0.1:{port}", 200), (f"[::1]:{port}", 200)):
+            self.assertEqual(ask(self.server, BASE + "here?workers=1", host=host)[0], status, host)
+
+
+class LimitTest(SecuredTest):
+    def test_pages_beyond_the_limit_wait_outside_and_hold_up_nobody(self):
+        server = self.start("--report", "--max-reports", "1", "--max-report-seconds", "300", "--threads", "2")
+        upload(server, recorded(), "large")
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            pages = [pool.submit(ask, server, f"{BASE}large?workers={first},{first + 1}") for first in (1, 2, 3, 4)]
+            # As long as any is being made, everybody else is served.
+            while not all(page.done() for page in pages):
+                self.assertEqual(server.http("/healthz")[0], 200)
+                server.profiles.ListProfiles(store.ListProfilesRequest(), timeout=PATIENCE_SECONDS)
+                concurrent.futures.wait(pages, timeout=0.3)
+        found = [page.result() for page in pages]
+        refused = [(headers.get("Retry-After"), text) for status, headers, text in found if status == 503]
+        self.assertIn(200, [status for status, _, _ in found])
+        self.assertTrue(refused)
+        for retry, text in refused:
+            self.assertEqual(retry, "1")
+            self.assertIn("TOO_MANY_PAGES", text)
+        self.assertEqual(ask(server, BASE + "large?workers=1")[0], 200)
+
+    def test_a_page_in_the_making_does_not_outlive_the_server(self):
+        server = self.start("--report", "--drain-timeout", "0.5", "--threads", "1")
+        upload(server, recorded(), "endless")
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            page = pool.submit(ask, server, BASE + "endless?workers=20-83")
+            eventually(lambda: server.metric("grpc_server_started_total", grpc_method="PredictThroughput") > 0, "the page asks")
+            server.terminate()
+            status, _, text = page.result()
+            self.assertEqual(server.wait(), 0)
+        self.assertEqual(status, 503, text[:300])
+
+    def test_a_page_has_its_time_and_no_more(self):
+        server = self.start("--report", "--max-report-seconds", "0.05", "--threads", "1")
+        upload(server, recorded(), "slow")
+        status, _, text = ask(server, BASE + "slow?workers=1-64")
+        self.assertIn((status, text.split(":")[0]), ((504, "DEADLINE_EXCEEDED"), (429, "RESOURCE_EXHAUSTED")), text)
+
+
+class SecurityTest(SecuredTest):
+    def statuses(self, server, path=BASE + "job?workers=1"):
+        rows = {
+            "none": (),
+            "wrong": bearer("a-token-for-the-admim"),
+            "not Bearer": [("Authorization", "Basic YTpi")],
+            "not ASCII": [("Authorization", "Bearer \xe9\xff")],
+            "two": bearer(TOKENS["reader"]) + bearer(TOKENS["admin"]),
+            **{role: bearer(token) for role, token in TOKENS.items()},
+        }
+        return {name: ask(server, path, headers=headers) for name, headers in rows.items()}
+
+    def test_it_is_off_unless_asked_for(self):
+        server = self.start()
+        self.assertEqual(ask(server, BASE + "job")[0], 404)
+        self.assertNotIn("/report", server.http("/")[1])
+
+    def test_it_asks_for_what_calls_ask_for(self):
+        server = self.start("--report", *self.files.tls(), "--tokens", self.files.tokens)
+        channel = self.channel(server)
+        create = channel.unary_unary("/stepcast.v1.ProfileService/CreateProfile", store.CreateProfileRequest.SerializeToString)
+        request = store.CreateProfileRequest(profile=message(small()), profile_id="job")
+        create(request, metadata=[("authorization", f"Bearer {TOKENS['writer']}")], timeout=PATIENCE_SECONDS)
+        for path, allowed in ((BASE + "job?workers=1", 200), (BASE + "nobody", 404)):
+            found = self.statuses(server, path)
+            print(path, {name: status for name, (status, _, _) in found.items()})
+            for name, (status, headers, text) in found.items():
+                with self.subTest(path=path, credentials=name):
+                    if name in TOKENS:
+                        self.assertEqual(status, allowed, text[:200])
+                    else:
+                        self.assertEqual((status, headers["WWW-Authenticate"]), (401, "Bearer"))
+                        # Neither a page nor whether there is one.
+                        self.assertRegex(text, r"^UNAUTHENTICATED: (CREDENTIALS_MISSING|CREDENTIALS_MALFORMED|TOKEN_UNKNOWN): [^\n]*\n$")
+                        self.assertNotIn("a-token", text)
+        self.assertGreaterEqual(server.metric("stepcast_rejections_total", reason="TOKEN_UNKNOWN"), 2)
+        # The other pages ask for nothing, as before.
+        self.assertEqual(server.http("/healthz")[0], 200)
+
+    def test_where_it_would_be_open_it_is_refused_at_start(self):
+        tls = self.files.tls()
+        cases = [
+            (("--report", "--http-listen", "none"), "needs --http-listen"),
+            (("--report", "--http-listen", "0.0.0.0:0"), "--allow-insecure"),
+            (("--report", "--http-listen", "127.0.0.1:0", *tls, "--tls-client-ca", self.files.authority.pair.certificate), "needs --tokens"),
+        ]
+        for flags, word in cases:
+            command = [os.environ["STEPCASTD"], "--listen", "127.0.0.1:0", "--store", "memory", *flags]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("--report", done.stderr)
+            self.assertIn(word, done.stderr)
+
+
+class CommandTest(ServerTest):
+    flags = ("--store", "memory")
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(prefix="stepcast-report-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.file = self.write("small.json", small())
+        self.out = os.path.join(self.folder, "report.html")
+
+    def write(self, name, profile):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(profile, file)
+        return path
+
+    def report(self, *arguments):
+        done = stepcast("report", *arguments, "--out", self.out)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with open(self.out, encoding="utf-8") as page:
+            return done.stdout, data_of(page.read())
+
+    def test_a_file_alone_and_on_a_server_are_one_report(self):
+        said, alone = self.report(self.file, "--local", "--workers", "1-4", "--worker-hour", "2", "--currency", "EUR")
+        self.assertRegex(said, r"^\d workers? give [\s\S]*\nreport: .*report\.html\n$")
+        _, served = self.report(self.file, "--server", self.server.address, "--workers", "1-4", "--worker-hour", "2", "--currency", "EUR")
+        self.assertEqual(without_statistics(alone), without_statistics(served))
+        (subject,) = alone["subjects"]
+        self.assertEqual(subject["asked"]["prices"], {"workerHour": 2.0, "currencyCode": "EUR"})
+        self.assertEqual(subject["asked"]["constraints"], {"minWorkers": 1, "maxWorkers": 4})
+
+    def test_two_are_compared_by_file_or_by_scenario(self):
+        other = self.write("other.json", small(batch_size=16))
+        _, files = self.report(self.file, other, "--workers", "1,2")
+        self.assertEqual([subject["label"] for subject in files["subjects"]], [self.file, other])
+        _, scenarios = self.report(self.file, "--workers", "1,2", "--against", "--bandwidth 800MB/s --servers 1")
+        labels = [subject["label"] for subject in scenarios["subjects"]]
+        self.assertEqual(labels, ["as asked", "--bandwidth 800MB/s --servers 1"])
+        slow, fast = (subject["prediction"]["predictions"][1] for subject in scenarios["subjects"])
+        self.assertGreater(fast["examplesPerSecond"], 1.2 * slow["examplesPerSecond"])
+        self.assertEqual(fast["scenario"]["bandwidthBytesPerSecond"], 8e8)
+
+    def test_what_cannot_be_had_is_left_out_with_its_reason(self):
+        profile = small()
+        for operation in profile["operations"]:
+            operation.pop("parameter", None)
+        _, data = self.report(self.write("nameless.json", profile), "--workers", "1,2")
+        (subject,) = data["subjects"]
+        self.assertNotIn("otherKind", subject)
+        self.assertRegex(subject["missing"]["otherKind"], r"\w")
+        self.assertIn("prediction", subject)
+        _, none = self.report(self.file, "--workers", "1,2", "--min-efficiency", "0.9999", "--min-workers", "2")
+        self.assertNotIn("workers", none["subjects"][0]["recommendation"])
+        self.assertIn("infeasibleReason", none["subjects"][0]["recommendation"])
+
+    def test_mistakes_are_named_and_leave_no_file(self):
+        cases = [
+            ((self.file, "--against", "--bogus 1"), 2, "--bogus"),
+            ((self.file, self.file, "--against", "--servers 2"), 2, "--against"),
+            ((self.file, self.file, self.file), 2, "error"),
+            ((), 2, "PROFILE"),
+            ((os.path.join(self.folder, "no_file.json"),), 2, "no_file.json"),
+            ((self.file, "--workers", "0"), 2, "--workers"),
+            ((self.file, "--servers", "0"), 1, "parameter_servers"),
+            ((self.write("bad.json", small(batch_size=0)),), 1, "batch_size"),
+        ]
+        for arguments, status, word in cases:
+            with self.subTest(arguments=arguments):
+                done = stepcast("report", *arguments, "--out", self.out)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertIn(word, done.stderr)
+                self.assertFalse(os.path.exists(self.out))
+        done = stepcast("report", self.file, "--workers", "1", "--out", os.path.join(self.folder, "no", "folder.html"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot write", done.stderr)
+        page = stepcast("report", self.file, "--workers", "1", "--out", "-").stdout
+        self.assertTrue(page.startswith("<!doctype html>") and page.endswith("</html>\n"))
+
+
+def numbers_in(text):
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", text.replace(",", ""))]
+
+
+class BrowserTest(ServerTest):
+    flags = ("--report", "--store", "memory")
+
+    def setUp(self):
+        chromium = shutil.which("chromium")
+        if not chromium or not os.path.exists(os.path.join(HERE, "node_modules", "playwright-core")) or not os.path.exists(os.path.join(HERE, "node_modules", "axe-core")):
+            self.skipTest("there is no chromium, or npm's playwright-core and axe-core are not installed")
+        self.chromium = chromium
+        super().setUp()
+
+    def look(self, url):
+        command = ["node", os.path.join(HERE, "report_browser.mjs"), self.chromium, url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS * 6)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def check(self, seen, url):
+        self.assertEqual([(visit["theme"], visit["width"]) for visit in seen["visits"]], [("light", 1280), ("light", 390), ("dark", 1280), ("dark", 390)])
+        self.assertGreater(seen["pdfBytes"], 20_000)
+        for visit in seen["visits"]:
+            with self.subTest(theme=visit["theme"], width=visit["width"]):
+                self.assertEqual(visit["console"], [])
+                self.assertEqual(visit["refused"], [])
+                self.assertEqual(visit["requests"], [url])
+                self.assertEqual([found for found in visit["axe"] if found["impact"] in ("serious", "critical")], [])
+                self.assertIsNone(visit["unsafe"])
+                self.assertLessEqual(visit["wider"], 0)
+                self.assertTrue(all(shapes > 3 for shapes in visit["plots"]), visit["plots"])
+                self.assertLess(visit["workMs"], MAX_WORK_MS)
+
+    def check_keys(self, keys):
+        def width(name):
+            left, right = keys[name]
+            return right - left
+
+        self.assertAlmostEqual(width("zoomed") / width("whole"), 1 / 8, delta=0.01)
+        self.assertAlmostEqual(width("wider") / width("whole"), 1 / 4, delta=0.01)
+        self.assertGreater(keys["moved"][0], keys["zoomed"][0])
+        self.assertEqual(keys["all"], keys["whole"])
+        self.assertEqual(keys["first"], keys["back"])
+        self.assertNotEqual(keys["first"], keys["second"])
+
+    def test_every_part_in_both_themes_and_at_two_widths(self):
+        upload(self.server, recorded(), "alexnet")
+        upload(self.server, dict(ALL_REDUCE, display_name="</script><script>window.unsafe = 1</script>"), "reduces")
+        url = f"http://{self.server.http_address}{BASE}alexnet?workers=1-6&against=reduces"
+        seen = self.look(url)
+        self.check(seen, url)
+        request = prediction.PredictThroughputRequest(profile="profiles/alexnet", worker_counts=range(1, 7))
+        predicted = self.server.predictions.PredictThroughput(request).predictions
+        for visit in seen["visits"]:
+            self.check_keys(visit["keyboard"])
+            rows = visit["tables"]["throughput, A: alexnet"]
+            self.assertEqual([row[0] for row in rows], ["1", "2", "3", "4", "5", "6"])
+            for row, each in zip(rows, predicted, strict=True):
+                shown = [*numbers_in(row[1]), *numbers_in(row[2]), *numbers_in(row[3]), *numbers_in(row[4])]
+                mean, runs = each.confidence_interval, each.run_interval
+                for number, exact in zip(shown, [each.examples_per_second, mean.lower, mean.upper, runs.lower, runs.upper, each.speedup], strict=True):
+                    self.assertAlmostEqual(number, exact, delta=abs(exact) * 0.0006)
+                self.assertEqual(numbers_in(row[5]), [round(100 * each.scaling_efficiency)])
+            self.assertEqual(visit["slider"]["now"], "2")
+            self.assertIn("2 workers: ", visit["slider"]["next"])
+
+    def test_four_thousand_operations(self):
+        with tempfile.TemporaryDirectory(prefix="stepcast-report-") as folder:
+            profile, out = os.path.join(folder, "many.json"), os.path.join(folder, "many.html")
+            with open(profile, "w", encoding="utf-8") as file:
+                json.dump(many_operations(1000), file)
+            done = stepcast("report", profile, "--workers", "1,2", "--steps", "40", "--replications", "2", "--timeout", "10m", "--out", out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(out, encoding="utf-8") as file:
+                page = file.read()
+            self.assertLess(len(page.encode()), MAX_BYTES)
+            (subject,) = data_of(page)["subjects"]
+            self.assertEqual(len(subject["timeline"]["operations"]), 4000, subject["missing"])
+            seen = self.look(f"file://{out}")
+            times = [(round(visit["workMs"]), round(visit["shownMs"])) for visit in seen["visits"]]
+            print(f"{len(page.encode())} bytes, drawn after (milliseconds of a processor, of a clock)", times)
+            self.check(seen, f"file://{out}")
+            for visit in seen["visits"]:
+                self.check_keys(visit["keyboard"])
+
+
+def many_operations(parameters):
+    """A profile of four operations a parameter: downloads, computations in a chain, uploads, updates."""
+    names = [f"model/block_{i // 10}/layer_{i % 10}/kernel" for i in range(parameters)]
+    operations, start, end = [], [], []
+    for i, name in enumerate(names):
+        waits = [4 * i] + ([4 * i - 3] if i else [])
+        operations += [
+            {"name": f"recv/{name}", "resource": "DOWNLINK", "size_bytes": 40_000 + 7 * i, "parameter": name},
+            {"name": f"compute/{name}", "resource": "WORKER", "waiting_for": waits},
+            {"name": f"send/{name}", "resource": "UPLINK", "size_bytes": 40_000 + 7 * i, "waiting_for": [4 * i + 1], "parameter": name},
+            {"name": f"update/{name}", "resource": "PARAMETER_SERVER", "waiting_for": [4 * i + 2], "parameter": name},
+        ]
+        at = 500_000 * i
+        start += [at, at + 100_000, at + 400_000, at + 450_000]
+        end += [at + 100_000, at + 400_000, at + 450_000, at + 460_000]
+    return small(display_name="many", operations=operations, steps=[{"start_ns": start, "end_ns": end}], platform={"bandwidth_bytes_per_second": 1e9})
+
+
+if __name__ == "__main__":
+    unittest.main()
