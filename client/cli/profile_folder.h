@@ -44,9 +44,9 @@ absl::StatusOr<std::vector<std::string>> ParseFlagLines(std::string_view text);
 // REQUIRES: its status is OK and it is not skipped.
 absl::StatusOr<v1::Profile> LoadFile(const Session& session, const FolderFile& file);
 
-// What `profile import` makes of a recording with these flags, checked, and stored nowhere. Files
-// that flags name are taken from beside it. Failure: of the flags INVALID_ARGUMENT without a
-// reason.
+// The profile that `profile import` makes of a recording with these flags, checked, and stored
+// nowhere. Files that flags name are taken from beside it. Failure: of the flags INVALID_ARGUMENT
+// without a reason.
 absl::StatusOr<v1::Profile> ImportHere(const Session& session, const std::string& path,
                                        const std::vector<std::string>& flags);
 

@@ -144,8 +144,8 @@ class Synchronization {
     return std::optional<v1::Profile>(*std::move(profile));
   }
 
-  // What is stored under an id cannot be changed, so it goes first; and comes back where the new
-  // one is refused, for want of room for instance.
+  // A stored profile cannot be changed, so it goes first; and comes back where the new one is
+  // refused, for want of room for instance.
   absl::Status Replace(const v1::Profile& stored, const v1::Profile& wanted,
                        const std::string& id) const {
     const absl::StatusOr<std::optional<v1::Profile>> before = Find(stored.name(), v1::FULL);

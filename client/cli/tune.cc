@@ -186,7 +186,7 @@ std::string SignedPercent(double fraction) {
   return absl::StrCat(fraction < 0 ? "" : "+", PercentText(fraction));
 }
 
-// What fits a row; whole in the line of the method to use.
+// As much of a setting as fits a row; the line of the method to use has all of it.
 std::string SettingText(const std::string& setting) {
   constexpr size_t kWidest = 60;
   return setting.size() <= kWidest ? setting : absl::StrCat(setting.substr(0, kWidest), "...");

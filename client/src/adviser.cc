@@ -29,7 +29,7 @@ using std::chrono::nanoseconds;
 // A profile that is missing now may be there soon.
 constexpr nanoseconds kKeepRefusals = std::chrono::seconds(5);
 
-// What is known of a profile may be better soon.
+// A doubtful answer may be a better one soon.
 constexpr nanoseconds kKeepDoubts = std::chrono::seconds(30);
 
 constexpr size_t kMaxFailure = 200;

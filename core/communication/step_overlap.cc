@@ -120,7 +120,7 @@ class StepTurner {
     }
   }
 
-  // What operations wait for, in the new plan.
+  // The dependencies of operations in the new plan.
   void Connect() {
     const auto keep = [&](size_t i, auto keeps) {
       for (const int32_t before : plan_[i].waiting_for) {

@@ -50,7 +50,7 @@ class MethodTrials {
     if (!base.ok()) return base.status();
     if (!base->has_value()) return TimeBudgetSpent();  // it was checked when it was resolved
     made_.base = **base;
-    // When gradients are ready is the same with and without contention, but for it.
+    // Gradients are ready at the same times with and without contention, but for it.
     Scenario alone = WithFusion(scenario_, Fusion{});
     std::get<AllReduce>(alone.communication).contention.reset();
     std::get<AllReduce>(alone.communication).threads = 0;

@@ -18,7 +18,7 @@
 
 namespace stepcast::slurm {
 
-// What becomes of advice.
+// The use that is made of advice.
 enum class Mode {
   kAdvise,  // it is told
   kSet,     // the range of nodes is narrowed to it, and that is told

@@ -1,4 +1,4 @@
-// What the plugin makes of a job that is submitted: which advice it asks for, and what becomes of
+// The plugin's handling of a job that is submitted: which advice it asks for, and what becomes of
 // it. Knows no Slurm, so that tests, fuzzers and sanitizers run it alone.
 //
 // Texts are of whoever submits, and bounded here. Threads: pure functions. Cost: linear in the
@@ -18,7 +18,7 @@
 
 namespace stepcast::slurm {
 
-// What a job description says that matters here. Unset: not given by the user.
+// The part of a job description that matters here. Unset: not given by the user.
 struct Submission {
   std::string_view comment;
   std::string_view profile;  // of the environment's STEPCAST_PROFILE; a comment counts more
@@ -29,7 +29,7 @@ struct Submission {
   bool has_fixed_size = false;     // by tasks, GPUs or nodes that the job names: no count to choose
 };
 
-// What is to be done with the job.
+// The changes to be made to the job, and the lines to be said of it.
 struct Decision {
   std::optional<uint32_t> min_nodes;  // to be set
   std::optional<uint32_t> max_nodes;

@@ -71,15 +71,7 @@ void AddService(CLI::App& app, ServerOptions& options) {
       ->group(kSecretGroup);
   AddRange(app, "--store-wait-seconds", options.store_wait_seconds, 0.0, kMaxSeconds,
            "Seconds to go on trying to reach the database at start");
-  AddChoice<LogLevel>(app, "--log-level", options.log.level,
-                      {{"debug", LogLevel::kDebug},
-                       {"info", LogLevel::kInfo},
-                       {"warning", LogLevel::kWarning},
-                       {"error", LogLevel::kError},
-                       {"off", LogLevel::kOff}},
-                      "Least level that is logged, on stderr");
-  AddChoice<LogFormat>(app, "--log-format", options.log.format,
-                       {{"text", LogFormat::kText}, {"json", LogFormat::kJson}}, "Form of the log");
+  AddLog(app, options.log);
   AddRange(app, "--drain-delay", options.drain_delay_seconds, 0.0, kMaxSeconds,
            "Seconds between turning not ready and refusing calls, when told to stop");
   AddRange(app, "--drain-timeout", options.drain_timeout_seconds, 0.0, kMaxSeconds,

@@ -20,7 +20,6 @@
 #include "core/base/error.h"
 #include "server/report/page.h"
 #include "server/report/report.h"
-#include "server/report/report_query.h"
 #include "stepcast/v1/prediction_service.grpc.pb.h"
 #include "stepcast/v1/profile_service.grpc.pb.h"
 

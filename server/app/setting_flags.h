@@ -12,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
+#include "server/app/log.h"
+
 namespace stepcast::server {
 
 // STEPCAST_HTTP_LISTEN for --http-listen.
@@ -44,6 +46,19 @@ void AddChoice(CLI::App& app, const std::string& flag, Value& value,
       ->envname(VariableOf(flag))
       ->check(CLI::IsMember(choices))
       ->default_str(name);
+}
+
+// --log-level, whose text says what else `debug` logs, and --log-format.
+inline void AddLog(CLI::App& app, LogOptions& options, const std::string& debug = "") {
+  AddChoice<LogLevel>(app, "--log-level", options.level,
+                      {{"debug", LogLevel::kDebug},
+                       {"info", LogLevel::kInfo},
+                       {"warning", LogLevel::kWarning},
+                       {"error", LogLevel::kError},
+                       {"off", LogLevel::kOff}},
+                      "Least level that is logged, on stderr" + debug);
+  AddChoice<LogFormat>(app, "--log-format", options.format,
+                       {{"text", LogFormat::kText}, {"json", LogFormat::kJson}}, "Form of the log");
 }
 
 }  // namespace stepcast::server

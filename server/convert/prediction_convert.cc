@@ -257,7 +257,9 @@ FitCollectivesCall FromWire(const v1::FitCollectivesRequest& wire) {
 
 namespace {
 
-v1::ConfidenceInterval WireInterval(const FittedCoefficient& fitted, double level) {
+// Of a constant that was fitted, of collectives or of contention.
+template <typename Fitted>
+v1::ConfidenceInterval WireInterval(const Fitted& fitted, double level) {
   v1::ConfidenceInterval wire;
   wire.set_lower(fitted.lower);
   wire.set_upper(fitted.upper);
@@ -345,14 +347,6 @@ FitContentionCall FromWire(const v1::FitContentionRequest& wire) {
 }
 
 namespace {
-
-v1::ConfidenceInterval WireInterval(const FittedConstant& fitted, double level) {
-  v1::ConfidenceInterval wire;
-  wire.set_lower(fitted.lower);
-  wire.set_upper(fitted.upper);
-  wire.set_level(level);
-  return wire;
-}
 
 v1::FitContentionResponse::Rate WireRate(const FittedRate& rate, double level) {
   v1::FitContentionResponse::Rate wire;

@@ -14,7 +14,7 @@ if(LIBRARY_FOLDER)
   file(READ ${LIBRARY_FOLDER}/LICENSE licence)
 endif()
 
-file(WRITE ${OUTPUT}.new "// Made by server/report/embed.cmake.\n#include \"server/report/page_files.h\"\n\nnamespace stepcast::server {\n\nconst PageFiles kPageFiles{\n")
+file(WRITE ${OUTPUT}.new "// Made by server/report/embed.cmake.\n#include \"server/report/page.h\"\n\nnamespace stepcast::server {\n\nconst PageFiles kPageFiles{\n")
 foreach(part script style library)
   string(SHA256 digest "${${part}}")
   file(APPEND ${OUTPUT}.new "    .${part} = {R\"stepcast(${${part}})stepcast\", \"${digest}\"},\n")

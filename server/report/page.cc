@@ -5,7 +5,6 @@
 #include "absl/strings/str_replace.h"
 
 #include "core/base/error.h"
-#include "server/report/page_files.h"
 
 namespace stepcast::server {
 

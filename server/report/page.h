@@ -12,6 +12,24 @@
 
 namespace stepcast::server {
 
+// A file of the page as it was when the program was built.
+struct PageFile {
+  std::string_view text;
+  std::string_view sha256;  // of the text, in hexadecimal digits
+};
+
+// Script, style, and the library that draws the plots.
+struct PageFiles {
+  PageFile script;
+  PageFile style;
+  PageFile library;               // empty: the build has none, and so no report
+  std::string_view library_name;  // with its version
+  std::string_view library_licence;
+};
+
+// Made by embed.cmake.
+extern const PageFiles kPageFiles;
+
 // OK, or FAILED_PRECONDITION, reason REPORT_NOT_BUILT, in a build that could not have the plotting
 // library.
 absl::Status CheckReportIsBuilt();

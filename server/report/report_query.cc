@@ -1,5 +1,3 @@
-#include "server/report/report_query.h"
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -15,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/quoted.h"
+#include "server/report/report.h"
 
 namespace stepcast::server {
 

@@ -4,6 +4,7 @@ import copy
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -165,6 +166,37 @@ class GoldenTest(AdmissionCase):
         jobs = [after for name, after in afters.items() if name in ("job_set", "job_kueue", "job_work_queue", "job_advise", "job_deadline")]
         self.assertEqual(faults(jobs), [])
         self.assertNotEqual(faults([{**jobs[0], "spec": {**jobs[0]["spec"], "parallelism": "2"}}]), [])
+
+    @unittest.skipUnless(installed() and shutil.which("kubectl") and shutil.which("jq"), "kubectl, jq or fast-json-patch is not installed")
+    def test_kubectls_plugin_reads_the_same_counts_from_an_object_as_the_webhook(self):
+        webhook = self.start()
+        programs = os.path.join(self.folder, "bin")
+        os.mkdir(programs)
+        os.symlink(os.path.join(ROOT, "deploy", "kubernetes", "kubectl-stepcast"), os.path.join(programs, "kubectl-stepcast"))
+        # It is asked what the plugin tells of an object, not what is recommended.
+        os.symlink(shutil.which("true"), os.path.join(programs, "stepcast"))
+        compared = 0
+        for name, case in golden().items():
+            new = case["review"]["request"].get("object")
+            if case["expect"].get("bare") or "name" not in new["metadata"]:
+                continue  # kubectl reads no object that has no name
+            ((after),) = patched([(new, webhook.review(case["review"])["patch"])])
+            asked = (after["metadata"].get("annotations") or {}).get(OURS + "requested")
+            if asked is None:
+                continue
+            done = subprocess.run(
+                ["kubectl", "stepcast", "recommend", "-f", "-"],
+                input=json.dumps(new), capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS,
+                env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "HOME": self.folder},
+            )
+            with self.subTest(name):
+                self.assertEqual(done.returncode, 0, done.stderr)
+                told = re.search(r", (\d+) to \d+ pods(?: of (\d+) workers)?(?:, now (\d+))?$", done.stdout.strip())
+                self.assertIsNotNone(told, done.stdout)
+                pods, least = re.match(r"(\d+), of (\d+) to", asked).groups()
+                self.assertEqual((told[3] or "1", told[1], told[2] or "1"), (pods, least, str(case["expect"].get("pods_of", 1))))
+                compared += 1
+        self.assertGreaterEqual(compared, 25)
 
     def test_the_recommended_count_is_the_servers(self):
         webhook = self.start()

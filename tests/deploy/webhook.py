@@ -14,9 +14,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from certificates import Authority  # noqa: E402
-from stepcastd import PATIENCE_SECONDS, samples  # noqa: E402
-
-_NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+from stepcastd import PATIENCE_SECONDS, fetch, samples  # noqa: E402
 
 
 class Webhook:
@@ -88,11 +86,7 @@ class Webhook:
         return {"warnings": [], **response, "patch": patch}
 
     def page(self, path):
-        try:
-            with _NO_PROXY.open(f"http://{self.http_address}{path}", timeout=PATIENCE_SECONDS) as reply:
-                return reply.status, reply.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
+        return fetch(self.http_address, path)
 
     def metric(self, name, **labels):
         return sum(float(value) for series, own, value in samples(self.page("/metrics")[1]) if series == name and labels.items() <= own.items())

@@ -93,11 +93,7 @@ class Server:
 
     def http(self, path):
         """(status, text) of a GET."""
-        try:
-            with _NO_PROXY.open(f"http://{self.http_address}{path}", timeout=PATIENCE_SECONDS) as reply:
-                return reply.status, reply.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
+        return fetch(self.http_address, path)
 
     def metric(self, name, **labels):
         """The sum of a metric's series that have these labels."""
@@ -106,6 +102,15 @@ class Server:
             for series, series_labels, value in samples(self.http("/metrics")[1])
             if series == name and labels.items() <= series_labels.items()
         )
+
+
+def fetch(address, path):
+    """(status, text) of a GET, past any proxy."""
+    try:
+        with _NO_PROXY.open(f"http://{address}{path}", timeout=PATIENCE_SECONDS) as reply:
+            return reply.status, reply.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
 
 
 def samples(text):

@@ -60,7 +60,7 @@ struct AdviceQuestion {
 //   profile=NAME       objective=knee (default) | throughput | efficiency=0.8 | deadline=6h | cost
 //   examples=1000000   min=2   max=16   workers-per-node=4   worker-hour=2.5   node-hour=20
 //
-// What needs each other (a deadline examples, cost a price, min at most max) is checked by
+// Fields that need each other (a deadline examples, cost a price, min at most max) are checked by
 // CheckAdviceQuestion, so that a caller can add what the text leaves out.
 absl::StatusOr<AdviceQuestion> ParseAdviceText(std::string_view text);
 
@@ -83,10 +83,10 @@ struct AdvicePoint {
 // An answer.
 struct Advice {
   AdvicePoint chosen;
-  // What was simulated of the range, ascending, `chosen` included. Every count of up to 8 that are
-  // allowed; of more, those that could win.
+  // The simulated counts of the range, ascending, `chosen` included. Every count of up to 8 that
+  // are allowed; of more, those that could win.
   std::vector<AdvicePoint> curve;
-  // Where throughput times efficiency is highest, whatever the objective.
+  // The count with the highest product of throughput and efficiency, whatever the objective.
   int32_t knee = 0;
   // The smallest count worth starting, for schedulers that may start with fewer: it keeps the
   // constraints of the objective, and has at least half of the chosen count's throughput, so that

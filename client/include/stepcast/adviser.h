@@ -46,7 +46,7 @@ struct AdviserOptions {
   int threads = 2;              // calls at once; at least 1
 };
 
-// What became of the questions so far.
+// The questions so far, by what became of them.
 struct AdviserCounters {
   int64_t questions = 0;
   int64_t from_memory = 0;   // answered without a call of their own

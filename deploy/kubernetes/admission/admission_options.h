@@ -1,14 +1,19 @@
-// The options of stepcast-admission, with their defaults. Most are its flags of the same name.
+// The configuration of stepcast-admission: its options with their defaults, and their settings,
+// which it takes as stepcastd does, by flags, environment and a file (server/app/settings.h).
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
+
+#include "absl/status/statusor.h"
 
 #include "server/app/log.h"
 
 namespace stepcast::admission {
 
+// Most are flags of the same name.
 struct AdmissionOptions {
   std::string listen = "127.0.0.1:8443";       // HOST:PORT, over TLS; port 0: any free one
   std::string http_listen = "127.0.0.1:9465";  // the same, in clear; empty: no pages
@@ -41,5 +46,15 @@ struct AdmissionOptions {
 
   std::vector<std::string> unknown_variables;  // of the environment; only logged
 };
+
+// Text that was asked for instead of a server: --help, --version, --check-config, --print-config.
+struct PrintText {
+  std::string text;
+};
+
+// INVALID_ARGUMENT, reason FLAG_INVALID or CONFIG_INVALID, with all that is wrong: unknown or
+// unsound settings, no certificate, an address beyond this machine that anybody could call.
+absl::StatusOr<std::variant<AdmissionOptions, PrintText>> ParseCommandLine(int argc,
+                                                                           const char* const* argv);
 
 }  // namespace stepcast::admission

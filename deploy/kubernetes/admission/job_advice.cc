@@ -60,7 +60,7 @@ absl::StatusOr<std::optional<int64_t>> Pods(const Review& review, const std::str
   return pods;
 }
 
-// What an earlier answer wrote down of the question: pods, and the range they were chosen from.
+// The question as an earlier answer wrote it down: pods, and the range they were chosen from.
 struct Requested {
   int64_t pods = 0;
   int64_t min = 0;
@@ -344,7 +344,8 @@ JobAnswer Suggest(const Review& review, const JobQuestion& asked, const Advice& 
   return result;
 }
 
-// What a user can mend is told; what only an operator can is not, unless a change was asked for.
+// A fault that a user can mend is told; one that only an operator can is not, unless a change was
+// asked for.
 JobAnswer WithoutAdvice(const JobQuestion& asked, const absl::Status& fault) {
   const std::string message(fault.message());
   const auto say = [&](Outcome outcome, const std::string& text) {

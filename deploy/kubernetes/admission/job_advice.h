@@ -1,7 +1,7 @@
 // The advice on a training job that is created: what is asked about it, and what the answer
 // changes.
 //
-// What a user writes on the job, all but the label as annotations:
+// The user's part on the job, all but the label as annotations:
 //
 // | stepcast.dev/ | meaning |
 // |---|---|
@@ -12,8 +12,8 @@
 // | mode | advise: say it; set: change the counts, too |
 // | workers-per-pod, replicated-job | see training_job.h |
 //
-// What is written back: recommended and requested (pods), throughput, curve, reason. In mode set
-// the counts are changed to what is recommended; and a Job in a queue of Kueue's is told how few
+// Written back are recommended and requested (pods), throughput, curve, reason. In mode set the
+// counts are changed to what is recommended; and a Job in a queue of Kueue's is told how few
 // pods are worth starting, where it does not say so itself. An answer is a pure function of the job
 // and the advice. Asked again about the job as it was answered, the same comes out: `requested`
 // says what it had asked for. Threads: pure functions.
@@ -45,7 +45,7 @@ struct JobQuestion {
   std::string unknown_annotation;  // one of ours that there is not; empty: none
 };
 
-// What became of a review, for metrics and logs.
+// The ends that a review can come to, for metrics and logs.
 enum class Outcome {
   kSkipped,      // nothing was asked: no label, no creation, another kind of resource
   kAgreed,       // the job has the recommended count

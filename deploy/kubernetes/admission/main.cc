@@ -3,7 +3,7 @@
 #include <string>
 #include <variant>
 
-#include "deploy/kubernetes/admission/command_line.h"
+#include "deploy/kubernetes/admission/admission_options.h"
 #include "deploy/kubernetes/admission/webhook.h"
 #include "server/app/process.h"
 #include "server/app/settings.h"

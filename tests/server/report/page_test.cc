@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "server/report/page_files.h"
 
 namespace stepcast::server::page_test {
 namespace {

@@ -1,9 +1,8 @@
-#include "server/report/report_query.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "server/report/report.h"
 
 namespace stepcast::server::report_query_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "deploy/kubernetes/admission/command_line.h"
+#include "deploy/kubernetes/admission/admission_options.h"
 
 #include <map>
 #include <utility>
@@ -19,11 +19,8 @@ namespace stepcast::admission {
 
 namespace {
 
-using server::AddChoice;
 using server::AddRange;
 using server::AddSetting;
-using server::LogFormat;
-using server::LogLevel;
 
 // The API server waits as long as the configuration of the webhook says, 2 s in deploy/kubernetes.
 constexpr double kMaxWait = 30;
@@ -82,15 +79,7 @@ void AddPredictor(CLI::App& app, AdmissionOptions& options) {
 }
 
 void AddProcess(CLI::App& app, AdmissionOptions& options) {
-  AddChoice<LogLevel>(app, "--log-level", options.log.level,
-                      {{"debug", LogLevel::kDebug},
-                       {"info", LogLevel::kInfo},
-                       {"warning", LogLevel::kWarning},
-                       {"error", LogLevel::kError},
-                       {"off", LogLevel::kOff}},
-                      "Least level that is logged, on stderr; debug: a line for each review");
-  AddChoice<LogFormat>(app, "--log-format", options.log.format,
-                       {{"text", LogFormat::kText}, {"json", LogFormat::kJson}}, "Form of the log");
+  AddLog(app, options.log, "; debug: a line for each review");
   AddRange(app, "--drain-delay", options.drain_delay_seconds, 0.0, kMaxSeconds,
            "Seconds between turning not ready and taking no more connections, when told to stop");
   AddRange(app, "--drain-timeout", options.drain_timeout_seconds, 0.0, kMaxSeconds,
