@@ -8,7 +8,7 @@ import unittest
 
 from contract import store
 from sample import message, recorded
-from stepcastd import PATIENCE_SECONDS, Server, ServerTest
+from stepcastd import PATIENCE_SECONDS, Server, ServerTest, eventually
 
 SHORT = ["--duration", "200ms", "--warmup", "50ms", "--steps", "60"]
 
@@ -110,6 +110,9 @@ class BusyTest(ServerTest):
         report = json.loads(done.stdout)
         handled = lambda code: self.server.metric("grpc_server_handled_total", grpc_method="PredictThroughput", grpc_code=code)
         self.assertGreater(handled("ResourceExhausted"), 0)
+        # A call is counted once its reply has left, which may be after the client has it.
+        eventually(lambda: handled("OK") >= all_calls(report) + int(report["checkCalls"]), "every answered call is counted")
+        eventually(lambda: handled("ResourceExhausted") >= all_calls(report, "RESOURCE_EXHAUSTED"), "every refused call is counted")
         self.assertEqual(all_calls(report, "RESOURCE_EXHAUSTED"), handled("ResourceExhausted"))
         self.assertEqual(all_calls(report) + int(report["checkCalls"]), handled("OK"))
         self.assertEqual(int(report["steps"][0]["refusalMs"]["count"]), int(report["steps"][0]["codes"]["RESOURCE_EXHAUSTED"]))

@@ -32,7 +32,7 @@ namespace {
 using google::protobuf::Message;
 using server::PredictionHandler;
 
-constexpr int kMaxChecks = 40;  // each some 4096 chunks of a transfer or operations
+constexpr int kMaxChecks = 100;  // each some 4096 chunks of a transfer or operations
 constexpr size_t kMaxTraceBytes = size_t{1} << 20;
 
 void DemandSound(const absl::Status& status) {
@@ -52,6 +52,23 @@ std::string Written(const Answer& answer) {
   Demand(google::protobuf::util::MessageToJsonString(message, &json).ok(),
          "every reply can be written as JSON:", message.ShortDebugString());
   return message.SerializeAsString();
+}
+
+// The small job with a backward pass of its own, so that its forward pass can be told.
+ProfileDraft TwoPassesDraft() {
+  ProfileDraft draft = SmallDraft();
+  for (Operation& operation : draft.operations) {
+    for (int32_t& before : operation.waiting_for) before += before > 0 ? 1 : 0;
+  }
+  draft.operations[2].waiting_for = {2};
+  draft.operations.insert(draft.operations.begin() + 2,
+                          {.name = "backward", .resource = Resource::kWorker, .waiting_for = {1}});
+  for (RecordedStep& step : draft.steps) {
+    step.start_ns.insert(step.start_ns.begin() + 2, 2'000'000);
+    step.end_ns.insert(step.end_ns.begin() + 2, step.end_ns[1]);
+    step.end_ns[1] = 2'000'000;
+  }
+  return draft;
 }
 
 class PredictionRequestTarget final : public FuzzTarget {
@@ -92,13 +109,14 @@ class PredictionRequestTarget final : public FuzzTarget {
       predict.mutable_options()->set_warmup_steps(2);
       predict.mutable_options()->set_replications(2);
       add(0, predict);
-      auto by_priority = predict;
-      by_priority.mutable_scenario()->mutable_all_reduce()->set_partition_bytes(500);
-      by_priority.mutable_scenario()
-          ->mutable_all_reduce()
-          ->mutable_byte_scheduler()
-          ->set_credit_bytes(1000);
-      add(0, by_priority);
+      if (job_kind == About::kServers) {
+        auto by_priority = predict;
+        *by_priority.mutable_inline_profile() = server::ToWire(TwoPassesDraft());
+        v1::AllReduce* reduce = by_priority.mutable_scenario()->mutable_all_reduce();
+        reduce->set_partition_bytes(500);
+        reduce->mutable_byte_scheduler()->set_credit_bytes(1000);
+        add(0, by_priority);
+      }
       auto recommend = about(v1::RecommendWorkersRequest());
       recommend.mutable_constraints()->set_max_workers(3);
       *recommend.mutable_options() = predict.options();
