@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <iterator>
 #include <utility>
 
 #include "core/base/index.h"
@@ -16,6 +15,8 @@ namespace {
 constexpr size_t kBytes = 32;
 constexpr size_t kDownloadsInBytes = kBytes * 8;
 using DownloadBytes = std::array<uint8_t, kBytes>;
+
+constexpr size_t kWordBits = 64;
 
 // Of any set of eight downloads: their times together, and their numbers by exclusive or.
 class SumsOfEight {
@@ -47,8 +48,10 @@ OutstandingDownloads::OutstandingDownloads(const DependencyGroups& groups, std::
       times_(std::move(times)),
       freed_(times_.size()),
       waiting_(Index(groups.size())),
+      passed_(Index(groups.size())),
       impending_(Index(groups.size())),
-      visited_(Index(groups.size())) {}
+      visited_(Index(groups.size())),
+      suspects_((Index(groups.size()) + kWordBits - 1) / kWordBits) {}
 
 absl::StatusOr<OutstandingDownloads> OutstandingDownloads::Create(const DependencyGroups& groups,
                                                                   std::vector<Span> times,
@@ -58,10 +61,12 @@ absl::StatusOr<OutstandingDownloads> OutstandingDownloads::Create(const Dependen
   for (int32_t g = 0; g < groups.size(); ++g) {
     const DependencyGroups::Group& group = groups.groups()[Index(g)];
     result.waiting_[Index(g)].count = group.download_count;
+    const bool is_passed = group.download_count == 1 || !group.computes;
+    result.passed_[Index(g)] = group.download_count > 0 && is_passed ? 1 : 0;
     if (group.download_count == 1)
       result.freed_[result.waiting_[Index(g)].mix] += group.computation;
   }
-  result.FillPassed();
+  for (int32_t g = 0; g < groups.size(); ++g) result.Suspect(g);
   result.UpdateImpendingLoads();
   return result;
 }
@@ -102,59 +107,81 @@ void OutstandingDownloads::Remove(size_t download) {
   const int32_t first = groups_->download_groups()[download];
   ++visit_;
   visited_[Index(first)] = visit_;
-  to_visit_.assign(1, first);
-  fresh_.clear();
-  while (!to_visit_.empty()) {
-    const int32_t at = to_visit_.back();
-    to_visit_.pop_back();
+  released_.assign(1, first);
+  for (size_t done = 0; done < released_.size(); ++done) {
+    const int32_t at = released_[done];
     Release(at, download);
     const auto dependents = groups_->dependents(at);
     work_ += 1 + static_cast<int64_t>(dependents.size());
     for (const int32_t dependent : dependents) {
       if (visited_[Index(dependent)] == visit_) continue;
       visited_[Index(dependent)] = visit_;
-      to_visit_.push_back(dependent);
+      released_.push_back(dependent);
     }
   }
-  std::sort(fresh_.begin(), fresh_.end());
-  MergePassed(fresh_);
+  for (const int32_t group : released_) ShowRelease(group);
   UpdateImpendingLoads();
+}
+
+// A load that has fallen is the least behind whatever sees it, or no less than that was; of a group
+// that is passed from now on the load is no longer seen, so that what saw it looks again.
+void OutstandingDownloads::ShowRelease(int32_t group) {
+  const Waiting& waiting = waiting_[Index(group)];
+  if (waiting.count == 0) return;  // so do those that it depends on
+  Suspect(group);
+  const bool is_passed = passed_[Index(group)] != 0;
+  const auto dependencies = groups_->dependencies(group);
+  work_ += static_cast<int64_t>(dependencies.size());
+  for (const int32_t before : dependencies) {
+    if (is_passed) {
+      Suspect(before);
+    } else if (passed_[Index(before)] != 0 && waiting.load < impending_[Index(before)]) {
+      impending_[Index(before)] = waiting.load;
+      for (const int32_t further : groups_->dependencies(before)) Suspect(further);
+    }
+  }
 }
 
 void OutstandingDownloads::Release(int32_t group, size_t download) {
   Waiting& waiting = waiting_[Index(group)];
   waiting.load = waiting.load - times_[download];
   waiting.mix ^= static_cast<uint32_t>(download);
-  if (--waiting.count != 1) return;
-  const DependencyGroups::Group& of = groups_->groups()[Index(group)];
-  freed_[waiting.mix] += of.computation;
-  if (of.computes) fresh_.push_back(group);
+  if (--waiting.count > 1) return;
+  passed_[Index(group)] = waiting.count == 1 ? 1 : 0;
+  if (waiting.count == 1) freed_[waiting.mix] += groups_->groups()[Index(group)].computation;
 }
 
-void OutstandingDownloads::FillPassed() {
-  for (int32_t g = 0; g < groups_->size(); ++g) {
-    if (waiting_[Index(g)].count > 0 && IsPassed(g)) passed_.push_back(g);
-  }
-}
-
-void OutstandingDownloads::MergePassed(const std::vector<int32_t>& fresh) {
-  std::erase_if(passed_, [&](int32_t g) { return waiting_[Index(g)].count == 0; });
-  if (fresh.empty()) return;
-  merged_.clear();
-  std::merge(passed_.begin(), passed_.end(), fresh.begin(), fresh.end(),
-             std::back_inserter(merged_));
-  std::swap(passed_, merged_);
+void OutstandingDownloads::Suspect(int32_t group) {
+  if (passed_[Index(group)] == 0) return;
+  const size_t word = Index(group) / kWordBits;
+  suspects_[word] |= uint64_t{1} << (Index(group) % kWordBits);
+  suspect_words_ = std::max(suspect_words_, word + 1);
 }
 
 // Loads never fall along a dependency, so the search for the least one ends at the first group that
 // is not passed.
+Span OutstandingDownloads::LeastLoadBehind(int32_t group) const {
+  Span least = kNever;
+  for (const int32_t dependent : groups_->dependents(group))
+    least = std::min(least, LeastLoadFrom(dependent));
+  return least;
+}
+
 void OutstandingDownloads::UpdateImpendingLoads() {
-  for (auto at = passed_.rbegin(); at != passed_.rend(); ++at) {
-    Span least = kNever;
-    const auto dependents = groups_->dependents(*at);
-    for (const int32_t dependent : dependents) least = std::min(least, LeastLoadFrom(dependent));
-    impending_[Index(*at)] = least;
-    work_ += 1 + static_cast<int64_t>(dependents.size());
+  while (suspect_words_ > 0) {
+    uint64_t& word = suspects_[suspect_words_ - 1];
+    if (word == 0) {
+      --suspect_words_;
+      continue;
+    }
+    const auto bit = static_cast<size_t>(std::bit_width(word)) - 1;
+    word ^= uint64_t{1} << bit;
+    const auto group = static_cast<int32_t>((suspect_words_ - 1) * kWordBits + bit);
+    work_ += 1 + static_cast<int64_t>(groups_->dependents(group).size());
+    const Span least = LeastLoadBehind(group);
+    if (least == impending_[Index(group)]) continue;
+    impending_[Index(group)] = least;
+    for (const int32_t before : groups_->dependencies(group)) Suspect(before);
   }
 }
 

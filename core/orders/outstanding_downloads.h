@@ -43,8 +43,9 @@ class OutstandingDownloads {
   // The load of the downloads that have to travel before a group's operations can all be done.
   Span load(int32_t group) const { return waiting_[Index(group)].load; }
 
-  // It has travelled. Cost: linear in the groups that depend on it.
-  // REQUIRES: it is outstanding.
+  // It has travelled. Cost: linear in the groups that depend on it, and in those whose M+ changes
+  // by that, with their dependencies; and a look at a bit for each group. REQUIRES: it is
+  // outstanding.
   void Remove(size_t download);
   // Groups and dependencies looked at so far: the unit of StopCheck.
   int64_t work() const { return work_; }
@@ -64,31 +65,32 @@ class OutstandingDownloads {
   absl::Status AddUpLoads(StopCheck stop);
   // The group waits for one less.
   void Release(int32_t group, size_t download);
-  // True if M+ looks past the group: it computes nothing, or waits for one download at most.
-  bool IsPassed(int32_t group) const {
-    return waiting_[Index(group)].count <= 1 || !groups_->groups()[Index(group)].computes;
-  }
   // Over the group and what depends on it.
   Span LeastLoadFrom(int32_t group) const {
-    return IsPassed(group) ? impending_[Index(group)] : waiting_[Index(group)].load;
+    return passed_[Index(group)] != 0 ? impending_[Index(group)] : waiting_[Index(group)].load;
   }
-  void FillPassed();
-  // `fresh`: groups that are passed from now on, ascending.
-  void MergePassed(const std::vector<int32_t>& fresh);
+  Span LeastLoadBehind(int32_t group) const;
+  // Of a group that waits for one less: in the impending loads of those that it depends on.
+  void ShowRelease(int32_t group);
+  // Notes a group whose impending load may no longer hold, where it has one.
+  void Suspect(int32_t group);
+  // Of those noted, and what that changes, from the last group to the first.
   void UpdateImpendingLoads();
 
   const DependencyGroups* groups_;
   std::vector<Span> times_;
   std::vector<Span> freed_;
   std::vector<Waiting> waiting_;  // by group
-  std::vector<int32_t> passed_;   // groups that M+ looks past and that still wait, ascending
+  // By group: 1 if M+ looks past it, as it computes nothing or waits for one download alone; 0 too
+  // where it waits for none.
+  std::vector<uint8_t> passed_;
   std::vector<Span>
       impending_;  // by group that is passed: the least load behind it of a group that is not
   std::vector<uint32_t> visited_;  // by group: the last visit
-  std::vector<int32_t> to_visit_;
   uint32_t visit_ = 0;
-  std::vector<int32_t> fresh_;
-  std::vector<int32_t> merged_;
+  std::vector<int32_t> released_;
+  std::vector<uint64_t> suspects_;  // a bit a group
+  size_t suspect_words_ = 0;        // no bit in words from here on
   int64_t work_ = 0;
 };
 

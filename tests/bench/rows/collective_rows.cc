@@ -19,6 +19,7 @@
 #include "tests/bench/engine_run.h"
 #include "tests/bench/job.h"
 #include "tests/bench/peers/simgrid_peer.h"
+#include "tests/bench/rows/answers.h"
 #include "tests/bench/rows/rows.h"
 #include "tests/bench/rows/steady_load.h"
 
@@ -30,7 +31,6 @@ constexpr int32_t kStepsCompared = 2;
 constexpr int32_t kWorkersPerNode = 8;
 constexpr int32_t kMostWorkers = 1024;
 constexpr int32_t kCounts = 30;
-constexpr double kMilliseconds = 1e3;
 
 // A model of the zoo on links of 10 Gbit/s, its gradients in DDP's default buckets, in twenty
 // recorded steps that vary by a tenth.
@@ -101,32 +101,12 @@ Outcome RunMoreWorkers(int32_t more, int32_t fewer, int rounds) {
               [&] { return RunEngine(fewer_graph, fewer_options); }, OursOverTheirs)};
 }
 
-// A whole answer, from the request to the predictions; a round's value is what it takes.
-Outcome RunAnswer(const std::vector<int32_t>& counts, int32_t workers_per_node,
-                  const SimulationOptionsDraft& options, double unit, int rounds) {
-  const Profile profile = ResNet50();
+// A prediction for jobs of so many workers to a node.
+Outcome TimeCounts(const std::vector<int32_t>& counts, int32_t workers_per_node,
+                   const SimulationOptionsDraft& options, double unit, int rounds) {
   const ThroughputDraft draft{
       .worker_counts = counts, .scenario = ScenarioOf(workers_per_node), .options = options};
-  Outcome outcome;
-  double widest = 0;
-  for (int round = 0; round <= rounds; ++round) {
-    const double begin = ThreadCpuNs();
-    const absl::StatusOr<ThroughputQuery> query = ResolveThroughput(profile, draft);
-    if (!query.ok()) throw std::runtime_error(query.status().ToString());
-    const absl::StatusOr<ThroughputAnswer> answer = PredictThroughput(profile, *query, NeverStop);
-    if (!answer.ok()) throw std::runtime_error(answer.status().ToString());
-    const double ns = ThreadCpuNs() - begin;
-    for (const Prediction& prediction : answer->predictions) {
-      const Interval& interval = prediction.confidence_interval;
-      widest =
-          std::max(widest, (interval.upper - interval.lower) / 2 / prediction.examples_per_second);
-    }
-    if (round == 0) continue;
-    const auto operations = static_cast<double>(answer->simulation.simulated_operations);
-    outcome.rounds.push_back({.ours = ns / operations, .theirs = 0, .value = ns * 1e-9 * unit});
-  }
-  outcome.note = absl::StrFormat("widest interval: %.2f %% to either side", 100 * widest);
-  return outcome;
+  return TimePrediction(ResNet50(), draft, unit, rounds);
 }
 
 // Advice for ResNet-50 and BERT-base, from the request on; a round's value is what both take.
@@ -189,21 +169,22 @@ void AddCollectiveRows(Registry& registry) {
                 .sides = "one prediction, W=1024, 8 a node, 5 x 1000 steps",
                 .goal = AtMost(0.5, 0.1),
                 .run = [](int rounds) {
-                  return RunAnswer({kMostWorkers}, kWorkersPerNode,
-                                   {.steps_per_worker = 1000, .replications = 5}, 1, rounds);
+                  return TimeCounts({kMostWorkers}, kWorkersPerNode,
+                                    {.steps_per_worker = 1000, .replications = 5}, kInSeconds,
+                                    rounds);
                 }});
   registry.Add({.name = "collectives.30_counts_seconds",
                 .sides = "30 counts up to W=1024, at 1 % precision",
                 .goal = AtMost(1, 0.2),
                 .run = [](int rounds) {
-                  return RunAnswer(CountsUpTo(kMostWorkers), kWorkersPerNode,
-                                   {.relative_precision = 0.01}, 1, rounds);
+                  return TimeCounts(CountsUpTo(kMostWorkers), kWorkersPerNode,
+                                    {.relative_precision = 0.01}, kInSeconds, rounds);
                 }});
   registry.Add(
       {.name = "collectives.w1_to_64_milliseconds",
        .sides = "W=1..64, defaults",
        .goal = AtMost(20, 10),
-       .run = [](int rounds) { return RunAnswer(OneTo(64), 1, {}, kMilliseconds, rounds); }});
+       .run = [](int rounds) { return TimeCounts(OneTo(64), 1, {}, kInMilliseconds, rounds); }});
   registry.Add({.name = "collectives.tune_caps_seconds",
                 .sides = "ResNet-50 and BERT-base, W=8, bucket caps of 0.25 to 200 MiB",
                 .goal = AtMost(1, 0.5),

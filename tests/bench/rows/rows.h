@@ -15,6 +15,7 @@ void AddTraceRow(Registry& registry);
 void AddSweepRow(Registry& registry);
 void AddThreadsRow(Registry& registry);
 void AddCollectiveRows(Registry& registry);
+void AddAnswerRows(Registry& registry);
 void AddServerRows(Registry& registry);
 
 inline Registry AllRows() {
@@ -29,6 +30,7 @@ inline Registry AllRows() {
   AddSweepRow(registry);
   AddThreadsRow(registry);
   AddCollectiveRows(registry);
+  AddAnswerRows(registry);
   AddServerRows(registry);
   return registry;
 }
