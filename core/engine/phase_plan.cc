@@ -14,10 +14,10 @@ namespace {
 
 class PhasePlanner {
  public:
-  explicit PhasePlanner(const Program& graph)
-      : graph_(graph), hubs_(PhasePlan::HubsOf(graph.lanes())) {}
+  PhasePlanner(const Program& graph, StopCheck stop)
+      : graph_(graph), hubs_(PhasePlan::HubsOf(graph.lanes())), pace_(stop) {}
 
-  std::optional<PhasePlan> Plan(bool find_cut) && {
+  absl::StatusOr<std::optional<PhasePlan>> Plan(bool find_cut) && {
     if (hubs_ == 0) return std::nullopt;
     for (OpIndex op = 0; op < graph_.size(); ++op) {
       if (!Fits(op)) return std::nullopt;
@@ -25,8 +25,11 @@ class PhasePlanner {
     Sort();
     if (plan_.downloads.empty()) return std::nullopt;
     FindOrder();
+    if (!pace_.GoesOn(graph_.size())) return pace_.status();
     const OpIndex cut = FindCut();
-    if (cut < 0 && !UploadsWaitForAllDownloads()) return std::nullopt;
+    const bool has_phases = cut >= 0 || UploadsWaitForAllDownloads();
+    if (!pace_.GoesOn(graph_.size())) return pace_.status();
+    if (!has_phases) return std::nullopt;
     if (cut >= 0 && find_cut) DivideAt(cut);
     return std::move(plan_);
   }
@@ -96,21 +99,22 @@ class PhasePlanner {
   OpIndex FindCut() const {
     std::vector<int32_t> place(Index(graph_.size()), -1);
     for (size_t i = 0; i < order_.size(); ++i) place[Index(order_[i])] = static_cast<int32_t>(i);
-    std::vector<std::vector<int32_t>> targets(order_.size());
-    for (size_t i = 0; i < order_.size(); ++i) {
-      for (const OpIndex dependent : graph_.dependents(order_[i])) {
-        if (place[Index(dependent)] >= 0) targets[i].push_back(place[Index(dependent)]);
+    TargetLists lists;
+    for (const OpIndex op : order_) {
+      for (const OpIndex dependent : graph_.dependents(op)) {
+        if (place[Index(dependent)] >= 0) lists.targets.push_back(place[Index(dependent)]);
       }
+      lists.EndNode();
     }
-    const std::vector<bool> cuts = CutsOf(targets);
+    const std::vector<bool> cuts = CutsOf(lists);
     for (size_t i = 0; i < order_.size(); ++i) {
       if (cuts[i] && PartOf(order_[i]) == Part::kComputation) return order_[i];
     }
     return -1;
   }
 
-  // 64 downloads at a time, handed on along the order.
-  bool UploadsWaitForAllDownloads() const {
+  // 64 downloads at a time, handed on along the order. Means nothing once it was told to stop.
+  bool UploadsWaitForAllDownloads() {
     if (plan_.uploads.empty()) return true;
     const auto downloads = plan_.downloads.size();
     if (static_cast<int64_t>(downloads / 64 + 1) * graph_.size() > PhasePlan::kMostChecks)
@@ -128,6 +132,7 @@ class PhasePlanner {
       for (const OpIndex upload : plan_.uploads) {
         if (from[Index(upload)] != all) return false;
       }
+      if (!pace_.GoesOn(graph_.size())) return false;
     }
     return true;
   }
@@ -145,6 +150,7 @@ class PhasePlanner {
   const size_t hubs_;
   PhasePlan plan_;
   std::vector<OpIndex> order_;
+  PacedStopCheck pace_;
 };
 
 }  // namespace
@@ -159,8 +165,9 @@ size_t PhasePlan::HubsOf(const Lanes& lanes) {
   return Index(hubs);
 }
 
-std::optional<PhasePlan> PhasePlan::Make(const Program& graph, bool find_cut) {
-  return PhasePlanner(graph).Plan(find_cut);
+absl::StatusOr<std::optional<PhasePlan>> PhasePlan::Make(const Program& graph, bool find_cut,
+                                                         StopCheck stop) {
+  return PhasePlanner(graph, stop).Plan(find_cut);
 }
 
 // All downloads of a hub queue at once: ranked ones go before all others, which stand in one line

@@ -14,6 +14,9 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
 #include "core/base/time.h"
 #include "core/engine/program.h"
 
@@ -57,7 +60,9 @@ struct PhasePlan {
 
   // None where steps do not run in phases. `find_cut`: look for one. Linear but for graphs without
   // a cut, where it takes downloads x size / 64; over kMostChecks of that there is no plan.
-  static std::optional<PhasePlan> Make(const Program& graph, bool find_cut);
+  // Failure: what `stop` returns.
+  static absl::StatusOr<std::optional<PhasePlan>> Make(const Program& graph, bool find_cut,
+                                                       StopCheck stop);
 
   // `ranks`: by OpIndex, as of Ranking; null: none has one. REQUIRES: the plan is the graph's.
   DownloadOrder InOrder(const Program& graph, const int32_t* ranks) const;

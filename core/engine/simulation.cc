@@ -142,9 +142,10 @@ absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& option
   }
   if (!hubs_alone_bind) return RunPlain(job, options, stop, max_min);
   if (options.fastest_path != EnginePath::kPlain && job.StepsStandAlone()) {
-    const std::optional<PhasePlan> plan =
-        PhasePlan::Make(*job.programs.front(), options.fastest_path == EnginePath::kMemoised);
-    if (plan.has_value()) return RunInPhases(job, *plan, options, stop);
+    const absl::StatusOr<std::optional<PhasePlan>> plan =
+        PhasePlan::Make(*job.programs.front(), options.fastest_path == EnginePath::kMemoised, stop);
+    if (!plan.ok()) return plan.status();
+    if (plan->has_value()) return RunInPhases(job, **plan, options, stop);
   }
   if (has_one_hub) {
     return RunPlain(job, options, stop, [&](int32_t) { return EqualShareLink(Index(workers)); });

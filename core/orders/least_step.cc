@@ -34,8 +34,10 @@ absl::StatusOr<LeastStep> LeastStep::Build(const Profile& profile, const Scenari
   absl::StatusOr<Program> graph = BuildProgram(profile, alone, ProgramTimes::kLeast, stop);
   if (!graph.ok()) return graph.status();
   LeastStep step(*std::move(graph), alone);
+  if (absl::Status status = stop(); !status.ok()) return status;
   if (step.TicksOfAll() >= static_cast<double>(kEndOfTime.ticks)) return SimulatedTimeExhausted();
   step.bounds_ = step.BoundsOfGraph();
+  if (absl::Status status = stop(); !status.ok()) return status;
   return step;
 }
 

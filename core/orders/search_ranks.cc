@@ -73,8 +73,10 @@ int64_t MostOrders(const ListSchedule& schedule, double time_budget_seconds) {
 
 absl::StatusOr<Span> LeastMakespanOf(const LeastStep& step, StopCheck stop) {
   const ListSchedule schedule(step);
-  const absl::StatusOr<Span> before_cut =
-      LeastMakespan(ScheduledGraph(step, schedule.scheduled()), stop);
+  if (absl::Status status = stop(); !status.ok()) return status;
+  const TransferGraph graph = ScheduledGraph(step, schedule.scheduled());
+  if (absl::Status status = stop(); !status.ok()) return status;
+  const absl::StatusOr<Span> before_cut = LeastMakespan(graph, stop);
   if (!before_cut.ok()) return before_cut.status();
   return std::max(step.bounds().lower, *before_cut + schedule.after_cut());
 }

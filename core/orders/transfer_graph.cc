@@ -47,9 +47,11 @@ void TransferGraph::SortTopologically() {
 }
 
 GraphCut FirstCutBehindDownloads(const TransferGraph& graph) {
-  std::vector<std::vector<int32_t>> dependents(Index(graph.size()));
+  TargetLists dependents;
   for (int32_t op = 0; op < graph.size(); ++op) {
-    for (const int32_t dependent : graph.dependents(op)) dependents[Index(op)].push_back(dependent);
+    const auto own = graph.dependents(op);
+    dependents.targets.insert(dependents.targets.end(), own.begin(), own.end());
+    dependents.EndNode();
   }
   const std::vector<bool> cuts = CutsOf(dependents);
   size_t downloads_left = graph.downloads().size();

@@ -48,7 +48,12 @@ TEST(GraphCutsTest, AreTheNodesThatAreComparableToAllOthers) {
       }
     }
     const std::vector<std::vector<bool>> reaches = Reachability(targets);
-    const std::vector<bool> found = CutsOf(targets);
+    TargetLists lists;
+    for (const std::vector<int32_t>& own : targets) {
+      lists.targets.insert(lists.targets.end(), own.begin(), own.end());
+      lists.EndNode();
+    }
+    const std::vector<bool> found = CutsOf(lists);
     for (size_t node = 0; node < size; ++node) {
       bool expected = true;
       for (size_t other = 0; other < size; ++other)

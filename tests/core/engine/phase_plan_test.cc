@@ -19,7 +19,9 @@ using testing::Resolved;
 
 std::optional<PhasePlan> PlanOf(const JobBuilder& job, const ScenarioDraft& draft = {}) {
   const Profile profile = job.Build();
-  return PhasePlan::Make(BuildProgram(profile, Resolved(profile, draft)), /*find_cut=*/true);
+  return PhasePlan::Make(BuildProgram(profile, Resolved(profile, draft)), /*find_cut=*/true,
+                         NeverStop)
+      .value();
 }
 
 // Two layers forward and back.
@@ -75,7 +77,8 @@ TEST(PhasePlanTest, StoppedDownloadsFollowTurnByTurn) {
       Resolved(profile,
                {.communication = ParameterServersDraft{
                     .multiplexing = RoundRobinDraft{.window_bytes = 100, .quantum_bytes = 100}}}));
-  const std::optional<PhasePlan> plan = PhasePlan::Make(program, /*find_cut=*/true);
+  const std::optional<PhasePlan> plan =
+      PhasePlan::Make(program, /*find_cut=*/true, NeverStop).value();
   ASSERT_TRUE(plan.has_value());
   const PhasePlan::DownloadOrder order = plan->InOrder(program, nullptr);
   const std::vector<PhasePlan::Service>& services = order.phases[0].services;
@@ -98,7 +101,8 @@ TEST(PhasePlanTest, RankedDownloadsGoFirstAndWhatIsStoppedGoesBehindTheOthers) {
   const Program program =
       BuildProgram(profile, Resolved(profile, {.communication = ParameterServersDraft{
                                                    .multiplexing = WindowDraft{.bytes = 100}}}));
-  const std::optional<PhasePlan> plan = PhasePlan::Make(program, /*find_cut=*/true);
+  const std::optional<PhasePlan> plan =
+      PhasePlan::Make(program, /*find_cut=*/true, NeverStop).value();
   ASSERT_TRUE(plan.has_value());
   const std::vector<int32_t> ranks{Ranking::kUnranked, 7, 3, 0};
   const PhasePlan::DownloadOrder order = plan->InOrder(program, ranks.data());
@@ -163,7 +167,8 @@ TEST(PhasePlanTest, PlansAndCutsAreThoseOfTheDefinitions) {
         in_phases ? testing::MakePhaseCase(seed).profile : testing::MakeRandomCase(seed).profile;
     const Program graph = BuildProgram(profile, Resolved(profile));
     const Reachability reachability(graph);
-    const std::optional<PhasePlan> plan = PhasePlan::Make(graph, /*find_cut=*/true);
+    const std::optional<PhasePlan> plan =
+        PhasePlan::Make(graph, /*find_cut=*/true, NeverStop).value();
     if (!plan.has_value()) {
       EXPECT_FALSE(in_phases);
       ++none;
