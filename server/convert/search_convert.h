@@ -8,6 +8,7 @@
 #include "stepcast/v1/allocation.pb.h"
 #include "stepcast/v1/order.pb.h"
 #include "stepcast/v1/recommendation.pb.h"
+#include "stepcast/v1/tuning.pb.h"
 
 namespace stepcast::server {
 
