@@ -13,6 +13,7 @@
 #include "core/model/scenario.h"
 #include "core/predict/throughput.h"
 #include "core/tune/communication_tuning.h"
+#include "core/tune/thread_allocation.h"
 #include "core/zoo/model_zoo.h"
 #include "tests/bench/agreement.h"
 #include "tests/bench/cpu_clock.h"
@@ -136,6 +137,38 @@ Outcome RunAdvice(const std::vector<TuningMethod>& methods, int rounds) {
   return outcome;
 }
 
+// LIBRA's dynamic program at its largest: 60 layers of even computation whose gradients grow, as a
+// convolutional network's do, in at most 10 groups, 150 chunks and 13 numbers of threads.
+Outcome RunThreadAllocation(int rounds) {
+  std::vector<BackwardLayer> layers;
+  for (int32_t layer = 0; layer < 60; ++layer)
+    layers.push_back({.seconds = 1e-3, .bytes = int64_t{100'000} * (60 - layer)});
+  const OverlapSetting setting{
+      .workers = 16,
+      .latency_seconds = 20e-6,
+      .contention = {.alpha1 = 1,
+                     .alpha2 = 1e-4,
+                     .overlapped = {.gamma1 = 8e9, .gamma2 = 5e9, .gamma3 = 0.02},
+                     .alone = {.gamma1 = 1e10, .gamma2 = 4e9, .gamma3 = 0.03}}};
+  AllocationOptions options;
+  options.threads.clear();
+  for (int32_t threads = 128; options.threads.size() < 13; threads += 128)
+    options.threads.push_back(threads);
+  Outcome outcome;
+  for (int round = 0; round <= rounds; ++round) {
+    const double begin = ThreadCpuNs();
+    const absl::StatusOr<ThreadAllocation> answer =
+        AllocateThreads(layers, setting, options, NeverStop);
+    const double ns = ThreadCpuNs() - begin;
+    if (!answer.ok()) throw std::runtime_error(answer.status().ToString());
+    outcome.note = absl::StrFormat("%d groups, within %.1f %% of the least there could be",
+                                   answer->groups.size(), 100 * (answer->guarantee - 1));
+    if (round == 0) continue;
+    outcome.rounds.push_back({.ours = ns, .theirs = 0, .value = ns * 1e-9});
+  }
+  return outcome;
+}
+
 // From one node to so many workers, about evenly.
 std::vector<int32_t> CountsUpTo(int32_t most) {
   std::vector<int32_t> counts;
@@ -189,6 +222,10 @@ void AddCollectiveRows(Registry& registry) {
                 .sides = "ResNet-50 and BERT-base, W=8, bucket caps of 0.25 to 200 MiB",
                 .goal = AtMost(1, 0.5),
                 .run = [](int rounds) { return RunAdvice({TuningMethod::kDdpBuckets}, rounds); }});
+  registry.Add({.name = "collectives.libra_seconds",
+                .sides = "LIBRA's threads and groups: 60 layers, 10 groups, 150 chunks, 13 threads",
+                .goal = AtMost(2, 0.1),
+                .run = RunThreadAllocation});
   registry.Add({.name = "collectives.tune_search_seconds",
                 .sides = "the same, and a search over all groupings",
                 .goal = AtMost(6, 3),
