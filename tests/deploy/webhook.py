@@ -14,7 +14,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from certificates import Authority  # noqa: E402
-from stepcastd import PATIENCE_SECONDS, fetch, samples  # noqa: E402
+from stepcastd import PATIENCE_SECONDS, fetch, pass_on, samples  # noqa: E402
 
 
 class Webhook:
@@ -32,7 +32,7 @@ class Webhook:
         with open(self.log, "ab") as errors:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
         lines = queue.Queue()
-        threading.Thread(target=_pass_on, args=(self.process.stdout, lines), daemon=True).start()
+        threading.Thread(target=pass_on, args=(self.process.stdout, lines), daemon=True).start()
         self.address = self._await(lines, "listening https ")
         self.http_address = self._await(lines, "listening http ")
 
@@ -102,12 +102,3 @@ class Webhook:
             return self.process.wait()
         finally:
             self.process.stdout.close()
-
-
-def _pass_on(stream, lines):
-    try:
-        for line in stream:
-            lines.put(line.rstrip("\n"))
-    except ValueError:
-        pass  # closed under us
-    lines.put(None)

@@ -41,7 +41,7 @@ class Server:
                 text=True,
             )
         lines = queue.Queue()
-        threading.Thread(target=_pass_on, args=(self.process.stdout, lines), daemon=True).start()
+        threading.Thread(target=pass_on, args=(self.process.stdout, lines), daemon=True).start()
         self.address = _await_line(lines, "listening grpc ", self)
         self.http_address = _await_line(lines, "listening http ", self)
         self.channel = self.new_channel()
@@ -130,7 +130,8 @@ def eventually(condition, what):
         threading.Event().wait(0.005)
 
 
-def _pass_on(stream, lines):
+def pass_on(stream, lines):
+    """Puts each line of a stream into a queue, and None at its end."""
     try:
         for line in stream:
             lines.put(line.rstrip("\n"))
