@@ -256,8 +256,8 @@ class SyncCommand : public Command {
 
  private:
   static absl::StatusOr<std::string> ParseSet(const std::string& text) {
-    constexpr size_t kMaxLength = 63;
-    if (text.size() <= kMaxLength && NameIn("", text)) return text;
+    constexpr size_t kMaxSetName = 63;
+    if (text.size() <= kMaxSetName && NameIn("", text)) return text;
     return absl::InvalidArgumentError(
         absl::StrCat("\"", text, "\" is not 1 to 63 characters of a-z, 0-9 and -"));
   }

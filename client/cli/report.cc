@@ -170,7 +170,7 @@ class ReportCommand : public Command {
       return session.Refused(absl::DataLossError(absl::StrCat("cannot write ", out_)));
     const std::string said =
         absl::StrCat(page->summary, page->summary.empty() ? "" : "\n", "report: ", out_, "\n");
-    return session.Answer(said, [&] { return said; });
+    return session.Answer(said, [&] { return std::string_view(said); });
   }
 
   std::vector<std::string> profiles_;

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = int(os.environ.get("STEPCAST_PATIENCE_SECONDS", "60"))
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "scancel")
 NODES = 64
 

@@ -1,6 +1,5 @@
 """What happens when more is asked than can be done: refusals that come at once and help, and answers that do not wait."""
 
-import time
 import unittest
 
 from contract import details_of, grpc, prediction, scenario_pb2, store
@@ -47,7 +46,7 @@ class OverloadTest(ServerTest):
     def test_what_cannot_be_done_in_time_is_refused_before_it_begins(self):
         details = self.refused(huge(), timeout=PATIENCE_SECONDS)
         self.assertEqual((details.code, details.reason), (grpc.StatusCode.DEADLINE_EXCEEDED, "DEADLINE_UNREACHABLE"))
-        self.assertGreater(float(details.metadata["expected_seconds"]), PATIENCE_SECONDS)
+        self.assertGreater(float(details.metadata["expected_seconds"]), 60)
         self.assertEqual(self.server.metric("stepcast_job_seconds_count", pool="simulation"), 0)
         self.assertEqual(self.rejections("DEADLINE_UNREACHABLE"), 1)
 
@@ -56,7 +55,7 @@ class OverloadTest(ServerTest):
         details = self.refused(prediction.PredictThroughputRequest(inline_profile=message(recorded()), options=OPTIONS), timeout=PATIENCE_SECONDS)
         self.assertEqual((details.code, details.reason), (grpc.StatusCode.RESOURCE_EXHAUSTED, "DEADLINE_UNREACHABLE"))
         self.assertGreater(details.retry_delay_seconds, 0)
-        self.assertGreater(float(details.metadata["expected_wait_seconds"]), PATIENCE_SECONDS)
+        self.assertGreater(float(details.metadata["expected_wait_seconds"]), 60)
 
     def test_a_full_queue_names_its_limit_and_when_to_come_again(self):
         self.occupy(waiting=2)

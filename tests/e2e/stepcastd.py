@@ -15,7 +15,8 @@ import urllib.request
 
 from contract import grpc, health_pb2_grpc, prediction_grpc, store_grpc
 
-PATIENCE_SECONDS = 60
+# What a call or a process may take here that takes seconds: more under sanitizers.
+PATIENCE_SECONDS = int(os.environ.get("STEPCAST_PATIENCE_SECONDS", "60"))
 
 _NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
