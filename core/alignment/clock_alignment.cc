@@ -30,6 +30,8 @@ constexpr double kMaxDrift = 0.01;
 // Beside a variance: of a distance from the middle of what is possible, and of one from where the
 // search starts, which alone holds what nothing else does.
 constexpr double kCentreWeight = 1e-3;
+// Likewise, of the distance between two ends of a collective that ends together.
+constexpr double kEndWeight = 1;
 constexpr double kAnchorWeight = 1e-9;
 // Nanoseconds by which a bound of the program may be violated.
 constexpr double kFeasibilityNs = 0.01;
@@ -608,9 +610,31 @@ class ClockFit {
       AddSquare(pull.row, pull.constant, share * weight * weight, program);
     }
     AddMachines(program);
+    AddEnds(program);
     for (size_t i = 0; i < program.gradient.size(); ++i)
       program.hessian[i * program.gradient.size() + i] += 2 * kAnchorWeight;
     return program;
+  }
+  // Each member's end is pulled to the next one's, round the collective.
+  void AddEnds(Program& program) const {
+    size_t pulls = 0;
+    for (const RecordedCollective& collective : exchanges_.collectives)
+      pulls += collective.ends_together ? collective.members.size() : 0;
+    const double weight = kEndWeight / static_cast<double>(std::max<size_t>(1, pulls));
+    for (const RecordedCollective& collective : exchanges_.collectives) {
+      const size_t members = collective.ends_together ? collective.members.size() : 0;
+      for (size_t i = 0; i < members; ++i) {
+        const RecordedCollective::Member& a = collective.members[i];
+        const RecordedCollective::Member& b = collective.members[(i + 1) % members];
+        const int64_t of_a = a.end_ns - middles_[Index(a.node)];
+        const int64_t of_b = b.end_ns - middles_[Index(b.node)];
+        LinearConstraint row;
+        AddReading(a.node, static_cast<double>(of_a), 1, row);
+        AddReading(b.node, static_cast<double>(of_b), -1, row);
+        const int64_t apart = of_a + guess_[Index(a.node)] - of_b - guess_[Index(b.node)];
+        AddSquare(row, static_cast<double>(apart), weight, program);
+      }
+    }
   }
   void AddMachines(Program& program) const {
     if (exchanges_.machines.empty()) return;

@@ -7,11 +7,13 @@
 // received before it was sent, no collective ends on any node before the last one has entered it)
 // and at which the durations of the same receive, step by step, differ least. Where that leaves
 // offsets open they are those at which messages take as long in both directions, as NTP assumes
-// (RFC 5905, section 8).
+// (RFC 5905, section 8), and collectives that end together do so.
 //
-// Departures from the paper: the maximum is not relaxed by a variable above both of its terms,
-// which is not exact under a variance; instead the branch that is active is fixed, the program
-// solved, and that repeated while it gets better. Clocks drift; the paper has offsets alone.
+// Departures from the paper. It does not use that collectives end together; without that a worker
+// that always comes last is taken for one whose clock is ahead by half of what the others wait for
+// it. The maximum is not relaxed by a variable above both of its terms, which is not exact under a
+// variance; instead the branch that is active is fixed, the program solved, and that repeated while
+// it gets better. Clocks drift; the paper has offsets alone.
 // Threads: pure functions.
 #pragma once
 
@@ -49,6 +51,9 @@ struct RecordedCollective {
   int32_t family = 0;
   int32_t step = 0;
   std::vector<Member> members;  // at least two, no node twice
+  // It ends on all of them at about the same time, as an all-reduce does: nobody has the sum before
+  // everybody's share of it is there.
+  bool ends_together = false;
 };
 
 struct RecordedExchanges {
