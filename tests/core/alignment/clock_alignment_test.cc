@@ -296,6 +296,22 @@ TEST(ClockAlignmentTest, BoundsAreThoseOfTryingAllVertices) {
   EXPECT_GT(contradictory, 40);
 }
 
+// Many nodes, each with drift: all exchanges are possible afterwards.
+TEST(ClockAlignmentTest, AlignsSixtyFourNodes) {
+  const SimulatedExchanges made = SimulateExchanges(9, {.nodes = 64, .steps = 12, .ring = true});
+  const absl::StatusOr<ClockAlignment> found = AlignClocks(made.exchanges, {}, NeverStop);
+  ASSERT_TRUE(found.ok()) << found.status();
+  for (const RawOrder& order : RawOrdersOf(made.exchanges)) {
+    ASSERT_LE(found->clocks[Index(order.early)].ToCommon(order.early_ns),
+              found->clocks[Index(order.late)].ToCommon(order.late_ns) + 1002);
+  }
+  for (size_t node = 1; node < made.clocks.size(); ++node) {
+    const double offset = made.clocks[node].OffsetAt(found->clocks[node].reference_ns);
+    EXPECT_LE(static_cast<double>(found->clocks[node].least_offset_ns), offset + 1);
+    EXPECT_GE(static_cast<double>(found->clocks[node].most_offset_ns), offset - 1);
+  }
+}
+
 RecordedExchanges ThreeInACircle() {
   // a hears of b at 100 what b sent at 200, and so on round the circle: 300 ns too much in all.
   RecordedExchanges exchanges{.nodes = {"a", "b", "c"}, .families = {"ping"}};
