@@ -177,7 +177,8 @@ StepContent StepContentFinder::ContentOf(const TraceHostEvent& step) const {
     SentTensor tensor{.kind = sent[i]->collective,
                       .launch_ns = has_call ? calls[i]->start_ns : sent[i]->start_ns,
                       .elements = sent[i]->number,
-                      .element_bytes = sent[i]->element_bytes};
+                      .element_bytes = sent[i]->element_bytes,
+                      .group_size = sent[i]->group_size};
     if (has_run) tensor.run = {runs[i]->start_ns, runs[i]->end_ns};
     content.sent.push_back(tensor);
   }

@@ -28,7 +28,8 @@ struct SentTensor {
   int64_t launch_ns = 0;
   int64_t elements = -1;
   int16_t element_bytes = 0;
-  TimeSpan run;  // empty: not recorded
+  int32_t group_size = 0;  // 0: not recorded
+  TimeSpan run;            // empty: not recorded
 };
 
 // The content of a step, on the host's clock.

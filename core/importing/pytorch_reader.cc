@@ -140,6 +140,11 @@ class PyTorchReader : public JsonReader {
     if (place() == kEvent && (key() == "ts" || key() == "dur")) return Time(value, whole);
     if (!whole) return;
     if (place() == kDistributedInfo && key() == "world_size") trace_.world_size = *whole;
+    if (place() == kDistributedInfo && key() == "rank") trace_.rank = *whole;
+    // As far as all sums of times are int64.
+    constexpr int64_t kLatestBase = 4'000'000'000'000'000'000;
+    if (place() == kDocument && key() == "baseTimeNanoseconds")
+      trace_.base_ns = std::clamp<int64_t>(*whole, 0, kLatestBase);
     if (place() == kShape) {
       event_.elements = *whole < 0 || (*whole > 0 && event_.elements > kMostElements / *whole)
                             ? kMostElements + 1

@@ -51,6 +51,8 @@ struct PyTorchTrace {
   std::vector<TraceDeviceWork> device;  // by launch
   std::string other_collective;  // the name of one of another kind than Collective has; empty: none
   int64_t world_size = 0;        // 0: not recorded
+  int64_t rank = -1;             // of distributedInfo; -1: not recorded
+  int64_t base_ns = 0;           // what times count from
   int64_t events = 0;            // with a length
   bool has_categories = false;   // false: as PyTorch without Kineto writes
   bool names_devices = false;    // deviceProperties lists a GPU

@@ -355,21 +355,33 @@ absl::StatusOr<ImportedProfile> PyTorchProfile::Make(const ProfileLimits& limits
 
 }  // namespace
 
-absl::StatusOr<ImportedProfile> ImportPyTorchTrace(ByteSource& recording,
-                                                   const PyTorchTraceOptions& options,
-                                                   const ProfileLimits& limits, StopCheck stop) {
+absl::Status CheckPyTorchTraceOptions(const PyTorchTraceOptions& options,
+                                      const ProfileLimits& limits) {
   FaultList faults;
   CheckRecordingOptions(options.recording, limits, faults);
   const double seconds = options.step_seconds.value_or(1);
   const double longest = static_cast<double>(limits.max_step_ns) / 1e9;
   if (!(seconds > 0 && seconds <= longest))
     faults.Add("step_seconds", absl::StrCat(seconds, " is not above 0 and at most ", longest));
-  if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
-  const absl::StatusOr<PyTorchTrace> trace = ReadPyTorchTrace(recording, limits, stop);
-  if (!trace.ok()) return trace.status();
-  absl::StatusOr<TracedSteps> traced = FindTracedSteps(*trace);
+  if (faults.empty()) return absl::OkStatus();
+  return FaultsError("IMPORT_INVALID", std::move(faults).Take());
+}
+
+absl::StatusOr<ImportedProfile> ProfileOfPyTorchTrace(const PyTorchTrace& trace,
+                                                      const PyTorchTraceOptions& options,
+                                                      const ProfileLimits& limits) {
+  absl::StatusOr<TracedSteps> traced = FindTracedSteps(trace);
   if (!traced.ok()) return traced.status();
   return PyTorchProfile(options, *std::move(traced)).Make(limits);
+}
+
+absl::StatusOr<ImportedProfile> ImportPyTorchTrace(ByteSource& recording,
+                                                   const PyTorchTraceOptions& options,
+                                                   const ProfileLimits& limits, StopCheck stop) {
+  if (absl::Status status = CheckPyTorchTraceOptions(options, limits); !status.ok()) return status;
+  const absl::StatusOr<PyTorchTrace> trace = ReadPyTorchTrace(recording, limits, stop);
+  if (!trace.ok()) return trace.status();
+  return ProfileOfPyTorchTrace(*trace, options, limits);
 }
 
 }  // namespace stepcast

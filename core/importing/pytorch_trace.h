@@ -9,6 +9,7 @@
 #include "core/base/stop_check.h"
 #include "core/importing/byte_source.h"
 #include "core/importing/imported_profile.h"
+#include "core/importing/pytorch_reader.h"
 #include "core/importing/recording_options.h"
 #include "core/model/profile_limits.h"
 
@@ -29,5 +30,13 @@ struct PyTorchTraceOptions {
 absl::StatusOr<ImportedProfile> ImportPyTorchTrace(ByteSource& recording,
                                                    const PyTorchTraceOptions& options,
                                                    const ProfileLimits& limits, StopCheck stop);
+
+// The same of a trace that has been read. Failure: as above, but of the options' own.
+absl::StatusOr<ImportedProfile> ProfileOfPyTorchTrace(const PyTorchTrace& trace,
+                                                      const PyTorchTraceOptions& options,
+                                                      const ProfileLimits& limits);
+// OK, or the options' faults, each at its field.
+absl::Status CheckPyTorchTraceOptions(const PyTorchTraceOptions& options,
+                                      const ProfileLimits& limits);
 
 }  // namespace stepcast

@@ -4,20 +4,25 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
+#include "core/importing/pytorch_ranks.h"
 #include "core/importing/pytorch_trace.h"
 #include "core/importing/run_metadata_profile.h"
 #include "core/importing/timeline_profile.h"
 #include "tests/core/importing/pytorch_writer.h"
 #include "tests/core/importing/random_training.h"
+#include "tests/core/importing/rank_traces.h"
 #include "tests/support/live_bytes.h"
 #include "tests/support/recorded_data.h"
 #include "tests/support/run_metadata_writer.h"
@@ -207,6 +212,56 @@ TEST(ImportMemoryTest, OfATraceOfPyTorchOnlyTheEventsThatAreNeededAreHeld) {
       EXPECT_GT(source.size(), 10 * held.most) << "of a trace this large nothing is shown";
     }
   }
+}
+
+// A trace among so many bytes of events that an import does not need.
+class PaddedSource final : public ByteSource {
+ public:
+  PaddedSource(const std::string& text, size_t padding)
+      : text_(text),
+        begin_(text.find("[{") + 1),
+        padding_(padding / kEvent.size() * kEvent.size()) {}
+
+  absl::StatusOr<size_t> Read(char* buffer, size_t size) override {
+    size_t taken = 0;
+    for (; taken < size && at_ < text_.size() + padding_; ++taken, ++at_) {
+      buffer[taken] = at_ < begin_              ? text_[at_]
+                      : at_ < begin_ + padding_ ? kEvent[(at_ - begin_) % kEvent.size()]
+                                                : text_[at_ - padding_];
+    }
+    return taken;
+  }
+
+ private:
+  static constexpr std::string_view kEvent =
+      R"({"ph": "X", "cat": "python_function", "name": "nn.Module: Linear_0", "pid": 1, )"
+      R"("tid": 2, "ts": 1.250, "dur": 3.500, "args": {"Python id": 4, "Python parent id": 3}},)";
+
+  const std::string& text_;
+  const size_t begin_;
+  const size_t padding_;
+  size_t at_ = 0;
+};
+
+TEST(ImportMemoryTest, OfEightRanksNoMoreIsHeldThanTheirStepsHowLongTheirTracesMayBe) {
+  const testing::RankTraces made = testing::WriteRankTraces({.ranks = 8, .steps = 12});
+  std::map<size_t, int64_t> most;
+  for (const size_t padding : {size_t{0}, size_t{20'000'000}}) {
+    std::deque<PaddedSource> sources;
+    std::vector<RankTrace> traces;
+    for (const std::string& text : made.texts)
+      traces.push_back({.recording = &sources.emplace_back(text, padding), .name = ""});
+    const int64_t before = live_bytes;
+    most_live_bytes = before;
+    const absl::StatusOr<MultiRankRecording> found =
+        ImportPyTorchRanks(traces, {.recording = kOptions}, {}, NeverStop);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->worker_count(), 8);
+    most[padding] = most_live_bytes - before;
+    std::cout << "8 ranks with " << padding / 1'000'000 << " MB more each: at most "
+              << most[padding] / 1000 << " kB\n";
+  }
+  EXPECT_LT(most[20'000'000], most[0] + 500'000);
 }
 
 }  // namespace

@@ -1,0 +1,848 @@
+#include "core/alignment/clock_alignment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+#include "core/alignment/difference_constraints.h"
+#include "core/alignment/message_bounds.h"
+#include "core/alignment/quadratic_program.h"
+#include "core/base/error.h"
+#include "core/base/index.h"
+
+namespace stepcast {
+
+namespace {
+
+constexpr int64_t kMaxReadingNs = int64_t{1} << 61;
+constexpr int64_t kMaxToleranceNs = 1'000'000'000;
+constexpr double kMaxDrift = 0.01;
+// Beside a variance: of a distance from the middle of what is possible, and of one from where the
+// search starts, which alone holds what nothing else does.
+constexpr double kCentreWeight = 1e-3;
+// Likewise, of the distance between two ends of a collective that ends together.
+constexpr double kEndWeight = 1;
+constexpr double kAnchorWeight = 1e-9;
+// Nanoseconds by which a bound of the program may be violated.
+constexpr double kFeasibilityNs = 0.01;
+
+// A reading of a node's clock, from the middle of its readings.
+struct Reading {
+  int32_t node = 0;
+  int64_t at_ns = 0;
+};
+
+class ExchangeFaults {
+ public:
+  // Faults beyond what a status keeps are counted only.
+  template <typename... Text>
+  void Add(const std::string& field, const Text&... text) {
+    if (faults_.size() < kMaxFaults) faults_.push_back({field, absl::StrCat(text...)});
+  }
+  absl::Status ToStatus() {
+    return faults_.empty() ? absl::OkStatus()
+                           : FaultsError("EXCHANGES_INVALID", std::move(faults_));
+  }
+
+ private:
+  std::vector<Fault> faults_;
+};
+
+class ExchangeCheck {
+ public:
+  ExchangeCheck(const RecordedExchanges& exchanges, const AlignmentLimits& limits)
+      : exchanges_(exchanges), limits_(limits) {}
+
+  absl::Status Check(const AlignmentOptions& options) {
+    CheckOptions(options);
+    const size_t nodes = exchanges_.nodes.size();
+    const auto most = std::min(limits_.max_nodes, DifferenceConstraints::kMaxVariables);
+    if (nodes < 1 || nodes > Index(most))
+      faults_.Add("nodes", nodes, " nodes are not from 1 to ", most);
+    if (!exchanges_.machines.empty() && exchanges_.machines.size() != nodes)
+      faults_.Add("machines", exchanges_.machines.size(), " machines of ", nodes, " nodes");
+    size_t readings = 4 * exchanges_.messages.size();
+    for (const RecordedCollective& collective : exchanges_.collectives)
+      readings += 2 * collective.members.size();
+    if (readings > limits_.max_readings)
+      faults_.Add("", readings,
+                  " readings are above the limit max_readings = ", limits_.max_readings);
+    if (absl::Status status = faults_.ToStatus(); !status.ok()) return status;
+    spans_.assign(nodes, {});
+    for (size_t i = 0; i < exchanges_.messages.size(); ++i)
+      CheckMessage(absl::StrCat("messages[", i, "]"), exchanges_.messages[i]);
+    for (size_t i = 0; i < exchanges_.collectives.size(); ++i)
+      CheckCollective(absl::StrCat("collectives[", i, "]"), exchanges_.collectives[i]);
+    if (absl::Status status = faults_.ToStatus(); !status.ok()) return status;
+    for (size_t node = 0; node < nodes; ++node) {
+      const Extent& extent = spans_[node];
+      if (extent.first <= extent.last && extent.last - extent.first > limits_.max_length_ns) {
+        faults_.Add(absl::StrCat("nodes[", node, "]"), "readings from ", extent.first, " to ",
+                    extent.last, " ns span more than max_length_ns = ", limits_.max_length_ns);
+      }
+    }
+    return faults_.ToStatus();
+  }
+  // The middle of the node's readings; 0: it has none.
+  int64_t MiddleOf(size_t node) const {
+    const Extent& extent = spans_[node];
+    return extent.first > extent.last ? 0 : extent.first + (extent.last - extent.first) / 2;
+  }
+  int64_t LengthOf(size_t node) const {
+    return std::max<int64_t>(
+        0, spans_[node].first > spans_[node].last ? 0 : spans_[node].last - spans_[node].first);
+  }
+
+ private:
+  struct Extent {
+    int64_t first = std::numeric_limits<int64_t>::max();
+    int64_t last = std::numeric_limits<int64_t>::min();
+  };
+
+  void CheckOptions(const AlignmentOptions& options) {
+    if (!(options.max_drift >= 0 && options.max_drift <= kMaxDrift))
+      faults_.Add("max_drift", options.max_drift, " is not from 0 to ", kMaxDrift);
+    if (options.tolerance_ns < 0 || options.tolerance_ns > kMaxToleranceNs)
+      faults_.Add("tolerance_ns", options.tolerance_ns, " is not from 0 to ", kMaxToleranceNs);
+    if (!(options.machine_weight >= 0 && options.machine_weight <= 1e6))
+      faults_.Add("machine_weight", options.machine_weight, " is not from 0 to 1e6");
+    if (options.max_rounds < 0 || options.max_rounds > 1000)
+      faults_.Add("max_rounds", options.max_rounds, " is not from 0 to 1000");
+  }
+  // False: a fault was added.
+  bool CheckNode(const std::string& field, int32_t node) {
+    if (node >= 0 && Index(node) < exchanges_.nodes.size()) return true;
+    faults_.Add(field, node, " is not from 0 to ", exchanges_.nodes.size() - 1);
+    return false;
+  }
+  void CheckFamily(const std::string& path, int32_t family) {
+    if (family < 0 || Index(family) >= exchanges_.families.size())
+      faults_.Add(path + ".family", family, " is not an index of ", exchanges_.families.size(),
+                  " families");
+  }
+  void CheckTimes(const std::string& path, int32_t node, int64_t start, int64_t end) {
+    if (start < -kMaxReadingNs || end > kMaxReadingNs) {
+      faults_.Add(path, "from ", start, " to ", end, " ns is farther than 2^61 ns from 0");
+      return;
+    }
+    if (end < start) {
+      faults_.Add(path, "the end ", end, " ns is before the start ", start, " ns");
+      return;
+    }
+    Extent& extent = spans_[Index(node)];
+    extent.first = std::min(extent.first, start);
+    extent.last = std::max(extent.last, end);
+  }
+  void CheckMessage(const std::string& path, const RecordedMessage& message) {
+    CheckFamily(path, message.family);
+    const bool has_sender = CheckNode(path + ".sender", message.sender);
+    const bool has_receiver = CheckNode(path + ".receiver", message.receiver);
+    if (has_sender && message.sender == message.receiver)
+      faults_.Add(path + ".receiver", message.receiver, " sent it");
+    if (has_sender) CheckTimes(path, message.sender, message.send_start_ns, message.send_end_ns);
+    if (has_receiver)
+      CheckTimes(path, message.receiver, message.receive_start_ns, message.receive_end_ns);
+  }
+  void CheckCollective(const std::string& path, const RecordedCollective& collective) {
+    CheckFamily(path, collective.family);
+    if (collective.members.size() < 2)
+      faults_.Add(path + ".members", collective.members.size(), " are less than 2");
+    std::vector<uint8_t> seen(exchanges_.nodes.size(), 0);
+    for (size_t i = 0; i < collective.members.size(); ++i) {
+      const RecordedCollective::Member& member = collective.members[i];
+      const std::string field = absl::StrCat(path, ".members[", i, "]");
+      if (!CheckNode(field + ".node", member.node)) continue;
+      if (std::exchange(seen[Index(member.node)], 1) != 0)
+        faults_.Add(field + ".node", member.node, " is there twice");
+      CheckTimes(field, member.node, member.start_ns, member.end_ns);
+    }
+  }
+
+  const RecordedExchanges& exchanges_;
+  const AlignmentLimits& limits_;
+  ExchangeFaults faults_;
+  std::vector<Extent> spans_;  // by node
+};
+
+// The receives of the exchanges, and how much their durations scatter.
+class ReceiveFamilies {
+ public:
+  // `middles`: by node, what its readings are counted from.
+  ReceiveFamilies(const RecordedExchanges& exchanges, const std::vector<int64_t>& middles) {
+    std::map<std::tuple<bool, int32_t, int32_t, int32_t>, std::vector<Receive>> families;
+    const auto reading = [&](int32_t node, int64_t at_ns) {
+      return Reading{.node = node, .at_ns = at_ns - middles[Index(node)]};
+    };
+    for (const RecordedMessage& message : exchanges.messages) {
+      const size_t exchange = first_start_.size();
+      first_start_.push_back(starts_.size());
+      starts_.push_back(reading(message.receiver, message.receive_start_ns));
+      starts_.push_back(reading(message.sender, message.send_start_ns));
+      families[{true, message.family, message.sender, message.receiver}].push_back(
+          {.exchange = exchange, .end = reading(message.receiver, message.receive_end_ns)});
+    }
+    for (const RecordedCollective& collective : exchanges.collectives) {
+      const size_t exchange = first_start_.size();
+      first_start_.push_back(starts_.size());
+      for (const RecordedCollective::Member& member : collective.members) {
+        starts_.push_back(reading(member.node, member.start_ns));
+        families[{false, collective.family, 0, member.node}].push_back(
+            {.exchange = exchange, .end = reading(member.node, member.end_ns)});
+      }
+    }
+    first_start_.push_back(starts_.size());
+    for (auto& [key, receives] : families) {
+      if (receives.size() >= 2) families_.push_back(std::move(receives));
+    }
+  }
+
+  struct Receive {
+    size_t exchange = 0;
+    Reading end;
+  };
+  // All of at least two receives.
+  const std::vector<std::vector<Receive>>& families() const { return families_; }
+
+  // Of each exchange the index of the start that is the latest where `common` says what a reading
+  // is in common time.
+  template <typename Common>
+  std::vector<size_t> LatestStarts(Common common) const {
+    std::vector<size_t> latest;
+    latest.reserve(first_start_.size() - 1);
+    for (size_t exchange = 0; exchange + 1 < first_start_.size(); ++exchange) {
+      size_t found = first_start_[exchange];
+      for (size_t i = found + 1; i < first_start_[exchange + 1]; ++i) {
+        if (common(starts_[i]) > common(starts_[found])) found = i;
+      }
+      latest.push_back(found);
+    }
+    return latest;
+  }
+  const Reading& start(size_t index) const { return starts_[index]; }
+
+  // Root of the mean over the families of their durations' variance.
+  template <typename Common>
+  double Spread(Common common) const {
+    if (families_.empty()) return 0;
+    const std::vector<size_t> latest = LatestStarts(common);
+    double sum = 0;
+    for (const std::vector<Receive>& family : families_) {
+      const auto duration = [&](const Receive& receive) {
+        return common(receive.end) - common(starts_[latest[receive.exchange]]);
+      };
+      double mean = 0;
+      for (const Receive& receive : family) mean += duration(receive);
+      mean /= static_cast<double>(family.size());
+      double squares = 0;
+      for (const Receive& receive : family)
+        squares += (duration(receive) - mean) * (duration(receive) - mean);
+      sum += squares / static_cast<double>(family.size());
+    }
+    return std::sqrt(sum / static_cast<double>(families_.size()));
+  }
+
+ private:
+  std::vector<size_t> first_start_;  // by exchange, one more
+  std::vector<Reading> starts_;      // of a message the receiver's first
+  std::vector<std::vector<Receive>> families_;
+};
+
+// The unknowns: of each node but the first what its clock is ahead of a first guess, and what it
+// drifts to either end, both in nanoseconds.
+class ClockFit {
+ public:
+  ClockFit(const RecordedExchanges& exchanges, const AlignmentOptions& options,
+           const ExchangeCheck& check, StopCheck stop)
+      : exchanges_(exchanges),
+        options_(options),
+        stop_(stop),
+        nodes_(static_cast<int32_t>(exchanges.nodes.size())),
+        has_drift_(options.max_drift > 0),
+        orders_(Index(nodes_) * Index(nodes_)),
+        guess_(Index(nodes_), 0) {
+    for (size_t node = 0; node < Index(nodes_); ++node) {
+      middles_.push_back(check.MiddleOf(node));
+      half_length_ns_ =
+          std::max(half_length_ns_, static_cast<double>(check.LengthOf(node)) / 2 + 1);
+    }
+  }
+
+  absl::StatusOr<ClockAlignment> Align() {
+    if (absl::Status status = CollectOrders(); !status.ok()) return status;
+    if (absl::Status status = Guess(); !status.ok()) return status;
+    if (!has_drift_) {
+      if (absl::Status status = BoundOffsets(); !status.ok()) return status;
+    }
+    WriteConstraints();
+    const ReceiveFamilies receives(exchanges_, middles_);
+    ClockAlignment alignment{.bounds = static_cast<int64_t>(order_count_)};
+    const std::vector<double> recorded = AsRecorded();
+    alignment.recorded_spread_ns = SpreadOf(receives, recorded);
+    absl::StatusOr<std::vector<double>> best = Solve(CentreProgram());
+    if (!best.ok()) return best.status();
+    alignment.centred_spread_ns = SpreadOf(receives, *best);
+    alignment.spread_ns = alignment.centred_spread_ns;
+    for (int32_t round = 0; round < options_.max_rounds && !receives.families().empty(); ++round) {
+      const absl::StatusOr<bool> better = Improve(receives, *best, alignment.spread_ns);
+      if (!better.ok()) return better.status();
+      if (!*better) break;
+      ++alignment.rounds;
+    }
+    WriteClocks(*best, alignment);
+    if (absl::Status status = BoundClocks(alignment); !status.ok()) return status;
+    return alignment;
+  }
+
+ private:
+  struct Program {
+    std::vector<double> hessian;
+    std::vector<double> gradient;
+  };
+
+  int32_t unknowns() const { return (nodes_ - 1) * (has_drift_ ? 2 : 1); }
+  std::vector<ClockOrder>& OrdersOf(int32_t early, int32_t late) {
+    return orders_[Index(early) * Index(nodes_) + Index(late)];
+  }
+  const std::vector<ClockOrder>& OrdersOf(int32_t early, int32_t late) const {
+    return orders_[Index(early) * Index(nodes_) + Index(late)];
+  }
+
+  void AddReading(int32_t node, double at_ns, double factor, LinearConstraint& row) const {
+    if (node == 0) return;
+    row.Add(node - 1, factor);
+    if (has_drift_) row.Add(nodes_ - 1 + node - 1, factor * at_ns / half_length_ns_);
+  }
+  // Common time, from the first node's middle.
+  double CommonOf(const std::vector<double>& x, const Reading& reading) const {
+    return static_cast<double>(reading.at_ns + guess_[Index(reading.node)]) +
+           CorrectionOf(x, reading.node, static_cast<double>(reading.at_ns));
+  }
+  double CorrectionOf(const std::vector<double>& x, int32_t node, double at_ns) const {
+    if (node == 0) return 0;
+    const double offset = x[Index(node - 1)];
+    return has_drift_ ? offset + x[Index(nodes_ - 1 + node - 1)] * (at_ns / half_length_ns_)
+                      : offset;
+  }
+  double SpreadOf(const ReceiveFamilies& receives, const std::vector<double>& x) const {
+    return receives.Spread([&](const Reading& reading) { return CommonOf(x, reading); });
+  }
+
+  absl::Status CollectOrders() {
+    std::vector<std::vector<ClockOrder>> found(orders_.size());
+    for (size_t i = 0; i < exchanges_.messages.size(); ++i) {
+      const RecordedMessage& message = exchanges_.messages[i];
+      found[Index(message.sender) * Index(nodes_) + Index(message.receiver)].push_back(
+          OrderOf(message.sender, message.send_end_ns, message.receiver, message.receive_end_ns,
+                  static_cast<int64_t>(i)));
+    }
+    PacedStopCheck stop(stop_);
+    for (int32_t early = 0; early < nodes_; ++early) {
+      for (int32_t late = 0; late < nodes_; ++late) {
+        if (early == late) continue;
+        std::vector<ClockOrder>& orders = found[Index(early) * Index(nodes_) + Index(late)];
+        AddCollectives(early, late, orders);
+        if (!stop.GoesOn(static_cast<int64_t>(orders.size() + exchanges_.collectives.size()) + 1))
+          return stop.status();
+        OrdersOf(early, late) = TightestOrders(std::move(orders));
+        orders = {};
+        order_count_ += OrdersOf(early, late).size();
+      }
+    }
+    return absl::OkStatus();
+  }
+  ClockOrder OrderOf(int32_t early, int64_t early_ns, int32_t late, int64_t late_ns,
+                     int64_t source) const {
+    return {.early_ns = early_ns - middles_[Index(early)],
+            .late_ns = late_ns - middles_[Index(late)] + options_.tolerance_ns,
+            .source = source};
+  }
+  void AddCollectives(int32_t early, int32_t late, std::vector<ClockOrder>& orders) {
+    if (member_of_.empty()) IndexMembers();
+    for (size_t i = 0; i < exchanges_.collectives.size(); ++i) {
+      const int32_t first = member_of_[i * Index(nodes_) + Index(early)];
+      const int32_t second = member_of_[i * Index(nodes_) + Index(late)];
+      if (first < 0 || second < 0) continue;
+      const std::vector<RecordedCollective::Member>& members = exchanges_.collectives[i].members;
+      orders.push_back(OrderOf(early, members[Index(first)].start_ns, late,
+                               members[Index(second)].end_ns,
+                               static_cast<int64_t>(exchanges_.messages.size() + i)));
+    }
+  }
+  void IndexMembers() {
+    member_of_.assign(exchanges_.collectives.size() * Index(nodes_), -1);
+    for (size_t i = 0; i < exchanges_.collectives.size(); ++i) {
+      const std::vector<RecordedCollective::Member>& members = exchanges_.collectives[i].members;
+      for (size_t k = 0; k < members.size(); ++k)
+        member_of_[i * Index(nodes_) + Index(members[k].node)] = static_cast<int32_t>(k);
+    }
+  }
+
+  // The tightest bound without drift; nullptr: there is none.
+  const ClockOrder* TightestOf(int32_t early, int32_t late) const {
+    const std::vector<ClockOrder>& orders = OrdersOf(early, late);
+    const auto found = std::min_element(
+        orders.begin(), orders.end(),
+        [](const ClockOrder& a, const ClockOrder& b) { return a.most() < b.most(); });
+    return found == orders.end() ? nullptr : &*found;
+  }
+
+  // Of each node the middle between the bounds from a node that is known, the narrowest first
+  // (Prim's tree); where one side is open, the recorded clock or the bound.
+  absl::Status Guess() {
+    constexpr int64_t kOpen = int64_t{1} << 60;
+    std::vector<uint8_t> known(Index(nodes_), 0);
+    std::vector<int64_t> width(Index(nodes_), std::numeric_limits<int64_t>::max());
+    int32_t node = 0;
+    for (int32_t left = nodes_; left > 0; --left) {
+      known[Index(node)] = 1;
+      int32_t next = -1;
+      for (int32_t other = 0; other < nodes_; ++other) {
+        if (known[Index(other)] != 0) continue;
+        const ClockOrder* const above = TightestOf(other, node);
+        const ClockOrder* const below = TightestOf(node, other);
+        if (above != nullptr || below != nullptr) {
+          const int64_t most = above == nullptr ? kOpen : above->most();
+          const int64_t least = below == nullptr ? -kOpen : -below->most();
+          if (most - least < width[Index(other)]) {
+            width[Index(other)] = most - least;
+            guess_[Index(other)] =
+                guess_[Index(node)] +
+                (above != nullptr && below != nullptr
+                     ? least + (most - least) / 2
+                     : NearestTo(RecordedOffset(other) - RecordedOffset(node),
+                                 above != nullptr ? most : least, above != nullptr));
+          }
+        }
+        if (width[Index(other)] < std::numeric_limits<int64_t>::max() &&
+            (next < 0 || width[Index(other)] < width[Index(next)])) {
+          next = other;
+        }
+      }
+      if (next < 0 && left > 1) return Unconnected(known);
+      node = next;
+    }
+    return absl::OkStatus();
+  }
+  // The recorded clock where the only bound lets it; the bound where not, or where it is so far
+  // from it that the clocks count from different days.
+  static int64_t NearestTo(int64_t as_recorded, int64_t bound, bool is_above) {
+    const bool is_possible = is_above ? as_recorded <= bound : as_recorded >= bound;
+    return is_possible && std::abs(as_recorded - bound) <= DifferenceConstraints::kMaxBound
+               ? as_recorded
+               : bound;
+  }
+  // Between the middles of a node and the first one's, if the clocks are right.
+  int64_t RecordedOffset(int32_t node) const {
+    const int64_t apart = middles_[Index(node)] - middles_.front();
+    constexpr int64_t kFar = int64_t{1} << 58;
+    return std::clamp(apart, -kFar, kFar);
+  }
+  absl::Status Unconnected(const std::vector<uint8_t>& known) const {
+    const auto lost = static_cast<size_t>(std::find(known.begin(), known.end(), 0) - known.begin());
+    return MakeError(absl::StatusCode::kInvalidArgument,
+                     absl::StrCat("nodes[", lost, "]: ", exchanges_.nodes[lost],
+                                  " shares no exchange, directly or through others, with ",
+                                  exchanges_.nodes.front(), ": its clock cannot be aligned"),
+                     {.reason = "CLOCKS_UNCONNECTED",
+                      .metadata = {{"node", exchanges_.nodes[lost]}},
+                      .faults = {{absl::StrCat("nodes[", lost, "]"), "shares no exchange"}}});
+  }
+
+  // Without drift: exactly, in whole numbers.
+  absl::Status BoundOffsets() {
+    DifferenceConstraints system(nodes_);
+    for (int32_t early = 0; early < nodes_; ++early) {
+      for (int32_t late = 0; late < nodes_; ++late) {
+        const ClockOrder* const order = early == late ? nullptr : TightestOf(early, late);
+        if (order != nullptr) system.Add(early, late, order->most(), order->source);
+      }
+    }
+    const std::optional<DifferenceConstraints::Cycle> cycle = system.FindContradiction();
+    if (!cycle.has_value()) {
+      offset_bounds_ = system.TightestBounds();
+      return absl::OkStatus();
+    }
+    std::vector<Fault> faults;
+    for (const DifferenceConstraints::Constraint& constraint : cycle->constraints)
+      faults.push_back(FaultOf(constraint.above, constraint.below, constraint.source));
+    return Contradiction(
+        std::move(faults), static_cast<double>(cycle->excess),
+        static_cast<double>(cycle->excess) / static_cast<double>(cycle->constraints.size()));
+  }
+
+  Fault FaultOf(int32_t early, int32_t late, int64_t source) const {
+    const auto messages = static_cast<int64_t>(exchanges_.messages.size());
+    const auto describe = [&](int32_t family, int32_t step, std::string_view first,
+                              int64_t early_ns, std::string_view last, int64_t late_ns) {
+      const absl::string_view first_verb(first.data(), first.size());
+      const absl::string_view last_verb(last.data(), last.size());
+      return absl::StrCat(exchanges_.families[Index(family)], " of step ", step, ": ",
+                          exchanges_.nodes[Index(early)], first_verb, early_ns, " ns, ",
+                          exchanges_.nodes[Index(late)], last_verb, late_ns, " ns");
+    };
+    if (source < messages) {
+      const RecordedMessage& message = exchanges_.messages[static_cast<size_t>(source)];
+      return {absl::StrCat("messages[", source, "]"),
+              describe(message.family, message.step, " sent it by ", message.send_end_ns,
+                       " had it at ", message.receive_end_ns)};
+    }
+    const auto i = static_cast<size_t>(source - messages);
+    const RecordedCollective& collective = exchanges_.collectives[i];
+    const auto& members = collective.members;
+    return {absl::StrCat("collectives[", i, "]"),
+            describe(collective.family, collective.step, " started it at ",
+                     members[Index(member_of_[i * Index(nodes_) + Index(early)])].start_ns,
+                     " ended it at ",
+                     members[Index(member_of_[i * Index(nodes_) + Index(late)])].end_ns)};
+  }
+  absl::Status Contradiction(std::vector<Fault> faults, double excess_ns, double slack_ns) const {
+    std::string message = absl::StrCat(
+        "the clocks cannot be reconciled: ", faults.size(), " exchanges contradict each other by ",
+        std::llround(excess_ns), " ns",
+        has_drift_ ? absl::StrCat(", even if clocks drift by up to ", options_.max_drift) : "",
+        ": ", faults.front().description);
+    for (size_t i = 1; i < faults.size() && i < 4; ++i)
+      absl::StrAppend(&message, "; ", faults[i].description);
+    if (faults.size() > 4) absl::StrAppend(&message, "; and ", faults.size() - 4, " more");
+    return MakeError(absl::StatusCode::kInvalidArgument, message,
+                     {.reason = "CLOCKS_CONTRADICT",
+                      .metadata = {{"excess_ns", absl::StrCat(std::llround(excess_ns))},
+                                   {"slack_ns", absl::StrCat(std::llround(slack_ns))}},
+                      .faults = std::move(faults)});
+  }
+
+  void WriteConstraints() {
+    for (int32_t early = 0; early < nodes_; ++early) {
+      for (int32_t late = 0; late < nodes_; ++late) {
+        if (early == late) continue;
+        const int64_t guess = guess_[Index(late)] - guess_[Index(early)];
+        for (const ClockOrder& order : OrdersOf(early, late)) {
+          LinearConstraint row;
+          AddReading(early, static_cast<double>(order.early_ns), 1, row);
+          AddReading(late, static_cast<double>(order.late_ns), -1, row);
+          row.most = static_cast<double>(order.most() + guess);
+          Append(row, {.early = early, .late = late, .source = order.source});
+        }
+      }
+    }
+    if (!has_drift_) return;
+    for (int32_t node = 1; node < nodes_; ++node) {
+      for (const double side : {1.0, -1.0}) {
+        LinearConstraint row{.most = options_.max_drift * half_length_ns_};
+        row.Add(nodes_ - 1 + node - 1, side);
+        Append(row, {});
+      }
+    }
+  }
+  struct Origin {
+    int32_t early = -1;  // below 0: a limit of a drift
+    int32_t late = -1;
+    int64_t source = 0;
+  };
+  void Append(const LinearConstraint& row, Origin origin) {
+    constraints_.push_back(row);
+    origins_.push_back(origin);
+    scale_ns_ = std::max(scale_ns_, std::abs(row.most));
+  }
+
+  Program EmptyProgram() const {
+    const auto size = Index(unknowns());
+    return {.hessian = std::vector<double>(size * size, 0),
+            .gradient = std::vector<double>(size, 0)};
+  }
+  // Adds weight * (row(x) + constant)^2.
+  static void AddSquare(const LinearConstraint& row, double constant, double weight,
+                        Program& program) {
+    const size_t size = program.gradient.size();
+    for (size_t a = 0; a < row.count; ++a) {
+      const auto column = static_cast<size_t>(row.columns[a]);
+      program.gradient[column] += 2 * weight * row.values[a] * constant;
+      for (size_t b = 0; b < row.count; ++b) {
+        program.hessian[column * size + static_cast<size_t>(row.columns[b])] +=
+            2 * weight * row.values[a] * row.values[b];
+      }
+    }
+  }
+
+  // Pulls towards the middle of what is possible between each two nodes that have orders in both
+  // directions, the narrower it is the more; towards one clock on each machine; towards the guess.
+  Program CentreProgram() const {
+    struct Pull {
+      LinearConstraint row;
+      double constant = 0;
+      double width = 0;
+    };
+    std::vector<Pull> pulls;
+    double narrowest = std::numeric_limits<double>::infinity();
+    for (int32_t a = 0; a < nodes_; ++a) {
+      for (int32_t b = a + 1; b < nodes_; ++b) {
+        const std::vector<ClockOrder>& there = OrdersOf(a, b);
+        const std::vector<ClockOrder>& back = OrdersOf(b, a);
+        if (there.empty() || back.empty()) continue;
+        const auto guess = static_cast<double>(guess_[Index(a)] - guess_[Index(b)]);
+        const double first = static_cast<double>(there.front().early_ns);
+        const double last = static_cast<double>(there.back().early_ns);
+        for (const double at : {first, (first + last) / 2, last}) {
+          const double most = HeightAt(there, at) - guess;
+          const double least = -HeightAt(back, at + guess) - guess;
+          Pull pull{.constant = -(most + least) / 2, .width = std::max(1.0, most - least)};
+          AddReading(a, at, 1, pull.row);
+          AddReading(b, at + guess, -1, pull.row);
+          narrowest = std::min(narrowest, pull.width);
+          pulls.push_back(pull);
+        }
+      }
+    }
+    Program program = EmptyProgram();
+    const double share = kCentreWeight / (3.0 * std::max(1, nodes_ - 1));
+    for (const Pull& pull : pulls) {
+      const double weight = narrowest / pull.width;
+      AddSquare(pull.row, pull.constant, share * weight * weight, program);
+    }
+    AddMachines(program);
+    AddEnds(program);
+    for (size_t i = 0; i < program.gradient.size(); ++i)
+      program.hessian[i * program.gradient.size() + i] += 2 * kAnchorWeight;
+    return program;
+  }
+  // Each member's end is pulled to the next one's, round the collective.
+  void AddEnds(Program& program) const {
+    size_t pulls = 0;
+    for (const RecordedCollective& collective : exchanges_.collectives)
+      pulls += collective.ends_together ? collective.members.size() : 0;
+    const double weight = kEndWeight / static_cast<double>(std::max<size_t>(1, pulls));
+    for (const RecordedCollective& collective : exchanges_.collectives) {
+      const size_t members = collective.ends_together ? collective.members.size() : 0;
+      for (size_t i = 0; i < members; ++i) {
+        const RecordedCollective::Member& a = collective.members[i];
+        const RecordedCollective::Member& b = collective.members[(i + 1) % members];
+        const int64_t of_a = a.end_ns - middles_[Index(a.node)];
+        const int64_t of_b = b.end_ns - middles_[Index(b.node)];
+        LinearConstraint row;
+        AddReading(a.node, static_cast<double>(of_a), 1, row);
+        AddReading(b.node, static_cast<double>(of_b), -1, row);
+        const int64_t apart = of_a + guess_[Index(a.node)] - of_b - guess_[Index(b.node)];
+        AddSquare(row, static_cast<double>(apart), weight, program);
+      }
+    }
+  }
+  void AddMachines(Program& program) const {
+    if (exchanges_.machines.empty()) return;
+    for (int32_t a = 0; a < nodes_; ++a) {
+      for (int32_t b = a + 1; b < nodes_; ++b) {
+        if (exchanges_.machines[Index(a)] != exchanges_.machines[Index(b)]) continue;
+        LinearConstraint row;
+        AddReading(a, 0, 1, row);
+        AddReading(b, 0, -1, row);
+        const int64_t apart =
+            guess_[Index(a)] - RecordedOffset(a) - (guess_[Index(b)] - RecordedOffset(b));
+        AddSquare(row, static_cast<double>(apart), options_.machine_weight / nodes_, program);
+      }
+    }
+  }
+
+  // The mean variance of the receives' durations, where the latest starts are those.
+  void AddVariances(const ReceiveFamilies& receives, const std::vector<size_t>& latest,
+                    Program& program) const {
+    const size_t size = program.gradient.size();
+    std::vector<double> mean_row(size, 0);
+    std::vector<size_t> touched;
+    const double share = 1 / static_cast<double>(receives.families().size());
+    for (const std::vector<ReceiveFamilies::Receive>& family : receives.families()) {
+      const double each = 1 / static_cast<double>(family.size());
+      std::vector<LinearConstraint> rows;
+      std::vector<double> constants;
+      double mean = 0;
+      for (const ReceiveFamilies::Receive& receive : family) {
+        const Reading& start = receives.start(latest[receive.exchange]);
+        LinearConstraint row;
+        AddReading(receive.end.node, static_cast<double>(receive.end.at_ns), 1, row);
+        AddReading(start.node, static_cast<double>(start.at_ns), -1, row);
+        constants.push_back(static_cast<double>(receive.end.at_ns +
+                                                guess_[Index(receive.end.node)] - start.at_ns -
+                                                guess_[Index(start.node)]));
+        mean += each * constants.back();
+        for (size_t k = 0; k < row.count; ++k) {
+          const auto column = static_cast<size_t>(row.columns[k]);
+          if (mean_row[column] == 0) touched.push_back(column);
+          mean_row[column] += each * row.values[k];
+        }
+        rows.push_back(row);
+      }
+      for (size_t i = 0; i < rows.size(); ++i)
+        AddSquare(rows[i], constants[i] - mean, share * each, program);
+      std::sort(touched.begin(), touched.end());
+      touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+      for (const size_t a : touched) {
+        for (const size_t b : touched)
+          program.hessian[a * size + b] -= 2 * share * mean_row[a] * mean_row[b];
+      }
+      for (const size_t column : touched) mean_row[column] = 0;
+      touched.clear();
+    }
+  }
+
+  absl::StatusOr<std::vector<double>> Solve(const Program& program) {
+    absl::StatusOr<QuadraticSolution> solution =
+        MinimizeQuadratic(program.hessian, program.gradient, constraints_, kFeasibilityNs, stop_);
+    if (!solution.ok()) return solution.status();
+    if (!solution->feasible) return ContradictionOf(solution->multipliers);
+    return std::move(solution->x);
+  }
+  absl::Status ContradictionOf(const std::vector<Multiplier>& multipliers) const {
+    double largest = 0;
+    for (const Multiplier& multiplier : multipliers) {
+      if (origins_[multiplier.constraint].early >= 0) largest = std::max(largest, multiplier.value);
+    }
+    double excess = 0;
+    double weights = 0;
+    std::vector<Fault> faults;
+    for (const Multiplier& multiplier : multipliers) {
+      const Origin& origin = origins_[multiplier.constraint];
+      excess -= multiplier.value / largest * constraints_[multiplier.constraint].most;
+      if (origin.early < 0 || multiplier.value < 1e-9 * largest) continue;
+      weights += multiplier.value / largest;
+      faults.push_back(FaultOf(origin.early, origin.late, origin.source));
+    }
+    return Contradiction(std::move(faults), excess, excess / weights);
+  }
+
+  // One step of the alternation: solves with the branches that are active at `best`, and goes as
+  // far towards what it finds as makes the durations differ less. False: nowhere.
+  absl::StatusOr<bool> Improve(const ReceiveFamilies& receives, std::vector<double>& best,
+                               double& spread) {
+    Program program = CentreProgram();
+    AddVariances(receives, receives.LatestStarts([&](const Reading& reading) {
+      return CommonOf(best, reading);
+    }),
+                 program);
+    const absl::StatusOr<std::vector<double>> target = Solve(program);
+    if (!target.ok()) return target.status();
+    constexpr int kHalvings = 6;
+    double share = 1;
+    for (int i = 0; i < kHalvings; ++i, share /= 2) {
+      std::vector<double> tried = best;
+      for (size_t k = 0; k < tried.size(); ++k) tried[k] += share * ((*target)[k] - best[k]);
+      const double found = SpreadOf(receives, tried);
+      // A thousandth less is not worth a round.
+      if (found >= spread * (1 - 1e-3)) continue;
+      best = std::move(tried);
+      spread = found;
+      return true;
+    }
+    return false;
+  }
+
+  std::vector<double> AsRecorded() const {
+    std::vector<double> x(Index(unknowns()), 0);
+    for (int32_t node = 1; node < nodes_; ++node) {
+      x[Index(node - 1)] =
+          static_cast<double>(middles_[Index(node)] - middles_.front() - guess_[Index(node)]);
+    }
+    return x;
+  }
+
+  // The offset of a node whose unknown is `correction`.
+  int64_t OffsetOf(int32_t node, int64_t correction) const {
+    return guess_[Index(node)] + correction - (middles_[Index(node)] - middles_.front());
+  }
+  void WriteClocks(const std::vector<double>& x, ClockAlignment& alignment) const {
+    for (int32_t node = 0; node < nodes_; ++node) {
+      NodeClock clock{.reference_ns = middles_[Index(node)]};
+      if (node > 0) {
+        clock.offset_ns = OffsetOf(node, std::llround(x[Index(node - 1)]));
+        if (has_drift_) clock.drift = x[Index(nodes_ - 1 + node - 1)] / half_length_ns_;
+      }
+      alignment.clocks.push_back(clock);
+    }
+  }
+
+  absl::Status BoundClocks(ClockAlignment& alignment) {
+    for (int32_t node = 1; node < nodes_; ++node) {
+      NodeClock& clock = alignment.clocks[Index(node)];
+      if (!has_drift_) {
+        const int64_t above = offset_bounds_[Index(node) * Index(nodes_)];
+        const int64_t below = offset_bounds_[Index(node)];
+        const int64_t guess = guess_[Index(node)];
+        clock.most_offset_ns = above == DifferenceConstraints::kUnbounded
+                                   ? kUnboundedOffset
+                                   : OffsetOf(node, above - guess);
+        clock.least_offset_ns = below == DifferenceConstraints::kUnbounded
+                                    ? -kUnboundedOffset
+                                    : OffsetOf(node, -below - guess);
+        continue;
+      }
+      for (const double side : {1.0, -1.0}) {
+        const absl::StatusOr<double> offset = Farthest(node - 1, side);
+        if (!offset.ok()) return offset.status();
+        int64_t& bound = side > 0 ? clock.most_offset_ns : clock.least_offset_ns;
+        bound = std::isinf(*offset)
+                    ? (side > 0 ? kUnboundedOffset : -kUnboundedOffset)
+                    : OffsetOf(node, std::llround(*offset + side * (1 + 1e-6 * scale_ns_)));
+        const absl::StatusOr<double> drift = Farthest(nodes_ - 1 + node - 1, side);
+        if (!drift.ok()) return drift.status();
+        (side > 0 ? clock.most_drift : clock.least_drift) =
+            std::clamp((*drift + side * (1 + 1e-6 * scale_ns_)) / half_length_ns_,
+                       -options_.max_drift, options_.max_drift);
+      }
+    }
+    return absl::OkStatus();
+  }
+  // The most, or least, that an unknown can be; infinite: there is no bound. Of a linear program
+  // the optimum nearest to 0 is where a point far out in that direction is projected to, once that
+  // is far enough (Mangasarian, "Normal solutions of linear programs", 1984).
+  absl::StatusOr<double> Farthest(int32_t unknown, double side) {
+    const auto size = Index(unknowns());
+    Program program = EmptyProgram();
+    for (size_t i = 0; i < size; ++i) program.hessian[i * size + i] = 1;
+    const double far = scale_ns_ * 1e6 * static_cast<double>(size);
+    program.gradient[Index(unknown)] = -side * far;
+    const absl::StatusOr<std::vector<double>> x = Solve(program);
+    if (!x.ok()) return x.status();
+    const double found = (*x)[Index(unknown)];
+    return std::abs(found) > far / 1e3 ? side * std::numeric_limits<double>::infinity() : found;
+  }
+
+  const RecordedExchanges& exchanges_;
+  const AlignmentOptions& options_;
+  const StopCheck stop_;
+  const int32_t nodes_;
+  const bool has_drift_;
+  double half_length_ns_ = 1;
+  std::vector<int64_t> middles_;                 // by node
+  std::vector<std::vector<ClockOrder>> orders_;  // by early and late node: their hull
+  size_t order_count_ = 0;
+  std::vector<int32_t> member_of_;      // by collective and node; -1: it is none
+  std::vector<int64_t> guess_;          // by node: from its middle to the first one's
+  std::vector<int64_t> offset_bounds_;  // without drift
+  std::vector<LinearConstraint> constraints_;
+  std::vector<Origin> origins_;  // parallel
+  double scale_ns_ = 1;          // of the constraints' right sides
+};
+
+}  // namespace
+
+int64_t NodeClock::ToCommon(int64_t reading_ns) const {
+  return reading_ns + offset_ns +
+         std::llround(drift * static_cast<double>(reading_ns - reference_ns));
+}
+
+absl::StatusOr<ClockAlignment> AlignClocks(const RecordedExchanges& exchanges,
+                                           const AlignmentOptions& options, StopCheck stop,
+                                           const AlignmentLimits& limits) {
+  ExchangeCheck check(exchanges, limits);
+  if (absl::Status status = check.Check(options); !status.ok()) return status;
+  return ClockFit(exchanges, options, check, stop).Align();
+}
+
+}  // namespace stepcast

@@ -1,0 +1,294 @@
+#include "core/diagnose/diagnosis.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/student_t.h"
+#include "core/communication/job.h"
+#include "core/diagnose/execution.h"
+#include "core/model/all_reduce.h"
+#include "core/predict/point_set.h"
+#include "core/predict/replications.h"
+
+namespace stepcast {
+
+namespace {
+
+// The scenario with a change, or why it makes no difference.
+struct Changed {
+  std::optional<Scenario> scenario;
+  std::string why_not;
+};
+
+Changed LeftOut(std::string why) { return {.why_not = std::move(why)}; }
+
+// Groups, as if they had been asked for.
+std::vector<WorkerGroup>& GroupsOf(Scenario& scenario) {
+  if (scenario.worker_groups.empty()) {
+    scenario.worker_groups.push_back(
+        {.count = scenario.workers,
+         .compute_speed_factor = 1,
+         .bandwidth_bytes_per_second = scenario.bandwidth_bytes_per_second});
+  }
+  return scenario.worker_groups;
+}
+
+Changed NoStragglers(Scenario scenario) {
+  double speed = 0;
+  double bandwidth = 0;
+  for (const WorkerGroup& group : scenario.worker_groups) {
+    speed = std::max(speed, group.compute_speed_factor.value_or(1));
+    bandwidth = std::max(bandwidth, group.bandwidth_bytes_per_second.value_or(0));
+  }
+  bool differs = false;
+  for (WorkerGroup& group : scenario.worker_groups) {
+    differs = differs || group.compute_speed_factor != speed ||
+              group.bandwidth_bytes_per_second != bandwidth;
+    group.compute_speed_factor = speed;
+    group.bandwidth_bytes_per_second = bandwidth;
+  }
+  if (!differs) return LeftOut("all workers are alike");
+  return {.scenario = std::move(scenario)};
+}
+
+Changed LinksTwiceAsFast(Scenario scenario) {
+  if (!scenario.has_servers()) {
+    AllReduce& job = std::get<AllReduce>(scenario.communication);
+    if (job.algorithm == CollectiveAlgorithm::kMeasured)
+      return LeftOut("collectives take the times that were measured of these links");
+    if (job.contention.has_value())
+      return LeftOut("the rates of collectives were fitted to these links");
+    job.intra_node_bandwidth_bytes_per_second *= 2;
+    job.rack_bandwidth_bytes_per_second *= 2;
+    job.nccl.channel_bandwidth_bytes_per_second *= 2;
+    if (scenario.workers == 1) return LeftOut("one worker uses no link");
+  }
+  scenario.bandwidth_bytes_per_second *= 2;
+  for (WorkerGroup& group : scenario.worker_groups) {
+    if (group.bandwidth_bytes_per_second.has_value()) *group.bandwidth_bytes_per_second *= 2;
+  }
+  return {.scenario = std::move(scenario)};
+}
+
+Changed NoLatency(Scenario scenario) {
+  if (scenario.has_servers()) return LeftOut("links to parameter servers have none");
+  AllReduce& job = std::get<AllReduce>(scenario.communication);
+  if (job.algorithm == CollectiveAlgorithm::kMeasured)
+    return LeftOut("collectives take the times that were measured, their latency in them");
+  if (job.latency_seconds == 0 && job.intra_node_latency_seconds == 0)
+    return LeftOut("the scenario has none");
+  if (scenario.workers == 1) return LeftOut("one worker uses no link");
+  job.latency_seconds = 0;
+  job.intra_node_latency_seconds = 0;
+  return {.scenario = std::move(scenario)};
+}
+
+Changed ComputationTwiceAsFast(Scenario scenario) {
+  for (WorkerGroup& group : GroupsOf(scenario)) {
+    const double speed = 2 * group.compute_speed_factor.value_or(1);
+    if (speed > kMaxComputeSpeedFactor)
+      return LeftOut(absl::StrCat("a speed of ", speed, " is above the limit"));
+    group.compute_speed_factor = speed;
+  }
+  return {.scenario = std::move(scenario)};
+}
+
+Changed OneWorkerFewer(Scenario scenario) {
+  if (scenario.workers == 1) return LeftOut("there is one worker");
+  if (!scenario.Allows(scenario.workers - 1))
+    return LeftOut(absl::StrCat(scenario.workers - 1, " workers cannot meet in this way"));
+  std::vector<WorkerGroup>& groups = scenario.worker_groups;
+  if (!groups.empty()) {
+    const auto slowest =
+        std::min_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
+          return a.compute_speed_factor.value_or(1) < b.compute_speed_factor.value_or(1);
+        });
+    if (--slowest->count == 0) groups.erase(slowest);
+  }
+  if (!scenario.start_offsets_ns.empty()) scenario.start_offsets_ns.pop_back();
+  --scenario.workers;
+  return {.scenario = std::move(scenario)};
+}
+
+Changed ChangedBy(WhatIf change, const Scenario& scenario) {
+  switch (change) {
+    case WhatIf::kNoStragglers:
+      return NoStragglers(scenario);
+    case WhatIf::kLinksTwiceAsFast:
+      return LinksTwiceAsFast(scenario);
+    case WhatIf::kNoLatency:
+      return NoLatency(scenario);
+    case WhatIf::kComputationTwiceAsFast:
+      return ComputationTwiceAsFast(scenario);
+    case WhatIf::kOneWorkerFewer:
+      return OneWorkerFewer(scenario);
+  }
+  return {};
+}
+
+SecondsByKind SecondsOf(const TimeByKind& times, double steps) {
+  SecondsByKind seconds{};
+  for (size_t kind = 0; kind < kPathKinds; ++kind) seconds[kind] = ToSeconds(times[kind]) / steps;
+  return seconds;
+}
+
+class Diagnostician {
+ public:
+  Diagnostician(const Profile& profile, const DiagnosisQuery& query, StopCheck stop)
+      : profile_(profile), query_(query), stop_(stop) {}
+
+  absl::StatusOr<Diagnosis> Diagnose(const Executor& executor, const KnownRuns& known) {
+    PointSet points(profile_, query_.options, known);
+    const absl::StatusOr<size_t> base = points.Add(query_.scenario, stop_);
+    if (!base.ok()) return base.status();
+    struct Asked {
+      WhatIf change;
+      size_t index;
+    };
+    std::vector<Asked> asked;
+    for (const WhatIf change :
+         {WhatIf::kNoStragglers, WhatIf::kLinksTwiceAsFast, WhatIf::kNoLatency,
+          WhatIf::kComputationTwiceAsFast, WhatIf::kOneWorkerFewer}) {
+      Changed changed = ChangedBy(change, query_.scenario);
+      if (!changed.scenario.has_value()) {
+        diagnosis_.left_out.push_back({.change = change, .reason = std::move(changed.why_not)});
+        continue;
+      }
+      const absl::StatusOr<size_t> index = points.AddAlone(*changed.scenario, stop_);
+      if (!index.ok()) return index.status();
+      asked.push_back({.change = change, .index = *index});
+    }
+    if (absl::Status status = points.RunAll(stop_, executor); !status.ok()) return status;
+    diagnosis_.prediction = points.Summarize(*base);
+    for (const Asked& each : asked) AddAnswer(points, *base, each.change, each.index);
+    std::stable_sort(
+        diagnosis_.what_ifs.begin(), diagnosis_.what_ifs.end(),
+        [](const WhatIfAnswer& a, const WhatIfAnswer& b) { return a.ratio > b.ratio; });
+    diagnosis_.simulation = points.Statistics();
+    if (absl::Status status = FollowPath(); !status.ok()) return status;
+    return std::move(diagnosis_);
+  }
+
+ private:
+  void AddAnswer(const PointSet& points, size_t base, WhatIf change, size_t index) {
+    const std::vector<double> before = points.RunsOf(base);
+    const std::vector<double> after = points.RunsOf(index);
+    std::vector<double> ratios;
+    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i)
+      ratios.push_back(after[i] / before[i]);
+    const double level = query_.options.confidence_level;
+    const MeanInterval ratio = StudentT(ratios, level);
+    diagnosis_.what_ifs.push_back({.change = change,
+                                   .prediction = points.Summarize(index),
+                                   .ratio = ratio.mean,
+                                   .ratio_interval = {.lower = ratio.mean - ratio.half_width,
+                                                      .upper = ratio.mean + ratio.half_width,
+                                                      .level = level}});
+  }
+
+  absl::Status FollowPath() {
+    const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
+        RankedGraph::Make(profile_, query_.scenario, stop_);
+    if (!ranked.ok()) return ranked.status();
+    const JobGraph job = (*ranked)->JobOf(query_.scenario);
+    RunOptions options = RunOptionsOf(profile_, query_.scenario, query_.options, 0);
+    const int64_t of_step =
+        std::max<int64_t>(1, job.programs.front()->chunk_count() * job.workers());
+    const auto most = static_cast<int32_t>(
+        std::clamp<int64_t>(kMaxExecutedOperations / of_step, 1, kPathSteps + kPathWarmup));
+    options.steps_per_worker = most;
+    options.warmup_steps = std::min(kPathWarmup, most / 4);
+    options.until = kEndOfTime;
+    const absl::StatusOr<Execution> execution = Execute(job, options, stop_);
+    if (!execution.ok()) return execution.status();
+    Describe(*execution, FindCriticalPath(*execution), *ranked->get());
+    return absl::OkStatus();
+  }
+
+  void Describe(const Execution& execution, const CriticalPath& path, const RankedGraph& ranked) {
+    diagnosis_.path_steps = execution.steps - execution.warmup;
+    const auto steps = static_cast<double>(diagnosis_.path_steps);
+    diagnosis_.path_seconds = ToSeconds(path.length()) / steps;
+    diagnosis_.path_by_kind = SecondsOf(path.by_kind, steps);
+    diagnosis_.straggler = path.straggler;
+    for (const WorkerShare& share : path.workers) {
+      diagnosis_.workers.push_back({.own = SecondsOf(share.own, steps),
+                                    .on_path_seconds = ToSeconds(share.on_path) / steps,
+                                    .waited_for_seconds = ToSeconds(share.waited_for) / steps});
+    }
+    std::map<std::pair<OpIndex, PathKind>, Span> by_operation;
+    for (const PathSegment& segment : path.segments) {
+      if (segment.operation < 0) continue;
+      by_operation[{execution.operations[Index(segment.operation)].op, segment.kind}] +=
+          segment.length();
+    }
+    for (const auto& [which, length] : by_operation) {
+      diagnosis_.operations.push_back({.operations = NamesOf(which.first, ranked.job),
+                                       .kind = which.second,
+                                       .seconds = ToSeconds(length) / steps});
+    }
+    std::vector<PathOperation>& operations = diagnosis_.operations;
+    std::stable_sort(
+        operations.begin(), operations.end(),
+        [](const PathOperation& a, const PathOperation& b) { return a.seconds > b.seconds; });
+    if (operations.size() > kMaxPathOperations) operations.resize(kMaxPathOperations);
+  }
+
+  std::vector<std::string> NamesOf(OpIndex op, const JobProgram& job) const {
+    std::vector<std::string> names;
+    const auto collective =
+        std::find_if(job.collectives.begin(), job.collectives.end(),
+                     [op](const PlannedCollective& each) { return each.op == op; });
+    if (collective == job.collectives.end())
+      return {profile_.operations()[Index(job.program->source(op))].name};
+    for (const int32_t member : collective->members)
+      names.push_back(profile_.operations()[Index(member)].name);
+    return names;
+  }
+
+  const Profile& profile_;
+  const DiagnosisQuery& query_;
+  const StopCheck stop_;
+  Diagnosis diagnosis_;
+};
+
+}  // namespace
+
+const char* NameOf(WhatIf change) {
+  switch (change) {
+    case WhatIf::kNoStragglers:
+      return "NO_STRAGGLERS";
+    case WhatIf::kLinksTwiceAsFast:
+      return "LINKS_TWICE_AS_FAST";
+    case WhatIf::kNoLatency:
+      return "NO_LATENCY";
+    case WhatIf::kComputationTwiceAsFast:
+      return "COMPUTATION_TWICE_AS_FAST";
+    case WhatIf::kOneWorkerFewer:
+      return "ONE_WORKER_FEWER";
+  }
+  return "";
+}
+
+absl::StatusOr<DiagnosisQuery> ResolveDiagnosis(const Profile& profile,
+                                                const DiagnosisDraft& draft) {
+  absl::StatusOr<ThroughputQuery> query =
+      ResolveThroughput(profile, {.scenario = draft.scenario, .options = draft.options});
+  if (!query.ok()) return query.status();
+  return DiagnosisQuery{.scenario = std::move(query->scenarios.front()), .options = query->options};
+}
+
+absl::StatusOr<Diagnosis> DiagnoseJob(const Profile& profile, const DiagnosisQuery& query,
+                                      StopCheck stop, const Executor& executor,
+                                      const KnownRuns& known) {
+  return Diagnostician(profile, query, stop).Diagnose(executor, known);
+}
+
+}  // namespace stepcast

@@ -1,0 +1,108 @@
+// The diagnosis of a job: why a step takes as long as it does, who is waited for, and what each of
+// some changes would bring.
+//
+// The critical path is that of a few simulated steps (critical_path.h); each change is simulated as
+// a prediction is, with the same random choices, so that its gain is known better than either
+// throughput. Threads: pure functions of their arguments; any number at once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/executor.h"
+#include "core/base/stop_check.h"
+#include "core/diagnose/critical_path.h"
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+#include "core/model/simulation_options.h"
+#include "core/predict/throughput.h"
+
+namespace stepcast {
+
+// A request as it is asked for, unchecked.
+struct DiagnosisDraft {
+  ScenarioDraft scenario;
+  SimulationOptionsDraft options;
+};
+
+// A checked request.
+struct DiagnosisQuery {
+  Scenario scenario;
+  SimulationOptions options;
+};
+
+// Fails as ResolveThroughput does of one scenario, paths relative to the request
+// (`scenario.workers`).
+absl::StatusOr<DiagnosisQuery> ResolveDiagnosis(const Profile& profile,
+                                                const DiagnosisDraft& draft);
+
+// A change whose gain is told.
+enum class WhatIf : uint8_t {
+  kNoStragglers,            // every worker computes as fast, and has as fast a link, as the best
+  kLinksTwiceAsFast,        // all of them
+  kNoLatency,               // of messages between and inside nodes
+  kComputationTwiceAsFast,  // of workers; servers are as they were
+  kOneWorkerFewer,          // one of the slowest
+};
+// "NO_STRAGGLERS".
+const char* NameOf(WhatIf change);
+
+struct WhatIfAnswer {
+  WhatIf change = WhatIf::kNoStragglers;
+  Prediction prediction;
+  // Of steps per second over what they are without the change, run by run with the same random
+  // choices (which another number of workers does not have); 1: no difference.
+  double ratio = 1;
+  Interval ratio_interval;
+};
+
+struct WhatIfLeftOut {
+  WhatIf change = WhatIf::kNoStragglers;
+  std::string reason;
+};
+
+// Seconds of a step by PathKind.
+using SecondsByKind = std::array<double, kPathKinds>;
+
+struct WorkerDiagnosis {
+  SecondsByKind own{};            // add up to its own step: see WorkerShare
+  double on_path_seconds = 0;     // of a step of the critical path
+  double waited_for_seconds = 0;  // of that, while all others waited for it
+};
+
+// An operation of a step, on the critical path.
+struct PathOperation {
+  std::vector<std::string> operations;  // the profile's; several: one collective carries them
+  PathKind kind = PathKind::kComputation;
+  double seconds = 0;  // of a step; on all workers together
+};
+
+struct Diagnosis {
+  Prediction prediction;
+  int32_t path_steps = 0;        // simulated for the path, without warm-up
+  double path_seconds = 0;       // of a step
+  SecondsByKind path_by_kind{};  // adds up to path_seconds
+  std::vector<WorkerDiagnosis> workers;
+  int32_t straggler = -1;                 // as CriticalPath
+  std::vector<PathOperation> operations;  // the longest first, at most kMaxPathOperations
+  std::vector<WhatIfAnswer> what_ifs;     // the greatest ratio first
+  std::vector<WhatIfLeftOut> left_out;    // what cannot differ, or cannot be asked
+  SimulationStatistics simulation;
+};
+
+inline constexpr size_t kMaxPathOperations = 20;
+// Steps of the path, and before them: fewer where the job is so large that they would be more than
+// kMaxExecutedOperations.
+inline constexpr int32_t kPathSteps = 20;
+inline constexpr int32_t kPathWarmup = 5;
+
+// REQUIRES: the query was resolved for this profile. Failure: as PredictThroughput and Execute.
+absl::StatusOr<Diagnosis> DiagnoseJob(const Profile& profile, const DiagnosisQuery& query,
+                                      StopCheck stop, const Executor& executor = InOrder(),
+                                      const KnownRuns& known = {});
+
+}  // namespace stepcast

@@ -1,0 +1,66 @@
+// The job of a recording of several workers: its clocks aligned, and the job simulated as it was
+// recorded.
+//
+// Source: dPRO (MLSys 2022), sections 4.2 and 4.3. Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/alignment/clock_alignment.h"
+#include "core/base/stop_check.h"
+#include "core/base/time.h"
+#include "core/engine/job_graph.h"
+#include "core/engine/simulation.h"
+#include "core/model/multi_rank_recording.h"
+
+namespace stepcast {
+
+// The recording's collectives as exchanges between its workers, for AlignClocks.
+RecordedExchanges ExchangesOf(const MultiRankRecording& recording);
+
+// A recording as the engine runs it: each worker repeats its own steps, one after the other, from
+// the instant at which it began the first one, and meets the others in the recorded collectives.
+struct RecordedJob {
+  JobGraph job;
+  RunOptions options;  // as many steps as were recorded, step ends kept
+  // By worker and step: the recorded end, from the first begin of any worker.
+  std::vector<std::vector<Span>> recorded_ends;
+  // Mean by step of the time from a worker's end of one step to its begin of the next, which the
+  // recorded steps do not hold.
+  double between_steps_seconds = 0;
+};
+
+// A collective takes as long in every step: the mean over the steps of what it took the worker that
+// came last, which is the shortest of all workers' times, on whatever clock. A clock of a worker
+// says when that began its first step, and nothing else.
+//
+// `clocks`: by worker. Failure: what `stop` returns; FAILED_PRECONDITION, reason
+// COLLECTIVES_UNMATCHED, where the profile's collectives are not the recorded ones.
+absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
+                                          const std::vector<NodeClock>& clocks, StopCheck stop);
+
+// How well a recording explains itself.
+struct RecordingReplay {
+  // By worker and step, from the first begin of any worker.
+  std::vector<std::vector<Span>> replayed_ends;
+  std::vector<std::vector<Span>> recorded_ends;
+  // From a worker's first begin to its last end, over the steps; mean over the workers.
+  double replayed_step_seconds = 0;
+  double recorded_step_seconds = 0;
+  double between_steps_seconds = 0;  // of the recorded ones: see RecordedJob
+
+  // Above 0: the replay is faster than the recording by this share of it.
+  double gap() const {
+    return (recorded_step_seconds - replayed_step_seconds) / recorded_step_seconds;
+  }
+};
+
+// Failure: as RecordedJobOf and Simulate.
+absl::StatusOr<RecordingReplay> ReplayRecording(const MultiRankRecording& recording,
+                                                const std::vector<NodeClock>& clocks,
+                                                StopCheck stop);
+
+}  // namespace stepcast

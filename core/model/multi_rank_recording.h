@@ -1,0 +1,54 @@
+// A recording of several workers of one job that meet in collectives: one program, each worker's
+// times of it, and when each of them entered and left every collective.
+//
+// Times are of each worker's own clock; core/alignment puts them on one. Threads: a value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/index.h"
+#include "core/model/profile.h"
+
+namespace stepcast {
+
+// A collective as it was recorded, after fusing.
+struct MatchedCollective {
+  std::string name;  // "all_reduce/3": its kind, and its place among those of a step
+  Collective kind = Collective::kAllReduce;
+  int64_t size_bytes = 0;
+
+  friend bool operator==(const MatchedCollective&, const MatchedCollective&) = default;
+};
+
+// A worker's part in a collective, in nanoseconds of its clock.
+struct CollectiveRun {
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+};
+
+struct MultiRankRecording {
+  // The operations of every worker; its recorded steps are those of the first one.
+  Profile profile;
+  std::vector<std::string> workers;  // names, by rank
+  std::vector<int64_t> step_numbers;
+  // By worker and step: parallel to the profile's operations; an operation that a worker did not
+  // have takes no time.
+  std::vector<std::vector<RecordedStep>> steps;
+  // By worker and step: when it began, on the worker's clock.
+  std::vector<std::vector<int64_t>> step_begins_ns;
+  std::vector<std::vector<int64_t>> step_ends_ns;
+  std::vector<MatchedCollective> collectives;  // of every step, in the order of their launch
+  std::vector<CollectiveRun> runs;             // by step, collective and worker
+  std::vector<std::string> notes;
+
+  int32_t worker_count() const { return static_cast<int32_t>(workers.size()); }
+  int32_t step_count() const { return static_cast<int32_t>(step_numbers.size()); }
+  const CollectiveRun& run(int32_t step, size_t collective, int32_t worker) const {
+    return runs[(Index(step) * collectives.size() + collective) * workers.size() + Index(worker)];
+  }
+};
+
+}  // namespace stepcast

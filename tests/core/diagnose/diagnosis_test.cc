@@ -1,0 +1,169 @@
+#include "core/diagnose/diagnosis.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/zoo/model_zoo.h"
+
+namespace stepcast::diagnosis_test {
+namespace {
+
+Profile ZooProfile(const char* model, ZooCommunication communication) {
+  return BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = 1e9},
+                                 .communication = communication})
+      .value();
+}
+
+Profile AllReduceProfile() { return ZooProfile("resnet50", ZooCommunication::kAllReduce); }
+
+DiagnosisQuery QueryOf(const Profile& profile, ScenarioDraft scenario) {
+  return ResolveDiagnosis(profile, {.scenario = std::move(scenario),
+                                    .options = {.steps_per_worker = 40, .replications = 3}})
+      .value();
+}
+
+const WhatIfAnswer* Find(const Diagnosis& diagnosis, WhatIf change) {
+  for (const WhatIfAnswer& answer : diagnosis.what_ifs) {
+    if (answer.change == change) return &answer;
+  }
+  return nullptr;
+}
+
+std::string ReasonOf(const Diagnosis& diagnosis, WhatIf change) {
+  for (const WhatIfLeftOut& left_out : diagnosis.left_out) {
+    if (left_out.change == change) return left_out.reason;
+  }
+  return "";
+}
+
+double SumOf(const SecondsByKind& seconds) {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
+// Whatever is diagnosed: sums, an answer or a reason for each change, and ratios that are those of
+// the predictions, but that a mean of ratios is not quite the ratio of means.
+void CheckDiagnosis(const Diagnosis& diagnosis) {
+  EXPECT_NEAR(SumOf(diagnosis.path_by_kind), diagnosis.path_seconds, 1e-9 * diagnosis.path_seconds);
+  EXPECT_EQ(diagnosis.what_ifs.size() + diagnosis.left_out.size(), 5U);
+  EXPECT_FALSE(diagnosis.operations.empty());
+  double of_operations = 0;
+  for (const PathOperation& operation : diagnosis.operations) {
+    EXPECT_FALSE(operation.operations.empty());
+    of_operations += operation.seconds;
+  }
+  EXPECT_LE(of_operations, diagnosis.path_seconds * (1 + 1e-9));
+  double on_path = 0;
+  for (const WorkerDiagnosis& worker : diagnosis.workers) on_path += worker.on_path_seconds;
+  EXPECT_LE(on_path, diagnosis.path_seconds * (1 + 1e-9));
+  for (const WhatIfAnswer& answer : diagnosis.what_ifs) {
+    SCOPED_TRACE(NameOf(answer.change));
+    EXPECT_NEAR(answer.ratio,
+                answer.prediction.steps_per_second / diagnosis.prediction.steps_per_second,
+                0.03 * answer.ratio);
+    EXPECT_LE(answer.ratio_interval.lower, answer.ratio);
+    EXPECT_GE(answer.ratio_interval.upper, answer.ratio);
+  }
+  for (size_t i = 1; i < diagnosis.what_ifs.size(); ++i)
+    EXPECT_GE(diagnosis.what_ifs[i - 1].ratio, diagnosis.what_ifs[i].ratio);
+}
+
+TEST(DiagnosisTest, FindsTheStragglerAndWhatItCosts) {
+  const Profile profile = AllReduceProfile();
+  const DiagnosisQuery query = QueryOf(
+      profile, {.workers = 4,
+                .bandwidth_bytes_per_second = 1e10,
+                .communication = AllReduceDraft{.latency_seconds = 1e-5},
+                .worker_groups = {{.count = 3}, {.count = 1, .compute_speed_factor = 0.5}}});
+  const Diagnosis diagnosis = DiagnoseJob(profile, query, NeverStop).value();
+  CheckDiagnosis(diagnosis);
+  EXPECT_EQ(diagnosis.straggler, 3);
+  EXPECT_EQ(diagnosis.path_steps, kPathSteps);
+  // The step is the straggler's, of which the others wait for about a half.
+  EXPECT_NEAR(diagnosis.workers[3].on_path_seconds, diagnosis.path_seconds,
+              0.2 * diagnosis.path_seconds);
+  EXPECT_NEAR(diagnosis.path_seconds, diagnosis.prediction.step_time.mean,
+              0.05 * diagnosis.path_seconds);
+  EXPECT_GT(diagnosis.workers[3].waited_for_seconds, 0.3 * diagnosis.path_seconds);
+  const WhatIfAnswer* const without = Find(diagnosis, WhatIf::kNoStragglers);
+  ASSERT_NE(without, nullptr);
+  EXPECT_GT(without->ratio, 1.7);
+  EXPECT_LT(without->ratio, 2.01);
+  // Of four workers that wait for one of half their speed, three make three quarters of twice as
+  // much.
+  const WhatIfAnswer* const fewer = Find(diagnosis, WhatIf::kOneWorkerFewer);
+  ASSERT_NE(fewer, nullptr);
+  EXPECT_EQ(fewer->prediction.scenario.workers, 3);
+  EXPECT_NEAR(fewer->ratio, 1.5, 0.1);
+}
+
+TEST(DiagnosisTest, SaysWhatALinkBoundJobGains) {
+  const Profile profile = AllReduceProfile();
+  const DiagnosisQuery query =
+      QueryOf(profile,
+              {.workers = 4, .bandwidth_bytes_per_second = 2e7, .communication = AllReduceDraft{}});
+  const Diagnosis diagnosis = DiagnoseJob(profile, query, NeverStop).value();
+  CheckDiagnosis(diagnosis);
+  EXPECT_EQ(diagnosis.straggler, -1);
+  EXPECT_EQ(diagnosis.what_ifs.front().change, WhatIf::kLinksTwiceAsFast);
+  EXPECT_GT(diagnosis.what_ifs.front().ratio, 1.7);
+  EXPECT_GT(diagnosis.path_by_kind[static_cast<size_t>(PathKind::kCommunication)],
+            0.8 * diagnosis.path_seconds);
+  EXPECT_EQ(diagnosis.operations.front().kind, PathKind::kCommunication);
+  EXPECT_EQ(ReasonOf(diagnosis, WhatIf::kNoStragglers), "all workers are alike");
+  EXPECT_EQ(ReasonOf(diagnosis, WhatIf::kNoLatency), "the scenario has none");
+}
+
+TEST(DiagnosisTest, KnowsParameterServersAndOneWorker) {
+  const Profile profile = ZooProfile("alexnet", ZooCommunication::kParameterServers);
+  const Diagnosis diagnosis =
+      DiagnoseJob(profile, QueryOf(profile, {.workers = 3}), NeverStop).value();
+  CheckDiagnosis(diagnosis);
+  EXPECT_EQ(ReasonOf(diagnosis, WhatIf::kNoLatency), "links to parameter servers have none");
+  const Diagnosis of_one =
+      DiagnoseJob(profile, QueryOf(profile, {.workers = 1}), NeverStop).value();
+  CheckDiagnosis(of_one);
+  EXPECT_EQ(ReasonOf(of_one, WhatIf::kOneWorkerFewer), "there is one worker");
+}
+
+// Cycles, priorities, rounds of a ring and sharded parameters: every way to communicate.
+TEST(DiagnosisTest, KnowsEveryWayToCommunicate) {
+  const Profile profile = AllReduceProfile();
+  const std::vector<AllReduceDraft> drafts{
+      {.horovod = HorovodDraft{}},
+      {.byte_scheduler = ByteSchedulerDraft{}},
+      {.fidelity = Fidelity::kExpanded},
+      {.sharding = Sharding::kFull},
+      {.algorithm = CollectiveAlgorithm::kGloo, .concurrent_collectives = 3},
+      {.overlap_slowdown = 1.3},
+  };
+  for (size_t i = 0; i < drafts.size(); ++i) {
+    SCOPED_TRACE(i);
+    const DiagnosisQuery query = QueryOf(
+        profile, {.workers = 3, .bandwidth_bytes_per_second = 1e9, .communication = drafts[i]});
+    const absl::StatusOr<Diagnosis> diagnosis = DiagnoseJob(profile, query, NeverStop);
+    ASSERT_TRUE(diagnosis.ok()) << diagnosis.status();
+    CheckDiagnosis(*diagnosis);
+  }
+}
+
+TEST(DiagnosisTest, NamesFaultsAndStopsWhenTold) {
+  const Profile profile = AllReduceProfile();
+  const absl::StatusOr<DiagnosisQuery> query =
+      ResolveDiagnosis(profile, {.scenario = {.workers = 0}});
+  ASSERT_FALSE(query.ok());
+  EXPECT_EQ(DetailsOf(query.status()).faults.front().field, "scenario.workers");
+  EXPECT_EQ(DiagnoseJob(profile, QueryOf(profile, {.workers = 4}),
+                        [] { return absl::CancelledError("enough"); })
+                .status()
+                .code(),
+            absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace stepcast::diagnosis_test

@@ -1,0 +1,35 @@
+// Traces of all ranks of one job with DistributedDataParallel on hosts, of which the truth is
+// known.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stepcast::testing {
+
+struct RankTracesForm {
+  int ranks = 3;
+  int steps = 6;                                               // the first two warm up
+  std::vector<int64_t> elements = {1000, 5000, 300, 70, 900};  // of gradients, 4 bytes each
+  std::vector<size_t> buckets = {2, 2, 1};                     // gradients in each
+  int64_t collective_ns = 300'000;                             // of the first; others take longer
+  bool broadcasts = true;                                      // buffers, before the forward pass
+  double straggler = 1;                        // computation of the last rank takes so many times
+  std::vector<int64_t> clock_offsets_ns = {};  // by rank: the reading is the true time less this
+  bool names_rank = true;                      // in distributedInfo
+  uint64_t seed = 1;
+};
+
+struct RankTraces {
+  std::vector<std::string> texts;                    // by rank
+  std::vector<std::vector<int64_t>> step_begins_ns;  // by rank and step, in true time
+  std::vector<std::vector<int64_t>> step_ends_ns;
+};
+
+// A step broadcasts, goes forward, goes back gradient by gradient, sends a bucket when its last
+// gradient is there, waits for all of them and updates. A collective begins when every rank has
+// launched it and the one before has ended; a rank's run of it begins when that rank could.
+RankTraces WriteRankTraces(const RankTracesForm& form);
+
+}  // namespace stepcast::testing
