@@ -49,9 +49,8 @@ class ExchangeFaults {
   void Add(const std::string& field, const Text&... text) {
     if (faults_.size() < kMaxFaults) faults_.push_back({field, absl::StrCat(text...)});
   }
-  absl::Status ToStatus() {
-    return faults_.empty() ? absl::OkStatus()
-                           : FaultsError("EXCHANGES_INVALID", std::move(faults_));
+  absl::Status ToStatus() const {
+    return faults_.empty() ? absl::OkStatus() : FaultsError("EXCHANGES_INVALID", faults_);
   }
 
  private:

@@ -466,7 +466,8 @@ TEST(ClockAlignmentTest, SurvivesThreeThousandMutations) {
                            .collectives = random.Below(2) == 0,
                            .ring = true};
     RecordedExchanges exchanges = SimulateExchanges(seed % 50 + 1, job).exchanges;
-    const auto time = [&](int64_t was) {
+    const auto time = [&](int64_t recorded) {
+      const int64_t was = std::clamp(recorded, -(int64_t{1} << 62), int64_t{1} << 62);
       const std::array<int64_t, 6> extreme{0, -1, INT64_MAX, INT64_MIN, int64_t{1} << 61, was + 1};
       const uint64_t choice = random.Below(8);
       return choice < extreme.size()
