@@ -226,7 +226,7 @@ library_step() {
   cp "$top/tests/data/testbed/alexnet_64.profile.json" "$root/outside/profile.json"
   quietly within cmake -S /outside -B /outside/build
   quietly within cmake --build /outside/build
-  [[ "$(within /outside/build/outside /outside/profile.json 127.0.0.1:1 | tee /dev/stderr)" == *" alexnet_64 1"*UNAVAILABLE ]] || die "the outside program printed something else"
+  [[ "$(within /outside/build/outside /outside/profile.json 127.0.0.1:1 | tee -a /dev/stderr)" == *" alexnet_64 1"*UNAVAILABLE ]] || die "the outside program printed something else"
   holds "a project outside finds the package, builds and runs"
 }
 

@@ -7,7 +7,7 @@ import {chromium} from 'playwright-core';
 
 const [executablePath, url, folder] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const PATIENCE = 120_000;
+const PATIENCE = 2000 * Number(process.env.STEPCAST_PATIENCE_SECONDS ?? 60);
 
 const seen = {visits: [], pdfBytes: 0};
 // A root without user namespaces has no sandbox; the page is our own.
