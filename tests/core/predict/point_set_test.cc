@@ -161,7 +161,7 @@ TEST(RunMemoryTest, AnswersHaveTheSameBytesWithAMemoryAndWithout) {
   Random random({7});
   KeptRuns memory;
   int64_t recalled = 0;
-  for (uint64_t call = 0; call < 150; ++call) {
+  for (uint64_t call = 0; call < 250; ++call) {
     SCOPED_TRACE(::testing::Message() << "call " << call);
     const uint64_t seed = 1 + random.Below(4);
     const Profile profile = testing::MakeRandomCase(seed).profile;
