@@ -12,15 +12,18 @@ namespace {
 using google::protobuf::util::TimeUtil;
 
 constexpr char kSimulationGroup[] = "Simulation";
+constexpr char kStepsHelp[] =
+    "Steps each worker completes, warm-up included (default: as few as the answer allows, at most "
+    "1000)";
 
 }  // namespace
 
 void SimulationFlags::Declare(CLI::App& app) {
-  DeclareSteps(app, "Steps each worker completes, warm-up included (default 1000)");
+  DeclareSteps(app, kStepsHelp);
   AddValueOption<int32_t>(
       app, "--warmup", "N",
-      "Steps of each worker that do not count (default: at least 50, or a twentieth of "
-      "--steps, and more where a run takes longer to settle)",
+      "Steps of each worker that do not count (default: a tenth without --steps; with it at "
+      "least 50, or a twentieth, and more where a run takes longer to settle)",
       [this](int32_t steps) { options_.set_warmup_steps(steps); })
       ->group(kSimulationGroup);
   DeclareReplications(app);
@@ -48,7 +51,7 @@ void SimulationFlags::DeclareForTrace(CLI::App& app) {
 }
 
 void SimulationFlags::DeclareForLoad(CLI::App& app) {
-  DeclareSteps(app, "Steps each worker completes, warm-up included (default 1000)");
+  DeclareSteps(app, kStepsHelp);
   DeclareReplications(app);
   DeclareChance(app);
 }

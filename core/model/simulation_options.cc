@@ -46,7 +46,8 @@ class OptionsResolver {
     const bool steps_known = CheckRange("steps_per_worker", steps, 2, kMaxSteps);
     options_.steps_per_worker = steps;
     options_.automatic_steps =
-        !draft_.steps_per_worker.has_value() && !draft_.warmup_steps.has_value();
+        !draft_.steps_per_worker.has_value() && !draft_.warmup_steps.has_value() &&
+        draft_.horizon.value_or(Horizon::kSteadyState) == Horizon::kSteadyState;
     // A twentieth, as 50 of 1000 is, so that a short run is not all warm-up.
     options_.warmup_steps =
         draft_.warmup_steps.value_or(std::min(options_.warmup_steps, steps / 20));
@@ -129,12 +130,26 @@ class OptionsResolver {
 
 }  // namespace
 
-SimulationOptions OptionsOfRuns(SimulationOptions options, bool of_collectives) {
-  constexpr int32_t kSteps = 100;
-  constexpr int32_t kWarmup = 5;
-  if (!options.automatic_steps || !of_collectives) return options;
-  options.steps_per_worker = kSteps;
-  options.warmup_steps = kWarmup;
+SimulationOptions OptionsOfRuns(SimulationOptions options, bool of_collectives, int32_t workers,
+                                int32_t length) {
+  constexpr int32_t kStepsOfCollectives = 100;
+  constexpr int32_t kWarmupOfCollectives = 5;
+  struct Length {
+    int32_t steps;  // of all workers
+    int32_t least;  // of each: fewer would be little more than their beginning
+  };
+  constexpr Length kLengths[kAutomaticLengths] = {{400, 40}, {2400, 100}};
+  constexpr int32_t kMost = 1000;
+  constexpr int32_t kMostWarmup = 50;
+  if (!options.automatic_steps) return options;
+  if (of_collectives) {
+    options.steps_per_worker = kStepsOfCollectives;
+    options.warmup_steps = kWarmupOfCollectives;
+    return options;
+  }
+  const Length& of_all = kLengths[length];
+  options.steps_per_worker = std::clamp(of_all.steps / workers, of_all.least, kMost);
+  options.warmup_steps = std::min(options.steps_per_worker / 10, kMostWarmup);
   return options;
 }
 

@@ -31,8 +31,8 @@ struct SimulationOptionsDraft {
 // Options with every default filled in.
 struct SimulationOptions {
   int32_t steps_per_worker = 1000;  // warm-up included (ICPE 2020, 4.1)
-  // Neither they nor warmup_steps were asked for, and some scenario is of collectives, whose runs
-  // are shorter then.
+  // Neither they nor warmup_steps were asked for, of a steady state: runs are as short as the
+  // answer allows (OptionsOfRuns).
   bool automatic_steps = false;
   int32_t warmup_steps = 50;      // (ICPE 2020, 4.1)
   bool automatic_warmup = false;  // warmup_steps was not asked for, so more may be dropped
@@ -52,10 +52,19 @@ struct SimulationOptions {
   friend bool operator==(const SimulationOptions&, const SimulationOptions&) = default;
 };
 
-// The options of a scenario's runs. Workers that meet in collectives have forgotten after a step
-// how they stood before it, so that each step is a sample of its own: with automatic_steps their
-// runs have 100 steps, five of warm-up.
-SimulationOptions OptionsOfRuns(SimulationOptions options, bool of_collectives);
+// The lengths that runs of one scenario may have where none was asked for, the shortest first.
+inline constexpr int32_t kAutomaticLengths = 2;
+
+// The options of a scenario's runs: with automatic_steps as many steps as that length has, a tenth
+// of them of warm-up.
+//
+// Workers that meet in collectives have forgotten after a step how they stood before it, so that
+// each step is a sample of its own: their runs have 100 steps, five of warm-up, whatever `length`.
+// With parameter servers what a run says grows with the steps of all workers together: some 400,
+// at least 40 a worker, or 2400, at least 100 a worker and at most 1000. REQUIRES: workers > 0,
+// 0 <= length < kAutomaticLengths.
+SimulationOptions OptionsOfRuns(SimulationOptions options, bool of_collectives, int32_t workers,
+                                int32_t length);
 
 // Fails with INVALID_ARGUMENT, reason OPTIONS_INVALID, and every fault, its path relative to the
 // options.

@@ -156,13 +156,16 @@ class OrderOptimizer {
   // Sets straggler_effect of all orders. A single worker waits for nobody.
   absl::Status SimulateStragglers() {
     if (query_.scenario.workers == 1) return absl::OkStatus();
+    // The largest of as many steps as ever: fewer would find less.
+    SimulationOptions options = query_.options;
+    options.automatic_steps = false;
     for (OrderResult& order : answer_.orders) {
       Scenario synchronous = Enforce(query_.scenario, order);
       synchronous.servers().synchronization = Synchronization::kSynchronous;
       absl::StatusOr<std::shared_ptr<const RankedGraph>> graph =
           RankedGraph::Make(profile_, synchronous, stop_);
       if (!graph.ok()) return graph.status();
-      Replications runs(profile_, synchronous, query_.options, *std::move(graph));
+      Replications runs(profile_, synchronous, options, *std::move(graph));
       const auto run = runs.Run(0, stop_);
       if (!run.ok()) return run.status();
       runs.Add(*run);

@@ -60,7 +60,6 @@ absl::StatusOr<OrderQuery> ResolveOrder(const Profile& profile, const OrderDraft
   faults.AddPart("inference", forward_pass.status());
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
-  options->automatic_steps = false;  // orders are of parameter servers
   OrderQuery query{.scenario = *std::move(scenario),
                    .options = *options,
                    .methods = draft.methods,

@@ -25,7 +25,8 @@ Scenario OneWorkerOf(Scenario scenario) {
   return scenario;
 }
 
-SimulationOptions AsATry(SimulationOptions options) {
+SimulationOptions AsATry(SimulationOptions options, bool of_servers) {
+  if (options.automatic_steps && of_servers) return options;
   options.replications = std::min(options.replications, PointSet::kRunsOfATry);
   options.automatic_replications = false;
   return options;
@@ -35,7 +36,7 @@ SimulationStatistics StatisticsOf(const Replications& runs) {
   if (runs.done() == 0) return {};
   return {.simulated_operations = runs.simulated_operations(),
           .engine_path = NameOf(runs.path()),
-          .runs = runs.done()};
+          .runs = runs.made()};
 }
 
 }  // namespace
@@ -82,9 +83,10 @@ absl::StatusOr<size_t> PointSet::FindOrAppend(const Scenario& scenario, StopChec
   if (found != entries_.end()) return static_cast<size_t>(found - entries_.begin());
   absl::StatusOr<std::shared_ptr<const RankedGraph>> graph = GraphOf(scenario, stop);
   if (!graph.ok()) return graph.status();
-  entries_.push_back(
-      Entry{.runs = Replications(profile_, scenario, AsATry(options_), *std::move(graph)),
-            .other_start = std::nullopt});
+  entries_.push_back(Entry{
+      .runs = Replications(profile_, scenario, AsATry(OptionsOf(scenario), scenario.has_servers()),
+                           *std::move(graph)),
+      .other_start = std::nullopt});
   // What is in lockstep at every number of workers would make all of them look alike.
   if (!StartsAtRandom(scenario, options_)) CompareStarts(entries_.back());
   return entries_.size() - 1;
@@ -105,6 +107,13 @@ void PointSet::RunInFull(Entry& entry) {
   CompareStarts(entry);
 }
 
+SimulationOptions PointSet::OptionsOf(const Scenario& scenario) const {
+  SimulationOptions options = options_;
+  const bool matters = scenario.workers > 1 && !scenario.is_synchronous();
+  if (matters && !StartsAtRandom(scenario, options_)) options.automatic_steps = false;
+  return options;
+}
+
 void PointSet::CompareStarts(Entry& entry) {
   const Scenario& scenario = entry.runs.scenario();
   if (entry.other_start.has_value()) return;
@@ -112,17 +121,47 @@ void PointSet::CompareStarts(Entry& entry) {
   const bool remembers = scenario.workers > 1 && !scenario.is_synchronous();
   if (options_.horizon == Horizon::kSteadyState && remembers) {
     entry.other_start.emplace(profile_, WithOtherStart(scenario),
-                              WithOtherStart(scenario, options_), entry.runs.graph());
+                              WithOtherStart(scenario, OptionsOf(scenario)), entry.runs.graph());
   }
 }
 
 absl::Status PointSet::RunAll(StopCheck stop, const Executor& executor) {
-  for (std::vector<Part> parts = NextParts(); !parts.empty(); parts = NextParts()) {
+  for (;;) {
+    std::vector<Part> parts = NextParts();
+    if (parts.empty() && Lengthen()) continue;
+    if (parts.empty()) return absl::OkStatus();
     absl::Status status = RunParts(parts, stop, executor);
     if (IsTimeBudgetSpent(status) && EachHasRun()) return absl::OkStatus();
     if (!status.ok()) return status;
   }
-  return absl::OkStatus();
+}
+
+bool PointSet::IsForgotten(const Entry& entry) {
+  return entry.other_start.has_value() && entry.runs.options().automatic_steps &&
+         entry.Known().done() > 0 && entry.other_start->done() > 0 &&
+         ForgotItsStart(entry.Known().StepsPerSecond().mean,
+                        entry.other_start->EarlyStepsPerSecond(),
+                        entry.other_start->LateStepsPerSecond());
+}
+
+bool PointSet::Lengthen() {
+  bool lengthened = false;
+  for (Entry& entry : entries_) lengthened = Lengthen(entry) || lengthened;
+  return lengthened;
+}
+
+// The runs of the start asked for first: those of the other are held beside them, and take longer.
+bool PointSet::Lengthen(Entry& entry) {
+  const bool too_short = entry.runs.NeedsLength();
+  const bool remembers = entry.other_start.has_value() && !IsForgotten(entry);
+  if (!too_short && remembers && entry.other_start->CanLengthen()) {
+    entry.other_start->Lengthen();
+    return true;
+  }
+  if (!entry.runs.CanLengthen() || !(too_short || remembers)) return false;
+  entry.shorter = entry.runs;
+  entry.runs.Lengthen();
+  return true;
 }
 
 // The runs that are wanted whatever the others say: one of each scenario, then one of each other
@@ -187,29 +226,35 @@ absl::Status PointSet::RunParts(std::vector<Part>& parts, StopCheck stop,
     recalled_runs_ += was_unknown ? 0 : 1;
     if (was_unknown && known_.memory != nullptr) known_.memory->Keep(parts[i].key, known[i]);
   }
+  for (Entry& entry : entries_) {
+    if (entry.shorter.has_value() && entry.runs.done() >= entry.shorter->done())
+      entry.shorter.reset();
+  }
   return absl::OkStatus();
 }
 
 bool PointSet::EachHasRun() const {
   return std::all_of(entries_.begin(), entries_.end(),
-                     [](const Entry& entry) { return entry.runs.done() > 0; });
+                     [](const Entry& entry) { return entry.Known().done() > 0; });
 }
 
 bool PointSet::HasRun(size_t index) const {
-  return entries_[index].runs.done() > 0 && entries_[entries_[index].baseline].runs.done() > 0;
+  return entries_[index].Known().done() > 0 &&
+         entries_[entries_[index].baseline].Known().done() > 0;
 }
 
 Prediction PointSet::Summarize(size_t index) const {
   const Entry& entry = entries_[index];
-  Prediction prediction = entry.runs.Summarize();
+  const Replications& runs = entry.Known();
+  Prediction prediction = runs.Summarize();
   prediction.speedup =
-      prediction.steps_per_second / entries_[entry.baseline].runs.StepsPerSecond().mean;
+      prediction.steps_per_second / entries_[entry.baseline].Known().StepsPerSecond().mean;
   prediction.scaling_efficiency = prediction.speedup / prediction.scenario.workers;
   if (options_.horizon == Horizon::kSteadyState) {
-    Starts starts{.at_random = StartsAtRandom(entry.runs.scenario(), options_),
-                  .own = {entry.runs.StepsPerSecond(), entry.runs.Runs()},
+    Starts starts{.at_random = StartsAtRandom(runs.scenario(), options_),
+                  .own = {runs.StepsPerSecond(), runs.Runs()},
                   .other = {}};
-    if (entry.other_start.has_value() && entry.other_start->done() > 0) {
+    if (entry.other_start.has_value() && entry.other_start->done() > 0 && !IsForgotten(entry)) {
       starts.other = {entry.other_start->StepsPerSecond(), entry.other_start->Runs()};
     }
     JudgeStarts(starts, profile_.batch_size(), prediction);

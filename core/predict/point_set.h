@@ -2,8 +2,10 @@
 //
 // Meaning: as PredictThroughput, which is all of them in full at once. A point may first be tried
 // with fewer runs and be run in full later; it then says what it would have said if it had been
-// from the start. Cost: linear in the number of points per Add, with a small factor; a graph is
-// built once for all that share it. Threads: none.
+// from the start. Where no length was asked for, runs that say too little are made anew, longer
+// (Replications), and so are those of the other start that have not forgotten it. Cost: linear in
+// the number of points per Add, with a small factor; a graph is built once for all that share it.
+// Threads: none.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +43,9 @@ class PointSet {
   // options ask for, the other start, and one worker for the speed-up. Failure, here and below:
   // only what `stop` returns.
   absl::StatusOr<size_t> Add(const Scenario& scenario, StopCheck stop);
-  // As Add, but of at most kRunsOfATry replications, and where workers start at random without the
-  // other start: whether it has reached its steady state is then judged by itself alone.
+  // As Add, but of at most kRunsOfATry replications (of as many where no length was asked for: they
+  // are short), and where workers start at random without the other start: whether it has reached
+  // its steady state is then judged by itself alone.
   absl::StatusOr<size_t> Try(const Scenario& scenario, StopCheck stop);
   // As Add and Try, of a scenario that is compared with others and not with one worker: its
   // speed-up is over itself, and nobody may ask for it.
@@ -64,14 +67,19 @@ class PointSet {
   Prediction Summarize(size_t index) const;
   // Steps per second of each run so far, in the order of their random choices: the n-th runs of two
   // scenarios that differ in neither workers nor recorded steps repeat the same recorded steps.
-  std::vector<double> RunsOf(size_t index) const { return entries_[index].runs.Runs(); }
+  std::vector<double> RunsOf(size_t index) const { return entries_[index].Known().Runs(); }
   // Of all runs so far.
   SimulationStatistics Statistics() const;
 
  private:
   struct Entry {
     Replications runs;
+    // Those that said too little, until as many longer ones have been made.
+    std::optional<Replications> shorter;
     std::optional<Replications> other_start;
+
+    // What is known best.
+    const Replications& Known() const { return shorter.has_value() ? *shorter : runs; }
     size_t baseline = 0;
     bool in_full = false;
   };
@@ -86,8 +94,16 @@ class PointSet {
   absl::StatusOr<std::shared_ptr<const RankedGraph>> GraphOf(const Scenario& scenario,
                                                              StopCheck stop) const;
   void RunInFull(Entry& entry);
+  // As asked for, but never of few steps where the start matters and is not random: what begins in
+  // lockstep says nothing in those.
+  SimulationOptions OptionsOf(const Scenario& scenario) const;
   // Wants the other start, where it can matter.
   void CompareStarts(Entry& entry);
+  // True if what the other start says is no other throughput, but the way to this one.
+  static bool IsForgotten(const Entry& entry);
+  // Wants longer runs where those that were wanted say too little. False where none do.
+  bool Lengthen();
+  static bool Lengthen(Entry& entry);
   std::vector<Part> NextParts();
   void AddPart(Replications& runs, int32_t round, std::vector<Part>& parts) const;
   absl::Status RunParts(std::vector<Part>& parts, StopCheck stop, const Executor& executor);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -23,16 +24,33 @@ namespace {
 
 constexpr uint64_t kStaggerStream = 3;
 
+// The time within which workers start at random: a step as it was recorded, and where no length was
+// asked for as it is when so many share the servers' links.
+double StartWindowNs(const Profile& profile, const Scenario& scenario,
+                     const SimulationOptions& options) {
+  if (!options.automatic_steps || scenario.is_synchronous()) return profile.mean_step_ns();
+  double down = 0;
+  double up = 0;
+  for (const Operation& operation : profile.operations()) {
+    const auto bytes = static_cast<double>(operation.size_bytes);
+    const bool both = operation.resource == Resource::kCollective;
+    if (both || operation.resource == Resource::kDownlink) down += bytes;
+    if (both || operation.resource == Resource::kUplink) up += bytes;
+  }
+  const double link_ns = std::max(down, up) / scenario.bandwidth_bytes_per_second * 1e9;
+  return std::max(profile.mean_step_ns(), scenario.workers * link_ns / scenario.server_count());
+}
+
 std::vector<Span> StartOffsets(const Profile& profile, const Scenario& scenario,
                                const SimulationOptions& options, int32_t replication) {
   std::vector<Span> offsets(static_cast<size_t>(scenario.workers));
   for (size_t worker = 0; worker < scenario.start_offsets_ns.size(); ++worker)
     offsets[worker] = Nanoseconds(scenario.start_offsets_ns[worker]);
   if (StartsAtRandom(scenario, options)) {
-    const double step_ns = profile.mean_step_ns();
+    const double window_ns = StartWindowNs(profile, scenario, options);
     for (size_t worker = 0; worker < offsets.size(); ++worker) {
       Random random({options.seed, static_cast<uint64_t>(replication), worker, kStaggerStream});
-      offsets[worker] = Nanoseconds(static_cast<int64_t>(random.Unit() * step_ns));
+      offsets[worker] = Nanoseconds(static_cast<int64_t>(random.Unit() * window_ns));
     }
   }
   return offsets;
@@ -71,6 +89,14 @@ constexpr double kWideRuns = 0.05;
 // A half-width of the interval of the mean, as a share of it, that is worth more runs of workers
 // that meet in collectives.
 constexpr double kWideMean = 0.005;
+// The numbers of runs at which it is decided, where no length was asked for, whether they say
+// enough.
+constexpr int32_t kFewOfALength = 5;
+constexpr int32_t kMostOfALength = 10;
+// A half-width of the interval of the mean, as a share of it, that is enough where no precision was
+// asked for; and how much more is so near to it that as many runs again should do.
+constexpr double kPreciseMean = 0.01;
+constexpr double kNearlyPrecise = 1.7;
 // A share of a step spent waiting for other workers that is worth naming.
 constexpr double kWaitingThatMatters = 0.05;
 // A drift between the halves of the counted time that matters, as a share of the throughput.
@@ -120,9 +146,43 @@ Replications::Replications(const Profile& profile, const Scenario& scenario,
                            std::shared_ptr<const RankedGraph> graph)
     : profile_(&profile),
       scenario_(scenario),
-      options_(OptionsOfRuns(options, !scenario.has_servers())),
+      options_(options),
       graph_(std::move(graph)),
-      job_(graph_->JobOf(scenario)) {}
+      job_(graph_->JobOf(scenario)),
+      unasked_(options) {
+  if (scenario.has_servers() && unasked_.automatic_steps) {
+    // What is the same in every run has no interval that could say whether it is long enough.
+    unasked_.automatic_steps = IsRandom();
+    lengths_ = IsRandom() ? kAutomaticLengths : 1;
+  }
+  options_ = OptionsOfRuns(unasked_, !scenario.has_servers(), scenario.workers, length_);
+  SkipEqualLengths();
+}
+
+// The last of the lengths that are as long as the one at hand.
+void Replications::SkipEqualLengths() {
+  while (CanLengthen()) {
+    const SimulationOptions next =
+        OptionsOfRuns(unasked_, !scenario_.has_servers(), scenario_.workers, length_ + 1);
+    if (next.steps_per_worker > options_.steps_per_worker) return;
+    ++length_;
+  }
+}
+
+void Replications::Lengthen() {
+  const SimulationOptions longer =
+      OptionsOfRuns(unasked_, !scenario_.has_servers(), scenario_.workers, ++length_);
+  options_.steps_per_worker = longer.steps_per_worker;
+  options_.warmup_steps = longer.warmup_steps;
+  SkipEqualLengths();
+  estimates_.clear();
+  drift_.clear();
+  late_.clear();
+  step_times_ = {};
+  utilization_.clear();
+  joint_times_.clear();
+  exposed_ = waiting_ = straggler_fraction_ = 0;
+}
 
 bool Replications::IsRandom() const {
   const bool random_order =
@@ -144,6 +204,7 @@ void Replications::Allow(const SimulationOptions& options) {
 
 int32_t Replications::Wanted() const {
   const int32_t most = IsRandom() ? options_.replications : 1;
+  if (lengths_ > 1 && (CanLengthen() || options_.automatic_replications)) return WantedOfLength();
   if (options_.automatic_replications && IsRandom()) return WantedUnasked();
   if (options_.relative_precision <= 0 || done() >= most) return most - done();
   if (done() < kMinReplicationsForPrecision)
@@ -159,6 +220,40 @@ int32_t Replications::WantedUnasked() const {
     if (SaysEnough(milestone)) return 0;
   }
   return kMaxUnasked - done();
+}
+
+int32_t Replications::WantedOfLength() const {
+  if (!options_.automatic_replications && options_.relative_precision <= 0)
+    return options_.replications - done();
+  if (done() < kFewOfALength) return kFewOfALength - done();
+  if (done() >= kMostOfALength) return 0;
+  if (!CanLengthen()) return SaysEnough(kFewOfALength) ? 0 : kMostOfALength - done();
+  const bool near = HalfWidth(kFewOfALength) <= kNearlyPrecise * Precision();
+  return near && !IsPrecise(kFewOfALength) ? kMostOfALength - done() : 0;
+}
+
+double Replications::Precision() const {
+  return options_.relative_precision > 0 ? options_.relative_precision : kPreciseMean;
+}
+
+double Replications::HalfWidth(int32_t runs) const {
+  const MeanInterval mean =
+      MeanOf({estimates_.begin(), estimates_.begin() + runs}, options_.confidence_level);
+  return mean.half_width / mean.mean;
+}
+
+bool Replications::IsPrecise(int32_t runs) const {
+  if (HalfWidth(runs) > Precision()) return false;
+  const MeanInterval drift =
+      StudentT({drift_.begin(), drift_.begin() + runs}, options_.confidence_level);
+  return std::abs(drift.mean) <= std::max(DriftThatMatters(1), drift.half_width);
+}
+
+// Completions at the ends of a half are whole steps: a half of n steps a worker is known to about
+// `ends` / n only.
+double Replications::DriftThatMatters(double ends) const {
+  const double steps_in_half = (options_.steps_per_worker - options_.warmup_steps) / 2.0;
+  return std::max(kDriftThatMatters, ends / steps_in_half) * StepsPerSecond().mean;
 }
 
 bool Replications::SaysEnough(int32_t milestone) const {
@@ -201,9 +296,13 @@ void Replications::Add(const RunSummary& run) {
   estimates_.push_back(run.estimate);
   // Batches of what does not go on for ever say nothing of it, and where nothing is random they
   // only show the order of completions.
-  if (options_.horizon != Horizon::kSteadyState || !IsRandom())
+  // Batches of a run as short as can be tell of the ends of steps, not of its mean.
+  const bool has_batches = lengths_ == 1 || (!options_.automatic_replications &&
+                                             options_.replications < kMinReplicationsForPrecision);
+  if (options_.horizon != Horizon::kSteadyState || !IsRandom() || !has_batches)
     estimates_.back().standard_error = 0;
   drift_.push_back(run.drift);
+  late_.push_back(run.late_steps_per_second);
   step_times_.Merge(run.step_times);
   exposed_ += run.exposed_communication_fraction;
   waiting_ += run.waiting_fraction;
@@ -216,6 +315,7 @@ void Replications::Add(const RunSummary& run) {
   }
   straggler_fraction_ = std::max(straggler_fraction_, run.straggler_fraction);
   simulated_operations_ += run.simulated_operations;
+  ++made_;
   path_ = run.path;
   AddUtilization(run);
 }
@@ -228,6 +328,14 @@ void Replications::AddUtilization(const RunSummary& run) {
 
 MeanInterval Replications::StepsPerSecond() const {
   return MeanOf(estimates_, options_.confidence_level);
+}
+
+double Replications::LateStepsPerSecond() const {
+  return std::accumulate(late_.begin(), late_.end(), 0.0) / done();
+}
+
+double Replications::EarlyStepsPerSecond() const {
+  return LateStepsPerSecond() - std::accumulate(drift_.begin(), drift_.end(), 0.0) / done();
 }
 
 std::vector<double> Replications::Runs() const {
@@ -255,6 +363,8 @@ Prediction Replications::Summarize() const {
                           .p99 = step_times_.PercentileSeconds(0.99)};
   prediction.exposed_communication_fraction = exposed_ / done();
   prediction.replications = done();
+  if (options_.horizon == Horizon::kSteadyState)
+    prediction.steps_per_worker = options_.steps_per_worker;
   DescribeResources(prediction);
   if (!scenario_.has_servers()) DescribeCollectives(prediction);
   JudgeConvergence(prediction);
@@ -336,12 +446,7 @@ void Replications::JudgeConvergence(Prediction& prediction) const {
     return;
   }
   const MeanInterval drift = StudentT(drift_, options_.confidence_level);
-  // Completions at the ends of a half are whole steps: a half of n steps a worker is known to about
-  // 1/n only.
-  const double steps_in_half = (options_.steps_per_worker - options_.warmup_steps) / 2.0;
-  const double matters =
-      std::max(kDriftThatMatters, 2 / steps_in_half) * prediction.steps_per_second;
-  if (std::abs(drift.mean) > std::max(matters, drift.half_width)) {
+  if (std::abs(drift.mean) > std::max(DriftThatMatters(2), drift.half_width)) {
     prediction.steady_state = false;
     warn(Warning::Reason::kNotSteady,
          absl::StrFormat(

@@ -4,9 +4,13 @@
 // staggered starts. Where nothing is random, one run is all there is. Where their number was not
 // asked for it grows, at 5 and at 10 of them, to twice as many while a single run is known to no
 // better than 5 %: what scatters needs more of them to say how much.
-// Runs of workers that meet in collectives may be shorter (OptionsOfRuns), and three of them do
-// where the mean is known to 0.5 % by then.
-// Threads: const members may be called at once. Cost: one run of the engine per Run.
+// Where their length was not asked for either, runs are as short as the answer allows
+// (OptionsOfRuns). Of workers that meet in collectives three do where the mean is known to 0.5 % by
+// then. With parameter servers five of the least length do where the mean is known to 1 % (or to
+// relative_precision) and does not drift, ten where five come close; else all are made anew,
+// longer. Such workers start within a step as it is when links are shared, not as it was recorded:
+// a run begins as crowded as it goes on, and has little to forget. Threads: const members may be
+// called at once. Cost: one run of the engine per Run.
 #pragma once
 
 #include <cstdint>
@@ -64,6 +68,14 @@ class Replications {
   int32_t done() const { return static_cast<int32_t>(estimates_.size()); }
   // As many are made as these options ask for; never fewer than before.
   void Allow(const SimulationOptions& options);
+  // True if longer runs may be made in place of these.
+  bool CanLengthen() const { return length_ + 1 < lengths_; }
+  // True if the runs so far say too little, and no more of their length will be wanted.
+  // REQUIRES: Wanted() is 0.
+  bool NeedsLength() const { return CanLengthen() && !IsPrecise(done()); }
+  // Forgets the runs so far: those wanted from now on are longer, and of the same random choices.
+  // REQUIRES: CanLengthen().
+  void Lengthen();
   // The number of runs that are still wanted, whatever they will say; 0 where their number or the
   // precision is reached.
   int32_t Wanted() const;
@@ -80,7 +92,12 @@ class Replications {
   std::vector<double> Runs() const;
   // speedup and scaling_efficiency are left to the caller, and so is what another start would say.
   Prediction Summarize() const;
+  // Of the counted time's halves, in steps per second, mean over the runs.
+  double EarlyStepsPerSecond() const;
+  double LateStepsPerSecond() const;
+  // Of all runs ever made, those that were too short included.
   int64_t simulated_operations() const { return simulated_operations_; }
+  int64_t made() const { return made_; }
   // Of the last run.
   EnginePath path() const { return path_; }
   // Largest over the runs; see RunResult.
@@ -96,6 +113,17 @@ class Replications {
   bool SaysEnough(int32_t milestone) const;
   // As Wanted, where replications were not asked for and something is random.
   int32_t WantedUnasked() const;
+  // As Wanted, where their length was not asked for and may grow.
+  int32_t WantedOfLength() const;
+  void SkipEqualLengths();
+  // What is asked of the mean, as a share of it.
+  double Precision() const;
+  // Half the width of the interval of the mean of the first `runs`, as a share of it.
+  double HalfWidth(int32_t runs) const;
+  // True if their mean is as precise as it should be, and does not drift.
+  bool IsPrecise(int32_t runs) const;
+  // Steps per second that the halves of the counted time may differ by.
+  double DriftThatMatters(double ends) const;
   absl::Status CheckMeasured(const RunResult& result) const;
   void AddUtilization(const RunSummary& run);
   void DescribeResources(Prediction& prediction) const;
@@ -108,9 +136,13 @@ class Replications {
   SimulationOptions options_;
   std::shared_ptr<const RankedGraph> graph_;
   JobGraph job_;
+  SimulationOptions unasked_;  // of runs of any length, where lengths_ is more than one
+  int32_t lengths_ = 1;
+  int32_t length_ = 0;  // of lengths_
   // By run.
   std::vector<RunEstimate> estimates_;
   std::vector<double> drift_;
+  std::vector<double> late_;
   // Over all runs.
   StepTimeHistogram step_times_;
   std::vector<double> utilization_;      // sums, by lane
@@ -119,6 +151,7 @@ class Replications {
   std::vector<JointTimes> joint_times_;  // sums, by collective
   double straggler_fraction_ = 0;
   int64_t simulated_operations_ = 0;
+  int64_t made_ = 0;
   EnginePath path_ = EnginePath::kPlain;
 };
 

@@ -57,11 +57,6 @@ ScenarioDraft WithVariedWorkers(const ScenarioDraft& draft, const std::string& b
   return varied;
 }
 
-bool AnyOfCollectives(const std::vector<Scenario>& scenarios) {
-  return std::any_of(scenarios.begin(), scenarios.end(),
-                     [](const Scenario& scenario) { return !scenario.has_servers(); });
-}
-
 absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioDraft& draft,
                                          const Scenario* known) {
   absl::StatusOr<Scenario> scenario = ResolveScenario(profile, draft);

@@ -41,9 +41,6 @@ class RequestFaults {
 absl::StatusOr<Scenario> ResolveRunnable(const Profile& profile, const ScenarioDraft& draft,
                                          const Scenario* known = nullptr);
 
-// True if the workers of any of them meet in collectives.
-bool AnyOfCollectives(const std::vector<Scenario>& scenarios);
-
 // The scenario without what fixes the number of workers, each of which is a fault at
 // `scenario.FIELD`; `because` says what varies it.
 ScenarioDraft WithVariedWorkers(const ScenarioDraft& draft, const std::string& because,

@@ -176,7 +176,7 @@ void AddOptions(const SimulationOptions& options, Bytes& bytes) {
                automatic_replications, precision, budget, start, horizon, horizon_steps,
                horizon_seconds, level] = options;
   bytes.Add(steps);
-  static_cast<void>(automatic_steps);
+  bytes.Add(automatic_steps);  // it widens the time in which workers start
   bytes.Add(warmup);
   bytes.Add(automatic_warmup);
   bytes.Add(seed);

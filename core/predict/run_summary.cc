@@ -103,6 +103,7 @@ size_t RunSummary::bytes() const {
 RunSummary SummaryOf(const RunResult& result, bool automatic_warmup) {
   return {.estimate = EstimateOf(result, automatic_warmup),
           .drift = result.second_half_steps_per_second - result.first_half_steps_per_second,
+          .late_steps_per_second = result.second_half_steps_per_second,
           .step_times = result.step_times,
           .utilization = result.utilization,
           .exposed_communication_fraction = result.exposed_communication_fraction,

@@ -43,6 +43,7 @@ RunEstimate EstimateOf(const RunResult& result, bool automatic_warmup);
 struct RunSummary {
   RunEstimate estimate;
   double drift = 0;  // second half minus first half of the counted time, in steps per second
+  double late_steps_per_second = 0;  // of the second half
   StepTimeHistogram step_times;
   std::vector<double> utilization;  // by lane
   double exposed_communication_fraction = 0;

@@ -30,6 +30,11 @@ struct RunsOfAStart {
   std::vector<double> runs;
 };
 
+// True if what began together goes the way of what began at random: what is left of the difference
+// in the second half of its counted time (`late`) is at most 2 %, or half of what there was in the
+// first (`early`). What stays in lockstep keeps all of it. All in steps per second.
+bool ForgotItsStart(double at_random, double early, double late);
+
 struct Starts {
   bool at_random = false;  // the start asked for, and so not the other
   RunsOfAStart own;

@@ -84,8 +84,6 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
   query.options = *std::move(options);
-  query.options.automatic_steps =
-      query.options.automatic_steps && AnyOfCollectives(query.scenarios);
   return query;
 }
 

@@ -24,7 +24,7 @@ namespace stepcast {
 
 // The version of the engine: the same version, profile, scenario, options and seed give the same
 // answer.
-inline constexpr char kEngineVersion[] = "3";
+inline constexpr char kEngineVersion[] = "4";
 
 struct Interval {
   double lower = 0;
@@ -122,7 +122,9 @@ struct Prediction {
   double examples_per_second = 0;
   double steps_per_second = 0;
   Interval confidence_interval;  // of examples_per_second, the mean over runs
-  Interval run_interval;  // prediction interval of examples_per_second of one run of this horizon
+  // Prediction interval of examples_per_second of one run as long as those simulated; longer ones
+  // scatter less.
+  Interval run_interval;
   StepTime step_time;
   double speedup = 0;             // over the same scenario with one worker
   double scaling_efficiency = 0;  // speedup / workers
@@ -132,6 +134,7 @@ struct Prediction {
   bool steady_state = true;
   std::vector<Warning> warnings;
   int32_t replications = 0;
+  int32_t steps_per_worker = 0;  // of each replication, warm-up included; 0 with another horizon
   // Two, the faster first, where runs do not agree on one throughput; else none.
   std::vector<Regime> regimes;
   std::optional<CollectiveReport> collectives;  // none with parameter servers
@@ -174,7 +177,8 @@ absl::StatusOr<ThroughputQuery> ResolveThroughput(const Profile& profile,
 // REQUIRES: the query was resolved for this profile.
 // Each is also run a few times with the other start, simultaneous or staggered, to tell whether it
 // has reached its steady state, and where the number of replications was not asked for and single
-// runs scatter widely, in up to 20 of them. The runs are the parts given to `executor`; `stop` is
+// runs scatter widely, in up to 20 of them. Where no length was asked for runs are as short as the
+// answer allows (Replications). The runs are the parts given to `executor`; `stop` is
 // asked by all of them. The answer does not depend on how many run at once. Cost: 5 to 10 ns per
 // simulated operation where the engine is a fast one, some 50 ns where it is the plain one, of
 // which there are operations x steps_per_worker x workers x replications for each scenario. Runs

@@ -233,8 +233,6 @@ absl::StatusOr<RecommendationQuery> ResolveRecommendation(const Profile& profile
   if (absl::Status status = std::move(faults).ToStatus("RECOMMENDATION_INVALID"); !status.ok())
     return status;
   query.options = *options;
-  query.options.automatic_steps =
-      query.options.automatic_steps && AnyOfCollectives(query.server_choices);
   query.objective = draft.objective;
   query.deadline_seconds = draft.deadline_seconds;
   query.examples = draft.examples;

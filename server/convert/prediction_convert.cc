@@ -108,6 +108,7 @@ v1::Prediction ToWire(const Prediction& prediction) {
   for (const Warning& warning : prediction.warnings) *wire.add_warnings() = ToWire(warning);
   wire.set_replications(prediction.replications);
   *wire.mutable_run_interval() = ToWire(prediction.run_interval);
+  wire.set_steps_per_worker(prediction.steps_per_worker);
   for (const Regime& regime : prediction.regimes) {
     v1::Regime& to = *wire.add_regimes();
     to.set_examples_per_second(regime.examples_per_second);

@@ -15,10 +15,11 @@ namespace stepcast::server {
 
 namespace {
 
-// Of one worker in all its runs.
+// Of one worker in all its runs; where no length was asked for, in the longest there may be.
 double OfOneWorker(const Profile& profile, const SimulationOptions& options,
                    const Scenario& scenario) {
-  const SimulationOptions of_runs = OptionsOfRuns(options, !scenario.has_servers());
+  const SimulationOptions of_runs =
+      OptionsOfRuns(options, !scenario.has_servers(), scenario.workers, kAutomaticLengths - 1);
   return static_cast<double>(profile.operations().size()) * of_runs.steps_per_worker *
          std::max(of_runs.replications, 1);
 }

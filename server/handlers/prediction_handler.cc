@@ -193,11 +193,6 @@ absl::StatusOr<Computation<AllocateWorkersAnswer>> PredictionHandler::AllocateWo
     query->jobs.push_back(ResolveJob(std::move(call.jobs[i]), *query, names, digests[i]));
     without_profile += absl::IsNotFound(query->jobs.back().status()) ? 1 : 0;
   }
-  query->options.automatic_steps =
-      query->options.automatic_steps &&
-      std::any_of(query->jobs.begin(), query->jobs.end(), [](const auto& job) {
-        return job.ok() && AnyOfCollectives(job->server_choices);
-      });
   EngineRun run = RunOf({"AllocateWorkers", CommunicationOf(*query)}, query->options, "");
   const bool all_found = std::none_of(digests.begin(), digests.end(),
                                       [](const std::string& digest) { return digest.empty(); });

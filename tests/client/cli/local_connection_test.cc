@@ -34,7 +34,8 @@ TEST(LocalConnectionTest, PredictsWhatCanBeWorkedOutByHand) {
   EXPECT_EQ(prediction.scenario().workers(), 1);
   EXPECT_EQ(prediction.scenario().bandwidth_bytes_per_second(), 1e6);
   EXPECT_EQ(prediction.bottleneck(), v1::Operation::WORKER);
-  EXPECT_EQ(reply->options().steps_per_worker(), 1000);
+  EXPECT_FALSE(reply->options().has_steps_per_worker());
+  EXPECT_EQ(prediction.steps_per_worker(), 1000) << "nothing is random";
 }
 
 TEST(LocalConnectionTest, TheScenarioReachesTheEngine) {

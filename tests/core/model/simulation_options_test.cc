@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -37,14 +38,33 @@ TEST(SimulationOptionsTest, WhatIsUnsetHasTheDefaultsOfTheContract) {
 
 TEST(SimulationOptionsTest, RunsOfCollectivesAreShorterUnlessALengthWasAskedFor) {
   const SimulationOptions unasked = ResolveOptions({}).value();
-  EXPECT_EQ(OptionsOfRuns(unasked, true).steps_per_worker, 100);
-  EXPECT_EQ(OptionsOfRuns(unasked, true).warmup_steps, 5);
-  EXPECT_EQ(OptionsOfRuns(unasked, false), unasked);
+  for (const int32_t length : {0, kAutomaticLengths - 1}) {
+    EXPECT_EQ(OptionsOfRuns(unasked, true, 8, length).steps_per_worker, 100);
+    EXPECT_EQ(OptionsOfRuns(unasked, true, 8, length).warmup_steps, 5);
+  }
   for (const SimulationOptionsDraft& draft : {SimulationOptionsDraft{.steps_per_worker = 1000},
                                               SimulationOptionsDraft{.warmup_steps = 200}}) {
     const SimulationOptions asked = ResolveOptions(draft).value();
-    EXPECT_EQ(OptionsOfRuns(asked, true), asked);
+    EXPECT_EQ(OptionsOfRuns(asked, true, 8, 0), asked);
+    EXPECT_EQ(OptionsOfRuns(asked, false, 8, 0), asked);
   }
+}
+
+TEST(SimulationOptionsTest, RunsWithServersAreAsLongAsTheStepsOfAllWorkersSay) {
+  const SimulationOptions unasked = ResolveOptions({}).value();
+  const auto steps = [&](int32_t workers, int32_t length) {
+    const SimulationOptions runs = OptionsOfRuns(unasked, false, workers, length);
+    EXPECT_EQ(runs.warmup_steps, std::min(50, runs.steps_per_worker / 10));
+    return runs.steps_per_worker;
+  };
+  EXPECT_EQ(steps(1, 0), 400);
+  EXPECT_EQ(steps(4, 0), 100);
+  EXPECT_EQ(steps(64, 0), 40);
+  EXPECT_EQ(steps(1, 1), 1000);
+  EXPECT_EQ(steps(4, 1), 600);
+  EXPECT_EQ(steps(64, 1), 100);
+  EXPECT_FALSE(
+      ResolveOptions({.horizon = Horizon::kFirstSteps, .horizon_steps = 3})->automatic_steps);
 }
 
 TEST(SimulationOptionsTest, APrecisionEndsReplicationsSoTheirMostIsHigher) {

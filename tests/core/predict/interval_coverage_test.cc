@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -10,6 +11,7 @@
 #include "core/base/stop_check.h"
 #include "core/predict/throughput.h"
 #include "core/zoo/model_zoo.h"
+#include "tests/core/engine/random_case.h"
 
 namespace stepcast::interval_coverage_test {
 namespace {
@@ -135,6 +137,88 @@ TEST(CollectivesCoverageTest, ShortRunsHoldTheLongRunsMeanAndAreAsPreciseAsTheyS
     EXPECT_GE(held, kSeeds * 85 / 100);
     EXPECT_GE(steady, kSeeds * 9 / 10);
   }
+}
+
+// A request without options, answered by runs as short as can be.
+TEST_P(IntervalCoverageTest, WithoutOptionsHoldsTheLongRunsMean) {
+  const Job& job = GetParam();
+  const Profile profile = Zoo(job.model, job.bytes_per_second, 0.2);
+  const double truth =
+      Predict(profile, job.workers, {.steps_per_worker = 100 * job.steps, .seed = 1'000'003})
+          .examples_per_second;
+  int held = 0;
+  int next_held = 0;
+  int steady = 0;
+  double width = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Prediction prediction = Predict(profile, job.workers, {.seed = seed});
+    const Interval& interval = prediction.confidence_interval;
+    held += interval.lower <= truth && truth <= interval.upper;
+    steady += prediction.steady_state;
+    width += (interval.upper - interval.lower) / truth;
+    const double next = Predict(profile, job.workers,
+                                {.steps_per_worker = prediction.steps_per_worker,
+                                 .seed = seed + 1'000'000,
+                                 .replications = 1})
+                            .examples_per_second;
+    next_held += prediction.run_interval.lower <= next && next <= prediction.run_interval.upper;
+  }
+  std::printf(
+      "%s, %d workers, no options: the 95 %% interval held the long run's mean in %d of %d; mean "
+      "width %.2f %%; that of single runs held the next one in %d\n",
+      job.model.c_str(), job.workers, held, kSeeds, 100 * width / kSeeds, next_held);
+  // Runs end where their interval is narrow, which is sooner where it is narrow by chance.
+  EXPECT_GE(held, kSeeds * 85 / 100);
+  EXPECT_GE(next_held, kSeeds * 9 / 10);
+  EXPECT_GE(steady, kSeeds * 9 / 10);
+  EXPECT_LE(width / kSeeds, 0.02);
+}
+
+// Short answers beside answers of 1000 steps a worker, over random jobs that both call steady.
+TEST(DefaultLengthTest, ShortRunsSayWhatLongOnesSayWithinThePrecisionOfBoth) {
+  int compared = 0;
+  int agreed = 0;
+  int shorter = 0;
+  double worst = 0;
+  double bias = 0;
+  int64_t operations[2] = {};
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const Profile profile = testing::MakeRandomCase(seed).profile;
+    const auto workers = static_cast<int32_t>(1 + seed % 16);
+    const auto predict = [&](const SimulationOptionsDraft& options, int64_t& counted) {
+      const auto query =
+          ResolveThroughput(profile, {.worker_counts = {workers}, .options = options});
+      EXPECT_TRUE(query.ok()) << query.status();
+      absl::StatusOr<ThroughputAnswer> answer = PredictThroughput(profile, *query, NeverStop);
+      EXPECT_TRUE(answer.ok()) << answer.status();
+      counted += answer->simulation.simulated_operations;
+      return answer->predictions.front();
+    };
+    const Prediction unasked = predict({.seed = seed}, operations[0]);
+    const Prediction long_runs = predict({.steps_per_worker = 1000, .seed = seed}, operations[1]);
+    if (!unasked.steady_state || !long_runs.steady_state) continue;
+    ++compared;
+    shorter += unasked.steps_per_worker < 1000;
+    const double off = unasked.examples_per_second / long_runs.examples_per_second - 1;
+    const auto half_width = [](const Prediction& prediction) {
+      const Interval& interval = prediction.confidence_interval;
+      return (interval.upper - interval.lower) / 2 / prediction.examples_per_second;
+    };
+    // At least what an answer is known to where nobody asks for more.
+    const double explained = std::max(0.01, std::hypot(half_width(unasked), half_width(long_runs)));
+    agreed += std::abs(off) <= explained;
+    worst = std::max(worst, std::abs(off) / explained);
+    bias += off;
+  }
+  std::printf(
+      "%d random jobs steady by both, %d of them in fewer steps: %d within 1 %% or the intervals, "
+      "the worst %.1f times as far; mean difference %.3f %%; %.3g operations for %.3g\n",
+      compared, shorter, agreed, worst, 100 * bias / compared, static_cast<double>(operations[0]),
+      static_cast<double>(operations[1]));
+  EXPECT_GE(compared, 140);
+  EXPECT_GE(shorter, 120);
+  EXPECT_GE(agreed, compared * 95 / 100);
+  EXPECT_LE(std::abs(bias / compared), 0.002);
 }
 
 // Eight workers that begin together stay in step for thousands of steps, far below what the link

@@ -1,8 +1,10 @@
 #include "core/predict/point_set.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -69,6 +71,54 @@ TEST(PointSetTest, AsManyAsAreTriedOneAfterTheOtherSayWhatOneRequestForAllSays) 
   }
 }
 
+// A request without options: runs are made anew, longer, where they say too little.
+TEST(PointSetTest, WithoutALengthTriesOneAfterTheOtherSayWhatOneRequestSaysToo) {
+  const SimulationOptions options{
+      .automatic_steps = true, .automatic_warmup = true, .automatic_replications = true};
+  int longest = 0;
+  int shortest = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    const Profile profile = testing::MakeRandomCase(seed).profile;
+    PointSet points(profile, options);
+    for (const int32_t workers : {5, 2, 12}) {
+      const size_t index = points.Try(Workers(profile, workers), NeverStop).value();
+      ASSERT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
+      ASSERT_TRUE(points.Add(Workers(profile, workers), NeverStop).ok());
+      ASSERT_TRUE(points.RunAll(NeverStop, InOrder()).ok());
+      const Prediction prediction = points.Summarize(index);
+      EXPECT_EQ(Everything(prediction),
+                Everything(InFull(profile, Workers(profile, workers), options)));
+      const SimulationOptions runs = OptionsOfRuns(options, false, workers, 0);
+      shortest += prediction.steps_per_worker == runs.steps_per_worker ? 1 : 0;
+      longest += prediction.steps_per_worker > runs.steps_per_worker ? 1 : 0;
+    }
+  }
+  EXPECT_GT(shortest, 20);
+  EXPECT_GT(longest, 20);
+}
+
+// Where the budget is spent before a longer run has been made, the shorter ones are the answer.
+TEST(PointSetTest, ASpentBudgetLeavesWhatTheShorterRunsSaid) {
+  const Profile profile = Sampled();
+  const SimulationOptions options{
+      .automatic_steps = true, .automatic_warmup = true, .automatic_replications = true};
+  const int32_t least = OptionsOfRuns(options, false, 4, 0).steps_per_worker;
+  std::set<int32_t> lengths;
+  for (int enough = 1; enough < 60; ++enough) {
+    PointSet points(profile, options);
+    int asked = 0;
+    const auto stop = [&] { return asked++ < enough ? absl::OkStatus() : TimeBudgetSpent(); };
+    const absl::StatusOr<size_t> index = points.Add(Workers(profile, 4), stop);
+    if (!index.ok() || !points.RunAll(stop, InOrder()).ok()) continue;
+    ASSERT_TRUE(points.HasRun(*index)) << enough;
+    const Prediction prediction = points.Summarize(*index);
+    lengths.insert(prediction.steps_per_worker);
+    EXPECT_GE(prediction.replications, prediction.steps_per_worker == least ? 1 : 5) << enough;
+  }
+  EXPECT_THAT(lengths, ::testing::Contains(least));
+}
+
 TEST(PointSetTest, ATryTakesAThirdOfTheRunsAndIsNotComparedWithAnotherStart) {
   const Profile profile = Sampled();
   PointSet points(profile, Options(9));
@@ -111,7 +161,7 @@ TEST(RunMemoryTest, AnswersHaveTheSameBytesWithAMemoryAndWithout) {
   Random random({7});
   KeptRuns memory;
   int64_t recalled = 0;
-  for (uint64_t call = 0; call < 150; ++call) {
+  for (uint64_t call = 0; call < 250; ++call) {
     SCOPED_TRACE(::testing::Message() << "call " << call);
     const uint64_t seed = 1 + random.Below(4);
     const Profile profile = testing::MakeRandomCase(seed).profile;
@@ -119,6 +169,8 @@ TEST(RunMemoryTest, AnswersHaveTheSameBytesWithAMemoryAndWithout) {
                               .warmup_steps = 3,
                               .replications = static_cast<int32_t>(1 + random.Below(5))};
     options.automatic_warmup = random.Below(2) == 0;
+    options.automatic_steps = random.Below(8) == 0;
+    options.automatic_replications = options.automatic_steps;
     options.seed = 1 + random.Below(2);
     options.start = random.Below(2) == 0 ? Start::kStaggered : Start::kSimultaneous;
     options.relative_precision = random.Below(3) == 0 ? 0.02 : 0;

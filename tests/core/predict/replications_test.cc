@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -231,6 +232,107 @@ TEST(ReplicationsTest, AWorkerWithoutTwoCompletionsInTheCountedTimeIsAnError) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(DetailsOf(status).reason, "SIMULATION_TOO_SHORT");
   EXPECT_EQ(runs.done(), 0);
+}
+
+// As a request without any option: a length and a number of runs that may grow.
+constexpr SimulationOptions kUnasked{.automatic_steps = true, .automatic_replications = true};
+
+// Of steps that differ by `spread` ns.
+Profile JobOfSteps(int64_t spread) {
+  JobBuilder job;
+  job.Upload(1000,
+             {job.Compute({50'000, 50'000 + spread, 50'000 + 2 * spread}, {job.Download(1000)})});
+  return job.Build();
+}
+
+TEST(ReplicationsTest, OfTheLeastLengthFiveRunsDoWhereTheMeanIsKnown) {
+  Replications runs = Start(JobOfSteps(500), {.workers = 4}, kUnasked);
+  RunAll(runs);
+  EXPECT_EQ(runs.done(), 5);
+  EXPECT_FALSE(runs.NeedsLength());
+  const Prediction prediction = runs.Summarize();
+  EXPECT_EQ(prediction.steps_per_worker, 100);
+  EXPECT_LE(prediction.confidence_interval.upper, 1.01 * prediction.examples_per_second);
+  EXPECT_TRUE(prediction.steady_state);
+}
+
+TEST(ReplicationsTest, WhatScattersIsMadeAnewLongerAndSaysWhatLongRunsAloneSay) {
+  const Profile profile = JobOfSteps(2'000'000);
+  Replications runs = Start(profile, {.workers = 4}, kUnasked);
+  RunAll(runs);
+  ASSERT_TRUE(runs.CanLengthen());
+  ASSERT_TRUE(runs.NeedsLength());
+  const int64_t short_operations = runs.simulated_operations();
+  const int64_t short_runs = runs.made();
+  runs.Lengthen();
+  EXPECT_EQ(runs.done(), 0);
+  EXPECT_FALSE(runs.CanLengthen());
+  RunAll(runs);
+  EXPECT_FALSE(runs.NeedsLength()) << "there is nothing longer";
+  EXPECT_EQ(runs.options().steps_per_worker, 600);
+  EXPECT_EQ(runs.Summarize().steps_per_worker, 600);
+  double sum = 0;
+  int64_t operations = 0;
+  for (int32_t run = 0; run < runs.done(); ++run) {
+    const absl::StatusOr<RunSummary> alone = runs.Run(run, NeverStop);
+    ASSERT_TRUE(alone.ok());
+    sum += alone->estimate.steps_per_second / runs.done();
+    operations += alone->simulated_operations;
+  }
+  EXPECT_NEAR(runs.StepsPerSecond().mean, sum, 1e-9 * sum);
+  EXPECT_EQ(runs.simulated_operations(), short_operations + operations);
+  EXPECT_EQ(runs.made(), short_runs + runs.done());
+}
+
+TEST(ReplicationsTest, APrecisionThatIsAskedForDecidesOnTheLengthToo) {
+  const Profile profile = JobOfSteps(500);
+  SimulationOptions options = kUnasked;
+  options.automatic_replications = false;
+  options.replications = 100;
+  options.relative_precision = 1e-5;
+  Replications runs = Start(profile, {.workers = 4}, options);
+  RunAll(runs);
+  EXPECT_TRUE(runs.NeedsLength());
+  options.relative_precision = 0.05;
+  Replications coarse = Start(profile, {.workers = 4}, options);
+  RunAll(coarse);
+  EXPECT_FALSE(coarse.NeedsLength());
+  EXPECT_EQ(coarse.done(), 5);
+}
+
+TEST(ReplicationsTest, ALengthMayStayUnaskedWhereTheNumberOfRunsIsAskedFor) {
+  SimulationOptions options = kUnasked;
+  options.automatic_replications = false;
+  options.replications = 7;
+  EXPECT_EQ(RunsUntilEnough(Start(JobOfSteps(500), {.workers = 4}, options)), 7);
+}
+
+TEST(ReplicationsTest, WhereNothingIsRandomARunIsAsLongAsEver) {
+  const Profile profile = Job(false);
+  Replications runs = Start(profile, {.workers = 1}, kUnasked);
+  RunAll(runs);
+  EXPECT_EQ(runs.done(), 1);
+  EXPECT_FALSE(runs.CanLengthen());
+  EXPECT_EQ(runs.Summarize().steps_per_worker, 1000);
+}
+
+// 100 workers share a link that takes 1 us for a download: a step of theirs takes 100 us at least.
+TEST(RunOptionsTest, WithoutALengthWorkersStartWithinAStepAsTheLinksMakeIt) {
+  const Profile profile = Job(true);
+  const Scenario scenario = Resolved(profile, {.workers = 100});
+  SimulationOptions options{.start = Start::kStaggered};
+  const auto latest = [&] {
+    const RunOptions run = RunOptionsOf(profile, scenario, options, 0);
+    return *std::max_element(run.start_offsets.begin(), run.start_offsets.end());
+  };
+  const double link_ns = 1000 / scenario.bandwidth_bytes_per_second * 1e9;
+  const Span recorded = Nanoseconds(static_cast<int64_t>(profile.mean_step_ns()));
+  const Span shared = Nanoseconds(static_cast<int64_t>(100 * link_ns));
+  ASSERT_GT(shared, recorded + recorded);
+  EXPECT_LE(latest(), recorded);
+  options.automatic_steps = true;
+  EXPECT_GT(ToSeconds(latest()), 0.9 * ToSeconds(shared));
+  EXPECT_LE(latest(), shared);
 }
 
 TEST(ReplicationsTest, AStoppedRunCountsForNothing) {

@@ -37,6 +37,8 @@ TEST(StartComparisonTest, TheOtherStartIsTheOtherOne) {
   EXPECT_EQ(
       WithOtherStart(free, {.replications = 100, .relative_precision = 0.1}).relative_precision, 0);
   EXPECT_FALSE(WithOtherStart(free, {.automatic_replications = true}).automatic_replications);
+  EXPECT_EQ(WithOtherStart(free, {.replications = 5}).replications, 3);
+  EXPECT_EQ(WithOtherStart(free, {.automatic_steps = true, .replications = 5}).replications, 1);
 }
 
 TEST(StartComparisonTest, ADifferenceMustBeBeyondBothIntervalsAndMatter) {
@@ -45,6 +47,16 @@ TEST(StartComparisonTest, ADifferenceMustBeBeyondBothIntervalsAndMatter) {
   EXPECT_FALSE(Disagree(Runs({100}), Runs({100.9})));
   EXPECT_TRUE(Disagree(Runs({100}), Runs({98.9})));
   EXPECT_FALSE(Disagree(Runs({100}), {}));
+}
+
+TEST(StartComparisonTest, AStartIsForgottenOnTheWayFromItAndKeptInLockstep) {
+  EXPECT_FALSE(ForgotItsStart(100, 50, 50)) << "lockstep";
+  EXPECT_FALSE(ForgotItsStart(100, 50, 74)) << "most of it is left";
+  EXPECT_TRUE(ForgotItsStart(100, 50, 76));
+  EXPECT_TRUE(ForgotItsStart(100, 150, 124)) << "from above, too";
+  EXPECT_FALSE(ForgotItsStart(100, 150, 126));
+  EXPECT_TRUE(ForgotItsStart(100, 98.5, 98.1)) << "never mattered";
+  EXPECT_FALSE(ForgotItsStart(100, 97.5, 97.5));
 }
 
 TEST(RegimesTest, RunsOfEachStartAreCountedWhereTheyFell) {

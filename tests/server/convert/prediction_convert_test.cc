@@ -62,7 +62,8 @@ Prediction SomePrediction() {
           .steady_state = false,
           .warnings = {{.reason = Warning::Reason::kTwoRegimes, .message = "careful"},
                        {.reason = Warning::Reason::kOneReplication, .message = "one run"}},
-          .replications = 12};
+          .replications = 12,
+          .steps_per_worker = 13};
 }
 
 TEST(PredictionConvertTest, APredictionCarriesEverything) {
@@ -92,6 +93,7 @@ TEST(PredictionConvertTest, APredictionCarriesEverything) {
   EXPECT_EQ(wire.warnings(0).message(), "careful");
   EXPECT_EQ(wire.warnings(1).reason(), v1::Warning::ONE_REPLICATION);
   EXPECT_EQ(wire.replications(), 12);
+  EXPECT_EQ(wire.steps_per_worker(), 13);
 }
 
 AnswerContext SomeContext() {
