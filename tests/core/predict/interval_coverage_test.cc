@@ -167,8 +167,7 @@ TEST_P(IntervalCoverageTest, WithoutOptionsHoldsTheLongRunsMean) {
       "%s, %d workers, no options: the 95 %% interval held the long run's mean in %d of %d; mean "
       "width %.2f %%; that of single runs held the next one in %d\n",
       job.model.c_str(), job.workers, held, kSeeds, 100 * width / kSeeds, next_held);
-  // Runs end where their interval is narrow, which is sooner where it is narrow by chance.
-  EXPECT_GE(held, kSeeds * 85 / 100);
+  EXPECT_GE(held, kSeeds * 9 / 10);
   EXPECT_GE(next_held, kSeeds * 9 / 10);
   EXPECT_GE(steady, kSeeds * 9 / 10);
   EXPECT_LE(width / kSeeds, 0.02);
@@ -182,7 +181,7 @@ TEST(DefaultLengthTest, ShortRunsSayWhatLongOnesSayWithinThePrecisionOfBoth) {
   double worst = 0;
   double bias = 0;
   int64_t operations[2] = {};
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
     const Profile profile = testing::MakeRandomCase(seed).profile;
     const auto workers = static_cast<int32_t>(1 + seed % 16);
     const auto predict = [&](const SimulationOptionsDraft& options, int64_t& counted) {
@@ -215,8 +214,8 @@ TEST(DefaultLengthTest, ShortRunsSayWhatLongOnesSayWithinThePrecisionOfBoth) {
       "the worst %.1f times as far; mean difference %.3f %%; %.3g operations for %.3g\n",
       compared, shorter, agreed, worst, 100 * bias / compared, static_cast<double>(operations[0]),
       static_cast<double>(operations[1]));
-  EXPECT_GE(compared, 140);
-  EXPECT_GE(shorter, 120);
+  EXPECT_GE(compared, 90);
+  EXPECT_GE(shorter, 75);
   EXPECT_GE(agreed, compared * 95 / 100);
   EXPECT_LE(std::abs(bias / compared), 0.002);
 }
