@@ -23,8 +23,7 @@ from api_server import ApiServer
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from certificates import Authority  # noqa: E402
-from contract import recommendation_pb2, store  # noqa: E402
-from sample import message, recorded  # noqa: E402
+from contract import recommendation_pb2  # noqa: E402
 from secured import TOKENS, Files  # noqa: E402
 from stepcastd import PATIENCE_SECONDS, Server, eventually  # noqa: E402
 
@@ -60,9 +59,7 @@ def patched(pairs):
 
 def upload(server):
     """The profiles of the golden reviews: of parameter servers one that is certain and one that is not, and one of all-reduces."""
-    profile = message(recorded())
-    server.profiles.CreateProfile(store.CreateProfileRequest(profile=profile, profile_id="alexnet-64"))
-    for model in (["alexnet"], ["resnet50", "--all-reduce"]):
+    for model in (["alexnet"], ["resnet50", "--all-reduce"], ["vgg16", "--variation", "0", "--id", "vgg16-alike"]):
         command = [os.environ["STEPCAST"], "--server", server.address, "profile", "zoo", *model, "--bandwidth", "10Gbit/s"]
         subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
 
