@@ -270,7 +270,7 @@ TEST_F(AdviserTest, AMissingProfileIsAskedForAgainAfterSeconds) {
 TEST_F(AdviserTest, WhatIsNotSureIsAskedForAgainAfterHalfAMinute) {
   const auto adviser = Patient();
   connection_->Answer([](const auto& request, v1::RecommendWorkersResponse& reply) {
-    const absl::Status status = AnswerFour(request, reply);
+    absl::Status status = AnswerFour(request, reply);
     reply.mutable_prediction()->set_steady_state(false);
     return status;
   });

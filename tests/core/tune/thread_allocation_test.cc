@@ -141,7 +141,7 @@ TEST(ThreadAllocationTest, ForGivenGroupsItIsWithinItsBoundOfTheBestThreads) {
     const RandomBackward drawn = DrawBackward(random, 6);
     const auto chunks = static_cast<int32_t>(3 + random.Below(60));
     const auto partings = AllPartings(static_cast<int32_t>(drawn.layers.size()));
-    const std::vector<int32_t> counts = partings[random.Below(partings.size())];
+    const std::vector<int32_t>& counts = partings[random.Below(partings.size())];
     const auto answer =
         AllocateThreadsToGroups(drawn.layers, counts, drawn.setting,
                                 {.chunks = chunks, .threads = drawn.threads}, NeverStop);

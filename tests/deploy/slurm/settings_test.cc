@@ -30,7 +30,7 @@ std::string FaultOf(const std::string& text) {
 }
 
 std::string FileWith(const std::string& name, const std::string& content) {
-  const std::string path = (std::filesystem::path(testing::TempDir()) / name).string();
+  std::string path = (std::filesystem::path(testing::TempDir()) / name).string();
   std::ofstream(path) << content;
   return path;
 }

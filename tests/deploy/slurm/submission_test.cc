@@ -297,7 +297,8 @@ TEST(SubmissionTest, LinesAreOnePrintableLineWhateverTheServerSays) {
 TEST(SubmissionTest, HostileJobsAreDecidedOn) {
   std::minstd_rand random(3);
   const std::string letters =
-      "stepcast:profile=a;objective=knee efficiency=0.8 \x00\xff\n\"'`$;=:,k9";
+      std::string("stepcast:profile=a;objective=knee efficiency=0.8 \xff\n\"'`$;=:,k9") +
+      std::string(1, '\0');
   for (int round = 0; round < 20'000; ++round) {
     std::string comment = round % 2 == 0 ? "stepcast:profile=a;" : "";
     std::string gres = "gres:gpu:";
