@@ -9,6 +9,7 @@
 #include "stepcast/v1/allocation.pb.h"
 #include "stepcast/v1/calibration.pb.h"
 #include "stepcast/v1/comparison.pb.h"
+#include "stepcast/v1/diagnosis.pb.h"
 #include "stepcast/v1/order.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 #include "stepcast/v1/recommendation.pb.h"
@@ -38,6 +39,11 @@ std::string AllocationText(const v1::AllocateWorkersResponse& response);
 // Examples per second, a row a number of workers and a column a model, each with its difference to
 // the simulation; then why a model says nothing, and what the models were given.
 std::string ComparisonText(const v1::CompareModelsResponse& response);
+
+// One sentence: what a step is made of most, whom the others wait for, and the change that gains
+// most. Then the critical path by kind, a row a change with its gain, why others were not tried,
+// the longest operations of the path, and the warnings.
+std::string DiagnosisText(const v1::DiagnoseJobResponse& response);
 
 // Both coefficients with their intervals, what they leave unexplained, and how to use them; a
 // warning where many measurements are 0.

@@ -37,6 +37,7 @@ constexpr char kFooter[] =
     "  stepcast order resnet50.json --workers 1 --method tac --output json\n"
     "  stepcast allocate jobs.json --workers 16\n"
     "  stepcast compare resnet50.json --workers 1-8\n"
+    "  stepcast diagnose resnet50.json --workers 4\n"
     "  stepcast report resnet50.json --workers 1-8 --out report.html\n"
     "  stepcast trace resnet50.json --workers 4 --out trace.json\n"
     "with one:\n"
@@ -94,9 +95,9 @@ class CommandLine {
   }
 
  private:
-  static constexpr std::array kQuestions{MakePredictQuestion,  MakeRecommendQuestion,
-                                         MakeOrderQuestion,    MakeTuneQuestion,
-                                         MakeAllocateQuestion, MakeCompareQuestion};
+  static constexpr std::array kQuestions{
+      MakePredictQuestion,  MakeRecommendQuestion, MakeOrderQuestion,   MakeTuneQuestion,
+      MakeAllocateQuestion, MakeCompareQuestion,   MakeDiagnoseQuestion};
 
   void DeclareJobs() {
     CLI::App* job = app_.add_subcommand(

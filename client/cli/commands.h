@@ -15,6 +15,7 @@ std::unique_ptr<Question> MakeOrderQuestion();
 std::unique_ptr<Question> MakeTuneQuestion();
 std::unique_ptr<Question> MakeAllocateQuestion();
 std::unique_ptr<Question> MakeCompareQuestion();
+std::unique_ptr<Question> MakeDiagnoseQuestion();
 
 // A question, asked in a call or as a job.
 std::unique_ptr<Command> MakeCallCommand(std::unique_ptr<Question> question);

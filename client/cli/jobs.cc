@@ -68,7 +68,8 @@ bool DescribeReply(const Operation& job, const ToText& to_text, std::string& tex
          Describe<v1::OptimizeOrderResponse>(job, to_text, text) ||
          Describe<v1::AllocateWorkersResponse>(job, to_text, text) ||
          Describe<v1::CompareModelsResponse>(job, to_text, text) ||
-         Describe<v1::OptimizeCommunicationResponse>(job, to_text, text);
+         Describe<v1::OptimizeCommunicationResponse>(job, to_text, text) ||
+         Describe<v1::DiagnoseJobResponse>(job, to_text, text);
 }
 
 struct ToReplyText {
@@ -89,6 +90,9 @@ struct ToReplyText {
   }
   std::string operator()(const v1::OptimizeCommunicationResponse& reply) const {
     return TuningText(reply);
+  }
+  std::string operator()(const v1::DiagnoseJobResponse& reply) const {
+    return DiagnosisText(reply);
   }
 };
 

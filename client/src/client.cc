@@ -167,6 +167,12 @@ absl::StatusOr<v1::CompareModelsResponse> Client::CompareModels(
                                             TermsOf(options_, call));
 }
 
+absl::StatusOr<v1::DiagnoseJobResponse> Client::DiagnoseJob(const v1::DiagnoseJobRequest& request,
+                                                            const CallOptions& call) const {
+  return CallFor<v1::DiagnoseJobResponse>(*connection_, kDiagnoseJob, request,
+                                          TermsOf(options_, call));
+}
+
 absl::StatusOr<v1::FitParsingOverheadResponse> Client::FitParsingOverhead(
     const v1::FitParsingOverheadRequest& request, const CallOptions& call) const {
   return CallFor<v1::FitParsingOverheadResponse>(*connection_, kFitParsingOverhead, request,

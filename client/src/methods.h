@@ -37,6 +37,7 @@ inline constexpr Method kAllocateWorkers{"/stepcast.v1.PredictionService/Allocat
                                          Retry::kAlways};
 inline constexpr Method kCompareModels{"/stepcast.v1.PredictionService/CompareModels",
                                        Retry::kAlways};
+inline constexpr Method kDiagnoseJob{"/stepcast.v1.PredictionService/DiagnoseJob", Retry::kAlways};
 inline constexpr Method kFitParsingOverhead{"/stepcast.v1.PredictionService/FitParsingOverhead",
                                             Retry::kAlways};
 inline constexpr Method kFitCollectives{"/stepcast.v1.PredictionService/FitCollectives",
@@ -58,10 +59,10 @@ inline constexpr Method kDeleteOperation{"/google.longrunning.Operations/DeleteO
                                          Retry::kNever};
 
 inline constexpr std::array kMethods{
-    kCreateProfile,     kGetProfile,       kListProfiles,       kDeleteProfile,
-    kPredictThroughput, kRecommendWorkers, kOptimizeOrder,      kOptimizeCommunication,
-    kAllocateWorkers,   kCompareModels,    kFitParsingOverhead, kFitCollectives,
-    kFitContention,     kStartJob,         kGetOperation,       kListOperations,
-    kWaitOperation,     kCancelOperation,  kDeleteOperation};
+    kCreateProfile,     kGetProfile,       kListProfiles,    kDeleteProfile,
+    kPredictThroughput, kRecommendWorkers, kOptimizeOrder,   kOptimizeCommunication,
+    kAllocateWorkers,   kCompareModels,    kDiagnoseJob,     kFitParsingOverhead,
+    kFitCollectives,    kFitContention,    kStartJob,        kGetOperation,
+    kListOperations,    kWaitOperation,    kCancelOperation, kDeleteOperation};
 
 }  // namespace stepcast::client

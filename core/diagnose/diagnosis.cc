@@ -165,6 +165,7 @@ class Diagnostician {
       if (!index.ok()) return index.status();
       asked.push_back({.change = change, .index = *index});
     }
+    if (absl::Status status = FollowPath(); !status.ok()) return status;
     if (absl::Status status = points.RunAll(stop_, executor); !status.ok()) return status;
     diagnosis_.prediction = points.Summarize(*base);
     for (const Asked& each : asked) AddAnswer(points, *base, each.change, each.index);
@@ -172,7 +173,6 @@ class Diagnostician {
         diagnosis_.what_ifs.begin(), diagnosis_.what_ifs.end(),
         [](const WhatIfAnswer& a, const WhatIfAnswer& b) { return a.ratio > b.ratio; });
     diagnosis_.simulation = points.Statistics();
-    if (absl::Status status = FollowPath(); !status.ok()) return status;
     return std::move(diagnosis_);
   }
 
@@ -202,12 +202,13 @@ class Diagnostician {
     const int64_t of_step =
         std::max<int64_t>(1, job.programs.front()->chunk_count() * job.workers());
     const auto most = static_cast<int32_t>(
-        std::clamp<int64_t>(kMaxExecutedOperations / of_step, 1, kPathSteps + kPathWarmup));
+        std::clamp<int64_t>(kMaxFollowedOperations / of_step, 1, kPathSteps + kPathWarmup));
     options.steps_per_worker = most;
     options.warmup_steps = std::min(kPathWarmup, most / 4);
     options.until = kEndOfTime;
     const absl::StatusOr<Execution> execution = Execute(job, options, stop_);
     if (!execution.ok()) return execution.status();
+    if (absl::Status status = stop_(); !status.ok()) return status;
     Describe(*execution, FindCriticalPath(*execution), *ranked->get());
     return absl::OkStatus();
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -48,6 +49,7 @@ enum class WhatIf : uint8_t {
   kComputationTwiceAsFast,  // of workers; servers are as they were
   kOneWorkerFewer,          // one of the slowest
 };
+inline constexpr size_t kWhatIfCount = 5;
 // "NO_STRAGGLERS".
 const char* NameOf(WhatIf change);
 
@@ -95,12 +97,15 @@ struct Diagnosis {
 };
 
 inline constexpr size_t kMaxPathOperations = 20;
-// Steps of the path, and before them: fewer where the job is so large that they would be more than
-// kMaxExecutedOperations.
+// Steps of the path, and before them: fewer, but one, where the job is so large that they would be
+// more than kMaxFollowedOperations.
 inline constexpr int32_t kPathSteps = 20;
 inline constexpr int32_t kPathWarmup = 5;
+inline constexpr int64_t kMaxFollowedOperations = 2'000'000;
 
-// REQUIRES: the query was resolved for this profile. Failure: as PredictThroughput and Execute.
+// The path is followed first: a time budget that is spent later leaves fewer runs, as of a
+// prediction. REQUIRES: the query was resolved for this profile. Failure: as PredictThroughput and
+// Execute.
 absl::StatusOr<Diagnosis> DiagnoseJob(const Profile& profile, const DiagnosisQuery& query,
                                       StopCheck stop, const Executor& executor = InOrder(),
                                       const KnownRuns& known = {});

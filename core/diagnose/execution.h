@@ -76,8 +76,8 @@ struct Execution {
   }
 };
 
-// An execution may have so many operations.
-inline constexpr int64_t kMaxExecutedOperations = 20'000'000;
+// An execution may have so many operations, each of which takes about 100 bytes.
+inline constexpr int64_t kMaxExecutedOperations = 5'000'000;
 
 // Of every worker's first steps, `warmup` of them not counted: runs the job on the plain engine
 // with `options`, whose trace and fastest_path are set here.

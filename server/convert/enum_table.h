@@ -11,6 +11,7 @@
 #include "core/allocate/allocation_query.h"
 #include "core/calibrate/collective_fit.h"
 #include "core/compare/comparison.h"
+#include "core/diagnose/diagnosis.h"
 #include "core/model/fault_list.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
@@ -22,6 +23,7 @@
 #include "stepcast/v1/allocation.pb.h"
 #include "stepcast/v1/calibration.pb.h"
 #include "stepcast/v1/comparison.pb.h"
+#include "stepcast/v1/diagnosis.pb.h"
 #include "stepcast/v1/order.pb.h"
 #include "stepcast/v1/prediction.pb.h"
 #include "stepcast/v1/profile.pb.h"
@@ -139,6 +141,18 @@ inline constexpr EnumTable<v1::OptimizeCommunicationRequest::Method, TuningMetho
                     {v1::OptimizeCommunicationRequest::BYTESCHEDULER, TuningMethod::kByteScheduler},
                     {v1::OptimizeCommunicationRequest::LIBRA, TuningMethod::kLibra},
                     {v1::OptimizeCommunicationRequest::SEARCH, TuningMethod::kSearch}}};
+inline constexpr EnumTable<v1::PathTime::Kind, PathKind, kPathKinds> kPathKindTable{
+    {{v1::PathTime::COMPUTATION, PathKind::kComputation},
+     {v1::PathTime::SERVER, PathKind::kServer},
+     {v1::PathTime::COMMUNICATION, PathKind::kCommunication},
+     {v1::PathTime::WAITING, PathKind::kWaiting},
+     {v1::PathTime::GAP, PathKind::kGap}}};
+inline constexpr EnumTable<v1::WhatIf::Change, WhatIf, kWhatIfCount> kWhatIfs{
+    {{v1::WhatIf::NO_STRAGGLERS, WhatIf::kNoStragglers},
+     {v1::WhatIf::LINKS_TWICE_AS_FAST, WhatIf::kLinksTwiceAsFast},
+     {v1::WhatIf::NO_LATENCY, WhatIf::kNoLatency},
+     {v1::WhatIf::COMPUTATION_TWICE_AS_FAST, WhatIf::kComputationTwiceAsFast},
+     {v1::WhatIf::ONE_WORKER_FEWER, WhatIf::kOneWorkerFewer}}};
 inline constexpr EnumTable<v1::OrderMethod, OrderMethod, 7> kOrderMethods{
     {{v1::TIC, OrderMethod::kTic},
      {v1::TAC, OrderMethod::kTac},

@@ -33,6 +33,8 @@ std::string MethodOf(const v1::StartJobRequest& wire) {
       return "CompareModels";
     case v1::StartJobRequest::kOptimizeCommunication:
       return "OptimizeCommunication";
+    case v1::StartJobRequest::kDiagnoseJob:
+      return "DiagnoseJob";
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;
   }
@@ -53,6 +55,8 @@ std::string ProfileOf(const v1::StartJobRequest& wire) {
       return wire.compare_models().profile();
     case v1::StartJobRequest::kOptimizeCommunication:
       return wire.optimize_communication().profile();
+    case v1::StartJobRequest::kDiagnoseJob:
+      return wire.diagnose_job().profile();
     case v1::StartJobRequest::kAllocateWorkers:
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;

@@ -205,6 +205,79 @@ v1::CompareModelsResponse ToWire(const CompareModelsAnswer& answer) {
 
 namespace {
 
+google::protobuf::RepeatedPtrField<v1::PathTime> WireTimes(const SecondsByKind& seconds) {
+  google::protobuf::RepeatedPtrField<v1::PathTime> wire;
+  for (size_t kind = 0; kind < kPathKinds; ++kind) {
+    if (seconds[kind] <= 0) continue;
+    v1::PathTime& time = *wire.Add();
+    time.set_kind(WireOf(kPathKindTable, static_cast<PathKind>(kind)));
+    time.set_seconds(seconds[kind]);
+  }
+  return wire;
+}
+
+v1::WorkerDiagnosis WireWorker(const WorkerDiagnosis& worker) {
+  v1::WorkerDiagnosis wire;
+  *wire.mutable_own() = WireTimes(worker.own);
+  wire.set_on_path_seconds(worker.on_path_seconds);
+  wire.set_waited_for_seconds(worker.waited_for_seconds);
+  return wire;
+}
+
+v1::PathOperation WireOperation(const PathOperation& operation) {
+  v1::PathOperation wire;
+  for (const std::string& name : operation.operations) wire.add_operations(name);
+  wire.set_kind(WireOf(kPathKindTable, operation.kind));
+  wire.set_seconds(operation.seconds);
+  return wire;
+}
+
+v1::WhatIf WireChange(const WhatIfAnswer& answer) {
+  v1::WhatIf wire;
+  wire.set_change(WireOf(kWhatIfs, answer.change));
+  *wire.mutable_prediction() = ToWire(answer.prediction);
+  wire.set_ratio(answer.ratio);
+  *wire.mutable_ratio_interval() = ToWire(answer.ratio_interval);
+  return wire;
+}
+
+}  // namespace
+
+DiagnoseJobCall FromWire(const v1::DiagnoseJobRequest& wire) {
+  DiagnoseJobCall call{.source = SourceOf(wire)};
+  FaultList faults;
+  call.draft.scenario = FromWire(wire.scenario(), "scenario", faults);
+  call.draft.options = FromWire(wire.options(), "options", faults);
+  call.faults = std::move(faults).Take();
+  return call;
+}
+
+v1::DiagnoseJobResponse ToWire(const DiagnoseJobAnswer& answer) {
+  const Diagnosis& diagnosis = answer.answer;
+  v1::DiagnoseJobResponse wire;
+  *wire.mutable_prediction() = ToWire(diagnosis.prediction);
+  wire.set_path_steps(diagnosis.path_steps);
+  wire.set_path_seconds(diagnosis.path_seconds);
+  *wire.mutable_path() = WireTimes(diagnosis.path_by_kind);
+  for (const WorkerDiagnosis& worker : diagnosis.workers) *wire.add_workers() = WireWorker(worker);
+  if (diagnosis.straggler >= 0) wire.set_straggler(diagnosis.straggler);
+  for (const PathOperation& operation : diagnosis.operations)
+    *wire.add_operations() = WireOperation(operation);
+  for (const WhatIfAnswer& what_if : diagnosis.what_ifs) *wire.add_what_ifs() = WireChange(what_if);
+  for (const WhatIfLeftOut& left_out : diagnosis.left_out) {
+    v1::LeftOutChange& to = *wire.add_left_out();
+    to.set_change(WireOf(kWhatIfs, left_out.change));
+    to.set_reason(left_out.reason);
+  }
+  *wire.mutable_simulation() = ToWire(diagnosis.simulation, answer.context.engine_seconds);
+  *wire.mutable_options() = ToWire(answer.context.options);
+  wire.set_profile_digest(answer.context.profile_digest);
+  wire.set_engine_version(kEngineVersion);
+  return wire;
+}
+
+namespace {
+
 v1::ConfidenceInterval WireAround(double value, double half_width, double level) {
   v1::ConfidenceInterval wire;
   wire.set_lower(std::max(0.0, value - half_width));

@@ -1,5 +1,5 @@
-// Conversions between the messages of PredictionService that predict and compare, and their plain
-// requests and answers.
+// Conversions between the messages of PredictionService that predict, compare and diagnose, and
+// their plain requests and answers.
 //
 // Threads: pure functions. Cost: linear in the message.
 #pragma once
@@ -8,6 +8,7 @@
 #include "server/convert/profile_convert.h"
 #include "stepcast/v1/calibration.pb.h"
 #include "stepcast/v1/comparison.pb.h"
+#include "stepcast/v1/diagnosis.pb.h"
 #include "stepcast/v1/prediction.pb.h"
 #include "stepcast/v1/prediction_service.pb.h"
 
@@ -32,6 +33,9 @@ v1::SimulationStatistics ToWire(const SimulationStatistics& simulation, double e
 
 CompareModelsCall FromWire(const v1::CompareModelsRequest& wire);
 v1::CompareModelsResponse ToWire(const CompareModelsAnswer& answer);
+
+DiagnoseJobCall FromWire(const v1::DiagnoseJobRequest& wire);
+v1::DiagnoseJobResponse ToWire(const DiagnoseJobAnswer& answer);
 
 FitParsingOverheadCall FromWire(const v1::FitParsingOverheadRequest& wire);
 v1::FitParsingOverheadResponse ToWire(const FitParsingOverheadAnswer& answer);

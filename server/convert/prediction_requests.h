@@ -12,6 +12,7 @@
 #include "core/calibrate/collective_fit.h"
 #include "core/calibrate/parsing_overhead_fit.h"
 #include "core/compare/comparison.h"
+#include "core/diagnose/diagnosis.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/order.h"
 #include "core/predict/throughput.h"
@@ -69,6 +70,12 @@ struct AllocateWorkersCall {
 struct CompareModelsCall {
   ProfileSource source;
   ComparisonDraft draft;
+  std::vector<Fault> faults;
+};
+
+struct DiagnoseJobCall {
+  ProfileSource source;
+  DiagnosisDraft draft;
   std::vector<Fault> faults;
 };
 
@@ -131,6 +138,11 @@ struct AllocateWorkersAnswer {
 
 struct CompareModelsAnswer {
   ComparisonAnswer answer;
+  AnswerContext context;
+};
+
+struct DiagnoseJobAnswer {
+  Diagnosis answer;
   AnswerContext context;
 };
 

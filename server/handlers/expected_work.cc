@@ -60,6 +60,17 @@ double OperationsOf(const Profile& profile, const ComparisonQuery& query) {
   return OperationsOf(profile, query.throughput);
 }
 
+double OperationsOf(const Profile& profile, const DiagnosisQuery& query) {
+  // One worker's runs, those of the job with and without each change, and the steps of the path.
+  const double workers = query.scenario.workers;
+  const double of_path = std::min(static_cast<double>(profile.operations().size()) * workers *
+                                      static_cast<double>(kPathSteps + kPathWarmup),
+                                  static_cast<double>(kMaxFollowedOperations));
+  return (1 + workers * static_cast<double>(1 + kWhatIfCount)) *
+             OfOneWorker(profile, query.options, query.scenario) +
+         of_path;
+}
+
 double OperationsOf(const Profile& profile, const TraceQuery& query) {
   return query.scenario.workers * OfOneWorker(profile, query.options, query.scenario);
 }
@@ -107,6 +118,10 @@ Communication CommunicationOf(const TuningQuery& query) {
 
 Communication CommunicationOf(const ComparisonQuery& query) {
   return CommunicationOf(query.throughput);
+}
+
+Communication CommunicationOf(const DiagnosisQuery& query) {
+  return CommunicationOf(query.scenario);
 }
 
 Communication CommunicationOf(const TraceQuery& query) { return CommunicationOf(query.scenario); }

@@ -17,6 +17,7 @@
 
 #include "core/allocate/allocation_query.h"
 #include "core/compare/comparison.h"
+#include "core/diagnose/diagnosis.h"
 #include "core/model/profile.h"
 #include "core/predict/order_query.h"
 #include "core/predict/run_memory.h"
@@ -61,6 +62,7 @@ double OperationsOf(const Profile& profile, const RecommendationQuery& query);
 double OperationsOf(const Profile& profile, const OrderQuery& query);
 double OperationsOf(const Profile& profile, const TuningQuery& query);
 double OperationsOf(const Profile& profile, const ComparisonQuery& query);
+double OperationsOf(const Profile& profile, const DiagnosisQuery& query);
 double OperationsOf(const Profile& profile, const TraceQuery& query);
 double OperationsOf(const AllocationQuery& query);
 
@@ -70,6 +72,7 @@ Communication CommunicationOf(const RecommendationQuery& query);
 Communication CommunicationOf(const OrderQuery& query);
 Communication CommunicationOf(const TuningQuery& query);
 Communication CommunicationOf(const ComparisonQuery& query);
+Communication CommunicationOf(const DiagnosisQuery& query);
 Communication CommunicationOf(const TraceQuery& query);
 Communication CommunicationOf(const AllocationQuery& query);
 

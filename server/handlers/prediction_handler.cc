@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/calibrate/parsing_overhead_fit.h"
 #include "core/compare/comparison.h"
+#include "core/diagnose/diagnosis.h"
 #include "core/model/fault_list.h"
 #include "core/predict/order.h"
 #include "core/predict/request_faults.h"
@@ -164,6 +165,12 @@ absl::StatusOr<Computation<CompareModelsAnswer>> PredictionHandler::CompareModel
     CompareModelsCall call) const {
   return Prepare<CompareModelsAnswer>("CompareModels", std::move(call), ResolveComparison,
                                       stepcast::CompareModels);
+}
+
+absl::StatusOr<Computation<DiagnoseJobAnswer>> PredictionHandler::DiagnoseJob(
+    DiagnoseJobCall call) const {
+  return Prepare<DiagnoseJobAnswer>("DiagnoseJob", std::move(call), ResolveDiagnosis,
+                                    stepcast::DiagnoseJob);
 }
 
 absl::StatusOr<AllocationJob> PredictionHandler::ResolveJob(AllocationJobCall call,

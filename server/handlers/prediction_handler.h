@@ -92,6 +92,7 @@ class PredictionHandler {
   absl::StatusOr<Computation<AllocateWorkersAnswer>> AllocateWorkers(
       AllocateWorkersCall call) const;
   absl::StatusOr<Computation<CompareModelsAnswer>> CompareModels(CompareModelsCall call) const;
+  absl::StatusOr<Computation<DiagnoseJobAnswer>> DiagnoseJob(DiagnoseJobCall call) const;
   // About no profile, and nothing is simulated.
   absl::StatusOr<Computation<FitParsingOverheadAnswer>> FitParsingOverhead(
       const FitParsingOverheadCall& call) const;

@@ -96,6 +96,8 @@ class LocalService::Handlers {
         "AllocateWorkers", &PredictionHandler::AllocateWorkers);
     AddComputed<v1::CompareModelsRequest, v1::CompareModelsResponse>(
         "CompareModels", &PredictionHandler::CompareModels);
+    AddComputed<v1::DiagnoseJobRequest, v1::DiagnoseJobResponse>("DiagnoseJob",
+                                                                 &PredictionHandler::DiagnoseJob);
     AddComputed<v1::FitParsingOverheadRequest, v1::FitParsingOverheadResponse>(
         "FitParsingOverhead", &PredictionHandler::FitParsingOverhead);
     AddComputed<v1::FitCollectivesRequest, v1::FitCollectivesResponse>(

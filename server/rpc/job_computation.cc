@@ -81,6 +81,8 @@ absl::StatusOr<OperationWork> CheckJob(const std::string& request,
       return WorkOf(handler.CompareModels(FromWire(job.compare_models())), options);
     case v1::StartJobRequest::kOptimizeCommunication:
       return WorkOf(handler.OptimizeCommunication(FromWire(job.optimize_communication())), options);
+    case v1::StartJobRequest::kDiagnoseJob:
+      return WorkOf(handler.DiagnoseJob(FromWire(job.diagnose_job())), options);
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;
   }

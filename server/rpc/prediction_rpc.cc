@@ -20,12 +20,15 @@ using PredictionMethods = v1::PredictionService::WithRawCallbackMethod_PredictTh
         v1::PredictionService::WithRawCallbackMethod_OptimizeOrder<
             v1::PredictionService::WithRawCallbackMethod_AllocateWorkers<
                 v1::PredictionService::WithRawCallbackMethod_CompareModels<
-                    v1::PredictionService::WithRawCallbackMethod_FitParsingOverhead<
-                        v1::PredictionService::WithRawCallbackMethod_FitCollectives<
-                            v1::PredictionService::WithRawCallbackMethod_FitContention<
-                                v1::PredictionService::WithRawCallbackMethod_OptimizeCommunication<
-                                    v1::PredictionService::WithRawCallbackMethod_GenerateTrace<
-                                        v1::PredictionService::Service>>>>>>>>>>;
+                    v1::PredictionService::WithRawCallbackMethod_DiagnoseJob<
+                        v1::PredictionService::WithRawCallbackMethod_FitParsingOverhead<
+                            v1::PredictionService::WithRawCallbackMethod_FitCollectives<
+                                v1::PredictionService::WithRawCallbackMethod_FitContention<
+                                    v1::PredictionService::
+                                        WithRawCallbackMethod_OptimizeCommunication<
+                                            v1::PredictionService::
+                                                WithRawCallbackMethod_GenerateTrace<
+                                                    v1::PredictionService::Service>>>>>>>>>>>;
 
 class PredictionRpc final : public PredictionMethods {
  public:
@@ -78,6 +81,14 @@ class PredictionRpc final : public PredictionMethods {
     return Start<v1::CompareModelsRequest>(
         {"CompareModels", context, request, reply},
         [this](auto asked) { return handler_.CompareModels(std::move(asked)); });
+  }
+
+  grpc::ServerUnaryReactor* DiagnoseJob(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* reply) override {
+    return Start<v1::DiagnoseJobRequest>(
+        {"DiagnoseJob", context, request, reply},
+        [this](auto asked) { return handler_.DiagnoseJob(std::move(asked)); });
   }
 
   grpc::ServerUnaryReactor* FitParsingOverhead(grpc::CallbackServerContext* context,

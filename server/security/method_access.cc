@@ -50,6 +50,7 @@ const std::vector<MethodAccess>& MethodAccessTable() {
       {"stepcast.v1.JobService/StartJob", Access::kWriter},
       {"stepcast.v1.PredictionService/AllocateWorkers", Access::kReader},
       {"stepcast.v1.PredictionService/CompareModels", Access::kReader},
+      {"stepcast.v1.PredictionService/DiagnoseJob", Access::kReader},
       {"stepcast.v1.PredictionService/FitCollectives", Access::kReader},
       {"stepcast.v1.PredictionService/FitContention", Access::kReader},
       {"stepcast.v1.PredictionService/FitParsingOverhead", Access::kReader},

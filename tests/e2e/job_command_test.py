@@ -74,6 +74,7 @@ class ComputedJobTest(JobCommandTest):
             "order": ["order", self.small, "--method", "tac", "--method", "graph", "--steps", "100"],
             "allocate": ["allocate", self.jobs, "--steps", "100"],
             "compare": ["compare", self.small, "--workers", "1-2", "--steps", "100"],
+            "diagnose": ["diagnose", self.small, "--workers", "2", "--steps", "100"],
         }
 
     def test_a_job_prints_what_the_call_prints_byte_for_byte(self):
@@ -122,7 +123,7 @@ class ComputedJobTest(JobCommandTest):
                 self.assertRegex(self.refused("job", "start", *question, "--wait"), f"^started: {NAME}\n{re.escape(expected)}$")
 
     def test_a_job_on_a_profile_that_is_not_there_is_refused_as_its_call_is(self):
-        for command in ("predict", "recommend", "order", "compare"):
+        for command in ("predict", "recommend", "order", "compare", "diagnose"):
             self.assertEqual(self.refused("job", "start", command, "nobody", "--wait"), self.refused(command, "nobody"))
 
     def test_what_runs_is_cancelled_and_forgotten(self):

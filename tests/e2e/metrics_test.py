@@ -22,6 +22,7 @@ METHODS = {
         "OptimizeOrder": "unary",
         "AllocateWorkers": "unary",
         "CompareModels": "unary",
+        "DiagnoseJob": "unary",
         "GenerateTrace": "server_stream",
         "FitParsingOverhead": "unary",
         "FitCollectives": "unary",

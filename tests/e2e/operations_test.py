@@ -3,7 +3,7 @@
 import unittest
 import uuid
 
-from contract import allocation_pb2, comparison_pb2, details_of, details_within, grpc, order_pb2, prediction, recommendation_pb2, scenario_pb2
+from contract import allocation_pb2, comparison_pb2, details_of, details_within, diagnosis_pb2, grpc, order_pb2, prediction, recommendation_pb2, scenario_pb2
 from sample import message, recorded, small
 from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
 
@@ -110,6 +110,7 @@ class ComputedTest(OperationsTest):
             "optimize_order": (order, self.server.predictions.OptimizeOrder),
             "allocate_workers": (allocate, self.server.predictions.AllocateWorkers),
             "compare_models": (comparison_pb2.CompareModelsRequest(inline_profile=message(small())), self.server.predictions.CompareModels),
+            "diagnose_job": (diagnosis_pb2.DiagnoseJobRequest(inline_profile=message(small())), self.server.predictions.DiagnoseJob),
         }
         for name, (request, unary) in cases.items():
             with self.subTest(name):

@@ -142,6 +142,14 @@ class PredictionRequestTarget final : public FuzzTarget {
       compare.add_worker_counts(2);
       *compare.mutable_options() = predict.options();
       add(4, compare);
+      auto diagnose = about(v1::DiagnoseJobRequest());
+      diagnose.mutable_scenario()->set_workers(2);
+      diagnose.mutable_scenario()->add_worker_groups()->set_count(1);
+      v1::WorkerGroup& slow = *diagnose.mutable_scenario()->add_worker_groups();
+      slow.set_count(1);
+      slow.set_compute_speed_factor(0.5);
+      *diagnose.mutable_options() = predict.options();
+      add(10, diagnose);
       auto trace = about(v1::GenerateTraceRequest());
       trace.mutable_options()->set_steps_per_worker(4);
       trace.mutable_options()->set_warmup_steps(0);
@@ -209,6 +217,8 @@ class PredictionRequestTarget final : public FuzzTarget {
         return Try<v1::FitParsingOverheadRequest>(bytes, &PredictionHandler::FitParsingOverhead);
       case 7:
         return Try<v1::FitCollectivesRequest>(bytes, &PredictionHandler::FitCollectives);
+      case 10:
+        return Try<v1::DiagnoseJobRequest>(bytes, &PredictionHandler::DiagnoseJob);
       case 9:
         return Try<v1::FitContentionRequest>(bytes, &PredictionHandler::FitContention);
       case 8:
@@ -224,7 +234,7 @@ class PredictionRequestTarget final : public FuzzTarget {
   }
 
  private:
-  static constexpr size_t kMethods = 10;
+  static constexpr size_t kMethods = 11;
 
   static std::array<const Message*, kMethods> Prototypes() {
     return {&v1::PredictThroughputRequest::default_instance(),
@@ -236,7 +246,8 @@ class PredictionRequestTarget final : public FuzzTarget {
             &v1::GenerateTraceRequest::default_instance(),
             &v1::FitCollectivesRequest::default_instance(),
             &v1::OptimizeCommunicationRequest::default_instance(),
-            &v1::FitContentionRequest::default_instance()};
+            &v1::FitContentionRequest::default_instance(),
+            &v1::DiagnoseJobRequest::default_instance()};
   }
 
   // `check` is the handler's method. The second time all runs are recalled, and the reply must be

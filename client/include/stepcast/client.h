@@ -121,6 +121,8 @@ class Client {
       const v1::AllocateWorkersRequest& request, const CallOptions& call = {}) const;
   absl::StatusOr<v1::CompareModelsResponse> CompareModels(const v1::CompareModelsRequest& request,
                                                           const CallOptions& call = {}) const;
+  absl::StatusOr<v1::DiagnoseJobResponse> DiagnoseJob(const v1::DiagnoseJobRequest& request,
+                                                      const CallOptions& call = {}) const;
   // From measurements; nothing is simulated.
   absl::StatusOr<v1::FitParsingOverheadResponse> FitParsingOverhead(
       const v1::FitParsingOverheadRequest& request, const CallOptions& call = {}) const;

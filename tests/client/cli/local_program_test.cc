@@ -33,6 +33,7 @@ TEST_F(LocalProgramTest, WhatIsAboutFilesNeedsNeitherFlagNorServer) {
       {"recommend", tiny_, "--max-workers", "2", "--steps", "50"},
       {"order", tiny_, "--steps", "50"},
       {"compare", tiny_, "--workers", "1", "--steps", "50"},
+      {"diagnose", tiny_, "--steps", "50"},
       {"trace", tiny_, "--workers", "1"},
       {"report", tiny_, "--workers", "1", "--steps", "50", "--out", directory_.Path("report.html")},
       {"allocate", jobs, "--steps", "50"},
@@ -392,6 +393,25 @@ TEST_F(LocalProgramTest, ComparesModels) {
   const Outcome table = Run({"compare", tiny_, "--local", "--steps", "100"});
   EXPECT_EQ(table.exit_code, 0) << table.err;
   EXPECT_THAT(table.out, HasSubstr("Cynthia"));
+}
+
+TEST_F(LocalProgramTest, DiagnosesAJob) {
+  const std::vector<std::string> command{"diagnose",       tiny_,     "--local",
+                                         "--worker-group", "1",       "--worker-group",
+                                         "1:0.5",          "--steps", "100"};
+  std::vector<std::string> as_json = command;
+  as_json.insert(as_json.end(), {"--output", "json"});
+  const Outcome outcome = Run(as_json);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["workers"].size(), 2);
+  EXPECT_EQ(json["whatIfs"].size() + json["leftOut"].size(), 5);
+  EXPECT_EQ(json["prediction"]["scenario"]["workers"], 2);
+  const Outcome table = Run(command);
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, StartsWith("A step takes "));
+  EXPECT_THAT(table.out, HasSubstr("\nno stragglers "));
+  EXPECT_EQ(Run({"diagnose", tiny_, "--local", "--workers", "0x"}).exit_code, 2);
 }
 
 TEST_F(LocalProgramTest, AllocatesWorkersToTheJobsOfAFile) {

@@ -58,12 +58,14 @@ TEST_F(RemoteConnectionTest, CallsThatChangeNothingAreRetried) {
   FailTwice();
   EXPECT_TRUE(client_.CompareModels({}).ok());
   FailTwice();
+  EXPECT_TRUE(client_.DiagnoseJob({}).ok());
+  FailTwice();
   EXPECT_TRUE(client_.FitParsingOverhead({}).ok());
   FailTwice();
   EXPECT_TRUE(client_.FitCollectives({}).ok());
   FailTwice();
   EXPECT_TRUE(client_.FitContention({}).ok());
-  EXPECT_EQ(script_.attempts.size(), 33);
+  EXPECT_EQ(script_.attempts.size(), 36);
 }
 
 TEST_F(RemoteConnectionTest, AStreamIsRetriedUntilItsFirstPieceHasCome) {

@@ -131,6 +131,32 @@ TEST(DiagnosisTest, KnowsParameterServersAndOneWorker) {
   EXPECT_EQ(ReasonOf(of_one, WhatIf::kOneWorkerFewer), "there is one worker");
 }
 
+// The path is there by then, and each of the predictions has a run.
+TEST(DiagnosisTest, ASpentBudgetLeavesFewerRuns) {
+  const Profile profile = ZooProfile("alexnet", ZooCommunication::kParameterServers);
+  // So many steps that each run asks whether to go on.
+  const DiagnosisQuery query =
+      ResolveDiagnosis(profile, {.scenario = {.workers = 3},
+                                 .options = {.steps_per_worker = 1000, .replications = 3}})
+          .value();
+  int64_t checks = 0;
+  const auto count = [&checks] {
+    ++checks;
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(DiagnoseJob(profile, query, count).ok());
+  const int64_t most = checks - 1;
+  checks = 0;
+  const auto spent = [&checks, most] {
+    return ++checks > most ? TimeBudgetSpent() : absl::OkStatus();
+  };
+  const absl::StatusOr<Diagnosis> diagnosis = DiagnoseJob(profile, query, spent);
+  ASSERT_TRUE(diagnosis.ok()) << diagnosis.status();
+  EXPECT_EQ(diagnosis->path_steps, kPathSteps);
+  EXPECT_GT(checks, most) << "the budget was spent";
+  EXPECT_FALSE(diagnosis->operations.empty());
+}
+
 // Cycles, priorities, rounds of a ring and sharded parameters: every way to communicate.
 TEST(DiagnosisTest, KnowsEveryWayToCommunicate) {
   const Profile profile = AllReduceProfile();

@@ -46,11 +46,17 @@ TEST(EnumTableTest, EveryTableIsCompleteAndOneToOne) {
   ExpectComplete(kProfileEncodings);
   ExpectComplete(kProfileViews);
   ExpectComplete(kZooCommunications);
+  ExpectComplete(kPathKindTable);
+  ExpectComplete(kWhatIfs);
 }
 
 TEST(EnumTableTest, NamesMeanTheSameOnBothSides) {
   for (const auto& pair : kResources)
     EXPECT_EQ(v1::Operation::Resource_Name(pair.wire), ResourceName(pair.core));
+  for (const auto& pair : kPathKindTable)
+    EXPECT_EQ(v1::PathTime::Kind_Name(pair.wire), NameOf(pair.core));
+  for (const auto& pair : kWhatIfs)
+    EXPECT_EQ(v1::WhatIf::Change_Name(pair.wire), NameOf(pair.core));
 }
 
 TEST(EnumTableTest, AnUnknownNumberIsAFaultThatNamesFieldAndNumber) {

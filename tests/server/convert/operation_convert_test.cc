@@ -64,6 +64,9 @@ TEST(OperationConvertTest, EveryComputationHasItsMethod) {
   EXPECT_EQ(FromWire(job).operation.method, "AllocateWorkers");
   job.mutable_compare_models();
   EXPECT_EQ(FromWire(job).operation.method, "CompareModels");
+  job.mutable_diagnose_job()->set_profile("profiles/p");
+  EXPECT_EQ(FromWire(job).operation.method, "DiagnoseJob");
+  EXPECT_EQ(FromWire(job).profile, "profiles/p");
 }
 
 TEST(OperationConvertTest, AnOpenOneHasNeitherResponseNorError) {

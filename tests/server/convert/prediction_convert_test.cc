@@ -165,6 +165,87 @@ TEST(ComparisonConvertTest, AComparisonCarriesEverything) {
   EXPECT_EQ(wire.profile_digest(), "digest");
 }
 
+TEST(DiagnosisConvertTest, DiagnoseJobCarriesEverything) {
+  v1::DiagnoseJobRequest wire;
+  wire.set_profile("profiles/p");
+  wire.mutable_scenario()->set_workers(7);
+  wire.mutable_options()->set_seed(5);
+  const DiagnoseJobCall call = FromWire(wire);
+  EXPECT_EQ(std::get<std::string>(call.source), "profiles/p");
+  EXPECT_EQ(call.draft.scenario.workers, 7);
+  EXPECT_EQ(call.draft.options.seed, 5U);
+  EXPECT_TRUE(call.faults.empty());
+  wire.mutable_options()->set_start(static_cast<v1::SimulationOptions::Start>(51));
+  EXPECT_EQ(FromWire(wire).faults.at(0).field, "options.start");
+}
+
+Diagnosis SomeDiagnosis() {
+  return {.prediction = SomePrediction(),
+          .path_steps = 20,
+          .path_seconds = 1.5,
+          .path_by_kind = {1, 0, 0.25, 0, 0.25},
+          .workers = {{.own = {0.5, 0.5, 0, 0.5, 0}},
+                      {.own = {1.5}, .on_path_seconds = 1, .waited_for_seconds = 0.75}},
+          .straggler = 1,
+          .operations = {{.operations = {"a", "b"},
+                          .kind = PathKind::kCommunication,
+                          .seconds = 0.125}},
+          .what_ifs = {{.change = WhatIf::kOneWorkerFewer,
+                        .prediction = {.scenario = {.workers = 3}},
+                        .ratio = 1.25,
+                        .ratio_interval = {.lower = 1, .upper = 1.5, .level = 0.9}}},
+          .left_out = {{.change = WhatIf::kNoLatency, .reason = "none"}},
+          .simulation = {.simulated_operations = 13, .engine_path = "plain"}};
+}
+
+TEST(DiagnosisConvertTest, ADiagnosisCarriesEverything) {
+  const v1::DiagnoseJobResponse wire =
+      ToWire(DiagnoseJobAnswer{.answer = SomeDiagnosis(), .context = SomeContext()});
+  EXPECT_EQ(wire.prediction().SerializeAsString(), ToWire(SomePrediction()).SerializeAsString());
+  EXPECT_EQ(wire.path_steps(), 20);
+  EXPECT_EQ(wire.path_seconds(), 1.5);
+  ASSERT_EQ(wire.path_size(), 3) << "kinds of no time are left out";
+  EXPECT_EQ(wire.path(0).kind(), v1::PathTime::COMPUTATION);
+  EXPECT_EQ(wire.path(0).seconds(), 1);
+  EXPECT_EQ(wire.path(1).kind(), v1::PathTime::COMMUNICATION);
+  EXPECT_EQ(wire.path(2).kind(), v1::PathTime::GAP);
+  ASSERT_EQ(wire.workers_size(), 2);
+  ASSERT_EQ(wire.workers(0).own_size(), 3);
+  EXPECT_EQ(wire.workers(0).own(1).kind(), v1::PathTime::SERVER);
+  EXPECT_EQ(wire.workers(0).own(2).kind(), v1::PathTime::WAITING);
+  EXPECT_EQ(wire.workers(1).own(0).seconds(), 1.5);
+  EXPECT_EQ(wire.workers(1).on_path_seconds(), 1);
+  EXPECT_EQ(wire.workers(1).waited_for_seconds(), 0.75);
+  EXPECT_EQ(wire.straggler(), 1);
+  ASSERT_EQ(wire.operations_size(), 1);
+  EXPECT_THAT(wire.operations(0).operations(), ElementsAre("a", "b"));
+  EXPECT_EQ(wire.operations(0).kind(), v1::PathTime::COMMUNICATION);
+  EXPECT_EQ(wire.operations(0).seconds(), 0.125);
+  ASSERT_EQ(wire.what_ifs_size(), 1);
+  EXPECT_EQ(wire.what_ifs(0).change(), v1::WhatIf::ONE_WORKER_FEWER);
+  EXPECT_EQ(wire.what_ifs(0).prediction().scenario().workers(), 3);
+  EXPECT_EQ(wire.what_ifs(0).ratio(), 1.25);
+  EXPECT_EQ(wire.what_ifs(0).ratio_interval().lower(), 1);
+  EXPECT_EQ(wire.what_ifs(0).ratio_interval().upper(), 1.5);
+  EXPECT_EQ(wire.what_ifs(0).ratio_interval().level(), 0.9);
+  ASSERT_EQ(wire.left_out_size(), 1);
+  EXPECT_EQ(wire.left_out(0).change(), v1::WhatIf::NO_LATENCY);
+  EXPECT_EQ(wire.left_out(0).reason(), "none");
+  EXPECT_EQ(wire.simulation().simulated_operations(), 13);
+  EXPECT_EQ(wire.simulation().engine_seconds(), 1.5);
+  EXPECT_EQ(wire.options().seed(), 42U);
+  EXPECT_EQ(wire.profile_digest(), "digest");
+  EXPECT_EQ(wire.engine_version(), kEngineVersion);
+}
+
+TEST(DiagnosisConvertTest, WithoutAStragglerNoneIsNamed) {
+  DiagnoseJobAnswer answer{.answer = SomeDiagnosis(), .context = {}};
+  answer.answer.straggler = 0;
+  EXPECT_TRUE(ToWire(answer).has_straggler()) << "the first worker is one, too";
+  answer.answer.straggler = -1;
+  EXPECT_FALSE(ToWire(answer).has_straggler());
+}
+
 TEST(CalibrationConvertTest, FitParsingOverheadCarriesEverything) {
   v1::FitParsingOverheadRequest wire;
   for (const double seconds : {0.5, 0.75}) {

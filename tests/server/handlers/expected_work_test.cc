@@ -42,6 +42,21 @@ TEST(ExpectedWorkTest, IsWithinAFactorOfFiveOfWhatIsSimulated) {
   }
 }
 
+TEST(ExpectedWorkTest, ADiagnosissWorkIsThatOfItsChangesToo) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Profile profile = *Profile::Create(RandomProfile(seed));
+    const absl::StatusOr<DiagnosisQuery> query = ResolveDiagnosis(
+        profile, {.scenario = {.workers = 4},
+                  .options = {.steps_per_worker = 60, .warmup_steps = 10, .replications = 3}});
+    ASSERT_TRUE(query.ok()) << query.status();
+    const auto answer = DiagnoseJob(profile, *query, [] { return absl::OkStatus(); });
+    if (!answer.ok()) continue;
+    const auto simulated = static_cast<double>(answer->simulation.simulated_operations);
+    EXPECT_LE(simulated, 5 * OperationsOf(profile, *query)) << "seed " << seed;
+    EXPECT_GE(simulated, 0.2 * OperationsOf(profile, *query)) << "seed " << seed;
+  }
+}
+
 Scenario OfAllReduce() { return Scenario{.workers = 2, .communication = AllReduce{}}; }
 
 TEST(CommunicationTest, IsThatOfItsJobsAndBothWhereTheyDiffer) {
@@ -53,6 +68,7 @@ TEST(CommunicationTest, IsThatOfItsJobsAndBothWhereTheyDiffer) {
             Communication::kBoth);
   EXPECT_EQ(CommunicationOf(RecommendationQuery{.server_choices = {OfAllReduce()}}),
             Communication::kAllReduce);
+  EXPECT_EQ(CommunicationOf(DiagnosisQuery{.scenario = OfAllReduce()}), Communication::kAllReduce);
   EXPECT_EQ(CommunicationOf(TraceQuery{.scenario = OfAllReduce()}), Communication::kAllReduce);
 }
 

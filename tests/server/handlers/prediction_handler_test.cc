@@ -79,7 +79,32 @@ TEST_F(PredictionHandlerTest, AllThreeMethodsAnswer) {
   EXPECT_FALSE((*std::move(order))(NeverStop)->answer.orders.empty());
 }
 
+TEST_F(PredictionHandlerTest, ADiagnosisIsOfTheJobThatIsPredicted) {
+  const ScenarioDraft scenario{.workers = 2};
+  auto diagnosis = handler_.DiagnoseJob(
+      {.source = "profiles/small", .draft = {.scenario = scenario, .options = Short()}});
+  ASSERT_TRUE(diagnosis.ok()) << diagnosis.status();
+  EXPECT_EQ(diagnosis->content(), DigestOf(*Profile::Create(SmallProfile())));
+  const auto answer = (*std::move(diagnosis))(NeverStop);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  auto prediction = handler_.PredictThroughput(
+      {.source = "profiles/small", .draft = {.scenario = scenario, .options = Short()}});
+  ASSERT_TRUE(prediction.ok()) << prediction.status();
+  EXPECT_EQ(answer->answer.prediction.examples_per_second,
+            (*std::move(prediction))(NeverStop)->answer.predictions[0].examples_per_second);
+  EXPECT_EQ(answer->answer.workers.size(), 2U);
+  EXPECT_FALSE(answer->answer.what_ifs.empty());
+  EXPECT_EQ(answer->context.options.steps_per_worker, 20);
+  EXPECT_EQ(answer->context.profile_digest, DigestOf(*Profile::Create(SmallProfile())));
+  EXPECT_THAT(
+      Fields(
+          handler_.DiagnoseJob({.source = "profiles/small", .draft = {.scenario = {.workers = -1}}})
+              .status()),
+      ElementsAre("scenario.workers"));
+}
+
 TEST_F(PredictionHandlerTest, AProfileIsRequired) {
+  EXPECT_THAT(Fields(handler_.DiagnoseJob({}).status()), ElementsAre("profile"));
   EXPECT_THAT(Fields(handler_.PredictThroughput({}).status()), ElementsAre("profile"));
   EXPECT_THAT(Fields(handler_.RecommendWorkers({}).status()), ElementsAre("profile"));
   EXPECT_THAT(Fields(handler_.OptimizeOrder({}).status()), ElementsAre("profile"));

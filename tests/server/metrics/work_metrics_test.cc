@@ -96,7 +96,7 @@ TEST(SimulationMetricsTest, EachMethodHasASeriesForEachKindOfJobThatItTakes) {
   };
   for (const char* method : {"PredictThroughput", "AllocateWorkers"})
     EXPECT_THAT(text, HasSubstr(series("both", method)));
-  for (const char* method : {"RecommendWorkers", "GenerateTrace", "CompareModels"}) {
+  for (const char* method : {"RecommendWorkers", "GenerateTrace", "CompareModels", "DiagnoseJob"}) {
     EXPECT_THAT(text, HasSubstr(series("parameter_servers", method)));
     EXPECT_THAT(text, HasSubstr(series("all_reduce", method)));
     EXPECT_THAT(text, Not(HasSubstr(series("both", method))));

@@ -1,0 +1,226 @@
+// `diagnose`: why a job is as slow as it is, and what would help.
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/answer_texts.h"
+#include "client/cli/commands.h"
+#include "client/cli/measure_text.h"
+#include "client/cli/prediction_table.h"
+#include "client/cli/profile_argument.h"
+#include "client/cli/scenario_flags.h"
+#include "client/cli/simulation_flags.h"
+#include "client/cli/table.h"
+
+#include "stepcast/json.h"
+
+namespace stepcast::client {
+
+namespace {
+
+class DiagnoseQuestion : public Question {
+ public:
+  CLI::App* Declare(CLI::App& parent) override {
+    CLI::App* app = parent.add_subcommand(
+        "diagnose", "Why a job is as slow as it is, who is waited for, and what would help");
+    app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
+    app->add_option("--workers", workers_,
+                    "Number of workers (default 1, or what --worker-group counts)")
+        ->type_name("N");
+    scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
+    simulation_.Declare(*app);
+    return app;
+  }
+
+  bool NeedsNoServer() const override { return IsFile(profile_); }
+
+  std::string Activity() const override { return "diagnosing"; }
+
+  std::unique_ptr<google::protobuf::Message> NewReply() const override {
+    return std::make_unique<v1::DiagnoseJobResponse>();
+  }
+
+  absl::StatusOr<v1::StartJobRequest> Ask(const Session& session) const override {
+    absl::StatusOr<ProfileSource> source = ProfileFromArgument(session, profile_);
+    if (!source.ok()) return source.status();
+    scenario_.Explain(session);
+    v1::StartJobRequest asked;
+    v1::DiagnoseJobRequest& request = *asked.mutable_diagnose_job();
+    SetSource(*std::move(source), request);
+    *request.mutable_scenario() = scenario_.With(Workers());
+    *request.mutable_options() = simulation_.options();
+    return asked;
+  }
+
+  ExitCode Report(const Session& session, const absl::Status& status) const override {
+    return ReportProfileFailure(session, profile_, status);
+  }
+
+  ExitCode Answer(const Session& session, const v1::StartJobRequest&,
+                  const google::protobuf::Message& reply) const override {
+    const auto& response = static_cast<const v1::DiagnoseJobResponse&>(reply);
+    return session.Answer(ToJson(response), [&] { return DiagnosisText(response); });
+  }
+
+ private:
+  int32_t Workers() const {
+    if (workers_.has_value()) return *workers_;
+    // A sum out of bounds, the service refuses.
+    const int64_t grouped = scenario_.GroupedWorkers().value_or(1);
+    return static_cast<int32_t>(std::clamp<int64_t>(grouped, INT32_MIN, INT32_MAX));
+  }
+
+  std::string profile_;
+  std::optional<int32_t> workers_;
+  ScenarioFlags scenario_;
+  SimulationFlags simulation_;
+};
+
+std::string PathKindText(v1::PathTime::Kind kind) {
+  switch (kind) {
+    case v1::PathTime::COMPUTATION:
+      return "computation";
+    case v1::PathTime::SERVER:
+      return "parameter servers";
+    case v1::PathTime::COMMUNICATION:
+      return "communication";
+    case v1::PathTime::WAITING:
+      return "waiting for the slowest";
+    case v1::PathTime::GAP:
+      return "gaps";
+    default:
+      return v1::PathTime::Kind_Name(v1::PathTime::KIND_UNSPECIFIED);
+  }
+}
+
+std::string ChangeText(v1::WhatIf::Change change) {
+  switch (change) {
+    case v1::WhatIf::NO_STRAGGLERS:
+      return "no stragglers";
+    case v1::WhatIf::LINKS_TWICE_AS_FAST:
+      return "links twice as fast";
+    case v1::WhatIf::NO_LATENCY:
+      return "no latency";
+    case v1::WhatIf::COMPUTATION_TWICE_AS_FAST:
+      return "computation twice as fast";
+    case v1::WhatIf::ONE_WORKER_FEWER:
+      return "one worker fewer";
+    default:
+      return v1::WhatIf::Change_Name(v1::WhatIf::CHANGE_UNSPECIFIED);
+  }
+}
+
+std::string GainText(double ratio) {
+  const std::string percent = PercentText(ratio - 1);
+  if (percent == "-0.0%") return "+0.0%";
+  return absl::StrCat(percent.front() == '-' ? "" : "+", percent);
+}
+
+// Empty where it has no width.
+std::string GainIntervalText(const v1::ConfidenceInterval& interval) {
+  if (interval.upper() <= interval.lower()) return "";
+  return absl::StrCat(GainText(interval.lower()), " .. ", GainText(interval.upper()));
+}
+
+double ShareOfPath(const v1::DiagnoseJobResponse& response, double seconds) {
+  return response.path_seconds() > 0 ? seconds / response.path_seconds() : 0;
+}
+
+// The best change and its gain, or that there is none that is told from nothing.
+std::string BestChangeText(const v1::DiagnoseJobResponse& response) {
+  constexpr double kLeastGain = 0.005;
+  if (response.what_ifs().empty()) return "no change was tried";
+  const v1::WhatIf& best = response.what_ifs(0);
+  if (best.ratio() < 1 + kLeastGain || best.ratio_interval().lower() <= 1)
+    return "none of the changes tried is told to gain anything";
+  const std::string interval = GainIntervalText(best.ratio_interval());
+  return absl::StrCat(ChangeText(best.change()), " would gain most, ", GainText(best.ratio()),
+                      interval.empty() ? "" : absl::StrCat(" (", interval, ")"));
+}
+
+std::string VerdictText(const v1::DiagnoseJobResponse& response) {
+  const auto longest = std::max_element(
+      response.path().begin(), response.path().end(),
+      [](const v1::PathTime& a, const v1::PathTime& b) { return a.seconds() < b.seconds(); });
+  std::string text = absl::StrCat("A step takes ", SecondsText(response.path_seconds()));
+  if (longest != response.path().end()) {
+    absl::StrAppend(&text, ", ", PercentText(ShareOfPath(response, longest->seconds())), " of it ",
+                    PathKindText(longest->kind()));
+  }
+  if (response.has_straggler() && response.straggler() < response.workers_size()) {
+    const double waited = response.workers(response.straggler()).waited_for_seconds();
+    absl::StrAppend(&text, "; the others wait for worker ", response.straggler(), " (of 0 to ",
+                    response.workers_size() - 1, ") for ",
+                    PercentText(ShareOfPath(response, waited)), " of it");
+  }
+  return absl::StrCat(text, "; ", BestChangeText(response), ".\n");
+}
+
+std::string PathText(const v1::DiagnoseJobResponse& response) {
+  Table table({{"critical path", Table::Align::kLeft}, {"a step"}, {"share"}});
+  for (const v1::PathTime& time : response.path()) {
+    table.AddRow({PathKindText(time.kind()), SecondsText(time.seconds()),
+                  PercentText(ShareOfPath(response, time.seconds()))});
+  }
+  return table.Text();
+}
+
+std::string ChangesText(const v1::DiagnoseJobResponse& response) {
+  Predictions predictions;
+  *predictions.Add() = response.prediction();
+  Table table(
+      {{"change", Table::Align::kLeft}, {"examples/s"}, {"gain"}, {IntervalTitle(predictions)}});
+  table.AddRow({"as it is", NumberText(response.prediction().examples_per_second()), "", ""});
+  for (const v1::WhatIf& what_if : response.what_ifs()) {
+    table.AddRow({ChangeText(what_if.change()),
+                  NumberText(what_if.prediction().examples_per_second()), GainText(what_if.ratio()),
+                  GainIntervalText(what_if.ratio_interval())});
+  }
+  std::string text = table.Text();
+  for (const v1::LeftOutChange& left_out : response.left_out()) {
+    absl::StrAppend(&text, "not tried: ", ChangeText(left_out.change()), " (", left_out.reason(),
+                    ")\n");
+  }
+  return text;
+}
+
+// `conv1`, `conv1 and 12 more`.
+std::string CarriedText(const v1::PathOperation& operation) {
+  if (operation.operations().empty()) return "";
+  const int more = operation.operations_size() - 1;
+  return absl::StrCat(operation.operations(0),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+}
+
+std::string PathOperationsText(const v1::DiagnoseJobResponse& response) {
+  constexpr int kShown = 5;
+  Table table({{"longest operations", Table::Align::kLeft},
+               {"", Table::Align::kLeft},
+               {"a step"},
+               {"share"}});
+  for (int i = 0; i < std::min(kShown, response.operations_size()); ++i) {
+    const v1::PathOperation& operation = response.operations(i);
+    table.AddRow({CarriedText(operation), PathKindText(operation.kind()),
+                  SecondsText(operation.seconds()),
+                  PercentText(ShareOfPath(response, operation.seconds()))});
+  }
+  return table.Text();
+}
+
+}  // namespace
+
+std::string DiagnosisText(const v1::DiagnoseJobResponse& response) {
+  Predictions predictions;
+  *predictions.Add() = response.prediction();
+  return absl::StrCat(VerdictText(response), "\n", PathText(response), "\n", ChangesText(response),
+                      "\n", PathOperationsText(response), WarningsText(predictions));
+}
+
+std::unique_ptr<Question> MakeDiagnoseQuestion() { return std::make_unique<DiagnoseQuestion>(); }
+
+}  // namespace stepcast::client

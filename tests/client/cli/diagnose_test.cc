@@ -1,0 +1,98 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "client/cli/answer_texts.h"
+
+#include "tests/client/support/text_proto.h"
+
+namespace stepcast::client::diagnose_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+v1::DiagnoseJobResponse WithStraggler() {
+  return Proto<v1::DiagnoseJobResponse>(R"pb(
+    prediction {
+      scenario { workers: 2 }
+      examples_per_second: 32
+      confidence_interval { lower: 31 upper: 33 level: 0.95 }
+      warnings { reason: NOT_STEADY message: "not a steady state yet" }
+    }
+    path_steps: 20
+    path_seconds: 0.5
+    path { kind: COMPUTATION seconds: 0.3 }
+    path { kind: COMMUNICATION seconds: 0.05 }
+    path { kind: WAITING seconds: 0.15 }
+    workers { on_path_seconds: 0 }
+    workers { on_path_seconds: 0.45 waited_for_seconds: 0.15 }
+    straggler: 1
+    operations { operations: "conv1" kind: COMPUTATION seconds: 0.2 }
+    operations {
+      operations: "w1"
+      operations: "w2"
+      operations: "w3"
+      kind: COMMUNICATION
+      seconds: 0.05
+    }
+    what_ifs {
+      change: NO_STRAGGLERS
+      prediction { examples_per_second: 44.8 }
+      ratio: 1.4
+      ratio_interval { lower: 1.39 upper: 1.41 level: 0.95 }
+    }
+    what_ifs {
+      change: ONE_WORKER_FEWER
+      prediction { examples_per_second: 20 }
+      ratio: 0.625
+      ratio_interval { lower: 0.625 upper: 0.625 level: 0.95 }
+    }
+    left_out { change: NO_LATENCY reason: "the scenario has none" })pb");
+}
+
+TEST(DiagnosisTextTest, OpensWithASentenceAndShowsPathChangesAndOperations) {
+  EXPECT_EQ(DiagnosisText(WithStraggler()),
+            "A step takes 500.0 ms, 60.0% of it computation; the others wait for worker 1 (of 0 to "
+            "1) for 30.0% of it; no stragglers would gain most, +40.0% (+39.0% .. +41.0%).\n"
+            "\n"
+            "critical path              a step  share\n"
+            "computation              300.0 ms  60.0%\n"
+            "communication            50.00 ms  10.0%\n"
+            "waiting for the slowest  150.0 ms  30.0%\n"
+            "\n"
+            "change            examples/s    gain      95% interval\n"
+            "as it is               32.00\n"
+            "no stragglers          44.80  +40.0%  +39.0% .. +41.0%\n"
+            "one worker fewer       20.00  -37.5%\n"
+            "not tried: no latency (the scenario has none)\n"
+            "\n"
+            "longest operations                   a step  share\n"
+            "conv1               computation    200.0 ms  40.0%\n"
+            "w1 and 2 more       communication  50.00 ms  10.0%\n"
+            "warning (2 workers): not a steady state yet\n");
+}
+
+TEST(DiagnosisTextTest, AGainThatIsNotToldFromNothingIsNone) {
+  v1::DiagnoseJobResponse response = WithStraggler();
+  response.clear_straggler();
+  response.mutable_what_ifs(0)->mutable_ratio_interval()->set_lower(0.99);
+  const std::string text = DiagnosisText(response);
+  EXPECT_THAT(text, StartsWith("A step takes 500.0 ms, 60.0% of it computation; none of the "
+                               "changes tried is told to gain anything.\n"));
+  EXPECT_THAT(text, HasSubstr("\nno stragglers          44.80  +40.0%  -1.0% .. +41.0%\n"));
+}
+
+// As an older or a stranger server might send it.
+TEST(DiagnosisTextTest, AnEmptyReplyIsText) {
+  v1::DiagnoseJobResponse response;
+  response.set_straggler(3);
+  const std::string text = DiagnosisText(response);
+  EXPECT_THAT(text, StartsWith("A step takes 0 ns; no change was tried.\n"));
+  EXPECT_THAT(text, Not(HasSubstr("nan")));
+}
+
+}  // namespace
+}  // namespace stepcast::client::diagnose_test

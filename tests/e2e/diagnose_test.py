@@ -1,0 +1,95 @@
+"""The diagnosis of a job, through the real server."""
+
+import unittest
+
+from contract import diagnosis_pb2, from_json, grpc, prediction, scenario_pb2, store
+from sample import message, recorded, small
+from stepcastd import ServerTest
+
+TIME, CHANGE = diagnosis_pb2.PathTime, diagnosis_pb2.WhatIf
+# Forward 20 ms, backward 10 ms, and a gradient of 1 MB at 100 MB/s.
+ALL_REDUCE = {
+    "batch_size": 8,
+    "platform": {"bandwidth_bytes_per_second": 1e8},
+    "operations": [
+        {"name": "forward", "resource": "WORKER"},
+        {"name": "backward", "resource": "WORKER", "waiting_for": [0]},
+        {"name": "gradient", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 1_000_000, "waiting_for": [1]},
+    ],
+    "steps": [{"start_ns": [0, 20_000_000, 30_000_000], "end_ns": [20_000_000, 30_000_000, 30_000_000]}],
+}
+# Three workers, and one of half their speed.
+UNEQUAL = {"workers": 4, "worker_groups": [{"count": 3}, {"count": 1, "compute_speed_factor": 0.5}]}
+
+
+def by_kind(times):
+    return {time.kind: time.seconds for time in times}
+
+
+class DiagnoseTest(ServerTest):
+    options = scenario_pb2.SimulationOptions(steps_per_worker=200, replications=2)
+
+    def request(self, **request):
+        asked = from_json(diagnosis_pb2.DiagnoseJobRequest(), request)
+        asked.options.CopyFrom(self.options)
+        return asked
+
+    def diagnose(self, **request):
+        return self.server.predictions.DiagnoseJob(self.request(**request))
+
+    def test_the_diagnosis_of_a_straggler_follows_by_hand(self):
+        reply = self.diagnose(inline_profile=ALL_REDUCE, scenario=UNEQUAL)
+        # 30 ms on all, 30 more on the slow one; six rounds of a quarter, 2.5 ms each.
+        self.assertAlmostEqual(reply.prediction.step_time.mean.ToNanoseconds() * 1e-9, 0.075)
+        self.assertAlmostEqual(reply.path_seconds, 0.075)
+        self.assertEqual(reply.path_steps, 20)
+        path = by_kind(reply.path)
+        self.assertEqual(set(path), {TIME.COMPUTATION, TIME.COMMUNICATION, TIME.WAITING})
+        for kind, seconds in ((TIME.COMPUTATION, 0.030), (TIME.WAITING, 0.030), (TIME.COMMUNICATION, 0.015)):
+            self.assertAlmostEqual(path[kind], seconds)
+        self.assertTrue(reply.HasField("straggler"))
+        self.assertEqual((reply.straggler, len(reply.workers)), (3, 4))
+        self.assertAlmostEqual(reply.workers[3].waited_for_seconds, 0.030)
+        self.assertAlmostEqual(reply.workers[3].on_path_seconds, 0.060)
+        self.assertAlmostEqual(by_kind(reply.workers[0].own)[TIME.WAITING], 0.030)
+        self.assertEqual(reply.operations[0].operations, ["forward"])
+        ratios = {answer.change: answer.ratio for answer in reply.what_ifs}
+        for change, seconds in ((CHANGE.NO_STRAGGLERS, 0.045), (CHANGE.COMPUTATION_TWICE_AS_FAST, 0.045), (CHANGE.LINKS_TWICE_AS_FAST, 0.0675)):
+            self.assertAlmostEqual(ratios[change], 0.075 / seconds)
+        # Without the slow one: four rounds of a third.
+        self.assertAlmostEqual(ratios[CHANGE.ONE_WORKER_FEWER], (3 / (0.030 + 4 * 0.01 / 3)) / (4 / 0.075))
+        self.assertEqual([(out.change, bool(out.reason)) for out in reply.left_out], [(CHANGE.NO_LATENCY, True)])
+        self.assertEqual(sorted(ratios.values(), reverse=True), [answer.ratio for answer in reply.what_ifs])
+
+    def test_it_is_of_the_job_that_is_predicted(self):
+        reply = self.diagnose(inline_profile=recorded(), scenario={"workers": 2})
+        asked = prediction.PredictThroughputRequest(inline_profile=message(recorded()), worker_counts=[2], options=self.options)
+        predicted = self.server.predictions.PredictThroughput(asked)
+        self.assertEqual(reply.prediction, predicted.predictions[0])
+        self.assertEqual((reply.profile_digest, reply.engine_version), (predicted.profile_digest, predicted.engine_version))
+        self.assertEqual(reply.options, predicted.options)
+        self.assertAlmostEqual(sum(by_kind(reply.path).values()), reply.path_seconds)
+        for answer in reply.what_ifs:
+            self.assertLessEqual(answer.ratio_interval.lower, answer.ratio)
+            self.assertLessEqual(answer.ratio, answer.ratio_interval.upper)
+            self.assertEqual(answer.ratio_interval.level, 0.95)
+
+    def test_an_equal_call_is_answered_from_the_cache_and_counted(self):
+        name = self.server.profiles.CreateProfile(store.CreateProfileRequest(profile=message(small()))).name
+        first, second = self.diagnose(profile=name), self.diagnose(inline_profile=small())
+        self.assertEqual((first.simulation.cached, second.simulation.cached), (False, True))
+        self.assertEqual(first.what_ifs, second.what_ifs)
+        self.assertEqual([reply.prediction.scenario.workers for reply in (first, second)], [1, 1])
+        self.assertEqual(self.server.metric("stepcast_predictions_total", method="DiagnoseJob", communication="parameter_servers", code="OK"), 1)
+        self.assertEqual(self.server.metric("stepcast_shared_answers_total", **{"method": "DiagnoseJob", "from": "cache"}), 1)
+
+    def test_a_passed_deadline_ends_it(self):
+        request = self.request(inline_profile=recorded(), scenario={"workers": 256})
+        request.options.steps_per_worker = 1_000_000
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.server.predictions.DiagnoseJob(request, timeout=0.5)
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
+
+
+if __name__ == "__main__":
+    unittest.main()
