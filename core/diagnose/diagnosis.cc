@@ -209,7 +209,7 @@ class Diagnostician {
     const absl::StatusOr<Execution> execution = Execute(job, options, stop_);
     if (!execution.ok()) return execution.status();
     if (absl::Status status = stop_(); !status.ok()) return status;
-    Describe(*execution, FindCriticalPath(*execution), *ranked->get());
+    Describe(*execution, FindCriticalPath(*execution), **ranked);
     return absl::OkStatus();
   }
 

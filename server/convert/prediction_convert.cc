@@ -1,6 +1,9 @@
 #include "server/convert/prediction_convert.h"
 
+#include <google/protobuf/repeated_field.h>
+
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
