@@ -277,8 +277,8 @@ TEST(OptimizeCommunicationTest, LibraChoosesGroupsAndThreadsAndSaysHowNearToTheB
 
 TEST(OptimizeCommunicationTest, LibrasTimeWithoutContentionIsThatOfTheSimulation) {
   const Profile profile = Training({1000, 1000, 1000}, {{500, 500, 500}});
-  for (const TunedStrategy& strategy :
-       Tuned(profile, {.scenario = Asked(2)}).tunings.front().strategies) {
+  const TuningAnswer answer = Tuned(profile, {.scenario = Asked(2)});
+  for (const TunedStrategy& strategy : answer.tunings.front().strategies) {
     EXPECT_EQ(strategy.backward_seconds.has_value(), strategy.method != TuningMethod::kHorovod);
     if (!strategy.backward_seconds) continue;
     EXPECT_NEAR(strategy.prediction.step_time.mean, 1e-6 + *strategy.backward_seconds + 0.1e-6,
