@@ -166,19 +166,20 @@ def hold(costs, replicas, questions, asked):
 
 
 def table(costs, options):
-    print("\n| schedulers | calls/s | computed/s | processors | replicas | their processors are busy | a computed answer, half / 99 % within | database busy |")
-    print("|---|---|---|---|---|---|---|---|")
-    for schedulers in options.schedulers:
-        load_of = model.Load(schedulers=schedulers, jobs=options.jobs, every=options.every, life=options.life)
+    print("\n| schedulers | a job asks | calls/s | computed/s | processors | replicas | busy | a computed answer, half / 99 % within | database busy |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for schedulers, sticks in ((schedulers, sticks) for schedulers in options.schedulers for sticks in (False, True)):
+        load_of = model.Load(schedulers=schedulers, jobs=options.jobs, every=options.every, life=options.life, sticks=sticks)
+        asks = "always the same replica" if sticks else "any replica"
         replicas = model.least_replicas(load_of, costs, options.processors)
         if replicas is None:
-            print(f"| {schedulers} | {model.calls_a_second(load_of):.0f} | no number of replicas is enough |")
+            print(f"| {schedulers} | {asks} | {model.calls_a_second(load_of):.0f} | no number of replicas is enough |")
             continue
         fleet = model.Fleet(replicas=replicas, processors=options.processors)
         took = model.simulate(load_of, costs, fleet, seconds=max(600, 200_000 / model.calls_a_second(load_of)))
         share, needed = model.computed_share(load_of, replicas), model.demand(load_of, costs, replicas)
         print(
-            f"| {schedulers} | {model.calls_a_second(load_of):.0f} | {model.calls_a_second(load_of) * share:.1f} | {needed:.2f} | {replicas} |"
+            f"| {schedulers} | {asks} | {model.calls_a_second(load_of):.0f} | {model.calls_a_second(load_of) * share:.1f} | {needed:.2f} | {replicas} |"
             f" {needed / replicas / options.processors:.0%} | {model.percentile(took, 0.5):.2g} / {model.percentile(took, 0.99):.2g} s |"
             f" {model.database_busy(load_of, costs, replicas):.1%} |"
         )

@@ -56,6 +56,11 @@ class DemandTest(unittest.TestCase):
                 computed += len({draw.randrange(replicas) for _ in range(20)})
             self.assertAlmostEqual(model.computed_share(load, replicas), computed / (40 * 200 * 20), delta=0.01, msg=replicas)
 
+    def test_a_job_that_asks_the_same_replica_is_computed_once_a_life(self):
+        load = Load(schedulers=1, every=30, life=600, sticks=True)
+        self.assertEqual([model.computed_share(load, replicas) for replicas in (1, 7, 1000)], [1 / 20] * 3)
+        self.assertLess(model.least_replicas(Load(schedulers=1000, sticks=True), COSTS), model.least_replicas(Load(schedulers=1000), COSTS) / 5)
+
     def test_questions_that_change_faster_than_they_are_asked_are_all_computed(self):
         self.assertEqual(model.computed_share(Load(schedulers=1, every=30, life=1), 1), 1)
 

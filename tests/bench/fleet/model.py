@@ -18,6 +18,7 @@ class Load:
     jobs: int = 100  # of each scheduler
     every: float = 30.0
     life: float = 600.0
+    sticks: bool = False  # a job asks the same replica every time
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ def calls_a_second(load):
 def computed_share(load, replicas):
     """Of the calls: those that meet a replica which has not answered the same question, calls being spread evenly at random."""
     asked = load.life / load.every
+    if load.sticks:
+        return min(1.0, 1 / asked)
     met = replicas * (1 - (1 - 1 / replicas) ** asked) if replicas > 1 else min(1.0, asked)
     return min(1.0, met / asked)
 
