@@ -78,7 +78,7 @@ Take File(std::string& content, FileReader read) {
 
 Take Token(std::string& token, FileReader read) {
   return [&token, read](const std::string& name, const std::string& value) {
-    const absl::Status taken = File(token, read)(name, value);
+    absl::Status taken = File(token, read)(name, value);
     if (!taken.ok()) return taken;
     absl::StripAsciiWhitespace(&token);
     const bool is_plain = !token.empty() && token.find_first_of(" \t\r\n") == std::string::npos;
