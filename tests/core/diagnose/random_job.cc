@@ -48,7 +48,7 @@ class RandomJobMaker {
 
  private:
   int32_t Pick(int32_t least, int32_t most) {
-    return least + static_cast<int32_t>(random_.Below(static_cast<uint64_t>(most - least + 1)));
+    return least + static_cast<int32_t>(random_.Below(static_cast<uint64_t>(most - least) + 1));
   }
   bool Chance(int32_t percent) { return Pick(1, 100) <= percent; }
   Span Time(int32_t most) {
