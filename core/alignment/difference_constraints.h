@@ -46,7 +46,7 @@ class DifferenceConstraints {
   }
   // A contradiction; none: some x satisfies all. Cost: O(variables x pairs).
   std::optional<Cycle> FindContradiction() const;
-  // What all together say: element above * variables + below is the least bound of x_above -
+  // The bounds that all together imply: element above * variables + below is the least of x_above -
   // x_below, and some x reaches it; kUnbounded: there is none. REQUIRES: !FindContradiction().
   // Cost: O(variables^3).
   std::vector<int64_t> TightestBounds() const;

@@ -179,7 +179,7 @@ class DualActiveSet {
   // The longest step that leaves every multiplier at 0 or above, and whose it brings to 0.
   std::pair<double, size_t> LongestDualStep(const std::vector<double>& r) const {
     std::pair<double, size_t> longest{kNoLimit, 0};
-    // What is within rounding of 0 would take a step without end.
+    // A slope within rounding of 0 would take a step without end.
     double largest = 0;
     for (const double value : r) largest = std::max(largest, std::abs(value));
     for (size_t k = 0; k < r.size(); ++k) {

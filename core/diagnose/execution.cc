@@ -26,8 +26,8 @@ PathKind KindOf(LaneRole role) {
   return PathKind::kComputation;
 }
 
-// What a program does not keep: where its operations' chunks are in a step, and what each of them
-// waits for.
+// The parts of a program that it does not keep: where its operations' chunks are in a step, and
+// what each of them waits for.
 struct ProgramLayout {
   explicit ProgramLayout(const Program& program) : waiting_for(Index(program.size())) {
     for (OpIndex op = 0; op < program.size(); ++op) {

@@ -60,8 +60,8 @@ struct Execution {
   int32_t steps = 0;   // of each worker
   int32_t warmup = 0;  // of them, not counted
   std::vector<ExecutedOperation> operations;
-  // What an operation waited for besides its meeting: predecessors[first_predecessor[i]] up to
-  // those of i + 1.
+  // The operations that each one waited for besides its meeting: predecessors[first_predecessor[i]]
+  // up to those of i + 1.
   std::vector<size_t> first_predecessor;
   std::vector<ExecutedIndex> predecessors;
   std::vector<std::vector<Arrival>> meetings;

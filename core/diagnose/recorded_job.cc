@@ -16,7 +16,7 @@ namespace stepcast {
 
 namespace {
 
-// What the last worker needed, mean over the steps.
+// The time that the last worker needed, mean over the steps.
 std::vector<Span> LengthsOf(const MultiRankRecording& recording) {
   std::vector<Span> lengths;
   for (size_t i = 0; i < recording.collectives.size(); ++i) {

@@ -42,7 +42,7 @@ struct RecordedJob {
 absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
                                           const std::vector<NodeClock>& clocks, StopCheck stop);
 
-// How well a recording explains itself.
+// The replay of a recording beside what was recorded.
 struct RecordingReplay {
   // By worker and step, from the first begin of any worker.
   std::vector<std::vector<Span>> replayed_ends;

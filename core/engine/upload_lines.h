@@ -218,7 +218,7 @@ class BasicUploadLines {
     if (stops_ || IsSorted(line)) return entries_[FirstService(worker) + static_cast<size_t>(i)];
     return {.upload = line.ready[i].sink};
   }
-  // What goes behind all that waits: stopped, or never ranked.
+  // A transfer that goes behind all that wait: stopped, or never ranked.
   void Push(int32_t worker, Entry entry) {
     Line& line = LineOf(worker);
     if (IsSorted(line)) {

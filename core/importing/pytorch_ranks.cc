@@ -39,7 +39,7 @@ struct RankStep {
   std::vector<RankCollective> collectives;
 };
 
-// What is kept of a trace.
+// The part of a trace that is kept.
 struct RankPart {
   std::string path;  // of its recording, in faults
   int64_t rank = -1;

@@ -282,11 +282,8 @@ v1::DiagnoseJobResponse ToWire(const DiagnoseJobAnswer& answer) {
 namespace {
 
 v1::ConfidenceInterval WireAround(double value, double half_width, double level) {
-  v1::ConfidenceInterval wire;
-  wire.set_lower(std::max(0.0, value - half_width));
-  wire.set_upper(value + half_width);
-  wire.set_level(level);
-  return wire;
+  return ToWire(Interval{
+      .lower = std::max(0.0, value - half_width), .upper = value + half_width, .level = level});
 }
 
 }  // namespace
@@ -337,11 +334,7 @@ namespace {
 // Of a constant that was fitted, of collectives or of contention.
 template <typename Fitted>
 v1::ConfidenceInterval WireInterval(const Fitted& fitted, double level) {
-  v1::ConfidenceInterval wire;
-  wire.set_lower(fitted.lower);
-  wire.set_upper(fitted.upper);
-  wire.set_level(level);
-  return wire;
+  return ToWire(Interval{.lower = fitted.lower, .upper = fitted.upper, .level = level});
 }
 
 // A coefficient beyond a scenario's bounds is left out, as a warning says.

@@ -8,13 +8,13 @@
 
 namespace stepcast::testing {
 
-// What a node's clock reads at a true time t: (t - offset + drift * reference) / (1 + drift).
+// The reading of a node's clock at a true time t: (t - offset + drift * reference) / (1 + drift).
 struct TrueClock {
   double offset_ns = 0;
   double drift = 0;
 
   int64_t ReadingOf(double true_ns) const;
-  // What has to be added to that reading.
+  // The difference that has to be added to that reading.
   double OffsetAt(int64_t reading_ns) const;
 };
 
