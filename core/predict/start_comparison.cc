@@ -75,7 +75,12 @@ bool ForgotItsStart(double at_random, double early, double late) {
 bool Disagree(const RunsOfAStart& own, const RunsOfAStart& other) {
   if (own.runs.empty() || other.runs.empty()) return false;
   const double difference = std::abs(own.mean.mean - other.mean.mean);
-  const double explained = std::hypot(own.mean.half_width, other.mean.half_width);
+  // One run of the other start has no interval: it may fall wherever one further run of the own
+  // start may.
+  const bool is_alone = other.runs.size() == 1 && own.runs.size() > 1;
+  const double explained =
+      is_alone ? own.mean.half_width * std::sqrt(static_cast<double>(own.runs.size()) + 1)
+               : std::hypot(own.mean.half_width, other.mean.half_width);
   return difference > std::max(explained, kDifferenceThatMatters * own.mean.mean);
 }
 

@@ -246,7 +246,8 @@ Profile JobOfSteps(int64_t spread) {
 }
 
 TEST(ReplicationsTest, OfTheLeastLengthFiveRunsDoWhereTheMeanIsKnown) {
-  Replications runs = Start(JobOfSteps(500), {.workers = 4}, kUnasked);
+  const Profile profile = JobOfSteps(500);
+  Replications runs = Start(profile, {.workers = 4}, kUnasked);
   RunAll(runs);
   EXPECT_EQ(runs.done(), 5);
   EXPECT_FALSE(runs.NeedsLength());

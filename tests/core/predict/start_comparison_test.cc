@@ -47,6 +47,9 @@ TEST(StartComparisonTest, ADifferenceMustBeBeyondBothIntervalsAndMatter) {
   EXPECT_FALSE(Disagree(Runs({100}), Runs({100.9})));
   EXPECT_TRUE(Disagree(Runs({100}), Runs({98.9})));
   EXPECT_FALSE(Disagree(Runs({100}), {}));
+  // One run beside four whose mean is known to 2: single ones may be off by 2 x sqrt(5).
+  EXPECT_FALSE(Disagree(Runs({99, 101, 100, 100}, 2), Runs({104.4})));
+  EXPECT_TRUE(Disagree(Runs({99, 101, 100, 100}, 2), Runs({104.5})));
 }
 
 TEST(StartComparisonTest, AStartIsForgottenOnTheWayFromItAndKeptInLockstep) {
