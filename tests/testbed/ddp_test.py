@@ -1,5 +1,6 @@
 """Predictions of real DistributedDataParallel from a trace of one worker, through the command line, and the testbed's own parts."""
 
+import gzip
 import json
 import os
 import pathlib
@@ -113,6 +114,30 @@ class RecordedTest(unittest.TestCase):
                 self.assertAlmostEqual(one["end"] / other["end"], 1, delta=0.025, msg=f"W={entry['point'].workers}, {other['bytes']} bytes")
 
 
+class SweepTest(unittest.TestCase):
+    """Every point of tests/data/ddp_sweep: three models with buckets of 1, 5 and 25 MiB."""
+
+    DATA = DATA.parent / "ddp_sweep"
+
+    def test_predictions_are_within_what_they_were_measured_to_be(self):
+        entries, _ = recordings.compare(self.DATA, os.environ["STEPCAST"], simpler=False)
+        told = predictions.summary(entries)
+        self.assertEqual(len(entries), 55)
+        self.assertLess(predictions.mean_absolute_error(entries), 0.02, told)
+        self.assertEqual([one["point"] for one in entries if predictions.is_beyond(one)], [], told)
+
+    def test_advised_buckets_reach_what_there_was_to_gain_for_every_model(self):
+        found = recordings.advices(self.DATA, os.environ["STEPCAST"])
+        told = predictions.advice_table(found)
+        jobs = [(model, workers) for model in ("alexnet_s", "bert_s", "resnet50_s") for workers in (2, 3, 4, 6)]
+        self.assertEqual(sorted((one.default.model, one.default.workers) for one in found), jobs, told)
+        self.assertEqual([one for one in found if one.is_a_loss], [], told)
+        for model in ("alexnet_s", "bert_s", "resnet50_s"):
+            own = [one for one in found if one.default.model == model]
+            self.assertGreater(sum(one.gain for one in own), 0.9 * sum(one.possible_gain for one in own), told)
+            self.assertTrue(all(len(one.caps) == 3 for one in own), told)
+
+
 class JudgementTest(unittest.TestCase):
     def entry(self, measured=2.0, predicted=2.2, standard_error=0.01, cap=25):
         point = predictions.Point("resnet50_s", cap, 1e8, 4, measured, standard_error)
@@ -143,10 +168,10 @@ class JudgementTest(unittest.TestCase):
         self.assertAlmostEqual(found.standard_error, 0.0)
 
     def test_networks_have_the_parameters_of_their_names(self):
-        for name, tensors, size in (("alexnet_s", 16, 15_628_648), ("resnet50_s", 161, 27_670_560)):
+        for name, tensors, size in (("alexnet_s", 16, 15_628_648), ("resnet50_s", 161, 27_670_560), ("bert_s", 199, 27_757_824)):
             one = networks.network(name)
             self.assertEqual((sum(len(layer.shapes) for layer in one.layers), one.bytes), (tensors, size))
-            self.assertAlmostEqual(sum(layer.backward_seconds for layer in one.layers), {"alexnet_s": 0.08, "resnet50_s": 0.16}[name])
+            self.assertAlmostEqual(sum(layer.backward_seconds for layer in one.layers), {"alexnet_s": 0.08, "resnet50_s": 0.16, "bert_s": 0.14}[name])
 
 
 class RealTrainingTest(unittest.TestCase):
@@ -163,9 +188,12 @@ class RealTrainingTest(unittest.TestCase):
             trace = pathlib.Path(folder) / "alexnet_s-1.json.gz"
             job = {"kind": "train", "network": "alexnet_s", "cap_mib": 1, "steps": 10, "seed": 1}
             answers = running.do(job | {"log_buckets": True})
-            running.do(job | {"trace": str(trace)})
+            other = trace.with_name("other.json.gz")
+            running.do(job | {"traces": [str(trace), str(other)], "clocks": [(0.0, 0.0), (1000.0, 0.0)]})
+            begins = [min(event["ts"] for event in json.loads(gzip.decompress(one.read_bytes()))["traceEvents"]) for one in (trace, other)]
             profile = json.loads(predictions.import_trace(os.environ["STEPCAST"], trace, 128, 1e8, folder).read_text())
             left = [ring.namespace(0), ring.namespace(1)]
+        self.assertAlmostEqual((begins[1] - begins[0]) / 1e6, 1000, delta=30)
         self.assertEqual([len(answer["steps"]) for answer in answers], [10, 10])
         self.assertTrue(all(answer["gradients_are_means"] for answer in answers))
         buckets = answers[0]["steps"][-1]["buckets"]

@@ -12,8 +12,10 @@ import os
 _BACKWARD, _USER = 1, 7
 
 
-def write(results, path, workers, rank):
-    """results: of torch.autograd's profiler, `kineto_results`. path: of the file, compressed by gzip."""
+def write(results, path, workers, rank, clock=(0.0, 0.0)):
+    """results: of torch.autograd's profiler, `kineto_results`. path: of the file, compressed by gzip. clock: the offset in seconds and the drift of the
+    clock that is pretended, from that of this machine."""
+    offset, drift = clock
     observed = list(results.events())
     process = os.getpid()
     begins = [event.start_us() for event in observed]
@@ -35,6 +37,9 @@ def write(results, path, workers, rank):
             binding = {"bp": "e"} if phase == "f" else {}
             events.append({"ph": phase, "id": number, "cat": "fwdbwd", "name": "fwdbwd", "ts": end.start_us(), **_place(process, end), **binding})
     events.append({"ph": "M", "name": "process_name", "ts": min(begins), "pid": process, "tid": 0, "args": {"name": "python3"}})
+    first = min(begins)
+    for event in events:
+        event["ts"] = round(event["ts"] + 1e6 * offset + drift * (event["ts"] - first))
     trace = {
         "schemaVersion": 1,
         "deviceProperties": [],

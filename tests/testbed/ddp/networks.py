@@ -1,4 +1,4 @@
-"""AlexNet and ResNet-50 by the shapes of their parameters, narrowed until a step takes 0.1 to 0.6 s on links of 0.5 to 1 Gbit/s.
+"""AlexNet, ResNet-50 and BERT-base by the shapes of their parameters, narrowed until a step takes 0.1 to 0.6 s on links of 0.5 to 1 Gbit/s.
 
 A layer's time is its share of a total by multiply-adds, as if on one accelerator; none was measured.
 """
@@ -45,6 +45,19 @@ def _linear(inputs, outputs):
     return Layer("Linear", ((outputs, inputs), (outputs,)), 3 * inputs * outputs)
 
 
+def _embedding(rows, width):
+    # Bound by memory: its gradient is dense.
+    return Layer("Embedding", ((rows, width),), 3 * rows * width)
+
+
+def _layer_norm(width, tokens):
+    return Layer("LayerNorm", ((width,), (width,)), 40 * width * tokens)
+
+
+def _projection(inputs, outputs, tokens):
+    return Layer("Linear", ((outputs, inputs), (outputs,)), inputs * outputs * tokens)
+
+
 def _alexnet():
     convolutions = [(3, 24, 11, 55), (24, 64, 5, 27), (64, 96, 3, 13), (96, 96, 3, 13), (96, 64, 3, 13)]
     return [_convolution(*one, bias=True) for one in convolutions] + [_linear(64 * 36, 1024), _linear(1024, 1024), _linear(1024, 250)]
@@ -65,6 +78,16 @@ def _resnet50():
     return layers + [_linear(inputs, 1000)]
 
 
+def _bert():
+    # A quarter as wide, with a quarter of the vocabulary.
+    width, tokens = 192, 128
+    layers = [_embedding(rows, width) for rows in (7630, 512, 2)] + [_layer_norm(width, tokens)]
+    for _ in range(12):
+        layers += [_projection(width, width, tokens) for _ in range(4)] + [_layer_norm(width, tokens)]
+        layers += [_projection(width, 4 * width, tokens), _projection(4 * width, width, tokens), _layer_norm(width, tokens)]
+    return layers + [_projection(width, width, 1)]
+
+
 def _timed(layers, batch, forward_seconds, backward_seconds, optimizer_seconds):
     work = sum(layer.work for layer in layers)
     shares = [_EVEN_SHARE / len(layers) + (1 - _EVEN_SHARE) * layer.work / work for layer in layers]
@@ -80,4 +103,6 @@ def network(name):
         return _timed(_alexnet(), 128, 0.04, 0.08, 0.003)
     if name == "resnet50_s":
         return _timed(_resnet50(), 32, 0.08, 0.16, 0.006)
+    if name == "bert_s":
+        return _timed(_bert(), 16, 0.07, 0.14, 0.006)
     raise ValueError(f"no network is called {name!r}")

@@ -31,16 +31,27 @@ _GIGABIT = 1_000_000_000
 # (network, bucket cap in MiB, bits/s).
 CONFIGURATIONS = (
     ("alexnet_s", 25, _GIGABIT),
+    ("alexnet_s", 5, _GIGABIT),
+    ("alexnet_s", 1, _GIGABIT),
     ("alexnet_s", 5, _GIGABIT // 2),
     ("resnet50_s", 25, _GIGABIT),
     ("resnet50_s", 5, _GIGABIT),
     ("resnet50_s", 1, _GIGABIT),
+    ("resnet50_s", 25, _GIGABIT // 2),
+    ("bert_s", 25, _GIGABIT),
+    ("bert_s", 5, _GIGABIT),
+    ("bert_s", 1, _GIGABIT),
 )
 WORKERS = (1, 2, 3, 4, 6)
-RECORDED = (("alexnet_s", 25), ("resnet50_s", 5))
+RECORDED = (("alexnet_s", 25), ("resnet50_s", 5), ("bert_s", 25))
 RECORDED_STEPS = 30
 # The steps of a run that count, after those in which buckets and connections settle.
 SETTLING_STEPS, COUNTED_STEPS = 4, 10
+# Recorded by all workers: as the others are, and with a worker that is slower.
+RANKS, RANKS_WORKERS, RANKS_STEPS = ("resnet50_s", 25, _GIGABIT), (2, 3, 4), 16
+STRAGGLER, STRAGGLER_SLOWDOWN = 1, 1.5
+# What the workers' clocks pretend: offset in seconds and drift.
+CLOCKS = ((0.0, 0.0), (3.2, 20e-6), (-7.5, -15e-6), (0.9, 5e-6))
 # Also with a log of every bucket's all-reduce.
 LOGGED, LOGGED_WORKERS = ("resnet50_s", 5, _GIGABIT), (2, 4)
 ALL_REDUCE_BYTES, ALL_REDUCE_REPEATS = (262_144, 1_048_576, 4_194_304, 16_777_216), 5
@@ -143,7 +154,7 @@ class Throughput:
 
 def measure(folder, quiet, say=print):
     """Fills the folder as recordings.py reads it."""
-    measured, all_reduces, buckets = {}, [], []
+    measured, all_reduces, buckets, ranks = {}, [], [], []
     for workers in WORKERS:
         with network.Ring(workers) as ring, Workers(ring, workers) as running:
             for name, cap, rate in CONFIGURATIONS:
@@ -159,6 +170,9 @@ def measure(folder, quiet, say=print):
                 for name, cap in RECORDED:
                     _record(running, pathlib.Path(folder), name, cap)
                 continue
+            if workers in RANKS_WORKERS:
+                ring.set_rate(RANKS[2])
+                ranks += [_record_ranks(running, pathlib.Path(folder), straggler) for straggler in (False, True)]
             for rate in sorted({rate for _, _, rate in CONFIGURATIONS}):
                 ring.set_rate(rate)
                 all_reduces += _all_reduces(running, rate)
@@ -169,6 +183,7 @@ def measure(folder, quiet, say=print):
     for name, points in measured.items():
         (pathlib.Path(folder) / name / "measured.json").write_text(json.dumps(points, indent=1) + "\n")
     (pathlib.Path(folder) / "allreduce.json").write_text(json.dumps(all_reduces, indent=1) + "\n")
+    (pathlib.Path(folder) / RANKS[0] / "ranks.json").write_text(json.dumps(ranks, indent=1) + "\n")
     (pathlib.Path(folder) / LOGGED[0] / "buckets.json").write_text(json.dumps(buckets, indent=1) + "\n")
 
 
@@ -194,7 +209,26 @@ def _entry(name, cap, rate, workers, answers, stolen):
 def _record(running, folder, name, cap):
     (folder / name).mkdir(parents=True, exist_ok=True)
     trace = folder / name / f"{name}-{cap}.json.gz"
-    running.do({"kind": "train", "network": name, "cap_mib": cap, "steps": RECORDED_STEPS, "seed": 100, "trace": str(trace)})
+    running.do({"kind": "train", "network": name, "cap_mib": cap, "steps": RECORDED_STEPS, "seed": 100, "traces": [str(trace)]})
+
+
+def _record_ranks(running, folder, straggler):
+    """The traces of all workers, on clocks set apart, and what the same steps took by the host's clock."""
+    name, cap, rate = RANKS
+    place = pathlib.Path(name) / f"ranks-{'straggler-' if straggler else ''}w{running.count}"
+    (folder / place).mkdir(parents=True, exist_ok=True)
+    traces = [str(place / f"rank{rank}.json.gz") for rank in range(running.count)]
+    slowdowns = [STRAGGLER_SLOWDOWN if straggler and rank == STRAGGLER else 1.0 for rank in range(running.count)]
+    job = {"kind": "train", "network": name, "cap_mib": cap, "seed": 3, "slowdowns": slowdowns}
+    answers = running.do(
+        {**job, "steps": RANKS_STEPS, "traces": [str(folder / trace) for trace in traces], "clocks": CLOCKS[: running.count]}
+    )
+    unrecorded = Throughput.of(running.do({**job, "steps": SETTLING_STEPS + COUNTED_STEPS}))
+    return {
+        "model": name, "batch": networks.network(name).batch, "bucket_cap_mb": cap, "rate": rate, "workers": running.count, "slowdowns": slowdowns,
+        "clocks": CLOCKS[: running.count], "traces": traces, "mean": round(unrecorded.steps_per_second, 4),
+        "standard_error": round(unrecorded.standard_error, 4), "ends": [[step["end"] for step in answer["steps"]] for answer in answers],
+    }
 
 
 def _all_reduces(running, rate):

@@ -33,7 +33,8 @@ class Device:
     """Operations that follow one another by planned ends, as kernels do on a stream: what the processor does between two of them delays none,
     unless it takes longer than they do."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, slowdown):
+        self._slowdown = slowdown
         self._random = random.Random(seed)
         self._end = 0.0
         self._factor = 1.0
@@ -47,7 +48,7 @@ class Device:
         self._end = max(self._end, time.monotonic())
 
     def compute(self, seconds):
-        self._end += seconds * self._factor * self._around_one()
+        self._end += seconds * self._slowdown * self._factor * self._around_one()
         time.sleep(max(0.0, self._end - time.monotonic()))
 
     def _around_one(self):
@@ -70,7 +71,7 @@ def _autograd_function(kind):
     return type(kind, (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
-_FUNCTIONS = {kind: _autograd_function(kind) for kind in ("Conv2d", "BatchNorm2d", "Linear")}
+_FUNCTIONS = {kind: _autograd_function(kind) for kind in ("Conv2d", "BatchNorm2d", "Linear", "Embedding", "LayerNorm")}
 
 
 class TimedLayer(torch.nn.Module):
@@ -121,9 +122,10 @@ class BucketLog:
 
 
 def train(job, rank, workers):
-    """job: network, cap_mib, steps, seed; trace: record to this file, by rank 0; log_buckets. The answer's instants are seconds of the host's clock."""
+    """job: network, cap_mib, steps, seed; log_buckets; by rank, where there: traces, files to record to; clocks, offset in seconds and drift of what is
+    recorded; slowdowns, factors of every computation. The answer's instants are seconds of the host's clock."""
     network = networks.network(job["network"])
-    device = Device(zlib.crc32(f"{job['network']} {job['seed']} {rank}".encode()))
+    device = Device(zlib.crc32(f"{job['network']} {job['seed']} {rank}".encode()), _of_rank(job, "slowdowns", rank, 1.0))
     model = DistributedDataParallel(
         torch.nn.Sequential(*(TimedLayer(layer, device) for layer in network.layers)), bucket_cap_mb=job["cap_mib"]
     )
@@ -144,8 +146,9 @@ def train(job, rank, workers):
         steps.append({"begin": begin, "end": time.monotonic(), "buckets": log.buckets})
 
     torch.distributed.barrier()
-    if job.get("trace") and rank == 0:
-        _record(step, job, workers, rank)
+    trace = _of_rank(job, "traces", rank)
+    if trace:
+        _record(step, job["steps"], trace, workers, rank, _of_rank(job, "clocks", rank, (0.0, 0.0)))
     else:
         for _ in range(job["steps"]):
             step()
@@ -153,17 +156,22 @@ def train(job, rank, workers):
     return {"steps": steps, "gradients_are_means": right}
 
 
-def _record(step, job, workers, rank):
+def _of_rank(job, field, rank, default=None):
+    values = job.get(field, ())
+    return values[rank] if rank < len(values) else default
+
+
+def _record(step, steps, trace, workers, rank, clock):
     from torch.profiler import ProfilerActivity, profile, schedule
 
     before = _STEPS_BEFORE_RECORDING + _STEPS_OF_WARM_UP
-    stages = schedule(wait=_STEPS_BEFORE_RECORDING, warmup=_STEPS_OF_WARM_UP, active=job["steps"] - before)
+    stages = schedule(wait=_STEPS_BEFORE_RECORDING, warmup=_STEPS_OF_WARM_UP, active=steps - before)
 
     def write(profiler):
-        kineto_trace.write(profiler.profiler.kineto_results, job["trace"], workers, rank)
+        kineto_trace.write(profiler.profiler.kineto_results, trace, workers, rank, clock)
 
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True, schedule=stages, on_trace_ready=write) as profiler:
-        for _ in range(job["steps"]):
+        for _ in range(steps):
             step()
             profiler.step()
 
