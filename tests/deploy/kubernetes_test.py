@@ -43,7 +43,7 @@ class ManifestsTest(unittest.TestCase):
                     self.assertTrue(resource["metadata"]["name"], path)
                     program = resource["metadata"]["labels"]["app.kubernetes.io/name"]
                     own = "stepcast-admission" if "/components/admission" in path else "stepcast"
-                    self.assertTrue(program == own or program.startswith(f"{own}-certificate"), path)
+                    self.assertTrue(program == own or program.startswith(f"{own}-certificate") or program == "stepcast-profile-sync", path)
 
     def test_selectors_find_the_pods(self):
         for service in resources("Service"):
@@ -275,6 +275,15 @@ class ProfileSyncTest(unittest.TestCase):
         for service in resources("Service"):
             self.assertFalse(service["spec"]["selector"].items() <= labels.items())
 
+    def test_its_own_policy_lets_it_ask_names_and_the_server_and_nobody_ask_it(self):
+        (policy,) = resources("NetworkPolicy", "stepcast-profile-sync")
+        spec = policy["spec"]
+        self.assertLessEqual(spec["podSelector"]["matchLabels"].items(), profile_sync()["metadata"]["labels"].items())
+        self.assertEqual((sorted(spec["policyTypes"]), spec["ingress"]), (["Egress", "Ingress"], []))
+        self.assertEqual([sorted({port["port"] for port in rule["ports"]}) for rule in spec["egress"]], [[53], [50051]])
+        ((asked,),) = [rule["to"] for rule in spec["egress"][1:]]
+        self.assertEqual(asked, {"podSelector": {"matchLabels": workload("shared")["spec"]["template"]["metadata"]["labels"]}})
+
     def test_its_pod_has_no_rights_and_bounds(self):
         spec = profile_sync()["spec"]
         (made,) = spec["containers"]
@@ -321,7 +330,7 @@ class KustomizeTest(unittest.TestCase):
 
     def test_profile_sync_is_added_to_every_overlay_and_has_credentials_with_tls(self):
         for overlay in overlays():
-            self.assertEqual(self.kinds(rendered_with(overlay, "profile-sync")), sorted([*self.kinds(rendered(overlay)), "CronJob"]))
+            self.assertEqual(self.kinds(rendered_with(overlay, "profile-sync")), sorted([*self.kinds(rendered(overlay)), "CronJob", "NetworkPolicy"]))
             (made,) = [each for each in rendered_with(overlay, "profile-sync", "tls") if each["kind"] == "CronJob"]
             (program,) = made["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
             self.assertEqual({variable["name"] for variable in program["env"]}, {"STEPCAST_SERVER", "STEPCAST_TLS_CA", "STEPCAST_TOKEN_FILE"})
