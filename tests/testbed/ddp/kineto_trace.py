@@ -38,8 +38,13 @@ def write(results, path, workers, rank, clock=(0.0, 0.0)):
             events.append({"ph": phase, "id": number, "cat": "fwdbwd", "name": "fwdbwd", "ts": end.start_us(), **_place(process, end), **binding})
     events.append({"ph": "M", "name": "process_name", "ts": min(begins), "pid": process, "tid": 0, "args": {"name": "python3"}})
     first = min(begins)
+    shown = lambda instant: instant + round(1e6 * offset + drift * (instant - first))  # noqa: E731
     for event in events:
-        event["ts"] = round(event["ts"] + 1e6 * offset + drift * (event["ts"] - first))
+        begin = event["ts"]
+        event["ts"] = shown(begin)
+        if "dur" in event:
+            # Both ends are read from the clock, so that what was inside of an event stays there.
+            event["dur"] = shown(begin + event["dur"]) - event["ts"]
     trace = {
         "schemaVersion": 1,
         "deviceProperties": [],
