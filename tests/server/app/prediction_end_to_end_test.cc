@@ -173,9 +173,9 @@ TEST(PredictionEndToEndTest, AnUnknownProfileIsNotFound) {
 TEST(PredictionEndToEndTest, ATimeBudgetEndsTheCallWithWhatThereIs) {
   TestServer server;
   auto request = EndlessRequest(server.Store(ToWire(SmallProfile())));
-  request.mutable_options()->set_steps_per_worker(2'000);  // long enough on any machine
+  request.mutable_options()->set_steps_per_worker(4'000);  // long enough on any machine
   request.mutable_options()->set_start(v1::SimulationOptions::STAGGERED);
-  request.mutable_options()->mutable_time_budget()->set_nanos(50'000'000);
+  request.mutable_options()->mutable_time_budget()->set_nanos(400'000'000);
   grpc::ClientContext context;
   v1::PredictThroughputResponse reply;
   const grpc::Status status = server.predictions().PredictThroughput(&context, request, &reply);

@@ -34,7 +34,7 @@ STEPS = "1000"
 def import_trace(stepcast, trace, batch, bytes_per_second, folder):
     """A profile of the trace, as a file in the folder."""
     path = pathlib.Path(folder) / f"{pathlib.Path(trace).name.removesuffix('.json.gz')}.profile.json"
-    _run(stepcast, "profile", "import", trace, "--format", "pytorch", "--batch-size", batch, "--bandwidth", bytes_per_second, "--local", "--save", path)
+    run(stepcast, "profile", "import", trace, "--format", "pytorch", "--batch-size", batch, "--bandwidth", bytes_per_second, "--local", "--save", path)
     return path
 
 
@@ -48,7 +48,7 @@ def predict(stepcast, profile, point, algorithm="gloo", constants=None):
         options += ["--worker-group", group]
     if not point.groups:
         options += ["--workers", point.workers]
-    reply = _run(
+    reply = run(
         stepcast, "predict", "--local", profile, "--algorithm", algorithm, "--bandwidth", f"{constants.share * point.bytes_per_second:.0f}",
         "--bucket-cap", f"{point.cap_mib}MiB", "--steps", STEPS, "--output", "json", *options,
     )
@@ -84,7 +84,7 @@ def table(entries):
         point = one["point"]
         lines.append(
             f"| {point.model} | {point.cap_mib} | {point.bytes_per_second / 1e6:.2f} | {point.workers} | {point.measured:.3f} ± {point.standard_error:.3f} "
-            f"| {one['predicted']:.3f} | {' | '.join(_percent(one['errors'][model]) for model in MODELS)} | {point.note} |"
+            f"| {one['predicted']:.3f} | {' | '.join(percent(one['errors'][model]) for model in MODELS)} | {point.note} |"
         )
     return "\n".join(lines)
 
@@ -139,7 +139,7 @@ def advise(stepcast, profile, caps):
     constants = default.constants
     options = [part for point in caps for part in ("--cap", f"{point.cap_mib}MiB")]
     reply = json.loads(
-        _run(
+        run(
             stepcast, "tune", "--local", profile, "--workers", default.workers, "--bucket-cap", "25MiB", "--algorithm", "gloo", "--concurrent", CONCURRENT,
             "--latency", f"{constants.latency:.9f}s", "--reduction-seconds-per-byte", f"{constants.addition:.6e}",
             "--bandwidth", f"{constants.share * default.bytes_per_second:.0f}", "--steps", STEPS,
@@ -162,7 +162,7 @@ def advice_table(advices):
         caps = ", ".join(str(point.cap_mib) for point in one.caps)
         lines.append(
             f"| {one.default.model} | {one.default.bytes_per_second / 1e6:.2f} | {one.default.workers} | {caps} | {one.advised.cap_mib} "
-            f"| {_percent(one.predicted_gain)} | {_percent(one.gain)} | {one.best.cap_mib} | {_percent(one.possible_gain)} |"
+            f"| {percent(one.predicted_gain)} | {percent(one.gain)} | {one.best.cap_mib} | {percent(one.possible_gain)} |"
         )
     possible = sum(one.possible_gain for one in advices)
     reached = f"{100 * sum(one.gain for one in advices) / possible:.0f} %" if possible > 0 else "none was possible"
@@ -207,14 +207,16 @@ def misranked_caps(entries):
 
 
 def _errors(errors):
-    return f"{100 * statistics.fmean(map(abs, errors)):.2f} % (mean {_percent(statistics.fmean(errors))}, worst {_percent(max(errors, key=abs))})"
+    return f"{100 * statistics.fmean(map(abs, errors)):.2f} % (mean {percent(statistics.fmean(errors))}, worst {percent(max(errors, key=abs))})"
 
 
-def _percent(share):
-    return f"{100 * share:+.1f} %"
+def percent(share, digits=1):
+    """With its sign."""
+    return f"{100 * share:+.{digits}f} %"
 
 
-def _run(*command):
+def run(*command):
+    """What the command prints; RuntimeError, with what it says, where it fails."""
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr.strip()}")

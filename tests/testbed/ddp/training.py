@@ -22,7 +22,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "runner"))
 import machine  # noqa: E402
 import network  # noqa: E402
 import networks  # noqa: E402
-import predictions  # noqa: E402
+import ranks  # noqa: E402
 import recordings  # noqa: E402
 
 _README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
@@ -154,7 +154,7 @@ class Throughput:
 
 def measure(folder, quiet, say=print):
     """Fills the folder as recordings.py reads it."""
-    measured, all_reduces, buckets, ranks = {}, [], [], []
+    measured, all_reduces, buckets, by_all = {}, [], [], []
     for workers in WORKERS:
         with network.Ring(workers) as ring, Workers(ring, workers) as running:
             for name, cap, rate in CONFIGURATIONS:
@@ -172,7 +172,7 @@ def measure(folder, quiet, say=print):
                 continue
             if workers in RANKS_WORKERS:
                 ring.set_rate(RANKS[2])
-                ranks += [_record_ranks(running, pathlib.Path(folder), straggler) for straggler in (False, True)]
+                by_all += [_record_ranks(running, pathlib.Path(folder), straggler) for straggler in (False, True)]
             for rate in sorted({rate for _, _, rate in CONFIGURATIONS}):
                 ring.set_rate(rate)
                 all_reduces += _all_reduces(running, rate)
@@ -183,7 +183,7 @@ def measure(folder, quiet, say=print):
     for name, points in measured.items():
         (pathlib.Path(folder) / name / "measured.json").write_text(json.dumps(points, indent=1) + "\n")
     (pathlib.Path(folder) / "allreduce.json").write_text(json.dumps(all_reduces, indent=1) + "\n")
-    (pathlib.Path(folder) / RANKS[0] / "ranks.json").write_text(json.dumps(ranks, indent=1) + "\n")
+    (pathlib.Path(folder) / RANKS[0] / "ranks.json").write_text(json.dumps(by_all, indent=1) + "\n")
     (pathlib.Path(folder) / LOGGED[0] / "buckets.json").write_text(json.dumps(buckets, indent=1) + "\n")
 
 
@@ -274,7 +274,7 @@ def main():
         load = os.getloadavg()[0]
         with machine.awake():
             measure(folder, quiet)
-        report = recordings.report(folder, options.stepcast)
+        report = recordings.report(folder, options.stepcast) + "\n\n" + ranks.report(folder, options.stepcast)
     verdict = f"{quiet.verdict()}; a load of {load:.1f} before it began"
     print(f"\n{report}\n\ntestbed: {verdict}, in {time.monotonic() - began:.0f} s")
     if options.report:
