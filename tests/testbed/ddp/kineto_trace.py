@@ -14,9 +14,13 @@ _BACKWARD, _USER = 1, 7
 
 def write(results, path, workers, rank, clock=(0.0, 0.0)):
     """results: of torch.autograd's profiler, `kineto_results`. path: of the file, compressed by gzip. clock: the offset in seconds and the drift of the
-    clock that is pretended, from that of this machine."""
+    clock that is pretended, from that of this machine.
+
+    The last step is left out: a worker that is done with it collects what it has observed, and takes the processor from those that are not."""
     offset, drift = clock
     observed = list(results.events())
+    last = max(event.start_us() for event in observed if event.name().startswith("ProfilerStep#"))
+    observed = [event for event in observed if event.start_us() + event.duration_us() <= last]
     process = os.getpid()
     begins = [event.start_us() for event in observed]
     events, forward = [], {}
