@@ -142,7 +142,7 @@ class ComputedJobTest(JobCommandTest):
 
     def test_who_waits_is_answered_through_a_restart(self):
         question = ["predict", self.write("recorded.json", recorded()), *LONG, "4", "--output", "json"]
-        expected = self.done(*question)
+        expected = self.done(*question, "--timeout", f"{PATIENCE_SECONDS}s")
         self.server.kill()
         # The same address again, as behind a name.
         self.server.listen = self.server.address
