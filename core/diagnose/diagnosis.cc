@@ -336,7 +336,7 @@ class Diagnostician {
     options.steps_per_worker = most;
     options.warmup_steps = std::min(kPathWarmup, most / 4);
     options.until = kEndOfTime;
-    return Follow(job, options, (*ranked)->job, diagnosis_.path);
+    return UnderPath("scenario", Follow(job, options, (*ranked)->job, diagnosis_.path));
   }
 
   // Of a recording of several workers: its report, and the path of its replay.
@@ -357,15 +357,16 @@ class Diagnostician {
     options.keep_step_ends = false;
     RecordingDiagnosis& found =
         diagnosis_.recording.emplace(RecordingDiagnosis{.report = *std::move(report), .path = {}});
-    return Follow(made->job, options, made->program, found.path);
+    return UnderPath("profile.recording", Follow(made->job, options, made->program, found.path));
   }
 
   absl::Status Follow(const JobGraph& job, const RunOptions& options, const JobProgram& program,
                       PathDiagnosis& found) {
     const absl::StatusOr<Execution> execution = Execute(job, options, stop_);
     if (!execution.ok()) return execution.status();
-    if (absl::Status status = stop_(); !status.ok()) return status;
-    Describe(*execution, FindCriticalPath(*execution), program, found);
+    const absl::StatusOr<CriticalPath> path = FindCriticalPath(*execution, stop_);
+    if (!path.ok()) return path.status();
+    Describe(*execution, *path, program, found);
     return absl::OkStatus();
   }
 

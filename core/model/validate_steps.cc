@@ -120,8 +120,7 @@ class JobRecordingRules {
     CheckCollectives();
     if (!CheckRecordedTimes("recording.workers", draft_.operations.size(), draft_.steps.size(),
                             workers.size(), limits_, faults_) ||
-        !CheckRecordedTimes("recording.collectives", recording_.collectives.size(),
-                            draft_.steps.size(), workers.size(), limits_, faults_)) {
+        !CheckRuns()) {
       return;
     }
     absl::flat_hash_map<absl::string_view, size_t> names;
@@ -161,6 +160,18 @@ class JobRecordingRules {
         faults_.Add(path + ".size_bytes", OverLimit(collectives[i].size_bytes, "max_transfer_bytes",
                                                     limits_.max_transfer_bytes));
     }
+  }
+
+  bool CheckRuns() {
+    const size_t of_collective = recording_.workers.size() * draft_.steps.size();
+    if (recording_.collectives.size() <= kMaxCollectiveRuns / std::max<size_t>(1, of_collective))
+      return true;
+    faults_.Add(
+        "recording.collectives",
+        absl::StrCat(recording_.collectives.size(), " in ", draft_.steps.size(), " steps of ",
+                     recording_.workers.size(), " workers are together above the limit of ",
+                     kMaxCollectiveRuns, ": record fewer steps"));
+    return false;
   }
 
   void CheckWorker(const std::string& path, size_t index) {

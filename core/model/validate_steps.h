@@ -5,11 +5,16 @@
 // one fault and costs nothing more.
 #pragma once
 
+#include <cstddef>
+
 #include "core/model/fault_list.h"
 #include "core/model/profile.h"
 #include "core/model/profile_limits.h"
 
 namespace stepcast {
+
+// Workers x steps x collectives that a recording of several workers may have.
+inline constexpr size_t kMaxCollectiveRuns = 2'000'000;
 
 // Adds a fault for each rule of ValidateProfile that a step breaks.
 void CheckSteps(const ProfileDraft& draft, const ProfileLimits& limits, FaultList& faults);

@@ -147,6 +147,17 @@ TEST(ValidateStepsTest, ARecordingIsHeldToTheLimitsAllWorkersTogether) {
   EXPECT_THAT(times.front().description, HasSubstr("2 operations in 2 steps of 2 workers"));
 }
 
+TEST(ValidateStepsTest, TooManyRunsAreOneFault) {
+  ProfileDraft draft = RecordedDraft();
+  draft.recording->collectives.assign(kMaxCollectiveRuns / 4 + 1,
+                                      {.kind = Collective::kAllReduce, .size_bytes = 1});
+  const std::vector<Fault> faults = ValidateProfile(draft, {});
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_EQ(faults.front().field, "recording.collectives");
+  EXPECT_THAT(faults.front().description,
+              HasSubstr("500001 in 2 steps of 2 workers are together above the limit of 2000000"));
+}
+
 TEST(ValidateStepsTest, ARecordingIsOfWorkersThatMeetInCollectives) {
   ProfileDraft draft = RecordedDraft();
   draft.operations[1] = {.name = "push",
