@@ -160,7 +160,7 @@ std::string PathSentence(const Path& path, const std::string& straggler) {
     absl::StrAppend(&text, ", ", share(longest->seconds()), " of it ",
                     PathKindText(longest->kind()));
   }
-  if (path.has_straggler() && path.straggler() < path.workers_size()) {
+  if (path.has_straggler() && path.straggler() >= 0 && path.straggler() < path.workers_size()) {
     absl::StrAppend(&text, "; the others wait for ", straggler, " for ",
                     share(path.workers(path.straggler()).waited_for_seconds()), " of it");
   }
@@ -168,20 +168,26 @@ std::string PathSentence(const Path& path, const std::string& straggler) {
 }
 
 std::string VerdictText(const v1::DiagnoseJobResponse& response) {
-  const std::string straggler =
-      absl::StrCat("worker ", response.straggler(), " (of 0 to ", response.workers_size() - 1, ")");
+  const auto& recorded = response.recording().report().workers();
+  const int32_t straggler = response.straggler();
+  const bool has_name =
+      response.workers_size() == recorded.size() && straggler >= 0 && straggler < recorded.size();
+  const std::string name =
+      has_name ? recorded.Get(straggler).name()
+               : absl::StrCat("worker ", straggler, " (of 0 to ", response.workers_size() - 1, ")");
   return absl::StrCat("A step takes ", SecondsText(response.path_seconds()),
-                      PathSentence(response, straggler), "; ", BestChangeText(response), ".\n");
+                      PathSentence(response, name), "; ", BestChangeText(response), ".\n");
 }
 
 // Of a recording of several workers: its path, who was waited for, its clocks and its replay.
 std::string RecordedText(const v1::RecordedJobDiagnosis& recorded) {
   const auto& workers = recorded.report().workers();
-  const std::string straggler = recorded.straggler() < workers.size()
-                                    ? workers.Get(recorded.straggler()).name()
-                                    : absl::StrCat("worker ", recorded.straggler());
+  const int32_t straggler = recorded.straggler();
+  const std::string name = straggler >= 0 && straggler < workers.size()
+                               ? workers.Get(straggler).name()
+                               : absl::StrCat("worker ", straggler);
   return absl::StrCat("As recorded, a step takes ", SecondsText(recorded.path_seconds()),
-                      PathSentence(recorded, straggler),
+                      PathSentence(recorded, name),
                       recorded.has_straggler() ? "" : "; nobody is waited for more than others",
                       ".\n", RecordingText(recorded.report()), "\n");
 }

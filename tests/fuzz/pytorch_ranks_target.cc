@@ -61,7 +61,7 @@ class PyTorchRanksTarget final : public FuzzTarget {
                                    .elements = {100},
                                    .buckets = {1},
                                    .broadcasts = seed == 3,
-                                   .straggler = seed % 3 == 0 ? 2 : 1,
+                                   .straggler = seed % 3 == 0 ? 2.0 : 1.0,
                                    .clock_offsets_ns = {0, 7'000'000 * (seed - 2), 5'000},
                                    .seed = static_cast<uint64_t>(seed)};
       if (seed == 2)
