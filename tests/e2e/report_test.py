@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 from compare_test import ALL_REDUCE
-from contract import json_format, prediction, recommendation_pb2, store
+from contract import diagnosis_pb2, json_format, prediction, recommendation_pb2, scenario_pb2, store
 from sample import message, recorded, small
 from secured import TOKENS, SecuredTest
 from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
@@ -99,6 +99,10 @@ class PageTest(ServerTest):
             self.assertEqual(subject["missing"], {} if name == "servers" else subject["missing"])
             self.assertEqual(subject["timeline"]["workers"], recommended.workers)
             self.assertIn("models", subject)
+            scenario = scenario_pb2.Scenario(workers=recommended.workers)
+            diagnosed = self.server.predictions.DiagnoseJob(diagnosis_pb2.DiagnoseJobRequest(**source, scenario=scenario))
+            self.assertEqual(subject["diagnosis"]["path"], as_json(diagnosed)["path"])
+            self.assertEqual([each["ratio"] for each in subject["diagnosis"].get("whatIfs", [])], [each.ratio for each in diagnosed.what_ifs])
             self.assertIn("orders" if name == "servers" else "tuning", subject)
 
     def test_a_step_on_its_lanes_is_the_one_that_a_hand_draws(self):
