@@ -45,6 +45,10 @@ std::string ComparisonText(const v1::CompareModelsResponse& response);
 // the longest operations of the path, and the warnings.
 std::string DiagnosisText(const v1::DiagnoseJobResponse& response);
 
+// A row a worker with its clock's offset and its step; then the replay beside the recording, and
+// what it does not explain.
+std::string RecordingText(const v1::RecordingReport& report);
+
 // Both coefficients with their intervals, what they leave unexplained, and how to use them; a
 // warning where many measurements are 0.
 std::string FitText(const v1::FitParsingOverheadRequest& request,

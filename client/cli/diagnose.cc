@@ -30,7 +30,8 @@ class DiagnoseQuestion : public Question {
         "diagnose", "Why a job is as slow as it is, who is waited for, and what would help");
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
     app->add_option("--workers", workers_,
-                    "Number of workers (default 1, or what --worker-group counts)")
+                    "Number of workers (default 1, or as many as were recorded, or what "
+                    "--worker-group counts)")
         ->type_name("N");
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
     simulation_.Declare(*app);
@@ -71,7 +72,8 @@ class DiagnoseQuestion : public Question {
   int32_t Workers() const {
     if (workers_.has_value()) return *workers_;
     // A sum out of bounds, the service refuses.
-    const int64_t grouped = scenario_.GroupedWorkers().value_or(1);
+    // 0: as many as the service takes for it.
+    const int64_t grouped = scenario_.GroupedWorkers().value_or(0);
     return static_cast<int32_t>(std::clamp<int64_t>(grouped, INT32_MIN, INT32_MAX));
   }
 
@@ -143,22 +145,51 @@ std::string BestChangeText(const v1::DiagnoseJobResponse& response) {
                       interval.empty() ? "" : absl::StrCat(" (", interval, ")"));
 }
 
-std::string VerdictText(const v1::DiagnoseJobResponse& response) {
+// ", 40 % of it computation; the others wait for rank 3 for 12 % of it" of a path's fields, which
+// both of its messages have.
+template <typename Path>
+std::string PathSentence(const Path& path, const std::string& straggler) {
   const auto longest = std::max_element(
-      response.path().begin(), response.path().end(),
+      path.path().begin(), path.path().end(),
       [](const v1::PathTime& a, const v1::PathTime& b) { return a.seconds() < b.seconds(); });
-  std::string text = absl::StrCat("A step takes ", SecondsText(response.path_seconds()));
-  if (longest != response.path().end()) {
-    absl::StrAppend(&text, ", ", PercentText(ShareOfPath(response, longest->seconds())), " of it ",
+  const auto share = [&](double seconds) {
+    return PercentText(path.path_seconds() > 0 ? seconds / path.path_seconds() : 0);
+  };
+  std::string text;
+  if (longest != path.path().end()) {
+    absl::StrAppend(&text, ", ", share(longest->seconds()), " of it ",
                     PathKindText(longest->kind()));
   }
-  if (response.has_straggler() && response.straggler() < response.workers_size()) {
-    const double waited = response.workers(response.straggler()).waited_for_seconds();
-    absl::StrAppend(&text, "; the others wait for worker ", response.straggler(), " (of 0 to ",
-                    response.workers_size() - 1, ") for ",
-                    PercentText(ShareOfPath(response, waited)), " of it");
+  if (path.has_straggler() && path.straggler() >= 0 && path.straggler() < path.workers_size()) {
+    absl::StrAppend(&text, "; the others wait for ", straggler, " for ",
+                    share(path.workers(path.straggler()).waited_for_seconds()), " of it");
   }
-  return absl::StrCat(text, "; ", BestChangeText(response), ".\n");
+  return text;
+}
+
+std::string VerdictText(const v1::DiagnoseJobResponse& response) {
+  const auto& recorded = response.recording().report().workers();
+  const int32_t straggler = response.straggler();
+  const bool has_name =
+      response.workers_size() == recorded.size() && straggler >= 0 && straggler < recorded.size();
+  const std::string name =
+      has_name ? recorded.Get(straggler).name()
+               : absl::StrCat("worker ", straggler, " (of 0 to ", response.workers_size() - 1, ")");
+  return absl::StrCat("A step takes ", SecondsText(response.path_seconds()),
+                      PathSentence(response, name), "; ", BestChangeText(response), ".\n");
+}
+
+// Of a recording of several workers: its path, who was waited for, its clocks and its replay.
+std::string RecordedText(const v1::RecordedJobDiagnosis& recorded) {
+  const auto& workers = recorded.report().workers();
+  const int32_t straggler = recorded.straggler();
+  const std::string name = straggler >= 0 && straggler < workers.size()
+                               ? workers.Get(straggler).name()
+                               : absl::StrCat("worker ", straggler);
+  return absl::StrCat("As recorded, a step takes ", SecondsText(recorded.path_seconds()),
+                      PathSentence(recorded, name),
+                      recorded.has_straggler() ? "" : "; nobody is waited for more than others",
+                      ".\n", RecordingText(recorded.report()), "\n");
 }
 
 std::string PathText(const v1::DiagnoseJobResponse& response) {
@@ -217,7 +248,8 @@ std::string PathOperationsText(const v1::DiagnoseJobResponse& response) {
 std::string DiagnosisText(const v1::DiagnoseJobResponse& response) {
   Predictions predictions;
   *predictions.Add() = response.prediction();
-  return absl::StrCat(VerdictText(response), "\n", PathText(response), "\n", ChangesText(response),
+  return absl::StrCat(response.has_recording() ? RecordedText(response.recording()) : "",
+                      VerdictText(response), "\n", PathText(response), "\n", ChangesText(response),
                       "\n", PathOperationsText(response), WarningsText(predictions));
 }
 

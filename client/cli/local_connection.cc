@@ -1,5 +1,6 @@
 #include "client/cli/local_connection.h"
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,8 +63,11 @@ class LocalConnection : public Connection {
     StreamSource recording(streams.recording);
     std::optional<StreamSource> graph;
     if (streams.graph != nullptr) graph.emplace(*streams.graph);
-    return AsSeenByClients(service_.ImportProfile(
-        header, {.recording = recording, .graph = graph ? &*graph : nullptr}, terms.timeout));
+    server::LocalImport import{.recording = recording, .graph = graph ? &*graph : nullptr};
+    std::deque<StreamSource> recordings;
+    for (const auto& [stream, name] : streams.recordings)
+      import.recordings.push_back({.recording = &recordings.emplace_back(*stream), .name = name});
+    return AsSeenByClients(service_.ImportProfile(header, import, terms.timeout));
   }
 
   // The failure of `take` is the caller's own, and goes back as it is.

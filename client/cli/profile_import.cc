@@ -107,6 +107,7 @@ class ImportFlags {
       std::string text = ProfileText(response->profile());
       for (const std::string& note : response->notes())
         absl::StrAppend(&text, "note: ", note, "\n");
+      if (response->has_recording()) text += RecordingText(response->recording());
       if (!save_.empty()) absl::StrAppend(&text, "saved: ", save_, "\n");
       return text;
     });
@@ -176,14 +177,15 @@ class ImportCommand : public Command {
                                           "Horovod or TensorFlow recorded, and "
                                           "store it");
     app->add_option(
-           "FILE", path_,
+           "FILE", paths_,
            "layers: text of lines `nodeK -- Op -- key=value, ...` and edges between the "
            "nodes;\nrun-metadata: serialised RunMetadata of one or more "
            "steps of a worker with parameter servers;\ntimeline: JSON of TensorFlow 1's "
            "timeline of a step;\npytorch: JSON of PyTorch's profiler (export_chrome_trace), of "
            "three steps or more with record_shapes=True;\nchakra: a Chakra execution "
            "trace of one rank;\nhorovod: what Horovod wrote to HOROVOD_TIMELINE.\nMay be "
-           "compressed by gzip")
+           "compressed by gzip. Several files: what PyTorch's profiler recorded on each rank of "
+           "one job")
         ->required()
         ->type_name("");
     app->add_option(
@@ -228,7 +230,9 @@ class ImportCommand : public Command {
 
   // Failure: INVALID_ARGUMENT without a reason for flags that do not go together or name no file.
   absl::StatusOr<v1::ImportProfileResponse> Make(const Session& session) const {
-    for (const std::string& path : {path_, graph_, variables_}) {
+    std::vector<std::string> named = paths_;
+    named.insert(named.end(), {graph_, variables_});
+    for (const std::string& path : named) {
       if (!path.empty() && !IsFile(path))
         return absl::InvalidArgumentError(absl::StrCat("there is no file \"", path, "\""));
     }
@@ -237,6 +241,11 @@ class ImportCommand : public Command {
     if (const std::string_view unused = Unused(*format); !unused.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(std::string(unused), " does not apply to ", RowOf(*format).text));
+    }
+    if (paths_.size() > 1 && *format != RecordingFormat::kPyTorch) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(paths_.size(), " files, where ", RowOf(*format).text,
+                       " is one: several are traces of PyTorch, one a rank"));
     }
     const absl::StatusOr<std::map<std::string, int64_t>> sizes = Sizes();
     if (!sizes.ok())
@@ -287,10 +296,25 @@ class ImportCommand : public Command {
   }
 
   absl::StatusOr<RecordingFormat> Format() const {
-    if (format_.empty()) return DetectRecordingFormatOf(path_);
+    if (format_.empty()) return DetectedFormat();
     return std::find_if(std::begin(kFormats), std::end(kFormats),
                         [this](const FormatRow& row) { return row.name == format_; })
         ->format;
+  }
+
+  absl::StatusOr<RecordingFormat> DetectedFormat() const {
+    absl::StatusOr<RecordingFormat> first = DetectRecordingFormatOf(paths_.front());
+    for (const std::string& path : paths_) {
+      if (!first.ok()) break;
+      const absl::StatusOr<RecordingFormat> format = DetectRecordingFormatOf(path);
+      if (!format.ok()) return format.status();
+      if (*format != *first) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("\"", path, "\" looks like ", RowOf(*format).text, ", and \"",
+                         paths_.front(), "\" like ", RowOf(*first).text));
+      }
+    }
+    return first;
   }
 
   // A flag that is given and has no meaning for the format; empty: none.
@@ -313,9 +337,14 @@ class ImportCommand : public Command {
 
   // 0: not known.
   int64_t FileBytes() const {
-    std::error_code unknown;
-    const auto bytes = std::filesystem::file_size(path_, unknown);
-    return unknown ? 0 : static_cast<int64_t>(bytes);
+    int64_t bytes = 0;
+    for (const std::string& path : paths_) {
+      std::error_code unknown;
+      const auto of_file = std::filesystem::file_size(path, unknown);
+      if (unknown) return 0;
+      bytes += static_cast<int64_t>(of_file);
+    }
+    return bytes;
   }
 
   // A second longer for each megabyte, where no time is asked for.
@@ -337,7 +366,7 @@ class ImportCommand : public Command {
                                                    Progress& progress) const {
     v1::ImportProfileRequest::Header header = flags_.Header(session);
     if (format == RecordingFormat::kLayers) {
-      const absl::StatusOr<std::string> text = ReadFile(path_);
+      const absl::StatusOr<std::string> text = ReadFile(paths_.front());
       if (!text.ok()) return text.status();
       FillFormat(*header.mutable_layer_profile());
       flags_.FillVariation(*header.mutable_layer_profile());
@@ -361,13 +390,14 @@ class ImportCommand : public Command {
     progress.ExpectBytes(FileBytes());
     return session.client.ImportProfileFiles(
         header,
-        {.recording = path_,
+        {.recording = paths_.size() > 1 ? "" : paths_.front(),
          .graph = graph_,
+         .recordings = paths_.size() > 1 ? paths_ : std::vector<std::string>{},
          .on_read = [&progress](int64_t read) { progress.ReachBytes(read); }},
         {.timeout = session.options.timeout});
   }
 
-  std::string path_;
+  std::vector<std::string> paths_;
   std::string format_;
   std::string graph_;
   std::string variables_;

@@ -55,6 +55,10 @@ class ClientSource final : public server::ReportSource {
       const v1::CompareModelsRequest& request) override {
     return client_.CompareModels(request);
   }
+  absl::StatusOr<v1::DiagnoseJobResponse> DiagnoseJob(
+      const v1::DiagnoseJobRequest& request) override {
+    return client_.DiagnoseJob(request);
+  }
   absl::Status GenerateTrace(const v1::GenerateTraceRequest& request,
                              const std::function<absl::Status(std::string_view)>& take) override {
     return client_.GenerateTrace(request, take);

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -48,6 +51,8 @@ class TextStream final : public ByteStream {
 struct ImportStreams {
   ByteStream& recording;
   ByteStream* graph = nullptr;  // null: none
+  // Of several workers, at least two, with their names; `recording` is the first of them then.
+  std::vector<std::pair<ByteStream*, std::string>> recordings = {};
 };
 
 }  // namespace stepcast::client

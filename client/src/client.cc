@@ -2,10 +2,14 @@
 
 #include <google/protobuf/empty.pb.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "client/src/all_pages.h"
 #include "client/src/byte_stream.h"
@@ -65,27 +69,41 @@ absl::StatusOr<v1::ImportProfileResponse> Client::ImportProfile(
 
 namespace {
 
-// A stream that says how much of it was read.
+// The part of a path that says which rank's file it is, else the last one.
+std::string NameOfFile(const std::string& path) {
+  constexpr size_t kMaxNameBytes = 256;
+  const size_t rank = path.rfind("rank");
+  const size_t slash = path.rfind('/', rank);
+  const std::string name = path.substr(slash == std::string::npos ? 0 : slash + 1);
+  return name.substr(name.size() - std::min(name.size(), kMaxNameBytes));
+}
+
+// A stream that says how much was read of it and of those that count with it.
 class CountedStream final : public ByteStream {
  public:
-  // Borrows both.
-  CountedStream(ByteStream& stream, const std::function<void(int64_t)>& on_read)
-      : stream_(stream), on_read_(on_read) {}
+  // Borrows all; `read`: of all streams together.
+  CountedStream(ByteStream& stream, const std::function<void(int64_t)>& on_read, int64_t& read)
+      : stream_(stream), on_read_(on_read), all_read_(read) {}
 
   absl::Status Rewind() override {
+    all_read_ -= read_;
     read_ = 0;
     return stream_.Rewind();
   }
   absl::StatusOr<size_t> Read(char* buffer, size_t size) override {
     absl::StatusOr<size_t> read = stream_.Read(buffer, size);
-    if (read.ok()) read_ += static_cast<int64_t>(*read);
-    if (on_read_) on_read_(read_);
+    if (read.ok()) {
+      read_ += static_cast<int64_t>(*read);
+      all_read_ += static_cast<int64_t>(*read);
+    }
+    if (on_read_) on_read_(all_read_);
     return read;
   }
 
  private:
   ByteStream& stream_;
   const std::function<void(int64_t)>& on_read_;
+  int64_t& all_read_;
   int64_t read_ = 0;
 };
 
@@ -95,14 +113,24 @@ absl::StatusOr<v1::ImportProfileResponse> Client::ImportProfileFiles(
     v1::ImportProfileRequest::Header header, const RecordingFiles& files,
     const CallOptions& call) const {
   Identify(header);
-  const absl::StatusOr<std::unique_ptr<FileStream>> recording = FileStream::Open(files.recording);
-  if (!recording.ok()) return recording.status();
+  std::vector<std::string> paths = files.recordings;
+  if (paths.empty()) paths.push_back(files.recording);
+  std::vector<std::unique_ptr<FileStream>> opened;
+  std::deque<CountedStream> recordings;
+  int64_t read = 0;
+  for (const std::string& path : paths) {
+    absl::StatusOr<std::unique_ptr<FileStream>> recording = FileStream::Open(path);
+    if (!recording.ok()) return recording.status();
+    opened.push_back(*std::move(recording));
+    recordings.emplace_back(*opened.back(), files.on_read, read);
+  }
   absl::StatusOr<std::unique_ptr<FileStream>> graph{std::unique_ptr<FileStream>()};
   if (!files.graph.empty()) graph = FileStream::Open(files.graph);
   if (!graph.ok()) return graph.status();
-  CountedStream counted(**recording, files.on_read);
-  return connection_->ImportProfile(header, {.recording = counted, .graph = graph->get()},
-                                    TermsOf(options_, call));
+  ImportStreams streams{.recording = recordings.front(), .graph = graph->get()};
+  for (size_t i = 0; i < paths.size() && paths.size() > 1; ++i)
+    streams.recordings.emplace_back(&recordings[i], NameOfFile(paths[i]));
+  return connection_->ImportProfile(header, streams, TermsOf(options_, call));
 }
 
 absl::StatusOr<v1::Profile> Client::GetProfile(const v1::GetProfileRequest& request,

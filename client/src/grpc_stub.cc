@@ -118,7 +118,14 @@ class GrpcStub : public Stub {
     bool sending = writer->Write(message);
     absl::Status read =
         streams.graph == nullptr ? absl::OkStatus() : Send(*streams.graph, true, *writer, sending);
-    if (read.ok()) read = Send(streams.recording, false, *writer, sending);
+    if (read.ok() && streams.recordings.empty())
+      read = Send(streams.recording, false, *writer, sending);
+    for (const auto& [stream, name] : streams.recordings) {
+      if (!read.ok() || !sending) break;
+      message.mutable_recording()->set_name(name);
+      sending = writer->Write(message);
+      read = Send(*stream, false, *writer, sending);
+    }
     // A stream that ended here would look like a whole one.
     if (!read.ok()) context.TryCancel();
     if (read.ok()) writer->WritesDone();

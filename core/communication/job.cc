@@ -49,6 +49,7 @@ absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenari
         BuildProgram(profile, scenario, ProgramTimes::kRecorded, stop);
     if (!program.ok()) return program.status();
     return JobProgram{.program = std::make_shared<const Program>(*std::move(program)),
+                      .of_recorded = {},
                       .collectives = {},
                       .ring = {},
                       .prepared = nullptr,
@@ -56,6 +57,13 @@ absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenari
   }
   absl::StatusOr<CollectiveProgram> program = BuildCollectiveProgram(profile, scenario, stop);
   if (!program.ok()) return program.status();
+  std::vector<std::shared_ptr<const Program>> others;
+  for (int32_t worker = 1; worker < profile.recorded_workers(); ++worker) {
+    absl::StatusOr<CollectiveProgram> other =
+        BuildCollectiveProgram(profile.OfWorker(worker), scenario, stop);
+    if (!other.ok()) return other.status();
+    others.push_back(std::make_shared<const Program>(std::move(other->program)));
+  }
   const AllReduce& how = scenario.all_reduce();
   std::shared_ptr<const PreparedJoint> prepared;
   if (how.fidelity == Fidelity::kCollapsed && !std::holds_alternative<Horovod>(how.fusion) &&
@@ -64,7 +72,10 @@ absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenari
         program->program, JointWorkOf(program->collectives, how.concurrent_collectives)));
   }
   const double computation_seconds = MeanComputationSeconds(program->program);
-  return JobProgram{.program = std::make_shared<const Program>(std::move(program->program)),
+  auto first = std::make_shared<const Program>(std::move(program->program));
+  if (!others.empty()) others.insert(others.begin(), first);
+  return JobProgram{.program = std::move(first),
+                    .of_recorded = std::move(others),
                     .collectives = std::move(program->collectives),
                     .ring = std::move(program->ring),
                     .prepared = std::move(prepared),
@@ -80,7 +91,16 @@ JobGraph JobOf(const JobProgram& job, std::shared_ptr<const Ranking> ranking,
                const Scenario& scenario) {
   if (scenario.has_servers()) return JobOf(job.program, std::move(ranking), scenario);
   JobGraph graph = CollectiveJobOf(job.program, job.collectives, job.ring, scenario);
-  graph.joint.prepared = job.prepared;
+  if (!job.of_recorded.empty()) {
+    const size_t programs = std::min(job.of_recorded.size(), graph.program_of_worker.size());
+    graph.programs = {job.of_recorded.begin(),
+                      job.of_recorded.begin() + static_cast<std::ptrdiff_t>(programs)};
+    for (size_t worker = 0; worker < graph.program_of_worker.size(); ++worker)
+      graph.program_of_worker[worker] = static_cast<int32_t>(worker % programs);
+    graph.drawing = StepDrawing::kJoint;
+  }
+  // It is of one program.
+  if (graph.programs.size() == 1) graph.joint.prepared = job.prepared;
   return graph;
 }
 

@@ -22,17 +22,22 @@ namespace stepcast {
 // and links, nor on their starts; of expanded collectives on their starts only.
 struct JobProgram {
   std::shared_ptr<const Program> program;
+  // Of a recording of several workers: the program with each one's times, the first of which is
+  // `program`; else empty.
+  std::vector<std::shared_ptr<const Program>> of_recorded;
   std::vector<PlannedCollective> collectives;     // none with parameter servers
   ExpandedRing ring;                              // of expanded collectives
   std::shared_ptr<const PreparedJoint> prepared;  // null: runs make their own, or none
   // One worker's step at the recorded speed where collectives take no time, mean over the recorded
   // steps: the longest way through the graph, with what a stream runs one after the other at least
-  // as long. 0 with parameter servers.
+  // as long. 0 with parameter servers. Of a recording of several: the first one's.
   double computation_seconds = 0;
 };
 
-// Failure: what `stop` returns, and as BuildCollectiveProgram. REQUIRES, here and below: scenarios
-// were resolved for this profile.
+// Of a recording of several workers, worker w of a job repeats the steps of recorded worker w mod
+// their number, and all of them those of the same step of training. Failure: what `stop` returns,
+// and as BuildCollectiveProgram. REQUIRES, here and below: scenarios were resolved for this
+// profile.
 absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenario& scenario,
                                            StopCheck stop);
 bool HaveSameJobProgram(const Scenario& a, const Scenario& b);

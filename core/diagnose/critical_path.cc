@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/index.h"
+#include "core/base/paced_sort.h"
 
 namespace stepcast {
 
@@ -14,13 +15,13 @@ namespace {
 // From the last operation back to the first instant.
 class BackwardWalk {
  public:
-  BackwardWalk(const Execution& execution, CriticalPath& path)
-      : execution_(execution), path_(path), seen_(execution.operations.size(), 0) {}
+  BackwardWalk(const Execution& execution, CriticalPath& path, PacedStopCheck& pace)
+      : execution_(execution), path_(path), pace_(pace), seen_(execution.operations.size(), 0) {}
 
   void Go() {
     ExecutedIndex at = LastOperation();
     Instant end = path_.end;
-    while (at >= 0 && end > path_.begin) {
+    while (at >= 0 && end > path_.begin && pace_.GoesOn(1)) {
       seen_[Index(at)] = 1;
       const ExecutedOperation& operation = execution_.operations[Index(at)];
       if (operation.end < end) {
@@ -36,9 +37,9 @@ class BackwardWalk {
   }
 
  private:
-  ExecutedIndex LastOperation() const {
+  ExecutedIndex LastOperation() {
     ExecutedIndex last = 0;
-    for (size_t i = 1; i < execution_.operations.size(); ++i) {
+    for (size_t i = 1; i < execution_.operations.size() && pace_.GoesOn(1); ++i) {
       if (execution_.operations[i].end > execution_.operations[Index(last)].end)
         last = static_cast<ExecutedIndex>(i);
     }
@@ -102,6 +103,7 @@ class BackwardWalk {
 
   const Execution& execution_;
   CriticalPath& path_;
+  PacedStopCheck& pace_;
   std::vector<uint8_t> seen_;
   // Of the meeting that the path came through last: who came last, and when all others were there.
   int32_t slowest_ = -1;
@@ -111,11 +113,14 @@ class BackwardWalk {
 // A worker's own time, by what it does at each instant.
 class WorkerTimes {
  public:
-  explicit WorkerTimes(const Execution& execution)
-      : execution_(execution), changes_(Index(execution.workers)) {
-    for (const ExecutedOperation& operation : execution.operations)
+  WorkerTimes(const Execution& execution, PacedStopCheck& pace)
+      : execution_(execution), pace_(pace), changes_(Index(execution.workers)) {
+    for (const ExecutedOperation& operation : execution.operations) {
+      if (!pace_.GoesOn(1)) return;
       AddStretch(operation.worker, operation.kind, operation.start, operation.end);
+    }
     for (const std::vector<Arrival>& arrivals : execution.meetings) {
+      if (!pace_.GoesOn(static_cast<int64_t>(arrivals.size()))) return;
       Instant last;
       for (const Arrival& arrival : arrivals) last = std::max(last, arrival.at);
       for (const Arrival& arrival : arrivals)
@@ -125,13 +130,16 @@ class WorkerTimes {
 
   TimeByKind Of(int32_t worker) {
     std::vector<Change>& changes = changes_[Index(worker)];
-    std::sort(changes.begin(), changes.end(),
-              [](const Change& a, const Change& b) { return a.at < b.at; });
     TimeByKind times{};
+    if (!PacedStableSort(
+            changes, [](const Change& a, const Change& b) { return a.at < b.at; }, pace_)) {
+      return times;
+    }
     std::array<int32_t, kPathKinds> under_way{};
     Instant at = execution_.begins[Index(worker)];
     const Instant end = execution_.ends[Index(worker)];
     for (const Change& change : changes) {
+      if (!pace_.GoesOn(1)) return times;
       const Instant now = std::clamp(change.at, at, end);
       stepcast::Of(times, Shown(under_way)) += now - at;
       at = now;
@@ -162,6 +170,7 @@ class WorkerTimes {
   }
 
   const Execution& execution_;
+  PacedStopCheck& pace_;
   std::vector<std::vector<Change>> changes_;  // by worker
 };
 
@@ -191,15 +200,17 @@ Span Total(const TimeByKind& times) {
   return total;
 }
 
-CriticalPath FindCriticalPath(const Execution& execution) {
+absl::StatusOr<CriticalPath> FindCriticalPath(const Execution& execution, StopCheck stop) {
   assert(!execution.operations.empty() && execution.warmup < execution.steps);
   CriticalPath path{.begin = *std::min_element(execution.begins.begin(), execution.begins.end()),
                     .end = *std::max_element(execution.ends.begin(), execution.ends.end()),
                     .workers = std::vector<WorkerShare>(Index(execution.workers))};
-  BackwardWalk(execution, path).Go();
-  WorkerTimes times(execution);
+  PacedStopCheck pace(stop);
+  BackwardWalk(execution, path, pace).Go();
+  WorkerTimes times(execution, pace);
   for (int32_t worker = 0; worker < execution.workers; ++worker)
     path.workers[Index(worker)].own = times.Of(worker);
+  if (!pace.status().ok()) return pace.status();
   path.straggler = StragglerOf(path);
   return path;
 }

@@ -13,6 +13,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
 #include "core/base/time.h"
 #include "core/diagnose/execution.h"
 
@@ -56,7 +59,8 @@ struct CriticalPath {
   Span length() const { return end - begin; }
 };
 
-// Cost: O(n log n) in operations. REQUIRES: operations, at least one step counted.
-CriticalPath FindCriticalPath(const Execution& execution);
+// Cost: O(n log n) in operations. Failure: what `stop` returns. REQUIRES: operations, at least one
+// step counted.
+absl::StatusOr<CriticalPath> FindCriticalPath(const Execution& execution, StopCheck stop);
 
 }  // namespace stepcast

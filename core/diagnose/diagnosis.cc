@@ -10,10 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/error.h"
 #include "core/base/student_t.h"
 #include "core/communication/job.h"
 #include "core/diagnose/execution.h"
+#include "core/diagnose/recorded_job.h"
 #include "core/model/all_reduce.h"
+#include "core/model/multi_rank_recording.h"
 #include "core/predict/point_set.h"
 #include "core/predict/replications.h"
 
@@ -40,6 +43,65 @@ std::vector<WorkerGroup>& GroupsOf(Scenario& scenario) {
   return scenario.worker_groups;
 }
 
+// A group for each worker, as if they had been asked for.
+std::vector<WorkerGroup> GroupOfEach(const Scenario& scenario) {
+  Scenario grouped = scenario;
+  std::vector<WorkerGroup> each;
+  for (const WorkerGroup& group : GroupsOf(grouped)) {
+    WorkerGroup one = group;
+    one.count = 1;
+    each.insert(each.end(), Index(group.count), one);
+  }
+  return each;
+}
+
+// By recorded worker: the mean time for which a step computes.
+std::vector<double> ComputedNsOf(const Profile& profile) {
+  std::vector<double> means;
+  for (int32_t worker = 0; worker < profile.recorded_workers(); ++worker) {
+    double sum = 0;
+    for (const RecordedStep& step : profile.steps_of(worker)) {
+      for (size_t i = 0; i < profile.operations().size(); ++i) {
+        if (profile.operations()[i].resource == Resource::kWorker)
+          sum += static_cast<double>(step.end_ns[i] - step.start_ns[i]);
+      }
+    }
+    means.push_back(std::max(1.0, sum / static_cast<double>(profile.steps().size())));
+  }
+  return means;
+}
+
+// By worker of the scenario: its speed over that of one that computes for a nanosecond.
+std::vector<double> SpeedsOf(const Profile& profile, const Scenario& scenario) {
+  const std::vector<double> computed_ns = ComputedNsOf(profile);
+  std::vector<double> speeds;
+  for (const WorkerGroup& group : GroupOfEach(scenario)) {
+    speeds.push_back(group.compute_speed_factor.value_or(1) /
+                     computed_ns[speeds.size() % computed_ns.size()]);
+  }
+  return speeds;
+}
+
+// Every worker keeps its own steps, scaled to the mean of the fastest.
+Changed NoRecordedStragglers(const Profile& profile, Scenario scenario) {
+  std::vector<WorkerGroup> groups = GroupOfEach(scenario);
+  const std::vector<double> speeds = SpeedsOf(profile, scenario);
+  const double fastest = *std::max_element(speeds.begin(), speeds.end());
+  double bandwidth = 0;
+  for (const WorkerGroup& group : groups)
+    bandwidth = std::max(bandwidth, group.bandwidth_bytes_per_second.value_or(0));
+  for (size_t worker = 0; worker < groups.size(); ++worker) {
+    const double speed =
+        groups[worker].compute_speed_factor.value_or(1) * (fastest / speeds[worker]);
+    if (speed > kMaxComputeSpeedFactor)
+      return LeftOut(absl::StrCat("a speed of ", speed, " is above the limit"));
+    groups[worker].compute_speed_factor = speed;
+    groups[worker].bandwidth_bytes_per_second = bandwidth;
+  }
+  scenario.worker_groups = std::move(groups);
+  return {.scenario = std::move(scenario)};
+}
+
 Changed NoStragglers(Scenario scenario) {
   double speed = 0;
   double bandwidth = 0;
@@ -58,9 +120,15 @@ Changed NoStragglers(Scenario scenario) {
   return {.scenario = std::move(scenario)};
 }
 
-Changed LinksTwiceAsFast(Scenario scenario) {
+Changed LinksTwiceAsFast(const Profile& profile, Scenario scenario) {
   if (!scenario.has_servers()) {
     AllReduce& job = std::get<AllReduce>(scenario.communication);
+    if (job.algorithm == CollectiveAlgorithm::kMeasured && profile.recorded_workers() > 1 &&
+        scenario.workers > 1 &&
+        job.measured == MeasuredCollectivesOf(*profile.content().recording)) {
+      for (MeasuredCollective& point : job.measured) point.seconds /= 2;
+      return {.scenario = std::move(scenario)};
+    }
     if (job.algorithm == CollectiveAlgorithm::kMeasured)
       return LeftOut("collectives take the times that were measured of these links");
     if (job.contention.has_value())
@@ -117,12 +185,41 @@ Changed OneWorkerFewer(Scenario scenario) {
   return {.scenario = std::move(scenario)};
 }
 
-Changed ChangedBy(WhatIf change, const Scenario& scenario) {
+// The slowest worker of a recording of several, and the scenario without it.
+struct WithoutOne {
+  std::vector<int32_t> recorded;  // workers whose steps the others repeat
+  Changed changed;
+};
+
+WithoutOne WithoutTheSlowest(const Profile& profile, Scenario scenario) {
+  const std::vector<double> speeds = SpeedsOf(profile, scenario);
+  const auto slowest = std::min_element(speeds.begin(), speeds.end()) - speeds.begin();
+  WithoutOne without;
+  for (int32_t worker = 0; worker < scenario.workers; ++worker) {
+    if (worker != slowest) without.recorded.push_back(worker % profile.recorded_workers());
+  }
+  if (scenario.workers == 1 || !scenario.Allows(scenario.workers - 1)) {
+    without.changed = OneWorkerFewer(std::move(scenario));
+    return without;
+  }
+  if (!scenario.worker_groups.empty()) {
+    scenario.worker_groups = GroupOfEach(scenario);
+    scenario.worker_groups.erase(scenario.worker_groups.begin() + slowest);
+  }
+  if (!scenario.start_offsets_ns.empty())
+    scenario.start_offsets_ns.erase(scenario.start_offsets_ns.begin() + slowest);
+  --scenario.workers;
+  without.changed = {.scenario = std::move(scenario)};
+  return without;
+}
+
+Changed ChangedBy(WhatIf change, const Profile& profile, const Scenario& scenario) {
   switch (change) {
     case WhatIf::kNoStragglers:
-      return NoStragglers(scenario);
+      return profile.recorded_workers() > 1 ? NoRecordedStragglers(profile, scenario)
+                                            : NoStragglers(scenario);
     case WhatIf::kLinksTwiceAsFast:
-      return LinksTwiceAsFast(scenario);
+      return LinksTwiceAsFast(profile, scenario);
     case WhatIf::kNoLatency:
       return NoLatency(scenario);
     case WhatIf::kComputationTwiceAsFast:
@@ -150,35 +247,68 @@ class Diagnostician {
     if (!base.ok()) return base.status();
     struct Asked {
       WhatIf change;
+      PointSet* points;
       size_t index;
     };
     std::vector<Asked> asked;
+    std::optional<FewerWorkers> fewer;
     for (const WhatIf change :
          {WhatIf::kNoStragglers, WhatIf::kLinksTwiceAsFast, WhatIf::kNoLatency,
           WhatIf::kComputationTwiceAsFast, WhatIf::kOneWorkerFewer}) {
-      Changed changed = ChangedBy(change, query_.scenario);
+      const bool of_others = change == WhatIf::kOneWorkerFewer && profile_.recorded_workers() > 1;
+      Changed changed;
+      if (of_others) {
+        WithoutOne without = WithoutTheSlowest(profile_, query_.scenario);
+        changed = std::move(without.changed);
+        if (changed.scenario.has_value())
+          fewer.emplace(profile_, without.recorded, query_.options, known);
+      } else {
+        changed = ChangedBy(change, profile_, query_.scenario);
+      }
       if (!changed.scenario.has_value()) {
         diagnosis_.left_out.push_back({.change = change, .reason = std::move(changed.why_not)});
         continue;
       }
-      const absl::StatusOr<size_t> index = points.AddAlone(*changed.scenario, stop_);
+      PointSet& where = of_others ? fewer->points : points;
+      const absl::StatusOr<size_t> index = where.AddAlone(*changed.scenario, stop_);
       if (!index.ok()) return index.status();
-      asked.push_back({.change = change, .index = *index});
+      asked.push_back({.change = change, .points = &where, .index = *index});
     }
+    if (absl::Status status = FollowRecording(); !status.ok()) return status;
     if (absl::Status status = FollowPath(); !status.ok()) return status;
     if (absl::Status status = points.RunAll(stop_, executor); !status.ok()) return status;
+    if (fewer.has_value()) {
+      if (absl::Status status = fewer->points.RunAll(stop_, executor); !status.ok()) return status;
+    }
     diagnosis_.prediction = points.Summarize(*base);
-    for (const Asked& each : asked) AddAnswer(points, *base, each.change, each.index);
+    const std::vector<double> runs = points.RunsOf(*base);
+    for (const Asked& each : asked) AddAnswer(runs, *each.points, each.change, each.index);
     std::stable_sort(
         diagnosis_.what_ifs.begin(), diagnosis_.what_ifs.end(),
         [](const WhatIfAnswer& a, const WhatIfAnswer& b) { return a.ratio > b.ratio; });
     diagnosis_.simulation = points.Statistics();
+    if (fewer.has_value()) diagnosis_.simulation.Add(fewer->points.Statistics());
     return std::move(diagnosis_);
   }
 
  private:
-  void AddAnswer(const PointSet& points, size_t base, WhatIf change, size_t index) {
-    const std::vector<double> before = points.RunsOf(base);
+  // The job of some of the recorded workers.
+  struct FewerWorkers {
+    FewerWorkers(const Profile& all, const std::vector<int32_t>& recorded,
+                 const SimulationOptions& options, KnownRuns known)
+        : profile(all.OfWorkers(recorded)), points(profile, options, [&] {
+            known.profile_digest.append(" of workers");
+            for (const int32_t worker : recorded)
+              absl::StrAppend(&known.profile_digest, " ", worker);
+            return known;
+          }()) {}
+
+    const Profile profile;
+    PointSet points;
+  };
+
+  void AddAnswer(const std::vector<double>& before, const PointSet& points, WhatIf change,
+                 size_t index) {
     const std::vector<double> after = points.RunsOf(index);
     std::vector<double> ratios;
     for (size_t i = 0; i < std::min(before.size(), after.size()); ++i)
@@ -206,23 +336,51 @@ class Diagnostician {
     options.steps_per_worker = most;
     options.warmup_steps = std::min(kPathWarmup, most / 4);
     options.until = kEndOfTime;
+    return UnderPath("scenario", Follow(job, options, (*ranked)->job, diagnosis_.path));
+  }
+
+  // Of a recording of several workers: its report, and the path of its replay.
+  absl::Status FollowRecording() {
+    if (profile_.recorded_workers() < 2) return absl::OkStatus();
+    const MultiRankRecording recording = RecordingOf(profile_);
+    absl::StatusOr<RecordingReport> report = ReportOnRecording(recording, stop_);
+    if (!report.ok()) return UnderPath("profile", report.status());
+    std::vector<NodeClock> clocks;
+    for (const WorkerReport& worker : report->workers) clocks.push_back(worker.clock);
+    const absl::StatusOr<RecordedJob> made = RecordedJobOf(recording, clocks, stop_);
+    if (!made.ok()) return made.status();
+    RunOptions options = made->options;
+    const int64_t of_step =
+        std::max<int64_t>(1, made->program.program->chunk_count() * made->job.workers());
+    options.steps_per_worker = static_cast<int32_t>(
+        std::clamp<int64_t>(kMaxFollowedOperations / of_step, 1, options.steps_per_worker));
+    options.keep_step_ends = false;
+    RecordingDiagnosis& found =
+        diagnosis_.recording.emplace(RecordingDiagnosis{.report = *std::move(report), .path = {}});
+    return UnderPath("profile.recording", Follow(made->job, options, made->program, found.path));
+  }
+
+  absl::Status Follow(const JobGraph& job, const RunOptions& options, const JobProgram& program,
+                      PathDiagnosis& found) {
     const absl::StatusOr<Execution> execution = Execute(job, options, stop_);
     if (!execution.ok()) return execution.status();
-    if (absl::Status status = stop_(); !status.ok()) return status;
-    Describe(*execution, FindCriticalPath(*execution), **ranked);
+    const absl::StatusOr<CriticalPath> path = FindCriticalPath(*execution, stop_);
+    if (!path.ok()) return path.status();
+    Describe(*execution, *path, program, found);
     return absl::OkStatus();
   }
 
-  void Describe(const Execution& execution, const CriticalPath& path, const RankedGraph& ranked) {
-    diagnosis_.path_steps = execution.steps - execution.warmup;
-    const auto steps = static_cast<double>(diagnosis_.path_steps);
-    diagnosis_.path_seconds = ToSeconds(path.length()) / steps;
-    diagnosis_.path_by_kind = SecondsOf(path.by_kind, steps);
-    diagnosis_.straggler = path.straggler;
+  void Describe(const Execution& execution, const CriticalPath& path, const JobProgram& program,
+                PathDiagnosis& found) const {
+    found.steps = execution.steps - execution.warmup;
+    const auto steps = static_cast<double>(found.steps);
+    found.seconds = ToSeconds(path.length()) / steps;
+    found.by_kind = SecondsOf(path.by_kind, steps);
+    found.straggler = path.straggler;
     for (const WorkerShare& share : path.workers) {
-      diagnosis_.workers.push_back({.own = SecondsOf(share.own, steps),
-                                    .on_path_seconds = ToSeconds(share.on_path) / steps,
-                                    .waited_for_seconds = ToSeconds(share.waited_for) / steps});
+      found.workers.push_back({.own = SecondsOf(share.own, steps),
+                               .on_path_seconds = ToSeconds(share.on_path) / steps,
+                               .waited_for_seconds = ToSeconds(share.waited_for) / steps});
     }
     std::map<std::pair<OpIndex, PathKind>, Span> by_operation;
     for (const PathSegment& segment : path.segments) {
@@ -231,11 +389,11 @@ class Diagnostician {
           segment.length();
     }
     for (const auto& [which, length] : by_operation) {
-      diagnosis_.operations.push_back({.operations = NamesOf(which.first, ranked.job),
-                                       .kind = which.second,
-                                       .seconds = ToSeconds(length) / steps});
+      found.operations.push_back({.operations = NamesOf(which.first, program),
+                                  .kind = which.second,
+                                  .seconds = ToSeconds(length) / steps});
     }
-    std::vector<PathOperation>& operations = diagnosis_.operations;
+    std::vector<PathOperation>& operations = found.operations;
     std::stable_sort(
         operations.begin(), operations.end(),
         [](const PathOperation& a, const PathOperation& b) { return a.seconds > b.seconds; });
@@ -280,8 +438,13 @@ const char* NameOf(WhatIf change) {
 
 absl::StatusOr<DiagnosisQuery> ResolveDiagnosis(const Profile& profile,
                                                 const DiagnosisDraft& draft) {
+  ScenarioDraft scenario = draft.scenario;
+  if (!scenario.workers.has_value() && scenario.worker_groups.empty() &&
+      profile.recorded_workers() > 1) {
+    scenario.workers = profile.recorded_workers();
+  }
   absl::StatusOr<ThroughputQuery> query =
-      ResolveThroughput(profile, {.scenario = draft.scenario, .options = draft.options});
+      ResolveThroughput(profile, {.scenario = scenario, .options = draft.options});
   if (!query.ok()) return query.status();
   return DiagnosisQuery{.scenario = std::move(query->scenarios.front()), .options = query->options};
 }

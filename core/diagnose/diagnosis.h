@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/diagnose/critical_path.h"
+#include "core/diagnose/recording_report.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
@@ -36,12 +38,14 @@ struct DiagnosisQuery {
   SimulationOptions options;
 };
 
+// Without a number of workers, or groups of them, it is of one, or of as many as were recorded.
 // Fails as ResolveThroughput does of one scenario, paths relative to the request
 // (`scenario.workers`).
 absl::StatusOr<DiagnosisQuery> ResolveDiagnosis(const Profile& profile,
                                                 const DiagnosisDraft& draft);
 
-// A change whose gain is told.
+// A change whose gain is told. In a recording of several workers one is as fast as that whose steps
+// it repeats; where collectives take their recorded times, twice as fast links halve those.
 enum class WhatIf : uint8_t {
   kNoStragglers,            // every worker computes as fast, and has as fast a link, as the best
   kLinksTwiceAsFast,        // all of them
@@ -83,16 +87,28 @@ struct PathOperation {
   double seconds = 0;  // of a step; on all workers together
 };
 
-struct Diagnosis {
-  Prediction prediction;
-  int32_t path_steps = 0;        // simulated for the path, without warm-up
-  double path_seconds = 0;       // of a step
-  SecondsByKind path_by_kind{};  // adds up to path_seconds
+// The critical path of some steps, and each worker's share of it.
+struct PathDiagnosis {
+  int32_t steps = 0;        // that it goes through, without warm-up
+  double seconds = 0;       // of a step
+  SecondsByKind by_kind{};  // adds up to `seconds`
   std::vector<WorkerDiagnosis> workers;
   int32_t straggler = -1;                 // as CriticalPath
   std::vector<PathOperation> operations;  // the longest first, at most kMaxPathOperations
-  std::vector<WhatIfAnswer> what_ifs;     // the greatest ratio first
-  std::vector<WhatIfLeftOut> left_out;    // what cannot differ, or cannot be asked
+};
+
+// The recording of several workers that a profile holds.
+struct RecordingDiagnosis {
+  RecordingReport report;
+  PathDiagnosis path;  // of the replay
+};
+
+struct Diagnosis {
+  Prediction prediction;
+  PathDiagnosis path;
+  std::optional<RecordingDiagnosis> recording;  // none: the profile is of one worker
+  std::vector<WhatIfAnswer> what_ifs;           // the greatest ratio first
+  std::vector<WhatIfLeftOut> left_out;          // what cannot differ, or cannot be asked
   SimulationStatistics simulation;
 };
 
@@ -103,9 +119,10 @@ inline constexpr int32_t kPathSteps = 20;
 inline constexpr int32_t kPathWarmup = 5;
 inline constexpr int64_t kMaxFollowedOperations = 2'000'000;
 
-// The path is followed first: a time budget that is spent later leaves fewer runs, as of a
-// prediction. REQUIRES: the query was resolved for this profile. Failure: as PredictThroughput and
-// Execute.
+// Of a recording of several workers, which the profile holds, the recorded path is that of its
+// replay, in the recorded order of steps. The paths are followed first: a time budget that is spent
+// later leaves fewer runs, as of a prediction. REQUIRES: the query was resolved for this profile.
+// Failure: as PredictThroughput, Execute and ReportOnRecording.
 absl::StatusOr<Diagnosis> DiagnoseJob(const Profile& profile, const DiagnosisQuery& query,
                                       StopCheck stop, const Executor& executor = InOrder(),
                                       const KnownRuns& known = {});

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "core/base/paced_sort.h"
 
 namespace stepcast {
 
@@ -46,8 +47,8 @@ struct ProgramLayout {
 
 class ExecutionMaker : public TraceSink {
  public:
-  ExecutionMaker(const JobGraph& job, const RunOptions& options)
-      : job_(job), options_(options), steps_(options.steps_per_worker) {
+  ExecutionMaker(const JobGraph& job, const RunOptions& options, StopCheck stop)
+      : job_(job), options_(options), pace_(stop), steps_(options.steps_per_worker) {
     for (const std::shared_ptr<const Program>& program : job.programs)
       layouts_.emplace_back(*program);
     int64_t at = 0;
@@ -56,6 +57,12 @@ class ExecutionMaker : public TraceSink {
       at += int64_t{LayoutOf(worker).chunks} * steps_;
     }
     size_ = at;
+    if (job_.peer_edges.empty()) return;
+    OpIndex most = 0;
+    for (const std::shared_ptr<const Program>& program : job.programs)
+      most = std::max(most, program->size());
+    peer_edges_.resize(Index(most));
+    for (const PeerEdge& edge : job_.peer_edges) peer_edges_[Index(edge.after)].push_back(edge);
   }
 
   absl::Status CheckSize() const {
@@ -64,7 +71,12 @@ class ExecutionMaker : public TraceSink {
         absl::StatusCode::kInvalidArgument,
         absl::StrCat(steps_, " steps of ", job_.workers(), " workers run ", size_,
                      " operations, which is above the limit of ", kMaxExecutedOperations),
-        {.reason = "EXECUTION_TOO_LARGE", .metadata = {{"operations", absl::StrCat(size_)}}});
+        {.reason = "EXECUTION_TOO_LARGE",
+         .metadata = {{"operations", absl::StrCat(size_)}},
+         .faults = {{.field = "workers",
+                     .description = absl::StrCat(job_.workers(), " run ", size_, " operations in ",
+                                                 steps_, " steps, which is above the limit of ",
+                                                 kMaxExecutedOperations)}}});
   }
   void Reserve() { execution_.operations.resize(static_cast<size_t>(size_)); }
 
@@ -86,16 +98,18 @@ class ExecutionMaker : public TraceSink {
     }
   }
 
-  Execution Finish() {
+  // Failure: what the stop check returns.
+  absl::StatusOr<Execution> Finish() {
     execution_.workers = job_.workers();
     execution_.steps = steps_;
     execution_.warmup = options_.warmup_steps;
-    FindStepEnds();
-    FindBefores();
-    MakeStepMeetings();
-    MakeJoint();
-    MakeCouplings();
-    Connect();
+    for (const auto stage : {&ExecutionMaker::FindStepEnds, &ExecutionMaker::FindBefores,
+                             &ExecutionMaker::MakeStepMeetings, &ExecutionMaker::MakeJoint,
+                             &ExecutionMaker::MakeCouplings, &ExecutionMaker::Connect}) {
+      (this->*stage)();
+      // What comes next counts on it.
+      if (!pace_.status().ok()) return pace_.status();
+    }
     return std::move(execution_);
   }
 
@@ -133,6 +147,7 @@ class ExecutionMaker : public TraceSink {
     for (int32_t worker = 0; worker < job_.workers(); ++worker) {
       for (int32_t step = 0; step < steps_; ++step) {
         Before last;
+        if (!pace_.GoesOn(LayoutOf(worker).chunks)) return;
         const ExecutedIndex first = NodeOf(worker, step, 0, 0);
         for (ExecutedIndex i = first; i < first + LayoutOf(worker).chunks; ++i) Take(i, last);
         step_ends_.push_back(last);
@@ -179,8 +194,8 @@ class ExecutionMaker : public TraceSink {
   void ForEachBefore(int32_t worker, int32_t step, OpIndex op, Visit visit) const {
     for (const OpIndex before : LayoutOf(worker).waiting_for[Index(op)])
       visit(LastNodeOf(worker, step, before));
-    for (const PeerEdge& edge : job_.peer_edges) {
-      if (edge.after != op) continue;
+    if (peer_edges_.empty()) return;
+    for (const PeerEdge& edge : peer_edges_[Index(op)]) {
       const int32_t workers = job_.workers();
       const int32_t peer = ((worker + edge.worker_offset) % workers + workers) % workers;
       visit(LastNodeOf(peer, step, edge.before));
@@ -196,11 +211,16 @@ class ExecutionMaker : public TraceSink {
   void Meet(int32_t step, OpIndex op, const std::vector<int32_t>& members) {
     std::vector<Arrival> arrivals;
     for (const int32_t worker : members) {
+      if (!pace_.GoesOn(1)) return;
       arrivals.push_back(ArrivalOf(worker, step, op));
       execution_.operations[Index(NodeOf(worker, step, op, 0))].meeting =
           static_cast<int32_t>(execution_.meetings.size());
     }
     execution_.meetings.push_back(std::move(arrivals));
+  }
+  void SortByEnd(std::vector<ExecutedIndex>& list) {
+    PacedStableSort(
+        list, [&](ExecutedIndex a, ExecutedIndex b) { return At(a).end < At(b).end; }, pace_);
   }
   void MakeJoint() {
     std::vector<int32_t> all(Index(job_.workers()));
@@ -213,8 +233,7 @@ class ExecutionMaker : public TraceSink {
       }
     }
     joint_sequence_ = joint_by_end_;
-    std::stable_sort(joint_by_end_.begin(), joint_by_end_.end(),
-                     [&](ExecutedIndex a, ExecutedIndex b) { return At(a).end < At(b).end; });
+    SortByEnd(joint_by_end_);
   }
   void MakeCouplings() {
     for (const Coupling& coupling : job_.couplings) {
@@ -259,17 +278,16 @@ class ExecutionMaker : public TraceSink {
     const auto lanes = Index(job_.lanes().count());
     std::vector<std::vector<ExecutedIndex>> on_lane(Index(job_.workers()) * lanes);
     for (size_t i = 0; i < execution_.operations.size(); ++i) {
+      if (!pace_.GoesOn(1)) return;
       const ExecutedOperation& operation = execution_.operations[i];
       if (operation.is_joint || operation.start == operation.end) continue;
       on_lane[LaneCellOf(operation)].push_back(static_cast<ExecutedIndex>(i));
     }
-    for (std::vector<ExecutedIndex>& list : on_lane) {
-      std::stable_sort(list.begin(), list.end(),
-                       [&](ExecutedIndex a, ExecutedIndex b) { return At(a).end < At(b).end; });
-    }
+    for (std::vector<ExecutedIndex>& list : on_lane) SortByEnd(list);
     const bool is_sequence = !job_.joint.cycles.has_value() && !job_.joint.priorities.has_value();
     std::erase_if(joint_by_end_, [&](ExecutedIndex i) { return At(i).start == At(i).end; });
     for (size_t i = 0; i < execution_.operations.size(); ++i) {
+      if (!pace_.GoesOn(1)) return;
       execution_.first_predecessor.push_back(execution_.predecessors.size());
       ExecutedOperation& operation = execution_.operations[i];
       ConnectOne(static_cast<ExecutedIndex>(i), operation);
@@ -305,9 +323,11 @@ class ExecutionMaker : public TraceSink {
 
   const JobGraph& job_;
   const RunOptions& options_;
+  PacedStopCheck pace_;
   const int32_t steps_;
-  std::vector<ProgramLayout> layouts_;  // by program
-  std::vector<ExecutedIndex> base_;     // by worker
+  std::vector<ProgramLayout> layouts_;             // by program
+  std::vector<ExecutedIndex> base_;                // by worker
+  std::vector<std::vector<PeerEdge>> peer_edges_;  // by the operation after; empty: there are none
   int64_t size_ = 0;
   Execution execution_;
   std::vector<Before> step_ends_;              // by worker and step
@@ -336,7 +356,7 @@ const char* NameOf(PathKind kind) {
 }
 
 absl::StatusOr<Execution> Execute(const JobGraph& job, RunOptions options, StopCheck stop) {
-  ExecutionMaker maker(job, options);
+  ExecutionMaker maker(job, options, stop);
   if (absl::Status status = maker.CheckSize(); !status.ok()) return status;
   maker.Reserve();
   options.trace = &maker;

@@ -82,7 +82,8 @@ inline constexpr int64_t kMaxExecutedOperations = 5'000'000;
 // Of every worker's first steps, `warmup` of them not counted: runs the job on the plain engine
 // with `options`, whose trace and fastest_path are set here.
 //
-// Failure: as Simulate; INVALID_ARGUMENT, reason EXECUTION_TOO_LARGE, over kMaxExecutedOperations.
+// Failure: as Simulate; INVALID_ARGUMENT, reason EXECUTION_TOO_LARGE, at `workers`, over
+// kMaxExecutedOperations.
 absl::StatusOr<Execution> Execute(const JobGraph& job, RunOptions options, StopCheck stop);
 
 }  // namespace stepcast

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
-#include "core/communication/job.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 
@@ -16,22 +15,13 @@ namespace stepcast {
 
 namespace {
 
-// The time that the last worker needed, mean over the steps.
-std::vector<Span> LengthsOf(const MultiRankRecording& recording) {
+// Workers that began farther apart are not simulated.
+constexpr int64_t kMostApartNs = 2 * int64_t{86'400'000'000'000};
+
+std::vector<Span> LengthsOf(const JobRecording& recording) {
   std::vector<Span> lengths;
-  for (size_t i = 0; i < recording.collectives.size(); ++i) {
-    double sum = 0;
-    for (int32_t step = 0; step < recording.step_count(); ++step) {
-      int64_t shortest = INT64_MAX;
-      for (int32_t worker = 0; worker < recording.worker_count(); ++worker) {
-        const CollectiveRun& run = recording.run(step, i, worker);
-        shortest = std::min(shortest, run.end_ns - run.start_ns);
-      }
-      sum += static_cast<double>(shortest);
-    }
-    const double mean = sum / static_cast<double>(recording.step_count());
-    lengths.push_back(FromSeconds(std::clamp(mean * 1e-9, 0.0, 1e6)));
-  }
+  for (const double seconds : CollectiveSecondsOf(recording))
+    lengths.push_back(FromSeconds(std::clamp(seconds, 0.0, 1e6)));
   return lengths;
 }
 
@@ -85,36 +75,23 @@ absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
   const absl::StatusOr<Scenario> scenario =
       ResolveScenario(recording.profile, {.workers = workers});
   if (!scenario.ok()) return scenario.status();
-  RecordedJob made;
-  for (int32_t worker = 0; worker < workers; ++worker) {
-    ProfileDraft draft = recording.profile.content();
-    draft.steps = recording.steps[Index(worker)];
-    // The recording's own profile is within the limits, and so are these.
-    ProfileLimits limits;
-    const absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits);
-    if (!profile.ok()) return profile.status();
-    const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *scenario, stop);
-    if (!program.ok()) return program.status();
-    if (worker == 0) {
-      if (absl::Status status = CheckCollectives(program->collectives, recording.collectives);
-          !status.ok()) {
-        return status;
-      }
-      made.job = JobOf(*program, nullptr, *scenario);
-      made.job.programs.clear();
-      made.job.program_of_worker.clear();
-    }
-    made.job.programs.push_back(program->program);
-    made.job.program_of_worker.push_back(worker);
+  absl::StatusOr<JobProgram> program = BuildJobProgram(recording.profile, *scenario, stop);
+  if (!program.ok()) return program.status();
+  if (absl::Status status = CheckCollectives(program->collectives, recording.collectives);
+      !status.ok()) {
+    return status;
   }
-  made.job.joint.lengths = LengthsOf(recording);
-  made.job.joint.prepared = nullptr;  // it is of one program
+  RecordedJob made{.program = *std::move(program)};
+  made.job = JobOf(made.program, nullptr, *scenario);
+  made.job.joint.lengths = LengthsOf(*recording.profile.content().recording);
   made.job.drawing = StepDrawing::kReplay;
 
   std::vector<int64_t> begins;
   for (size_t worker = 0; worker < clocks.size(); ++worker)
     begins.push_back(clocks[worker].ToCommon(recording.step_begins_ns[worker].front()));
   const int64_t first = *std::min_element(begins.begin(), begins.end());
+  if (*std::max_element(begins.begin(), begins.end()) - first > kMostApartNs)
+    return SimulatedTimeExhausted();
   made.options = {.steps_per_worker = recording.step_count(), .keep_step_ends = true};
   double between = 0;
   for (size_t worker = 0; worker < clocks.size(); ++worker) {
@@ -140,7 +117,8 @@ absl::StatusOr<RecordingReplay> ReplayRecording(const MultiRankRecording& record
   if (!made.ok()) return made.status();
   const absl::StatusOr<RunResult> result = Simulate(made->job, made->options, stop);
   if (!result.ok()) return result.status();
-  RecordingReplay replay{.recorded_ends = made->recorded_ends,
+  RecordingReplay replay{.begins = made->options.start_offsets,
+                         .recorded_ends = made->recorded_ends,
                          .between_steps_seconds = made->between_steps_seconds};
   const auto steps = static_cast<size_t>(recording.step_count());
   const double counted = static_cast<double>(steps) * static_cast<double>(clocks.size());
@@ -153,6 +131,7 @@ absl::StatusOr<RecordingReplay> ReplayRecording(const MultiRankRecording& record
     replay.recorded_step_seconds +=
         ToSeconds(replay.recorded_ends[worker].back() - begin) / counted;
   }
+  replay.waiting_seconds = result->waiting_fraction * replay.replayed_step_seconds;
   return replay;
 }
 

@@ -12,6 +12,7 @@
 #include "core/alignment/clock_alignment.h"
 #include "core/base/stop_check.h"
 #include "core/base/time.h"
+#include "core/communication/job.h"
 #include "core/engine/job_graph.h"
 #include "core/engine/simulation.h"
 #include "core/model/multi_rank_recording.h"
@@ -24,6 +25,7 @@ RecordedExchanges ExchangesOf(const MultiRankRecording& recording);
 // A recording as the engine runs it: each worker repeats its own steps, one after the other, from
 // the instant at which it began the first one, and meets the others in the recorded collectives.
 struct RecordedJob {
+  JobProgram program;
   JobGraph job;
   RunOptions options;  // as many steps as were recorded, step ends kept
   // By worker and step: the recorded end, from the first begin of any worker.
@@ -37,13 +39,17 @@ struct RecordedJob {
 // came last, which is the shortest of all workers' times, on whatever clock. A clock of a worker
 // says when that began its first step, and nothing else.
 //
-// `clocks`: by worker. Failure: what `stop` returns; FAILED_PRECONDITION, reason
-// COLLECTIVES_UNMATCHED, where the profile's collectives are not the recorded ones.
+// `clocks`: by worker. REQUIRES: the recording's profile holds it. Failure: what `stop` returns;
+// FAILED_PRECONDITION, reason COLLECTIVES_UNMATCHED, where the profile's collectives are not the
+// recorded ones; OUT_OF_RANGE, reason SIMULATED_TIME_EXHAUSTED, where workers began more than two
+// days apart.
 absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
                                           const std::vector<NodeClock>& clocks, StopCheck stop);
 
 // The replay of a recording beside what was recorded.
 struct RecordingReplay {
+  // By worker: its first begin, from the first begin of any worker.
+  std::vector<Span> begins;
   // By worker and step, from the first begin of any worker.
   std::vector<std::vector<Span>> replayed_ends;
   std::vector<std::vector<Span>> recorded_ends;
@@ -51,6 +57,9 @@ struct RecordingReplay {
   double replayed_step_seconds = 0;
   double recorded_step_seconds = 0;
   double between_steps_seconds = 0;  // of the recorded ones: see RecordedJob
+  // Of a replayed step, mean over the workers: one has reached a collective, waits for others, and
+  // has nothing else to do.
+  double waiting_seconds = 0;
 
   // Above 0: the replay is faster than the recording by this share of it.
   double gap() const {

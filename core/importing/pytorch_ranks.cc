@@ -97,7 +97,7 @@ class RankSteps {
         }
         const int64_t bytes = tensor.element_bytes > 0 ? tensor.element_bytes : kBytesOfUnknown;
         step.collectives.push_back(
-            {.what = {.name = absl::StrCat(AbslView(NameOfKind(tensor.kind)), "/", i),
+            {.what = {.name = NameOfCollective(tensor.kind, i),
                       .kind = tensor.kind,
                       .size_bytes = std::max<int64_t>(0, tensor.elements) * bytes},
              .group_size = tensor.group_size,
@@ -364,17 +364,25 @@ class RankMatcher {
     return merged;
   }
 
+  // A profile's faults as ones of the recordings, by their place in the request.
+  absl::Status AsRecordingFaults(const absl::Status& status) const {
+    ErrorDetails details = DetailsOf(status);
+    if (details.faults.empty()) return status;
+    for (Fault& fault : details.faults) {
+      fault.description = absl::StrCat(fault.field, ": ", fault.description);
+      fault.field = "recordings";
+    }
+    return FaultsError("IMPORT_INVALID", std::move(details.faults));
+  }
+
   absl::StatusOr<MultiRankRecording> Write() {
     std::vector<std::vector<RecordedStep>> steps(parts_.size());
     for (size_t part = 0; part < parts_.size(); ++part) {
       for (size_t step = 0; step < numbers_.size(); ++step)
         steps[part].push_back(StepInMerged(part, step));
     }
-    merged_.steps = steps.front();
-    absl::StatusOr<Profile> profile = Profile::Create(std::move(merged_), limits_);
-    if (!profile.ok()) return AsImportFaults(profile.status());
     MultiRankRecording recording{
-        .profile = *std::move(profile), .step_numbers = numbers_, .steps = std::move(steps)};
+        .profile = parts_.front().imported->profile, .step_numbers = numbers_, .steps = {}};
     for (const RankCollective& collective : StepOf(0, 0).collectives)
       recording.collectives.push_back(collective.what);
     for (size_t part = 0; part < parts_.size(); ++part) {
@@ -392,6 +400,12 @@ class RankMatcher {
           recording.runs.push_back(StepOf(part, step).collectives[i].run);
       }
     }
+    merged_.steps = steps.front();
+    recording.steps = std::move(steps);
+    merged_.recording = JobRecordingOf(recording);
+    absl::StatusOr<Profile> profile = Profile::Create(std::move(merged_), limits_);
+    if (!profile.ok()) return AsRecordingFaults(profile.status());
+    recording.profile = *std::move(profile);
     recording.notes = parts_.front().imported->notes;
     recording.notes.push_back(absl::StrCat(
         "Matched: ", parts_.size(), " ranks in ", numbers_.size(), " steps from ",
@@ -416,9 +430,14 @@ absl::StatusOr<MultiRankRecording> ImportPyTorchRanks(const std::vector<RankTrac
                                                       const PyTorchTraceOptions& options,
                                                       const ProfileLimits& limits, StopCheck stop) {
   if (absl::Status status = CheckPyTorchTraceOptions(options, limits); !status.ok()) return status;
-  if (traces.size() < 2 || traces.size() > kMaxRanks) {
+  if (options.step_seconds.has_value()) {
+    return ImportFault("step_seconds",
+                       absl::StrCat(*options.step_seconds,
+                                    " given, and times of several workers are as recorded"));
+  }
+  if (traces.size() < 2 || traces.size() > kMaxRecordedWorkers) {
     return ImportFault("recordings", absl::StrCat(traces.size(), " traces are not from 2 to ",
-                                                  kMaxRanks, ", one a rank"));
+                                                  kMaxRecordedWorkers, ", one a rank"));
   }
   std::vector<RankPart> parts;
   for (size_t i = 0; i < traces.size(); ++i) {

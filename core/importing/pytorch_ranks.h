@@ -23,8 +23,6 @@ struct RankTrace {
   std::string name;  // of its file: "rank3" in it says the rank where the trace does not
 };
 
-inline constexpr size_t kMaxRanks = 128;
-
 // By rank: that of distributedInfo, else of the name. Traces are read one after the other; memory:
 // the events that an import needs of one of them, and of each what its profile takes. Failure: as
 // ImportPyTorchTrace, the trace's place in the path (`recordings[2]`); there, too, the first

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/index.h"
+#include "core/model/all_reduce.h"
 #include "core/model/profile.h"
 
 namespace stepcast {
@@ -23,14 +24,9 @@ struct MatchedCollective {
   friend bool operator==(const MatchedCollective&, const MatchedCollective&) = default;
 };
 
-// A worker's part in a collective, in nanoseconds of its clock.
-struct CollectiveRun {
-  int64_t start_ns = 0;
-  int64_t end_ns = 0;
-};
-
 struct MultiRankRecording {
-  // The operations of every worker; its recorded steps are those of the first one.
+  // The operations of every worker; its recorded steps are those of the first one, and its
+  // recording says what else is said here.
   Profile profile;
   std::vector<std::string> workers;  // names, by rank
   std::vector<int64_t> step_numbers;
@@ -50,5 +46,23 @@ struct MultiRankRecording {
     return runs[(Index(step) * collectives.size() + collective) * workers.size() + Index(worker)];
   }
 };
+
+// The recording of several workers that a profile holds, its steps numbered from 0. Memory: as much
+// as the profile's recording. REQUIRES: it has one.
+MultiRankRecording RecordingOf(const Profile& profile);
+
+// The form in which a profile holds it.
+JobRecording JobRecordingOf(const MultiRankRecording& recording);
+
+// The seconds that each collective took the worker that came last to it, which is the shortest of
+// all workers' times, on whatever clock; mean over the steps. By collective, at least 0.
+std::vector<double> CollectiveSecondsOf(const JobRecording& recording);
+
+// The same as points of a benchmark, one for each kind and size, of as many workers as there are:
+// those of an equal kind and size in the mean, what takes no time a nanosecond.
+std::vector<MeasuredCollective> MeasuredCollectivesOf(const JobRecording& recording);
+
+// "all_reduce/3": a collective's kind and its place among those of a step.
+std::string NameOfCollective(Collective kind, size_t place);
 
 }  // namespace stepcast

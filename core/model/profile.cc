@@ -36,6 +36,26 @@ Profile::Profile(std::shared_ptr<const ProfileDraft> content)
   mean_step_ns_ /= static_cast<double>(content_->steps.size());
 }
 
+Profile Profile::OfWorker(int32_t worker) const {
+  auto alone = std::make_shared<ProfileDraft>(*content_);
+  alone->recording.reset();
+  if (worker > 0) alone->steps = steps_of(worker);
+  return Profile(std::move(alone));
+}
+
+Profile Profile::OfWorkers(const std::vector<int32_t>& workers) const {
+  auto chosen = std::make_shared<ProfileDraft>(*content_);
+  std::vector<WorkerRecording>& recorded = chosen->recording->workers;
+  recorded.clear();
+  chosen->steps = steps_of(workers.front());
+  for (const int32_t worker : workers) {
+    recorded.push_back(content_->recording->workers[Index(worker)]);
+    recorded.back().steps.clear();
+    if (recorded.size() > 1) recorded.back().steps = steps_of(worker);
+  }
+  return Profile(std::move(chosen));
+}
+
 absl::StatusOr<Profile> Profile::Create(ProfileDraft draft, const ProfileLimits& limits) {
   std::vector<Fault> faults = ValidateProfile(draft, limits);
   if (!faults.empty()) return FaultsError("PROFILE_INVALID", std::move(faults));

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/base/index.h"
 #include "core/model/profile_limits.h"
 
 namespace stepcast {
@@ -108,6 +109,50 @@ struct RecordedBuckets {
 // The device_idle_fraction above which a job is bound by its hosts.
 inline constexpr double kIdleFractionOfHostBound = 0.1;
 
+// A collective as it was recorded, after fusing.
+struct LaunchedCollective {
+  Collective kind = Collective::kAllReduce;
+  int64_t size_bytes = 0;  // of the full buffer; 0: not known
+
+  friend bool operator==(const LaunchedCollective&, const LaunchedCollective&) = default;
+};
+
+// A worker's part in a collective, in nanoseconds of its clock.
+struct CollectiveRun {
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+
+  friend bool operator==(const CollectiveRun&, const CollectiveRun&) = default;
+};
+
+// One worker's part of a recording of several. Times that are not of its steps are in nanoseconds
+// of its own clock.
+struct WorkerRecording {
+  std::string name;
+  // As many as the profile's, the k-th of the same step of training; of the first worker none:
+  // they are the profile's.
+  std::vector<RecordedStep> steps;
+  std::vector<int64_t> step_begins_ns;  // by step
+  std::vector<int64_t> step_ends_ns;    // by step
+  std::vector<CollectiveRun> runs;      // by step and collective
+
+  friend bool operator==(const WorkerRecording&, const WorkerRecording&) = default;
+};
+
+inline constexpr size_t kMaxRecordedWorkers = 128;
+
+// The recording of all workers of a job that meet in collectives.
+struct JobRecording {
+  std::vector<LaunchedCollective> collectives;  // of every step, in the order of their launch
+  std::vector<WorkerRecording> workers;         // from 2 to kMaxRecordedWorkers, by rank
+
+  const CollectiveRun& run(size_t step, size_t collective, size_t worker) const {
+    return workers[worker].runs[step * collectives.size() + collective];
+  }
+
+  friend bool operator==(const JobRecording&, const JobRecording&) = default;
+};
+
 // A profile as somebody claims it: not checked yet.
 struct ProfileDraft {
   std::string display_name;
@@ -122,6 +167,7 @@ struct ProfileDraft {
   std::optional<RecordedBuckets> buckets;  // none: collectives as they stand
   // Share of a worker's step in which its device waits for its host, from 0 to 1; none: not known.
   std::optional<double> device_idle_fraction;
+  std::optional<JobRecording> recording;  // none: of one worker
 
   friend bool operator==(const ProfileDraft&, const ProfileDraft&) = default;
 };
@@ -142,6 +188,19 @@ class Profile {
   const std::vector<Operation>& operations() const { return content_->operations; }
   const std::vector<RecordedStep>& steps() const { return content_->steps; }
   const ProfileDraft& content() const { return *content_; }
+  // The number of workers that were recorded: 1 without a recording of several.
+  int32_t recorded_workers() const {
+    return content_->recording ? static_cast<int32_t>(content_->recording->workers.size()) : 1;
+  }
+  // The steps of a recorded worker. REQUIRES: 0 <= worker < recorded_workers().
+  const std::vector<RecordedStep>& steps_of(int32_t worker) const {
+    return worker == 0 ? steps() : content_->recording->workers[Index(worker)].steps;
+  }
+  // The profile as that worker alone recorded it. Cost: a copy. REQUIRES: as above.
+  Profile OfWorker(int32_t worker) const;
+  // The same recording of those of its workers, in that order; one may be there several times.
+  // Cost: a copy. REQUIRES: there is a recording; each is one of its workers; at least one.
+  Profile OfWorkers(const std::vector<int32_t>& workers) const;
   // True if its workers meet in collectives, false if at parameter servers.
   bool has_collectives() const { return has_collectives_; }
   // Of the recorded steps, from a step's start to its last end.

@@ -1,5 +1,6 @@
 #include "core/model/scenario.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,8 +9,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/index.h"
 #include "core/base/quoted.h"
 #include "core/model/fault_list.h"
+#include "core/model/multi_rank_recording.h"
 #include "core/model/validate_profile.h"
 
 namespace stepcast {
@@ -48,13 +51,43 @@ class ScenarioResolver {
 
   void ResolveCollectives() {
     const auto* asked = std::get_if<AllReduceDraft>(&draft_.communication);
-    AllReduce job = ResolveAllReduce(profile_, asked != nullptr ? *asked : AllReduceDraft{},
+    AllReduce job = ResolveAllReduce(profile_, asked != nullptr ? *asked : AsRecorded(),
                                      scenario_.bandwidth_bytes_per_second, faults_);
+    if (profile_.recorded_workers() > 1 && job.fidelity == Fidelity::kExpanded) {
+      faults_.Add("all_reduce.fidelity",
+                  absl::StrCat("EXPANDED is of workers that are alike, and the profile is a "
+                               "recording of ",
+                               profile_.recorded_workers()));
+    }
     if (workers_known_) CheckWorkers("workers", scenario_.workers, job, faults_);
     scenario_.communication = std::move(job);
   }
 
+  // Of a recording of several workers the times that its collectives took, unless links are asked
+  // for.
+  AllReduceDraft AsRecorded() const {
+    const std::optional<JobRecording>& recording = profile_.content().recording;
+    const bool asks_for_links =
+        draft_.bandwidth_bytes_per_second.has_value() ||
+        std::any_of(
+            draft_.worker_groups.begin(), draft_.worker_groups.end(),
+            [](const WorkerGroup& group) { return group.bandwidth_bytes_per_second.has_value(); });
+    if (!recording.has_value() || asks_for_links) return {};
+    std::vector<MeasuredCollective> points = MeasuredCollectivesOf(*recording);
+    const bool has_all_reduce = std::any_of(
+        points.begin(), points.end(),
+        [](const MeasuredCollective& point) { return point.kind == Collective::kAllReduce; });
+    if (!has_all_reduce || points.size() > Index(AllReduceLimits().max_measured)) return {};
+    return {.measured = std::move(points)};
+  }
+
   void ResolveServers() {
+    if (profile_.recorded_workers() > 1) {
+      faults_.Add("parameter_servers",
+                  absl::StrCat("the profile is a recording of ", profile_.recorded_workers(),
+                               " workers that meet in collectives, and is not asked about "
+                               "servers: import one worker's alone"));
+    }
     ResolveServerCount();
     servers_.parsing_overhead =
         asked_.parsing_overhead.value_or(profile_.platform().parsing_overhead);

@@ -39,7 +39,8 @@ void CheckBuckets(std::string_view path, const Buckets& buckets, FaultList& faul
 // else with one; either collectives or parameter servers; recorded buckets that the all-reduces
 // fill; no negative size, time or overhead; no end before its start; steps as long as the graph;
 // every number finite; some recorded computation or transfer in each step, so that no step takes no
-// time; all limits. Cost: linear in the draft's size.
+// time; a recording of several workers with as many steps and runs of each as it says, in the order
+// of time; all limits. Cost: linear in the draft's size.
 std::vector<Fault> ValidateProfile(const ProfileDraft& draft, const ProfileLimits& limits);
 
 }  // namespace stepcast

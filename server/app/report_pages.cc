@@ -102,6 +102,11 @@ class OwnSource final : public ReportSource {
     return Ask<v1::CompareModelsResponse>(*predictions_,
                                           &v1::PredictionService::Stub::CompareModels, request);
   }
+  absl::StatusOr<v1::DiagnoseJobResponse> DiagnoseJob(
+      const v1::DiagnoseJobRequest& request) override {
+    return Ask<v1::DiagnoseJobResponse>(*predictions_, &v1::PredictionService::Stub::DiagnoseJob,
+                                        request);
+  }
   absl::Status GenerateTrace(const v1::GenerateTraceRequest& request,
                              const std::function<absl::Status(std::string_view)>& take) override {
     if (stopped_) return NotServing();

@@ -10,6 +10,7 @@
 
 #include "core/base/bandwidth.h"
 #include "server/convert/enum_table.h"
+#include "server/convert/profile_convert.h"
 #include "server/convert/scenario_convert.h"
 
 namespace stepcast::server {
@@ -235,6 +236,18 @@ v1::PathOperation WireOperation(const PathOperation& operation) {
   return wire;
 }
 
+// The fields of a path, which both of its messages have.
+template <typename Message>
+void FillPath(const PathDiagnosis& path, Message& wire) {
+  wire.set_path_steps(path.steps);
+  wire.set_path_seconds(path.seconds);
+  *wire.mutable_path() = WireTimes(path.by_kind);
+  for (const WorkerDiagnosis& worker : path.workers) *wire.add_workers() = WireWorker(worker);
+  if (path.straggler >= 0) wire.set_straggler(path.straggler);
+  for (const PathOperation& operation : path.operations)
+    *wire.add_operations() = WireOperation(operation);
+}
+
 v1::WhatIf WireChange(const WhatIfAnswer& answer) {
   v1::WhatIf wire;
   wire.set_change(WireOf(kWhatIfs, answer.change));
@@ -259,18 +272,17 @@ v1::DiagnoseJobResponse ToWire(const DiagnoseJobAnswer& answer) {
   const Diagnosis& diagnosis = answer.answer;
   v1::DiagnoseJobResponse wire;
   *wire.mutable_prediction() = ToWire(diagnosis.prediction);
-  wire.set_path_steps(diagnosis.path_steps);
-  wire.set_path_seconds(diagnosis.path_seconds);
-  *wire.mutable_path() = WireTimes(diagnosis.path_by_kind);
-  for (const WorkerDiagnosis& worker : diagnosis.workers) *wire.add_workers() = WireWorker(worker);
-  if (diagnosis.straggler >= 0) wire.set_straggler(diagnosis.straggler);
-  for (const PathOperation& operation : diagnosis.operations)
-    *wire.add_operations() = WireOperation(operation);
+  FillPath(diagnosis.path, wire);
   for (const WhatIfAnswer& what_if : diagnosis.what_ifs) *wire.add_what_ifs() = WireChange(what_if);
   for (const WhatIfLeftOut& left_out : diagnosis.left_out) {
     v1::LeftOutChange& to = *wire.add_left_out();
     to.set_change(WireOf(kWhatIfs, left_out.change));
     to.set_reason(left_out.reason);
+  }
+  if (diagnosis.recording) {
+    v1::RecordedJobDiagnosis& to = *wire.mutable_recording();
+    *to.mutable_report() = ToWire(diagnosis.recording->report);
+    FillPath(diagnosis.recording->path, to);
   }
   *wire.mutable_simulation() = ToWire(diagnosis.simulation, answer.context.engine_seconds);
   *wire.mutable_options() = ToWire(answer.context.options);

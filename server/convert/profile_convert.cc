@@ -1,6 +1,8 @@
 #include "server/convert/profile_convert.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -49,6 +51,65 @@ v1::Operation OperationToWire(const Operation& operation) {
   if (operation.collective != Collective::kUnspecified)
     wire.set_collective(WireOf(kCollectives, operation.collective));
   wire.set_stream(operation.stream);
+  return wire;
+}
+
+RecordedStep StepFromWire(const v1::Step& step) {
+  return {.start_ns = {step.start_ns().begin(), step.start_ns().end()},
+          .end_ns = {step.end_ns().begin(), step.end_ns().end()}};
+}
+
+v1::Step StepToWire(const RecordedStep& recorded) {
+  v1::Step step;
+  step.mutable_start_ns()->Add(recorded.start_ns.begin(), recorded.start_ns.end());
+  step.mutable_end_ns()->Add(recorded.end_ns.begin(), recorded.end_ns.end());
+  return step;
+}
+
+JobRecording RecordingFromWire(const v1::JobRecording& wire, FaultList& faults) {
+  JobRecording recording;
+  for (const v1::LaunchedCollective& collective : wire.collectives()) {
+    const std::string path =
+        absl::StrCat("recording.collectives[", recording.collectives.size(), "].kind");
+    recording.collectives.push_back({.kind = CoreOf(kCollectives, collective.kind(), path, faults)
+                                                 .value_or(Collective::kUnspecified),
+                                     .size_bytes = collective.size_bytes()});
+  }
+  for (const v1::WorkerRecording& from : wire.workers()) {
+    const std::string path = absl::StrCat("recording.workers[", recording.workers.size(), "]");
+    WorkerRecording& worker = recording.workers.emplace_back();
+    worker.name = from.name();
+    for (const v1::Step& step : from.steps()) worker.steps.push_back(StepFromWire(step));
+    worker.step_begins_ns = {from.step_begins_ns().begin(), from.step_begins_ns().end()};
+    worker.step_ends_ns = {from.step_ends_ns().begin(), from.step_ends_ns().end()};
+    if (from.run_starts_ns_size() != from.run_ends_ns_size()) {
+      faults.Add(path + ".run_ends_ns", absl::StrCat(from.run_ends_ns_size(), " ends for ",
+                                                     from.run_starts_ns_size(), " starts"));
+    }
+    for (int i = 0; i < std::min(from.run_starts_ns_size(), from.run_ends_ns_size()); ++i)
+      worker.runs.push_back({.start_ns = from.run_starts_ns(i), .end_ns = from.run_ends_ns(i)});
+  }
+  return recording;
+}
+
+v1::JobRecording RecordingToWire(const JobRecording& recording) {
+  v1::JobRecording wire;
+  for (const LaunchedCollective& collective : recording.collectives) {
+    v1::LaunchedCollective& to = *wire.add_collectives();
+    to.set_kind(WireOf(kCollectives, collective.kind));
+    to.set_size_bytes(collective.size_bytes);
+  }
+  for (const WorkerRecording& worker : recording.workers) {
+    v1::WorkerRecording& to = *wire.add_workers();
+    to.set_name(worker.name);
+    for (const RecordedStep& step : worker.steps) *to.add_steps() = StepToWire(step);
+    to.mutable_step_begins_ns()->Add(worker.step_begins_ns.begin(), worker.step_begins_ns.end());
+    to.mutable_step_ends_ns()->Add(worker.step_ends_ns.begin(), worker.step_ends_ns.end());
+    for (const CollectiveRun& run : worker.runs) {
+      to.add_run_starts_ns(run.start_ns);
+      to.add_run_ends_ns(run.end_ns);
+    }
+  }
   return wire;
 }
 
@@ -107,10 +168,7 @@ ProfileInput FromWire(const v1::Profile& wire) {
   for (const v1::Operation& operation : wire.operations())
     draft.operations.push_back(OperationFromWire(operation, draft.operations.size(), faults));
   draft.steps.reserve(static_cast<size_t>(wire.steps_size()));
-  for (const v1::Step& step : wire.steps()) {
-    draft.steps.push_back({.start_ns = {step.start_ns().begin(), step.start_ns().end()},
-                           .end_ns = {step.end_ns().begin(), step.end_ns().end()}});
-  }
+  for (const v1::Step& step : wire.steps()) draft.steps.push_back(StepFromWire(step));
   if (wire.has_buckets()) {
     RecordedBuckets& buckets = draft.buckets.emplace();
     buckets.sizes_bytes = {wire.buckets().sizes_bytes().begin(),
@@ -118,6 +176,7 @@ ProfileInput FromWire(const v1::Profile& wire) {
     if (wire.buckets().has_rule()) buckets.rule = FromWire(wire.buckets().rule());
   }
   if (wire.has_device_idle_fraction()) draft.device_idle_fraction = wire.device_idle_fraction();
+  if (wire.has_recording()) draft.recording = RecordingFromWire(wire.recording(), faults);
   input.faults = std::move(faults).Take();
   return input;
 }
@@ -138,11 +197,7 @@ v1::Profile ToWire(const ProfileDraft& draft) {
   for (const Operation& operation : draft.operations)
     *wire.add_operations() = OperationToWire(operation);
   wire.mutable_steps()->Reserve(static_cast<int>(draft.steps.size()));
-  for (const RecordedStep& recorded : draft.steps) {
-    v1::Step& step = *wire.add_steps();
-    step.mutable_start_ns()->Add(recorded.start_ns.begin(), recorded.start_ns.end());
-    step.mutable_end_ns()->Add(recorded.end_ns.begin(), recorded.end_ns.end());
-  }
+  for (const RecordedStep& recorded : draft.steps) *wire.add_steps() = StepToWire(recorded);
   if (draft.buckets.has_value()) {
     v1::RecordedBuckets& buckets = *wire.mutable_buckets();
     buckets.mutable_sizes_bytes()->Add(draft.buckets->sizes_bytes.begin(),
@@ -150,6 +205,7 @@ v1::Profile ToWire(const ProfileDraft& draft) {
     if (draft.buckets->rule.has_value()) *buckets.mutable_rule() = ToWire(*draft.buckets->rule);
   }
   if (draft.device_idle_fraction) wire.set_device_idle_fraction(*draft.device_idle_fraction);
+  if (draft.recording) *wire.mutable_recording() = RecordingToWire(*draft.recording);
   return wire;
 }
 
@@ -299,10 +355,37 @@ DeleteProfileCall FromWire(const v1::DeleteProfileRequest& wire) {
   return {.name = wire.name(), .etag = wire.etag()};
 }
 
+v1::RecordingReport ToWire(const RecordingReport& report) {
+  v1::RecordingReport wire;
+  for (const WorkerReport& worker : report.workers) {
+    v1::RecordedWorkerReport& to = *wire.add_workers();
+    to.set_name(worker.name);
+    to.set_clock_offset_ns(worker.clock.offset_ns);
+    if (worker.clock.least_offset_ns != -kUnboundedOffset)
+      to.set_least_clock_offset_ns(worker.clock.least_offset_ns);
+    if (worker.clock.most_offset_ns != kUnboundedOffset)
+      to.set_most_clock_offset_ns(worker.clock.most_offset_ns);
+    to.set_clock_drift(worker.clock.drift);
+    to.set_recorded_step_seconds(worker.recorded_step_seconds);
+    to.set_replayed_step_seconds(worker.replayed_step_seconds);
+  }
+  wire.set_steps(report.steps);
+  wire.set_collectives(report.collectives);
+  wire.set_recorded_step_seconds(report.recorded_step_seconds);
+  wire.set_replayed_step_seconds(report.replayed_step_seconds);
+  if (report.unaligned_step_seconds)
+    wire.set_unaligned_step_seconds(*report.unaligned_step_seconds);
+  wire.set_waiting_seconds(report.waiting_seconds);
+  wire.set_between_steps_seconds(report.between_steps_seconds);
+  wire.set_unexplained_seconds(report.unexplained_seconds);
+  return wire;
+}
+
 v1::ImportProfileResponse ToWire(const ImportProfileAnswer& answer) {
   v1::ImportProfileResponse wire;
   *wire.mutable_profile() = ToWire(answer.profile);
   for (const std::string& note : answer.notes) wire.add_notes(note);
+  if (answer.recording) *wire.mutable_recording() = ToWire(*answer.recording);
   return wire;
 }
 

@@ -77,6 +77,8 @@ std::vector<Fault> FindBrokenText(const ProfileDraft& draft) {
     check(draft.operations[i].name, "operations[", i, "].name");
     check(draft.operations[i].parameter, "operations[", i, "].parameter");
   }
+  for (size_t i = 0; draft.recording && i < draft.recording->workers.size(); ++i)
+    check(draft.recording->workers[i].name, "recording.workers[", i, "].name");
   return std::move(faults).Take();
 }
 

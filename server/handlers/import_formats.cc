@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <string>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
 #include "core/importing/file_kind.h"
@@ -16,8 +18,12 @@ namespace stepcast::server {
 
 namespace {
 
+// Of several recordings, before the place of one of them.
+constexpr char kAtRecordings[] = "recordings";
+
 bool IsAtBytes(const std::string& field) {
-  return absl::StartsWith(field, "line ") || field == kAtRecording || field == kAtGraph;
+  return absl::StartsWith(field, "line ") || field == kAtRecording || field == kAtGraph ||
+         absl::StartsWith(field, kAtRecordings);
 }
 
 absl::Status UnderOptions(std::string_view options, const absl::Status& status) {
@@ -163,15 +169,66 @@ struct Importer {
 
 }  // namespace
 
-absl::StatusOr<ImportedProfile> ImportFormat(const ImportProfileCall& call,
-                                             const ImportBytes& bytes, const ProfileLimits& limits,
-                                             StopCheck stop) {
+namespace {
+
+// The recordings of several workers: a profile that holds them all, and what they say of each
+// other.
+absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
+                                                const ImportBytes& bytes,
+                                                const ProfileLimits& limits, StopCheck stop) {
+  const auto* options = std::get_if<PyTorchTraceOptions>(&call.format);
+  if (options == nullptr) {
+    return FaultsError("REQUEST_INVALID",
+                       {{.field = "recording",
+                         .description = absl::StrCat(bytes.recordings.size(),
+                                                     " recordings, where only pytorch takes those "
+                                                     "of several workers")}});
+  }
+  if (bytes.graph != nullptr) {
+    return FaultsError(
+        "REQUEST_INVALID",
+        {{.field = "graph_chunk",
+          .description = "bytes, where traces of PyTorch's profiler take no graph"}});
+  }
+  std::deque<KindSource> sources;
+  std::vector<RankTrace> traces;
+  for (const RankTrace& trace : bytes.recordings)
+    traces.push_back({.recording = &sources.emplace_back(*trace.recording), .name = trace.name});
+  absl::StatusOr<MultiRankRecording> recording = ImportPyTorchRanks(traces, *options, limits, stop);
+  if (!recording.ok()) {
+    const absl::Status status = UnderOptions("header.pytorch", recording.status());
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const std::vector<Fault> faults = DetailsOf(status).faults;
+      if (!faults.empty() && faults.front().field == absl::StrCat(kAtRecordings, "[", i, "]"))
+        return SayWhatItLooksLike(status, call, sources[i].kind());
+    }
+    return status;
+  }
+  absl::StatusOr<RecordingReport> report = ReportOnRecording(*recording, stop);
+  if (!report.ok()) {
+    ErrorDetails details = DetailsOf(report.status());
+    if (details.reason.empty()) return report.status();
+    for (Fault& fault : details.faults) fault.field = kAtRecordings;
+    return MakeError(report.status().code(),
+                     {report.status().message().data(), report.status().message().size()},
+                     std::move(details));
+  }
+  return ImportedFormat{
+      .imported = {.profile = std::move(recording->profile), .notes = std::move(recording->notes)},
+      .recording = *std::move(report)};
+}
+
+}  // namespace
+
+absl::StatusOr<ImportedFormat> ImportFormat(const ImportProfileCall& call, const ImportBytes& bytes,
+                                            const ProfileLimits& limits, StopCheck stop) {
+  if (!bytes.recordings.empty()) return ImportRecordings(call, bytes, limits, stop);
   KindSource recording(bytes.recording);
   const ImportBytes looked_at{.recording = recording, .graph = bytes.graph};
   absl::StatusOr<ImportedProfile> imported =
       std::visit(Importer{looked_at, limits, stop}, call.format);
   if (!imported.ok()) return SayWhatItLooksLike(imported.status(), call, recording.kind());
-  return imported;
+  return ImportedFormat{.imported = *std::move(imported), .recording = std::nullopt};
 }
 
 }  // namespace stepcast::server

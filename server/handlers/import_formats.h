@@ -5,11 +5,16 @@
 // sources and `stop` fail with.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
+#include "core/diagnose/recording_report.h"
 #include "core/importing/byte_source.h"
 #include "core/importing/imported_profile.h"
+#include "core/importing/pytorch_ranks.h"
 #include "core/model/profile_limits.h"
 #include "server/convert/profile_requests.h"
 
@@ -19,11 +24,19 @@ namespace stepcast::server {
 struct ImportBytes {
   ByteSource& recording;
   ByteSource* graph = nullptr;  // null: none follows
+  // Of several workers, at least two, `recording` the first of them; else empty.
+  std::vector<RankTrace> recordings = {};
 };
 
 // The profile before its display name and labels.
-absl::StatusOr<ImportedProfile> ImportFormat(const ImportProfileCall& call,
-                                             const ImportBytes& bytes, const ProfileLimits& limits,
-                                             StopCheck stop);
+struct ImportedFormat {
+  ImportedProfile imported;
+  std::optional<RecordingReport> recording;  // of several workers
+};
+
+// Faults of one of several recordings are at `recordings[2]`, those of all at `recordings`; their
+// clocks are put on one time, which fails with reason CLOCKS_CONTRADICT.
+absl::StatusOr<ImportedFormat> ImportFormat(const ImportProfileCall& call, const ImportBytes& bytes,
+                                            const ProfileLimits& limits, StopCheck stop);
 
 }  // namespace stepcast::server

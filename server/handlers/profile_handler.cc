@@ -140,8 +140,9 @@ absl::StatusOr<ImportProfileAnswer> ProfileHandler::Import(const ImportProfileCa
                                                            StopCheck stop) const {
   std::vector<Fault> faults = FaultsOf(call.placement, "header.");
   faults.insert(faults.end(), call.faults.begin(), call.faults.end());
-  absl::StatusOr<ImportedProfile> imported = ImportFormat(call, bytes, limits_, stop);
-  if (!imported.ok()) return WithFaults(std::move(faults), imported.status());
+  absl::StatusOr<ImportedFormat> made = ImportFormat(call, bytes, limits_, stop);
+  if (!made.ok()) return WithFaults(std::move(faults), made.status());
+  ImportedProfile* const imported = &made->imported;
   ProfileDraft draft = imported->profile.content();
   draft.display_name = call.display_name.empty() ? draft.model : call.display_name;
   draft.labels = call.labels;
@@ -151,7 +152,9 @@ absl::StatusOr<ImportProfileAnswer> ProfileHandler::Import(const ImportProfileCa
   absl::StatusOr<ProfileAnswer> stored = Store(*profile, call.placement, OwnNameOf(call), stop);
   if (!stored.ok()) return stored.status();
   if (call.placement.validate_only) stored->content = profile->content();
-  return ImportProfileAnswer{.profile = *std::move(stored), .notes = std::move(imported->notes)};
+  return ImportProfileAnswer{.profile = *std::move(stored),
+                             .notes = std::move(imported->notes),
+                             .recording = std::move(made->recording)};
 }
 
 absl::StatusOr<std::string> ProfileHandler::DefaultId(const std::string& own_name,

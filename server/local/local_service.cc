@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <deque>
 #include <map>
 #include <optional>
 #include <thread>
@@ -128,8 +129,14 @@ class LocalService::Handlers {
     GunzipSource recording(import.recording, Unlimited(kAtRecording));
     std::optional<GunzipSource> graph;
     if (import.graph != nullptr) graph.emplace(*import.graph, Unlimited(kAtGraph));
-    return WireAnswer(profiles_.Import(
-        FromWire(header), {.recording = recording, .graph = graph ? &*graph : nullptr}, deadline));
+    ImportBytes bytes{.recording = recording, .graph = graph ? &*graph : nullptr};
+    std::deque<GunzipSource> recordings;
+    for (const RankTrace& each : import.recordings) {
+      bytes.recordings.push_back(
+          {.recording = &recordings.emplace_back(*each.recording, Unlimited(kAtRecording)),
+           .name = each.name});
+    }
+    return WireAnswer(profiles_.Import(FromWire(header), bytes, deadline));
   }
 
   absl::Status GenerateTrace(const v1::GenerateTraceRequest& request,

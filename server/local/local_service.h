@@ -16,11 +16,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include "core/importing/byte_source.h"
+#include "core/importing/pytorch_ranks.h"
 #include "stepcast/v1/prediction_service.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 
@@ -30,6 +32,8 @@ namespace stepcast::server {
 struct LocalImport {
   ByteSource& recording;
   ByteSource* graph = nullptr;  // null: none
+  // Of several workers, at least two, `recording` the first of them; else empty.
+  std::vector<RankTrace> recordings = {};
 };
 
 class LocalService {

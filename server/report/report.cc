@@ -95,6 +95,7 @@ class Collector {
     }
     CollectTheOtherKind();
     CollectModels();
+    CollectDiagnosis();
     CollectTimeline();
     data_["missing"] = std::move(missing_);
     return std::move(data_);
@@ -275,6 +276,16 @@ class Collector {
     for (v1::ModelComparison& comparison : *reply->mutable_comparisons())
       Trim(*comparison.mutable_prediction());
     data_["models"] = JsonOf(*reply);
+  }
+
+  void CollectDiagnosis() {
+    auto request = Ask<v1::DiagnoseJobRequest>();
+    SetChosen(*request.mutable_scenario());
+    absl::StatusOr<v1::DiagnoseJobResponse> reply = source_.DiagnoseJob(request);
+    if (!reply.ok()) return Miss("diagnosis", reply.status());
+    Trim(*reply->mutable_prediction());
+    for (v1::WhatIf& what_if : *reply->mutable_what_ifs()) Trim(*what_if.mutable_prediction());
+    data_["diagnosis"] = JsonOf(*reply);
   }
 
   void CollectTimeline() {

@@ -37,6 +37,8 @@ class ReportSource {
       const v1::OptimizeCommunicationRequest& request) = 0;
   virtual absl::StatusOr<v1::CompareModelsResponse> CompareModels(
       const v1::CompareModelsRequest& request) = 0;
+  virtual absl::StatusOr<v1::DiagnoseJobResponse> DiagnoseJob(
+      const v1::DiagnoseJobRequest& request) = 0;
   // Hands every piece to `take`; its failure ends the call.
   virtual absl::Status GenerateTrace(const v1::GenerateTraceRequest& request,
                                      const std::function<absl::Status(std::string_view)>& take) = 0;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/convert/profile_convert.h"
 #include "server/rpc/services.h"
@@ -99,18 +100,22 @@ class ProfileRpc final : public ProfileMethods {
   grpc::ServerReadReactor<grpc::ByteBuffer>* ImportProfile(grpc::CallbackServerContext* context,
                                                            grpc::ByteBuffer* reply) override {
     using Call = UploadCall<SpooledImport>;
-    return new Call(environment_, Method("ImportProfile"), *context, *reply,
-                    [this](const Call::Header& header, SpooledImport& import,
-                           CallState& state) -> absl::StatusOr<Call::Reply> {
-                      const std::unique_ptr<ByteSource> recording =
-                          import.Recording(header, state.bytes());
-                      const std::unique_ptr<ByteSource> graph = import.Graph(header, state.bytes());
-                      const ImportBytes bytes{.recording = *recording, .graph = graph.get()};
-                      const absl::StatusOr<ImportProfileAnswer> answer = handler_.Import(
-                          Owned(FromWire(header), state), bytes, [&] { return state.Check(); });
-                      if (!answer.ok()) return answer.status();
-                      return std::make_unique<v1::ImportProfileResponse>(server::ToWire(*answer));
-                    });
+    return new Call(
+        environment_, Method("ImportProfile"), *context, *reply,
+        [this](const Call::Header& header, SpooledImport& import,
+               CallState& state) -> absl::StatusOr<Call::Reply> {
+          const std::vector<SpooledImport::NamedSource> recordings =
+              import.Recordings(header, state.bytes());
+          const std::unique_ptr<ByteSource> graph = import.Graph(header, state.bytes());
+          ImportBytes bytes{.recording = *recordings.front().bytes, .graph = graph.get()};
+          for (const SpooledImport::NamedSource& each : recordings) {
+            if (recordings.size() > 1) bytes.recordings.push_back({each.bytes.get(), each.name});
+          }
+          const absl::StatusOr<ImportProfileAnswer> answer =
+              handler_.Import(Owned(FromWire(header), state), bytes, [&] { return state.Check(); });
+          if (!answer.ok()) return answer.status();
+          return std::make_unique<v1::ImportProfileResponse>(server::ToWire(*answer));
+        });
   }
 
  private:

@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/importing/gunzip_source.h"
 #include "core/importing/recording_options.h"
+#include "core/model/profile.h"
 
 namespace stepcast::server {
 
@@ -83,23 +84,60 @@ absl::StatusOr<std::string> CollectedBytes::Take(ByteBudget::Share& share) {
 SpooledImport::SpooledImport(const CallEnvironment& environment)
     : max_profile_bytes_(environment.max_profile_bytes),
       max_import_bytes_(environment.max_import_bytes),
-      recording_(environment.spool_directory),
-      graph_(environment.spool_directory) {}
+      spool_directory_(environment.spool_directory),
+      graph_(environment.spool_directory) {
+  recordings_.emplace_back(spool_directory_);
+}
+
+int64_t SpooledImport::Size() const {
+  int64_t size = graph_.size();
+  for (const NamedSpool& recording : recordings_) size += recording.spool.size();
+  return size;
+}
+
+int64_t SpooledImport::SizeInMemory() const {
+  int64_t size = graph_.in_memory() ? graph_.size() : 0;
+  for (const NamedSpool& recording : recordings_)
+    size += recording.spool.in_memory() ? recording.spool.size() : 0;
+  return size;
+}
+
+absl::Status SpooledImport::Begin(const Request::Recording& recording) {
+  constexpr size_t kMaxNameBytes = 256;
+  const auto refuse = [](const char* field, std::string description) {
+    return FaultsError("REQUEST_INVALID",
+                       {{.field = field, .description = std::move(description)}});
+  };
+  if (recording.name().size() > kMaxNameBytes) {
+    return refuse("recording.name",
+                  absl::StrCat(recording.name().size(), " bytes, which is above ", kMaxNameBytes));
+  }
+  if (!are_named_ && recordings_.front().spool.size() > 0)
+    return refuse("recording", "after the first chunk: of several recordings each begins with one");
+  if (are_named_) {
+    if (recordings_.size() == kMaxRecordedWorkers) {
+      return refuse("recording", absl::StrCat("more than ", kMaxRecordedWorkers, " recordings"));
+    }
+    recordings_.emplace_back(spool_directory_);
+  }
+  are_named_ = true;
+  recordings_.back().name = recording.name();
+  return absl::OkStatus();
+}
 
 absl::Status SpooledImport::Add(const Request::Header& header, const Request& request,
                                 ByteBudget::Share& share) {
+  if (request.has_recording()) return Begin(request.recording());
   const bool to_graph = request.has_graph_chunk();
   if (!to_graph && !request.has_chunk()) return NeitherHeaderNorChunk();
   const char* const field = to_graph ? "graph_chunk" : "chunk";
-  if (to_graph && recording_.size() > 0)
+  if (to_graph && (are_named_ || recordings_.front().spool.size() > 0))
     return FaultsError("REQUEST_INVALID",
                        {{.field = field, .description = "after the first chunk"}});
   const std::string& bytes = to_graph ? request.graph_chunk() : request.chunk();
-  Spool& spool = to_graph ? graph_ : recording_;
+  Spool& spool = to_graph ? graph_ : recordings_.back().spool;
   const auto size = static_cast<int64_t>(bytes.size());
-  if (absl::Status status = CheckSize(header, field, recording_.size() + graph_.size() + size);
-      !status.ok())
-    return status;
+  if (absl::Status status = CheckSize(header, field, Size() + size); !status.ok()) return status;
   // What goes on to the file passes through memory as one message, which has a limit of its own.
   if (spool.in_memory()) {
     if (absl::Status admitted = share.Add(size); !admitted.ok()) return admitted;
@@ -108,9 +146,7 @@ absl::Status SpooledImport::Add(const Request::Header& header, const Request& re
   absl::Status appended = spool.Append(bytes);
   if (was_in_memory && !spool.in_memory()) {
     share.Release();
-    const int64_t held =
-        (recording_.in_memory() ? recording_.size() : 0) + (graph_.in_memory() ? graph_.size() : 0);
-    if (absl::Status admitted = share.Add(held); !admitted.ok()) return admitted;
+    if (absl::Status admitted = share.Add(SizeInMemory()); !admitted.ok()) return admitted;
   }
   return appended;
 }
@@ -144,10 +180,17 @@ class SpooledImport::Gunzipped final : public ByteSource {
   GunzipSource bytes_;
 };
 
-std::unique_ptr<ByteSource> SpooledImport::Recording(const Request::Header& header,
-                                                     ByteBudget::Share& share) {
-  return std::make_unique<Gunzipped>(
-      *this, recording_, Gunzipped::Place{.field = "chunk", .where = kAtRecording}, header, share);
+std::vector<SpooledImport::NamedSource> SpooledImport::Recordings(const Request::Header& header,
+                                                                  ByteBudget::Share& share) {
+  std::vector<NamedSource> sources;
+  for (const NamedSpool& recording : recordings_) {
+    sources.push_back(
+        {.bytes = std::make_unique<Gunzipped>(
+             *this, recording.spool, Gunzipped::Place{.field = "chunk", .where = kAtRecording},
+             header, share),
+         .name = recording.name});
+  }
+  return sources;
 }
 
 std::unique_ptr<ByteSource> SpooledImport::Graph(const Request::Header& header,

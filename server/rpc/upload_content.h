@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -36,13 +38,19 @@ class CollectedBytes {
   std::string bytes_;
 };
 
-// The spools of an ImportProfile: a graph, if there is one, and a recording, which follow its
-// header.
+// The spools of an ImportProfile: a graph, if there is one, and one recording or several, which
+// follow its header.
 class SpooledImport {
  public:
   using Request = v1::ImportProfileRequest;
 
   explicit SpooledImport(const CallEnvironment& environment);
+
+  // One of the recordings, and the name that came with it.
+  struct NamedSource {
+    std::unique_ptr<ByteSource> bytes;
+    std::string name;
+  };
 
   // Takes the next message after the header. Only what is in memory counts in `share`.
   // INVALID_ARGUMENT above the format's limit: that of a profile for a layer profile, which is read
@@ -53,7 +61,8 @@ class SpooledImport {
   // same limits; what is read as a whole counts in `share`. Failure: INVALID_ARGUMENT above a
   // limit, or where the compressed bytes are damaged. Null: there is no graph. Borrow all that is
   // named.
-  std::unique_ptr<ByteSource> Recording(const Request::Header& header, ByteBudget::Share& share);
+  // At least one recording.
+  std::vector<NamedSource> Recordings(const Request::Header& header, ByteBudget::Share& share);
   std::unique_ptr<ByteSource> Graph(const Request::Header& header, ByteBudget::Share& share);
 
  private:
@@ -63,9 +72,23 @@ class SpooledImport {
   // Of so many bytes, recording and graph together.
   absl::Status CheckSize(const Request::Header& header, const char* field, int64_t size) const;
 
+  struct NamedSpool {
+    explicit NamedSpool(const std::string& directory) : spool(directory) {}
+
+    Spool spool;
+    std::string name;
+  };
+
+  absl::Status Begin(const Request::Recording& recording);
+  // Of all spools, graph and recordings together.
+  int64_t Size() const;
+  int64_t SizeInMemory() const;
+
   const int64_t max_profile_bytes_;
   const int64_t max_import_bytes_;
-  Spool recording_;
+  const std::string spool_directory_;
+  std::deque<NamedSpool> recordings_;  // at least one
+  bool are_named_ = false;             // each began with a message of its own
   Spool graph_;
   int64_t inflated_ = 0;
 };

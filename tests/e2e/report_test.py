@@ -11,7 +11,8 @@ import tempfile
 import unittest
 
 from compare_test import ALL_REDUCE
-from contract import json_format, prediction, recommendation_pb2, store
+from contract import diagnosis_pb2, json_format, prediction, profile_pb2, recommendation_pb2, scenario_pb2, store
+from rank_traces import rank_traces
 from sample import message, recorded, small
 from secured import TOKENS, SecuredTest
 from stepcastd import PATIENCE_SECONDS, ServerTest, eventually
@@ -99,6 +100,10 @@ class PageTest(ServerTest):
             self.assertEqual(subject["missing"], {} if name == "servers" else subject["missing"])
             self.assertEqual(subject["timeline"]["workers"], recommended.workers)
             self.assertIn("models", subject)
+            scenario = scenario_pb2.Scenario(workers=recommended.workers)
+            diagnosed = self.server.predictions.DiagnoseJob(diagnosis_pb2.DiagnoseJobRequest(**source, scenario=scenario))
+            self.assertEqual(subject["diagnosis"]["path"], as_json(diagnosed)["path"])
+            self.assertEqual([each["ratio"] for each in subject["diagnosis"].get("whatIfs", [])], [each.ratio for each in diagnosed.what_ifs])
             self.assertIn("orders" if name == "servers" else "tuning", subject)
 
     def test_a_step_on_its_lanes_is_the_one_that_a_hand_draws(self):
@@ -448,6 +453,21 @@ class BrowserTest(ServerTest):
                 self.assertEqual(numbers_in(row[5]), [round(100 * each.scaling_efficiency)])
             self.assertEqual(visit["slider"]["now"], "2")
             self.assertIn("2 workers: ", visit["slider"]["next"])
+
+    def test_a_job_that_several_workers_recorded(self):
+        options = store.PyTorchTraceOptions(model="toy", batch_size=8, platform=profile_pb2.Platform(bandwidth_bytes_per_second=1e9))
+        stream = [store.ImportProfileRequest(header=store.ImportProfileRequest.Header(pytorch=options, profile_id="ranks"))]
+        for trace in rank_traces(offsets_ns=[0, 3_000_000_000, -1_500_000_000]):
+            stream += [store.ImportProfileRequest(recording=store.ImportProfileRequest.Recording()), store.ImportProfileRequest(chunk=trace)]
+        self.server.profiles.ImportProfile(iter(stream))
+        url = f"http://{self.server.http_address}{BASE}ranks?workers=1-3"
+        seen = self.look(url)
+        self.check(seen, url)
+        for visit in seen["visits"]:
+            rows = visit["tables"]["recorded workers"]
+            self.assertEqual([row[0] for row in rows], ["rank 0", "rank 1", "rank 2"])
+            self.assertRegex(rows[1][1], r"^(3\.000|2\.999|2\.9999) s$")
+            self.assertEqual(visit["tables"]["what would help"][0][0], "computation twice as fast")
 
     def test_four_thousand_operations(self):
         with tempfile.TemporaryDirectory(prefix="stepcast-report-") as folder:

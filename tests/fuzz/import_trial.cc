@@ -1,6 +1,7 @@
 #include "tests/fuzz/import_trial.h"
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 #include <string>
 
@@ -39,9 +40,11 @@ absl::StatusOr<server::ImportProfileAnswer> Import(const server::ImportProfileCa
   server::MemoryProfileStore store({}, clock);
   Source recording(input.recording);
   Source graph(input.graph);
-  return server::ProfileHandler(store, SmallLimits())
-      .Import(call, {.recording = recording, .graph = input.has_graph ? &graph : nullptr},
-              NeverStop);
+  std::deque<Source> recordings;
+  server::ImportBytes bytes{.recording = recording, .graph = input.has_graph ? &graph : nullptr};
+  for (const std::string_view each : input.recordings)
+    bytes.recordings.push_back({.recording = &recordings.emplace_back(each), .name = ""});
+  return server::ProfileHandler(store, SmallLimits()).Import(call, bytes, NeverStop);
 }
 
 }  // namespace
@@ -66,6 +69,8 @@ bool TryImport(const server::ImportProfileCall& call, const ImportInput& input) 
   Demand(whole->profile.summary.digest == pieces->profile.summary.digest &&
              whole->notes == pieces->notes,
          "pieces make no difference");
+  Demand(whole->recording.has_value() == !input.recordings.empty(),
+         "recordings of several workers are reported on");
   Demand(whole->profile.content.has_value() || whole->profile.summary.operation_count > 0,
          "what is imported has operations");
   return true;

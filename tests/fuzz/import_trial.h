@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "server/convert/profile_requests.h"
 
@@ -11,6 +12,8 @@ struct ImportInput {
   std::string_view recording;
   std::string_view graph;
   bool has_graph = false;
+  // Of several workers, at least two; else empty.
+  std::vector<std::string_view> recordings = {};
 };
 
 // A batch size of 8 and 100 MB/s.

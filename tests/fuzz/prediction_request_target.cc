@@ -164,6 +164,16 @@ class PredictionRequestTarget final : public FuzzTarget {
       }
       add(3, allocate);
     }
+    v1::PredictThroughputRequest of_recording;
+    *of_recording.mutable_inline_profile() = server::ToWire(SmallRecordedDraft());
+    of_recording.add_worker_counts(3);
+    of_recording.mutable_options()->set_steps_per_worker(20);
+    of_recording.mutable_options()->set_replications(2);
+    add(0, of_recording);
+    v1::DiagnoseJobRequest diagnose_recording;
+    *diagnose_recording.mutable_inline_profile() = of_recording.inline_profile();
+    *diagnose_recording.mutable_options() = of_recording.options();
+    add(10, diagnose_recording);
     v1::FitParsingOverheadRequest fit;
     for (int i = 1; i <= 4; ++i) {
       v1::ParsingMeasurement& measurement = *fit.add_measurements();

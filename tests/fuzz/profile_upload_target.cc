@@ -38,8 +38,10 @@ class ProfileUploadTarget final : public FuzzTarget {
  public:
   std::vector<std::string> Seeds() const override {
     std::vector<std::string> seeds;
-    for (size_t i = 0; i < kEncodings.size(); ++i)
-      seeds.push_back(static_cast<char>(i) + WriteProfile(kEncodings[i], SmallDraft()));
+    for (size_t i = 0; i < kEncodings.size(); ++i) {
+      for (const ProfileDraft& draft : {SmallDraft(), SmallRecordedDraft()})
+        seeds.push_back(static_cast<char>(i) + WriteProfile(kEncodings[i], draft));
+    }
     return seeds;
   }
 

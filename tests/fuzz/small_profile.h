@@ -71,4 +71,33 @@ inline ProfileDraft SmallCollectivesDraft() {
           .buckets = RecordedBuckets{.rule = Buckets{.first_bytes = 500, .cap_bytes = 2000}}};
 }
 
+// The same as two workers recorded it, the second one slower and with a clock 5 s ahead.
+inline ProfileDraft SmallRecordedDraft() {
+  ProfileDraft draft = SmallCollectivesDraft();
+  draft.display_name = "small recording";
+  JobRecording& recording = draft.recording.emplace();
+  recording.collectives = {{.kind = Collective::kAllReduce, .size_bytes = 1000},
+                           {.kind = Collective::kAllReduce, .size_bytes = 3000}};
+  recording.workers = {
+      {.name = "rank 0",
+       .step_begins_ns = {0, 10'000'000},
+       .step_ends_ns = {9'000'000, 19'000'000},
+       .runs = {{2'000'000, 5'000'000},
+                {5'000'000, 8'000'000},
+                {12'500'000, 15'600'000},
+                {15'600'000, 18'100'000}}},
+      {.name = "rank 1",
+       .steps = {{.start_ns = {0, 0, 4'000'000, 4'000'000, 4'000'000},
+                  .end_ns = {500'000, 4'000'000, 4'000'000, 4'000'000, 5'000'000}},
+                 {.start_ns = {0, 0, 4'500'000, 4'500'000, 4'500'000},
+                  .end_ns = {600'000, 4'500'000, 4'500'000, 4'500'000, 5'400'000}}},
+       .step_begins_ns = {5'000'000'000, 5'010'000'000},
+       .step_ends_ns = {5'009'000'000, 5'019'000'000},
+       .runs = {{5'004'000'000, 5'005'000'000},
+                {5'005'000'000, 5'008'000'000},
+                {5'014'500'000, 5'015'600'000},
+                {5'015'600'000, 5'018'100'000}}}};
+  return draft;
+}
+
 }  // namespace stepcast::fuzz

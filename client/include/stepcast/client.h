@@ -34,6 +34,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -51,8 +52,10 @@ class Connection;
 struct RecordingFiles {
   std::string recording;
   std::string graph;  // a serialised GraphDef; empty: none
-  // Hears, on any thread, how many bytes of `recording` have been read; from 0 again if the call is
-  // repeated. Empty: nobody does.
+  // Of several workers of one job, at least two; `recording` is empty then.
+  std::vector<std::string> recordings = {};
+  // Hears, on any thread, how many bytes of the recordings have been read; from 0 again if the call
+  // is repeated. Empty: nobody does.
   std::function<void(int64_t bytes)> on_read = {};
 };
 

@@ -138,7 +138,7 @@ function answer() {
           tiles(subject), element('p', {class: 'about'}, about(subject))))), notice);
 }
 
-const SHORT = {throughput: 'Throughput', efficiency: 'Efficiency', 'step-time': 'Step time', timeline: 'One step', cost: 'Cost', alternatives: 'Alternatives', confidence: 'How sure', assumptions: 'Assumptions'};
+const SHORT = {throughput: 'Throughput', efficiency: 'Efficiency', 'step-time': 'Step time', diagnosis: 'What holds it back', timeline: 'One step', cost: 'Cost', alternatives: 'Alternatives', confidence: 'How sure', assumptions: 'Assumptions'};
 
 // A section with its title, what it says in a sentence, and its parts.
 function section(id, title, sentence, ...parts) {
@@ -242,6 +242,60 @@ function stepTime() {
               return [String(workersOf(prediction)), formatSeconds(found.step), ...parts.map(([, key]) => `${formatSeconds(found[key])} (${share(found, key)})`),
                 formatSeconds(seconds(prediction.stepTime?.p50)), formatSeconds(seconds(prediction.stepTime?.p95)), formatSeconds(seconds(prediction.stepTime?.p99))];
             }))]));
+}
+
+const PATH_KINDS = {COMPUTATION: 'computation', SERVER: 'parameter servers', COMMUNICATION: 'communication', WAITING: 'waiting for the slowest', GAP: 'gaps'};
+const CHANGES = {NO_STRAGGLERS: 'no stragglers', LINKS_TWICE_AS_FAST: 'links twice as fast', NO_LATENCY: 'no latency', COMPUTATION_TWICE_AS_FAST: 'computation twice as fast', ONE_WORKER_FEWER: 'one worker fewer'};
+
+// A critical path in a sentence; `nameOf` a worker.
+function pathSentence(found, nameOf) {
+  const share = (part) => formatPercent(found.pathSeconds ? part / found.pathSeconds : 0);
+  const parts = (found.path || []).map((time) => `${share(time.seconds)} ${PATH_KINDS[time.kind] ?? time.kind}`).join(', ');
+  const waited = found.straggler === undefined ? null : found.workers?.[found.straggler]?.waitedForSeconds;
+  return `${formatSeconds(found.pathSeconds ?? 0)}: ${parts}${waited ? `; the others wait for ${nameOf(found.straggler)} for ${share(waited)} of it` : ''}`;
+}
+
+function operationsTable(title, found) {
+  return numbersTable(title, ['operation', 'kind', 'a step'],
+      (found.operations || []).map((operation) => [operation.operations.length > 1 ? `${operation.operations[0]} and ${operation.operations.length - 1} more` : operation.operations[0],
+        PATH_KINDS[operation.kind] ?? operation.kind, formatSeconds(operation.seconds ?? 0)]));
+}
+
+// A recording of several workers: their clocks, and the job replayed as it was recorded.
+function recordedJob(subject, recording) {
+  const {report} = recording;
+  const nameOf = (worker) => report.workers[worker]?.name ?? `worker ${worker}`;
+  const beside = (found) => `${formatPercent(Math.abs(found / report.recordedStepSeconds - 1))} ${found > report.recordedStepSeconds ? 'longer' : 'shorter'}`;
+  const sums = [['of a replayed step workers wait for others', report.waitingSeconds], ['not replayed: between steps', report.betweenStepsSeconds], ['not replayed: unexplained', report.unexplainedSeconds]];
+  return [subheading('The job as it was recorded'),
+    element('p', {}, `${plural(report.workers.length, 'worker')} recorded ${plural(report.steps ?? 0, 'step')}; of the critical path a step takes ${pathSentence(recording, nameOf)}.`),
+    element('p', {}, `Replayed, a step takes ${formatSeconds(report.replayedStepSeconds ?? 0)}, ${beside(report.replayedStepSeconds ?? 0)} than the recorded ${formatSeconds(report.recordedStepSeconds ?? 0)}` +
+        (report.unalignedStepSeconds === undefined ? '.' : `; with the clocks as they were read it would be ${formatSeconds(report.unalignedStepSeconds)}, ${beside(report.unalignedStepSeconds)}.`)),
+    numbersTable(`recorded workers${isComparison ? `, ${subject.name}` : ''}`, ['recorded on', 'clock', 'at least', 'at most', 'drift', 'step recorded', 'replayed'],
+        report.workers.map((worker) => [worker.name, formatSeconds(Number(worker.clockOffsetNs ?? 0) * 1e-9), ...['leastClockOffsetNs', 'mostClockOffsetNs'].map((bound) => (worker[bound] === undefined ? 'unbounded' : formatSeconds(Number(worker[bound]) * 1e-9))),
+          `${formatNumber(1e6 * (worker.clockDrift ?? 0))} µs/s`, formatSeconds(worker.recordedStepSeconds ?? 0), formatSeconds(worker.replayedStepSeconds ?? 0)])),
+    numbersTable(`replay and recording${isComparison ? `, ${subject.name}` : ''}`, ['what', 'seconds a step'], sums.map(([what, found]) => [what, formatSeconds(found ?? 0)])),
+    operationsTable(`longest operations of the recorded path${isComparison ? `, ${subject.name}` : ''}`, recording)];
+}
+
+function diagnosis() {
+  return section('diagnosis', 'What holds it back', 'The critical path goes back from what ended last to what that waited for the longest, through all workers. Each change is simulated with the same random choices.',
+      each((subject) => {
+        const found = subject.diagnosis;
+        if (!found) return missing(subject.missing.diagnosis);
+        const workers = workersOf(found.prediction);
+        const rows = [{name: 'as it is', value: rateOf(found.prediction), low: found.prediction.confidenceInterval?.lower, high: found.prediction.confidenceInterval?.upper, style: 'plain'},
+          ...(found.whatIfs || []).map((change) => ({name: CHANGES[change.change] ?? change.change, value: rateOf(change.prediction), low: change.prediction.confidenceInterval?.lower, high: change.prediction.confidenceInterval?.upper, style: subject.style}))];
+        return [
+          ...(found.recording ? recordedJob(subject, found.recording) : []),
+          subheading(`With ${plural(workers, 'worker')}`),
+          element('p', {}, `A step takes ${pathSentence(found, (worker) => `worker ${worker} (of 0 to ${workers - 1})`)}.`),
+          dotChart({label: `Examples per second with ${plural(workers, 'worker')}, as it is and with each change`, xTitle: 'examples/s', format: formatShort, rows}),
+          numbersTable(`what would help${isComparison ? `, ${subject.name}` : ''}`, ['change', 'examples/s', 'gain', 'interval'],
+              (found.whatIfs || []).map((change) => [CHANGES[change.change] ?? change.change, formatNumber(rateOf(change.prediction)), formatSigned((change.ratio ?? 0) - 1), formatInterval(change.ratioInterval, (ratio) => formatSigned(ratio - 1))])),
+          operationsTable(`longest operations of the path${isComparison ? `, ${subject.name}` : ''}`, found),
+          ...(found.leftOut || []).map((left) => element('p', {class: 'about'}, `Not tried: ${CHANGES[left.change] ?? left.change} (${left.reason}).`))];
+      }));
 }
 
 function timeline() {
@@ -487,14 +541,14 @@ function assumptions() {
 }
 
 function show() {
-  const parts = [throughput(), efficiency(), stepTime(), timeline(), cost(), alternatives(), confidence(), assumptions()].filter(Boolean);
+  const parts = [throughput(), efficiency(), stepTime(), diagnosis(), timeline(), cost(), alternatives(), confidence(), assumptions()].filter(Boolean);
   const links = parts.map((part) => element('li', {}, element('a', {href: `#${part.id}`}, part.dataset.short)));
   const versions = [...new Set(subjects.map((subject) => subject.prediction.engineVersion))].join(', ');
   document.body.append(
       element('a', {class: 'skip', href: '#report'}, 'Skip to the report'),
       element('nav', {'aria-label': 'Parts of the report'}, element('span', {class: 'brand'}, 'Stepcast'), element('ul', {}, links)),
       element('main', {id: 'report', tabindex: -1}, answer(), ...parts),
-      element('footer', {}, element('p', {}, `Predicted by Stepcast, engine ${versions}, from a recording of one worker; nothing was trained for it. Plots: D3, ISC licence, in this page’s source.`)));
+      element('footer', {}, element('p', {}, `Predicted by Stepcast, engine ${versions}, from a recording of ${plural(Math.max(...subjects.map((subject) => subject.diagnosis?.recording?.report?.workers?.length ?? 1)), 'worker')}; nothing was trained for it. Plots: D3, ISC licence, in this page’s source.`)));
   document.documentElement.dataset.drawn = String(Math.round(performance.now()));
 }
 

@@ -85,6 +85,60 @@ TEST(DiagnosisTextTest, AGainThatIsNotToldFromNothingIsNone) {
   EXPECT_THAT(text, HasSubstr("\nno stragglers          44.80  +40.0%  -1.0% .. +41.0%\n"));
 }
 
+TEST(DiagnosisTextTest, ARecordingOfSeveralWorkersComesFirst) {
+  v1::DiagnoseJobResponse response = WithStraggler();
+  response.MergeFrom(Proto<v1::DiagnoseJobResponse>(
+      R"pb(
+        recording {
+          report {
+            workers { name: "rank 0" recorded_step_seconds: 0.52 replayed_step_seconds: 0.51 }
+            workers {
+              name: "rank 1"
+              clock_offset_ns: -3250000000
+              least_clock_offset_ns: -3250000353
+              clock_drift: 1.5e-05
+              recorded_step_seconds: 0.5
+              replayed_step_seconds: 0.51
+            }
+            steps: 9
+            collectives: 4
+            recorded_step_seconds: 0.51
+            replayed_step_seconds: 0.5
+            unaligned_step_seconds: 0.68
+            waiting_seconds: 0.1
+            between_steps_seconds: 0.004
+            unexplained_seconds: 0.006
+          }
+          path_steps: 9
+          path_seconds: 0.5
+          path { kind: COMPUTATION seconds: 0.4 }
+          path { kind: WAITING seconds: 0.1 }
+          workers { on_path_seconds: 0.1 }
+          workers { on_path_seconds: 0.4 waited_for_seconds: 0.1 }
+          straggler: 1
+        })pb"));
+  EXPECT_THAT(
+      DiagnosisText(response),
+      StartsWith(
+          "As recorded, a step takes 500.0 ms, 80.0% of it computation; the others wait for rank 1 "
+          "for 20.0% of it.\n"
+          "recorded on     clock            give or take       drift  step recorded  replayed\n"
+          "rank 0           0 ns                                           520.0 ms  510.0 ms\n"
+          "rank 1       -3.250 s  -353.0 ns .. unbounded  15.00 us/s       500.0 ms  510.0 ms\n"
+          "matched: 4 collectives in each of 9 steps of 2 workers\n"
+          "replay: a step takes 500.0 ms, 2.0% shorter than the recorded 510.0 ms; with the clocks "
+          "as they were read 680.0 ms, 33.3% longer\n"
+          "of it workers wait for others: 100.0 ms; not replayed: +4.000 ms between steps, +6.000 "
+          "ms unexplained\n"
+          "\n"
+          "A step takes 500.0 ms, 60.0% of it computation; the others wait for rank 1 for 30.0% of "
+          "it; "));
+  response.mutable_recording()->clear_straggler();
+  EXPECT_THAT(DiagnosisText(response),
+              StartsWith("As recorded, a step takes 500.0 ms, 80.0% of it computation; nobody is "
+                         "waited for more than others.\n"));
+}
+
 // As an older or a stranger server might send it.
 TEST(DiagnosisTextTest, AnEmptyReplyIsText) {
   v1::DiagnoseJobResponse response;
@@ -92,6 +146,10 @@ TEST(DiagnosisTextTest, AnEmptyReplyIsText) {
   const std::string text = DiagnosisText(response);
   EXPECT_THAT(text, StartsWith("A step takes 0 ns; no change was tried.\n"));
   EXPECT_THAT(text, Not(HasSubstr("nan")));
+  response.set_straggler(-1);
+  response.mutable_recording()->set_straggler(-1);
+  response.mutable_recording()->mutable_report()->add_workers();
+  EXPECT_THAT(DiagnosisText(response), Not(HasSubstr("nan")));
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ TEST(CriticalPathTest, IsTheLongestPathOfAThousandRandomJobs) {
     const testing::RandomJob made = testing::MakeRandomJob(seed);
     const absl::StatusOr<Execution> execution = Execute(made.job, made.options, NeverStop);
     ASSERT_TRUE(execution.ok()) << execution.status();
-    const CriticalPath path = FindCriticalPath(*execution);
+    const CriticalPath path = FindCriticalPath(*execution, NeverStop).value();
     ASSERT_NO_FATAL_FAILURE(CheckSums(*execution, path));
     const std::vector<ChunkRecord> chunks = ChunksOf(made.job, made.options);
     // Nothing of a simulation is idle for no reason, but what waits for the start: all of the path
@@ -123,7 +123,7 @@ TEST(CriticalPathTest, NamesTheStragglerAndWhatTheOthersWaitForIt) {
   // The first computation takes 10, 20 and 12.5 us; what comes after the collective 1, 2 and 1.25.
   const JobGraph job = ThreeWorkers({1, 0.5, 0.8});
   const Execution execution = Execute(job, OptionsOfThree(1), NeverStop).value();
-  const CriticalPath path = FindCriticalPath(execution);
+  const CriticalPath path = FindCriticalPath(execution, NeverStop).value();
   EXPECT_EQ(path.length(), Microseconds(27));
   EXPECT_EQ(Of(path.by_kind, PathKind::kComputation), Microseconds(12) + Nanoseconds(2500));
   // From 12.5 to 20 all others wait.
@@ -145,7 +145,7 @@ TEST(CriticalPathTest, CountsAsWaitingOnlyWhatAllOthersWait) {
   for (const std::vector<double>& speeds :
        std::vector<std::vector<double>>{{0.8, 0.5, 1}, {1, 0.8, 0.5}, {0.5, 1, 0.8}}) {
     const Execution execution = Execute(ThreeWorkers(speeds), OptionsOfThree(1), NeverStop).value();
-    const CriticalPath path = FindCriticalPath(execution);
+    const CriticalPath path = FindCriticalPath(execution, NeverStop).value();
     EXPECT_EQ(Of(path.by_kind, PathKind::kWaiting), Nanoseconds(7500));
     ASSERT_GE(path.straggler, 0);
     EXPECT_EQ(speeds[Index(path.straggler)], 0.5);
@@ -155,7 +155,7 @@ TEST(CriticalPathTest, CountsAsWaitingOnlyWhatAllOthersWait) {
 TEST(CriticalPathTest, NamesNobodyWhereWorkersAreAlike) {
   const Execution execution =
       Execute(ThreeWorkers({1, 1, 1}), OptionsOfThree(3), NeverStop).value();
-  const CriticalPath path = FindCriticalPath(execution);
+  const CriticalPath path = FindCriticalPath(execution, NeverStop).value();
   EXPECT_EQ(path.straggler, -1);
   EXPECT_EQ(path.length(), Microseconds(48));
   EXPECT_EQ(Of(path.by_kind, PathKind::kWaiting), Span{});
@@ -173,7 +173,7 @@ TEST(CriticalPathTest, CountsGaps) {
   execution.predecessors = {0, 1};
   execution.begins = {at(0)};
   execution.ends = {at(28)};
-  const CriticalPath path = FindCriticalPath(execution);
+  const CriticalPath path = FindCriticalPath(execution, NeverStop).value();
   ASSERT_NO_FATAL_FAILURE(CheckSums(execution, path));
   EXPECT_EQ(path.segments.size(), 5U);
   EXPECT_EQ(Of(path.by_kind, PathKind::kComputation), Microseconds(17));
@@ -185,7 +185,7 @@ TEST(CriticalPathTest, CountsGaps) {
 TEST(CriticalPathTest, CountsNoWarmUp) {
   const Execution execution =
       Execute(ThreeWorkers({1, 1, 1}), OptionsOfThree(3, 1), NeverStop).value();
-  const CriticalPath path = FindCriticalPath(execution);
+  const CriticalPath path = FindCriticalPath(execution, NeverStop).value();
   EXPECT_EQ(path.begin, Instant{} + Microseconds(16));
   EXPECT_EQ(path.length(), Microseconds(32));
   EXPECT_EQ(Total(path.workers[0].own), Microseconds(32));
@@ -198,6 +198,7 @@ TEST(ExecutionTest, RefusesWhatIsTooLarge) {
   ASSERT_FALSE(execution.ok());
   EXPECT_EQ(DetailsOf(execution.status()).reason, "EXECUTION_TOO_LARGE");
   EXPECT_EQ(DetailsOf(execution.status()).metadata.at("operations"), "27000000");
+  EXPECT_EQ(DetailsOf(execution.status()).faults.at(0).field, "workers");
 }
 
 TEST(ExecutionTest, StopsWhenTold) {
@@ -206,6 +207,25 @@ TEST(ExecutionTest, StopsWhenTold) {
                 .status()
                 .code(),
             absl::StatusCode::kCancelled);
+}
+
+// Wherever it is told to: during the simulation, while the execution is connected, along the path.
+TEST(ExecutionTest, StopsAtEveryCheck) {
+  const auto run = [](int after) {
+    int asked = 0;
+    const auto stop = [&] {
+      return ++asked > after ? absl::CancelledError("enough") : absl::OkStatus();
+    };
+    const absl::StatusOr<Execution> execution =
+        Execute(ThreeWorkers({1, 1, 1}), OptionsOfThree(3'000), stop);
+    if (!execution.ok()) return execution.status();
+    return FindCriticalPath(*execution, stop).status();
+  };
+  int checks = 0;
+  while (absl::IsCancelled(run(checks))) ++checks;
+  EXPECT_TRUE(run(checks).ok());
+  // Of 27,000 operations: some tens of stretches of 4096.
+  EXPECT_GT(checks, 30);
 }
 
 TEST(ExecutionTest, NamesKinds) {

@@ -49,18 +49,18 @@ double SumOf(const SecondsByKind& seconds) {
 // Whatever is diagnosed: sums, an answer or a reason for each change, and ratios that are those of
 // the predictions, but that a mean of ratios is not quite the ratio of means.
 void CheckDiagnosis(const Diagnosis& diagnosis) {
-  EXPECT_NEAR(SumOf(diagnosis.path_by_kind), diagnosis.path_seconds, 1e-9 * diagnosis.path_seconds);
+  EXPECT_NEAR(SumOf(diagnosis.path.by_kind), diagnosis.path.seconds, 1e-9 * diagnosis.path.seconds);
   EXPECT_EQ(diagnosis.what_ifs.size() + diagnosis.left_out.size(), 5U);
-  EXPECT_FALSE(diagnosis.operations.empty());
+  EXPECT_FALSE(diagnosis.path.operations.empty());
   double of_operations = 0;
-  for (const PathOperation& operation : diagnosis.operations) {
+  for (const PathOperation& operation : diagnosis.path.operations) {
     EXPECT_FALSE(operation.operations.empty());
     of_operations += operation.seconds;
   }
-  EXPECT_LE(of_operations, diagnosis.path_seconds * (1 + 1e-9));
+  EXPECT_LE(of_operations, diagnosis.path.seconds * (1 + 1e-9));
   double on_path = 0;
-  for (const WorkerDiagnosis& worker : diagnosis.workers) on_path += worker.on_path_seconds;
-  EXPECT_LE(on_path, diagnosis.path_seconds * (1 + 1e-9));
+  for (const WorkerDiagnosis& worker : diagnosis.path.workers) on_path += worker.on_path_seconds;
+  EXPECT_LE(on_path, diagnosis.path.seconds * (1 + 1e-9));
   for (const WhatIfAnswer& answer : diagnosis.what_ifs) {
     SCOPED_TRACE(NameOf(answer.change));
     EXPECT_NEAR(answer.ratio,
@@ -82,14 +82,14 @@ TEST(DiagnosisTest, FindsTheStragglerAndWhatItCosts) {
                 .worker_groups = {{.count = 3}, {.count = 1, .compute_speed_factor = 0.5}}});
   const Diagnosis diagnosis = DiagnoseJob(profile, query, NeverStop).value();
   CheckDiagnosis(diagnosis);
-  EXPECT_EQ(diagnosis.straggler, 3);
-  EXPECT_EQ(diagnosis.path_steps, kPathSteps);
+  EXPECT_EQ(diagnosis.path.straggler, 3);
+  EXPECT_EQ(diagnosis.path.steps, kPathSteps);
   // The step is the straggler's, of which the others wait for about a half.
-  EXPECT_NEAR(diagnosis.workers[3].on_path_seconds, diagnosis.path_seconds,
-              0.2 * diagnosis.path_seconds);
-  EXPECT_NEAR(diagnosis.path_seconds, diagnosis.prediction.step_time.mean,
-              0.05 * diagnosis.path_seconds);
-  EXPECT_GT(diagnosis.workers[3].waited_for_seconds, 0.3 * diagnosis.path_seconds);
+  EXPECT_NEAR(diagnosis.path.workers[3].on_path_seconds, diagnosis.path.seconds,
+              0.2 * diagnosis.path.seconds);
+  EXPECT_NEAR(diagnosis.path.seconds, diagnosis.prediction.step_time.mean,
+              0.05 * diagnosis.path.seconds);
+  EXPECT_GT(diagnosis.path.workers[3].waited_for_seconds, 0.3 * diagnosis.path.seconds);
   const WhatIfAnswer* const without = Find(diagnosis, WhatIf::kNoStragglers);
   ASSERT_NE(without, nullptr);
   EXPECT_GT(without->ratio, 1.7);
@@ -109,12 +109,12 @@ TEST(DiagnosisTest, SaysWhatALinkBoundJobGains) {
               {.workers = 4, .bandwidth_bytes_per_second = 2e7, .communication = AllReduceDraft{}});
   const Diagnosis diagnosis = DiagnoseJob(profile, query, NeverStop).value();
   CheckDiagnosis(diagnosis);
-  EXPECT_EQ(diagnosis.straggler, -1);
+  EXPECT_EQ(diagnosis.path.straggler, -1);
   EXPECT_EQ(diagnosis.what_ifs.front().change, WhatIf::kLinksTwiceAsFast);
   EXPECT_GT(diagnosis.what_ifs.front().ratio, 1.7);
-  EXPECT_GT(diagnosis.path_by_kind[static_cast<size_t>(PathKind::kCommunication)],
-            0.8 * diagnosis.path_seconds);
-  EXPECT_EQ(diagnosis.operations.front().kind, PathKind::kCommunication);
+  EXPECT_GT(diagnosis.path.by_kind[static_cast<size_t>(PathKind::kCommunication)],
+            0.8 * diagnosis.path.seconds);
+  EXPECT_EQ(diagnosis.path.operations.front().kind, PathKind::kCommunication);
   EXPECT_EQ(ReasonOf(diagnosis, WhatIf::kNoStragglers), "all workers are alike");
   EXPECT_EQ(ReasonOf(diagnosis, WhatIf::kNoLatency), "the scenario has none");
 }
@@ -152,9 +152,9 @@ TEST(DiagnosisTest, ASpentBudgetLeavesFewerRuns) {
   };
   const absl::StatusOr<Diagnosis> diagnosis = DiagnoseJob(profile, query, spent);
   ASSERT_TRUE(diagnosis.ok()) << diagnosis.status();
-  EXPECT_EQ(diagnosis->path_steps, kPathSteps);
+  EXPECT_EQ(diagnosis->path.steps, kPathSteps);
   EXPECT_GT(checks, most) << "the budget was spent";
-  EXPECT_FALSE(diagnosis->operations.empty());
+  EXPECT_FALSE(diagnosis->path.operations.empty());
 }
 
 // Cycles, priorities, rounds of a ring and sharded parameters: every way to communicate.

@@ -129,7 +129,7 @@ TEST(RecordedJobTest, NamesTheStragglerOfARecording) {
       Import(WriteRankTraces({.ranks = 4, .steps = 12, .straggler = 1.6}));
   const RecordedJob made = RecordedJobOf(recording, std::vector<NodeClock>(4), NeverStop).value();
   const Execution execution = Execute(made.job, made.options, NeverStop).value();
-  const CriticalPath path = FindCriticalPath(execution);
+  const CriticalPath path = FindCriticalPath(execution, NeverStop).value();
   EXPECT_EQ(path.straggler, 3);
   EXPECT_EQ(recording.workers[Index(path.straggler)], "rank 3");
   EXPECT_EQ(Total(path.by_kind), path.length());

@@ -1,6 +1,6 @@
 """The targets, and the files of each whose lines count as its decoder's."""
 
-_PROFILE = ["server/convert/profile_codec.cc", "server/convert/profile_convert.cc", "core/model/validate_profile.cc",
+_PROFILE = ["server/convert/profile_codec.cc", "server/convert/profile_convert.cc", "core/model/validate_profile.cc", "core/model/validate_steps.cc",
             "core/model/dependency_cycle.cc"]
 _STEPS = ["core/importing/graph_dependencies.cc", "core/importing/recorded_rows.cc", "core/importing/recording_options.cc",
           "core/importing/tensorflow_names.cc", "core/importing/tensorflow_graph.cc"]
@@ -31,6 +31,7 @@ DECODERS = {
                         "server/handlers/import_formats.cc"],
     "profile_upload": _PROFILE + ["server/convert/utf8.cc"],
     "pytorch": ["core/importing/gradient_buckets.cc", "core/importing/pytorch_content.cc", "core/importing/pytorch_reader.cc", "core/importing/pytorch_steps.cc", "core/importing/pytorch_trace.cc", "core/importing/time_spans.cc"] + _JSON,
+    "pytorch_ranks": ["core/alignment/clock_alignment.cc", "core/diagnose/recorded_job.cc", "core/importing/pytorch_ranks.cc", "core/model/multi_rank_recording.cc", "core/model/validate_steps.cc"],
     "run_metadata": _RECORDING + _WIRE + ["core/importing/run_metadata_profile.cc", "core/importing/run_metadata_reader.cc"],
     "stored_profile": _PROFILE,
     "submission": ["client/src/advice.cc", "deploy/slurm/submission.cc", "deploy/slurm/settings.cc"],

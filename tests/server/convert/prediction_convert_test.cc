@@ -181,15 +181,15 @@ TEST(DiagnosisConvertTest, DiagnoseJobCarriesEverything) {
 
 Diagnosis SomeDiagnosis() {
   return {.prediction = SomePrediction(),
-          .path_steps = 20,
-          .path_seconds = 1.5,
-          .path_by_kind = {1, 0, 0.25, 0, 0.25},
-          .workers = {{.own = {0.5, 0.5, 0, 0.5, 0}},
-                      {.own = {1.5}, .on_path_seconds = 1, .waited_for_seconds = 0.75}},
-          .straggler = 1,
-          .operations = {{.operations = {"a", "b"},
-                          .kind = PathKind::kCommunication,
-                          .seconds = 0.125}},
+          .path = {.steps = 20,
+                   .seconds = 1.5,
+                   .by_kind = {1, 0, 0.25, 0, 0.25},
+                   .workers = {{.own = {0.5, 0.5, 0, 0.5, 0}},
+                               {.own = {1.5}, .on_path_seconds = 1, .waited_for_seconds = 0.75}},
+                   .straggler = 1,
+                   .operations = {{.operations = {"a", "b"},
+                                   .kind = PathKind::kCommunication,
+                                   .seconds = 0.125}}},
           .what_ifs = {{.change = WhatIf::kOneWorkerFewer,
                         .prediction = {.scenario = {.workers = 3}},
                         .ratio = 1.25,
@@ -240,10 +240,59 @@ TEST(DiagnosisConvertTest, ADiagnosisCarriesEverything) {
 
 TEST(DiagnosisConvertTest, WithoutAStragglerNoneIsNamed) {
   DiagnoseJobAnswer answer{.answer = SomeDiagnosis(), .context = {}};
-  answer.answer.straggler = 0;
+  answer.answer.path.straggler = 0;
   EXPECT_TRUE(ToWire(answer).has_straggler()) << "the first worker is one, too";
-  answer.answer.straggler = -1;
+  answer.answer.path.straggler = -1;
   EXPECT_FALSE(ToWire(answer).has_straggler());
+}
+
+TEST(DiagnosisConvertTest, ARecordingOfSeveralWorkersCarriesEverything) {
+  EXPECT_FALSE(ToWire(DiagnoseJobAnswer{.answer = SomeDiagnosis()}).has_recording());
+  DiagnoseJobAnswer answer{.answer = SomeDiagnosis()};
+  answer.answer.recording =
+      RecordingDiagnosis{.report = {.workers = {{.name = "rank 0"},
+                                                {.name = "rank 1",
+                                                 .clock = {.offset_ns = 7,
+                                                           .drift = 1e-5,
+                                                           .least_offset_ns = 5,
+                                                           .most_offset_ns = kUnboundedOffset},
+                                                 .recorded_step_seconds = 0.5,
+                                                 .replayed_step_seconds = 0.25}},
+                                    .steps = 9,
+                                    .collectives = 4,
+                                    .recorded_step_seconds = 2,
+                                    .replayed_step_seconds = 1.75,
+                                    .waiting_seconds = 0.5,
+                                    .between_steps_seconds = 0.1,
+                                    .unexplained_seconds = -0.05},
+                         .path = answer.answer.path};
+  const v1::RecordedJobDiagnosis wire = ToWire(answer).recording();
+  EXPECT_EQ(wire.path_steps(), 20);
+  EXPECT_EQ(wire.path_seconds(), 1.5);
+  EXPECT_EQ(wire.path_size(), 3);
+  EXPECT_EQ(wire.workers_size(), 2);
+  EXPECT_EQ(wire.straggler(), 1);
+  EXPECT_EQ(wire.operations_size(), 1);
+  const v1::RecordingReport& report = wire.report();
+  ASSERT_EQ(report.workers_size(), 2);
+  EXPECT_EQ(report.workers(0).name(), "rank 0");
+  const v1::RecordedWorkerReport& second = report.workers(1);
+  EXPECT_EQ(second.clock_offset_ns(), 7);
+  EXPECT_EQ(second.clock_drift(), 1e-5);
+  EXPECT_EQ(second.least_clock_offset_ns(), 5);
+  EXPECT_FALSE(second.has_most_clock_offset_ns()) << "nothing bounds it";
+  EXPECT_EQ(second.recorded_step_seconds(), 0.5);
+  EXPECT_EQ(second.replayed_step_seconds(), 0.25);
+  EXPECT_EQ(report.steps(), 9);
+  EXPECT_EQ(report.collectives(), 4);
+  EXPECT_EQ(report.recorded_step_seconds(), 2);
+  EXPECT_EQ(report.replayed_step_seconds(), 1.75);
+  EXPECT_FALSE(report.has_unaligned_step_seconds());
+  EXPECT_EQ(report.waiting_seconds(), 0.5);
+  EXPECT_EQ(report.between_steps_seconds(), 0.1);
+  EXPECT_EQ(report.unexplained_seconds(), -0.05);
+  answer.answer.recording->report.unaligned_step_seconds = 3;
+  EXPECT_EQ(ToWire(answer).recording().report().unaligned_step_seconds(), 3);
 }
 
 TEST(CalibrationConvertTest, FitParsingOverheadCarriesEverything) {

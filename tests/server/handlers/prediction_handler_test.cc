@@ -92,7 +92,7 @@ TEST_F(PredictionHandlerTest, ADiagnosisIsOfTheJobThatIsPredicted) {
   ASSERT_TRUE(prediction.ok()) << prediction.status();
   EXPECT_EQ(answer->answer.prediction.examples_per_second,
             (*std::move(prediction))(NeverStop)->answer.predictions[0].examples_per_second);
-  EXPECT_EQ(answer->answer.workers.size(), 2U);
+  EXPECT_EQ(answer->answer.path.workers.size(), 2U);
   EXPECT_FALSE(answer->answer.what_ifs.empty());
   EXPECT_EQ(answer->context.options.steps_per_worker, 20);
   EXPECT_EQ(answer->context.profile_digest, DigestOf(*Profile::Create(SmallProfile())));

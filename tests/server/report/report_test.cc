@@ -83,6 +83,17 @@ class FakeSource : public ReportSource {
     return v1::CompareModelsResponse();
   }
 
+  absl::StatusOr<v1::DiagnoseJobResponse> DiagnoseJob(
+      const v1::DiagnoseJobRequest& request) override {
+    diagnosed = request;
+    v1::DiagnoseJobResponse reply;
+    *reply.mutable_prediction() = PredictionOf(3, {});
+    reply.set_path_seconds(0.5);
+    *reply.add_what_ifs()->mutable_prediction() = PredictionOf(2, {});
+    reply.mutable_recording()->mutable_report()->add_workers()->set_name("rank 0");
+    return reply;
+  }
+
   absl::Status GenerateTrace(const v1::GenerateTraceRequest& request,
                              const std::function<absl::Status(std::string_view)>& take) override {
     traced = request;
@@ -103,6 +114,7 @@ class FakeSource : public ReportSource {
   std::optional<v1::OptimizeOrderRequest> ordered;
   std::optional<v1::OptimizeCommunicationRequest> tuned;
   std::optional<v1::CompareModelsRequest> compared;
+  std::optional<v1::DiagnoseJobRequest> diagnosed;
   std::optional<v1::GenerateTraceRequest> traced;
 
  private:
@@ -151,12 +163,16 @@ TEST(ReportTest, AsksTheSameQuestionOfEveryMethod) {
   // About the recommended number.
   EXPECT_EQ(source.ordered->scenario().workers(), 3);
   EXPECT_EQ(source.traced->scenario().workers(), 3);
+  EXPECT_EQ(source.diagnosed->scenario().workers(), 3);
   EXPECT_FALSE(source.tuned.has_value());
   EXPECT_FALSE(source.compared->scenario().has_parameter_servers());
   const nlohmann::json data = DataOf(*report);
   EXPECT_EQ(data.at("missing"), nlohmann::json::object());
   EXPECT_EQ(data.at("prediction").at("predictions").size(), 4U);
   EXPECT_EQ(data.at("prediction").at("predictions").at(1).at("examplesPerSecond"), 0.1);
+  EXPECT_EQ(data.at("diagnosis").at("pathSeconds"), 0.5);
+  EXPECT_EQ(data.at("diagnosis").at("recording").at("report").at("workers").at(0).at("name"),
+            "rank 0");
   EXPECT_EQ(data.at("timeline").at("operations"),
             nlohmann::json::parse("[[0, 0, 0, 1000, 2000, 0]]"));
 }

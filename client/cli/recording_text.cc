@@ -1,0 +1,75 @@
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/answer_texts.h"
+#include "client/cli/measure_text.h"
+#include "client/cli/table.h"
+
+namespace stepcast::client {
+
+namespace {
+
+constexpr double kNanosecond = 1e-9;
+
+// "+3.25 s", "-812 ns", "0 ns".
+std::string SignedText(double seconds) {
+  if (seconds == 0) return "0 ns";
+  return absl::StrCat(seconds < 0 ? "-" : "+", SecondsText(std::abs(seconds)));
+}
+
+std::string BoundText(bool has_bound, int64_t ns) {
+  return has_bound ? SignedText(static_cast<double>(ns) * kNanosecond) : "unbounded";
+}
+
+// How far the offset may be off: the interval is far narrower than the offset is large.
+std::string BoundsText(const v1::RecordedWorkerReport& worker) {
+  const auto apart = [&](bool has_bound, int64_t bound) {
+    return BoundText(has_bound, bound - worker.clock_offset_ns());
+  };
+  return absl::StrCat(apart(worker.has_least_clock_offset_ns(), worker.least_clock_offset_ns()),
+                      " .. ",
+                      apart(worker.has_most_clock_offset_ns(), worker.most_clock_offset_ns()));
+}
+
+// "0.6 % faster".
+std::string BesideText(double replayed, double recorded) {
+  const double share = recorded > 0 ? replayed / recorded - 1 : 0;
+  return absl::StrCat(PercentText(std::abs(share)), share > 0 ? " longer" : " shorter");
+}
+
+}  // namespace
+
+std::string RecordingText(const v1::RecordingReport& report) {
+  Table table({{"recorded on", Table::Align::kLeft},
+               {"clock"},
+               {"give or take"},
+               {"drift"},
+               {"step recorded"},
+               {"replayed"}});
+  for (const v1::RecordedWorkerReport& worker : report.workers()) {
+    const bool is_first = &worker == &report.workers(0);
+    table.AddRow(
+        {worker.name(), SignedText(static_cast<double>(worker.clock_offset_ns()) * kNanosecond),
+         is_first ? "" : BoundsText(worker),
+         is_first ? "" : absl::StrCat(NumberText(1e6 * worker.clock_drift()), " us/s"),
+         SecondsText(worker.recorded_step_seconds()), SecondsText(worker.replayed_step_seconds())});
+  }
+  std::string text = table.Text();
+  absl::StrAppend(&text, "matched: ", report.collectives(), " collectives in each of ",
+                  report.steps(), " steps of ", report.workers_size(), " workers\n");
+  absl::StrAppend(&text, "replay: a step takes ", SecondsText(report.replayed_step_seconds()), ", ",
+                  BesideText(report.replayed_step_seconds(), report.recorded_step_seconds()),
+                  " than the recorded ", SecondsText(report.recorded_step_seconds()));
+  if (report.has_unaligned_step_seconds()) {
+    absl::StrAppend(&text, "; with the clocks as they were read ",
+                    SecondsText(report.unaligned_step_seconds()), ", ",
+                    BesideText(report.unaligned_step_seconds(), report.recorded_step_seconds()));
+  }
+  absl::StrAppend(&text, "\nof it workers wait for others: ", SecondsText(report.waiting_seconds()),
+                  "; not replayed: ", SignedText(report.between_steps_seconds()),
+                  " between steps, ", SignedText(report.unexplained_seconds()), " unexplained\n");
+  return text;
+}
+
+}  // namespace stepcast::client

@@ -1,0 +1,53 @@
+#include "core/diagnose/recording_report.h"
+
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/diagnose/recorded_job.h"
+
+namespace stepcast {
+
+namespace {
+
+// An exchange's place among all of them says nothing to who gave the recording.
+absl::Status AtRecording(const absl::Status& status) {
+  ErrorDetails details = DetailsOf(status);
+  if (details.faults.empty()) return status;
+  for (Fault& fault : details.faults) fault.field = "recording";
+  return MakeError(status.code(), {status.message().data(), status.message().size()},
+                   std::move(details));
+}
+
+}  // namespace
+
+absl::StatusOr<RecordingReport> ReportOnRecording(const MultiRankRecording& recording,
+                                                  StopCheck stop) {
+  const absl::StatusOr<ClockAlignment> aligned = AlignClocks(ExchangesOf(recording), {}, stop);
+  if (!aligned.ok()) return AtRecording(aligned.status());
+  const absl::StatusOr<RecordingReplay> replay = ReplayRecording(recording, aligned->clocks, stop);
+  if (!replay.ok()) return replay.status();
+  const std::vector<NodeClock> as_read(recording.workers.size());
+  const absl::StatusOr<RecordingReplay> unaligned = ReplayRecording(recording, as_read, stop);
+  if (!unaligned.ok() && !absl::IsOutOfRange(unaligned.status())) return unaligned.status();
+  RecordingReport report{.steps = recording.step_count(),
+                         .collectives = static_cast<int32_t>(recording.collectives.size()),
+                         .recorded_step_seconds = replay->recorded_step_seconds,
+                         .replayed_step_seconds = replay->replayed_step_seconds,
+                         .waiting_seconds = replay->waiting_seconds};
+  if (unaligned.ok()) report.unaligned_step_seconds = unaligned->replayed_step_seconds;
+  const double steps = report.steps;
+  report.between_steps_seconds = replay->between_steps_seconds * (steps - 1) / steps;
+  report.unexplained_seconds =
+      report.recorded_step_seconds - report.replayed_step_seconds - report.between_steps_seconds;
+  for (size_t worker = 0; worker < recording.workers.size(); ++worker) {
+    const Span begin = replay->begins[worker];
+    report.workers.push_back(
+        {.name = recording.workers[worker],
+         .clock = aligned->clocks[worker],
+         .recorded_step_seconds = ToSeconds(replay->recorded_ends[worker].back() - begin) / steps,
+         .replayed_step_seconds = ToSeconds(replay->replayed_ends[worker].back() - begin) / steps});
+  }
+  return report;
+}
+
+}  // namespace stepcast

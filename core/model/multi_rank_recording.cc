@@ -1,0 +1,102 @@
+#include "core/model/multi_rank_recording.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace stepcast {
+
+std::string NameOfCollective(Collective kind, size_t place) {
+  const char* name = "all_reduce";
+  if (kind == Collective::kBroadcast) name = "broadcast";
+  if (kind == Collective::kReduceScatter) name = "reduce_scatter";
+  if (kind == Collective::kAllGather) name = "all_gather";
+  return absl::StrCat(name, "/", place);
+}
+
+MultiRankRecording RecordingOf(const Profile& profile) {
+  const JobRecording& stored = *profile.content().recording;
+  MultiRankRecording recording{.profile = profile};
+  recording.step_numbers.resize(profile.steps().size());
+  std::iota(recording.step_numbers.begin(), recording.step_numbers.end(), 0);
+  for (size_t i = 0; i < stored.collectives.size(); ++i) {
+    recording.collectives.push_back({.name = NameOfCollective(stored.collectives[i].kind, i),
+                                     .kind = stored.collectives[i].kind,
+                                     .size_bytes = stored.collectives[i].size_bytes});
+  }
+  for (size_t worker = 0; worker < stored.workers.size(); ++worker) {
+    const WorkerRecording& part = stored.workers[worker];
+    recording.workers.push_back(part.name);
+    recording.steps.push_back(profile.steps_of(static_cast<int32_t>(worker)));
+    recording.step_begins_ns.push_back(part.step_begins_ns);
+    recording.step_ends_ns.push_back(part.step_ends_ns);
+  }
+  for (size_t step = 0; step < profile.steps().size(); ++step) {
+    for (size_t i = 0; i < stored.collectives.size(); ++i) {
+      for (size_t worker = 0; worker < stored.workers.size(); ++worker)
+        recording.runs.push_back(stored.run(step, i, worker));
+    }
+  }
+  return recording;
+}
+
+std::vector<double> CollectiveSecondsOf(const JobRecording& recording) {
+  const size_t collectives = recording.collectives.size();
+  const size_t steps = recording.workers.front().runs.size() / collectives;
+  std::vector<double> seconds;
+  for (size_t i = 0; i < collectives; ++i) {
+    double sum = 0;
+    for (size_t step = 0; step < steps; ++step) {
+      int64_t shortest = INT64_MAX;
+      for (size_t worker = 0; worker < recording.workers.size(); ++worker) {
+        const CollectiveRun& run = recording.run(step, i, worker);
+        shortest = std::min(shortest, run.end_ns - run.start_ns);
+      }
+      sum += static_cast<double>(shortest);
+    }
+    seconds.push_back(sum / static_cast<double>(steps) * 1e-9);
+  }
+  return seconds;
+}
+
+std::vector<MeasuredCollective> MeasuredCollectivesOf(const JobRecording& recording) {
+  const std::vector<double> seconds = CollectiveSecondsOf(recording);
+  std::map<std::pair<Collective, int64_t>, std::pair<double, int>> sums;
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const LaunchedCollective& what = recording.collectives[i];
+    auto& [sum, count] = sums[{what.kind, std::max<int64_t>(1, what.size_bytes)}];
+    sum += seconds[i];
+    ++count;
+  }
+  std::vector<MeasuredCollective> points;
+  for (const auto& [what, sum] : sums) {
+    points.push_back({.kind = what.first,
+                      .workers = static_cast<int32_t>(recording.workers.size()),
+                      .size_bytes = what.second,
+                      .seconds = std::max(1e-9, sum.first / sum.second)});
+  }
+  return points;
+}
+
+JobRecording JobRecordingOf(const MultiRankRecording& recording) {
+  JobRecording stored;
+  for (const MatchedCollective& collective : recording.collectives)
+    stored.collectives.push_back({.kind = collective.kind, .size_bytes = collective.size_bytes});
+  for (int32_t worker = 0; worker < recording.worker_count(); ++worker) {
+    WorkerRecording& part = stored.workers.emplace_back();
+    part.name = recording.workers[Index(worker)];
+    if (worker > 0) part.steps = recording.steps[Index(worker)];
+    part.step_begins_ns = recording.step_begins_ns[Index(worker)];
+    part.step_ends_ns = recording.step_ends_ns[Index(worker)];
+    for (int32_t step = 0; step < recording.step_count(); ++step) {
+      for (size_t i = 0; i < recording.collectives.size(); ++i)
+        part.runs.push_back(recording.run(step, i, worker));
+    }
+  }
+  return stored;
+}
+
+}  // namespace stepcast

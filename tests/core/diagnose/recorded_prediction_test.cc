@@ -1,0 +1,213 @@
+// Profiles that hold the recording of several workers: what the engine runs of them, and what a
+// diagnosis says.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "core/base/random.h"
+#include "core/communication/job.h"
+#include "core/diagnose/diagnosis.h"
+#include "core/engine/simulation.h"
+#include "core/engine/step_sampler.h"
+#include "core/importing/pytorch_ranks.h"
+#include "core/model/multi_rank_recording.h"
+#include "core/predict/throughput.h"
+#include "tests/core/importing/rank_traces.h"
+
+namespace stepcast::recorded_prediction_test {
+namespace {
+
+using testing::RankTracesForm;
+using testing::WriteRankTraces;
+
+Profile Import(const RankTracesForm& form) {
+  const testing::RankTraces made = WriteRankTraces(form);
+  std::deque<TextSource> sources;
+  std::vector<RankTrace> traces;
+  for (const std::string& text : made.texts)
+    traces.push_back({.recording = &sources.emplace_back(text), .name = ""});
+  return ImportPyTorchRanks(traces,
+                            {.recording = {.model = "toy",
+                                           .batch_size = 8,
+                                           .platform = {.bandwidth_bytes_per_second = 1e9}}},
+                            {}, NeverStop)
+      ->profile;
+}
+
+// Forward, one all-reduce of all, and an optimizer, each as long as drawn.
+Profile RandomProfile(uint64_t seed, int workers, int steps) {
+  Random random({seed, 97});
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  draft.operations = {{.name = "forward", .resource = Resource::kWorker},
+                      {.name = "gradient",
+                       .resource = Resource::kCollective,
+                       .size_bytes = 4000,
+                       .waiting_for = {0},
+                       .collective = Collective::kAllReduce},
+                      {.name = "optimizer", .resource = Resource::kWorker, .waiting_for = {1}}};
+  JobRecording& recording = draft.recording.emplace();
+  recording.collectives = {{.kind = Collective::kAllReduce, .size_bytes = 4000}};
+  const auto collective = static_cast<int64_t>(1 + random.Below(1000));
+  for (int worker = 0; worker < workers; ++worker) {
+    WorkerRecording& part = recording.workers.emplace_back();
+    part.name = absl::StrCat("rank ", worker);
+    int64_t now = 0;
+    for (int step = 0; step < steps; ++step) {
+      const auto forward = static_cast<int64_t>(1 + random.Below(10'000));
+      const auto optimizer = static_cast<int64_t>(1 + random.Below(1000));
+      (worker == 0 ? draft.steps : part.steps)
+          .push_back({.start_ns = {0, forward, forward},
+                      .end_ns = {forward, forward, forward + optimizer}});
+      part.step_begins_ns.push_back(now);
+      part.runs.push_back({.start_ns = now, .end_ns = now + collective});
+      part.step_ends_ns.push_back(now += 20'000);
+    }
+  }
+  return Profile::Create(std::move(draft)).value();
+}
+
+// The obvious simulation: all workers draw the same step, the all-reduce begins when the last one
+// is there, and each goes on from its end.
+std::vector<Instant> StepEndsByHand(const Profile& profile, const Scenario& scenario,
+                                    const JobGraph& job, const RunOptions& options, int worker) {
+  StepSampler sampler(job, options, 0);
+  const auto length = [&](int w, int step, size_t op) {
+    const RecordedStep& recorded =
+        profile.steps_of(w % profile.recorded_workers())[static_cast<size_t>(step)];
+    return Nanoseconds(recorded.end_ns[op] - recorded.start_ns[op]);
+  };
+  std::vector<Instant> begins(static_cast<size_t>(scenario.workers));
+  std::vector<Instant> ends;
+  for (int step = 0; step < options.steps_per_worker; ++step) {
+    const int drawn = sampler.Next(step);
+    Instant last{};
+    for (int w = 0; w < scenario.workers; ++w)
+      last = std::max(last, begins[static_cast<size_t>(w)] + length(w, drawn, 0));
+    last = last + job.joint.lengths.front();
+    for (int w = 0; w < scenario.workers; ++w)
+      begins[static_cast<size_t>(w)] = last + length(w, drawn, 2);
+    ends.push_back(begins[static_cast<size_t>(worker)]);
+  }
+  return ends;
+}
+
+TEST(RecordedPredictionTest, EveryWorkerRepeatsItsOwnStepsAndAllTheSameOne) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Random random({seed, 98});
+    const Profile profile = RandomProfile(seed, 2 + static_cast<int>(random.Below(4)),
+                                          1 + static_cast<int>(random.Below(6)));
+    const Scenario scenario =
+        ResolveScenario(profile, {.workers = 1 + static_cast<int32_t>(random.Below(9))}).value();
+    const JobProgram program = BuildJobProgram(profile, scenario, NeverStop).value();
+    const JobGraph job = JobOf(program, nullptr, scenario);
+    EXPECT_EQ(job.drawing, StepDrawing::kJoint);
+    RunOptions options{.steps_per_worker = 30, .seed = seed, .keep_step_ends = true};
+    options.start_offsets.resize(static_cast<size_t>(scenario.workers));
+    const RunResult result = Simulate(job, options, NeverStop).value();
+    for (int worker = 0; worker < scenario.workers; ++worker) {
+      const std::vector<Instant> expected = StepEndsByHand(profile, scenario, job, options, worker);
+      for (size_t step = 0; step < expected.size(); ++step)
+        ASSERT_EQ(result.step_ends[static_cast<size_t>(worker)][step], expected[step])
+            << "worker " << worker << " step " << step;
+    }
+  }
+}
+
+TEST(RecordedPredictionTest, WithoutLinksCollectivesTakeTheirRecordedTimes) {
+  const Profile profile = RandomProfile(3, 3, 4);
+  const double recorded = CollectiveSecondsOf(*profile.content().recording).front();
+  const auto length = [&](const ScenarioDraft& draft) {
+    const Scenario scenario = ResolveScenario(profile, draft).value();
+    return ToSeconds(JobOf(BuildJobProgram(profile, scenario, NeverStop).value(), nullptr, scenario)
+                         .joint.lengths.front());
+  };
+  EXPECT_NEAR(length({.workers = 3}), recorded, 1e-12);
+  // A ring of two sends 4/3 less, a ring of six 5/4 more.
+  EXPECT_NEAR(length({.workers = 2}), recorded * 3 / 4, 1e-12);
+  EXPECT_NEAR(length({.workers = 6}), recorded * 5 / 4, 1e-12);
+  EXPECT_NEAR(length({.workers = 3, .bandwidth_bytes_per_second = 1e9}), 4e-6 * 4 / 3, 1e-12);
+  EXPECT_NEAR(length({.workers = 3, .communication = AllReduceDraft{}}), 4e-6 * 4 / 3, 1e-12);
+}
+
+TEST(RecordedPredictionTest, ADiagnosisOfARecordingIsOfTheWorkersThatWereRecorded) {
+  const Profile profile = Import({.ranks = 4,
+                                  .steps = 12,
+                                  .straggler = 1.6,
+                                  .clock_offsets_ns = {0, 2'000'000'000, -3'000'000'000, 5}});
+  const DiagnosisQuery query =
+      ResolveDiagnosis(profile, {.options = {.steps_per_worker = 200, .replications = 4}}).value();
+  EXPECT_EQ(query.scenario.workers, 4);
+  const Diagnosis diagnosis = DiagnoseJob(profile, query, NeverStop).value();
+  ASSERT_TRUE(diagnosis.recording.has_value());
+  const RecordingReport& report = diagnosis.recording->report;
+  EXPECT_EQ(diagnosis.recording->path.straggler, 3);
+  EXPECT_EQ(report.workers[3].name, "rank 3");
+  EXPECT_NEAR(report.gap(), 0, 1e-3);
+  EXPECT_GT(*report.unaligned_step_seconds, 10 * report.recorded_step_seconds);
+  EXPECT_EQ(diagnosis.recording->path.steps, 10);
+  EXPECT_EQ(diagnosis.path.straggler, 3);
+  // The steps drawn are those recorded.
+  EXPECT_NEAR(diagnosis.prediction.step_time.mean / report.recorded_step_seconds, 1, 0.02);
+  double of_changes[kWhatIfCount] = {};
+  for (const WhatIfAnswer& answer : diagnosis.what_ifs)
+    of_changes[static_cast<size_t>(answer.change)] = answer.ratio;
+  const auto ratio = [&](WhatIf change) { return of_changes[static_cast<size_t>(change)]; };
+  EXPECT_GT(ratio(WhatIf::kNoStragglers), 1.2);
+  EXPECT_LT(ratio(WhatIf::kNoStragglers), 1.6);
+  EXPECT_GT(ratio(WhatIf::kLinksTwiceAsFast), 1.01);
+  EXPECT_GT(ratio(WhatIf::kComputationTwiceAsFast), 1.3);
+  // Three workers without the slow one, whose collectives are those of the four as a ring of three
+  // has them.
+  const auto predicted = [&](const Profile& of, int32_t workers) {
+    const ThroughputDraft draft = {.scenario = ScenarioDraft{.workers = workers},
+                                   .options = {.steps_per_worker = 200, .replications = 4}};
+    return PredictThroughput(of, ResolveThroughput(profile, draft).value(), NeverStop)
+        ->predictions.front()
+        .steps_per_second;
+  };
+  EXPECT_EQ(diagnosis.prediction.steps_per_second, predicted(profile, 4));
+  EXPECT_NEAR(ratio(WhatIf::kOneWorkerFewer),
+              predicted(profile.OfWorkers({0, 1, 2}), 3) / predicted(profile, 4), 0.005);
+  // Leaving out a fast one gains less.
+  EXPECT_GT(ratio(WhatIf::kOneWorkerFewer),
+            predicted(profile.OfWorkers({0, 1, 3}), 3) / predicted(profile, 4) + 0.1);
+}
+
+TEST(RecordedPredictionTest, AContradictionOfClocksIsAtTheProfilesRecording) {
+  ProfileDraft draft = Import({.ranks = 2, .steps = 8}).content();
+  WorkerRecording& second = draft.recording->workers[1];
+  const size_t collectives = draft.recording->collectives.size();
+  for (size_t i = 3 * collectives; i < second.runs.size(); ++i) {
+    second.runs[i].start_ns += 50'000'000;
+    second.runs[i].end_ns += 50'000'000;
+  }
+  const Profile profile = Profile::Create(std::move(draft)).value();
+  const DiagnosisQuery query = ResolveDiagnosis(profile, {}).value();
+  const absl::StatusOr<Diagnosis> diagnosis = DiagnoseJob(profile, query, NeverStop);
+  ASSERT_FALSE(diagnosis.ok());
+  const ErrorDetails details = DetailsOf(diagnosis.status());
+  EXPECT_EQ(details.reason, "CLOCKS_CONTRADICT");
+  ASSERT_FALSE(details.faults.empty());
+  EXPECT_EQ(details.faults.front().field, "profile.recording");
+}
+
+TEST(RecordedPredictionTest, WhatARecordingCannotBeAskedIsRefused) {
+  const Profile profile = RandomProfile(1, 3, 2);
+  const auto field = [&](const ScenarioDraft& draft) {
+    return DetailsOf(ResolveScenario(profile, draft).status()).faults.at(0).field;
+  };
+  EXPECT_EQ(field({.communication = AllReduceDraft{.fidelity = Fidelity::kExpanded}}),
+            "all_reduce.fidelity");
+  EXPECT_EQ(field({.communication = ParameterServersDraft{}}), "parameter_servers");
+}
+
+}  // namespace
+}  // namespace stepcast::recorded_prediction_test

@@ -1,0 +1,65 @@
+"""Traces of the ranks of one job under DistributedDataParallel on hosts, as PyTorch's profiler writes them, of which every instant is known."""
+
+import json
+
+MS, US = 1_000_000, 1_000
+BASE_NS = 1_767_189_312_000_000_000
+# What happens around a gradient's hook besides its computation.
+HOOK_NS = 6 * US
+# By bucket: its one gradient of 4-byte elements, and how long its all-reduce takes.
+BUCKETS = ((750_000, 3 * MS), (250_000, 1 * MS))
+
+
+class _Rank:
+    def __init__(self, offset_ns):
+        self.now, self.offset_ns, self.events = 5 * MS, offset_ns, []
+
+    def event(self, category, name, begin, end, **arguments):
+        times = {"ts": (begin - self.offset_ns) / US, "dur": (end - begin) / US}
+        self.events.append({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 2, **times, "args": arguments})
+
+    def compute(self, name, length):
+        begin, self.now = self.now, self.now + length
+        self.event("cpu_op", name, begin, self.now)
+
+
+def rank_traces(forward_ms=(10, 10, 20), backward_ms=(4, 2), optimizer_ms=1, steps=7, offsets_ns=None, jumps_ns=None):
+    """The traces, by rank. A rank's clock reads the true time less its offset, and from the fifth step on less its jump, too."""
+    ranks = [_Rank(offset) for offset in offsets_ns or [0] * len(forward_ms)]
+    free = 0
+    for step in range(steps):
+        begins = [rank.now for rank in ranks]
+        if step == 5 and jumps_ns:
+            for rank, jump in zip(ranks, jumps_ns):
+                rank.offset_ns += jump
+        for rank, forward in zip(ranks, forward_ms):
+            rank.compute("aten::conv2d", forward * MS)
+        for (elements, length), backward in zip(BUCKETS, backward_ms):
+            shape = {"Input Dims": [[elements], []], "Input type": ["float", "Scalar"]}
+            launches = [_gradient(rank, backward * MS, shape) for rank in ranks]
+            end = max(free, *launches) + length
+            for rank, launch in zip(ranks, launches):
+                rank.event("cpu_op", "c10d::allreduce_", launch, launch + 100)
+                rank.event("user_annotation", "gloo:all_reduce", max(free, launch), end, **shape)
+            free = end
+        for number, rank in enumerate(ranks):
+            begin, rank.now = max(rank.now, free), max(rank.now, free) + optimizer_ms * MS
+            rank.event("user_annotation", "Optimizer.step#SGD.step", begin, rank.now)
+            rank.event("user_annotation", f"ProfilerStep#{step + 5}", begins[number], rank.now)
+    return [_trace(rank.events, number, len(ranks)) for number, rank in enumerate(ranks)]
+
+
+def _gradient(rank, length, shape):
+    """Returns when its bucket is launched."""
+    rank.compute("autograd::engine::evaluate_function: AddmmBackward0", length)
+    scope = rank.now
+    rank.event("cpu_op", "torch::autograd::AccumulateGrad", scope + 1 * US, scope + 4 * US, **shape)
+    launch, rank.now = scope + 5 * US, scope + HOOK_NS
+    rank.event("cpu_op", "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", scope, rank.now)
+    return launch
+
+
+def _trace(events, rank, world_size):
+    trace = {"schemaVersion": 1, "deviceProperties": [], "distributedInfo": {"backend": "gloo", "rank": rank, "world_size": world_size}}
+    trace |= {"baseTimeNanoseconds": BASE_NS, "traceEvents": events}
+    return json.dumps(trace).encode()

@@ -1,0 +1,243 @@
+"""Recordings of several workers of one job: imported in one stream, kept, diagnosed and predicted, by Google's client and by the command line."""
+
+import gzip
+import json
+import os
+import subprocess
+import tempfile
+
+from contract import details_of, diagnosis_pb2, from_json, grpc, prediction, profile_pb2, scenario_pb2, store
+from rank_traces import rank_traces
+from stepcastd import PATIENCE_SECONDS, ServerTest
+
+import unittest
+
+TIME, CHANGE = diagnosis_pb2.PathTime, diagnosis_pb2.WhatIf
+OPTIONS = store.PyTorchTraceOptions(model="toy", batch_size=8, platform=profile_pb2.Platform(bandwidth_bytes_per_second=1e9))
+OFFSETS_NS = [0, 3_000_000_000, -1_500_000_000]
+# A step of the job: the last rank goes forward for 20 ms and makes its first gradient in 4; all-reduces of 3 ms and 1 ms; the optimizer.
+STEP = 0.029
+
+
+def messages(traces, header=None, chunk_bytes=7919):
+    yield store.ImportProfileRequest(header=header or store.ImportProfileRequest.Header(pytorch=OPTIONS))
+    for number, trace in enumerate(traces):
+        yield store.ImportProfileRequest(recording=store.ImportProfileRequest.Recording(name=f"part{number}.json"))
+        for at in range(0, len(trace), chunk_bytes):
+            yield store.ImportProfileRequest(chunk=trace[at : at + chunk_bytes])
+
+
+def by_kind(times):
+    return {time.kind: time.seconds for time in times}
+
+
+class RecordingsTest(ServerTest):
+    options = scenario_pb2.SimulationOptions(steps_per_worker=200, replications=2)
+
+    def import_all(self, traces, **header):
+        return self.server.profiles.ImportProfile(messages(traces, store.ImportProfileRequest.Header(pytorch=OPTIONS, **header)), timeout=PATIENCE_SECONDS)
+
+    def refused(self, stream):
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.server.profiles.ImportProfile(stream, timeout=PATIENCE_SECONDS)
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+        return details_of(raised.exception)
+
+    def diagnose(self, **request):
+        asked = from_json(diagnosis_pb2.DiagnoseJobRequest(), request)
+        asked.options.CopyFrom(self.options)
+        return self.server.predictions.DiagnoseJob(asked)
+
+    def test_clocks_and_replay_are_in_the_reply(self):
+        # In whatever order they come, as they are or compressed.
+        traces = rank_traces(offsets_ns=OFFSETS_NS)
+        reply = self.import_all([traces[2], gzip.compress(traces[0]), traces[1]], profile_id="ranks")
+        report = reply.recording
+        self.assertEqual((report.steps, report.collectives), (5, 2))
+        self.assertEqual([worker.name for worker in report.workers], ["rank 0", "rank 1", "rank 2"])
+        for worker, offset in zip(report.workers, OFFSETS_NS):
+            self.assertLessEqual(worker.least_clock_offset_ns, offset)
+            self.assertGreaterEqual(worker.most_clock_offset_ns, offset)
+            self.assertAlmostEqual(worker.clock_offset_ns, offset, delta=1e5)
+            self.assertAlmostEqual(worker.recorded_step_seconds, STEP, delta=2e-5)
+            self.assertAlmostEqual(worker.replayed_step_seconds, STEP, delta=2e-5)
+        self.assertAlmostEqual(report.recorded_step_seconds, STEP, delta=2e-5)
+        self.assertAlmostEqual(report.replayed_step_seconds, STEP, delta=2e-5)
+        # As read rank 1 begins 3 s before rank 0 and that 1.5 s before rank 2, for whom they wait once in five steps.
+        self.assertAlmostEqual(report.unaligned_step_seconds, STEP + (4.5 + 1.5) / 3 / 5, delta=2e-5)
+        # Two of three wait for 10 ms less what they did of the backward pass meanwhile: 2 ms of the second gradient.
+        self.assertAlmostEqual(report.waiting_seconds, 2 / 3 * 0.008, delta=5e-5)
+        self.assertAlmostEqual(report.between_steps_seconds, 0, delta=1e-6)
+        self.assertAlmostEqual(report.unexplained_seconds, 0, delta=2e-5)
+
+    def test_what_is_stored_holds_all_workers_and_survives(self):
+        name = self.import_all(rank_traces(offsets_ns=OFFSETS_NS)).profile.name
+        profile = self.server.profiles.GetProfile(store.GetProfileRequest(name=name))
+        self.assertEqual([worker.name for worker in profile.recording.workers], ["rank 0", "rank 1", "rank 2"])
+        self.assertEqual([len(worker.steps) for worker in profile.recording.workers], [0, 5, 5])
+        self.assertEqual([(each.kind, each.size_bytes) for each in profile.recording.collectives], [(profile_pb2.Operation.ALL_REDUCE, size) for size in (3_000_000, 1_000_000)])
+        before = self.diagnose(profile=name)
+        self.server.kill()
+        self.server.start()
+        self.assertEqual(self.server.profiles.GetProfile(store.GetProfileRequest(name=name)), profile)
+        after = self.diagnose(profile=name)
+        self.assertEqual(after.recording, before.recording)
+        # Sent back it is the same profile; without its recording it is another.
+        self.assertEqual(self.server.profiles.CreateProfile(store.CreateProfileRequest(profile=profile)).name, name)
+        profile.ClearField("recording")
+        self.assertNotEqual(self.server.profiles.CreateProfile(store.CreateProfileRequest(profile=profile)).name, name)
+
+    def test_the_diagnosis_names_the_recorded_straggler(self):
+        name = self.import_all(rank_traces(offsets_ns=OFFSETS_NS)).profile.name
+        reply = self.diagnose(profile=name)
+        recorded = reply.recording
+        self.assertTrue(recorded.HasField("straggler"))
+        self.assertEqual(recorded.report.workers[recorded.straggler].name, "rank 2")
+        self.assertEqual((recorded.path_steps, len(recorded.workers)), (5, 3))
+        self.assertAlmostEqual(recorded.path_seconds, STEP, delta=2e-5)
+        self.assertAlmostEqual(sum(by_kind(recorded.path).values()), recorded.path_seconds)
+        # From when the others have launched the first bucket until it does: 10 ms.
+        self.assertAlmostEqual(recorded.workers[2].waited_for_seconds, 0.010, delta=5e-5)
+        # Without a scenario it is the job that was recorded, its collectives as long as they were.
+        self.assertEqual((reply.prediction.scenario.workers, reply.straggler, len(reply.workers)), (3, 2, 3))
+        self.assertAlmostEqual(reply.prediction.step_time.mean.ToNanoseconds() * 1e-9, STEP, delta=2e-5)
+        ratios = {answer.change: answer.ratio for answer in reply.what_ifs}
+        for change, seconds in ((CHANGE.NO_STRAGGLERS, 0.019), (CHANGE.COMPUTATION_TWICE_AS_FAST, 0.0165), (CHANGE.LINKS_TWICE_AS_FAST, 0.0275)):
+            # Scaling makes the mean computation of the slow one that of a fast one, and its first gradient comes a little earlier.
+            self.assertAlmostEqual(ratios[change], STEP / seconds, delta=0.02 * STEP / seconds if change != CHANGE.NO_STRAGGLERS else 0.1 * STEP / seconds)
+        # Without rank 2 a ring sends three quarters.
+        self.assertAlmostEqual(ratios[CHANGE.ONE_WORKER_FEWER], (2 / (0.014 + 0.00225 + 0.00075 + 0.001)) / (3 / STEP), delta=0.005)
+        self.assertEqual([out.change for out in reply.left_out], [CHANGE.NO_LATENCY])
+
+    def test_predictions_use_each_workers_steps(self):
+        name = self.import_all(rank_traces()).profile.name
+
+        def step(workers, **scenario):
+            asked = prediction.PredictThroughputRequest(profile=name, worker_counts=[workers], options=self.options)
+            from_json(asked.scenario, scenario)
+            return self.server.predictions.PredictThroughput(asked).predictions[0].step_time.mean.ToNanoseconds() * 1e-9
+
+        self.assertAlmostEqual(step(3), STEP, delta=2e-5)
+        # The first two only; then the fourth is as the first.
+        self.assertAlmostEqual(step(2), 0.014 + 0.00225 + 0.00075 + 0.001, delta=5e-5)
+        self.assertAlmostEqual(step(6), 0.024 + 0.004 * (10 / 6) / (4 / 3) + 0.001, delta=5e-5)
+        # Of a bandwidth it is a ring's time: 4/3 of 3 MB and 1 MB at 1 GB/s.
+        self.assertAlmostEqual(step(3, bandwidth_bytes_per_second=1e9), 0.024 + 0.004 + 0.004 / 3 + 0.001, delta=5e-5)
+
+    def test_ranks_that_do_not_fit_are_refused_with_the_first_difference(self):
+        traces = rank_traces()
+        for parts, field, text in (
+            (traces[:2], "recordings[0]", "rank 0 is one of 3 workers, and 2 traces were given"),
+            ([traces[0], traces[1], traces[1]], "recordings[2]", "rank 1 is in recordings[1], too"),
+            ([traces[0], traces[1], rank_traces(steps=2)[2]], "recordings[2]", ""),
+            ([traces[0], b"{", traces[2]], "recordings[1]", ""),
+            ([traces[0], b"\x1f\x8b\x08broken", traces[2]], "recordings[1]", "gzip"),
+            ([traces[0], b"", traces[2]], "recordings[1]", ""),
+        ):
+            details = self.refused(messages(parts))
+            self.assertEqual(details.reason, "IMPORT_INVALID", details)
+            self.assertEqual(list(details.violations)[:1], [field], details)
+            self.assertIn(text, details.violations[field])
+        self.assertEqual(len(self.server.profiles.ListProfiles(store.ListProfilesRequest()).profiles), 0)
+
+    def test_clocks_that_contradict_are_refused_with_the_messages(self):
+        details = self.refused(messages(rank_traces(jumps_ns=[0, -100_000_000, 0])))
+        self.assertEqual((details.reason, list(details.violations)), ("CLOCKS_CONTRADICT", ["recordings"]))
+        self.assertRegex(details.violations["recordings"], r"all_reduce/\d of step \d+: rank \d started it at \d+ ns, rank \d ended it at \d+ ns")
+        self.assertGreater(int(details.metadata["excess_ns"]), 50_000_000)
+
+    def test_a_stream_that_cannot_be_is_refused_with_its_field(self):
+        traces = rank_traces()
+        header = store.ImportProfileRequest.Header
+        platform = profile_pb2.Platform(bandwidth_bytes_per_second=1e9)
+        slowed = store.PyTorchTraceOptions(model="toy", batch_size=8, platform=platform, step_seconds=0.1)
+        chakra = header(chakra=store.ChakraTraceOptions(model="toy", batch_size=8, platform=platform))
+        begin = store.ImportProfileRequest(recording=store.ImportProfileRequest.Recording(name="rank1.json"))
+        long_name = store.ImportProfileRequest(recording=store.ImportProfileRequest.Recording(name="x" * 257))
+        late = [store.ImportProfileRequest(header=header(pytorch=OPTIONS)), store.ImportProfileRequest(chunk=traces[0]), begin]
+        for stream, field in (
+            (messages(traces, header(pytorch=slowed)), "header.pytorch.step_seconds"),
+            (messages(traces, chakra), "recording"),
+            (iter(late), "recording"),
+            (iter([late[0], long_name]), "recording.name"),
+            (iter([late[0]] + [begin] * 129), "recording"),
+            (iter([late[0], begin, store.ImportProfileRequest(graph_chunk=b"x")]), "graph_chunk"),
+        ):
+            self.assertEqual(list(self.refused(stream).violations)[:1], [field])
+        # One that is announced is one as always.
+        self.assertFalse(self.server.profiles.ImportProfile(messages(traces[:1])).HasField("recording"))
+
+    def test_a_recording_that_cannot_be_is_refused_with_its_path(self):
+        name = self.import_all(rank_traces()).profile.name
+        sound = self.server.profiles.GetProfile(store.GetProfileRequest(name=name))
+
+        def violations(change):
+            profile = profile_pb2.Profile()
+            profile.CopyFrom(sound)
+            change(profile)
+            with self.assertRaises(grpc.RpcError) as raised:
+                self.server.profiles.CreateProfile(store.CreateProfileRequest(profile=profile))
+            return list(details_of(raised.exception).violations)
+
+        at = "profile.recording"
+        cases = {
+            f"{at}.workers": lambda p: p.recording.ClearField("workers"),
+            f"{at}.workers[1].name": lambda p: p.recording.workers[1].MergeFrom(profile_pb2.WorkerRecording(name="rank 0")),
+            f"{at}.workers[1].steps": lambda p: p.recording.workers[1].steps.pop(),
+            f"{at}.workers[2].steps[0].end_ns": lambda p: p.recording.workers[2].steps[0].end_ns.pop(),
+            f"{at}.workers[0].steps": lambda p: p.recording.workers[0].steps.add(),
+            f"{at}.workers[2].run_ends_ns": lambda p: p.recording.workers[2].run_ends_ns.pop(),
+            f"{at}.workers[1].step_begins_ns": lambda p: p.recording.workers[1].step_begins_ns.pop(),
+            f"{at}.workers[1].step_ends_ns[2]": lambda p: p.recording.workers[1].step_ends_ns.__setitem__(2, 0),
+            f"{at}.workers[1].runs[3]": lambda p: p.recording.workers[1].run_starts_ns.__setitem__(3, 1 << 62),
+            f"{at}.collectives[0].kind": lambda p: p.recording.collectives[0].ClearField("kind"),
+            f"{at}.collectives[1].size_bytes": lambda p: p.recording.collectives[1].__setattr__("size_bytes", -1),
+            f"{at}.collectives": lambda p: p.recording.ClearField("collectives"),
+        }
+        for path, change in cases.items():
+            with self.subTest(path):
+                self.assertIn(path, violations(change))
+        for scenario, field in (({"all_reduce": {"fidelity": "EXPANDED"}}, "scenario.all_reduce.fidelity"), ({"parameter_servers": {}}, "scenario.parameter_servers")):
+            with self.assertRaises(grpc.RpcError) as raised:
+                self.diagnose(profile=name, scenario=scenario)
+            self.assertIn(field, details_of(raised.exception).violations)
+
+    def test_the_command_line_says_the_same_with_a_server_and_without(self):
+        with tempfile.TemporaryDirectory(prefix="stepcast-ranks-") as folder:
+            paths = [os.path.join(folder, f"rank{number}.json.gz") for number in range(3)]
+            for path, trace in zip(paths, rank_traces(offsets_ns=OFFSETS_NS)):
+                with gzip.open(path, "wb") as file:
+                    file.write(trace)
+            ask = ("--batch-size", "8", "--bandwidth", "1GB/s", "--model", "toy")
+            saved = os.path.join(folder, "job.json")
+            local = self.run_program("profile", "import", *paths, *ask, "--save", saved, server=False)
+            there = self.run_program("profile", "import", *paths, *ask, "--id", "ranks")
+            for line in ("matched: 2 collectives in each of 5 steps of 3 workers", "replay: a step takes 29.0", "of it workers wait for others: 5.3"):
+                self.assertIn(line, local)
+                self.assertIn(line, there)
+            self.assertRegex(local, r"rank 1 +\+3\.\d+ s +-[\d.]+ .?s \.\. \+[\d.]+ .?s")
+            few = ("--steps", "100", "--replications", "2")
+            of_file = self.run_program("diagnose", saved, *few, server=False)
+            self.assertEqual(of_file, self.run_program("diagnose", "ranks", *few))
+            self.assertIn("the others wait for rank 2 for", of_file)
+            with open(saved, encoding="utf-8") as file:
+                self.assertEqual(len(json.load(file)["recording"]["workers"]), 3)
+            wrong = os.path.join(folder, "layers.txt")
+            with open(wrong, "w", encoding="utf-8") as file:
+                file.write("node1 -- Conv -- forward\n")
+            self.assertIn("looks like measured layers", self.run_program("profile", "import", paths[0], wrong, *ask, status=2))
+            self.assertIn("recordings[0]: rank 0 is one of 3 workers", self.run_program("profile", "import", *paths[:2], *ask, status=1))
+
+    def run_program(self, *arguments, server=True, status=0):
+        environment = {name: value for name, value in os.environ.items() if name != "STEPCAST_SERVER"}
+        if server:
+            environment["STEPCAST_SERVER"] = self.server.address
+        done = subprocess.run(
+            [os.environ["STEPCAST"], *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        )
+        self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout}{done.stderr}")
+        return done.stdout if status == 0 else done.stderr
+
+
+if __name__ == "__main__":
+    unittest.main()
