@@ -82,8 +82,9 @@ TEST(OptimizeJobTest, IsNeverWorseThanAnyDefaultOnTheZoo) {
       std::set<std::string> names;
       for (const NamedTensors& tensors : answer.tensors)
         names.insert(tensors.operations.begin(), tensors.operations.end());
-      if (!answer.keeps_as_recorded)
+      if (!answer.keeps_as_recorded) {
         EXPECT_EQ(names.size(), NothingFused(profile).tensors.size()) << model;
+      }
     }
   }
 }
@@ -130,8 +131,9 @@ TEST(OptimizeJobTest, ABudgetIsKeptByThePassThatMakesTheShorterStep) {
     if (!tried.why_not.empty()) continue;
     const bool is_chosen = tried.pass == saved.memory->pass;
     for (const TriedMemoryPass& other : saved.memory->tried) {
-      if (is_chosen && other.why_not.empty())
+      if (is_chosen && other.why_not.empty()) {
         EXPECT_LE(tried.step_seconds, other.step_seconds) << NameOf(other.pass);
+      }
     }
   }
   EXPECT_THAT(saved.reason, HasSubstr(NameOf(saved.memory->pass)));
