@@ -229,6 +229,7 @@ std::string StrategyGroupsText(const v1::JobStrategy& strategy) {
                       " more (--out or --output json)\n");
     }
   }
+  if (!strategy.setting().empty()) absl::StrAppend(&text, "\nset: ", strategy.setting(), "\n");
   if (strategy.recomputed_size() > 0)
     absl::StrAppend(&text, "\ncomputed again: ", SpanText(strategy.recomputed()), "\n");
   return text;

@@ -20,6 +20,8 @@ namespace stepcast {
 namespace {
 
 constexpr double kGigabyte = 1e9;
+// What is faster by less is as fast.
+constexpr double kMore = 1 + 1e-9;
 // Segments that recomputation is tried with, at most.
 constexpr int32_t kMaxSegments = 64;
 
@@ -247,6 +249,14 @@ class StrategyAdviser {
                   answer_.as_recorded.confidence_interval, query_.options.confidence_level);
   }
 
+  // Over the job as recorded: with a pass, a tuned strategy's own gain is over the job with it.
+  Gain GainOfTuned(const TunedStrategy& tuned) const {
+    if (plan_->pass == MemoryPass::kNone) return tuned.gain;
+    return GainOf({tuned.prediction.steps_per_second}, {answer_.as_recorded.steps_per_second},
+                  tuned.prediction.confidence_interval, answer_.as_recorded.confidence_interval,
+                  query_.options.confidence_level);
+  }
+
   void Compare(std::string name, const Prediction& prediction, const Gain& gain) {
     answer_.compared.push_back({.name = std::move(name),
                                 .step_seconds = prediction.step_time.mean,
@@ -266,14 +276,7 @@ class StrategyAdviser {
     std::vector<Strategy> others = starts;
     others.push_back(alone);
     for (const TunedStrategy& baseline : baselines) {
-      // With a pass, the baseline's own gain is over the job with it.
-      const Prediction& prediction = baseline.prediction;
-      Compare(NameOf(baseline.method), prediction,
-              plan_->pass == MemoryPass::kNone
-                  ? baseline.gain
-                  : GainOf({prediction.steps_per_second}, {answer_.as_recorded.steps_per_second},
-                           prediction.confidence_interval, answer_.as_recorded.confidence_interval,
-                           query_.options.confidence_level));
+      Compare(NameOf(baseline.method), baseline.prediction, GainOfTuned(baseline));
     }
     bool is_chains_best = found.is_chains_best;
     const absl::StatusOr<Replays::Full> unfused = replays.InFull(alone);
@@ -296,6 +299,18 @@ class StrategyAdviser {
       chosen = other;
       is_chains_best = false;
     }
+    const TunedStrategy* faster = nullptr;
+    for (const TunedStrategy& baseline : baselines) {
+      if (baseline.method != TuningMethod::kHorovod ||
+          baseline.prediction.steps_per_second <= best * kMore)
+        continue;
+      best = baseline.prediction.steps_per_second;
+      faster = &baseline;
+    }
+    if (faster != nullptr) {
+      TakeCycles(*faster);
+      return absl::OkStatus();
+    }
     const Gain gain = GainOverBase(full->prediction, full->runs);
     Compare("FOUND", full->prediction, gain);
     if (plan_->pass == MemoryPass::kNone &&
@@ -307,6 +322,22 @@ class StrategyAdviser {
     answer_.is_chains_best = is_chains_best;
     Describe(chosen, costs);
     return absl::OkStatus();
+  }
+
+  // What goes together in cycles, which no groups that were found are as fast as.
+  void TakeCycles(const TunedStrategy& cycles) {
+    answer_.gain = GainOfTuned(cycles);
+    Compare("FOUND", cycles.prediction, answer_.gain);
+    if (plan_->pass == MemoryPass::kNone &&
+        cycles.prediction.steps_per_second <= answer_.as_recorded.steps_per_second)
+      return;
+    answer_.keeps_as_recorded = false;
+    answer_.prediction = cycles.prediction;
+    answer_.setting = cycles.setting;
+    for (const TunedGroup& group : cycles.groups) {
+      answer_.tensors.push_back(
+          {.operations = group.operations, .size_bytes = group.size_bytes, .partitions = 1});
+    }
   }
 
   void Describe(const Strategy& strategy, const FusionCosts& costs) {
@@ -382,8 +413,9 @@ class StrategyAdviser {
       gradients += group.operations.size();
       parts += group.partitions > 1 ? group.partitions : 0;
     }
-    what.push_back(
-        absl::StrCat(gradients, " gradients in ", answer_.tensors.size(), " collectives"));
+    what.push_back(answer_.setting.empty() ? absl::StrCat(gradients, " gradients in ",
+                                                          answer_.tensors.size(), " collectives")
+                                           : answer_.setting);
     if (parts > 0) what.push_back(absl::StrCat("some cut in ", parts, " parts"));
     std::string all;
     for (size_t i = 0; i < what.size(); ++i)

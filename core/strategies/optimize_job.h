@@ -73,6 +73,9 @@ struct StrategyAnswer {
   bool keeps_as_recorded = false;
   std::vector<NamedFusedOperations> fused;
   std::vector<NamedTensors> tensors;
+  // Where Horovod's cycles are faster than any groups that were found: its settings, as a user
+  // writes them; `tensors` is then what most often goes together.
+  std::string setting;
   std::vector<ComparedStrategy> compared;
   std::optional<MemoryReport> memory;  // none: nothing is known of what is kept
   SearchStatistics search;

@@ -156,10 +156,12 @@ class StepChain {
   // doing both is no worse). Groups stay whole. Cost: a TimesOf a decision.
   absl::StatusOr<ChainGrouping> Decide(ChainGrouping grouping, StopCheck stop) const;
 
-  // The grouping with the least makespan of those whose groups of computations are whole groups of
-  // `finest`, each of them either as there or all computations of one group of gradients as one;
-  // exact, by dynamic programming over the last group with all that is not worse in both, time
-  // saved and end. Cost: cubic at most in gradients, mostly quadratic.
+  // The grouping with the least makespan of all whose groups are made of whole groups of `finest`,
+  // where fusing more saves more and one collective of two tensors takes no longer than two: then
+  // computations of one group of gradients are best as one, or as they are (Theorem 3), and those
+  // that no gradient waits for may go with what is before them. Exact but for rounding, by dynamic
+  // programming over the last group with all that is not worse in both, time saved and end. Cost:
+  // mostly quadratic in gradients.
   absl::StatusOr<ChainGrouping> Best(const ChainGrouping& finest, StopCheck stop) const;
 
   Strategy StrategyOf(const ChainGrouping& grouping) const;

@@ -47,6 +47,7 @@ v1::JobStrategy WireJobStrategy(const StrategyAnswer& answer) {
   if (answer.memory.has_value()) {
     for (const std::string& name : answer.memory->recomputed) wire.add_recomputed(name);
   }
+  wire.set_setting(answer.setting);
   return wire;
 }
 

@@ -15,6 +15,7 @@ namespace stepcast::strategy_search_test {
 namespace {
 
 constexpr double kOptimizerNs = 1000;
+const InOrder kExecutor;
 
 struct Found {
   FoundStrategy best;
@@ -31,7 +32,7 @@ Found Search(const Profile& profile, const StrategyDraft& draft) {
   const absl::StatusOr<StrategyQuery> query = ResolveStrategies(profile, draft);
   EXPECT_TRUE(query.ok()) << query.status();
   const FusionCosts costs(profile, query->fused_costs, query->fused_share);
-  Replays replays(profile, *query, costs, NeverStop, InOrder(), nullptr);
+  Replays replays(profile, *query, costs, NeverStop, kExecutor, nullptr);
   const absl::StatusOr<FoundStrategy> found =
       SearchStrategies(profile, *query, costs, {}, replays, NeverStop);
   EXPECT_TRUE(found.ok()) << found.status();
@@ -82,7 +83,7 @@ TEST(StrategySearchTest, ReplaysAreTheObviousChain) {
     const StrategyDraft draft = DraftOf(one.latency, one.share);
     const StrategyQuery query = ResolveStrategies(profile, draft).value();
     const FusionCosts costs(profile, {}, one.share);
-    Replays replays(profile, query, costs, NeverStop, InOrder(), nullptr);
+    Replays replays(profile, query, costs, NeverStop, kExecutor, nullptr);
     const ChainGroups groups =
         GroupsOfBits(one.job, static_cast<uint32_t>(random()), static_cast<uint32_t>(random()));
     Strategy strategy;
@@ -207,7 +208,7 @@ TEST(StrategySearchTest, StopsAndReturnsWhatItWasToldOrTheBestSoFar) {
       if (++asked < 40) return absl::OkStatus();
       return is_budget ? TimeBudgetSpent() : absl::CancelledError("enough");
     };
-    Replays replays(profile, query, costs, stop, InOrder(), nullptr);
+    Replays replays(profile, query, costs, stop, kExecutor, nullptr);
     const auto found = SearchStrategies(profile, query, costs, {}, replays, stop);
     if (is_budget) {
       ASSERT_TRUE(found.ok()) << found.status();

@@ -68,6 +68,7 @@ StrategyAnswer SomeStrategy() {
   answer.fused = {
       {.operations = {"a", "b"}, .seconds_apart = 2, .seconds = 1.5, .is_estimate = true}};
   answer.tensors = {{.operations = {"g", "h"}, .size_bytes = 77, .partitions = 3}};
+  answer.setting = "HOROVOD_CYCLE_TIME=1";
   answer.compared = {{.name = "MG_WFBP",
                       .step_seconds = 0.5,
                       .examples_per_second = 11,
@@ -117,6 +118,7 @@ TEST(StrategyConvertTest, AStrategyCarriesEverything) {
   EXPECT_EQ(wire.strategy().tensors(0).partitions(), 3);
   EXPECT_EQ(wire.strategy().memory_pass(), v1::JobStrategy::RECOMPUTATION);
   EXPECT_THAT(wire.strategy().recomputed(), ElementsAre("forward/x"));
+  EXPECT_EQ(wire.strategy().setting(), "HOROVOD_CYCLE_TIME=1");
   EXPECT_EQ(wire.as_recorded().examples_per_second(), 10);
   EXPECT_EQ(wire.prediction().examples_per_second(), 12);
   EXPECT_EQ(wire.gain(), 0.2);
