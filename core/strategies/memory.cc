@@ -230,14 +230,14 @@ absl::StatusOr<MemoryPlan> Recompute(const Profile& profile, const MemoryModel& 
 absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel& model,
                                       double share) {
   const std::vector<Operation>& operations = profile.operations();
-  // What waits for a collective, directly or not.
+  // What waits for an all-reduce, directly or not.
   std::vector<std::vector<int32_t>> dependents(operations.size());
   std::vector<int32_t> left;
   std::vector<uint8_t> waits(operations.size(), 0);
   for (size_t i = 0; i < operations.size(); ++i) {
     for (const int32_t before : operations[i].waiting_for)
       dependents[Index(before)].push_back(static_cast<int32_t>(i));
-    if (operations[i].resource == Resource::kWorker) continue;
+    if (operations[i].collective != Collective::kAllReduce) continue;
     waits[i] = 1;
     left.push_back(static_cast<int32_t>(i));
   }
@@ -255,17 +255,27 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
   std::vector<int32_t> half(operations.size(), -1);
   std::vector<int32_t> sources;
   for (size_t i = 0; i < operations.size(); ++i) {
-    if (waits[i]) continue;
+    if (waits[i] || operations[i].resource != Resource::kWorker) continue;
     half[i] = static_cast<int32_t>(sources.size());
     sources.push_back(static_cast<int32_t>(i));
   }
   const auto halves = static_cast<int32_t>(sources.size());
+  if (halves == 0) {
+    return MakeError(absl::StatusCode::kFailedPrecondition,
+                     "nothing can be done in halves: every computation waits for an all-reduce",
+                     {.reason = "NOTHING_TO_HALVE"});
+  }
   std::vector<uint8_t> is_waited_for(Index(halves), 0);
   for (const int32_t source : sources) {
     Operation first = operations[Index(source)];
     first.name = Unused("half/", first.name, names);
     first.parameter.clear();
     for (int32_t& before : first.waiting_for) {
+      // A collective of another kind is there once, for both halves.
+      if (half[Index(before)] < 0) {
+        before += halves;
+        continue;
+      }
       before = half[Index(before)];
       is_waited_for[Index(before)] = 1;
     }
@@ -278,7 +288,7 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
   for (size_t i = 0; i < operations.size(); ++i) {
     Operation second = operations[i];
     for (int32_t& before : second.waiting_for) before += halves;
-    if (!waits[i] && second.waiting_for.empty()) second.waiting_for = last_halves;
+    if (half[i] >= 0 && second.waiting_for.empty()) second.waiting_for = last_halves;
     draft.operations.push_back(std::move(second));
   }
   const auto scaled = [share](int64_t ns) { return std::llround(static_cast<double>(ns) * share); };
@@ -296,8 +306,9 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
     for (size_t i = 0; i < operations.size(); ++i) {
       const int64_t length = step.end_ns[i] - step.start_ns[i];
       const int64_t start = step.start_ns[i] - begin;
-      made.start_ns.push_back(begin + end_of_halves + (waits[i] ? start : scaled(start)));
-      made.end_ns.push_back(made.start_ns.back() + (waits[i] ? length : scaled(length)));
+      const bool is_half = half[i] >= 0;
+      made.start_ns.push_back(begin + end_of_halves + (is_half ? scaled(start) : start));
+      made.end_ns.push_back(made.start_ns.back() + (is_half ? scaled(length) : length));
     }
     step = std::move(made);
   }

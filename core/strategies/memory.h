@@ -65,7 +65,8 @@ absl::StatusOr<MemoryPlan> Recompute(const Profile& profile, const MemoryModel& 
 int32_t MostSegments(const Profile& profile, const MemoryModel& model);
 
 // Two halves of the batch, one after the other, and one exchange of their gradients: all that does
-// not wait for a collective is done twice, first as `half/NAME`, each time for `share` of its time.
+// not wait for an all-reduce is done twice, first as `half/NAME`, each time for `share` of its
+// time. FAILED_PRECONDITION, reason NOTHING_TO_HALVE, where all does.
 absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel& model,
                                       double share);
 

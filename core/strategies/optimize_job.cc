@@ -271,7 +271,10 @@ class StrategyAdviser {
                      Replays& replays) {
     Strategy chosen = found.strategy;
     absl::StatusOr<Replays::Full> full = replays.InFull(chosen);
-    if (!full.ok()) return IsTimeBudgetSpent(full.status()) ? absl::OkStatus() : full.status();
+    // What nothing could be replayed of stays as it is.
+    if (IsTimeBudgetSpent(full.status()) || absl::IsInvalidArgument(full.status()))
+      return absl::OkStatus();
+    if (!full.ok()) return full.status();
     const Strategy alone = NothingFused(plan_->profile);
     std::vector<Strategy> others = starts;
     others.push_back(alone);
@@ -282,7 +285,7 @@ class StrategyAdviser {
     const absl::StatusOr<Replays::Full> unfused = replays.InFull(alone);
     if (unfused.ok()) {
       Compare("NO_FUSION", unfused->prediction, GainOverBase(unfused->prediction, unfused->runs));
-    } else if (!IsTimeBudgetSpent(unfused.status())) {
+    } else if (!IsTimeBudgetSpent(unfused.status()) && !absl::IsInvalidArgument(unfused.status())) {
       return unfused.status();
     }
     double best = full->prediction.steps_per_second;
@@ -291,6 +294,7 @@ class StrategyAdviser {
       absl::StatusOr<Replays::Full> judged = replays.InFull(other);
       if (!judged.ok()) {
         if (IsTimeBudgetSpent(judged.status())) break;
+        if (absl::IsInvalidArgument(judged.status())) continue;
         return judged.status();
       }
       if (judged->prediction.steps_per_second <= best) continue;

@@ -68,7 +68,8 @@ class Search {
 
  private:
   SyncTimes MakeSync() {
-    const bool by_bytes = query_.shortcuts.partial_replay || query_.shortcuts.symmetry;
+    // Of equal tensors one is enough.
+    const bool by_bytes = query_.shortcuts.symmetry;
     if (!query_.shortcuts.partial_replay) {
       return {[this](const SyncTimes::Range& range, int32_t partitions) {
                 return FromWholeJob(range, partitions);
@@ -278,7 +279,7 @@ class Search {
     const ChainTimes times = chain_->TimesOf(from);
     std::vector<Change> changes;
     AddTensorChanges(from, times, changes);
-    AddComputationChanges(from, times, changes);
+    AddComputationChanges(times, changes);
     AddTableChanges(from, changes);
     replays_.statistics().decisions += static_cast<int64_t>(changes.size());
     if (query_.shortcuts.symmetry) changes = ByKind(std::move(changes));
@@ -341,33 +342,46 @@ class Search {
     }
   }
 
-  void AddComputationChanges(const ChainGrouping& from, const ChainTimes& times,
-                             std::vector<Change>& changes) const {
+  // How many computations, and about how long: the same where blocks are equal.
+  std::string LengthKind(const std::pair<int32_t, int32_t>& group) const {
+    constexpr double kAlike = 0.1;
+    double seconds = 0;
+    for (int32_t i = group.first; i < group.second; ++i)
+      seconds += costs_.SecondsOf(chain_->computations()[Index(i)]);
+    const double steps = seconds > 0 ? std::round(std::log(seconds) / std::log1p(kAlike)) : 0;
+    return absl::StrCat(group.second - group.first, ":", static_cast<int64_t>(steps));
+  }
+
+  void AddComputationChanges(const ChainTimes& times, std::vector<Change>& changes) const {
     if (!costs_.known()) return;
+    // The last gradients of the tensors that wait for each group.
+    std::vector<std::vector<int32_t>> waiting(times.computations.size());
+    for (const ChainTensor& tensor : times.tensors) {
+      if (tensor.after >= 0)
+        waiting[Index(tensor.after)].push_back(tensor.range.first + tensor.range.count - 1);
+    }
     for (size_t g = 0; g < times.computations.size(); ++g) {
       const auto [first, end] = times.computations[g];
+      const std::string kind = LengthKind(times.computations[g]);
       for (int32_t i = first; i + 1 < end; ++i) {
-        if (finest_.computation_ends[Index(i)]) {
+        if (finest_.computation_ends[Index(i)])
           changes.push_back(
-              {.computations = {i}, .kind = absl::StrCat("split ", end - first, " ", i - first)});
-        }
+              {.computations = {i}, .kind = absl::StrCat("split ", kind, " ", i - first)});
       }
       if (g + 1 == times.computations.size()) break;
-      if (!chain_->SecondsOf(first, times.computations[g + 1].second).has_value()) continue;
-      changes.push_back({.computations = {end - 1}, .kind = absl::StrCat("fuse ", g)});
+      const std::pair<int32_t, int32_t>& next = times.computations[g + 1];
+      if (!chain_->SecondsOf(first, next.second).has_value()) continue;
+      const std::string both = absl::StrCat(kind, "|", LengthKind(next), " ", waiting[g].size(),
+                                            "|", waiting[g + 1].size());
+      changes.push_back({.computations = {end - 1}, .kind = absl::StrCat("fuse ", both)});
       // The tensors that wait for them, as one.
-      Change with = changes.back();
-      int32_t last_tensor = -1;
-      for (size_t t = 0; t < times.tensors.size(); ++t) {
-        const int32_t after = times.tensors[t].after;
-        if (after != static_cast<int32_t>(g) && after != static_cast<int32_t>(g) + 1) continue;
-        if (last_tensor >= 0) with.gradients.push_back(last_tensor);
-        last_tensor = times.tensors[t].range.first + times.tensors[t].range.count - 1;
-      }
-      with.kind = absl::StrCat("fuse+ ", g);
-      if (!with.gradients.empty()) changes.push_back(std::move(with));
+      Change with{.computations = {end - 1}, .kind = absl::StrCat("fuse+ ", both)};
+      with.gradients = waiting[g];
+      with.gradients.insert(with.gradients.end(), waiting[g + 1].begin(), waiting[g + 1].end());
+      if (with.gradients.size() < 2) continue;
+      with.gradients.pop_back();
+      changes.push_back(std::move(with));
     }
-    static_cast<void>(from);
   }
 
   // What the table names, as one.
@@ -412,13 +426,15 @@ class Search {
         continue;
       }
       Change& all = made[found->second];
-      const auto add = [](std::vector<int32_t>& to, const std::vector<int32_t>& more) {
-        for (const int32_t i : more) {
-          if (std::find(to.begin(), to.end(), i) == to.end()) to.push_back(i);
-        }
-      };
-      add(all.computations, change.computations);
-      add(all.gradients, change.gradients);
+      all.computations.insert(all.computations.end(), change.computations.begin(),
+                              change.computations.end());
+      all.gradients.insert(all.gradients.end(), change.gradients.begin(), change.gradients.end());
+    }
+    for (Change& change : made) {
+      for (std::vector<int32_t>* ends : {&change.computations, &change.gradients}) {
+        std::sort(ends->begin(), ends->end());
+        ends->erase(std::unique(ends->begin(), ends->end()), ends->end());
+      }
     }
     return made;
   }
