@@ -126,6 +126,35 @@ TEST(MemoryTest, HalvesComeOneAfterTheOtherAndOneExchangeFollows) {
   EXPECT_EQ(step.end_ns.back() - step.start_ns.back(), 10'000) << "the optimizer's is whole";
 }
 
+// A broadcast at the begin of a step, as of the statistics of batch normalisation.
+TEST(MemoryTest, WhatIsBroadcastIsThereOnceForBothHalves) {
+  ProfileDraft draft = Layers(2).content();
+  draft.operations.push_back({.name = "broadcast",
+                              .resource = Resource::kCollective,
+                              .size_bytes = 10,
+                              .collective = Collective::kBroadcast});
+  draft.operations[0].waiting_for = {static_cast<int32_t>(draft.operations.size()) - 1};
+  draft.steps[0].start_ns.push_back(0);
+  draft.steps[0].end_ns.push_back(0);
+  const Profile profile = Profile::Create(draft).value();
+  const absl::StatusOr<MemoryPlan> plan = Accumulate(profile, OutputsOf(profile), 0.5);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto last = static_cast<int32_t>(plan->profile.operations().size()) - 1;
+  EXPECT_THAT(plan->profile.operations()[0].waiting_for, ElementsAre(last));
+  EXPECT_THAT(plan->profile.operations()[4].waiting_for, ElementsAre(last));
+  // What only computes after all-reduces has no halves.
+  ProfileDraft after{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  after.operations = {{.name = "all_reduce",
+                       .resource = Resource::kCollective,
+                       .size_bytes = 10,
+                       .collective = Collective::kAllReduce},
+                      {.name = "compute", .resource = Resource::kWorker, .waiting_for = {0}}};
+  after.steps = {{.start_ns = {0, 0}, .end_ns = {0, 10}}};
+  const Profile waits = Profile::Create(after).value();
+  EXPECT_EQ(DetailsOf(Accumulate(waits, {.kept_bytes = {0, 5}}, 0.5).status()).reason,
+            "NOTHING_TO_HALVE");
+}
+
 TEST(MemoryTest, WithoutPairsNothingIsComputedAgain) {
   const Profile profile = Layers(1);
   const absl::StatusOr<MemoryPlan> plan = Recompute(profile, OutputsOf(profile), 2);

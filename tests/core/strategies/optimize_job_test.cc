@@ -112,6 +112,42 @@ TEST(OptimizeJobTest, WhereNothingHelpsTheJobStaysAsItIs) {
   EXPECT_THAT(answer.cost_source, StartsWith("none is known"));
 }
 
+TEST(OptimizeJobTest, JobsWithoutGradientsOrWithOneWorkerStayAsTheyAre) {
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  draft.operations = {{.name = "broadcast",
+                       .resource = Resource::kCollective,
+                       .size_bytes = 1000,
+                       .collective = Collective::kBroadcast},
+                      {.name = "compute", .resource = Resource::kWorker, .waiting_for = {0}},
+                      {.name = "more", .resource = Resource::kWorker, .waiting_for = {1}}};
+  draft.steps = {{.start_ns = {0, 0, 9000}, .end_ns = {0, 9000, 20'000}}};
+  const Profile profile = Profile::Create(draft).value();
+  const StrategyAnswer answer = Optimized(profile, DraftOf(3, 1e-6));
+  EXPECT_TRUE(answer.keeps_as_recorded);
+  const ChainJob job{.lengths_ns = {5000, 5000}, .gradient_bytes = {{100}, {100}}};
+  EXPECT_TRUE(Optimized(ProfileOf(job), DraftOf(1, 1e-6)).keeps_as_recorded);
+}
+
+TEST(OptimizeJobTest, SideBySideCollectivesAreCutWhereThatPays) {
+  const ChainJob job{.lengths_ns = {5000, 5000}, .gradient_bytes = {{}, {60'000}}};
+  StrategyDraft draft = DraftOf(4, 5e-6);
+  AllReduceDraft& reduce = std::get<AllReduceDraft>(draft.scenario.communication);
+  reduce.algorithm = CollectiveAlgorithm::kGloo;
+  reduce.concurrent_collectives = 4;
+  const StrategyAnswer answer = Optimized(ProfileOf(job), draft);
+  const StrategyAnswer whole = [&] {
+    StrategyDraft uncut = draft;
+    uncut.max_partitions = 1;
+    return Optimized(ProfileOf(job), uncut);
+  }();
+  EXPECT_GE(answer.prediction.examples_per_second,
+            whole.prediction.examples_per_second * (1 - 1e-9));
+  if (!answer.keeps_as_recorded) {
+    EXPECT_GT(answer.tensors[0].partitions, 1);
+    EXPECT_FALSE(answer.gain.is_none);
+  }
+}
+
 TEST(OptimizeJobTest, ABudgetIsKeptByThePassThatMakesTheShorterStep) {
   const Profile profile = Zoo("resnet50");
   StrategyDraft draft = DraftOf(4, 2e-5);
