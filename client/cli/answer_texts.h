@@ -13,6 +13,7 @@
 #include "stepcast/v1/order.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 #include "stepcast/v1/recommendation.pb.h"
+#include "stepcast/v1/strategy.pb.h"
 #include "stepcast/v1/tuning.pb.h"
 
 namespace stepcast::client {
@@ -48,6 +49,10 @@ std::string DiagnosisText(const v1::DiagnoseJobResponse& response);
 // A row a worker with its clock's offset and its step; then the replay beside the recording, and
 // what it does not explain.
 std::string RecordingText(const v1::RecordingReport& report);
+
+// The reason; a row for everything that was compared, with its gain; the strategy's groups, the
+// first ones; the memory before and after; what the search did; the warnings.
+std::string StrategyText(const v1::OptimizeJobResponse& response);
 
 // Both coefficients with their intervals, what they leave unexplained, and how to use them; a
 // warning where many measurements are 0.

@@ -38,6 +38,7 @@ constexpr char kFooter[] =
     "  stepcast allocate jobs.json --workers 16\n"
     "  stepcast compare resnet50.json --workers 1-8\n"
     "  stepcast diagnose resnet50.json --workers 4\n"
+    "  stepcast optimize bert.json --workers 8 --out strategy.json\n"
     "  stepcast report resnet50.json --workers 1-8 --out report.html\n"
     "  stepcast trace resnet50.json --workers 4 --out trace.json\n"
     "with one:\n"
@@ -96,8 +97,8 @@ class CommandLine {
 
  private:
   static constexpr std::array kQuestions{
-      MakePredictQuestion,  MakeRecommendQuestion, MakeOrderQuestion,   MakeTuneQuestion,
-      MakeAllocateQuestion, MakeCompareQuestion,   MakeDiagnoseQuestion};
+      MakePredictQuestion,  MakeRecommendQuestion, MakeOrderQuestion,    MakeTuneQuestion,
+      MakeAllocateQuestion, MakeCompareQuestion,   MakeDiagnoseQuestion, MakeOptimizeQuestion};
 
   void DeclareJobs() {
     CLI::App* job = app_.add_subcommand(

@@ -16,6 +16,7 @@ std::unique_ptr<Question> MakeTuneQuestion();
 std::unique_ptr<Question> MakeAllocateQuestion();
 std::unique_ptr<Question> MakeCompareQuestion();
 std::unique_ptr<Question> MakeDiagnoseQuestion();
+std::unique_ptr<Question> MakeOptimizeQuestion();
 
 // A question, asked in a call or as a job.
 std::unique_ptr<Command> MakeCallCommand(std::unique_ptr<Question> question);

@@ -69,7 +69,8 @@ bool DescribeReply(const Operation& job, const ToText& to_text, std::string& tex
          Describe<v1::AllocateWorkersResponse>(job, to_text, text) ||
          Describe<v1::CompareModelsResponse>(job, to_text, text) ||
          Describe<v1::OptimizeCommunicationResponse>(job, to_text, text) ||
-         Describe<v1::DiagnoseJobResponse>(job, to_text, text);
+         Describe<v1::DiagnoseJobResponse>(job, to_text, text) ||
+         Describe<v1::OptimizeJobResponse>(job, to_text, text);
 }
 
 struct ToReplyText {
@@ -94,6 +95,7 @@ struct ToReplyText {
   std::string operator()(const v1::DiagnoseJobResponse& reply) const {
     return DiagnosisText(reply);
   }
+  std::string operator()(const v1::OptimizeJobResponse& reply) const { return StrategyText(reply); }
 };
 
 // Reports what a job failed with, as a call that failed so, or a reply that is not known; kDone for

@@ -201,6 +201,12 @@ absl::StatusOr<v1::DiagnoseJobResponse> Client::DiagnoseJob(const v1::DiagnoseJo
                                           TermsOf(options_, call));
 }
 
+absl::StatusOr<v1::OptimizeJobResponse> Client::OptimizeJob(const v1::OptimizeJobRequest& request,
+                                                            const CallOptions& call) const {
+  return CallFor<v1::OptimizeJobResponse>(*connection_, kOptimizeJob, request,
+                                          TermsOf(options_, call));
+}
+
 absl::StatusOr<v1::FitParsingOverheadResponse> Client::FitParsingOverhead(
     const v1::FitParsingOverheadRequest& request, const CallOptions& call) const {
   return CallFor<v1::FitParsingOverheadResponse>(*connection_, kFitParsingOverhead, request,

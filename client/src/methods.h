@@ -38,6 +38,7 @@ inline constexpr Method kAllocateWorkers{"/stepcast.v1.PredictionService/Allocat
 inline constexpr Method kCompareModels{"/stepcast.v1.PredictionService/CompareModels",
                                        Retry::kAlways};
 inline constexpr Method kDiagnoseJob{"/stepcast.v1.PredictionService/DiagnoseJob", Retry::kAlways};
+inline constexpr Method kOptimizeJob{"/stepcast.v1.PredictionService/OptimizeJob", Retry::kAlways};
 inline constexpr Method kFitParsingOverhead{"/stepcast.v1.PredictionService/FitParsingOverhead",
                                             Retry::kAlways};
 inline constexpr Method kFitCollectives{"/stepcast.v1.PredictionService/FitCollectives",
@@ -59,10 +60,10 @@ inline constexpr Method kDeleteOperation{"/google.longrunning.Operations/DeleteO
                                          Retry::kNever};
 
 inline constexpr std::array kMethods{
-    kCreateProfile,     kGetProfile,       kListProfiles,    kDeleteProfile,
-    kPredictThroughput, kRecommendWorkers, kOptimizeOrder,   kOptimizeCommunication,
-    kAllocateWorkers,   kCompareModels,    kDiagnoseJob,     kFitParsingOverhead,
-    kFitCollectives,    kFitContention,    kStartJob,        kGetOperation,
-    kListOperations,    kWaitOperation,    kCancelOperation, kDeleteOperation};
+    kCreateProfile,    kGetProfile,    kListProfiles,          kDeleteProfile,   kPredictThroughput,
+    kRecommendWorkers, kOptimizeOrder, kOptimizeCommunication, kAllocateWorkers, kCompareModels,
+    kDiagnoseJob,      kOptimizeJob,   kFitParsingOverhead,    kFitCollectives,  kFitContention,
+    kStartJob,         kGetOperation,  kListOperations,        kWaitOperation,   kCancelOperation,
+    kDeleteOperation};
 
 }  // namespace stepcast::client

@@ -111,28 +111,10 @@ class TuningWriter {
   Gain GainOver(size_t index, size_t other) const {
     const std::vector<double> runs = points_.RunsOf(index);
     const std::vector<double> others = points_.RunsOf(other);
-    std::vector<double> ratios;
-    for (size_t i = 0; i < std::min(runs.size(), others.size()); ++i)
-      ratios.push_back(runs[i] / others[i]);
-    const double level = query_.options.confidence_level;
-    const MeanInterval ratio = StudentT(ratios, level);
-    Gain gain{.mean = ratio.mean - 1,
-              .confidence_interval = {.lower = ratio.mean - ratio.half_width - 1,
-                                      .upper = ratio.mean + ratio.half_width - 1,
-                                      .level = level}};
-    if (ratios.size() == 1) {
-      // One run says of its own chance what its batches do.
-      const Interval own = points_.Summarize(index).confidence_interval;
-      const Interval of_other = points_.Summarize(other).confidence_interval;
-      if (of_other.lower > 0 && (own.upper > own.lower || of_other.upper > of_other.lower)) {
-        gain.confidence_interval = {.lower = own.lower / of_other.upper - 1,
-                                    .upper = own.upper / of_other.lower - 1,
-                                    .level = std::max(0.0, own.level + of_other.level - 1)};
-      }
-    }
-    gain.is_none = std::abs(gain.mean) < kLeastGain ||
-                   (gain.confidence_interval.lower <= 0 && gain.confidence_interval.upper >= 0);
-    return gain;
+    const auto interval = [&](size_t of) {
+      return runs.size() == 1 ? points_.Summarize(of).confidence_interval : Interval{};
+    };
+    return GainOf(runs, others, interval(index), interval(other), query_.options.confidence_level);
   }
 
   static std::vector<TunedGroup> GroupsOf(const Prediction& prediction) {
@@ -287,6 +269,28 @@ std::vector<Warning> WarningsOf(const std::vector<Tuning>& tunings) {
 }
 
 }  // namespace
+
+Gain GainOf(const std::vector<double>& runs, const std::vector<double>& others, const Interval& own,
+            const Interval& of_others, double confidence_level) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(runs.size(), others.size()); ++i)
+    ratios.push_back(runs[i] / others[i]);
+  const MeanInterval ratio = StudentT(ratios, confidence_level);
+  Gain gain{.mean = ratio.mean - 1,
+            .confidence_interval = {.lower = ratio.mean - ratio.half_width - 1,
+                                    .upper = ratio.mean + ratio.half_width - 1,
+                                    .level = confidence_level}};
+  // One run says of its own chance what its batches do.
+  if (ratios.size() == 1 && of_others.lower > 0 &&
+      (own.upper > own.lower || of_others.upper > of_others.lower)) {
+    gain.confidence_interval = {.lower = own.lower / of_others.upper - 1,
+                                .upper = own.upper / of_others.lower - 1,
+                                .level = std::max(0.0, own.level + of_others.level - 1)};
+  }
+  gain.is_none = std::abs(gain.mean) < kLeastGain ||
+                 (gain.confidence_interval.lower <= 0 && gain.confidence_interval.upper >= 0);
+  return gain;
+}
 
 absl::StatusOr<TuningAnswer> OptimizeCommunication(const Profile& profile, const TuningQuery& query,
                                                    StopCheck stop, const Executor& executor,

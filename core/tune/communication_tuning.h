@@ -40,6 +40,11 @@ struct Gain {
   bool is_none = true;
 };
 
+// The gain of runs over `others` with the same random choices, one by one. `own` and `of_others`:
+// the intervals of the means, of which the gain's is made where there is one run.
+Gain GainOf(const std::vector<double>& runs, const std::vector<double>& others, const Interval& own,
+            const Interval& of_others, double confidence_level);
+
 struct TunedStrategy {
   TuningMethod method = TuningMethod::kAsRecorded;
   // Of HOROVOD: what most often went together.

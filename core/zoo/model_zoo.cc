@@ -164,6 +164,15 @@ std::vector<std::string_view> ZooModels(ZooCommunication communication) {
   return names;
 }
 
+std::vector<ZooOutput> ZooOutputs(std::string_view model, ZooCommunication communication) {
+  std::vector<ZooOutput> outputs;
+  const Entry* const entry = FindEntry(model, communication);
+  if (entry == nullptr) return outputs;
+  for (const Layer& layer : entry->build().layers)
+    outputs.push_back({.layer = layer.name, .bytes = layer.output.elements() * kBytesPerElement});
+  return outputs;
+}
+
 absl::StatusOr<Profile> BuildZooProfile(std::string_view model, const ZooOptions& options,
                                         const ProfileLimits& limits) {
   FaultList faults;

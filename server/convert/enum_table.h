@@ -18,6 +18,7 @@
 #include "core/model/simulation_options.h"
 #include "core/predict/order.h"
 #include "core/recommend/recommendation.h"
+#include "core/strategies/memory.h"
 #include "core/tune/communication_query.h"
 #include "server/convert/profile_requests.h"
 #include "stepcast/v1/allocation.pb.h"
@@ -30,6 +31,7 @@
 #include "stepcast/v1/profile_service.pb.h"
 #include "stepcast/v1/recommendation.pb.h"
 #include "stepcast/v1/scenario.pb.h"
+#include "stepcast/v1/strategy.pb.h"
 #include "stepcast/v1/tuning.pb.h"
 
 namespace stepcast::server {
@@ -153,6 +155,10 @@ inline constexpr EnumTable<v1::WhatIf::Change, WhatIf, kWhatIfCount> kWhatIfs{
      {v1::WhatIf::NO_LATENCY, WhatIf::kNoLatency},
      {v1::WhatIf::COMPUTATION_TWICE_AS_FAST, WhatIf::kComputationTwiceAsFast},
      {v1::WhatIf::ONE_WORKER_FEWER, WhatIf::kOneWorkerFewer}}};
+inline constexpr EnumTable<v1::JobStrategy::MemoryPass, MemoryPass, 3> kMemoryPasses{
+    {{v1::JobStrategy::NONE, MemoryPass::kNone},
+     {v1::JobStrategy::RECOMPUTATION, MemoryPass::kRecomputation},
+     {v1::JobStrategy::GRADIENT_ACCUMULATION, MemoryPass::kGradientAccumulation}}};
 inline constexpr EnumTable<v1::OrderMethod, OrderMethod, 7> kOrderMethods{
     {{v1::TIC, OrderMethod::kTic},
      {v1::TAC, OrderMethod::kTac},

@@ -35,6 +35,8 @@ std::string MethodOf(const v1::StartJobRequest& wire) {
       return "OptimizeCommunication";
     case v1::StartJobRequest::kDiagnoseJob:
       return "DiagnoseJob";
+    case v1::StartJobRequest::kOptimizeJob:
+      return "OptimizeJob";
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;
   }
@@ -57,6 +59,8 @@ std::string ProfileOf(const v1::StartJobRequest& wire) {
       return wire.optimize_communication().profile();
     case v1::StartJobRequest::kDiagnoseJob:
       return wire.diagnose_job().profile();
+    case v1::StartJobRequest::kOptimizeJob:
+      return wire.optimize_job().profile();
     case v1::StartJobRequest::kAllocateWorkers:
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;

@@ -17,6 +17,7 @@
 #include "core/predict/order.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation.h"
+#include "core/strategies/optimize_job.h"
 #include "core/trace/trace.h"
 #include "core/tune/communication_tuning.h"
 #include "core/tune/contention_fit.h"
@@ -76,6 +77,13 @@ struct CompareModelsCall {
 struct DiagnoseJobCall {
   ProfileSource source;
   DiagnosisDraft draft;
+  std::vector<Fault> faults;
+};
+
+struct OptimizeJobCall {
+  ProfileSource source;
+  StrategyDraft draft;
+  std::optional<double> time_budget_seconds;
   std::vector<Fault> faults;
 };
 
@@ -143,6 +151,11 @@ struct CompareModelsAnswer {
 
 struct DiagnoseJobAnswer {
   Diagnosis answer;
+  AnswerContext context;
+};
+
+struct OptimizeJobAnswer {
+  StrategyAnswer answer;
   AnswerContext context;
 };
 

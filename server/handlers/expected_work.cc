@@ -71,6 +71,12 @@ double OperationsOf(const Profile& profile, const DiagnosisQuery& query) {
          of_path;
 }
 
+double OperationsOf(const Profile& profile, const StrategyQuery& query) {
+  // What it is compared with, in full, and some replays, of about as many operations.
+  constexpr double kReplays = 60;
+  return query.scenario.workers * OfOneWorker(profile, query.options, query.scenario) * kReplays;
+}
+
 double OperationsOf(const Profile& profile, const TraceQuery& query) {
   return query.scenario.workers * OfOneWorker(profile, query.options, query.scenario);
 }
@@ -121,6 +127,10 @@ Communication CommunicationOf(const ComparisonQuery& query) {
 }
 
 Communication CommunicationOf(const DiagnosisQuery& query) {
+  return CommunicationOf(query.scenario);
+}
+
+Communication CommunicationOf(const StrategyQuery& query) {
   return CommunicationOf(query.scenario);
 }
 

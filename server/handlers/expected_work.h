@@ -23,6 +23,7 @@
 #include "core/predict/run_memory.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation_query.h"
+#include "core/strategies/strategy_query.h"
 #include "core/trace/trace.h"
 #include "core/tune/communication_query.h"
 #include "server/base/clock.h"
@@ -63,6 +64,7 @@ double OperationsOf(const Profile& profile, const OrderQuery& query);
 double OperationsOf(const Profile& profile, const TuningQuery& query);
 double OperationsOf(const Profile& profile, const ComparisonQuery& query);
 double OperationsOf(const Profile& profile, const DiagnosisQuery& query);
+double OperationsOf(const Profile& profile, const StrategyQuery& query);
 double OperationsOf(const Profile& profile, const TraceQuery& query);
 double OperationsOf(const AllocationQuery& query);
 
@@ -73,6 +75,7 @@ Communication CommunicationOf(const OrderQuery& query);
 Communication CommunicationOf(const TuningQuery& query);
 Communication CommunicationOf(const ComparisonQuery& query);
 Communication CommunicationOf(const DiagnosisQuery& query);
+Communication CommunicationOf(const StrategyQuery& query);
 Communication CommunicationOf(const TraceQuery& query);
 Communication CommunicationOf(const AllocationQuery& query);
 

@@ -17,6 +17,7 @@
 #include "core/model/fault_list.h"
 #include "core/predict/order.h"
 #include "core/predict/request_faults.h"
+#include "core/strategies/optimize_job.h"
 #include "core/predict/throughput.h"
 #include "core/recommend/recommendation.h"
 #include "core/trace/trace.h"
@@ -171,6 +172,17 @@ absl::StatusOr<Computation<DiagnoseJobAnswer>> PredictionHandler::DiagnoseJob(
     DiagnoseJobCall call) const {
   return Prepare<DiagnoseJobAnswer>("DiagnoseJob", std::move(call), ResolveDiagnosis,
                                     stepcast::DiagnoseJob);
+}
+
+absl::StatusOr<Computation<OptimizeJobAnswer>> PredictionHandler::OptimizeJob(
+    OptimizeJobCall call) const {
+  MergeTimeBudget(call);
+  return Prepare<OptimizeJobAnswer>(
+      "OptimizeJob", std::move(call),
+      [](const Profile& profile, const StrategyDraft& draft) {
+        return ResolveStrategies(profile, draft);
+      },
+      stepcast::OptimizeJob);
 }
 
 absl::StatusOr<AllocationJob> PredictionHandler::ResolveJob(AllocationJobCall call,

@@ -93,6 +93,7 @@ class PredictionHandler {
       AllocateWorkersCall call) const;
   absl::StatusOr<Computation<CompareModelsAnswer>> CompareModels(CompareModelsCall call) const;
   absl::StatusOr<Computation<DiagnoseJobAnswer>> DiagnoseJob(DiagnoseJobCall call) const;
+  absl::StatusOr<Computation<OptimizeJobAnswer>> OptimizeJob(OptimizeJobCall call) const;
   // About no profile, and nothing is simulated.
   absl::StatusOr<Computation<FitParsingOverheadAnswer>> FitParsingOverhead(
       const FitParsingOverheadCall& call) const;

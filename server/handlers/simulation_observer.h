@@ -11,7 +11,8 @@ namespace stepcast::server {
 
 inline constexpr std::string_view kSimulatingMethods[] = {
     "PredictThroughput", "RecommendWorkers", "OptimizeOrder",         "AllocateWorkers",
-    "CompareModels",     "GenerateTrace",    "OptimizeCommunication", "DiagnoseJob"};
+    "CompareModels",     "GenerateTrace",    "OptimizeCommunication", "DiagnoseJob",
+    "OptimizeJob"};
 
 // The ways in which the jobs of a call exchange their updates; kBoth where a call has scenarios of
 // either.

@@ -18,6 +18,7 @@
 #include "server/convert/prediction_convert.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/search_convert.h"
+#include "server/convert/strategy_convert.h"
 #include "server/handlers/expected_work.h"
 #include "server/handlers/prediction_handler.h"
 #include "server/handlers/profile_handler.h"
@@ -99,6 +100,8 @@ class LocalService::Handlers {
         "CompareModels", &PredictionHandler::CompareModels);
     AddComputed<v1::DiagnoseJobRequest, v1::DiagnoseJobResponse>("DiagnoseJob",
                                                                  &PredictionHandler::DiagnoseJob);
+    AddComputed<v1::OptimizeJobRequest, v1::OptimizeJobResponse>("OptimizeJob",
+                                                                 &PredictionHandler::OptimizeJob);
     AddComputed<v1::FitParsingOverheadRequest, v1::FitParsingOverheadResponse>(
         "FitParsingOverhead", &PredictionHandler::FitParsingOverhead);
     AddComputed<v1::FitCollectivesRequest, v1::FitCollectivesResponse>(

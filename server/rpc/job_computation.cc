@@ -9,6 +9,7 @@
 #include "server/convert/earlier_contract.h"
 #include "server/convert/prediction_convert.h"
 #include "server/convert/search_convert.h"
+#include "server/convert/strategy_convert.h"
 #include "server/handlers/expected_work.h"
 #include "stepcast/v1/job_service.pb.h"
 
@@ -83,6 +84,8 @@ absl::StatusOr<OperationWork> CheckJob(const std::string& request,
       return WorkOf(handler.OptimizeCommunication(FromWire(job.optimize_communication())), options);
     case v1::StartJobRequest::kDiagnoseJob:
       return WorkOf(handler.DiagnoseJob(FromWire(job.diagnose_job())), options);
+    case v1::StartJobRequest::kOptimizeJob:
+      return WorkOf(handler.OptimizeJob(FromWire(job.optimize_job())), options);
     case v1::StartJobRequest::COMPUTATION_NOT_SET:
       break;
   }

@@ -3,6 +3,7 @@
 
 #include "server/convert/prediction_convert.h"
 #include "server/convert/search_convert.h"
+#include "server/convert/strategy_convert.h"
 #include "server/handlers/expected_work.h"
 #include "server/rpc/grpc_wire.h"
 #include "server/rpc/services.h"
@@ -21,14 +22,15 @@ using PredictionMethods = v1::PredictionService::WithRawCallbackMethod_PredictTh
             v1::PredictionService::WithRawCallbackMethod_AllocateWorkers<
                 v1::PredictionService::WithRawCallbackMethod_CompareModels<
                     v1::PredictionService::WithRawCallbackMethod_DiagnoseJob<
-                        v1::PredictionService::WithRawCallbackMethod_FitParsingOverhead<
-                            v1::PredictionService::WithRawCallbackMethod_FitCollectives<
-                                v1::PredictionService::WithRawCallbackMethod_FitContention<
-                                    v1::PredictionService::
-                                        WithRawCallbackMethod_OptimizeCommunication<
-                                            v1::PredictionService::
-                                                WithRawCallbackMethod_GenerateTrace<
-                                                    v1::PredictionService::Service>>>>>>>>>>>;
+                        v1::PredictionService::WithRawCallbackMethod_OptimizeJob<
+                            v1::PredictionService::WithRawCallbackMethod_FitParsingOverhead<
+                                v1::PredictionService::WithRawCallbackMethod_FitCollectives<
+                                    v1::PredictionService::WithRawCallbackMethod_FitContention<
+                                        v1::PredictionService::
+                                            WithRawCallbackMethod_OptimizeCommunication<
+                                                v1::PredictionService::
+                                                    WithRawCallbackMethod_GenerateTrace<
+                                                        v1::PredictionService::Service>>>>>>>>>>>>;
 
 class PredictionRpc final : public PredictionMethods {
  public:
@@ -89,6 +91,14 @@ class PredictionRpc final : public PredictionMethods {
     return Start<v1::DiagnoseJobRequest>(
         {"DiagnoseJob", context, request, reply},
         [this](auto asked) { return handler_.DiagnoseJob(std::move(asked)); });
+  }
+
+  grpc::ServerUnaryReactor* OptimizeJob(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* reply) override {
+    return Start<v1::OptimizeJobRequest>(
+        {"OptimizeJob", context, request, reply},
+        [this](auto asked) { return handler_.OptimizeJob(std::move(asked)); });
   }
 
   grpc::ServerUnaryReactor* FitParsingOverhead(grpc::CallbackServerContext* context,

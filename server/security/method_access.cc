@@ -56,6 +56,7 @@ const std::vector<MethodAccess>& MethodAccessTable() {
       {"stepcast.v1.PredictionService/FitParsingOverhead", Access::kReader},
       {"stepcast.v1.PredictionService/GenerateTrace", Access::kReader},
       {"stepcast.v1.PredictionService/OptimizeCommunication", Access::kReader},
+      {"stepcast.v1.PredictionService/OptimizeJob", Access::kReader},
       {"stepcast.v1.PredictionService/OptimizeOrder", Access::kReader},
       {"stepcast.v1.PredictionService/PredictThroughput", Access::kReader},
       {"stepcast.v1.PredictionService/RecommendWorkers", Access::kReader},

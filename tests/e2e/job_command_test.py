@@ -9,6 +9,7 @@ import tempfile
 import unittest
 import uuid
 
+from optimize_test import training
 from sample import recorded, small
 from stepcastd import PATIENCE_SECONDS, Server, ServerTest, eventually
 
@@ -75,6 +76,7 @@ class ComputedJobTest(JobCommandTest):
             "allocate": ["allocate", self.jobs, "--steps", "100"],
             "compare": ["compare", self.small, "--workers", "1-2", "--steps", "100"],
             "diagnose": ["diagnose", self.small, "--workers", "2", "--steps", "100"],
+            "optimize": ["optimize", self.write("collectives.json", training()), "--workers", "2", "--steps", "60"],
         }
 
     def test_a_job_prints_what_the_call_prints_byte_for_byte(self):
@@ -123,7 +125,7 @@ class ComputedJobTest(JobCommandTest):
                 self.assertRegex(self.refused("job", "start", *question, "--wait"), f"^started: {NAME}\n{re.escape(expected)}$")
 
     def test_a_job_on_a_profile_that_is_not_there_is_refused_as_its_call_is(self):
-        for command in ("predict", "recommend", "order", "compare", "diagnose"):
+        for command in ("predict", "recommend", "order", "compare", "diagnose", "optimize"):
             self.assertEqual(self.refused("job", "start", command, "nobody", "--wait"), self.refused(command, "nobody"))
 
     def test_what_runs_is_cancelled_and_forgotten(self):

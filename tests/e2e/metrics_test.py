@@ -23,6 +23,7 @@ METHODS = {
         "AllocateWorkers": "unary",
         "CompareModels": "unary",
         "DiagnoseJob": "unary",
+        "OptimizeJob": "unary",
         "GenerateTrace": "server_stream",
         "FitParsingOverhead": "unary",
         "FitCollectives": "unary",

@@ -15,6 +15,7 @@
 #include "server/convert/profile_codec.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/search_convert.h"
+#include "server/convert/strategy_convert.h"
 #include "server/handlers/prediction_handler.h"
 #include "server/store/memory_profile_store.h"
 #include "tests/core/predict/kept_runs.h"
@@ -150,6 +151,17 @@ class PredictionRequestTarget final : public FuzzTarget {
       slow.set_compute_speed_factor(0.5);
       *diagnose.mutable_options() = predict.options();
       add(10, diagnose);
+      auto optimize = about(v1::OptimizeJobRequest());
+      optimize.mutable_scenario()->set_workers(2);
+      *optimize.mutable_options() = predict.options();
+      optimize.set_fused_share(0.8);
+      optimize.set_max_partitions(2);
+      optimize.mutable_shortcuts()->set_partial_replay(false);
+      v1::KeptOutput& kept = *optimize.mutable_memory()->add_kept_outputs();
+      kept.set_operation("forward");
+      kept.set_bytes(1000);
+      optimize.mutable_memory()->set_budget_bytes(1 << 20);
+      if (job_kind == About::kCollectives) add(11, optimize);
       auto trace = about(v1::GenerateTraceRequest());
       trace.mutable_options()->set_steps_per_worker(4);
       trace.mutable_options()->set_warmup_steps(0);
@@ -229,6 +241,8 @@ class PredictionRequestTarget final : public FuzzTarget {
         return Try<v1::FitCollectivesRequest>(bytes, &PredictionHandler::FitCollectives);
       case 10:
         return Try<v1::DiagnoseJobRequest>(bytes, &PredictionHandler::DiagnoseJob);
+      case 11:
+        return Try<v1::OptimizeJobRequest>(bytes, &PredictionHandler::OptimizeJob);
       case 9:
         return Try<v1::FitContentionRequest>(bytes, &PredictionHandler::FitContention);
       case 8:
@@ -244,7 +258,7 @@ class PredictionRequestTarget final : public FuzzTarget {
   }
 
  private:
-  static constexpr size_t kMethods = 11;
+  static constexpr size_t kMethods = 12;
 
   static std::array<const Message*, kMethods> Prototypes() {
     return {&v1::PredictThroughputRequest::default_instance(),
@@ -257,7 +271,8 @@ class PredictionRequestTarget final : public FuzzTarget {
             &v1::FitCollectivesRequest::default_instance(),
             &v1::OptimizeCommunicationRequest::default_instance(),
             &v1::FitContentionRequest::default_instance(),
-            &v1::DiagnoseJobRequest::default_instance()};
+            &v1::DiagnoseJobRequest::default_instance(),
+            &v1::OptimizeJobRequest::default_instance()};
   }
 
   // `check` is the handler's method. The second time all runs are recalled, and the reply must be

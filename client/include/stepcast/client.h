@@ -126,6 +126,8 @@ class Client {
                                                           const CallOptions& call = {}) const;
   absl::StatusOr<v1::DiagnoseJobResponse> DiagnoseJob(const v1::DiagnoseJobRequest& request,
                                                       const CallOptions& call = {}) const;
+  absl::StatusOr<v1::OptimizeJobResponse> OptimizeJob(const v1::OptimizeJobRequest& request,
+                                                      const CallOptions& call = {}) const;
   // From measurements; nothing is simulated.
   absl::StatusOr<v1::FitParsingOverheadResponse> FitParsingOverhead(
       const v1::FitParsingOverheadRequest& request, const CallOptions& call = {}) const;

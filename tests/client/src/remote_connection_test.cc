@@ -60,12 +60,14 @@ TEST_F(RemoteConnectionTest, CallsThatChangeNothingAreRetried) {
   FailTwice();
   EXPECT_TRUE(client_.DiagnoseJob({}).ok());
   FailTwice();
+  EXPECT_TRUE(client_.OptimizeJob({}).ok());
+  FailTwice();
   EXPECT_TRUE(client_.FitParsingOverhead({}).ok());
   FailTwice();
   EXPECT_TRUE(client_.FitCollectives({}).ok());
   FailTwice();
   EXPECT_TRUE(client_.FitContention({}).ok());
-  EXPECT_EQ(script_.attempts.size(), 36);
+  EXPECT_EQ(script_.attempts.size(), 39);
 }
 
 TEST_F(RemoteConnectionTest, AStreamIsRetriedUntilItsFirstPieceHasCome) {

@@ -48,6 +48,7 @@ TEST(EnumTableTest, EveryTableIsCompleteAndOneToOne) {
   ExpectComplete(kZooCommunications);
   ExpectComplete(kPathKindTable);
   ExpectComplete(kWhatIfs);
+  ExpectComplete(kMemoryPasses);
 }
 
 TEST(EnumTableTest, NamesMeanTheSameOnBothSides) {
@@ -57,6 +58,8 @@ TEST(EnumTableTest, NamesMeanTheSameOnBothSides) {
     EXPECT_EQ(v1::PathTime::Kind_Name(pair.wire), NameOf(pair.core));
   for (const auto& pair : kWhatIfs)
     EXPECT_EQ(v1::WhatIf::Change_Name(pair.wire), NameOf(pair.core));
+  for (const auto& pair : kMemoryPasses)
+    EXPECT_EQ(v1::JobStrategy::MemoryPass_Name(pair.wire), NameOf(pair.core));
 }
 
 TEST(EnumTableTest, AnUnknownNumberIsAFaultThatNamesFieldAndNumber) {

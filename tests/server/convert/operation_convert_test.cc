@@ -67,6 +67,9 @@ TEST(OperationConvertTest, EveryComputationHasItsMethod) {
   job.mutable_diagnose_job()->set_profile("profiles/p");
   EXPECT_EQ(FromWire(job).operation.method, "DiagnoseJob");
   EXPECT_EQ(FromWire(job).profile, "profiles/p");
+  job.mutable_optimize_job()->set_profile("profiles/q");
+  EXPECT_EQ(FromWire(job).operation.method, "OptimizeJob");
+  EXPECT_EQ(FromWire(job).profile, "profiles/q");
 }
 
 TEST(OperationConvertTest, AnOpenOneHasNeitherResponseNorError) {

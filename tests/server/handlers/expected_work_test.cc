@@ -69,6 +69,7 @@ TEST(CommunicationTest, IsThatOfItsJobsAndBothWhereTheyDiffer) {
   EXPECT_EQ(CommunicationOf(RecommendationQuery{.server_choices = {OfAllReduce()}}),
             Communication::kAllReduce);
   EXPECT_EQ(CommunicationOf(DiagnosisQuery{.scenario = OfAllReduce()}), Communication::kAllReduce);
+  EXPECT_EQ(CommunicationOf(StrategyQuery{.scenario = OfAllReduce()}), Communication::kAllReduce);
   EXPECT_EQ(CommunicationOf(TraceQuery{.scenario = OfAllReduce()}), Communication::kAllReduce);
 }
 

@@ -103,7 +103,19 @@ TEST_F(PredictionHandlerTest, ADiagnosisIsOfTheJobThatIsPredicted) {
       ElementsAre("scenario.workers"));
 }
 
+TEST_F(PredictionHandlerTest, AStrategyIsOfAllReduces) {
+  EXPECT_THAT(Fields(handler_.OptimizeJob({.source = "profiles/small"}).status()),
+              ::testing::Contains("profile"));
+  EXPECT_THAT(Fields(handler_
+                         .OptimizeJob({.source = "profiles/small",
+                                       .draft = {.fused_share = 2},
+                                       .time_budget_seconds = 0})
+                         .status()),
+              ::testing::IsSupersetOf({"fused_share", "time_budget"}));
+}
+
 TEST_F(PredictionHandlerTest, AProfileIsRequired) {
+  EXPECT_THAT(Fields(handler_.OptimizeJob({}).status()), ElementsAre("profile"));
   EXPECT_THAT(Fields(handler_.DiagnoseJob({}).status()), ElementsAre("profile"));
   EXPECT_THAT(Fields(handler_.PredictThroughput({}).status()), ElementsAre("profile"));
   EXPECT_THAT(Fields(handler_.RecommendWorkers({}).status()), ElementsAre("profile"));

@@ -104,6 +104,8 @@ TEST(SimulationMetricsTest, EachMethodHasASeriesForEachKindOfJobThatItTakes) {
   EXPECT_THAT(text, Not(HasSubstr(series("all_reduce", "OptimizeOrder"))));
   EXPECT_THAT(text, HasSubstr(series("all_reduce", "OptimizeCommunication")));
   EXPECT_THAT(text, Not(HasSubstr(series("parameter_servers", "OptimizeCommunication"))));
+  EXPECT_THAT(text, HasSubstr(series("all_reduce", "OptimizeJob")));
+  EXPECT_THAT(text, Not(HasSubstr(series("parameter_servers", "OptimizeJob"))));
   EXPECT_THAT(text, HasSubstr("stepcast_unsteady_predictions_total{communication=\"all_reduce\","
                               "method=\"PredictThroughput\"} 3\n"));
 }

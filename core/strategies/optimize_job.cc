@@ -1,0 +1,454 @@
+#include "core/strategies/optimize_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include "core/base/error.h"
+#include "core/base/index.h"
+#include "core/predict/point_set.h"
+#include "core/tune/method_trials.h"
+
+namespace stepcast {
+
+namespace {
+
+constexpr double kGigabyte = 1e9;
+// What is faster by less is as fast.
+constexpr double kMore = 1 + 1e-9;
+// Segments that recomputation is tried with, at most.
+constexpr int32_t kMaxSegments = 64;
+
+std::string PercentText(double fraction) { return absl::StrFormat("%+.1f %%", 100 * fraction); }
+
+class StrategyAdviser {
+ public:
+  StrategyAdviser(const Profile& profile, const StrategyQuery& query, StopCheck stop,
+                  const Executor& executor, const KnownRuns& known)
+      : recorded_(profile), query_(query), stop_(stop), executor_(executor), known_(known) {}
+
+  absl::StatusOr<StrategyAnswer> Advise() && {
+    answer_.shortcuts = query_.shortcuts;
+    if (absl::Status status = SimulateAsRecorded(); !status.ok()) return status;
+    absl::StatusOr<MemoryPlan> plan = ChoosePass();
+    if (!plan.ok()) return plan.status();
+    plan_.emplace(*std::move(plan));
+    if (absl::Status status = FindStrategy(); !status.ok()) return status;
+    answer_.simulation.Add(base_statistics_);
+    Explain();
+    return std::move(answer_);
+  }
+
+ private:
+  absl::Status SimulateAsRecorded() {
+    PointSet points(recorded_, query_.options, known_);
+    const absl::StatusOr<size_t> index = points.AddAlone(query_.scenario, stop_);
+    if (!index.ok()) return index.status();
+    if (absl::Status status = points.RunAll(stop_, executor_); !status.ok()) return status;
+    answer_.as_recorded = points.Summarize(*index);
+    base_runs_ = points.RunsOf(*index);
+    base_statistics_ = points.Statistics();
+    return absl::OkStatus();
+  }
+
+  double ShortStepSeconds(const Profile& profile) {
+    PointSet points(profile, query_.options, {.counter = known_.counter});
+    const absl::StatusOr<size_t> index = points.TryAlone(query_.scenario, stop_);
+    if (!index.ok() || !points.RunAll(stop_, executor_).ok()) return 0;
+    answer_.simulation.Add(points.Statistics());
+    return points.Summarize(*index).step_time.mean;
+  }
+
+  // The job that fits the budget and takes the shortest step; as recorded where that fits.
+  absl::StatusOr<MemoryPlan> ChoosePass() {
+    MemoryPlan as_is{.pass = MemoryPass::kNone, .profile = recorded_, .memory = {}};
+    if (!query_.memory.has_value()) return as_is;
+    const MemoryModel& model = *query_.memory;
+    as_is.memory = EstimateMemory(recorded_, model);
+    MemoryReport& report = answer_.memory.emplace();
+    report.before = as_is.memory;
+    report.budget_bytes = query_.memory_budget_bytes;
+    AssumeOf(model, report);
+    if (!query_.memory_budget_bytes.has_value() ||
+        as_is.memory.bytes() <= static_cast<double>(*query_.memory_budget_bytes)) {
+      report.after = as_is.memory;
+      return as_is;
+    }
+    const auto budget = static_cast<double>(*query_.memory_budget_bytes);
+    std::optional<MemoryPlan> best;
+    double best_seconds = 0;
+    double least = as_is.memory.bytes();
+    const auto consider = [&](MemoryPass pass, absl::StatusOr<MemoryPlan> plan) {
+      TriedMemoryPass& tried = report.tried.emplace_back();
+      tried.pass = pass;
+      if (!plan.ok()) {
+        tried.why_not = std::string(plan.status().message());
+        return;
+      }
+      tried.memory = plan->memory;
+      least = std::min(least, plan->memory.bytes());
+      if (plan->memory.bytes() > budget) {
+        tried.why_not = absl::StrFormat("needs %.4g GB", plan->memory.bytes() / kGigabyte);
+        return;
+      }
+      tried.step_seconds = ShortStepSeconds(plan->profile);
+      if (best.has_value() && tried.step_seconds >= best_seconds) return;
+      best.emplace(*std::move(plan));
+      best_seconds = tried.step_seconds;
+    };
+    absl::StatusOr<MemoryPlan> again = LeastRecomputation(model, budget);
+    if (!again.ok() && !absl::IsFailedPrecondition(again.status())) return again.status();
+    consider(MemoryPass::kRecomputation, std::move(again));
+    if (absl::Status status = stop_(); !status.ok()) return status;
+    consider(MemoryPass::kGradientAccumulation,
+             Accumulate(recorded_, model, query_.half_batch_share));
+    if (!best.has_value()) {
+      return MakeError(
+          absl::StatusCode::kFailedPrecondition,
+          absl::StrFormat("memory.budget_bytes is %d, but a step needs %.0f bytes, and the least "
+                          "that recomputation or gradient accumulation brings it to is %.0f",
+                          *query_.memory_budget_bytes, as_is.memory.bytes(), least),
+          {.reason = "MEMORY_BUDGET_UNREACHABLE",
+           .metadata = {{"budget_bytes", absl::StrCat(*query_.memory_budget_bytes)},
+                        {"least_bytes", absl::StrFormat("%.0f", least)}}});
+    }
+    report.pass = best->pass;
+    report.segments = best->segments;
+    report.recomputed = best->recomputed;
+    report.after = best->memory;
+    return *std::move(best);
+  }
+
+  // With the fewest segments that fit; else those of the least memory.
+  absl::StatusOr<MemoryPlan> LeastRecomputation(const MemoryModel& model, double budget) const {
+    std::optional<MemoryPlan> least;
+    const int32_t most = std::min(MostSegments(recorded_, model), kMaxSegments);
+    for (int32_t segments = 2; segments <= std::max(most, 2); ++segments) {
+      if (absl::Status status = stop_(); !status.ok()) return status;
+      absl::StatusOr<MemoryPlan> plan = Recompute(recorded_, model, segments);
+      if (!plan.ok()) return plan.status();
+      const bool fits = plan->memory.bytes() <= budget;
+      if (fits || !least.has_value() || plan->memory.bytes() < least->memory.bytes())
+        least.emplace(*std::move(plan));
+      if (fits) break;
+    }
+    return *std::move(least);
+  }
+
+  void AssumeOf(const MemoryModel& model, MemoryReport& report) const {
+    report.assumptions.push_back(
+        query_.memory_is_zoos
+            ? "every layer's output is kept in float32, of the zoo's shapes, until its backward "
+              "operation has ended"
+            : "operations keep what memory.kept_outputs says until all after them are undone");
+    report.assumptions.push_back(absl::StrFormat(
+        "%g copies of every parameter (itself, its gradient and the optimizer's state), of the "
+        "size of its gradient",
+        model.parameter_copies));
+    report.assumptions.push_back(
+        "while an operation is undone, the gradients of its output and of the one before it are "
+        "held; workspaces of kernels, buckets and fragmentation are not counted");
+    report.assumptions.push_back(
+        "recomputation starts from one kept output a segment: connections that skip it are not "
+        "counted");
+    report.assumptions.push_back(absl::StrFormat(
+        "half a batch takes %g of the time of the whole one, each time", query_.half_batch_share));
+  }
+
+  // The groups of a tuned strategy, as a strategy of the planned job.
+  std::optional<Strategy> FromGroups(const std::vector<TunedGroup>& groups) const {
+    std::unordered_map<std::string, int32_t> index;
+    const std::vector<Operation>& operations = plan_->profile.operations();
+    for (size_t i = 0; i < operations.size(); ++i)
+      index.emplace(operations[i].name, static_cast<int32_t>(i));
+    Strategy strategy;
+    std::vector<int32_t> all;
+    for (const TunedGroup& group : groups) {
+      FusedTensors& tensors = strategy.tensors.emplace_back();
+      for (const std::string& name : group.operations) {
+        const auto found = index.find(name);
+        if (found == index.end()) return std::nullopt;
+        tensors.gradients.push_back(found->second);
+        all.push_back(found->second);
+      }
+    }
+    // Groups of consecutive gradients, each in one: what is cut or out of order is none.
+    const size_t expected = NothingFused(plan_->profile).tensors.size();
+    if (all.size() != expected || !std::is_sorted(all.begin(), all.end()) ||
+        std::adjacent_find(all.begin(), all.end()) != all.end())
+      return std::nullopt;
+    return strategy;
+  }
+
+  absl::Status FindStrategy() {
+    const Profile& job = plan_->profile;
+    // Costs are of the recorded profile's operations: a pass keeps their names.
+    std::vector<FusedCost> table = query_.fused_costs;
+    RenameCosts(table);
+    const FusionCosts costs(job, table, query_.fused_share);
+    std::vector<Strategy> starts;
+    std::vector<TunedStrategy> baselines;
+    absl::StatusOr<TuningAnswer> tuned = OptimizeCommunication(
+        job, query_.baselines, stop_, executor_,
+        plan_->pass == MemoryPass::kNone ? known_ : KnownRuns{.counter = known_.counter});
+    if (tuned.ok()) {
+      answer_.simulation.Add(tuned->simulation);
+      answer_.warnings = std::move(tuned->warnings);
+      baselines = std::move(tuned->tunings.front().strategies);
+      if (!costs.known() && plan_->pass == MemoryPass::kNone)
+        answer_.lower_bound_seconds = tuned->tunings.front().lower_bound_seconds;
+    } else if (!IsTimeBudgetSpent(tuned.status())) {
+      return tuned.status();
+    }
+    for (const TunedStrategy& baseline : baselines) {
+      if (std::optional<Strategy> start = FromGroups(baseline.groups); start.has_value())
+        starts.push_back(*std::move(start));
+    }
+    Replays replays(job, query_, costs, stop_, executor_, known_.counter);
+    const absl::StatusOr<FoundStrategy> found =
+        SearchStrategies(job, query_, costs, starts, replays, stop_);
+    answer_.search = replays.statistics();
+    if (!found.ok() && !IsTimeBudgetSpent(found.status())) return found.status();
+    answer_.keeps_as_recorded = true;
+    if (found.ok()) {
+      if (absl::Status status = Judge(*found, baselines, starts, costs, replays); !status.ok())
+        return status;
+    }
+    answer_.simulation.Add(replays.simulation());
+    if (answer_.keeps_as_recorded) {
+      if (plan_->pass != MemoryPass::kNone) return TimeBudgetSpent();
+      answer_.prediction = answer_.as_recorded;
+      answer_.gain = GainOverBase(answer_.prediction, base_runs_);
+    }
+    return absl::OkStatus();
+  }
+
+  void RenameCosts(std::vector<FusedCost>& table) const {
+    if (plan_->pass == MemoryPass::kNone) return;
+    std::unordered_map<std::string, int32_t> index;
+    const std::vector<Operation>& operations = plan_->profile.operations();
+    for (size_t i = 0; i < operations.size(); ++i)
+      index.emplace(operations[i].name, static_cast<int32_t>(i));
+    for (FusedCost& entry : table) {
+      for (int32_t& operation : entry.operations)
+        operation = index.at(recorded_.operations()[Index(operation)].name);
+      std::sort(entry.operations.begin(), entry.operations.end());
+      if (plan_->pass == MemoryPass::kGradientAccumulation)
+        entry.seconds *= query_.half_batch_share;
+    }
+  }
+
+  Gain GainOverBase(const Prediction& prediction, const std::vector<double>& runs) const {
+    return GainOf(runs, base_runs_, prediction.confidence_interval,
+                  answer_.as_recorded.confidence_interval, query_.options.confidence_level);
+  }
+
+  // Over the job as recorded: with a pass, a tuned strategy's own gain is over the job with it.
+  Gain GainOfTuned(const TunedStrategy& tuned) const {
+    if (plan_->pass == MemoryPass::kNone) return tuned.gain;
+    return GainOf({tuned.prediction.steps_per_second}, {answer_.as_recorded.steps_per_second},
+                  tuned.prediction.confidence_interval, answer_.as_recorded.confidence_interval,
+                  query_.options.confidence_level);
+  }
+
+  void Compare(std::string name, const Prediction& prediction, const Gain& gain) {
+    answer_.compared.push_back({.name = std::move(name),
+                                .step_seconds = prediction.step_time.mean,
+                                .examples_per_second = prediction.examples_per_second,
+                                .gain = gain});
+  }
+
+  // What was found is judged in full, and so is no fusion; whatever is faster in full than it is
+  // taken instead.
+  absl::Status Judge(const FoundStrategy& found, const std::vector<TunedStrategy>& baselines,
+                     const std::vector<Strategy>& starts, const FusionCosts& costs,
+                     Replays& replays) {
+    Strategy chosen = found.strategy;
+    absl::StatusOr<Replays::Full> full = replays.InFull(chosen);
+    // What nothing could be replayed of stays as it is.
+    if (IsTimeBudgetSpent(full.status()) || absl::IsInvalidArgument(full.status()))
+      return absl::OkStatus();
+    if (!full.ok()) return full.status();
+    const Strategy alone = NothingFused(plan_->profile);
+    std::vector<Strategy> others = starts;
+    others.push_back(alone);
+    for (const TunedStrategy& baseline : baselines) {
+      Compare(NameOf(baseline.method), baseline.prediction, GainOfTuned(baseline));
+    }
+    bool is_chains_best = found.is_chains_best;
+    const absl::StatusOr<Replays::Full> unfused = replays.InFull(alone);
+    if (unfused.ok()) {
+      Compare("NO_FUSION", unfused->prediction, GainOverBase(unfused->prediction, unfused->runs));
+    } else if (!IsTimeBudgetSpent(unfused.status()) && !absl::IsInvalidArgument(unfused.status())) {
+      return unfused.status();
+    }
+    double best = full->prediction.steps_per_second;
+    for (const Strategy& other : others) {
+      if (other == chosen) continue;
+      absl::StatusOr<Replays::Full> judged = replays.InFull(other);
+      if (!judged.ok()) {
+        if (IsTimeBudgetSpent(judged.status())) break;
+        if (absl::IsInvalidArgument(judged.status())) continue;
+        return judged.status();
+      }
+      if (judged->prediction.steps_per_second <= best) continue;
+      best = judged->prediction.steps_per_second;
+      full = std::move(judged);
+      chosen = other;
+      is_chains_best = false;
+    }
+    const TunedStrategy* faster = nullptr;
+    for (const TunedStrategy& baseline : baselines) {
+      if (baseline.method != TuningMethod::kHorovod ||
+          baseline.prediction.steps_per_second <= best * kMore)
+        continue;
+      best = baseline.prediction.steps_per_second;
+      faster = &baseline;
+    }
+    if (faster != nullptr) {
+      TakeCycles(*faster);
+      return absl::OkStatus();
+    }
+    const Gain gain = GainOverBase(full->prediction, full->runs);
+    Compare("FOUND", full->prediction, gain);
+    if (plan_->pass == MemoryPass::kNone &&
+        full->prediction.steps_per_second <= answer_.as_recorded.steps_per_second)
+      return absl::OkStatus();
+    answer_.keeps_as_recorded = false;
+    answer_.prediction = std::move(full->prediction);
+    answer_.gain = gain;
+    answer_.is_chains_best = is_chains_best;
+    Describe(chosen, costs);
+    return absl::OkStatus();
+  }
+
+  // What goes together in cycles, which no groups that were found are as fast as.
+  void TakeCycles(const TunedStrategy& cycles) {
+    answer_.gain = GainOfTuned(cycles);
+    Compare("FOUND", cycles.prediction, answer_.gain);
+    if (plan_->pass == MemoryPass::kNone &&
+        cycles.prediction.steps_per_second <= answer_.as_recorded.steps_per_second)
+      return;
+    answer_.keeps_as_recorded = false;
+    answer_.prediction = cycles.prediction;
+    answer_.setting = cycles.setting;
+    for (const TunedGroup& group : cycles.groups) {
+      answer_.tensors.push_back(
+          {.operations = group.operations, .size_bytes = group.size_bytes, .partitions = 1});
+    }
+  }
+
+  void Describe(const Strategy& strategy, const FusionCosts& costs) {
+    const std::vector<Operation>& operations = plan_->profile.operations();
+    for (const std::vector<int32_t>& group : strategy.fused) {
+      NamedFusedOperations& fused = answer_.fused.emplace_back();
+      for (const int32_t operation : group) {
+        fused.operations.push_back(operations[Index(operation)].name);
+        fused.seconds_apart += costs.SecondsOf(operation);
+      }
+      fused.seconds = costs.SecondsOf(group).value_or(fused.seconds_apart);
+      fused.is_estimate = !costs.InTable(group);
+    }
+    for (const FusedTensors& group : strategy.tensors) {
+      NamedTensors& tensors = answer_.tensors.emplace_back();
+      for (const int32_t gradient : group.gradients) {
+        tensors.operations.push_back(operations[Index(gradient)].name);
+        tensors.size_bytes += operations[Index(gradient)].size_bytes;
+      }
+      tensors.partitions = group.partitions;
+    }
+  }
+
+  void Explain() {
+    const std::string table =
+        query_.fused_costs.empty()
+            ? ""
+            : absl::StrCat("a table of ", query_.fused_costs.size(), " entries");
+    const std::string estimate =
+        query_.fused_share.has_value()
+            ? absl::StrFormat(
+                  "an estimate: of all but the last operation %g of the sum of their "
+                  "times%s",
+                  *query_.fused_share,
+                  *query_.fused_share == kDproFusedShare ? ", as dPRO's simulated mode has it" : "")
+            : "";
+    answer_.cost_source =
+        table.empty() && estimate.empty()
+            ? "none is known, so no operations are fused: give fused_costs or fused_share"
+            : absl::StrCat(table, table.empty() || estimate.empty() ? "" : ", else ", estimate);
+    if (answer_.lower_bound_seconds.has_value()) {
+      answer_.why_no_bound.clear();
+    } else if (plan_->pass != MemoryPass::kNone) {
+      answer_.why_no_bound = "the bound is of the job as recorded, which does not fit";
+    } else if (query_.fused_share.has_value() || !query_.fused_costs.empty()) {
+      answer_.why_no_bound = "fused operations shorten the computation that a bound rests on";
+    } else {
+      answer_.why_no_bound = "the time budget was spent before";
+    }
+    answer_.reason = ReasonText();
+  }
+
+  std::string ReasonText() const {
+    std::string before;
+    if (plan_->pass != MemoryPass::kNone) {
+      before = absl::StrFormat(
+          "%s brings memory from %.3g to %.3g GB, within the budget of %.3g; with it ",
+          NameOf(plan_->pass), answer_.memory->before.bytes() / kGigabyte,
+          answer_.memory->after.bytes() / kGigabyte,
+          static_cast<double>(*query_.memory_budget_bytes) / kGigabyte);
+    } else if (answer_.keeps_as_recorded) {
+      return "no difference: nothing that was found is faster than what there is";
+    }
+    std::vector<std::string> what;
+    if (!answer_.fused.empty()) {
+      size_t operations = 0;
+      for (const NamedFusedOperations& group : answer_.fused) operations += group.operations.size();
+      what.push_back(absl::StrCat(operations, " operations fused into ", answer_.fused.size()));
+    }
+    size_t gradients = 0;
+    int32_t parts = 0;
+    for (const NamedTensors& group : answer_.tensors) {
+      gradients += group.operations.size();
+      parts += group.partitions > 1 ? group.partitions : 0;
+    }
+    what.push_back(answer_.setting.empty() ? absl::StrCat(gradients, " gradients in ",
+                                                          answer_.tensors.size(), " collectives")
+                                           : answer_.setting);
+    if (parts > 0) what.push_back(absl::StrCat("some cut in ", parts, " parts"));
+    std::string all;
+    for (size_t i = 0; i < what.size(); ++i)
+      absl::StrAppend(&all, i == 0 ? "" : i + 1 < what.size() ? ", " : " and ", what[i]);
+    const Interval& interval = answer_.gain.confidence_interval;
+    return absl::StrFormat("%s%s%s gain %s (%s to %s): a step of %.4g s where it was %.4g s",
+                           before, answer_.gain.is_none ? "no difference is known: " : "", all,
+                           PercentText(answer_.gain.mean), PercentText(interval.lower),
+                           PercentText(interval.upper), answer_.prediction.step_time.mean,
+                           answer_.as_recorded.step_time.mean);
+  }
+
+  const Profile& recorded_;
+  const StrategyQuery& query_;
+  const StopCheck stop_;
+  const Executor& executor_;
+  const KnownRuns known_;
+  StrategyAnswer answer_;
+  std::optional<MemoryPlan> plan_;
+  std::vector<double> base_runs_;
+  SimulationStatistics base_statistics_;
+};
+
+}  // namespace
+
+absl::StatusOr<StrategyAnswer> OptimizeJob(const Profile& profile, const StrategyQuery& query,
+                                           StopCheck stop, const Executor& executor,
+                                           const KnownRuns& known) {
+  return StrategyAdviser(profile, query, stop, executor, known).Advise();
+}
+
+}  // namespace stepcast

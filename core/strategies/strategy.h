@@ -1,0 +1,107 @@
+// A strategy for an all-reduce job: operations that are computed as one, gradients that one
+// collective carries, and the parts that it is cut in; and the job that it makes of a profile.
+//
+// Source: dPRO (MLSys 2022), section 5: op fusion, tensor fusion and tensor partition.
+// Threads: pure functions; values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+
+namespace stepcast {
+
+// The all-reduces that one collective carries, by index of the profile's operations, in graph
+// order, cut evenly in so many parts, which go one after the other.
+struct FusedTensors {
+  std::vector<int32_t> gradients;
+  int32_t partitions = 1;
+
+  friend bool operator==(const FusedTensors&, const FusedTensors&) = default;
+  friend auto operator<=>(const FusedTensors&, const FusedTensors&) = default;
+};
+
+struct Strategy {
+  // Computations that are one, each list of at least two that follow each other on one stream.
+  std::vector<std::vector<int32_t>> fused;
+  // Every all-reduce of the profile in one group, in graph order.
+  std::vector<FusedTensors> tensors;
+
+  friend bool operator==(const Strategy&, const Strategy&) = default;
+  friend auto operator<=>(const Strategy&, const Strategy&) = default;
+};
+
+// Every all-reduce by itself, whole, and nothing fused.
+Strategy NothingFused(const Profile& profile);
+
+// A measured cost of some computations as one.
+struct FusedCost {
+  std::vector<int32_t> operations;  // of the profile, ascending
+  double seconds = 0;               // not negative
+
+  friend bool operator==(const FusedCost&, const FusedCost&) = default;
+};
+
+// The share of their time that all but the last of fused operations take, in dPRO's simulated mode.
+inline constexpr double kDproFusedShare = 0.8;
+
+// The time that computations take as one: a table's, else an estimate's where there is one.
+class FusionCosts {
+ public:
+  // A table's cost is of the mean over the recorded steps, and varies with them as the operations
+  // do. `share`: of the sum of all but the last of a group, which is added; none: only what the
+  // table names can be fused. REQUIRES: entries of distinct sets of computations.
+  FusionCosts(const Profile& profile, std::span<const FusedCost> table,
+              std::optional<double> share);
+
+  // Mean seconds of one computation.
+  double SecondsOf(int32_t operation) const {
+    return mean_seconds_[static_cast<size_t>(operation)];
+  }
+  // Mean seconds of all as one, in the order of their stream; none: not known.
+  std::optional<double> SecondsOf(std::span<const int32_t> operations) const;
+  // The same of that recorded step, ns. REQUIRES: it is known.
+  int64_t NanosecondsOf(std::span<const int32_t> operations, const RecordedStep& step) const;
+  // True if anything can be fused.
+  bool known() const { return share_.has_value() || !table_.empty(); }
+  // True if the cost of these is the table's.
+  bool InTable(std::span<const int32_t> operations) const;
+  std::optional<double> share() const { return share_; }
+  // Of the table, in operations; 0: it is empty.
+  size_t longest_entry() const { return longest_entry_; }
+
+ private:
+  std::vector<double> mean_seconds_;              // by operation
+  std::map<std::vector<int32_t>, double> table_;  // by sorted operations
+  std::optional<double> share_;
+  size_t longest_entry_ = 0;
+};
+
+struct AppliedStrategy {
+  Profile profile;
+  Scenario scenario;  // collectives as they stand in the profile
+};
+
+// The job with a strategy. Fused operations stand where the last of them stood and have its name; a
+// collective waits for all that its gradients wait for, and stands where the last of them stood;
+// its parts wait alike.
+//
+// Fails with INVALID_ARGUMENT where an operation would wait for itself, or a limit of profiles is
+// passed. REQUIRES: the scenario is of collectives, whole and not sharded; the costs are known.
+// Cost: linear in operations, dependencies and recorded times.
+absl::StatusOr<AppliedStrategy> Apply(const Profile& profile, const Scenario& scenario,
+                                      const Strategy& strategy, const FusionCosts& costs);
+
+// The computations of a stream in the order in which they were recorded: by the mean of their
+// starts, equal ones in graph order. By stream.
+std::vector<std::vector<int32_t>> StreamOrders(const Profile& profile);
+
+}  // namespace stepcast

@@ -1,0 +1,205 @@
+#include "core/strategies/strategy_query.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/error.h"
+#include "core/base/index.h"
+#include "core/base/quoted.h"
+#include "core/model/fault_list.h"
+#include "core/predict/request_faults.h"
+#include "core/zoo/model_zoo.h"
+
+namespace stepcast {
+
+namespace {
+
+using OperationIndex = std::unordered_map<std::string, int32_t>;
+
+OperationIndex IndexOf(const Profile& profile) {
+  OperationIndex index;
+  for (size_t i = 0; i < profile.operations().size(); ++i)
+    index.emplace(profile.operations()[i].name, static_cast<int32_t>(i));
+  return index;
+}
+
+// The computation of that name; none: a fault was added.
+std::optional<int32_t> ComputationOf(const Profile& profile, const OperationIndex& index,
+                                     const std::string& name, const std::string& path,
+                                     RequestFaults& faults) {
+  const auto found = index.find(name);
+  if (found == index.end()) {
+    faults.Add(path, absl::StrCat(Quoted(name), " is no operation of the profile"));
+    return std::nullopt;
+  }
+  if (profile.operations()[Index(found->second)].resource != Resource::kWorker) {
+    faults.Add(path, absl::StrCat(Quoted(name), " is no computation of a worker"));
+    return std::nullopt;
+  }
+  return found->second;
+}
+
+std::vector<FusedCost> ResolveCosts(const Profile& profile, const OperationIndex& index,
+                                    const StrategyDraft& draft, const StrategyLimits& limits,
+                                    RequestFaults& faults) {
+  std::vector<FusedCost> costs;
+  if (draft.fused_costs.size() > limits.max_fused_costs) {
+    faults.Add("fused_costs",
+               absl::StrCat("has ", draft.fused_costs.size(),
+                            " entries, more than max_fused_costs ", limits.max_fused_costs));
+    return costs;
+  }
+  std::set<std::vector<int32_t>> known;
+  for (size_t i = 0; i < draft.fused_costs.size(); ++i) {
+    const StrategyDraft::Cost& entry = draft.fused_costs[i];
+    const std::string path = absl::StrCat("fused_costs[", i, "]");
+    if (!(entry.seconds >= 0) || !std::isfinite(entry.seconds)) {
+      faults.Add(absl::StrCat(path, ".seconds"),
+                 absl::StrCat(entry.seconds, " is not a finite number of at least 0"));
+    }
+    if (entry.operations.size() < 2 || entry.operations.size() > limits.max_fused_operations) {
+      faults.Add(absl::StrCat(path, ".operations"),
+                 absl::StrCat("has ", entry.operations.size(), " operations, not from 2 to ",
+                              limits.max_fused_operations));
+      continue;
+    }
+    FusedCost cost{.operations = {}, .seconds = entry.seconds};
+    for (size_t o = 0; o < entry.operations.size(); ++o) {
+      const auto operation = ComputationOf(profile, index, entry.operations[o],
+                                           absl::StrCat(path, ".operations[", o, "]"), faults);
+      if (operation.has_value()) cost.operations.push_back(*operation);
+    }
+    if (cost.operations.size() != entry.operations.size()) continue;
+    std::sort(cost.operations.begin(), cost.operations.end());
+    if (std::adjacent_find(cost.operations.begin(), cost.operations.end()) !=
+        cost.operations.end()) {
+      faults.Add(absl::StrCat(path, ".operations"), "names an operation twice");
+    } else if (!known.insert(cost.operations).second) {
+      faults.Add(absl::StrCat(path, ".operations"), "are those of an entry before it");
+    } else {
+      costs.push_back(std::move(cost));
+    }
+  }
+  return costs;
+}
+
+// What the zoo's architecture says of operations forward/LAYER; none: the profile is not the zoo's.
+std::optional<MemoryModel> ModelOfZoo(const Profile& profile, const OperationIndex& index) {
+  if (profile.framework() != "model zoo") return std::nullopt;
+  MemoryModel model{.kept_bytes = std::vector<int64_t>(profile.operations().size(), 0)};
+  bool found_any = false;
+  for (const ZooOutput& output : ZooOutputs(profile.model(), ZooCommunication::kAllReduce)) {
+    const auto found = index.find(absl::StrCat("forward/", output.layer));
+    if (found == index.end()) return std::nullopt;
+    model.kept_bytes[Index(found->second)] = output.bytes * profile.batch_size();
+    found_any = true;
+  }
+  return found_any ? std::optional(std::move(model)) : std::nullopt;
+}
+
+void ResolveMemory(const Profile& profile, const OperationIndex& index,
+                   const StrategyDraft::Memory& draft, StrategyQuery& query,
+                   RequestFaults& faults) {
+  constexpr int64_t kMostBytes = int64_t{1} << 44;
+  if (!draft.kept_outputs.empty()) {
+    query.memory.emplace().kept_bytes.assign(profile.operations().size(), 0);
+    query.memory_is_zoos = false;
+    std::set<int32_t> known;
+    for (size_t i = 0; i < draft.kept_outputs.size(); ++i) {
+      const StrategyDraft::KeptOutput& output = draft.kept_outputs[i];
+      const std::string path = absl::StrCat("memory.kept_outputs[", i, "]");
+      if (output.bytes < 0 || output.bytes > kMostBytes) {
+        faults.Add(absl::StrCat(path, ".bytes"),
+                   absl::StrCat(output.bytes, " is not from 0 to ", kMostBytes));
+        continue;
+      }
+      const auto operation =
+          ComputationOf(profile, index, output.operation, absl::StrCat(path, ".operation"), faults);
+      if (!operation.has_value()) continue;
+      if (!known.insert(*operation).second)
+        faults.Add(absl::StrCat(path, ".operation"),
+                   absl::StrCat(Quoted(output.operation), " is there twice"));
+      query.memory->kept_bytes[Index(*operation)] = output.bytes;
+    }
+  }
+  const double copies = draft.parameter_copies.value_or(kParameterCopies);
+  if (!(copies >= 1) || copies > 100)
+    faults.Add("memory.parameter_copies", absl::StrCat(copies, " is not from 1 to 100"));
+  if (query.memory.has_value()) query.memory->parameter_copies = copies;
+  query.half_batch_share = draft.half_batch_share.value_or(kHalfBatchShare);
+  if (!(query.half_batch_share > 0) || query.half_batch_share > 1) {
+    faults.Add("memory.half_batch_share",
+               absl::StrCat(query.half_batch_share, " is not above 0 and at most 1"));
+  }
+  if (draft.budget_bytes.value_or(0) < 0)
+    faults.Add("memory.budget_bytes", absl::StrCat(*draft.budget_bytes, " is negative"));
+  query.memory_budget_bytes = draft.budget_bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const StrategyDraft& draft,
+                                                const StrategyLimits& limits) {
+  RequestFaults faults;
+  const auto operations = static_cast<int64_t>(profile.operations().size());
+  const auto times = operations * static_cast<int64_t>(profile.steps().size());
+  if (operations > limits.max_operations)
+    faults.Add("profile", absl::StrCat("operations: ", OverLimit(operations, "max_operations",
+                                                                 limits.max_operations)));
+  if (times > limits.max_recorded_times) {
+    faults.Add("profile",
+               absl::StrCat("operations x steps: ",
+                            OverLimit(times, "max_recorded_times", limits.max_recorded_times)));
+  }
+  if (!profile.has_collectives()) {
+    faults.Add("profile",
+               "its job has parameter servers: strategies are for jobs whose gradients meet in "
+               "all-reduces");
+  }
+  const absl::StatusOr<TuningQuery> tuning =
+      ResolveTuning(profile, {.scenario = draft.scenario,
+                              .options = draft.options,
+                              .bucket_caps_bytes = {kBucketCapBytes}});
+  for (Fault& fault : DetailsOf(tuning.status()).faults)
+    faults.Add(std::move(fault.field), std::move(fault.description));
+  StrategyQuery query{.shortcuts = draft.shortcuts};
+  const OperationIndex index = IndexOf(profile);
+  query.fused_costs = ResolveCosts(profile, index, draft, limits, faults);
+  query.fused_share = draft.fused_share;
+  if (draft.fused_share.has_value() && (!(*draft.fused_share > 0) || *draft.fused_share > 1)) {
+    faults.Add("fused_share", absl::StrCat(*draft.fused_share, " is not above 0 and at most 1"));
+  }
+  query.max_partitions = draft.max_partitions.value_or(kMaxPartitions);
+  if (query.max_partitions < 1 || query.max_partitions > kMaxPartitions) {
+    faults.Add("max_partitions",
+               absl::StrCat(query.max_partitions, " is not from 1 to ", kMaxPartitions));
+  }
+  query.memory = ModelOfZoo(profile, index);
+  query.memory_is_zoos = query.memory.has_value();
+  if (draft.memory.has_value()) ResolveMemory(profile, index, *draft.memory, query, faults);
+  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
+    return status;
+  if (!tuning.ok()) return tuning.status();
+  if (query.memory_budget_bytes.has_value() && !query.memory.has_value()) {
+    return MakeError(absl::StatusCode::kFailedPrecondition,
+                     absl::StrCat("memory.budget_bytes is ", *query.memory_budget_bytes,
+                                  ", but nothing says what operations keep: the profile is not of "
+                                  "the zoo, and memory.kept_outputs is empty"),
+                     {.reason = "MEMORY_UNKNOWN"});
+  }
+  query.scenario = tuning->scenarios.front();
+  query.options = tuning->options;
+  query.baselines = *tuning;
+  std::erase_if(query.baselines.methods, [](TuningMethod method) {
+    return method == TuningMethod::kByteScheduler || method == TuningMethod::kLibra ||
+           method == TuningMethod::kSearch;
+  });
+  return query;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,86 @@
+// A request for a strategy: as asked for, and checked.
+//
+// Threads: pure functions of their arguments.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/model/profile.h"
+#include "core/model/scenario.h"
+#include "core/model/simulation_options.h"
+#include "core/strategies/memory.h"
+#include "core/strategies/strategy.h"
+#include "core/tune/communication_query.h"
+
+namespace stepcast {
+
+// dPRO's ways to search less.
+struct SearchShortcuts {
+  bool coarsened_view = true;  // computations without gradients go with those that have some
+  bool partial_replay = true;  // a tensor's time from its own collective, not from the whole job
+  bool symmetry = true;        // what is decided of a block is decided of all that are equal
+
+  friend bool operator==(const SearchShortcuts&, const SearchShortcuts&) = default;
+};
+
+struct StrategyDraft {
+  struct Cost {
+    std::vector<std::string> operations;
+    double seconds = 0;
+  };
+  struct KeptOutput {
+    std::string operation;
+    int64_t bytes = 0;
+  };
+  struct Memory {
+    std::optional<int64_t> budget_bytes;
+    std::vector<KeptOutput> kept_outputs;
+    std::optional<double> parameter_copies;
+    std::optional<double> half_batch_share;
+  };
+
+  ScenarioDraft scenario;
+  SimulationOptionsDraft options;
+  std::vector<Cost> fused_costs;
+  std::optional<double> fused_share;
+  std::optional<int32_t> max_partitions;
+  SearchShortcuts shortcuts;
+  std::optional<Memory> memory;
+};
+
+struct StrategyQuery {
+  Scenario scenario;
+  SimulationOptions options;
+  std::vector<FusedCost> fused_costs;
+  std::optional<double> fused_share;
+  int32_t max_partitions = 1;
+  SearchShortcuts shortcuts;
+  std::optional<MemoryModel> memory;  // none: it is not known what is kept
+  bool memory_is_zoos = false;        // known of the zoo's architecture
+  std::optional<int64_t> memory_budget_bytes;
+  double half_batch_share = kHalfBatchShare;
+  TuningQuery baselines;  // as recorded, DDP's default buckets, Horovod's cycles, MG-WFBP
+};
+
+inline constexpr int32_t kMaxPartitions = 16;
+
+// A strategy is applied by writing a profile, so these are narrower than a profile's own.
+struct StrategyLimits {
+  int64_t max_operations = 20'000;
+  int64_t max_recorded_times = 1'000'000;  // operations x steps
+  size_t max_fused_costs = 10'000;
+  size_t max_fused_operations = 1'000;  // of one entry
+};
+
+// Fails as ResolveTuning does of one scenario, all faults at once, reason REQUEST_INVALID, paths
+// relative to the request (`fused_costs[3].operations[0]`); FAILED_PRECONDITION, reason
+// MEMORY_UNKNOWN, where there is a budget and nothing says what operations keep.
+absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const StrategyDraft& draft,
+                                                const StrategyLimits& limits = {});
+
+}  // namespace stepcast

@@ -1,0 +1,220 @@
+#include "core/strategies/optimize_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <set>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/zoo/model_zoo.h"
+#include "tests/core/strategies/chain_job.h"
+
+namespace stepcast::optimize_job_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+Profile Zoo(const char* model, int32_t batch = 32) {
+  return BuildZooProfile(model, {.batch_size = batch,
+                                 .platform = {.bandwidth_bytes_per_second = 1.25e9},
+                                 .variation = {.own = 0.05, .common = 0.05},
+                                 .communication = ZooCommunication::kAllReduce})
+      .value();
+}
+
+StrategyDraft DraftOf(int32_t workers, double latency) {
+  return {.scenario = RingOf(workers, latency),
+          .options = {.steps_per_worker = 40, .warmup_steps = 5, .replications = 3}};
+}
+
+StrategyAnswer Optimized(const Profile& profile, const StrategyDraft& draft) {
+  const absl::StatusOr<StrategyQuery> query = ResolveStrategies(profile, draft);
+  EXPECT_TRUE(query.ok()) << query.status();
+  absl::StatusOr<StrategyAnswer> answer = OptimizeJob(profile, *query, NeverStop);
+  EXPECT_TRUE(answer.ok()) << answer.status();
+  return answer.ok() ? *std::move(answer) : StrategyAnswer{};
+}
+
+const ComparedStrategy& Compared(const StrategyAnswer& answer, const std::string& name) {
+  for (const ComparedStrategy& compared : answer.compared) {
+    if (compared.name == name) return compared;
+  }
+  ADD_FAILURE() << "nothing is named " << name;
+  return answer.compared.front();
+}
+
+TEST(OptimizeJobTest, IsNeverWorseThanAnyDefaultOnTheZoo) {
+  for (const char* model : {"resnet18", "resnet50", "vgg16", "inception_v3", "bert_base"}) {
+    for (const bool fuses : {false, true}) {
+      const Profile profile = Zoo(model);
+      StrategyDraft draft = DraftOf(8, 2e-5);
+      if (fuses) draft.fused_share = kDproFusedShare;
+      const auto begin = std::chrono::steady_clock::now();
+      const StrategyAnswer answer = Optimized(profile, draft);
+      const double seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      const double found = answer.prediction.examples_per_second;
+      for (const char* name : {"AS_RECORDED", "DDP_BUCKETS", "HOROVOD", "MG_WFBP", "NO_FUSION"})
+        EXPECT_GE(found, Compared(answer, name).examples_per_second * (1 - 1e-9)) << model << name;
+      EXPECT_GE(found, answer.as_recorded.examples_per_second);
+      std::printf(
+          "%-13s %-9s as recorded %7.1f, ddp %7.1f, horovod %7.1f, mg-wfbp %7.1f, none "
+          "%7.1f, found %7.1f examples/s in %.1f s, %d replays\n",
+          model, fuses ? "fused .8" : "", answer.as_recorded.examples_per_second,
+          Compared(answer, "DDP_BUCKETS").examples_per_second,
+          Compared(answer, "HOROVOD").examples_per_second,
+          Compared(answer, "MG_WFBP").examples_per_second,
+          Compared(answer, "NO_FUSION").examples_per_second, found, seconds, answer.search.replays);
+      if (fuses) {
+        EXPECT_FALSE(answer.lower_bound_seconds.has_value());
+        EXPECT_FALSE(answer.why_no_bound.empty());
+        EXPECT_FALSE(answer.fused.empty());
+      } else {
+        ASSERT_TRUE(answer.lower_bound_seconds.has_value());
+        EXPECT_GE(answer.prediction.step_time.mean, *answer.lower_bound_seconds * (1 - 1e-9));
+        EXPECT_TRUE(answer.fused.empty());
+      }
+      // Every gradient is sent once.
+      std::set<std::string> names;
+      for (const NamedTensors& tensors : answer.tensors)
+        names.insert(tensors.operations.begin(), tensors.operations.end());
+      if (!answer.keeps_as_recorded) {
+        EXPECT_EQ(names.size(), NothingFused(profile).tensors.size()) << model;
+      }
+    }
+  }
+}
+
+TEST(OptimizeJobTest, TheSameQuestionHasTheSameAnswer) {
+  const Profile profile = Zoo("resnet18");
+  StrategyDraft draft = DraftOf(4, 2e-5);
+  draft.fused_share = 0.8;
+  const StrategyAnswer one = Optimized(profile, draft);
+  const StrategyAnswer other = Optimized(profile, draft);
+  EXPECT_EQ(one.prediction.examples_per_second, other.prediction.examples_per_second);
+  EXPECT_EQ(one.reason, other.reason);
+  ASSERT_EQ(one.tensors.size(), other.tensors.size());
+  for (size_t i = 0; i < one.tensors.size(); ++i)
+    EXPECT_EQ(one.tensors[i].operations, other.tensors[i].operations);
+}
+
+TEST(OptimizeJobTest, WhereNothingHelpsTheJobStaysAsItIs) {
+  const ChainJob job{.lengths_ns = {50'000}, .gradient_bytes = {{100}}};
+  const StrategyAnswer answer = Optimized(ProfileOf(job), DraftOf(2, 1e-6));
+  EXPECT_TRUE(answer.keeps_as_recorded);
+  EXPECT_TRUE(answer.gain.is_none);
+  EXPECT_TRUE(answer.tensors.empty());
+  EXPECT_THAT(answer.reason, StartsWith("no difference"));
+  EXPECT_THAT(answer.cost_source, StartsWith("none is known"));
+}
+
+TEST(OptimizeJobTest, JobsWithoutGradientsOrWithOneWorkerStayAsTheyAre) {
+  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
+  draft.operations = {{.name = "broadcast",
+                       .resource = Resource::kCollective,
+                       .size_bytes = 1000,
+                       .collective = Collective::kBroadcast},
+                      {.name = "compute", .resource = Resource::kWorker, .waiting_for = {0}},
+                      {.name = "more", .resource = Resource::kWorker, .waiting_for = {1}}};
+  draft.steps = {{.start_ns = {0, 0, 9000}, .end_ns = {0, 9000, 20'000}}};
+  const Profile profile = Profile::Create(draft).value();
+  const StrategyAnswer answer = Optimized(profile, DraftOf(3, 1e-6));
+  EXPECT_TRUE(answer.keeps_as_recorded);
+  const ChainJob job{.lengths_ns = {5000, 5000}, .gradient_bytes = {{100}, {100}}};
+  EXPECT_TRUE(Optimized(ProfileOf(job), DraftOf(1, 1e-6)).keeps_as_recorded);
+}
+
+TEST(OptimizeJobTest, SideBySideCollectivesAreCutWhereThatPays) {
+  const ChainJob job{.lengths_ns = {5000, 5000}, .gradient_bytes = {{}, {60'000}}};
+  StrategyDraft draft = DraftOf(4, 5e-6);
+  AllReduceDraft& reduce = std::get<AllReduceDraft>(draft.scenario.communication);
+  reduce.algorithm = CollectiveAlgorithm::kGloo;
+  reduce.concurrent_collectives = 4;
+  const StrategyAnswer answer = Optimized(ProfileOf(job), draft);
+  const StrategyAnswer whole = [&] {
+    StrategyDraft uncut = draft;
+    uncut.max_partitions = 1;
+    return Optimized(ProfileOf(job), uncut);
+  }();
+  EXPECT_GE(answer.prediction.examples_per_second,
+            whole.prediction.examples_per_second * (1 - 1e-9));
+  if (!answer.keeps_as_recorded) {
+    EXPECT_GT(answer.tensors[0].partitions, 1);
+    EXPECT_FALSE(answer.gain.is_none);
+  }
+}
+
+TEST(OptimizeJobTest, ABudgetIsKeptByThePassThatMakesTheShorterStep) {
+  const Profile profile = Zoo("resnet50");
+  StrategyDraft draft = DraftOf(4, 2e-5);
+  const StrategyAnswer whole = Optimized(profile, draft);
+  ASSERT_TRUE(whole.memory.has_value());
+  EXPECT_EQ(whole.memory->pass, MemoryPass::kNone);
+  EXPECT_EQ(whole.memory->before.bytes(), whole.memory->after.bytes());
+  EXPECT_FALSE(whole.memory->assumptions.empty());
+  const double needed = whole.memory->before.bytes();
+  draft.memory = StrategyDraft::Memory{.budget_bytes = static_cast<int64_t>(0.7 * needed)};
+  const StrategyAnswer saved = Optimized(profile, draft);
+  ASSERT_TRUE(saved.memory.has_value());
+  EXPECT_NE(saved.memory->pass, MemoryPass::kNone);
+  EXPECT_LE(saved.memory->after.bytes(), 0.7 * needed);
+  ASSERT_EQ(saved.memory->tried.size(), 2U);
+  for (const TriedMemoryPass& tried : saved.memory->tried) {
+    if (!tried.why_not.empty()) continue;
+    const bool is_chosen = tried.pass == saved.memory->pass;
+    for (const TriedMemoryPass& other : saved.memory->tried) {
+      if (is_chosen && other.why_not.empty()) {
+        EXPECT_LE(tried.step_seconds, other.step_seconds) << NameOf(other.pass);
+      }
+    }
+  }
+  EXPECT_THAT(saved.reason, HasSubstr(NameOf(saved.memory->pass)));
+  EXPECT_FALSE(saved.keeps_as_recorded);
+  // A slow half leaves recomputation.
+  draft.memory->half_batch_share = 1;
+  const StrategyAnswer again = Optimized(profile, draft);
+  EXPECT_EQ(again.memory->pass, MemoryPass::kRecomputation);
+  EXPECT_FALSE(again.memory->recomputed.empty());
+}
+
+TEST(OptimizeJobTest, ABudgetOutOfReachNamesWhatIsNeeded) {
+  const Profile profile = Zoo("resnet18");
+  for (const int64_t budget : {int64_t{0}, int64_t{100'000'000}}) {
+    StrategyDraft draft = DraftOf(2, 2e-5);
+    draft.memory = StrategyDraft::Memory{.budget_bytes = budget};
+    const absl::StatusOr<StrategyQuery> query = ResolveStrategies(profile, draft);
+    ASSERT_TRUE(query.ok()) << query.status();
+    const absl::Status status = OptimizeJob(profile, *query, NeverStop).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_EQ(DetailsOf(status).reason, "MEMORY_BUDGET_UNREACHABLE");
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("memory.budget_bytes is " + std::to_string(budget)));
+    EXPECT_EQ(DetailsOf(status).metadata.at("budget_bytes"), std::to_string(budget));
+  }
+}
+
+TEST(OptimizeJobTest, StopsWhenToldTo) {
+  const Profile profile = Zoo("resnet50");
+  const StrategyQuery query = ResolveStrategies(profile, DraftOf(8, 2e-5)).value();
+  for (const int after : {1, 50, 1000}) {
+    int asked = 0;
+    const auto stop = [&] {
+      return ++asked < after ? absl::OkStatus() : absl::CancelledError("enough");
+    };
+    EXPECT_EQ(OptimizeJob(profile, query, stop).status(), absl::CancelledError("enough")) << after;
+    EXPECT_LE(asked, after + 20) << "it goes on after it was told";
+  }
+  int asked = 0;
+  const auto budget = [&] { return ++asked < 3000 ? absl::OkStatus() : TimeBudgetSpent(); };
+  const absl::StatusOr<StrategyAnswer> answer = OptimizeJob(profile, query, budget);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_GT(answer->prediction.examples_per_second, 0);
+  EXPECT_FALSE(answer->reason.empty());
+}
+
+}  // namespace
+}  // namespace stepcast::optimize_job_test

@@ -1,0 +1,187 @@
+"""The strategy for an all-reduce job, from the real server."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+from contract import details_of, from_json, grpc, prediction, store, strategy_pb2
+from google.longrunning import operations_pb2, operations_pb2_grpc
+from stepcast.v1 import job_service_pb2, job_service_pb2_grpc
+from stepcastd import PATIENCE_SECONDS, ServerTest
+
+PASS = strategy_pb2.JobStrategy
+
+
+def training(layers=6, buckets=26214400):
+    """Layers of 5 ms forward and 10 ms backward, each with a gradient of 2 MB that takes 4 ms between two workers, and 1 ms of optimizer."""
+    operations, starts, ends = [], [], []
+    now = 0
+
+    def compute(name, length):
+        nonlocal now
+        before = next((i for i in reversed(range(len(operations))) if operations[i]["resource"] == "WORKER"), None)
+        operations.append({"name": name, "resource": "WORKER", "waiting_for": [] if before is None else [before]})
+        starts.append(now)
+        now += length
+        ends.append(now)
+
+    for layer in range(layers):
+        compute(f"forward/{layer}", 5)
+    for layer in reversed(range(layers)):
+        compute(f"backward/{layer}", 10)
+        operations.append(
+            {"name": f"all_reduce/{layer}", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 2000000, "waiting_for": [len(operations) - 1]}
+        )
+        starts.append(now)
+        ends.append(now)
+    compute("optimizer", 1)
+    operations[-1]["waiting_for"] = [i for i, operation in enumerate(operations) if operation["resource"] == "COLLECTIVE"]
+    milliseconds = lambda values: [value * 1000000 for value in values]
+    return {
+        "display_name": "training",
+        "batch_size": 8,
+        "platform": {"bandwidth_bytes_per_second": 5e8},
+        "operations": operations,
+        "steps": [{"start_ns": milliseconds(starts), "end_ns": milliseconds(ends)}],
+        "buckets": {"rule": {"cap_bytes": buckets}},
+    }
+
+
+class OptimizeTest(ServerTest):
+    def request(self, **request):
+        asked = {
+            "inline_profile": training(),
+            "scenario": {"workers": 2, "all_reduce": {"latency_seconds": 1e-5}},
+            "options": {"steps_per_worker": 60, "replications": 2},
+            **request,
+        }
+        return from_json(strategy_pb2.OptimizeJobRequest(), asked)
+
+    def optimized(self, **request):
+        return self.server.predictions.OptimizeJob(self.request(**request))
+
+    def test_gradients_that_wait_for_the_last_are_sent_when_they_are_ready(self):
+        reply = self.optimized()
+        # As recorded the first gradient by itself, and then 20 ms of bytes from 90 ms on.
+        self.assertAlmostEqual(reply.as_recorded.step_time.mean.ToNanoseconds() * 1e-9, 0.090 + 0.020 + 2e-5 + 0.001, places=8)
+        # Each is sent before the next is ready, so only the last one is exposed.
+        found = reply.prediction.step_time.mean.ToNanoseconds() * 1e-9
+        self.assertAlmostEqual(found, 0.090 + 0.004 + 2e-5 + 0.001, places=8)
+        self.assertAlmostEqual(reply.gain, 0.11102 / 0.09502 - 1, places=5)
+        self.assertFalse(reply.no_difference)
+        self.assertEqual(sum((list(group.operations) for group in reply.strategy.tensors), []), [f"all_reduce/{i}" for i in (5, 4, 3, 2, 1, 0)])
+        self.assertEqual(list(reply.strategy.tensors[-1].operations), ["all_reduce/0"])
+        self.assertEqual(list(reply.strategy.fused_operations), [])
+        self.assertEqual(reply.strategy.memory_pass, PASS.NONE)
+        self.assertAlmostEqual(reply.lower_bound_seconds, 0.090 + 0.004 + 2e-5, places=8)
+        self.assertEqual({row.name for row in reply.compared}, {"AS_RECORDED", "DDP_BUCKETS", "HOROVOD", "MG_WFBP", "NO_FUSION", "FOUND"})
+        self.assertLessEqual(found, min(row.step_seconds for row in reply.compared) + 1e-9)
+        self.assertTrue(reply.reason and reply.cost_source)
+        self.assertGreater(reply.search.replays, 0)
+        self.assertFalse(reply.HasField("memory"))
+
+    def test_a_measured_cost_is_used(self):
+        names = ["forward/1", "forward/2", "forward/3"]
+        reply = self.optimized(fused_costs=[{"operations": names, "seconds": 0.006}, {"operations": ["forward/4", "forward/5"], "seconds": 0.02}])
+        self.assertEqual([list(group.operations) for group in reply.strategy.fused_operations], [names])
+        self.assertFalse(reply.strategy.fused_operations[0].is_estimate)
+        self.assertAlmostEqual(reply.prediction.step_time.mean.ToNanoseconds() * 1e-9, 0.081 + 0.004 + 2e-5 + 0.001, places=8)
+        self.assertFalse(reply.HasField("lower_bound_seconds"))
+        self.assertTrue(reply.no_bound_because)
+
+    def test_the_strategy_is_a_profile_that_anybody_can_predict(self):
+        """The groups of the reply, as the scenario's, make the step that was promised."""
+        reply = self.optimized()
+        groups = [{"operations": list(group.operations)} for group in reply.strategy.tensors]
+        asked = self.request(scenario={"workers": 2, "all_reduce": {"latency_seconds": 1e-5, "groups": {"groups": groups}}})
+        predicted = self.server.predictions.PredictThroughput(
+            prediction.PredictThroughputRequest(inline_profile=asked.inline_profile, scenarios=[asked.scenario], options=asked.options)
+        )
+        self.assertEqual(predicted.predictions[0].examples_per_second, reply.prediction.examples_per_second)
+
+    def test_memory_is_brought_within_a_budget_or_refused(self):
+        outputs = [{"operation": f"forward/{i}", "bytes": 10000000} for i in range(6)]
+        whole = self.optimized(memory={"kept_outputs": outputs})
+        # 12 MB of parameters in four copies; six outputs and two gradients of outputs.
+        self.assertEqual(whole.memory.before_bytes, 48e6 + 80e6)
+        self.assertEqual(whole.strategy.memory_pass, PASS.NONE)
+        saved = self.optimized(memory={"kept_outputs": outputs, "budget_bytes": 110000000, "half_batch_share": 0.9})
+        self.assertEqual(saved.strategy.memory_pass, PASS.RECOMPUTATION)
+        self.assertLessEqual(saved.memory.after_bytes, 110e6)
+        self.assertEqual(list(saved.strategy.recomputed), ["forward/0", "forward/1"])
+        self.assertLess(saved.gain, 0.2)
+        self.assertTrue(saved.memory.assumptions)
+        halved = self.optimized(memory={"kept_outputs": outputs, "budget_bytes": 110000000, "half_batch_share": 0.5})
+        self.assertEqual(halved.strategy.memory_pass, PASS.GRADIENT_ACCUMULATION)
+        for budget in (0, 48000000):
+            with self.assertRaises(grpc.RpcError) as raised:
+                self.optimized(memory={"kept_outputs": outputs, "budget_bytes": budget})
+            self.assertEqual(raised.exception.code(), grpc.StatusCode.FAILED_PRECONDITION)
+            self.assertIn(f"memory.budget_bytes is {budget}", raised.exception.details())
+
+    def test_shortcuts_can_be_done_without(self):
+        for without in ("coarsened_view", "partial_replay", "symmetry"):
+            reply = self.optimized(shortcuts={without: False})
+            self.assertFalse(getattr(reply.search.shortcuts, without))
+            self.assertAlmostEqual(reply.prediction.step_time.mean.ToNanoseconds() * 1e-9, 0.09502, places=8)
+
+    def test_an_equal_call_is_answered_from_the_cache_and_counted(self):
+        first, second = self.optimized(fused_share=0.75), self.optimized(fused_share=0.75)
+        self.assertEqual((first.simulation.cached, second.simulation.cached), (False, True))
+        self.assertEqual(first.strategy, second.strategy)
+        self.assertEqual(first.profile_digest, second.profile_digest)
+        self.assertGreaterEqual(self.server.metric("stepcast_predictions_total", method="OptimizeJob", communication="all_reduce", code="OK"), 1)
+
+    def test_a_job_has_the_reply_of_the_call(self):
+        name = self.server.profiles.CreateProfile(store.CreateProfileRequest(profile=self.request().inline_profile)).name
+        asked = self.request()
+        asked.profile = name
+        jobs = job_service_pb2_grpc.JobServiceStub(self.server.channel)
+        job = jobs.StartJob(job_service_pb2.StartJobRequest(optimize_job=asked))
+        waited = operations_pb2_grpc.OperationsStub(self.server.channel).WaitOperation(
+            operations_pb2.WaitOperationRequest(name=job.name), timeout=PATIENCE_SECONDS
+        )
+        self.assertTrue(waited.done)
+        reply = strategy_pb2.OptimizeJobResponse()
+        self.assertTrue(waited.response.Unpack(reply), waited)
+        called = self.server.predictions.OptimizeJob(asked)
+        self.assertEqual((reply.strategy, reply.prediction, reply.reason), (called.strategy, called.prediction, called.reason))
+
+    def test_a_passed_deadline_ends_it(self):
+        request = self.request(options={"steps_per_worker": 1000000, "replications": 5}, scenario={"workers": 64, "all_reduce": {}})
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.server.predictions.OptimizeJob(request, timeout=0.3)
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
+
+    def test_a_spent_budget_leaves_an_answer_or_says_so(self):
+        for budget in ("0.05s", "0.3s"):
+            try:
+                reply = self.optimized(options={"steps_per_worker": 20000, "replications": 2}, time_budget=budget)
+                self.assertTrue(reply.reason)
+            except grpc.RpcError as error:
+                self.assertEqual(details_of(error)[0].reason, "TIME_BUDGET_SPENT")
+
+
+class OptimizeCommandTest(ServerTest):
+    def test_the_command_writes_the_strategy_locally_and_with_a_server(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, out = os.path.join(folder, "job.json"), os.path.join(folder, "strategy.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(training(), file)
+            told = []
+            for where in (["--local"], ["--server", self.server.address]):
+                command = [os.environ["STEPCAST"], "optimize", path, *where, "--workers", "2", "--latency", "10us", "--steps", "60", "--out", out]
+                done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                with open(out, encoding="utf-8") as file:
+                    told.append((done.stdout, file.read()))
+            self.assertEqual(told[0], told[1])
+            self.assertRegex(told[0][0], r"^6 gradients in \d collectives gain \+16\.8 %")
+            strategy = json.loads(told[0][1])
+            self.assertEqual(sum((group["operations"] for group in strategy["tensors"]), []), [f"all_reduce/{i}" for i in (5, 4, 3, 2, 1, 0)])
+
+
+if __name__ == "__main__":
+    unittest.main()
