@@ -60,8 +60,17 @@ std::shared_ptr<const DownloadSchedule> DownloadSchedules::Make(const int32_t* r
   if (!traced_) {
     for (PhasePlan::DownloadPhase& phase : order.phases) KeepWhatMatters(*computation, phase);
   }
+  std::vector<int32_t> last_awaited;
+  if (!traced_ && !shuffled && !plan_.after_cut.empty() && order.phases.size() == 1) {
+    std::vector<int32_t> arriving;
+    for (const PhasePlan::Service& service : order.phases.front().services)
+      arriving.push_back(service.source);
+    last_awaited = computation->LastAwaited(arriving);
+  }
   return std::make_shared<const DownloadSchedule>(
-      DownloadSchedule{.phases = std::move(order.phases), .computation = std::move(computation)});
+      DownloadSchedule{.phases = std::move(order.phases),
+                       .computation = std::move(computation),
+                       .last_awaited = std::move(last_awaited)});
 }
 
 }  // namespace stepcast

@@ -22,6 +22,9 @@ namespace stepcast {
 struct DownloadSchedule {
   std::vector<PhasePlan::DownloadPhase> phases;  // by hub
   std::shared_ptr<LaneSchedule> computation;
+  // By computation: the service, of one hub's, that it waits for last; -1: none. Empty where that
+  // is not known when a step begins, or every chunk is asked for.
+  std::vector<int32_t> last_awaited;
 };
 
 class DownloadSchedules {

@@ -87,6 +87,27 @@ LaneSchedule::Edges LaneSchedule::TargetsOfSources(
   return targets;
 }
 
+std::vector<int32_t> LaneSchedule::LastAwaited(std::span<const int32_t> arriving) {
+  // In a run of operations that take no time each starts when the last one arrives.
+  struct Starts {
+    void Ran(int32_t op, Instant start, Instant /*end*/) {
+      at[Index(op)] = static_cast<int32_t>(start.ticks) - 1;
+    }
+
+    std::vector<int32_t> at;
+  };
+  std::vector<Arrival> arrivals;
+  for (const int32_t source : arriving) {
+    arrivals.push_back(
+        {.at = Instant{static_cast<int64_t>(arrivals.size()) + 1}, .source = source});
+  }
+  const std::vector<int64_t> no_time(operations_.size(), 0);
+  std::vector<Ready> ready;
+  Starts starts{.at = std::vector<int32_t>(operations_.size(), -1)};
+  Run(Instant{}, arrivals, no_time.data(), ready, starts);
+  return std::move(starts.at);
+}
+
 bool LaneSchedule::RunsInOrderOfArrival(const Program& graph) const {
   if (!roots_.empty() || !sinks_.empty() || sources_.empty()) return false;
   for (size_t i = 0; i < sources_.size(); ++i) {

@@ -62,6 +62,10 @@ class LaneSchedule {
     return first_target_[static_cast<size_t>(source)] <
            first_target_[static_cast<size_t>(source) + 1];
   }
+  // By operation: the index, in `arriving`, of the last source that it waits for, if only through
+  // other operations; -1 where it waits for none. REQUIRES: sources arrive in that order, and no
+  // two at one instant; those that are left out do not matter.
+  std::vector<int32_t> LastAwaited(std::span<const int32_t> arriving);
   // True if every source releases at most one operation, operations release nothing, and sources
   // arrive one at a time.
   bool in_order_of_arrival() const { return in_order_of_arrival_; }

@@ -18,6 +18,28 @@ struct Notes {
   std::vector<PhaseRow::Ran>& ran;
 };
 
+std::vector<PhaseRow::Decisive> DecisiveOf(const DownloadSchedule& downloads,
+                                           const std::vector<int64_t>& durations) {
+  if (downloads.last_awaited.empty()) return {};
+  const std::vector<PhasePlan::Service>& services = downloads.phases.front().services;
+  std::vector<Span> waiting(services.size());
+  for (size_t op = 0; op < durations.size(); ++op) {
+    if (downloads.last_awaited[op] >= 0)
+      waiting[Index(downloads.last_awaited[op])].ticks += durations[op];
+  }
+  std::vector<Span> works;
+  for (const PhasePlan::Service& service : services) works.push_back(service.work);
+  const LatestEnds ends(works, waiting);
+  std::vector<PhaseRow::Decisive> decisive;
+  const Span all = ends.TakenBefore(ends.size());
+  for (int32_t i = ends.size() - 1; i >= 0; i = ends.DecisiveBefore(i))
+    decisive.push_back({.work = ends.WorkBefore(i + 1), .after = all - ends.TakenBefore(i)});
+  std::reverse(decisive.begin(), decisive.end());
+  for (size_t i = decisive.size(); i-- > 1;)
+    decisive[i].work = decisive[i].work - decisive[i - 1].work;
+  return decisive;
+}
+
 }  // namespace
 
 PhaseRows::PhaseRows(const Program& graph, const PhasePlan& plan, bool traced, bool streamed)
@@ -31,12 +53,14 @@ PhaseRows::PhaseRows(const Program& graph, const PhasePlan& plan, bool traced, b
     place_of_upload_.push_back(places[static_cast<size_t>(HubOfUpload(static_cast<int32_t>(i)))]++);
 }
 
-std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded) {
+std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded,
+                                          const DownloadSchedule& downloads) {
   auto row = std::make_unique<PhaseRow>();
   for (const OpIndex op : plan_.computations) {
     row->durations.push_back(AtSpeed(graph_.duration(recorded, op), speed).ticks);
     row->computation += row->durations.back();
   }
+  row->downloads = DecisiveOf(downloads, row->durations);
   if (!plan_.after_cut.empty()) RunAfterCut(speed, recorded, *row);
   if (streamed_) FillStreams(recorded, *row);
   for (const std::vector<OpIndex>& on_hub : plan_.updates_on) {
@@ -50,16 +74,19 @@ std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded) {
 }
 
 void PhaseRows::FillStreams(int32_t recorded, PhaseRow& row) const {
-  row.streams.resize(row.ready.size());
   for (size_t hub = 0; hub < row.ready.size(); ++hub) {
+    PhaseRow::Stream& stream = row.streams.emplace_back();
+    std::vector<Span> works;
+    std::vector<Span> updates;
     for (const LaneSchedule::Ready& ready : row.ready[hub]) {
       const OpIndex upload = plan_.uploads_to[hub][static_cast<size_t>(ready.sink)];
-      Span update;
+      stream.ready.push_back(ready.at - Instant{});
+      works.push_back(graph_.work(upload).first);
+      Span& update = updates.emplace_back();
       for (const OpIndex after : graph_.dependents(upload))
         update += graph_.duration(recorded, after);
-      row.streams[hub].push_back(
-          {.ready = ready.at - Instant{}, .work = graph_.work(upload).first, .update = update});
     }
+    stream.ends = LatestEnds(works, updates);
   }
 }
 

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "core/base/time.h"
+#include "core/engine/download_schedules.h"
 #include "core/engine/lane_schedule.h"
+#include "core/engine/latest_ends.h"
 #include "core/engine/phase_plan.h"
 #include "core/engine/program.h"
 #include "core/engine/usage_meter.h"
@@ -25,11 +27,15 @@ struct PhaseRow {
     Instant start;
     Instant end;
   };
-  // An upload of UploadStreams.
-  struct StreamedUpload {
-    Span ready;   // from the cut's start
-    Span work;    // of its transfer
-    Span update;  // the hub's work on it, once it has arrived
+  // A download that can decide when a step's computation comes to the cut (LatestEnds).
+  struct Decisive {
+    Span work;   // of the link, since the one before it in this list
+    Span after;  // from its arrival: the computation that waits for it or for a later one
+  };
+  // The uploads to a hub of UploadStreams, as they become ready.
+  struct Stream {
+    std::vector<Span> ready;  // from the cut's start
+    LatestEnds ends;          // of the hub's updates
   };
   // The work of a hub.
   struct Updates {
@@ -43,7 +49,8 @@ struct PhaseRow {
   // By hub: the plan's uploads to it, counted by their place among those, as they become ready;
   // counted from the cut's start. Empty without a cut.
   std::vector<std::vector<LaneSchedule::Ready>> ready;
-  std::vector<std::vector<StreamedUpload>> streams;  // by hub: the same, where asked for
+  std::vector<Stream> streams;      // by hub: the same, where asked for
+  std::vector<Decisive> downloads;  // empty where the schedule does not say what is awaited last
   std::vector<Ran> ran;
   std::vector<Updates> updates;  // by hub
 };
@@ -60,17 +67,19 @@ class PhaseRows {
     return graph_.lanes()[graph_.lane(plan_.uploads[Index(upload)])].index;
   }
 
-  // `speed_class`: equal for equal speeds, from 0. The reference holds as long as the object.
-  const PhaseRow& Of(int32_t speed_class, double speed, int32_t recorded) {
+  // `speed_class`: equal for equal speeds, from 0; `downloads`: of the recorded step. The reference
+  // holds as long as the object.
+  const PhaseRow& Of(int32_t speed_class, double speed, int32_t recorded,
+                     const DownloadSchedule& downloads) {
     const auto index = static_cast<size_t>(speed_class) * static_cast<size_t>(graph_.step_count()) +
                        static_cast<size_t>(recorded);
     if (index >= rows_.size()) rows_.resize(index + 1);
-    if (rows_[index] == nullptr) rows_[index] = Make(speed, recorded);
+    if (rows_[index] == nullptr) rows_[index] = Make(speed, recorded, downloads);
     return *rows_[index];
   }
 
  private:
-  std::unique_ptr<PhaseRow> Make(double speed, int32_t recorded);
+  std::unique_ptr<PhaseRow> Make(double speed, int32_t recorded, const DownloadSchedule& downloads);
   void FillStreams(int32_t recorded, PhaseRow& row) const;
   void RunAfterCut(double speed, int32_t recorded, PhaseRow& row);
 

@@ -11,8 +11,9 @@ namespace stepcast {
 
 namespace {
 
-// Operations that take about as long as a chunk does in the plain engine.
-constexpr int64_t kOperationsPerUnit = 8;
+// Operations whose part of one phase of a step (what is drawn for the first time, what is looked
+// up, the computation, the uploads) takes about as long as a chunk does in the plain engine.
+constexpr int64_t kOperationsPerPart = 32;
 // The cost of a step however small it is.
 constexpr int64_t kUnitsPerStep = 4;
 
@@ -82,6 +83,8 @@ absl::StatusOr<RunResult> PhasedRun<Uploads>::Go() {
     workers_[Index(worker)].sampler = StepSampler(job_, options_, worker);
     timers_.Set(TimerOf(worker, 0), options_.start_offsets[Index(worker)].ticks);
   }
+  // The lanes' schedules were made.
+  CheckStop(graph_.size() / kOperationsPerPart);
   while (!ledger_.Done() && status_.ok()) {
     const Instant next = NextEvent();
     if (ledger_.EndsBefore(next)) {
@@ -145,9 +148,12 @@ void PhasedRun<Uploads>::TakeDownloads(int32_t hub) {
   inbound_[Index(hub)].TakeEnded(now_, flows_);
   inbound_touched_[Index(hub)] = true;
   for (const LoggedLink::Flow worker : flows_) {
-    ReadArrivals(worker, hub, workers_[Index(worker)].downloads->phases[Index(hub)].total,
-                 arrived_[hubs_ > 1 ? Index(worker) : 0]);
-    if (--workers_[Index(worker)].hubs_left == 0) EndDownloads(worker);
+    WorkerState& state = workers_[Index(worker)];
+    if (state.row->downloads.empty()) {
+      ReadArrivals(worker, hub, state.downloads->phases[Index(hub)].total,
+                   arrived_[hubs_ > 1 ? Index(worker) : 0]);
+    }
+    if (--state.hubs_left == 0) EndDownloads(worker);
   }
 }
 
@@ -158,9 +164,9 @@ void PhasedRun<Uploads>::TakeUploads(int32_t hub) {
   outbound_touched_[Index(hub)] = true;
   for (const LoggedLink::Flow worker : flows_) {
     WorkerState& state = workers_[Index(worker)];
-    const LoggedLink::Reader reader = outbound_[Index(hub)].Read(worker);
+    const LoggedLink& link = outbound_[Index(hub)];
     if constexpr (!Uploads::kNeedsCut) {
-      uploads_[Index(hub)].EndBatch(worker, now_, reader,
+      uploads_[Index(hub)].EndBatch(worker, now_, link.Read(worker),
                                     [&](OpIndex op, int32_t service, Instant start, Instant end) {
                                       if (options_.trace == nullptr) return;
                                       state.trace.Add({.worker = worker,
@@ -171,7 +177,7 @@ void PhasedRun<Uploads>::TakeUploads(int32_t hub) {
                                                        .end = end});
                                     });
     } else {
-      uploads_[Index(hub)].EndBatch(worker, now_, reader);
+      uploads_[Index(hub)].EndBatch(worker, now_, link);
     }
     if (--state.outbound_active == 0)
       state.exposed +=
@@ -203,9 +209,10 @@ template <typename Uploads>
 void PhasedRun<Uploads>::BeginStep(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
   const int32_t recorded = state.sampler.Next(state.step);
-  state.row = &rows_.Of(state.speed_class, state.compute_speed, recorded);
   ranks_.BeginStep(worker, recorded);
   state.downloads = downloads_.Of(recorded, ranks_.RanksOf(worker));
+  CheckStop(graph_.size() / kOperationsPerPart);
+  state.row = &rows_.Of(state.speed_class, state.compute_speed, recorded, *state.downloads);
   state.phase = Phase::kDownloading;
   state.step_begin = now_;
   state.exposed = 0;
@@ -217,7 +224,7 @@ void PhasedRun<Uploads>::BeginStep(int32_t worker) {
     inbound_[Index(hub)].Start(worker, total);
     inbound_touched_[Index(hub)] = true;
   }
-  CheckStop(graph_.size() / kOperationsPerUnit + kUnitsPerStep);
+  CheckStop(graph_.size() / kOperationsPerPart + kUnitsPerStep);
 }
 
 // Appends the downloads that have arrived while the worker's flow carried so much, and traces their
@@ -253,7 +260,7 @@ void PhasedRun<Uploads>::ReadArrivals(int32_t worker, int32_t hub, Span carried,
 template <typename Uploads>
 void PhasedRun<Uploads>::EndDownloads(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
-  const Instant cut = Compute(worker);
+  const Instant cut = state.row->downloads.empty() ? Compute(worker) : CutOf(worker);
   state.computed_at = cut + state.row->after_cut;
   // After the last arrival the worker computes without a break until all is done, so what it has
   // not done by then was done before.
@@ -261,6 +268,7 @@ void PhasedRun<Uploads>::EndDownloads(int32_t worker) {
       static_cast<int64_t>(state.row->computation) - (state.computed_at - now_).ticks;
   state.exposed = (now_ - state.step_begin).ticks - busy_before;
   if (options_.trace != nullptr) TraceAfterCut(worker, cut);
+  CheckStop(graph_.size() / kOperationsPerPart);
   BeginUploads(worker, cut);
 }
 
@@ -286,6 +294,19 @@ Instant PhasedRun<Uploads>::Compute(int32_t worker) {
                                             ready_, LaneSchedule::Unwatched{});
   }
   arrivals.clear();
+  return cut;
+}
+
+// The same, from the arrivals that can decide it.
+template <typename Uploads>
+Instant PhasedRun<Uploads>::CutOf(int32_t worker) const {
+  const WorkerState& state = workers_[Index(worker)];
+  const int64_t before_cut =
+      static_cast<int64_t>(state.row->computation) - state.row->after_cut.ticks;
+  LoggedLink::Reader reader = inbound_.front().Read(worker);
+  Instant cut = state.step_begin + Span{before_cut};
+  for (const PhaseRow::Decisive& download : state.row->downloads)
+    cut = std::max(cut, reader.After(download.work) + download.after);
   return cut;
 }
 
@@ -389,6 +410,7 @@ void PhasedRun<Uploads>::EndStepAt(int32_t worker) {
 
 template <typename Uploads>
 void PhasedRun<Uploads>::EndStep(int32_t worker) {
+  CheckStop(graph_.size() / kOperationsPerPart);
   WorkerState& state = workers_[Index(worker)];
   ended_.by_lane[PhasePlan::kComputation] += state.row->computation;
   for (int32_t hub = 0; hub < hubs_; ++hub) {
@@ -432,8 +454,9 @@ bool RanksUploads(const JobGraph& job, const PhasePlan& plan) {
 absl::StatusOr<RunResult> RunInPhases(const JobGraph& job, const PhasePlan& plan,
                                       const RunOptions& options, StopCheck stop) {
   if (RanksUploads(job, plan)) return PhasedRun<RankedUploadLines>(job, plan, options, stop).Go();
-  if (options.trace == nullptr && UploadStreams::Fit(*job.programs.front(), plan))
-    return PhasedRun<UploadStreams>(job, plan, options, stop).Go();
+  const bool fit = options.trace == nullptr && UploadStreams::Fit(*job.programs.front(), plan);
+  if (absl::Status status = stop(); !status.ok()) return status;
+  if (fit) return PhasedRun<UploadStreams>(job, plan, options, stop).Go();
   return PhasedRun<UploadLines>(job, plan, options, stop).Go();
 }
 

@@ -2,13 +2,14 @@
 // events.
 //
 // A worker's downloads are one flow, whose chunks' ends are read off the link's log when the last
-// has arrived; then its computation is run in one loop (or, after a cut, looked up), which gives
-// the instants at which uploads become ready. What waits on an outbound link is sent as one flow
-// too. Updates are run in one loop once all uploads to a hub have arrived. Step ends, counted time,
-// usage and trace are the plain engine's, to the tick: every place at which PlainRun rounds is in
-// the links, and those see the same workers active between the same instants. Threads: none. Cost:
-// some nanoseconds an operation, hardly more with more workers. Memory: some numbers a worker and
-// upload.
+// has arrived; then its computation is run in one loop (or, after a cut, looked up; where one hub
+// sends in an order that is known, only those ends are read that can decide when the cut is
+// reached), which gives the instants at which uploads become ready. What waits on an outbound link
+// is sent as one flow too. Updates are run in one loop once all uploads to a hub have arrived. Step
+// ends, counted time, usage and trace are the plain engine's, to the tick: every place at which
+// PlainRun rounds is in the links, and those see the same workers active between the same instants.
+// Threads: none. Cost: some nanoseconds an operation, hardly more with more workers. Memory: some
+// numbers a worker and upload.
 #pragma once
 
 #include <cstddef>
@@ -88,6 +89,7 @@ class PhasedRun {
                     std::vector<LaneSchedule::Arrival>& arrivals);
   void EndDownloads(int32_t worker);
   Instant Compute(int32_t worker);
+  Instant CutOf(int32_t worker) const;
   void TraceAfterCut(int32_t worker, Instant cut);
   void BeginUploads(int32_t worker, Instant cut);
   void FileReadyUploads(int32_t worker);

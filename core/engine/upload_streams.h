@@ -3,8 +3,9 @@
 //
 // Then the order in which a step's uploads become ready is the order in which they are sent and in
 // which they are followed up, and all that a run has to keep is how far along that list a worker
-// is. Same interface as UploadLines, which knows every case. Threads: none. Memory: 48 bytes a
-// worker.
+// is. Of a batch only those arrivals are read that can decide when its updates end (LatestEnds),
+// mostly the last alone. Same interface as UploadLines, which knows every case. Threads: none.
+// Memory: 48 bytes a worker.
 #pragma once
 
 #include <algorithm>
@@ -30,20 +31,32 @@ class UploadStreams {
 
   UploadStreams(const Program& /*graph*/, const PhasePlan& plan, int32_t hub, int32_t workers)
       : hub_(static_cast<size_t>(hub)),
-        count_(plan.uploads_to[hub_].size()),
+        count_(static_cast<int32_t>(plan.uploads_to[hub_].size())),
         streams_(static_cast<size_t>(workers)) {}
 
   bool empty() const { return count_ == 0; }
 
   // A new step whose computation has come to the cut then.
   void Begin(int32_t worker, const PhaseRow& row, Instant cut) {
-    StreamOf(worker) = {.uploads = row.streams[hub_].data(), .cut = cut};
+    StreamOf(worker) = {.row = &row.streams[hub_], .cut = cut};
   }
   // Everything that is ready by `now` gets in line.
   void LineUp(int32_t worker, Instant now) {
     Stream& stream = StreamOf(worker);
-    while (stream.ready < count_ && stream.cut + stream.uploads[stream.ready].ready <= now)
-      ++stream.ready;
+    const Span since_cut = now - stream.cut;
+    const Span* const begin = stream.row->ready.data();
+    const Span* const end = begin + count_;
+    const Span* next = begin + stream.ready;
+    const auto are_ready = [&](std::ptrdiff_t many) {
+      return end - next >= many && next[many - 1] <= since_cut;
+    };
+    // Mostly few, and where the link is crowded many: by doubling steps, then by halves.
+    std::ptrdiff_t step = 1;
+    for (; are_ready(step); step *= 2) next += step;
+    for (step /= 2; step > 0; step /= 2) {
+      if (are_ready(step)) next += step;
+    }
+    stream.ready = static_cast<int32_t>(next - begin);
   }
   bool AllReady(int32_t worker) const {
     return streams_[static_cast<size_t>(worker)].ready == count_;
@@ -51,26 +64,27 @@ class UploadStreams {
   // The instant at which the next one will be ready. REQUIRES: !AllReady.
   Instant NextReady(int32_t worker) const {
     const Stream& stream = streams_[static_cast<size_t>(worker)];
-    return stream.cut + stream.uploads[stream.ready].ready;
+    return stream.ReadyAt(stream.ready);
   }
   // Takes all that is in line; returns their work together, 0 where there is nothing.
   Span TakeBatch(int32_t worker, Instant /*now*/) {
     Stream& stream = StreamOf(worker);
     stream.batch_end = stream.ready;
-    Span work;
-    for (uint32_t i = stream.arrived; i < stream.batch_end; ++i) work += stream.uploads[i].work;
-    return work;
+    const LatestEnds& ends = stream.row->ends;
+    return ends.WorkBefore(stream.batch_end) - ends.WorkBefore(stream.arrived);
   }
-  // The batch at hand ends now.
-  void EndBatch(int32_t worker, Instant now, LoggedLink::Reader reader) {
+  // The batch at hand, a flow of `link`, ends now.
+  void EndBatch(int32_t worker, Instant now, const LoggedLink& link) {
     Stream& stream = StreamOf(worker);
     if (stream.arrived == stream.batch_end) return;
-    const PhaseRow::StreamedUpload* upload = stream.uploads + stream.arrived;
-    const PhaseRow::StreamedUpload* const last = stream.uploads + stream.batch_end - 1;
-    Instant updated_at = stream.updated_at;
-    for (; upload != last; ++upload)
-      updated_at = std::max(updated_at, reader.After(upload->work)) + upload->update;
-    stream.updated_at = std::max(updated_at, now) + last->update;
+    const LatestEnds& ends = stream.row->ends;
+    const int32_t last = stream.batch_end - 1;
+    const Span taken = ends.TakenBefore(stream.batch_end);
+    Instant updated_at = std::max(stream.updated_at + (taken - ends.TakenBefore(stream.arrived)),
+                                  now + (taken - ends.TakenBefore(last)));
+    if (ends.DecisiveBefore(last) >= stream.arrived)
+      updated_at = std::max(updated_at, EndByDecisive(stream, link.Read(worker)));
+    stream.updated_at = updated_at;
     stream.arrived = stream.batch_end;
   }
 
@@ -80,41 +94,29 @@ class UploadStreams {
   }
   // Time the hub has worked for the step until `now`, after which `link` is not settled again
   // before the worker's uploads have begun.
-  int64_t UpdatedUntil(int32_t worker, const PhaseRow& /*row*/, Instant /*step_begin*/, Instant now,
-                       const LoggedLink& link) const {
-    Stream stream = streams_[static_cast<size_t>(worker)];
-    int64_t updated = 0;
-    for (uint32_t i = 0; i < stream.arrived; ++i) updated += stream.uploads[i].update.ticks;
-    if (link.IsActive(worker)) {
-      LoggedLink::Reader reader = link.Read(worker);
-      Span carried = link.CarriedOf(worker, now);
-      for (uint32_t i = stream.arrived; i < stream.batch_end && stream.uploads[i].work <= carried;
-           ++i) {
-        carried = carried - stream.uploads[i].work;
-        stream.updated_at = std::max(stream.updated_at, reader.After(stream.uploads[i].work)) +
-                            stream.uploads[i].update;
-        updated += stream.uploads[i].update.ticks;
-      }
-    }
-    // Since the last arrival it has not been idle before it was done.
-    return updated - std::max<int64_t>(0, (stream.updated_at - now).ticks);
-  }
+  int64_t UpdatedUntil(int32_t worker, const PhaseRow& row, Instant step_begin, Instant now,
+                       const LoggedLink& link) const;
 
  private:
   struct Stream {
-    const PhaseRow::StreamedUpload* uploads = nullptr;
+    Instant ReadyAt(int32_t upload) const { return cut + row->ready[Index(upload)]; }
+
+    const PhaseRow::Stream* row = nullptr;
     Instant cut;
-    Instant updated_at;      // the end of the last update of what has arrived
-    uint32_t ready = 0;      // those that are in line, or further
-    uint32_t batch_end = 0;  // those that were sent, or are
-    uint32_t arrived = 0;
+    Instant updated_at;     // the end of the last update of what has arrived
+    int32_t ready = 0;      // those that are in line, or further
+    int32_t batch_end = 0;  // those that were sent, or are
+    int32_t arrived = 0;
   };
 
   Stream& StreamOf(int32_t worker) { return streams_[static_cast<size_t>(worker)]; }
+  // The end of the batch's updates, if one but its last arrival decides it.
+  Instant EndByDecisive(const Stream& stream, LoggedLink::Reader reader);
 
   const size_t hub_;
-  const size_t count_;           // of uploads in a step
-  std::vector<Stream> streams_;  // by worker
+  const int32_t count_;            // of uploads in a step
+  std::vector<Stream> streams_;    // by worker
+  std::vector<int32_t> decisive_;  // of the batch at hand; a member only to keep its memory
 };
 
 }  // namespace stepcast

@@ -68,13 +68,28 @@ ListSchedule::ListSchedule(const LeastStep& step)
   std::vector<OpIndex> operations(Index(graph.size()));
   std::iota(operations.begin(), operations.end(), 0);
   Schedule(std::move(operations));
-  GraphCut cut = FirstCutBehindDownloads(WithoutTimes(graph));
-  if (cut.operation < 0 || cut.up_to_it.size() == Index(graph.size())) return;
+}
+
+absl::StatusOr<ListSchedule> ListSchedule::Make(const LeastStep& step, StopCheck stop) {
+  ListSchedule schedule(step);
+  if (absl::Status status = stop(); !status.ok()) return status;
+  if (absl::Status status = schedule.FindCut(stop); !status.ok()) return status;
+  return schedule;
+}
+
+absl::Status ListSchedule::FindCut(StopCheck stop) {
+  const TransferGraph graph = WithoutTimes(step_.graph());
+  if (absl::Status status = stop(); !status.ok()) return status;
+  GraphCut cut = FirstCutBehindDownloads(graph);
+  if (cut.operation < 0 || cut.up_to_it.size() == Index(graph.size())) return stop();
+  if (absl::Status status = stop(); !status.ok()) return status;
   std::vector<int32_t> any(downloads_.size());
   std::iota(any.begin(), any.end(), 0);
   const Span whole = Makespan(any);
+  if (absl::Status status = stop(); !status.ok()) return status;
   Schedule(std::move(cut.up_to_it));
   after_cut_ = whole - Makespan(any);
+  return stop();
 }
 
 int64_t ListSchedule::cost() const {

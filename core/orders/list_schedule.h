@@ -16,6 +16,10 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/stop_check.h"
 #include "core/base/time.h"
 #include "core/engine/program.h"
 #include "core/network/max_min_network.h"
@@ -26,8 +30,8 @@ namespace stepcast {
 
 class ListSchedule {
  public:
-  // Borrows the step.
-  explicit ListSchedule(const LeastStep& step);
+  // Borrows the step. Cost: linear. Failure: only what `stop` returns.
+  static absl::StatusOr<ListSchedule> Make(const LeastStep& step, StopCheck stop);
 
   // The downloads, which an order numbers from 0; ascending.
   const std::vector<OpIndex>& downloads() const { return downloads_; }
@@ -71,6 +75,10 @@ class ListSchedule {
     std::vector<Span> duration;
   };
 
+  explicit ListSchedule(const LeastStep& step);
+
+  // Schedules what follows the first cut once and for all, where there is one.
+  absl::Status FindCut(StopCheck stop);
   void Schedule(std::vector<OpIndex> operations);
   Span RunAll(Span limit);
   void Prepare(std::span<const int32_t> order);

@@ -30,8 +30,10 @@ class Search {
   absl::StatusOr<FoundOrder> Run(const std::vector<std::vector<int32_t>>& starts) && {
     best_.order = starts.front();
     best_.makespan = judge_(best_.order, kNever);
+    Check();
     for (size_t i = 1; i < starts.size() && GoesOn(); ++i) {
       const Span makespan = judge_(starts[i], Below(best_.makespan));
+      Check();
       if (makespan < best_.makespan) best_ = {.order = starts[i], .makespan = makespan};
     }
     const size_t downloads = best_.order.size();
@@ -53,12 +55,16 @@ class Search {
 
   Span Judge(const std::vector<int32_t>& order, Span limit) {
     ++best_.evaluations;
-    unchecked_ += options_.cost_of_evaluation;
-    if (unchecked_ >= kStopCheckInterval) {
-      unchecked_ = 0;
-      status_ = stop_();
-    }
+    Check();
     return judge_(order, limit);
+  }
+
+  // Of one order more.
+  void Check() {
+    unchecked_ += options_.cost_of_evaluation;
+    if (unchecked_ < kStopCheckInterval) return;
+    unchecked_ = 0;
+    status_ = stop_();
   }
 
   void Take(const std::vector<int32_t>& order, Span makespan) {

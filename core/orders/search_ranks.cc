@@ -72,19 +72,21 @@ int64_t MostOrders(const ListSchedule& schedule, double time_budget_seconds) {
 }  // namespace
 
 absl::StatusOr<Span> LeastMakespanOf(const LeastStep& step, StopCheck stop) {
-  const ListSchedule schedule(step);
-  if (absl::Status status = stop(); !status.ok()) return status;
-  const TransferGraph graph = ScheduledGraph(step, schedule.scheduled());
+  const absl::StatusOr<ListSchedule> schedule = ListSchedule::Make(step, stop);
+  if (!schedule.ok()) return schedule.status();
+  const TransferGraph graph = ScheduledGraph(step, schedule->scheduled());
   if (absl::Status status = stop(); !status.ok()) return status;
   const absl::StatusOr<Span> before_cut = LeastMakespan(graph, stop);
   if (!before_cut.ok()) return before_cut.status();
-  return std::max(step.bounds().lower, *before_cut + schedule.after_cut());
+  return std::max(step.bounds().lower, *before_cut + schedule->after_cut());
 }
 
 absl::StatusOr<FoundRanks> SearchRanks(const Profile& profile, const Scenario& scenario,
                                        const LeastStep& step, const SearchTask& task,
                                        StopCheck stop, StopCheck search_stop) {
-  ListSchedule schedule(step);
+  absl::StatusOr<ListSchedule> made = ListSchedule::Make(step, stop);
+  if (!made.ok()) return made.status();
+  ListSchedule& schedule = *made;
   FoundRanks best;
   const absl::StatusOr<Span> unranked = step.Makespan({}, stop);
   if (!unranked.ok()) return unranked.status();
@@ -97,6 +99,7 @@ absl::StatusOr<FoundRanks> SearchRanks(const Profile& profile, const Scenario& s
         DownloadRanks(method, profile, scenario, step.graph(), task.seed, stop);
     if (!ranks.ok()) return ranks.status();
     starts.push_back(OrderOf(schedule.downloads(), *ranks));
+    if (absl::Status status = stop(); !status.ok()) return status;
     // Downloads of one rank go in order of arrival, which may be another than graph order where
     // they wait.
     const absl::StatusOr<Span> makespan = step.Makespan(*ranks, stop);
@@ -113,6 +116,7 @@ absl::StatusOr<FoundRanks> SearchRanks(const Profile& profile, const Scenario& s
                                                       step.graph(), task.seed + Index(i), stop);
     if (!ranks.ok()) return ranks.status();
     starts.push_back(OrderOf(schedule.downloads(), *ranks));
+    if (absl::Status status = stop(); !status.ok()) return status;
   }
 
   const auto judge = [&](std::span<const int32_t> order, Span limit) {

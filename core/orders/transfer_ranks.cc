@@ -144,18 +144,24 @@ void RankReverse(const Program& graph, Ranks& ranks) {
   }
 }
 
-void RankExplicit(const Profile& profile, const Scenario& scenario, const Program& graph,
-                  Ranks& ranks) {
+absl::Status RankExplicit(const Profile& profile, const Scenario& scenario, const Program& graph,
+                          StopCheck stop, Ranks& ranks) {
+  // Of the time of a unit of work: looking up a name takes longer.
+  constexpr int64_t kUnitsPerName = 2;
+  PacedStopCheck pace(stop);
   for (OpIndex op = 0; op < graph.size(); ++op) {
     if (!graph.IsTransfer(op)) continue;
+    if (!pace.GoesOn(kUnitsPerName)) return pace.status();
     const auto named = scenario.servers().transfer_priorities.find(
         profile.operations()[Index(graph.source(op))].name);
     if (named != scenario.servers().transfer_priorities.end()) ranks[Index(op)] = named->second;
   }
+  return absl::OkStatus();
 }
 
 absl::Status RankTic(const Program& graph, StopCheck stop, Ranks& ranks) {
   const TransferGraph transfers = ToTransferGraph(graph);
+  if (absl::Status status = stop(); !status.ok()) return status;
   const absl::StatusOr<std::vector<int32_t>> tic = TicRanks(transfers, stop);
   if (!tic.ok()) return tic.status();
   for (size_t d = 0; d < tic->size(); ++d) ranks[Index(transfers.downloads()[d])] = (*tic)[d];
@@ -163,7 +169,9 @@ absl::Status RankTic(const Program& graph, StopCheck stop, Ranks& ranks) {
 }
 
 absl::Status RankTac(const Program& graph, StopCheck stop, Ranks& ranks) {
-  const absl::StatusOr<std::vector<int32_t>> order = TacOrder(ToTransferGraph(graph), stop);
+  const TransferGraph transfers = ToTransferGraph(graph);
+  if (absl::Status status = stop(); !status.ok()) return status;
+  const absl::StatusOr<std::vector<int32_t>> order = TacOrder(transfers, stop);
   if (!order.ok()) return order.status();
   int32_t rank = 0;
   for (const int32_t op : *order) ranks[Index(op)] = rank++;
@@ -201,7 +209,7 @@ absl::StatusOr<std::vector<int32_t>> TransferRanks(const Profile& profile, const
       status = RankTac(graph, stop, ranks);
       break;
     case TransferOrder::kExplicit:
-      RankExplicit(profile, scenario, graph, ranks);
+      status = RankExplicit(profile, scenario, graph, stop, ranks);
       break;
   }
   if (!status.ok()) return status;

@@ -142,6 +142,7 @@ class OrderOptimizer {
   absl::Status AddOrder(OrderMethod method, StopCheck search_stop) {
     const absl::StatusOr<FoundRanks> found = FindRanks(method, search_stop);
     if (!found.ok()) return found.status();
+    if (absl::Status status = stop_(); !status.ok()) return status;
     OrderResult& result = answer_.orders.emplace_back();
     result.method = method;
     result.transfers = ListTransfers(profile_, step_.graph(), found->ranks);
@@ -162,9 +163,11 @@ class OrderOptimizer {
     for (OrderResult& order : answer_.orders) {
       Scenario synchronous = Enforce(query_.scenario, order);
       synchronous.servers().synchronization = Synchronization::kSynchronous;
+      if (absl::Status status = stop_(); !status.ok()) return status;
       absl::StatusOr<std::shared_ptr<const RankedGraph>> graph =
           RankedGraph::Make(profile_, synchronous, stop_);
       if (!graph.ok()) return graph.status();
+      if (absl::Status status = stop_(); !status.ok()) return status;
       Replications runs(profile_, synchronous, options, *std::move(graph));
       const auto run = runs.Run(0, stop_);
       if (!run.ok()) return run.status();
@@ -180,8 +183,10 @@ class OrderOptimizer {
     ThroughputQuery throughput{.scenarios = {}, .options = query_.options};
     for (const TransferOrder order : kBaselines)
       throughput.scenarios.emplace_back(query_.scenario).servers().transfer_order = order;
-    for (const OrderResult& order : answer_.orders)
+    for (const OrderResult& order : answer_.orders) {
       throughput.scenarios.push_back(Enforce(query_.scenario, order));
+      if (absl::Status status = stop_(); !status.ok()) return status;
+    }
     const absl::StatusOr<ThroughputAnswer> predicted =
         PredictThroughput(profile_, throughput, stop_, executor);
     if (!predicted.ok()) return predicted.status();

@@ -11,6 +11,7 @@ void AddListSchedulingRow(Registry& registry);
 void AddScalingRows(Registry& registry);
 void AddOrderRows(Registry& registry);
 void AddMaxMinRows(Registry& registry);
+void AddSharingRows(Registry& registry);
 void AddTraceRow(Registry& registry);
 void AddSweepRow(Registry& registry);
 void AddThreadsRow(Registry& registry);
@@ -26,6 +27,7 @@ inline Registry AllRows() {
   AddScalingRows(registry);
   AddOrderRows(registry);
   AddMaxMinRows(registry);
+  AddSharingRows(registry);
   AddTraceRow(registry);
   AddSweepRow(registry);
   AddThreadsRow(registry);

@@ -41,7 +41,7 @@ TEST(ListScheduleTest, EqualsTheEngineToTheTickOnRandomJobs) {
     SCOPED_TRACE(seed);
     const testing::RandomCase random_case = testing::MakeRandomCase(seed);
     const LeastStep step = LeastStep::Build(random_case.profile, random_case.scenario).value();
-    ListSchedule schedule(step);
+    ListSchedule schedule = ListSchedule::Make(step, NeverStop).value();
     if (schedule.downloads().empty()) continue;
     if (schedule.after_cut() > Span{}) ++with_cut;
     if (step.worker_link_binds()) ++with_shared_link;
@@ -61,7 +61,7 @@ TEST(ListScheduleTest, EqualsTheEngineToTheTickOnEveryModelOfTheZoo) {
     const Profile profile =
         BuildZooProfile(model, {.platform = {.bandwidth_bytes_per_second = 1.25e9}}).value();
     const LeastStep step = LeastStep::Build(profile, ResolveScenario(profile, {}).value()).value();
-    ListSchedule schedule(step);
+    ListSchedule schedule = ListSchedule::Make(step, NeverStop).value();
     // The loss cuts the graph; what is behind it is most of a training step.
     EXPECT_LT(2 * schedule.scheduled().size(), static_cast<size_t>(step.graph().size()));
     Random random({1});
@@ -77,7 +77,7 @@ TEST(ListScheduleTest, GivesUpAtTheLimitAndOnlyThere) {
     SCOPED_TRACE(seed);
     const testing::RandomCase random_case = testing::MakeRandomCase(seed);
     const LeastStep step = LeastStep::Build(random_case.profile, random_case.scenario).value();
-    ListSchedule schedule(step);
+    ListSchedule schedule = ListSchedule::Make(step, NeverStop).value();
     Random random({seed, 2});
     const std::vector<int32_t> order = AnyOrder(schedule.downloads().size(), random);
     const Span makespan = schedule.Makespan(order);
