@@ -17,6 +17,7 @@ import message_ring  # noqa: E402
 import network  # noqa: E402
 import networks  # noqa: E402
 import predictions  # noqa: E402
+import ranks  # noqa: E402
 import recordings  # noqa: E402
 import training  # noqa: E402
 from message_ring import Constants, all_reduce_ends  # noqa: E402
@@ -138,6 +139,43 @@ class SweepTest(unittest.TestCase):
             self.assertTrue(all(len(one.caps) == 3 for one in own), told)
 
 
+class RanksTest(unittest.TestCase):
+    """Recordings of all three ranks of a job, on clocks that were set seconds apart: with a worker that is half as slow again, and without."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.stepcast = os.environ["STEPCAST"]
+        work = tempfile.TemporaryDirectory(prefix="stepcast-ranks-")
+        cls.addClassCleanup(work.cleanup)
+        cls.found = ranks.read(SweepTest.DATA, cls.stepcast, work.name)
+
+    def test_clocks_are_found_to_milliseconds(self):
+        for one in self.found:
+            for error, is_inside in one.clock_errors():
+                self.assertLess(abs(error), 2e-3, one.name)
+                self.assertTrue(is_inside, one.name)
+
+    def test_the_replay_takes_what_was_recorded_and_without_aligned_clocks_it_would_not(self):
+        self.assertEqual([one.straggler for one in self.found], [None, 1])
+        for one in self.found:
+            aligned, unaligned = one.replay_errors()
+            self.assertLess(abs(aligned), 0.01, one.name)
+            self.assertGreater(abs(unaligned), 0.5, one.name)
+            # What the profiler costs is within it.
+            self.assertAlmostEqual(one.report["recordedStepSeconds"] * one.entry["mean"], 1, delta=0.01)
+
+    def test_whom_the_others_wait_for_is_named(self):
+        self.assertEqual([ranks.waited_for(self.stepcast, one) for one in self.found], [None, 1])
+
+    def test_changes_that_were_tried_for_real_are_predicted(self):
+        tried = ranks.changes(SweepTest.DATA, self.stepcast, self.found)
+        told = ranks.change_table(tried)
+        self.assertEqual(len(tried), 4, told)
+        for one in tried:
+            self.assertTrue(one.has_the_right_sign, told)
+            self.assertAlmostEqual((1 + one.predicted) / (1 + one.measured), 1, delta=0.03, msg=told)
+
+
 class JudgementTest(unittest.TestCase):
     def entry(self, measured=2.0, predicted=2.2, standard_error=0.01, cap=25):
         point = predictions.Point("resnet50_s", cap, 1e8, 4, measured, standard_error)
@@ -154,6 +192,17 @@ class JudgementTest(unittest.TestCase):
         worse = self.entry(1.9, 2.1, cap=5)
         self.assertEqual(predictions.misranked_caps([best, worse]), [(best["point"], worse["point"])])
         self.assertEqual(predictions.misranked_caps([best, self.entry(1.99, 2.1, cap=5)]), [])
+
+    def test_a_changes_sign_counts_beyond_twice_its_standard_error(self):
+        for predicted, measured, is_right in ((0.1, 0.2, True), (-0.1, 0.2, False), (-0.1, 0.019, True), (0.1, -0.2, False)):
+            self.assertEqual(ranks.Change("", predicted, measured, 0.01).has_the_right_sign, is_right)
+
+    def test_a_clock_that_is_found_elsewhere_is_an_error(self):
+        worker = {"clockOffsetNs": str(-3_000_000_000), "leastClockOffsetNs": str(-3_010_000_000), "mostClockOffsetNs": str(-2_990_000_000)}
+        one = ranks.Recording({"clocks": [(0.0, 0.0), (3.5, 0.0)]}, None, {"workers": [{}, worker]})
+        (_, (error, is_inside)) = one.clock_errors()
+        self.assertAlmostEqual(error, 0.5)
+        self.assertFalse(is_inside)
 
     def test_a_summary_has_every_group(self):
         told = predictions.summary([self.entry(), self.entry(2.0, 1.8, cap=5)])

@@ -77,8 +77,6 @@ def read(folder, stepcast, work):
         for number, entry in enumerate(json.loads(path.read_text())):
             profile = pathlib.Path(work) / f"ranks-{entry['model']}-{number}.json"
             traces = [pathlib.Path(folder) / trace for trace in entry["traces"]]
-            if not all(trace.exists() for trace in traces):
-                continue
             reply = predictions.run(
                 stepcast, "profile", "import", *traces, "--format", "pytorch", "--batch-size", entry["batch"], "--bandwidth",
                 payload_bytes_per_second(entry["rate"]), "--local", "--save", profile, "--output", "json",
@@ -132,15 +130,23 @@ def _change(name, predicted, before, after):
     return Change(name, predicted, ratio - 1, error)
 
 
-def replay_table(found):
-    """Markdown: clocks and replay of every recording."""
-    lines = ["| recording | steps | clocks found within | pretended ones inside the bounds | recorded step | replayed | with the clocks as they were read |", "|---|---|---|---|---|---|---|"]
+def waited_for(stepcast, recording):
+    """Rank of the worker that the others waited for as recorded, as the diagnosis has it, or None."""
+    return diagnose(stepcast, recording)["recording"].get("straggler")
+
+
+def replay_table(found, stepcast):
+    """Markdown: clocks and replay of every recording, and whom the diagnosis names."""
+    columns = ("recording", "steps", "clocks found within", "pretended ones inside the bounds", "recorded step", "replayed", "with the clocks as they were read", "waited for")
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for one in found:
         aligned, unaligned = one.replay_errors()
         errors = one.clock_errors()[1:]
+        named = waited_for(stepcast, one)
         lines.append(
             f"| {one.name} | {one.report['steps']} | {1e3 * max(abs(error) for error, _ in errors):.2f} ms | {sum(inside for _, inside in errors)} of {len(errors)} "
-            f"| {1e3 * one.report['recordedStepSeconds']:.1f} ms | {predictions.percent(aligned, 2)} | {predictions.percent(unaligned)} |"
+            f"| {1e3 * one.report['recordedStepSeconds']:.1f} ms | {predictions.percent(aligned, 2)} | {predictions.percent(unaligned)} "
+            f"| {'nobody' if named is None else f'rank {named}'} |"
         )
     return "\n".join(lines)
 
@@ -161,7 +167,7 @@ def report(folder, stepcast):
     """Markdown: replay and changes; empty where the folder has no recording of all ranks."""
     with tempfile.TemporaryDirectory(prefix="stepcast-ranks-") as work:
         found = read(folder, stepcast, work)
-        return f"{replay_table(found)}\n\n{change_table(changes(folder, stepcast, found))}" if found else ""
+        return f"{replay_table(found, stepcast)}\n\n{change_table(changes(folder, stepcast, found))}" if found else ""
 
 
 def main():
