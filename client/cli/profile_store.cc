@@ -258,6 +258,9 @@ std::string ProfileText(const v1::Profile& profile) {
          absl::StrCat(NumberText(profile.platform().bandwidth_bytes_per_second()), " bytes/s")});
   }
   table.AddRow({"steps", absl::StrCat(profile.step_count())});
+  if (profile.has_recording()) {
+    table.AddRow({"recorded on", absl::StrCat(profile.recording().workers_size(), " workers")});
+  }
   table.AddRow({"size", BytesText(profile.size_bytes())});
   table.AddRow({"created", CreatedText(profile)});
   if (!profile.owner().empty()) table.AddRow({"owner", profile.owner()});

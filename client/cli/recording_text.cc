@@ -32,7 +32,12 @@ std::string BoundsText(const v1::RecordedWorkerReport& worker) {
                       apart(worker.has_most_clock_offset_ns(), worker.most_clock_offset_ns()));
 }
 
-// "0.6 % faster".
+// "36.10 us/s"; less than a nanosecond a second is none.
+std::string DriftText(double drift) {
+  return absl::StrCat(NumberText(std::round(drift / kNanosecond) * 1e-3 + 0.0), " us/s");
+}
+
+// "0.6% shorter".
 std::string BesideText(double replayed, double recorded) {
   const double share = recorded > 0 ? replayed / recorded - 1 : 0;
   return absl::StrCat(PercentText(std::abs(share)), share > 0 ? " longer" : " shorter");
@@ -51,8 +56,7 @@ std::string RecordingText(const v1::RecordingReport& report) {
     const bool is_first = &worker == &report.workers(0);
     table.AddRow(
         {worker.name(), SignedText(static_cast<double>(worker.clock_offset_ns()) * kNanosecond),
-         is_first ? "" : BoundsText(worker),
-         is_first ? "" : absl::StrCat(NumberText(1e6 * worker.clock_drift()), " us/s"),
+         is_first ? "" : BoundsText(worker), is_first ? "" : DriftText(worker.clock_drift()),
          SecondsText(worker.recorded_step_seconds()), SecondsText(worker.replayed_step_seconds())});
   }
   std::string text = table.Text();

@@ -132,6 +132,9 @@ double PaleoStepSeconds(const Profile& profile, const Scenario& scenario,
 absl::StatusOr<CoarseTensorsAnswer> PredictByCoarseCollectives(const Profile& profile,
                                                                const Scenario& scenario,
                                                                StopCheck stop) {
+  // It knows one worker; of a recording of several the first.
+  if (profile.recorded_workers() > 1)
+    return PredictByCoarseCollectives(profile.OfWorker(0), scenario, stop);
   // Two workers' ring without latency sends a buffer's size over each link.
   Scenario coarse = scenario;
   coarse.workers = 2;

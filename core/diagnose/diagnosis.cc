@@ -343,7 +343,7 @@ class Diagnostician {
   absl::Status FollowRecording() {
     if (profile_.recorded_workers() < 2) return absl::OkStatus();
     const MultiRankRecording recording = RecordingOf(profile_);
-    absl::StatusOr<RecordingReport> report = ReportOnRecording(recording, stop_);
+    absl::StatusOr<JobRecordingReport> report = ReportOnRecording(recording, stop_);
     if (!report.ok()) return UnderPath("profile", report.status());
     std::vector<NodeClock> clocks;
     for (const WorkerReport& worker : report->workers) clocks.push_back(worker.clock);

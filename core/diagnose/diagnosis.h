@@ -18,7 +18,7 @@
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
 #include "core/diagnose/critical_path.h"
-#include "core/diagnose/recording_report.h"
+#include "core/diagnose/job_recording_report.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
@@ -99,7 +99,7 @@ struct PathDiagnosis {
 
 // The recording of several workers that a profile holds.
 struct RecordingDiagnosis {
-  RecordingReport report;
+  JobRecordingReport report;
   PathDiagnosis path;  // of the replay
 };
 

@@ -355,7 +355,7 @@ DeleteProfileCall FromWire(const v1::DeleteProfileRequest& wire) {
   return {.name = wire.name(), .etag = wire.etag()};
 }
 
-v1::RecordingReport ToWire(const RecordingReport& report) {
+v1::RecordingReport ToWire(const JobRecordingReport& report) {
   v1::RecordingReport wire;
   for (const WorkerReport& worker : report.workers) {
     v1::RecordedWorkerReport& to = *wire.add_workers();

@@ -47,7 +47,7 @@ GetProfileCall FromWire(const v1::GetProfileRequest& wire);
 ListProfilesCall FromWire(const v1::ListProfilesRequest& wire);
 DeleteProfileCall FromWire(const v1::DeleteProfileRequest& wire);
 
-v1::RecordingReport ToWire(const RecordingReport& report);
+v1::RecordingReport ToWire(const JobRecordingReport& report);
 v1::ImportProfileResponse ToWire(const ImportProfileAnswer& answer);
 v1::ListProfilesResponse ToWire(const ListProfilesAnswer& answer);
 

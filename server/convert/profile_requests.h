@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/diagnose/recording_report.h"
+#include "core/diagnose/job_recording_report.h"
 #include "core/importing/chakra_trace.h"
 #include "core/importing/horovod_timeline.h"
 #include "core/importing/layer_profile.h"
@@ -101,7 +101,7 @@ struct ProfileAnswer {
 struct ImportProfileAnswer {
   ProfileAnswer profile;
   std::vector<std::string> notes;
-  std::optional<RecordingReport> recording;  // of several workers
+  std::optional<JobRecordingReport> recording;  // of several workers
 };
 
 struct ListProfilesAnswer {

@@ -204,7 +204,7 @@ absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
     }
     return status;
   }
-  absl::StatusOr<RecordingReport> report = ReportOnRecording(*recording, stop);
+  absl::StatusOr<JobRecordingReport> report = ReportOnRecording(*recording, stop);
   if (!report.ok()) {
     ErrorDetails details = DetailsOf(report.status());
     if (details.reason.empty()) return report.status();

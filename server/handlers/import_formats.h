@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
-#include "core/diagnose/recording_report.h"
+#include "core/diagnose/job_recording_report.h"
 #include "core/importing/byte_source.h"
 #include "core/importing/imported_profile.h"
 #include "core/importing/pytorch_ranks.h"
@@ -31,7 +31,7 @@ struct ImportBytes {
 // The profile before its display name and labels.
 struct ImportedFormat {
   ImportedProfile imported;
-  std::optional<RecordingReport> recording;  // of several workers
+  std::optional<JobRecordingReport> recording;  // of several workers
 };
 
 // Faults of one of several recordings are at `recordings[2]`, those of all at `recordings`; their

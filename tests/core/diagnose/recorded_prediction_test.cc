@@ -147,7 +147,7 @@ TEST(RecordedPredictionTest, ADiagnosisOfARecordingIsOfTheWorkersThatWereRecorde
   EXPECT_EQ(query.scenario.workers, 4);
   const Diagnosis diagnosis = DiagnoseJob(profile, query, NeverStop).value();
   ASSERT_TRUE(diagnosis.recording.has_value());
-  const RecordingReport& report = diagnosis.recording->report;
+  const JobRecordingReport& report = diagnosis.recording->report;
   EXPECT_EQ(diagnosis.recording->path.straggler, 3);
   EXPECT_EQ(report.workers[3].name, "rank 3");
   EXPECT_NEAR(report.gap(), 0, 1e-3);

@@ -26,7 +26,7 @@ struct WorkerReport {
 };
 
 // Seconds are of a step, and means over the workers.
-struct RecordingReport {
+struct JobRecordingReport {
   std::vector<WorkerReport> workers;
   int32_t steps = 0;        // that all workers have
   int32_t collectives = 0;  // of each step
@@ -48,7 +48,7 @@ struct RecordingReport {
 };
 
 // Failure: as AlignClocks and ReplayRecording, faults at `recording`.
-absl::StatusOr<RecordingReport> ReportOnRecording(const MultiRankRecording& recording,
-                                                  StopCheck stop);
+absl::StatusOr<JobRecordingReport> ReportOnRecording(const MultiRankRecording& recording,
+                                                     StopCheck stop);
 
 }  // namespace stepcast

@@ -1,4 +1,4 @@
-#include "core/diagnose/recording_report.h"
+#include "core/diagnose/job_recording_report.h"
 
 #include <utility>
 
@@ -20,8 +20,8 @@ absl::Status AtRecording(const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<RecordingReport> ReportOnRecording(const MultiRankRecording& recording,
-                                                  StopCheck stop) {
+absl::StatusOr<JobRecordingReport> ReportOnRecording(const MultiRankRecording& recording,
+                                                     StopCheck stop) {
   const absl::StatusOr<ClockAlignment> aligned = AlignClocks(ExchangesOf(recording), {}, stop);
   if (!aligned.ok()) return AtRecording(aligned.status());
   const absl::StatusOr<RecordingReplay> replay = ReplayRecording(recording, aligned->clocks, stop);
@@ -29,11 +29,11 @@ absl::StatusOr<RecordingReport> ReportOnRecording(const MultiRankRecording& reco
   const std::vector<NodeClock> as_read(recording.workers.size());
   const absl::StatusOr<RecordingReplay> unaligned = ReplayRecording(recording, as_read, stop);
   if (!unaligned.ok() && !absl::IsOutOfRange(unaligned.status())) return unaligned.status();
-  RecordingReport report{.steps = recording.step_count(),
-                         .collectives = static_cast<int32_t>(recording.collectives.size()),
-                         .recorded_step_seconds = replay->recorded_step_seconds,
-                         .replayed_step_seconds = replay->replayed_step_seconds,
-                         .waiting_seconds = replay->waiting_seconds};
+  JobRecordingReport report{.steps = recording.step_count(),
+                            .collectives = static_cast<int32_t>(recording.collectives.size()),
+                            .recorded_step_seconds = replay->recorded_step_seconds,
+                            .replayed_step_seconds = replay->replayed_step_seconds,
+                            .waiting_seconds = replay->waiting_seconds};
   if (unaligned.ok()) report.unaligned_step_seconds = unaligned->replayed_step_seconds;
   const double steps = report.steps;
   report.between_steps_seconds = replay->between_steps_seconds * (steps - 1) / steps;
