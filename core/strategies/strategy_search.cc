@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -31,6 +32,8 @@ constexpr size_t kMaxChanges = 4000;
 constexpr double kFaster = 1 + 1e-9;
 // Gradients up to which the chain's best is looked for.
 constexpr size_t kMostSolved = 2000;
+// The same without the coarsened view, too.
+constexpr size_t kMostFinelySolved = 64;
 
 // A change of a grouping: groups that end, or no longer end, with these.
 struct Change {
@@ -195,7 +198,8 @@ class Search {
 
   absl::Status Explore(const std::vector<Strategy>& starts, SyncTimes& sync) {
     current_ = chain_->Alone();
-    ChainGrouping finest = query_.shortcuts.coarsened_view ? chain_->Coarsened() : chain_->Alone();
+    const ChainGrouping finest =
+        query_.shortcuts.coarsened_view ? chain_->Coarsened() : chain_->Alone();
     finest_ = finest;
     for (const Strategy& start : starts) {
       if (absl::StatusOr<bool> tried = TryStrategy(start, nullptr); !tried.ok())
@@ -210,14 +214,19 @@ class Search {
     if (absl::StatusOr<bool> tried = Try(finest_); !tried.ok()) return tried.status();
     const bool can_cut = query_.max_partitions > 1;
     if (query_.shortcuts.partial_replay && chain_->gradients().size() <= kMostSolved) {
-      for (const bool cuts : {false, true}) {
-        if (cuts && !can_cut) continue;
-        finest.cuts = cuts;
-        const absl::StatusOr<ChainGrouping> solved = chain_->Best(finest, stop_);
-        if (!solved.ok()) return solved.status();
-        if (absl::StatusOr<bool> tried = Try(*solved); !tried.ok()) return tried.status();
-        best_.chain_is_solved = true;
-        solved_makespan_ = chain_->TimesOf(*solved).makespan;
+      std::vector<ChainGrouping> views = {finest};
+      // In a short chain what has no gradient may as well go with what is before it.
+      if (chain_->gradients().size() <= kMostFinelySolved) views.push_back(chain_->Alone());
+      for (ChainGrouping& view : views) {
+        for (const bool cuts : {false, true}) {
+          if (cuts && !can_cut) continue;
+          view.cuts = cuts;
+          const absl::StatusOr<ChainGrouping> solved = chain_->Best(view, stop_);
+          if (!solved.ok()) return solved.status();
+          if (absl::StatusOr<bool> tried = Try(*solved); !tried.ok()) return tried.status();
+          best_.chain_is_solved = true;
+          solved_makespan_ = std::min(solved_makespan_, chain_->TimesOf(*solved).makespan);
+        }
       }
     }
     for (const bool cuts : {false, true}) {
@@ -256,7 +265,9 @@ class Search {
       if (!*changed) break;
     }
     const double makespan = chain_->TimesOf(current_).makespan;
-    best_.is_chains_best = best_.chain_is_solved && makespan <= solved_makespan_ * (1 + 1e-9);
+    // A table's costs need not grow with what is fused, which the best rests on.
+    best_.is_chains_best = best_.chain_is_solved && query_.fused_costs.empty() &&
+                           makespan <= solved_makespan_ * (1 + 1e-9);
     return absl::OkStatus();
   }
 
@@ -449,7 +460,7 @@ class Search {
   FoundStrategy best_;
   ChainGrouping current_;  // of the best strategy
   ChainGrouping finest_;   // groups are of whole groups of it
-  double solved_makespan_ = 0;
+  double solved_makespan_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace

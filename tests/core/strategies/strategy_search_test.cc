@@ -15,7 +15,10 @@ namespace stepcast::strategy_search_test {
 namespace {
 
 constexpr double kOptimizerNs = 1000;
+constexpr int32_t kWorkers = 4;
 const InOrder kExecutor;
+
+double StepNs(double steps_per_second) { return 1e9 * kWorkers / steps_per_second; }
 
 struct Found {
   FoundStrategy best;
@@ -23,7 +26,7 @@ struct Found {
 };
 
 StrategyDraft DraftOf(double latency, double share) {
-  return {.scenario = RingOf(4, latency),
+  return {.scenario = RingOf(kWorkers, latency),
           .options = {.steps_per_worker = 12, .warmup_steps = 2, .replications = 1},
           .fused_share = share};
 }
@@ -109,7 +112,7 @@ TEST(StrategySearchTest, ReplaysAreTheObviousChain) {
     const double naive = NaiveEnd(one.job, groups, one.share,
                                   [&](int64_t bytes) { return SyncNs(profile, draft, bytes); }) +
                          kOptimizerNs;
-    EXPECT_NEAR(1e9 / replay->steps_per_second, naive, 1e-6 * naive) << "seed " << seed;
+    EXPECT_NEAR(StepNs(replay->steps_per_second), naive, 1e-6 * naive) << "seed " << seed;
   }
 }
 
@@ -123,7 +126,7 @@ TEST(StrategySearchTest, FindsTheBestOfAllStrategiesOfUpToEightOperations) {
     const Profile profile = ProfileOf(one.job);
     const StrategyDraft draft = DraftOf(one.latency, one.share);
     const Found found = Search(profile, draft);
-    const double step = 1e9 / found.best.steps_per_second;
+    const double step = StepNs(found.best.steps_per_second);
     const double least = LeastStepNs(one, profile, draft);
     EXPECT_GE(step, least * (1 - 1e-6)) << "seed " << seed;
     best += step <= least * (1 + 1e-6) ? 1 : 0;
@@ -145,7 +148,7 @@ TEST(StrategySearchTest, TheLoopAloneComesNearTheBestOfAllStrategies) {
     const Profile profile = ProfileOf(one.job);
     StrategyDraft draft = DraftOf(one.latency, one.share);
     draft.shortcuts.partial_replay = false;
-    const double step = 1e9 / Search(profile, draft).best.steps_per_second;
+    const double step = StepNs(Search(profile, draft).best.steps_per_second);
     const double least = LeastStepNs(one, profile, draft);
     best += step <= least * (1 + 1e-6) ? 1 : 0;
     worst = std::max(worst, step / least);
