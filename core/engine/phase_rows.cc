@@ -54,7 +54,7 @@ PhaseRows::PhaseRows(const Program& graph, const PhasePlan& plan, bool traced, b
 }
 
 std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded,
-                                          const DownloadSchedule& downloads) {
+                                          const DownloadSchedule& downloads, const int32_t* ranks) {
   auto row = std::make_unique<PhaseRow>();
   for (const OpIndex op : plan_.computations) {
     row->durations.push_back(AtSpeed(graph_.duration(recorded, op), speed).ticks);
@@ -63,6 +63,8 @@ std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded,
   row->downloads = DecisiveOf(downloads, row->durations);
   if (!plan_.after_cut.empty()) RunAfterCut(speed, recorded, *row);
   if (streamed_) FillStreams(recorded, *row);
+  for (size_t hub = 0; ranks != nullptr && hub < row->ready.size(); ++hub)
+    row->ranked.push_back(RankedBy(ranks, hub, *row));
   for (const std::vector<OpIndex>& on_hub : plan_.updates_on) {
     PhaseRow::Updates& updates = row->updates.emplace_back();
     for (const OpIndex op : on_hub) {
@@ -71,6 +73,21 @@ std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded,
     }
   }
   return row;
+}
+
+PhaseRow::Ranked PhaseRows::RankedBy(const int32_t* ranks, size_t hub, const PhaseRow& row) const {
+  const std::vector<LaneSchedule::Ready>& ready = row.ready[hub];
+  PhaseRow::Ranked ranked{.ranks = std::vector<int32_t>(ready.size()),
+                          .least_later = std::vector<int32_t>(ready.size())};
+  int32_t least = Ranking::kUnranked;
+  for (size_t i = ready.size(); i-- > 0;) {
+    const int32_t rank = ranks[plan_.uploads_to[hub][Index(ready[i].sink)]];
+    ranked.ranks[i] = rank;
+    ranked.least_later[i] = least;
+    ranked.is_sorted = ranked.is_sorted && rank <= least;
+    least = std::min(least, rank);
+  }
+  return ranked;
 }
 
 void PhaseRows::FillStreams(int32_t recorded, PhaseRow& row) const {

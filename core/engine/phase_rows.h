@@ -37,6 +37,12 @@ struct PhaseRow {
     std::vector<Span> ready;  // from the cut's start
     LatestEnds ends;          // of the hub's updates
   };
+  // The ranks of the uploads to a hub, as they become ready.
+  struct Ranked {
+    std::vector<int32_t> ranks;
+    std::vector<int32_t> least_later;  // of all that become ready later
+    bool is_sorted = true;             // ascending, or equal
+  };
   // The work of a hub.
   struct Updates {
     std::vector<int64_t> durations;
@@ -51,6 +57,7 @@ struct PhaseRow {
   std::vector<std::vector<LaneSchedule::Ready>> ready;
   std::vector<Stream> streams;      // by hub: the same, where asked for
   std::vector<Decisive> downloads;  // empty where the schedule does not say what is awaited last
+  std::vector<Ranked> ranked;       // by hub; empty without ranks, or without a cut
   std::vector<Ran> ran;
   std::vector<Updates> updates;  // by hub
 };
@@ -67,19 +74,22 @@ class PhaseRows {
     return graph_.lanes()[graph_.lane(plan_.uploads[Index(upload)])].index;
   }
 
-  // `speed_class`: equal for equal speeds, from 0; `downloads`: of the recorded step. The reference
-  // holds as long as the object.
+  // `speed_class`: equal for equal speeds, from 0; `downloads` and `ranks`: of every step that
+  // repeats the recorded one; ranks by OpIndex, null: there are none, or others each time. The
+  // reference holds as long as the object.
   const PhaseRow& Of(int32_t speed_class, double speed, int32_t recorded,
-                     const DownloadSchedule& downloads) {
+                     const DownloadSchedule& downloads, const int32_t* ranks) {
     const auto index = static_cast<size_t>(speed_class) * static_cast<size_t>(graph_.step_count()) +
                        static_cast<size_t>(recorded);
     if (index >= rows_.size()) rows_.resize(index + 1);
-    if (rows_[index] == nullptr) rows_[index] = Make(speed, recorded, downloads);
+    if (rows_[index] == nullptr) rows_[index] = Make(speed, recorded, downloads, ranks);
     return *rows_[index];
   }
 
  private:
-  std::unique_ptr<PhaseRow> Make(double speed, int32_t recorded, const DownloadSchedule& downloads);
+  std::unique_ptr<PhaseRow> Make(double speed, int32_t recorded, const DownloadSchedule& downloads,
+                                 const int32_t* ranks);
+  PhaseRow::Ranked RankedBy(const int32_t* ranks, size_t hub, const PhaseRow& row) const;
   void FillStreams(int32_t recorded, PhaseRow& row) const;
   void RunAfterCut(double speed, int32_t recorded, PhaseRow& row);
 

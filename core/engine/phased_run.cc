@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "core/engine/sorted_uploads.h"
 #include "core/engine/upload_lines.h"
 #include "core/engine/upload_streams.h"
 
@@ -212,7 +213,8 @@ void PhasedRun<Uploads>::BeginStep(int32_t worker) {
   ranks_.BeginStep(worker, recorded);
   state.downloads = downloads_.Of(recorded, ranks_.RanksOf(worker));
   CheckStop(graph_.size() / kOperationsPerPart);
-  state.row = &rows_.Of(state.speed_class, state.compute_speed, recorded, *state.downloads);
+  state.row = &rows_.Of(state.speed_class, state.compute_speed, recorded, *state.downloads,
+                        ranks_.AreShuffled(worker) ? nullptr : ranks_.RanksOf(worker));
   state.phase = Phase::kDownloading;
   state.step_begin = now_;
   state.exposed = 0;
@@ -337,7 +339,7 @@ void PhasedRun<Uploads>::BeginUploads(int32_t worker, Instant cut) {
       if (plan_.after_cut.empty()) uploads.BeginOwn(worker);
     }
     if (!plan_.after_cut.empty()) uploads.Begin(worker, *state.row, cut);
-    if constexpr (Uploads::kRanked) uploads.Rank(worker, ranks_.RanksOf(worker));
+    if constexpr (Uploads::kRanked) uploads.Rank(worker, *state.row, ranks_.RanksOf(worker));
     GoOnUploading(worker, hub);
   }
   if (--state.hubs_left == 0) EndStepAt(worker);
@@ -431,6 +433,7 @@ void PhasedRun<Uploads>::EndStep(int32_t worker) {
 template class PhasedRun<UploadLines>;
 template class PhasedRun<RankedUploadLines>;
 template class PhasedRun<UploadStreams>;
+template class PhasedRun<SortedUploads>;
 
 namespace {
 
@@ -453,9 +456,13 @@ bool RanksUploads(const JobGraph& job, const PhasePlan& plan) {
 
 absl::StatusOr<RunResult> RunInPhases(const JobGraph& job, const PhasePlan& plan,
                                       const RunOptions& options, StopCheck stop) {
-  if (RanksUploads(job, plan)) return PhasedRun<RankedUploadLines>(job, plan, options, stop).Go();
   const bool fit = options.trace == nullptr && UploadStreams::Fit(*job.programs.front(), plan);
   if (absl::Status status = stop(); !status.ok()) return status;
+  if (RanksUploads(job, plan)) {
+    if (fit && job.rankings.front()->rule != Ranking::Rule::kShuffled)
+      return PhasedRun<SortedUploads>(job, plan, options, stop).Go();
+    return PhasedRun<RankedUploadLines>(job, plan, options, stop).Go();
+  }
   if (fit) return PhasedRun<UploadStreams>(job, plan, options, stop).Go();
   return PhasedRun<UploadLines>(job, plan, options, stop).Go();
 }

@@ -40,8 +40,9 @@
 
 namespace stepcast {
 
-// Uploads is RankedUploadLines where an upload may have a rank; else UploadStreams, where they fit
-// and there is no trace, or UploadLines.
+// Uploads is, where an upload may have a rank, SortedUploads or RankedUploadLines; else
+// UploadStreams or UploadLines. The former of each where streams fit and there is no trace (with
+// ranks: that are not drawn anew each time).
 template <typename Uploads>
 class PhasedRun {
  public:

@@ -5,6 +5,7 @@
 
 #include "core/engine/lane_schedule.h"
 #include "core/engine/phased_run.h"
+#include "core/engine/sorted_uploads.h"
 #include "core/engine/upload_lines.h"
 #include "core/engine/upload_streams.h"
 
@@ -69,5 +70,6 @@ int64_t PhasedRun<Uploads>::ComputedOfDownloading(int32_t worker) {
 template UsageWindow::Totals PhasedRun<UploadLines>::TotalsNow();
 template UsageWindow::Totals PhasedRun<RankedUploadLines>::TotalsNow();
 template UsageWindow::Totals PhasedRun<UploadStreams>::TotalsNow();
+template UsageWindow::Totals PhasedRun<SortedUploads>::TotalsNow();
 
 }  // namespace stepcast

@@ -48,6 +48,10 @@ class StepRanks {
     }
   }
 
+  // True if a step's ranks are drawn anew each time.
+  bool AreShuffled(int32_t worker) const {
+    return !rows_.empty() && RankingOf(worker).rule == Ranking::Rule::kShuffled;
+  }
   // By OpIndex, until the worker's next step begins; null without ranks.
   const int32_t* RanksOf(int32_t worker) const {
     return rows_.empty() ? nullptr : rows_[Index(worker)];

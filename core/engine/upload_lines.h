@@ -70,19 +70,31 @@ class BasicUploadLines {
     return std::span(own_ready_).subspan(First(worker), uploads_.size());
   }
 
-  // The ranks of the worker's step, by OpIndex. Call after Begin or BeginOwn. REQUIRES: kRanked.
-  void Rank(int32_t worker, const int32_t* ranks) {
+  // The ranks of the worker's step, by OpIndex, which the row may have sorted out. Call after Begin
+  // or BeginOwn. REQUIRES: kRanked.
+  void Rank(int32_t worker, const PhaseRow& row, const int32_t* ranks) {
     Line& line = LineOf(worker);
+    if (!row.ranked.empty()) {
+      const PhaseRow::Ranked& own = row.ranked[hub_];
+      line.ranks = own.ranks.data();
+      line.least_later = own.least_later.data();
+      line.is_sorted = own.is_sorted;
+      line.in_order = !stops_ && line.is_sorted;
+      return;
+    }
     const size_t first = First(worker);
+    line.ranks = ranks_.data() + first;
+    line.least_later = least_later_.data() + first;
     int32_t least = Ranking::kUnranked;
-    line.in_order = !stops_;
+    line.is_sorted = true;
     for (size_t i = uploads_.size(); i-- > 0;) {
       const int32_t rank = ranks[uploads_[static_cast<size_t>(line.ready[i].sink)]];
       least_later_[first + i] = least;
       ranks_[first + i] = rank;
-      line.in_order = line.in_order && rank <= least;
+      line.is_sorted = line.is_sorted && rank <= least;
       least = std::min(least, rank);
     }
+    line.in_order = !stops_ && line.is_sorted;
   }
 
   // Everything that is ready by `now` gets in line; with ranks, by the link's next choice at it.
@@ -186,8 +198,14 @@ class BasicUploadLines {
     int32_t batch_end = 0;
     int32_t arrived = 0;
     Instant batch_at;
-    // With ranks. True: uploads become ready in the order of their ranks, so they need none.
+    // With ranks. Uploads become ready in the order of their ranks; so where none is stopped, they
+    // need none.
+    bool is_sorted = false;
     bool in_order = false;
+    int32_t first_head = 0;  // of what waits by its rank
+    // As the uploads become ready: their ranks, and the least of all that become ready later.
+    const int32_t* ranks = nullptr;
+    const int32_t* least_later = nullptr;
     int32_t first_come_head = 0;  // of what waits behind all ranked ones
     int32_t first_come_tail = 0;
   };
@@ -232,9 +250,7 @@ class BasicUploadLines {
     Line& line = LineOf(worker);
     const int32_t next = line.lined_up++;
     if (IsSorted(line) && RankAt(worker, next) != Ranking::kUnranked) {
-      std::vector<int32_t>& first = first_[static_cast<size_t>(worker)];
-      first.push_back(next);
-      std::push_heap(first.begin(), first.end(), Later(worker));
+      PushFirst(worker, next);
     } else if (stops_ || IsSorted(line)) {
       Push(worker, {.upload = line.ready[next].sink});
     } else {
@@ -255,8 +271,7 @@ class BasicUploadLines {
     LineUp(worker, now, /*late=*/false);
     Line& line = LineOf(worker);
     const auto count = static_cast<int32_t>(uploads_.size());
-    const bool waits =
-        !first_[static_cast<size_t>(worker)].empty() || line.first_come_head < line.first_come_tail;
+    const bool waits = HasFirst(worker) || line.first_come_head < line.first_come_tail;
     if (waits || line.lined_up == count || ReadyAt(line, line.lined_up) > now) return;
     const int32_t round = line.ready[line.lined_up].round;
     while (line.lined_up < count && ReadyAt(line, line.lined_up) == now &&
@@ -268,31 +283,52 @@ class BasicUploadLines {
   void Choose(int32_t worker) {
     Line& line = LineOf(worker);
     if (line.lined_up == 0) return;
-    const int32_t least_later =
-        least_later_[First(worker) + static_cast<size_t>(line.lined_up) - 1];
+    const int32_t least_later = line.least_later[line.lined_up - 1];
     const auto choose = [&](Entry entry) {
       entries_[FirstService(worker) + static_cast<size_t>(line.tail++)] = entry;
     };
-    std::vector<int32_t>& first = first_[static_cast<size_t>(worker)];
-    while (!first.empty() &&
-           (line.tail == line.batch_begin || RankAt(worker, first.front()) <= least_later)) {
-      std::pop_heap(first.begin(), first.end(), Later(worker));
-      choose({.upload = line.ready[first.back()].sink});
-      first.pop_back();
+    while (HasFirst(worker) && (line.tail == line.batch_begin ||
+                                RankAt(worker, FirstOf(worker, line)) <= least_later)) {
+      choose({.upload = line.ready[FirstOf(worker, line)].sink});
+      PopFirst(worker);
     }
-    while (first.empty() && line.first_come_head < line.first_come_tail &&
+    while (!HasFirst(worker) && line.first_come_head < line.first_come_tail &&
            (line.tail == line.batch_begin || least_later == Ranking::kUnranked))
       choose(first_come_[FirstService(worker) + static_cast<size_t>(line.first_come_head++)]);
   }
+  // What waits by its rank: a heap, or as it became ready where that is the same.
+  bool HasFirst(int32_t worker) const {
+    return static_cast<size_t>(lines_[static_cast<size_t>(worker)].first_head) <
+           first_[static_cast<size_t>(worker)].size();
+  }
+  int32_t FirstOf(int32_t worker, const Line& line) const {
+    return first_[static_cast<size_t>(worker)][static_cast<size_t>(line.first_head)];
+  }
+  void PushFirst(int32_t worker, int32_t next) {
+    std::vector<int32_t>& first = first_[static_cast<size_t>(worker)];
+    first.push_back(next);
+    if (!LineOf(worker).is_sorted) std::push_heap(first.begin(), first.end(), Later(worker));
+  }
+  void PopFirst(int32_t worker) {
+    Line& line = LineOf(worker);
+    std::vector<int32_t>& first = first_[static_cast<size_t>(worker)];
+    if (!line.is_sorted) {
+      std::pop_heap(first.begin(), first.end(), Later(worker));
+      first.pop_back();
+    } else if (static_cast<size_t>(++line.first_head) == first.size()) {
+      first.clear();
+      line.first_head = 0;
+    }
+  }
   // The standard heap has its greatest first, so the first to be sent is the greatest.
   auto Later(int32_t worker) const {
-    const int32_t* const ranks = ranks_.data() + First(worker);
+    const int32_t* const ranks = lines_[static_cast<size_t>(worker)].ranks;
     return [ranks](int32_t a, int32_t b) {
       return ranks[a] != ranks[b] ? ranks[a] > ranks[b] : a > b;
     };
   }
   int32_t RankAt(int32_t worker, int32_t i) const {
-    return ranks_[First(worker) + static_cast<size_t>(i)];
+    return lines_[static_cast<size_t>(worker)].ranks[i];
   }
 
   const size_t hub_;
@@ -306,10 +342,11 @@ class BasicUploadLines {
   std::vector<LaneSchedule::Arrival> arrivals_;  // by worker and upload
   std::vector<LaneSchedule::Ready> own_ready_;   // by worker and upload
   std::vector<LaneSchedule::Ready> no_ready_;    // a sink for schedules that release nothing
-  // With ranks; by worker and upload in the order in which they become ready, unless noted.
+  // With ranks; by worker and upload in the order in which they become ready, unless noted. The
+  // first two only of steps whose row has none of its own.
   std::vector<int32_t> ranks_;
-  std::vector<int32_t> least_later_;         // of all that become ready later
-  std::vector<std::vector<int32_t>> first_;  // by worker: what waits by its rank, a heap
+  std::vector<int32_t> least_later_;
+  std::vector<std::vector<int32_t>> first_;  // by worker: what waits by its rank
   std::vector<Entry> first_come_;            // by worker and service: what waits behind that
 };
 

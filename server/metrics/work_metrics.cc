@@ -203,15 +203,23 @@ SharingMetrics::SharingMetrics(prometheus::Registry& registry)
                          "computed (cache) or was under way (flight).")
                    .Register(registry)) {
   for (const std::string_view method : kSimulatingMethods) {
-    if (method == "GenerateTrace") continue;
-    for (const SharedFrom from : {SharedFrom::kCache, SharedFrom::kFlight}) {
-      answers_.Add({{"method", std::string(method)}, {"from", NameOf(from)}});
-    }
+    if (method != "GenerateTrace") known_.emplace(method, Make(method));
   }
 }
 
+SharingMetrics::Counters SharingMetrics::Make(std::string_view method) {
+  Counters counters{};
+  for (const SharedFrom from : {SharedFrom::kCache, SharedFrom::kFlight}) {
+    counters[static_cast<size_t>(from)] =
+        &answers_.Add({{"method", std::string(method)}, {"from", NameOf(from)}});
+  }
+  return counters;
+}
+
 void SharingMetrics::OnShared(std::string_view method, SharedFrom from) {
-  answers_.Add({{"method", std::string(method)}, {"from", NameOf(from)}}).Increment();
+  const auto known = known_.find(method);
+  const Counters counters = known == known_.end() ? Make(method) : known->second;
+  counters[static_cast<size_t>(from)]->Increment();
 }
 
 }  // namespace stepcast::server

@@ -7,6 +7,8 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include <array>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -77,6 +79,10 @@ class SimulationMetrics final : public SimulationObserver {
 };
 
 // Metrics of answers that were computed for another call.
+//
+// Told of one on gRPC's own thread, as all there is to do for a known answer: so counters of
+// methods that simulate are looked up by name alone, where a family would build and hash all their
+// labels.
 class SharingMetrics final : public SharingObserver {
  public:
   // The registry must outlive it.
@@ -85,7 +91,13 @@ class SharingMetrics final : public SharingObserver {
   void OnShared(std::string_view method, SharedFrom from) override;
 
  private:
+  // By SharedFrom.
+  using Counters = std::array<prometheus::Counter*, 2>;
+
+  Counters Make(std::string_view method);
+
   prometheus::Family<prometheus::Counter>& answers_;
+  std::map<std::string_view, Counters> known_;  // by method; immutable once made
 };
 
 }  // namespace stepcast::server

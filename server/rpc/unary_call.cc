@@ -28,8 +28,14 @@ void UnaryCall::Start(Part part) {
 }
 
 std::string UnaryCall::BytesAfter(std::string prefix, size_t max_bytes) const {
+  const size_t length = request_.Length();
+  if (length > max_bytes) return "";
+  prefix.reserve(prefix.size() + length);
+  // Mostly it came in one piece.
+  if (grpc::Slice whole; request_.TrySingleSlice(&whole).ok())
+    return prefix.append(reinterpret_cast<const char*>(whole.begin()), whole.size());
   std::vector<grpc::Slice> slices;
-  if (request_.Length() > max_bytes || !request_.Dump(&slices).ok()) return "";
+  if (!request_.Dump(&slices).ok()) return "";
   for (const grpc::Slice& slice : slices)
     prefix.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
   return prefix;

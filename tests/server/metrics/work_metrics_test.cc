@@ -110,5 +110,26 @@ TEST(SimulationMetricsTest, EachMethodHasASeriesForEachKindOfJobThatItTakes) {
                               "method=\"PredictThroughput\"} 3\n"));
 }
 
+TEST(SharingMetricsTest, CallsAreCountedByMethodAndByWhatTheyShared) {
+  prometheus::Registry registry;
+  SharingMetrics metrics(registry);
+  const auto text = [&] { return prometheus::TextSerializer().Serialize(registry.Collect()); };
+  const auto line = [](const char* method, const char* from, int count) {
+    return absl::StrCat("stepcast_shared_answers_total{from=\"", from, "\",method=\"", method,
+                        "\"} ", count, "\n");
+  };
+  EXPECT_THAT(text(), HasSubstr(line("PredictThroughput", "cache", 0)));
+  EXPECT_THAT(text(), Not(HasSubstr("FitCollectives")));
+  for (int i = 0; i < 3; ++i) metrics.OnShared("PredictThroughput", SharedFrom::kCache);
+  metrics.OnShared("PredictThroughput", SharedFrom::kFlight);
+  // That was not expected to share is counted all the same.
+  metrics.OnShared("FitCollectives", SharedFrom::kFlight);
+  metrics.OnShared("FitCollectives", SharedFrom::kFlight);
+  EXPECT_THAT(text(), HasSubstr(line("PredictThroughput", "cache", 3)));
+  EXPECT_THAT(text(), HasSubstr(line("PredictThroughput", "flight", 1)));
+  EXPECT_THAT(text(), HasSubstr(line("FitCollectives", "flight", 2)));
+  EXPECT_THAT(text(), HasSubstr(line("RecommendWorkers", "cache", 0)));
+}
+
 }  // namespace
 }  // namespace stepcast::server::work_metrics_test
