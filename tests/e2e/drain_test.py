@@ -11,6 +11,8 @@ LONG_STEPS = 15000
 
 
 class DrainTest(ServerTest):
+    flags = ("--drain-timeout", str(PATIENCE_SECONDS))
+
     def test_a_call_in_flight_is_answered_while_health_says_not_serving(self):
         call = self.server.predictions.PredictThroughput.future(
             prediction.PredictThroughputRequest(
