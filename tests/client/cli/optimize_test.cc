@@ -68,7 +68,7 @@ TEST(StrategyTextTest, OpensWithTheReasonAndShowsWhatWasComparedAndTheGroups) {
             "\n"
             "strategy         step  examples/s     gain           interval\n"
             "AS_RECORDED  500.0 ms       64.00\n"
-            "MG_WFBP      500.0 ms       64.00   +0.0%     -0.1% .. +0.1%  no difference\n"
+            "MG_WFBP      500.0 ms       64.00    +0.0%     -0.1% .. +0.1%  no difference\n"
             "FOUND        250.0 ms       128.0  +100.0%  +99.0% .. +101.0%\n"
             "\n"
             "computed as one                apart    as one\n"

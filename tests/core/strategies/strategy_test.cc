@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <random>
 #include <string>
@@ -146,8 +147,12 @@ TEST(ApplyTest, TheSameStrategyTwiceIsTheSame) {
     const Profile profile = ProfileOf(job, {1, 1.2});
     const StrategyQuery query = Resolved(profile, {.scenario = RingOf(4, 1e-7)});
     Strategy strategy = NothingFused(profile);
-    for (FusedTensors& tensors : strategy.tensors)
-      tensors.partitions = 1 + static_cast<int32_t>(random() % 3);
+    for (FusedTensors& tensors : strategy.tensors) {
+      // No part is empty.
+      const Operation& gradient = profile.operations()[Index(tensors.gradients.front())];
+      tensors.partitions = static_cast<int32_t>(
+          std::min(gradient.size_bytes, static_cast<int64_t>(1 + random() % 3)));
+    }
     const FusionCosts costs(profile, {}, 0.8);
     const auto once = Apply(profile, query.scenario, strategy, costs);
     const auto again = Apply(profile, query.scenario, strategy, costs);
