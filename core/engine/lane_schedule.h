@@ -66,9 +66,6 @@ class LaneSchedule {
   // other operations; -1 where it waits for none. REQUIRES: sources arrive in that order, and no
   // two at one instant; those that are left out do not matter.
   std::vector<int32_t> LastAwaited(std::span<const int32_t> arriving);
-  // True if every source releases at most one operation, operations release nothing, and sources
-  // arrive one at a time.
-  bool in_order_of_arrival() const { return in_order_of_arrival_; }
 
   // Runs one step; returns the instant of the last arrival or end. `durations`: of the operations.
   // `ready`: every sink is appended, in the order in which they become ready. REQUIRES: arrivals
@@ -154,7 +151,7 @@ class LaneSchedule {
                          const std::vector<int32_t>& arrival_order) const;
   void AddNode(const std::vector<int32_t>& targets);
   bool RunsInOrderOfArrival(const Program& graph) const;
-  // Run, given in_order_of_arrival().
+  // Run, given in_order_of_arrival_.
   template <typename Watcher>
   Instant RunInOrderOfArrival(Instant begin, std::span<const Arrival> arrivals,
                               const int64_t* durations, Watcher&& watcher) {
@@ -175,6 +172,8 @@ class LaneSchedule {
   std::vector<int32_t> first_target_;    // by node: sources, then operations; one entry more
   std::vector<int32_t> pending_counts_;  // by target: operations, then sinks
   std::vector<int32_t> roots_;
+  // Every source releases at most one operation, operations release nothing, and sources arrive one
+  // at a time.
   bool in_order_of_arrival_ = false;
   std::vector<int32_t> only_target_;  // by source, the operation that waits for it; -1: none; if
                                       // in_order_of_arrival_

@@ -3,6 +3,9 @@
 namespace stepcast {
 
 LatestEnds::LatestEnds(const std::vector<Span>& works, const std::vector<Span>& takes) {
+  work_before_.reserve(works.size() + 1);
+  taken_before_.reserve(works.size() + 1);
+  decisive_before_.reserve(works.size());
   for (size_t i = 0; i < works.size(); ++i) {
     work_before_.push_back(work_before_.back() + works[i]);
     taken_before_.push_back(taken_before_.back() + takes[i]);

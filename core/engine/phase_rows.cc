@@ -28,6 +28,7 @@ std::vector<PhaseRow::Decisive> DecisiveOf(const DownloadSchedule& downloads,
       waiting[Index(downloads.last_awaited[op])].ticks += durations[op];
   }
   std::vector<Span> works;
+  works.reserve(services.size());
   for (const PhasePlan::Service& service : services) works.push_back(service.work);
   const LatestEnds ends(works, waiting);
   std::vector<PhaseRow::Decisive> decisive;
@@ -56,6 +57,7 @@ PhaseRows::PhaseRows(const Program& graph, const PhasePlan& plan, bool traced, b
 std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded,
                                           const DownloadSchedule& downloads, const int32_t* ranks) {
   auto row = std::make_unique<PhaseRow>();
+  row->durations.reserve(plan_.computations.size());
   for (const OpIndex op : plan_.computations) {
     row->durations.push_back(AtSpeed(graph_.duration(recorded, op), speed).ticks);
     row->computation += row->durations.back();
@@ -67,6 +69,7 @@ std::unique_ptr<PhaseRow> PhaseRows::Make(double speed, int32_t recorded,
     row->ranked.push_back(RankedBy(ranks, hub, *row));
   for (const std::vector<OpIndex>& on_hub : plan_.updates_on) {
     PhaseRow::Updates& updates = row->updates.emplace_back();
+    updates.durations.reserve(on_hub.size());
     for (const OpIndex op : on_hub) {
       updates.durations.push_back(graph_.duration(recorded, op).ticks);
       updates.total += updates.durations.back();
@@ -95,6 +98,9 @@ void PhaseRows::FillStreams(int32_t recorded, PhaseRow& row) const {
     PhaseRow::Stream& stream = row.streams.emplace_back();
     std::vector<Span> works;
     std::vector<Span> updates;
+    stream.ready.reserve(row.ready[hub].size());
+    works.reserve(row.ready[hub].size());
+    updates.reserve(row.ready[hub].size());
     for (const LaneSchedule::Ready& ready : row.ready[hub]) {
       const OpIndex upload = plan_.uploads_to[hub][static_cast<size_t>(ready.sink)];
       stream.ready.push_back(ready.at - Instant{});
@@ -109,9 +115,11 @@ void PhaseRows::FillStreams(int32_t recorded, PhaseRow& row) const {
 
 void PhaseRows::RunAfterCut(double speed, int32_t recorded, PhaseRow& row) {
   std::vector<int64_t> durations;
+  durations.reserve(plan_.after_cut.size());
   for (const OpIndex op : plan_.after_cut)
     durations.push_back(AtSpeed(graph_.duration(recorded, op), speed).ticks);
   std::vector<LaneSchedule::Ready> ready;
+  ready.reserve(plan_.uploads.size());
   Instant end;
   if (traced_) {
     end = after_cut_.Run(Instant{}, {}, durations.data(), ready,
@@ -122,6 +130,8 @@ void PhaseRows::RunAfterCut(double speed, int32_t recorded, PhaseRow& row) {
   row.after_cut = end - Instant{};
   row.computation += row.after_cut.ticks;
   row.ready.resize(plan_.uploads_to.size());
+  for (size_t hub = 0; hub < row.ready.size(); ++hub)
+    row.ready[hub].reserve(plan_.uploads_to[hub].size());
   for (LaneSchedule::Ready upload : ready) {
     const auto hub = static_cast<size_t>(HubOfUpload(upload.sink));
     upload.sink = place_of_upload_[static_cast<size_t>(upload.sink)];

@@ -1,7 +1,5 @@
 #include "core/engine/upload_streams.h"
 
-#include "core/engine/lane_schedule.h"
-
 namespace stepcast {
 
 bool UploadStreams::Fit(const Program& graph, const PhasePlan& plan) {
@@ -10,9 +8,13 @@ bool UploadStreams::Fit(const Program& graph, const PhasePlan& plan) {
     if (graph.work(op).services > 1) return false;
   }
   for (size_t hub = 0; hub < plan.uploads_to.size(); ++hub) {
-    if (plan.updates_on[hub].empty()) continue;
-    if (!LaneSchedule(graph, plan.uploads_to[hub], plan.updates_on[hub], {}).in_order_of_arrival())
-      return false;
+    for (const OpIndex op : plan.uploads_to[hub]) {
+      if (graph.dependents(op).size() > 1) return false;
+    }
+    // Of a hub's updates each waits for one upload alone.
+    for (const OpIndex op : plan.updates_on[hub]) {
+      if (graph.dependency_count(op) != 1 || !graph.dependents(op).empty()) return false;
+    }
   }
   return true;
 }
