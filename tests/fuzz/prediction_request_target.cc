@@ -158,7 +158,7 @@ class PredictionRequestTarget final : public FuzzTarget {
       optimize.set_max_partitions(2);
       optimize.mutable_shortcuts()->set_partial_replay(false);
       v1::KeptOutput& kept = *optimize.mutable_memory()->add_kept_outputs();
-      kept.set_operation("forward");
+      kept.set_operation("compute");
       kept.set_bytes(1000);
       optimize.mutable_memory()->set_budget_bytes(1 << 20);
       if (job_kind == About::kCollectives) add(11, optimize);
