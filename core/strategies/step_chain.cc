@@ -353,8 +353,11 @@ absl::StatusOr<ChainGrouping> StepChain::Best(const ChainGrouping& finest, StopC
       const SyncTimes::Range range = RangeOf(from, until);
       const double seconds = finest.cuts ? sync_.BestOf(range).seconds : sync_.SecondsOf(range);
       if (!sync_.status().ok()) return sync_.status();
-      for (const auto& [first, states] : fronts[Index(from)]) {
+      for (const auto& front : fronts[Index(from)]) {
         if (!pace.GoesOn(64)) return pace.status();
+        // A lambda cannot take a structured binding, says Debian's clang.
+        const int32_t first = front.first;
+        const std::vector<State>& states = front.second;
         if (first > least) continue;
         for (int32_t last = least; last <= most; ++last) {
           const double own = finest_saved[Index(last)] - finest_saved[Index(first)];
