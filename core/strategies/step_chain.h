@@ -100,7 +100,8 @@ struct ChainGrouping {
   bool cuts = false;  // every group in as many parts as are best for it
 
   friend bool operator==(const ChainGrouping&, const ChainGrouping&) = default;
-  friend auto operator<=>(const ChainGrouping&, const ChainGrouping&) = default;
+  friend auto operator<=>(const ChainGrouping&,
+                          const ChainGrouping&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // A group of gradients on the chain.

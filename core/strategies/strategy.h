@@ -26,7 +26,8 @@ struct FusedTensors {
   int32_t partitions = 1;
 
   friend bool operator==(const FusedTensors&, const FusedTensors&) = default;
-  friend auto operator<=>(const FusedTensors&, const FusedTensors&) = default;
+  friend auto operator<=>(const FusedTensors&,
+                          const FusedTensors&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct Strategy {
@@ -36,7 +37,8 @@ struct Strategy {
   std::vector<FusedTensors> tensors;
 
   friend bool operator==(const Strategy&, const Strategy&) = default;
-  friend auto operator<=>(const Strategy&, const Strategy&) = default;
+  friend auto operator<=>(const Strategy&,
+                          const Strategy&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // Every all-reduce by itself, whole, and nothing fused.
