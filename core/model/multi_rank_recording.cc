@@ -72,6 +72,7 @@ std::vector<MeasuredCollective> MeasuredCollectivesOf(const JobRecording& record
     ++count;
   }
   std::vector<MeasuredCollective> points;
+  points.reserve(sums.size());
   for (const auto& [what, sum] : sums) {
     points.push_back({.kind = what.first,
                       .workers = static_cast<int32_t>(recording.workers.size()),
