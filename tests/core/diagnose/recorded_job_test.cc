@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <deque>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -17,28 +16,16 @@
 #include "core/base/random.h"
 #include "core/diagnose/critical_path.h"
 #include "core/diagnose/execution.h"
-#include "core/importing/pytorch_ranks.h"
+#include "core/model/multi_rank_recording.h"
 #include "tests/core/importing/rank_traces.h"
 
 namespace stepcast::recorded_job_test {
 namespace {
 
+using testing::ImportRankTraces;
 using testing::RankTraces;
 using testing::RankTracesForm;
 using testing::WriteRankTraces;
-
-MultiRankRecording Import(const RankTraces& made) {
-  std::deque<TextSource> sources;
-  std::vector<RankTrace> traces;
-  for (const std::string& text : made.texts)
-    traces.push_back({.recording = &sources.emplace_back(text), .name = ""});
-  return ImportPyTorchRanks(traces,
-                            {.recording = {.model = "toy",
-                                           .batch_size = 8,
-                                           .platform = {.bandwidth_bytes_per_second = 1e9}}},
-                            {}, NeverStop)
-      .value();
-}
 
 RankTracesForm RandomForm(uint64_t seed) {
   Random random({seed, 95});
@@ -65,7 +52,7 @@ TEST(RecordedJobTest, AReplayIsTheSimulationThatWasRecordedToTheTick) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const RankTraces made = WriteRankTraces(RandomForm(seed));
-    const MultiRankRecording recording = Import(made);
+    const MultiRankRecording recording = ImportRankTraces(made);
     const absl::StatusOr<RecordingReplay> replay =
         ReplayRecording(recording, std::vector<NodeClock>(recording.workers.size()), NeverStop);
     ASSERT_TRUE(replay.ok()) << replay.status();
@@ -103,7 +90,7 @@ TEST(RecordedJobTest, ARecordingOfClocksSecondsApartIsAlignedAndReplayed) {
                                       4'000'000'000);
     }
     const RankTraces made = WriteRankTraces(form);
-    const MultiRankRecording recording = Import(made);
+    const MultiRankRecording recording = ImportRankTraces(made);
     const absl::StatusOr<ClockAlignment> aligned =
         AlignClocks(ExchangesOf(recording), {}, NeverStop);
     ASSERT_TRUE(aligned.ok()) << aligned.status();
@@ -126,7 +113,7 @@ TEST(RecordedJobTest, ARecordingOfClocksSecondsApartIsAlignedAndReplayed) {
 
 TEST(RecordedJobTest, NamesTheStragglerOfARecording) {
   const MultiRankRecording recording =
-      Import(WriteRankTraces({.ranks = 4, .steps = 12, .straggler = 1.6}));
+      ImportRankTraces(WriteRankTraces({.ranks = 4, .steps = 12, .straggler = 1.6}));
   const RecordedJob made = RecordedJobOf(recording, std::vector<NodeClock>(4), NeverStop).value();
   const Execution execution = Execute(made.job, made.options, NeverStop).value();
   const CriticalPath path = FindCriticalPath(execution, NeverStop).value();
@@ -137,7 +124,7 @@ TEST(RecordedJobTest, NamesTheStragglerOfARecording) {
 }
 
 TEST(RecordedJobTest, RefusesCollectivesThatAreNotThoseOfTheProfile) {
-  MultiRankRecording recording = Import(WriteRankTraces({.ranks = 2}));
+  MultiRankRecording recording = ImportRankTraces(WriteRankTraces({.ranks = 2}));
   recording.collectives[1].kind = Collective::kBroadcast;
   const absl::StatusOr<RecordedJob> made =
       RecordedJobOf(recording, std::vector<NodeClock>(2), NeverStop);

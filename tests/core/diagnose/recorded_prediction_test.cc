@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <vector>
 
@@ -16,7 +15,6 @@
 #include "core/diagnose/diagnosis.h"
 #include "core/engine/simulation.h"
 #include "core/engine/step_sampler.h"
-#include "core/importing/pytorch_ranks.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/predict/throughput.h"
 #include "tests/core/importing/rank_traces.h"
@@ -24,21 +22,12 @@
 namespace stepcast::recorded_prediction_test {
 namespace {
 
+using testing::ImportRankTraces;
 using testing::RankTracesForm;
 using testing::WriteRankTraces;
 
 Profile Import(const RankTracesForm& form) {
-  const testing::RankTraces made = WriteRankTraces(form);
-  std::deque<TextSource> sources;
-  std::vector<RankTrace> traces;
-  for (const std::string& text : made.texts)
-    traces.push_back({.recording = &sources.emplace_back(text), .name = ""});
-  return ImportPyTorchRanks(traces,
-                            {.recording = {.model = "toy",
-                                           .batch_size = 8,
-                                           .platform = {.bandwidth_bytes_per_second = 1e9}}},
-                            {}, NeverStop)
-      ->profile;
+  return ImportRankTraces(WriteRankTraces(form)).profile;
 }
 
 // Forward, one all-reduce of all, and an optimizer, each as long as drawn.

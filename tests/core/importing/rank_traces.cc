@@ -1,11 +1,13 @@
 #include "tests/core/importing/rank_traces.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 #include "core/base/random.h"
+#include "core/importing/pytorch_ranks.h"
 
 namespace stepcast::testing {
 
@@ -144,5 +146,18 @@ class RankTracesWriter {
 }  // namespace
 
 RankTraces WriteRankTraces(const RankTracesForm& form) { return RankTracesWriter(form).Write(); }
+
+MultiRankRecording ImportRankTraces(const RankTraces& traces) {
+  std::deque<TextSource> sources;
+  std::vector<RankTrace> ranks;
+  for (const std::string& text : traces.texts)
+    ranks.push_back({.recording = &sources.emplace_back(text), .name = ""});
+  return ImportPyTorchRanks(ranks,
+                            {.recording = {.model = "toy",
+                                           .batch_size = 8,
+                                           .platform = {.bandwidth_bytes_per_second = 1e9}}},
+                            {}, NeverStop)
+      .value();
+}
 
 }  // namespace stepcast::testing

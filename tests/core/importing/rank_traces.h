@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/model/multi_rank_recording.h"
+
 namespace stepcast::testing {
 
 struct RankTracesForm {
@@ -31,5 +33,8 @@ struct RankTraces {
 // gradient is there, waits for all of them and updates. A collective begins when every rank has
 // launched it and the one before has ended; a rank's run of it begins when that rank could.
 RankTraces WriteRankTraces(const RankTracesForm& form);
+
+// Of batches of 8 on links of 1 GB/s. REQUIRES: they can be imported.
+MultiRankRecording ImportRankTraces(const RankTraces& traces);
 
 }  // namespace stepcast::testing
