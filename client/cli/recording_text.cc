@@ -22,7 +22,8 @@ std::string BoundText(bool has_bound, int64_t ns) {
   return has_bound ? SignedText(static_cast<double>(ns) * kNanosecond) : "unbounded";
 }
 
-// How far the offset may be off: the interval is far narrower than the offset is large.
+// The bounds of an offset, from the offset itself: the interval is far narrower than the offset is
+// large.
 std::string BoundsText(const v1::RecordedWorkerReport& worker) {
   const auto apart = [&](bool has_bound, int64_t bound) {
     return BoundText(has_bound, bound - worker.clock_offset_ns());

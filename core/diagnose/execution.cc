@@ -107,7 +107,7 @@ class ExecutionMaker : public TraceSink {
                              &ExecutionMaker::MakeStepMeetings, &ExecutionMaker::MakeJoint,
                              &ExecutionMaker::MakeCouplings, &ExecutionMaker::Connect}) {
       (this->*stage)();
-      // What comes next counts on it.
+      // The next stage counts on it.
       if (!pace_.status().ok()) return pace_.status();
     }
     return std::move(execution_);

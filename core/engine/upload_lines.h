@@ -296,7 +296,7 @@ class BasicUploadLines {
            (line.tail == line.batch_begin || least_later == Ranking::kUnranked))
       choose(first_come_[FirstService(worker) + static_cast<size_t>(line.first_come_head++)]);
   }
-  // What waits by its rank: a heap, or as it became ready where that is the same.
+  // Uploads that wait by their rank: a heap, or as they became ready where that is the same.
   bool HasFirst(int32_t worker) const {
     return static_cast<size_t>(lines_[static_cast<size_t>(worker)].first_head) <
            first_[static_cast<size_t>(worker)].size();

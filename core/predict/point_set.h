@@ -78,7 +78,7 @@ class PointSet {
     std::optional<Replications> shorter;
     std::optional<Replications> other_start;
 
-    // What is known best.
+    // The runs that know it best.
     const Replications& Known() const { return shorter.has_value() ? *shorter : runs; }
     size_t baseline = 0;
     bool in_full = false;

@@ -151,7 +151,8 @@ Replications::Replications(const Profile& profile, const Scenario& scenario,
       job_(graph_->JobOf(scenario)),
       unasked_(options) {
   if (scenario.has_servers() && unasked_.automatic_steps) {
-    // What is the same in every run has no interval that could say whether it is long enough.
+    // A result that is the same in every run has no interval that could say whether it is long
+    // enough.
     unasked_.automatic_steps = IsRandom();
     lengths_ = IsRandom() ? kAutomaticLengths : 1;
   }

@@ -4,7 +4,7 @@
 // staggered starts. Where nothing is random, one run is all there is. Where their number was not
 // asked for it grows, at 5 and at 10 of them, to twice as many while a single run is known to no
 // better than 5 %: what scatters needs more of them to say how much.
-// Where their length was not asked for either, runs are as short as the answer allows
+// Runs are as short as the answer allows where their length was not asked for either
 // (OptionsOfRuns). Of workers that meet in collectives three do where the mean is known to 0.5 % by
 // then. With parameter servers five of the least length do where the mean is known to 1 % (or to
 // relative_precision) and does not drift, ten where five come close; else all are made anew,
@@ -116,7 +116,7 @@ class Replications {
   // As Wanted, where their length was not asked for and may grow.
   int32_t WantedOfLength() const;
   void SkipEqualLengths();
-  // What is asked of the mean, as a share of it.
+  // The precision that is asked of the mean, as a share of it.
   double Precision() const;
   // Half the width of the interval of the mean of the first `runs`, as a share of it.
   double HalfWidth(int32_t runs) const;

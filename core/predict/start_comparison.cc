@@ -21,8 +21,8 @@ constexpr int32_t kOtherReplicationsOfALength = 1;
 // A smaller difference between starts, as a share of the throughput, is not worth a warning.
 constexpr double kDifferenceThatMatters = 0.01;
 
-// What may be left of a difference between starts, as a share of the throughput, and of what there
-// was.
+// The most that may be left of a difference between starts, as a share of the throughput, and of
+// the difference that there was.
 constexpr double kLeftOfTheWhole = 0.02;
 constexpr double kLeftOfTheDifference = 0.5;
 

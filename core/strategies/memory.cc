@@ -230,7 +230,7 @@ absl::StatusOr<MemoryPlan> Recompute(const Profile& profile, const MemoryModel& 
 absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel& model,
                                       double share) {
   const std::vector<Operation>& operations = profile.operations();
-  // What waits for an all-reduce, directly or not.
+  // Operations that wait for an all-reduce, directly or not.
   std::vector<std::vector<int32_t>> dependents(operations.size());
   std::vector<int32_t> left;
   std::vector<uint8_t> waits(operations.size(), 0);

@@ -20,8 +20,8 @@ inline constexpr double kParameterCopies = 4;
 // Of computations of half a batch: they take time in proportion to the batch.
 inline constexpr double kHalfBatchShare = 0.5;
 
-// What is known of a worker's memory. By operation of the profile: bytes of the output that it
-// keeps until its backward operation has ended; 0: none.
+// A worker's memory, as far as it is known. By operation of the profile: bytes of the output that
+// it keeps until its backward operation has ended; 0: none.
 struct MemoryModel {
   std::vector<int64_t> kept_bytes;
   double parameter_copies = kParameterCopies;

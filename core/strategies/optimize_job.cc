@@ -20,7 +20,7 @@ namespace stepcast {
 namespace {
 
 constexpr double kGigabyte = 1e9;
-// What is faster by less is as fast.
+// A strategy that is faster by less is as fast.
 constexpr double kMore = 1 + 1e-9;
 // Segments that recomputation is tried with, at most.
 constexpr int32_t kMaxSegments = 64;
@@ -264,14 +264,14 @@ class StrategyAdviser {
                                 .gain = gain});
   }
 
-  // What was found is judged in full, and so is no fusion; whatever is faster in full than it is
-  // taken instead.
+  // The strategy that was found is judged in full, and so is no fusion; whatever is faster in full
+  // than it is taken instead.
   absl::Status Judge(const FoundStrategy& found, const std::vector<TunedStrategy>& baselines,
                      const std::vector<Strategy>& starts, const FusionCosts& costs,
                      Replays& replays) {
     Strategy chosen = found.strategy;
     absl::StatusOr<Replays::Full> full = replays.InFull(chosen);
-    // What nothing could be replayed of stays as it is.
+    // A job of which nothing could be replayed stays as it is.
     if (IsTimeBudgetSpent(full.status()) || absl::IsInvalidArgument(full.status()))
       return absl::OkStatus();
     if (!full.ok()) return full.status();
@@ -328,7 +328,7 @@ class StrategyAdviser {
     return absl::OkStatus();
   }
 
-  // What goes together in cycles, which no groups that were found are as fast as.
+  // Horovod's cycles, which no groups that were found are as fast as.
   void TakeCycles(const TunedStrategy& cycles) {
     answer_.gain = GainOfTuned(cycles);
     Compare("FOUND", cycles.prediction, answer_.gain);

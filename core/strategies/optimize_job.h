@@ -38,7 +38,7 @@ struct NamedTensors {
   int32_t partitions = 1;
 };
 
-// What a strategy is compared with, in full.
+// A strategy that was run in full, beside the others.
 struct ComparedStrategy {
   std::string name;  // "AS_RECORDED", "NO_FUSION", "DDP_BUCKETS", "HOROVOD", "MG_WFBP", "FOUND"
   double step_seconds = 0;
@@ -73,8 +73,8 @@ struct StrategyAnswer {
   bool keeps_as_recorded = false;
   std::vector<NamedFusedOperations> fused;
   std::vector<NamedTensors> tensors;
-  // Where Horovod's cycles are faster than any groups that were found: its settings, as a user
-  // writes them; `tensors` is then what most often goes together.
+  // Horovod's settings, as a user writes them, where its cycles are faster than any groups that
+  // were found; `tensors` is then what most often goes together.
   std::string setting;
   std::vector<ComparedStrategy> compared;
   std::optional<MemoryReport> memory;  // none: nothing is known of what is kept

@@ -124,7 +124,7 @@ void StepChain::Prepare() {
 
 std::optional<double> StepChain::SecondsOf(int32_t first, int32_t end) const {
   if (end - first == 1) return costs_.SecondsOf(computations_[Index(first)]);
-  // What comes after the last gradient waits for collectives: never with what they wait for.
+  // Computations after the last gradient wait for collectives: never with what they wait for.
   if (first <= last_producer_ && end - 1 > last_producer_) return std::nullopt;
   const std::span<const int32_t> operations(computations_.data() + first, Index(end - first));
   if (costs_.InTable(operations)) return costs_.SecondsOf(operations);
@@ -311,7 +311,7 @@ absl::StatusOr<ChainGrouping> StepChain::Best(const ChainGrouping& finest, StopC
   struct State {
     double saved = 0;
     double end = 0;
-    // What its last group began with, and the way to have come there.
+    // The begin of its last group, and the way to have come there.
     int32_t from = 0;
     int32_t from_computation = 0;
     size_t previous = 0;
@@ -320,7 +320,7 @@ absl::StatusOr<ChainGrouping> StepChain::Best(const ChainGrouping& finest, StopC
   const auto size = static_cast<int32_t>(gradients_.size());
   if (size == 0) return finest;
   PacedStopCheck pace(stop);
-  // What the groups of `finest` save, summed up to each computation.
+  // Seconds that the groups of `finest` save, summed up to each computation.
   std::vector<double> finest_saved(computations_.size() + 1, 0);
   {
     double saved = 0;

@@ -65,7 +65,7 @@ class SyncTimes {
   double SecondsOf(const Range& range) { return SecondsOf(range, 1); }
   // The least, of 1, 2, 3, 4, 6, 8, 12, 16 parts; the fewest of those as good.
   Best BestOf(const Range& range);
-  // What `measure` failed with; from then on all times are 0.
+  // The error of `measure`; from then on all times are 0.
   const absl::Status& status() const { return status_; }
   int64_t measured() const { return measured_; }
 

@@ -88,7 +88,8 @@ std::vector<FusedCost> ResolveCosts(const Profile& profile, const OperationIndex
   return costs;
 }
 
-// What the zoo's architecture says of operations forward/LAYER; none: the profile is not the zoo's.
+// Outputs of operations forward/LAYER by the zoo's architecture; none: the profile is not the
+// zoo's.
 std::optional<MemoryModel> ModelOfZoo(const Profile& profile, const OperationIndex& index) {
   if (profile.framework() != "model zoo") return std::nullopt;
   MemoryModel model{.kept_bytes = std::vector<int64_t>(profile.operations().size(), 0)};

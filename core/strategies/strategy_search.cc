@@ -353,7 +353,7 @@ class Search {
     }
   }
 
-  // How many computations, and about how long: the same where blocks are equal.
+  // The number of computations, and about their length: the same where blocks are equal.
   std::string LengthKind(const std::pair<int32_t, int32_t>& group) const {
     constexpr double kAlike = 0.1;
     double seconds = 0;
@@ -395,7 +395,7 @@ class Search {
     }
   }
 
-  // What the table names, as one.
+  // Groups that the table names, as one.
   void AddTableChanges(const ChainGrouping& from, std::vector<Change>& changes) const {
     std::map<int32_t, int32_t> position;
     if (query_.fused_costs.empty()) return;

@@ -24,7 +24,7 @@
 
 namespace stepcast {
 
-// What a search did. Counters of simulated operations are of all runs.
+// The cost of a search. Counters of simulated operations are of all runs.
 struct SearchStatistics {
   int32_t rounds = 0;
   int32_t accepted = 0;             // replays that were faster than what there was

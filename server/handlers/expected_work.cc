@@ -72,7 +72,7 @@ double OperationsOf(const Profile& profile, const DiagnosisQuery& query) {
 }
 
 double OperationsOf(const Profile& profile, const StrategyQuery& query) {
-  // What it is compared with, in full, and some replays, of about as many operations.
+  // Comparisons in full, and some replays, of about as many operations each.
   constexpr double kReplays = 60;
   return query.scenario.workers * OfOneWorker(profile, query.options, query.scenario) * kReplays;
 }
