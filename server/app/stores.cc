@@ -1,5 +1,7 @@
 #include "server/app/stores.h"
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "server/store/memory_operation_store.h"
@@ -17,6 +19,7 @@ namespace {
 
 // Besides the pool for the store, what computes operations and what waits for them ask it.
 constexpr int kOperationThreads = 2;
+constexpr auto kBetweenAttempts = std::chrono::milliseconds(200);
 
 OperationLimits LimitsOf(const OperationOptions& options) {
   return {.max_open_operations = options.max_open,
@@ -48,11 +51,10 @@ absl::StatusOr<Stores> OpenSqlite(const ServerOptions& options, const Clock& clo
   return stores;
 }
 
-absl::StatusOr<Stores> OpenPostgres(const ServerOptions& options, const Clock& clock) {
+absl::StatusOr<Stores> TryPostgres(const ServerOptions& options, const Clock& clock) {
   absl::StatusOr<std::unique_ptr<PostgresDatabase>> database =
       PostgresDatabase::Open({.connection = {.conninfo = options.postgres},
-                              .connections = options.store_threads + kOperationThreads,
-                              .wait_seconds = options.store_wait_seconds});
+                              .connections = options.store_threads + kOperationThreads});
   if (!database.ok()) return database.status();
   absl::StatusOr<std::unique_ptr<PostgresProfileStore>> profiles =
       PostgresProfileStore::Open(**database, options.store_limits, clock);
@@ -62,6 +64,19 @@ absl::StatusOr<Stores> OpenPostgres(const ServerOptions& options, const Clock& c
   stores.profiles = *std::move(profiles);
   stores.operations =
       std::make_unique<PostgresOperationStore>(*stores.postgres, LimitsOf(options.operations));
+  return stores;
+}
+
+// A database may go away between any two of the connections that its stores begin with, so all of
+// it is tried again.
+absl::StatusOr<Stores> OpenPostgres(const ServerOptions& options, const Clock& clock) {
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(options.store_wait_seconds);
+  absl::StatusOr<Stores> stores = TryPostgres(options, clock);
+  while (absl::IsUnavailable(stores.status()) && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kBetweenAttempts);
+    stores = TryPostgres(options, clock);
+  }
   return stores;
 }
 

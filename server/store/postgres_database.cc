@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 
@@ -83,7 +82,6 @@ void PostgresConnectionPool::GiveBack(std::unique_ptr<PostgresConnection> connec
 
 namespace {
 
-constexpr auto kBetweenAttempts = std::chrono::milliseconds(200);
 // A migration may rewrite a table.
 constexpr int kMigrationTimeoutMs = 600'000;
 
@@ -99,14 +97,7 @@ absl::Status Migrate(PostgresConnectionOptions options) {
 
 absl::StatusOr<std::unique_ptr<PostgresDatabase>> PostgresDatabase::Open(
     const PostgresDatabaseOptions& options) {
-  const auto until =
-      std::chrono::steady_clock::now() + std::chrono::duration<double>(options.wait_seconds);
-  absl::Status status = Migrate(options.connection);
-  while (absl::IsUnavailable(status) && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(kBetweenAttempts);
-    status = Migrate(options.connection);
-  }
-  if (!status.ok()) return status;
+  if (absl::Status status = Migrate(options.connection); !status.ok()) return status;
   return std::unique_ptr<PostgresDatabase>(new PostgresDatabase(options));
 }
 

@@ -101,8 +101,7 @@ auto PostgresConnectionPool::Run(Body body) -> decltype(body(std::declval<Postgr
 
 struct PostgresDatabaseOptions {
   PostgresConnectionOptions connection;
-  int connections = 4;      // that work at one time. REQUIRES: above 0
-  double wait_seconds = 0;  // to go on trying while it is away
+  int connections = 4;  // that work at one time. REQUIRES: above 0
 };
 
 class PostgresDatabase {

@@ -1,7 +1,11 @@
 """Replicas of the real server on one PostgreSQL database."""
 
 import os
+import shutil
+import socket
 import subprocess
+import tempfile
+import threading
 import time
 import unittest
 
@@ -115,6 +119,48 @@ class ReplicasTest(unittest.TestCase):
         self.one.start()
 
 
+class OneRefusal:
+    """A database's socket in a folder of its own, where the connection of one number, from 0, is cut as it begins."""
+
+    def __init__(self, folder, refused):
+        self.refused, self.seen = refused, 0
+        self.folder = tempfile.mkdtemp(prefix="stepcast-refusal-")
+        self.target = os.path.join(folder, ".s.PGSQL.5432")
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(os.path.join(self.folder, ".s.PGSQL.5432"))
+        self.listener.listen()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        shutil.rmtree(self.folder)
+
+    def _serve(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+            except OSError:  # closed
+                return
+            self.seen += 1
+            if self.seen == self.refused + 1:
+                client.close()
+                continue
+            database = socket.socket(socket.AF_UNIX)
+            database.connect(self.target)
+            for source, sink in ((client, database), (database, client)):
+                threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
+
+    @staticmethod
+    def _pass_on(source, sink):
+        try:
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # the other end is gone
+
+
 class StartTest(unittest.TestCase):
     def start(self, *flags, **environment):
         return subprocess.run(
@@ -166,6 +212,16 @@ class StartTest(unittest.TestCase):
         self.addCleanup(process.terminate)
         POSTGRES.run("template1", "CREATE DATABASE late TEMPLATE template0")
         self.assertIn("listening grpc", process.stdout.readline())
+
+    def test_a_database_that_goes_away_in_the_middle_of_the_start_is_waited_for(self):
+        for refused in range(3):
+            with self.subTest(refused=refused):
+                database = POSTGRES.new_database().rsplit("=", 1)[1]
+                refusal = OneRefusal(POSTGRES.folder, refused)
+                self.addCleanup(refusal.close)
+                server = Server("--store", "postgres", "--postgres", f"host={refusal.folder} user=stepcast dbname={database}", "--store-wait-seconds", "30")
+                self.assertGreater(refusal.seen, refused)
+                self.assertEqual(server.close(), 0)
 
 
 if __name__ == "__main__":

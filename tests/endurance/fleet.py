@@ -84,7 +84,11 @@ class Fleet:
 
     def await_ready(self):
         for replica in self.replicas:
-            eventually(lambda replica=replica: self._is_ready(replica), f"{replica.listen} is ready")
+            try:
+                eventually(lambda replica=replica: self._is_ready(replica), f"{replica.listen} is ready")
+            except AssertionError as error:
+                status = replica.process.poll()
+                raise AssertionError(f"{error}; its status: {status}; {self.violations}; it said {replica.errors()[-2000:]}") from error
 
     def close(self):
         for channel in self.channels:

@@ -12,6 +12,7 @@
 #include "core/base/random.h"
 #include "tests/core/calibrate/streams.h"
 #include "tests/support/profile_json.h"
+#include "tests/support/repetitions.h"
 
 namespace stepcast::calibration_test {
 namespace {
@@ -66,7 +67,7 @@ Profile Recorded(const ScenarioDraft& scenario, Random& random, bool has_ties) {
 }
 
 TEST(CalibrationTest, SaysHowTheRecordedLinkServedItsStreams) {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t seed = 1; seed <= testing::Repetitions(40u); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random({seed});
     const bool has_ties = seed % 2 == 0;

@@ -9,6 +9,7 @@
 
 #include "core/base/random.h"
 #include "tests/core/calibrate/streams.h"
+#include "tests/support/repetitions.h"
 
 namespace stepcast::window_search_test {
 namespace {
@@ -71,7 +72,7 @@ class WindowSearchTest : public ::testing::TestWithParam<Sought> {};
 
 TEST_P(WindowSearchTest, FindsTheWindowThatMadeTheRecording) {
   int worst = 0;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  for (uint64_t seed = 1; seed <= testing::Repetitions(60u); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random({seed, 4});
     const std::vector<StreamRequest> requests = Network(random);
@@ -100,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(NoiseAndRules, WindowSearchTest,
                                            Sought{.noise = 0.02, .rule = QuantumRule::kSame}));
 
 TEST(WindowSearchTest, WithoutAWindowThereIsNoneToFind) {
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  for (uint64_t seed = 1; seed <= testing::Repetitions(60u); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random({seed, 5});
     const std::vector<StreamRequest> requests = Network(random);

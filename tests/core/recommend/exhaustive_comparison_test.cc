@@ -22,12 +22,15 @@
 #include "core/zoo/model_zoo.h"
 #include "tests/core/predict/example_profiles.h"
 #include "tests/support/recorded_data.h"
+#include "tests/support/repetitions.h"
 
 namespace stepcast::exhaustive_comparison_test {
 namespace {
 
 // Values closer than this, as a share, are as good.
 constexpr double kAsGood = 0.001;
+
+constexpr int32_t kWorkers = testing::kSanitized ? 6 : 16;
 
 bool IsFull() {
   const char* const asked = std::getenv("STEPCAST_EXHAUSTIVE");
@@ -171,25 +174,27 @@ TEST(ExhaustiveComparisonTest, ZooModels) {
                 .value();
         const std::string name =
             absl::StrCat(model, " ", gigabit, " Gbit/s", variation > 0 ? " varied" : "");
-        CompareEveryQuestion(name, profile, IsFull() ? DraftFor(32, 4, 150) : DraftFor(16, 2, 30),
-                             total);
+        CompareEveryQuestion(name, profile,
+                             IsFull() ? DraftFor(32, 4, 150) : DraftFor(kWorkers, 2, 30), total);
       }
     }
   }
   total.Print("all");
+  STEPCAST_SKIP_SHARES_UNDER_SANITIZERS();
   // Of 32 choices a third or so is tried, and all of those are run in full.
   EXPECT_LE(5 * total.searched, 2 * total.exhaustive);
 }
 
 TEST(ExhaustiveComparisonTest, RandomJobs) {
   Effort total;
-  for (uint64_t seed = 0; seed < (IsFull() ? 100u : 10u); ++seed) {
+  for (uint64_t seed = 0; seed < (IsFull() ? 100u : testing::Repetitions(10u)); ++seed) {
     const Profile profile = testing::NetworkProfile(
         seed, {.layers = 5, .steps = seed % 2 == 0 ? 4 : 1, .downloads_reversed = seed % 3 == 0});
     CompareEveryQuestion(absl::StrCat("seed ", seed), profile,
-                         IsFull() ? DraftFor(64, 1, 200) : DraftFor(32, 1, 100), total);
+                         IsFull() ? DraftFor(64, 1, 200) : DraftFor(2 * kWorkers, 1, 100), total);
   }
   total.Print("all");
+  STEPCAST_SKIP_SHARES_UNDER_SANITIZERS();
   EXPECT_LE(3 * total.searched, total.exhaustive);
 }
 
@@ -209,13 +214,14 @@ TEST(ExhaustiveComparisonTest, MeasuredLayerProfiles) {
             {.model = model, .batch_size = 64, .platform = {.bandwidth_bytes_per_second = 1.25e9}})
             .value()
             .profile;
-    CompareEveryQuestion(model, profile, IsFull() ? DraftFor(32, 4, 150) : DraftFor(16, 2, 30),
-                         total);
+    CompareEveryQuestion(model, profile,
+                         IsFull() ? DraftFor(32, 4, 150) : DraftFor(kWorkers, 2, 30), total);
   }
   if (found == 0)
     GTEST_SKIP()
         << "no layer profiles; set STEPCAST_SHARED_DATA to the folder that has layer_profiles";
   total.Print("all");
+  STEPCAST_SKIP_SHARES_UNDER_SANITIZERS();
   EXPECT_LE(3 * total.searched, total.exhaustive);
 }
 
