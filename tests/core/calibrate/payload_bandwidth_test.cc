@@ -83,7 +83,9 @@ TEST(PayloadBandwidthTest, FindsTheBandwidthWhateverIsLostAtTheStartOrToStalls) 
         "stalls in %.0f %%: the 95 %% interval held %d of 200, worst error %.2f %%, of the start "
         "%.0f us\n",
         100 * stall_share, held, 100 * worst, 1e6 * worst_start);
-    if (!testing::kSanitized) EXPECT_GE(held, 180);
+    if (!testing::kSanitized) {
+      EXPECT_GE(held, 180);
+    }
   }
 }
 
