@@ -7,6 +7,8 @@
 #include "core/engine/sorted_uploads.h"
 #include "core/engine/upload_lines.h"
 #include "core/engine/upload_streams.h"
+#include "core/network/logged_link.h"
+#include "core/network/turns_link.h"
 
 namespace stepcast {
 
@@ -36,9 +38,10 @@ struct Tracer {
 
 }  // namespace
 
-template <typename Uploads>
-PhasedRun<Uploads>::PhasedRun(const JobGraph& job, const PhasePlan& plan, const RunOptions& options,
-                              StopCheck stop)
+template <typename Uploads, RememberingLink Link>
+PhasedRun<Uploads, Link>::PhasedRun(const JobGraph& job, const PhasePlan& plan,
+                                    const RunOptions& options, StopCheck stop, const Link& inbound,
+                                    const Link& outbound)
     : job_(job),
       graph_(*job.programs.front()),
       plan_(plan),
@@ -46,8 +49,8 @@ PhasedRun<Uploads>::PhasedRun(const JobGraph& job, const PhasePlan& plan, const 
       stop_(stop),
       worker_count_(static_cast<int32_t>(options.start_offsets.size())),
       hubs_(job.lanes().CountOf(PhasePlan::kInbound)),
-      inbound_(Index(hubs_), LoggedLink(Index(worker_count_))),
-      outbound_(inbound_),
+      inbound_(Index(hubs_), inbound),
+      outbound_(Index(hubs_), outbound),
       next_download_(Index(hubs_), kEndOfTime),
       next_upload_(next_download_),
       inbound_touched_(Index(hubs_), false),
@@ -67,8 +70,8 @@ PhasedRun<Uploads>::PhasedRun(const JobGraph& job, const PhasePlan& plan, const 
     state.trace = BoundedList<ChunkRecord>(static_cast<size_t>(graph_.chunk_count()));
 }
 
-template <typename Uploads>
-void PhasedRun<Uploads>::SetSpeeds() {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::SetSpeeds() {
   std::map<double, int32_t> classes;
   for (int32_t worker = 0; worker < worker_count_; ++worker) {
     const double speed = job_.compute_speed(worker);
@@ -78,8 +81,8 @@ void PhasedRun<Uploads>::SetSpeeds() {
   }
 }
 
-template <typename Uploads>
-absl::StatusOr<RunResult> PhasedRun<Uploads>::Go() {
+template <typename Uploads, RememberingLink Link>
+absl::StatusOr<RunResult> PhasedRun<Uploads, Link>::Go() {
   for (int32_t worker = 0; worker < worker_count_; ++worker) {
     workers_[Index(worker)].sampler = StepSampler(job_, options_, worker);
     timers_.Set(TimerOf(worker, 0), options_.start_offsets[Index(worker)].ticks);
@@ -102,24 +105,24 @@ absl::StatusOr<RunResult> PhasedRun<Uploads>::Go() {
   return result;
 }
 
-template <typename Uploads>
-void PhasedRun<Uploads>::CheckStop(int64_t work) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::CheckStop(int64_t work) {
   work_until_check_ -= work;
   if (work_until_check_ > 0 || !status_.ok()) return;
   work_until_check_ = kStopCheckInterval;
   status_ = stop_();
 }
 
-template <typename Uploads>
-Instant PhasedRun<Uploads>::NextEvent() const {
+template <typename Uploads, RememberingLink Link>
+Instant PhasedRun<Uploads, Link>::NextEvent() const {
   Instant next = timers_.empty() ? kEndOfTime : Instant{timers_.TopKey()};
   for (size_t hub = 0; hub < next_download_.size(); ++hub)
     next = std::min({next, next_download_[hub], next_upload_[hub]});
   return next;
 }
 
-template <typename Uploads>
-void PhasedRun<Uploads>::RunInstant(Instant now) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::RunInstant(Instant now) {
   now_ = now;
   for (int32_t hub = 0; hub < hubs_; ++hub) {
     if (next_download_[Index(hub)] == now) TakeDownloads(hub);
@@ -133,8 +136,8 @@ void PhasedRun<Uploads>::RunInstant(Instant now) {
   ledger_.OnInstantDone(now_, [this] { return TotalsNow(); });
 }
 
-template <typename Uploads>
-void PhasedRun<Uploads>::Settle() {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::Settle() {
   for (size_t hub = 0; hub < next_download_.size(); ++hub) {
     if (inbound_touched_[hub]) next_download_[hub] = inbound_[hub].Settle(now_);
     if (outbound_touched_[hub]) next_upload_[hub] = outbound_[hub].Settle(now_);
@@ -143,12 +146,12 @@ void PhasedRun<Uploads>::Settle() {
   }
 }
 
-template <typename Uploads>
-void PhasedRun<Uploads>::TakeDownloads(int32_t hub) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::TakeDownloads(int32_t hub) {
   flows_.clear();
   inbound_[Index(hub)].TakeEnded(now_, flows_);
   inbound_touched_[Index(hub)] = true;
-  for (const LoggedLink::Flow worker : flows_) {
+  for (const int32_t worker : flows_) {
     WorkerState& state = workers_[Index(worker)];
     if (state.row->downloads.empty()) {
       ReadArrivals(worker, hub, state.downloads->phases[Index(hub)].total,
@@ -158,14 +161,14 @@ void PhasedRun<Uploads>::TakeDownloads(int32_t hub) {
   }
 }
 
-template <typename Uploads>
-void PhasedRun<Uploads>::TakeUploads(int32_t hub) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::TakeUploads(int32_t hub) {
   flows_.clear();
   outbound_[Index(hub)].TakeEnded(now_, flows_);
   outbound_touched_[Index(hub)] = true;
-  for (const LoggedLink::Flow worker : flows_) {
+  for (const int32_t worker : flows_) {
     WorkerState& state = workers_[Index(worker)];
-    const LoggedLink& link = outbound_[Index(hub)];
+    const Link& link = outbound_[Index(hub)];
     if constexpr (!Uploads::kNeedsCut) {
       uploads_[Index(hub)].EndBatch(worker, now_, link.Read(worker),
                                     [&](OpIndex op, int32_t service, Instant start, Instant end) {
@@ -187,8 +190,8 @@ void PhasedRun<Uploads>::TakeUploads(int32_t hub) {
   }
 }
 
-template <typename Uploads>
-void PhasedRun<Uploads>::TakeTimers() {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::TakeTimers() {
   while (!timers_.empty() && timers_.TopKey() == now_.ticks) {
     const IndexedHeap::Slot slot = timers_.Pop();
     const int32_t worker = slot / hubs_;
@@ -206,8 +209,8 @@ void PhasedRun<Uploads>::TakeTimers() {
   }
 }
 
-template <typename Uploads>
-void PhasedRun<Uploads>::BeginStep(int32_t worker) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::BeginStep(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
   const int32_t recorded = state.sampler.Next(state.step);
   ranks_.BeginStep(worker, recorded);
@@ -231,13 +234,13 @@ void PhasedRun<Uploads>::BeginStep(int32_t worker) {
 
 // Appends the downloads that have arrived while the worker's flow carried so much, and traces their
 // chunks if all have.
-template <typename Uploads>
-void PhasedRun<Uploads>::ReadArrivals(int32_t worker, int32_t hub, Span carried,
-                                      std::vector<LaneSchedule::Arrival>& arrivals) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::ReadArrivals(int32_t worker, int32_t hub, Span carried,
+                                            std::vector<LaneSchedule::Arrival>& arrivals) {
   WorkerState& state = workers_[Index(worker)];
   const PhasePlan::DownloadPhase& phase = state.downloads->phases[Index(hub)];
   const bool traced = options_.trace != nullptr && carried == phase.total;
-  LoggedLink::Reader reader = inbound_[Index(hub)].Read(worker);
+  auto reader = inbound_[Index(hub)].Read(worker);
   Instant start = state.step_begin;
   Span unread;
   for (const PhasePlan::Service& service : phase.services) {
@@ -259,8 +262,8 @@ void PhasedRun<Uploads>::ReadArrivals(int32_t worker, int32_t hub, Span carried,
   }
 }
 
-template <typename Uploads>
-void PhasedRun<Uploads>::EndDownloads(int32_t worker) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::EndDownloads(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
   const Instant cut = state.row->downloads.empty() ? Compute(worker) : CutOf(worker);
   state.computed_at = cut + state.row->after_cut;
@@ -275,8 +278,8 @@ void PhasedRun<Uploads>::EndDownloads(int32_t worker) {
 }
 
 // Runs the step's computation, up to the cut; returns when that was reached.
-template <typename Uploads>
-Instant PhasedRun<Uploads>::Compute(int32_t worker) {
+template <typename Uploads, RememberingLink Link>
+Instant PhasedRun<Uploads, Link>::Compute(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
   std::vector<LaneSchedule::Arrival>& arrivals = arrived_[hubs_ > 1 ? Index(worker) : 0];
   if (hubs_ > 1)
@@ -300,20 +303,20 @@ Instant PhasedRun<Uploads>::Compute(int32_t worker) {
 }
 
 // The same, from the arrivals that can decide it.
-template <typename Uploads>
-Instant PhasedRun<Uploads>::CutOf(int32_t worker) const {
+template <typename Uploads, RememberingLink Link>
+Instant PhasedRun<Uploads, Link>::CutOf(int32_t worker) const {
   const WorkerState& state = workers_[Index(worker)];
   const int64_t before_cut =
       static_cast<int64_t>(state.row->computation) - state.row->after_cut.ticks;
-  LoggedLink::Reader reader = inbound_.front().Read(worker);
+  auto reader = inbound_.front().Read(worker);
   Instant cut = state.step_begin + Span{before_cut};
   for (const PhaseRow::Decisive& download : state.row->downloads)
     cut = std::max(cut, reader.After(download.work) + download.after);
   return cut;
 }
 
-template <typename Uploads>
-void PhasedRun<Uploads>::TraceAfterCut(int32_t worker, Instant cut) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::TraceAfterCut(int32_t worker, Instant cut) {
   WorkerState& state = workers_[Index(worker)];
   for (const PhaseRow::Ran& ran : state.row->ran) {
     state.trace.Add({.worker = worker,
@@ -324,8 +327,8 @@ void PhasedRun<Uploads>::TraceAfterCut(int32_t worker, Instant cut) {
   }
 }
 
-template <typename Uploads>
-void PhasedRun<Uploads>::BeginUploads(int32_t worker, Instant cut) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::BeginUploads(int32_t worker, Instant cut) {
   WorkerState& state = workers_[Index(worker)];
   state.phase = Phase::kUploading;
   state.last_end = state.computed_at;
@@ -346,8 +349,8 @@ void PhasedRun<Uploads>::BeginUploads(int32_t worker, Instant cut) {
 }
 
 // Without a cut: gives every hub its part of what the step's computation said.
-template <typename Uploads>
-void PhasedRun<Uploads>::FileReadyUploads(int32_t worker) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::FileReadyUploads(int32_t worker) {
   if constexpr (!Uploads::kNeedsCut) {
     filed_.assign(Index(hubs_), 0);
     for (LaneSchedule::Ready upload : ready_) {
@@ -359,8 +362,8 @@ void PhasedRun<Uploads>::FileReadyUploads(int32_t worker) {
 }
 
 // The outbound link is idle: sends what is in line, or waits for what will be, or is done.
-template <typename Uploads>
-void PhasedRun<Uploads>::GoOnUploading(int32_t worker, int32_t hub) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::GoOnUploading(int32_t worker, int32_t hub) {
   WorkerState& state = workers_[Index(worker)];
   Uploads& uploads = uploads_[Index(hub)];
   uploads.LineUp(worker, now_);
@@ -376,8 +379,8 @@ void PhasedRun<Uploads>::GoOnUploading(int32_t worker, int32_t hub) {
   }
 }
 
-template <typename Uploads>
-void PhasedRun<Uploads>::EndUploadsTo(int32_t worker, int32_t hub) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::EndUploadsTo(int32_t worker, int32_t hub) {
   WorkerState& state = workers_[Index(worker)];
   Instant end = now_;
   if (!plan_.updates_on[Index(hub)].empty()) {
@@ -399,8 +402,8 @@ void PhasedRun<Uploads>::EndUploadsTo(int32_t worker, int32_t hub) {
 }
 
 // Everything of the step is known: it ends with the last of it.
-template <typename Uploads>
-void PhasedRun<Uploads>::EndStepAt(int32_t worker) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::EndStepAt(int32_t worker) {
   WorkerState& state = workers_[Index(worker)];
   state.phase = Phase::kEnding;
   if (state.last_end == now_) {
@@ -410,8 +413,8 @@ void PhasedRun<Uploads>::EndStepAt(int32_t worker) {
   }
 }
 
-template <typename Uploads>
-void PhasedRun<Uploads>::EndStep(int32_t worker) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::EndStep(int32_t worker) {
   CheckStop(graph_.size() / kOperationsPerPart);
   WorkerState& state = workers_[Index(worker)];
   ended_.by_lane[PhasePlan::kComputation] += state.row->computation;
@@ -430,11 +433,6 @@ void PhasedRun<Uploads>::EndStep(int32_t worker) {
   if (!ledger_.meetings().Couples(worker, kStepEnd)) BeginStep(worker);
 }
 
-template class PhasedRun<UploadLines>;
-template class PhasedRun<RankedUploadLines>;
-template class PhasedRun<UploadStreams>;
-template class PhasedRun<SortedUploads>;
-
 namespace {
 
 // True if an upload may have a rank in some step.
@@ -452,19 +450,33 @@ bool RanksUploads(const JobGraph& job, const PhasePlan& plan) {
   return false;
 }
 
-}  // namespace
-
-absl::StatusOr<RunResult> RunInPhases(const JobGraph& job, const PhasePlan& plan,
-                                      const RunOptions& options, StopCheck stop) {
+template <RememberingLink Link>
+absl::StatusOr<RunResult> RunOver(const JobGraph& job, const PhasePlan& plan,
+                                  const RunOptions& options, StopCheck stop, const Link& inbound,
+                                  const Link& outbound) {
   const bool fit = options.trace == nullptr && UploadStreams::Fit(*job.programs.front(), plan);
   if (absl::Status status = stop(); !status.ok()) return status;
   if (RanksUploads(job, plan)) {
     if (fit && job.rankings.front()->rule != Ranking::Rule::kShuffled)
-      return PhasedRun<SortedUploads>(job, plan, options, stop).Go();
-    return PhasedRun<RankedUploadLines>(job, plan, options, stop).Go();
+      return PhasedRun<SortedUploads, Link>(job, plan, options, stop, inbound, outbound).Go();
+    return PhasedRun<RankedUploadLines, Link>(job, plan, options, stop, inbound, outbound).Go();
   }
-  if (fit) return PhasedRun<UploadStreams>(job, plan, options, stop).Go();
-  return PhasedRun<UploadLines>(job, plan, options, stop).Go();
+  if (fit) return PhasedRun<UploadStreams, Link>(job, plan, options, stop, inbound, outbound).Go();
+  return PhasedRun<UploadLines, Link>(job, plan, options, stop, inbound, outbound).Go();
+}
+
+}  // namespace
+
+absl::StatusOr<RunResult> RunInPhases(const JobGraph& job, const PhasePlan& plan,
+                                      const RunOptions& options, StopCheck stop) {
+  const size_t workers = options.start_offsets.size();
+  const NetworkSpec& inbound = job.networks[PhasePlan::kInbound];
+  const NetworkSpec& outbound = job.networks[PhasePlan::kOutbound];
+  if (inbound.sharing == NetworkSpec::Sharing::kTurns) {
+    return RunOver(job, plan, options, stop, LoggedTurnsLink(workers, inbound.turn),
+                   LoggedTurnsLink(workers, outbound.turn));
+  }
+  return RunOver(job, plan, options, stop, LoggedLink(workers), LoggedLink(workers));
 }
 
 }  // namespace stepcast

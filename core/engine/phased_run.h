@@ -36,20 +36,21 @@
 #include "core/engine/step_ranks.h"
 #include "core/engine/step_sampler.h"
 #include "core/engine/usage_meter.h"
-#include "core/network/logged_link.h"
+#include "core/network/network.h"
 
 namespace stepcast {
 
 // Uploads is, where an upload may have a rank, SortedUploads or RankedUploadLines; else
 // UploadStreams or UploadLines. The former of each where streams fit and there is no trace (with
 // ranks: that are not drawn anew each time).
-template <typename Uploads>
+template <typename Uploads, RememberingLink Link>
 class PhasedRun {
  public:
-  // All must outlive it; the plan is of the job's only program. REQUIRES: links shared equally, and
-  // no worker's own link ever binds; workers meet at the ends of their steps at most; no upload has
-  // a rank, unless Uploads::kRanked.
-  PhasedRun(const JobGraph& job, const PhasePlan& plan, const RunOptions& options, StopCheck stop);
+  // All but the links, one of each direction before anything was sent, must outlive it; the plan is
+  // of the job's only program. REQUIRES: no worker's own link ever binds; workers meet at the ends
+  // of their steps at most; no upload has a rank, unless Uploads::kRanked.
+  PhasedRun(const JobGraph& job, const PhasePlan& plan, const RunOptions& options, StopCheck stop,
+            const Link& inbound, const Link& outbound);
 
   absl::StatusOr<RunResult> Go();
 
@@ -110,8 +111,8 @@ class PhasedRun {
   const StopCheck stop_;
   const int32_t worker_count_;
   const int32_t hubs_;
-  std::vector<LoggedLink> inbound_;  // by hub
-  std::vector<LoggedLink> outbound_;
+  std::vector<Link> inbound_;  // by hub
+  std::vector<Link> outbound_;
   std::vector<Instant> next_download_;  // by hub: when the next flow ends
   std::vector<Instant> next_upload_;
   std::vector<bool> inbound_touched_;
@@ -132,13 +133,13 @@ class PhasedRun {
   // step at hand.
   std::vector<std::vector<LaneSchedule::Arrival>> arrived_;
   // Of the instant at hand; members only to keep their memory.
-  std::vector<LoggedLink::Flow> flows_;
+  std::vector<int32_t> flows_;
   std::vector<LaneSchedule::Ready> ready_;
   std::vector<LaneSchedule::Arrival> partial_;
   std::vector<size_t> filed_;
 };
 
-// Runs a plan on whichever of them fits.
+// Runs a plan on whichever of them fits. REQUIRES: links are shared equally or in turns.
 absl::StatusOr<RunResult> RunInPhases(const JobGraph& job, const PhasePlan& plan,
                                       const RunOptions& options, StopCheck stop);
 

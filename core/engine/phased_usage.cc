@@ -8,11 +8,15 @@
 #include "core/engine/sorted_uploads.h"
 #include "core/engine/upload_lines.h"
 #include "core/engine/upload_streams.h"
+#include "core/network/logged_link.h"
+#include "core/network/turns_link.h"
 
 namespace stepcast {
 
-template <typename Uploads>
-UsageWindow::Totals PhasedRun<Uploads>::TotalsNow() {
+template <typename Uploads, RememberingLink Link>
+UsageWindow::Totals PhasedRun<Uploads, Link>::TotalsNow() {
+  for (Link& link : inbound_) link.CatchUp(now_);
+  for (Link& link : outbound_) link.CatchUp(now_);
   UsageWindow::Totals totals = ended_;
   for (int32_t worker = 0; worker < worker_count_; ++worker) AddStepUntilNow(worker, totals);
   for (int32_t hub = 0; hub < hubs_; ++hub) {
@@ -25,8 +29,8 @@ UsageWindow::Totals PhasedRun<Uploads>::TotalsNow() {
 }
 
 // Adds the work that the worker has done of its step at hand.
-template <typename Uploads>
-void PhasedRun<Uploads>::AddStepUntilNow(int32_t worker, UsageWindow::Totals& totals) {
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::AddStepUntilNow(int32_t worker, UsageWindow::Totals& totals) {
   const WorkerState& state = workers_[Index(worker)];
   if (state.phase == Phase::kWaiting) return;
   if (state.phase == Phase::kDownloading) {
@@ -48,13 +52,13 @@ void PhasedRun<Uploads>::AddStepUntilNow(int32_t worker, UsageWindow::Totals& to
   }
 }
 
-template <typename Uploads>
-int64_t PhasedRun<Uploads>::ComputedOfDownloading(int32_t worker) {
+template <typename Uploads, RememberingLink Link>
+int64_t PhasedRun<Uploads, Link>::ComputedOfDownloading(int32_t worker) {
   const WorkerState& state = workers_[Index(worker)];
   partial_.clear();
   if (hubs_ > 1) partial_ = arrived_[Index(worker)];
   for (int32_t hub = 0; hub < hubs_; ++hub) {
-    const LoggedLink& link = inbound_[Index(hub)];
+    const Link& link = inbound_[Index(hub)];
     if (link.IsActive(worker)) ReadArrivals(worker, hub, link.CarriedOf(worker, now_), partial_);
   }
   if (hubs_ > 1)
@@ -67,9 +71,13 @@ int64_t PhasedRun<Uploads>::ComputedOfDownloading(int32_t worker) {
   return busy.busy;
 }
 
-template UsageWindow::Totals PhasedRun<UploadLines>::TotalsNow();
-template UsageWindow::Totals PhasedRun<RankedUploadLines>::TotalsNow();
-template UsageWindow::Totals PhasedRun<UploadStreams>::TotalsNow();
-template UsageWindow::Totals PhasedRun<SortedUploads>::TotalsNow();
+template UsageWindow::Totals PhasedRun<UploadLines, LoggedLink>::TotalsNow();
+template UsageWindow::Totals PhasedRun<RankedUploadLines, LoggedLink>::TotalsNow();
+template UsageWindow::Totals PhasedRun<UploadStreams, LoggedLink>::TotalsNow();
+template UsageWindow::Totals PhasedRun<SortedUploads, LoggedLink>::TotalsNow();
+template UsageWindow::Totals PhasedRun<UploadLines, LoggedTurnsLink>::TotalsNow();
+template UsageWindow::Totals PhasedRun<RankedUploadLines, LoggedTurnsLink>::TotalsNow();
+template UsageWindow::Totals PhasedRun<UploadStreams, LoggedTurnsLink>::TotalsNow();
+template UsageWindow::Totals PhasedRun<SortedUploads, LoggedTurnsLink>::TotalsNow();
 
 }  // namespace stepcast

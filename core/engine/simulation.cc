@@ -134,18 +134,18 @@ absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& option
       return FirstComeNetwork(hubs_of(i), Index(workers), max_min(i));
     });
   }
-  if (sharing == NetworkSpec::Sharing::kTurns) {
-    assert(has_one_hub && hubs_alone_bind);
-    return RunPlain(job, options, stop, [&](int32_t i) {
-      return TurnsLink(Index(workers), job.networks[Index(i)].turn);
-    });
-  }
+  assert(sharing != NetworkSpec::Sharing::kTurns || (has_one_hub && hubs_alone_bind));
   if (!hubs_alone_bind) return RunPlain(job, options, stop, max_min);
   if (options.fastest_path != EnginePath::kPlain && job.StepsStandAlone()) {
     const absl::StatusOr<std::optional<PhasePlan>> plan =
         PhasePlan::Make(*job.programs.front(), options.fastest_path == EnginePath::kMemoised, stop);
     if (!plan.ok()) return plan.status();
     if (plan->has_value()) return RunInPhases(job, **plan, options, stop);
+  }
+  if (sharing == NetworkSpec::Sharing::kTurns) {
+    return RunPlain(job, options, stop, [&](int32_t i) {
+      return TurnsLink(Index(workers), job.networks[Index(i)].turn);
+    });
   }
   if (has_one_hub) {
     return RunPlain(job, options, stop, [&](int32_t) { return EqualShareLink(Index(workers)); });

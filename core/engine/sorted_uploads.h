@@ -16,7 +16,7 @@
 #include "core/engine/program.h"
 #include "core/engine/upload_lines.h"
 #include "core/engine/upload_streams.h"
-#include "core/network/logged_link.h"
+#include "core/network/network.h"
 
 namespace stepcast {
 
@@ -56,7 +56,8 @@ class SortedUploads {
   Span TakeBatch(int32_t worker, Instant now) {
     return IsSorted(worker) ? streams_.TakeBatch(worker, now) : lines_.TakeBatch(worker, now);
   }
-  void EndBatch(int32_t worker, Instant now, const LoggedLink& link) {
+  template <RememberingLink Link>
+  void EndBatch(int32_t worker, Instant now, const Link& link) {
     if (IsSorted(worker)) {
       streams_.EndBatch(worker, now, link);
     } else {
@@ -67,8 +68,9 @@ class SortedUploads {
     return IsSorted(worker) ? streams_.EndOfUpdates(worker, row, step_begin)
                             : lines_.EndOfUpdates(worker, row, step_begin);
   }
+  template <RememberingLink Link>
   int64_t UpdatedUntil(int32_t worker, const PhaseRow& row, Instant step_begin, Instant now,
-                       const LoggedLink& link) {
+                       const Link& link) {
     return IsSorted(worker) ? streams_.UpdatedUntil(worker, row, step_begin, now, link)
                             : lines_.UpdatedUntil(worker, row, step_begin, now, link);
   }

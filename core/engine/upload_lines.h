@@ -26,7 +26,7 @@
 #include "core/engine/phase_plan.h"
 #include "core/engine/phase_rows.h"
 #include "core/engine/program.h"
-#include "core/network/logged_link.h"
+#include "core/network/network.h"
 
 namespace stepcast {
 
@@ -126,12 +126,13 @@ class BasicUploadLines {
     return work;
   }
   // The batch at hand ends now. What was stopped lines up again.
-  void EndBatch(int32_t worker, Instant now, LoggedLink::Reader reader) {
+  template <typename Reader>
+  void EndBatch(int32_t worker, Instant now, Reader reader) {
     EndBatch(worker, now, reader, [](OpIndex, int32_t, Instant, Instant) {});
   }
   // The same; `sent(op, service, start, end)` is told of each of its chunks.
-  template <typename Sent>
-  void EndBatch(int32_t worker, Instant now, LoggedLink::Reader reader, Sent sent) {
+  template <typename Reader, typename Sent>
+  void EndBatch(int32_t worker, Instant now, Reader reader, Sent sent) {
     Line& line = LineOf(worker);
     Instant start = line.batch_at;
     for (int32_t i = line.batch_begin; i < line.batch_end; ++i) {
@@ -161,12 +162,13 @@ class BasicUploadLines {
                         watcher);
   }
   // Time the hub has worked for the step until `now`. REQUIRES: the instant is settled.
+  template <RememberingLink Link>
   int64_t UpdatedUntil(int32_t worker, const PhaseRow& row, Instant step_begin, Instant now,
-                       const LoggedLink& link) {
+                       const Link& link) {
     const std::span<const LaneSchedule::Arrival> arrived = Arrived(worker);
     std::vector<LaneSchedule::Arrival> arrivals(arrived.begin(), arrived.end());
     if (link.IsActive(worker)) {
-      LoggedLink::Reader reader = link.Read(worker);
+      auto reader = link.Read(worker);
       Span carried = link.CarriedOf(worker, now);
       const Line& line = LineOf(worker);
       for (int32_t i = line.batch_begin; i < line.batch_end; ++i) {

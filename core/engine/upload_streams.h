@@ -17,7 +17,7 @@
 #include "core/engine/phase_plan.h"
 #include "core/engine/phase_rows.h"
 #include "core/engine/program.h"
-#include "core/network/logged_link.h"
+#include "core/network/network.h"
 
 namespace stepcast {
 
@@ -74,7 +74,8 @@ class UploadStreams {
     return ends.WorkBefore(stream.batch_end) - ends.WorkBefore(stream.arrived);
   }
   // The batch at hand, a flow of `link`, ends now.
-  void EndBatch(int32_t worker, Instant now, const LoggedLink& link) {
+  template <RememberingLink Link>
+  void EndBatch(int32_t worker, Instant now, const Link& link) {
     Stream& stream = StreamOf(worker);
     if (stream.arrived == stream.batch_end) return;
     const LatestEnds& ends = stream.row->ends;
@@ -94,8 +95,9 @@ class UploadStreams {
   }
   // Time the hub has worked for the step until `now`, after which `link` is not settled again
   // before the worker's uploads have begun.
+  template <RememberingLink Link>
   int64_t UpdatedUntil(int32_t worker, const PhaseRow& row, Instant step_begin, Instant now,
-                       const LoggedLink& link) const;
+                       const Link& link) const;
 
  private:
   struct Stream {
@@ -111,12 +113,55 @@ class UploadStreams {
 
   Stream& StreamOf(int32_t worker) { return streams_[static_cast<size_t>(worker)]; }
   // The end of the batch's updates, if one but its last arrival decides it.
-  Instant EndByDecisive(const Stream& stream, LoggedLink::Reader reader);
+  template <typename Reader>
+  Instant EndByDecisive(const Stream& stream, Reader reader);
 
   const size_t hub_;
   const int32_t count_;            // of uploads in a step
   std::vector<Stream> streams_;    // by worker
   std::vector<int32_t> decisive_;  // of the batch at hand; a member only to keep its memory
 };
+
+template <typename Reader>
+Instant UploadStreams::EndByDecisive(const Stream& stream, Reader reader) {
+  const LatestEnds& ends = stream.row->ends;
+  decisive_.clear();
+  for (int32_t i = ends.DecisiveBefore(stream.batch_end - 1); i >= stream.arrived;
+       i = ends.DecisiveBefore(i))
+    decisive_.push_back(i);
+  Instant end;
+  Span read = ends.WorkBefore(stream.arrived);
+  for (; !decisive_.empty(); decisive_.pop_back()) {
+    const int32_t upload = decisive_.back();
+    const Span work = ends.WorkBefore(upload + 1);
+    end = std::max(end, reader.After(work - read) +
+                            (ends.TakenBefore(stream.batch_end) - ends.TakenBefore(upload)));
+    read = work;
+  }
+  return end;
+}
+
+template <RememberingLink Link>
+int64_t UploadStreams::UpdatedUntil(int32_t worker, const PhaseRow& /*row*/, Instant /*step_begin*/,
+                                    Instant now, const Link& link) const {
+  const Stream& stream = streams_[static_cast<size_t>(worker)];
+  if (stream.row == nullptr) return 0;
+  const LatestEnds& ends = stream.row->ends;
+  Instant updated_at = stream.updated_at;
+  Span updated = ends.TakenBefore(stream.arrived);
+  if (link.IsActive(worker)) {
+    auto reader = link.Read(worker);
+    const Span carried = ends.WorkBefore(stream.arrived) + link.CarriedOf(worker, now);
+    for (int32_t i = stream.arrived; i < stream.batch_end && ends.WorkBefore(i + 1) <= carried;
+         ++i) {
+      const Span update = ends.TakenBefore(i + 1) - ends.TakenBefore(i);
+      const Instant arrived = reader.After(ends.WorkBefore(i + 1) - ends.WorkBefore(i));
+      updated_at = std::max(updated_at, arrived) + update;
+      updated += update;
+    }
+  }
+  // Since the last arrival it has not been idle before it was done.
+  return updated.ticks - std::max<int64_t>(0, (updated_at - now).ticks);
+}
 
 }  // namespace stepcast

@@ -32,4 +32,26 @@ concept Network = requires(N network, const N settled, Instant now, std::vector<
   { settled.CarriedBy(now, flow) } -> std::same_as<int64_t>;
 };
 
+// A link that remembers how its flows, a worker each, were served, so that many chunks may be sent
+// as one flow.
+//
+//   Read(flow).After(work)  the instant at which the flow had carried so much more than at the last
+//                           call of the same reader. REQUIRES: it has; nothing is settled between
+//                           the two; the flow has not started anew since.
+//   CatchUp(now)            call before CarriedOf(flow, now) and CarriedBy(now) at an instant that
+//                           was not settled. REQUIRES: no flow ends before.
+//   CarriedOf(flow, now)    the work that an active flow has carried. REQUIRES: IsActive(flow).
+template <typename L>
+concept RememberingLink = requires(L link, const L settled, Instant now,
+                                   std::vector<int32_t>& ended, int32_t flow, Span work) {
+  link.TakeEnded(now, ended);
+  link.Start(flow, work);
+  { link.Settle(now) } -> std::same_as<Instant>;
+  link.CatchUp(now);
+  { settled.IsActive(flow) } -> std::same_as<bool>;
+  { settled.CarriedBy(now) } -> std::same_as<int64_t>;
+  { settled.CarriedOf(flow, now) } -> std::same_as<Span>;
+  { settled.Read(flow).After(work) } -> std::same_as<Instant>;
+};
+
 }  // namespace stepcast

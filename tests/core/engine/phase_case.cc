@@ -21,13 +21,14 @@ constexpr int64_t kPhaseNs = 1'000'000;
 
 class PhaseCaseMaker {
  public:
-  explicit PhaseCaseMaker(uint64_t seed) : seed_(seed), random_({seed, 13}) {}
+  explicit PhaseCaseMaker(uint64_t seed, int most_servers = 3)
+      : seed_(seed), most_servers_(most_servers), random_({seed, 13}) {}
 
   PhaseCase Make() {
     round_ = Chance(60);
     has_cut_ = Chance(50);
     draft_.batch_size = 1;
-    draft_.parameter_servers = Chance(25) ? Pick(2, 3) : 1;
+    draft_.parameter_servers = Chance(25) ? std::min(Pick(2, 3), most_servers_) : 1;
     draft_.platform.bandwidth_bytes_per_second = 125'000'000;
     AddStep();
     AddRecordedSteps();
@@ -177,6 +178,7 @@ class PhaseCaseMaker {
   }
 
   const uint64_t seed_;
+  const int most_servers_;
   Random random_;
   bool round_ = false;
   bool has_cut_ = false;
@@ -188,8 +190,10 @@ class PhaseCaseMaker {
 
 PhaseCase MakePhaseCase(uint64_t seed) { return PhaseCaseMaker(seed).Make(); }
 
-PhaseCase MakeOrderedPhaseCase(uint64_t seed) {
-  PhaseCase made = MakePhaseCase(seed);
+namespace {
+
+// Orders the case's transfers.
+void SetOrder(uint64_t seed, PhaseCase& made) {
   Random random({seed, 14});
   const Program& program = *made.job.programs.front();
   constexpr Ranking::Rule kRules[] = {Ranking::Rule::kFixed, Ranking::Rule::kRecorded,
@@ -212,6 +216,30 @@ PhaseCase MakeOrderedPhaseCase(uint64_t seed) {
     }
   }
   made.job.rankings = {std::make_shared<const Ranking>(std::move(ranking))};
+}
+
+}  // namespace
+
+PhaseCase MakeOrderedPhaseCase(uint64_t seed) {
+  PhaseCase made = MakePhaseCase(seed);
+  SetOrder(seed, made);
+  return made;
+}
+
+PhaseCase MakeTurnsPhaseCase(uint64_t seed) {
+  PhaseCase made = PhaseCaseMaker(seed, 1).Make();
+  if (seed % 2 == 0) SetOrder(seed, made);
+  Random random({seed, 15});
+  // A chunk takes some milliseconds; round turns are in step with round chunks.
+  constexpr int64_t kRoundNs[] = {kPhaseNs / 4, kPhaseNs, 2 * kPhaseNs, 5 * kPhaseNs};
+  const int64_t turn_ns =
+      random.Below(2) == 0
+          ? kRoundNs[random.Below(4)]
+          : static_cast<int64_t>(1 + random.Below(uint64_t{1} << (8 + random.Below(16))));
+  for (NetworkSpec& network : made.job.networks) {
+    network.sharing = NetworkSpec::Sharing::kTurns;
+    network.turn = Nanoseconds(turn_ns);
+  }
   return made;
 }
 

@@ -111,6 +111,10 @@ TEST_P(PhasedComparisonTest, RandomJobsWithOrdersRunTheSameOnEveryPath) {
   CompareOnEveryPath(GetParam(), MakeOrderedPhaseCase);
 }
 
+TEST_P(PhasedComparisonTest, RandomJobsThatShareLinksInTurnsRunTheSameOnEveryPath) {
+  CompareOnEveryPath(GetParam(), MakeTurnsPhaseCase);
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, PhasedComparisonTest, ::testing::Range(uint64_t{0}, kShards));
 
 class PhasedZooTest : public ::testing::TestWithParam<std::string> {};

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.h"
 #include "core/base/time.h"
 #include "core/network/equal_share_link.h"
+#include "core/network/network.h"
+#include "core/network/turns_link.h"
 
 namespace stepcast::logged_link_test {
 namespace {
@@ -21,10 +24,11 @@ constexpr int kInstants =
 
 // Sends the same flows over both links: chunk by chunk over the plain one, each as a whole over the
 // one that keeps a log.
+template <typename Plain, RememberingLink Logged>
 class Twins {
  public:
-  explicit Twins(uint64_t seed)
-      : random_({seed, 5}), plain_(kFlows), logged_(kFlows), flows_(kFlows) {}
+  Twins(uint64_t seed, Plain plain, Logged logged)
+      : random_({seed, 5}), plain_(std::move(plain)), logged_(std::move(logged)), flows_(kFlows) {}
 
   void Run() {
     for (int i = 0; i < kInstants; ++i) {
@@ -33,6 +37,7 @@ class Twins {
       if (now_ == next_start_) StartSome();
       plain_next_ = plain_.Settle(now_);
       logged_next_ = logged_.Settle(now_);
+      if (i % 16 == 0) CompareUnfinished();
     }
     EXPECT_GT(flows_compared_, 1000);
   }
@@ -60,10 +65,29 @@ class Twins {
   void Compare(int32_t flow) {
     const FlowState& state = flows_[static_cast<size_t>(flow)];
     ASSERT_EQ(state.ends.size(), state.chunks.size());
-    LoggedLink::Reader reader = logged_.Read(flow);
+    auto reader = logged_.Read(flow);
     for (size_t i = 0; i < state.chunks.size(); ++i)
       ASSERT_EQ(reader.After(state.chunks[i]), state.ends[i]) << "chunk " << i;
     ++flows_compared_;
+  }
+
+  // Half-way to the next event every flow has carried what ended chunks say, or is within the next.
+  void CompareUnfinished() {
+    const Instant next = std::min({next_start_, plain_next_, logged_next_});
+    const Instant middle = now_ + Span{(next - now_).ticks / 2};
+    logged_.CatchUp(middle);
+    for (size_t flow = 0; flow < flows_.size(); ++flow) {
+      const FlowState& state = flows_[flow];
+      const bool is_active = state.ends.size() < state.chunks.size();
+      ASSERT_EQ(logged_.IsActive(static_cast<int32_t>(flow)), is_active);
+      if (!is_active) continue;
+      int64_t ended = 0;
+      for (size_t i = 0; i < state.ends.size(); ++i) ended += state.chunks[i].ticks;
+      const int64_t carried = logged_.CarriedOf(static_cast<int32_t>(flow), middle).ticks;
+      ASSERT_GE(carried, ended);
+      ASSERT_LT(carried, ended + state.chunks[state.ends.size()].ticks);
+    }
+    ASSERT_EQ(logged_.CarriedBy(middle), plain_.CarriedBy(middle, 0));
   }
 
   void StartSome() {
@@ -84,8 +108,8 @@ class Twins {
   }
 
   Random random_;
-  EqualShareLink plain_;
-  LoggedLink logged_;
+  Plain plain_;
+  Logged logged_;
   std::vector<FlowState> flows_;
   Instant now_;
   Instant next_start_;
@@ -97,8 +121,19 @@ class Twins {
 TEST(LoggedLinkTest, TellsWhenEachChunkWouldHaveEndedHoweverOftenItForgets) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    Twins(seed).Run();
+    Twins(seed, EqualShareLink(kFlows), LoggedLink(kFlows)).Run();
     if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(LoggedTurnsLinkTest, TellsWhenEachChunkWouldHaveEndedHoweverLongTheTurns) {
+  // Chunks are up to 5,000 long.
+  for (const int64_t turn : {1, 7, 100, 1'000, 2'500, 20'000}) {
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      SCOPED_TRACE(::testing::Message() << "turns of " << turn << ", seed " << seed);
+      Twins(seed, TurnsLink(kFlows, Span{turn}), LoggedTurnsLink(kFlows, Span{turn})).Run();
+      if (::testing::Test::HasFatalFailure()) return;
+    }
   }
 }
 
