@@ -30,6 +30,7 @@ DownloadSchedules::DownloadSchedules(const JobGraph& job, const PhasePlan& plan,
     : graph_(*job.programs.front()),
       plan_(plan),
       traced_(traced),
+      keeps_chunks_(job.networks[PhasePlan::kInbound].sharing == NetworkSpec::Sharing::kFirstCome),
       rule_(job.rankings.empty() ? Ranking::Rule::kArrival : job.rankings.front()->rule),
       kept_(rule_ == Ranking::Rule::kRecorded ? Index(graph_.step_count()) : 1) {}
 
@@ -57,6 +58,12 @@ std::shared_ptr<const DownloadSchedule> DownloadSchedules::Make(const int32_t* r
         shuffled ? std::vector<int32_t>{} : order.arrival_order);
     if (shuffled) any_order_ = computation;
   }
+  std::vector<std::vector<Span>> chunks(keeps_chunks_ ? order.phases.size() : 0);
+  for (size_t hub = 0; hub < chunks.size(); ++hub) {
+    chunks[hub].reserve(order.phases[hub].services.size());
+    for (const PhasePlan::Service& service : order.phases[hub].services)
+      chunks[hub].push_back(service.work);
+  }
   if (!traced_) {
     for (PhasePlan::DownloadPhase& phase : order.phases) KeepWhatMatters(*computation, phase);
   }
@@ -69,6 +76,7 @@ std::shared_ptr<const DownloadSchedule> DownloadSchedules::Make(const int32_t* r
   }
   return std::make_shared<const DownloadSchedule>(
       DownloadSchedule{.phases = std::move(order.phases),
+                       .chunks = std::move(chunks),
                        .computation = std::move(computation),
                        .last_awaited = std::move(last_awaited)});
 }

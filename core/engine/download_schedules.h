@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/time.h"
 #include "core/engine/job_graph.h"
 #include "core/engine/lane_schedule.h"
 #include "core/engine/phase_plan.h"
@@ -21,6 +22,7 @@ namespace stepcast {
 
 struct DownloadSchedule {
   std::vector<PhasePlan::DownloadPhase> phases;  // by hub
+  std::vector<std::vector<Span>> chunks;  // by hub, the works of all; only of links first come
   std::shared_ptr<LaneSchedule> computation;
   // By computation: the service, of one hub's, that it waits for last; -1: none. Empty where that
   // is not known when a step begins, or every chunk is asked for.
@@ -44,6 +46,7 @@ class DownloadSchedules {
   const Program& graph_;
   const PhasePlan& plan_;
   const bool traced_;
+  const bool keeps_chunks_;
   const Ranking::Rule rule_;
   std::shared_ptr<LaneSchedule> any_order_;                    // with shuffled ranks
   std::vector<std::shared_ptr<const DownloadSchedule>> kept_;  // by recorded step, or the only one

@@ -7,6 +7,7 @@
 #include "core/engine/sorted_uploads.h"
 #include "core/engine/upload_lines.h"
 #include "core/engine/upload_streams.h"
+#include "core/network/logged_first_come_link.h"
 #include "core/network/logged_link.h"
 #include "core/network/turns_link.h"
 
@@ -223,10 +224,12 @@ void PhasedRun<Uploads, Link>::BeginStep(int32_t worker) {
   state.exposed = 0;
   state.hubs_left = 0;
   for (int32_t hub = 0; hub < hubs_; ++hub) {
-    const Span total = state.downloads->phases[Index(hub)].total;
-    if (total.ticks == 0) continue;
+    const PhasePlan::DownloadPhase& phase = state.downloads->phases[Index(hub)];
+    if (phase.total.ticks == 0) continue;
     ++state.hubs_left;
-    inbound_[Index(hub)].Start(worker, total);
+    StartFlow(inbound_[Index(hub)], worker, phase.total, [&](auto& chunks) {
+      for (const Span work : state.downloads->chunks[Index(hub)]) chunks.Add(work);
+    });
     inbound_touched_[Index(hub)] = true;
   }
   CheckStop(graph_.size() / kOperationsPerPart + kUnitsPerStep);
@@ -370,7 +373,8 @@ void PhasedRun<Uploads, Link>::GoOnUploading(int32_t worker, int32_t hub) {
   const Span work = uploads.TakeBatch(worker, now_);
   if (work.ticks > 0) {
     if (state.outbound_active++ == 0) state.uploading_since = now_;
-    outbound_[Index(hub)].Start(worker, work);
+    StartFlow(outbound_[Index(hub)], worker, work,
+              [&](auto& chunks) { uploads.AddBatchTo(worker, chunks); });
     outbound_touched_[Index(hub)] = true;
   } else if (!uploads.AllReady(worker)) {
     timers_.Set(TimerOf(worker, hub), uploads.NextReady(worker).ticks);
@@ -475,6 +479,10 @@ absl::StatusOr<RunResult> RunInPhases(const JobGraph& job, const PhasePlan& plan
   if (inbound.sharing == NetworkSpec::Sharing::kTurns) {
     return RunOver(job, plan, options, stop, LoggedTurnsLink(workers, inbound.turn),
                    LoggedTurnsLink(workers, outbound.turn));
+  }
+  if (inbound.sharing == NetworkSpec::Sharing::kFirstCome) {
+    return RunOver(job, plan, options, stop, LoggedFirstComeLink(workers),
+                   LoggedFirstComeLink(workers));
   }
   return RunOver(job, plan, options, stop, LoggedLink(workers), LoggedLink(workers));
 }

@@ -77,6 +77,17 @@ class PhasedRun {
 
   IndexedHeap::Slot TimerOf(int32_t worker, int32_t hub) const { return worker * hubs_ + hub; }
 
+  // Starts a flow of chunks, of so much work together; `add_to(list)` adds them, where the link
+  // asks.
+  template <typename AddTo>
+  static void StartFlow(Link& link, int32_t worker, Span work, AddTo add_to) {
+    if constexpr (requires { link.Start(worker, work); }) {
+      link.Start(worker, work);
+    } else {
+      add_to(link.Start(worker));
+    }
+  }
+
   void SetSpeeds();
   Instant NextEvent() const;
   void RunInstant(Instant now);
@@ -139,7 +150,8 @@ class PhasedRun {
   std::vector<size_t> filed_;
 };
 
-// Runs a plan on whichever of them fits. REQUIRES: links are shared equally or in turns.
+// Runs a plan on whichever of them fits. REQUIRES: no worker's own link ever binds; in turns, one
+// hub.
 absl::StatusOr<RunResult> RunInPhases(const JobGraph& job, const PhasePlan& plan,
                                       const RunOptions& options, StopCheck stop);
 

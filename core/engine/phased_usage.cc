@@ -8,6 +8,7 @@
 #include "core/engine/sorted_uploads.h"
 #include "core/engine/upload_lines.h"
 #include "core/engine/upload_streams.h"
+#include "core/network/logged_first_come_link.h"
 #include "core/network/logged_link.h"
 #include "core/network/turns_link.h"
 
@@ -75,6 +76,10 @@ template UsageWindow::Totals PhasedRun<UploadLines, LoggedLink>::TotalsNow();
 template UsageWindow::Totals PhasedRun<RankedUploadLines, LoggedLink>::TotalsNow();
 template UsageWindow::Totals PhasedRun<UploadStreams, LoggedLink>::TotalsNow();
 template UsageWindow::Totals PhasedRun<SortedUploads, LoggedLink>::TotalsNow();
+template UsageWindow::Totals PhasedRun<UploadLines, LoggedFirstComeLink>::TotalsNow();
+template UsageWindow::Totals PhasedRun<RankedUploadLines, LoggedFirstComeLink>::TotalsNow();
+template UsageWindow::Totals PhasedRun<UploadStreams, LoggedFirstComeLink>::TotalsNow();
+template UsageWindow::Totals PhasedRun<SortedUploads, LoggedFirstComeLink>::TotalsNow();
 template UsageWindow::Totals PhasedRun<UploadLines, LoggedTurnsLink>::TotalsNow();
 template UsageWindow::Totals PhasedRun<RankedUploadLines, LoggedTurnsLink>::TotalsNow();
 template UsageWindow::Totals PhasedRun<UploadStreams, LoggedTurnsLink>::TotalsNow();

@@ -124,6 +124,13 @@ absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& option
   }
   const NetworkSpec::Sharing sharing =
       job.networks.empty() ? NetworkSpec::Sharing::kEqual : job.networks.front().sharing;
+  assert(sharing != NetworkSpec::Sharing::kTurns || (has_one_hub && hubs_alone_bind));
+  if (hubs_alone_bind && options.fastest_path != EnginePath::kPlain && job.StepsStandAlone()) {
+    const absl::StatusOr<std::optional<PhasePlan>> plan =
+        PhasePlan::Make(*job.programs.front(), options.fastest_path == EnginePath::kMemoised, stop);
+    if (!plan.ok()) return plan.status();
+    if (plan->has_value()) return RunInPhases(job, **plan, options, stop);
+  }
   if (sharing == NetworkSpec::Sharing::kFirstCome) {
     if (has_one_hub && hubs_alone_bind) {
       return RunPlain(job, options, stop, [&](int32_t) {
@@ -134,14 +141,7 @@ absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& option
       return FirstComeNetwork(hubs_of(i), Index(workers), max_min(i));
     });
   }
-  assert(sharing != NetworkSpec::Sharing::kTurns || (has_one_hub && hubs_alone_bind));
   if (!hubs_alone_bind) return RunPlain(job, options, stop, max_min);
-  if (options.fastest_path != EnginePath::kPlain && job.StepsStandAlone()) {
-    const absl::StatusOr<std::optional<PhasePlan>> plan =
-        PhasePlan::Make(*job.programs.front(), options.fastest_path == EnginePath::kMemoised, stop);
-    if (!plan.ok()) return plan.status();
-    if (plan->has_value()) return RunInPhases(job, **plan, options, stop);
-  }
   if (sharing == NetworkSpec::Sharing::kTurns) {
     return RunPlain(job, options, stop, [&](int32_t i) {
       return TurnsLink(Index(workers), job.networks[Index(i)].turn);

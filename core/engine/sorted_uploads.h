@@ -56,6 +56,10 @@ class SortedUploads {
   Span TakeBatch(int32_t worker, Instant now) {
     return IsSorted(worker) ? streams_.TakeBatch(worker, now) : lines_.TakeBatch(worker, now);
   }
+  template <typename List>
+  void AddBatchTo(int32_t worker, List& chunks) const {
+    IsSorted(worker) ? streams_.AddBatchTo(worker, chunks) : lines_.AddBatchTo(worker, chunks);
+  }
   template <RememberingLink Link>
   void EndBatch(int32_t worker, Instant now, const Link& link) {
     if (IsSorted(worker)) {

@@ -125,6 +125,12 @@ class BasicUploadLines {
     for (int32_t i = line.batch_begin; i < line.batch_end; ++i) work += WorkOf(At(worker, i));
     return work;
   }
+  // Adds the works of the batch's chunks to a list.
+  template <typename List>
+  void AddBatchTo(int32_t worker, List& chunks) const {
+    const Line& line = lines_[static_cast<size_t>(worker)];
+    for (int32_t i = line.batch_begin; i < line.batch_end; ++i) chunks.Add(WorkOf(At(worker, i)));
+  }
   // The batch at hand ends now. What was stopped lines up again.
   template <typename Reader>
   void EndBatch(int32_t worker, Instant now, Reader reader) {

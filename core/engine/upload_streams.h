@@ -73,6 +73,14 @@ class UploadStreams {
     const LatestEnds& ends = stream.row->ends;
     return ends.WorkBefore(stream.batch_end) - ends.WorkBefore(stream.arrived);
   }
+  // Adds the works of the batch's chunks to a list.
+  template <typename List>
+  void AddBatchTo(int32_t worker, List& chunks) const {
+    const Stream& stream = streams_[static_cast<size_t>(worker)];
+    const LatestEnds& ends = stream.row->ends;
+    for (int32_t i = stream.arrived; i < stream.batch_end; ++i)
+      chunks.Add(ends.WorkBefore(i + 1) - ends.WorkBefore(i));
+  }
   // The batch at hand, a flow of `link`, ends now.
   template <RememberingLink Link>
   void EndBatch(int32_t worker, Instant now, const Link& link) {

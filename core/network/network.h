@@ -35,9 +35,12 @@ concept Network = requires(N network, const N settled, Instant now, std::vector<
 // A link that remembers how its flows, a worker each, were served, so that many chunks may be sent
 // as one flow.
 //
+//   Start(flow, work)       as above; or, where others depend on its chunks, Start(flow), which
+//   gives
+//                           the list they are to be added to before Settle.
 //   Read(flow).After(work)  the instant at which the flow had carried so much more than at the last
 //                           call of the same reader. REQUIRES: it has; nothing is settled between
-//                           the two; the flow has not started anew since.
+//                           the two; the flow has not started anew since; a chunk ends there.
 //   CatchUp(now)            call before CarriedOf(flow, now) and CarriedBy(now) at an instant that
 //                           was not settled. REQUIRES: no flow ends before.
 //   CarriedOf(flow, now)    the work that an active flow has carried. REQUIRES: IsActive(flow).
@@ -45,7 +48,9 @@ template <typename L>
 concept RememberingLink = requires(L link, const L settled, Instant now,
                                    std::vector<int32_t>& ended, int32_t flow, Span work) {
   link.TakeEnded(now, ended);
-  link.Start(flow, work);
+  requires requires { link.Start(flow, work); } || requires {
+    link.Start(flow).Add(work);
+  };
   { link.Settle(now) } -> std::same_as<Instant>;
   link.CatchUp(now);
   { settled.IsActive(flow) } -> std::same_as<bool>;

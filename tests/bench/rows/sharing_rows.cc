@@ -1,5 +1,5 @@
-// Links that the engine has no short cut for, over those that it has: turns.w8,
-// servers.w8_m4_binding.
+// Links that are shared in other ways than equally, or that bind at both ends, over those that are
+// shared equally: turns.w8, first_come.w8, servers.w8_m4_binding.
 #include <cstdint>
 
 #include "core/base/bandwidth.h"
@@ -38,6 +38,15 @@ Outcome CompareTurns(int rounds) {
   return CompareJobs(job, turns, equal, rounds);
 }
 
+Outcome CompareFirstCome(int rounds) {
+  const Job job = ZooJob("resnet50");
+  const JobGraph equal = JobGraphOf(job, kWorkers);
+  JobGraph first_come = equal;
+  for (NetworkSpec& network : first_come.networks)
+    network.sharing = NetworkSpec::Sharing::kFirstCome;
+  return CompareJobs(job, first_come, equal, rounds);
+}
+
 // Workers' links as fast as a server's, or as all servers' together.
 Outcome CompareWorkerLinks(int rounds) {
   const Job job = ZooJob("resnet50", kServers);
@@ -58,6 +67,10 @@ void AddSharingRows(Registry& registry) {
                 .sides = "engine, turns / equal shares, ResNet-50",
                 .goal = AtMost(6, 3),
                 .run = CompareTurns});
+  registry.Add({.name = "first_come.w8",
+                .sides = "engine, first come first served / equal shares, ResNet-50",
+                .goal = AtMost(6, 3),
+                .run = CompareFirstCome});
   registry.Add({.name = "servers.w8_m4_binding",
                 .sides = "engine, 4 servers, workers' links bind / do not, ResNet-50",
                 .goal = AtMost(6, 3),

@@ -226,6 +226,13 @@ PhaseCase MakeOrderedPhaseCase(uint64_t seed) {
   return made;
 }
 
+PhaseCase MakeFirstComePhaseCase(uint64_t seed) {
+  PhaseCase made = MakePhaseCase(seed);
+  if (seed % 2 == 0) SetOrder(seed, made);
+  for (NetworkSpec& network : made.job.networks) network.sharing = NetworkSpec::Sharing::kFirstCome;
+  return made;
+}
+
 PhaseCase MakeTurnsPhaseCase(uint64_t seed) {
   PhaseCase made = PhaseCaseMaker(seed, 1).Make();
   if (seed % 2 == 0) SetOrder(seed, made);

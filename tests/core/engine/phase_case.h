@@ -24,6 +24,8 @@ PhaseCase MakePhaseCase(uint64_t seed);
 // The same case but for the order of its transfers: fixed ranks of some of them, ranks by recorded
 // step, or a new order in every step.
 PhaseCase MakeOrderedPhaseCase(uint64_t seed);
+// A case whose links serve first come first; every other one with an order.
+PhaseCase MakeFirstComePhaseCase(uint64_t seed);
 // A case with one server whose links are shared in turns, from a sliver of a chunk to several of
 // them; every other one with an order.
 PhaseCase MakeTurnsPhaseCase(uint64_t seed);

@@ -115,6 +115,10 @@ TEST_P(PhasedComparisonTest, RandomJobsThatShareLinksInTurnsRunTheSameOnEveryPat
   CompareOnEveryPath(GetParam(), MakeTurnsPhaseCase);
 }
 
+TEST_P(PhasedComparisonTest, RandomJobsServedFirstComeRunTheSameOnEveryPath) {
+  CompareOnEveryPath(GetParam(), MakeFirstComePhaseCase);
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, PhasedComparisonTest, ::testing::Range(uint64_t{0}, kShards));
 
 class PhasedZooTest : public ::testing::TestWithParam<std::string> {};

@@ -1,0 +1,179 @@
+// A hub's link that serves one chunk at a time, whole, in the order of arrival, and remembers when
+// it did, so that a worker may send many chunks as one flow and be told afterwards when each ended.
+//
+// Chunks that follow each other without a gap go, one after the other, behind what waits when the
+// one before has ended: between two instants at which a flow starts or ends the flows take turns, a
+// chunk each, in an order that does not change. So the next end is known from sums, and the chunks
+// until then are served in a loop without events. Ends are those of FirstComeNetwork where no
+// worker's own link binds. Usage, flows and threads: as LoggedLink, but that Start gives the list
+// that is to be filled with the flow's chunks. Cost: Settle O(active flows), O(1) a chunk. Memory:
+// 16 bytes for each chunk of a worker's longest flow.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/base/index.h"
+#include "core/base/time.h"
+
+namespace stepcast {
+
+class LoggedFirstComeLink {
+ public:
+  using Flow = int32_t;
+
+  // The works of a flow's chunks, summed up as they are added.
+  class Chunks {
+   public:
+    // REQUIRES: work.ticks > 0.
+    void Add(Span work) { sums_.push_back(sums_.back() + work.ticks); }
+
+   private:
+    friend class LoggedFirstComeLink;
+
+    void Clear() {
+      sums_.resize(1);
+      ends_.clear();
+    }
+    size_t served() const { return ends_.size(); }  // or being served
+    size_t left() const { return sums_.size() - 1 - served(); }
+    // Of the chunks that are served next.
+    int64_t WorkOfNext(size_t many) const { return sums_[served() + many] - sums_[served()]; }
+
+    std::vector<int64_t> sums_ = {0};  // of the chunks before; one more than there are chunks
+    std::vector<Instant> ends_;        // of those that were served, or are
+  };
+
+  explicit LoggedFirstComeLink(size_t flows) : flows_(flows) {}
+
+  void TakeEnded(Instant now, std::vector<Flow>& ended) {
+    Advance(now);
+    if (serving_ != kNone && end_ == now && flows_[Index(serving_)].left() == 0)
+      ended.push_back(serving_);
+  }
+
+  // To be filled, with one chunk at least, before Settle. Chunks of the flow before are forgotten.
+  Chunks& Start(Flow flow) {
+    // A chunk that ends now is not behind itself.
+    if (flow == serving_) EndServing();
+    arriving_.push_back(flow);
+    flows_[Index(flow)].Clear();
+    return flows_[Index(flow)];
+  }
+
+  Instant Settle(Instant now) {
+    Advance(now);
+    if (serving_ != kNone && end_ == now) {
+      const Flow flow = EndServing();
+      if (flows_[Index(flow)].left() > 0) arriving_.push_back(flow);
+    }
+    if (arriving_.size() > 1) std::sort(arriving_.begin(), arriving_.end());
+    for (const Flow flow : arriving_) Join(flow);
+    arriving_.clear();
+    if (serving_ == kNone) ServeNext(now);
+    return serving_ == kNone ? kEndOfTime : NextEnd();
+  }
+
+  // Serves until `now`, before which no flow ends or starts: what follows tells of that instant.
+  void CatchUp(Instant now) { Advance(now); }
+  bool IsActive(Flow flow) const { return flow == serving_ || flows_[Index(flow)].left() > 0; }
+  int64_t CarriedBy(Instant now) const {
+    return carried_ + (serving_ == kNone ? 0 : (now - begin_).ticks);
+  }
+  Span CarriedOf(Flow flow, Instant now) const {
+    const Chunks& chunks = flows_[Index(flow)];
+    if (flow != serving_) return {chunks.sums_[chunks.served()]};
+    return {chunks.sums_[chunks.served() - 1] + (now - begin_).ticks};
+  }
+
+  class Reader {
+   public:
+    // REQUIRES: a chunk ends there, work.ticks > 0.
+    Instant After(Span work) {
+      carried_ += work.ticks;
+      const std::vector<int64_t>& sums = chunks_.sums_;
+      // Mostly the next one.
+      if (sums[++at_] < carried_) {
+        const auto from = sums.begin() + static_cast<std::ptrdiff_t>(at_);
+        at_ = static_cast<size_t>(std::lower_bound(from, sums.end(), carried_) - sums.begin());
+      }
+      return chunks_.ends_[at_ - 1];
+    }
+
+   private:
+    friend class LoggedFirstComeLink;
+    explicit Reader(const Chunks& chunks) : chunks_(chunks) {}
+
+    const Chunks& chunks_;
+    size_t at_ = 0;
+    int64_t carried_ = 0;
+  };
+  Reader Read(Flow flow) const { return Reader(flows_[Index(flow)]); }
+
+ private:
+  static constexpr Flow kNone = -1;
+
+  Flow EndServing() {
+    carried_ += (end_ - begin_).ticks;
+    return std::exchange(serving_, kNone);
+  }
+
+  void Join(Flow flow) { line_.push_back(flow); }
+
+  void ServeNext(Instant now) {
+    if (first_ == line_.size()) return;
+    serving_ = line_[first_++];
+    // What has left the line is as much as what is in it.
+    if (2 * first_ > line_.size() + flows_.size()) {
+      line_.erase(line_.begin(), line_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
+    Chunks& chunks = flows_[Index(serving_)];
+    begin_ = now;
+    end_ = now + Span{chunks.WorkOfNext(1)};
+    chunks.ends_.push_back(end_);
+  }
+
+  // Serves all that ends before `now`; with what ends just then, others may arrive.
+  void Advance(Instant now) {
+    while (serving_ != kNone && end_ < now) {
+      const Instant at = end_;
+      const Flow flow = EndServing();
+      if (flows_[Index(flow)].left() > 0) Join(flow);
+      ServeNext(at);
+    }
+  }
+
+  // The next end of a flow if nobody else comes: of the one with the fewest chunks left, of equals
+  // the one that is served first.
+  Instant NextEnd() const {
+    const Chunks& served = flows_[Index(serving_)];
+    if (served.left() == 0) return end_;
+    size_t fewest = served.left();
+    size_t last = line_.size();  // its place: that of whoever is served now is the last one
+    for (size_t place = line_.size(); place-- > first_;) {
+      const size_t left = flows_[Index(line_[place])].left();
+      if (left > fewest) continue;
+      fewest = left;
+      last = place;
+    }
+    int64_t until = served.WorkOfNext(last == line_.size() ? fewest : fewest - 1);
+    for (size_t place = first_; place < line_.size(); ++place)
+      until += flows_[Index(line_[place])].WorkOfNext(place <= last ? fewest : fewest - 1);
+    return end_ + Span{until};
+  }
+
+  std::vector<Chunks> flows_;
+  std::vector<Flow> line_;  // who waits, from first_ on
+  size_t first_ = 0;
+  std::vector<Flow> arriving_;  // at this instant
+  Flow serving_ = kNone;
+  Instant begin_;  // of the chunk that is served
+  Instant end_;
+  int64_t carried_ = 0;  // by chunks that have ended
+};
+
+}  // namespace stepcast
