@@ -18,6 +18,8 @@ namespace {
 // Operations whose part of one phase of a step (what is drawn for the first time, what is looked
 // up, the computation, the uploads) takes about as long as a chunk does in the plain engine.
 constexpr int64_t kOperationsPerPart = 32;
+// Flows of a link that are looked at in about that time.
+constexpr int64_t kFlowsPerPart = 8;
 // The cost of a step however small it is.
 constexpr int64_t kUnitsPerStep = 4;
 
@@ -140,8 +142,14 @@ void PhasedRun<Uploads, Link>::RunInstant(Instant now) {
 template <typename Uploads, RememberingLink Link>
 void PhasedRun<Uploads, Link>::Settle() {
   for (size_t hub = 0; hub < next_download_.size(); ++hub) {
-    if (inbound_touched_[hub]) next_download_[hub] = inbound_[hub].Settle(now_);
-    if (outbound_touched_[hub]) next_upload_[hub] = outbound_[hub].Settle(now_);
+    if (inbound_touched_[hub]) {
+      next_download_[hub] = inbound_[hub].Settle(now_);
+      CheckStop(inbound_[hub].settle_cost() / kFlowsPerPart);
+    }
+    if (outbound_touched_[hub]) {
+      next_upload_[hub] = outbound_[hub].Settle(now_);
+      CheckStop(outbound_[hub].settle_cost() / kFlowsPerPart);
+    }
     inbound_touched_[hub] = false;
     outbound_touched_[hub] = false;
   }
@@ -228,7 +236,9 @@ void PhasedRun<Uploads, Link>::BeginStep(int32_t worker) {
     if (phase.total.ticks == 0) continue;
     ++state.hubs_left;
     StartFlow(inbound_[Index(hub)], worker, phase.total, [&](auto& chunks) {
-      for (const Span work : state.downloads->chunks[Index(hub)]) chunks.Add(work);
+      const std::vector<Span>& works = state.downloads->chunks[Index(hub)];
+      for (const Span work : works) chunks.Add(work);
+      CheckStop(static_cast<int64_t>(works.size()) / kOperationsPerPart);
     });
     inbound_touched_[Index(hub)] = true;
   }

@@ -77,6 +77,9 @@ class LoggedFirstComeLink {
     return serving_ == kNone ? kEndOfTime : NextEnd();
   }
 
+  // Flows that the last Settle looked at: what it cost.
+  int64_t settle_cost() const { return 1 + static_cast<int64_t>(line_.size() - first_); }
+
   // Serves until `now`, before which no flow ends or starts: what follows tells of that instant.
   void CatchUp(Instant now) { Advance(now); }
   bool IsActive(Flow flow) const { return flow == serving_ || flows_[Index(flow)].left() > 0; }
@@ -115,6 +118,8 @@ class LoggedFirstComeLink {
 
  private:
   static constexpr Flow kNone = -1;
+  // Chunks that are served without anybody looking: a fraction of a millisecond.
+  static constexpr int64_t kMostAtOnce = 16'384;
 
   Flow EndServing() {
     carried_ += (end_ - begin_).ticks;
@@ -148,7 +153,7 @@ class LoggedFirstComeLink {
   }
 
   // The next end of a flow if nobody else comes: of the one with the fewest chunks left, of equals
-  // the one that is served first.
+  // the one that is served first. An earlier instant where that is very many chunks away.
   Instant NextEnd() const {
     const Chunks& served = flows_[Index(serving_)];
     if (served.left() == 0) return end_;
@@ -163,6 +168,8 @@ class LoggedFirstComeLink {
     int64_t until = served.WorkOfNext(last == line_.size() ? fewest : fewest - 1);
     for (size_t place = first_; place < line_.size(); ++place)
       until += flows_[Index(line_[place])].WorkOfNext(place <= last ? fewest : fewest - 1);
+    const auto chunks = static_cast<int64_t>(fewest * (line_.size() - first_ + 1));
+    if (chunks > kMostAtOnce) until = std::max<int64_t>(1, until / chunks * kMostAtOnce);
     return end_ + Span{until};
   }
 

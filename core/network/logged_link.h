@@ -56,6 +56,7 @@ class LoggedLink {
   }
   bool IsActive(Flow flow) const { return link_.IsActive(flow); }
   int64_t CarriedBy(Instant now) const { return link_.CarriedBy(now, 0); }
+  int64_t settle_cost() const { return link_.settle_cost(); }
   // Nothing: the clock tells of any instant.
   void CatchUp(Instant /*now*/) const {}
 

@@ -35,6 +35,7 @@ concept Network = requires(N network, const N settled, Instant now, std::vector<
 // A link that remembers how its flows, a worker each, were served, so that many chunks may be sent
 // as one flow.
 //
+//   Settle, settle_cost     as above, but that Settle may return an instant at which nothing ends.
 //   Start(flow, work)       as above; or, where others depend on its chunks, Start(flow), which
 //   gives
 //                           the list they are to be added to before Settle.
@@ -53,6 +54,7 @@ concept RememberingLink = requires(L link, const L settled, Instant now,
   };
   { link.Settle(now) } -> std::same_as<Instant>;
   link.CatchUp(now);
+  { settled.settle_cost() } -> std::same_as<int64_t>;
   { settled.IsActive(flow) } -> std::same_as<bool>;
   { settled.CarriedBy(now) } -> std::same_as<int64_t>;
   { settled.CarriedOf(flow, now) } -> std::same_as<Span>;

@@ -95,7 +95,7 @@ class BasicTurnsLink {
    public:
     Instant After(Span work) {
       carried_ += work.ticks;
-      while (turns_ != last_ && turns_[1].carried_before < carried_) ++turns_;
+      while (turns_ + 1 != end_ && turns_[1].carried_before < carried_) ++turns_;
       const int64_t since = carried_ - turns_->carried_before;
       if (since <= turn_) return turns_->at + Span{since};
       const int64_t before = (since - 1) / turn_;
@@ -105,10 +105,10 @@ class BasicTurnsLink {
    private:
     friend class BasicTurnsLink;
     Reader(const std::vector<Turns>& log, int64_t turn)
-        : turns_(log.data()), last_(log.data() + log.size() - 1), turn_(turn) {}
+        : turns_(log.data()), end_(log.data() + log.size()), turn_(turn) {}
 
     const Turns* turns_;
-    const Turns* last_;
+    const Turns* end_;
     const int64_t turn_;
     int64_t carried_ = 0;
   };

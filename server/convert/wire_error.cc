@@ -1,10 +1,12 @@
 #include "server/convert/wire_error.h"
 
+#include "google/protobuf/any.pb.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
 #include "core/base/error.h"
+#include "server/convert/deterministic_bytes.h"
 #include "server/convert/utf8.h"
 
 namespace stepcast::server {
@@ -26,13 +28,20 @@ google::rpc::ErrorInfo MakeErrorInfo(const absl::Status& status, const ErrorDeta
   return info;
 }
 
+// As PackFrom, but that equal messages have equal bytes: a map has no order of its own, and errors
+// are parts of replies that are compared.
+void Pack(const google::rpc::ErrorInfo& info, google::protobuf::Any& any) {
+  any.set_type_url("type.googleapis.com/google.rpc.ErrorInfo");
+  any.set_value(DeterministicBytes(info));
+}
+
 google::rpc::Status MakeStatus(const absl::Status& status, const ErrorDetails& details,
                                size_t faults, const std::string& message) {
   google::rpc::Status wire;
   wire.set_code(static_cast<int>(status.code()));
   wire.set_message(message);
   const size_t left_out = details.faults_left_out + (details.faults.size() - faults);
-  wire.add_details()->PackFrom(MakeErrorInfo(status, details, left_out));
+  Pack(MakeErrorInfo(status, details, left_out), *wire.add_details());
   if (faults > 0) {
     google::rpc::BadRequest bad_request;
     for (size_t i = 0; i < faults; ++i) {

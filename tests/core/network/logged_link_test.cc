@@ -35,7 +35,7 @@ class Twins {
 
   void Run() {
     for (int i = 0; i < kInstants; ++i) {
-      now_ = std::min(next_start_, plain_next_);
+      now_ = std::min({next_start_, plain_next_, logged_next_});
       TakeEnded();
       const bool started = now_ == next_start_;
       if (started) StartSome();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <string>
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -63,6 +64,14 @@ TEST(WireErrorTest, EveryDetailHasItsMessage) {
   EXPECT_EQ(Find<google::rpc::RetryInfo>(wire)->retry_delay().seconds(), 1);
   EXPECT_EQ(Find<google::rpc::RetryInfo>(wire)->retry_delay().nanos(), 500'000'000);
   EXPECT_EQ(Find<google::rpc::QuotaFailure>(wire)->violations(0).subject(), "queue_max");
+}
+
+TEST(WireErrorTest, EqualErrorsHaveEqualBytes) {
+  ErrorDetails details{.reason = "REASON"};
+  for (int i = 0; i < 12; ++i) details.metadata["key" + std::to_string(i)] = std::to_string(i);
+  const absl::Status status = MakeError(absl::StatusCode::kNotFound, "why", details);
+  const std::string first = ToWireError(status).details;
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(ToWireError(status).details, first);
 }
 
 TEST(WireErrorTest, ViolationsThatDoNotFitAreCounted) {
