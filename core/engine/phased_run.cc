@@ -15,9 +15,9 @@ namespace stepcast {
 
 namespace {
 
-// Operations whose part of one phase of a step (what is drawn for the first time, what is looked
-// up, the computation, the uploads) takes about as long as a chunk does in the plain engine.
-constexpr int64_t kOperationsPerPart = 32;
+// Chunks whose part of one phase of a step (what is drawn for the first time, what is looked up,
+// the computation, the uploads) takes about as long as one does in the plain engine.
+constexpr int64_t kChunksPerPart = 32;
 // Flows of a link that are looked at in about that time.
 constexpr int64_t kFlowsPerPart = 8;
 // The cost of a step however small it is.
@@ -91,7 +91,7 @@ absl::StatusOr<RunResult> PhasedRun<Uploads, Link>::Go() {
     timers_.Set(TimerOf(worker, 0), options_.start_offsets[Index(worker)].ticks);
   }
   // The lanes' schedules were made.
-  CheckStop(graph_.size() / kOperationsPerPart);
+  CheckStop(graph_.chunk_count() / kChunksPerPart);
   while (!ledger_.Done() && status_.ok()) {
     const Instant next = NextEvent();
     if (ledger_.EndsBefore(next)) {
@@ -224,7 +224,7 @@ void PhasedRun<Uploads, Link>::BeginStep(int32_t worker) {
   const int32_t recorded = state.sampler.Next(state.step);
   ranks_.BeginStep(worker, recorded);
   state.downloads = downloads_.Of(recorded, ranks_.RanksOf(worker));
-  CheckStop(graph_.size() / kOperationsPerPart);
+  CheckStop(graph_.chunk_count() / kChunksPerPart);
   state.row = &rows_.Of(state.speed_class, state.compute_speed, recorded, *state.downloads,
                         ranks_.AreShuffled(worker) ? nullptr : ranks_.RanksOf(worker));
   state.phase = Phase::kDownloading;
@@ -236,13 +236,11 @@ void PhasedRun<Uploads, Link>::BeginStep(int32_t worker) {
     if (phase.total.ticks == 0) continue;
     ++state.hubs_left;
     StartFlow(inbound_[Index(hub)], worker, phase.total, [&](auto& chunks) {
-      const std::vector<Span>& works = state.downloads->chunks[Index(hub)];
-      for (const Span work : works) chunks.Add(work);
-      CheckStop(static_cast<int64_t>(works.size()) / kOperationsPerPart);
+      for (const Span work : state.downloads->chunks[Index(hub)]) chunks.Add(work);
     });
     inbound_touched_[Index(hub)] = true;
   }
-  CheckStop(graph_.size() / kOperationsPerPart + kUnitsPerStep);
+  CheckStop(graph_.chunk_count() / kChunksPerPart + kUnitsPerStep);
 }
 
 // Appends the downloads that have arrived while the worker's flow carried so much, and traces their
@@ -286,7 +284,7 @@ void PhasedRun<Uploads, Link>::EndDownloads(int32_t worker) {
       static_cast<int64_t>(state.row->computation) - (state.computed_at - now_).ticks;
   state.exposed = (now_ - state.step_begin).ticks - busy_before;
   if (options_.trace != nullptr) TraceAfterCut(worker, cut);
-  CheckStop(graph_.size() / kOperationsPerPart);
+  CheckStop(graph_.chunk_count() / kChunksPerPart);
   BeginUploads(worker, cut);
 }
 
@@ -382,6 +380,7 @@ void PhasedRun<Uploads, Link>::GoOnUploading(int32_t worker, int32_t hub) {
   uploads.LineUp(worker, now_);
   const Span work = uploads.TakeBatch(worker, now_);
   if (work.ticks > 0) {
+    CheckStop(1 + uploads.ChunksOfBatch(worker) / kChunksPerPart);
     if (state.outbound_active++ == 0) state.uploading_since = now_;
     StartFlow(outbound_[Index(hub)], worker, work,
               [&](auto& chunks) { uploads.AddBatchTo(worker, chunks); });
@@ -429,7 +428,7 @@ void PhasedRun<Uploads, Link>::EndStepAt(int32_t worker) {
 
 template <typename Uploads, RememberingLink Link>
 void PhasedRun<Uploads, Link>::EndStep(int32_t worker) {
-  CheckStop(graph_.size() / kOperationsPerPart);
+  CheckStop(graph_.chunk_count() / kChunksPerPart);
   WorkerState& state = workers_[Index(worker)];
   ended_.by_lane[PhasePlan::kComputation] += state.row->computation;
   for (int32_t hub = 0; hub < hubs_; ++hub) {

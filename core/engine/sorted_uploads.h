@@ -56,6 +56,9 @@ class SortedUploads {
   Span TakeBatch(int32_t worker, Instant now) {
     return IsSorted(worker) ? streams_.TakeBatch(worker, now) : lines_.TakeBatch(worker, now);
   }
+  int32_t ChunksOfBatch(int32_t worker) const {
+    return IsSorted(worker) ? streams_.ChunksOfBatch(worker) : lines_.ChunksOfBatch(worker);
+  }
   template <typename List>
   void AddBatchTo(int32_t worker, List& chunks) const {
     IsSorted(worker) ? streams_.AddBatchTo(worker, chunks) : lines_.AddBatchTo(worker, chunks);

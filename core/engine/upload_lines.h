@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -47,9 +48,11 @@ class BasicUploadLines {
     stops_ = services_ > uploads_.size();
     lines_.resize(static_cast<size_t>(workers));
     arrivals_.resize(static_cast<size_t>(workers) * uploads_.size());
-    if (stops_ || kRanked) entries_.resize(static_cast<size_t>(workers) * services_);
+    // Not cleared: of many workers and services that takes longer than any step.
+    const size_t entries = static_cast<size_t>(workers) * services_;
+    if (stops_ || kRanked) entries_ = std::make_unique_for_overwrite<Entry[]>(entries);
     if (kRanked) {
-      first_come_.resize(entries_.size());
+      first_come_ = std::make_unique_for_overwrite<Entry[]>(entries);
       ranks_.resize(arrivals_.size());
       least_later_.resize(arrivals_.size());
       first_.resize(lines_.size());
@@ -125,6 +128,10 @@ class BasicUploadLines {
     for (int32_t i = line.batch_begin; i < line.batch_end; ++i) work += WorkOf(At(worker, i));
     return work;
   }
+  int32_t ChunksOfBatch(int32_t worker) const {
+    const Line& line = lines_[static_cast<size_t>(worker)];
+    return line.batch_end - line.batch_begin;
+  }
   // Adds the works of the batch's chunks to a list.
   template <typename List>
   void AddBatchTo(int32_t worker, List& chunks) const {
@@ -194,8 +201,8 @@ class BasicUploadLines {
  private:
   // One service of an upload, which is counted among those to this hub.
   struct Entry {
-    int32_t upload = 0;
-    int32_t service = 0;
+    int32_t upload;
+    int32_t service;
   };
   struct Line {
     const LaneSchedule::Ready* ready = nullptr;
@@ -343,10 +350,11 @@ class BasicUploadLines {
   std::vector<OpIndex> uploads_;
   LaneSchedule updates_;
   std::vector<TransferWork> works_;
-  size_t services_ = 0;         // of all uploads together
-  bool stops_ = false;          // a transfer takes more than one
-  std::vector<Line> lines_;     // by worker
-  std::vector<Entry> entries_;  // by worker and service, where transfers are stopped or ranked
+  size_t services_ = 0;      // of all uploads together
+  bool stops_ = false;       // a transfer takes more than one
+  std::vector<Line> lines_;  // by worker
+  std::unique_ptr<Entry[]>
+      entries_;  // by worker and service, where transfers are stopped or ranked
   std::vector<LaneSchedule::Arrival> arrivals_;  // by worker and upload
   std::vector<LaneSchedule::Ready> own_ready_;   // by worker and upload
   std::vector<LaneSchedule::Ready> no_ready_;    // a sink for schedules that release nothing
@@ -355,7 +363,7 @@ class BasicUploadLines {
   std::vector<int32_t> ranks_;
   std::vector<int32_t> least_later_;
   std::vector<std::vector<int32_t>> first_;  // by worker: what waits by its rank
-  std::vector<Entry> first_come_;            // by worker and service: what waits behind that
+  std::unique_ptr<Entry[]> first_come_;      // by worker and service: what waits behind that
 };
 
 using UploadLines = BasicUploadLines<false>;

@@ -73,6 +73,10 @@ class UploadStreams {
     const LatestEnds& ends = stream.row->ends;
     return ends.WorkBefore(stream.batch_end) - ends.WorkBefore(stream.arrived);
   }
+  int32_t ChunksOfBatch(int32_t worker) const {
+    const Stream& stream = streams_[static_cast<size_t>(worker)];
+    return stream.batch_end - stream.arrived;
+  }
   // Adds the works of the batch's chunks to a list.
   template <typename List>
   void AddBatchTo(int32_t worker, List& chunks) const {
