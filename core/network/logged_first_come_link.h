@@ -74,11 +74,12 @@ class LoggedFirstComeLink {
     for (const Flow flow : arriving_) Join(flow);
     arriving_.clear();
     if (serving_ == kNone) ServeNext(now);
+    settle_cost_ = std::exchange(served_, 0) + static_cast<int64_t>(line_.size() - first_);
     return serving_ == kNone ? kEndOfTime : NextEnd();
   }
 
-  // Flows that the last Settle looked at: what it cost.
-  int64_t settle_cost() const { return 1 + static_cast<int64_t>(line_.size() - first_); }
+  // Flows that the last Settle looked at, and chunks that were served since the one before.
+  int64_t settle_cost() const { return settle_cost_; }
 
   // Serves until `now`, before which no flow ends or starts: what follows tells of that instant.
   void CatchUp(Instant now) { Advance(now); }
@@ -140,6 +141,7 @@ class LoggedFirstComeLink {
     begin_ = now;
     end_ = now + Span{chunks.WorkOfNext(1)};
     chunks.ends_.push_back(end_);
+    ++served_;
   }
 
   // Serves all that ends before `now`; with what ends just then, others may arrive.
@@ -181,6 +183,8 @@ class LoggedFirstComeLink {
   Instant begin_;  // of the chunk that is served
   Instant end_;
   int64_t carried_ = 0;  // by chunks that have ended
+  int64_t served_ = 0;   // chunks, since the last Settle
+  int64_t settle_cost_ = 0;
 };
 
 }  // namespace stepcast
