@@ -26,11 +26,12 @@ void KeepWhatMatters(const LaneSchedule& computation, PhasePlan::DownloadPhase& 
 
 }  // namespace
 
-DownloadSchedules::DownloadSchedules(const JobGraph& job, const PhasePlan& plan, bool traced)
+DownloadSchedules::DownloadSchedules(const JobGraph& job, const PhasePlan& plan, bool traced,
+                                     bool keeps_chunks)
     : graph_(*job.programs.front()),
       plan_(plan),
       traced_(traced),
-      keeps_chunks_(job.networks[PhasePlan::kInbound].sharing == NetworkSpec::Sharing::kFirstCome),
+      keeps_chunks_(keeps_chunks),
       rule_(job.rankings.empty() ? Ranking::Rule::kArrival : job.rankings.front()->rule),
       kept_(rule_ == Ranking::Rule::kRecorded ? Index(graph_.step_count()) : 1) {}
 

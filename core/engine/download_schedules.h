@@ -22,7 +22,7 @@ namespace stepcast {
 
 struct DownloadSchedule {
   std::vector<PhasePlan::DownloadPhase> phases;  // by hub
-  std::vector<std::vector<Span>> chunks;  // by hub, the works of all; only of links first come
+  std::vector<std::vector<Span>> chunks;         // by hub, the works of all; where they are kept
   std::shared_ptr<LaneSchedule> computation;
   // By computation: the service, of one hub's, that it waits for last; -1: none. Empty where that
   // is not known when a step begins, or every chunk is asked for.
@@ -31,8 +31,9 @@ struct DownloadSchedule {
 
 class DownloadSchedules {
  public:
-  // Both must outlive it. `traced`: of a run that notes every chunk.
-  DownloadSchedules(const JobGraph& job, const PhasePlan& plan, bool traced);
+  // Both must outlive it. `traced`: of a run that notes every chunk. `keeps_chunks`: of links that
+  // are told them.
+  DownloadSchedules(const JobGraph& job, const PhasePlan& plan, bool traced, bool keeps_chunks);
 
   // Of a step that repeats `recorded`; `ranks`: its own, by OpIndex, null without.
   std::shared_ptr<const DownloadSchedule> Of(int32_t recorded, const int32_t* ranks);

@@ -33,6 +33,12 @@ struct NetworkSpec {
   Span turn;  // with kTurns: the work that a hub's link does for one worker at a time, above 0
   // By worker: what its own link carries, in 1/LinkLevel::kUnit of a hub's; empty: it never binds.
   std::vector<int64_t> worker_capacities;
+  // One for each worker; those of hubs that a worker's link can carry all of never bind.
+  std::vector<int64_t> CapacitiesOf(int32_t workers, int32_t hubs) const {
+    std::vector<int64_t> capacities = worker_capacities;
+    capacities.resize(Index(workers), LinkLevel::kUnit * hubs);
+    return capacities;
+  }
   // With kEqual, instead of hubs and workers' own links: links of any capacity, and the path of
   // each lane of the network, worker by worker.
   std::vector<PathNetwork::Link> links;

@@ -9,6 +9,7 @@
 #include "core/engine/upload_streams.h"
 #include "core/network/logged_first_come_link.h"
 #include "core/network/logged_link.h"
+#include "core/network/logged_max_min_network.h"
 #include "core/network/turns_link.h"
 
 namespace stepcast {
@@ -61,12 +62,18 @@ PhasedRun<Uploads, Link>::PhasedRun(const JobGraph& job, const PhasePlan& plan,
       timers_(Index(worker_count_) * Index(hubs_)),
       rows_(graph_, plan, options.trace != nullptr, /*streamed=*/Uploads::kNeedsCut),
       ranks_(job, options),
-      downloads_(job, plan, options.trace != nullptr),
+      downloads_(job, plan, options.trace != nullptr, kAddsChunks),
       ledger_(job, options),
       workers_(Index(worker_count_)),
       ended_{.by_lane = std::vector<UsageWindow::Ticks>(Index(job.lanes().count()))},
       arrived_(hubs_ > 1 ? Index(worker_count_) : 1) {
   for (int32_t hub = 0; hub < hubs_; ++hub) uploads_.emplace_back(graph_, plan, hub, worker_count_);
+  if constexpr (requires { Link::kSharesNetwork; }) {
+    for (int32_t hub = 0; hub < hubs_; ++hub) {
+      inbound_[Index(hub)].SetHub(hub);
+      outbound_[Index(hub)].SetHub(hub);
+    }
+  }
   SetSpeeds();
   if (options.trace == nullptr) return;
   for (WorkerState& state : workers_)
@@ -141,17 +148,25 @@ void PhasedRun<Uploads, Link>::RunInstant(Instant now) {
 
 template <typename Uploads, RememberingLink Link>
 void PhasedRun<Uploads, Link>::Settle() {
-  for (size_t hub = 0; hub < next_download_.size(); ++hub) {
-    if (inbound_touched_[hub]) {
-      next_download_[hub] = inbound_[hub].Settle(now_);
-      CheckStop(inbound_[hub].settle_cost() / kFlowsPerPart);
+  Settle(inbound_, inbound_touched_, next_download_);
+  Settle(outbound_, outbound_touched_, next_upload_);
+}
+
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::Settle(std::vector<Link>& links, std::vector<bool>& touched,
+                                      std::vector<Instant>& next) {
+  if constexpr (requires { Link::kSharesNetwork; }) {
+    if (std::find(touched.begin(), touched.end(), true) == touched.end()) return;
+    std::fill(next.begin(), next.end(), links.front().Settle(now_));
+    CheckStop(links.front().settle_cost() / kFlowsPerPart);
+    std::fill(touched.begin(), touched.end(), false);
+  } else {
+    for (size_t hub = 0; hub < links.size(); ++hub) {
+      if (!touched[hub]) continue;
+      next[hub] = links[hub].Settle(now_);
+      CheckStop(links[hub].settle_cost() / kFlowsPerPart);
+      touched[hub] = false;
     }
-    if (outbound_touched_[hub]) {
-      next_upload_[hub] = outbound_[hub].Settle(now_);
-      CheckStop(outbound_[hub].settle_cost() / kFlowsPerPart);
-    }
-    inbound_touched_[hub] = false;
-    outbound_touched_[hub] = false;
   }
 }
 
@@ -481,10 +496,20 @@ absl::StatusOr<RunResult> RunOver(const JobGraph& job, const PhasePlan& plan,
 }  // namespace
 
 absl::StatusOr<RunResult> RunInPhases(const JobGraph& job, const PhasePlan& plan,
-                                      const RunOptions& options, StopCheck stop) {
+                                      const RunOptions& options, bool own_links_bind,
+                                      StopCheck stop) {
   const size_t workers = options.start_offsets.size();
   const NetworkSpec& inbound = job.networks[PhasePlan::kInbound];
   const NetworkSpec& outbound = job.networks[PhasePlan::kOutbound];
+  if (own_links_bind) {
+    const auto links_of = [&](int32_t network) {
+      const int32_t hubs = job.lanes().CountOf(network);
+      return LoggedMaxMinNetwork::Link(std::make_shared<LoggedMaxMinNetwork>(
+          hubs, job.networks[Index(network)].CapacitiesOf(job.workers(), hubs)));
+    };
+    return RunOver(job, plan, options, stop, links_of(PhasePlan::kInbound),
+                   links_of(PhasePlan::kOutbound));
+  }
   if (inbound.sharing == NetworkSpec::Sharing::kTurns) {
     return RunOver(job, plan, options, stop, LoggedTurnsLink(workers, inbound.turn),
                    LoggedTurnsLink(workers, outbound.turn));

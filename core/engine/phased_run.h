@@ -47,8 +47,8 @@ template <typename Uploads, RememberingLink Link>
 class PhasedRun {
  public:
   // All but the links, one of each direction before anything was sent, must outlive it; the plan is
-  // of the job's only program. REQUIRES: no worker's own link ever binds; workers meet at the ends
-  // of their steps at most; no upload has a rank, unless Uploads::kRanked.
+  // of the job's only program. REQUIRES: the links know of workers' own, where those may bind;
+  // workers meet at the ends of their steps at most; no upload has a rank, unless Uploads::kRanked.
   PhasedRun(const JobGraph& job, const PhasePlan& plan, const RunOptions& options, StopCheck stop,
             const Link& inbound, const Link& outbound);
 
@@ -77,14 +77,19 @@ class PhasedRun {
 
   IndexedHeap::Slot TimerOf(int32_t worker, int32_t hub) const { return worker * hubs_ + hub; }
 
+  // True if the link is to be told a flow's chunks.
+  static constexpr bool kAddsChunks = !requires(Link link, int32_t worker, Span work) {
+    link.Start(worker, work);
+  };
+
   // Starts a flow of chunks, of so much work together; `add_to(list)` adds them, where the link
   // asks.
   template <typename AddTo>
   static void StartFlow(Link& link, int32_t worker, Span work, AddTo add_to) {
-    if constexpr (requires { link.Start(worker, work); }) {
-      link.Start(worker, work);
-    } else {
+    if constexpr (kAddsChunks) {
       add_to(link.Start(worker));
+    } else {
+      link.Start(worker, work);
     }
   }
 
@@ -95,6 +100,8 @@ class PhasedRun {
   void TakeUploads(int32_t hub);
   void TakeTimers();
   void Settle();
+  // The links of one direction; `touched` and `next` by hub.
+  void Settle(std::vector<Link>& links, std::vector<bool>& touched, std::vector<Instant>& next);
   void CheckStop(int64_t work);
 
   void BeginStep(int32_t worker);
@@ -150,9 +157,10 @@ class PhasedRun {
   std::vector<size_t> filed_;
 };
 
-// Runs a plan on whichever of them fits. REQUIRES: no worker's own link ever binds; in turns, one
-// hub.
+// Runs a plan on whichever of them fits. `own_links_bind`: those of workers may, and links are
+// shared equally. REQUIRES: in turns, one hub.
 absl::StatusOr<RunResult> RunInPhases(const JobGraph& job, const PhasePlan& plan,
-                                      const RunOptions& options, StopCheck stop);
+                                      const RunOptions& options, bool own_links_bind,
+                                      StopCheck stop);
 
 }  // namespace stepcast

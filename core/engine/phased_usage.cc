@@ -10,6 +10,7 @@
 #include "core/engine/upload_streams.h"
 #include "core/network/logged_first_come_link.h"
 #include "core/network/logged_link.h"
+#include "core/network/logged_max_min_network.h"
 #include "core/network/turns_link.h"
 
 namespace stepcast {
@@ -80,6 +81,10 @@ template UsageWindow::Totals PhasedRun<UploadLines, LoggedFirstComeLink>::Totals
 template UsageWindow::Totals PhasedRun<RankedUploadLines, LoggedFirstComeLink>::TotalsNow();
 template UsageWindow::Totals PhasedRun<UploadStreams, LoggedFirstComeLink>::TotalsNow();
 template UsageWindow::Totals PhasedRun<SortedUploads, LoggedFirstComeLink>::TotalsNow();
+template UsageWindow::Totals PhasedRun<UploadLines, LoggedMaxMinNetwork::Link>::TotalsNow();
+template UsageWindow::Totals PhasedRun<RankedUploadLines, LoggedMaxMinNetwork::Link>::TotalsNow();
+template UsageWindow::Totals PhasedRun<UploadStreams, LoggedMaxMinNetwork::Link>::TotalsNow();
+template UsageWindow::Totals PhasedRun<SortedUploads, LoggedMaxMinNetwork::Link>::TotalsNow();
 template UsageWindow::Totals PhasedRun<UploadLines, LoggedTurnsLink>::TotalsNow();
 template UsageWindow::Totals PhasedRun<RankedUploadLines, LoggedTurnsLink>::TotalsNow();
 template UsageWindow::Totals PhasedRun<UploadStreams, LoggedTurnsLink>::TotalsNow();

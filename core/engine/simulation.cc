@@ -31,12 +31,6 @@ bool OwnLinksNeverBind(const NetworkSpec& network, int32_t hubs) {
                      [&](int64_t capacity) { return capacity / hubs >= LinkLevel::kUnit; });
 }
 
-std::vector<int64_t> CapacitiesOf(const NetworkSpec& network, int32_t workers, int32_t hubs) {
-  std::vector<int64_t> capacities = network.worker_capacities;
-  capacities.resize(Index(workers), LinkLevel::kUnit * hubs);
-  return capacities;
-}
-
 // make(network): one for each of the job's.
 template <typename Make>
 absl::StatusOr<RunResult> RunPlain(const JobGraph& job, const RunOptions& options, StopCheck stop,
@@ -98,7 +92,7 @@ absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& option
   const int32_t workers = job.workers();
   const auto hubs_of = [&](int32_t network) { return job.lanes().CountOf(network); };
   const auto max_min = [&](int32_t i) {
-    return MaxMinNetwork(hubs_of(i), CapacitiesOf(job.networks[Index(i)], workers, hubs_of(i)));
+    return MaxMinNetwork(hubs_of(i), job.networks[Index(i)].CapacitiesOf(workers, hubs_of(i)));
   };
   const bool has_paths = std::any_of(job.networks.begin(), job.networks.end(),
                                      [](const NetworkSpec& n) { return !n.paths.empty(); });
@@ -125,11 +119,12 @@ absl::StatusOr<RunResult> Simulate(const JobGraph& job, const RunOptions& option
   const NetworkSpec::Sharing sharing =
       job.networks.empty() ? NetworkSpec::Sharing::kEqual : job.networks.front().sharing;
   assert(sharing != NetworkSpec::Sharing::kTurns || (has_one_hub && hubs_alone_bind));
-  if (hubs_alone_bind && options.fastest_path != EnginePath::kPlain && job.StepsStandAlone()) {
+  const bool in_phases = hubs_alone_bind || sharing == NetworkSpec::Sharing::kEqual;
+  if (in_phases && options.fastest_path != EnginePath::kPlain && job.StepsStandAlone()) {
     const absl::StatusOr<std::optional<PhasePlan>> plan =
         PhasePlan::Make(*job.programs.front(), options.fastest_path == EnginePath::kMemoised, stop);
     if (!plan.ok()) return plan.status();
-    if (plan->has_value()) return RunInPhases(job, **plan, options, stop);
+    if (plan->has_value()) return RunInPhases(job, **plan, options, !hubs_alone_bind, stop);
   }
   if (sharing == NetworkSpec::Sharing::kFirstCome) {
     if (has_one_hub && hubs_alone_bind) {

@@ -18,6 +18,7 @@
 
 #include "core/base/index.h"
 #include "core/base/time.h"
+#include "core/network/chunk_log.h"
 
 namespace stepcast {
 
@@ -25,27 +26,7 @@ class LoggedFirstComeLink {
  public:
   using Flow = int32_t;
 
-  // The works of a flow's chunks, summed up as they are added.
-  class Chunks {
-   public:
-    // REQUIRES: work.ticks > 0.
-    void Add(Span work) { sums_.push_back(sums_.back() + work.ticks); }
-
-   private:
-    friend class LoggedFirstComeLink;
-
-    void Clear() {
-      sums_.resize(1);
-      ends_.clear();
-    }
-    size_t served() const { return ends_.size(); }  // or being served
-    size_t left() const { return sums_.size() - 1 - served(); }
-    // Of the chunks that are served next.
-    int64_t WorkOfNext(size_t many) const { return sums_[served() + many] - sums_[served()]; }
-
-    std::vector<int64_t> sums_ = {0};  // of the chunks before; one more than there are chunks
-    std::vector<Instant> ends_;        // of those that were served, or are
-  };
+  using Chunks = ChunkLog;
 
   explicit LoggedFirstComeLink(size_t flows) : flows_(flows) {}
 
@@ -88,34 +69,12 @@ class LoggedFirstComeLink {
     return carried_ + (serving_ == kNone ? 0 : (now - begin_).ticks);
   }
   Span CarriedOf(Flow flow, Instant now) const {
-    const Chunks& chunks = flows_[Index(flow)];
-    if (flow != serving_) return {chunks.sums_[chunks.served()]};
-    return {chunks.sums_[chunks.served() - 1] + (now - begin_).ticks};
+    const Span served = flows_[Index(flow)].WorkOfServed();
+    return flow == serving_ ? served - (end_ - now) : served;
   }
 
-  class Reader {
-   public:
-    // REQUIRES: a chunk ends there, work.ticks > 0.
-    Instant After(Span work) {
-      carried_ += work.ticks;
-      const std::vector<int64_t>& sums = chunks_.sums_;
-      // Mostly the next one.
-      if (sums[++at_] < carried_) {
-        const auto from = sums.begin() + static_cast<std::ptrdiff_t>(at_);
-        at_ = static_cast<size_t>(std::lower_bound(from, sums.end(), carried_) - sums.begin());
-      }
-      return chunks_.ends_[at_ - 1];
-    }
-
-   private:
-    friend class LoggedFirstComeLink;
-    explicit Reader(const Chunks& chunks) : chunks_(chunks) {}
-
-    const Chunks& chunks_;
-    size_t at_ = 0;
-    int64_t carried_ = 0;
-  };
-  Reader Read(Flow flow) const { return Reader(flows_[Index(flow)]); }
+  using Reader = ChunkLog::Reader;
+  Reader Read(Flow flow) const { return flows_[Index(flow)].Read(); }
 
  private:
   static constexpr Flow kNone = -1;
@@ -140,7 +99,7 @@ class LoggedFirstComeLink {
     Chunks& chunks = flows_[Index(serving_)];
     begin_ = now;
     end_ = now + Span{chunks.WorkOfNext(1)};
-    chunks.ends_.push_back(end_);
+    chunks.AddEnd(end_);
     ++served_;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -230,6 +231,23 @@ PhaseCase MakeFirstComePhaseCase(uint64_t seed) {
   PhaseCase made = MakePhaseCase(seed);
   if (seed % 2 == 0) SetOrder(seed, made);
   for (NetworkSpec& network : made.job.networks) network.sharing = NetworkSpec::Sharing::kFirstCome;
+  return made;
+}
+
+PhaseCase MakeNarrowPhaseCase(uint64_t seed) {
+  PhaseCase made = MakePhaseCase(seed);
+  if (seed % 2 == 0) SetOrder(seed, made);
+  Random random({seed, 16});
+  constexpr int64_t kUnit = LinkLevel::kUnit;
+  for (NetworkSpec& network : made.job.networks) {
+    network.worker_capacities.clear();
+    for (int32_t worker = 0; worker < made.job.workers(); ++worker) {
+      const int64_t capacities[] = {kUnit, kUnit / 2, 3 * kUnit / 2, 4 * kUnit,
+                                    1 + static_cast<int64_t>(random.Below(3 * kUnit))};
+      network.worker_capacities.push_back(
+          std::max(capacities[random.Below(std::size(capacities))], kUnit / 50));
+    }
+  }
   return made;
 }
 

@@ -26,6 +26,9 @@ PhaseCase MakePhaseCase(uint64_t seed);
 PhaseCase MakeOrderedPhaseCase(uint64_t seed);
 // A case whose links serve first come first; every other one with an order.
 PhaseCase MakeFirstComePhaseCase(uint64_t seed);
+// A case whose workers' own links may bind, some of them narrower than a server's; every other one
+// with an order.
+PhaseCase MakeNarrowPhaseCase(uint64_t seed);
 // A case with one server whose links are shared in turns, from a sliver of a chunk to several of
 // them; every other one with an order.
 PhaseCase MakeTurnsPhaseCase(uint64_t seed);

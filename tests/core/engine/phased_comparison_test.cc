@@ -119,6 +119,10 @@ TEST_P(PhasedComparisonTest, RandomJobsServedFirstComeRunTheSameOnEveryPath) {
   CompareOnEveryPath(GetParam(), MakeFirstComePhaseCase);
 }
 
+TEST_P(PhasedComparisonTest, RandomJobsWithNarrowLinksRunTheSameOnEveryPath) {
+  CompareOnEveryPath(GetParam(), MakeNarrowPhaseCase);
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, PhasedComparisonTest, ::testing::Range(uint64_t{0}, kShards));
 
 class PhasedZooTest : public ::testing::TestWithParam<std::string> {};
