@@ -100,6 +100,7 @@ absl::StatusOr<RunResult> PhasedRun<Uploads, Link>::Go() {
   // The lanes' schedules were made.
   CheckStop(graph_.chunk_count() / kChunksPerPart);
   while (!ledger_.Done() && status_.ok()) {
+    if constexpr (requires { Link::kSharesNetwork; }) RunChunks();
     const Instant next = NextEvent();
     if (ledger_.EndsBefore(next)) {
       now_ = options_.until;
@@ -129,6 +130,26 @@ Instant PhasedRun<Uploads, Link>::NextEvent() const {
   for (size_t hub = 0; hub < next_download_.size(); ++hub)
     next = std::min({next, next_download_[hub], next_upload_[hub]});
   return next;
+}
+
+// Lets networks that know what follows a chunk go on by themselves until something else happens.
+template <typename Uploads, RememberingLink Link>
+void PhasedRun<Uploads, Link>::RunChunks() {
+  Instant others = timers_.empty() ? kEndOfTime : Instant{timers_.TopKey()};
+  // What belongs to the run no more is not begun, for it is looked at as it is at its end.
+  if (ledger_.Lasts()) others = std::min(others, options_.until + Span{1});
+  const auto run = [&](Link& link, Instant limit, std::vector<Instant>& next) {
+    const Instant before = next.front();
+    std::fill(next.begin(), next.end(), link.RunChunks(limit));
+    CheckStop(link.settle_cost() / kFlowsPerPart);
+    return next.front() != before;
+  };
+  bool goes_on = true;
+  while (goes_on && status_.ok()) {
+    goes_on = run(inbound_.front(), std::min(others, next_upload_.front()), next_download_);
+    goes_on =
+        run(outbound_.front(), std::min(others, next_download_.front()), next_upload_) || goes_on;
+  }
 }
 
 template <typename Uploads, RememberingLink Link>

@@ -95,6 +95,7 @@ class PhasedRun {
 
   void SetSpeeds();
   Instant NextEvent() const;
+  void RunChunks();
   void RunInstant(Instant now);
   void TakeDownloads(int32_t hub);
   void TakeUploads(int32_t hub);

@@ -50,7 +50,12 @@ class LoggedMaxMinNetwork {
     }
     ChunkLog& Start(Flow worker) { return network_->Start(FlowOf(worker)); }
     Instant Settle(Instant now) { return network_->Settle(now); }
-    int64_t settle_cost() const { return network_->network_.settle_cost(); }
+    // Chunks that the last Settle or RunChunks looked at.
+    int64_t settle_cost() const { return network_->cost_; }
+    // Goes on from chunk to chunk while no flow ends, at instants before `limit`; returns the next
+    // instant at which one does, or which is not before it, or comes after very many chunks.
+    // REQUIRES: the last instant is settled; nothing starts before `limit`.
+    Instant RunChunks(Instant limit) { return network_->RunChunks(limit); }
     void CatchUp(Instant /*now*/) const {}  // every chunk's end is an instant
     bool IsActive(Flow worker) const { return network_->is_active_[Index(FlowOf(worker))] != 0; }
     int64_t CarriedBy(Instant now) const { return network_->network_.CarriedBy(now, hub_); }
@@ -70,10 +75,14 @@ class LoggedMaxMinNetwork {
   };
 
  private:
+  // Chunks that end without anybody looking: a fraction of a millisecond.
+  static constexpr int64_t kMostAtOnce = 4096;
+
   // What ends now: chunks are followed by the next ones, flows listed at their hubs.
   void TakeEnded(Instant now) {
-    if (next_ != now) return;
-    next_ = kEndOfTime;
+    if (next_ != now || is_taken_) return;
+    is_taken_ = true;
+    has_ended_ = false;
     ending_.clear();
     network_.TakeEnded(now, ending_);
     for (const int32_t flow : ending_) {
@@ -82,6 +91,7 @@ class LoggedMaxMinNetwork {
       if (log.left() > 0) {
         network_.Start(flow, {log.WorkOfNext(1)});
       } else {
+        has_ended_ = true;
         is_active_[Index(flow)] = 0;
         ended_[Index(flow % hubs_)].push_back(flow / hubs_);
       }
@@ -99,6 +109,21 @@ class LoggedMaxMinNetwork {
     for (const int32_t flow : starting_) network_.Start(flow, {logs_[Index(flow)].WorkOfNext(1)});
     starting_.clear();
     next_ = network_.Settle(now);
+    is_taken_ = false;
+    cost_ = network_.settle_cost();
+    return next_;
+  }
+
+  Instant RunChunks(Instant limit) {
+    cost_ = 0;
+    while (!is_taken_ && next_ < limit && cost_ < kMostAtOnce) {
+      const Instant now = next_;
+      TakeEnded(now);
+      if (has_ended_) return now;
+      next_ = network_.Settle(now);
+      is_taken_ = false;
+      cost_ += network_.settle_cost();
+    }
     return next_;
   }
 
@@ -110,6 +135,9 @@ class LoggedMaxMinNetwork {
   std::vector<int32_t> starting_;            // at this instant
   std::vector<int32_t> ending_;              // of TakeEnded; a member only to keep its memory
   Instant next_ = kEndOfTime;
+  bool is_taken_ = false;   // what ends then
+  bool has_ended_ = false;  // a flow, by then
+  int64_t cost_ = 0;
 };
 
 }  // namespace stepcast
