@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/answer_texts.h"
 #include "client/cli/commands.h"
 #include "client/cli/measure_text.h"
@@ -112,6 +113,10 @@ std::string ChangeText(v1::WhatIf::Change change) {
       return "computation twice as fast";
     case v1::WhatIf::ONE_WORKER_FEWER:
       return "one worker fewer";
+    case v1::WhatIf::BEST_BUCKETS:
+      return "best buckets";
+    case v1::WhatIf::BEST_TRANSFER_ORDER:
+      return "best transfer order";
     default:
       return v1::WhatIf::Change_Name(v1::WhatIf::CHANGE_UNSPECIFIED);
   }
@@ -201,6 +206,17 @@ std::string PathText(const v1::DiagnoseJobResponse& response) {
   return table.Text();
 }
 
+// "3 buckets of 1 MB, 25 MB and 12 MB", or of how many bytes the least and the most.
+std::string BucketsText(const v1::WhatIf& what_if) {
+  const auto [least, most] = std::minmax_element(
+      what_if.groups().begin(), what_if.groups().end(),
+      [](const auto& a, const auto& b) { return a.size_bytes() < b.size_bytes(); });
+  const std::string of = BytesText(most->size_bytes());
+  const int count = what_if.groups_size();
+  if (count == 1) return absl::StrCat("one bucket of ", of);
+  return absl::StrCat(count, " buckets of ", BytesText(least->size_bytes()), " to ", of);
+}
+
 std::string ChangesText(const v1::DiagnoseJobResponse& response) {
   Predictions predictions;
   *predictions.Add() = response.prediction();
@@ -213,6 +229,13 @@ std::string ChangesText(const v1::DiagnoseJobResponse& response) {
                   GainIntervalText(what_if.ratio_interval())});
   }
   std::string text = table.Text();
+  for (const v1::WhatIf& what_if : response.what_ifs()) {
+    if (what_if.setting().empty() && what_if.groups().empty()) continue;
+    std::vector<std::string> parts;
+    if (!what_if.groups().empty()) parts.push_back(BucketsText(what_if));
+    if (!what_if.setting().empty()) parts.push_back(what_if.setting());
+    absl::StrAppend(&text, ChangeText(what_if.change()), ": ", absl::StrJoin(parts, "; "), "\n");
+  }
   for (const v1::LeftOutChange& left_out : response.left_out()) {
     absl::StrAppend(&text, "not tried: ", ChangeText(left_out.change()), " (", left_out.reason(),
                     ")\n");

@@ -46,7 +46,7 @@ void SimulationFlags::Declare(CLI::App& app) {
 }
 
 void SimulationFlags::DeclareForTrace(CLI::App& app) {
-  DeclareSteps(app, "Steps of each worker that are shown (default 5)");
+  DeclareSteps(app, "Steps of each worker that are shown (default 5, of a recording all)");
   DeclareChance(app);
 }
 

@@ -60,7 +60,14 @@ class TraceCommand : public Command {
                               "ui.perfetto.dev;\n--output does not apply, a trace is "
                               "always JSON");
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
-    app->add_option("--workers", workers_, "Number of workers (default 1)")->type_name("N");
+    CLI::Option* workers =
+        app->add_option("--workers", workers_, "Number of workers (default 1)")->type_name("N");
+    app->add_flag("--recording", recording_,
+                  "The recording of several workers that the profile holds, as it was recorded, "
+                  "its clocks aligned")
+        ->excludes(workers);
+    app->add_flag("--no-critical-path", no_critical_path_,
+                  "Without the critical path through all workers, which takes memory");
     app->add_option("--out", out_, "Where the trace goes (default -, standard output)")
         ->type_name("FILE");
     scenario_.Declare(*app, ScenarioFlags::Order::kChosenByUser, ScenarioFlags::Offsets::kAllowed);
@@ -76,8 +83,11 @@ class TraceCommand : public Command {
     scenario_.Explain(session);
     v1::GenerateTraceRequest request;
     SetSource(*std::move(source), request);
-    *request.mutable_scenario() = scenario_.With(workers_);
+    // Of a recording nothing is assumed; the service refuses what was asked for.
+    *request.mutable_scenario() = recording_ ? scenario_.scenario() : scenario_.With(workers_);
     *request.mutable_options() = simulation_.options();
+    request.set_critical_path(!no_critical_path_);
+    request.set_recording(recording_);
     TraceFile file(out_, session.console.out);
     absl::Status status = [&] {
       const Progress progress(session.console, "tracing");
@@ -94,6 +104,8 @@ class TraceCommand : public Command {
  private:
   std::string profile_;
   int32_t workers_ = 1;
+  bool recording_ = false;
+  bool no_critical_path_ = false;
   std::string out_ = kStandardOutput;
   ScenarioFlags scenario_;
   SimulationFlags simulation_;

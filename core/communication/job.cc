@@ -12,7 +12,8 @@ namespace stepcast {
 
 namespace {
 
-double MeanComputationSeconds(const Program& program) {
+absl::StatusOr<double> MeanComputationSeconds(const Program& program, StopCheck stop) {
+  PacedStopCheck pace(stop);
   std::vector<OpIndex> order = program.roots();
   std::vector<int32_t> pending = program.dependency_counts();
   for (size_t i = 0; i < order.size(); ++i) {
@@ -28,6 +29,7 @@ double MeanComputationSeconds(const Program& program) {
     std::fill(busy.begin(), busy.end(), 0);
     double longest = 0;
     for (const OpIndex op : order) {
+      if (!pace.GoesOn(1)) return pace.status();
       const double length = ToSeconds(program.duration(step, op));
       const double end = start[Index(op)] + length;
       busy[Index(program.lane(op))] += length;
@@ -65,13 +67,16 @@ absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenari
     others.push_back(std::make_shared<const Program>(std::move(other->program)));
   }
   const AllReduce& how = scenario.all_reduce();
+  // It is of one program: those of several recorded workers have none.
   std::shared_ptr<const PreparedJoint> prepared;
-  if (how.fidelity == Fidelity::kCollapsed && !std::holds_alternative<Horovod>(how.fusion) &&
+  if (others.empty() && how.fidelity == Fidelity::kCollapsed &&
+      !std::holds_alternative<Horovod>(how.fusion) &&
       !std::holds_alternative<ByteScheduler>(how.fusion)) {
     prepared = std::make_shared<const PreparedJoint>(PrepareJoint(
         program->program, JointWorkOf(program->collectives, how.concurrent_collectives)));
   }
-  const double computation_seconds = MeanComputationSeconds(program->program);
+  const absl::StatusOr<double> computation_seconds = MeanComputationSeconds(program->program, stop);
+  if (!computation_seconds.ok()) return computation_seconds.status();
   auto first = std::make_shared<const Program>(std::move(program->program));
   if (!others.empty()) others.insert(others.begin(), first);
   return JobProgram{.program = std::move(first),
@@ -79,7 +84,7 @@ absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenari
                     .collectives = std::move(program->collectives),
                     .ring = std::move(program->ring),
                     .prepared = std::move(prepared),
-                    .computation_seconds = computation_seconds};
+                    .computation_seconds = *computation_seconds};
 }
 
 bool HaveSameJobProgram(const Scenario& a, const Scenario& b) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +20,8 @@
 #include "core/model/multi_rank_recording.h"
 #include "core/predict/point_set.h"
 #include "core/predict/replications.h"
+#include "core/tune/communication_query.h"
+#include "core/tune/method_trials.h"
 
 namespace stepcast {
 
@@ -55,13 +58,15 @@ std::vector<WorkerGroup> GroupOfEach(const Scenario& scenario) {
   return each;
 }
 
-// By recorded worker: the mean time for which a step computes.
-std::vector<double> ComputedNsOf(const Profile& profile) {
+// By recorded worker: the mean time for which a step computes. Failure: what `stop` returns.
+absl::StatusOr<std::vector<double>> ComputedNsOf(const Profile& profile, StopCheck stop) {
+  PacedStopCheck pace(stop);
   std::vector<double> means;
   for (int32_t worker = 0; worker < profile.recorded_workers(); ++worker) {
     double sum = 0;
     for (const RecordedStep& step : profile.steps_of(worker)) {
       for (size_t i = 0; i < profile.operations().size(); ++i) {
+        if (!pace.GoesOn(1)) return pace.status();
         if (profile.operations()[i].resource == Resource::kWorker)
           sum += static_cast<double>(step.end_ns[i] - step.start_ns[i]);
       }
@@ -72,8 +77,8 @@ std::vector<double> ComputedNsOf(const Profile& profile) {
 }
 
 // By worker of the scenario: its speed over that of one that computes for a nanosecond.
-std::vector<double> SpeedsOf(const Profile& profile, const Scenario& scenario) {
-  const std::vector<double> computed_ns = ComputedNsOf(profile);
+// `computed_ns`: of a recording of several workers, here and below.
+std::vector<double> SpeedsOf(const std::vector<double>& computed_ns, const Scenario& scenario) {
   std::vector<double> speeds;
   for (const WorkerGroup& group : GroupOfEach(scenario)) {
     speeds.push_back(group.compute_speed_factor.value_or(1) /
@@ -83,9 +88,9 @@ std::vector<double> SpeedsOf(const Profile& profile, const Scenario& scenario) {
 }
 
 // Every worker keeps its own steps, scaled to the mean of the fastest.
-Changed NoRecordedStragglers(const Profile& profile, Scenario scenario) {
+Changed NoRecordedStragglers(const std::vector<double>& computed_ns, Scenario scenario) {
   std::vector<WorkerGroup> groups = GroupOfEach(scenario);
-  const std::vector<double> speeds = SpeedsOf(profile, scenario);
+  const std::vector<double> speeds = SpeedsOf(computed_ns, scenario);
   const double fastest = *std::max_element(speeds.begin(), speeds.end());
   double bandwidth = 0;
   for (const WorkerGroup& group : groups)
@@ -123,9 +128,8 @@ Changed NoStragglers(Scenario scenario) {
 Changed LinksTwiceAsFast(const Profile& profile, Scenario scenario) {
   if (!scenario.has_servers()) {
     AllReduce& job = std::get<AllReduce>(scenario.communication);
-    if (job.algorithm == CollectiveAlgorithm::kMeasured && profile.recorded_workers() > 1 &&
-        scenario.workers > 1 &&
-        job.measured == MeasuredCollectivesOf(*profile.content().recording)) {
+    if (job.algorithm == CollectiveAlgorithm::kMeasured && profile.recording() != nullptr &&
+        scenario.workers > 1 && job.measured == MeasuredCollectivesOf(*profile.recording())) {
       for (MeasuredCollective& point : job.measured) point.seconds /= 2;
       return {.scenario = std::move(scenario)};
     }
@@ -191,12 +195,13 @@ struct WithoutOne {
   Changed changed;
 };
 
-WithoutOne WithoutTheSlowest(const Profile& profile, Scenario scenario) {
-  const std::vector<double> speeds = SpeedsOf(profile, scenario);
+WithoutOne WithoutTheSlowest(const std::vector<double>& computed_ns, Scenario scenario) {
+  const auto recorded_workers = static_cast<int32_t>(computed_ns.size());
+  const std::vector<double> speeds = SpeedsOf(computed_ns, scenario);
   const auto slowest = std::min_element(speeds.begin(), speeds.end()) - speeds.begin();
   WithoutOne without;
   for (int32_t worker = 0; worker < scenario.workers; ++worker) {
-    if (worker != slowest) without.recorded.push_back(worker % profile.recorded_workers());
+    if (worker != slowest) without.recorded.push_back(worker % recorded_workers);
   }
   if (scenario.workers == 1 || !scenario.Allows(scenario.workers - 1)) {
     without.changed = OneWorkerFewer(std::move(scenario));
@@ -213,10 +218,11 @@ WithoutOne WithoutTheSlowest(const Profile& profile, Scenario scenario) {
   return without;
 }
 
-Changed ChangedBy(WhatIf change, const Profile& profile, const Scenario& scenario) {
+Changed ChangedBy(WhatIf change, const Profile& profile, const std::vector<double>& computed_ns,
+                  const Scenario& scenario) {
   switch (change) {
     case WhatIf::kNoStragglers:
-      return profile.recorded_workers() > 1 ? NoRecordedStragglers(profile, scenario)
+      return profile.recorded_workers() > 1 ? NoRecordedStragglers(computed_ns, scenario)
                                             : NoStragglers(scenario);
     case WhatIf::kLinksTwiceAsFast:
       return LinksTwiceAsFast(profile, scenario);
@@ -226,9 +232,27 @@ Changed ChangedBy(WhatIf change, const Profile& profile, const Scenario& scenari
       return ComputationTwiceAsFast(scenario);
     case WhatIf::kOneWorkerFewer:
       return OneWorkerFewer(scenario);
+    case WhatIf::kBestBuckets:
+    case WhatIf::kBestTransferOrder:
+      break;  // searched for
   }
   return {};
 }
+
+// The best that a search found.
+struct Best {
+  Changed changed;
+  std::string setting;
+  std::vector<TunedGroup> groups;
+};
+
+struct NamedOrder {
+  TransferOrder order;
+  const char* name;
+};
+constexpr NamedOrder kOrdersToTry[] = {{TransferOrder::kTac, "TAC"},
+                                       {TransferOrder::kTic, "TIC"},
+                                       {TransferOrder::kReverse, "REVERSE"}};
 
 SecondsByKind SecondsOf(const TimeByKind& times, double steps) {
   SecondsByKind seconds{};
@@ -245,6 +269,9 @@ class Diagnostician {
     PointSet points(profile_, query_.options, known);
     const absl::StatusOr<size_t> base = points.Add(query_.scenario, stop_);
     if (!base.ok()) return base.status();
+    const absl::StatusOr<std::vector<double>> computed_ns =
+        profile_.recorded_workers() > 1 ? ComputedNsOf(profile_, stop_) : std::vector<double>();
+    if (!computed_ns.ok()) return computed_ns.status();
     struct Asked {
       WhatIf change;
       PointSet* points;
@@ -258,12 +285,12 @@ class Diagnostician {
       const bool of_others = change == WhatIf::kOneWorkerFewer && profile_.recorded_workers() > 1;
       Changed changed;
       if (of_others) {
-        WithoutOne without = WithoutTheSlowest(profile_, query_.scenario);
+        WithoutOne without = WithoutTheSlowest(*computed_ns, query_.scenario);
         changed = std::move(without.changed);
         if (changed.scenario.has_value())
           fewer.emplace(profile_, without.recorded, query_.options, known);
       } else {
-        changed = ChangedBy(change, profile_, query_.scenario);
+        changed = ChangedBy(change, profile_, *computed_ns, query_.scenario);
       }
       if (!changed.scenario.has_value()) {
         diagnosis_.left_out.push_back({.change = change, .reason = std::move(changed.why_not)});
@@ -283,10 +310,16 @@ class Diagnostician {
     diagnosis_.prediction = points.Summarize(*base);
     const std::vector<double> runs = points.RunsOf(*base);
     for (const Asked& each : asked) AddAnswer(runs, *each.points, each.change, each.index);
+    for (const WhatIf change : {WhatIf::kBestBuckets, WhatIf::kBestTransferOrder}) {
+      const absl::Status status = Search(change, points, *base, executor, known);
+      if (!status.ok() && !IsTimeBudgetSpent(status)) return status;
+      if (!status.ok())
+        diagnosis_.left_out.push_back({.change = change, .reason = "the time budget was spent"});
+    }
     std::stable_sort(
         diagnosis_.what_ifs.begin(), diagnosis_.what_ifs.end(),
         [](const WhatIfAnswer& a, const WhatIfAnswer& b) { return a.ratio > b.ratio; });
-    diagnosis_.simulation = points.Statistics();
+    diagnosis_.simulation.Add(points.Statistics());
     if (fewer.has_value()) diagnosis_.simulation.Add(fewer->points.Statistics());
     return std::move(diagnosis_);
   }
@@ -323,6 +356,64 @@ class Diagnostician {
                                                       .level = level}});
   }
 
+  // Finds the best of a change, and answers it as any other; or leaves it out.
+  absl::Status Search(WhatIf change, PointSet& points, size_t base, const Executor& executor,
+                      const KnownRuns& known) {
+    absl::StatusOr<Best> best = change == WhatIf::kBestBuckets ? BestBuckets(executor, known)
+                                                               : BestOrder(points, base, executor);
+    if (!best.ok()) return best.status();
+    if (!best->changed.scenario.has_value()) {
+      diagnosis_.left_out.push_back({.change = change, .reason = std::move(best->changed.why_not)});
+      return absl::OkStatus();
+    }
+    const absl::StatusOr<size_t> index = points.AddAlone(*best->changed.scenario, stop_);
+    if (!index.ok()) return index.status();
+    if (absl::Status status = points.RunAll(stop_, executor); !status.ok()) return status;
+    AddAnswer(points.RunsOf(base), points, change, *index);
+    diagnosis_.what_ifs.back().setting = std::move(best->setting);
+    diagnosis_.what_ifs.back().groups = std::move(best->groups);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Best> BestBuckets(const Executor& executor, const KnownRuns& known) {
+    BucketQuestion question = AskForBuckets(profile_, query_.scenario, query_.options);
+    if (!question.query.has_value()) return Best{.changed = LeftOut(std::move(question.why_not))};
+    absl::StatusOr<TuningAnswer> answer =
+        OptimizeCommunication(profile_, *question.query, stop_, executor, known);
+    if (!answer.ok()) return answer.status();
+    diagnosis_.simulation.Add(answer->simulation);
+    Tuning& tuning = answer->tunings.front();
+    TunedStrategy& best = tuning.strategies[tuning.chosen];
+    if (best.gain.is_none) return Best{.changed = LeftOut(std::move(tuning.reason))};
+    return Best{.changed = {.scenario = std::move(best.scenario)},
+                .setting = std::move(best.setting),
+                .groups = std::move(best.groups)};
+  }
+
+  absl::StatusOr<Best> BestOrder(PointSet& points, size_t base, const Executor& executor) {
+    if (!query_.scenario.has_servers())
+      return Best{.changed = LeftOut("there are no parameter servers: collectives have buckets")};
+    std::vector<std::pair<size_t, const char*>> tried;
+    tried.reserve(std::size(kOrdersToTry));
+    for (const NamedOrder& candidate : kOrdersToTry) {
+      Scenario scenario = query_.scenario;
+      auto& servers = std::get<ParameterServers>(scenario.communication);
+      servers.transfer_order = candidate.order;
+      servers.transfer_priorities.clear();
+      const absl::StatusOr<size_t> index = points.TryAlone(scenario, stop_);
+      if (!index.ok()) return index.status();
+      tried.emplace_back(*index, candidate.name);
+    }
+    if (absl::Status status = points.RunAll(stop_, executor); !status.ok()) return status;
+    const auto best = std::max_element(tried.begin(), tried.end(), [&](auto& a, auto& b) {
+      return StepsPerSecond(points, a.first) < StepsPerSecond(points, b.first);
+    });
+    if (StepsPerSecond(points, best->first) <= StepsPerSecond(points, base))
+      return Best{.changed = LeftOut("no order that was tried is faster than the one there is")};
+    return Best{.changed = {.scenario = points.scenario(best->first)},
+                .setting = absl::StrCat("transfer_order=", best->second)};
+  }
+
   absl::Status FollowPath() {
     const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
         RankedGraph::Make(profile_, query_.scenario, stop_);
@@ -341,13 +432,14 @@ class Diagnostician {
 
   // Of a recording of several workers: its report, and the path of its replay.
   absl::Status FollowRecording() {
-    if (profile_.recorded_workers() < 2) return absl::OkStatus();
-    const MultiRankRecording recording = RecordingOf(profile_);
-    absl::StatusOr<JobRecordingReport> report = ReportOnRecording(recording, stop_);
+    if (profile_.recording() == nullptr) return absl::OkStatus();
+    const absl::StatusOr<MultiRankRecording> recording = RecordingOf(profile_, stop_);
+    if (!recording.ok()) return recording.status();
+    absl::StatusOr<JobRecordingReport> report = ReportOnRecording(*recording, stop_);
     if (!report.ok()) return UnderPath("profile", report.status());
     std::vector<NodeClock> clocks;
     for (const WorkerReport& worker : report->workers) clocks.push_back(worker.clock);
-    const absl::StatusOr<RecordedJob> made = RecordedJobOf(recording, clocks, stop_);
+    const absl::StatusOr<RecordedJob> made = RecordedJobOf(*recording, clocks, stop_);
     if (!made.ok()) return made.status();
     RunOptions options = made->options;
     const int64_t of_step =
@@ -432,6 +524,10 @@ const char* NameOf(WhatIf change) {
       return "COMPUTATION_TWICE_AS_FAST";
     case WhatIf::kOneWorkerFewer:
       return "ONE_WORKER_FEWER";
+    case WhatIf::kBestBuckets:
+      return "BEST_BUCKETS";
+    case WhatIf::kBestTransferOrder:
+      return "BEST_TRANSFER_ORDER";
   }
   return "";
 }

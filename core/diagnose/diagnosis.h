@@ -23,6 +23,7 @@
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
 #include "core/predict/throughput.h"
+#include "core/tune/communication_tuning.h"
 
 namespace stepcast {
 
@@ -52,8 +53,10 @@ enum class WhatIf : uint8_t {
   kNoLatency,               // of messages between and inside nodes
   kComputationTwiceAsFast,  // of workers; servers are as they were
   kOneWorkerFewer,          // one of the slowest
+  kBestBuckets,             // of few that are tried (AskForBuckets)
+  kBestTransferOrder,       // likewise, of tensors to and from parameter servers
 };
-inline constexpr size_t kWhatIfCount = 5;
+inline constexpr size_t kWhatIfCount = 7;
 // "NO_STRAGGLERS".
 const char* NameOf(WhatIf change);
 
@@ -64,6 +67,10 @@ struct WhatIfAnswer {
   // choices (which another number of workers does not have); 1: no difference.
   double ratio = 1;
   Interval ratio_interval;
+  // Of kBestBuckets and kBestTransferOrder, as the user would write it; empty: nothing is to be set
+  // for these buckets.
+  std::string setting;
+  std::vector<TunedGroup> groups;  // of kBestBuckets
 };
 
 struct WhatIfLeftOut {
@@ -120,9 +127,10 @@ inline constexpr int32_t kPathWarmup = 5;
 inline constexpr int64_t kMaxFollowedOperations = 2'000'000;
 
 // Of a recording of several workers, which the profile holds, the recorded path is that of its
-// replay, in the recorded order of steps. The paths are followed first: a time budget that is spent
-// later leaves fewer runs, as of a prediction. REQUIRES: the query was resolved for this profile.
-// Failure: as PredictThroughput, Execute and ReportOnRecording.
+// replay, in the recorded order of steps. The paths are followed first, and buckets and orders are
+// searched last: a time budget that is spent later leaves fewer runs, as of a prediction, and
+// leaves out what was not searched. REQUIRES: the query was resolved for this profile. Failure: as
+// PredictThroughput, Execute, ReportOnRecording and OptimizeCommunication.
 absl::StatusOr<Diagnosis> DiagnoseJob(const Profile& profile, const DiagnosisQuery& query,
                                       StopCheck stop, const Executor& executor = InOrder(),
                                       const KnownRuns& known = {});

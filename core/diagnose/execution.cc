@@ -48,7 +48,11 @@ struct ProgramLayout {
 class ExecutionMaker : public TraceSink {
  public:
   ExecutionMaker(const JobGraph& job, const RunOptions& options, StopCheck stop)
-      : job_(job), options_(options), pace_(stop), steps_(options.steps_per_worker) {
+      : job_(job),
+        options_(options),
+        also_(options.trace),
+        pace_(stop),
+        steps_(options.steps_per_worker) {
     for (const std::shared_ptr<const Program>& program : job.programs)
       layouts_.emplace_back(*program);
     int64_t at = 0;
@@ -81,6 +85,7 @@ class ExecutionMaker : public TraceSink {
   void Reserve() { execution_.operations.resize(static_cast<size_t>(size_)); }
 
   void OnStep(std::span<const ChunkRecord> chunks) override {
+    if (also_ != nullptr) also_->OnStep(chunks);
     for (const ChunkRecord& chunk : chunks) {
       if (chunk.step >= steps_) return;
       const Program& program = job_.program(chunk.worker);
@@ -99,7 +104,8 @@ class ExecutionMaker : public TraceSink {
   }
 
   // Failure: what the stop check returns.
-  absl::StatusOr<Execution> Finish() {
+  absl::StatusOr<Execution> Finish(int64_t simulated_operations) {
+    execution_.simulated_operations = simulated_operations;
     execution_.workers = job_.workers();
     execution_.steps = steps_;
     execution_.warmup = options_.warmup_steps;
@@ -323,6 +329,7 @@ class ExecutionMaker : public TraceSink {
 
   const JobGraph& job_;
   const RunOptions& options_;
+  TraceSink* const also_;  // null: none
   PacedStopCheck pace_;
   const int32_t steps_;
   std::vector<ProgramLayout> layouts_;             // by program
@@ -363,7 +370,7 @@ absl::StatusOr<Execution> Execute(const JobGraph& job, RunOptions options, StopC
   options.fastest_path = EnginePath::kPlain;
   const absl::StatusOr<RunResult> result = Simulate(job, options, stop);
   if (!result.ok()) return result.status();
-  return maker.Finish();
+  return maker.Finish(result->simulated_operations);
 }
 
 }  // namespace stepcast

@@ -57,8 +57,9 @@ struct Arrival {
 
 struct Execution {
   int32_t workers = 0;
-  int32_t steps = 0;   // of each worker
-  int32_t warmup = 0;  // of them, not counted
+  int32_t steps = 0;                 // of each worker
+  int32_t warmup = 0;                // of them, not counted
+  int64_t simulated_operations = 0;  // by the engine, to the end of the run
   std::vector<ExecutedOperation> operations;
   // The operations that each one waited for besides its meeting: predecessors[first_predecessor[i]]
   // up to those of i + 1.
@@ -80,7 +81,7 @@ struct Execution {
 inline constexpr int64_t kMaxExecutedOperations = 5'000'000;
 
 // Of every worker's first steps, `warmup` of them not counted: runs the job on the plain engine
-// with `options`, whose trace and fastest_path are set here.
+// with `options`, whose fastest_path is set here; their trace, if any, is told of every step, too.
 //
 // Failure: as Simulate; INVALID_ARGUMENT, reason EXECUTION_TOO_LARGE, at `workers`, over
 // kMaxExecutedOperations.

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/diagnose/recorded_job.h"
 
 namespace stepcast {
 
@@ -18,12 +17,26 @@ absl::Status AtRecording(const absl::Status& status) {
                    std::move(details));
 }
 
+absl::StatusOr<ClockAlignment> Align(const MultiRankRecording& recording, StopCheck stop) {
+  const absl::StatusOr<RecordedExchanges> exchanges = ExchangesOf(recording, stop);
+  if (!exchanges.ok()) return exchanges.status();
+  absl::StatusOr<ClockAlignment> aligned = AlignClocks(*exchanges, {}, stop);
+  if (!aligned.ok()) return AtRecording(aligned.status());
+  return aligned;
+}
+
 }  // namespace
+
+absl::StatusOr<RecordedJob> AlignedJobOf(const MultiRankRecording& recording, StopCheck stop) {
+  const absl::StatusOr<ClockAlignment> aligned = Align(recording, stop);
+  if (!aligned.ok()) return aligned.status();
+  return RecordedJobOf(recording, aligned->clocks, stop);
+}
 
 absl::StatusOr<JobRecordingReport> ReportOnRecording(const MultiRankRecording& recording,
                                                      StopCheck stop) {
-  const absl::StatusOr<ClockAlignment> aligned = AlignClocks(ExchangesOf(recording), {}, stop);
-  if (!aligned.ok()) return AtRecording(aligned.status());
+  const absl::StatusOr<ClockAlignment> aligned = Align(recording, stop);
+  if (!aligned.ok()) return aligned.status();
   const absl::StatusOr<RecordingReplay> replay = ReplayRecording(recording, aligned->clocks, stop);
   if (!replay.ok()) return replay.status();
   const std::vector<NodeClock> as_read(recording.workers.size());

@@ -13,6 +13,7 @@
 
 #include "core/alignment/clock_alignment.h"
 #include "core/base/stop_check.h"
+#include "core/diagnose/recorded_job.h"
 #include "core/model/multi_rank_recording.h"
 
 namespace stepcast {
@@ -46,6 +47,10 @@ struct JobRecordingReport {
     return (recorded_step_seconds - replayed_step_seconds) / recorded_step_seconds;
   }
 };
+
+// The job of the recording, on clocks that are aligned here. Failure: as AlignClocks and
+// RecordedJobOf, faults at `recording`.
+absl::StatusOr<RecordedJob> AlignedJobOf(const MultiRankRecording& recording, StopCheck stop);
 
 // Failure: as AlignClocks and ReplayRecording, faults at `recording`.
 absl::StatusOr<JobRecordingReport> ReportOnRecording(const MultiRankRecording& recording,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "core/base/index.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 
@@ -18,10 +19,12 @@ namespace {
 // Workers that began farther apart are not simulated.
 constexpr int64_t kMostApartNs = 2 * int64_t{86'400'000'000'000};
 
-std::vector<Span> LengthsOf(const JobRecording& recording) {
+absl::StatusOr<std::vector<Span>> LengthsOf(const JobRecording& recording, StopCheck stop) {
+  const absl::StatusOr<std::vector<double>> means = CollectiveSecondsOf(recording, stop);
+  if (!means.ok()) return means.status();
   std::vector<Span> lengths;
-  for (const double seconds : CollectiveSecondsOf(recording))
-    lengths.push_back(FromSeconds(std::clamp(seconds, 0.0, 1e6)));
+  lengths.reserve(means->size());
+  for (const double seconds : *means) lengths.push_back(FromSeconds(std::clamp(seconds, 0.0, 1e6)));
   return lengths;
 }
 
@@ -48,16 +51,21 @@ absl::Status CheckCollectives(const std::vector<PlannedCollective>& planned,
 
 }  // namespace
 
-RecordedExchanges ExchangesOf(const MultiRankRecording& recording) {
+absl::StatusOr<RecordedExchanges> ExchangesOf(const MultiRankRecording& recording, StopCheck stop) {
+  PacedStopCheck pace(stop);
   RecordedExchanges exchanges{.nodes = recording.workers};
   for (const MatchedCollective& collective : recording.collectives)
     exchanges.families.push_back(collective.name);
+  // At once: to move them all again and again would take longer than a stop may.
+  exchanges.collectives.reserve(Index(recording.step_count()) * recording.collectives.size());
   for (int32_t step = 0; step < recording.step_count(); ++step) {
     for (size_t i = 0; i < recording.collectives.size(); ++i) {
+      if (!pace.GoesOn(recording.worker_count())) return pace.status();
       RecordedCollective& collective = exchanges.collectives.emplace_back(RecordedCollective{
           .family = static_cast<int32_t>(i),
           .step = step,
           .ends_together = recording.collectives[i].kind != Collective::kBroadcast});
+      collective.members.reserve(recording.workers.size());
       for (int32_t worker = 0; worker < recording.worker_count(); ++worker) {
         const CollectiveRun& run = recording.run(step, i, worker);
         collective.members.push_back(
@@ -72,8 +80,9 @@ absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
                                           const std::vector<NodeClock>& clocks, StopCheck stop) {
   assert(clocks.size() == recording.workers.size());
   const int32_t workers = recording.worker_count();
+  // Collectives take their recorded times below, whatever links would make of them.
   const absl::StatusOr<Scenario> scenario =
-      ResolveScenario(recording.profile, {.workers = workers});
+      ResolveScenario(recording.profile, {.workers = workers, .communication = AllReduceDraft{}});
   if (!scenario.ok()) return scenario.status();
   absl::StatusOr<JobProgram> program = BuildJobProgram(recording.profile, *scenario, stop);
   if (!program.ok()) return program.status();
@@ -83,7 +92,9 @@ absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
   }
   RecordedJob made{.program = *std::move(program)};
   made.job = JobOf(made.program, nullptr, *scenario);
-  made.job.joint.lengths = LengthsOf(*recording.profile.content().recording);
+  absl::StatusOr<std::vector<Span>> lengths = LengthsOf(*recording.profile.recording(), stop);
+  if (!lengths.ok()) return lengths.status();
+  made.job.joint.lengths = *std::move(lengths);
   made.job.drawing = StepDrawing::kReplay;
 
   std::vector<int64_t> begins;
@@ -94,12 +105,14 @@ absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
     return SimulatedTimeExhausted();
   made.options = {.steps_per_worker = recording.step_count(), .keep_step_ends = true};
   double between = 0;
+  PacedStopCheck pace(stop);
   for (size_t worker = 0; worker < clocks.size(); ++worker) {
     made.options.start_offsets.push_back(Nanoseconds(begins[worker] - first));
     std::vector<Span>& ends = made.recorded_ends.emplace_back();
     const std::vector<int64_t>& step_begins = recording.step_begins_ns[worker];
     const std::vector<int64_t>& step_ends = recording.step_ends_ns[worker];
     for (size_t step = 0; step < step_ends.size(); ++step) {
+      if (!pace.GoesOn(1)) return pace.status();
       ends.push_back(Nanoseconds(clocks[worker].ToCommon(step_ends[step]) - first));
       if (step > 0) between += static_cast<double>(step_begins[step] - step_ends[step - 1]);
     }

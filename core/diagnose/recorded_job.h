@@ -19,8 +19,9 @@
 
 namespace stepcast {
 
-// The recording's collectives as exchanges between its workers, for AlignClocks.
-RecordedExchanges ExchangesOf(const MultiRankRecording& recording);
+// The recording's collectives as exchanges between its workers, for AlignClocks. Failure: what
+// `stop` returns.
+absl::StatusOr<RecordedExchanges> ExchangesOf(const MultiRankRecording& recording, StopCheck stop);
 
 // A recording as the engine runs it: each worker repeats its own steps, one after the other, from
 // the instant at which it began the first one, and meets the others in the recorded collectives.

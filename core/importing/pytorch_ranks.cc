@@ -381,8 +381,8 @@ class RankMatcher {
       for (size_t step = 0; step < numbers_.size(); ++step)
         steps[part].push_back(StepInMerged(part, step));
     }
-    MultiRankRecording recording{
-        .profile = parts_.front().imported->profile, .step_numbers = numbers_, .steps = {}};
+    MultiRankRecording recording{.profile = parts_.front().imported->profile,
+                                 .step_numbers = numbers_};
     for (const RankCollective& collective : StepOf(0, 0).collectives)
       recording.collectives.push_back(collective.what);
     for (size_t part = 0; part < parts_.size(); ++part) {
@@ -400,9 +400,8 @@ class RankMatcher {
           recording.runs.push_back(StepOf(part, step).collectives[i].run);
       }
     }
-    merged_.steps = steps.front();
-    recording.steps = std::move(steps);
-    merged_.recording = JobRecordingOf(recording);
+    merged_.steps = std::move(steps.front());
+    merged_.recording = JobRecordingOf(recording, std::move(steps));
     absl::StatusOr<Profile> profile = Profile::Create(std::move(merged_), limits_);
     if (!profile.ok()) return AsRecordingFaults(profile.status());
     recording.profile = *std::move(profile);

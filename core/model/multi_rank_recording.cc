@@ -17,8 +17,9 @@ std::string NameOfCollective(Collective kind, size_t place) {
   return absl::StrCat(name, "/", place);
 }
 
-MultiRankRecording RecordingOf(const Profile& profile) {
-  const JobRecording& stored = *profile.content().recording;
+absl::StatusOr<MultiRankRecording> RecordingOf(const Profile& profile, StopCheck stop) {
+  PacedStopCheck pace(stop);
+  const JobRecording& stored = *profile.recording();
   MultiRankRecording recording{.profile = profile};
   recording.step_numbers.resize(profile.steps().size());
   std::iota(recording.step_numbers.begin(), recording.step_numbers.end(), 0);
@@ -30,12 +31,14 @@ MultiRankRecording RecordingOf(const Profile& profile) {
   for (size_t worker = 0; worker < stored.workers.size(); ++worker) {
     const WorkerRecording& part = stored.workers[worker];
     recording.workers.push_back(part.name);
-    recording.steps.push_back(profile.steps_of(static_cast<int32_t>(worker)));
     recording.step_begins_ns.push_back(part.step_begins_ns);
     recording.step_ends_ns.push_back(part.step_ends_ns);
   }
+  recording.runs.reserve(profile.steps().size() * stored.collectives.size() *
+                         stored.workers.size());
   for (size_t step = 0; step < profile.steps().size(); ++step) {
     for (size_t i = 0; i < stored.collectives.size(); ++i) {
+      if (!pace.GoesOn(static_cast<int64_t>(stored.workers.size()))) return pace.status();
       for (size_t worker = 0; worker < stored.workers.size(); ++worker)
         recording.runs.push_back(stored.run(step, i, worker));
     }
@@ -43,13 +46,16 @@ MultiRankRecording RecordingOf(const Profile& profile) {
   return recording;
 }
 
-std::vector<double> CollectiveSecondsOf(const JobRecording& recording) {
+absl::StatusOr<std::vector<double>> CollectiveSecondsOf(const JobRecording& recording,
+                                                        StopCheck stop) {
+  PacedStopCheck pace(stop);
   const size_t collectives = recording.collectives.size();
   const size_t steps = recording.workers.front().runs.size() / collectives;
   std::vector<double> seconds;
   for (size_t i = 0; i < collectives; ++i) {
     double sum = 0;
     for (size_t step = 0; step < steps; ++step) {
+      if (!pace.GoesOn(static_cast<int64_t>(recording.workers.size()))) return pace.status();
       int64_t shortest = INT64_MAX;
       for (size_t worker = 0; worker < recording.workers.size(); ++worker) {
         const CollectiveRun& run = recording.run(step, i, worker);
@@ -63,7 +69,7 @@ std::vector<double> CollectiveSecondsOf(const JobRecording& recording) {
 }
 
 std::vector<MeasuredCollective> MeasuredCollectivesOf(const JobRecording& recording) {
-  const std::vector<double> seconds = CollectiveSecondsOf(recording);
+  const std::vector<double> seconds = CollectiveSecondsOf(recording, NeverStop).value();
   std::map<std::pair<Collective, int64_t>, std::pair<double, int>> sums;
   for (size_t i = 0; i < seconds.size(); ++i) {
     const LaunchedCollective& what = recording.collectives[i];
@@ -82,14 +88,15 @@ std::vector<MeasuredCollective> MeasuredCollectivesOf(const JobRecording& record
   return points;
 }
 
-JobRecording JobRecordingOf(const MultiRankRecording& recording) {
+JobRecording JobRecordingOf(const MultiRankRecording& recording,
+                            std::vector<std::vector<RecordedStep>> steps) {
   JobRecording stored;
   for (const MatchedCollective& collective : recording.collectives)
     stored.collectives.push_back({.kind = collective.kind, .size_bytes = collective.size_bytes});
   for (int32_t worker = 0; worker < recording.worker_count(); ++worker) {
     WorkerRecording& part = stored.workers.emplace_back();
     part.name = recording.workers[Index(worker)];
-    if (worker > 0) part.steps = recording.steps[Index(worker)];
+    if (worker > 0) part.steps = std::move(steps[Index(worker)]);
     part.step_begins_ns = recording.step_begins_ns[Index(worker)];
     part.step_ends_ns = recording.step_ends_ns[Index(worker)];
     for (int32_t step = 0; step < recording.step_count(); ++step) {

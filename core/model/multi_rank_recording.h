@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
 #include "core/base/index.h"
+#include "core/base/stop_check.h"
 #include "core/model/all_reduce.h"
 #include "core/model/profile.h"
 
@@ -25,14 +28,11 @@ struct MatchedCollective {
 };
 
 struct MultiRankRecording {
-  // The operations of every worker; its recorded steps are those of the first one, and its
-  // recording says what else is said here.
+  // The operations of every worker, and each one's recorded steps, parallel to them: an operation
+  // that a worker did not have takes no time. Its recording says what else is said here.
   Profile profile;
   std::vector<std::string> workers;  // names, by rank
   std::vector<int64_t> step_numbers;
-  // By worker and step: parallel to the profile's operations; an operation that a worker did not
-  // have takes no time.
-  std::vector<std::vector<RecordedStep>> steps;
   // By worker and step: when it began, on the worker's clock.
   std::vector<std::vector<int64_t>> step_begins_ns;
   std::vector<std::vector<int64_t>> step_ends_ns;
@@ -48,15 +48,19 @@ struct MultiRankRecording {
 };
 
 // The recording of several workers that a profile holds, its steps numbered from 0. Memory: as much
-// as the profile's recording. REQUIRES: it has one.
-MultiRankRecording RecordingOf(const Profile& profile);
+// as the profile's recording without its steps. Failure: what `stop` returns. REQUIRES: it has one.
+absl::StatusOr<MultiRankRecording> RecordingOf(const Profile& profile, StopCheck stop);
 
-// The form in which a profile holds it.
-JobRecording JobRecordingOf(const MultiRankRecording& recording);
+// The form in which a profile holds it. `steps`: by worker; those of the first are the profile's
+// own, and dropped.
+JobRecording JobRecordingOf(const MultiRankRecording& recording,
+                            std::vector<std::vector<RecordedStep>> steps);
 
 // The seconds that each collective took the worker that came last to it, which is the shortest of
-// all workers' times, on whatever clock; mean over the steps. By collective, at least 0.
-std::vector<double> CollectiveSecondsOf(const JobRecording& recording);
+// all workers' times, on whatever clock; mean over the steps. By collective, at least 0. Failure:
+// what `stop` returns.
+absl::StatusOr<std::vector<double>> CollectiveSecondsOf(const JobRecording& recording,
+                                                        StopCheck stop);
 
 // The same as points of a benchmark, one for each kind and size, of as many workers as there are:
 // those of an equal kind and size in the mean, what takes no time a nanosecond.

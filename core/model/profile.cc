@@ -31,29 +31,23 @@ Profile::Profile(std::shared_ptr<const ProfileDraft> content)
       has_collectives_(std::any_of(
           content_->operations.begin(), content_->operations.end(),
           [](const Operation& operation) { return operation.resource == Resource::kCollective; })) {
-  for (const RecordedStep& step : content_->steps)
-    mean_step_ns_ += static_cast<double>(*std::max_element(step.end_ns.begin(), step.end_ns.end()));
-  mean_step_ns_ /= static_cast<double>(content_->steps.size());
-}
-
-Profile Profile::OfWorker(int32_t worker) const {
-  auto alone = std::make_shared<ProfileDraft>(*content_);
-  alone->recording.reset();
-  if (worker > 0) alone->steps = steps_of(worker);
-  return Profile(std::move(alone));
+  auto means = std::make_shared<std::vector<double>>();
+  means->reserve(Index(recorded_workers()));
+  for (int32_t worker = 0; worker < recorded_workers(); ++worker) {
+    double sum = 0;
+    for (const RecordedStep& step : steps_of(worker))
+      sum += static_cast<double>(*std::max_element(step.end_ns.begin(), step.end_ns.end()));
+    means->push_back(sum / static_cast<double>(content_->steps.size()));
+  }
+  mean_step_ns_ = std::move(means);
 }
 
 Profile Profile::OfWorkers(const std::vector<int32_t>& workers) const {
-  auto chosen = std::make_shared<ProfileDraft>(*content_);
-  std::vector<WorkerRecording>& recorded = chosen->recording->workers;
-  recorded.clear();
-  chosen->steps = steps_of(workers.front());
-  for (const int32_t worker : workers) {
-    recorded.push_back(content_->recording->workers[Index(worker)]);
-    recorded.back().steps.clear();
-    if (recorded.size() > 1) recorded.back().steps = steps_of(worker);
-  }
-  return Profile(std::move(chosen));
+  Profile chosen = *this;
+  chosen.workers_.clear();
+  chosen.workers_.reserve(workers.size());
+  for (const int32_t worker : workers) chosen.workers_.push_back(RecordedAs(worker));
+  return chosen;
 }
 
 absl::StatusOr<Profile> Profile::Create(ProfileDraft draft, const ProfileLimits& limits) {

@@ -186,32 +186,46 @@ class Profile {
   const Platform& platform() const { return content_->platform; }
   int32_t parameter_servers() const { return content_->parameter_servers; }
   const std::vector<Operation>& operations() const { return content_->operations; }
-  const std::vector<RecordedStep>& steps() const { return content_->steps; }
+  const std::vector<RecordedStep>& steps() const { return steps_of(0); }
+  // Of all workers that were recorded, whichever of them this is of (OfWorkers).
   const ProfileDraft& content() const { return *content_; }
+  // The recording of several workers, of all of them; null: there is none, or this is of some.
+  const JobRecording* recording() const {
+    return content_->recording && workers_.empty() ? &*content_->recording : nullptr;
+  }
   // The number of workers that were recorded: 1 without a recording of several.
   int32_t recorded_workers() const {
+    if (!workers_.empty()) return static_cast<int32_t>(workers_.size());
     return content_->recording ? static_cast<int32_t>(content_->recording->workers.size()) : 1;
   }
   // The steps of a recorded worker. REQUIRES: 0 <= worker < recorded_workers().
   const std::vector<RecordedStep>& steps_of(int32_t worker) const {
-    return worker == 0 ? steps() : content_->recording->workers[Index(worker)].steps;
+    const int32_t recorded = RecordedAs(worker);
+    return recorded == 0 ? content_->steps : content_->recording->workers[Index(recorded)].steps;
   }
-  // The profile as that worker alone recorded it. Cost: a copy. REQUIRES: as above.
-  Profile OfWorker(int32_t worker) const;
-  // The same recording of those of its workers, in that order; one may be there several times.
-  // Cost: a copy. REQUIRES: there is a recording; each is one of its workers; at least one.
+  // The profile as that worker alone recorded it. Cost: nothing is copied. REQUIRES: as above.
+  Profile OfWorker(int32_t worker) const { return OfWorkers({worker}); }
+  // The same of those of its workers, in that order; one may be there several times. REQUIRES: each
+  // is one of its workers; at least one.
   Profile OfWorkers(const std::vector<int32_t>& workers) const;
   // True if its workers meet in collectives, false if at parameter servers.
   bool has_collectives() const { return has_collectives_; }
   // Of the recorded steps, from a step's start to its last end.
-  double mean_step_ns() const { return mean_step_ns_; }
+  double mean_step_ns() const { return (*mean_step_ns_)[Index(RecordedAs(0))]; }
 
  private:
   explicit Profile(std::shared_ptr<const ProfileDraft> content);
 
-  std::shared_ptr<const ProfileDraft> content_;  // shared, so a copy costs nothing
+  // Its place in the content.
+  int32_t RecordedAs(int32_t worker) const {
+    return workers_.empty() ? worker : workers_[Index(worker)];
+  }
+
+  // Shared, so a copy costs nothing.
+  std::shared_ptr<const ProfileDraft> content_;
+  std::shared_ptr<const std::vector<double>> mean_step_ns_;  // by worker of the content
+  std::vector<int32_t> workers_;  // of the content, of which this is; empty: of all
   bool has_collectives_ = false;
-  double mean_step_ns_ = 0;
 };
 
 }  // namespace stepcast

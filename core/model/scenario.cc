@@ -66,13 +66,13 @@ class ScenarioResolver {
   // Of a recording of several workers the times that its collectives took, unless links are asked
   // for.
   AllReduceDraft AsRecorded() const {
-    const std::optional<JobRecording>& recording = profile_.content().recording;
+    const JobRecording* const recording = profile_.recording();
     const bool asks_for_links =
         draft_.bandwidth_bytes_per_second.has_value() ||
         std::any_of(
             draft_.worker_groups.begin(), draft_.worker_groups.end(),
             [](const WorkerGroup& group) { return group.bandwidth_bytes_per_second.has_value(); });
-    if (!recording.has_value() || asks_for_links) return {};
+    if (recording == nullptr || asks_for_links) return {};
     std::vector<MeasuredCollective> points = MeasuredCollectivesOf(*recording);
     const bool has_all_reduce = std::any_of(
         points.begin(), points.end(),

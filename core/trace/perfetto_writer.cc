@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kPicosecondsPerMicrosecond = 1'000'000;
 constexpr int kFractionDigits = 6;
+constexpr int32_t kPathThread = 1;
 // 25 picoseconds are 63 ticks.
 constexpr int64_t kTicks = 63;
 constexpr int64_t kPicoseconds = 25;
@@ -254,17 +255,14 @@ void PerfettoWriter::WriteChunk(const ChunkRecord& chunk) {
   const bool is_transfer = graph.IsTransfer(chunk.op);
   const bool is_parsing = graph.IsParsing(chunk.op);
   const bool is_collective = graph.lanes().IsJoint(graph.lane(chunk.op));
-  BeginEvent("X", chunk.worker,
-             lanes_.ThreadOf(graph.lane(chunk.op) + (is_collective ? chunk.service : 0)));
+  BeginEvent("X", chunk.worker, ThreadOf(chunk.op, chunk.service));
   absl::StrAppend(&event_, R"(,"cat":")",
                   is_transfer     ? "transfer"
                   : is_parsing    ? "parsing"
                   : is_collective ? "collective"
                                   : "computation",
                   R"(","name":)");
-  const std::string& name =
-      subject_.profile.operations()[static_cast<size_t>(graph.source(chunk.op))].name;
-  AppendJsonString(is_parsing ? name + " parsing" : name, event_);
+  AppendJsonString(TitleOf(chunk.op), event_);
   AppendTimes(chunk.start, chunk.end);
   absl::StrAppend(&event_, R"(,"args":{"step":)", chunk.step);
   if (is_transfer) {
@@ -276,6 +274,67 @@ void PerfettoWriter::WriteChunk(const ChunkRecord& chunk) {
   } else {
     AppendComputationArgs(chunk);
   }
+  event_ += '}';
+  EndEvent();
+}
+
+std::string PerfettoWriter::TitleOf(OpIndex op) const {
+  const Program& graph = subject_.graph;
+  const std::string& name = subject_.profile.operations()[Index(graph.source(op))].name;
+  return graph.IsParsing(op) ? name + " parsing" : name;
+}
+
+int32_t PerfettoWriter::ThreadOf(OpIndex op, int32_t service) const {
+  const LaneIndex lane = subject_.graph.lane(op);
+  return lanes_.ThreadOf(lane + (subject_.graph.lanes().IsJoint(lane) ? service : 0));
+}
+
+void PerfettoWriter::WritePath(const Execution& execution, const CriticalPath& path,
+                               PacedStopCheck& pace) {
+  WriteMetadata("process", PathProcess(), 0, "critical path", -1);
+  WriteMetadata("thread", PathProcess(), kPathThread, "segments", kPathThread);
+  std::vector<const PathSegment*> arrows;
+  arrows.reserve(path.segments.size());
+  for (const PathSegment& segment : path.segments) {
+    if (!status().ok() || !pace.GoesOn(1)) return;
+    WriteSegment(execution, segment);
+    // The two parts of a computation that is waited for are in one event.
+    if (segment.operation >= 0 && (arrows.empty() || arrows.back()->operation != segment.operation))
+      arrows.push_back(&segment);
+  }
+  if (arrows.size() < 2) return;
+  for (const PathSegment* const segment : arrows) {
+    if (!status().ok() || !pace.GoesOn(1)) return;
+    const ExecutedOperation& operation = execution.operations[Index(segment->operation)];
+    const bool is_last = segment == arrows.back();
+    BeginEvent(segment == arrows.front() ? "s"
+               : is_last                 ? "f"
+                                         : "t",
+               operation.worker, ThreadOf(operation.op, operation.service));
+    absl::StrAppend(&event_, R"(,"cat":"path","name":"critical path","id":1)",
+                    is_last ? R"(,"bp":"e")" : "", R"(,"ts":)");
+    AppendMicroseconds(ToPicoseconds(segment->begin), event_);
+    EndEvent();
+  }
+}
+
+void PerfettoWriter::WriteSegment(const Execution& execution, const PathSegment& segment) {
+  const ExecutedOperation* const operation =
+      segment.operation >= 0 ? &execution.operations[Index(segment.operation)] : nullptr;
+  const std::string title = operation != nullptr ? TitleOf(operation->op) : "gap";
+  BeginEvent("X", PathProcess(), kPathThread);
+  event_ += R"(,"cat":"path","name":)";
+  AppendJsonString(segment.kind == PathKind::kWaiting
+                       ? absl::StrCat("waiting for worker ", segment.worker)
+                       : title,
+                   event_);
+  AppendTimes(segment.begin, segment.end);
+  absl::StrAppend(&event_, R"(,"args":{"kind":")", NameOf(segment.kind), "\"");
+  if (operation != nullptr) {
+    absl::StrAppend(&event_, R"(,"step":)", operation->step, R"(,"operation":)");
+    AppendJsonString(title, event_);
+  }
+  if (segment.worker >= 0) absl::StrAppend(&event_, R"(,"worker":)", segment.worker);
   event_ += '}';
   EndEvent();
 }

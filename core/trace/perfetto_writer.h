@@ -11,6 +11,8 @@
 
 #include "core/base/time.h"
 #include "core/communication/all_reduce.h"
+#include "core/diagnose/critical_path.h"
+#include "core/diagnose/execution.h"
 #include "core/engine/program.h"
 #include "core/engine/simulation.h"
 #include "core/model/profile.h"
@@ -80,6 +82,10 @@ class PerfettoWriter final : public TraceSink {
   // Call first.
   void Begin();
   void OnStep(std::span<const ChunkRecord> chunks) override;
+  // The critical path of the steps shown: a process of its own, above the workers, with an event a
+  // segment, and a flow of arrows through the events that it leads through. REQUIRES: the
+  // execution is of the run that OnStep was told of, and the path is its.
+  void WritePath(const Execution& execution, const CriticalPath& path, PacedStopCheck& pace);
   // Call last. Not called, the text is no JSON yet.
   void End();
 
@@ -95,6 +101,11 @@ class PerfettoWriter final : public TraceSink {
                      int32_t sort_index);
   void WriteStep(int32_t worker, int32_t step, Instant begin, Instant end);
   void WriteChunk(const ChunkRecord& chunk);
+  void WriteSegment(const Execution& execution, const PathSegment& segment);
+  // The process of the path, an index as those of workers are.
+  int32_t PathProcess() const { return subject_.scenario.workers; }
+  std::string TitleOf(OpIndex op) const;
+  int32_t ThreadOf(OpIndex op, int32_t service) const;
   void AppendTimes(Instant begin, Instant end);
   void AppendTransferArgs(const ChunkRecord& chunk);
   void AppendCollectiveArgs(const ChunkRecord& chunk);

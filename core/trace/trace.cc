@@ -8,8 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/error.h"
 #include "core/communication/parameter_servers.h"
+#include "core/diagnose/critical_path.h"
+#include "core/diagnose/execution.h"
+#include "core/diagnose/job_recording_report.h"
 #include "core/engine/simulation.h"
+#include "core/model/multi_rank_recording.h"
 #include "core/predict/replications.h"
 #include "core/predict/request_faults.h"
 #include "core/trace/perfetto_writer.h"
@@ -50,6 +55,26 @@ void RefuseWhatHasNoEffect(const SimulationOptionsDraft& draft, RequestFaults& f
   if (draft.horizon_seconds)
     refuse("horizon_seconds",
            absl::StrCat(*draft.horizon_seconds, " has no effect: steps_per_worker are shown"));
+}
+
+// Of a recording: the job is what was recorded.
+void RefuseWhatWasRecorded(const Profile& profile, const TraceDraft& draft, RequestFaults& faults) {
+  if (profile.recording() == nullptr) {
+    faults.Add("recording", "the profile holds no recording of several workers");
+    return;
+  }
+  if (draft.scenario != ScenarioDraft{})
+    faults.Add("scenario", "must not be set with recording, which is shown as it was recorded");
+  if (draft.options.seed)
+    faults.Add("options.seed",
+               absl::StrCat(*draft.options.seed, " has no effect: a recording has no chance"));
+  if (draft.options.start)
+    faults.Add("options.start", "has no effect: workers begin when they were recorded to");
+  const auto steps = static_cast<int32_t>(profile.steps().size());
+  if (draft.options.steps_per_worker.value_or(1) > steps) {
+    faults.Add("options.steps_per_worker", absl::StrCat(*draft.options.steps_per_worker,
+                                                        " is more than the ", steps, " recorded"));
+  }
 }
 
 SimulationOptions OptionsOf(const SimulationOptionsDraft& draft) {
@@ -117,14 +142,76 @@ int64_t MostEvents(const Profile& profile, const Scenario& scenario, int32_t ste
   return scenario.workers * (steps_per_worker * a_step + 2 * names);
 }
 
+// The run of a job, and its trace while it goes on.
+class JobTracer {
+ public:
+  JobTracer(const Profile& profile, const TraceQuery& query, const JobProgram& program,
+            TextSink sink, StopCheck stop)
+      : query_(query),
+        stop_(stop),
+        writer_({.profile = profile,
+                 .scenario = query.scenario,
+                 .graph = *program.program,
+                 .collectives = program.collectives,
+                 .steps_per_worker = query.options.steps_per_worker},
+                sink) {}
+
+  absl::StatusOr<TraceSummary> Write(const JobGraph& job, RunOptions run) {
+    writer_.Begin();
+    run.fastest_path = EnginePath::kPlain;  // the others know no chunks
+    run.trace = &writer_;
+    const auto stop_or_unwanted = [this] {
+      return writer_.status().ok() ? stop_() : writer_.status();
+    };
+    const absl::StatusOr<int64_t> operations = query_.critical_path
+                                                   ? RunAndFollow(job, run, stop_or_unwanted)
+                                                   : Run(job, run, stop_or_unwanted);
+    if (!operations.ok()) return operations.status();
+    writer_.End();
+    if (!writer_.status().ok()) return writer_.status();
+    return TraceSummary{.events = writer_.events(),
+                        .simulation = {.simulated_operations = *operations}};
+  }
+
+ private:
+  // The simulated operations of it.
+  static absl::StatusOr<int64_t> Run(const JobGraph& job, const RunOptions& run, StopCheck stop) {
+    const absl::StatusOr<RunResult> result = Simulate(job, run, stop);
+    if (!result.ok()) return result.status();
+    return result->simulated_operations;
+  }
+  // The same, and the critical path written.
+  absl::StatusOr<int64_t> RunAndFollow(const JobGraph& job, const RunOptions& run, StopCheck stop) {
+    const absl::StatusOr<Execution> execution = Execute(job, run, stop);
+    if (!execution.ok()) return execution.status();
+    const absl::StatusOr<CriticalPath> path = FindCriticalPath(*execution, stop);
+    if (!path.ok()) return path.status();
+    PacedStopCheck pace(stop);
+    writer_.WritePath(*execution, *path, pace);
+    if (!pace.status().ok()) return pace.status();
+    return execution->simulated_operations;
+  }
+
+  const TraceQuery& query_;
+  const StopCheck stop_;
+  PerfettoWriter writer_;
+};
+
 }  // namespace
 
 absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft& draft,
                                         const TraceLimits& limits) {
   RequestFaults faults;
-  const absl::StatusOr<Scenario> scenario = ResolveRunnable(profile, draft.scenario);
+  SimulationOptions options = OptionsOf(draft.options);
+  ScenarioDraft asked = draft.scenario;
+  if (draft.recording) {
+    RefuseWhatWasRecorded(profile, draft, faults);
+    asked = {.workers = profile.recorded_workers()};
+    options.steps_per_worker =
+        draft.options.steps_per_worker.value_or(static_cast<int32_t>(profile.steps().size()));
+  }
+  const absl::StatusOr<Scenario> scenario = ResolveRunnable(profile, asked);
   faults.AddPart("scenario", scenario.status());
-  const SimulationOptions options = OptionsOf(draft.options);
   const int32_t steps = options.steps_per_worker;
   if (steps < 1 || steps > kMaxSteps) {
     faults.Add("options.steps_per_worker", absl::StrCat(steps, " is not from 1 to ", kMaxSteps));
@@ -136,6 +223,12 @@ absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft
           absl::StrCat(
               steps, " steps of each of ", scenario->workers, " workers make up to ", events,
               " events, which is above the limit max_trace_events = ", limits.max_trace_events));
+    } else if (draft.critical_path && events > limits.max_path_events) {
+      faults.Add(
+          "critical_path",
+          absl::StrCat(steps, " steps of each of ", scenario->workers, " workers make up to ",
+                       events, " events, of which a path is followed through at most ",
+                       limits.max_path_events));
     }
   }
   if (scenario.ok() && draft.options.start == Start::kStaggered &&
@@ -145,33 +238,30 @@ absl::StatusOr<TraceQuery> ResolveTrace(const Profile& profile, const TraceDraft
   RefuseWhatHasNoEffect(draft.options, faults);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
-  return TraceQuery{.scenario = *scenario, .options = options};
+  return TraceQuery{.scenario = *scenario,
+                    .options = options,
+                    .critical_path = draft.critical_path,
+                    .recording = draft.recording};
 }
 
 absl::StatusOr<TraceSummary> WriteTrace(const Profile& profile, const TraceQuery& query,
                                         TextSink sink, StopCheck stop) {
+  if (query.recording) {
+    const absl::StatusOr<MultiRankRecording> recording = RecordingOf(profile, stop);
+    if (!recording.ok()) return recording.status();
+    const absl::StatusOr<RecordedJob> made = AlignedJobOf(*recording, stop);
+    if (!made.ok()) return UnderPath("profile", made.status());
+    RunOptions run = made->options;
+    run.steps_per_worker = query.options.steps_per_worker;
+    run.keep_step_ends = false;
+    return JobTracer(profile, query, made->program, sink, stop).Write(made->job, run);
+  }
   const absl::StatusOr<std::shared_ptr<const RankedGraph>> ranked =
       RankedGraph::Make(profile, query.scenario, stop);
   if (!ranked.ok()) return ranked.status();
-  const Program& graph = *(*ranked)->job.program;
-  PerfettoWriter writer({.profile = profile,
-                         .scenario = query.scenario,
-                         .graph = graph,
-                         .collectives = (*ranked)->job.collectives,
-                         .steps_per_worker = query.options.steps_per_worker},
-                        sink);
-  writer.Begin();
-  RunOptions run = RunOptionsOf(profile, query.scenario, query.options, 0);
-  run.fastest_path = EnginePath::kPlain;  // the others know no chunks
-  run.trace = &writer;
-  const auto stop_or_unwanted = [&] { return writer.status().ok() ? stop() : writer.status(); };
-  const absl::StatusOr<RunResult> result =
-      Simulate((*ranked)->JobOf(query.scenario), run, stop_or_unwanted);
-  if (!result.ok()) return result.status();
-  writer.End();
-  if (!writer.status().ok()) return writer.status();
-  return TraceSummary{.events = writer.events(),
-                      .simulation = {.simulated_operations = result->simulated_operations}};
+  return JobTracer(profile, query, (*ranked)->job, sink, stop)
+      .Write((*ranked)->JobOf(query.scenario),
+             RunOptionsOf(profile, query.scenario, query.options, 0));
 }
 
 }  // namespace stepcast

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/communication/all_reduce.h"
+#include "core/model/multi_rank_recording.h"
 #include "core/predict/request_faults.h"
 
 namespace stepcast {
@@ -200,6 +201,28 @@ std::vector<int64_t> BucketCaps() {
   for (const double megabytes : kMegabytes)
     caps.push_back(static_cast<int64_t>(megabytes * (1 << 20)));
   return caps;
+}
+
+BucketQuestion AskForBuckets(const Profile& profile, const Scenario& scenario,
+                             const SimulationOptions& options) {
+  constexpr int64_t kFewCapsMebibytes[] = {1, 2, 5, 10, 25, 50, 100, 200};
+  if (scenario.has_servers()) return {.why_not = "transfers to parameter servers have no buckets"};
+  if (scenario.workers == 1) return {.why_not = "one worker sends no gradients"};
+  const AllReduce& job = scenario.all_reduce();
+  if (job.sharding != Sharding::kNone)
+    return {.why_not = "the job is sharded, and buckets are of whole gradients"};
+  if (job.fidelity != Fidelity::kCollapsed)
+    return {.why_not = "fidelity is EXPANDED, and many groupings are tried"};
+  if (job.algorithm == CollectiveAlgorithm::kMeasured && profile.recording() != nullptr &&
+      job.measured == MeasuredCollectivesOf(*profile.recording()))
+    return {.why_not = "collectives take their recorded times, which say little of other buckets"};
+  TuningQuery query{
+      .scenarios = {scenario},
+      .options = options,
+      .methods = {TuningMethod::kAsRecorded, TuningMethod::kDdpBuckets, TuningMethod::kMgWfbp},
+      .first_bucket_bytes = kFirstBucketBytes};
+  for (const int64_t cap : kFewCapsMebibytes) query.bucket_caps_bytes.push_back(cap << 20);
+  return {.query = std::move(query)};
 }
 
 absl::StatusOr<TuningQuery> ResolveTuning(const Profile& profile, const TuningDraft& draft,

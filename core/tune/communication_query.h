@@ -61,6 +61,18 @@ struct TuningQuery {
   AllocationOptions allocation;            // of kLibra
 };
 
+// The question for the best buckets of a job that is resolved already, or the reason why there is
+// none.
+struct BucketQuestion {
+  std::optional<TuningQuery> query;
+  std::string why_not;
+};
+
+// Few buckets are tried: by PyTorch's rule with caps of 1 to 200 MiB, and MG-WFBP's. REQUIRES:
+// scenario and options were resolved for this profile.
+BucketQuestion AskForBuckets(const Profile& profile, const Scenario& scenario,
+                             const SimulationOptions& options);
+
 // Workers where a request names no number.
 inline constexpr int32_t kDefaultTunedWorkers = 8;
 

@@ -154,7 +154,9 @@ inline constexpr EnumTable<v1::WhatIf::Change, WhatIf, kWhatIfCount> kWhatIfs{
      {v1::WhatIf::LINKS_TWICE_AS_FAST, WhatIf::kLinksTwiceAsFast},
      {v1::WhatIf::NO_LATENCY, WhatIf::kNoLatency},
      {v1::WhatIf::COMPUTATION_TWICE_AS_FAST, WhatIf::kComputationTwiceAsFast},
-     {v1::WhatIf::ONE_WORKER_FEWER, WhatIf::kOneWorkerFewer}}};
+     {v1::WhatIf::ONE_WORKER_FEWER, WhatIf::kOneWorkerFewer},
+     {v1::WhatIf::BEST_BUCKETS, WhatIf::kBestBuckets},
+     {v1::WhatIf::BEST_TRANSFER_ORDER, WhatIf::kBestTransferOrder}}};
 inline constexpr EnumTable<v1::JobStrategy::MemoryPass, MemoryPass, 3> kMemoryPasses{
     {{v1::JobStrategy::NONE, MemoryPass::kNone},
      {v1::JobStrategy::RECOMPUTATION, MemoryPass::kRecomputation},

@@ -12,6 +12,7 @@
 #include "server/convert/enum_table.h"
 #include "server/convert/profile_convert.h"
 #include "server/convert/scenario_convert.h"
+#include "server/convert/search_convert.h"
 
 namespace stepcast::server {
 
@@ -254,6 +255,8 @@ v1::WhatIf WireChange(const WhatIfAnswer& answer) {
   *wire.mutable_prediction() = ToWire(answer.prediction);
   wire.set_ratio(answer.ratio);
   *wire.mutable_ratio_interval() = ToWire(answer.ratio_interval);
+  wire.set_setting(answer.setting);
+  for (const TunedGroup& group : answer.groups) *wire.add_groups() = ToWire(group);
   return wire;
 }
 
@@ -470,6 +473,8 @@ GenerateTraceCall FromWire(const v1::GenerateTraceRequest& wire) {
   FaultList faults;
   call.draft.scenario = FromWire(wire.scenario(), "scenario", faults);
   call.draft.options = FromWire(wire.options(), "options", faults);
+  call.draft.critical_path = wire.critical_path();
+  call.draft.recording = wire.recording();
   call.faults = std::move(faults).Take();
   return call;
 }

@@ -215,17 +215,20 @@ v1::OptimizeOrderResponse ToWire(const OptimizeOrderAnswer& answer) {
   return wire;
 }
 
+v1::CommunicationGroup ToWire(const TunedGroup& group) {
+  v1::CommunicationGroup wire;
+  for (const std::string& name : group.operations) wire.add_operations(name);
+  wire.set_size_bytes(group.size_bytes);
+  wire.set_threads(group.threads);
+  return wire;
+}
+
 namespace {
 
 v1::CommunicationStrategy WireStrategy(const TunedStrategy& strategy) {
   v1::CommunicationStrategy wire;
   wire.set_method(WireOf(kTuningMethods, strategy.method));
-  for (const TunedGroup& group : strategy.groups) {
-    v1::CommunicationGroup& carried = *wire.add_groups();
-    for (const std::string& name : group.operations) carried.add_operations(name);
-    carried.set_size_bytes(group.size_bytes);
-    carried.set_threads(group.threads);
-  }
+  for (const TunedGroup& group : strategy.groups) *wire.add_groups() = ToWire(group);
   if (strategy.backward_seconds.has_value()) wire.set_backward_seconds(*strategy.backward_seconds);
   wire.set_step_seconds(strategy.prediction.step_time.mean);
   wire.set_examples_per_second(strategy.prediction.examples_per_second);

@@ -19,6 +19,7 @@ OptimizeOrderCall FromWire(const v1::OptimizeOrderRequest& wire);
 v1::OptimizeOrderResponse ToWire(const OptimizeOrderAnswer& answer);
 OptimizeCommunicationCall FromWire(const v1::OptimizeCommunicationRequest& wire);
 v1::OptimizeCommunicationResponse ToWire(const OptimizeCommunicationAnswer& answer);
+v1::CommunicationGroup ToWire(const TunedGroup& group);
 
 AllocateWorkersCall FromWire(const v1::AllocateWorkersRequest& wire);
 v1::AllocateWorkersResponse ToWire(const AllocateWorkersAnswer& answer);

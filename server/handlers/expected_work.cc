@@ -61,12 +61,14 @@ double OperationsOf(const Profile& profile, const ComparisonQuery& query) {
 }
 
 double OperationsOf(const Profile& profile, const DiagnosisQuery& query) {
-  // One worker's runs, those of the job with and without each change, and the steps of the path.
+  // One worker's runs, those of the job with and without each change, short ones of what is tried
+  // in search of the best, and the steps of the path.
+  constexpr double kShortRuns = 5;
   const double workers = query.scenario.workers;
   const double of_path = std::min(static_cast<double>(profile.operations().size()) * workers *
                                       static_cast<double>(kPathSteps + kPathWarmup),
                                   static_cast<double>(kMaxFollowedOperations));
-  return (1 + workers * static_cast<double>(1 + kWhatIfCount)) *
+  return (1 + workers * (static_cast<double>(1 + kWhatIfCount) + kShortRuns)) *
              OfOneWorker(profile, query.options, query.scenario) +
          of_path;
 }

@@ -283,8 +283,18 @@ class Collector {
     SetChosen(*request.mutable_scenario());
     absl::StatusOr<v1::DiagnoseJobResponse> reply = source_.DiagnoseJob(request);
     if (!reply.ok()) return Miss("diagnosis", reply.status());
+    // Of a recording of several workers: of as many, as it is by itself. Only this reply says.
+    const int recorded = reply->recording().report().workers_size();
+    if (recorded > 0 && recorded != workers_) {
+      request.mutable_scenario()->set_workers(recorded);
+      if (auto as_recorded = source_.DiagnoseJob(request); as_recorded.ok())
+        reply = std::move(as_recorded);
+    }
     Trim(*reply->mutable_prediction());
-    for (v1::WhatIf& what_if : *reply->mutable_what_ifs()) Trim(*what_if.mutable_prediction());
+    for (v1::WhatIf& what_if : *reply->mutable_what_ifs()) {
+      Trim(*what_if.mutable_prediction());
+      for (v1::CommunicationGroup& group : *what_if.mutable_groups()) group.clear_operations();
+    }
     data_["diagnosis"] = JsonOf(*reply);
   }
 

@@ -2,7 +2,7 @@
 
 import unittest
 
-from contract import diagnosis_pb2, from_json, grpc, prediction, scenario_pb2, store
+from contract import diagnosis_pb2, from_json, grpc, prediction, profile_pb2, scenario_pb2, store
 from sample import message, recorded, small
 from stepcastd import ServerTest
 
@@ -58,8 +58,33 @@ class DiagnoseTest(ServerTest):
             self.assertAlmostEqual(ratios[change], 0.075 / seconds)
         # Without the slow one: four rounds of a third.
         self.assertAlmostEqual(ratios[CHANGE.ONE_WORKER_FEWER], (3 / (0.030 + 4 * 0.01 / 3)) / (4 / 0.075))
-        self.assertEqual([(out.change, bool(out.reason)) for out in reply.left_out], [(CHANGE.NO_LATENCY, True)])
+        # Of one gradient there are no other buckets.
+        self.assertEqual([(out.change, bool(out.reason)) for out in reply.left_out], [(change, True) for change in (CHANGE.NO_LATENCY, CHANGE.BEST_BUCKETS, CHANGE.BEST_TRANSFER_ORDER)])
         self.assertEqual(sorted(ratios.values(), reverse=True), [answer.ratio for answer in reply.what_ifs])
+
+    def test_the_best_buckets_are_named_and_are_what_a_prediction_of_them_says(self):
+        # Ten gradients of 1 MB, each ready 1 ms after the one before; messages of a millisecond.
+        profile = {"batch_size": 8, "platform": {"bandwidth_bytes_per_second": 1e9}, "operations": [], "steps": [{"start_ns": [], "end_ns": []}]}
+        for i in range(10):
+            waits = {"waiting_for": [2 * i - 2]} if i else {}
+            profile["operations"] += [
+                {"name": f"backward {i}", "resource": "WORKER", **waits},
+                {"name": f"gradient {i}", "resource": "COLLECTIVE", "collective": "ALL_REDUCE", "size_bytes": 1_000_000, "waiting_for": [2 * i]},
+            ]
+            profile["steps"][0]["start_ns"] += [i * 1_000_000, (i + 1) * 1_000_000]
+            profile["steps"][0]["end_ns"] += [(i + 1) * 1_000_000] * 2
+        reply = self.diagnose(inline_profile=profile, scenario={"workers": 4, "all_reduce": {"latency_seconds": 1e-3}})
+        (best,) = [answer for answer in reply.what_ifs if answer.change == CHANGE.BEST_BUCKETS]
+        self.assertGreater(best.ratio, 1.5)
+        self.assertRegex(best.setting, "^bucket_cap_mb")
+        self.assertLess(len(best.groups), 10)
+        self.assertEqual([name for group in best.groups for name in group.operations], [f"gradient {i}" for i in range(10)])
+        self.assertEqual([group.size_bytes for group in best.groups], [1_000_000 * len(group.operations) for group in best.groups])
+        asked = prediction.PredictThroughputRequest(inline_profile=from_json(profile_pb2.Profile(), profile), scenario=best.prediction.scenario, options=self.options)
+        predicted = self.server.predictions.PredictThroughput(asked).predictions[0]
+        self.assertAlmostEqual(predicted.steps_per_second, best.prediction.steps_per_second)
+        self.assertAlmostEqual(best.ratio, predicted.steps_per_second / reply.prediction.steps_per_second)
+        self.assertEqual([out.change for out in reply.left_out if out.change == CHANGE.BEST_TRANSFER_ORDER], [CHANGE.BEST_TRANSFER_ORDER])
 
     def test_it_is_of_the_job_that_is_predicted(self):
         reply = self.diagnose(inline_profile=recorded(), scenario={"workers": 2})

@@ -1,12 +1,13 @@
 """Recordings of several workers of one job: imported in one stream, kept, diagnosed and predicted, by Google's client and by the command line."""
 
+import collections
 import gzip
 import json
 import os
 import subprocess
 import tempfile
 
-from contract import details_of, diagnosis_pb2, from_json, grpc, prediction, profile_pb2, scenario_pb2, store
+from contract import details_of, diagnosis_pb2, from_json, grpc, prediction, profile_pb2, scenario_pb2, store, trace_pb2
 from rank_traces import rank_traces
 from stepcastd import PATIENCE_SECONDS, ServerTest
 
@@ -107,7 +108,34 @@ class RecordingsTest(ServerTest):
             self.assertAlmostEqual(ratios[change], STEP / seconds, delta=0.02 * STEP / seconds if change != CHANGE.NO_STRAGGLERS else 0.1 * STEP / seconds)
         # Without rank 2 a ring sends three quarters.
         self.assertAlmostEqual(ratios[CHANGE.ONE_WORKER_FEWER], (2 / (0.014 + 0.00225 + 0.00075 + 0.001)) / (3 / STEP), delta=0.005)
-        self.assertEqual([out.change for out in reply.left_out], [CHANGE.NO_LATENCY])
+        self.assertEqual([out.change for out in reply.left_out], [CHANGE.NO_LATENCY, CHANGE.BEST_BUCKETS, CHANGE.BEST_TRANSFER_ORDER])
+
+    def test_the_trace_of_the_recording_shows_its_critical_path(self):
+        name = self.import_all(rank_traces(offsets_ns=OFFSETS_NS)).profile.name
+        asked = trace_pb2.GenerateTraceRequest(profile=name, recording=True, critical_path=True)
+        events = json.loads(b"".join(reply.chunk for reply in self.server.predictions.GenerateTrace(asked)))["traceEvents"]
+        segments = [event for event in events if event["ph"] == "X" and event["cat"] == "path"]
+        sums = collections.Counter()
+        at = 0
+        for segment in segments:
+            begin, length = round(segment["ts"] * 1e6), round(segment["dur"] * 1e6)
+            self.assertEqual(begin, at)
+            at += length
+            sums[segment["args"]["kind"]] += length * 1e-12
+        steps = [event for event in events if event["ph"] == "X" and event["cat"] == "step"]
+        self.assertEqual(at, max(round(step["ts"] * 1e6) + round(step["dur"] * 1e6) for step in steps))
+        self.assertEqual(len(steps), 3 * 5)
+        # The same path as that of the diagnosis.
+        recorded = self.diagnose(profile=name).recording
+        expected = {TIME.Kind.Name(kind): seconds * 5 for kind, seconds in by_kind(recorded.path).items()}
+        self.assertEqual(set(sums), set(expected))
+        for kind, seconds in expected.items():
+            self.assertAlmostEqual(sums[kind], seconds, delta=1e-8)
+        self.assertEqual({segment["args"]["worker"] for segment in segments if segment["args"]["kind"] == "WAITING"}, {2})
+        asked.scenario.workers = 3
+        with self.assertRaises(grpc.RpcError) as raised:
+            list(self.server.predictions.GenerateTrace(asked))
+        self.assertEqual(list(details_of(raised.exception).violations), ["scenario"])
 
     def test_predictions_use_each_workers_steps(self):
         name = self.import_all(rank_traces()).profile.name

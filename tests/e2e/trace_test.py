@@ -67,6 +67,36 @@ class TraceTest(ServerTest):
             for before, after in zip(spans, spans[1:]):
                 self.assertLessEqual(before[1], after[0], lane)
 
+    def test_the_critical_path_of_every_kind_of_job_is_whole(self):
+        # Servers, and collectives of workers of whom the last one is slow.
+        unequal = {"workers": 3, "worker_groups": [{"count": 2}, {"count": 1, "compute_speed_factor": 0.5}]}
+        for scenario in ({"workers": 3}, {**unequal, "all_reduce": {}}):
+            asked = request(recorded(), 2, **scenario)
+            asked.critical_path = True
+            events = self.trace(asked)
+            names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+            self.assertEqual(names[4], "critical path")
+            slices = [event for event in events if event["ph"] == "X"]
+            path = [event for event in slices if event["cat"] == "path"]
+            work = [event for event in slices if event["cat"] not in ("path", "step")]
+            spans = [picoseconds(event) for event in path]
+            self.assertEqual(spans[0][0], 0)
+            self.assertEqual(spans[-1][1], max(picoseconds(event)[1] for event in slices))
+            for before, after in zip(spans, spans[1:]):
+                self.assertEqual(before[1], after[0])
+            for event in path:
+                if event["args"]["kind"] == "GAP":
+                    continue
+                begin, end = picoseconds(event)
+                holders = [one for one in work if one["name"] == event["args"]["operation"] and picoseconds(one)[0] <= begin and end <= picoseconds(one)[1]]
+                self.assertTrue(any(one["pid"] == event["args"].get("worker", one["pid"] - 1) + 1 for one in holders), event)
+            kinds = {event["args"]["kind"] for event in path}
+            self.assertEqual("WAITING" in kinds, "all_reduce" in scenario)
+            arrows = [event["ph"] for event in events if event["ph"] in "stf"]
+            self.assertEqual(arrows, ["s"] + ["t"] * (len(arrows) - 2) + ["f"])
+            without = request(recorded(), 2, **scenario)
+            self.assertEqual([event for event in events if event["pid"] != 4 and event["ph"] in "MX"], self.trace(without))
+
     def test_processes_and_threads_have_names_and_an_order(self):
         events = self.trace(request(small(), workers=2))
         names = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}

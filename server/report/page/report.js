@@ -245,7 +245,7 @@ function stepTime() {
 }
 
 const PATH_KINDS = {COMPUTATION: 'computation', SERVER: 'parameter servers', COMMUNICATION: 'communication', WAITING: 'waiting for the slowest', GAP: 'gaps'};
-const CHANGES = {NO_STRAGGLERS: 'no stragglers', LINKS_TWICE_AS_FAST: 'links twice as fast', NO_LATENCY: 'no latency', COMPUTATION_TWICE_AS_FAST: 'computation twice as fast', ONE_WORKER_FEWER: 'one worker fewer'};
+const CHANGES = {NO_STRAGGLERS: 'no stragglers', LINKS_TWICE_AS_FAST: 'links twice as fast', NO_LATENCY: 'no latency', COMPUTATION_TWICE_AS_FAST: 'computation twice as fast', ONE_WORKER_FEWER: 'one worker fewer', BEST_BUCKETS: 'best buckets', BEST_TRANSFER_ORDER: 'best transfer order'};
 
 // A critical path in a sentence; `nameOf` a worker.
 function pathSentence(found, nameOf) {
@@ -293,6 +293,8 @@ function diagnosis() {
           dotChart({label: `Examples per second with ${plural(workers, 'worker')}, as it is and with each change`, xTitle: 'examples/s', format: formatShort, rows}),
           numbersTable(`what would help${isComparison ? `, ${subject.name}` : ''}`, ['change', 'examples/s', 'gain', 'interval'],
               (found.whatIfs || []).map((change) => [CHANGES[change.change] ?? change.change, formatNumber(rateOf(change.prediction)), formatSigned((change.ratio ?? 0) - 1), formatInterval(change.ratioInterval, (ratio) => formatSigned(ratio - 1))])),
+          ...(found.whatIfs || []).filter((change) => change.setting || change.groups).map((change) => element('p', {class: 'about'},
+              `${CHANGES[change.change] ?? change.change}: ${[change.groups && plural(change.groups.length, 'bucket'), change.setting].filter(Boolean).join('; ')}.`)),
           operationsTable(`longest operations of the path${isComparison ? `, ${subject.name}` : ''}`, found),
           ...(found.leftOut || []).map((left) => element('p', {class: 'about'}, `Not tried: ${CHANGES[left.change] ?? left.change} (${left.reason}).`))];
       }));

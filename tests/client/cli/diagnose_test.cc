@@ -4,6 +4,7 @@
 #include <string>
 
 #include "client/cli/answer_texts.h"
+#include "client/cli/measure_text.h"
 
 #include "tests/client/support/text_proto.h"
 
@@ -73,6 +74,31 @@ TEST(DiagnosisTextTest, OpensWithASentenceAndShowsPathChangesAndOperations) {
             "conv1               computation    200.0 ms  40.0%\n"
             "w1 and 2 more       communication  50.00 ms  10.0%\n"
             "warning (2 workers): not a steady state yet\n");
+}
+
+TEST(DiagnosisTextTest, NamesTheBucketsAndTheOrderThatWereFound) {
+  v1::DiagnoseJobResponse response = WithStraggler();
+  response.MergeFrom(Proto<v1::DiagnoseJobResponse>(
+      R"pb(
+        what_ifs {
+          change: BEST_BUCKETS
+          prediction { examples_per_second: 33 }
+          ratio: 1.03
+          setting: "bucket_cap_mb=5"
+          groups { operations: "w1" size_bytes: 1048576 }
+          groups { operations: "w2" operations: "w3" size_bytes: 4500000 }
+        }
+        what_ifs {
+          change: BEST_TRANSFER_ORDER
+          prediction { examples_per_second: 33 }
+          ratio: 1.03
+          setting: "transfer_order=TAC"
+        })pb"));
+  const std::string text = DiagnosisText(response);
+  EXPECT_THAT(text, HasSubstr("\nbest buckets             33.00   +3.0%\n"));
+  EXPECT_THAT(text, HasSubstr("\nbest buckets: 2 buckets of " + BytesText(1048576) + " to " +
+                              BytesText(4500000) + "; bucket_cap_mb=5\n" +
+                              "best transfer order: transfer_order=TAC\n"));
 }
 
 TEST(DiagnosisTextTest, AGainThatIsNotToldFromNothingIsNone) {

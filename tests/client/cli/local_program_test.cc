@@ -13,6 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 TEST_F(LocalProgramTest, PredictsATable) {
@@ -283,8 +284,24 @@ TEST_F(LocalProgramTest, TracesToAFileOrStandardOutput) {
   EXPECT_EQ(directory_.Read("trace.json"), printed.out);
   size_t slices = 0;
   const Json trace = Json::parse(printed.out);
-  for (const Json& event : trace["traceEvents"]) slices += event["ph"] == "X" ? 1 : 0;
+  size_t segments = 0;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    ++(event["cat"] == "path" ? segments : slices);
+  }
   EXPECT_EQ(slices, 2 * 3 * (1 + 4 + 2)) << "each transfer of 1000 bytes takes two services";
+  EXPECT_GT(segments, 3U) << "the critical path of three steps";
+  std::vector<std::string> without = flags;
+  without.emplace_back("--no-critical-path");
+  EXPECT_THAT(Run(without).out, Not(HasSubstr("critical path")));
+}
+
+TEST_F(LocalProgramTest, ATraceOfARecordingTakesNoWorkers) {
+  EXPECT_EQ(Run({"trace", "--local", tiny_, "--recording", "--workers", "2"}).exit_code, 2);
+  const Outcome of_one = Run({"trace", "--local", tiny_, "--recording"});
+  EXPECT_EQ(of_one.exit_code, 1);
+  EXPECT_THAT(of_one.err,
+              HasSubstr("recording: the profile holds no recording of several workers"));
 }
 
 TEST_F(LocalProgramTest, ATraceThatIsRefusedLeavesTheFileAlone) {

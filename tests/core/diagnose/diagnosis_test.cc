@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/predict/throughput.h"
 #include "core/zoo/model_zoo.h"
 
 namespace stepcast::diagnosis_test {
@@ -50,7 +51,7 @@ double SumOf(const SecondsByKind& seconds) {
 // the predictions, but that a mean of ratios is not quite the ratio of means.
 void CheckDiagnosis(const Diagnosis& diagnosis) {
   EXPECT_NEAR(SumOf(diagnosis.path.by_kind), diagnosis.path.seconds, 1e-9 * diagnosis.path.seconds);
-  EXPECT_EQ(diagnosis.what_ifs.size() + diagnosis.left_out.size(), 5U);
+  EXPECT_EQ(diagnosis.what_ifs.size() + diagnosis.left_out.size(), kWhatIfCount);
   EXPECT_FALSE(diagnosis.path.operations.empty());
   double of_operations = 0;
   for (const PathOperation& operation : diagnosis.path.operations) {
@@ -129,6 +130,97 @@ TEST(DiagnosisTest, KnowsParameterServersAndOneWorker) {
       DiagnoseJob(profile, QueryOf(profile, {.workers = 1}), NeverStop).value();
   CheckDiagnosis(of_one);
   EXPECT_EQ(ReasonOf(of_one, WhatIf::kOneWorkerFewer), "there is one worker");
+}
+
+double StepsPerSecondOf(const Profile& profile, const DiagnosisQuery& query,
+                        const Scenario& scenario) {
+  return PredictThroughput(profile, {.scenarios = {scenario}, .options = query.options}, NeverStop)
+      ->predictions.front()
+      .steps_per_second;
+}
+
+TEST(DiagnosisTest, FindsBucketsThatNoCapBeatsAndNamesThem) {
+  const Profile profile = AllReduceProfile();
+  const DiagnosisQuery query =
+      QueryOf(profile, {.workers = 4,
+                        .bandwidth_bytes_per_second = 5e8,
+                        .communication = AllReduceDraft{.latency_seconds = 1e-3}});
+  const Diagnosis diagnosis = DiagnoseJob(profile, query, NeverStop).value();
+  CheckDiagnosis(diagnosis);
+  const WhatIfAnswer* const best = Find(diagnosis, WhatIf::kBestBuckets);
+  ASSERT_NE(best, nullptr) << ReasonOf(diagnosis, WhatIf::kBestBuckets);
+  EXPECT_GT(best->ratio, 1.01) << "than PyTorch's own buckets";
+  EXPECT_NEAR(StepsPerSecondOf(profile, query, best->prediction.scenario),
+              best->prediction.steps_per_second, 1e-9 * best->prediction.steps_per_second);
+  for (const int64_t mebibytes : {1, 5, 25, 100}) {
+    Scenario scenario = query.scenario;
+    std::get<AllReduce>(scenario.communication).fusion = Buckets{.cap_bytes = mebibytes << 20};
+    EXPECT_GE(best->prediction.steps_per_second, 0.99 * StepsPerSecondOf(profile, query, scenario))
+        << mebibytes;
+  }
+  EXPECT_EQ(best->setting.substr(0, 13), "bucket_cap_mb");
+  std::vector<std::string> carried;
+  int64_t bytes = 0;
+  for (const TunedGroup& group : best->groups) {
+    carried.insert(carried.end(), group.operations.begin(), group.operations.end());
+    bytes += group.size_bytes;
+  }
+  std::vector<std::string> gradients;
+  int64_t all_bytes = 0;
+  for (const Operation& operation : profile.operations()) {
+    if (operation.collective != Collective::kAllReduce) continue;
+    gradients.push_back(operation.name);
+    all_bytes += operation.size_bytes;
+  }
+  EXPECT_EQ(carried, gradients);
+  EXPECT_EQ(bytes, all_bytes);
+  EXPECT_LT(best->groups.size(), gradients.size() / 2);
+}
+
+TEST(DiagnosisTest, SaysWhyItSearchesForNoBuckets) {
+  const Profile profile = AllReduceProfile();
+  const auto reason = [&](ScenarioDraft scenario) {
+    const Diagnosis diagnosis =
+        DiagnoseJob(profile, QueryOf(profile, std::move(scenario)), NeverStop).value();
+    EXPECT_EQ(ReasonOf(diagnosis, WhatIf::kBestTransferOrder),
+              "there are no parameter servers: collectives have buckets");
+    return ReasonOf(diagnosis, WhatIf::kBestBuckets);
+  };
+  EXPECT_EQ(reason({.workers = 1}), "one worker sends no gradients");
+  EXPECT_EQ(reason({.workers = 2, .communication = AllReduceDraft{.sharding = Sharding::kFull}}),
+            "the job is sharded, and buckets are of whole gradients");
+  EXPECT_EQ(
+      reason({.workers = 2, .communication = AllReduceDraft{.fidelity = Fidelity::kExpanded}}),
+      "fidelity is EXPANDED, and many groupings are tried");
+  // Links that take no time leave nothing to gain.
+  EXPECT_EQ(reason({.workers = 2, .bandwidth_bytes_per_second = 1e14}).substr(0, 13),
+            "no difference");
+}
+
+TEST(DiagnosisTest, FindsTheBestOrderOfTransfers) {
+  const Profile profile = ZooProfile("vgg16", ZooCommunication::kParameterServers);
+  DiagnosisQuery query = QueryOf(
+      profile, {.workers = 1,
+                .communication = ParameterServersDraft{.multiplexing = WholeStream{},
+                                                       .transfer_order = TransferOrder::kRandom}});
+  const Diagnosis diagnosis = DiagnoseJob(profile, query, NeverStop).value();
+  CheckDiagnosis(diagnosis);
+  EXPECT_EQ(ReasonOf(diagnosis, WhatIf::kBestBuckets),
+            "transfers to parameter servers have no buckets");
+  const WhatIfAnswer* const best = Find(diagnosis, WhatIf::kBestTransferOrder);
+  ASSERT_NE(best, nullptr) << ReasonOf(diagnosis, WhatIf::kBestTransferOrder);
+  EXPECT_GT(best->ratio, 1.01);
+  for (const TransferOrder order :
+       {TransferOrder::kTac, TransferOrder::kTic, TransferOrder::kReverse}) {
+    Scenario scenario = query.scenario;
+    std::get<ParameterServers>(scenario.communication).transfer_order = order;
+    EXPECT_GE(best->prediction.steps_per_second, 0.99 * StepsPerSecondOf(profile, query, scenario));
+  }
+  EXPECT_EQ(best->setting.substr(0, 15), "transfer_order=");
+  // In that order nothing is left to gain.
+  query.scenario = best->prediction.scenario;
+  EXPECT_EQ(ReasonOf(DiagnoseJob(profile, query, NeverStop).value(), WhatIf::kBestTransferOrder),
+            "no order that was tried is faster than the one there is");
 }
 
 // The path is there by then, and each of the predictions has a run.

@@ -92,7 +92,7 @@ TEST(RecordedJobTest, ARecordingOfClocksSecondsApartIsAlignedAndReplayed) {
     const RankTraces made = WriteRankTraces(form);
     const MultiRankRecording recording = ImportRankTraces(made);
     const absl::StatusOr<ClockAlignment> aligned =
-        AlignClocks(ExchangesOf(recording), {}, NeverStop);
+        AlignClocks(ExchangesOf(recording, NeverStop).value(), {}, NeverStop);
     ASSERT_TRUE(aligned.ok()) << aligned.status();
     for (size_t rank = 1; rank < recording.workers.size(); ++rank) {
       const NodeClock& clock = aligned->clocks[rank];

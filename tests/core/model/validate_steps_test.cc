@@ -54,12 +54,14 @@ TEST(ValidateStepsTest, ARecordingOfSeveralWorkersIsReadBackAsItWas) {
   EXPECT_EQ(profile.recorded_workers(), 2);
   EXPECT_EQ(profile.steps_of(0), draft.steps);
   EXPECT_EQ(profile.steps_of(1), draft.recording->workers[1].steps);
-  const MultiRankRecording recording = RecordingOf(profile);
-  EXPECT_EQ(JobRecordingOf(recording), *draft.recording);
+  const MultiRankRecording recording = RecordingOf(profile, NeverStop).value();
+  EXPECT_EQ(JobRecordingOf(recording, {profile.steps_of(0), profile.steps_of(1)}),
+            *draft.recording);
+  EXPECT_EQ(*profile.recording(), *draft.recording);
   EXPECT_EQ(recording.run(1, 0, 1).start_ns, -864);
   EXPECT_THAT(recording.workers, ElementsAre("rank 0", "rank 1"));
   // Whoever came last needed 4 ns in both steps.
-  EXPECT_THAT(CollectiveSecondsOf(*draft.recording), ElementsAre(4e-9));
+  EXPECT_THAT(CollectiveSecondsOf(*draft.recording, NeverStop).value(), ElementsAre(4e-9));
   const std::vector<MeasuredCollective> points = MeasuredCollectivesOf(*draft.recording);
   ASSERT_EQ(points.size(), 1U);
   EXPECT_EQ(points.front(),
@@ -72,11 +74,14 @@ TEST(ValidateStepsTest, WorkersCanBeTakenOutAndRepeated) {
   EXPECT_EQ(alone.recorded_workers(), 1);
   EXPECT_EQ(alone.steps(), profile.steps_of(1));
   EXPECT_EQ(alone.mean_step_ns(), 15);
+  EXPECT_EQ(alone.recording(), nullptr);
   const Profile others = profile.OfWorkers({1, 0, 1});
   EXPECT_EQ(others.recorded_workers(), 3);
   EXPECT_EQ(others.steps(), profile.steps_of(1));
   EXPECT_EQ(others.steps_of(1), profile.steps());
   EXPECT_EQ(others.steps_of(2), profile.steps_of(1));
+  EXPECT_EQ(others.mean_step_ns(), 15);
+  EXPECT_EQ(others.OfWorker(1).steps(), profile.steps());
 }
 
 TEST(ValidateStepsTest, EveryRuleOfARecordingHasItsPath) {

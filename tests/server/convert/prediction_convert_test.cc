@@ -193,7 +193,11 @@ Diagnosis SomeDiagnosis() {
           .what_ifs = {{.change = WhatIf::kOneWorkerFewer,
                         .prediction = {.scenario = {.workers = 3}},
                         .ratio = 1.25,
-                        .ratio_interval = {.lower = 1, .upper = 1.5, .level = 0.9}}},
+                        .ratio_interval = {.lower = 1, .upper = 1.5, .level = 0.9}},
+                       {.change = WhatIf::kBestBuckets,
+                        .ratio = 1.125,
+                        .setting = "bucket_cap_mb=5",
+                        .groups = {{.operations = {"a", "b"}, .size_bytes = 12}}}},
           .left_out = {{.change = WhatIf::kNoLatency, .reason = "none"}},
           .simulation = {.simulated_operations = 13, .engine_path = "plain"}};
 }
@@ -221,7 +225,12 @@ TEST(DiagnosisConvertTest, ADiagnosisCarriesEverything) {
   EXPECT_THAT(wire.operations(0).operations(), ElementsAre("a", "b"));
   EXPECT_EQ(wire.operations(0).kind(), v1::PathTime::COMMUNICATION);
   EXPECT_EQ(wire.operations(0).seconds(), 0.125);
-  ASSERT_EQ(wire.what_ifs_size(), 1);
+  ASSERT_EQ(wire.what_ifs_size(), 2);
+  EXPECT_EQ(wire.what_ifs(1).change(), v1::WhatIf::BEST_BUCKETS);
+  EXPECT_EQ(wire.what_ifs(1).setting(), "bucket_cap_mb=5");
+  ASSERT_EQ(wire.what_ifs(1).groups_size(), 1);
+  EXPECT_THAT(wire.what_ifs(1).groups(0).operations(), ElementsAre("a", "b"));
+  EXPECT_EQ(wire.what_ifs(1).groups(0).size_bytes(), 12);
   EXPECT_EQ(wire.what_ifs(0).change(), v1::WhatIf::ONE_WORKER_FEWER);
   EXPECT_EQ(wire.what_ifs(0).prediction().scenario().workers(), 3);
   EXPECT_EQ(wire.what_ifs(0).ratio(), 1.25);

@@ -85,12 +85,15 @@ class FakeSource : public ReportSource {
 
   absl::StatusOr<v1::DiagnoseJobResponse> DiagnoseJob(
       const v1::DiagnoseJobRequest& request) override {
-    diagnosed = request;
+    diagnosed.push_back(request);
     v1::DiagnoseJobResponse reply;
-    *reply.mutable_prediction() = PredictionOf(3, {});
+    *reply.mutable_prediction() = PredictionOf(request.scenario().workers(), {});
     reply.set_path_seconds(0.5);
     *reply.add_what_ifs()->mutable_prediction() = PredictionOf(2, {});
-    reply.mutable_recording()->mutable_report()->add_workers()->set_name("rank 0");
+    for (int rank = 0; rank < recorded_workers; ++rank) {
+      reply.mutable_recording()->mutable_report()->add_workers()->set_name(
+          absl::StrCat("rank ", rank));
+    }
     return reply;
   }
 
@@ -109,12 +112,13 @@ class FakeSource : public ReportSource {
   bool all_reduce = false;
   bool predicts_the_other = true;
   int servers = 1;
+  int recorded_workers = 0;
   std::vector<v1::PredictThroughputRequest> predicted;
   std::optional<v1::RecommendWorkersRequest> recommended;
   std::optional<v1::OptimizeOrderRequest> ordered;
   std::optional<v1::OptimizeCommunicationRequest> tuned;
   std::optional<v1::CompareModelsRequest> compared;
-  std::optional<v1::DiagnoseJobRequest> diagnosed;
+  std::vector<v1::DiagnoseJobRequest> diagnosed;
   std::optional<v1::GenerateTraceRequest> traced;
 
  private:
@@ -163,7 +167,8 @@ TEST(ReportTest, AsksTheSameQuestionOfEveryMethod) {
   // About the recommended number.
   EXPECT_EQ(source.ordered->scenario().workers(), 3);
   EXPECT_EQ(source.traced->scenario().workers(), 3);
-  EXPECT_EQ(source.diagnosed->scenario().workers(), 3);
+  ASSERT_EQ(source.diagnosed.size(), 1U);
+  EXPECT_EQ(source.diagnosed[0].scenario().workers(), 3);
   EXPECT_FALSE(source.tuned.has_value());
   EXPECT_FALSE(source.compared->scenario().has_parameter_servers());
   const nlohmann::json data = DataOf(*report);
@@ -171,10 +176,26 @@ TEST(ReportTest, AsksTheSameQuestionOfEveryMethod) {
   EXPECT_EQ(data.at("prediction").at("predictions").size(), 4U);
   EXPECT_EQ(data.at("prediction").at("predictions").at(1).at("examplesPerSecond"), 0.1);
   EXPECT_EQ(data.at("diagnosis").at("pathSeconds"), 0.5);
-  EXPECT_EQ(data.at("diagnosis").at("recording").at("report").at("workers").at(0).at("name"),
-            "rank 0");
   EXPECT_EQ(data.at("timeline").at("operations"),
             nlohmann::json::parse("[[0, 0, 0, 1000, 2000, 0]]"));
+}
+
+TEST(ReportTest, ARecordingOfSeveralWorkersIsDiagnosedWithAsMany) {
+  FakeSource source;
+  source.recorded_workers = 2;
+  const auto report = CollectReport(source, RequestOf({1, 2, 3}));
+  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_EQ(source.diagnosed.size(), 2U);
+  EXPECT_EQ(source.diagnosed[1].scenario().workers(), 2);
+  EXPECT_EQ(source.traced->scenario().workers(), 3) << "the rest is of what is recommended";
+  const nlohmann::json diagnosis = DataOf(*report).at("diagnosis");
+  EXPECT_EQ(diagnosis.at("prediction").at("scenario").at("workers"), 2);
+  EXPECT_EQ(diagnosis.at("recording").at("report").at("workers").at(1).at("name"), "rank 1");
+  // As many as are recommended: one question says it all.
+  FakeSource as_recommended;
+  as_recommended.recorded_workers = 3;
+  ASSERT_TRUE(CollectReport(as_recommended, RequestOf({1, 2, 3})).ok());
+  EXPECT_EQ(as_recommended.diagnosed.size(), 1U);
 }
 
 TEST(ReportTest, AJobOfAllReducesIsTunedAndComparedWithServers) {

@@ -1,0 +1,112 @@
+// The strategies that are found for recorded jobs, beside every default: all recordings of the
+// tree.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "core/importing/gunzip_source.h"
+#include "core/importing/pytorch_ranks.h"
+#include "core/importing/pytorch_trace.h"
+#include "core/strategies/optimize_job.h"
+#include "tests/core/strategies/chain_job.h"
+#include "tests/support/profile_json.h"
+
+namespace stepcast::optimize_recordings_test {
+namespace {
+
+using std::filesystem::path;
+
+const path kData = path(STEPCAST_SOURCE_DIR) / "tests/data";
+
+// The decompressed bytes of a file.
+struct RecordedFile {
+  explicit RecordedFile(const path& file)
+      : packed(std::istreambuf_iterator<char>(std::ifstream(file, std::ios::binary).rdbuf()), {}) {}
+
+  const std::string packed;
+  TextSource source{packed};
+  GunzipSource trace{source,
+                     {.admit = [](int64_t) { return absl::OkStatus(); },
+                      .damaged = [](const std::string& why) { return absl::DataLossError(why); }}};
+};
+
+const PyTorchTraceOptions kOptions{
+    .recording = {
+        .model = "m", .batch_size = 32, .platform = {.bandwidth_bytes_per_second = 1.25e8}}};
+
+Profile OfOneWorker(const char* name) {
+  RecordedFile file(kData / name);
+  return ImportPyTorchTrace(file.trace, kOptions, {}, NeverStop).value().profile;
+}
+
+Profile OfThreeWorkers(const char* folder) {
+  std::deque<RecordedFile> files;
+  std::vector<RankTrace> traces;
+  for (const char* name : {"rank0.json.gz", "rank1.json.gz", "rank2.json.gz"})
+    traces.push_back({.recording = &files.emplace_back(kData / folder / name).trace, .name = name});
+  return ImportPyTorchRanks(traces, kOptions, {}, NeverStop).value().profile;
+}
+
+Profile OfServers(const char* name) {
+  return Profile::Create(testing::ProfileFromJson(testing::ReadJsonFile(kData / name))).value();
+}
+
+// The found strategy is at least as fast as each default, and as the job as it was recorded.
+void ExpectNeverWorse(const char* name, const Profile& profile, int32_t workers) {
+  SCOPED_TRACE(::testing::Message() << name << ", " << workers << " workers");
+  const auto begin = std::chrono::steady_clock::now();
+  const absl::StatusOr<StrategyQuery> query = ResolveStrategies(
+      profile, {.scenario = RingOf(workers, 1e-4),
+                .options = {.steps_per_worker = 30, .warmup_steps = 5, .replications = 2}});
+  ASSERT_TRUE(query.ok()) << query.status();
+  const absl::StatusOr<StrategyAnswer> answer = OptimizeJob(profile, *query, NeverStop);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const double found = answer->prediction.examples_per_second;
+  std::printf("%-22s W = %d:", name, workers);
+  int defaults = 0;
+  for (const char* other : {"AS_RECORDED", "DDP_BUCKETS", "HOROVOD", "MG_WFBP", "NO_FUSION"}) {
+    for (const ComparedStrategy& compared : answer->compared) {
+      if (compared.name != other) continue;
+      ++defaults;
+      EXPECT_GE(found, compared.examples_per_second * (1 - 1e-9)) << other;
+      std::printf(" %s %.1f,", other, compared.examples_per_second);
+    }
+  }
+  EXPECT_EQ(defaults, 5);
+  EXPECT_GE(found, answer->as_recorded.examples_per_second * (1 - 1e-9));
+  std::printf(" found %.1f examples/s in %.1f s\n", found,
+              std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+}
+
+TEST(OptimizeRecordingsTest, IsNeverWorseThanAnyDefaultOnOneWorkersRecordings) {
+  for (const char* name :
+       {"ddp/alexnet_s/alexnet_s-25.json.gz", "ddp/resnet50_s/resnet50_s-5.json.gz",
+        "ddp_sweep/alexnet_s/alexnet_s-25.json.gz", "ddp_sweep/resnet50_s/resnet50_s-5.json.gz",
+        "ddp_sweep/bert_s/bert_s-25.json.gz"}) {
+    const Profile profile = OfOneWorker(name);
+    for (const int32_t workers : {2, 6}) ExpectNeverWorse(name, profile, workers);
+  }
+}
+
+TEST(OptimizeRecordingsTest, IsNeverWorseThanAnyDefaultOnRecordingsOfSeveralWorkers) {
+  for (const char* name :
+       {"ddp_sweep/resnet50_s/ranks-w3", "ddp_sweep/resnet50_s/ranks-straggler-w3"})
+    ExpectNeverWorse(name, OfThreeWorkers(name), 3);
+}
+
+// Recorded at parameter servers, asked about all-reduces.
+TEST(OptimizeRecordingsTest, IsNeverWorseThanAnyDefaultOnTheTestbedsRecordings) {
+  for (const char* name : {"testbed/alexnet_64.profile.json", "testbed/resnet50_16.profile.json",
+                           "testbed/vgg11_128.profile.json"})
+    ExpectNeverWorse(name, OfServers(name), 4);
+}
+
+}  // namespace
+}  // namespace stepcast::optimize_recordings_test
