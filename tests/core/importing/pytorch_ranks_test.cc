@@ -147,7 +147,7 @@ TEST(PyTorchRanksTest, KeepsTheStepsThatAllRanksHave) {
   const absl::StatusOr<MultiRankRecording> found = Import({made.texts[0], fewer, made.texts[2]});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->step_numbers, (std::vector<int64_t>{7, 8, 9, 10, 11}));
-  EXPECT_EQ(found->steps[1].size(), 5U);
+  EXPECT_EQ(found->profile.steps_of(1).size(), 5U);
 }
 
 // A piece that takes no time on one rank alone is there with none.
@@ -165,8 +165,8 @@ TEST(PyTorchRanksTest, ProgramsThatAreAlikeAreOne) {
     const std::string& name = found->profile.operations()[i].name;
     EXPECT_EQ(name, whole->profile.operations()[i].name);
     if (name != "optimizer") continue;
-    EXPECT_EQ(found->steps[1][0].start_ns[i], found->steps[1][0].end_ns[i]);
-    EXPECT_LT(found->steps[0][0].start_ns[i], found->steps[0][0].end_ns[i]);
+    EXPECT_EQ(found->profile.steps_of(1)[0].start_ns[i], found->profile.steps_of(1)[0].end_ns[i]);
+    EXPECT_LT(found->profile.steps_of(0)[0].start_ns[i], found->profile.steps_of(0)[0].end_ns[i]);
   }
 }
 
