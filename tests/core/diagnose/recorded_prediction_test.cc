@@ -112,7 +112,7 @@ TEST(RecordedPredictionTest, EveryWorkerRepeatsItsOwnStepsAndAllTheSameOne) {
 
 TEST(RecordedPredictionTest, WithoutLinksCollectivesTakeTheirRecordedTimes) {
   const Profile profile = RandomProfile(3, 3, 4);
-  const double recorded = CollectiveSecondsOf(*profile.content().recording).front();
+  const double recorded = CollectiveSecondsOf(*profile.recording(), NeverStop).value().front();
   const auto length = [&](const ScenarioDraft& draft) {
     const Scenario scenario = ResolveScenario(profile, draft).value();
     return ToSeconds(JobOf(BuildJobProgram(profile, scenario, NeverStop).value(), nullptr, scenario)
