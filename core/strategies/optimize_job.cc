@@ -305,14 +305,12 @@ class StrategyAdviser {
     }
     const TunedStrategy* faster = nullptr;
     for (const TunedStrategy& baseline : baselines) {
-      if (baseline.method != TuningMethod::kHorovod ||
-          baseline.prediction.steps_per_second <= best * kMore)
-        continue;
+      if (baseline.prediction.steps_per_second <= best * kMore) continue;
       best = baseline.prediction.steps_per_second;
       faster = &baseline;
     }
     if (faster != nullptr) {
-      TakeCycles(*faster);
+      TakeBaseline(*faster);
       return absl::OkStatus();
     }
     const Gain gain = GainOverBase(full->prediction, full->runs);
@@ -328,17 +326,18 @@ class StrategyAdviser {
     return absl::OkStatus();
   }
 
-  // Horovod's cycles, which no groups that were found are as fast as.
-  void TakeCycles(const TunedStrategy& cycles) {
-    answer_.gain = GainOfTuned(cycles);
-    Compare("FOUND", cycles.prediction, answer_.gain);
+  // A default, which nothing that was found is as fast as: Horovod's cycles, which are no groups,
+  // or groups whose collectives take a little longer where they are written into the profile.
+  void TakeBaseline(const TunedStrategy& baseline) {
+    answer_.gain = GainOfTuned(baseline);
+    Compare("FOUND", baseline.prediction, answer_.gain);
     if (plan_->pass == MemoryPass::kNone &&
-        cycles.prediction.steps_per_second <= answer_.as_recorded.steps_per_second)
+        baseline.prediction.steps_per_second <= answer_.as_recorded.steps_per_second)
       return;
     answer_.keeps_as_recorded = false;
-    answer_.prediction = cycles.prediction;
-    answer_.setting = cycles.setting;
-    for (const TunedGroup& group : cycles.groups) {
+    answer_.prediction = baseline.prediction;
+    answer_.setting = baseline.setting;
+    for (const TunedGroup& group : baseline.groups) {
       answer_.tensors.push_back(
           {.operations = group.operations, .size_bytes = group.size_bytes, .partitions = 1});
     }

@@ -1,5 +1,5 @@
-// The strategies that are found for recorded jobs, beside every default: all recordings of the
-// tree.
+// The strategies that are found for recorded jobs, beside every default: recordings of the
+// tree whose workers meet in all-reduces.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -16,7 +16,6 @@
 #include "core/importing/pytorch_trace.h"
 #include "core/strategies/optimize_job.h"
 #include "tests/core/strategies/chain_job.h"
-#include "tests/support/profile_json.h"
 
 namespace stepcast::optimize_recordings_test {
 namespace {
@@ -52,10 +51,6 @@ Profile OfThreeWorkers(const char* folder) {
   for (const char* name : {"rank0.json.gz", "rank1.json.gz", "rank2.json.gz"})
     traces.push_back({.recording = &files.emplace_back(kData / folder / name).trace, .name = name});
   return ImportPyTorchRanks(traces, kOptions, {}, NeverStop).value().profile;
-}
-
-Profile OfServers(const char* name) {
-  return Profile::Create(testing::ProfileFromJson(testing::ReadJsonFile(kData / name))).value();
 }
 
 // The found strategy is at least as fast as each default, and as the job as it was recorded.
@@ -99,13 +94,6 @@ TEST(OptimizeRecordingsTest, IsNeverWorseThanAnyDefaultOnRecordingsOfSeveralWork
   for (const char* name :
        {"ddp_sweep/resnet50_s/ranks-w3", "ddp_sweep/resnet50_s/ranks-straggler-w3"})
     ExpectNeverWorse(name, OfThreeWorkers(name), 3);
-}
-
-// Recorded at parameter servers, asked about all-reduces.
-TEST(OptimizeRecordingsTest, IsNeverWorseThanAnyDefaultOnTheTestbedsRecordings) {
-  for (const char* name : {"testbed/alexnet_64.profile.json", "testbed/resnet50_16.profile.json",
-                           "testbed/vgg11_128.profile.json"})
-    ExpectNeverWorse(name, OfServers(name), 4);
 }
 
 }  // namespace
