@@ -95,7 +95,7 @@ TEST(DiagnosisTextTest, NamesTheBucketsAndTheOrderThatWereFound) {
           setting: "transfer_order=TAC"
         })pb"));
   const std::string text = DiagnosisText(response);
-  EXPECT_THAT(text, HasSubstr("\nbest buckets             33.00   +3.0%\n"));
+  EXPECT_THAT(text, HasSubstr("\nbest buckets              33.00   +3.0%\n"));
   EXPECT_THAT(text, HasSubstr("\nbest buckets: 2 buckets of " + BytesText(1048576) + " to " +
                               BytesText(4500000) + "; bucket_cap_mb=5\n" +
                               "best transfer order: transfer_order=TAC\n"));
