@@ -82,7 +82,13 @@ class LevelClock {
 
   void SetLevel(Instant now, const LinkLevel& level) {
     if (level == level_) return;
-    virtual_anchor_ = VirtualAt(now);
+    SetLevelAt(now, VirtualAt(now), level);
+  }
+  // The same where it is known to be another level, and what the clock shows. REQUIRES:
+  // virtual_now == VirtualAt(now).
+  void SetLevelAt(Instant now, int64_t virtual_now, const LinkLevel& level) {
+    assert(virtual_now == VirtualAt(now));
+    virtual_anchor_ = virtual_now;
     anchor_ = now;
     level_ = level;
   }

@@ -50,7 +50,6 @@ void MaxMinLevels::Leave(int32_t worker, int32_t hub) {
   used_position_[Slot(worker, last)] = position;
   if (state.level == kUnbounded) {
     // Of a link that holds nothing, less use changes nothing.
-    allowances_.Release(worker, hub);
     --hubs_[Index(hub)].unbound;
   } else {
     RemoveBound(worker, hub);
@@ -108,6 +107,13 @@ LinkLevel MaxMinLevels::FillHub(const Hub& hub) {
   return level;
 }
 
+// True if the worker's link cannot bind whatever the hubs give, or until an allowance is exceeded.
+bool MaxMinLevels::HasEnough(int32_t worker) const {
+  const Worker& state = workers_[Index(worker)];
+  return state.used * LinkLevel::kUnit <= state.capacity ||
+         allowances_.IsCovered(worker, HubsOf(worker), whole_);
+}
+
 // The most that all flows whose hub gives more can have; kUnbounded where all can have what
 // their hubs give.
 int64_t MaxMinLevels::FillWorker(int32_t worker) {
@@ -150,8 +156,9 @@ void MaxMinLevels::UpdateHub(int32_t hub) {
   cost_ += static_cast<int64_t>(state.bound.size());
   if (to < from) return;
   for (int32_t worker = allowances_.TakeExceeded(hub, to); worker >= 0;
-       worker = allowances_.TakeExceeded(hub, to))
-    MarkWorker(worker);
+       worker = allowances_.TakeExceeded(hub, to)) {
+    if (Uses(worker, hub)) MarkWorker(worker);
+  }
 }
 
 void MaxMinLevels::UpdateWorker(int32_t worker) {
@@ -159,6 +166,7 @@ void MaxMinLevels::UpdateWorker(int32_t worker) {
   state.is_dirty = false;
   ++cost_;
   const int64_t from = state.level;
+  if (from == kUnbounded && HasEnough(worker)) return;
   const int64_t to = FillWorker(worker);
   if (from != to) {
     state.level = to;

@@ -21,8 +21,9 @@ namespace stepcast {
 // is at most its capacity, each at least that hub's level.
 // While both hold, its link cannot bind, so a change of a hub's level concerns only the workers
 // whose allowance it exceeds.
-// What is left of a capacity is dealt out in advance, so that this is rare; how it is dealt out
-// changes no result.
+// What is left of a capacity is dealt out in advance, so that this is rare, and a worker keeps its
+// allowance on a hub that it does not use for the next time it does; how it is dealt out changes no
+// result.
 // Units and whole levels: LinkLevel.
 // Threads: none.
 // Cost: O(hubs) to cover a worker, O(log workers) for each allowance that moves, O(1) else.
@@ -33,6 +34,15 @@ class LinkAllowances {
         allowance_(hubs * worker_capacities.size(), 0),
         unallotted_(worker_capacities),
         alarms_(hubs, IndexedHeap(unallotted_.size())) {}
+
+  // True if each of the worker's allowances is at least the level of the hub, of those it uses.
+  bool IsCovered(int32_t worker, std::span<const int32_t> used,
+                 const std::vector<int64_t>& levels) const {
+    for (const int32_t hub : used) {
+      if (allowance_[Index(worker, hub)] < levels[static_cast<size_t>(hub)]) return false;
+    }
+    return true;
+  }
 
   // Raises the worker's allowances to the levels of the hubs it uses. REQUIRES: the sum of those
   // is at most its capacity.
@@ -48,7 +58,7 @@ class LinkAllowances {
     }
   }
 
-  // The worker does not use the hub any more, or its link binds.
+  // The worker's link binds.
   void Release(int32_t worker, int32_t hub) { Allow(worker, hub, 0); }
 
   // A worker whose allowance on the hub is below `level`, which it loses; -1 where there is
@@ -67,7 +77,7 @@ class LinkAllowances {
   }
 
   void DealAnew(int32_t worker, std::span<const int32_t> used, const std::vector<int64_t>& levels) {
-    for (const int32_t hub : used) Release(worker, hub);
+    for (size_t hub = 0; hub < hubs_; ++hub) Release(worker, static_cast<int32_t>(hub));
     int64_t spare = unallotted_[static_cast<size_t>(worker)];
     for (const int32_t hub : used) spare -= levels[static_cast<size_t>(hub)];
     const int64_t share = spare / static_cast<int64_t>(hubs_);
@@ -163,9 +173,14 @@ class MaxMinLevels {
     return Index(worker) * hubs_.size() + Index(hub);
   }
 
+  bool Uses(int32_t worker, int32_t hub) const {
+    const int32_t position = used_position_[Slot(worker, hub)];
+    return position < workers_[Index(worker)].used && used_[Slot(worker, position)] == hub;
+  }
   void MarkHub(int32_t hub);
   void MarkWorker(int32_t worker);
   LinkLevel FillHub(const Hub& hub);
+  bool HasEnough(int32_t worker) const;
   int64_t FillWorker(int32_t worker);
   void UpdateHub(int32_t hub);
   void UpdateWorker(int32_t worker);

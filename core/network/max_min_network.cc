@@ -1,6 +1,7 @@
 #include "core/network/max_min_network.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace stepcast {
 
@@ -13,23 +14,37 @@ MaxMinNetwork::MaxMinNetwork(int32_t hubs, const std::vector<int64_t>& worker_ca
 
 void MaxMinNetwork::TakeEnded(Instant now, std::vector<Flow>& ended) {
   const size_t first = ended.size();
-  ending_.clear();
-  ends_.AppendTops(ending_);
-  for (const int32_t slot : ending_) {
-    if (slot >= hub_count_) {
-      ended.push_back(slot - hub_count_);
-      continue;
-    }
-    const HubState& hub = hubs_[Index(slot)];
-    ending_workers_.clear();
-    hub.ends.AppendUpTo(hub.clock.VirtualAt(now), ending_workers_);
-    for (const int32_t worker : ending_workers_) ended.push_back(worker * hub_count_ + slot);
-    MarkStale(slot);
+  if (ends_.HasOneTop()) {
+    TakeEndedAt(ends_.Top(), now, ended);
+  } else {
+    ending_.clear();
+    ends_.AppendTops(ending_);
+    for (const int32_t slot : ending_) TakeEndedAt(slot, now, ended);
   }
   for (size_t i = first; i < ended.size(); ++i) {
     flows_[Index(ended[i])].is_busy = false;
     Touch(ended[i]);
   }
+}
+
+void MaxMinNetwork::TakeEndedAt(int32_t slot, Instant now, std::vector<Flow>& ended) {
+  if (slot >= hub_count_) {
+    ended.push_back(slot - hub_count_);
+    return;
+  }
+  HubState& hub = hubs_[Index(slot)];
+  // In a tick the clock advances by one at most, so it shows the very end that was due.
+  const int64_t due = hub.ends.TopKey();
+  assert(due == hub.clock.VirtualAt(now));
+  hub.Show(now, due);
+  if (hub.ends.HasOneTop()) {
+    ended.push_back(hub.ends.Top() * hub_count_ + slot);
+  } else {
+    ending_workers_.clear();
+    hub.ends.AppendTops(ending_workers_);
+    for (const int32_t worker : ending_workers_) ended.push_back(worker * hub_count_ + slot);
+  }
+  MarkStale(slot);
 }
 
 void MaxMinNetwork::Start(Flow flow, Span work) {
@@ -93,7 +108,9 @@ bool MaxMinNetwork::UpdateLevels() {
 
 void MaxMinNetwork::ApplyLevels(Instant now) {
   for (const int32_t hub : levels_.changed_hubs()) {
-    hubs_[Index(hub)].clock.SetLevel(now, levels_.HubLevel(hub));
+    HubState& state = hubs_[Index(hub)];
+    const LinkLevel& level = levels_.HubLevel(hub);
+    if (level != state.clock.level()) state.clock.SetLevelAt(now, state.VirtualAt(now), level);
     MarkStale(hub);
     for (const MaxMinLevels::BoundWorker& bound : levels_.BoundOn(hub))
       PlaceFlow(bound.worker * hub_count_ + hub, now);
@@ -112,8 +129,8 @@ void MaxMinNetwork::PlaceFlow(Flow flow, Instant now) {
   if (is_held != (state.place == Place::kHeld) ||
       (is_held && state.rate != levels_.WorkerLevel(worker))) {
     if (state.place == Place::kAtHub) {
-      const HubState& at = hubs_[Index(hub)];
-      state.remaining = at.ends.KeyOf(worker) - at.clock.VirtualAt(now);
+      HubState& at = hubs_[Index(hub)];
+      state.remaining = at.ends.KeyOf(worker) - at.VirtualAt(now);
     } else {
       state.remaining = HeldRemaining(state, now);
     }
@@ -138,7 +155,7 @@ void MaxMinNetwork::Enter(Flow flow, Instant now) {
   }
   state.place = Place::kAtHub;
   HubState& at = hubs_[Index(hub)];
-  at.ends.Set(worker, at.clock.VirtualAt(now) + state.remaining);
+  at.ends.Set(worker, at.VirtualAt(now) + state.remaining);
   MarkStale(hub);
 }
 

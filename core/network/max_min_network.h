@@ -52,9 +52,22 @@ class MaxMinNetwork {
     bool is_touched = false;   // ended or started at this instant
   };
   struct HubState {
+    // The clock's virtual time, which an instant asks for several times; a level that begins at
+    // `now` does not change it.
+    int64_t VirtualAt(Instant now) {
+      if (shown_at != now) Show(now, clock.VirtualAt(now));
+      return shown;
+    }
+    void Show(Instant now, int64_t virtual_now) {
+      shown = virtual_now;
+      shown_at = now;
+    }
+
     LevelClock clock;
     IndexedHeap ends;     // workers whose flow is at the hub's level, by virtual end
     int64_t carried = 0;  // work of all flows started
+    int64_t shown = 0;    // by the clock at shown_at
+    Instant shown_at;
     bool is_stale = false;
   };
 
@@ -66,6 +79,8 @@ class MaxMinNetwork {
   void Touch(Flow flow);
   static int64_t HeldRemaining(const FlowState& state, Instant now);
 
+  // Of ends_, all that end at its slot.
+  void TakeEndedAt(int32_t slot, Instant now, std::vector<Flow>& ended);
   // True if a pair of worker and hub turned idle or busy.
   bool UpdateLevels();
   void ApplyLevels(Instant now);

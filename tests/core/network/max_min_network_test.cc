@@ -230,7 +230,7 @@ TEST(MaxMinNetworkTest, WhatWasCarriedAtTheEndIsAllTheWork) {
 
 TEST(MaxMinNetworkTest, AgreesWithThePathNetworkToTheTick) {
   int ended = 0;
-  for (uint64_t seed = 1; seed <= 1500; ++seed) {
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random({seed, 24});
     const testing::NetworkShape shape = testing::RandomShape(random, 40);
