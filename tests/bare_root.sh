@@ -48,8 +48,18 @@ if [[ ! -e "$root/etc/debian_version" ]]; then
   mirror="${MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Codename: bookworm' | head -n 1)}"
   settings="$(mktemp)"
   apt-config dump | { grep -E '^Acquire::https?::' || true; } >"$settings"
-  made=yes
-  mmdebstrap --quiet --variant=minbase --aptopt="$settings" bookworm "$root" ${mirror:+"$mirror"} >&2 || made=""
+  # Three times, for a mirror is away at times; what is left of a try that failed would stop the next.
+  made=""
+  for wait in 10 30 ""; do
+    if mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Retries "5"' --aptopt="$settings" bookworm "$root" ${mirror:+"$mirror"} >&2; then
+      made=yes
+      break
+    fi
+    [[ -n "$wait" ]] || break
+    echo "bare root: mmdebstrap failed; again in $wait s" >&2
+    find "$root" -mindepth 1 -xdev -delete || true
+    sleep "$wait"
+  done
   rm -f "$settings"
   [[ -n "$made" ]] || skip "mmdebstrap fails, with the mirror ${mirror:-of its own}"
 fi
