@@ -21,10 +21,16 @@ std::string TemporaryDirectory() {
   return error ? "/tmp" : path.string();
 }
 
-// The size of the cache of profiles: what is in memory already need not be kept there twice.
-size_t ProfileCacheBytes(const ServerOptions& options) {
-  return options.store == StoreKind::kMemory ? 0
-                                             : static_cast<size_t>(options.max_profile_cache_bytes);
+// The size of the cache of profiles as they were read, half of that of all kept profiles: what is
+// in memory already need not be kept there twice.
+size_t ReadCacheBytes(const ServerOptions& options) {
+  const auto all = static_cast<size_t>(options.max_profile_cache_bytes);
+  return options.store == StoreKind::kMemory ? 0 : all / 2;
+}
+
+// The rest, of profiles as they are computed with.
+size_t DecodedCacheBytes(const ServerOptions& options) {
+  return static_cast<size_t>(options.max_profile_cache_bytes) - ReadCacheBytes(options);
 }
 
 const char* NameOf(StoreKind store) {
@@ -60,7 +66,7 @@ WireLogLevel SetLevel(Log& log, WireLogLevel level) {
 
 BackEnd::BackEnd(const ServerOptions& options, const Environment& environment)
     : observed_(environment.store, environment.metrics.store, environment.clock),
-      store_(observed_, ProfileCacheBytes(options), &environment.metrics.profile_cache),
+      store_(observed_, ReadCacheBytes(options), &environment.metrics.profile_cache),
       simulation_observer_(environment.metrics.simulation_jobs, options.simulation_observer),
       store_jobs_({.threads = options.store_threads,
                    .queue_max = static_cast<size_t>(options.store_queue_max),
@@ -80,7 +86,9 @@ BackEnd::BackEnd(const ServerOptions& options, const Environment& environment)
                     .clock = environment.clock,
                     .executor = executor_,
                     .runs = &runs_,
-                    .observer = &environment.metrics.simulations},
+                    .observer = &environment.metrics.simulations,
+                    .max_decoded_bytes = DecodedCacheBytes(options),
+                    .decoded_cache = &environment.metrics.decoded_cache},
                    options.profile_limits),
       budget_(options.max_pending_bytes),
       call_log_(environment.log),

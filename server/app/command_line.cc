@@ -105,7 +105,8 @@ void AddLimits(CLI::App& app, ServerOptions& options) {
            "Answers that are kept for equal requests; 0: none");
   AddRange(app, "--max-profile-cache-bytes", options.max_profile_cache_bytes, int64_t{0},
            std::numeric_limits<int64_t>::max() / 4,
-           "Profiles of a durable store that are kept in memory; 0: none");
+           "Profiles that are kept ready to compute with and, of a durable store, as they were "
+           "read; 0: none");
   AddRange(app, "--max-run-cache-bytes", options.max_run_cache_bytes, int64_t{0},
            std::numeric_limits<int64_t>::max() / 4,
            "Simulated runs that are kept for other requests; 0: none");

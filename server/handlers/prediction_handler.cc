@@ -64,7 +64,9 @@ void MergeTimeBudget(Call& call) {
 }  // namespace
 
 PredictionHandler::PredictionHandler(const Environment& environment, const ProfileLimits& limits)
-    : environment_(environment), limits_(limits) {}
+    : environment_(environment),
+      limits_(limits),
+      decoded_(environment.max_decoded_bytes, environment.decoded_cache) {}
 
 EngineRun PredictionHandler::RunOf(const SimulatedWork& work, const SimulationOptions& options,
                                    const std::string& digest) const {
@@ -98,9 +100,10 @@ absl::StatusOr<PredictionHandler::Subject> PredictionHandler::Find(ProfileSource
     return WithFaults(faults, names == Names::kSimilar
                                   ? NameSimilar(stored.status(), *id, environment_.store)
                                   : stored.status());
-  absl::StatusOr<Profile> profile = DecodeProfile(stored->content);
+  std::string digest = stored->summary.digest;
+  absl::StatusOr<Profile> profile = decoded_.Decode(*std::move(stored));
   if (!profile.ok()) return profile.status();
-  return Subject{.profile = *std::move(profile), .digest = std::move(stored->summary.digest)};
+  return Subject{.profile = *std::move(profile), .digest = std::move(digest)};
 }
 
 template <typename Answer, typename Call, typename Resolve, typename Compute>

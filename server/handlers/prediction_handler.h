@@ -10,6 +10,7 @@
 // profile's name, and what the core's functions fail with.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,8 +26,10 @@
 #include "core/model/profile_limits.h"
 #include "core/predict/run_memory.h"
 #include "core/trace/text_pieces.h"
+#include "server/base/bounded_cache.h"
 #include "server/base/clock.h"
 #include "server/convert/prediction_requests.h"
+#include "server/handlers/decoded_profiles.h"
 #include "server/handlers/engine_run.h"
 #include "server/handlers/expected_work.h"
 #include "server/handlers/simulation_observer.h"
@@ -76,6 +79,8 @@ class PredictionHandler {
     const Executor& executor;
     RunMemory* runs = nullptr;               // of all computations; may be null
     SimulationObserver* observer = nullptr;  // may be null
+    size_t max_decoded_bytes = 0;            // of stored profiles that are kept decoded
+    CacheObserver* decoded_cache = nullptr;  // of these; may be null
   };
 
   PredictionHandler(const Environment& environment, const ProfileLimits& limits);
@@ -127,6 +132,7 @@ class PredictionHandler {
 
   const Environment environment_;
   const ProfileLimits limits_;
+  mutable DecodedProfiles decoded_;
 };
 
 }  // namespace stepcast::server

@@ -25,6 +25,7 @@ ServerMetrics::ServerMetrics(const ServerMetricsOptions& options)
       answer_cache(registry_, "answers"),
       run_cache(registry_, "runs"),
       profile_cache(registry_, "profiles"),
+      decoded_cache(registry_, "decoded_profiles"),
       request_cache(registry_, "requests"),
       rejections(registry_),
       security(registry_) {

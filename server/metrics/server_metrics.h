@@ -52,7 +52,8 @@ class ServerMetrics {
   SharingMetrics sharing;
   CacheMetrics answer_cache;
   CacheMetrics run_cache;
-  CacheMetrics profile_cache;
+  CacheMetrics profile_cache;  // as they were read
+  CacheMetrics decoded_cache;  // profiles as they are computed with
   CacheMetrics request_cache;
   RejectionMetrics rejections;
   SecurityMetrics security;

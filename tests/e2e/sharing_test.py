@@ -128,6 +128,13 @@ class SharingTest(ServerTest):
         self.assertGreater(self.server.metric("stepcast_cache_lookups_total", cache="runs", result="hit"), hits)
         self.assertEqual(self.server.metric("stepcast_cache_lookups_total", cache="runs", result="miss"), misses)
 
+    def test_a_stored_profile_is_decoded_once(self):
+        name = self.create(recorded())
+        lookups = lambda result: self.server.metric("stepcast_cache_lookups_total", cache="decoded_profiles", result=result)
+        before = lookups("hit"), lookups("miss")
+        for workers in (1, 2, 3):
+            self.assertFalse(self.predict(profile=name, worker_counts=[workers]).simulation.cached)
+        self.assertEqual((lookups("hit") - before[0], lookups("miss") - before[1]), (2, 1))
 
     def test_an_allocation_a_recommendation_and_a_comparison_share_their_runs(self):
         name = self.create(recorded())
