@@ -36,9 +36,9 @@ concept Network = requires(N network, const N settled, Instant now, std::vector<
 // as one flow.
 //
 //   Settle, settle_cost     as above, but that Settle may return an instant at which nothing ends.
-//   Start(flow, work)       as above; or, where others depend on its chunks, Start(flow), which
-//   gives
-//                           the list they are to be added to before Settle.
+//   Start(flow, work)       as above; or, where others depend on its chunks:
+//   Start(flow)             the same; returns the list that its chunks are to be added to before
+//                           Settle.
 //   Read(flow).After(work)  the instant at which the flow had carried so much more than at the last
 //                           call of the same reader. REQUIRES: it has; nothing is settled between
 //                           the two; the flow has not started anew since; a chunk ends there.
