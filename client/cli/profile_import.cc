@@ -184,7 +184,7 @@ class ImportCommand : public Command {
            "timeline of a step;\npytorch: JSON of PyTorch's profiler (export_chrome_trace), of "
            "three steps or more with record_shapes=True;\nchakra: a Chakra execution "
            "trace of one rank;\nhorovod: what Horovod wrote to HOROVOD_TIMELINE.\nMay be "
-           "compressed by gzip. Several files: what PyTorch's profiler recorded on each rank of "
+           "compressed by gzip. Several files, traces of PyTorch or of Chakra: one of each rank of "
            "one job")
         ->required()
         ->type_name("");
@@ -242,10 +242,11 @@ class ImportCommand : public Command {
       return absl::InvalidArgumentError(
           absl::StrCat(std::string(unused), " does not apply to ", RowOf(*format).text));
     }
-    if (paths_.size() > 1 && *format != RecordingFormat::kPyTorch) {
+    if (paths_.size() > 1 && *format != RecordingFormat::kPyTorch &&
+        *format != RecordingFormat::kChakra) {
       return absl::InvalidArgumentError(
           absl::StrCat(paths_.size(), " files, where ", RowOf(*format).text,
-                       " is one: several are traces of PyTorch, one a rank"));
+                       " is one: several are traces of PyTorch or of Chakra, one a rank"));
     }
     const absl::StatusOr<std::map<std::string, int64_t>> sizes = Sizes();
     if (!sizes.ok())

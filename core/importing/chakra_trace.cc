@@ -1,15 +1,21 @@
 #include "core/importing/chakra_trace.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <queue>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -54,11 +60,14 @@ constexpr int64_t kBarrierType = 9;
 
 class ChakraImport {
  public:
+  // `of_ranks`: one of several, whose numbers of nodes say nothing to the others.
   ChakraImport(std::vector<ChakraNode> nodes, const ChakraTraceOptions& options,
-               const ProfileLimits& limits)
-      : nodes_(std::move(nodes)), options_(options), limits_(limits) {}
+               const ProfileLimits& limits, bool of_ranks = false)
+      : nodes_(std::move(nodes)), options_(options), limits_(limits), of_ranks_(of_ranks) {}
 
   absl::StatusOr<ImportedProfile> Make();
+  // As it was recorded. REQUIRES: Make succeeded.
+  absl::StatusOr<RankStep> Step() const;
 
  private:
   absl::Status ChooseNodes();
@@ -68,12 +77,14 @@ class ChakraImport {
   absl::Status NameCycle(const std::vector<int32_t>& unmet) const;
   absl::Status PassThrough();
   absl::Status AddOperations();
+  absl::Status CheckHeld() const;
   void HoldCollectives();
   std::vector<std::string> Notes(const StepVariation& variation) const;
 
   std::vector<ChakraNode> nodes_;
   const ChakraTraceOptions& options_;
   const ProfileLimits& limits_;
+  const bool of_ranks_;
   std::vector<bool> kept_;                          // by node
   std::vector<std::vector<int32_t>> dependencies_;  // by node, of nodes
   std::vector<int32_t> order_;                      // of nodes, each after those it waits for
@@ -180,15 +191,18 @@ absl::Status ChakraImport::IndexDependencies() {
   return absl::OkStatus();
 }
 
-// Of nodes that could be next the one that started first, of these the one with the least id.
+// Of nodes that could be next the one that started first, of these the one with the least id. Of
+// several ranks the order may depend on no rank's times across streams: a collective comes as soon
+// as it could begin, and computations stream by stream.
 absl::Status ChakraImport::Order() {
   std::vector<int32_t> unmet(nodes_.size());
   std::vector<std::vector<int32_t>> followers(nodes_.size());
-  using Candidate = std::tuple<int64_t, int64_t, int32_t>;
+  using Candidate = std::tuple<bool, int64_t, int64_t, int64_t, int32_t>;
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> next;
   const auto offer = [&](int32_t index) {
     const ChakraNode& node = nodes_[static_cast<size_t>(index)];
-    next.emplace(node.start_ns, node.id, index);
+    next.emplace(of_ranks_ && node.type != NodeType::kCollective, of_ranks_ ? node.stream : 0,
+                 node.start_ns, node.id, index);
   };
   for (size_t i = 0; i < nodes_.size(); ++i) {
     unmet[i] = static_cast<int32_t>(dependencies_[i].size());
@@ -197,7 +211,7 @@ absl::Status ChakraImport::Order() {
     if (unmet[i] == 0) offer(static_cast<int32_t>(i));
   }
   while (!next.empty()) {
-    const int32_t index = std::get<2>(next.top());
+    const int32_t index = std::get<4>(next.top());
     next.pop();
     order_.push_back(index);
     for (const int32_t follower : followers[static_cast<size_t>(index)]) {
@@ -257,12 +271,14 @@ absl::Status ChakraImport::PassThrough() {
 absl::Status ChakraImport::AddOperations() {
   std::vector<int32_t> place(nodes_.size(), -1);
   std::map<int64_t, int32_t> streams;
+  absl::flat_hash_map<std::string, int64_t> called;
   for (const int32_t index : order_) {
     const auto at = static_cast<size_t>(index);
     if (!kept_[at]) continue;
     const ChakraNode& node = nodes_[at];
     place[at] = static_cast<int32_t>(operations_.size());
-    Operation operation{.name = absl::StrCat(node.name, "/", node.id),
+    const int64_t number = of_ranks_ ? called[node.name]++ : node.id;
+    Operation operation{.name = absl::StrCat(node.name, "/", number),
                         .resource = Resource::kWorker};
     for (const int32_t before : dependencies_[at])
       operation.waiting_for.push_back(place[static_cast<size_t>(before)]);
@@ -341,7 +357,7 @@ std::vector<std::string> ChakraImport::Notes(const StepVariation& variation) con
                                  " collectives that nothing in the trace waits for; the step ends "
                                  "after them."));
   }
-  notes.push_back(NoteOn(variation));
+  if (!of_ranks_) notes.push_back(NoteOn(variation));
   return notes;
 }
 
@@ -350,6 +366,7 @@ absl::StatusOr<ImportedProfile> ChakraImport::Make() {
   if (status.ok()) status = IndexDependencies();
   if (status.ok()) status = Order();
   if (status.ok()) status = PassThrough();
+  if (status.ok() && of_ranks_) status = CheckHeld();
   if (status.ok()) status = AddOperations();
   if (!status.ok()) return status;
   HoldCollectives();
@@ -371,6 +388,82 @@ absl::StatusOr<ImportedProfile> ChakraImport::Make() {
   return ImportedProfile{.profile = *std::move(profile), .notes = std::move(notes)};
 }
 
+// In time a collective's place among computations is not the same on every rank: those that wait
+// for others go on computing meanwhile.
+absl::Status ChakraImport::CheckHeld() const {
+  int64_t first_ns = INT64_MAX;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (kept_[i] && nodes_[i].type != NodeType::kCollective)
+      first_ns = std::min(first_ns, nodes_[i].start_ns);
+  }
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const ChakraNode& node = nodes_[i];
+    if (!kept_[i] || node.type != NodeType::kCollective || node.start_ns <= first_ns) continue;
+    const bool waits =
+        std::any_of(dependencies_[i].begin(), dependencies_[i].end(), [this](int32_t before) {
+          return nodes_[static_cast<size_t>(before)].type != NodeType::kCollective;
+        });
+    if (!waits) {
+      return ChakraFault(absl::StrCat(Called(node),
+                                      " depends on no computation (data_deps): its place in time "
+                                      "says which it waits for on one rank, and not on several"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RankStep> ChakraImport::Step() const {
+  RankStep step{.begin_ns = INT64_MAX, .end_ns = INT64_MIN};
+  for (const int32_t index : order_) {
+    const auto at = static_cast<size_t>(index);
+    if (!kept_[at]) continue;
+    const ChakraNode& node = nodes_[at];
+    const CollectiveRun run{.start_ns = node.start_ns, .end_ns = node.start_ns + node.duration_ns};
+    step.begin_ns = std::min(step.begin_ns, run.start_ns);
+    step.end_ns = std::max(step.end_ns, run.end_ns);
+    if (node.type != NodeType::kCollective) continue;
+    if (node.duration_ns == 0) {
+      return ChakraFault(absl::StrCat(Called(node),
+                                      " has no duration_micros: when a rank enters and leaves a "
+                                      "collective says how the ranks' clocks go together"));
+    }
+    const Collective kind = CollectiveOfType(node.collective_type);
+    step.collectives.push_back({.what = {.name = NameOfCollective(kind, step.collectives.size()),
+                                         .kind = kind,
+                                         .size_bytes = node.size_bytes},
+                                .run = run});
+  }
+  return step;
+}
+
+absl::StatusOr<std::vector<ChakraNode>> ReadNodes(ByteSource& recording,
+                                                  const ProfileLimits& limits, StopCheck stop) {
+  absl::StatusOr<std::vector<ChakraNode>> nodes = ReadChakraTrace(recording, limits, stop);
+  if (nodes.ok() && nodes->empty()) return ChakraFault("it has no nodes");
+  return nodes;
+}
+
+absl::StatusOr<RankPart> RankPartOf(const RankTrace& trace, const ChakraTraceOptions& options,
+                                    const ProfileLimits& limits, StopCheck stop) {
+  absl::StatusOr<std::vector<ChakraNode>> nodes = ReadNodes(*trace.recording, limits, stop);
+  if (!nodes.ok()) return nodes.status();
+  const bool has_starts = std::any_of(nodes->begin(), nodes->end(),
+                                      [](const ChakraNode& node) { return node.start_ns != 0; });
+  if (!has_starts) {
+    return ChakraFault(
+        "no node in it has a start_time_micros, which says how the ranks' steps go together");
+  }
+  ChakraImport import(*std::move(nodes), options, limits, /*of_ranks=*/true);
+  absl::StatusOr<ImportedProfile> imported = import.Make();
+  if (!imported.ok()) return imported.status();
+  absl::StatusOr<RankStep> step = import.Step();
+  if (!step.ok()) return step.status();
+  return RankPart{.rank = RankOfChakraName(trace.name),
+                  .name_of_step = [](int64_t /*number*/) { return std::string("step"); },
+                  .steps = {*std::move(step)},
+                  .imported = *std::move(imported)};
+}
+
 }  // namespace
 
 absl::StatusOr<ImportedProfile> ImportChakraTrace(ByteSource& recording,
@@ -380,10 +473,44 @@ absl::StatusOr<ImportedProfile> ImportChakraTrace(ByteSource& recording,
   CheckRecordingOptions(options.recording, limits, faults);
   ResolveStepVariation(options.variation, 0, limits, faults);
   if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
-  absl::StatusOr<std::vector<ChakraNode>> nodes = ReadChakraTrace(recording, limits, stop);
+  absl::StatusOr<std::vector<ChakraNode>> nodes = ReadNodes(recording, limits, stop);
   if (!nodes.ok()) return nodes.status();
-  if (nodes->empty()) return ChakraFault("it has no nodes");
   return ChakraImport(*std::move(nodes), options, limits).Make();
+}
+
+int64_t RankOfChakraName(const std::string& name) {
+  if (const int64_t rank = RankOfName(name); rank >= 0) return rank;
+  constexpr std::string_view kCompressed = ".gz";
+  const size_t whole =
+      absl::EndsWith(name, AbslView(kCompressed)) ? name.size() - kCompressed.size() : name.size();
+  const size_t ending = whole == 0 ? std::string::npos : name.rfind('.', whole - 1);
+  if (ending == std::string::npos) return -1;
+  size_t begin = ending;
+  while (begin > 0 && absl::ascii_isdigit(static_cast<unsigned char>(name[begin - 1]))) --begin;
+  int64_t rank = -1;
+  const bool is_number =
+      absl::SimpleAtoi(absl::string_view(name.data() + begin, ending - begin), &rank);
+  return is_number ? rank : -1;
+}
+
+absl::StatusOr<MultiRankRecording> ImportChakraRanks(const std::vector<RankTrace>& traces,
+                                                     const ChakraTraceOptions& options,
+                                                     const ProfileLimits& limits, StopCheck stop) {
+  FaultList faults;
+  CheckRecordingOptions(options.recording, limits, faults);
+  const StepVariationDraft& asked = options.variation;
+  if (asked.own.value_or(0) != 0 || asked.common.value_or(0) != 0 || asked.steps.has_value()) {
+    faults.Add(asked.own.value_or(0) != 0      ? "step_time_variation"
+               : asked.common.value_or(0) != 0 ? "common_time_variation"
+                                               : "steps",
+               "given, and times of several workers are as recorded");
+  }
+  if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
+  ChakraTraceOptions as_recorded = options;
+  as_recorded.variation = {.own = 0, .common = 0};
+  return ImportRanks(traces, limits, [&](const RankTrace& trace) {
+    return RankPartOf(trace, as_recorded, limits, stop);
+  });
 }
 
 }  // namespace stepcast

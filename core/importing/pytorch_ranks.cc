@@ -2,22 +2,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
-#include <map>
-#include <optional>
-#include <string_view>
+#include <string>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/base/error.h"
-#include "core/base/quoted.h"
-#include "core/importing/imported_profile.h"
 #include "core/importing/pytorch_content.h"
 #include "core/importing/pytorch_reader.h"
 #include "core/importing/recording_options.h"
-#include "core/importing/units.h"
 
 namespace stepcast {
 
@@ -25,52 +17,11 @@ namespace {
 
 constexpr int64_t kBytesOfUnknown = 4;
 
-// A collective of one rank.
-struct RankCollective {
-  MatchedCollective what;
-  int32_t group_size = 0;
-  CollectiveRun run;
-};
-
-struct RankStep {
-  int64_t number = 0;
-  int64_t begin_ns = 0;
-  int64_t end_ns = 0;
-  std::vector<RankCollective> collectives;
-};
-
-// The part of a trace that is kept.
-struct RankPart {
-  std::string path;  // of its recording, in faults
-  int64_t rank = -1;
-  int64_t world_size = 0;
-  std::vector<RankStep> steps;
-  std::optional<ImportedProfile> imported;
-};
-
-std::string_view NameOfKind(Collective kind) {
-  return kind == Collective::kBroadcast ? "broadcast" : "all_reduce";
-}
-
-// The number behind the last "rank" of a name; -1: there is none.
-int64_t RankOfName(const std::string& name) {
-  const size_t at = name.rfind("rank");
-  if (at == std::string::npos) return -1;
-  size_t begin = at + 4;
-  while (begin < name.size() && (name[begin] == '_' || name[begin] == '-')) ++begin;
-  size_t end = begin;
-  while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
-  int64_t rank = -1;
-  const bool is_number =
-      absl::SimpleAtoi(absl::string_view(name.data() + begin, end - begin), &rank);
-  return is_number ? rank : -1;
-}
-
 // The steps of a trace, with the times of their collectives: on a GPU those of the kernels, else of
 // the annotations.
 class RankSteps {
  public:
-  RankSteps(const PyTorchTrace& trace, const std::string& path) : trace_(trace), path_(path) {}
+  explicit RankSteps(const PyTorchTrace& trace) : trace_(trace) {}
 
   absl::StatusOr<std::vector<RankStep>> Find() const {
     std::vector<std::string> notes;
@@ -83,17 +34,19 @@ class RankSteps {
                     .end_ns = trace_.base_ns + content.window.end_ns};
       const std::vector<CollectiveRun> kernels = KernelsOf(content);
       if (!trace_.device.empty() && kernels.size() != content.sent.size()) {
-        return ImportFault(path_, absl::StrCat(StepName(content.number), " launched ",
-                                               kernels.size(), " kernels for ", content.sent.size(),
-                                               " collectives: it cannot be said which is whose"));
+        return ImportFault(
+            kAtRecording,
+            absl::StrCat(StepName(content.number), " launched ", kernels.size(), " kernels for ",
+                         content.sent.size(), " collectives: it cannot be said which is whose"));
       }
       for (size_t i = 0; i < content.sent.size(); ++i) {
         const SentTensor& tensor = content.sent[i];
         const bool has_run = tensor.run.end_ns > tensor.run.start_ns;
         if (kernels.empty() && !has_run) {
           return ImportFault(
-              path_, absl::StrCat("collective ", i, " of ", StepName(content.number),
-                                  " has no recorded run (gloo:all_reduce, or a kernel of NCCL)"));
+              kAtRecording,
+              absl::StrCat("collective ", i, " of ", StepName(content.number),
+                           " has no recorded run (gloo:all_reduce, or a kernel of NCCL)"));
         }
         const int64_t bytes = tensor.element_bytes > 0 ? tensor.element_bytes : kBytesOfUnknown;
         step.collectives.push_back(
@@ -127,301 +80,22 @@ class RankSteps {
   }
 
   const PyTorchTrace& trace_;
-  const std::string& path_;
 };
 
-class RankMatcher {
- public:
-  RankMatcher(std::vector<RankPart> parts, const ProfileLimits& limits)
-      : parts_(std::move(parts)), limits_(limits) {}
-
-  absl::StatusOr<MultiRankRecording> Match() {
-    absl::Status status = OrderRanks();
-    if (status.ok()) status = ChooseSteps();
-    if (status.ok()) status = CompareCollectives();
-    if (status.ok()) status = MergeOperations();
-    if (!status.ok()) return status;
-    return Write();
-  }
-
- private:
-  static std::string NameOfRank(const RankPart& part) { return absl::StrCat("rank ", part.rank); }
-  // Two ranks do not fit together.
-  absl::Status Difference(const RankPart& part, std::string description) const {
-    return ImportFault(part.path, std::move(description));
-  }
-
-  absl::Status OrderRanks() {
-    std::stable_sort(parts_.begin(), parts_.end(),
-                     [](const RankPart& a, const RankPart& b) { return a.rank < b.rank; });
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      const RankPart& part = parts_[i];
-      if (part.rank < 0) {
-        return Difference(part,
-                          "it does not say its rank (distributedInfo), and neither does its name "
-                          "(rank3.json)");
-      }
-      if (i > 0 && part.rank == parts_[i - 1].rank) {
-        return Difference(part, absl::StrCat(NameOfRank(part), " is in ", parts_[i - 1].path,
-                                             ", too: one trace a rank"));
-      }
-      const auto size = static_cast<int64_t>(parts_.size());
-      if (part.world_size != 0 && part.world_size != size) {
-        return Difference(
-            part, absl::StrCat(NameOfRank(part), " is one of ", part.world_size, " workers, and ",
-                               size, " traces were given: all ranks are needed"));
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  // Those that all ranks have, by number; where no number was recorded, by place.
-  absl::Status ChooseSteps() {
-    for (const RankPart& part : parts_) {
-      std::vector<int64_t> numbers;
-      for (const RankStep& step : part.steps) numbers.push_back(step.number);
-      std::sort(numbers.begin(), numbers.end());
-      if (std::adjacent_find(numbers.begin(), numbers.end()) != numbers.end()) {
-        return Difference(
-            part, absl::StrCat(NameOfRank(part), " has two steps of one number: ",
-                               StepName(*std::adjacent_find(numbers.begin(), numbers.end()))));
-      }
-      if (&part == &parts_.front()) {
-        numbers_ = std::move(numbers);
-        continue;
-      }
-      std::vector<int64_t> common;
-      std::set_intersection(numbers_.begin(), numbers_.end(), numbers.begin(), numbers.end(),
-                            std::back_inserter(common));
-      if (common.empty()) {
-        return Difference(
-            part, absl::StrCat(NameOfRank(part), " has ", numbers.size(), " steps from ",
-                               StepName(numbers.front()), ", and ", NameOfRank(parts_.front()),
-                               " has none of them: record the same steps"));
-      }
-      numbers_ = std::move(common);
-    }
-    for (RankPart& part : parts_) {
-      std::vector<size_t>& kept = kept_.emplace_back();
-      for (const int64_t number : numbers_) {
-        const auto found =
-            std::find_if(part.steps.begin(), part.steps.end(),
-                         [&](const RankStep& step) { return step.number == number; });
-        kept.push_back(static_cast<size_t>(found - part.steps.begin()));
-      }
-    }
-    return absl::OkStatus();
-  }
-  const RankStep& StepOf(size_t part, size_t step) const {
-    return parts_[part].steps[kept_[part][step]];
-  }
-
-  absl::Status CompareCollectives() const {
-    const std::vector<RankCollective>& first = StepOf(0, 0).collectives;
-    if (first.empty()) {
-      return Difference(parts_.front(), absl::StrCat(NameOfRank(parts_.front()),
-                                                     " has no collective: nothing says how the "
-                                                     "ranks' clocks go together"));
-    }
-    for (size_t step = 0; step < numbers_.size(); ++step) {
-      for (size_t part = 0; part < parts_.size(); ++part) {
-        const std::vector<RankCollective>& here = StepOf(part, step).collectives;
-        const std::string where =
-            absl::StrCat(NameOfRank(parts_[part]), "'s ", StepName(numbers_[step]));
-        const std::string there =
-            absl::StrCat(NameOfRank(parts_.front()), "'s ", StepName(numbers_.front()));
-        if (here.size() != first.size()) {
-          return Difference(parts_[part], absl::StrCat(where, " has ", here.size(),
-                                                       " collectives, ", there, " ", first.size()));
-        }
-        for (size_t i = 0; i < here.size(); ++i) {
-          if (here[i].what != first[i].what) {
-            return Difference(parts_[part],
-                              absl::StrCat("collective ", i, " is ", Describe(here[i]), " in ",
-                                           where, " and ", Describe(first[i]), " in ", there));
-          }
-          const auto size = static_cast<int32_t>(parts_.size());
-          if (here[i].group_size != 0 && here[i].group_size != size) {
-            return Difference(parts_[part],
-                              absl::StrCat("collective ", i, " of ", where, " is of a group of ",
-                                           here[i].group_size, " workers, not of all ", size));
-          }
-        }
-      }
-    }
-    return absl::OkStatus();
-  }
-  static std::string Describe(const RankCollective& collective) {
-    return absl::StrCat(collective.what.kind == Collective::kBroadcast ? "a " : "an ",
-                        AbslView(NameOfKind(collective.what.kind)), " of ",
-                        collective.what.size_bytes, " bytes");
-  }
-
-  const ProfileDraft& ContentOf(size_t part) const {
-    return parts_[part].imported->profile.content();
-  }
-
-  // All operations in an order that is every rank's.
-  absl::Status MergeOperations() {
-    for (const Operation& operation : ContentOf(0).operations) names_.push_back(operation.name);
-    for (size_t part = 1; part < parts_.size(); ++part) {
-      std::vector<std::string> names;
-      for (const Operation& operation : ContentOf(part).operations) names.push_back(operation.name);
-      if (absl::Status status = MergeNames(part, names); !status.ok()) return status;
-    }
-    for (size_t i = 0; i < names_.size(); ++i) index_of_[names_[i]] = i;
-    merged_ = ContentOf(0);
-    merged_.operations.assign(names_.size(), {});
-    std::vector<size_t> having(names_.size(), 0);
-    for (size_t part = 0; part < parts_.size(); ++part) {
-      if (absl::Status status = TakeOperations(part, having); !status.ok()) return status;
-    }
-    for (size_t i = 0; i < names_.size(); ++i) {
-      const Operation& operation = merged_.operations[i];
-      if (operation.resource == Resource::kCollective && having[i] != parts_.size()) {
-        return Difference(parts_.back(),
-                          absl::StrCat(Quoted(operation.name), " is not on every rank"));
-      }
-    }
-    return absl::OkStatus();
-  }
-  absl::Status MergeNames(size_t part, const std::vector<std::string>& names) {
-    std::map<std::string, size_t> here;
-    std::map<std::string, size_t> there;
-    for (size_t i = 0; i < names_.size(); ++i) here[names_[i]] = i;
-    for (size_t i = 0; i < names.size(); ++i) there[names[i]] = i;
-    std::vector<std::string> merged;
-    size_t a = 0;
-    size_t b = 0;
-    while (a < names_.size() || b < names.size()) {
-      if (a < names_.size() && b < names.size() && names_[a] == names[b]) {
-        merged.push_back(names_[a++]);
-        ++b;
-      } else if (a < names_.size() && there.count(names_[a]) == 0) {
-        merged.push_back(names_[a++]);
-      } else if (b < names.size() && here.count(names[b]) == 0) {
-        merged.push_back(names[b++]);
-      } else {
-        const std::string mine = b < names.size() ? std::string(Quoted(names[b])) : "nothing";
-        const std::string other = a < names_.size() ? std::string(Quoted(names_[a])) : "nothing";
-        return Difference(parts_[part],
-                          absl::StrCat(NameOfRank(parts_[part]), " runs ", mine, " where ",
-                                       NameOfRank(parts_.front()), " runs ", other));
-      }
-    }
-    names_ = std::move(merged);
-    return absl::OkStatus();
-  }
-  absl::Status TakeOperations(size_t part, std::vector<size_t>& having) {
-    const ProfileDraft& content = ContentOf(part);
-    if (content.buckets != merged_.buckets) {
-      return Difference(parts_[part],
-                        absl::StrCat(NameOfRank(parts_[part]), " has other buckets than ",
-                                     NameOfRank(parts_.front())));
-    }
-    for (const Operation& operation : content.operations) {
-      const size_t at = index_of_[operation.name];
-      Operation& merged = merged_.operations[at];
-      std::vector<int32_t> waits = std::move(merged.waiting_for);
-      for (const int32_t before : operation.waiting_for) {
-        waits.push_back(
-            static_cast<int32_t>(index_of_[content.operations[static_cast<size_t>(before)].name]));
-      }
-      std::sort(waits.begin(), waits.end());
-      waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
-      if (having[at]++ == 0) {
-        merged = operation;
-      } else if (merged.resource != operation.resource ||
-                 merged.size_bytes != operation.size_bytes ||
-                 merged.collective != operation.collective) {
-        return Difference(
-            parts_[part],
-            absl::StrCat(Quoted(operation.name), " has ", operation.size_bytes, " bytes on ",
-                         NameOfRank(parts_[part]), " and ", merged.size_bytes, " before"));
-      }
-      merged.waiting_for = std::move(waits);
-    }
-    return absl::OkStatus();
-  }
-
-  RecordedStep StepInMerged(size_t part, size_t step) const {
-    const ProfileDraft& content = ContentOf(part);
-    const RecordedStep& recorded = content.steps[kept_[part][step]];
-    RecordedStep merged{.start_ns = std::vector<int64_t>(names_.size(), -1),
-                        .end_ns = std::vector<int64_t>(names_.size(), -1)};
-    for (size_t i = 0; i < content.operations.size(); ++i) {
-      const size_t at = index_of_.at(content.operations[i].name);
-      merged.start_ns[at] = recorded.start_ns[i];
-      merged.end_ns[at] = recorded.end_ns[i];
-    }
-    for (size_t i = 0; i < names_.size(); ++i) {
-      if (merged.start_ns[i] >= 0) continue;
-      int64_t at_ns = 0;
-      for (const int32_t before : merged_.operations[i].waiting_for)
-        at_ns = std::max(at_ns, merged.end_ns[static_cast<size_t>(before)]);
-      merged.start_ns[i] = merged.end_ns[i] = at_ns;
-    }
-    return merged;
-  }
-
-  // A profile's faults as ones of the recordings, by their place in the request.
-  absl::Status AsRecordingFaults(const absl::Status& status) const {
-    ErrorDetails details = DetailsOf(status);
-    if (details.faults.empty()) return status;
-    for (Fault& fault : details.faults) {
-      fault.description = absl::StrCat(fault.field, ": ", fault.description);
-      fault.field = "recordings";
-    }
-    return FaultsError("IMPORT_INVALID", std::move(details.faults));
-  }
-
-  absl::StatusOr<MultiRankRecording> Write() {
-    std::vector<std::vector<RecordedStep>> steps(parts_.size());
-    for (size_t part = 0; part < parts_.size(); ++part) {
-      for (size_t step = 0; step < numbers_.size(); ++step)
-        steps[part].push_back(StepInMerged(part, step));
-    }
-    MultiRankRecording recording{.profile = parts_.front().imported->profile,
-                                 .step_numbers = numbers_};
-    for (const RankCollective& collective : StepOf(0, 0).collectives)
-      recording.collectives.push_back(collective.what);
-    for (size_t part = 0; part < parts_.size(); ++part) {
-      recording.workers.push_back(NameOfRank(parts_[part]));
-      std::vector<int64_t>& begins = recording.step_begins_ns.emplace_back();
-      std::vector<int64_t>& ends = recording.step_ends_ns.emplace_back();
-      for (size_t step = 0; step < numbers_.size(); ++step) {
-        begins.push_back(StepOf(part, step).begin_ns);
-        ends.push_back(StepOf(part, step).end_ns);
-      }
-    }
-    for (size_t step = 0; step < numbers_.size(); ++step) {
-      for (size_t i = 0; i < recording.collectives.size(); ++i) {
-        for (size_t part = 0; part < parts_.size(); ++part)
-          recording.runs.push_back(StepOf(part, step).collectives[i].run);
-      }
-    }
-    merged_.steps = std::move(steps.front());
-    merged_.recording = JobRecordingOf(recording, std::move(steps));
-    absl::StatusOr<Profile> profile = Profile::Create(std::move(merged_), limits_);
-    if (!profile.ok()) return AsRecordingFaults(profile.status());
-    recording.profile = *std::move(profile);
-    recording.notes = parts_.front().imported->notes;
-    recording.notes.push_back(absl::StrCat(
-        "Matched: ", parts_.size(), " ranks in ", numbers_.size(), " steps from ",
-        StepName(numbers_.front()), " to ", StepName(numbers_.back()), ", with ",
-        recording.collectives.size(), " collectives in each. The notes above are those of ",
-        NameOfRank(parts_.front()), "."));
-    return recording;
-  }
-
-  std::vector<RankPart> parts_;
-  const ProfileLimits& limits_;
-  std::vector<int64_t> numbers_;           // of the steps that all have
-  std::vector<std::vector<size_t>> kept_;  // by part and step: its place in the part
-  std::vector<std::string> names_;         // of all operations
-  std::map<std::string, size_t> index_of_;
-  ProfileDraft merged_;
-};
+absl::StatusOr<RankPart> PartOf(const RankTrace& trace, const PyTorchTraceOptions& options,
+                                const ProfileLimits& limits, StopCheck stop) {
+  const absl::StatusOr<PyTorchTrace> read = ReadPyTorchTrace(*trace.recording, limits, stop);
+  if (!read.ok()) return read.status();
+  absl::StatusOr<std::vector<RankStep>> steps = RankSteps(*read).Find();
+  if (!steps.ok()) return steps.status();
+  absl::StatusOr<ImportedProfile> imported = ProfileOfPyTorchTrace(*read, options, limits);
+  if (!imported.ok()) return imported.status();
+  return RankPart{.rank = read->rank >= 0 ? read->rank : RankOfName(trace.name),
+                  .world_size = read->world_size,
+                  .name_of_step = StepName,
+                  .steps = *std::move(steps),
+                  .imported = *std::move(imported)};
+}
 
 }  // namespace
 
@@ -434,35 +108,8 @@ absl::StatusOr<MultiRankRecording> ImportPyTorchRanks(const std::vector<RankTrac
                        absl::StrCat(*options.step_seconds,
                                     " given, and times of several workers are as recorded"));
   }
-  if (traces.size() < 2 || traces.size() > kMaxRecordedWorkers) {
-    return ImportFault("recordings", absl::StrCat(traces.size(), " traces are not from 2 to ",
-                                                  kMaxRecordedWorkers, ", one a rank"));
-  }
-  std::vector<RankPart> parts;
-  for (size_t i = 0; i < traces.size(); ++i) {
-    RankPart part{.path = absl::StrCat("recordings[", i, "]")};
-    const auto at_part = [&](const absl::Status& status) {
-      ErrorDetails details = DetailsOf(status);
-      if (details.reason != "IMPORT_INVALID") return status;
-      for (Fault& fault : details.faults) {
-        if (fault.field.rfind(kAtRecording, 0) == 0 && fault.field != part.path)
-          fault.field.replace(0, std::string_view(kAtRecording).size(), part.path);
-      }
-      return FaultsError("IMPORT_INVALID", std::move(details.faults));
-    };
-    const absl::StatusOr<PyTorchTrace> trace = ReadPyTorchTrace(*traces[i].recording, limits, stop);
-    if (!trace.ok()) return at_part(trace.status());
-    absl::StatusOr<std::vector<RankStep>> steps = RankSteps(*trace, part.path).Find();
-    if (!steps.ok()) return at_part(steps.status());
-    absl::StatusOr<ImportedProfile> imported = ProfileOfPyTorchTrace(*trace, options, limits);
-    if (!imported.ok()) return at_part(imported.status());
-    part.rank = trace->rank >= 0 ? trace->rank : RankOfName(traces[i].name);
-    part.world_size = trace->world_size;
-    part.steps = *std::move(steps);
-    part.imported = *std::move(imported);
-    parts.push_back(std::move(part));
-  }
-  return RankMatcher(std::move(parts), limits).Match();
+  return ImportRanks(traces, limits,
+                     [&](const RankTrace& trace) { return PartOf(trace, options, limits, stop); });
 }
 
 }  // namespace stepcast

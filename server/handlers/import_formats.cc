@@ -11,7 +11,9 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "core/importing/chakra_trace.h"
 #include "core/importing/file_kind.h"
+#include "core/importing/pytorch_ranks.h"
 #include "core/importing/run_metadata_profile.h"
 
 namespace stepcast::server {
@@ -176,27 +178,30 @@ namespace {
 absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
                                                 const ImportBytes& bytes,
                                                 const ProfileLimits& limits, StopCheck stop) {
-  const auto* options = std::get_if<PyTorchTraceOptions>(&call.format);
-  if (options == nullptr) {
+  const auto* pytorch = std::get_if<PyTorchTraceOptions>(&call.format);
+  const auto* chakra = std::get_if<ChakraTraceOptions>(&call.format);
+  if (pytorch == nullptr && chakra == nullptr) {
     return FaultsError("REQUEST_INVALID",
                        {{.field = "recording",
                          .description = absl::StrCat(bytes.recordings.size(),
-                                                     " recordings, where only pytorch takes those "
-                                                     "of several workers")}});
+                                                     " recordings, where only pytorch and chakra "
+                                                     "take those of several workers")}});
   }
   if (bytes.graph != nullptr) {
-    return FaultsError(
-        "REQUEST_INVALID",
-        {{.field = "graph_chunk",
-          .description = "bytes, where traces of PyTorch's profiler take no graph"}});
+    return FaultsError("REQUEST_INVALID",
+                       {{.field = "graph_chunk",
+                         .description = "bytes, where traces of several workers take no graph"}});
   }
   std::deque<KindSource> sources;
   std::vector<RankTrace> traces;
   for (const RankTrace& trace : bytes.recordings)
     traces.push_back({.recording = &sources.emplace_back(*trace.recording), .name = trace.name});
-  absl::StatusOr<MultiRankRecording> recording = ImportPyTorchRanks(traces, *options, limits, stop);
+  absl::StatusOr<MultiRankRecording> recording =
+      pytorch != nullptr ? ImportPyTorchRanks(traces, *pytorch, limits, stop)
+                         : ImportChakraRanks(traces, *chakra, limits, stop);
   if (!recording.ok()) {
-    const absl::Status status = UnderOptions("header.pytorch", recording.status());
+    const absl::Status status =
+        UnderOptions(pytorch != nullptr ? "header.pytorch" : "header.chakra", recording.status());
     for (size_t i = 0; i < sources.size(); ++i) {
       const std::vector<Fault> faults = DetailsOf(status).faults;
       if (!faults.empty() && faults.front().field == absl::StrCat(kAtRecordings, "[", i, "]"))

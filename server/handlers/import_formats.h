@@ -14,7 +14,7 @@
 #include "core/diagnose/job_recording_report.h"
 #include "core/importing/byte_source.h"
 #include "core/importing/imported_profile.h"
-#include "core/importing/pytorch_ranks.h"
+#include "core/importing/rank_matching.h"
 #include "core/model/profile_limits.h"
 #include "server/convert/profile_requests.h"
 

@@ -22,7 +22,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/importing/byte_source.h"
-#include "core/importing/pytorch_ranks.h"
+#include "core/importing/rank_matching.h"
 #include "stepcast/v1/prediction_service.pb.h"
 #include "stepcast/v1/profile_service.pb.h"
 

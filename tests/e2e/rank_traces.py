@@ -1,4 +1,4 @@
-"""Traces of the ranks of one job under DistributedDataParallel on hosts, as PyTorch's profiler writes them, of which every instant is known."""
+"""Traces of the ranks of one job under DistributedDataParallel, as PyTorch's profiler writes them or as Chakra has them, of which every instant is known."""
 
 import json
 
@@ -63,3 +63,40 @@ def _trace(events, rank, world_size):
     trace = {"schemaVersion": 1, "deviceProperties": [], "distributedInfo": {"backend": "gloo", "rank": rank, "world_size": world_size}}
     trace |= {"baseTimeNanoseconds": BASE_NS, "traceEvents": events}
     return json.dumps(trace).encode()
+
+
+def chakra_ranks(forward_ms=(10, 10, 20), backward_ms=(4, 2), optimizer_ms=1, offsets_ns=None, buckets=BUCKETS):
+    """Chakra's traces of one step of the same job on GPUs, by rank; a rank's ids are its own."""
+    ranks = [_ChakraRank(1000 * number, offset) for number, offset in enumerate(offsets_ns or [0] * len(forward_ms))]
+    free = 0
+    for rank, forward in zip(ranks, forward_ms):
+        rank.compute("conv2d", forward * MS)
+    for (elements, length), backward in zip(buckets, backward_ms):
+        for rank in ranks:
+            rank.compute("addmm_backward", backward * MS)
+        end = max(free, *(rank.now for rank in ranks)) + length
+        for rank in ranks:
+            rank.meet(4 * elements, max(free, rank.now), end)
+        free = end
+    for rank in ranks:
+        rank.now = max(rank.now, free)
+        rank.compute("sgd", optimizer_ms * MS, rank.collectives)
+    return [json.dumps({"schema": "Chakra", "workload_graph": rank.nodes}).encode() for rank in ranks]
+
+
+class _ChakraRank:
+    def __init__(self, first_id, offset_ns):
+        self.now, self.first_id, self.offset_ns, self.nodes, self.collectives, self.last = 5 * MS, first_id, offset_ns, [], [], []
+
+    def node(self, name, kind, begin, end, waits, **attributes):
+        number = self.first_id + len(self.nodes)
+        times = {"start_time_micros": (BASE_NS + begin - self.offset_ns) // US, "duration_micros": (end - begin) // US}
+        self.nodes.append({"id": number, "name": name, "type": kind, "data_deps": waits, "is_cpu_op": False, **times, **attributes})
+        return number
+
+    def compute(self, name, length, waits=()):
+        begin, self.now = self.now, self.now + length
+        self.last = [self.node(name, "COMP_NODE", begin, self.now, [*self.last, *waits])]
+
+    def meet(self, size_bytes, begin, end):
+        self.collectives.append(self.node("nccl_all_reduce", "COMM_COLL_NODE", begin, end, list(self.last), comm_type=0, comm_size=size_bytes, stream=20))

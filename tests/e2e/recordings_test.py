@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 from contract import details_of, diagnosis_pb2, from_json, grpc, prediction, profile_pb2, scenario_pb2, store, trace_pb2
-from rank_traces import rank_traces
+from rank_traces import chakra_ranks, rank_traces
 from stepcastd import PATIENCE_SECONDS, ServerTest
 
 import unittest
@@ -70,6 +70,38 @@ class RecordingsTest(ServerTest):
         self.assertAlmostEqual(report.waiting_seconds, 2 / 3 * 0.008, delta=5e-5)
         self.assertAlmostEqual(report.between_steps_seconds, 0, delta=1e-6)
         self.assertAlmostEqual(report.unexplained_seconds, 0, delta=2e-5)
+
+    def test_chakra_traces_of_all_ranks_are_one_recording_too(self):
+        options = store.ChakraTraceOptions(model="toy", batch_size=8, platform=OPTIONS.platform)
+
+        def imported(traces):
+            return messages(traces, store.ImportProfileRequest.Header(chakra=options, profile_id="chakra"))
+
+        report = self.server.profiles.ImportProfile(imported(chakra_ranks(offsets_ns=OFFSETS_NS)), timeout=PATIENCE_SECONDS).recording
+        self.assertEqual((report.steps, report.collectives), (1, 2))
+        for worker, offset in zip(report.workers, OFFSETS_NS):
+            self.assertLessEqual(worker.least_clock_offset_ns, offset)
+            self.assertGreaterEqual(worker.most_clock_offset_ns, offset)
+            self.assertAlmostEqual(worker.clock_offset_ns, offset, delta=1e5)
+        self.assertAlmostEqual(report.recorded_step_seconds, STEP, delta=2e-5)
+        self.assertAlmostEqual(report.replayed_step_seconds, STEP, delta=2e-5)
+        # As of PyTorch's traces, but that nothing is computed between the gradients: two of three wait for 10 ms less 2.
+        self.assertAlmostEqual(report.waiting_seconds, 2 / 3 * 0.008, delta=5e-5)
+        recorded = self.diagnose(profile="profiles/chakra").recording
+        self.assertEqual(recorded.report.workers[recorded.straggler].name, "rank 2")
+        self.assertAlmostEqual(recorded.workers[2].waited_for_seconds, 0.010, delta=5e-5)
+        first = chakra_ranks()[0]
+        for second, text in (
+            (chakra_ranks(buckets=((750_000, 1_000_000), (250_001, 1_000_000)))[1], "collective 1 is an all_reduce of 1000004 bytes in rank 1's step and an all_reduce of 1000000 bytes in rank 0's step"),
+            (chakra_ranks(buckets=((750_000, 1_000_000),))[1], "rank 1's step has 1 collectives, rank 0's step 2"),
+            (first.replace(b"start_time_micros", b"begun"), "no node in it has a start_time_micros"),
+            (first.replace(b"COMM_COLL_NODE", b"COMM_SEND_NODE"), "sends to or receives from one worker"),
+            (first.replace(b"conv2d", b"conv3d"), "rank 1 runs "),
+            (b"", "no nodes"),
+        ):
+            details = self.refused(imported([first, second]))
+            self.assertEqual((details.reason, list(details.violations)[:1]), ("IMPORT_INVALID", ["recordings[1]"]), details)
+            self.assertIn(text, details.violations["recordings[1]"])
 
     def test_what_is_stored_holds_all_workers_and_survives(self):
         name = self.import_all(rank_traces(offsets_ns=OFFSETS_NS)).profile.name
@@ -179,13 +211,15 @@ class RecordingsTest(ServerTest):
         header = store.ImportProfileRequest.Header
         platform = profile_pb2.Platform(bandwidth_bytes_per_second=1e9)
         slowed = store.PyTorchTraceOptions(model="toy", batch_size=8, platform=platform, step_seconds=0.1)
-        chakra = header(chakra=store.ChakraTraceOptions(model="toy", batch_size=8, platform=platform))
+        horovod = header(horovod=store.HorovodTimelineOptions(model="toy", batch_size=8, platform=platform))
+        chakra = header(chakra=store.ChakraTraceOptions(model="toy", batch_size=8, platform=platform, steps=3))
         begin = store.ImportProfileRequest(recording=store.ImportProfileRequest.Recording(name="rank1.json"))
         long_name = store.ImportProfileRequest(recording=store.ImportProfileRequest.Recording(name="x" * 257))
         late = [store.ImportProfileRequest(header=header(pytorch=OPTIONS)), store.ImportProfileRequest(chunk=traces[0]), begin]
         for stream, field in (
             (messages(traces, header(pytorch=slowed)), "header.pytorch.step_seconds"),
-            (messages(traces, chakra), "recording"),
+            (messages(traces, horovod), "recording"),
+            (messages(chakra_ranks(), chakra), "header.chakra.steps"),
             (iter(late), "recording"),
             (iter([late[0], long_name]), "recording.name"),
             (iter([late[0]] + [begin] * 129), "recording"),

@@ -90,7 +90,7 @@ TEST(PyTorchRanksTest, TakesTheRankOfTheName) {
   ASSERT_TRUE(found.ok()) << found.status();
   constexpr int64_t kBase = 1'767'189'312'000'000'000;
   EXPECT_EQ(found->step_begins_ns[1].front(), made.step_begins_ns[0][2] + kBase);
-  ExpectRefused(made.texts, "recordings[0]", "does not say its rank");
+  ExpectRefused(made.texts, "recordings[0]", "neither it nor its name (rank3.json) says its rank");
 }
 
 TEST(PyTorchRanksTest, NamesTheFirstDifference) {
