@@ -13,6 +13,7 @@
 #include "core/base/random.h"
 #include "core/importing/chakra_trace.h"
 #include "tests/core/importing/chakra_writer.h"
+#include "tests/core/importing/rank_traces.h"
 
 namespace stepcast::chakra_ranks_test {
 namespace {
@@ -187,6 +188,30 @@ TEST(ChakraRanksTest, RanksThatDoNotFitAreRefusedWithTheFirstDifference) {
   EXPECT_EQ(RefusalOf({first}, {"et.0.et"}).field, "recordings");
   EXPECT_EQ(RefusalOf({first, first}, names, {.own = 0.1}).field, "step_time_variation");
   EXPECT_EQ(RefusalOf({first, first}, names, {.steps = 3}).field, "steps");
+}
+
+TEST(ChakraRanksTest, SurvivesThreeThousandMutations) {
+  int refused = 0;
+  int imported = 0;
+  for (uint64_t seed = 1; seed <= 3000; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Random random({seed, 94});
+    const Job job = RandomJob(seed % 20);
+    std::vector<std::string> texts;
+    std::vector<std::string> names;
+    for (size_t rank = 0; rank < job.ranks.size(); ++rank) {
+      texts.push_back(seed % 2 == 0 ? WriteChakraJson(job.ranks[rank])
+                                    : WriteChakraWire(job.ranks[rank]));
+      names.push_back(absl::StrCat("et.", rank, ".et"));
+    }
+    testing::MutateOneOf(texts, random);
+    const absl::StatusOr<MultiRankRecording> found = Import(texts, names);
+    (found.ok() ? imported : refused) += 1;
+    if (found.ok()) continue;
+    EXPECT_EQ(found.status().code(), absl::StatusCode::kInvalidArgument) << found.status();
+  }
+  EXPECT_GT(refused, 1000);
+  EXPECT_GT(imported, 300);
 }
 
 }  // namespace

@@ -181,32 +181,7 @@ TEST(PyTorchRanksTest, SurvivesThreeThousandMutations) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random({seed, 93});
     std::vector<std::string> texts = made.texts;
-    for (uint64_t i = 1 + random.Below(3); i > 0; --i) {
-      std::string& text = texts[random.Below(texts.size())];
-      const size_t at = random.Below(text.size());
-      const size_t length = 1 + random.Below(40);
-      switch (random.Below(5)) {
-        case 0:
-          text[at] = static_cast<char>(random.Below(256));
-          break;
-        case 1:
-          text.erase(at, length);
-          break;
-        case 2:
-          text.insert(at, text.substr(random.Below(text.size()), length));
-          break;
-        case 3:
-          text.resize(at);
-          break;
-        default:
-          // Another digit keeps the text readable.
-          for (size_t k = at; k < text.size(); ++k) {
-            if (text[k] < '0' || text[k] > '9') continue;
-            text[k] = static_cast<char>('0' + random.Below(10));
-            break;
-          }
-      }
-    }
+    testing::MutateOneOf(texts, random);
     const absl::StatusOr<MultiRankRecording> found = Import(texts);
     (found.ok() ? imported : refused) += 1;
     if (found.ok()) continue;

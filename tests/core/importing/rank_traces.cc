@@ -147,6 +147,35 @@ class RankTracesWriter {
 
 RankTraces WriteRankTraces(const RankTracesForm& form) { return RankTracesWriter(form).Write(); }
 
+void MutateOneOf(std::vector<std::string>& texts, Random& random) {
+  for (uint64_t i = 1 + random.Below(3); i > 0; --i) {
+    std::string& text = texts[random.Below(texts.size())];
+    if (text.empty()) continue;
+    const size_t at = random.Below(text.size());
+    const size_t length = 1 + random.Below(40);
+    switch (random.Below(5)) {
+      case 0:
+        text[at] = static_cast<char>(random.Below(256));
+        break;
+      case 1:
+        text.erase(at, length);
+        break;
+      case 2:
+        text.insert(at, text.substr(random.Below(text.size()), length));
+        break;
+      case 3:
+        text.resize(at);
+        break;
+      default:
+        for (size_t k = at; k < text.size(); ++k) {
+          if (text[k] < '0' || text[k] > '9') continue;
+          text[k] = static_cast<char>('0' + random.Below(10));
+          break;
+        }
+    }
+  }
+}
+
 MultiRankRecording ImportRankTraces(const RankTraces& traces) {
   std::deque<TextSource> sources;
   std::vector<RankTrace> ranks;

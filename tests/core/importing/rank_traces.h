@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/random.h"
 #include "core/model/multi_rank_recording.h"
 
 namespace stepcast::testing {
@@ -33,6 +34,10 @@ struct RankTraces {
 // gradient is there, waits for all of them and updates. A collective begins when every rank has
 // launched it and the one before has ended; a rank's run of it begins when that rank could.
 RankTraces WriteRankTraces(const RankTracesForm& form);
+
+// A few bytes of them changed, left out, doubled or cut off, or another digit, which leaves a text
+// readable.
+void MutateOneOf(std::vector<std::string>& texts, Random& random);
 
 // Of batches of 8 on links of 1 GB/s. REQUIRES: they can be imported.
 MultiRankRecording ImportRankTraces(const RankTraces& traces);
