@@ -61,8 +61,10 @@ std::string RecordingText(const v1::RecordingReport& report) {
          SecondsText(worker.recorded_step_seconds()), SecondsText(worker.replayed_step_seconds())});
   }
   std::string text = table.Text();
-  absl::StrAppend(&text, "matched: ", report.collectives(), " collectives in each of ",
-                  report.steps(), " steps of ", report.workers_size(), " workers\n");
+  absl::StrAppend(
+      &text, "matched: ", report.collectives(), " collectives in ",
+      report.steps() == 1 ? "one step" : absl::StrCat("each of ", report.steps(), " steps"), " of ",
+      report.workers_size(), " workers\n");
   absl::StrAppend(&text, "replay: a step takes ", SecondsText(report.replayed_step_seconds()), ", ",
                   BesideText(report.replayed_step_seconds(), report.recorded_step_seconds()),
                   " than the recorded ", SecondsText(report.recorded_step_seconds()));

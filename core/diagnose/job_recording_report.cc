@@ -20,7 +20,10 @@ absl::Status AtRecording(const absl::Status& status) {
 absl::StatusOr<ClockAlignment> Align(const MultiRankRecording& recording, StopCheck stop) {
   const absl::StatusOr<RecordedExchanges> exchanges = ExchangesOf(recording, stop);
   if (!exchanges.ok()) return exchanges.status();
-  absl::StatusOr<ClockAlignment> aligned = AlignClocks(*exchanges, {}, stop);
+  // A single step is too short to tell a drift from an offset, and for one to matter.
+  AlignmentOptions options;
+  if (recording.step_count() == 1) options.max_drift = 0;
+  absl::StatusOr<ClockAlignment> aligned = AlignClocks(*exchanges, options, stop);
   if (!aligned.ok()) return AtRecording(aligned.status());
   return aligned;
 }

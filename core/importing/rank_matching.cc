@@ -305,7 +305,7 @@ class RankMatcher {
     recording.notes = parts_.front().imported->notes;
     const std::string steps_matched =
         numbers_.size() == 1
-            ? absl::StrCat("one step, ", NameOfStep(numbers_.front()))
+            ? "one step"
             : absl::StrCat(numbers_.size(), " steps from ", NameOfStep(numbers_.front()), " to ",
                            NameOfStep(numbers_.back()));
     recording.notes.push_back(absl::StrCat("Matched: ", parts_.size(), " ranks in ", steps_matched,
