@@ -25,6 +25,7 @@ namespace {
 constexpr int64_t kReapIntervalNs =
     10'000'000;  // at most so often a full queue is searched for jobs that nobody wants
 constexpr int kRestartDelayMs = 500;
+constexpr int kMostNice = 19;
 // The time that a thread that yields is given at once. Since Linux 6.12 one that wakes and is given
 // less takes its place without waiting for the end of it; what either gets in all is the same.
 constexpr uint64_t kYieldingSliceNs = 20'000'000;
@@ -304,13 +305,14 @@ class JobPool::State {
     if (unfinished_ == 0 && helpers_ == 0) idle_.NotifyAll();
   }
 
-  // Linux gives each thread a niceness and a slice of its own. To yield is always allowed; where a
-  // filter of system calls knows no slices, there is the niceness.
+  // Linux gives each thread a niceness and a slice of its own; a new one has the process's. To
+  // yield is always allowed; where a filter of system calls knows no slices, there is the niceness.
   void Yield() const {
     if (options_.nice == 0) return;
-    SchedulingAttributes attributes{.nice = options_.nice, .runtime_ns = kYieldingSliceNs};
-    if (syscall(SYS_sched_setattr, 0, &attributes, 0) != 0)
-      setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), options_.nice);
+    const auto thread = static_cast<id_t>(gettid());
+    const int nice = std::min(kMostNice, getpriority(PRIO_PROCESS, thread) + options_.nice);
+    SchedulingAttributes attributes{.nice = nice, .runtime_ns = kYieldingSliceNs};
+    if (syscall(SYS_sched_setattr, 0, &attributes, 0) != 0) setpriority(PRIO_PROCESS, thread, nice);
   }
 
   const JobPoolOptions options_;

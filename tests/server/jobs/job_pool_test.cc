@@ -1,6 +1,13 @@
 #include "server/jobs/job_pool.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <numeric>
@@ -25,6 +32,39 @@ TEST(JobPoolTest, RunsEveryJobOnce) {
     for (std::atomic<int>& run : runs) ASSERT_TRUE(pool.Submit([&run] { ++run; }).ok());
   }
   for (const std::atomic<int>& run : runs) EXPECT_EQ(run, 1);
+}
+
+// The niceness of the calling thread, and the time that it is given at once: 0 where the system,
+// before Linux 6.12, gives all the same.
+struct Scheduling {
+  int nice = 0;
+  uint64_t slice_ns = 0;
+
+  static Scheduling OfThisThread() {
+    std::array<uint64_t, 6> attributes{};  // as sched_setattr(2); the fourth is the time
+    const bool is_told = syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) == 0;
+    return {.nice = getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())),
+            .slice_ns = is_told ? attributes[3] : 0};
+  }
+};
+
+TEST(JobPoolTest, ItsThreadsYieldToOthersOfTheProcess) {
+  const Scheduling own = Scheduling::OfThisThread();
+  std::promise<Scheduling> of_job;
+  std::promise<Scheduling> of_helper;
+  JobPool pool({.threads = 1, .queue_max = 1, .helpers = 1, .nice = 3});
+  JobPool::Helper helper = [&of_helper] { of_helper.set_value(Scheduling::OfThisThread()); };
+  ASSERT_TRUE(pool.SubmitIfIdle(std::move(helper)));
+  const Scheduling helpers = of_helper.get_future().get();
+  pool.Drain();
+  JobPool other({.threads = 1, .queue_max = 1, .nice = 3});
+  ASSERT_TRUE(other.Submit([&of_job] { of_job.set_value(Scheduling::OfThisThread()); }).ok());
+  for (const Scheduling& seen : {of_job.get_future().get(), helpers}) {
+    EXPECT_EQ(seen.nice, std::min(19, own.nice + 3));
+    if (own.slice_ns > 0) {
+      EXPECT_GT(seen.slice_ns, 4 * own.slice_ns);
+    }
+  }
 }
 
 TEST(JobPoolTest, OneThreadStartsJobsInOrderOfSubmission) {
