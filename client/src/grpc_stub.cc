@@ -33,6 +33,8 @@ constexpr size_t kChunkBytes = size_t{512} << 10;
 // retry would fail unsent.
 constexpr int kFirstReconnectMs = 100;
 constexpr int kMaxReconnectMs = 5'000;
+// The longest wait of a call for a channel that could not connect the last time it tried.
+constexpr std::chrono::nanoseconds kReconnectWait = std::chrono::milliseconds(100);
 
 std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
   grpc::ChannelArguments arguments;
@@ -46,14 +48,25 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
                                    arguments);
 }
 
-void SetTimeout(std::chrono::nanoseconds timeout, grpc::ClientContext& context) {
+std::chrono::system_clock::time_point Deadline(std::chrono::nanoseconds timeout) {
   // The sum must not pass the end of the clock.
   const auto now = std::chrono::system_clock::now();
   const auto latest = std::chrono::system_clock::time_point::max();
-  context.set_deadline(
-      timeout < latest - now
-          ? now + std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout)
-          : latest);
+  return timeout < latest - now
+             ? now + std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout)
+             : latest;
+}
+
+// Makes the context one of a call that ends within `timeout`.
+//
+// A channel that could not connect tries again by itself, but sees that it succeeded only while it
+// is polled, which a call that fails at once does not: without the wait, which polls, all calls of
+// a program that makes one at a time would fail from then on, the server being back or not.
+void Begin(grpc::Channel& channel, std::chrono::nanoseconds timeout, grpc::ClientContext& context) {
+  const auto deadline = Deadline(timeout);
+  if (channel.GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_TRANSIENT_FAILURE)
+    channel.WaitForConnected(Deadline(std::min(kReconnectWait, timeout / 2)));
+  context.set_deadline(deadline);
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {
@@ -73,7 +86,7 @@ class GrpcStub : public Stub {
                     Timeout timeout) override {
     using grpc::protobuf::MessageLite;
     grpc::ClientContext context;
-    SetTimeout(timeout, context);
+    Begin(*channel_, timeout, context);
     const grpc::internal::RpcMethod rpc(method.path, grpc::internal::RpcMethod::NORMAL_RPC);
     const CallUnderWay call(*this, context);
     return FromGrpc(grpc::internal::BlockingUnaryCall<MessageLite, MessageLite>(
@@ -90,7 +103,7 @@ class GrpcStub : public Stub {
   absl::StatusOr<v1::Profile> UploadProfile(const v1::UploadProfileRequest::Header& header,
                                             std::string_view bytes, Timeout timeout) override {
     grpc::ClientContext context;
-    SetTimeout(timeout, context);
+    Begin(*channel_, timeout, context);
     v1::Profile stored;
     const auto writer = profiles_->UploadProfile(&context, &stored);
     v1::UploadProfileRequest message;
@@ -110,7 +123,7 @@ class GrpcStub : public Stub {
       const v1::ImportProfileRequest::Header& header, const ImportStreams& streams,
       Timeout timeout) override {
     grpc::ClientContext context;
-    SetTimeout(timeout, context);
+    Begin(*channel_, timeout, context);
     v1::ImportProfileResponse reply;
     const auto writer = profiles_->ImportProfile(&context, &reply);
     v1::ImportProfileRequest message;
@@ -138,7 +151,7 @@ class GrpcStub : public Stub {
   absl::Status GenerateTrace(const v1::GenerateTraceRequest& request, TakeChunk take,
                              Timeout timeout) override {
     grpc::ClientContext context;
-    SetTimeout(timeout, context);
+    Begin(*channel_, timeout, context);
     const auto reader = predictions_->GenerateTrace(&context, request);
     absl::Status taken;
     v1::GenerateTraceResponse message;

@@ -1,9 +1,12 @@
-// The program, against a real stepcastd.
+// The program and the library, against a real stepcastd.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "stepcast/client.h"
 #include "stepcast/json.h"
 #include "tests/client/support/program.h"
 #include "tests/client/support/temporary_directory.h"
@@ -50,6 +53,23 @@ TEST_F(RemoteProgramTest, AProfileLivesAndDies) {
   EXPECT_EQ(gone.exit_code, 1);
   EXPECT_THAT(gone.err, StartsWith("error: NOT_FOUND: PROFILE_NOT_FOUND: "));
   EXPECT_THAT(gone.err, HasSubstr("profiles/tiny"));
+}
+
+// A free port of the loopback, at which nobody listens.
+std::string AddressOfNobody() { return ServerProcess(STEPCAST_SERVER_PROGRAM).address(); }
+
+// A channel sees that it is connected only while a call polls it: calls that fail at once, as those
+// of a channel that could not connect do, would fail for ever. The server is another process, for
+// one in this process would poll for both.
+TEST(ReconnectionTest, ACallReachesAServerThatIsBackHoweverLongNobodyAsked) {
+  const std::string address = AddressOfNobody();
+  const Client client(
+      {.server = address, .timeout = std::chrono::seconds(60), .retry = {.max_attempts = 1}});
+  EXPECT_TRUE(absl::IsUnavailable(client.ListProfiles({}).status()));
+  const ServerProcess back(STEPCAST_SERVER_PROGRAM, address);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // it tries again after 100
+  const absl::Status status = client.ListProfiles({}).status();
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 TEST_F(RemoteProgramTest, ListsPageByPageOrAll) {

@@ -99,9 +99,9 @@ Outcome RunProgram(const std::vector<std::string>& arguments,
   return outcome;
 }
 
-ServerProcess::ServerProcess(const std::string& program) {
+ServerProcess::ServerProcess(const std::string& program, const std::string& listen) {
   const Pipe out = MakePipe();
-  process_ = Start({program, "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--store",
+  process_ = Start({program, "--listen", listen, "--http-listen", "127.0.0.1:0", "--store",
                     "memory", "--log-level", "off"},
                    {}, out.write, -1);
   close(out.write);

@@ -18,12 +18,12 @@ struct Outcome {
 Outcome RunProgram(const std::vector<std::string>& arguments,
                    const std::map<std::string, std::string>& environment = {});
 
-// A stepcastd of its own, in memory, on a free port of the loopback; told to stop, and waited for,
-// by the destructor.
+// A stepcastd of its own, in memory, on a free port of the loopback unless told where; told to
+// stop, and waited for, by the destructor.
 class ServerProcess {
  public:
   // Serving when it returns. Throws as RunProgram does.
-  explicit ServerProcess(const std::string& program);
+  explicit ServerProcess(const std::string& program, const std::string& listen = "127.0.0.1:0");
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
