@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/quoted.h"
 #include "core/importing/recording_options.h"
+#include "core/importing/units.h"
 #include "core/model/fault_list.h"
 
 namespace stepcast {

@@ -153,7 +153,7 @@ TEST(ChakraRanksTest, RanksThatDoNotFitAreRefusedWithTheFirstDifference) {
   const Job job = RandomJob(1);
   const std::string first = WriteChakraJson(job.ranks[0]);
   const std::vector<std::string> names = {"et.0.et", "et.1.et"};
-  const auto refusal = [&](std::vector<ChakraNode> second) {
+  const auto refusal = [&](const std::vector<ChakraNode>& second) {
     return RefusalOf({first, WriteChakraWire(second)}, names);
   };
   const auto at_second = [](const char* text) {

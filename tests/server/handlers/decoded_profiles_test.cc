@@ -86,7 +86,7 @@ TEST(DecodedProfilesTest, TheRoomCountsWhatWasDecodedAndTheBytesThatStandForIt) 
   draft.steps.resize(draft.steps.size() + 100, step);
   const StoredProfile many = Stored("a", draft);
   ASSERT_TRUE(profiles.Decode(many).ok());
-  const auto times = static_cast<int64_t>(100 * 2 * draft.operations.size());
+  const auto times = 200 * static_cast<int64_t>(draft.operations.size());
   EXPECT_GE(seen.bytes - bytes_of_few,
             times * 8 + static_cast<int64_t>(many.content.size() - few.content.size()));
 }
