@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/answer_texts.h"
 #include "client/cli/commands.h"
@@ -184,6 +185,16 @@ std::string VerdictText(const v1::DiagnoseJobResponse& response) {
                       PathSentence(response, name), "; ", BestChangeText(response), ".\n");
 }
 
+// A line, ended; empty: it is not known.
+std::string OverlapText(const v1::RecordedJobDiagnosis& recorded) {
+  if (!recorded.has_overlap_slowdown()) return "";
+  const v1::OverlapSlowdown& found = recorded.overlap_slowdown();
+  return absl::StrFormat(
+      "computation beside a collective takes %.2f times as long as alone (%.2f .. %.2f, of %d "
+      "operations that ran both ways)\n",
+      found.slowdown(), found.interval().lower(), found.interval().upper(), found.operations());
+}
+
 // Of a recording of several workers: its path, who was waited for, its clocks and its replay.
 std::string RecordedText(const v1::RecordedJobDiagnosis& recorded) {
   const auto& workers = recorded.report().workers();
@@ -194,7 +205,7 @@ std::string RecordedText(const v1::RecordedJobDiagnosis& recorded) {
   return absl::StrCat("As recorded, a step takes ", SecondsText(recorded.path_seconds()),
                       PathSentence(recorded, name),
                       recorded.has_straggler() ? "" : "; nobody is waited for more than others",
-                      ".\n", RecordingText(recorded.report()), "\n");
+                      ".\n", RecordingText(recorded.report()), OverlapText(recorded), "\n");
 }
 
 std::string PathText(const v1::DiagnoseJobResponse& response) {

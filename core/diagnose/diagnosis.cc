@@ -427,7 +427,9 @@ class Diagnostician {
     options.steps_per_worker = most;
     options.warmup_steps = std::min(kPathWarmup, most / 4);
     options.until = kEndOfTime;
-    return UnderPath("scenario", Follow(job, options, (*ranked)->job, diagnosis_.path));
+    const absl::StatusOr<Execution> execution = Execute(job, options, stop_);
+    if (!execution.ok()) return UnderPath("scenario", execution.status());
+    return Follow(*execution, (*ranked)->job, diagnosis_.path);
   }
 
   // Of a recording of several workers: its report, and the path of its replay.
@@ -448,17 +450,20 @@ class Diagnostician {
         std::clamp<int64_t>(kMaxFollowedOperations / of_step, 1, options.steps_per_worker));
     options.keep_step_ends = false;
     RecordingDiagnosis& found =
-        diagnosis_.recording.emplace(RecordingDiagnosis{.report = *std::move(report), .path = {}});
-    return UnderPath("profile.recording", Follow(made->job, options, made->program, found.path));
+        diagnosis_.recording.emplace(RecordingDiagnosis{.report = *std::move(report)});
+    const absl::StatusOr<Execution> execution = Execute(made->job, options, stop_);
+    if (!execution.ok()) return UnderPath("profile.recording", execution.status());
+    absl::StatusOr<std::optional<OverlapSlowdown>> slowdown =
+        FindOverlapSlowdown(*execution, stop_);
+    if (!slowdown.ok()) return slowdown.status();
+    found.overlap_slowdown = *std::move(slowdown);
+    return Follow(*execution, made->program, found.path);
   }
 
-  absl::Status Follow(const JobGraph& job, const RunOptions& options, const JobProgram& program,
-                      PathDiagnosis& found) {
-    const absl::StatusOr<Execution> execution = Execute(job, options, stop_);
-    if (!execution.ok()) return execution.status();
-    const absl::StatusOr<CriticalPath> path = FindCriticalPath(*execution, stop_);
+  absl::Status Follow(const Execution& execution, const JobProgram& program, PathDiagnosis& found) {
+    const absl::StatusOr<CriticalPath> path = FindCriticalPath(execution, stop_);
     if (!path.ok()) return path.status();
-    Describe(*execution, *path, program, found);
+    Describe(execution, *path, program, found);
     return absl::OkStatus();
   }
 

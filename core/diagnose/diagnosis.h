@@ -19,6 +19,7 @@
 #include "core/base/stop_check.h"
 #include "core/diagnose/critical_path.h"
 #include "core/diagnose/job_recording_report.h"
+#include "core/diagnose/overlap_slowdown.h"
 #include "core/model/profile.h"
 #include "core/model/scenario.h"
 #include "core/model/simulation_options.h"
@@ -108,6 +109,8 @@ struct PathDiagnosis {
 struct RecordingDiagnosis {
   JobRecordingReport report;
   PathDiagnosis path;  // of the replay
+  // Of the replay; none: too little ran both alone and beside collectives.
+  std::optional<OverlapSlowdown> overlap_slowdown;
 };
 
 struct Diagnosis {

@@ -286,6 +286,14 @@ v1::DiagnoseJobResponse ToWire(const DiagnoseJobAnswer& answer) {
     v1::RecordedJobDiagnosis& to = *wire.mutable_recording();
     *to.mutable_report() = ToWire(diagnosis.recording->report);
     FillPath(diagnosis.recording->path, to);
+    if (const auto& found = diagnosis.recording->overlap_slowdown; found.has_value()) {
+      v1::OverlapSlowdown& slowdown = *to.mutable_overlap_slowdown();
+      slowdown.set_slowdown(found->slowdown);
+      *slowdown.mutable_interval() = ToWire(found->interval);
+      slowdown.set_operations(found->operations);
+      slowdown.set_runs_alone(found->runs_alone);
+      slowdown.set_runs_beside(found->runs_beside);
+    }
   }
   *wire.mutable_simulation() = ToWire(diagnosis.simulation, answer.context.engine_seconds);
   *wire.mutable_options() = ToWire(answer.context.options);

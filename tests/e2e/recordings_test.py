@@ -4,6 +4,7 @@ import collections
 import gzip
 import json
 import os
+import pathlib
 import subprocess
 import tempfile
 
@@ -13,6 +14,7 @@ from stepcastd import PATIENCE_SECONDS, ServerTest
 
 import unittest
 
+RANKS = pathlib.Path(__file__).resolve().parents[1] / "data/ddp_sweep/resnet50_s/ranks-w3"
 TIME, CHANGE = diagnosis_pb2.PathTime, diagnosis_pb2.WhatIf
 OPTIONS = store.PyTorchTraceOptions(model="toy", batch_size=8, platform=profile_pb2.Platform(bandwidth_bytes_per_second=1e9))
 OFFSETS_NS = [0, 3_000_000_000, -1_500_000_000]
@@ -142,6 +144,27 @@ class RecordingsTest(ServerTest):
         # Without rank 2 a ring sends three quarters.
         self.assertAlmostEqual(ratios[CHANGE.ONE_WORKER_FEWER], (2 / (0.014 + 0.00225 + 0.00075 + 0.001)) / (3 / STEP), delta=0.005)
         self.assertEqual([out.change for out in reply.left_out], [CHANGE.NO_LATENCY, CHANGE.BEST_BUCKETS, CHANGE.BEST_TRANSFER_ORDER])
+
+    def test_the_diagnosis_tells_what_collectives_cost_the_computation_beside_them(self):
+        # Three real workers, each on a processor of its own: nothing, to a few per cent.
+        traces = []
+        for rank in range(3):
+            with gzip.open(RANKS / f"rank{rank}.json.gz") as file:
+                traces.append(file.read())
+        recorded = self.diagnose(profile=self.import_all(traces).profile.name).recording
+        self.assertTrue(recorded.HasField("overlap_slowdown"))
+        found = recorded.overlap_slowdown
+        self.assertAlmostEqual(found.slowdown, 1, delta=0.03)
+        self.assertLess(found.interval.lower, found.slowdown)
+        self.assertLess(found.slowdown, found.interval.upper)
+        self.assertLess(found.interval.upper, 1.05)
+        self.assertGreater(found.interval.lower, 0.95)
+        self.assertEqual(found.interval.level, 0.95)
+        self.assertGreater(found.operations, 20)
+        self.assertGreater(min(found.runs_alone, found.runs_beside), 100)
+        # In steps that are all alike no operation is at times beside a collective and at times alone.
+        alike = self.diagnose(profile=self.import_all(rank_traces(offsets_ns=OFFSETS_NS)).profile.name)
+        self.assertFalse(alike.recording.HasField("overlap_slowdown"))
 
     def test_the_trace_of_the_recording_shows_its_critical_path(self):
         name = self.import_all(rank_traces(offsets_ns=OFFSETS_NS)).profile.name

@@ -261,6 +261,10 @@ function operationsTable(title, found) {
         PATH_KINDS[operation.kind] ?? operation.kind, formatSeconds(operation.seconds ?? 0)]));
 }
 
+function overlapTable(title, {slowdown, interval, operations}) {
+  return numbersTable(title, ['times as long as alone', 'at least', 'at most', 'operations that ran both ways'], [[...[slowdown, interval.lower, interval.upper].map(formatNumber), `${operations}`]]);
+}
+
 // A recording of several workers: their clocks, and the job replayed as it was recorded.
 function recordedJob(subject, recording) {
   const {report} = recording;
@@ -275,6 +279,7 @@ function recordedJob(subject, recording) {
         report.workers.map((worker) => [worker.name, formatSeconds(Number(worker.clockOffsetNs ?? 0) * 1e-9), ...['leastClockOffsetNs', 'mostClockOffsetNs'].map((bound) => (worker[bound] === undefined ? 'unbounded' : formatSeconds(Number(worker[bound]) * 1e-9))),
           `${formatNumber(1e6 * (worker.clockDrift ?? 0))} µs/s`, formatSeconds(worker.recordedStepSeconds ?? 0), formatSeconds(worker.replayedStepSeconds ?? 0)])),
     numbersTable(`replay and recording${isComparison ? `, ${subject.name}` : ''}`, ['what', 'seconds a step'], sums.map(([what, found]) => [what, formatSeconds(found ?? 0)])),
+    ...(recording.overlapSlowdown ? [overlapTable(`computation beside collectives${isComparison ? `, ${subject.name}` : ''}`, recording.overlapSlowdown)] : []),
     operationsTable(`longest operations of the recorded path${isComparison ? `, ${subject.name}` : ''}`, recording)];
 }
 

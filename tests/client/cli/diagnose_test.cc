@@ -142,6 +142,13 @@ TEST(DiagnosisTextTest, ARecordingOfSeveralWorkersComesFirst) {
           workers { on_path_seconds: 0.1 }
           workers { on_path_seconds: 0.4 waited_for_seconds: 0.1 }
           straggler: 1
+          overlap_slowdown {
+            slowdown: 1.184
+            interval { lower: 1.1 upper: 1.276 level: 0.95 }
+            operations: 68
+            runs_alone: 254
+            runs_beside: 265
+          }
         })pb"));
   EXPECT_THAT(
       DiagnosisText(response),
@@ -156,13 +163,17 @@ TEST(DiagnosisTextTest, ARecordingOfSeveralWorkersComesFirst) {
           "as they were read 680.0 ms, 33.3% longer\n"
           "of it workers wait for others: 100.0 ms; not replayed: +4.000 ms between steps, +6.000 "
           "ms unexplained\n"
+          "computation beside a collective takes 1.18 times as long as alone (1.10 .. 1.28, of 68 "
+          "operations that ran both ways)\n"
           "\n"
           "A step takes 500.0 ms, 60.0% of it computation; the others wait for rank 1 for 30.0% of "
           "it; "));
   response.mutable_recording()->clear_straggler();
+  response.mutable_recording()->clear_overlap_slowdown();
   EXPECT_THAT(DiagnosisText(response),
               StartsWith("As recorded, a step takes 500.0 ms, 80.0% of it computation; nobody is "
                          "waited for more than others.\n"));
+  EXPECT_THAT(DiagnosisText(response), Not(HasSubstr("beside a collective")));
 }
 
 // As an older or a stranger server might send it.

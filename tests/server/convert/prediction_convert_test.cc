@@ -274,8 +274,20 @@ TEST(DiagnosisConvertTest, ARecordingOfSeveralWorkersCarriesEverything) {
                                     .waiting_seconds = 0.5,
                                     .between_steps_seconds = 0.1,
                                     .unexplained_seconds = -0.05},
-                         .path = answer.answer.path};
+                         .path = answer.answer.path,
+                         .overlap_slowdown = {{.slowdown = 1.25,
+                                               .interval = {.lower = 1.125, .upper = 1.5},
+                                               .operations = 3,
+                                               .runs_alone = 40,
+                                               .runs_beside = 50}}};
   const v1::RecordedJobDiagnosis wire = ToWire(answer).recording();
+  EXPECT_EQ(wire.overlap_slowdown().slowdown(), 1.25);
+  EXPECT_EQ(wire.overlap_slowdown().interval().lower(), 1.125);
+  EXPECT_EQ(wire.overlap_slowdown().interval().upper(), 1.5);
+  EXPECT_EQ(wire.overlap_slowdown().interval().level(), 0.95);
+  EXPECT_EQ(wire.overlap_slowdown().operations(), 3);
+  EXPECT_EQ(wire.overlap_slowdown().runs_alone(), 40);
+  EXPECT_EQ(wire.overlap_slowdown().runs_beside(), 50);
   EXPECT_EQ(wire.path_steps(), 20);
   EXPECT_EQ(wire.path_seconds(), 1.5);
   EXPECT_EQ(wire.path_size(), 3);
@@ -302,6 +314,8 @@ TEST(DiagnosisConvertTest, ARecordingOfSeveralWorkersCarriesEverything) {
   EXPECT_EQ(report.unexplained_seconds(), -0.05);
   answer.answer.recording->report.unaligned_step_seconds = 3;
   EXPECT_EQ(ToWire(answer).recording().report().unaligned_step_seconds(), 3);
+  answer.answer.recording->overlap_slowdown.reset();
+  EXPECT_FALSE(ToWire(answer).recording().has_overlap_slowdown());
 }
 
 TEST(CalibrationConvertTest, FitParsingOverheadCarriesEverything) {
