@@ -225,7 +225,7 @@ Execution RandomExecution(uint64_t seed) {
   for (int32_t worker = 0; worker < execution.workers; ++worker) {
     for (int32_t step = 0; step < execution.steps; ++step) {
       for (OpIndex op = 0; op < ops; ++op) {
-        const Instant start = Instant{} + Microseconds(100 * step) +
+        const Instant start = Instant{} + Microseconds(int64_t{100} * step) +
                               Microseconds(static_cast<int64_t>(random.Below(100)));
         const bool is_joint = op < 2;
         const uint64_t most = is_joint ? 80 : 12;
