@@ -246,7 +246,8 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       [this](int64_t bytes) { collectives().mutable_byte_scheduler()->set_credit_bytes(bytes); }));
   options.push_back(AddValueOption<int32_t>(
       app, "--concurrent", "N",
-      "Collectives that run at once, with --algorithm gloo (default 1; PyTorch's gloo: 2)",
+      "Collectives that run at once, with --algorithm gloo or measured ones (default 1, of a "
+      "recording of several workers as recorded; PyTorch's gloo: 2)",
       [this](int32_t count) { collectives().set_concurrent_collectives(count); }));
   options.push_back(AddParsedOption(
       app, "--partition", "BYTES", "Cut what is larger into pieces of so much", parse_bytes,

@@ -447,7 +447,7 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
                                       ? times.launch()
                                       : times.TimeOf(collective.kind, collective.bytes));
       job.joint.lengths.push_back({});
-    } else if (how.concurrent_collectives > 1) {
+    } else if (how.concurrent_collectives > 1 && how.algorithm == CollectiveAlgorithm::kGloo) {
       job.joint.lengths.push_back(times.launch());
       job.joint.messages.push_back(times.MessagesOf(collective.kind, collective.bytes));
     } else {

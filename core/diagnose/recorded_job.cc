@@ -4,6 +4,7 @@
 #include <cassert>
 #include <memory>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 
@@ -81,9 +82,11 @@ absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
   assert(clocks.size() == recording.workers.size());
   const int32_t workers = recording.worker_count();
   // Collectives take their recorded times below, whatever links would make of them.
-  const absl::StatusOr<Scenario> scenario =
+  absl::StatusOr<Scenario> scenario =
       ResolveScenario(recording.profile, {.workers = workers, .communication = AllReduceDraft{}});
   if (!scenario.ok()) return scenario.status();
+  std::get<AllReduce>(scenario->communication).concurrent_collectives =
+      CollectivesAtOnce(*recording.profile.recording());
   absl::StatusOr<JobProgram> program = BuildJobProgram(recording.profile, *scenario, stop);
   if (!program.ok()) return program.status();
   if (absl::Status status = CheckCollectives(program->collectives, recording.collectives);

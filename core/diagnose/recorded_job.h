@@ -36,9 +36,10 @@ struct RecordedJob {
   double between_steps_seconds = 0;
 };
 
-// A collective takes as long in every step: the mean over the steps of what it took the worker that
-// came last, which is the shortest of all workers' times, on whatever clock. A clock of a worker
-// says when that began its first step, and nothing else.
+// As many collectives go on at once as a worker had under way (CollectivesAtOnce). One takes as
+// long in every step: the mean over the steps of what it took the worker that came last, which is
+// the shortest of all workers' times, on whatever clock. A clock of a worker says when that began
+// its first step, and nothing else.
 //
 // `clocks`: by worker. REQUIRES: the recording's profile holds it. Failure: what `stop` returns;
 // FAILED_PRECONDITION, reason COLLECTIVES_UNMATCHED, where the profile's collectives are not the

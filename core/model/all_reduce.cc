@@ -370,7 +370,8 @@ class AllReduceResolver {
     job_.concurrent_collectives =
         CheckedCount(At("concurrent_collectives"), draft_.concurrent_collectives.value_or(1), 1,
                      limits_.max_concurrent_collectives);
-    if (job_.concurrent_collectives > 1 && job_.algorithm != CollectiveAlgorithm::kGloo) {
+    if (job_.concurrent_collectives > 1 && job_.algorithm != CollectiveAlgorithm::kGloo &&
+        job_.algorithm != CollectiveAlgorithm::kMeasured) {
       faults_.Add(At("concurrent_collectives"),
                   absl::StrCat(job_.concurrent_collectives, " at once share a link message by ",
                                "message, which GLOO has and ", NameOf(job_.algorithm), " has not"));

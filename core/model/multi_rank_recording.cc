@@ -1,6 +1,7 @@
 #include "core/model/multi_rank_recording.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -66,6 +67,31 @@ absl::StatusOr<std::vector<double>> CollectiveSecondsOf(const JobRecording& reco
     seconds.push_back(sum / static_cast<double>(steps) * 1e-9);
   }
   return seconds;
+}
+
+int32_t CollectivesAtOnce(const JobRecording& recording) {
+  constexpr int64_t kResolutionNs = 2000;
+  const size_t collectives = recording.collectives.size();
+  std::vector<CollectiveRun> runs;
+  std::vector<int64_t> ends;  // of those that are under way
+  size_t most = 1;
+  for (const WorkerRecording& worker : recording.workers) {
+    for (size_t first = 0; first < worker.runs.size(); first += collectives) {
+      const auto begin = worker.runs.begin() + static_cast<std::ptrdiff_t>(first);
+      runs.assign(begin, begin + static_cast<std::ptrdiff_t>(collectives));
+      std::stable_sort(
+          runs.begin(), runs.end(),
+          [](const CollectiveRun& a, const CollectiveRun& b) { return a.start_ns < b.start_ns; });
+      ends.clear();
+      for (const CollectiveRun& run : runs) {
+        std::erase_if(ends, [&](int64_t end) { return end <= run.start_ns + kResolutionNs; });
+        if (run.end_ns <= run.start_ns + kResolutionNs) continue;
+        ends.push_back(run.end_ns);
+        most = std::max(most, ends.size());
+      }
+    }
+  }
+  return static_cast<int32_t>(most);
 }
 
 std::vector<MeasuredCollective> MeasuredCollectivesOf(const JobRecording& recording) {

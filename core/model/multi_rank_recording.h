@@ -62,8 +62,13 @@ JobRecording JobRecordingOf(const MultiRankRecording& recording,
 absl::StatusOr<std::vector<double>> CollectiveSecondsOf(const JobRecording& recording,
                                                         StopCheck stop);
 
-// The same as points of a benchmark, one for each kind and size, of as many workers as there are:
-// those of an equal kind and size in the mean, what takes no time a nanosecond.
+// The most collectives that a worker had under way at once: entered, and not left within 2 us, the
+// resolution of traces in microseconds. At least 1.
+int32_t CollectivesAtOnce(const JobRecording& recording);
+
+// The seconds of CollectiveSecondsOf as points of a benchmark, one for each kind and size, of as
+// many workers as there are: those of an equal kind and size in the mean, what takes no time a
+// nanosecond.
 std::vector<MeasuredCollective> MeasuredCollectivesOf(const JobRecording& recording);
 
 // "all_reduce/3": a collective's kind and its place among those of a step.

@@ -63,8 +63,8 @@ class ScenarioResolver {
     scenario_.communication = std::move(job);
   }
 
-  // Of a recording of several workers the times that its collectives took, unless links are asked
-  // for.
+  // Of a recording of several workers the times that its collectives took, and as many of them at
+  // once, unless links are asked for.
   AllReduceDraft AsRecorded() const {
     const JobRecording* const recording = profile_.recording();
     const bool asks_for_links =
@@ -78,7 +78,9 @@ class ScenarioResolver {
         points.begin(), points.end(),
         [](const MeasuredCollective& point) { return point.kind == Collective::kAllReduce; });
     if (!has_all_reduce || points.size() > Index(AllReduceLimits().max_measured)) return {};
-    return {.measured = std::move(points)};
+    return {.measured = std::move(points),
+            .concurrent_collectives = std::min(CollectivesAtOnce(*recording),
+                                               AllReduceLimits().max_concurrent_collectives)};
   }
 
   void ResolveServers() {

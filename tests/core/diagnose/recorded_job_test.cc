@@ -35,6 +35,7 @@ RankTracesForm RandomForm(uint64_t seed) {
                       .buckets = {},
                       .collective_ns = 2 * static_cast<int64_t>(1000 + random.Below(400'000)),
                       .broadcasts = random.Below(2) == 0,
+                      .at_once = 1 + random.Below(3),
                       .straggler = random.Below(2) == 0 ? 1 : 1.5,
                       .seed = seed};
   for (uint64_t bucket = 1 + random.Below(4); bucket > 0; --bucket) {

@@ -126,6 +126,35 @@ TEST(RecordedPredictionTest, WithoutLinksCollectivesTakeTheirRecordedTimes) {
   EXPECT_NEAR(length({.workers = 3, .communication = AllReduceDraft{}}), 4e-6 * 4 / 3, 1e-12);
 }
 
+// Two collectives at once, the first of which takes longest: a prediction from the recording has
+// them so, too, and as many one after the other would take longer.
+TEST(RecordedPredictionTest, AsManyCollectivesGoOnAtOnceAsWereRecorded) {
+  const Profile profile = Import({.ranks = 3,
+                                  .steps = 14,
+                                  .elements = {40'000, 50'000, 60'000, 70'000},
+                                  .buckets = {1, 1, 1, 1},
+                                  .collective_ns = 900'000,
+                                  .at_once = 2});
+  EXPECT_EQ(CollectivesAtOnce(*profile.recording()), 2);
+  const Scenario as_recorded = ResolveScenario(profile, {.workers = 3}).value();
+  EXPECT_EQ(as_recorded.all_reduce().concurrent_collectives, 2);
+  const Scenario on_links =
+      ResolveScenario(profile, {.workers = 3, .bandwidth_bytes_per_second = 1e9}).value();
+  EXPECT_EQ(on_links.all_reduce().concurrent_collectives, 1);
+  const DiagnosisQuery query =
+      ResolveDiagnosis(profile, {.options = {.steps_per_worker = 200, .replications = 4}}).value();
+  const Diagnosis diagnosis = DiagnoseJob(profile, query, NeverStop).value();
+  const JobRecordingReport& report = diagnosis.recording->report;
+  EXPECT_NEAR(report.gap(), 0, 1e-6);
+  EXPECT_NEAR(diagnosis.prediction.step_time.mean / report.recorded_step_seconds, 1, 0.02);
+  ProfileDraft one_by_one = profile.content();
+  for (WorkerRecording& worker : one_by_one.recording->workers) {
+    for (size_t i = 1; i < worker.runs.size(); ++i)
+      worker.runs[i].start_ns = std::max(worker.runs[i].start_ns, worker.runs[i - 1].end_ns);
+  }
+  EXPECT_EQ(CollectivesAtOnce(*one_by_one.recording), 1);
+}
+
 TEST(RecordedPredictionTest, ADiagnosisOfARecordingIsOfTheWorkersThatWereRecorded) {
   const Profile profile = Import({.ranks = 4,
                                   .steps = 12,

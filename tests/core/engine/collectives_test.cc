@@ -536,6 +536,7 @@ TEST(CollectivesComparisonTest, ContentionThatTakesNothingAwayIsNone) {
 TEST(CollectivesComparisonTest, TheFastEngineSaysWhatThePlainOneSaysToTheTick) {
   int fast_runs = 0;
   int shared_links = 0;
+  int measured_at_once = 0;
   for (uint64_t seed = 0; seed < 3000 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     RandomJob job = MakeJob(seed);
@@ -544,6 +545,13 @@ TEST(CollectivesComparisonTest, TheFastEngineSaysWhatThePlainOneSaysToTheTick) {
       auto& how = std::get<AllReduceDraft>(job.scenario.communication);
       how.algorithm = CollectiveAlgorithm::kGloo;
       how.concurrent_collectives = static_cast<int32_t>(1 + random.Below(3));
+      if (random.Below(4) == 0) {
+        how.algorithm = CollectiveAlgorithm::kMeasured;
+        how.measured = {{.kind = Collective::kAllReduce,
+                         .workers = 2,
+                         .size_bytes = 1000,
+                         .seconds = 1e-9 * static_cast<double>(1 + random.Below(5000))}};
+      }
     }
     const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
     ASSERT_TRUE(profile.ok()) << profile.status();
@@ -560,7 +568,8 @@ TEST(CollectivesComparisonTest, TheFastEngineSaysWhatThePlainOneSaysToTheTick) {
     ASSERT_TRUE(fast.ok()) << fast.status();
     if (fast->path == EnginePath::kPlain) continue;
     ++fast_runs;
-    shared_links += scenario->all_reduce().concurrent_collectives > 1 ? 1 : 0;
+    if (scenario->all_reduce().concurrent_collectives > 1)
+      ++(graph.joint.messages.empty() ? measured_at_once : shared_links);
     options.fastest_path = EnginePath::kPlain;
     const absl::StatusOr<RunResult> plain = Simulate(graph, options, NeverStop);
     ASSERT_TRUE(plain.ok()) << plain.status();
@@ -568,6 +577,7 @@ TEST(CollectivesComparisonTest, TheFastEngineSaysWhatThePlainOneSaysToTheTick) {
   }
   EXPECT_GT(fast_runs, 1000);
   EXPECT_GT(shared_links, 100);
+  EXPECT_GT(measured_at_once, 50);
   RecordProperty("fast_runs", fast_runs);
 }
 

@@ -16,7 +16,10 @@ namespace {
 class RankTracesWriter {
  public:
   explicit RankTracesWriter(const RankTracesForm& form)
-      : form_(form), random_({form.seed, 92}), events_(static_cast<size_t>(form.ranks)) {}
+      : form_(form),
+        random_({form.seed, 92}),
+        events_(static_cast<size_t>(form.ranks)),
+        free_(form.at_once) {}
 
   RankTraces Write() {
     const auto ranks = static_cast<size_t>(form_.ranks);
@@ -66,19 +69,21 @@ class RankTracesWriter {
                         R"(], []], "Input type": ["float", "Scalar"])");
   }
 
-  // All ranks launch at `launches`; returns the end. `free_`: when the one before had ended.
+  // All ranks launch at `launches`; returns the end.
   int64_t Meet(const char* kind, const std::vector<int64_t>& launches, int64_t length_ns,
                int64_t elements) {
-    const int64_t last = std::max(free_, *std::max_element(launches.begin(), launches.end()));
-    const int64_t end = last + length_ns;
+    const auto first_free = std::min_element(free_.begin(), free_.end());
+    const int64_t free = *first_free;
+    begun_ = std::max({begun_, free, *std::max_element(launches.begin(), launches.end())});
+    const int64_t end = begun_ + length_ns;
     for (size_t rank = 0; rank < launches.size(); ++rank) {
       Event(rank, "cpu_op", absl::StrCat("c10d::", kind, "_"), launches[rank],
             launches[rank] + 100);
       Event(rank, "user_annotation",
             absl::StrCat("gloo:", kind[0] == 'a' ? "all_reduce" : "broadcast"),
-            std::max(free_, launches[rank]), end, Shape(elements));
+            std::max(free, launches[rank]), end, Shape(elements));
     }
-    free_ = end;
+    *first_free = end;
     return end;
   }
 
@@ -106,7 +111,7 @@ class RankTracesWriter {
            elements);
     }
     for (size_t rank = 0; rank < ranks; ++rank) {
-      now_[rank] = std::max(now_[rank], free_);
+      now_[rank] = std::max(now_[rank], *std::max_element(free_.begin(), free_.end()));
       const int64_t begin = now_[rank];
       now_[rank] += Computed(rank, 100'000);
       Event(rank, "user_annotation", "Optimizer.step#SGD.step", begin, now_[rank]);
@@ -139,8 +144,9 @@ class RankTracesWriter {
   Random random_;
   std::vector<std::string> events_;  // by rank
   RankTraces traces_;
-  std::vector<int64_t> now_;  // by rank
-  int64_t free_ = 0;
+  std::vector<int64_t> now_;   // by rank
+  int64_t begun_ = 0;          // the last collective, on all ranks
+  std::vector<int64_t> free_;  // when each of those that go on at once has ended
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ struct RankTracesForm {
   std::vector<size_t> buckets = {2, 2, 1};                     // gradients in each
   int64_t collective_ns = 300'000;                             // of the first; others take longer
   bool broadcasts = true;                                      // buffers, before the forward pass
+  size_t at_once = 1;                          // collectives that a rank runs at once
   double straggler = 1;                        // computation of the last rank takes so many times
   std::vector<int64_t> clock_offsets_ns = {};  // by rank: the reading is the true time less this
   bool names_rank = true;                      // in distributedInfo
@@ -32,7 +33,8 @@ struct RankTraces {
 
 // A step broadcasts, goes forward, goes back gradient by gradient, sends a bucket when its last
 // gradient is there, waits for all of them and updates. A collective begins when every rank has
-// launched it and the one before has ended; a rank's run of it begins when that rank could.
+// launched it, those before have begun, and fewer than `at_once` go on; a rank's run of it begins
+// when that rank could.
 RankTraces WriteRankTraces(const RankTracesForm& form);
 
 // A few bytes of them changed, left out, doubled or cut off, or another digit, which leaves a text

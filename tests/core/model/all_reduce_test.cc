@@ -91,6 +91,9 @@ TEST(AllReduceTest, PointsAreTheAlgorithmUnlessItIsNamedAndAreSorted) {
   const AllReduce job = Resolved({.measured = {large, small}});
   EXPECT_EQ(job.algorithm, CollectiveAlgorithm::kMeasured);
   EXPECT_EQ(job.measured, (std::vector{small, large}));
+  EXPECT_EQ(
+      Resolved({.measured = {large, small}, .concurrent_collectives = 3}).concurrent_collectives,
+      3);
 }
 
 TEST(AllReduceTest, TheRecordingsBucketsCountUnlessOthersAreAskedFor) {
