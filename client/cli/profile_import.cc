@@ -210,6 +210,12 @@ class ImportCommand : public Command {
         *app, "--step-seconds", "S",
         "Mean length of a step without PyTorch's profiler, to which times are scaled",
         [this](double seconds) { step_seconds_ = seconds; });
+    AddValueOption<double>(
+        *app, "--overlap-slowdown", "X",
+        "Of several files: what computation took longer by while a collective ran beside it, 1 to "
+        "100; times are stored without it, and predictions put it back. 1: times as recorded "
+        "(default: what the files tell, if anything)",
+        [this](double slowdown) { overlap_slowdown_ = slowdown; });
     flags_.Declare(*app);
     return app;
   }
@@ -388,6 +394,7 @@ class ImportCommand : public Command {
       flags_.FillVariation(*header.mutable_timeline());
       header.mutable_timeline()->mutable_variable_bytes()->insert(sizes.begin(), sizes.end());
     }
+    if (overlap_slowdown_) header.set_overlap_slowdown(*overlap_slowdown_);
     progress.ExpectBytes(FileBytes());
     return session.client.ImportProfileFiles(
         header,
@@ -405,6 +412,7 @@ class ImportCommand : public Command {
   std::string model_;
   int32_t batch_size_ = 0;
   std::optional<double> step_seconds_;
+  std::optional<double> overlap_slowdown_;
   ImportFlags flags_;
 };
 

@@ -260,6 +260,8 @@ std::string ProfileText(const v1::Profile& profile) {
   table.AddRow({"steps", absl::StrCat(profile.step_count())});
   if (profile.has_recording()) {
     table.AddRow({"recorded on", absl::StrCat(profile.recording().workers_size(), " workers")});
+    if (const double slowdown = profile.recording().overlap_slowdown(); slowdown > 1)
+      table.AddRow({"beside a collective", absl::StrCat(NumberText(slowdown), " times as long")});
   }
   table.AddRow({"size", BytesText(profile.size_bytes())});
   table.AddRow({"created", CreatedText(profile)});

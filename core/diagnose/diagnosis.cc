@@ -443,15 +443,9 @@ class Diagnostician {
     for (const WorkerReport& worker : report->workers) clocks.push_back(worker.clock);
     const absl::StatusOr<RecordedJob> made = RecordedJobOf(*recording, clocks, stop_);
     if (!made.ok()) return made.status();
-    RunOptions options = made->options;
-    const int64_t of_step =
-        std::max<int64_t>(1, made->program.program->chunk_count() * made->job.workers());
-    options.steps_per_worker = static_cast<int32_t>(
-        std::clamp<int64_t>(kMaxFollowedOperations / of_step, 1, options.steps_per_worker));
-    options.keep_step_ends = false;
     RecordingDiagnosis& found =
         diagnosis_.recording.emplace(RecordingDiagnosis{.report = *std::move(report)});
-    const absl::StatusOr<Execution> execution = Execute(made->job, options, stop_);
+    const absl::StatusOr<Execution> execution = Execute(made->job, OptionsToFollow(*made), stop_);
     if (!execution.ok()) return UnderPath("profile.recording", execution.status());
     absl::StatusOr<std::optional<OverlapSlowdown>> slowdown =
         FindOverlapSlowdown(*execution, stop_);

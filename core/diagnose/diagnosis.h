@@ -127,7 +127,6 @@ inline constexpr size_t kMaxPathOperations = 20;
 // more than kMaxFollowedOperations.
 inline constexpr int32_t kPathSteps = 20;
 inline constexpr int32_t kPathWarmup = 5;
-inline constexpr int64_t kMaxFollowedOperations = 2'000'000;
 
 // Of a recording of several workers, which the profile holds, the recorded path is that of its
 // replay, in the recorded order of steps. The paths are followed first, and buckets and orders are

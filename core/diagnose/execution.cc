@@ -75,7 +75,7 @@ class ExecutionMaker : public TraceSink {
         absl::StatusCode::kInvalidArgument,
         absl::StrCat(steps_, " steps of ", job_.workers(), " workers run ", size_,
                      " operations, which is above the limit of ", kMaxExecutedOperations),
-        {.reason = "EXECUTION_TOO_LARGE",
+        {.reason = kExecutionTooLarge,
          .metadata = {{"operations", absl::StrCat(size_)}},
          .faults = {{.field = "workers",
                      .description = absl::StrCat(job_.workers(), " run ", size_, " operations in ",

@@ -126,6 +126,16 @@ absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
   return made;
 }
 
+RunOptions OptionsToFollow(const RecordedJob& job) {
+  RunOptions options = job.options;
+  const int64_t of_step =
+      std::max<int64_t>(1, job.program.program->chunk_count() * job.job.workers());
+  options.steps_per_worker = static_cast<int32_t>(
+      std::clamp<int64_t>(kMaxFollowedOperations / of_step, 1, options.steps_per_worker));
+  options.keep_step_ends = false;
+  return options;
+}
+
 absl::StatusOr<RecordingReplay> ReplayRecording(const MultiRankRecording& recording,
                                                 const std::vector<NodeClock>& clocks,
                                                 StopCheck stop) {

@@ -48,6 +48,11 @@ struct RecordedJob {
 absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
                                           const std::vector<NodeClock>& clocks, StopCheck stop);
 
+// The options of a run of its first steps, at most kMaxFollowedOperations but at least one step,
+// whose ends are not kept.
+inline constexpr int64_t kMaxFollowedOperations = 2'000'000;
+RunOptions OptionsToFollow(const RecordedJob& job);
+
 // The replay of a recording beside what was recorded.
 struct RecordingReplay {
   // By worker: its first begin, from the first begin of any worker.

@@ -35,8 +35,8 @@ class AllReduceResolver {
     ResolvePartition();
     ResolveSharding();
     CheckCycles();
-    job_.overlap_slowdown =
-        Checked("overlap_slowdown", draft_.overlap_slowdown, 1, 1, limits_.max_overlap_slowdown);
+    job_.overlap_slowdown = Checked("overlap_slowdown", draft_.overlap_slowdown, RecordedSlowdown(),
+                                    1, limits_.max_overlap_slowdown);
     ResolveNccl();
     ResolveFidelity();
     CheckByteScheduler();
@@ -47,6 +47,14 @@ class AllReduceResolver {
 
  private:
   static std::string At(const char* field) { return absl::StrCat("all_reduce.", field); }
+
+  // Of a recording of several workers whose times were freed of it; a model of contention says it
+  // in its own way.
+  double RecordedSlowdown() const {
+    const std::optional<JobRecording>& recording = profile_.content().recording;
+    return recording.has_value() && !draft_.contention.has_value() ? recording->overlap_slowdown
+                                                                   : 1;
+  }
 
   double Checked(const char* field, const std::optional<double>& asked, double otherwise,
                  double least, double most) {

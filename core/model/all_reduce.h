@@ -168,7 +168,7 @@ struct AllReduce {
 struct AllReduceLimits {
   double max_latency_seconds = 10;
   double max_reduction_seconds_per_byte = 1e-3;
-  double max_overlap_slowdown = 100;
+  double max_overlap_slowdown = kMaxOverlapSlowdown;
   int32_t max_concurrent_collectives = 16;
   int32_t max_threads = 65'536;
   int64_t max_measured = 10'000;

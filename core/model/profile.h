@@ -140,11 +140,15 @@ struct WorkerRecording {
 };
 
 inline constexpr size_t kMaxRecordedWorkers = 128;
+inline constexpr double kMaxOverlapSlowdown = 100;
 
 // The recording of all workers of a job that meet in collectives.
 struct JobRecording {
   std::vector<LaunchedCollective> collectives;  // of every step, in the order of their launch
   std::vector<WorkerRecording> workers;         // from 2 to kMaxRecordedWorkers, by rank
+  // What computation took longer by while a collective ran beside it, 1 to kMaxOverlapSlowdown. The
+  // steps are without it, as if nothing had run beside; 1: as they were recorded.
+  double overlap_slowdown = 1;
 
   const CollectiveRun& run(size_t step, size_t collective, size_t worker) const {
     return workers[worker].runs[step * collectives.size() + collective];

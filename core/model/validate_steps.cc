@@ -118,6 +118,11 @@ class JobRecordingRules {
       return;
     }
     CheckCollectives();
+    if (const double slowdown = recording_.overlap_slowdown;
+        !(slowdown >= 1 && slowdown <= kMaxOverlapSlowdown)) {
+      faults_.Add("recording.overlap_slowdown",
+                  absl::StrCat(slowdown, " is not from 1 to ", kMaxOverlapSlowdown));
+    }
     if (!CheckRecordedTimes("recording.workers", draft_.operations.size(), draft_.steps.size(),
                             workers.size(), limits_, faults_) ||
         !CheckRuns()) {

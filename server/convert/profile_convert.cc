@@ -68,6 +68,7 @@ v1::Step StepToWire(const RecordedStep& recorded) {
 
 JobRecording RecordingFromWire(const v1::JobRecording& wire, FaultList& faults) {
   JobRecording recording;
+  if (wire.overlap_slowdown() != 0) recording.overlap_slowdown = wire.overlap_slowdown();
   for (const v1::LaunchedCollective& collective : wire.collectives()) {
     const std::string path =
         absl::StrCat("recording.collectives[", recording.collectives.size(), "].kind");
@@ -94,6 +95,7 @@ JobRecording RecordingFromWire(const v1::JobRecording& wire, FaultList& faults) 
 
 v1::JobRecording RecordingToWire(const JobRecording& recording) {
   v1::JobRecording wire;
+  if (recording.overlap_slowdown != 1) wire.set_overlap_slowdown(recording.overlap_slowdown);
   for (const LaunchedCollective& collective : recording.collectives) {
     v1::LaunchedCollective& to = *wire.add_collectives();
     to.set_kind(WireOf(kCollectives, collective.kind));
@@ -309,6 +311,7 @@ ImportProfileCall FromWire(const v1::ImportProfileRequest::Header& wire) {
   ImportProfileCall call{.placement = PlacementOf(wire),
                          .display_name = wire.display_name(),
                          .labels = {wire.labels().begin(), wire.labels().end()}};
+  if (wire.has_overlap_slowdown()) call.overlap_slowdown = wire.overlap_slowdown();
   if (wire.has_layer_profile()) call.format = LayerOptionsOf(wire.layer_profile());
   FaultList faults;
   if (wire.has_model_zoo()) call.format = ZooImportOf(wire.model_zoo(), faults);

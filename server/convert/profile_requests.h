@@ -69,6 +69,7 @@ struct ImportProfileCall {
   std::variant<std::monostate, LayerProfileOptions, ZooImport, RecordingOptions, TimelineOptions,
                PyTorchTraceOptions, ChakraTraceOptions, HorovodTimelineOptions>
       format;  // RecordingOptions: RunMetadata
+  std::optional<double> overlap_slowdown;  // of several workers
   std::vector<Fault> faults;
 };
 

@@ -9,8 +9,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 #include "core/base/error.h"
+#include "core/diagnose/recorded_overlap.h"
 #include "core/importing/chakra_trace.h"
 #include "core/importing/file_kind.h"
 #include "core/importing/pytorch_ranks.h"
@@ -173,6 +175,52 @@ struct Importer {
 
 namespace {
 
+absl::Status CheckOverlapSlowdown(const ImportProfileCall& call, const ImportBytes& bytes) {
+  if (!call.overlap_slowdown.has_value()) return absl::OkStatus();
+  const double slowdown = *call.overlap_slowdown;
+  std::string why;
+  if (!(slowdown >= 1 && slowdown <= kMaxOverlapSlowdown)) {
+    why = absl::StrCat(slowdown, " is not from 1 to ", kMaxOverlapSlowdown);
+  } else if (bytes.recordings.empty()) {
+    why = absl::StrCat(slowdown,
+                       " given, and one worker's recording has no collectives of others "
+                       "beside its computation: give it to the scenario");
+  } else {
+    return absl::OkStatus();
+  }
+  return FaultsError("REQUEST_INVALID",
+                     {{.field = "header.overlap_slowdown", .description = std::move(why)}});
+}
+
+// Takes what collectives cost the computation beside them out of the recording's times: as much as
+// the call says, else what the recording tells for certain; with a note.
+absl::Status TakeOverlapOut(const ImportProfileCall& call, const JobRecordingReport& report,
+                            const ProfileLimits& limits, StopCheck stop,
+                            MultiRankRecording& recording) {
+  std::vector<NodeClock> clocks;
+  for (const WorkerReport& worker : report.workers) clocks.push_back(worker.clock);
+  double slowdown = call.overlap_slowdown.value_or(1);
+  std::string source = " as asked for";
+  if (!call.overlap_slowdown.has_value()) {
+    const auto found = OverlapSlowdownOf(recording, clocks, stop);
+    if (!found.ok()) return found.status();
+    if (found->has_value() && (*found)->interval.lower > 1) {
+      slowdown = std::min((*found)->slowdown, kMaxOverlapSlowdown);
+      source = absl::StrFormat(" as they tell (%.3g to %.3g)", (*found)->interval.lower,
+                               (*found)->interval.upper);
+    }
+  }
+  if (slowdown == 1) return absl::OkStatus();
+  absl::StatusOr<Profile> freed = FreeOfOverlap(recording, clocks, slowdown, limits, stop);
+  if (!freed.ok()) return freed.status();
+  recording.profile = *std::move(freed);
+  recording.notes.push_back(absl::StrFormat(
+      "computation took %.3g times as long beside a collective,%s: its times are stored as if "
+      "nothing had run beside, and predictions put that back where collectives run",
+      slowdown, source));
+  return absl::OkStatus();
+}
+
 // The recordings of several workers: a profile that holds them all, and what they say of each
 // other.
 absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
@@ -218,6 +266,8 @@ absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
                      {report.status().message().data(), report.status().message().size()},
                      std::move(details));
   }
+  if (absl::Status status = TakeOverlapOut(call, *report, limits, stop, *recording); !status.ok())
+    return status;
   return ImportedFormat{
       .imported = {.profile = std::move(recording->profile), .notes = std::move(recording->notes)},
       .recording = *std::move(report)};
@@ -227,6 +277,7 @@ absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
 
 absl::StatusOr<ImportedFormat> ImportFormat(const ImportProfileCall& call, const ImportBytes& bytes,
                                             const ProfileLimits& limits, StopCheck stop) {
+  if (absl::Status status = CheckOverlapSlowdown(call, bytes); !status.ok()) return status;
   if (!bytes.recordings.empty()) return ImportRecordings(call, bytes, limits, stop);
   KindSource recording(bytes.recording);
   const ImportBytes looked_at{.recording = recording, .graph = bytes.graph};

@@ -23,8 +23,12 @@ class _Rank:
         self.event("cpu_op", name, begin, self.now)
 
 
-def rank_traces(forward_ms=(10, 10, 20), backward_ms=(4, 2), optimizer_ms=1, steps=7, offsets_ns=None, jumps_ns=None):
-    """The traces, by rank. A rank's clock reads the true time less its offset, and from the fifth step on less its jump, too."""
+def rank_traces(forward_ms=(10, 10, 20), backward_ms=(4, 2), optimizer_ms=1, steps=7, offsets_ns=None, jumps_ns=None, slowdown=None):
+    """The traces, by rank. A rank's clock reads the true time less its offset, and from the fifth step on less its jump, too.
+
+    With a slow-down ranks take turns at going forward, and the one that comes last to a collective takes so many times as long for the gradient after it,
+    which it alone makes beside the collective.
+    """
     ranks = [_Rank(offset) for offset in offsets_ns or [0] * len(forward_ms)]
     free = 0
     for step in range(steps):
@@ -32,11 +36,14 @@ def rank_traces(forward_ms=(10, 10, 20), backward_ms=(4, 2), optimizer_ms=1, ste
         if step == 5 and jumps_ns:
             for rank, jump in zip(ranks, jumps_ns):
                 rank.offset_ns += jump
-        for rank, forward in zip(ranks, forward_ms):
+        turn = step % len(ranks) if slowdown else 0
+        for rank, forward in zip(ranks, forward_ms[turn:] + forward_ms[:turn]):
             rank.compute("aten::conv2d", forward * MS)
+        launches = None
         for (elements, length), backward in zip(BUCKETS, backward_ms):
             shape = {"Input Dims": [[elements], []], "Input type": ["float", "Scalar"]}
-            launches = [_gradient(rank, backward * MS, shape) for rank in ranks]
+            beside = [slowdown if slowdown and launches and at == max(launches) else 1 for at in launches or ranks]
+            launches = [_gradient(rank, round(backward * MS * times), shape) for rank, times in zip(ranks, beside)]
             end = max(free, *launches) + length
             for rank, launch in zip(ranks, launches):
                 rank.event("cpu_op", "c10d::allreduce_", launch, launch + 100)

@@ -166,6 +166,41 @@ class RecordingsTest(ServerTest):
         alike = self.diagnose(profile=self.import_all(rank_traces(offsets_ns=OFFSETS_NS)).profile.name)
         self.assertFalse(alike.recording.HasField("overlap_slowdown"))
 
+    def test_what_collectives_cost_is_taken_out_of_the_times_and_put_back_by_predictions(self):
+        def mean_step(name, bandwidth=None):
+            asked = prediction.PredictThroughputRequest(profile=name, worker_counts=[3], options=self.options)
+            if bandwidth:
+                asked.scenario.bandwidth_bytes_per_second = bandwidth
+            return self.server.predictions.PredictThroughput(asked).predictions[0].step_time.mean.ToNanoseconds() * 1e-9
+
+        # The last rank makes its second gradient beside the first all-reduce, in 2 ms: alone it would take 2 / 1.25 of them.
+        asked_for = self.import_all(rank_traces(), overlap_slowdown=1.25)
+        self.assertEqual(asked_for.profile.recording.overlap_slowdown, 0)  # a stored profile is answered without its content
+        stored = self.server.profiles.GetProfile(store.GetProfileRequest(name=asked_for.profile.name))
+        self.assertEqual(stored.recording.overlap_slowdown, 1.25)
+        self.assertIn("1.25 times as long beside a collective, as asked for", "".join(asked_for.notes))
+        self.assertAlmostEqual(self.diagnose(profile=stored.name).recording.report.replayed_step_seconds, STEP, delta=2e-5)
+        self.assertAlmostEqual(mean_step(stored.name), STEP, delta=2e-5)
+        as_they_are = self.import_all(rank_traces(), overlap_slowdown=1)
+        self.assertEqual(list(as_they_are.notes), list(self.import_all(rank_traces()).notes))
+        nothing_beside = 0.020 + 0.004 + 0.002 + 0.001
+        self.assertAlmostEqual(mean_step(as_they_are.profile.name, 1e12), nothing_beside, delta=5e-5)
+        self.assertAlmostEqual(mean_step(stored.name, 1e12), nothing_beside - 0.002 + 0.002 / 1.25, delta=5e-5)
+        # Ranks that take turns at coming last tell it themselves.
+        told = self.import_all(rank_traces(steps=14, slowdown=1.25))
+        self.assertIn("1.25 times as long beside a collective, as they tell", "".join(told.notes))
+        stored = self.server.profiles.GetProfile(store.GetProfileRequest(name=told.profile.name))
+        self.assertAlmostEqual(stored.recording.overlap_slowdown, 1.25, delta=0.005)
+        self.assertAlmostEqual(mean_step(told.profile.name, 1e12), nothing_beside, delta=5e-5)
+        found = self.diagnose(profile=told.profile.name).recording
+        self.assertAlmostEqual(found.overlap_slowdown.slowdown, 1.25, delta=0.005)
+        self.assertAlmostEqual(found.report.replayed_step_seconds, found.report.recorded_step_seconds, delta=2e-5)
+
+    def test_a_slowdown_that_cannot_be_is_refused(self):
+        for traces, slowdown in ((rank_traces(), 0.5), (rank_traces(), 101), (rank_traces(), float("nan")), (rank_traces()[:1], 1.5)):
+            details = self.refused(messages(traces, store.ImportProfileRequest.Header(pytorch=OPTIONS, overlap_slowdown=slowdown)))
+            self.assertEqual(list(details.violations), ["header.overlap_slowdown"])
+
     def test_the_trace_of_the_recording_shows_its_critical_path(self):
         name = self.import_all(rank_traces(offsets_ns=OFFSETS_NS)).profile.name
         asked = trace_pb2.GenerateTraceRequest(profile=name, recording=True, critical_path=True)

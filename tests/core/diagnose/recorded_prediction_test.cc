@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <iostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +16,8 @@
 #include "core/base/random.h"
 #include "core/communication/job.h"
 #include "core/diagnose/diagnosis.h"
+#include "core/diagnose/recorded_job.h"
+#include "core/diagnose/recorded_overlap.h"
 #include "core/engine/simulation.h"
 #include "core/engine/step_sampler.h"
 #include "core/model/multi_rank_recording.h"
@@ -197,6 +202,127 @@ TEST(RecordedPredictionTest, ADiagnosisOfARecordingIsOfTheWorkersThatWereRecorde
   // Leaving out a fast one gains less.
   EXPECT_GT(ratio(WhatIf::kOneWorkerFewer),
             predicted(profile.OfWorkers({0, 1, 3}), 3) / predicted(profile, 4) + 0.1);
+}
+
+// A recording whose computation took longer by `slowdown` beside collectives, made of one without:
+// workers that have the truth as their times, run with it, and recorded as they ran.
+struct SlowedRecording {
+  Profile truth;
+  Profile recorded;
+};
+SlowedRecording Slowed(uint64_t seed, double slowdown) {
+  Random random({seed, 99});
+  RankTracesForm form{.ranks = 2 + static_cast<int>(random.Below(3)),
+                      .steps = 14,
+                      .elements = {},
+                      .buckets = {},
+                      .collective_ns = 2 * static_cast<int64_t>(100'000 + random.Below(400'000)),
+                      .at_once = 1 + random.Below(2),
+                      .seed = seed};
+  for (uint64_t bucket = 2 + random.Below(3); bucket > 0; --bucket) {
+    form.buckets.push_back(1 + random.Below(3));
+    for (size_t i = 0; i < form.buckets.back(); ++i)
+      form.elements.push_back(static_cast<int64_t>(1 + random.Below(100'000)));
+  }
+  ProfileDraft draft = Import(form).content();
+  draft.recording->overlap_slowdown = slowdown;
+  const Profile truth = Profile::Create(draft).value();
+  const MultiRankRecording recording = RecordingOf(truth, NeverStop).value();
+  const RecordedJob made =
+      RecordedJobOf(recording, std::vector<NodeClock>(recording.workers.size()), NeverStop).value();
+  // What ran is written down, to the nanosecond.
+  class Writer : public TraceSink {
+   public:
+    Writer(ProfileDraft& to, const Program& program) : to_(to), program_(program) {}
+    void OnStep(std::span<const ChunkRecord> chunks) override {
+      for (const ChunkRecord& chunk : chunks) {
+        if (program_.lanes().IsJoint(program_.lane(chunk.op))) continue;
+        const auto step = static_cast<size_t>(chunk.step);
+        const auto op = static_cast<size_t>(program_.source(chunk.op));
+        RecordedStep& recorded =
+            chunk.worker == 0
+                ? to_.steps[step]
+                : to_.recording->workers[static_cast<size_t>(chunk.worker)].steps[step];
+        recorded.end_ns[op] =
+            recorded.start_ns[op] + std::llround(ToSeconds(chunk.end - chunk.start) * 1e9);
+      }
+    }
+
+   private:
+    ProfileDraft& to_;
+    const Program& program_;
+  } writer(draft, *made.program.program);
+  RunOptions options = made.options;
+  options.trace = &writer;
+  EXPECT_TRUE(Simulate(made.job, options, NeverStop).ok());
+  draft.recording->overlap_slowdown = 1;
+  return {.truth = truth, .recorded = Profile::Create(std::move(draft)).value()};
+}
+
+TEST(RecordedPredictionTest, WhatCollectivesCostIsTakenOutOfTheTimesAndPutBackByPredictions) {
+  double worst = 0;
+  double worst_otherwise = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    const SlowedRecording made = Slowed(seed, 1.5);
+    const MultiRankRecording recording = RecordingOf(made.recorded, NeverStop).value();
+    const std::vector<NodeClock> clocks(recording.workers.size());
+    const Profile freed = FreeOfOverlap(recording, clocks, 1.5, {}, NeverStop).value();
+    EXPECT_EQ(freed.recording()->overlap_slowdown, 1.5);
+    int64_t computed = 0;
+    for (int32_t worker = 0; worker < freed.recorded_workers(); ++worker) {
+      for (size_t step = 0; step < freed.steps().size(); ++step) {
+        const RecordedStep& is = freed.steps_of(worker)[step];
+        const RecordedStep& was = made.truth.steps_of(worker)[step];
+        for (size_t op = 0; op < is.end_ns.size(); ++op) {
+          ASSERT_NEAR(is.end_ns[op] - is.start_ns[op], was.end_ns[op] - was.start_ns[op], 2)
+              << worker << " " << step << " " << op;
+          ++computed;
+        }
+      }
+    }
+    EXPECT_GT(computed, 100);
+    // The replay is that of the recording, and predictions with faster links those of the truth.
+    const RecordingReplay as_recorded = ReplayRecording(recording, clocks, NeverStop).value();
+    const RecordingReplay of_freed =
+        ReplayRecording(RecordingOf(freed, NeverStop).value(), clocks, NeverStop).value();
+    EXPECT_NEAR(of_freed.replayed_step_seconds / as_recorded.replayed_step_seconds, 1, 1e-5);
+    const auto seconds = [&](const Profile& profile) {
+      const ThroughputDraft draft = {.scenario = ScenarioDraft{.workers = freed.recorded_workers(),
+                                                               .bandwidth_bytes_per_second = 100e9},
+                                     .options = {.steps_per_worker = 60, .replications = 2}};
+      return PredictThroughput(profile, ResolveThroughput(profile, draft).value(), NeverStop)
+          ->predictions.front()
+          .step_time.mean;
+    };
+    const double truth = seconds(made.truth);
+    worst = std::max(worst, std::abs(seconds(freed) / truth - 1));
+    worst_otherwise = std::max(worst_otherwise, std::abs(seconds(made.recorded) / truth - 1));
+  }
+  std::cout << "links that are nearly free: " << worst << " off at most, " << worst_otherwise
+            << " with times as recorded\n";
+  EXPECT_LT(worst, 1e-5);
+  EXPECT_GT(worst_otherwise, 0.05);
+}
+
+TEST(RecordedPredictionTest, ScenariosHaveTheRecordedSlowdownUnlessTheySayOtherwise) {
+  ProfileDraft draft = RandomProfile(3, 3, 4).content();
+  draft.recording->overlap_slowdown = 1.25;
+  const Profile profile = Profile::Create(draft).value();
+  const auto slowdown = [&](const AllReduceDraft& all_reduce) {
+    return ResolveScenario(profile, {.workers = 5, .communication = all_reduce})
+        ->all_reduce()
+        .overlap_slowdown;
+  };
+  EXPECT_EQ(ResolveScenario(profile, {.workers = 5})->all_reduce().overlap_slowdown, 1.25);
+  EXPECT_EQ(slowdown({}), 1.25);
+  EXPECT_EQ(slowdown({.overlap_slowdown = 1}), 1);
+  EXPECT_EQ(slowdown({.overlap_slowdown = 2}), 2);
+  for (const double bad : {0.5, 101.0, std::nan("")}) {
+    draft.recording->overlap_slowdown = bad;
+    const absl::Status status = Profile::Create(draft).status();
+    EXPECT_EQ(DetailsOf(status).faults.at(0).field, "recording.overlap_slowdown") << bad;
+  }
 }
 
 TEST(RecordedPredictionTest, AContradictionOfClocksIsAtTheProfilesRecording) {

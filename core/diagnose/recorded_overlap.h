@@ -1,0 +1,37 @@
+// The cost of collectives to the computation beside them in a recording of several workers: told
+// from its replay, and taken out of its times.
+//
+// Recorded times hold that cost where a collective happened to run. Elsewhere, with other links or
+// another number of workers, other computations have one beside them; so times are stored as if
+// alone, and whoever simulates them puts the cost back (JobRecording::overlap_slowdown). Threads:
+// pure functions.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/alignment/clock_alignment.h"
+#include "core/base/stop_check.h"
+#include "core/diagnose/overlap_slowdown.h"
+#include "core/model/multi_rank_recording.h"
+#include "core/model/profile_limits.h"
+
+namespace stepcast {
+
+// As FindOverlapSlowdown has it, of the replay's first steps (OptionsToFollow); none, too, where a
+// single one has more than kMaxExecutedOperations. `clocks`: by worker. REQUIRES, here and below:
+// the recording's profile holds it. Failure, likewise: as RecordedJobOf and Simulate.
+absl::StatusOr<std::optional<OverlapSlowdown>> OverlapSlowdownOf(
+    const MultiRankRecording& recording, const std::vector<NodeClock>& clocks, StopCheck stop);
+
+// The recording's profile with each computation as long as if nothing had run beside it: of what
+// its replay has beside a collective only 1 / `slowdown` is left, which its recording then says.
+// Gaps are kept. Its replay is the same but for the rounding of times to nanoseconds. REQUIRES: a
+// slow-down from 1 to kMaxOverlapSlowdown, and none in the recording yet.
+absl::StatusOr<Profile> FreeOfOverlap(const MultiRankRecording& recording,
+                                      const std::vector<NodeClock>& clocks, double slowdown,
+                                      const ProfileLimits& limits, StopCheck stop);
+
+}  // namespace stepcast
