@@ -26,8 +26,8 @@ class _Rank:
 def rank_traces(forward_ms=(10, 10, 20), backward_ms=(4, 2), optimizer_ms=1, steps=7, offsets_ns=None, jumps_ns=None, slowdown=None):
     """The traces, by rank. A rank's clock reads the true time less its offset, and from the fifth step on less its jump, too.
 
-    With a slow-down ranks take turns at going forward, and the one that comes last to a collective takes so many times as long for the gradient after it,
-    which it alone makes beside the collective.
+    With a slow-down ranks take turns at being slow, at everything by a fifth; the slow one comes last to the first collective, makes the gradient after it
+    beside that, alone of all, and takes so many times as long for it.
     """
     ranks = [_Rank(offset) for offset in offsets_ns or [0] * len(forward_ms)]
     free = 0
@@ -36,21 +36,21 @@ def rank_traces(forward_ms=(10, 10, 20), backward_ms=(4, 2), optimizer_ms=1, ste
         if step == 5 and jumps_ns:
             for rank, jump in zip(ranks, jumps_ns):
                 rank.offset_ns += jump
-        turn = step % len(ranks) if slowdown else 0
-        for rank, forward in zip(ranks, forward_ms[turn:] + forward_ms[:turn]):
-            rank.compute("aten::conv2d", forward * MS)
+        slow = [1.2 if slowdown and number == step % len(ranks) else 1 for number in range(len(ranks))]
+        for rank, forward, times in zip(ranks, forward_ms, slow):
+            rank.compute("aten::conv2d", round(forward * MS * times))
         launches = None
         for (elements, length), backward in zip(BUCKETS, backward_ms):
             shape = {"Input Dims": [[elements], []], "Input type": ["float", "Scalar"]}
-            beside = [slowdown if slowdown and launches and at == max(launches) else 1 for at in launches or ranks]
-            launches = [_gradient(rank, round(backward * MS * times), shape) for rank, times in zip(ranks, beside)]
+            lengths = [backward * MS * times * (slowdown if times > 1 and launches else 1) for times in slow]
+            launches = [_gradient(rank, round(length), shape) for rank, length in zip(ranks, lengths)]
             end = max(free, *launches) + length
             for rank, launch in zip(ranks, launches):
                 rank.event("cpu_op", "c10d::allreduce_", launch, launch + 100)
                 rank.event("user_annotation", "gloo:all_reduce", max(free, launch), end, **shape)
             free = end
         for number, rank in enumerate(ranks):
-            begin, rank.now = max(rank.now, free), max(rank.now, free) + optimizer_ms * MS
+            begin, rank.now = max(rank.now, free), max(rank.now, free) + round(optimizer_ms * MS * slow[number])
             rank.event("user_annotation", "Optimizer.step#SGD.step", begin, rank.now)
             rank.event("user_annotation", f"ProfilerStep#{step + 5}", begins[number], rank.now)
     return [_trace(rank.events, number, len(ranks)) for number, rank in enumerate(ranks)]
