@@ -85,8 +85,9 @@ absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
   absl::StatusOr<Scenario> scenario =
       ResolveScenario(recording.profile, {.workers = workers, .communication = AllReduceDraft{}});
   if (!scenario.ok()) return scenario.status();
-  std::get<AllReduce>(scenario->communication).concurrent_collectives =
-      CollectivesAtOnce(*recording.profile.recording());
+  const absl::StatusOr<int32_t> at_once = CollectivesAtOnce(*recording.profile.recording(), stop);
+  if (!at_once.ok()) return at_once.status();
+  std::get<AllReduce>(scenario->communication).concurrent_collectives = *at_once;
   absl::StatusOr<JobProgram> program = BuildJobProgram(recording.profile, *scenario, stop);
   if (!program.ok()) return program.status();
   if (absl::Status status = CheckCollectives(program->collectives, recording.collectives);

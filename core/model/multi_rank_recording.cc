@@ -69,7 +69,8 @@ absl::StatusOr<std::vector<double>> CollectiveSecondsOf(const JobRecording& reco
   return seconds;
 }
 
-int32_t CollectivesAtOnce(const JobRecording& recording) {
+absl::StatusOr<int32_t> CollectivesAtOnce(const JobRecording& recording, StopCheck stop) {
+  PacedStopCheck pace(stop);
   constexpr int64_t kResolutionNs = 2000;
   const size_t collectives = recording.collectives.size();
   std::vector<CollectiveRun> runs;
@@ -77,6 +78,7 @@ int32_t CollectivesAtOnce(const JobRecording& recording) {
   size_t most = 1;
   for (const WorkerRecording& worker : recording.workers) {
     for (size_t first = 0; first < worker.runs.size(); first += collectives) {
+      if (!pace.GoesOn(static_cast<int64_t>(collectives))) return pace.status();
       const auto begin = worker.runs.begin() + static_cast<std::ptrdiff_t>(first);
       runs.assign(begin, begin + static_cast<std::ptrdiff_t>(collectives));
       std::stable_sort(

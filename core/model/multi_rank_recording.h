@@ -63,8 +63,8 @@ absl::StatusOr<std::vector<double>> CollectiveSecondsOf(const JobRecording& reco
                                                         StopCheck stop);
 
 // The most collectives that a worker had under way at once: entered, and not left within 2 us, the
-// resolution of traces in microseconds. At least 1.
-int32_t CollectivesAtOnce(const JobRecording& recording);
+// resolution of traces in microseconds. At least 1. Failure: what `stop` returns.
+absl::StatusOr<int32_t> CollectivesAtOnce(const JobRecording& recording, StopCheck stop);
 
 // The seconds of CollectiveSecondsOf as points of a benchmark, one for each kind and size, of as
 // many workers as there are: those of an equal kind and size in the mean, what takes no time a

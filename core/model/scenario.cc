@@ -79,7 +79,7 @@ class ScenarioResolver {
         [](const MeasuredCollective& point) { return point.kind == Collective::kAllReduce; });
     if (!has_all_reduce || points.size() > Index(AllReduceLimits().max_measured)) return {};
     return {.measured = std::move(points),
-            .concurrent_collectives = std::min(CollectivesAtOnce(*recording),
+            .concurrent_collectives = std::min(CollectivesAtOnce(*recording, NeverStop).value(),
                                                AllReduceLimits().max_concurrent_collectives)};
   }
 

@@ -140,7 +140,7 @@ TEST(RecordedPredictionTest, AsManyCollectivesGoOnAtOnceAsWereRecorded) {
                                   .buckets = {1, 1, 1, 1},
                                   .collective_ns = 900'000,
                                   .at_once = 2});
-  EXPECT_EQ(CollectivesAtOnce(*profile.recording()), 2);
+  EXPECT_EQ(CollectivesAtOnce(*profile.recording(), NeverStop).value(), 2);
   const Scenario as_recorded = ResolveScenario(profile, {.workers = 3}).value();
   EXPECT_EQ(as_recorded.all_reduce().concurrent_collectives, 2);
   const Scenario on_links =
@@ -157,7 +157,7 @@ TEST(RecordedPredictionTest, AsManyCollectivesGoOnAtOnceAsWereRecorded) {
     for (size_t i = 1; i < worker.runs.size(); ++i)
       worker.runs[i].start_ns = std::max(worker.runs[i].start_ns, worker.runs[i - 1].end_ns);
   }
-  EXPECT_EQ(CollectivesAtOnce(*one_by_one.recording), 1);
+  EXPECT_EQ(CollectivesAtOnce(*one_by_one.recording, NeverStop).value(), 1);
 }
 
 TEST(RecordedPredictionTest, ADiagnosisOfARecordingIsOfTheWorkersThatWereRecorded) {
