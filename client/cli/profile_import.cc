@@ -184,8 +184,9 @@ class ImportCommand : public Command {
            "timeline of a step;\npytorch: JSON of PyTorch's profiler (export_chrome_trace), of "
            "three steps or more with record_shapes=True;\nchakra: a Chakra execution "
            "trace of one rank;\nhorovod: what Horovod wrote to HOROVOD_TIMELINE.\nMay be "
-           "compressed by gzip. Several files, traces of PyTorch or of Chakra: one of each rank of "
-           "one job")
+           "compressed by gzip. Several files, traces of PyTorch or of Chakra or RunMetadata: one "
+           "of "
+           "each worker of one job")
         ->required()
         ->type_name("");
     app->add_option(
@@ -249,10 +250,10 @@ class ImportCommand : public Command {
           absl::StrCat(std::string(unused), " does not apply to ", RowOf(*format).text));
     }
     if (paths_.size() > 1 && *format != RecordingFormat::kPyTorch &&
-        *format != RecordingFormat::kChakra) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(paths_.size(), " files, where ", RowOf(*format).text,
-                       " is one: several are traces of PyTorch or of Chakra, one a rank"));
+        *format != RecordingFormat::kChakra && *format != RecordingFormat::kRunMetadata) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          paths_.size(), " files, where ", RowOf(*format).text,
+          " is one: several are traces of PyTorch or of Chakra, or RunMetadata, one a worker"));
     }
     const absl::StatusOr<std::map<std::string, int64_t>> sizes = Sizes();
     if (!sizes.ok())

@@ -24,13 +24,13 @@ std::string BoundText(bool has_bound, int64_t ns) {
 
 // The bounds of an offset, from the offset itself: the interval is far narrower than the offset is
 // large.
-std::string BoundsText(const v1::RecordedWorkerReport& worker) {
+template <typename Report>
+std::string BoundsText(const Report& node) {
   const auto apart = [&](bool has_bound, int64_t bound) {
-    return BoundText(has_bound, bound - worker.clock_offset_ns());
+    return BoundText(has_bound, bound - node.clock_offset_ns());
   };
-  return absl::StrCat(apart(worker.has_least_clock_offset_ns(), worker.least_clock_offset_ns()),
-                      " .. ",
-                      apart(worker.has_most_clock_offset_ns(), worker.most_clock_offset_ns()));
+  return absl::StrCat(apart(node.has_least_clock_offset_ns(), node.least_clock_offset_ns()), " .. ",
+                      apart(node.has_most_clock_offset_ns(), node.most_clock_offset_ns()));
 }
 
 // "36.10 us/s"; less than a nanosecond a second is none.
@@ -60,11 +60,23 @@ std::string RecordingText(const v1::RecordingReport& report) {
          is_first ? "" : BoundsText(worker), is_first ? "" : DriftText(worker.clock_drift()),
          SecondsText(worker.recorded_step_seconds()), SecondsText(worker.replayed_step_seconds())});
   }
+  for (const v1::RecordedServerReport& server : report.servers()) {
+    table.AddRow({server.name(),
+                  SignedText(static_cast<double>(server.clock_offset_ns()) * kNanosecond),
+                  BoundsText(server), DriftText(server.clock_drift()), "", ""});
+  }
   std::string text = table.Text();
+  const std::string steps =
+      report.steps() == 1 ? "one step" : absl::StrCat("each of ", report.steps(), " steps");
   absl::StrAppend(
-      &text, "matched: ", report.collectives(), " collectives in ",
-      report.steps() == 1 ? "one step" : absl::StrCat("each of ", report.steps(), " steps"), " of ",
-      report.workers_size(), " workers\n");
+      &text, "matched: ",
+      report.servers_size() > 0 ? absl::StrCat("the transfers in ", steps)
+                                : absl::StrCat(report.collectives(), " collectives in ", steps),
+      " of ", report.workers_size(), " workers",
+      report.servers_size() > 0 ? absl::StrCat(" with ", report.servers_size(), " parameter server",
+                                               report.servers_size() == 1 ? "" : "s")
+                                : "",
+      "\n");
   absl::StrAppend(&text, "replay: a step takes ", SecondsText(report.replayed_step_seconds()), ", ",
                   BesideText(report.replayed_step_seconds(), report.recorded_step_seconds()),
                   " than the recorded ", SecondsText(report.recorded_step_seconds()));

@@ -493,7 +493,8 @@ class ClockFit {
   }
 
   // One step of the alternation: solves with the branches that are active at `best`, and goes as
-  // far towards what it finds as makes the durations differ less. False: nowhere.
+  // far towards what it finds as makes the durations differ less. False: nowhere, or rounding hides
+  // where.
   absl::StatusOr<bool> Improve(const ReceiveFamilies& receives, std::vector<double>& best,
                                double& spread) {
     Program program = CentreProgram();
@@ -502,6 +503,7 @@ class ClockFit {
     }),
                  program);
     const absl::StatusOr<std::vector<double>> target = Solve(program);
+    if (DetailsOf(target.status()).reason == kIllConditioned) return false;
     if (!target.ok()) return target.status();
     constexpr int kHalvings = 6;
     double share = 1;
@@ -561,31 +563,37 @@ class ClockFit {
         const absl::StatusOr<double> offset = Farthest(node - 1, side);
         if (!offset.ok()) return offset.status();
         int64_t& bound = side > 0 ? clock.most_offset_ns : clock.least_offset_ns;
-        bound = std::isinf(*offset)
-                    ? (side > 0 ? kUnboundedOffset : -kUnboundedOffset)
-                    : OffsetOf(node, std::llround(*offset + side * (1 + 1e-6 * scale_ns_)));
+        bound = std::isinf(*offset) ? (side > 0 ? kUnboundedOffset : -kUnboundedOffset)
+                                    : OffsetOf(node, std::llround(*offset));
         const absl::StatusOr<double> drift = Farthest(nodes_ - 1 + node - 1, side);
         if (!drift.ok()) return drift.status();
         (side > 0 ? clock.most_drift : clock.least_drift) =
-            std::clamp((*drift + side * (1 + 1e-6 * scale_ns_)) / half_length_ns_,
-                       -options_.max_drift, options_.max_drift);
+            std::clamp(*drift / half_length_ns_, -options_.max_drift, options_.max_drift);
       }
     }
     return absl::OkStatus();
   }
-  // The most, or least, that an unknown can be; infinite: there is no bound. Of a linear program
-  // the optimum nearest to 0 is where a point far out in that direction is projected to, once that
-  // is far enough (Mangasarian, "Normal solutions of linear programs", 1984).
+  // The most, or least, that an unknown can be, or a little beyond it; infinite: nothing bounds it,
+  // or rounding hides what does. Of a linear program the optimum nearest to 0 is where a point far
+  // out in that direction is projected to, once that is far enough (Mangasarian, "Normal solutions
+  // of linear programs", 1984); what it can fall short by is the square of the unknowns' size by
+  // how far that is. A point that is very far loses what nearly coincides to rounding, so a nearer
+  // one is tried then.
   absl::StatusOr<double> Farthest(int32_t unknown, double side) {
     const auto size = Index(unknowns());
     Program program = EmptyProgram();
     for (size_t i = 0; i < size; ++i) program.hessian[i * size + i] = 1;
-    const double far = scale_ns_ * 1e6 * static_cast<double>(size);
-    program.gradient[Index(unknown)] = -side * far;
-    const absl::StatusOr<std::vector<double>> x = Solve(program);
-    if (!x.ok()) return x.status();
-    const double found = (*x)[Index(unknown)];
-    return std::abs(found) > far / 1e3 ? side * std::numeric_limits<double>::infinity() : found;
+    for (const double times : {1e6, 1e4}) {
+      const double far = scale_ns_ * times * static_cast<double>(size);
+      program.gradient[Index(unknown)] = -side * far;
+      const absl::StatusOr<std::vector<double>> x = Solve(program);
+      if (DetailsOf(x.status()).reason == kIllConditioned) continue;
+      if (!x.ok()) return x.status();
+      const double found = (*x)[Index(unknown)];
+      if (std::abs(found) > far / 1e3) break;
+      return found + side * (1 + scale_ns_ / times);
+    }
+    return side * std::numeric_limits<double>::infinity();
   }
 
   const RecordedExchanges& exchanges_;

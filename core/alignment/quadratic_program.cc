@@ -63,7 +63,7 @@ class DualActiveSet {
       if (!violated.has_value()) return Solution(true);
       if (!TakeIn(*violated)) return Solution(false);
     }
-    return NumericalFailure("PROGRAM_ILL_CONDITIONED",
+    return NumericalFailure(kIllConditioned,
                             "constraints that nearly coincide let the optimum not be reached");
   }
 

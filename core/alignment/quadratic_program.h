@@ -55,11 +55,13 @@ struct QuadraticSolution {
   std::vector<Multiplier> multipliers;
 };
 
+inline constexpr char kIllConditioned[] = "PROGRAM_ILL_CONDITIONED";
+
 // The x at which x' H x / 2 + g' x is least. A constraint holds if it is violated by at most
 // `feasibility` of what its normal's length is.
 //
 // `hessian`: size x size, row after row, symmetric; `gradient`: size. Failure: what `stop` returns;
-// FAILED_PRECONDITION, reason PROGRAM_NOT_CONVEX or PROGRAM_ILL_CONDITIONED, where numbers do not
+// FAILED_PRECONDITION, reason PROGRAM_NOT_CONVEX or kIllConditioned, where numbers do not
 // let it end. REQUIRES: columns are below the size, no normal is 0.
 absl::StatusOr<QuadraticSolution> MinimizeQuadratic(
     const std::vector<double>& hessian, const std::vector<double>& gradient,

@@ -42,30 +42,63 @@ absl::StatusOr<double> MeanComputationSeconds(const Program& program, StopCheck 
   return sum / program.step_count();
 }
 
+// The programs of the workers after the first of a recording of several. `build` makes a worker's.
+template <typename Build>
+absl::StatusOr<std::vector<std::shared_ptr<const Program>>> OtherPrograms(const Profile& profile,
+                                                                          Build build) {
+  std::vector<std::shared_ptr<const Program>> others;
+  for (int32_t worker = 1; worker < profile.recorded_workers(); ++worker) {
+    absl::StatusOr<Program> other = build(profile.OfWorker(worker));
+    if (!other.ok()) return other.status();
+    others.push_back(std::make_shared<const Program>(*std::move(other)));
+  }
+  return others;
+}
+
+absl::StatusOr<JobProgram> BuildServerProgram(const Profile& profile, const Scenario& scenario,
+                                              StopCheck stop) {
+  const auto build = [&](const Profile& of) {
+    return BuildProgram(of, scenario, ProgramTimes::kRecorded, stop);
+  };
+  absl::StatusOr<Program> program = build(profile);
+  if (!program.ok()) return program.status();
+  auto others = OtherPrograms(profile, build);
+  if (!others.ok()) return others.status();
+  JobProgram made{.program = std::make_shared<const Program>(*std::move(program)),
+                  .of_recorded = *std::move(others),
+                  .collectives = {},
+                  .ring = {},
+                  .prepared = nullptr,
+                  .computation_seconds = 0};
+  if (!made.of_recorded.empty()) made.of_recorded.insert(made.of_recorded.begin(), made.program);
+  return made;
+}
+
+// Every worker of the job with the program of its recorded worker.
+void GiveEachItsProgram(const JobProgram& job, JobGraph& graph) {
+  if (job.of_recorded.empty()) return;
+  const size_t programs = std::min(job.of_recorded.size(), graph.program_of_worker.size());
+  graph.programs = {job.of_recorded.begin(),
+                    job.of_recorded.begin() + static_cast<std::ptrdiff_t>(programs)};
+  for (size_t worker = 0; worker < graph.program_of_worker.size(); ++worker)
+    graph.program_of_worker[worker] = static_cast<int32_t>(worker % programs);
+  if (!graph.rankings.empty()) graph.rankings.assign(programs, graph.rankings.front());
+}
+
 }  // namespace
 
 absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenario& scenario,
                                            StopCheck stop) {
-  if (scenario.has_servers()) {
-    absl::StatusOr<Program> program =
-        BuildProgram(profile, scenario, ProgramTimes::kRecorded, stop);
-    if (!program.ok()) return program.status();
-    return JobProgram{.program = std::make_shared<const Program>(*std::move(program)),
-                      .of_recorded = {},
-                      .collectives = {},
-                      .ring = {},
-                      .prepared = nullptr,
-                      .computation_seconds = 0};
-  }
+  if (scenario.has_servers()) return BuildServerProgram(profile, scenario, stop);
   absl::StatusOr<CollectiveProgram> program = BuildCollectiveProgram(profile, scenario, stop);
   if (!program.ok()) return program.status();
-  std::vector<std::shared_ptr<const Program>> others;
-  for (int32_t worker = 1; worker < profile.recorded_workers(); ++worker) {
-    absl::StatusOr<CollectiveProgram> other =
-        BuildCollectiveProgram(profile.OfWorker(worker), scenario, stop);
+  auto built = OtherPrograms(profile, [&](const Profile& of) -> absl::StatusOr<Program> {
+    absl::StatusOr<CollectiveProgram> other = BuildCollectiveProgram(of, scenario, stop);
     if (!other.ok()) return other.status();
-    others.push_back(std::make_shared<const Program>(std::move(other->program)));
-  }
+    return std::move(other->program);
+  });
+  if (!built.ok()) return built.status();
+  std::vector<std::shared_ptr<const Program>> others = *std::move(built);
   const AllReduce& how = scenario.all_reduce();
   // It is of one program: those of several recorded workers have none.
   std::shared_ptr<const PreparedJoint> prepared;
@@ -94,16 +127,15 @@ bool HaveSameJobProgram(const Scenario& a, const Scenario& b) {
 
 JobGraph JobOf(const JobProgram& job, std::shared_ptr<const Ranking> ranking,
                const Scenario& scenario) {
-  if (scenario.has_servers()) return JobOf(job.program, std::move(ranking), scenario);
-  JobGraph graph = CollectiveJobOf(job.program, job.collectives, job.ring, scenario);
-  if (!job.of_recorded.empty()) {
-    const size_t programs = std::min(job.of_recorded.size(), graph.program_of_worker.size());
-    graph.programs = {job.of_recorded.begin(),
-                      job.of_recorded.begin() + static_cast<std::ptrdiff_t>(programs)};
-    for (size_t worker = 0; worker < graph.program_of_worker.size(); ++worker)
-      graph.program_of_worker[worker] = static_cast<int32_t>(worker % programs);
-    graph.drawing = StepDrawing::kJoint;
+  if (scenario.has_servers()) {
+    JobGraph graph = JobOf(job.program, std::move(ranking), scenario);
+    GiveEachItsProgram(job, graph);
+    if (!job.of_recorded.empty() && scenario.is_synchronous()) graph.drawing = StepDrawing::kJoint;
+    return graph;
   }
+  JobGraph graph = CollectiveJobOf(job.program, job.collectives, job.ring, scenario);
+  GiveEachItsProgram(job, graph);
+  if (!job.of_recorded.empty()) graph.drawing = StepDrawing::kJoint;
   // It is of one program.
   if (graph.programs.size() == 1) graph.joint.prepared = job.prepared;
   return graph;

@@ -35,7 +35,8 @@ struct JobProgram {
 };
 
 // Of a recording of several workers, worker w of a job repeats the steps of recorded worker w mod
-// their number, and all of them those of the same step of training. Failure: what `stop` returns,
+// their number: all of them those of the same step of training where they meet in every step, else
+// each what it draws for itself. Failure: what `stop` returns,
 // and as BuildCollectiveProgram. REQUIRES, here and below: scenarios were resolved for this
 // profile.
 absl::StatusOr<JobProgram> BuildJobProgram(const Profile& profile, const Scenario& scenario,

@@ -26,11 +26,17 @@ struct WorkerReport {
   double replayed_step_seconds = 0;
 };
 
+struct ServerReport {
+  std::string name;  // "server 0"
+  NodeClock clock;
+};
+
 // Seconds are of a step, and means over the workers.
 struct JobRecordingReport {
   std::vector<WorkerReport> workers;
-  int32_t steps = 0;        // that all workers have
-  int32_t collectives = 0;  // of each step
+  std::vector<ServerReport> servers;  // none where workers meet in collectives
+  int32_t steps = 0;                  // that all workers have
+  int32_t collectives = 0;            // of each step
   double recorded_step_seconds = 0;
   double replayed_step_seconds = 0;
   // The replay with the clocks as they were read; none: they are more than two days apart.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -50,9 +52,104 @@ absl::Status CheckCollectives(const std::vector<PlannedCollective>& planned,
   return absl::OkStatus();
 }
 
+// Transfers as messages: sent when the last of what they wait for on the other end had ended, on
+// the clock of the machine that it ran on.
+class ServerMessages {
+ public:
+  ServerMessages(const MultiRankRecording& recording, StopCheck stop)
+      : recording_(recording), operations_(recording.profile.operations()), pace_(stop) {}
+
+  absl::StatusOr<RecordedExchanges> Find() {
+    found_.nodes = recording_.workers;
+    for (int32_t server = 0; server < recording_.profile.parameter_servers(); ++server)
+      found_.nodes.push_back(NameOfServer(server));
+    for (int32_t worker = 0; worker < recording_.worker_count(); ++worker) {
+      for (size_t i = 0; i < operations_.size(); ++i) {
+        if (!IsTransfer(operations_[i].resource)) continue;
+        found_.families.push_back(
+            absl::StrCat(operations_[i].name, " of ", recording_.workers[Index(worker)]));
+        for (int32_t step = 0; step < recording_.step_count(); ++step) {
+          if (!pace_.GoesOn(1)) return pace_.status();
+          AddMessage(worker, step, i);
+        }
+      }
+    }
+    LeaveOutServersWithoutMessages();
+    return std::move(found_);
+  }
+
+ private:
+  void LeaveOutServersWithoutMessages() {
+    std::vector<bool> has_messages(found_.nodes.size(), false);
+    std::fill_n(has_messages.begin(), recording_.workers.size(), true);
+    for (const RecordedMessage& message : found_.messages)
+      has_messages[Index(message.sender)] = has_messages[Index(message.receiver)] = true;
+    std::vector<int32_t> place;
+    std::vector<std::string> kept;
+    for (size_t node = 0; node < found_.nodes.size(); ++node) {
+      place.push_back(static_cast<int32_t>(kept.size()));
+      if (has_messages[node]) kept.push_back(std::move(found_.nodes[node]));
+    }
+    for (RecordedMessage& message : found_.messages) {
+      message.sender = place[Index(message.sender)];
+      message.receiver = place[Index(message.receiver)];
+    }
+    found_.nodes = std::move(kept);
+  }
+
+  void AddMessage(int32_t worker, int32_t step, size_t index) {
+    const Operation& transfer = operations_[index];
+    const RecordedStep& recorded = recording_.profile.steps_of(worker)[Index(step)];
+    std::optional<int64_t> sent_ns;
+    for (const int32_t before : transfer.waiting_for) {
+      if (IsOnWorkersClock(operations_[Index(before)].resource) !=
+          IsOnWorkersClock(transfer.resource))
+        sent_ns = std::max(sent_ns.value_or(INT64_MIN), recorded.end_ns[Index(before)]);
+    }
+    if (!sent_ns.has_value()) return;
+    const std::vector<int64_t>& shifts = recording_.server_shifts_ns[Index(worker)];
+    const size_t servers = Index(recording_.profile.parameter_servers());
+    const int64_t shift =
+        shifts.empty() ? 0 : shifts[Index(step) * servers + Index(transfer.parameter_server)];
+    const int64_t begin_ns = recording_.step_begins_ns[Index(worker)][Index(step)];
+    const bool downloads = transfer.resource == Resource::kDownlink;
+    const int32_t server = recording_.worker_count() + transfer.parameter_server;
+    const int64_t at_sender_ns = begin_ns + *sent_ns - (downloads ? shift : 0);
+    const int64_t at_receiver_ns = begin_ns - (downloads ? 0 : shift);
+    found_.messages.push_back({.family = static_cast<int32_t>(found_.families.size()) - 1,
+                               .step = step,
+                               .sender = downloads ? server : worker,
+                               .receiver = downloads ? worker : server,
+                               .send_start_ns = at_sender_ns,
+                               .send_end_ns = at_sender_ns,
+                               .receive_start_ns = at_receiver_ns + recorded.start_ns[index],
+                               .receive_end_ns = at_receiver_ns + recorded.end_ns[index]});
+  }
+
+  const MultiRankRecording& recording_;
+  const std::vector<Operation>& operations_;
+  PacedStopCheck pace_;
+  RecordedExchanges found_;
+};
+
+// The recorded collectives, as many of them at once, in place of what links would make of them.
+absl::Status TakeRecordedCollectives(const MultiRankRecording& recording, StopCheck stop,
+                                     RecordedJob& made) {
+  if (absl::Status status = CheckCollectives(made.program.collectives, recording.collectives);
+      !status.ok())
+    return status;
+  absl::StatusOr<std::vector<Span>> lengths = LengthsOf(*recording.profile.recording(), stop);
+  if (!lengths.ok()) return lengths.status();
+  made.job.joint.lengths = *std::move(lengths);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
+std::string NameOfServer(int32_t server) { return absl::StrCat("server ", server); }
+
 absl::StatusOr<RecordedExchanges> ExchangesOf(const MultiRankRecording& recording, StopCheck stop) {
+  if (recording.has_servers()) return ServerMessages(recording, stop).Find();
   PacedStopCheck pace(stop);
   RecordedExchanges exchanges{.nodes = recording.workers};
   for (const MatchedCollective& collective : recording.collectives)
@@ -80,25 +177,25 @@ absl::StatusOr<RecordedExchanges> ExchangesOf(const MultiRankRecording& recordin
 absl::StatusOr<RecordedJob> RecordedJobOf(const MultiRankRecording& recording,
                                           const std::vector<NodeClock>& clocks, StopCheck stop) {
   assert(clocks.size() == recording.workers.size());
-  const int32_t workers = recording.worker_count();
-  // Collectives take their recorded times below, whatever links would make of them.
-  absl::StatusOr<Scenario> scenario =
-      ResolveScenario(recording.profile, {.workers = workers, .communication = AllReduceDraft{}});
+  ScenarioDraft asked{.workers = recording.worker_count()};
+  if (!recording.has_servers()) asked.communication = AllReduceDraft{};
+  absl::StatusOr<Scenario> scenario = ResolveScenario(recording.profile, asked);
   if (!scenario.ok()) return scenario.status();
-  const absl::StatusOr<int32_t> at_once = CollectivesAtOnce(*recording.profile.recording(), stop);
-  if (!at_once.ok()) return at_once.status();
-  std::get<AllReduce>(scenario->communication).concurrent_collectives = *at_once;
+  if (!recording.has_servers()) {
+    const absl::StatusOr<int32_t> at_once = CollectivesAtOnce(*recording.profile.recording(), stop);
+    if (!at_once.ok()) return at_once.status();
+    std::get<AllReduce>(scenario->communication).concurrent_collectives = *at_once;
+  }
   absl::StatusOr<JobProgram> program = BuildJobProgram(recording.profile, *scenario, stop);
   if (!program.ok()) return program.status();
-  if (absl::Status status = CheckCollectives(program->collectives, recording.collectives);
-      !status.ok()) {
-    return status;
-  }
   RecordedJob made{.program = *std::move(program)};
-  made.job = JobOf(made.program, nullptr, *scenario);
-  absl::StatusOr<std::vector<Span>> lengths = LengthsOf(*recording.profile.recording(), stop);
-  if (!lengths.ok()) return lengths.status();
-  made.job.joint.lengths = *std::move(lengths);
+  made.job =
+      JobOf(made.program, recording.has_servers() ? std::make_shared<const Ranking>() : nullptr,
+            *scenario);
+  if (!recording.has_servers()) {
+    if (absl::Status status = TakeRecordedCollectives(recording, stop, made); !status.ok())
+      return status;
+  }
   made.job.drawing = StepDrawing::kReplay;
 
   std::vector<int64_t> begins;

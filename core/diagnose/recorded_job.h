@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,12 +20,18 @@
 
 namespace stepcast {
 
-// The recording's collectives as exchanges between its workers, for AlignClocks. Failure: what
+// "server 0".
+std::string NameOfServer(int32_t server);
+
+// The recording's exchanges for AlignClocks, its workers the first nodes: its collectives; with
+// parameter servers, which are the nodes after them ("server 0"), every transfer that waits for
+// something on its other end, sent when that ended. A server without any is no node. Failure: what
 // `stop` returns.
 absl::StatusOr<RecordedExchanges> ExchangesOf(const MultiRankRecording& recording, StopCheck stop);
 
 // A recording as the engine runs it: each worker repeats its own steps, one after the other, from
-// the instant at which it began the first one, and meets the others in the recorded collectives.
+// the instant at which it began the first one, and meets the others in the recorded collectives or
+// at the parameter servers, asynchronously, on links as the profile's platform has them.
 struct RecordedJob {
   JobProgram program;
   JobGraph job;
@@ -36,7 +43,8 @@ struct RecordedJob {
   double between_steps_seconds = 0;
 };
 
-// As many collectives go on at once as a worker had under way (CollectivesAtOnce). One takes as
+// Of workers that meet in collectives: as many go on at once as a worker had under way
+// (CollectivesAtOnce). One takes as
 // long in every step: the mean over the steps of what it took the worker that came last, which is
 // the shortest of all workers' times, on whatever clock. A clock of a worker says when that began
 // its first step, and nothing else.

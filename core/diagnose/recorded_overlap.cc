@@ -43,7 +43,7 @@ class FreedLengths : public TraceSink {
     }
     std::sort(beside_.begin(), beside_.end());
     for (const ChunkRecord& chunk : chunks) {
-      if (IsJoint(chunk)) continue;
+      if (IsJoint(chunk) || Index(chunk.step) >= ns_[Index(chunk.worker)].size()) continue;
       const double overlap_ns = ToSeconds(OverlapOf(chunk.start, chunk.end)) * 1e9;
       int64_t& length =
           ns_[Index(chunk.worker)][Index(chunk.step)][Index(program_.source(chunk.op))];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/error.h"
+#include "core/base/index.h"
 #include "core/base/quoted.h"
 #include "core/importing/recording_options.h"
 #include "core/importing/units.h"
@@ -32,7 +34,7 @@ class RankMatcher {
   absl::StatusOr<MultiRankRecording> Match() {
     absl::Status status = OrderRanks();
     if (status.ok()) status = ChooseSteps();
-    if (status.ok()) status = CompareCollectives();
+    if (status.ok() && !meets_at_servers()) status = CompareCollectives();
     if (status.ok()) status = MergeOperations();
     if (!status.ok()) return status;
     return Write();
@@ -41,6 +43,7 @@ class RankMatcher {
  private:
   static std::string NameOfRank(const RankPart& part) { return absl::StrCat("rank ", part.rank); }
   std::string NameOfStep(int64_t number) const { return parts_.front().name_of_step(number); }
+  bool meets_at_servers() const { return parts_.front().meets_at_servers; }
   // Two ranks do not fit together.
   absl::Status Difference(const RankPart& part, std::string description) const {
     return ImportFault(part.path, std::move(description));
@@ -165,7 +168,11 @@ class RankMatcher {
     for (size_t part = 1; part < parts_.size(); ++part) {
       std::vector<std::string> names;
       for (const Operation& operation : ContentOf(part).operations) names.push_back(operation.name);
-      if (absl::Status status = MergeNames(part, names); !status.ok()) return status;
+      if (meets_at_servers()) {
+        AddNames(names);
+      } else if (absl::Status status = MergeNames(part, names); !status.ok()) {
+        return status;
+      }
     }
     for (size_t i = 0; i < names_.size(); ++i) index_of_[names_[i]] = i;
     merged_ = ContentOf(0);
@@ -173,15 +180,35 @@ class RankMatcher {
     std::vector<size_t> having(names_.size(), 0);
     for (size_t part = 0; part < parts_.size(); ++part) {
       if (absl::Status status = TakeOperations(part, having); !status.ok()) return status;
+      merged_.parameter_servers =
+          std::max(merged_.parameter_servers, ContentOf(part).parameter_servers);
     }
     for (size_t i = 0; i < names_.size(); ++i) {
       const Operation& operation = merged_.operations[i];
-      if (operation.resource == Resource::kCollective && having[i] != parts_.size()) {
-        return Difference(parts_.back(),
-                          absl::StrCat(Quoted(operation.name), " is not on every rank"));
+      if ((operation.resource == Resource::kCollective || IsTransfer(operation.resource)) &&
+          having[i] != parts_.size()) {
+        const size_t part = FirstWithout(operation.name);
+        return Difference(parts_[part],
+                          absl::StrCat(NameOfRank(parts_[part]), " lacks ", Quoted(operation.name),
+                                       ", which others have"));
       }
     }
     return absl::OkStatus();
+  }
+  // REQUIRES: there is one.
+  size_t FirstWithout(const std::string& name) const {
+    size_t part = 0;
+    const auto has = [&](const Operation& operation) { return operation.name == name; };
+    while (std::any_of(ContentOf(part).operations.begin(), ContentOf(part).operations.end(), has))
+      ++part;
+    return part;
+  }
+  // In the first one's order, what it lacks after that.
+  void AddNames(const std::vector<std::string>& names) {
+    const std::set<std::string> known(names_.begin(), names_.end());
+    for (const std::string& name : names) {
+      if (known.count(name) == 0) names_.push_back(name);
+    }
   }
   absl::Status MergeNames(size_t part, const std::vector<std::string>& names) {
     std::map<std::string, size_t> here;
@@ -236,6 +263,11 @@ class RankMatcher {
             parts_[part],
             absl::StrCat(Quoted(operation.name), " has ", operation.size_bytes, " bytes on ",
                          NameOfRank(parts_[part]), " and ", merged.size_bytes, " before"));
+      } else if (merged.parameter_server != operation.parameter_server) {
+        return Difference(parts_[part],
+                          absl::StrCat(Quoted(operation.name), " is at server ",
+                                       operation.parameter_server, " on ", NameOfRank(parts_[part]),
+                                       " and at ", merged.parameter_server, " before"));
       }
       merged.waiting_for = std::move(waits);
     }
@@ -291,6 +323,14 @@ class RankMatcher {
         begins.push_back(StepOf(part, step).begin_ns);
         ends.push_back(StepOf(part, step).end_ns);
       }
+      if (!meets_at_servers()) continue;
+      // A server of which a worker has nothing is as its clock says.
+      std::vector<int64_t>& shifts = recording.server_shifts_ns.emplace_back();
+      for (size_t step = 0; step < numbers_.size(); ++step) {
+        const std::vector<int64_t>& of_step = StepOf(part, step).server_shifts_ns;
+        shifts.insert(shifts.end(), of_step.begin(), of_step.end());
+        shifts.resize((step + 1) * Index(merged_.parameter_servers));
+      }
     }
     for (size_t step = 0; step < numbers_.size(); ++step) {
       for (size_t i = 0; i < recording.collectives.size(); ++i) {
@@ -309,9 +349,12 @@ class RankMatcher {
             ? "one step"
             : absl::StrCat(numbers_.size(), " steps from ", NameOfStep(numbers_.front()), " to ",
                            NameOfStep(numbers_.back()));
+    const std::string met =
+        meets_at_servers()
+            ? absl::StrCat(" at ", recording.profile.parameter_servers(), " parameter servers")
+            : absl::StrCat(", with ", recording.collectives.size(), " collectives in each");
     recording.notes.push_back(absl::StrCat("Matched: ", parts_.size(), " ranks in ", steps_matched,
-                                           ", with ", recording.collectives.size(),
-                                           " collectives in each. The notes above are those of ",
+                                           met, ". The notes above are those of ",
                                            NameOfRank(parts_.front()), "."));
     return recording;
   }

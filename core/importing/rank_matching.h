@@ -3,7 +3,8 @@
 // Each is read by itself, whatever its format; then ranks are ordered, steps matched by their
 // number, and the collectives of each step by kind, group, order and size. Programs that are alike
 // are one: ranks may differ in pieces of computation that took no time on some of them, and in
-// nothing else.
+// nothing else. Where workers meet at parameter servers operations are matched by name alone, for
+// in time every worker's stand in another order, and all must have the same transfers.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +39,7 @@ struct RankStep {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   std::vector<RankCollective> collectives;  // in the order of their launch
+  std::vector<int64_t> server_shifts_ns;  // with parameter servers: WorkerRecording's, of the step
 };
 
 // The part of a trace that is kept.
@@ -46,6 +48,8 @@ struct RankPart {
   int64_t rank = -1;       // -1: not known
   int64_t world_size = 0;  // 0: not known
   std::string (*name_of_step)(int64_t number) = nullptr;  // "ProfilerStep#7"
+  // Its worker meets the others at parameter servers: it has no collectives. Like all others' here.
+  bool meets_at_servers = false;
   std::vector<RankStep> steps;
   // Its profile, whose steps are parallel to these. Never empty once read.
   std::optional<ImportedProfile> imported;

@@ -101,8 +101,13 @@ Resource ResourceOf(const RecordedNode& node, const TensorflowDevice& device) {
 class Maker {
  public:
   Maker(RecordedRows& rows, const TensorflowGraph& graph, const StepChoice& choice,
-        const Platform& platform, const ProfileLimits& limits)
-      : rows_(rows), graph_(graph), choice_(choice), platform_(platform), limits_(limits) {}
+        const Platform& platform, const ProfileLimits& limits, KeptReadings kept)
+      : rows_(rows),
+        graph_(graph),
+        choice_(choice),
+        platform_(platform),
+        limits_(limits),
+        kept_(kept) {}
 
   absl::StatusOr<RecordedOperations> Make() {
     for (size_t i = 0; i < choice_.nodes.size(); ++i) {
@@ -149,7 +154,11 @@ class Maker {
   // A profile is of one worker.
   absl::Status CheckWorker(const TensorflowDevice& device) {
     if (device.role != DeviceRole::kWorker) return absl::OkStatus();
-    if (worker_ == nullptr) worker_ = &device;
+    if (worker_ == nullptr) {
+      worker_ = &device;
+      made_.worker_job = device.job;
+      made_.worker_task = device.task;
+    }
     if (worker_->same_machine(device)) return absl::OkStatus();
     return ImportFault(
         kAtRecording,
@@ -181,8 +190,8 @@ class Maker {
   }
 
   void TakeSteps() {
-    StepClock clock(made_.operations, made_.parameter_servers,
-                    platform_.bandwidth_bytes_per_second);
+    StepClock clock(made_.operations, made_.parameter_servers, platform_.bandwidth_bytes_per_second,
+                    kept_);
     for (const size_t index : choice_.steps) {
       RecordedStep from = std::exchange(rows_.steps()[index], {});
       RecordedStep& step = made_.steps.emplace_back();
@@ -190,7 +199,7 @@ class Maker {
         step.start_ns.push_back(from.start_ns[static_cast<size_t>(node)]);
         step.end_ns.push_back(from.end_ns[static_cast<size_t>(node)]);
       }
-      clock.Repair(step);
+      made_.clocks_of_steps.push_back(clock.Repair(step));
     }
     made_.clocks = clock.repairs();
   }
@@ -232,6 +241,7 @@ class Maker {
   const StepChoice& choice_;
   const Platform& platform_;
   const ProfileLimits& limits_;
+  const KeptReadings kept_;
   std::vector<int32_t> recorded_;  // by operation, as long as they are not sorted
   const TensorflowDevice* worker_ = nullptr;
   RecordedOperations made_;
@@ -242,8 +252,8 @@ class Maker {
 absl::StatusOr<RecordedOperations> MakeOperations(RecordedRows& rows, const TensorflowGraph& graph,
                                                   const StepChoice& choice,
                                                   const Platform& platform,
-                                                  const ProfileLimits& limits) {
-  return Maker(rows, graph, choice, platform, limits).Make();
+                                                  const ProfileLimits& limits, KeptReadings kept) {
+  return Maker(rows, graph, choice, platform, limits, kept).Make();
 }
 
 }  // namespace stepcast

@@ -28,6 +28,9 @@ void NameOperations(const RecordedRows& rows, const std::vector<int32_t>& record
 struct RecordedOperations {
   std::vector<Operation> operations;
   std::vector<RecordedStep> steps;
+  std::vector<RepairedStep> clocks_of_steps;  // parallel to the steps
+  std::string worker_job;                     // of the worker's device; empty: it has none
+  int32_t worker_task = 0;                    // likewise
   int32_t parameter_servers = 0;
   int64_t empty_transfers = 0;    // of no bytes, counted as one
   int64_t without_parameter = 0;  // transfers of which no variable is known
@@ -40,6 +43,6 @@ struct RecordedOperations {
 absl::StatusOr<RecordedOperations> MakeOperations(RecordedRows& rows, const TensorflowGraph& graph,
                                                   const StepChoice& choice,
                                                   const Platform& platform,
-                                                  const ProfileLimits& limits);
+                                                  const ProfileLimits& limits, KeptReadings kept);
 
 }  // namespace stepcast

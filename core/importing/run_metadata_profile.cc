@@ -175,25 +175,35 @@ std::vector<std::string> NotesOn(const RunMetadataFindings& found, const Recorde
   return Notes(found, rows, choice, made).Take();
 }
 
+// The GraphDef given beside recordings; without one an empty graph.
+absl::StatusOr<TensorflowGraph> ReadGivenGraph(ByteSource* graph, const ProfileLimits& limits,
+                                               StopCheck stop) {
+  TensorflowGraph given(false, kAtGraph, limits);
+  if (graph == nullptr) return given;
+  WireReader reader(*graph, kAtGraph, stop);
+  if (absl::Status status = ReadWholeGraph(reader, given); !status.ok()) return status;
+  return given;
+}
+
 class RunMetadataImport {
  public:
-  RunMetadataImport(const RecordingOptions& options, const ProfileLimits& limits)
+  // `given`: as ReadGivenGraph has it, borrowed.
+  RunMetadataImport(const TensorflowGraph& given, const RecordingOptions& options,
+                    const ProfileLimits& limits)
       : options_(options),
         limits_(limits),
         rows_(limits),
         parts_(true, kAtRecording, limits),
-        given_(false, kAtGraph, limits) {}
+        given_(given) {}
 
-  absl::Status Read(ByteSource& recording, ByteSource* graph, StopCheck stop) {
-    if (graph != nullptr) {
-      WireReader reader(*graph, kAtGraph, stop);
-      if (absl::Status status = ReadWholeGraph(reader, given_); !status.ok()) return status;
-    }
+  absl::Status Read(ByteSource& recording, StopCheck stop) {
     WireReader reader(recording, kAtRecording, stop);
     return ReadRunMetadata(reader, rows_, parts_, found_.passed_over);
   }
 
-  absl::StatusOr<ImportedProfile> Make() {
+  // The profile, and of its steps what the clocks said; `made` has neither operations nor steps
+  // then.
+  absl::StatusOr<ImportedProfile> Make(KeptReadings kept, RecordedOperations& made) {
     if (absl::Status status = CheckFound(); !status.ok()) return status;
     const TensorflowGraph& graph = parts_.empty() ? given_ : parts_;
     found_.partitioned = graph.partitioned();
@@ -203,18 +213,19 @@ class RunMetadataImport {
     StepChoice choice = ChooseSteps(rows_, candidates);
     if (absl::Status status = CheckChoice(choice); !status.ok()) return status;
     found_.steps = rows_.steps().size();
-    absl::StatusOr<RecordedOperations> made =
-        MakeOperations(rows_, graph, choice, options_.platform, limits_);
-    if (!made.ok()) return made.status();
-    std::vector<std::string> notes = NotesOn(found_, rows_, choice, *made);
+    absl::StatusOr<RecordedOperations> operations =
+        MakeOperations(rows_, graph, choice, options_.platform, limits_, kept);
+    if (!operations.ok()) return operations.status();
+    made = *std::move(operations);
+    std::vector<std::string> notes = NotesOn(found_, rows_, choice, made);
     ProfileDraft draft{.display_name = options_.model,
                        .model = options_.model,
                        .framework = "tensorflow",
                        .batch_size = options_.batch_size};
     draft.platform = options_.platform;
-    draft.parameter_servers = made->parameter_servers;
-    draft.operations = std::move(made->operations);
-    draft.steps = std::move(made->steps);
+    draft.parameter_servers = made.parameter_servers;
+    draft.operations = std::move(made.operations);
+    draft.steps = std::move(made.steps);
     absl::StatusOr<Profile> profile = Profile::Create(std::move(draft), limits_);
     if (!profile.ok()) return AsImportFaults(profile.status());
     return ImportedProfile{.profile = *std::move(profile), .notes = std::move(notes)};
@@ -271,21 +282,75 @@ class RunMetadataImport {
   const ProfileLimits& limits_;
   RecordedRows rows_;
   TensorflowGraph parts_;
-  TensorflowGraph given_;
+  const TensorflowGraph& given_;
   RunMetadataFindings found_;
 };
+
+absl::Status CheckOptions(const RecordingOptions& options, const ProfileLimits& limits) {
+  FaultList faults;
+  CheckRecordingOptions(options, limits, faults);
+  return faults.empty() ? absl::OkStatus()
+                        : FaultsError("IMPORT_INVALID", std::move(faults).Take());
+}
+
+std::string NameOfStep(int64_t number) { return absl::StrCat("step ", number + 1); }
+
+// One worker's part of the recordings of several.
+absl::StatusOr<RankPart> PartOf(const RankTrace& trace, const TensorflowGraph& given,
+                                const RecordingOptions& options, const ProfileLimits& limits,
+                                StopCheck stop) {
+  RunMetadataImport import(given, options, limits);
+  if (absl::Status status = import.Read(*trace.recording, stop); !status.ok()) return status;
+  RecordedOperations made;
+  absl::StatusOr<ImportedProfile> imported = import.Make(KeptReadings::kEnds, made);
+  if (!imported.ok()) return imported.status();
+  const int64_t named = RankOfName(trace.name);
+  RankPart part{.rank = named >= 0 ? named : made.worker_task,
+                .name_of_step = NameOfStep,
+                .meets_at_servers = true};
+  const std::vector<RecordedStep>& steps = imported->profile.steps();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const RepairedStep& clocks = made.clocks_of_steps[i];
+    // Of what is on the worker's clock.
+    int64_t last_ns = 0;
+    for (size_t op = 0; op < steps[i].end_ns.size(); ++op) {
+      if (IsOnWorkersClock(imported->profile.operations()[op].resource))
+        last_ns = std::max(last_ns, steps[i].end_ns[op]);
+    }
+    part.steps.push_back({.number = static_cast<int64_t>(i),
+                          .begin_ns = clocks.begin_ns,
+                          .end_ns = clocks.begin_ns + last_ns,
+                          .server_shifts_ns = clocks.shifts_ns});
+  }
+  part.imported = *std::move(imported);
+  return part;
+}
 
 }  // namespace
 
 absl::StatusOr<ImportedProfile> ImportRunMetadata(ByteSource& recording, ByteSource* graph,
                                                   const RecordingOptions& options,
                                                   const ProfileLimits& limits, StopCheck stop) {
-  FaultList faults;
-  CheckRecordingOptions(options, limits, faults);
-  if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());
-  RunMetadataImport import(options, limits);
-  if (absl::Status status = import.Read(recording, graph, stop); !status.ok()) return status;
-  return import.Make();
+  if (absl::Status status = CheckOptions(options, limits); !status.ok()) return status;
+  const absl::StatusOr<TensorflowGraph> given = ReadGivenGraph(graph, limits, stop);
+  if (!given.ok()) return given.status();
+  RunMetadataImport import(*given, options, limits);
+  if (absl::Status status = import.Read(recording, stop); !status.ok()) return status;
+  RecordedOperations made;
+  return import.Make(KeptReadings::kNone, made);
+}
+
+absl::StatusOr<MultiRankRecording> ImportRunMetadataOfWorkers(const std::vector<RankTrace>& traces,
+                                                              ByteSource* graph,
+                                                              const RecordingOptions& options,
+                                                              const ProfileLimits& limits,
+                                                              StopCheck stop) {
+  if (absl::Status status = CheckOptions(options, limits); !status.ok()) return status;
+  const absl::StatusOr<TensorflowGraph> given = ReadGivenGraph(graph, limits, stop);
+  if (!given.ok()) return given.status();
+  return ImportRanks(traces, limits, [&](const RankTrace& trace) {
+    return PartOf(trace, *given, options, limits, stop);
+  });
 }
 
 }  // namespace stepcast

@@ -2,12 +2,16 @@
 // servers. README.md says what becomes of what.
 #pragma once
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
 #include "core/importing/byte_source.h"
 #include "core/importing/imported_profile.h"
+#include "core/importing/rank_matching.h"
 #include "core/importing/recording_options.h"
+#include "core/model/multi_rank_recording.h"
 #include "core/model/profile_limits.h"
 
 namespace stepcast {
@@ -19,5 +23,14 @@ namespace stepcast {
 absl::StatusOr<ImportedProfile> ImportRunMetadata(ByteSource& recording, ByteSource* graph,
                                                   const RecordingOptions& options,
                                                   const ProfileLimits& limits, StopCheck stop);
+
+// The same of several workers of one job, one recording each with the servers' rows in it; a graph
+// given is that of all of them. A worker's number is that in the name of its file (`rank3.pb`),
+// else its task's. The k-th step of each is the k-th of all. Failure: also as ImportRanks.
+absl::StatusOr<MultiRankRecording> ImportRunMetadataOfWorkers(const std::vector<RankTrace>& traces,
+                                                              ByteSource* graph,
+                                                              const RecordingOptions& options,
+                                                              const ProfileLimits& limits,
+                                                              StopCheck stop);
 
 }  // namespace stepcast

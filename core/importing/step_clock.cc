@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 namespace stepcast {
 
@@ -11,15 +12,14 @@ namespace {
 constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
 constexpr int64_t kFar = kNone / 4;  // two of them do not overflow
 
-bool OnWorkersClock(const Operation& operation) {
-  return operation.resource == Resource::kDownlink || operation.resource == Resource::kWorker;
-}
+bool OnWorkersClock(const Operation& operation) { return IsOnWorkersClock(operation.resource); }
 
 }  // namespace
 
 StepClock::StepClock(const std::vector<Operation>& operations, int32_t servers,
-                     double bandwidth_bytes_per_second)
+                     double bandwidth_bytes_per_second, KeptReadings kept)
     : operations_(operations),
+      kept_(kept),
       upload_ns_(static_cast<size_t>(std::max(servers, 0)), 0),
       bounds_(upload_ns_.size()) {
   constexpr double kNsPerSecond = 1e9;
@@ -83,13 +83,15 @@ void StepClock::Clamp(RecordedStep& step, size_t operation, int64_t earliest) {
   repairs_.most_clamped_ns = std::max(repairs_.most_clamped_ns, moved);
 }
 
-// Returns the step's origin: the first start on a clock that was right.
-int64_t StepClock::MoveServers(RecordedStep& step) {
+// The step begins at the first start on a clock that was right.
+RepairedStep StepClock::MoveServers(RecordedStep& step) {
   bool moved = false;
   int64_t origin = worker_start_;
   std::vector<int64_t> shifts(bounds_.size());
   for (size_t server = 0; server < bounds_.size(); ++server) {
     shifts[server] = ShiftOf(server);
+    if (kept_ == KeptReadings::kEnds && bounds_[server].first_start != kNone)
+      shifts[server] = std::max(shifts[server], worker_start_ - bounds_[server].first_start);
     if (shifts[server] == 0) {
       origin = std::min(origin, bounds_[server].first_start);
       continue;
@@ -99,19 +101,20 @@ int64_t StepClock::MoveServers(RecordedStep& step) {
     if (std::abs(shifts[server]) > std::abs(repairs_.most_moved_ns))
       repairs_.most_moved_ns = shifts[server];
   }
-  if (!moved) return origin;
+  if (!moved) return {.begin_ns = origin, .shifts_ns = std::move(shifts)};
   for (size_t i = 0; i < operations_.size(); ++i) {
     if (OnWorkersClock(operations_[i])) continue;
     const int64_t shift = shifts[static_cast<size_t>(operations_[i].parameter_server)];
     step.start_ns[i] += shift;
     step.end_ns[i] += shift;
   }
-  return origin;
+  return {.begin_ns = origin, .shifts_ns = std::move(shifts)};
 }
 
-void StepClock::Repair(RecordedStep& step) {
+RepairedStep StepClock::Repair(RecordedStep& step) {
   FindBounds(step);
-  const int64_t origin = MoveServers(step);
+  RepairedStep repaired = MoveServers(step);
+  const int64_t origin = repaired.begin_ns;
   for (size_t i = 0; i < operations_.size(); ++i) {
     const int64_t length = step.end_ns[i] - step.start_ns[i];
     step.start_ns[i] -= origin;
@@ -123,9 +126,11 @@ void StepClock::Repair(RecordedStep& step) {
     int64_t earliest = 0;
     for (const int32_t before : operations_[i].waiting_for)
       earliest = std::max(earliest, step.end_ns[static_cast<size_t>(before)]);
+    if (kept_ == KeptReadings::kEnds) earliest = std::min(earliest, step.end_ns[i]);
     Clamp(step, i, earliest);
     step.end_ns[i] = std::max(step.end_ns[i], step.start_ns[i]);
   }
+  return repaired;
 }
 
 }  // namespace stepcast

@@ -24,15 +24,26 @@ struct ClockRepairs {
   int64_t most_clamped_ns = 0;
 };
 
+// What a repaired step was before.
+struct RepairedStep {
+  int64_t begin_ns = 0;            // its origin, on the worker's clock
+  std::vector<int64_t> shifts_ns;  // by server: added to its clock's times
+};
+
+// The readings that a repair keeps. kNone: all is put right, here, by the step alone. kEnds: ends
+// are, as many as `begin_ns` and `shifts_ns` say, for what knows more of the clocks than one step;
+// a server's clock is moved forwards, too, where it has the server start before the worker.
+enum class KeptReadings : uint8_t { kNone, kEnds };
+
 class StepClock {
  public:
   // Of the operations' fields all but name and parameter count. Borrows them.
   StepClock(const std::vector<Operation>& operations, int32_t servers,
-            double bandwidth_bytes_per_second);
+            double bandwidth_bytes_per_second, KeptReadings kept = KeptReadings::kNone);
 
   // Makes times from the step's start on of times on the clocks of their machines: downloads and
   // the worker's operations on the worker's, all others on their server's.
-  void Repair(RecordedStep& step);
+  RepairedStep Repair(RecordedStep& step);
 
   const ClockRepairs& repairs() const { return repairs_; }
 
@@ -45,10 +56,11 @@ class StepClock {
 
   void FindBounds(const RecordedStep& step);
   int64_t ShiftOf(size_t server) const;
-  int64_t MoveServers(RecordedStep& step);
+  RepairedStep MoveServers(RecordedStep& step);
   void Clamp(RecordedStep& step, size_t operation, int64_t earliest);
 
   const std::vector<Operation>& operations_;
+  const KeptReadings kept_;
   std::vector<int64_t> upload_ns_;  // by server: what all of its uploads take
   std::vector<Bounds> bounds_;      // by server
   int64_t worker_start_ = 0;        // of the step that is being repaired, on the worker's clock

@@ -34,6 +34,7 @@ absl::StatusOr<MultiRankRecording> RecordingOf(const Profile& profile, StopCheck
     recording.workers.push_back(part.name);
     recording.step_begins_ns.push_back(part.step_begins_ns);
     recording.step_ends_ns.push_back(part.step_ends_ns);
+    recording.server_shifts_ns.push_back(part.server_shifts_ns);
   }
   recording.runs.reserve(profile.steps().size() * stored.collectives.size() *
                          stored.workers.size());
@@ -49,6 +50,7 @@ absl::StatusOr<MultiRankRecording> RecordingOf(const Profile& profile, StopCheck
 
 absl::StatusOr<std::vector<double>> CollectiveSecondsOf(const JobRecording& recording,
                                                         StopCheck stop) {
+  if (recording.collectives.empty()) return std::vector<double>();
   PacedStopCheck pace(stop);
   const size_t collectives = recording.collectives.size();
   const size_t steps = recording.workers.front().runs.size() / collectives;
@@ -127,6 +129,8 @@ JobRecording JobRecordingOf(const MultiRankRecording& recording,
     if (worker > 0) part.steps = std::move(steps[Index(worker)]);
     part.step_begins_ns = recording.step_begins_ns[Index(worker)];
     part.step_ends_ns = recording.step_ends_ns[Index(worker)];
+    if (!recording.server_shifts_ns.empty())
+      part.server_shifts_ns = recording.server_shifts_ns[Index(worker)];
     for (int32_t step = 0; step < recording.step_count(); ++step) {
       for (size_t i = 0; i < recording.collectives.size(); ++i)
         part.runs.push_back(recording.run(step, i, worker));

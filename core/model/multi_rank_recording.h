@@ -1,5 +1,6 @@
-// A recording of several workers of one job that meet in collectives: one program, each worker's
-// times of it, and when each of them entered and left every collective.
+// A recording of several workers of one job: one program and each worker's times of it; where they
+// meet in collectives, when each of them entered and left every one; where they meet at parameter
+// servers, what each worker's steps know of the servers' clocks.
 //
 // Times are of each worker's own clock; core/alignment puts them on one. Threads: a value.
 #pragma once
@@ -33,14 +34,17 @@ struct MultiRankRecording {
   Profile profile;
   std::vector<std::string> workers;  // names, by rank
   std::vector<int64_t> step_numbers;
-  // By worker and step: when it began, on the worker's clock.
+  // By worker and step: when it began, on the worker's clock; what its times count from.
   std::vector<std::vector<int64_t>> step_begins_ns;
   std::vector<std::vector<int64_t>> step_ends_ns;
   std::vector<MatchedCollective> collectives;  // of every step, in the order of their launch
   std::vector<CollectiveRun> runs;             // by step, collective and worker
+  // With parameter servers, by worker: WorkerRecording::server_shifts_ns.
+  std::vector<std::vector<int64_t>> server_shifts_ns;
   std::vector<std::string> notes;
 
   int32_t worker_count() const { return static_cast<int32_t>(workers.size()); }
+  bool has_servers() const { return !profile.has_collectives(); }
   int32_t step_count() const { return static_cast<int32_t>(step_numbers.size()); }
   const CollectiveRun& run(int32_t step, size_t collective, int32_t worker) const {
     return runs[(Index(step) * collectives.size() + collective) * workers.size() + Index(worker)];

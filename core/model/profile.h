@@ -37,6 +37,12 @@ constexpr bool IsTransfer(Resource resource) {
   return resource == Resource::kDownlink || resource == Resource::kUplink;
 }
 
+// Recorded on the worker's clock, where it is of a job with parameter servers: the receiver of a
+// transfer records it.
+constexpr bool IsOnWorkersClock(Resource resource) {
+  return resource == Resource::kDownlink || resource == Resource::kWorker;
+}
+
 // The operation that all workers do together, in graph order.
 enum class Collective : uint8_t {
   kUnspecified,
@@ -135,6 +141,9 @@ struct WorkerRecording {
   std::vector<int64_t> step_begins_ns;  // by step
   std::vector<int64_t> step_ends_ns;    // by step
   std::vector<CollectiveRun> runs;      // by step and collective
+  // Of a job with parameter servers, by step and server: what was added to that server's clock for
+  // the times of the worker's steps; empty: nothing.
+  std::vector<int64_t> server_shifts_ns;
 
   friend bool operator==(const WorkerRecording&, const WorkerRecording&) = default;
 };
@@ -142,10 +151,11 @@ struct WorkerRecording {
 inline constexpr size_t kMaxRecordedWorkers = 128;
 inline constexpr double kMaxOverlapSlowdown = 100;
 
-// The recording of all workers of a job that meet in collectives.
+// The recording of all workers of a job that meet in collectives, or at parameter servers.
 struct JobRecording {
-  std::vector<LaunchedCollective> collectives;  // of every step, in the order of their launch
-  std::vector<WorkerRecording> workers;         // from 2 to kMaxRecordedWorkers, by rank
+  // Of every step, in the order of their launch; none with parameter servers.
+  std::vector<LaunchedCollective> collectives;
+  std::vector<WorkerRecording> workers;  // from 2 to kMaxRecordedWorkers, by rank
   // What computation took longer by while a collective ran beside it, 1 to kMaxOverlapSlowdown. The
   // steps are without it, as if nothing had run beside; 1: as they were recorded.
   double overlap_slowdown = 1;

@@ -84,7 +84,7 @@ class ScenarioResolver {
   }
 
   void ResolveServers() {
-    if (profile_.recorded_workers() > 1) {
+    if (profile_.recorded_workers() > 1 && profile_.has_collectives()) {
       faults_.Add("parameter_servers",
                   absl::StrCat("the profile is a recording of ", profile_.recorded_workers(),
                                " workers that meet in collectives, and is not asked about "

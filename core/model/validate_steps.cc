@@ -109,19 +109,20 @@ class JobRecordingRules {
       : draft_(draft), recording_(*draft.recording), limits_(limits), faults_(faults) {}
 
   void Check(bool has_collectives) {
-    if (!has_collectives)
-      faults_.Add("recording", "is of workers that meet in collectives, and the profile has none");
     const std::vector<WorkerRecording>& workers = recording_.workers;
     if (workers.size() < 2 || workers.size() > kMaxRecordedWorkers) {
       faults_.Add("recording.workers",
                   absl::StrCat(workers.size(), " are not from 2 to ", kMaxRecordedWorkers));
       return;
     }
-    CheckCollectives();
+    CheckCollectives(has_collectives);
     if (const double slowdown = recording_.overlap_slowdown;
         !(slowdown >= 1 && slowdown <= kMaxOverlapSlowdown)) {
       faults_.Add("recording.overlap_slowdown",
                   absl::StrCat(slowdown, " is not from 1 to ", kMaxOverlapSlowdown));
+    } else if (slowdown != 1 && !has_collectives) {
+      faults_.Add("recording.overlap_slowdown",
+                  absl::StrCat(slowdown, ", where no collectives run beside anything"));
     }
     if (!CheckRecordedTimes("recording.workers", draft_.operations.size(), draft_.steps.size(),
                             workers.size(), limits_, faults_) ||
@@ -149,11 +150,16 @@ class JobRecordingRules {
       faults_.Add(path + ".name", TooLong(name, "max_text_bytes", limits_.max_text_bytes));
   }
 
-  void CheckCollectives() {
+  void CheckCollectives(bool has_collectives) {
     const std::vector<LaunchedCollective>& collectives = recording_.collectives;
-    if (collectives.empty())
+    if (collectives.empty() && has_collectives) {
       faults_.Add("recording.collectives",
-                  "a recording of several workers needs at least one collective");
+                  "a recording of several workers that meet in collectives needs at least one");
+    } else if (!collectives.empty() && !has_collectives) {
+      faults_.Add("recording.collectives", absl::StrCat(collectives.size(),
+                                                        ", where the profile's workers meet at "
+                                                        "parameter servers"));
+    }
     for (size_t i = 0; i < collectives.size() && !faults_.full(); ++i) {
       const std::string path = absl::StrCat("recording.collectives[", i, "]");
       if (collectives[i].kind == Collective::kUnspecified)
@@ -199,6 +205,22 @@ class JobRecordingRules {
     const bool begins = has(".step_begins_ns", worker.step_begins_ns.size(), steps);
     const bool ends = has(".step_ends_ns", worker.step_ends_ns.size(), steps);
     const bool runs = has(".runs", worker.runs.size(), steps * recording_.collectives.size());
+    if (!worker.server_shifts_ns.empty()) {
+      const auto servers = static_cast<size_t>(std::max(0, draft_.parameter_servers));
+      if (!recording_.collectives.empty()) {
+        faults_.Add(path + ".server_shifts_ns", "given, where workers meet in collectives");
+      } else if (worker.server_shifts_ns.size() != steps * servers) {
+        faults_.Add(path + ".server_shifts_ns",
+                    absl::StrCat(worker.server_shifts_ns.size(), " where ", steps * servers,
+                                 " belong to ", steps, " steps and ", servers, " servers"));
+      }
+      for (size_t i = 0; i < worker.server_shifts_ns.size() && !faults_.full(); ++i) {
+        if (std::abs(worker.server_shifts_ns[i]) <= kMaxReadingNs) continue;
+        faults_.Add(absl::StrCat(path, ".server_shifts_ns[", i, "]"),
+                    absl::StrCat(worker.server_shifts_ns[i], " ns is farther than 2^61 ns from 0"));
+        break;
+      }
+    }
     if (!begins || !ends || !runs) return;
     first_ns_ = INT64_MAX;
     last_ns_ = INT64_MIN;

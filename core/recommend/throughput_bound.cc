@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/index.h"
 #include "core/communication/collective_time.h"
 
 namespace stepcast {
@@ -93,13 +94,8 @@ double PerSecond(double ticks) {
   return ticks > 0 ? kTicksPerNanosecond * 1e9 / ticks : std::numeric_limits<double>::infinity();
 }
 
-}  // namespace
-
-ThroughputBound::ThroughputBound(const JobProgram& job, const Scenario& scenario)
-    : links_(std::numeric_limits<double>::infinity()),
-      scenario_(scenario),
-      collectives_(job.collectives) {
-  const Program& graph = *job.program;
+// Steps per second of one worker that is alone.
+double AlonePerSecond(const Program& graph) {
   const std::vector<OpIndex> order = InTopologicalOrder(graph);
   double shortest = 0;  // mean over the recorded steps
   for (int32_t step = 0; step < graph.step_count(); ++step) {
@@ -108,8 +104,20 @@ ThroughputBound::ThroughputBound(const JobProgram& job, const Scenario& scenario
                          LongestChainTicks(graph, step, order)) /
                 graph.step_count();
   }
+  return PerSecond(shortest);
+}
+
+}  // namespace
+
+ThroughputBound::ThroughputBound(const JobProgram& job, const Scenario& scenario)
+    : links_(std::numeric_limits<double>::infinity()),
+      scenario_(scenario),
+      collectives_(job.collectives) {
+  const Program& graph = *job.program;
+  alone_.push_back(AlonePerSecond(graph));
+  for (size_t i = 1; i < job.of_recorded.size(); ++i)
+    alone_.push_back(AlonePerSecond(*job.of_recorded[i]));
   const std::vector<double> lanes = LaneTicks(graph, 0);
-  one_worker_ = PerSecond(shortest);
   if (graph.lanes().networks() > 0)
     links_ = PerSecond(*std::max_element(lanes.begin() + graph.lanes().first_link(), lanes.end()));
 }
@@ -132,7 +140,10 @@ double ThroughputBound::CollectivesAlone(int32_t workers) const {
 }
 
 double ThroughputBound::StepsPerSecond(int32_t workers) const {
-  return std::min({workers * one_worker_, links_, CollectivesAlone(workers)});
+  double alone = 0;
+  for (int32_t worker = 0; worker < workers; ++worker)
+    alone += alone_[Index(worker) % alone_.size()];
+  return std::min({alone, links_, CollectivesAlone(workers)});
 }
 
 }  // namespace stepcast

@@ -39,7 +39,8 @@ class CurveCeiling {
 // can carry: known before anything is simulated.
 //
 // A step of one worker takes at least its longest chain of waits, and at least the work of its
-// busiest lane, each at the full speed of its link, so W workers make at most W steps in that time.
+// busiest lane, each at the full speed of its link, so W workers make at most W steps in that time;
+// of a recording of several workers each in its own.
 // A server's link carries at most its bandwidth, however many there are.
 // Collectives run one after the other, each as long as it takes alone.
 // All hold for every order, sharing and start. (That W workers make at most W times what one does
@@ -59,7 +60,7 @@ class ThroughputBound {
  private:
   double CollectivesAlone(int32_t workers) const;
 
-  double one_worker_ = 0;  // steps per second
+  std::vector<double> alone_;  // steps per second of one worker, by recorded worker
   double links_ = 0;
   Scenario scenario_;
   std::vector<PlannedCollective> collectives_;

@@ -82,7 +82,8 @@ std::vector<Scenario> ResolveCounts(const Profile& profile, const TuningDraft& d
                                     RequestFaults& faults) {
   ScenarioDraft base = draft.scenario;
   // The recorded times are of the recorded groups, and say little of any others.
-  if (profile.recorded_workers() > 1 && std::holds_alternative<std::monostate>(base.communication))
+  if (profile.recorded_workers() > 1 && profile.has_collectives() &&
+      std::holds_alternative<std::monostate>(base.communication))
     base.communication = AllReduceDraft{};
   if (auto* job = std::get_if<AllReduceDraft>(&base.communication)) {
     if (draft.contention.has_value()) {

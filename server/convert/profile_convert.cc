@@ -89,6 +89,7 @@ JobRecording RecordingFromWire(const v1::JobRecording& wire, FaultList& faults) 
     }
     for (int i = 0; i < std::min(from.run_starts_ns_size(), from.run_ends_ns_size()); ++i)
       worker.runs.push_back({.start_ns = from.run_starts_ns(i), .end_ns = from.run_ends_ns(i)});
+    worker.server_shifts_ns = {from.server_shifts_ns().begin(), from.server_shifts_ns().end()};
   }
   return recording;
 }
@@ -111,6 +112,8 @@ v1::JobRecording RecordingToWire(const JobRecording& recording) {
       to.add_run_starts_ns(run.start_ns);
       to.add_run_ends_ns(run.end_ns);
     }
+    to.mutable_server_shifts_ns()->Add(worker.server_shifts_ns.begin(),
+                                       worker.server_shifts_ns.end());
   }
   return wire;
 }
@@ -358,19 +361,33 @@ DeleteProfileCall FromWire(const v1::DeleteProfileRequest& wire) {
   return {.name = wire.name(), .etag = wire.etag()};
 }
 
+namespace {
+
+// To a worker's or a server's report, which have the same fields of it.
+template <typename Report>
+void ClockToWire(const NodeClock& clock, Report& to) {
+  to.set_clock_offset_ns(clock.offset_ns);
+  if (clock.least_offset_ns != -kUnboundedOffset)
+    to.set_least_clock_offset_ns(clock.least_offset_ns);
+  if (clock.most_offset_ns != kUnboundedOffset) to.set_most_clock_offset_ns(clock.most_offset_ns);
+  to.set_clock_drift(clock.drift);
+}
+
+}  // namespace
+
 v1::RecordingReport ToWire(const JobRecordingReport& report) {
   v1::RecordingReport wire;
   for (const WorkerReport& worker : report.workers) {
     v1::RecordedWorkerReport& to = *wire.add_workers();
     to.set_name(worker.name);
-    to.set_clock_offset_ns(worker.clock.offset_ns);
-    if (worker.clock.least_offset_ns != -kUnboundedOffset)
-      to.set_least_clock_offset_ns(worker.clock.least_offset_ns);
-    if (worker.clock.most_offset_ns != kUnboundedOffset)
-      to.set_most_clock_offset_ns(worker.clock.most_offset_ns);
-    to.set_clock_drift(worker.clock.drift);
+    ClockToWire(worker.clock, to);
     to.set_recorded_step_seconds(worker.recorded_step_seconds);
     to.set_replayed_step_seconds(worker.replayed_step_seconds);
+  }
+  for (const ServerReport& server : report.servers) {
+    v1::RecordedServerReport& to = *wire.add_servers();
+    to.set_name(server.name);
+    ClockToWire(server.clock, to);
   }
   wire.set_steps(report.steps);
   wire.set_collectives(report.collectives);

@@ -197,6 +197,14 @@ absl::Status CheckOverlapSlowdown(const ImportProfileCall& call, const ImportByt
 absl::Status TakeOverlapOut(const ImportProfileCall& call, const JobRecordingReport& report,
                             const ProfileLimits& limits, StopCheck stop,
                             MultiRankRecording& recording) {
+  if (recording.has_servers() && call.overlap_slowdown.has_value()) {
+    return FaultsError("REQUEST_INVALID",
+                       {{.field = "header.overlap_slowdown",
+                         .description = absl::StrCat(*call.overlap_slowdown,
+                                                     " given, and workers that meet at parameter "
+                                                     "servers have no collectives")}});
+  }
+  if (recording.has_servers()) return absl::OkStatus();
   std::vector<NodeClock> clocks;
   for (const WorkerReport& worker : report.workers) clocks.push_back(worker.clock);
   double slowdown = call.overlap_slowdown.value_or(1);
@@ -228,14 +236,16 @@ absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
                                                 const ProfileLimits& limits, StopCheck stop) {
   const auto* pytorch = std::get_if<PyTorchTraceOptions>(&call.format);
   const auto* chakra = std::get_if<ChakraTraceOptions>(&call.format);
-  if (pytorch == nullptr && chakra == nullptr) {
-    return FaultsError("REQUEST_INVALID",
-                       {{.field = "recording",
-                         .description = absl::StrCat(bytes.recordings.size(),
-                                                     " recordings, where only pytorch and chakra "
-                                                     "take those of several workers")}});
+  const auto* run_metadata = std::get_if<RecordingOptions>(&call.format);
+  if (pytorch == nullptr && chakra == nullptr && run_metadata == nullptr) {
+    return FaultsError(
+        "REQUEST_INVALID",
+        {{.field = "recording",
+          .description = absl::StrCat(bytes.recordings.size(),
+                                      " recordings, where only pytorch, chakra and "
+                                      "run_metadata take those of several workers")}});
   }
-  if (bytes.graph != nullptr) {
+  if (bytes.graph != nullptr && run_metadata == nullptr) {
     return FaultsError("REQUEST_INVALID",
                        {{.field = "graph_chunk",
                          .description = "bytes, where traces of several workers take no graph"}});
@@ -246,10 +256,14 @@ absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
     traces.push_back({.recording = &sources.emplace_back(*trace.recording), .name = trace.name});
   absl::StatusOr<MultiRankRecording> recording =
       pytorch != nullptr ? ImportPyTorchRanks(traces, *pytorch, limits, stop)
-                         : ImportChakraRanks(traces, *chakra, limits, stop);
+      : chakra != nullptr
+          ? ImportChakraRanks(traces, *chakra, limits, stop)
+          : ImportRunMetadataOfWorkers(traces, bytes.graph, *run_metadata, limits, stop);
   if (!recording.ok()) {
-    const absl::Status status =
-        UnderOptions(pytorch != nullptr ? "header.pytorch" : "header.chakra", recording.status());
+    const absl::Status status = UnderOptions(pytorch != nullptr  ? "header.pytorch"
+                                             : chakra != nullptr ? "header.chakra"
+                                                                 : "header.run_metadata",
+                                             recording.status());
     for (size_t i = 0; i < sources.size(); ++i) {
       const std::vector<Fault> faults = DetailsOf(status).faults;
       if (!faults.empty() && faults.front().field == absl::StrCat(kAtRecordings, "[", i, "]"))

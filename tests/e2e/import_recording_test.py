@@ -2,11 +2,14 @@
 
 import gzip
 import json
+import os
 import pathlib
 import random
+import subprocess
+import tempfile
 import unittest
 
-from contract import details_of, grpc, prediction, profile_pb2, store
+from contract import details_of, diagnosis_pb2, grpc, prediction, profile_pb2, store
 from stepcastd import ServerTest
 
 from tensorflow import graph_pb2, run_metadata_pb2
@@ -39,15 +42,22 @@ def a_row(rows, name, label, start, length, size=None):
         row.output.add().tensor_description.allocation_description.requested_bytes = size
 
 
-def recording(steps=3, graphs=True, start=1_600_000_000_000_000):
-    """Steps of 60 ms and more: 10 ms down, 20 and 20 ms of the worker, 10 ms up, an update."""
+def recording(steps=3, graphs=True, start=1_600_000_000_000_000, forward_us=20000, ahead_us=None):
+    """Steps of 60 ms and more: 10 ms down, 20 and 20 ms of the worker, 10 ms up, an update.
+
+    With a server's clock that is said to be ahead of the worker's, the server's read of the variable was recorded, too.
+    """
     metadata = run_metadata_pb2.RunMetadata()
     for step in range(steps):
         at, stats = start + step * 1_000_000, metadata.step_stats.add()
         worker, server = stats.dev_stats.add(device=WORKER.encode()), stats.dev_stats.add(device=SERVER.encode())
+        if ahead_us is not None:
+            a_row(server, "w", "w = VariableV2()", at + ahead_us, 5)
         a_row(worker, "RecvTensor", f"[1.0MB] [838.9Mb/s] edge_1_w from {SERVER} to {WORKER}", at, 10000, 1000000)
-        a_row(worker, "forward", "forward = MatMul(w/_R1)", at + 10000, 20000 + step)
+        a_row(worker, "forward", "forward = MatMul(w/_R1)", at + 10000, forward_us + step)
+        at += forward_us - 20000
         a_row(worker, "backward", "backward = MatMul(forward)", at + 31000, 20000)
+        at += ahead_us or 0
         a_row(server, "RecvTensor", f"[1.0MB] [838.9Mb/s] edge_2_backward from {WORKER} to {SERVER}", at + 51000, 10000, 1000000)
         a_row(server, "update", "update = ApplyGradientDescent(w, w/_R2)", at + 61000, 500)
     if graphs:
@@ -76,6 +86,25 @@ def messages(content, graph=b"", chunk_bytes=7919, **header):
         yield store.ImportProfileRequest(graph_chunk=graph[at : at + chunk_bytes])
     for at in range(0, len(content), chunk_bytes):
         yield store.ImportProfileRequest(chunk=content[at : at + chunk_bytes])
+
+
+def workers(clocks_us=(0, 3_000_000, -1_000_000), forward_us=(20000, 20000, 40000), graphs=True):
+    """A recording of each of several workers, by task: what a worker's clock shows is the server's time and so much more."""
+    parts = []
+    for task, (clock, forward) in enumerate(zip(clocks_us, forward_us)):
+        part = recording(start=1_600_000_000_000_000 + clock + 1000 * task, forward_us=forward, ahead_us=-clock, graphs=graphs)
+        parts.append(part.replace(b"/job:worker/replica:0/task:0", b"/job:worker/replica:0/task:%d" % task))
+    return parts
+
+
+def messages_of(parts, graph=b"", names=None, **header):
+    yield store.ImportProfileRequest(header=store.ImportProfileRequest.Header(run_metadata=OPTIONS, **header))
+    if graph:
+        yield store.ImportProfileRequest(graph_chunk=graph)
+    for number, part in enumerate(parts):
+        name = names[number] if names else f"part.{number}"
+        yield store.ImportProfileRequest(recording=store.ImportProfileRequest.Recording(name=name))
+        yield store.ImportProfileRequest(chunk=part)
 
 
 class ImportRecordingTest(ServerTest):
@@ -108,6 +137,69 @@ class ImportRecordingTest(ServerTest):
         with_graph = self.run_metadata(recording(graphs=False), whole_graph(), validate_only=True).profile
         self.assertEqual(list(with_graph.operations), list(with_parts.operations))
         self.assertEqual(list(with_graph.steps), list(with_parts.steps))
+
+    def test_recordings_of_several_workers_are_one_with_clocks_on_one_time(self):
+        parts = workers()
+        reply = self.server.profiles.ImportProfile(messages_of(parts[::-1], profile_id="workers"), timeout=30)
+        report = reply.recording
+        self.assertEqual((report.steps, report.collectives), (3, 0))
+        self.assertEqual([worker.name for worker in report.workers], ["rank 0", "rank 1", "rank 2"])
+        self.assertEqual([server.name for server in report.servers], ["server 0"])
+        # A transfer takes 10 ms in both directions, so offsets are exact, give or take as much.
+        for node, offset in zip([*report.workers[1:], *report.servers], (-3_000_000_000, 1_000_000_000, 0)):
+            self.assertAlmostEqual(node.clock_offset_ns, offset, delta=1e6)
+            self.assertLess(node.least_clock_offset_ns, offset)
+            self.assertGreater(node.most_clock_offset_ns, offset)
+            self.assertLess(node.most_clock_offset_ns - node.least_clock_offset_ns, 50e6)
+        # Of recorded steps a second apart.
+        self.assertAlmostEqual(report.between_steps_seconds, 2 / 3 * (1 - (2 * 0.0615 + 0.0815) / 3), delta=2e-3)
+        stored = self.server.profiles.GetProfile(store.GetProfileRequest(name="profiles/workers"))
+        self.assertEqual([len(worker.steps) for worker in stored.recording.workers], [0, 3, 3])
+        self.assertEqual([len(worker.server_shifts_ns) for worker in stored.recording.workers], [3, 3, 3])
+        diagnosed = self.server.predictions.DiagnoseJob(diagnosis_pb2.DiagnoseJobRequest(profile="profiles/workers"))
+        self.assertEqual(diagnosed.recording.report, report)
+        self.assertEqual((diagnosed.prediction.scenario.workers, len(diagnosed.recording.workers)), (3, 3))
+        # Each repeats its own steps; on links that are nearly free what each does alone adds up.
+        asked = prediction.PredictThroughputRequest(profile="profiles/workers", worker_counts=[3])
+        asked.scenario.bandwidth_bytes_per_second = 1e14
+        alone = [1 / 0.0405, 1 / 0.0405, 1 / 0.0605]
+        self.assertAlmostEqual(self.server.predictions.PredictThroughput(asked).predictions[0].steps_per_second, sum(alone), delta=0.01 * sum(alone))
+        # A graph given once is that of all.
+        given = self.server.profiles.ImportProfile(messages_of(workers(graphs=False), whole_graph(), validate_only=True), timeout=30)
+        self.assertEqual(list(given.profile.steps), list(stored.steps))
+
+    def test_workers_that_do_not_fit_are_refused(self):
+        parts = workers()
+        for stream, field in (
+            (messages_of([parts[0], parts[1], parts[1]]), "recordings[2]"),
+            (messages_of([parts[0], parts[2]]), "recordings[1]"),
+            (messages_of([parts[0], parts[1][:100]]), "recordings[1]"),
+            (messages_of(workers(graphs=False)), "recordings[0]"),
+            (messages_of(parts, overlap_slowdown=1.5), "header.overlap_slowdown"),
+        ):
+            with self.assertRaises(grpc.RpcError) as raised:
+                self.server.profiles.ImportProfile(stream, timeout=30)
+            self.assertEqual(list(details_of(raised.exception).violations), [field])
+        # What a file is called goes before its task.
+        named = self.server.profiles.ImportProfile(messages_of([parts[0], parts[2]], names=["rank0.pb", "rank1.pb"]), timeout=30)
+        self.assertEqual(len(named.recording.workers), 2)
+
+    def test_the_command_line_imports_several_workers(self):
+        with tempfile.TemporaryDirectory(prefix="stepcast-workers-") as folder:
+            paths = []
+            for task, part in enumerate(workers()):
+                paths.append(os.path.join(folder, f"worker.{task}.pb"))
+                pathlib.Path(paths[-1]).write_bytes(part)
+            saved = os.path.join(folder, "job.json")
+            command = [os.environ["STEPCAST"], "profile", "import", *paths, "--batch-size", "32", "--bandwidth", "100MB/s", "--save", saved]
+            ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+            self.assertIn("matched: the transfers in each of 3 steps of 3 workers with 1 parameter server\n", ran.stdout)
+            self.assertRegex(ran.stdout, r"rank 1 +-3\.000 s ")
+            self.assertRegex(ran.stdout, r"server 0 ")
+            diagnosed = subprocess.run([os.environ["STEPCAST"], "diagnose", saved], capture_output=True, text=True, timeout=60)
+            self.assertEqual((diagnosed.returncode, diagnosed.stderr), (0, ""))
+            self.assertIn("with 1 parameter server", diagnosed.stdout)
 
     def test_what_is_missing_is_named(self):
         self.assertIn("no partition_graphs", self.refused(recording(graphs=False)).violations["recording"])

@@ -25,7 +25,8 @@ constexpr char kRowExtras[] =
 constexpr char kCostGraph[] = "\x12\x04\x0a\x02\x0a\x00";
 
 std::string WorkerDevice(const RunMetadataForm& form) {
-  return absl::StrCat("/job:worker/replica:0/task:0/device:", form.gpu ? "GPU:0" : "CPU:0");
+  return absl::StrCat("/job:worker/replica:0/task:", form.worker,
+                      form.gpu ? "/device:GPU:0" : "/device:CPU:0");
 }
 std::string ServerDevice(int32_t server) {
   return absl::StrCat("/job:ps/replica:0/task:", server, "/device:CPU:0");

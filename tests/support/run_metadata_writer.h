@@ -26,6 +26,7 @@ struct RunMetadataForm {
   bool partition_graphs = true;
   bool gpu = false;          // the worker's operations ran on a GPU, whose kernels were recorded
   bool whole_graph = false;  // tensors are named as in WriteWholeGraph
+  int32_t worker = 0;        // its task
 };
 
 // One step.

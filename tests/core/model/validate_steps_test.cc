@@ -163,7 +163,7 @@ TEST(ValidateStepsTest, TooManyRunsAreOneFault) {
               HasSubstr("500001 in 2 steps of 2 workers are together above the limit of 2000000"));
 }
 
-TEST(ValidateStepsTest, ARecordingIsOfWorkersThatMeetInCollectives) {
+TEST(ValidateStepsTest, ARecordingOfWorkersWithParameterServersHasNoCollectives) {
   ProfileDraft draft = RecordedDraft();
   draft.operations[1] = {.name = "push",
                          .resource = Resource::kUplink,
@@ -172,7 +172,7 @@ TEST(ValidateStepsTest, ARecordingIsOfWorkersThatMeetInCollectives) {
                          .parameter = "w"};
   const std::vector<Fault> faults = ValidateProfile(draft, {});
   ASSERT_FALSE(faults.empty());
-  EXPECT_EQ(faults.front().field, "recording");
+  EXPECT_EQ(faults.front().field, "recording.collectives");
 }
 
 }  // namespace
