@@ -32,8 +32,7 @@ std::vector<int32_t> KeepersOf(const Profile& profile, const MemoryModel& model)
 double ParameterBytes(const Profile& profile, const MemoryModel& model) {
   double bytes = 0;
   for (const Operation& operation : profile.operations()) {
-    if (operation.collective == Collective::kAllReduce)
-      bytes += static_cast<double>(operation.size_bytes);
+    if (IsGradient(operation)) bytes += static_cast<double>(operation.size_bytes);
   }
   return bytes * model.parameter_copies;
 }
@@ -187,8 +186,8 @@ absl::StatusOr<MemoryPlan> Recompute(const Profile& profile, const MemoryModel& 
     after.push_back(waiting_for.front());
     std::sort(after.begin(), after.end());
   }
-  for (RecordedStep& step : draft.steps) {
-    const RecordedStep old = step;
+  RewriteSteps(draft, [&](const RecordedStep& old) {
+    RecordedStep step = old;
     const size_t size = old.start_ns.size();
     for (const Insertion& insertion : insertions) {
       const int64_t at = old.start_ns[Index(insertion.before)];
@@ -211,7 +210,8 @@ absl::StatusOr<MemoryPlan> Recompute(const Profile& profile, const MemoryModel& 
         step.end_ns[i] += shift;
       }
     }
-  }
+    return step;
+  });
   std::vector<std::string> recomputed;
   for (const Insertion& insertion : insertions) {
     for (const int32_t forward : insertion.again)
@@ -230,14 +230,14 @@ absl::StatusOr<MemoryPlan> Recompute(const Profile& profile, const MemoryModel& 
 absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel& model,
                                       double share) {
   const std::vector<Operation>& operations = profile.operations();
-  // Operations that wait for an all-reduce, directly or not.
+  // Operations that wait for a gradient's exchange, directly or not.
   std::vector<std::vector<int32_t>> dependents(operations.size());
   std::vector<int32_t> left;
   std::vector<uint8_t> waits(operations.size(), 0);
   for (size_t i = 0; i < operations.size(); ++i) {
     for (const int32_t before : operations[i].waiting_for)
       dependents[Index(before)].push_back(static_cast<int32_t>(i));
-    if (operations[i].collective != Collective::kAllReduce) continue;
+    if (!IsGradient(operations[i])) continue;
     waits[i] = 1;
     left.push_back(static_cast<int32_t>(i));
   }
@@ -262,7 +262,7 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
   const auto halves = static_cast<int32_t>(sources.size());
   if (halves == 0) {
     return MakeError(absl::StatusCode::kFailedPrecondition,
-                     "nothing can be done in halves: every computation waits for an all-reduce",
+                     "nothing can be done in halves: every computation waits for gradients",
                      {.reason = "NOTHING_TO_HALVE"});
   }
   std::vector<uint8_t> is_waited_for(Index(halves), 0);
@@ -271,7 +271,7 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
     first.name = Unused("half/", first.name, names);
     first.parameter.clear();
     for (int32_t& before : first.waiting_for) {
-      // A collective of another kind is there once, for both halves.
+      // A collective of another kind, or a download, is there once, for both halves.
       if (half[Index(before)] < 0) {
         before += halves;
         continue;
@@ -292,7 +292,7 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
     draft.operations.push_back(std::move(second));
   }
   const auto scaled = [share](int64_t ns) { return std::llround(static_cast<double>(ns) * share); };
-  for (RecordedStep& step : draft.steps) {
+  RewriteSteps(draft, [&](const RecordedStep& step) {
     RecordedStep made;
     int64_t end_of_halves = 0;
     int64_t begin = step.start_ns.front();
@@ -310,8 +310,8 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
       made.start_ns.push_back(begin + end_of_halves + (is_half ? scaled(start) : start));
       made.end_ns.push_back(made.start_ns.back() + (is_half ? scaled(length) : length));
     }
-    step = std::move(made);
-  }
+    return made;
+  });
   absl::StatusOr<Profile> made = Profile::Create(std::move(draft));
   if (!made.ok()) return made.status();
   MemoryEstimate memory = EstimateMemory(profile, model);

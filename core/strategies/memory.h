@@ -15,8 +15,10 @@
 
 namespace stepcast {
 
-// The copies of a parameter that a worker holds: itself, its gradient, and Adam's two moments.
+// The copies of a parameter that a worker holds: itself, its gradient, and Adam's two moments;
+// those are the servers' where there are any.
 inline constexpr double kParameterCopies = 4;
+inline constexpr double kParameterCopiesBesideServers = 2;
 // Of computations of half a batch: they take time in proportion to the batch.
 inline constexpr double kHalfBatchShare = 0.5;
 
@@ -65,8 +67,8 @@ absl::StatusOr<MemoryPlan> Recompute(const Profile& profile, const MemoryModel& 
 int32_t MostSegments(const Profile& profile, const MemoryModel& model);
 
 // Two halves of the batch, one after the other, and one exchange of their gradients: all that does
-// not wait for an all-reduce is done twice, first as `half/NAME`, each time for `share` of its
-// time. FAILED_PRECONDITION, reason NOTHING_TO_HALVE, where all does.
+// not wait for a gradient's exchange is done twice, first as `half/NAME`, each time for `share` of
+// its time. FAILED_PRECONDITION, reason NOTHING_TO_HALVE, where all does.
 absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel& model,
                                       double share);
 

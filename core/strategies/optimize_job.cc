@@ -24,6 +24,21 @@ constexpr double kGigabyte = 1e9;
 constexpr double kMore = 1 + 1e-9;
 // Segments that recomputation is tried with, at most.
 constexpr int32_t kMaxSegments = 64;
+// BytePS's own bytes of a part (BYTEPS_PARTITION_BYTES), and others that are tried.
+constexpr int64_t kBytePsBytes = 4'096'000;
+constexpr int64_t kPartBytes[] = {1'024'000, 2'048'000, 8'192'000, 16'384'000};
+// Bytes up to which neighbours are tried together at parameter servers.
+constexpr int64_t kTogetherBytes[] = {1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 25};
+// Operations of a job of parts that is tried, at most.
+constexpr int64_t kMostParts = 4000;
+
+// A strategy to begin with.
+struct BeginStrategy {
+  Strategy strategy;
+  bool is_default = false;   // somebody's: what is found must be as fast in full, too
+  std::string name = {};     // in the comparison; empty: it is in none
+  std::string setting = {};  // as a user writes it
+};
 
 std::string PercentText(double fraction) { return absl::StrFormat("%+.1f %%", 100 * fraction); }
 
@@ -186,33 +201,101 @@ class StrategyAdviser {
     return strategy;
   }
 
+  // Every gradient in parts of so many bytes, but for rounding: as BytePS cuts them. None: they are
+  // more than are tried, or than were asked for.
+  std::optional<Strategy> InParts(int64_t bytes) const {
+    Strategy strategy = NothingFused(plan_->profile);
+    int64_t parts = 0;
+    for (FusedTensors& tensors : strategy.tensors) {
+      const int64_t size = plan_->profile.operations()[Index(tensors.gradients.front())].size_bytes;
+      const int64_t own = (size + bytes - 1) / bytes;
+      parts += own;
+      if (parts > kMostParts || (query_.bounds_partitions && own > query_.max_partitions))
+        return std::nullopt;
+      tensors.partitions = static_cast<int32_t>(own);
+    }
+    return strategy;
+  }
+
+  // Neighbours together until they have so many bytes, in so many parts where they are several.
+  Strategy Together(int64_t bytes, int32_t parts) const {
+    Strategy strategy;
+    int64_t held = bytes;
+    for (const FusedTensors& alone : NothingFused(plan_->profile).tensors) {
+      if (held >= bytes) {
+        strategy.tensors.push_back({.gradients = {}, .partitions = parts});
+        held = 0;
+      }
+      const int32_t gradient = alone.gradients.front();
+      strategy.tensors.back().gradients.push_back(gradient);
+      held += plan_->profile.operations()[Index(gradient)].size_bytes;
+    }
+    return strategy;
+  }
+
+  std::vector<BeginStrategy> StartsOfServers() const {
+    std::vector<BeginStrategy> starts;
+    const auto in_parts = [&](int64_t bytes, std::string name) {
+      std::optional<Strategy> strategy = InParts(bytes);
+      if (!strategy.has_value()) return;
+      starts.push_back({.strategy = *std::move(strategy),
+                        .is_default = !name.empty(),
+                        .name = std::move(name),
+                        .setting = absl::StrCat("BYTEPS_PARTITION_BYTES=", bytes)});
+    };
+    in_parts(kBytePsBytes, "BYTEPS");
+    for (const int64_t bytes : kPartBytes) in_parts(bytes, "");
+    const int32_t servers = query_.scenario.server_count();
+    for (const int64_t bytes : kTogetherBytes) {
+      starts.push_back({.strategy = Together(bytes, 1)});
+      if (servers > 1 && servers <= query_.max_partitions && servers <= bytes)
+        starts.push_back({.strategy = Together(bytes, servers)});
+    }
+    return starts;
+  }
+
+  // The defaults of all-reduce jobs, each in full.
+  absl::StatusOr<std::vector<TunedStrategy>> Baselines(const Profile& job,
+                                                       const FusionCosts& costs) {
+    if (!query_.baselines.has_value()) return std::vector<TunedStrategy>();
+    absl::StatusOr<TuningAnswer> tuned = OptimizeCommunication(
+        job, *query_.baselines, stop_, executor_,
+        plan_->pass == MemoryPass::kNone ? known_ : KnownRuns{.counter = known_.counter});
+    if (!tuned.ok()) return tuned.status();
+    answer_.simulation.Add(tuned->simulation);
+    answer_.warnings = std::move(tuned->warnings);
+    if (!costs.known() && plan_->pass == MemoryPass::kNone)
+      answer_.lower_bound_seconds = tuned->tunings.front().lower_bound_seconds;
+    return std::move(tuned->tunings.front().strategies);
+  }
+
   absl::Status FindStrategy() {
     const Profile& job = plan_->profile;
     // Costs are of the recorded profile's operations: a pass keeps their names.
     std::vector<FusedCost> table = query_.fused_costs;
     RenameCosts(table);
     const FusionCosts costs(job, table, query_.fused_share);
-    std::vector<Strategy> starts;
+    std::vector<BeginStrategy> starts;
+    if (query_.scenario.has_servers()) {
+      starts = StartsOfServers();
+      answer_.warnings = answer_.as_recorded.warnings;
+    }
     std::vector<TunedStrategy> baselines;
-    absl::StatusOr<TuningAnswer> tuned = OptimizeCommunication(
-        job, query_.baselines, stop_, executor_,
-        plan_->pass == MemoryPass::kNone ? known_ : KnownRuns{.counter = known_.counter});
+    absl::StatusOr<std::vector<TunedStrategy>> tuned = Baselines(job, costs);
     if (tuned.ok()) {
-      answer_.simulation.Add(tuned->simulation);
-      answer_.warnings = std::move(tuned->warnings);
-      baselines = std::move(tuned->tunings.front().strategies);
-      if (!costs.known() && plan_->pass == MemoryPass::kNone)
-        answer_.lower_bound_seconds = tuned->tunings.front().lower_bound_seconds;
+      baselines = *std::move(tuned);
     } else if (!IsTimeBudgetSpent(tuned.status())) {
       return tuned.status();
     }
     for (const TunedStrategy& baseline : baselines) {
       if (std::optional<Strategy> start = FromGroups(baseline.groups); start.has_value())
-        starts.push_back(*std::move(start));
+        starts.push_back({.strategy = *std::move(start), .is_default = true});
     }
+    std::vector<Strategy> begins;
+    for (const BeginStrategy& start : starts) begins.push_back(start.strategy);
     Replays replays(job, query_, costs, stop_, executor_, known_.counter);
     const absl::StatusOr<FoundStrategy> found =
-        SearchStrategies(job, query_, costs, starts, replays, stop_);
+        SearchStrategies(job, query_, costs, begins, replays, stop_);
     answer_.search = replays.statistics();
     if (!found.ok() && !IsTimeBudgetSpent(found.status())) return found.status();
     answer_.keeps_as_recorded = true;
@@ -267,7 +350,7 @@ class StrategyAdviser {
   // The strategy that was found is judged in full, and so is no fusion; whatever is faster in full
   // than it is taken instead.
   absl::Status Judge(const FoundStrategy& found, const std::vector<TunedStrategy>& baselines,
-                     const std::vector<Strategy>& starts, const FusionCosts& costs,
+                     const std::vector<BeginStrategy>& starts, const FusionCosts& costs,
                      Replays& replays) {
     Strategy chosen = found.strategy;
     absl::StatusOr<Replays::Full> full = replays.InFull(chosen);
@@ -276,31 +359,42 @@ class StrategyAdviser {
       return absl::OkStatus();
     if (!full.ok()) return full.status();
     const Strategy alone = NothingFused(plan_->profile);
-    std::vector<Strategy> others = starts;
-    others.push_back(alone);
+    std::vector<BeginStrategy> others;
+    for (const BeginStrategy& start : starts) {
+      if (start.is_default) others.push_back(start);
+    }
+    others.push_back({.strategy = alone});
     for (const TunedStrategy& baseline : baselines) {
       Compare(NameOf(baseline.method), baseline.prediction, GainOfTuned(baseline));
     }
     bool is_chains_best = found.is_chains_best;
     const absl::StatusOr<Replays::Full> unfused = replays.InFull(alone);
     if (unfused.ok()) {
-      Compare("NO_FUSION", unfused->prediction, GainOverBase(unfused->prediction, unfused->runs));
+      // To parameter servers every tensor goes by itself as it was recorded.
+      Compare(query_.scenario.has_servers() ? "AS_RECORDED" : "NO_FUSION", unfused->prediction,
+              GainOverBase(unfused->prediction, unfused->runs));
     } else if (!IsTimeBudgetSpent(unfused.status()) && !absl::IsInvalidArgument(unfused.status())) {
       return unfused.status();
     }
     double best = full->prediction.steps_per_second;
-    for (const Strategy& other : others) {
-      if (other == chosen) continue;
-      absl::StatusOr<Replays::Full> judged = replays.InFull(other);
+    for (const BeginStrategy& other : others) {
+      if (other.strategy == chosen) {
+        if (!other.name.empty())
+          Compare(other.name, full->prediction, GainOverBase(full->prediction, full->runs));
+        continue;
+      }
+      absl::StatusOr<Replays::Full> judged = replays.InFull(other.strategy);
       if (!judged.ok()) {
         if (IsTimeBudgetSpent(judged.status())) break;
         if (absl::IsInvalidArgument(judged.status())) continue;
         return judged.status();
       }
+      if (!other.name.empty())
+        Compare(other.name, judged->prediction, GainOverBase(judged->prediction, judged->runs));
       if (judged->prediction.steps_per_second <= best) continue;
       best = judged->prediction.steps_per_second;
       full = std::move(judged);
-      chosen = other;
+      chosen = other.strategy;
       is_chains_best = false;
     }
     const TunedStrategy* faster = nullptr;
@@ -322,6 +416,10 @@ class StrategyAdviser {
     answer_.prediction = std::move(full->prediction);
     answer_.gain = gain;
     answer_.is_chains_best = is_chains_best;
+    for (const BeginStrategy& start : starts) {
+      if (start.strategy == chosen) answer_.setting = start.setting;
+    }
+    if (query_.scenario.has_servers()) answer_.warnings = answer_.prediction.warnings;
     Describe(chosen, costs);
     return absl::OkStatus();
   }
@@ -383,6 +481,8 @@ class StrategyAdviser {
             : absl::StrCat(table, table.empty() || estimate.empty() ? "" : ", else ", estimate);
     if (answer_.lower_bound_seconds.has_value()) {
       answer_.why_no_bound.clear();
+    } else if (query_.scenario.has_servers()) {
+      answer_.why_no_bound = "none is known of tensors that go to parameter servers together";
     } else if (plan_->pass != MemoryPass::kNone) {
       answer_.why_no_bound = "the bound is of the job as recorded, which does not fit";
     } else if (query_.fused_share.has_value() || !query_.fused_costs.empty()) {
@@ -416,9 +516,10 @@ class StrategyAdviser {
       gradients += group.operations.size();
       parts += group.partitions > 1 ? group.partitions : 0;
     }
-    what.push_back(answer_.setting.empty() ? absl::StrCat(gradients, " gradients in ",
-                                                          answer_.tensors.size(), " collectives")
-                                           : answer_.setting);
+    const char* const kind = query_.scenario.has_servers() ? " tensors" : " collectives";
+    what.push_back(answer_.setting.empty()
+                       ? absl::StrCat(gradients, " gradients in ", answer_.tensors.size(), kind)
+                       : answer_.setting);
     if (parts > 0) what.push_back(absl::StrCat("some cut in ", parts, " parts"));
     std::string all;
     for (size_t i = 0; i < what.size(); ++i)

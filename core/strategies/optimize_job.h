@@ -1,8 +1,9 @@
 // The strategy for a job: what to fuse, what to cut and, where memory is short, what to compute
 // again or to halve; with what it gains and how sure that is.
 //
-// Source: dPRO (MLSys 2022), Algorithm 1. Threads: pure functions of their arguments; any number at
-// once.
+// Source: dPRO (MLSys 2022), Algorithm 1; of what is compared with it at parameter servers, BytePS
+// (Jiang et al., OSDI 2020), whose documentation has parts of 4,096,000 bytes by default. Threads:
+// pure functions of their arguments; any number at once.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,8 @@ struct NamedTensors {
 
 // A strategy that was run in full, beside the others.
 struct ComparedStrategy {
-  std::string name;  // "AS_RECORDED", "NO_FUSION", "DDP_BUCKETS", "HOROVOD", "MG_WFBP", "FOUND"
+  // "AS_RECORDED", "NO_FUSION", "DDP_BUCKETS", "HOROVOD", "MG_WFBP", "BYTEPS", "FOUND".
+  std::string name;
   double step_seconds = 0;
   double examples_per_second = 0;
   Gain gain;  // over the job as recorded
@@ -74,7 +76,8 @@ struct StrategyAnswer {
   std::vector<NamedFusedOperations> fused;
   std::vector<NamedTensors> tensors;
   // Horovod's settings, as a user writes them, where its cycles are faster than any groups that
-  // were found; `tensors` is then what most often goes together.
+  // were found; `tensors` is then what most often goes together. Of parameter servers BytePS's,
+  // where its parts are what was found.
   std::string setting;
   std::vector<ComparedStrategy> compared;
   std::optional<MemoryReport> memory;  // none: nothing is known of what is kept

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 #include <unordered_map>
 
 #include "core/base/index.h"
@@ -46,19 +45,15 @@ SyncTimes::Best SyncTimes::BestOf(const Range& range) {
   return at->second = best;
 }
 
-StepChain::StepChain(const Profile& profile, const std::vector<CollectiveTiming>& alone,
+StepChain::StepChain(const Profile& profile, const std::vector<double>& ready_seconds,
                      const FusionCosts& costs, SyncTimes& sync)
     : costs_(costs), sync_(sync) {
   const std::vector<Operation>& operations = profile.operations();
-  std::unordered_map<std::string, double> ready;
-  for (const CollectiveTiming& collective : alone) {
-    for (const std::string& name : collective.operations) ready[name] = collective.ready_seconds;
-  }
   // The stream that most gradients wait for.
   const std::vector<std::vector<int32_t>> streams = StreamOrders(profile);
   std::vector<size_t> waited(streams.size(), 0);
   for (const Operation& operation : operations) {
-    if (operation.collective != Collective::kAllReduce) continue;
+    if (!IsGradient(operation)) continue;
     for (const int32_t before : operation.waiting_for) {
       if (operations[Index(before)].resource == Resource::kWorker)
         ++waited[Index(operations[Index(before)].stream)];
@@ -74,12 +69,11 @@ StepChain::StepChain(const Profile& profile, const std::vector<CollectiveTiming>
   int32_t after = -1;
   double last_ready = 0;
   for (size_t i = 0; i < operations.size(); ++i) {
-    if (operations[i].collective != Collective::kAllReduce) continue;
+    if (!IsGradient(operations[i])) continue;
     // Those before it go first, so it is as good as ready no sooner than they.
     for (const int32_t before : operations[i].waiting_for)
       after = std::max(after, position[Index(before)]);
-    const auto found = ready.find(operations[i].name);
-    if (found != ready.end()) last_ready = std::max(last_ready, found->second);
+    last_ready = std::max(last_ready, ready_seconds[i]);
     gradients_.push_back({.operation = static_cast<int32_t>(i),
                           .bytes = operations[i].size_bytes,
                           .after = after,
@@ -124,7 +118,7 @@ void StepChain::Prepare() {
 
 std::optional<double> StepChain::SecondsOf(int32_t first, int32_t end) const {
   if (end - first == 1) return costs_.SecondsOf(computations_[Index(first)]);
-  // Computations after the last gradient wait for collectives: never with what they wait for.
+  // Computations after the last gradient wait for gradients: never with what they wait for.
   if (first <= last_producer_ && end - 1 > last_producer_) return std::nullopt;
   const std::span<const int32_t> operations(computations_.data() + first, Index(end - first));
   if (costs_.InTable(operations)) return costs_.SecondsOf(operations);

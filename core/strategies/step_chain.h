@@ -20,7 +20,6 @@
 
 #include "core/base/stop_check.h"
 #include "core/model/profile.h"
-#include "core/predict/throughput.h"
 #include "core/strategies/strategy.h"
 
 namespace stepcast {
@@ -126,9 +125,9 @@ struct ChainTimes {
 
 class StepChain {
  public:
-  // `alone`: the collectives of the job in which each gradient goes by itself. What they outlive:
-  // `costs` and `sync`.
-  StepChain(const Profile& profile, const std::vector<CollectiveTiming>& alone,
+  // `ready_seconds`: by operation, when that gradient is ready where each goes by itself. What they
+  // outlive: `costs` and `sync`.
+  StepChain(const Profile& profile, const std::vector<double>& ready_seconds,
             const FusionCosts& costs, SyncTimes& sync);
   // Of given computations and gradients. REQUIRES: `after` does not fall from one to the next.
   StepChain(std::vector<int32_t> computations, std::vector<ChainGradient> gradients,

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 
@@ -13,6 +14,7 @@
 #include "core/base/quoted.h"
 #include "core/model/fault_list.h"
 #include "core/predict/request_faults.h"
+#include "core/predict/throughput.h"
 #include "core/zoo/model_zoo.h"
 
 namespace stepcast {
@@ -128,7 +130,8 @@ void ResolveMemory(const Profile& profile, const OperationIndex& index,
       query.memory->kept_bytes[Index(*operation)] = output.bytes;
     }
   }
-  const double copies = draft.parameter_copies.value_or(kParameterCopies);
+  const double copies = draft.parameter_copies.value_or(
+      profile.has_collectives() ? kParameterCopies : kParameterCopiesBesideServers);
   if (!(copies >= 1) || copies > 100)
     faults.Add("memory.parameter_copies", absl::StrCat(copies, " is not from 1 to 100"));
   if (query.memory.has_value()) query.memory->parameter_copies = copies;
@@ -140,6 +143,58 @@ void ResolveMemory(const Profile& profile, const OperationIndex& index,
   if (draft.budget_bytes.value_or(0) < 0)
     faults.Add("memory.budget_bytes", absl::StrCat(*draft.budget_bytes, " is negative"));
   query.memory_budget_bytes = draft.budget_bytes;
+}
+
+// Scenario, options and baselines of a job of all-reduces.
+absl::Status ResolveCollectives(const Profile& profile, const StrategyDraft& draft,
+                                StrategyQuery& query) {
+  absl::StatusOr<TuningQuery> tuning =
+      ResolveTuning(profile, {.scenario = draft.scenario,
+                              .options = draft.options,
+                              .bucket_caps_bytes = {kBucketCapBytes}});
+  if (!tuning.ok()) return tuning.status();
+  query.scenario = tuning->scenarios.front();
+  query.options = tuning->options;
+  query.baselines = *std::move(tuning);
+  std::erase_if(query.baselines->methods, [](TuningMethod method) {
+    return method == TuningMethod::kByteScheduler || method == TuningMethod::kLibra ||
+           method == TuningMethod::kSearch;
+  });
+  return absl::OkStatus();
+}
+
+// The same of one with parameter servers, which has no baselines.
+absl::Status ResolveServers(const Profile& profile, const StrategyDraft& draft,
+                            StrategyQuery& query) {
+  RequestFaults faults;
+  if (absl::Status status = CheckParameters(profile); !status.ok())
+    faults.Add("profile", std::string(status.message()));
+  if (std::holds_alternative<AllReduceDraft>(draft.scenario.communication)) {
+    faults.Add("scenario.all_reduce",
+               "the profile is of a job with parameter servers: strategies are for jobs as they "
+               "were recorded");
+    return std::move(faults).ToStatus("REQUEST_INVALID");
+  }
+  if (!draft.shortcuts.partial_replay) {
+    faults.Add("shortcuts.partial_replay",
+               "must be on: what a tensor takes to parameter servers is not told from a replay of "
+               "the whole job");
+  }
+  ScenarioDraft scenario = draft.scenario;
+  // A list with an entry a worker says how many there are.
+  if (scenario.workers.value_or(0) == 0 && scenario.start_offsets_ns.empty() &&
+      scenario.worker_groups.empty())
+    scenario.workers = kDefaultTunedWorkers;
+  absl::StatusOr<ThroughputQuery> throughput =
+      ResolveThroughput(profile, {.scenario = scenario, .options = draft.options});
+  for (Fault& fault : DetailsOf(throughput.status()).faults)
+    faults.Add(std::move(fault.field), std::move(fault.description));
+  if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
+    return status;
+  if (!throughput.ok()) return throughput.status();
+  query.scenario = std::move(throughput->scenarios.front());
+  query.options = throughput->options;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -157,18 +212,11 @@ absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const St
                absl::StrCat("operations x steps: ",
                             OverLimit(times, "max_recorded_times", limits.max_recorded_times)));
   }
-  if (!profile.has_collectives()) {
-    faults.Add("profile",
-               "its job has parameter servers: strategies are for jobs whose gradients meet in "
-               "all-reduces");
-  }
-  const absl::StatusOr<TuningQuery> tuning =
-      ResolveTuning(profile, {.scenario = draft.scenario,
-                              .options = draft.options,
-                              .bucket_caps_bytes = {kBucketCapBytes}});
-  for (Fault& fault : DetailsOf(tuning.status()).faults)
-    faults.Add(std::move(fault.field), std::move(fault.description));
   StrategyQuery query{.shortcuts = draft.shortcuts};
+  const absl::Status job = profile.has_collectives() ? ResolveCollectives(profile, draft, query)
+                                                     : ResolveServers(profile, draft, query);
+  for (Fault& fault : DetailsOf(job).faults)
+    faults.Add(std::move(fault.field), std::move(fault.description));
   const OperationIndex index = IndexOf(profile);
   query.fused_costs = ResolveCosts(profile, index, draft, limits, faults);
   query.fused_share = draft.fused_share;
@@ -176,6 +224,7 @@ absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const St
     faults.Add("fused_share", absl::StrCat(*draft.fused_share, " is not above 0 and at most 1"));
   }
   query.max_partitions = draft.max_partitions.value_or(kMaxPartitions);
+  query.bounds_partitions = draft.max_partitions.has_value();
   if (query.max_partitions < 1 || query.max_partitions > kMaxPartitions) {
     faults.Add("max_partitions",
                absl::StrCat(query.max_partitions, " is not from 1 to ", kMaxPartitions));
@@ -185,7 +234,7 @@ absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const St
   if (draft.memory.has_value()) ResolveMemory(profile, index, *draft.memory, query, faults);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
-  if (!tuning.ok()) return tuning.status();
+  if (!job.ok()) return job;
   if (query.memory_budget_bytes.has_value() && !query.memory.has_value()) {
     return MakeError(absl::StatusCode::kFailedPrecondition,
                      absl::StrCat("memory.budget_bytes is ", *query.memory_budget_bytes,
@@ -193,13 +242,6 @@ absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const St
                                   "the zoo, and memory.kept_outputs is empty"),
                      {.reason = "MEMORY_UNKNOWN"});
   }
-  query.scenario = tuning->scenarios.front();
-  query.options = tuning->options;
-  query.baselines = *tuning;
-  std::erase_if(query.baselines.methods, [](TuningMethod method) {
-    return method == TuningMethod::kByteScheduler || method == TuningMethod::kLibra ||
-           method == TuningMethod::kSearch;
-  });
   return query;
 }
 

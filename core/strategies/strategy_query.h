@@ -64,7 +64,9 @@ struct StrategyQuery {
   bool memory_is_zoos = false;        // known of the zoo's architecture
   std::optional<int64_t> memory_budget_bytes;
   double half_batch_share = kHalfBatchShare;
-  TuningQuery baselines;  // as recorded, DDP's default buckets, Horovod's cycles, MG-WFBP
+  // As recorded, DDP's default buckets, Horovod's cycles, MG-WFBP; none of parameter servers.
+  std::optional<TuningQuery> baselines;
+  bool bounds_partitions = false;  // max_partitions was asked for
 };
 
 inline constexpr int32_t kMaxPartitions = 16;
@@ -77,7 +79,8 @@ struct StrategyLimits {
   size_t max_fused_operations = 1'000;  // of one entry
 };
 
-// Fails as ResolveTuning does of one scenario, all faults at once, reason REQUEST_INVALID, paths
+// Fails as ResolveTuning does of one scenario, or as ResolveThroughput of one with parameter
+// servers, whose profile CheckParameters takes; all faults at once, reason REQUEST_INVALID, paths
 // relative to the request (`fused_costs[3].operations[0]`); FAILED_PRECONDITION, reason
 // MEMORY_UNKNOWN, where there is a budget and nothing says what operations keep.
 absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const StrategyDraft& draft,

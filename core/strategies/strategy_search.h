@@ -29,7 +29,7 @@ struct SearchStatistics {
   int32_t rounds = 0;
   int32_t accepted = 0;             // replays that were faster than what there was
   int32_t replays = 0;              // of the whole job, each strategy once
-  int64_t partial_replays = 0;      // of one tensor's collective
+  int64_t partial_replays = 0;      // of one tensor alone
   int64_t partial_operations = 0;   // of those of them that are simulated, not computed
   int64_t replayed_operations = 0;  // of replays
   int64_t decisions = 0;  // places at which operations or tensors could be fused or parted
@@ -39,7 +39,7 @@ struct SearchStatistics {
 struct Replay {
   double steps_per_second = 0;  // mean over the runs; 0: operations would wait for each other
   std::vector<double> runs;     // with the same random choices as those of any other replay
-  std::vector<CollectiveTiming> collectives;
+  std::vector<CollectiveTiming> collectives;  // none with parameter servers
 };
 
 // Replays of one job, each strategy simulated once. What it is made of must outlive it.
@@ -84,7 +84,8 @@ struct FoundStrategy {
   Strategy strategy;
   double steps_per_second = 0;
   // It is one of the least makespan on the chain, of groups made of the coarsened view's where
-  // that is on; never said with a table of costs.
+  // that is on; never said with a table of costs, nor of parameter servers, whose downloads are not
+  // on the chain.
   bool is_chains_best = false;
   // The best of the chain is known: no budget ended the search before.
   bool chain_is_solved = false;

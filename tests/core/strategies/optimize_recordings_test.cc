@@ -90,6 +90,51 @@ TEST(OptimizeRecordingsTest, IsNeverWorseThanAnyDefaultOnOneWorkersRecordings) {
   }
 }
 
+// The lengths of an operation in the steps of one worker.
+std::vector<int64_t> LengthsOf(const Profile& profile, int32_t worker, size_t operation) {
+  std::vector<int64_t> lengths;
+  for (const RecordedStep& step : profile.steps_of(worker))
+    lengths.push_back(step.end_ns[operation] - step.start_ns[operation]);
+  return lengths;
+}
+
+TEST(OptimizeRecordingsTest, AStrategyIsWrittenIntoTheStepsOfEveryWorker) {
+  const Profile profile = OfThreeWorkers("ddp_sweep/resnet50_s/ranks-straggler-w3");
+  const StrategyQuery query = ResolveStrategies(profile, {.scenario = RingOf(3, 1e-4)}).value();
+  const FusionCosts costs(profile, {}, 1.0);
+  Strategy strategy = NothingFused(profile);
+  FusedTensors& first = strategy.tensors.front();
+  first.gradients.push_back(strategy.tensors[1].gradients.front());
+  first.partitions = 2;
+  strategy.tensors.erase(strategy.tensors.begin() + 1);
+  const std::vector<int32_t> stream = StreamOrders(profile).front();
+  strategy.fused = {{stream[0], stream[1]}};
+  const absl::StatusOr<AppliedStrategy> applied = Apply(profile, query.scenario, strategy, costs);
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  ASSERT_EQ(applied->profile.recorded_workers(), 3);
+  const std::vector<Operation>& operations = applied->profile.operations();
+  EXPECT_EQ(operations.size(), profile.operations().size() - 1);
+  for (int32_t worker = 0; worker < 3; ++worker) {
+    for (size_t i = 0; i < operations.size(); ++i) {
+      if (operations[i].resource != Resource::kWorker) continue;
+      for (size_t old = 0; old < profile.operations().size(); ++old) {
+        if (profile.operations()[old].name != operations[i].name) continue;
+        std::vector<int64_t> expected = LengthsOf(profile, worker, old);
+        if (static_cast<int32_t>(old) == stream[1]) {
+          const std::vector<int64_t> other = LengthsOf(profile, worker, Index(stream[0]));
+          for (size_t s = 0; s < expected.size(); ++s) expected[s] += other[s];
+        }
+        EXPECT_EQ(LengthsOf(applied->profile, worker, i), expected) << operations[i].name;
+      }
+    }
+  }
+  // What saves memory, too.
+  MemoryModel model{.kept_bytes = std::vector<int64_t>(profile.operations().size(), 1)};
+  const absl::StatusOr<MemoryPlan> halves = Accumulate(profile, model, 0.5);
+  ASSERT_TRUE(halves.ok()) << halves.status();
+  EXPECT_EQ(halves->profile.recorded_workers(), 3);
+}
+
 TEST(OptimizeRecordingsTest, IsNeverWorseThanAnyDefaultOnRecordingsOfSeveralWorkers) {
   for (const char* name :
        {"ddp_sweep/resnet50_s/ranks-w3", "ddp_sweep/resnet50_s/ranks-straggler-w3"})

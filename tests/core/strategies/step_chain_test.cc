@@ -137,7 +137,7 @@ class JobChain {
               return partitions * sync(static_cast<double>(range.bytes) / partitions);
             },
             /*max_partitions=*/16, /*by_bytes=*/true),
-        chain_(profile_, Timings(job), costs_, sync_) {}
+        chain_(profile_, ReadySeconds(job), costs_, sync_) {}
 
   const StepChain& chain() const { return chain_; }
   const Profile& profile() const { return profile_; }
@@ -151,21 +151,15 @@ class JobChain {
   }
 
  private:
-  static std::vector<CollectiveTiming> Timings(const ChainJob& job) {
-    std::vector<CollectiveTiming> timings;
+  static std::vector<double> ReadySeconds(const ChainJob& job) {
+    std::vector<double> ready;
     double now = 0;
-    const Profile profile = ProfileOf(job);
-    size_t operation = 0;
     for (size_t i = 0; i < job.lengths_ns.size(); ++i) {
       now += 1e-9 * static_cast<double>(job.lengths_ns[i]);
-      ++operation;
-      for (const int64_t bytes : job.gradient_bytes[i]) {
-        timings.push_back({.operations = {profile.operations()[operation++].name},
-                           .size_bytes = bytes,
-                           .ready_seconds = now});
-      }
+      ready.insert(ready.end(), 1 + job.gradient_bytes[i].size(), now);
     }
-    return timings;
+    ready.push_back(now);
+    return ready;
   }
 
   Profile profile_;

@@ -34,10 +34,10 @@ TEST(ResolveStrategiesTest, DefaultsAreEightWorkersNoCostsAndAllShortcuts) {
   EXPECT_EQ(query->max_partitions, 16);
   EXPECT_EQ(query->shortcuts, SearchShortcuts{});
   EXPECT_FALSE(query->memory.has_value());
-  EXPECT_THAT(query->baselines.methods,
+  EXPECT_THAT(query->baselines->methods,
               ElementsAre(TuningMethod::kAsRecorded, TuningMethod::kDdpBuckets,
                           TuningMethod::kHorovod, TuningMethod::kMgWfbp));
-  EXPECT_THAT(query->baselines.bucket_caps_bytes, ElementsAre(kBucketCapBytes));
+  EXPECT_THAT(query->baselines->bucket_caps_bytes, ElementsAre(kBucketCapBytes));
 }
 
 TEST(ResolveStrategiesTest, EveryFaultIsNamed) {
@@ -74,18 +74,6 @@ TEST(ResolveStrategiesTest, EveryFaultIsNamed) {
                   "memory.kept_outputs[1].bytes", "memory.parameter_copies",
                   "memory.half_batch_share", "memory.budget_bytes"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("-1"));
-}
-
-TEST(ResolveStrategiesTest, ParameterServersAreRefusedByName) {
-  ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
-  draft.operations = {
-      {.name = "down", .resource = Resource::kDownlink, .size_bytes = 10},
-      {.name = "compute", .resource = Resource::kWorker, .waiting_for = {0}},
-      {.name = "up", .resource = Resource::kUplink, .size_bytes = 10, .waiting_for = {1}}};
-  draft.steps = {{.start_ns = {0, 10, 20}, .end_ns = {10, 20, 30}}};
-  const absl::Status status = ResolveStrategies(Profile::Create(draft).value(), {}).status();
-  EXPECT_THAT(FieldsOf(status), Contains("profile"));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("parameter servers"));
 }
 
 TEST(ResolveStrategiesTest, HugeProfilesAreRefusedByTheirLimit) {
