@@ -39,7 +39,7 @@ class OptimizeQuestion : public Question {
   CLI::App* Declare(CLI::App& parent) override {
     CLI::App* app = parent.add_subcommand(
         "optimize",
-        "Which operations of an all-reduce job to fuse, which gradients to send together, and what "
+        "Which operations of a job to fuse, which gradients to send together or in parts, and what "
         "to do where memory is short");
     app->add_option("PROFILE", profile_, kProfileArgumentHelp)->required()->type_name("");
     app->add_option("--workers", workers_,

@@ -409,8 +409,10 @@ class StrategyAdviser {
     }
     const Gain gain = GainOverBase(full->prediction, full->runs);
     Compare("FOUND", full->prediction, gain);
+    // Of tensors that go to servers nobody need write what makes no difference.
+    const bool is_none = query_.scenario.has_servers() && gain.is_none;
     if (plan_->pass == MemoryPass::kNone &&
-        full->prediction.steps_per_second <= answer_.as_recorded.steps_per_second)
+        (is_none || full->prediction.steps_per_second <= answer_.as_recorded.steps_per_second))
       return absl::OkStatus();
     answer_.keeps_as_recorded = false;
     answer_.prediction = std::move(full->prediction);
@@ -520,7 +522,8 @@ class StrategyAdviser {
     what.push_back(answer_.setting.empty()
                        ? absl::StrCat(gradients, " gradients in ", answer_.tensors.size(), kind)
                        : answer_.setting);
-    if (parts > 0) what.push_back(absl::StrCat("some cut in ", parts, " parts"));
+    if (parts > 0 && answer_.setting.empty())
+      what.push_back(absl::StrCat("some cut in ", parts, " parts"));
     std::string all;
     for (size_t i = 0; i < what.size(); ++i)
       absl::StrAppend(&all, i == 0 ? "" : i + 1 < what.size() ? ", " : " and ", what[i]);

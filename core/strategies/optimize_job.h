@@ -71,7 +71,8 @@ struct StrategyAnswer {
   Prediction as_recorded;  // speedup and scaling_efficiency are not told, here and below
   Prediction prediction;   // with the strategy
   Gain gain;               // over as_recorded
-  // Nothing that was found is faster: the job stays as it is, and both lists are empty.
+  // Nothing that was found is faster (to parameter servers: known to be): the job stays as it is,
+  // and both lists are empty.
   bool keeps_as_recorded = false;
   std::vector<NamedFusedOperations> fused;
   std::vector<NamedTensors> tensors;

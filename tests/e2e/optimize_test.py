@@ -1,4 +1,4 @@
-"""The strategy for an all-reduce job, from the real server."""
+"""The strategy for a job of all-reduces, or with parameter servers, from the real server."""
 
 import json
 import os
@@ -46,6 +46,37 @@ def training(layers=6, buckets=26214400):
         "operations": operations,
         "steps": [{"start_ns": milliseconds(starts), "end_ns": milliseconds(ends)}],
         "buckets": {"rule": {"cap_bytes": buckets}},
+    }
+
+
+def served(layers=4):
+    """Layers of 1 ms forward and 2 ms backward with a parameter of 1 MB each, but for the last one's of 16 MB, and updates of 0.1 ms."""
+    operations, starts, ends = [], [], []
+    now = 0
+
+    def add(name, length, **operation):
+        nonlocal now
+        operations.append({"name": name, **operation})
+        starts.append(now)
+        now += length
+        ends.append(now)
+        return len(operations) - 1
+
+    size = lambda layer: 16000000 if layer == layers - 1 else 1000000
+    downloads = [add(f"recv/{i}", 1000, resource="DOWNLINK", size_bytes=size(i), parameter=f"v{i}") for i in range(layers)]
+    before = None
+    for layer in range(layers):
+        before = add(f"forward/{layer}", 1000000, resource="WORKER", waiting_for=[downloads[layer]] + ([] if before is None else [before]))
+    for layer in reversed(range(layers)):
+        before = add(f"backward/{layer}", 2000000, resource="WORKER", waiting_for=[before])
+        upload = add(f"send/{layer}", 1000, resource="UPLINK", size_bytes=size(layer), parameter=f"v{layer}", waiting_for=[before])
+        add(f"update/{layer}", 100000, resource="PARAMETER_SERVER", parameter=f"v{layer}", waiting_for=[upload])
+    return {
+        "display_name": "served",
+        "batch_size": 8,
+        "platform": {"bandwidth_bytes_per_second": 1e9},
+        "operations": operations,
+        "steps": [{"start_ns": starts, "end_ns": ends}],
     }
 
 
@@ -162,6 +193,55 @@ class OptimizeTest(ServerTest):
                 self.assertTrue(reply.reason)
             except grpc.RpcError as error:
                 self.assertEqual(details_of(error).reason, "TIME_BUDGET_SPENT")
+
+
+class OptimizeServersTest(ServerTest):
+    def optimized(self, profile=None, **request):
+        asked = {
+            "inline_profile": profile or served(),
+            "scenario": {"workers": 3, "parameter_servers": {"servers": 4, "synchronization": "SYNCHRONOUS"}},
+            "options": {"steps_per_worker": 40, "replications": 2},
+            **request,
+        }
+        return self.server.predictions.OptimizeJob(from_json(strategy_pb2.OptimizeJobRequest(), asked))
+
+    def test_a_large_tensor_is_cut_over_the_servers(self):
+        reply = self.optimized()
+        # As recorded one server sends 16 MB to three workers and takes as much of them.
+        self.assertGreater(reply.as_recorded.step_time.mean.ToNanoseconds() * 1e-9, 2 * 0.048)
+        self.assertGreater(reply.gain, 1)
+        self.assertFalse(reply.no_difference)
+        self.assertEqual({row.name for row in reply.compared}, {"AS_RECORDED", "BYTEPS", "FOUND"})
+        self.assertEqual(sorted(sum((list(group.operations) for group in reply.strategy.tensors), [])), [f"send/{i}" for i in range(4)])
+        large = next(group for group in reply.strategy.tensors if "send/3" in group.operations)
+        self.assertGreaterEqual(large.partitions, 4)
+        self.assertFalse(reply.HasField("lower_bound_seconds"))
+        self.assertIn("parameter servers", reply.no_bound_because)
+        self.assertGreaterEqual(self.server.metric("stepcast_predictions_total", method="OptimizeJob", communication="parameter_servers", code="OK"), 1)
+
+    def test_where_nothing_makes_a_difference_the_job_stays_as_it_is(self):
+        reply = self.optimized(scenario={"workers": 1, "parameter_servers": {"servers": 1}, "bandwidth_bytes_per_second": 1e15})
+        self.assertTrue(reply.no_difference)
+        self.assertEqual(len(reply.strategy.tensors), 0)
+        self.assertEqual(reply.prediction, reply.as_recorded)
+
+    def test_faults_are_named(self):
+        nameless = served()
+        for operation in nameless["operations"]:
+            if operation["name"] == "send/2":
+                del operation["parameter"]
+        for asked, field, value in (
+            ({"profile": nameless, "scenario": {"workers": 3}}, "profile", "send/2"),
+            ({"scenario": {"workers": 3, "all_reduce": {}}}, "scenario.all_reduce", "parameter servers"),
+            ({"shortcuts": {"partial_replay": False}}, "shortcuts.partial_replay", "must be on"),
+            ({"max_partitions": 17}, "max_partitions", "17"),
+            ({"scenario": {"workers": 3, "parameter_servers": {"servers": -2}}}, "scenario.parameter_servers.servers", "-2"),
+        ):
+            with self.assertRaises(grpc.RpcError) as raised:
+                self.optimized(**asked)
+            self.assertEqual(raised.exception.code(), grpc.StatusCode.INVALID_ARGUMENT, asked)
+            self.assertIn(field, raised.exception.details())
+            self.assertIn(value, raised.exception.details())
 
 
 class OptimizeCommandTest(ServerTest):
