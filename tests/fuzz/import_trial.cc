@@ -4,6 +4,11 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 #include "core/base/error.h"
 #include "core/base/stop_check.h"
@@ -42,12 +47,43 @@ absl::StatusOr<server::ImportProfileAnswer> Import(const server::ImportProfileCa
   Source graph(input.graph);
   std::deque<Source> recordings;
   server::ImportBytes bytes{.recording = recording, .graph = input.has_graph ? &graph : nullptr};
-  for (const std::string_view each : input.recordings)
-    bytes.recordings.push_back({.recording = &recordings.emplace_back(each), .name = ""});
+  for (const std::string_view each : input.recordings) {
+    bytes.recordings.push_back(
+        {.recording = &recordings.emplace_back(each),
+         .name = input.named_by_rank ? absl::StrCat("job.", recordings.size() - 1, ".et") : ""});
+  }
   return server::ProfileHandler(store, SmallLimits()).Import(call, bytes, NeverStop);
 }
 
 }  // namespace
+
+std::string JoinedRecordings(const std::vector<std::string>& recordings) {
+  return absl::StrJoin(recordings, kBetweenRecordings);
+}
+
+ImportInput RecordingsOf(std::string_view input) {
+  constexpr size_t kLength = sizeof(kBetweenRecordings) - 1;
+  ImportInput recordings{.recording = input.substr(0, input.find(kBetweenRecordings))};
+  if (recordings.recording.size() == input.size()) return recordings;
+  for (size_t end = 0; end != std::string_view::npos; input.remove_prefix(end + kLength)) {
+    end = input.find(kBetweenRecordings);
+    recordings.recordings.push_back(input.substr(0, end));
+    if (end == std::string_view::npos) break;
+  }
+  return recordings;
+}
+
+std::string MutateRecordings(std::string input, const Mutation& mutation,
+                             std::string (*mutate)(std::string, const Mutation&)) {
+  std::vector<std::string> recordings = absl::StrSplit(input, kBetweenRecordings);
+  std::string& recording = recordings[mutation.random.Below(recordings.size())];
+  if (recordings.size() > 1 && mutation.random.Below(16) == 0) {
+    recording = recordings[mutation.random.Below(recordings.size())];
+  } else {
+    recording = mutate(std::move(recording), mutation);
+  }
+  return JoinedRecordings(recordings);
+}
 
 RecordingOptions TrialOptions() {
   return {.model = "m", .batch_size = 8, .platform = {.bandwidth_bytes_per_second = 1e8}};

@@ -1,10 +1,12 @@
 // One import, as ImportProfile does it, and what must come of it.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "server/convert/profile_requests.h"
+#include "tests/fuzz/fuzz_target.h"
 
 namespace stepcast::fuzz {
 
@@ -14,7 +16,17 @@ struct ImportInput {
   bool has_graph = false;
   // Of several workers, at least two; else empty.
   std::vector<std::string_view> recordings = {};
+  bool named_by_rank = false;  // the k-th recording's file is called as of rank k; else nothing
 };
+
+// The recordings of several workers as one input, which also holds one: what stands between them.
+inline constexpr char kBetweenRecordings[] = "\x1e--\x1e";
+std::string JoinedRecordings(const std::vector<std::string>& recordings);
+// Of `input`, which it must not outlive.
+ImportInput RecordingsOf(std::string_view input);
+// One of an input's recordings mutated as `mutate` does it, or in another's place.
+std::string MutateRecordings(std::string input, const Mutation& mutation,
+                             std::string (*mutate)(std::string, const Mutation&));
 
 // A batch size of 8 and 100 MB/s.
 RecordingOptions TrialOptions();

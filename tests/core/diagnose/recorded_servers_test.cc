@@ -20,6 +20,7 @@
 #include "core/importing/run_metadata_profile.h"
 #include "core/predict/throughput.h"
 #include "tests/core/importing/random_training.h"
+#include "tests/core/importing/rank_traces.h"
 #include "tests/support/run_metadata_writer.h"
 
 namespace stepcast::recorded_servers_test {
@@ -311,6 +312,42 @@ TEST(RecordedServersTest, FilesThatDoNotFitTogetherAreRefusedAndNamed) {
   EXPECT_EQ(told({files[0], "no recording"}).substr(0, 29), "IMPORT_INVALID recordings[1]:");
   const std::string other = Record(RandomJob(8, 2), {0, 0}, 0).files[1];
   EXPECT_EQ(told({files[0], other}).substr(0, 29), "IMPORT_INVALID recordings[1]:");
+}
+
+TEST(RecordedServersTest, SurvivesThreeThousandMutations) {
+  int refused = 0;
+  int imported = 0;
+  std::vector<std::vector<std::string>> sound;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const auto workers = static_cast<int32_t>(2 + seed % 2);
+    sound.push_back(Record(RandomJob(seed, workers),
+                           std::vector<int64_t>(static_cast<size_t>(workers), 1000), 0)
+                        .files);
+  }
+  for (uint64_t seed = 1; seed <= 3000; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Random random({seed, 96});
+    std::vector<std::string> files = sound[seed % sound.size()];
+    testing::MutateOneOf(files, random);
+    const absl::StatusOr<MultiRankRecording> found = Import(files);
+    (found.ok() ? imported : refused) += 1;
+    if (!found.ok()) {
+      EXPECT_EQ(found.status().code(), absl::StatusCode::kInvalidArgument) << found.status();
+      EXPECT_FALSE(DetailsOf(found.status()).faults.empty());
+      continue;
+    }
+    // What is imported is reported on, or refused with its place.
+    const absl::StatusOr<JobRecordingReport> report = ReportOnRecording(*found, NeverStop);
+    if (report.ok()) {
+      EXPECT_GT(report->replayed_step_seconds, 0);
+      EXPECT_TRUE(std::isfinite(report->gap()));
+    } else {
+      EXPECT_FALSE(DetailsOf(report.status()).reason.empty()) << report.status();
+    }
+  }
+  std::cout << imported << " imported, " << refused << " refused\n";
+  EXPECT_GT(refused, 500);
+  EXPECT_GT(imported, 100);
 }
 
 TEST(RecordedServersTest, WhatAStoredRecordingCannotBeIsRefused) {
