@@ -422,6 +422,58 @@ TEST(ServerStrategiesTest, IsNeverWorseThanAsRecordedOrBytePsOnTheZoo) {
   }
 }
 
+// The job as two workers recorded it, of which the second takes twice as long for everything.
+Profile AsRecordedByTwo(const Profile& profile) {
+  ProfileDraft draft = profile.content();
+  JobRecording& recording = draft.recording.emplace();
+  int64_t begin = 1'000'000'000;
+  for (const char* name : {"rank 0", "rank 1"}) {
+    WorkerRecording& worker = recording.workers.emplace_back();
+    worker.name = name;
+    for (RecordedStep step : draft.steps) {
+      worker.step_begins_ns.push_back(begin);
+      worker.step_ends_ns.push_back(begin += 1'000'000'000);
+      if (recording.workers.size() == 1) continue;
+      for (std::vector<int64_t>* times : {&step.start_ns, &step.end_ns}) {
+        for (int64_t& time : *times) time *= 2;
+      }
+      worker.steps.push_back(std::move(step));
+    }
+  }
+  return Profile::Create(std::move(draft)).value();
+}
+
+TEST(ServerStrategiesTest, AStrategyIsWrittenIntoTheStepsOfEveryWorker) {
+  std::mt19937_64 random(26);
+  LayeredJob job = RandomJob(random, 7);
+  while (job.tensors.size() < 4) job = RandomJob(random, 7);
+  job.servers = 2;
+  const Profile profile = AsRecordedByTwo(ProfileOf(job));
+  StrategyDraft draft = DraftOf(2, 2, Synchronization::kSynchronous, 2e-6);
+  const StrategyQuery query = ResolveStrategies(profile, draft).value();
+  std::vector<int32_t> counts(job.tensors.size() - 2, 1);
+  counts.front() = 3;
+  std::vector<int32_t> parts(counts.size(), 1);
+  parts.front() = 2;
+  const auto applied = Apply(profile, query.scenario, StrategyOf(profile, counts, parts),
+                             FusionCosts(profile, {}, std::nullopt));
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  ASSERT_EQ(applied->profile.recorded_workers(), 2);
+  for (size_t s = 0; s < profile.steps().size(); ++s) {
+    const RecordedStep& first = applied->profile.steps_of(0)[s];
+    const RecordedStep& second = applied->profile.steps_of(1)[s];
+    for (size_t i = 0; i < first.end_ns.size(); ++i) {
+      // An update's part is rounded down.
+      EXPECT_NEAR(static_cast<double>(second.end_ns[i] - second.start_ns[i]),
+                  2.0 * static_cast<double>(first.end_ns[i] - first.start_ns[i]), 1);
+    }
+  }
+  const absl::StatusOr<StrategyAnswer> answer = OptimizeJob(profile, query, NeverStop);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_GE(answer->prediction.examples_per_second, answer->as_recorded.examples_per_second);
+  EXPECT_GT(answer->search.accepted, 0);
+}
+
 TEST(ServerStrategiesTest, HalfABatchIsDoneTwiceBetweenDownloadsAndUploads) {
   LayeredJob job{.forward_ns = {{1000, 1000}}, .backward_ns = {{2000, 2000}}};
   for (int32_t layer = 0; layer < 2; ++layer) {
