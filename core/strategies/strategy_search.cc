@@ -32,6 +32,8 @@ constexpr double kChainMargin = 1.01;
 // Changes that the chain is asked about in a round.
 constexpr size_t kMaxChanges = 4000;
 constexpr double kFaster = 1 + 1e-9;
+// Seconds of what cannot be sent: more than any step, and still a number.
+constexpr double kForEver = 1e15;
 // Gradients up to which the chain's best is looked for.
 constexpr size_t kMostSolved = 2000;
 // The same without the coarsened view, too.
@@ -166,7 +168,8 @@ class Search {
     step.start_ns.assign(draft.operations.size(), 0);
     step.end_ns.assign(draft.operations.size(), 1);
     const absl::StatusOr<Profile> profile = Profile::Create(std::move(draft));
-    if (!profile.ok()) return profile.status();
+    // A tensor above the limits, which no profile has.
+    if (!profile.ok()) return kForEver;
     SimulationOptions options = query_.options;
     options.steps_per_worker = kSteps;
     options.automatic_steps = false;

@@ -422,6 +422,24 @@ TEST(ServerStrategiesTest, IsNeverWorseThanAsRecordedOrBytePsOnTheZoo) {
   }
 }
 
+TEST(ServerStrategiesTest, WhatIsTooLargeTogetherStaysApart) {
+  LayeredJob job{.forward_ns = {{1000, 1000, 1000}}, .backward_ns = {{1000, 1000, 1000}}};
+  for (int32_t layer = 0; layer < 3; ++layer) {
+    job.tensors.push_back({.parameter = absl::StrCat("v", layer),
+                           .bytes = ProfileLimits().max_transfer_bytes / 2 + 1,
+                           .layers = {layer},
+                           .update_ns = {30}});
+  }
+  const Profile profile = ProfileOf(job);
+  StrategyDraft draft = DraftOf(2, 2, Synchronization::kSynchronous, 0);
+  draft.scenario.bandwidth_bytes_per_second = 1e13;
+  const StrategyQuery query = ResolveStrategies(profile, draft).value();
+  const absl::StatusOr<StrategyAnswer> answer = OptimizeJob(profile, query, NeverStop);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_GT(answer->gain.mean, 0.1);
+  for (const NamedTensors& tensors : answer->tensors) EXPECT_EQ(tensors.operations.size(), 1);
+}
+
 // The job as two workers recorded it, of which the second takes twice as long for everything.
 Profile AsRecordedByTwo(const Profile& profile) {
   ProfileDraft draft = profile.content();
