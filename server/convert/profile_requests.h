@@ -69,7 +69,8 @@ struct ImportProfileCall {
   std::variant<std::monostate, LayerProfileOptions, ZooImport, RecordingOptions, TimelineOptions,
                PyTorchTraceOptions, ChakraTraceOptions, HorovodTimelineOptions>
       format;                              // RecordingOptions: RunMetadata
-  std::optional<double> overlap_slowdown;  // of several workers
+  std::optional<double> overlap_slowdown;     // of several workers
+  std::optional<double> collective_slowdown;  // likewise
   std::vector<Fault> faults;
 };
 
