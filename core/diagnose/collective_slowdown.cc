@@ -19,6 +19,8 @@ constexpr double kContentionLevel = 0.95;
 constexpr double kRoundingShare = 1e-9;
 // Halvings of an interval of logarithms, to its last bit.
 constexpr int kHalvings = 60;
+// Of logarithms from the best one, to where the interval ends.
+constexpr double kStride = 0.05;
 
 // Stretches of time, in whatever unit, merged where they touch.
 class Stretches {
@@ -87,12 +89,14 @@ class SlowdownFit {
     TakeEffectsAway(expected_);
     if (!TellsEnough()) return std::nullopt;
     const double most = std::log(kMostContention);
-    if (!(StudentAt(-most) > quantile_ && StudentAt(most) < -quantile_)) return std::nullopt;
+    if (!(StudentAt(-most) > 0 && StudentAt(most) < 0)) return std::nullopt;
+    const double best = Crossing(-most, most, 0);
+    const std::optional<double> lower = FirstBeyond(best, -kStride);
+    const std::optional<double> upper = FirstBeyond(best, kStride);
+    if (!lower.has_value() || !upper.has_value()) return std::nullopt;
     CollectiveSlowdown found;
-    found.slowdown = std::exp(Crossing(0));
-    found.interval = {.lower = std::exp(Crossing(quantile_)),
-                      .upper = std::exp(Crossing(-quantile_)),
-                      .level = kContentionLevel};
+    found.slowdown = std::exp(best);
+    found.interval = {.lower = std::exp(*lower), .upper = std::exp(*upper), .level = kContentionLevel};
     found.runs = static_cast<int64_t>(runs_.size());
     found.collectives = static_cast<int32_t>(collectives_);
     double all = 0;
@@ -171,10 +175,20 @@ class SlowdownFit {
     return mean / std::max(error, 1e-300);
   }
 
-  // The logarithm at which StudentAt is that.
-  double Crossing(double student) {
-    double low = -std::log(kMostContention);
-    double high = -low;
+  // Where it first is beyond the quantile, from the best logarithm on; none: not within what is
+  // looked for. It need not fall all the way: far off noise in what is small drowns what it says.
+  std::optional<double> FirstBeyond(double best, double stride) {
+    for (double at = best; std::abs(at) < std::log(kMostContention); at += stride) {
+      if (std::abs(StudentAt(at + stride)) < quantile_) continue;
+      return stride < 0 ? Crossing(at + stride, at, quantile_)
+                        : Crossing(at, at + stride, -quantile_);
+    }
+    return std::nullopt;
+  }
+
+  // The logarithm at which StudentAt is that. REQUIRES: it is more at the lower one, and less at
+  // the higher.
+  double Crossing(double low, double high, double student) {
     for (int i = 0; i < kHalvings; ++i) {
       const double middle = (low + high) / 2;
       (StudentAt(middle) > student ? low : high) = middle;
