@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
+#include <numeric>
 #include <utility>
 
 #include "core/base/index.h"
@@ -244,23 +246,62 @@ absl::StatusOr<std::vector<double>> ExpectedShares(const Execution& replay, size
   return shares;
 }
 
+// Adds the stretches in which a worker computed in a step, on its own clock. `carried_by`: of the
+// operations that are collectives, the recorded one.
+void AddComputing(const Profile& profile, const std::vector<size_t>& carried_by, size_t worker,
+                  size_t step, std::vector<Stretches::Stretch>& computing) {
+  const std::vector<Operation>& operations = profile.operations();
+  const RecordedStep& recorded = profile.steps_of(static_cast<int32_t>(worker))[step];
+  const JobRecording& recording = *profile.recording();
+  const int64_t begin_ns = recording.workers[worker].step_begins_ns[step];
+  struct Ends {
+    int64_t recorded_ns = 0;  // from the step's begin, perhaps without waits
+    int64_t ns = 0;           // on the worker's clock
+  };
+  std::vector<size_t> order(operations.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&recorded](size_t a, size_t b) {
+    return std::pair(recorded.start_ns[a], recorded.end_ns[a]) <
+           std::pair(recorded.start_ns[b], recorded.end_ns[b]);
+  });
+  std::map<int32_t, Ends> streams;
+  std::vector<int64_t> ends_ns(operations.size());
+  for (const size_t i : order) {
+    const Operation& operation = operations[i];
+    if (operation.resource != Resource::kWorker) {
+      ends_ns[i] = recording.run(step, carried_by[i], worker).end_ns;
+      continue;
+    }
+    Ends& stream = streams.try_emplace(operation.stream, Ends{.ns = begin_ns}).first->second;
+    Ends before = stream;
+    for (const int32_t earlier : operation.waiting_for) {
+      before.recorded_ns = std::max(before.recorded_ns, recorded.end_ns[Index(earlier)]);
+      before.ns = std::max(before.ns, ends_ns[Index(earlier)]);
+    }
+    const int64_t gap = std::max<int64_t>(0, recorded.start_ns[i] - before.recorded_ns);
+    const int64_t start = before.ns + gap;
+    ends_ns[i] = start + recorded.end_ns[i] - recorded.start_ns[i];
+    stream = {.recorded_ns = recorded.end_ns[i], .ns = ends_ns[i]};
+    computing.emplace_back(start, ends_ns[i]);
+  }
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<int64_t>> ComputingBesideCollectives(const Profile& profile,
-                                                                StopCheck stop) {
+absl::StatusOr<std::vector<int64_t>> ComputingBesideCollectives(
+    const Profile& profile, const std::vector<PlannedCollective>& planned, StopCheck stop) {
   PacedStopCheck pace(stop);
   const JobRecording& recording = *profile.recording();
+  std::vector<size_t> carried_by(profile.operations().size());
+  for (size_t i = 0; i < planned.size(); ++i) {
+    for (const int32_t member : planned[i].members) carried_by[Index(member)] = i;
+  }
   std::vector<Stretches> computing(recording.workers.size());  // each on its worker's clock
   for (size_t worker = 0; worker < recording.workers.size(); ++worker) {
-    const std::vector<RecordedStep>& steps = profile.steps_of(static_cast<int32_t>(worker));
     std::vector<Stretches::Stretch> all;
-    for (size_t step = 0; step < steps.size(); ++step) {
-      const int64_t begin = recording.workers[worker].step_begins_ns[step];
-      for (size_t i = 0; i < profile.operations().size(); ++i) {
-        if (!pace.GoesOn(1)) return pace.status();
-        if (profile.operations()[i].resource == Resource::kWorker)
-          all.emplace_back(begin + steps[step].start_ns[i], begin + steps[step].end_ns[i]);
-      }
+    for (size_t step = 0; step < profile.steps().size(); ++step) {
+      if (!pace.GoesOn(static_cast<int64_t>(profile.operations().size()))) return pace.status();
+      AddComputing(profile, carried_by, worker, step, all);
     }
     if (!computing[worker].Take(std::move(all), pace)) return pace.status();
   }
@@ -284,14 +325,15 @@ absl::StatusOr<std::vector<int64_t>> ComputingBesideCollectives(const Profile& p
   return beside;
 }
 
-absl::StatusOr<std::optional<CollectiveSlowdown>> FindCollectiveSlowdown(const Profile& profile,
-                                                                         const Execution& replay,
-                                                                         StopCheck stop) {
+absl::StatusOr<std::optional<CollectiveSlowdown>> FindCollectiveSlowdown(
+    const Profile& profile, const std::vector<PlannedCollective>& planned, const Execution& replay,
+    StopCheck stop) {
   const JobRecording& recording = *profile.recording();
   std::vector<int64_t> beside = recording.computing_ns;
   if (beside.empty()) {
     if (recording.overlap_slowdown != 1) return std::nullopt;
-    absl::StatusOr<std::vector<int64_t>> measured = ComputingBesideCollectives(profile, stop);
+    absl::StatusOr<std::vector<int64_t>> measured =
+        ComputingBesideCollectives(profile, planned, stop);
     if (!measured.ok()) return measured.status();
     beside = *std::move(measured);
   }

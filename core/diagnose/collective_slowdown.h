@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/stop_check.h"
+#include "core/communication/all_reduce.h"
 #include "core/diagnose/execution.h"
 #include "core/model/profile.h"
 #include "core/predict/throughput.h"
@@ -44,17 +45,21 @@ inline constexpr int32_t kMinContendingSteps = 5;
 // A slow-down above it, or below its inverse, is not looked for.
 inline constexpr double kMostContention = 1000;
 
-// JobRecording::computing_ns of the profile's steps. REQUIRES, here and below: a recording of
-// workers that meet in collectives. Here: times are as recorded (no overlap_slowdown). Cost: O(n
-// log n) in operations. Failure, here and below: what `stop` returns.
-absl::StatusOr<std::vector<int64_t>> ComputingBesideCollectives(const Profile& profile,
-                                                                StopCheck stop);
+// JobRecording::computing_ns of the profile's steps. An operation ran after the last of those that
+// it waits for, or that its stream ran before it, as long after it as the step has it; a step's
+// times may be without what it waited for collectives, of which the runs say when they ended.
+//
+// `planned`: the recording's collectives as a RecordedJob has them. REQUIRES, here and below: a
+// recording of workers that meet in collectives. Here: computations are as long as recorded (no
+// overlap_slowdown). Cost: O(n log n) in operations. Failure, here and below: what `stop` returns.
+absl::StatusOr<std::vector<int64_t>> ComputingBesideCollectives(
+    const Profile& profile, const std::vector<PlannedCollective>& planned, StopCheck stop);
 
 // Of the first steps, which `replay` is the execution of, and of all collectives but broadcasts,
 // which do not end together. None: too little ran with other shares of computation beside it than
 // the rest of its step, or times are without their overlap and computing_ns is not known.
-absl::StatusOr<std::optional<CollectiveSlowdown>> FindCollectiveSlowdown(const Profile& profile,
-                                                                         const Execution& replay,
-                                                                         StopCheck stop);
+absl::StatusOr<std::optional<CollectiveSlowdown>> FindCollectiveSlowdown(
+    const Profile& profile, const std::vector<PlannedCollective>& planned, const Execution& replay,
+    StopCheck stop);
 
 }  // namespace stepcast

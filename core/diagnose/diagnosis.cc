@@ -453,7 +453,7 @@ class Diagnostician {
     found.overlap_slowdown = *std::move(slowdown);
     if (!recording->has_servers()) {
       absl::StatusOr<std::optional<CollectiveSlowdown>> contention =
-          FindCollectiveSlowdown(profile_, *execution, stop_);
+          FindCollectiveSlowdown(profile_, made->program.collectives, *execution, stop_);
       if (!contention.ok()) return contention.status();
       found.collective_slowdown = *std::move(contention);
     }

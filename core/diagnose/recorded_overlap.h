@@ -33,8 +33,9 @@ absl::StatusOr<std::optional<CollectiveSlowdown>> CollectiveSlowdownOf(
 
 // The recording's profile with a collective_slowdown, and the computing_ns by which its collectives
 // take what they would alone. REQUIRES: one from 1 to kMaxCollectiveSlowdown, and neither slow-down
-// in the recording yet. Failure: what `stop` returns.
-absl::StatusOr<Profile> FreeOfContention(const MultiRankRecording& recording, double slowdown,
+// in the recording yet.
+absl::StatusOr<Profile> FreeOfContention(const MultiRankRecording& recording,
+                                         const std::vector<NodeClock>& clocks, double slowdown,
                                          const ProfileLimits& limits, StopCheck stop);
 
 // The recording's profile with each computation as long as if nothing had run beside it: of what

@@ -246,7 +246,7 @@ absl::Status TakeContentionOut(const ImportProfileCall& call, const JobRecording
   if (const Slowdown slowdown =
           SlowdownOf(call.collective_slowdown, of_collectives, kMaxCollectiveSlowdown);
       slowdown.value != 1) {
-    absl::StatusOr<Profile> freed = FreeOfContention(recording, slowdown.value, limits, stop);
+    absl::StatusOr<Profile> freed = FreeOfContention(recording, clocks, slowdown.value, limits, stop);
     if (!freed.ok()) return freed.status();
     recording.profile = *std::move(freed);
     recording.notes.push_back(absl::StrFormat(

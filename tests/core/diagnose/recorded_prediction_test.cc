@@ -400,7 +400,7 @@ TEST(RecordedPredictionTest, WhatComputationCostsCollectivesIsTakenOutAndPutBack
     const MultiRankRecording recording = RecordingOf(made.recorded, NeverStop).value();
     const std::vector<NodeClock> clocks(recording.workers.size());
     MultiRankRecording freed = recording;
-    freed.profile = FreeOfContention(recording, 1.5, {}, NeverStop).value();
+    freed.profile = FreeOfContention(recording, clocks, 1.5, {}, NeverStop).value();
     if (overlap > 1)
       freed.profile = FreeOfOverlap(freed, clocks, overlap, {}, NeverStop).value();
     const JobRecording& is = *freed.profile.recording();
