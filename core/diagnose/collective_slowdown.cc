@@ -98,7 +98,8 @@ class SlowdownFit {
     if (!lower.has_value() || !upper.has_value()) return std::nullopt;
     CollectiveSlowdown found;
     found.slowdown = std::exp(best);
-    found.interval = {.lower = std::exp(*lower), .upper = std::exp(*upper), .level = kContentionLevel};
+    found.interval = {
+        .lower = std::exp(*lower), .upper = std::exp(*upper), .level = kContentionLevel};
     found.runs = static_cast<int64_t>(runs_.size());
     found.collectives = static_cast<int32_t>(collectives_);
     double all = 0;

@@ -1,8 +1,8 @@
 // The cost of collectives to the computation beside them in a recording of several workers, and of
 // computation to them: told from the recording and its replay, and taken out of its times.
 //
-// Recorded times hold those costs where a collective happened to run. Elsewhere, with other links or
-// another number of workers, other computations have one beside them; so times are stored as if
+// Recorded times hold those costs where a collective happened to run. Elsewhere, with other links
+// or another number of workers, other computations have one beside them; so times are stored as if
 // alone, and whoever simulates them puts the costs back (JobRecording::overlap_slowdown and
 // collective_slowdown). Threads: pure functions.
 #pragma once

@@ -451,13 +451,13 @@ class AllReduceResolver {
   // A collective that goes on at one of two speeds is one event, and has its links to itself.
   void ResolveCollectiveSlowdown() {
     const char* const goes_on_otherwise =
-        job_.fidelity == Fidelity::kExpanded ? "the fidelity is EXPANDED, which sends it chunk by chunk"
+        job_.fidelity == Fidelity::kExpanded
+            ? "the fidelity is EXPANDED, which sends it chunk by chunk"
         : job_.algorithm == CollectiveAlgorithm::kGloo && job_.concurrent_collectives > 1
             ? "several of GLOO at once share their links message by message"
             : nullptr;
-    const double recorded = goes_on_otherwise == nullptr
-                                ? RecordedSlowdown(&JobRecording::collective_slowdown)
-                                : 1;
+    const double recorded =
+        goes_on_otherwise == nullptr ? RecordedSlowdown(&JobRecording::collective_slowdown) : 1;
     job_.collective_slowdown = Checked("collective_slowdown", draft_.collective_slowdown, recorded,
                                        1, limits_.max_collective_slowdown);
     if (job_.collective_slowdown > 1 && goes_on_otherwise != nullptr) {

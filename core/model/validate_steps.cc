@@ -200,10 +200,10 @@ class JobRecordingRules {
     if (beside.empty()) return;
     const size_t collectives = recording_.collectives.size();
     if (beside.size() != draft_.steps.size() * collectives) {
-      faults_.Add("recording.computing_ns",
-                  absl::StrCat(beside.size(), " where ", draft_.steps.size() * collectives,
-                               " belong to ", draft_.steps.size(), " steps and ", collectives,
-                               " collectives"));
+      faults_.Add(
+          "recording.computing_ns",
+          absl::StrCat(beside.size(), " where ", draft_.steps.size() * collectives, " belong to ",
+                       draft_.steps.size(), " steps and ", collectives, " collectives"));
       return;
     }
     for (size_t i = 0; i < beside.size(); ++i) {

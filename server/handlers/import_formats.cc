@@ -246,7 +246,8 @@ absl::Status TakeContentionOut(const ImportProfileCall& call, const JobRecording
   if (const Slowdown slowdown =
           SlowdownOf(call.collective_slowdown, of_collectives, kMaxCollectiveSlowdown);
       slowdown.value != 1) {
-    absl::StatusOr<Profile> freed = FreeOfContention(recording, clocks, slowdown.value, limits, stop);
+    absl::StatusOr<Profile> freed =
+        FreeOfContention(recording, clocks, slowdown.value, limits, stop);
     if (!freed.ok()) return freed.status();
     recording.profile = *std::move(freed);
     recording.notes.push_back(absl::StrFormat(
@@ -324,7 +325,8 @@ absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
                      {report.status().message().data(), report.status().message().size()},
                      std::move(details));
   }
-  if (absl::Status status = TakeContentionOut(call, *report, limits, stop, *recording); !status.ok())
+  if (absl::Status status = TakeContentionOut(call, *report, limits, stop, *recording);
+      !status.ok())
     return status;
   return ImportedFormat{
       .imported = {.profile = std::move(recording->profile), .notes = std::move(recording->notes)},

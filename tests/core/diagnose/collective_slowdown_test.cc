@@ -49,7 +49,8 @@ struct StepTimes {
 
 // The obvious simulation of one step: everything goes on at its rate until something ends.
 StepTimes Run(const Truth& truth, const std::vector<double>& begins,
-              const std::vector<std::vector<double>>& computing, const std::vector<double>& sending) {
+              const std::vector<std::vector<double>>& computing,
+              const std::vector<double>& sending) {
   const size_t workers = begins.size();
   const size_t ops = computing.front().size();
   StepTimes times{.start = computing, .end = computing};
@@ -109,8 +110,9 @@ StepTimes Run(const Truth& truth, const std::vector<double>& begins,
   }
 }
 
-// Steps are slow or fast as a whole, collectives and all, and a worker is slow in some of them; what
-// is computed at the end of a step, which nothing is sent of, takes now long and now hardly any time.
+// Steps are slow or fast as a whole, collectives and all, and a worker is slow in some of them;
+// what is computed at the end of a step, which nothing is sent of, takes now long and now hardly
+// any time.
 Profile Recorded(const Truth& truth, uint64_t seed) {
   Random random({seed, 8});
   ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
@@ -142,7 +144,7 @@ Profile Recorded(const Truth& truth, uint64_t seed) {
     for (std::vector<double>& of_worker : computing) {
       const double straggles = random.Below(3) == 0 ? 1 + random.Unit() : 1;
       for (size_t i = 0; i <= computations; ++i) {
-        const bool at_the_end = i < computations && static_cast<int32_t>(i) > truth.sent_after.back();
+        const bool at_the_end = i<computations&& static_cast<int32_t>(i)> truth.sent_after.back();
         of_worker.push_back(slow * straggles * (at_the_end ? tail : 1) * 250e3 *
                             Noise(random, 0.05));
       }
@@ -264,8 +266,7 @@ std::vector<NaiveRun> NaiveRuns(const Profile& profile, const Execution& replay)
         bool any = false;
         for (size_t w = 0; w < recording.workers.size(); ++w)
           any = any || computes(w, recording.run(step, c, w).end_ns + changes[i - 1]);
-        (any ? run.beside : run.alone) +=
-            static_cast<double>(changes[i] - changes[i - 1]) * 1e-9;
+        (any ? run.beside : run.alone) += static_cast<double>(changes[i] - changes[i - 1]) * 1e-9;
       }
     }
   }
@@ -300,7 +301,9 @@ std::vector<double> Unexplained(std::vector<double> values, const std::vector<do
   for (int turn = 0; turn < 20; ++turn) {
     for (int of_steps = 0; of_steps < 2; ++of_steps) {
       std::vector<std::pair<double, double>> sums(values.size());
-      const auto group = [&](size_t i) { return of_steps == 1 ? i / collectives : i % collectives; };
+      const auto group = [&](size_t i) {
+        return of_steps == 1 ? i / collectives : i % collectives;
+      };
       for (size_t i = 0; i < values.size(); ++i) {
         sums[group(i)].first += weights[i % collectives] * values[i];
         sums[group(i)].second += weights[i % collectives];
@@ -341,8 +344,8 @@ double ByOwnShare(const Profile& profile) {
   const std::vector<int64_t> beside = Beside(profile);
   std::vector<NaiveRun> runs;
   for (size_t i = 0; i < beside.size(); ++i) {
-    const auto all = static_cast<double>(
-        profile.recording()->ShortestNsOf(i / collectives, i % collectives));
+    const auto all =
+        static_cast<double>(profile.recording()->ShortestNsOf(i / collectives, i % collectives));
     const auto part = static_cast<double>(beside[i]);
     runs.push_back({.alone = all - part, .beside = part, .expected = part / all});
   }
@@ -489,9 +492,8 @@ TEST(CollectiveSlowdownTest, StepsMayBeWithoutTheirWaits) {
   const auto take_waits_out = [&](std::vector<RecordedStep>& steps) {
     for (RecordedStep& step : steps) {
       for (size_t i = 0; i < draft.operations.size(); ++i) {
-        const int32_t after = draft.operations[i].waiting_for.empty()
-                                  ? -1
-                                  : draft.operations[i].waiting_for.front();
+        const int32_t after =
+            draft.operations[i].waiting_for.empty() ? -1 : draft.operations[i].waiting_for.front();
         if (after < 0) continue;
         const int64_t begin = step.end_ns[Index(after)];
         if (draft.operations[i].resource == Resource::kCollective) {

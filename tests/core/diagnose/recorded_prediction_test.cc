@@ -306,8 +306,8 @@ TEST(RecordedPredictionTest, WhatCollectivesCostIsTakenOutOfTheTimesAndPutBackBy
 }
 
 // A recording of workers whose collectives took longer by `collective`, and whose computation by
-// `overlap`, while the other was beside: they have the truth as their times, ran with that, and were
-// recorded as they ran, collectives too.
+// `overlap`, while the other was beside: they have the truth as their times, ran with that, and
+// were recorded as they ran, collectives too.
 SlowedRecording Contended(uint64_t seed, double collective, double overlap) {
   Random random({seed, 101});
   RankTracesForm form{.ranks = 2 + static_cast<int>(random.Below(3)),
@@ -401,13 +401,11 @@ TEST(RecordedPredictionTest, WhatComputationCostsCollectivesIsTakenOutAndPutBack
     const std::vector<NodeClock> clocks(recording.workers.size());
     MultiRankRecording freed = recording;
     freed.profile = FreeOfContention(recording, clocks, 1.5, {}, NeverStop).value();
-    if (overlap > 1)
-      freed.profile = FreeOfOverlap(freed, clocks, overlap, {}, NeverStop).value();
+    if (overlap > 1) freed.profile = FreeOfOverlap(freed, clocks, overlap, {}, NeverStop).value();
     const JobRecording& is = *freed.profile.recording();
     EXPECT_EQ(is.collective_slowdown, 1.5);
     EXPECT_EQ(is.overlap_slowdown, overlap);
-    const std::vector<double> was =
-        CollectiveSecondsOf(*made.truth.recording(), NeverStop).value();
+    const std::vector<double> was = CollectiveSecondsOf(*made.truth.recording(), NeverStop).value();
     for (size_t step = 0; step < freed.profile.steps().size(); ++step) {
       for (size_t i = 0; i < is.collectives.size(); ++i) {
         ASSERT_NEAR(is.AloneNsOf(step, i), was[i] * 1e9, 4) << step << " " << i;
@@ -466,12 +464,11 @@ TEST(RecordedPredictionTest, ARecordingSaysWhatItsCollectivesAreSlowedBy) {
   EXPECT_EQ(slowdown({}), 1.25);
   EXPECT_EQ(slowdown({.collective_slowdown = 1}), 1);
   EXPECT_EQ(slowdown({.collective_slowdown = 2}), 2);
+  EXPECT_EQ(slowdown({.algorithm = CollectiveAlgorithm::kGloo, .concurrent_collectives = 2}), 1);
   EXPECT_EQ(
-      slowdown({.algorithm = CollectiveAlgorithm::kGloo, .concurrent_collectives = 2}), 1);
-  EXPECT_EQ(slowdown({.contention = Contention{.overlapped = {.gamma1 = 1e9},
-                                               .alone = {.gamma1 = 1e9}},
-                      .threads = 1}),
-            1);
+      slowdown({.contention = Contention{.overlapped = {.gamma1 = 1e9}, .alone = {.gamma1 = 1e9}},
+                .threads = 1}),
+      1);
   const auto fault = [&](double value, const std::vector<int64_t>& computing_ns) {
     ProfileDraft bad = draft;
     bad.recording->collective_slowdown = value;
@@ -482,8 +479,7 @@ TEST(RecordedPredictionTest, ARecordingSaysWhatItsCollectivesAreSlowedBy) {
   const std::vector<int64_t> sound = {0, 0, 0, 0};
   EXPECT_EQ(fault(0.5, sound), "recording.collective_slowdown: 0.5 is not from 1 to 100");
   EXPECT_EQ(fault(101, sound), "recording.collective_slowdown: 101 is not from 1 to 100");
-  EXPECT_EQ(fault(std::nan(""), sound),
-            "recording.collective_slowdown: nan is not from 1 to 100");
+  EXPECT_EQ(fault(std::nan(""), sound), "recording.collective_slowdown: nan is not from 1 to 100");
   EXPECT_EQ(fault(2, {}),
             "recording.collective_slowdown: 2, without the computing_ns that it is of");
   EXPECT_EQ(fault(2, {0, 0}),

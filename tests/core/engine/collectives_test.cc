@@ -427,9 +427,9 @@ TEST(CollectivesComparisonTest,
     if (random.Below(2) == 0) how.overlap_slowdown = 1 + 2 * random.Unit();
     if (random.Below(4) == 0) {
       how.buckets.reset();
-      how.horovod = HorovodDraft{
-          .fusion_bytes = static_cast<int64_t>(1 + random.Below(9000)),
-          .cycle_seconds = 1e-6 * static_cast<double>(1 + random.Below(3000))};
+      how.horovod =
+          HorovodDraft{.fusion_bytes = static_cast<int64_t>(1 + random.Below(9000)),
+                       .cycle_seconds = 1e-6 * static_cast<double>(1 + random.Below(3000))};
     }
     const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
     ASSERT_TRUE(profile.ok()) << profile.status();
@@ -497,9 +497,8 @@ TEST(CollectivesComparisonTest, CollectivesThatNothingSlowsEndWhenTheFastEngineS
     const RunResult fast = Simulate(JobOf(*program, nullptr, scenario), options, NeverStop).value();
     JobGraph graph = JobOf(*program, nullptr, scenario);
     const LinkLevel whole = LinkLevel::OfUnits(LinkLevel::kUnit);
-    graph.joint.paces.assign(
-        graph.joint.ops.size(),
-        {.computation = whole, .beside_computation = whole, .alone = whole});
+    graph.joint.paces.assign(graph.joint.ops.size(),
+                             {.computation = whole, .beside_computation = whole, .alone = whole});
     const RunResult plain = Simulate(graph, options, NeverStop).value();
     EXPECT_EQ(plain.path, EnginePath::kPlain);
     for (size_t worker = 0; worker < fast.step_ends.size(); ++worker)

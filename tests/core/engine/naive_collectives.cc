@@ -145,8 +145,8 @@ class Naive {
         return static_cast<int64_t>(static_cast<double>(SpeedLog::kWhole) / slowdown);
       };
       for (WorkerState& worker : workers_) {
-        worker.clock.Set(
-            now, under_way_.empty() ? SpeedLog::kWhole : slowed(how_.overlap_slowdown));
+        worker.clock.Set(now,
+                         under_way_.empty() ? SpeedLog::kWhole : slowed(how_.overlap_slowdown));
       }
       if (!under_way_.empty())
         progress_.Set(now, computes ? slowed(how_.collective_slowdown) : SpeedLog::kWhole);
@@ -157,9 +157,8 @@ class Naive {
     };
     const Contention& rates = *how_.contention;
     for (WorkerState& worker : workers_) {
-      worker.clock.Set(
-          now,
-          under_way_.empty() ? SpeedLog::kWhole : units(rates.alpha1 - rates.alpha2 * threads_));
+      worker.clock.Set(now, under_way_.empty() ? SpeedLog::kWhole
+                                               : units(rates.alpha1 - rates.alpha2 * threads_));
     }
     if (under_way_.empty()) return;
     const int64_t length = computes ? overlapped_ : alone_;

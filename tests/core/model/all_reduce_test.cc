@@ -93,9 +93,8 @@ TEST(AllReduceTest, CollectivesMayBeSlowedAlone) {
                       .collective_slowdown = 1.5})
                 .collective_slowdown,
             1.5);
-  EXPECT_EQ(Resolved({.collective_slowdown = 1, .fidelity = Fidelity::kExpanded})
-                .collective_slowdown,
-            1);
+  EXPECT_EQ(
+      Resolved({.collective_slowdown = 1, .fidelity = Fidelity::kExpanded}).collective_slowdown, 1);
 }
 
 TEST(AllReduceTest, PointsAreTheAlgorithmUnlessItIsNamedAndAreSorted) {
