@@ -195,6 +195,17 @@ std::string OverlapText(const v1::RecordedJobDiagnosis& recorded) {
       found.slowdown(), found.interval().lower(), found.interval().upper(), found.operations());
 }
 
+// Likewise.
+std::string ContentionText(const v1::RecordedJobDiagnosis& recorded) {
+  if (!recorded.has_collective_slowdown()) return "";
+  const v1::CollectiveSlowdown& found = recorded.collective_slowdown();
+  return absl::StrFormat(
+      "a collective beside computation takes %.2f times as long as alone (%.2f .. %.2f, of %d "
+      "collectives of a step, beside it for %s of their time)\n",
+      found.slowdown(), found.interval().lower(), found.interval().upper(), found.collectives(),
+      PercentText(found.computing_fraction()));
+}
+
 // Of a recording of several workers: its path, who was waited for, its clocks and its replay.
 std::string RecordedText(const v1::RecordedJobDiagnosis& recorded) {
   const auto& workers = recorded.report().workers();
@@ -205,7 +216,8 @@ std::string RecordedText(const v1::RecordedJobDiagnosis& recorded) {
   return absl::StrCat("As recorded, a step takes ", SecondsText(recorded.path_seconds()),
                       PathSentence(recorded, name),
                       recorded.has_straggler() ? "" : "; nobody is waited for more than others",
-                      ".\n", RecordingText(recorded.report()), OverlapText(recorded), "\n");
+                      ".\n", RecordingText(recorded.report()), OverlapText(recorded),
+                      ContentionText(recorded), "\n");
 }
 
 std::string PathText(const v1::DiagnoseJobResponse& response) {

@@ -217,6 +217,12 @@ class ImportCommand : public Command {
         "100; times are stored without it, and predictions put it back. 1: times as recorded "
         "(default: what the files tell, if anything)",
         [this](double slowdown) { overlap_slowdown_ = slowdown; });
+    AddValueOption<double>(
+        *app, "--collective-slowdown", "X",
+        "Of several files: what a collective took longer by while some worker computed, 1 to 100; "
+        "predictions take it out and put it back. 1: times as recorded (default: what the files "
+        "tell, if anything)",
+        [this](double slowdown) { collective_slowdown_ = slowdown; });
     flags_.Declare(*app);
     return app;
   }
@@ -396,6 +402,7 @@ class ImportCommand : public Command {
       header.mutable_timeline()->mutable_variable_bytes()->insert(sizes.begin(), sizes.end());
     }
     if (overlap_slowdown_) header.set_overlap_slowdown(*overlap_slowdown_);
+    if (collective_slowdown_) header.set_collective_slowdown(*collective_slowdown_);
     progress.ExpectBytes(FileBytes());
     return session.client.ImportProfileFiles(
         header,
@@ -414,6 +421,7 @@ class ImportCommand : public Command {
   int32_t batch_size_ = 0;
   std::optional<double> step_seconds_;
   std::optional<double> overlap_slowdown_;
+  std::optional<double> collective_slowdown_;
   ImportFlags flags_;
 };
 

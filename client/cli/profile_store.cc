@@ -262,6 +262,8 @@ std::string ProfileText(const v1::Profile& profile) {
     table.AddRow({"recorded on", absl::StrCat(profile.recording().workers_size(), " workers")});
     if (const double slowdown = profile.recording().overlap_slowdown(); slowdown > 1)
       table.AddRow({"beside a collective", absl::StrCat(NumberText(slowdown), " times as long")});
+    if (const double slowdown = profile.recording().collective_slowdown(); slowdown > 1)
+      table.AddRow({"collectives beside it", absl::StrCat(NumberText(slowdown), " times as long")});
   }
   table.AddRow({"size", BytesText(profile.size_bytes())});
   table.AddRow({"created", CreatedText(profile)});

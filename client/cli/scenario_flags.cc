@@ -277,6 +277,10 @@ void ScenarioFlags::DeclareCollectives(CLI::App& app) {
       app, "--overlap-slowdown", "FACTOR",
       "What computation takes longer by while a collective runs (default 1)",
       [this](double factor) { collectives().set_overlap_slowdown(factor); }));
+  options.push_back(AddValueOption<double>(
+      app, "--collective-slowdown", "FACTOR",
+      "What a collective takes longer by while some worker computes (default 1)",
+      [this](double factor) { collectives().set_collective_slowdown(factor); }));
   for (CLI::Option* option : options) option->group(kGroup);
 }
 

@@ -425,6 +425,18 @@ JointPace PaceOf(const Contention& contention, int32_t threads, const Contending
           .alone = speed_of(times.alone)};
 }
 
+// The level of something that takes so many times as long.
+LinkLevel SlowedLevel(double slowdown) {
+  const double speed = static_cast<double>(LinkLevel::kUnit) / slowdown;
+  return LinkLevel::OfUnits(static_cast<int64_t>(speed));
+}
+
+JointPace PaceOf(const AllReduce& how) {
+  return {.computation = SlowedLevel(how.overlap_slowdown),
+          .beside_computation = SlowedLevel(how.collective_slowdown),
+          .alone = SlowedLevel(1)};
+}
+
 }  // namespace
 
 JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
@@ -458,6 +470,8 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
       job.joint.paces.push_back(
           PaceOf(*how.contention, collective.threads > 0 ? collective.threads : how.threads,
                  times.ContendingTimesOf(collective.kind, collective.bytes, collective.threads)));
+    } else if (how.collective_slowdown > 1 && !std::holds_alternative<Horovod>(how.fusion)) {
+      job.joint.paces.push_back(PaceOf(how));
     }
   }
   if (how.fidelity == Fidelity::kExpanded) {
@@ -491,12 +505,12 @@ JobGraph CollectiveJobOf(std::shared_ptr<const Program> program,
                            size_t position, int64_t bytes) {
         return PaceOf(contention, threads, shared_times->ContendingTimesOf(kinds[position], bytes));
       };
+    } else if (how.collective_slowdown > 1) {
+      cycles.pace_of = [pace = PaceOf(how)](size_t, int64_t) { return pace; };
     }
   }
-  if (how.overlap_slowdown > 1) {
-    const double speed = static_cast<double>(LinkLevel::kUnit) / how.overlap_slowdown;
-    job.overlapped_speed = LinkLevel::OfUnits(static_cast<int64_t>(speed));
-  }
+  if (how.overlap_slowdown > 1 && !job.joint.has_paces())
+    job.overlapped_speed = SlowedLevel(how.overlap_slowdown);
   return job;
 }
 

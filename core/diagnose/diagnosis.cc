@@ -451,6 +451,12 @@ class Diagnostician {
         FindOverlapSlowdown(*execution, stop_);
     if (!slowdown.ok()) return slowdown.status();
     found.overlap_slowdown = *std::move(slowdown);
+    if (!recording->has_servers()) {
+      absl::StatusOr<std::optional<CollectiveSlowdown>> contention =
+          FindCollectiveSlowdown(profile_, made->program.collectives, *execution, stop_);
+      if (!contention.ok()) return contention.status();
+      found.collective_slowdown = *std::move(contention);
+    }
     return Follow(*execution, made->program, found.path);
   }
 

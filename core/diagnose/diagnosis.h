@@ -17,6 +17,7 @@
 
 #include "core/base/executor.h"
 #include "core/base/stop_check.h"
+#include "core/diagnose/collective_slowdown.h"
 #include "core/diagnose/critical_path.h"
 #include "core/diagnose/job_recording_report.h"
 #include "core/diagnose/overlap_slowdown.h"
@@ -111,6 +112,8 @@ struct RecordingDiagnosis {
   PathDiagnosis path;  // of the replay
   // Of the replay; none: too little ran both alone and beside collectives.
   std::optional<OverlapSlowdown> overlap_slowdown;
+  // Of what was recorded; none: see FindCollectiveSlowdown.
+  std::optional<CollectiveSlowdown> collective_slowdown;
 };
 
 struct Diagnosis {

@@ -115,16 +115,49 @@ RecordedStep WithLengths(const std::vector<Operation>& operations, const Recorde
   return step;
 }
 
+// Of the first steps; none where a single one is too large.
+absl::StatusOr<std::optional<Execution>> ReplayOf(const RecordedJob& made, StopCheck stop) {
+  absl::StatusOr<Execution> execution = Execute(made.job, OptionsToFollow(made), stop);
+  if (DetailsOf(execution.status()).reason == kExecutionTooLarge) return std::nullopt;
+  if (!execution.ok()) return execution.status();
+  return *std::move(execution);
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<OverlapSlowdown>> OverlapSlowdownOf(
     const MultiRankRecording& recording, const std::vector<NodeClock>& clocks, StopCheck stop) {
   const absl::StatusOr<RecordedJob> made = RecordedJobOf(recording, clocks, stop);
   if (!made.ok()) return made.status();
-  const absl::StatusOr<Execution> execution = Execute(made->job, OptionsToFollow(*made), stop);
-  if (DetailsOf(execution.status()).reason == kExecutionTooLarge) return std::nullopt;
-  if (!execution.ok()) return execution.status();
-  return FindOverlapSlowdown(*execution, stop);
+  const absl::StatusOr<std::optional<Execution>> replay = ReplayOf(*made, stop);
+  if (!replay.ok()) return replay.status();
+  if (!replay->has_value()) return std::nullopt;
+  return FindOverlapSlowdown(**replay, stop);
+}
+
+absl::StatusOr<std::optional<CollectiveSlowdown>> CollectiveSlowdownOf(
+    const MultiRankRecording& recording, const std::vector<NodeClock>& clocks, StopCheck stop) {
+  const absl::StatusOr<RecordedJob> made = RecordedJobOf(recording, clocks, stop);
+  if (!made.ok()) return made.status();
+  const absl::StatusOr<std::optional<Execution>> replay = ReplayOf(*made, stop);
+  if (!replay.ok()) return replay.status();
+  if (!replay->has_value()) return std::nullopt;
+  return FindCollectiveSlowdown(recording.profile, made->program.collectives, **replay, stop);
+}
+
+absl::StatusOr<Profile> FreeOfContention(const MultiRankRecording& recording,
+                                         const std::vector<NodeClock>& clocks, double slowdown,
+                                         const ProfileLimits& limits, StopCheck stop) {
+  assert(recording.profile.recording()->overlap_slowdown == 1);
+  const absl::StatusOr<RecordedJob> made = RecordedJobOf(recording, clocks, stop);
+  if (!made.ok()) return made.status();
+  absl::StatusOr<std::vector<int64_t>> beside =
+      ComputingBesideCollectives(recording.profile, made->program.collectives, stop);
+  if (!beside.ok()) return beside.status();
+  ProfileDraft draft = recording.profile.content();
+  draft.recording->collective_slowdown = slowdown;
+  draft.recording->computing_ns = *std::move(beside);
+  return Profile::Create(std::move(draft), limits);
 }
 
 absl::StatusOr<Profile> FreeOfOverlap(const MultiRankRecording& recording,
@@ -141,6 +174,12 @@ absl::StatusOr<Profile> FreeOfOverlap(const MultiRankRecording& recording,
   const absl::StatusOr<RunResult> result = Simulate(made->job, options, stop);
   if (!result.ok()) return result.status();
   ProfileDraft draft = profile.content();
+  if (draft.recording->computing_ns.empty()) {
+    absl::StatusOr<std::vector<int64_t>> beside =
+        ComputingBesideCollectives(profile, made->program.collectives, stop);
+    if (!beside.ok()) return beside.status();
+    draft.recording->computing_ns = *std::move(beside);
+  }
   draft.recording->overlap_slowdown = slowdown;
   PacedStopCheck pace(stop);
   for (size_t worker = 0; worker < recording.workers.size(); ++worker) {

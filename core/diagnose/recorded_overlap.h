@@ -1,10 +1,10 @@
-// The cost of collectives to the computation beside them in a recording of several workers: told
-// from its replay, and taken out of its times.
+// The cost of collectives to the computation beside them in a recording of several workers, and of
+// computation to them: told from the recording and its replay, and taken out of its times.
 //
-// Recorded times hold that cost where a collective happened to run. Elsewhere, with other links or
-// another number of workers, other computations have one beside them; so times are stored as if
-// alone, and whoever simulates them puts the cost back (JobRecording::overlap_slowdown). Threads:
-// pure functions.
+// Recorded times hold those costs where a collective happened to run. Elsewhere, with other links
+// or another number of workers, other computations have one beside them; so times are stored as if
+// alone, and whoever simulates them puts the costs back (JobRecording::overlap_slowdown and
+// collective_slowdown). Threads: pure functions.
 #pragma once
 
 #include <optional>
@@ -14,6 +14,7 @@
 
 #include "core/alignment/clock_alignment.h"
 #include "core/base/stop_check.h"
+#include "core/diagnose/collective_slowdown.h"
 #include "core/diagnose/overlap_slowdown.h"
 #include "core/model/multi_rank_recording.h"
 #include "core/model/profile_limits.h"
@@ -26,10 +27,22 @@ namespace stepcast {
 absl::StatusOr<std::optional<OverlapSlowdown>> OverlapSlowdownOf(
     const MultiRankRecording& recording, const std::vector<NodeClock>& clocks, StopCheck stop);
 
+// As FindCollectiveSlowdown has it, likewise.
+absl::StatusOr<std::optional<CollectiveSlowdown>> CollectiveSlowdownOf(
+    const MultiRankRecording& recording, const std::vector<NodeClock>& clocks, StopCheck stop);
+
+// The recording's profile with a collective_slowdown, and the computing_ns by which its collectives
+// take what they would alone. REQUIRES: one from 1 to kMaxCollectiveSlowdown, and neither slow-down
+// in the recording yet.
+absl::StatusOr<Profile> FreeOfContention(const MultiRankRecording& recording,
+                                         const std::vector<NodeClock>& clocks, double slowdown,
+                                         const ProfileLimits& limits, StopCheck stop);
+
 // The recording's profile with each computation as long as if nothing had run beside it: of what
 // its replay has beside a collective only 1 / `slowdown` is left, which its recording then says.
-// Gaps are kept. Its replay is the same but for the rounding of times to nanoseconds. REQUIRES: a
-// slow-down from 1 to kMaxOverlapSlowdown, and none in the recording yet.
+// Gaps are kept, and computing_ns is as recorded. Its replay is the same but for the rounding of
+// times to nanoseconds. REQUIRES: a slow-down from 1 to kMaxOverlapSlowdown, and no
+// overlap_slowdown in the recording yet.
 absl::StatusOr<Profile> FreeOfOverlap(const MultiRankRecording& recording,
                                       const std::vector<NodeClock>& clocks, double slowdown,
                                       const ProfileLimits& limits, StopCheck stop);

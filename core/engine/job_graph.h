@@ -134,7 +134,8 @@ struct JointWork {
   int32_t concurrent = 1;              // as many as there are lanes of role kJoint
   // Parallel to ops, or empty: each goes on at a speed of its own, and would last `lengths` if that
   // were 1 all along. REQUIRES, here and of JointCycles::pace_of: neither messages nor pairs; the
-  // job has neither networks nor an overlapped_speed. Here: no cycles, and concurrent is 1.
+  // job has neither networks nor an overlapped_speed. Here: no cycles; where concurrent is not 1
+  // all have the same pace.
   std::vector<JointPace> paces;
   // PrepareJoint of the program and these operations, for whoever runs it often; null: each run
   // makes its own.

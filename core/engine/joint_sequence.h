@@ -30,7 +30,8 @@ class JointSequence {
         times_(job.joint.ops.size() / (job.joint.in_pairs ? 2 : 1)),
         step_(times_.size()),
         ends_(Index(job.joint.concurrent), kEndOfTime),
-        of_slot_(Index(job.joint.concurrent), 0) {
+        of_slot_(Index(job.joint.concurrent), 0),
+        done_at_(Index(job.joint.concurrent), 0) {
     if (joint_.ops.empty()) return;
     position_of_.resize(Index(joint_.ops.back()) + 1, -1);
     for (size_t i = 0; i < joint_.ops.size(); ++i)
@@ -103,7 +104,7 @@ class JointSequence {
       NoteBusy(now);
     }
     if (!joint_.paces.empty()) {
-      ends_[slot] = BeginAtPace(now, joint_.lengths[next_], joint_.paces[next_]);
+      ends_[slot] = BeginAtPace(now, slot, joint_.lengths[next_], joint_.paces[next_]);
     } else if (joint_.messages.empty()) {
       ends_[slot] = now + joint_.lengths[next_];
     } else {
@@ -163,9 +164,14 @@ class JointSequence {
   void OnInstantEnd(Instant now, bool computes) {
     if (under_way_ == 0) return;
     clock_.SetLevel(now, pace_.operation(computes));
-    group_end_ = clock_.InstantOf(length_.ticks);
-    const size_t slots = joint_.cycles.has_value() ? group_.size() : 1;
-    std::fill_n(ends_.begin(), slots, group_end_);
+    if (joint_.cycles.has_value()) {
+      group_end_ = clock_.InstantOf(done_at_.front());
+      std::fill_n(ends_.begin(), group_.size(), group_end_);
+      return;
+    }
+    for (size_t slot = 0; slot < ends_.size(); ++slot) {
+      if (ends_[slot] != kEndOfTime) ends_[slot] = clock_.InstantOf(done_at_[slot]);
+    }
   }
 
   // Of each operation of a step, or each pair, sums over the steps that the last worker has ended.
@@ -199,11 +205,12 @@ class JointSequence {
 
   static constexpr Instant kFarAhead{kEndOfTime.ticks - 1};
 
-  // Its speed, and so its end, is known at the end of the instant.
-  Instant BeginAtPace(Instant now, Span length, const JointPace& pace) {
+  // Its speed, and so its end, is known at the end of the instant. REQUIRES: `going_on_` knows of
+  // it, or nothing goes on.
+  Instant BeginAtPace(Instant now, size_t slot, Span length, const JointPace& pace) {
+    if (going_on_ <= 1) clock_ = LevelClock{};
     pace_ = pace;
-    length_ = length;
-    clock_ = LevelClock{};
+    done_at_[slot] = clock_.VirtualAt(now) + length.ticks;
     return length.ticks == 0 ? now : kFarAhead;
   }
 
@@ -298,7 +305,7 @@ class JointSequence {
       const Span length = joint_.cycles->length_of(group_.front(), bytes);
       group_end_ = joint_.cycles->pace_of == nullptr
                        ? now + length
-                       : BeginAtPace(now, length, joint_.cycles->pace_of(group_.front(), bytes));
+                       : BeginAtPace(now, 0, length, joint_.cycles->pace_of(group_.front(), bytes));
     }
     const size_t slot = begun_of_group_++;
     const size_t position = group_[slot];
@@ -332,10 +339,10 @@ class JointSequence {
   std::vector<size_t> of_slot_;
   std::vector<Launch> launches_;  // all as long, so in the order of their ends
   MessageLink link_;
-  // With paces, of what is under way.
+  // With paces, of what is under way: from when nothing was before it.
   JointPace pace_;
-  Span length_;
-  LevelClock clock_;  // from its begin
+  LevelClock clock_;
+  std::vector<int64_t> done_at_;  // by slot, on that clock
   int64_t busy_ = 0;
 
   // Of priorities.

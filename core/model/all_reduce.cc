@@ -35,10 +35,12 @@ class AllReduceResolver {
     ResolvePartition();
     ResolveSharding();
     CheckCycles();
-    job_.overlap_slowdown = Checked("overlap_slowdown", draft_.overlap_slowdown, RecordedSlowdown(),
-                                    1, limits_.max_overlap_slowdown);
+    job_.overlap_slowdown =
+        Checked("overlap_slowdown", draft_.overlap_slowdown,
+                RecordedSlowdown(&JobRecording::overlap_slowdown), 1, limits_.max_overlap_slowdown);
     ResolveNccl();
     ResolveFidelity();
+    ResolveCollectiveSlowdown();
     CheckByteScheduler();
     ResolveThreads();
     ResolveContention();
@@ -50,10 +52,9 @@ class AllReduceResolver {
 
   // Of a recording of several workers whose times were freed of it; a model of contention says it
   // in its own way.
-  double RecordedSlowdown() const {
+  double RecordedSlowdown(double JobRecording::*slowdown) const {
     const std::optional<JobRecording>& recording = profile_.content().recording;
-    return recording.has_value() && !draft_.contention.has_value() ? recording->overlap_slowdown
-                                                                   : 1;
+    return recording.has_value() && !draft_.contention.has_value() ? (*recording).*slowdown : 1;
   }
 
   double Checked(const char* field, const std::optional<double>& asked, double otherwise,
@@ -295,6 +296,10 @@ class AllReduceResolver {
       refuse(absl::StrCat("overlap_slowdown is ", job_.overlap_slowdown,
                           ", too: which of both slows computation down?"));
     }
+    if (job_.collective_slowdown != 1) {
+      refuse(absl::StrCat("collective_slowdown is ", job_.collective_slowdown,
+                          ", too: which of both slows collectives down?"));
+    }
     CheckCoefficients(contention);
   }
 
@@ -440,6 +445,24 @@ class AllReduceResolver {
     if (job_.fidelity == Fidelity::kExpanded) {
       faults_.Add(At("fidelity"),
                   "EXPANDED sends in graph order, and byte_scheduler by what is needed first");
+    }
+  }
+
+  // A collective that goes on at one of two speeds is one event, and has its links to itself.
+  void ResolveCollectiveSlowdown() {
+    const char* const goes_on_otherwise =
+        job_.fidelity == Fidelity::kExpanded
+            ? "the fidelity is EXPANDED, which sends it chunk by chunk"
+        : job_.algorithm == CollectiveAlgorithm::kGloo && job_.concurrent_collectives > 1
+            ? "several of GLOO at once share their links message by message"
+            : nullptr;
+    const double recorded =
+        goes_on_otherwise == nullptr ? RecordedSlowdown(&JobRecording::collective_slowdown) : 1;
+    job_.collective_slowdown = Checked("collective_slowdown", draft_.collective_slowdown, recorded,
+                                       1, limits_.max_collective_slowdown);
+    if (job_.collective_slowdown > 1 && goes_on_otherwise != nullptr) {
+      faults_.Add(At("collective_slowdown"),
+                  absl::StrCat(job_.collective_slowdown, " given, and ", goes_on_otherwise));
     }
   }
 

@@ -122,6 +122,7 @@ struct AllReduceDraft {
   std::optional<int64_t> partition_bytes;
   std::optional<Sharding> sharding;
   std::optional<double> overlap_slowdown;
+  std::optional<double> collective_slowdown;
   std::optional<Nccl> nccl;
   std::optional<Fidelity> fidelity;
   std::optional<int32_t> workers_per_rack;
@@ -154,6 +155,8 @@ struct AllReduce {
   int64_t partition_bytes = 0;  // 0: nothing is cut
   Sharding sharding = Sharding::kNone;
   double overlap_slowdown = 1;
+  // While some worker computes; not with contention, kExpanded, or several of kGloo at once.
+  double collective_slowdown = 1;
   Nccl nccl;
   Fidelity fidelity = Fidelity::kCollapsed;
   int32_t workers_per_rack = 0;                // 0: all are in one
@@ -169,6 +172,7 @@ struct AllReduceLimits {
   double max_latency_seconds = 10;
   double max_reduction_seconds_per_byte = 1e-3;
   double max_overlap_slowdown = kMaxOverlapSlowdown;
+  double max_collective_slowdown = kMaxCollectiveSlowdown;
   int32_t max_concurrent_collectives = 16;
   int32_t max_threads = 65'536;
   int64_t max_measured = 10'000;

@@ -59,12 +59,7 @@ absl::StatusOr<std::vector<double>> CollectiveSecondsOf(const JobRecording& reco
     double sum = 0;
     for (size_t step = 0; step < steps; ++step) {
       if (!pace.GoesOn(static_cast<int64_t>(recording.workers.size()))) return pace.status();
-      int64_t shortest = INT64_MAX;
-      for (size_t worker = 0; worker < recording.workers.size(); ++worker) {
-        const CollectiveRun& run = recording.run(step, i, worker);
-        shortest = std::min(shortest, run.end_ns - run.start_ns);
-      }
-      sum += static_cast<double>(shortest);
+      sum += recording.AloneNsOf(step, i);
     }
     seconds.push_back(sum / static_cast<double>(steps) * 1e-9);
   }

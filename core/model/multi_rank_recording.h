@@ -60,9 +60,9 @@ absl::StatusOr<MultiRankRecording> RecordingOf(const Profile& profile, StopCheck
 JobRecording JobRecordingOf(const MultiRankRecording& recording,
                             std::vector<std::vector<RecordedStep>> steps);
 
-// The seconds that each collective took the worker that came last to it, which is the shortest of
-// all workers' times, on whatever clock; mean over the steps. By collective, at least 0. Failure:
-// what `stop` returns.
+// The seconds that each collective took the worker that came last to it, as if no worker had
+// computed beside it where the recording knows that (AloneNsOf); mean over the steps. By
+// collective, at least 0. Failure: what `stop` returns.
 absl::StatusOr<std::vector<double>> CollectiveSecondsOf(const JobRecording& recording,
                                                         StopCheck stop);
 

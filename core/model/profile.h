@@ -5,6 +5,8 @@
 // ValidateProfile. Threads: immutable after construction; share it freely.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -150,6 +152,7 @@ struct WorkerRecording {
 
 inline constexpr size_t kMaxRecordedWorkers = 128;
 inline constexpr double kMaxOverlapSlowdown = 100;
+inline constexpr double kMaxCollectiveSlowdown = 100;
 
 // The recording of all workers of a job that meet in collectives, or at parameter servers.
 struct JobRecording {
@@ -159,6 +162,30 @@ struct JobRecording {
   // What computation took longer by while a collective ran beside it, 1 to kMaxOverlapSlowdown. The
   // steps are without it, as if nothing had run beside; 1: as they were recorded.
   double overlap_slowdown = 1;
+  // What a collective took longer by while some worker computed, 1 to kMaxCollectiveSlowdown. Runs
+  // are as they were recorded; what they would have taken alone is AloneNsOf.
+  double collective_slowdown = 1;
+  // By step and collective: how much of what it took the worker that came last some worker computed
+  // beside, as recorded; empty: not known, and only where collective_slowdown is 1.
+  std::vector<int64_t> computing_ns;
+
+  // What the collective took the worker that came last, which is the shortest of all workers'
+  // times, on whatever clock.
+  int64_t ShortestNsOf(size_t step, size_t collective) const {
+    int64_t shortest = INT64_MAX;
+    for (size_t worker = 0; worker < workers.size(); ++worker) {
+      const CollectiveRun& one = run(step, collective, worker);
+      shortest = std::min(shortest, one.end_ns - one.start_ns);
+    }
+    return shortest;
+  }
+  // The same had no worker computed beside it.
+  double AloneNsOf(size_t step, size_t collective) const {
+    const auto ns = static_cast<double>(ShortestNsOf(step, collective));
+    if (collective_slowdown == 1) return ns;
+    const auto beside = static_cast<double>(computing_ns[step * collectives.size() + collective]);
+    return ns - beside * (1 - 1 / collective_slowdown);
+  }
 
   const CollectiveRun& run(size_t step, size_t collective, size_t worker) const {
     return workers[worker].runs[step * collectives.size() + collective];

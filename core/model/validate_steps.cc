@@ -124,6 +124,14 @@ class JobRecordingRules {
       faults_.Add("recording.overlap_slowdown",
                   absl::StrCat(slowdown, ", where no collectives run beside anything"));
     }
+    if (const double slowdown = recording_.collective_slowdown;
+        !(slowdown >= 1 && slowdown <= kMaxCollectiveSlowdown)) {
+      faults_.Add("recording.collective_slowdown",
+                  absl::StrCat(slowdown, " is not from 1 to ", kMaxCollectiveSlowdown));
+    } else if (slowdown != 1 && recording_.computing_ns.empty()) {
+      faults_.Add("recording.collective_slowdown",
+                  absl::StrCat(slowdown, ", without the computing_ns that it is of"));
+    }
     if (!CheckRecordedTimes("recording.workers", draft_.operations.size(), draft_.steps.size(),
                             workers.size(), limits_, faults_) ||
         !CheckRuns()) {
@@ -141,6 +149,7 @@ class JobRecordingRules {
       }
       CheckWorker(path, i);
     }
+    if (faults_.empty()) CheckComputing();
   }
 
  private:
@@ -183,6 +192,28 @@ class JobRecordingRules {
                      recording_.workers.size(), " workers are together above the limit of ",
                      kMaxCollectiveRuns, ": record fewer steps"));
     return false;
+  }
+
+  // REQUIRES: all else of the recording is sound.
+  void CheckComputing() {
+    const std::vector<int64_t>& beside = recording_.computing_ns;
+    if (beside.empty()) return;
+    const size_t collectives = recording_.collectives.size();
+    if (beside.size() != draft_.steps.size() * collectives) {
+      faults_.Add(
+          "recording.computing_ns",
+          absl::StrCat(beside.size(), " where ", draft_.steps.size() * collectives, " belong to ",
+                       draft_.steps.size(), " steps and ", collectives, " collectives"));
+      return;
+    }
+    for (size_t i = 0; i < beside.size(); ++i) {
+      const int64_t most = recording_.ShortestNsOf(i / collectives, i % collectives);
+      if (beside[i] >= 0 && beside[i] <= most) continue;
+      faults_.Add(absl::StrCat("recording.computing_ns[", i, "]"),
+                  absl::StrCat(beside[i], " is not from 0 to the ", most,
+                               " that the collective took the worker that came last"));
+      return;
+    }
   }
 
   void CheckWorker(const std::string& path, size_t index) {

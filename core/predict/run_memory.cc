@@ -120,8 +120,9 @@ void AddContention(const std::optional<Contention>& contention, Bytes& bytes) {
 
 void AddCollectives(const AllReduce& job, Bytes& bytes) {
   const auto& [algorithm, latency, workers_per_node, intra_bandwidth, intra_latency, reduction,
-               launch, fusion, measured, concurrent, partition, sharding, slowdown, nccl, fidelity,
-               workers_per_rack, rack_bandwidth, contention, threads] = job;
+               launch, fusion, measured, concurrent, partition, sharding, overlap_slowdown,
+               collective_slowdown, nccl, fidelity, workers_per_rack, rack_bandwidth, contention,
+               threads] = job;
   bytes.Add(algorithm);
   bytes.Add(latency);
   bytes.Add(workers_per_node);
@@ -141,7 +142,8 @@ void AddCollectives(const AllReduce& job, Bytes& bytes) {
   bytes.Add(concurrent);
   bytes.Add(partition);
   bytes.Add(sharding);
-  bytes.Add(slowdown);
+  bytes.Add(overlap_slowdown);
+  bytes.Add(collective_slowdown);
   bytes.Add(fidelity);
   bytes.Add(workers_per_rack);
   bytes.Add(rack_bandwidth);

@@ -94,7 +94,8 @@ class TuningWriter {
     const AllReduce& job = strategy.scenario.all_reduce();
     if (tried_.chain == nullptr || tried_.chain->size() == 0 || job.partition_bytes != 0 ||
         job.algorithm != CollectiveAlgorithm::kRing || job.workers_per_node > 1 ||
-        job.concurrent_collectives > 1 || std::holds_alternative<Horovod>(job.fusion) ||
+        job.concurrent_collectives > 1 || job.collective_slowdown > 1 ||
+        std::holds_alternative<Horovod>(job.fusion) ||
         std::holds_alternative<ByteScheduler>(job.fusion))
       return std::nullopt;
     std::vector<TensorGroup> groups;

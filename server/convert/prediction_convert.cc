@@ -294,6 +294,14 @@ v1::DiagnoseJobResponse ToWire(const DiagnoseJobAnswer& answer) {
       slowdown.set_runs_alone(found->runs_alone);
       slowdown.set_runs_beside(found->runs_beside);
     }
+    if (const auto& found = diagnosis.recording->collective_slowdown; found.has_value()) {
+      v1::CollectiveSlowdown& slowdown = *to.mutable_collective_slowdown();
+      slowdown.set_slowdown(found->slowdown);
+      *slowdown.mutable_interval() = ToWire(found->interval);
+      slowdown.set_collectives(found->collectives);
+      slowdown.set_runs(found->runs);
+      slowdown.set_computing_fraction(found->computing_fraction);
+    }
   }
   *wire.mutable_simulation() = ToWire(diagnosis.simulation, answer.context.engine_seconds);
   *wire.mutable_options() = ToWire(answer.context.options);

@@ -69,6 +69,8 @@ v1::Step StepToWire(const RecordedStep& recorded) {
 JobRecording RecordingFromWire(const v1::JobRecording& wire, FaultList& faults) {
   JobRecording recording;
   if (wire.overlap_slowdown() != 0) recording.overlap_slowdown = wire.overlap_slowdown();
+  if (wire.collective_slowdown() != 0) recording.collective_slowdown = wire.collective_slowdown();
+  recording.computing_ns = {wire.computing_ns().begin(), wire.computing_ns().end()};
   for (const v1::LaunchedCollective& collective : wire.collectives()) {
     const std::string path =
         absl::StrCat("recording.collectives[", recording.collectives.size(), "].kind");
@@ -97,6 +99,9 @@ JobRecording RecordingFromWire(const v1::JobRecording& wire, FaultList& faults) 
 v1::JobRecording RecordingToWire(const JobRecording& recording) {
   v1::JobRecording wire;
   if (recording.overlap_slowdown != 1) wire.set_overlap_slowdown(recording.overlap_slowdown);
+  if (recording.collective_slowdown != 1)
+    wire.set_collective_slowdown(recording.collective_slowdown);
+  wire.mutable_computing_ns()->Add(recording.computing_ns.begin(), recording.computing_ns.end());
   for (const LaunchedCollective& collective : recording.collectives) {
     v1::LaunchedCollective& to = *wire.add_collectives();
     to.set_kind(WireOf(kCollectives, collective.kind));
@@ -315,6 +320,7 @@ ImportProfileCall FromWire(const v1::ImportProfileRequest::Header& wire) {
                          .display_name = wire.display_name(),
                          .labels = {wire.labels().begin(), wire.labels().end()}};
   if (wire.has_overlap_slowdown()) call.overlap_slowdown = wire.overlap_slowdown();
+  if (wire.has_collective_slowdown()) call.collective_slowdown = wire.collective_slowdown();
   if (wire.has_layer_profile()) call.format = LayerOptionsOf(wire.layer_profile());
   FaultList faults;
   if (wire.has_model_zoo()) call.format = ZooImportOf(wire.model_zoo(), faults);

@@ -68,8 +68,9 @@ struct ImportProfileCall {
   std::map<std::string, std::string> labels;
   std::variant<std::monostate, LayerProfileOptions, ZooImport, RecordingOptions, TimelineOptions,
                PyTorchTraceOptions, ChakraTraceOptions, HorovodTimelineOptions>
-      format;                              // RecordingOptions: RunMetadata
-  std::optional<double> overlap_slowdown;  // of several workers
+      format;                                 // RecordingOptions: RunMetadata
+  std::optional<double> overlap_slowdown;     // of several workers
+  std::optional<double> collective_slowdown;  // likewise
   std::vector<Fault> faults;
 };
 

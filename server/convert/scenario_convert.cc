@@ -155,6 +155,7 @@ AllReduceDraft CollectivesFromWire(const v1::AllReduce& wire, const std::string&
   if (wire.has_partition_bytes()) draft.partition_bytes = wire.partition_bytes();
   draft.sharding = CoreOf(kShardings, wire.sharding(), at("sharding"), faults);
   if (wire.has_overlap_slowdown()) draft.overlap_slowdown = wire.overlap_slowdown();
+  if (wire.has_collective_slowdown()) draft.collective_slowdown = wire.collective_slowdown();
   if (wire.has_nccl()) {
     const v1::AllReduce::Nccl& from = wire.nccl();
     Nccl& nccl = draft.nccl.emplace();
@@ -203,6 +204,7 @@ v1::AllReduce CollectivesToWire(const AllReduce& job) {
   if (job.partition_bytes > 0) wire.set_partition_bytes(job.partition_bytes);
   if (job.sharding != Sharding::kNone) wire.set_sharding(WireOf(kShardings, job.sharding));
   wire.set_overlap_slowdown(job.overlap_slowdown);
+  wire.set_collective_slowdown(job.collective_slowdown);
   if (job.algorithm == CollectiveAlgorithm::kNccl) {
     v1::AllReduce::Nccl& nccl = *wire.mutable_nccl();
     nccl.set_architecture(WireOf(kNcclArchitectures, job.nccl.architecture));

@@ -175,57 +175,102 @@ struct Importer {
 
 namespace {
 
-absl::Status CheckOverlapSlowdown(const ImportProfileCall& call, const ImportBytes& bytes) {
-  if (!call.overlap_slowdown.has_value()) return absl::OkStatus();
-  const double slowdown = *call.overlap_slowdown;
-  std::string why;
-  if (!(slowdown >= 1 && slowdown <= kMaxOverlapSlowdown)) {
-    why = absl::StrCat(slowdown, " is not from 1 to ", kMaxOverlapSlowdown);
-  } else if (bytes.recordings.empty()) {
-    why = absl::StrCat(slowdown,
-                       " given, and one worker's recording has no collectives of others "
-                       "beside its computation: give it to the scenario");
-  } else {
-    return absl::OkStatus();
-  }
-  return FaultsError("REQUEST_INVALID",
-                     {{.field = "header.overlap_slowdown", .description = std::move(why)}});
+// A slow-down that the call gives, by its field.
+struct AskedSlowdown {
+  const char* field;
+  std::optional<double> value;
+  double most;
+};
+std::array<AskedSlowdown, 2> AskedSlowdowns(const ImportProfileCall& call) {
+  return {{{"header.overlap_slowdown", call.overlap_slowdown, kMaxOverlapSlowdown},
+           {"header.collective_slowdown", call.collective_slowdown, kMaxCollectiveSlowdown}}};
 }
 
-// Takes what collectives cost the computation beside them out of the recording's times: as much as
-// the call says, else what the recording tells for certain; with a note.
-absl::Status TakeOverlapOut(const ImportProfileCall& call, const JobRecordingReport& report,
-                            const ProfileLimits& limits, StopCheck stop,
-                            MultiRankRecording& recording) {
-  if (recording.has_servers() && call.overlap_slowdown.has_value()) {
-    return FaultsError("REQUEST_INVALID",
-                       {{.field = "header.overlap_slowdown",
-                         .description = absl::StrCat(*call.overlap_slowdown,
-                                                     " given, and workers that meet at parameter "
-                                                     "servers have no collectives")}});
+absl::Status Refused(const char* field, std::string why) {
+  return FaultsError("REQUEST_INVALID", {{.field = field, .description = std::move(why)}});
+}
+
+absl::Status CheckSlowdowns(const ImportProfileCall& call, const ImportBytes& bytes) {
+  for (const AskedSlowdown& asked : AskedSlowdowns(call)) {
+    if (!asked.value.has_value()) continue;
+    if (!(*asked.value >= 1 && *asked.value <= asked.most))
+      return Refused(asked.field, absl::StrCat(*asked.value, " is not from 1 to ", asked.most));
+    if (bytes.recordings.empty()) {
+      return Refused(asked.field,
+                     absl::StrCat(*asked.value,
+                                  " given, and one worker's recording has no collectives of others "
+                                  "beside its computation: give it to the scenario"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The slow-down asked for; else that which the recording tells for certain; else 1. `found`: as it
+// tells it.
+struct Slowdown {
+  double value = 1;
+  std::string source;
+};
+template <typename Found>
+Slowdown SlowdownOf(const std::optional<double>& asked, const std::optional<Found>& found,
+                    double most) {
+  if (asked.has_value()) return {.value = *asked, .source = " as asked for"};
+  if (!found.has_value() || found->interval.lower <= 1) return {};
+  return {.value = std::min(found->slowdown, most),
+          .source = absl::StrFormat(" as they tell (%.3g to %.3g)", found->interval.lower,
+                                    found->interval.upper)};
+}
+
+// Takes what computation cost the collectives beside it, and what they cost it, out of the
+// recording's times: as much as the call says, else what the recording tells for certain; with
+// notes.
+absl::Status TakeContentionOut(const ImportProfileCall& call, const JobRecordingReport& report,
+                               const ProfileLimits& limits, StopCheck stop,
+                               MultiRankRecording& recording) {
+  for (const AskedSlowdown& asked : AskedSlowdowns(call)) {
+    if (!recording.has_servers() || !asked.value.has_value()) continue;
+    return Refused(asked.field, absl::StrCat(*asked.value,
+                                             " given, and workers that meet at parameter "
+                                             "servers have no collectives"));
   }
   if (recording.has_servers()) return absl::OkStatus();
   std::vector<NodeClock> clocks;
   for (const WorkerReport& worker : report.workers) clocks.push_back(worker.clock);
-  double slowdown = call.overlap_slowdown.value_or(1);
-  std::string source = " as asked for";
-  if (!call.overlap_slowdown.has_value()) {
-    const auto found = OverlapSlowdownOf(recording, clocks, stop);
+  std::optional<CollectiveSlowdown> of_collectives;
+  if (!call.collective_slowdown.has_value()) {
+    absl::StatusOr<std::optional<CollectiveSlowdown>> found =
+        CollectiveSlowdownOf(recording, clocks, stop);
     if (!found.ok()) return found.status();
-    if (found->has_value() && (*found)->interval.lower > 1) {
-      slowdown = std::min((*found)->slowdown, kMaxOverlapSlowdown);
-      source = absl::StrFormat(" as they tell (%.3g to %.3g)", (*found)->interval.lower,
-                               (*found)->interval.upper);
-    }
+    of_collectives = *std::move(found);
   }
-  if (slowdown == 1) return absl::OkStatus();
-  absl::StatusOr<Profile> freed = FreeOfOverlap(recording, clocks, slowdown, limits, stop);
+  if (const Slowdown slowdown =
+          SlowdownOf(call.collective_slowdown, of_collectives, kMaxCollectiveSlowdown);
+      slowdown.value != 1) {
+    absl::StatusOr<Profile> freed =
+        FreeOfContention(recording, clocks, slowdown.value, limits, stop);
+    if (!freed.ok()) return freed.status();
+    recording.profile = *std::move(freed);
+    recording.notes.push_back(absl::StrFormat(
+        "a collective took %.3g times as long while some worker computed,%s: predictions take its "
+        "times as if none had, and put that back where workers compute",
+        slowdown.value, slowdown.source));
+  }
+  std::optional<OverlapSlowdown> of_computation;
+  if (!call.overlap_slowdown.has_value()) {
+    absl::StatusOr<std::optional<OverlapSlowdown>> found =
+        OverlapSlowdownOf(recording, clocks, stop);
+    if (!found.ok()) return found.status();
+    of_computation = *std::move(found);
+  }
+  const Slowdown slowdown = SlowdownOf(call.overlap_slowdown, of_computation, kMaxOverlapSlowdown);
+  if (slowdown.value == 1) return absl::OkStatus();
+  absl::StatusOr<Profile> freed = FreeOfOverlap(recording, clocks, slowdown.value, limits, stop);
   if (!freed.ok()) return freed.status();
   recording.profile = *std::move(freed);
   recording.notes.push_back(absl::StrFormat(
       "computation took %.3g times as long beside a collective,%s: its times are stored as if "
       "nothing had run beside, and predictions put that back where collectives run",
-      slowdown, source));
+      slowdown.value, slowdown.source));
   return absl::OkStatus();
 }
 
@@ -280,7 +325,8 @@ absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
                      {report.status().message().data(), report.status().message().size()},
                      std::move(details));
   }
-  if (absl::Status status = TakeOverlapOut(call, *report, limits, stop, *recording); !status.ok())
+  if (absl::Status status = TakeContentionOut(call, *report, limits, stop, *recording);
+      !status.ok())
     return status;
   return ImportedFormat{
       .imported = {.profile = std::move(recording->profile), .notes = std::move(recording->notes)},
@@ -291,7 +337,7 @@ absl::StatusOr<ImportedFormat> ImportRecordings(const ImportProfileCall& call,
 
 absl::StatusOr<ImportedFormat> ImportFormat(const ImportProfileCall& call, const ImportBytes& bytes,
                                             const ProfileLimits& limits, StopCheck stop) {
-  if (absl::Status status = CheckOverlapSlowdown(call, bytes); !status.ok()) return status;
+  if (absl::Status status = CheckSlowdowns(call, bytes); !status.ok()) return status;
   if (!bytes.recordings.empty()) return ImportRecordings(call, bytes, limits, stop);
   KindSource recording(bytes.recording);
   const ImportBytes looked_at{.recording = recording, .graph = bytes.graph};

@@ -34,8 +34,9 @@ struct ImportedFormat {
   std::optional<JobRecordingReport> recording;  // of several workers
 };
 
-// What collectives cost the computation beside them is taken out of the times of several workers:
-// as much as the call says, else what they tell for certain (core/diagnose/recorded_overlap.h).
+// What collectives cost the computation beside them, and computation them, is taken out of the
+// times of several workers: as much as the call says, else what they tell for certain
+// (core/diagnose/recorded_overlap.h).
 // Faults of one of several recordings are at `recordings[2]`, those of all at `recordings`; their
 // clocks are put on one time, which fails with reason CLOCKS_CONTRADICT.
 absl::StatusOr<ImportedFormat> ImportFormat(const ImportProfileCall& call, const ImportBytes& bytes,

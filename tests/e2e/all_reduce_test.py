@@ -315,6 +315,25 @@ class AllReduceTest(ServerTest):
         self.assertEqual(self.times(answer), [(30000, 30000, 40000), (55000, 55000, 65000)])
         self.assert_step(answer, 66)
 
+    def test_a_collective_is_slower_while_some_worker_computes(self):
+        # From 30 ms on the first gradient has backward a beside it until 50, in which it does 8 of its 10 ms; 2 more alone. The other has none.
+        answer = self.predicted(training(), 2, {"collective_slowdown": 2.5})
+        self.assertEqual(self.times(answer), [(30000, 30000, 52000), (50000, 52000, 62000)])
+        self.assert_step(answer, 63)
+        self.assertAlmostEqual(answer.collectives.collective_seconds, 0.020, delta=1e-9)
+        self.assertAlmostEqual(answer.collectives.no_overlap_examples_per_second, 2 * 8 / 0.071, delta=1e-6)
+        self.assertEqual(answer.scenario.all_reduce.collective_slowdown, 2.5)
+        # Both slow each other down: until 50 the first gradient does its 10 ms and a 10 of its 20; the other 10 come after that.
+        both = self.predicted(training(), 2, {"collective_slowdown": 2, "overlap_slowdown": 2})
+        self.assertEqual(self.times(both), [(30000, 30000, 50000), (60000, 60000, 70000)])
+        self.assert_step(both, 71)
+        # In Horovod's cycles too, which begin where they did in 60 steps before.
+        cycles = self.predicted(training(), 2, {"collective_slowdown": 2.5, "horovod": {"cycle_seconds": 1e-5}})
+        for (ready, start, end), expected in zip(self.times(cycles), [(30000, 30000, 52000), (50000, 52000, 62000)]):
+            self.assertEqual(ready, expected[0])
+            self.assertAlmostEqual(start, expected[1], delta=10)
+            self.assertAlmostEqual(end, expected[2], delta=10)
+
     # Computation has half its speed beside 1000 threads, whose bytes move at 0.5 GB/s then, and at 1 GB/s alone.
     CONTENTION = {"alpha2": 5e-4, "overlapped": {"gamma1": 5e8}, "alone": {"gamma1": 1e9}}
 
@@ -396,6 +415,11 @@ class AllReduceTest(ServerTest):
             ({**contention, "workers_per_node": 2}, "contention", "workers_per_node is 2"),
             ({**contention, "fidelity": "EXPANDED"}, "contention", "EXPANDED"),
             ({**contention, "overlap_slowdown": 2}, "contention", "overlap_slowdown is 2"),
+            ({**contention, "collective_slowdown": 2}, "contention", "collective_slowdown is 2"),
+            ({"collective_slowdown": 0.5}, "collective_slowdown", "0.5 is not from 1 to 100"),
+            ({"collective_slowdown": 101}, "collective_slowdown", "101 is not from 1 to 100"),
+            ({"collective_slowdown": "NaN"}, "collective_slowdown", "nan is not from 1 to 100"),
+            ({"collective_slowdown": 2, "fidelity": "EXPANDED"}, "collective_slowdown", "2 given, and the fidelity is EXPANDED"),
             ({"contention": self.CONTENTION, "horovod": {}}, "threads", "not given"),
         ]
         for job, field, says in cases:

@@ -176,6 +176,7 @@ class ImportRecordingTest(ServerTest):
             (messages_of([parts[0], parts[1][:100]]), "recordings[1]"),
             (messages_of(workers(graphs=False)), "recordings[0]"),
             (messages_of(parts, overlap_slowdown=1.5), "header.overlap_slowdown"),
+            (messages_of(parts, collective_slowdown=1.5), "header.collective_slowdown"),
         ):
             with self.assertRaises(grpc.RpcError) as raised:
                 self.server.profiles.ImportProfile(stream, timeout=30)

@@ -23,11 +23,14 @@ class _Rank:
         self.event("cpu_op", name, begin, self.now)
 
 
-def rank_traces(forward_ms=(10, 10, 20), backward_ms=(4, 2), optimizer_ms=1, steps=7, offsets_ns=None, jumps_ns=None, slowdown=None):
+def rank_traces(forward_ms=(10, 10, 20), backward_ms=(4, 2), optimizer_ms=1, steps=7, offsets_ns=None, jumps_ns=None, slowdown=None, contention=None):
     """The traces, by rank. A rank's clock reads the true time less its offset, and from the fifth step on less its jump, too.
 
     With a slow-down ranks take turns at being slow, at everything by a fifth; the slow one comes last to the first collective, makes the gradient after it
     beside that, alone of all, and takes so many times as long for it.
+
+    With contention the second gradient takes from half its time to twice that, in turns, and the first all-reduce so many times as long beside the last
+    rank's.
     """
     ranks = [_Rank(offset) for offset in offsets_ns or [0] * len(forward_ms)]
     free = 0
@@ -42,6 +45,11 @@ def rank_traces(forward_ms=(10, 10, 20), backward_ms=(4, 2), optimizer_ms=1, ste
         launches = None
         for (elements, length), backward in zip(BUCKETS, backward_ms):
             shape = {"Input Dims": [[elements], []], "Input type": ["float", "Scalar"]}
+            if contention:
+                second = backward_ms[1] * MS * (1 + step % 4) // 2
+                # What is left of the hook, and of the next one before its bucket is launched, is computed, too.
+                length += 0 if launches else round((second + HOOK_NS) * (1 - 1 / contention))
+                backward = second / MS if launches else backward
             lengths = [backward * MS * times * (slowdown if times > 1 and launches else 1) for times in slow]
             launches = [_gradient(rank, round(length), shape) for rank, length in zip(ranks, lengths)]
             end = max(free, *launches) + length

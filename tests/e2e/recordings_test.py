@@ -197,10 +197,53 @@ class RecordingsTest(ServerTest):
         self.assertAlmostEqual(found.overlap_slowdown.slowdown, 1.1, delta=0.002)
         self.assertAlmostEqual(found.report.replayed_step_seconds, found.report.recorded_step_seconds, delta=2e-5)
 
+    def test_what_computation_costs_collectives_is_taken_out_of_the_times_and_put_back_by_predictions(self):
+        def mean_step(name, **all_reduce):
+            asked = prediction.PredictThroughputRequest(profile=name, worker_counts=[3], options=self.options)
+            if all_reduce:
+                from_json(asked.scenario, {"all_reduce": all_reduce})
+            return self.server.predictions.PredictThroughput(asked).predictions[0]
+
+        # The first all-reduce, of 3 ms, has the last rank's second gradient beside it for 2 of them: alone it would take 1 + 2 / 1.25 ms.
+        asked_for = self.import_all(rank_traces(), collective_slowdown=1.25, profile_id="asked-for")
+        self.assertIn("a collective took 1.25 times as long while some worker computed, as asked for", "".join(asked_for.notes))
+        stored = self.server.profiles.GetProfile(store.GetProfileRequest(name=asked_for.profile.name))
+        self.assertEqual((stored.recording.collective_slowdown, stored.recording.overlap_slowdown), (1.25, 0))
+        self.assertEqual(len(stored.recording.computing_ns), 5 * 2)
+        for beside in stored.recording.computing_ns[0::2]:
+            self.assertAlmostEqual(beside * 1e-9, 0.002, delta=2e-5)
+        self.assertAlmostEqual(self.diagnose(profile=stored.name).recording.report.replayed_step_seconds, STEP, delta=2e-5)
+        again = mean_step(stored.name)
+        self.assertEqual(again.scenario.all_reduce.collective_slowdown, 1.25)
+        self.assertAlmostEqual(again.step_time.mean.ToNanoseconds() * 1e-9, STEP, delta=2e-5)
+        # A ring of three sends 4/3 of the 3 MB and 1 MB at 1 GB/s, 4 ms and 1.333: in the 2 ms beside it the first one gets 1.6 of its 4 done.
+        for all_reduce, first in (({"algorithm": "RING"}, 0.0044), ({"collective_slowdown": 1}, 0.004), ({"collective_slowdown": 2}, 0.005)):
+            with self.subTest(**all_reduce):
+                mean = mean_step(stored.name, **all_reduce).step_time.mean.ToNanoseconds() * 1e-9
+                self.assertAlmostEqual(mean, 0.024 + first + 0.004 / 3 + 0.001, delta=3e-5)
+        # Steps with more and with less beside the first one tell it themselves.
+        told = self.import_all(rank_traces(steps=18, contention=1.5), profile_id="told")
+        self.assertIn("a collective took 1.5 times as long while some worker computed, as they tell", "".join(told.notes))
+        stored = self.server.profiles.GetProfile(store.GetProfileRequest(name=told.profile.name))
+        self.assertAlmostEqual(stored.recording.collective_slowdown, 1.5, delta=0.01)
+        found = self.diagnose(profile=told.profile.name).recording
+        self.assertAlmostEqual(found.collective_slowdown.slowdown, 1.5, delta=0.01)
+        self.assertLessEqual(found.collective_slowdown.interval.lower, found.collective_slowdown.slowdown)
+        self.assertGreaterEqual(found.collective_slowdown.interval.upper, found.collective_slowdown.slowdown)
+        self.assertGreater(found.collective_slowdown.interval.lower, 1.4)
+        self.assertEqual((found.collective_slowdown.collectives, found.collective_slowdown.runs), (2, 2 * 16))
+        self.assertAlmostEqual(found.report.replayed_step_seconds, found.report.recorded_step_seconds, delta=2e-5)
+        # Steps that are all alike do not.
+        alike = self.import_all(rank_traces(steps=18), profile_id="alike")
+        self.assertNotIn("a collective took", "".join(alike.notes))
+        self.assertFalse(self.diagnose(profile=alike.profile.name).recording.HasField("collective_slowdown"))
+
     def test_a_slowdown_that_cannot_be_is_refused(self):
         for traces, slowdown in ((rank_traces(), 0.5), (rank_traces(), 101), (rank_traces(), float("nan")), (rank_traces()[:1], 1.5)):
-            details = self.refused(messages(traces, store.ImportProfileRequest.Header(pytorch=OPTIONS, overlap_slowdown=slowdown)))
-            self.assertEqual(list(details.violations), ["header.overlap_slowdown"])
+            for field in ("overlap_slowdown", "collective_slowdown"):
+                details = self.refused(messages(traces, store.ImportProfileRequest.Header(pytorch=OPTIONS, **{field: slowdown})))
+                self.assertEqual(list(details.violations), [f"header.{field}"])
+                self.assertIn(f"{slowdown:g} ", details.violations[f"header.{field}"])
 
     def test_the_trace_of_the_recording_shows_its_critical_path(self):
         name = self.import_all(rank_traces(offsets_ns=OFFSETS_NS)).profile.name

@@ -265,6 +265,11 @@ function overlapTable(title, {slowdown, interval, operations}) {
   return numbersTable(title, ['times as long as alone', 'at least', 'at most', 'operations that ran both ways'], [[...[slowdown, interval.lower, interval.upper].map(formatNumber), `${operations}`]]);
 }
 
+// What collectives take longer by while some worker computes.
+function contentionTable(title, {slowdown, interval, collectives, computingFraction}) {
+  return numbersTable(title, ['times as long as alone', 'at least', 'at most', 'collectives of a step', 'of their time beside computation'], [[...[slowdown, interval.lower, interval.upper].map(formatNumber), `${collectives}`, formatPercent(computingFraction ?? 0)]]);
+}
+
 // A recording of several workers: their clocks, and the job replayed as it was recorded.
 function recordedJob(subject, recording) {
   const {report} = recording;
@@ -280,6 +285,7 @@ function recordedJob(subject, recording) {
           `${formatNumber(1e6 * (worker.clockDrift ?? 0))} µs/s`, formatSeconds(worker.recordedStepSeconds ?? 0), formatSeconds(worker.replayedStepSeconds ?? 0)])),
     numbersTable(`replay and recording${isComparison ? `, ${subject.name}` : ''}`, ['what', 'seconds a step'], sums.map(([what, found]) => [what, formatSeconds(found ?? 0)])),
     ...(recording.overlapSlowdown ? [overlapTable(`computation beside collectives${isComparison ? `, ${subject.name}` : ''}`, recording.overlapSlowdown)] : []),
+    ...(recording.collectiveSlowdown ? [contentionTable(`collectives beside computation${isComparison ? `, ${subject.name}` : ''}`, recording.collectiveSlowdown)] : []),
     operationsTable(`longest operations of the recorded path${isComparison ? `, ${subject.name}` : ''}`, recording)];
 }
 

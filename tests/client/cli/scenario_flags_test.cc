@@ -86,6 +86,8 @@ TEST(ScenarioFlagsTest, EveryFlagOfCollectivesHasItsField) {
                      "gradients",
                      "--overlap-slowdown",
                      "1.5",
+                     "--collective-slowdown",
+                     "1.25",
                      "--bandwidth",
                      "1e9"}),
               Says<v1::Scenario>(R"pb(
@@ -103,6 +105,7 @@ TEST(ScenarioFlagsTest, EveryFlagOfCollectivesHasItsField) {
                   partition_bytes: 4194304
                   sharding: GRADIENTS
                   overlap_slowdown: 1.5
+                  collective_slowdown: 1.25
                 }
               )pb"));
   for (const auto& [name, field] :

@@ -305,6 +305,194 @@ TEST(RecordedPredictionTest, WhatCollectivesCostIsTakenOutOfTheTimesAndPutBackBy
   EXPECT_GT(worst_otherwise, 0.05);
 }
 
+// A recording of workers whose collectives took longer by `collective`, and whose computation by
+// `overlap`, while the other was beside: they have the truth as their times, ran with that, and
+// were recorded as they ran, collectives too.
+SlowedRecording Contended(uint64_t seed, double collective, double overlap) {
+  Random random({seed, 101});
+  RankTracesForm form{.ranks = 2 + static_cast<int>(random.Below(3)),
+                      .steps = 14,
+                      .elements = {},
+                      .buckets = {},
+                      .collective_ns = 2 * static_cast<int64_t>(100'000 + random.Below(400'000)),
+                      .at_once = 1 + random.Below(2),
+                      .straggler = 1 + random.Unit(),
+                      .seed = seed};
+  for (uint64_t bucket = 2 + random.Below(3); bucket > 0; --bucket) {
+    form.buckets.push_back(1 + random.Below(3));
+    for (size_t i = 0; i < form.buckets.back(); ++i)
+      form.elements.push_back(static_cast<int64_t>(1 + random.Below(100'000)));
+  }
+  ProfileDraft draft = Import(form).content();
+  const size_t collectives = draft.recording->collectives.size();
+  draft.recording->overlap_slowdown = overlap;
+  draft.recording->collective_slowdown = collective;
+  draft.recording->computing_ns.assign(draft.steps.size() * collectives, 0);
+  const Profile truth = Profile::Create(draft).value();
+  const MultiRankRecording recording = RecordingOf(truth, NeverStop).value();
+  const RecordedJob made =
+      RecordedJobOf(recording, std::vector<NodeClock>(recording.workers.size()), NeverStop).value();
+  // What ran is written down, when it did, to the nanosecond.
+  class Writer : public TraceSink {
+   public:
+    Writer(ProfileDraft& to, const RecordedJob& made) : to_(to), made_(made) {}
+    void OnStep(std::span<const ChunkRecord> chunks) override {
+      const Program& program = *made_.program.program;
+      const auto ns = [](Instant at) {
+        return static_cast<int64_t>(std::llround(ToSeconds(at - Instant{}) * 1e9));
+      };
+      const auto worker = static_cast<size_t>(chunks.front().worker);
+      const auto step = static_cast<size_t>(chunks.front().step);
+      WorkerRecording& part = to_.recording->workers[worker];
+      RecordedStep& recorded = worker == 0 ? to_.steps[step] : part.steps[step];
+      int64_t first = INT64_MAX;
+      int64_t last = 0;
+      for (const ChunkRecord& chunk : chunks) {
+        const bool is_joint = program.lanes().IsJoint(program.lane(chunk.op));
+        if (!is_joint) first = std::min(first, ns(chunk.start));
+        last = std::max(last, ns(chunk.end));
+      }
+      part.step_begins_ns[step] = first;
+      part.step_ends_ns[step] = last;
+      const size_t count = to_.recording->collectives.size();
+      for (const ChunkRecord& chunk : chunks) {
+        const auto& planned = made_.program.collectives;
+        const auto at = std::find_if(planned.begin(), planned.end(),
+                                     [&](const auto& each) { return each.op == chunk.op; });
+        if (at != planned.end()) {
+          // All begin at the last one's arrival.
+          const auto place = static_cast<size_t>(at - planned.begin());
+          part.runs[step * count + place] = {.start_ns = ns(chunk.start), .end_ns = ns(chunk.end)};
+          for (const int32_t member : at->members) {
+            recorded.start_ns[static_cast<size_t>(member)] = ns(chunk.start) - first;
+            recorded.end_ns[static_cast<size_t>(member)] = ns(chunk.end) - first;
+          }
+        } else {
+          const auto op = static_cast<size_t>(program.source(chunk.op));
+          recorded.start_ns[op] = ns(chunk.start) - first;
+          recorded.end_ns[op] = ns(chunk.end) - first;
+        }
+      }
+    }
+
+   private:
+    ProfileDraft& to_;
+    const RecordedJob& made_;
+  } writer(draft, made);
+  RunOptions options = made.options;
+  options.trace = &writer;
+  EXPECT_TRUE(Simulate(made.job, options, NeverStop).ok());
+  draft.recording->overlap_slowdown = 1;
+  draft.recording->collective_slowdown = 1;
+  draft.recording->computing_ns.clear();
+  return {.truth = truth, .recorded = Profile::Create(std::move(draft)).value()};
+}
+
+TEST(RecordedPredictionTest, WhatComputationCostsCollectivesIsTakenOutAndPutBackByPredictions) {
+  double worst = 0;
+  double worst_otherwise = 0;
+  int64_t beside = 0;
+  int at_once = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    const double overlap = seed % 2 == 0 ? 1.0 : 1.25;
+    const SlowedRecording made = Contended(seed, 1.5, overlap);
+    const MultiRankRecording recording = RecordingOf(made.recorded, NeverStop).value();
+    const std::vector<NodeClock> clocks(recording.workers.size());
+    MultiRankRecording freed = recording;
+    freed.profile = FreeOfContention(recording, clocks, 1.5, {}, NeverStop).value();
+    if (overlap > 1) freed.profile = FreeOfOverlap(freed, clocks, overlap, {}, NeverStop).value();
+    const JobRecording& is = *freed.profile.recording();
+    EXPECT_EQ(is.collective_slowdown, 1.5);
+    EXPECT_EQ(is.overlap_slowdown, overlap);
+    const std::vector<double> was = CollectiveSecondsOf(*made.truth.recording(), NeverStop).value();
+    for (size_t step = 0; step < freed.profile.steps().size(); ++step) {
+      for (size_t i = 0; i < is.collectives.size(); ++i) {
+        ASSERT_NEAR(is.AloneNsOf(step, i), was[i] * 1e9, 4) << step << " " << i;
+        beside += is.computing_ns[step * is.collectives.size() + i] > 0 ? 1 : 0;
+      }
+    }
+    for (int32_t worker = 0; worker < freed.profile.recorded_workers(); ++worker) {
+      for (size_t step = 0; step < freed.profile.steps().size(); ++step) {
+        const RecordedStep& now = freed.profile.steps_of(worker)[step];
+        const RecordedStep& then = made.truth.steps_of(worker)[step];
+        for (size_t op = 0; op < now.end_ns.size(); ++op) {
+          if (freed.profile.operations()[op].resource != Resource::kWorker) continue;
+          ASSERT_NEAR(now.end_ns[op] - now.start_ns[op], then.end_ns[op] - then.start_ns[op], 3)
+              << worker << " " << step << " " << op;
+        }
+      }
+    }
+    at_once += CollectivesAtOnce(is, NeverStop).value() > 1 ? 1 : 0;
+    // The replay is what was recorded, and predictions with faster links are those of the truth.
+    const RecordingReplay of_freed =
+        ReplayRecording(RecordingOf(freed.profile, NeverStop).value(), clocks, NeverStop).value();
+    EXPECT_NEAR(of_freed.replayed_step_seconds / of_freed.recorded_step_seconds, 1, 1e-5);
+    const auto seconds = [&](const Profile& profile) {
+      const ThroughputDraft draft = {
+          .scenario = ScenarioDraft{.workers = profile.recorded_workers(),
+                                    .bandwidth_bytes_per_second = 1e9},
+          .options = {.steps_per_worker = 60, .replications = 2}};
+      return PredictThroughput(profile, ResolveThroughput(profile, draft).value(), NeverStop)
+          ->predictions.front()
+          .step_time.mean;
+    };
+    const double truth = seconds(made.truth);
+    worst = std::max(worst, std::abs(seconds(freed.profile) / truth - 1));
+    worst_otherwise = std::max(worst_otherwise, std::abs(seconds(made.recorded) / truth - 1));
+  }
+  std::cout << beside << " collectives beside computation, " << at_once
+            << " recordings with several at once; other links: " << worst << " off at most, "
+            << worst_otherwise << " with times as recorded\n";
+  EXPECT_GT(beside, 1000);
+  EXPECT_GT(at_once, 30);
+  EXPECT_LT(worst, 1e-5);
+  EXPECT_GT(worst_otherwise, 0.05);
+}
+
+TEST(RecordedPredictionTest, ARecordingSaysWhatItsCollectivesAreSlowedBy) {
+  ProfileDraft draft = RandomProfile(3, 3, 4).content();
+  draft.recording->collective_slowdown = 1.25;
+  draft.recording->computing_ns = {1, 0, 1, 1};
+  const Profile profile = Profile::Create(draft).value();
+  const auto slowdown = [&](const AllReduceDraft& all_reduce) {
+    return ResolveScenario(profile, {.workers = 5, .communication = all_reduce})
+        ->all_reduce()
+        .collective_slowdown;
+  };
+  EXPECT_EQ(ResolveScenario(profile, {.workers = 5})->all_reduce().collective_slowdown, 1.25);
+  EXPECT_EQ(slowdown({}), 1.25);
+  EXPECT_EQ(slowdown({.collective_slowdown = 1}), 1);
+  EXPECT_EQ(slowdown({.collective_slowdown = 2}), 2);
+  EXPECT_EQ(slowdown({.algorithm = CollectiveAlgorithm::kGloo, .concurrent_collectives = 2}), 1);
+  EXPECT_EQ(
+      slowdown({.contention = Contention{.overlapped = {.gamma1 = 1e9}, .alone = {.gamma1 = 1e9}},
+                .threads = 1}),
+      1);
+  const auto fault = [&](double value, const std::vector<int64_t>& computing_ns) {
+    ProfileDraft bad = draft;
+    bad.recording->collective_slowdown = value;
+    bad.recording->computing_ns = computing_ns;
+    const std::vector<Fault> faults = DetailsOf(Profile::Create(bad).status()).faults;
+    return absl::StrCat(faults.at(0).field, ": ", faults.at(0).description);
+  };
+  const std::vector<int64_t> sound = {0, 0, 0, 0};
+  EXPECT_EQ(fault(0.5, sound), "recording.collective_slowdown: 0.5 is not from 1 to 100");
+  EXPECT_EQ(fault(101, sound), "recording.collective_slowdown: 101 is not from 1 to 100");
+  EXPECT_EQ(fault(std::nan(""), sound), "recording.collective_slowdown: nan is not from 1 to 100");
+  EXPECT_EQ(fault(2, {}),
+            "recording.collective_slowdown: 2, without the computing_ns that it is of");
+  EXPECT_EQ(fault(2, {0, 0}),
+            "recording.computing_ns: 2 where 4 belong to 4 steps and 1 collectives");
+  const int64_t most = draft.recording->ShortestNsOf(2, 0);
+  EXPECT_EQ(fault(2, {0, 0, -1, 0}),
+            absl::StrCat("recording.computing_ns[2]: -1 is not from 0 to the ", most,
+                         " that the collective took the worker that came last"));
+  EXPECT_EQ(fault(1, {0, 0, most + 1, 0}),
+            absl::StrCat("recording.computing_ns[2]: ", most + 1, " is not from 0 to the ", most,
+                         " that the collective took the worker that came last"));
+}
+
 TEST(RecordedPredictionTest, ScenariosHaveTheRecordedSlowdownUnlessTheySayOtherwise) {
   ProfileDraft draft = RandomProfile(3, 3, 4).content();
   draft.recording->overlap_slowdown = 1.25;

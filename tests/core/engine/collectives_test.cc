@@ -407,6 +407,106 @@ TEST(CollectivesComparisonTest, AThousandJobsWithContentionEndTheirStepsAsAnObvi
   EXPECT_GT(faster, 300);
 }
 
+// Collectives and computation that slow each other down, in buckets, in cycles, or alone, and
+// several at once.
+TEST(CollectivesComparisonTest,
+     AThousandJobsWhoseCollectivesAreSlowedEndTheirStepsAsAnObviousSimulationSays) {
+  constexpr int32_t kSteps = 6;
+  int compared = 0;
+  int in_cycles = 0;
+  int in_buckets = 0;
+  int at_once = 0;
+  int both = 0;
+  int slowed = 0;
+  for (uint64_t seed = 0; compared < 1000; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomJob job = MakeJob(seed);
+    Random random({seed, 81});
+    auto& how = std::get<AllReduceDraft>(job.scenario.communication);
+    how.collective_slowdown = 1 + (random.Below(4) == 0 ? 98 : 3) * random.Unit();
+    if (random.Below(2) == 0) how.overlap_slowdown = 1 + 2 * random.Unit();
+    if (random.Below(4) == 0) {
+      how.buckets.reset();
+      how.horovod =
+          HorovodDraft{.fusion_bytes = static_cast<int64_t>(1 + random.Below(9000)),
+                       .cycle_seconds = 1e-6 * static_cast<double>(1 + random.Below(3000))};
+    }
+    const absl::StatusOr<Profile> profile = Profile::Create(job.profile);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    if (!profile->has_collectives()) continue;
+    absl::StatusOr<Scenario> scenario = ResolveScenario(*profile, job.scenario);
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    auto& resolved = std::get<AllReduce>(scenario->communication);
+    if (!how.horovod.has_value() && random.Below(2) == 0) {
+      // Of measured collectives, which take a ring's times here.
+      resolved.concurrent_collectives = static_cast<int32_t>(2 + random.Below(3));
+      ++at_once;
+    }
+    const absl::StatusOr<JobProgram> program = BuildJobProgram(*profile, *scenario, NeverStop);
+    if (!program.ok()) continue;  // fused operations have come to wait for each other
+    const JobGraph graph = JobOf(*program, nullptr, *scenario);
+    EXPECT_TRUE(graph.joint.has_paces());
+    const RunOptions options = OptionsFor(*scenario, kSteps, 0);
+    ProfileDraft fused = job.profile;
+    if (const auto* rule = std::get_if<Buckets>(&resolved.fusion)) {
+      fused = testing::NaivelyFused(job.profile, rule->first_bytes, rule->cap_bytes);
+      ++in_buckets;
+    }
+    in_cycles += graph.joint.cycles.has_value() ? 1 : 0;
+    both += resolved.overlap_slowdown > 1 ? 1 : 0;
+    const absl::StatusOr<Profile> plain_profile = Profile::Create(fused);
+    ASSERT_TRUE(plain_profile.ok()) << plain_profile.status();
+    const auto expected = NaiveEnds(*plain_profile, *scenario, graph, options, kSteps);
+    const absl::StatusOr<RunResult> result = Simulate(graph, options, NeverStop);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->path, EnginePath::kPlain);
+    for (size_t worker = 0; worker < expected.size(); ++worker) {
+      for (size_t step = 0; step < static_cast<size_t>(kSteps); ++step) {
+        ASSERT_EQ(result->step_ends[worker][step].ticks, expected[worker][step])
+            << "worker " << worker << " step " << step;
+      }
+    }
+    resolved.collective_slowdown = 1;
+    const absl::StatusOr<RunResult> without =
+        Simulate(JobOf(*program, nullptr, *scenario), options, NeverStop);
+    ASSERT_TRUE(without.ok()) << without.status();
+    slowed += result->step_ends[0].back() > without->step_ends[0].back() ? 1 : 0;
+    ++compared;
+  }
+  EXPECT_GT(in_cycles, 150);
+  EXPECT_GT(in_buckets, 150);
+  EXPECT_GT(at_once, 300);
+  EXPECT_GT(both, 300);
+  EXPECT_GT(slowed, 300);
+}
+
+// Collectives with a pace that slows nothing take the plain engine, and end every step at the tick
+// that the fast one says.
+TEST(CollectivesComparisonTest, CollectivesThatNothingSlowsEndWhenTheFastEngineSays) {
+  constexpr int32_t kSteps = 6;
+  int compared = 0;
+  for (uint64_t seed = 0; compared < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    const RandomJob job = MakeJob(seed);
+    const Profile profile = Profile::Create(job.profile).value();
+    if (!profile.has_collectives()) continue;
+    Scenario scenario = ResolveScenario(profile, job.scenario).value();
+    const absl::StatusOr<JobProgram> program = BuildJobProgram(profile, scenario, NeverStop);
+    if (!program.ok()) continue;
+    const RunOptions options = OptionsFor(scenario, kSteps, 0);
+    const RunResult fast = Simulate(JobOf(*program, nullptr, scenario), options, NeverStop).value();
+    JobGraph graph = JobOf(*program, nullptr, scenario);
+    const LinkLevel whole = LinkLevel::OfUnits(LinkLevel::kUnit);
+    graph.joint.paces.assign(graph.joint.ops.size(),
+                             {.computation = whole, .beside_computation = whole, .alone = whole});
+    const RunResult plain = Simulate(graph, options, NeverStop).value();
+    EXPECT_EQ(plain.path, EnginePath::kPlain);
+    for (size_t worker = 0; worker < fast.step_ends.size(); ++worker)
+      ASSERT_EQ(plain.step_ends[worker], fast.step_ends[worker]) << "worker " << worker;
+    compared += fast.path == EnginePath::kPlain ? 0 : 1;
+  }
+}
+
 // One worker's share of a step on paper. Forward 10 ms, backward 20 ms, a gradient of 10 MB that
 // all wait for; then 12 ms beside it, and an optimizer of 5 ms after both. Two workers, so 10 MB
 // cross each link. With 1000 threads computation has half its speed, and the bytes go at 0.5 GB/s

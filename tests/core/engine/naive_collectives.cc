@@ -45,6 +45,13 @@ class SpeedLog {
   std::vector<std::pair<int64_t, int64_t>> speeds_;
 };
 
+// Operations that go on together on all workers.
+struct UnderWay {
+  std::vector<size_t> operations;
+  int64_t end = -1;   // where its speed is always the same
+  int64_t work = -1;  // else how much is done at its end
+};
+
 struct WorkerState {
   SpeedLog clock;  // of its computation
   int32_t step = 0;
@@ -80,7 +87,7 @@ class Naive {
     for (int64_t now = 0;; now = NextEvent(now)) {
       while (Turn(now)) {
       }
-      if (how_.contention.has_value()) SetSpeeds(now);
+      if (Contends()) SetSpeeds(now);
       const bool over = std::all_of(ends_.begin(), ends_.end(), [&](const auto& ends) {
         return static_cast<int32_t>(ends.size()) >= steps;
       });
@@ -101,8 +108,8 @@ class Naive {
     const auto consider = [&](int64_t at) {
       if (at > now) next = std::min(next, at);
     };
-    if (under_way_ >= 0) consider(CollectiveEnd(now));
-    if (std::holds_alternative<Horovod>(how_.fusion) && under_way_ < 0) consider(next_cycle_);
+    for (const UnderWay& each : under_way_) consider(CollectiveEnd(each, now));
+    if (std::holds_alternative<Horovod>(how_.fusion) && under_way_.empty()) consider(next_cycle_);
     for (size_t w = 0; w < workers_.size(); ++w) {
       if (!workers_[w].begun) consider(OffsetOf(w));
       for (size_t i = 0; i < workers_[w].end.size(); ++i) {
@@ -113,15 +120,18 @@ class Naive {
   }
 
   int64_t EndOf(const WorkerState& worker, size_t i, int64_t now) const {
-    return operations_[i].resource == Resource::kWorker ? worker.clock.When(worker.end[i], now)
-                                                        : CollectiveEnd(now);
+    if (operations_[i].resource == Resource::kWorker) return worker.clock.When(worker.end[i], now);
+    const auto at = std::find_if(under_way_.begin(), under_way_.end(), [i](const UnderWay& each) {
+      return std::count(each.operations.begin(), each.operations.end(), i) > 0;
+    });
+    return CollectiveEnd(*at, now);
   }
-  int64_t CollectiveEnd(int64_t now) const {
-    return how_.contention.has_value() ? progress_.When(std::min(overlapped_, alone_), now)
-                                       : under_way_end_;
+  int64_t CollectiveEnd(const UnderWay& each, int64_t now) const {
+    return Contends() ? progress_.When(each.work, now) : each.end;
   }
+  bool Contends() const { return how_.contention.has_value() || how_.collective_slowdown > 1; }
 
-  // At the end of an instant, of all computation and of the collective under way.
+  // At the end of an instant, of all computation and of the collectives under way.
   void SetSpeeds(int64_t now) {
     bool computes = false;
     for (const WorkerState& worker : workers_) {
@@ -130,15 +140,27 @@ class Naive {
                                 worker.end[i] >= 0 && !worker.done[i]);
       }
     }
+    if (!how_.contention.has_value()) {
+      const auto slowed = [](double slowdown) {
+        return static_cast<int64_t>(static_cast<double>(SpeedLog::kWhole) / slowdown);
+      };
+      for (WorkerState& worker : workers_) {
+        worker.clock.Set(now,
+                         under_way_.empty() ? SpeedLog::kWhole : slowed(how_.overlap_slowdown));
+      }
+      if (!under_way_.empty())
+        progress_.Set(now, computes ? slowed(how_.collective_slowdown) : SpeedLog::kWhole);
+      return;
+    }
     const auto units = [](double speed) {
       return static_cast<int64_t>(static_cast<double>(SpeedLog::kWhole) * speed);
     };
     const Contention& rates = *how_.contention;
     for (WorkerState& worker : workers_) {
-      worker.clock.Set(
-          now, under_way_ < 0 ? SpeedLog::kWhole : units(rates.alpha1 - rates.alpha2 * threads_));
+      worker.clock.Set(now, under_way_.empty() ? SpeedLog::kWhole
+                                               : units(rates.alpha1 - rates.alpha2 * threads_));
     }
-    if (under_way_ < 0) return;
+    if (under_way_.empty()) return;
     const int64_t length = computes ? overlapped_ : alone_;
     const int64_t least = std::min(overlapped_, alone_);
     progress_.Set(now, length == least
@@ -152,8 +174,20 @@ class Naive {
     const bool has_own = IsAllReduce(i) && before < job_.threads.size() && job_.threads[before] > 0;
     return has_own ? job_.threads[before] : how_.threads;
   }
-  // A collective begins.
-  void Contend(const Operation& operation, int32_t threads) {
+  // Collectives begin, as one, for so long if they are alone.
+  void Begin(std::vector<size_t> operations, const Operation& as_one, int64_t length,
+             int32_t threads, int64_t now) {
+    if (under_way_.empty()) progress_ = {};
+    if (how_.contention.has_value()) length = Contend(as_one, threads);
+    for (WorkerState& worker : workers_) {
+      for (const size_t i : operations) worker.end[i] = now;
+    }
+    under_way_.push_back({.operations = std::move(operations),
+                          .end = now + length,
+                          .work = progress_.DoneBy(now) + length});
+  }
+  // The ticks that it takes at its faster rate.
+  int64_t Contend(const Operation& operation, int32_t threads) {
     const Contention& rates = *how_.contention;
     threads_ = threads;
     const auto length = [&](const TransferRate& rate) {
@@ -163,7 +197,7 @@ class Naive {
     };
     overlapped_ = length(rates.overlapped);
     alone_ = length(rates.alone);
-    progress_ = {};
+    return std::min(overlapped_, alone_);
   }
 
   // One round of everything that happens at an instant; false: nothing did.
@@ -190,8 +224,10 @@ class Naive {
         happened = true;
       }
     }
-    if (under_way_ >= 0 && CollectiveEnd(now) <= now) {
-      under_way_ = -1;
+    const size_t went_on = under_way_.size();
+    std::erase_if(under_way_,
+                  [&](const UnderWay& each) { return CollectiveEnd(each, now) <= now; });
+    if (under_way_.size() < went_on) {
       if (std::holds_alternative<Horovod>(how_.fusion) && groups_.empty())
         next_cycle_ = std::max(cycle_begin_ + CycleTicks(), now);
       happened = true;
@@ -259,17 +295,17 @@ class Naive {
   }
 
   bool StartCollective(int64_t now) {
-    if (collectives_.empty() || under_way_ >= 0) return false;
+    if (collectives_.empty() ||
+        static_cast<int32_t>(under_way_.size()) == how_.concurrent_collectives)
+      return false;
     const size_t i = collectives_[next_ % collectives_.size()];
     const auto step = static_cast<int32_t>(next_ / collectives_.size());
     for (const WorkerState& worker : workers_) {
       if (!worker.begun || worker.step != step || worker.ready[i] < 0) return false;
     }
+    ++next_;
     const double seconds = how_.launch_seconds + Seconds(operations_[i], slowest_);
-    under_way_ = static_cast<int64_t>(next_++);
-    under_way_end_ = now + std::llround(seconds * kTicksPerSecond);
-    if (how_.contention.has_value()) Contend(operations_[i], ThreadsOf(i));
-    for (WorkerState& worker : workers_) worker.end[i] = under_way_end_;
+    Begin({i}, operations_[i], std::llround(seconds * kTicksPerSecond), ThreadsOf(i), now);
     return true;
   }
 
@@ -319,7 +355,7 @@ class Naive {
   bool IsAllReduce(size_t i) const { return operations_[i].collective == Collective::kAllReduce; }
 
   bool StartGroup(int64_t now) {
-    if (under_way_ >= 0) return false;
+    if (!under_way_.empty()) return false;
     if (groups_.empty() && next_cycle_ <= now) BeginCycle(now);
     if (groups_.empty()) return false;
     const std::vector<size_t> group = groups_.front();
@@ -327,13 +363,9 @@ class Naive {
     Operation fused = operations_[group.front()];
     fused.size_bytes = 0;
     for (const size_t i : group) fused.size_bytes += operations_[i].size_bytes;
-    under_way_ = static_cast<int64_t>(next_++);
     // Each rounded to a tick: a cycle later is another fusing.
-    under_way_end_ = now + Ticks(how_.launch_seconds) + Ticks(Seconds(fused, slowest_));
-    if (how_.contention.has_value()) Contend(fused, how_.threads);
-    for (WorkerState& worker : workers_) {
-      for (const size_t i : group) worker.end[i] = under_way_end_;
-    }
+    Begin(group, fused, Ticks(how_.launch_seconds) + Ticks(Seconds(fused, slowest_)), how_.threads,
+          now);
     return true;
   }
 
@@ -364,11 +396,10 @@ class Naive {
   std::vector<std::vector<int64_t>> ends_;
   std::vector<size_t> collectives_;
   size_t next_ = 0;  // of the sequence over all steps
-  int64_t under_way_ = -1;
-  int64_t under_way_end_ = -1;  // without contention
-  SpeedLog progress_;           // with it, of what is under way, and below
-  int64_t overlapped_ = 0;      // as long as it takes while some worker computes
-  int64_t alone_ = 0;           // while none does
+  std::vector<UnderWay> under_way_;
+  SpeedLog progress_;       // of all that is under way, since nothing was
+  int64_t overlapped_ = 0;  // with contention, as long as it takes while some worker computes
+  int64_t alone_ = 0;       // while none does
   int32_t threads_ = 0;
   std::vector<std::vector<size_t>> groups_;  // of Horovod's cycle, those that have not begun
   int64_t cycle_begin_ = 0;

@@ -85,6 +85,18 @@ TEST(AllReduceTest, WhatIsSetIsKept) {
   EXPECT_EQ(Resolved(draft), expected);
 }
 
+TEST(AllReduceTest, CollectivesMayBeSlowedAlone) {
+  const AllReduceDraft draft{.algorithm = CollectiveAlgorithm::kGloo, .collective_slowdown = 100};
+  EXPECT_EQ(Resolved(draft).collective_slowdown, 100);
+  EXPECT_EQ(Resolved({.measured = {{.workers = 2, .size_bytes = 10, .seconds = 1e-6}},
+                      .concurrent_collectives = 2,
+                      .collective_slowdown = 1.5})
+                .collective_slowdown,
+            1.5);
+  EXPECT_EQ(
+      Resolved({.collective_slowdown = 1, .fidelity = Fidelity::kExpanded}).collective_slowdown, 1);
+}
+
 TEST(AllReduceTest, PointsAreTheAlgorithmUnlessItIsNamedAndAreSorted) {
   const MeasuredCollective small{.workers = 2, .size_bytes = 10, .seconds = 1e-6};
   const MeasuredCollective large{.workers = 2, .size_bytes = 1000, .seconds = 1e-4};
@@ -259,6 +271,7 @@ TEST(AllReduceTest, ContentionIsRefusedWhereItsRatesSayNothing) {
       {beside({.workers_per_node = 2}), "contention", "workers_per_node is 2"},
       {beside({.fidelity = Fidelity::kExpanded}), "contention", "EXPANDED"},
       {beside({.overlap_slowdown = 1.5}), "contention", "overlap_slowdown is 1.5, too"},
+      {beside({.collective_slowdown = 1.5}), "contention", "collective_slowdown is 1.5, too"},
       {with([](auto& c) { c.alpha2 = 0.001; }), "contention.alpha2",
        "0.001 leaves computation 0 of its speed beside a collective with 1000 threads"},
       {with([](auto& c) { c.alpha2 = 0.01; }), "contention.alpha2", "-9 of its speed"},
@@ -347,6 +360,17 @@ TEST(AllReduceTest, EveryFaultIsNamedWithItsValue) {
        "concurrent_collectives",
        "2 at once, and FULL"},
       {{.overlap_slowdown = 0.9}, "overlap_slowdown", "0.9 is not from 1 to 100"},
+      {{.collective_slowdown = 0.5}, "collective_slowdown", "0.5 is not from 1 to 100"},
+      {{.collective_slowdown = 101}, "collective_slowdown", "101 is not from 1 to 100"},
+      {{.collective_slowdown = std::nan("")}, "collective_slowdown", "nan is not from 1 to 100"},
+      {{.collective_slowdown = 2, .fidelity = Fidelity::kExpanded},
+       "collective_slowdown",
+       "2 given, and the fidelity is EXPANDED"},
+      {{.algorithm = CollectiveAlgorithm::kGloo,
+        .concurrent_collectives = 2,
+        .collective_slowdown = 2},
+       "collective_slowdown",
+       "2 given, and several of GLOO at once"},
       {{.nccl = Nccl{}}, "nccl", "the algorithm is RING"},
       {{.algorithm = CollectiveAlgorithm::kTree, .fidelity = Fidelity::kExpanded},
        "fidelity",

@@ -275,6 +275,36 @@ TEST(OptimizeCommunicationTest, LibraChoosesGroupsAndThreadsAndSaysHowNearToTheB
   EXPECT_GT(better, 15) << "of 40";
 }
 
+// Groups in which less is beside computation, or slows it less, have gradients ready sooner, and
+// collectives over sooner, than those by themselves.
+TEST(OptimizeCommunicationTest, NoGroupingIsBelowTheBoundWhereBothSlowEachOtherDown) {
+  std::mt19937_64 random(8);
+  double nearest = 1e9;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<int64_t> bytes;
+    std::vector<int64_t> lengths;
+    for (size_t i = 0; i < 6; ++i) {
+      bytes.push_back(static_cast<int64_t>(1000 + random() % 100'000));
+      lengths.push_back(static_cast<int64_t>(1000 + random() % 60'000));
+    }
+    AllReduceDraft how{.latency_seconds = 1e-6 * static_cast<double>(random() % 20),
+                       .collective_slowdown = 1 + 0.25 * static_cast<double>(round % 8)};
+    if (round % 2 == 0) how.overlap_slowdown = 1.5;
+    const Tuning tuning =
+        Tuned(Training(bytes, {lengths}),
+              {.scenario = {.workers = 4, .communication = how}, .options = {.replications = 1}})
+            .tunings.front();
+    ASSERT_GE(tuning.strategies.size(), 5U);
+    for (const TunedStrategy& strategy : tuning.strategies) {
+      EXPECT_GE(strategy.prediction.step_time.mean, strategy.lower_bound_seconds * (1 - 1e-9))
+          << "round " << round << " " << NameOf(strategy.method);
+      EXPECT_TRUE(how.collective_slowdown == 1 || !strategy.backward_seconds.has_value());
+      nearest = std::min(nearest, strategy.gap);
+    }
+  }
+  EXPECT_LT(nearest, 0.1);
+}
+
 TEST(OptimizeCommunicationTest, LibrasTimeWithoutContentionIsThatOfTheSimulation) {
   const Profile profile = Training({1000, 1000, 1000}, {{500, 500, 500}});
   const TuningAnswer answer = Tuned(profile, {.scenario = Asked(2)});

@@ -279,7 +279,12 @@ TEST(DiagnosisConvertTest, ARecordingOfSeveralWorkersCarriesEverything) {
                                                .interval = {.lower = 1.125, .upper = 1.5},
                                                .operations = 3,
                                                .runs_alone = 40,
-                                               .runs_beside = 50}}};
+                                               .runs_beside = 50}},
+                         .collective_slowdown = {{.slowdown = 1.75,
+                                                  .interval = {.lower = 1.5, .upper = 2},
+                                                  .collectives = 4,
+                                                  .runs = 36,
+                                                  .computing_fraction = 0.625}}};
   const v1::RecordedJobDiagnosis wire = ToWire(answer).recording();
   EXPECT_EQ(wire.overlap_slowdown().slowdown(), 1.25);
   EXPECT_EQ(wire.overlap_slowdown().interval().lower(), 1.125);
@@ -288,6 +293,13 @@ TEST(DiagnosisConvertTest, ARecordingOfSeveralWorkersCarriesEverything) {
   EXPECT_EQ(wire.overlap_slowdown().operations(), 3);
   EXPECT_EQ(wire.overlap_slowdown().runs_alone(), 40);
   EXPECT_EQ(wire.overlap_slowdown().runs_beside(), 50);
+  EXPECT_EQ(wire.collective_slowdown().slowdown(), 1.75);
+  EXPECT_EQ(wire.collective_slowdown().interval().lower(), 1.5);
+  EXPECT_EQ(wire.collective_slowdown().interval().upper(), 2);
+  EXPECT_EQ(wire.collective_slowdown().interval().level(), 0.95);
+  EXPECT_EQ(wire.collective_slowdown().collectives(), 4);
+  EXPECT_EQ(wire.collective_slowdown().runs(), 36);
+  EXPECT_EQ(wire.collective_slowdown().computing_fraction(), 0.625);
   EXPECT_EQ(wire.path_steps(), 20);
   EXPECT_EQ(wire.path_seconds(), 1.5);
   EXPECT_EQ(wire.path_size(), 3);
@@ -316,6 +328,9 @@ TEST(DiagnosisConvertTest, ARecordingOfSeveralWorkersCarriesEverything) {
   EXPECT_EQ(ToWire(answer).recording().report().unaligned_step_seconds(), 3);
   answer.answer.recording->overlap_slowdown.reset();
   EXPECT_FALSE(ToWire(answer).recording().has_overlap_slowdown());
+  EXPECT_TRUE(ToWire(answer).recording().has_collective_slowdown());
+  answer.answer.recording->collective_slowdown.reset();
+  EXPECT_FALSE(ToWire(answer).recording().has_collective_slowdown());
 }
 
 TEST(CalibrationConvertTest, FitParsingOverheadCarriesEverything) {
