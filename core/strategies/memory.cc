@@ -38,15 +38,22 @@ double ParameterBytes(const Profile& profile, const MemoryModel& model) {
   return bytes * model.parameter_copies;
 }
 
+// What is kept, and of that the output whose gradient is held while it is undone.
+struct Kept {
+  int64_t bytes = 0;
+  int64_t gradient_bytes = 0;
+};
+
 // Bytes at the peak of so many kept outputs, `before` of which are under way before the first.
-double PeakOf(const std::vector<int64_t>& bytes, double before) {
+double PeakOf(const std::vector<Kept>& outputs, double before) {
   double kept = before;
   double peak = before;
   int64_t previous = 0;
-  for (const int64_t output : bytes) {
-    kept += static_cast<double>(output);
-    peak = std::max(peak, kept + static_cast<double>(output) + static_cast<double>(previous));
-    previous = output;
+  for (const Kept& output : outputs) {
+    kept += static_cast<double>(output.bytes);
+    peak = std::max(
+        peak, kept + static_cast<double>(output.gradient_bytes) + static_cast<double>(previous));
+    previous = output.gradient_bytes;
   }
   return peak;
 }
@@ -121,10 +128,14 @@ const char* NameOf(MemoryPass pass) {
 }
 
 MemoryEstimate EstimateMemory(const Profile& profile, const MemoryModel& model) {
-  std::vector<int64_t> bytes;
-  for (const int32_t keeper : KeepersOf(profile, model))
-    bytes.push_back(model.kept_bytes[Index(keeper)]);
-  return {.parameter_bytes = ParameterBytes(profile, model), .output_bytes = PeakOf(bytes, 0)};
+  std::set<int32_t> paired;
+  for (const Pair& pair : PairsOf(profile, model)) paired.insert(pair.forward);
+  std::vector<Kept> outputs;
+  for (const int32_t keeper : KeepersOf(profile, model)) {
+    const int64_t bytes = model.kept_bytes[Index(keeper)];
+    outputs.push_back({.bytes = bytes, .gradient_bytes = paired.contains(keeper) ? bytes : 0});
+  }
+  return {.parameter_bytes = ParameterBytes(profile, model), .output_bytes = PeakOf(outputs, 0)};
 }
 
 int32_t MostSegments(const Profile& profile, const MemoryModel& model) {
@@ -160,14 +171,15 @@ absl::StatusOr<MemoryPlan> Recompute(const Profile& profile, const MemoryModel& 
   double peak = 0;
   double checkpoints = others;
   for (size_t s = 0; s + 1 < firsts.size(); ++s) {
-    std::vector<int64_t> bytes;
+    std::vector<Kept> outputs;
     Insertion insertion;
     for (size_t i = firsts[s]; i < firsts[s + 1]; ++i) {
-      bytes.push_back(model.kept_bytes[Index(pairs[i].forward)]);
+      const int64_t bytes = model.kept_bytes[Index(pairs[i].forward)];
+      outputs.push_back({.bytes = bytes, .gradient_bytes = bytes});
       if (i + 1 < firsts[s + 1]) insertion.again.push_back(pairs[i].forward);
     }
-    peak = std::max(peak, PeakOf(bytes, checkpoints));
-    checkpoints += static_cast<double>(bytes.back());
+    peak = std::max(peak, PeakOf(outputs, checkpoints));
+    checkpoints += static_cast<double>(outputs.back().bytes);
     insertion.before = pairs[firsts[s + 1] - 1].backward;
     if (s + 2 < firsts.size() && !insertion.again.empty())
       insertions.push_back(std::move(insertion));
@@ -181,6 +193,7 @@ absl::StatusOr<MemoryPlan> Recompute(const Profile& profile, const MemoryModel& 
       again.waiting_for = waiting_for;
       again.parameter.clear();
       waiting_for = {static_cast<int32_t>(draft.operations.size())};
+      draft.operations[Index(forward)].kept_bytes = 0;
       draft.operations.push_back(std::move(again));
     }
     std::vector<int32_t>& after = draft.operations[Index(insertion.before)].waiting_for;
@@ -270,6 +283,7 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
     Operation first = operations[Index(source)];
     first.name = Unused("half/", first.name, names);
     first.parameter.clear();
+    first.kept_bytes = (first.kept_bytes + 1) / 2;
     for (int32_t& before : first.waiting_for) {
       // A collective of another kind is there once, for both halves.
       if (half[Index(before)] < 0) {
@@ -289,6 +303,7 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
     Operation second = operations[i];
     for (int32_t& before : second.waiting_for) before += halves;
     if (half[i] >= 0 && second.waiting_for.empty()) second.waiting_for = last_halves;
+    if (half[i] >= 0) second.kept_bytes = (second.kept_bytes + 1) / 2;
     draft.operations.push_back(std::move(second));
   }
   const auto scaled = [share](int64_t ns) { return std::llround(static_cast<double>(ns) * share); };
