@@ -261,6 +261,22 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
       if (std::exchange(waits[Index(after)], uint8_t{1}) == 0) left.push_back(after);
     }
   }
+  // A collective of another kind that a computation waits for is there once, before both halves,
+  // as is what it waits for itself.
+  std::vector<uint8_t> is_once(operations.size(), 0);
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (waits[i] || operations[i].resource != Resource::kWorker) continue;
+    for (const int32_t before : operations[i].waiting_for) {
+      if (operations[Index(before)].resource != Resource::kWorker) left.push_back(before);
+    }
+  }
+  while (!left.empty()) {
+    const int32_t operation = left.back();
+    left.pop_back();
+    if (std::exchange(is_once[Index(operation)], uint8_t{1}) != 0) continue;
+    const std::vector<int32_t>& before = operations[Index(operation)].waiting_for;
+    left.insert(left.end(), before.begin(), before.end());
+  }
   // First halves stand before all the rest.
   ProfileDraft draft = profile.content();
   draft.operations.clear();
@@ -268,14 +284,15 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
   std::vector<int32_t> half(operations.size(), -1);
   std::vector<int32_t> sources;
   for (size_t i = 0; i < operations.size(); ++i) {
-    if (waits[i] || operations[i].resource != Resource::kWorker) continue;
+    if (waits[i] || is_once[i] || operations[i].resource != Resource::kWorker) continue;
     half[i] = static_cast<int32_t>(sources.size());
     sources.push_back(static_cast<int32_t>(i));
   }
   const auto halves = static_cast<int32_t>(sources.size());
   if (halves == 0) {
     return MakeError(absl::StatusCode::kFailedPrecondition,
-                     "nothing can be done in halves: every computation waits for an all-reduce",
+                     "nothing can be done in halves: every computation waits for an all-reduce, or "
+                     "another collective for it",
                      {.reason = "NOTHING_TO_HALVE"});
   }
   std::vector<uint8_t> is_waited_for(Index(halves), 0);
@@ -285,7 +302,6 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
     first.parameter.clear();
     first.kept_bytes = (first.kept_bytes + 1) / 2;
     for (int32_t& before : first.waiting_for) {
-      // A collective of another kind is there once, for both halves.
       if (half[Index(before)] < 0) {
         before += halves;
         continue;
@@ -302,7 +318,14 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
   for (size_t i = 0; i < operations.size(); ++i) {
     Operation second = operations[i];
     for (int32_t& before : second.waiting_for) before += halves;
-    if (half[i] >= 0 && second.waiting_for.empty()) second.waiting_for = last_halves;
+    // What waits for the first halves must be nothing that they wait for.
+    const bool is_first =
+        std::all_of(operations[i].waiting_for.begin(), operations[i].waiting_for.end(),
+                    [&](int32_t before) { return is_once[Index(before)] != 0; });
+    if (half[i] >= 0 && is_first) {
+      second.waiting_for.insert(second.waiting_for.end(), last_halves.begin(), last_halves.end());
+      std::sort(second.waiting_for.begin(), second.waiting_for.end());
+    }
     if (half[i] >= 0) second.kept_bytes = (second.kept_bytes + 1) / 2;
     draft.operations.push_back(std::move(second));
   }
@@ -312,15 +335,24 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
     int64_t end_of_halves = 0;
     int64_t begin = step.start_ns.front();
     for (const int64_t start : step.start_ns) begin = std::min(begin, start);
+    for (size_t i = 0; i < operations.size(); ++i) {
+      if (is_once[i]) begin = std::max(begin, step.end_ns[i]);
+    }
     for (const int32_t source : sources) {
-      made.start_ns.push_back(begin + scaled(step.start_ns[Index(source)] - begin));
+      made.start_ns.push_back(begin +
+                              scaled(std::max<int64_t>(0, step.start_ns[Index(source)] - begin)));
       made.end_ns.push_back(made.start_ns.back() +
                             scaled(step.end_ns[Index(source)] - step.start_ns[Index(source)]));
       end_of_halves = std::max(end_of_halves, made.end_ns.back() - begin);
     }
     for (size_t i = 0; i < operations.size(); ++i) {
+      if (is_once[i]) {
+        made.start_ns.push_back(step.start_ns[i]);
+        made.end_ns.push_back(step.end_ns[i]);
+        continue;
+      }
       const int64_t length = step.end_ns[i] - step.start_ns[i];
-      const int64_t start = step.start_ns[i] - begin;
+      const int64_t start = std::max<int64_t>(0, step.start_ns[i] - begin);
       const bool is_half = half[i] >= 0;
       made.start_ns.push_back(begin + end_of_halves + (is_half ? scaled(start) : start));
       made.end_ns.push_back(made.start_ns.back() + (is_half ? scaled(length) : length));

@@ -109,11 +109,14 @@ class StrategyAdviser {
     consider(MemoryPass::kGradientAccumulation,
              Accumulate(recorded_, model, query_.half_batch_share));
     if (!best.has_value()) {
+      std::string why;
+      for (const TriedMemoryPass& tried : report.tried)
+        absl::StrAppend(&why, "; ", NameOf(tried.pass), ": ", tried.why_not);
       return MakeError(
           absl::StatusCode::kFailedPrecondition,
           absl::StrFormat("memory.budget_bytes is %d, but a step needs %.0f bytes, and the least "
-                          "that recomputation or gradient accumulation brings it to is %.0f",
-                          *query_.memory_budget_bytes, as_is.memory.bytes(), least),
+                          "that recomputation or gradient accumulation brings it to is %.0f%s",
+                          *query_.memory_budget_bytes, as_is.memory.bytes(), least, why),
           {.reason = "MEMORY_BUDGET_UNREACHABLE",
            .metadata = {{"budget_bytes", absl::StrCat(*query_.memory_budget_bytes)},
                         {"least_bytes", absl::StrFormat("%.0f", least)}}});

@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 Profile Zoo(const char* model, int32_t batch = 32) {
   return BuildZooProfile(model, {.batch_size = batch,
@@ -161,7 +162,26 @@ TEST(MemoryTest, WhatIsBroadcastIsThereOnceForBothHalves) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   const auto last = static_cast<int32_t>(plan->profile.operations().size()) - 1;
   EXPECT_THAT(plan->profile.operations()[0].waiting_for, ElementsAre(last));
-  EXPECT_THAT(plan->profile.operations()[4].waiting_for, ElementsAre(last));
+  EXPECT_THAT(plan->profile.operations()[4].waiting_for, ElementsAre(3, last))
+      << "after the first half, too";
+  // Where the broadcast waits for a computation, as an import has it, that one is there once, too.
+  draft.operations.push_back({.name = "until_broadcast", .resource = Resource::kWorker});
+  draft.operations[static_cast<size_t>(last) - 4].waiting_for = {last - 3};
+  for (int64_t& start : draft.steps[0].start_ns) start += 7000;
+  for (int64_t& end : draft.steps[0].end_ns) end += 7000;
+  draft.steps[0].start_ns.push_back(0);
+  draft.steps[0].end_ns.push_back(7000);
+  const Profile recorded = Profile::Create(draft).value();
+  const absl::StatusOr<MemoryPlan> halves = Accumulate(recorded, OutputsOf(recorded), 0.5);
+  ASSERT_TRUE(halves.ok()) << halves.status();
+  const std::vector<Operation>& made = halves->profile.operations();
+  EXPECT_EQ(made.size(), recorded.operations().size() + 4);
+  EXPECT_EQ(made.back().name, "until_broadcast");
+  EXPECT_THAT(made.back().waiting_for, IsEmpty());
+  EXPECT_THAT(made[4].waiting_for, ElementsAre(3, last));
+  EXPECT_EQ(halves->profile.steps()[0].start_ns.back(), 0);
+  EXPECT_EQ(halves->profile.steps()[0].start_ns[0], 7000);
+  EXPECT_EQ(halves->profile.steps()[0].start_ns[4], 7000 + 20'000);
   // What only computes after all-reduces has no halves.
   ProfileDraft after{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
   after.operations = {{.name = "all_reduce",
