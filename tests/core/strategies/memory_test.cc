@@ -422,8 +422,9 @@ TensorFlowOutputs GoogleBertBase() {
 // is near what 299 x 299 pixels give, and far above what 224 do, so both are here.
 //
 // The two rules are what gradients need, and every output, dPRO's own. Neither is within 6 % of
-// what was measured, for any model: MaxBytesInUse has the scratch memory of cuDNN's convolutions in
-// it, up to gigabytes, and no shape tells it. No number is fitted.
+// what was measured, for any model: MaxBytesInUse is all that the allocator held, scratch memory of
+// cuDNN's convolutions (up to 4 GiB by default) and temporaries included, which no shape tells. No
+// number is fitted.
 TEST(MemoryTest, MeasuredMemoryOfTable3ByTensorFlowsShapes) {
   struct Row {
     const char* model;
