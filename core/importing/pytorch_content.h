@@ -41,6 +41,7 @@ struct StepContent {
   std::vector<TimeSpan> copies;  // out of the buckets
   std::optional<TimeSpan> optimizer;
   int64_t backward_ns = INT64_MAX;  // its begin
+  std::vector<int64_t> nodes;       // sequence numbers of what it undid
   int64_t waited_ns = 0;            // by the host, for the GPU
   size_t first_bucket = 0;          // of `sent`: the all-reduces of gradients
   size_t end_bucket = 0;

@@ -1,11 +1,13 @@
 #include "core/importing/pytorch_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -24,6 +26,7 @@ constexpr int64_t kMaxTraceRowsPerOperation = 4;
 constexpr int kMaxTraceDepth = 64;
 constexpr size_t kMaxTraceNameBytes = 128;  // of what is looked at of a name
 constexpr int64_t kMostElements = int64_t{1} << 44;
+constexpr size_t kMaxDimensions = 8;  // of a tensor
 
 bool StartsWithAny(std::string_view text, std::initializer_list<std::string_view> starts) {
   return std::any_of(starts.begin(), starts.end(), [text](std::string_view start) {
@@ -37,6 +40,12 @@ bool IsAny(std::string_view text, std::initializer_list<std::string_view> others
 
 bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+// "ReluBackward" of "ReluBackward1".
+std::string_view WithoutDigit(std::string_view name) {
+  if (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
+  return name;
 }
 
 bool HasPart(std::string_view text, std::string_view part) {
@@ -109,9 +118,10 @@ class PyTorchReader : public JsonReader {
     if (in_document && key() == "nodes") is_execution_trace_ = true;
     if (place() == kArguments && key() == "Input Dims") return kShapes;
     if (place() == kArguments && key() == "Input type") return kTypes;
-    if (place() != kShapes || ++event_.shapes > 1) return kPassOver;
-    event_.elements = 1;
-    return kShape;
+    // A list of tensors has no shape of its own.
+    if (place() != kShapes) return kPassOver;
+    if (++event_.shapes == 1) event_.elements = 1;
+    return event_.shapes <= kInputs ? kShape : kPassOver;
   }
 
   void End() override {
@@ -127,8 +137,10 @@ class PyTorchReader : public JsonReader {
       event_.collective.assign(value, 0, kMaxTraceNameBytes);
     } else if (place() == kArguments && key() == "dtype") {
       event_.collective_type.assign(value, 0, kMaxTraceNameBytes);
-    } else if (place() == kTypes && event_.types++ == 0) {
-      event_.type.assign(value, 0, kMaxTraceNameBytes);
+    } else if (place() == kTypes) {
+      if (event_.types == 0) event_.type.assign(value, 0, kMaxTraceNameBytes);
+      if (event_.types < kInputs) event_.element_bytes[event_.types] = BytesOfElement(value);
+      ++event_.types;
     }
   }
 
@@ -146,6 +158,9 @@ class PyTorchReader : public JsonReader {
     if (place() == kDocument && key() == "baseTimeNanoseconds")
       trace_.base_ns = std::clamp<int64_t>(*whole, 0, kLatestBase);
     if (place() == kShape) {
+      std::vector<int64_t>& shape = event_.dimensions[event_.shapes - 1];
+      if (shape.size() <= kMaxDimensions) shape.push_back(*whole);
+      if (event_.shapes > 1) return;
       event_.elements = *whole < 0 || (*whole > 0 && event_.elements > kMostElements / *whole)
                             ? kMostElements + 1
                             : event_.elements * *whole;
@@ -157,9 +172,12 @@ class PyTorchReader : public JsonReader {
     }
     if (key() == "In msg nelems") event_.collective_elements = *whole;
     if (key() == "Group size") event_.group_size = *whole;
+    if (key() == "Sequence number") event_.sequence = *whole;
   }
 
  private:
+  static constexpr size_t kInputs = TensorOperation::kInputs;
+
   enum Place {
     kDocument = 1,
     kDistributedInfo,
@@ -168,7 +186,7 @@ class PyTorchReader : public JsonReader {
     kEvent,
     kArguments,
     kShapes,  // of an operation's inputs
-    kShape,   // of the first one
+    kShape,   // of one of the first
     kTypes
   };
 
@@ -177,14 +195,17 @@ class PyTorchReader : public JsonReader {
     char phase = '?';
     bool has_start = false;
     bool has_correlation = false;
-    int32_t shapes = 0;
-    int32_t types = 0;
+    size_t shapes = 0;
+    size_t types = 0;
     int64_t start_ns = 0;
     int64_t length_ns = 0;
     int64_t correlation = 0;
     int64_t elements = -1;  // of the first input
     int64_t collective_elements = -1;
     int64_t group_size = 0;
+    int64_t sequence = -1;
+    std::array<std::vector<int64_t>, kInputs> dimensions;
+    std::array<int16_t, kInputs> element_bytes = {};
     std::string name;
     std::string category;
     std::string type;  // of the first input
@@ -196,7 +217,9 @@ class PyTorchReader : public JsonReader {
       has_start = has_correlation = false;
       shapes = types = 0;
       start_ns = length_ns = correlation = group_size = 0;
-      elements = collective_elements = -1;
+      elements = collective_elements = sequence = -1;
+      for (std::vector<int64_t>& shape : dimensions) shape.clear();
+      element_bytes = {};
       for (std::string* text : {&name, &category, &type, &collective, &collective_type})
         text->clear();
     }
@@ -261,15 +284,16 @@ class PyTorchReader : public JsonReader {
     constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
     constexpr std::string_view kGradient = "torch::autograd::AccumulateGrad";
     const std::string_view name = event_.name;
+    if (StartsWithAny(name, {"aten::"})) return KeepTensors();
     if (name == kGradient) return KeepHost(HostKind::kGradient);
     if (StartsWithAny(name, {kEngine})) {
       const bool is_gradient = name.substr(kEngine.size()) == kGradient;
-      return KeepHost(is_gradient ? HostKind::kGradientScope : HostKind::kBackward);
+      return is_gradient ? KeepHost(HostKind::kGradientScope) : KeepBackward();
     }
     // Of 2021, when the engine had no event of its own.
     if (event_.category == "Operator" &&
-        (EndsWith(name, "Backward") || EndsWith(name, "Backward0")))
-      return KeepHost(HostKind::kBackward);
+        (EndsWith(name, "Backward") || EndsWith(WithoutDigit(name), "Backward")))
+      return KeepBackward();
     if (StartsWithAny(name, {"ProfilerStep#"})) {
       if (!absl::SimpleAtoi(AbslView(name.substr(13)), &event_.elements)) event_.elements = -1;
       return KeepHost(HostKind::kStep);
@@ -286,6 +310,42 @@ class PyTorchReader : public JsonReader {
       return KeepCollective(HostKind::kCollectiveCall, name.substr(6));
     if (StartsWithAny(name, {"gloo:", "nccl:", "mpi:", "ucc:"}))
       KeepCollective(HostKind::kCollectiveRun, name.substr(name.find(':') + 1));
+  }
+
+  void KeepBackward() {
+    event_.elements = event_.sequence;
+    KeepHost(HostKind::kBackward);
+  }
+
+  // Those outside of autograd have no sequence number.
+  void KeepTensors() {
+    TensorOperations& tensors = trace_.tensors;
+    if (event_.sequence < 0 || tensors.are_too_many) return;
+    const std::optional<uint8_t> rule = RuleOfTensorOperation(event_.name);
+    if (!rule) return;
+    if (static_cast<int64_t>(tensors.operations.size()) >= max_rows_) {
+      tensors = {.are_too_many = true};
+      shapes_.clear();
+      return;
+    }
+    TensorOperation operation{.start_ns = event_.start_ns,
+                              .end_ns = event_.start_ns + event_.length_ns,
+                              .sequence = event_.sequence,
+                              .element_bytes = event_.element_bytes,
+                              .rule = *rule};
+    for (size_t i = 0; i < kInputs; ++i) {
+      const std::vector<int64_t>& shape = event_.dimensions[i];
+      operation.shapes[i] =
+          i < event_.shapes && shape.size() <= kMaxDimensions ? PlaceOf(shape) : -1;
+    }
+    tensors.operations.push_back(operation);
+  }
+
+  int32_t PlaceOf(const std::vector<int64_t>& shape) {
+    const auto [place, is_new] =
+        shapes_.try_emplace(shape, static_cast<int32_t>(trace_.tensors.shapes.size()));
+    if (is_new) trace_.tensors.shapes.push_back(shape);
+    return place->second;
   }
 
   void KeepCollective(HostKind kind, std::string_view name) {
@@ -326,6 +386,7 @@ class PyTorchReader : public JsonReader {
   Event event_;
   int64_t rows_ = 0;
   std::vector<Launch> launches_;
+  absl::flat_hash_map<std::vector<int64_t>, int32_t> shapes_;  // places in trace_.tensors
 };
 
 // Work and its launch share their correlation.
@@ -345,6 +406,10 @@ void PyTorchReader::Sort() {
   std::stable_sort(trace_.device.begin(), trace_.device.end(),
                    [](const TraceDeviceWork& a, const TraceDeviceWork& b) {
                      return std::pair(a.launch_ns, a.start_ns) < std::pair(b.launch_ns, b.start_ns);
+                   });
+  std::stable_sort(trace_.tensors.operations.begin(), trace_.tensors.operations.end(),
+                   [](const TensorOperation& a, const TensorOperation& b) {
+                     return std::pair(a.start_ns, -a.end_ns) < std::pair(b.start_ns, -b.end_ns);
                    });
   std::stable_sort(trace_.host.begin(), trace_.host.end(),
                    [](const TraceHostEvent& a, const TraceHostEvent& b) {

@@ -9,6 +9,7 @@
 
 #include "core/base/stop_check.h"
 #include "core/importing/byte_source.h"
+#include "core/importing/saved_tensors.h"
 #include "core/model/profile.h"
 #include "core/model/profile_limits.h"
 
@@ -31,7 +32,9 @@ struct TraceHostEvent {
 
   int64_t start_ns = 0;
   int64_t end_ns = 0;
-  int64_t number = -1;        // of kStep; of others the elements of a tensor; -1: not recorded
+  // Of kStep its own, of kBackward the sequence number of what it undoes, of others the elements of
+  // a tensor; -1: not recorded.
+  int64_t number = -1;
   int32_t group_size = 0;     // of kCollective; 0: not recorded
   int16_t element_bytes = 0;  // 0: not recorded
   Kind kind = Kind::kStep;
@@ -49,6 +52,7 @@ struct TraceDeviceWork {
 struct PyTorchTrace {
   std::vector<TraceHostEvent> host;     // by start, of equal ones the longest first
   std::vector<TraceDeviceWork> device;  // by launch
+  TensorOperations tensors;             // of operations that recorded their inputs' shapes
   std::string other_collective;  // the name of one of another kind than Collective has; empty: none
   int64_t world_size = 0;        // 0: not recorded
   int64_t rank = -1;             // of distributedInfo; -1: not recorded
@@ -61,8 +65,8 @@ struct PyTorchTrace {
 // Field names of 2021 to 2025. Of an event only what a PyTorchTrace has is kept, so memory is that
 // of the events an import needs, whatever else was recorded. Failure: INVALID_ARGUMENT, reason
 // IMPORT_INVALID, at `recording`, where the text is no such JSON, an event has no number for a
-// time, or more events are needed than kMaxEventsPerOperation x max_operations; what the source or
-// `stop` fails with.
+// time, or more events are needed than kMaxTraceRowsPerOperation x max_operations; what the source
+// or `stop` fails with. As many operations on tensors may come besides; of more, none are kept.
 // Source: pytorch/kineto, libkineto/src/output_json.cpp, of 2021 to 2024.
 absl::StatusOr<PyTorchTrace> ReadPyTorchTrace(ByteSource& source, const ProfileLimits& limits,
                                               StopCheck stop);

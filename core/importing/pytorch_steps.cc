@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/importing/gradient_buckets.h"
@@ -50,6 +51,7 @@ class TracedStepsFinder {
     if (!contents.ok()) return contents.status();
     contents_ = *std::move(contents);
     FindGroup();
+    FindSaved();
     absl::Status status = ChooseUnits();
     for (const StepContent& content : contents_) {
       if (status.ok()) status = AddStep(content);
@@ -61,6 +63,7 @@ class TracedStepsFinder {
 
  private:
   void FindGroup();
+  void FindSaved();
   absl::Status ChooseUnits();
   std::vector<size_t> GradientsByLaunch() const;
   int64_t ReadyOf(const StepContent& content, size_t gradient) const;
@@ -89,6 +92,24 @@ void TracedStepsFinder::FindGroup() {
   found_.group_size = trace_.world_size;
   for (const TraceHostEvent& event : trace_.host)
     found_.group_size = std::max<int64_t>(found_.group_size, event.group_size);
+}
+
+// Nothing is known where a recorded tensor is too large for any device.
+void TracedStepsFinder::FindSaved() {
+  for (const StepContent& content : contents_) {
+    absl::flat_hash_set<int64_t> parameters;
+    for (const Gradient& gradient : content.gradients) parameters.insert(gradient.elements);
+    const SavedTensors saved =
+        FindSavedTensors(trace_.tensors, content.window.start_ns, content.backward_ns,
+                         {content.nodes.begin(), content.nodes.end()}, parameters);
+    if (saved.bytes > found_.saved.bytes) found_.saved = saved;
+  }
+  if (found_.saved.bytes > kMaxKeptBytes) found_.saved = {};
+  if (trace_.tensors.are_too_many) {
+    found_.notes.emplace_back(
+        "Left out: the shapes of operations, which are more than four times max_operations, so "
+        "what the forward pass keeps is not known.");
+  }
 }
 
 // By bucket, the gradients up to its launch that are in no bucket before.

@@ -51,6 +51,7 @@ struct TracedSteps {
   std::vector<int64_t> bucket_bytes;            // recorded all-reduces of gradients, in order
   std::vector<int64_t> shortest_collective_ns;  // on the wire, parallel to `collectives`; 0: none
   bool has_gpu = false;
+  SavedTensors saved;  // of the forward pass, of the step that keeps the most; 0 bytes: not known
   int64_t group_size = 0;  // workers that were recorded together; 0: not known
   std::vector<std::string> notes;
 };

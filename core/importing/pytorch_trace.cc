@@ -26,6 +26,7 @@ namespace {
 constexpr double kLongestScaledNs = 1e18;
 // So many sizes and times of a note, and of the rest their number.
 constexpr size_t kMostListed = 24;
+constexpr char kForward[] = "forward";
 
 double Ms(double ns) { return ns / kNsPerMs; }
 
@@ -100,6 +101,7 @@ void PyTorchProfile::AddOperations(ProfileDraft& draft) {
   for (size_t p = 0; p < traced_.pieces.size(); ++p) {
     const TracedPiece& piece = traced_.pieces[p];
     Operation operation{.name = piece.name, .resource = Resource::kWorker};
+    if (piece.name == kForward) operation.kept_bytes = traced_.saved.bytes;
     if (before >= 0) operation.waiting_for.push_back(before);
     for (const int32_t needed : piece.needs) {
       const int32_t index = operation_of_collective_[static_cast<size_t>(needed)];
@@ -294,6 +296,15 @@ std::vector<std::string> PyTorchProfile::Notes(const ProfileDraft& draft) const 
   notes.push_back(PartsNote());
   AddBucketNotes(notes);
   AddGpuNotes(notes);
+  if (traced_.saved.bytes > 0) {
+    notes.push_back(absl::StrFormat(
+        "Found: the forward pass keeps %.4g MB for the backward pass, by the shapes of the inputs "
+        "of %d operations that autograd saves something of.",
+        static_cast<double>(traced_.saved.bytes) / 1e6, traced_.saved.operations));
+    notes.emplace_back(
+        "Assumed: an input is the latest tensor of its shape that nothing has read yet, else one "
+        "that was read before; every tensor is kept once.");
+  }
   notes.insert(notes.end(), traced_.notes.begin(), traced_.notes.end());
   if (const double exposed = MeanOf(&TracedStep::exposed_ns); exposed > 0) {
     notes.push_back(absl::StrFormat(

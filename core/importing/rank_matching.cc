@@ -248,6 +248,8 @@ class RankMatcher {
       const size_t at = index_of_[operation.name];
       Operation& merged = merged_.operations[at];
       std::vector<int32_t> waits = std::move(merged.waiting_for);
+      // Of the rank that keeps the most.
+      const int64_t kept_bytes = std::max(merged.kept_bytes, operation.kept_bytes);
       for (const int32_t before : operation.waiting_for) {
         waits.push_back(
             static_cast<int32_t>(index_of_[content.operations[static_cast<size_t>(before)].name]));
@@ -270,6 +272,7 @@ class RankMatcher {
                                        " and at ", merged.parameter_server, " before"));
       }
       merged.waiting_for = std::move(waits);
+      merged.kept_bytes = kept_bytes;
     }
     return absl::OkStatus();
   }

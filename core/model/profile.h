@@ -70,6 +70,8 @@ struct Platform {
   friend bool operator==(const Platform&, const Platform&) = default;
 };
 
+inline constexpr int64_t kMaxKeptBytes = int64_t{1} << 44;  // 16 TiB
+
 struct Operation {
   std::string name;
   Resource resource = Resource::kUnspecified;
@@ -79,6 +81,9 @@ struct Operation {
   std::string parameter;             // the variable it belongs to; empty: none
   Collective collective = Collective::kUnspecified;  // of kCollective
   int32_t stream = 0;                                // of kWorker: index of the worker's queue
+  // Of kWorker: bytes of what a forward computation keeps until its gradient has been computed; 0:
+  // nothing, or not known.
+  int64_t kept_bytes = 0;
 
   friend bool operator==(const Operation&, const Operation&) = default;
 };

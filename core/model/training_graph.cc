@@ -37,7 +37,8 @@ class Builder {
       waiting_for.push_back(forward_[static_cast<size_t>(input)]);
     forward_[index] = Add({.name = "forward/" + layer.name,
                            .resource = Resource::kWorker,
-                           .waiting_for = std::move(waiting_for)},
+                           .waiting_for = std::move(waiting_for),
+                           .kept_bytes = layer.kept_bytes},
                           layer.forward_ns);
   }
 
@@ -114,13 +115,15 @@ TrainingGraph BuildAllReduceGraph(const std::vector<TrainingLayer>& layers, int6
     return static_cast<int32_t>(graph.operations.size() - 1);
   };
   std::vector<int32_t> launched;  // the computation before
-  const auto compute = [&](std::string name, int64_t duration_ns) {
+  const auto compute = [&](std::string name, int64_t duration_ns, int64_t kept_bytes = 0) {
     launched = {add({.name = std::move(name),
                      .resource = Resource::kWorker,
-                     .waiting_for = std::move(launched)},
+                     .waiting_for = std::move(launched),
+                     .kept_bytes = kept_bytes},
                     duration_ns)};
   };
-  for (const TrainingLayer& layer : layers) compute("forward/" + layer.name, layer.forward_ns);
+  for (const TrainingLayer& layer : layers)
+    compute("forward/" + layer.name, layer.forward_ns, layer.kept_bytes);
   std::vector<int32_t> reduced;
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
     compute("backward/" + layer->name, layer->backward_ns);

@@ -21,6 +21,7 @@ struct TrainingLayer {
   std::vector<ParameterTensor> parameters;
   int64_t forward_ns = 0;
   int64_t backward_ns = 0;
+  int64_t kept_bytes = 0;  // of the forward computation (Operation)
 };
 
 struct TrainingGraph {

@@ -108,6 +108,7 @@ class OperationRules {
     if (known && resource != Resource::kWorker) CheckKind(index, resource);
     CheckSize(index, operation);
     CheckCollective(index, operation);
+    CheckKept(index, operation);
     if (operation.parameter.size() > limits_.max_name_bytes) {
       faults_.Add(PathOf(index, "parameter"),
                   TooLong(operation.parameter, "max_name_bytes", limits_.max_name_bytes));
@@ -190,6 +191,20 @@ class OperationRules {
     } else if (size > limits_.max_transfer_bytes) {
       faults_.Add(PathOf(index, "size_bytes"),
                   OverLimit(size, "max_transfer_bytes", limits_.max_transfer_bytes));
+    }
+  }
+
+  void CheckKept(size_t index, const Operation& operation) {
+    const int64_t bytes = operation.kept_bytes;
+    if (bytes < 0) {
+      faults_.Add(PathOf(index, "kept_bytes"), absl::StrCat(bytes, " is a negative size"));
+    } else if (bytes > kMaxKeptBytes) {
+      faults_.Add(PathOf(index, "kept_bytes"),
+                  absl::StrCat(bytes, " is above the maximum of ", kMaxKeptBytes));
+    } else if (bytes > 0 && operation.resource != Resource::kWorker &&
+               operation.resource != Resource::kUnspecified) {
+      faults_.Add(PathOf(index, "kept_bytes"),
+                  absl::StrCat(bytes, ": only a WORKER keeps anything"));
     }
   }
 

@@ -37,15 +37,22 @@ double ParameterBytes(const Profile& profile, const MemoryModel& model) {
   return bytes * model.parameter_copies;
 }
 
+// What is kept, and of that the output whose gradient is held while it is undone.
+struct Kept {
+  int64_t bytes = 0;
+  int64_t gradient_bytes = 0;
+};
+
 // Bytes at the peak of so many kept outputs, `before` of which are under way before the first.
-double PeakOf(const std::vector<int64_t>& bytes, double before) {
+double PeakOf(const std::vector<Kept>& outputs, double before) {
   double kept = before;
   double peak = before;
   int64_t previous = 0;
-  for (const int64_t output : bytes) {
-    kept += static_cast<double>(output);
-    peak = std::max(peak, kept + static_cast<double>(output) + static_cast<double>(previous));
-    previous = output;
+  for (const Kept& output : outputs) {
+    kept += static_cast<double>(output.bytes);
+    peak = std::max(
+        peak, kept + static_cast<double>(output.gradient_bytes) + static_cast<double>(previous));
+    previous = output.gradient_bytes;
   }
   return peak;
 }
@@ -120,10 +127,14 @@ const char* NameOf(MemoryPass pass) {
 }
 
 MemoryEstimate EstimateMemory(const Profile& profile, const MemoryModel& model) {
-  std::vector<int64_t> bytes;
-  for (const int32_t keeper : KeepersOf(profile, model))
-    bytes.push_back(model.kept_bytes[Index(keeper)]);
-  return {.parameter_bytes = ParameterBytes(profile, model), .output_bytes = PeakOf(bytes, 0)};
+  std::set<int32_t> paired;
+  for (const Pair& pair : PairsOf(profile, model)) paired.insert(pair.forward);
+  std::vector<Kept> outputs;
+  for (const int32_t keeper : KeepersOf(profile, model)) {
+    const int64_t bytes = model.kept_bytes[Index(keeper)];
+    outputs.push_back({.bytes = bytes, .gradient_bytes = paired.contains(keeper) ? bytes : 0});
+  }
+  return {.parameter_bytes = ParameterBytes(profile, model), .output_bytes = PeakOf(outputs, 0)};
 }
 
 int32_t MostSegments(const Profile& profile, const MemoryModel& model) {
@@ -159,14 +170,15 @@ absl::StatusOr<MemoryPlan> Recompute(const Profile& profile, const MemoryModel& 
   double peak = 0;
   double checkpoints = others;
   for (size_t s = 0; s + 1 < firsts.size(); ++s) {
-    std::vector<int64_t> bytes;
+    std::vector<Kept> outputs;
     Insertion insertion;
     for (size_t i = firsts[s]; i < firsts[s + 1]; ++i) {
-      bytes.push_back(model.kept_bytes[Index(pairs[i].forward)]);
+      const int64_t bytes = model.kept_bytes[Index(pairs[i].forward)];
+      outputs.push_back({.bytes = bytes, .gradient_bytes = bytes});
       if (i + 1 < firsts[s + 1]) insertion.again.push_back(pairs[i].forward);
     }
-    peak = std::max(peak, PeakOf(bytes, checkpoints));
-    checkpoints += static_cast<double>(bytes.back());
+    peak = std::max(peak, PeakOf(outputs, checkpoints));
+    checkpoints += static_cast<double>(outputs.back().bytes);
     insertion.before = pairs[firsts[s + 1] - 1].backward;
     if (s + 2 < firsts.size() && !insertion.again.empty())
       insertions.push_back(std::move(insertion));
@@ -180,6 +192,7 @@ absl::StatusOr<MemoryPlan> Recompute(const Profile& profile, const MemoryModel& 
       again.waiting_for = waiting_for;
       again.parameter.clear();
       waiting_for = {static_cast<int32_t>(draft.operations.size())};
+      draft.operations[Index(forward)].kept_bytes = 0;
       draft.operations.push_back(std::move(again));
     }
     std::vector<int32_t>& after = draft.operations[Index(insertion.before)].waiting_for;
@@ -248,6 +261,22 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
       if (std::exchange(waits[Index(after)], uint8_t{1}) == 0) left.push_back(after);
     }
   }
+  // A collective of another kind that a computation waits for is there once, before both halves,
+  // as is what it waits for itself.
+  std::vector<uint8_t> is_once(operations.size(), 0);
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (waits[i] || operations[i].resource != Resource::kWorker) continue;
+    for (const int32_t before : operations[i].waiting_for) {
+      if (operations[Index(before)].resource != Resource::kWorker) left.push_back(before);
+    }
+  }
+  while (!left.empty()) {
+    const int32_t operation = left.back();
+    left.pop_back();
+    if (std::exchange(is_once[Index(operation)], uint8_t{1}) != 0) continue;
+    const std::vector<int32_t>& before = operations[Index(operation)].waiting_for;
+    left.insert(left.end(), before.begin(), before.end());
+  }
   // First halves stand before all the rest.
   ProfileDraft draft = profile.content();
   draft.operations.clear();
@@ -255,14 +284,15 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
   std::vector<int32_t> half(operations.size(), -1);
   std::vector<int32_t> sources;
   for (size_t i = 0; i < operations.size(); ++i) {
-    if (waits[i] || operations[i].resource != Resource::kWorker) continue;
+    if (waits[i] || is_once[i] || operations[i].resource != Resource::kWorker) continue;
     half[i] = static_cast<int32_t>(sources.size());
     sources.push_back(static_cast<int32_t>(i));
   }
   const auto halves = static_cast<int32_t>(sources.size());
   if (halves == 0) {
     return MakeError(absl::StatusCode::kFailedPrecondition,
-                     "nothing can be done in halves: every computation waits for gradients",
+                     "nothing can be done in halves: every computation waits for gradients, or "
+                     "another collective for it",
                      {.reason = "NOTHING_TO_HALVE"});
   }
   std::vector<uint8_t> is_waited_for(Index(halves), 0);
@@ -270,6 +300,7 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
     Operation first = operations[Index(source)];
     first.name = Unused("half/", first.name, names);
     first.parameter.clear();
+    first.kept_bytes = (first.kept_bytes + 1) / 2;
     for (int32_t& before : first.waiting_for) {
       // A collective of another kind, or a download, is there once, for both halves.
       if (half[Index(before)] < 0) {
@@ -288,7 +319,15 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
   for (size_t i = 0; i < operations.size(); ++i) {
     Operation second = operations[i];
     for (int32_t& before : second.waiting_for) before += halves;
-    if (half[i] >= 0 && second.waiting_for.empty()) second.waiting_for = last_halves;
+    // What waits for the first halves must be nothing that they wait for.
+    const bool is_first =
+        std::all_of(operations[i].waiting_for.begin(), operations[i].waiting_for.end(),
+                    [&](int32_t before) { return is_once[Index(before)] != 0; });
+    if (half[i] >= 0 && is_first) {
+      second.waiting_for.insert(second.waiting_for.end(), last_halves.begin(), last_halves.end());
+      std::sort(second.waiting_for.begin(), second.waiting_for.end());
+    }
+    if (half[i] >= 0) second.kept_bytes = (second.kept_bytes + 1) / 2;
     draft.operations.push_back(std::move(second));
   }
   const auto scaled = [share](int64_t ns) { return std::llround(static_cast<double>(ns) * share); };
@@ -297,15 +336,24 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
     int64_t end_of_halves = 0;
     int64_t begin = step.start_ns.front();
     for (const int64_t start : step.start_ns) begin = std::min(begin, start);
+    for (size_t i = 0; i < operations.size(); ++i) {
+      if (is_once[i]) begin = std::max(begin, step.end_ns[i]);
+    }
     for (const int32_t source : sources) {
-      made.start_ns.push_back(begin + scaled(step.start_ns[Index(source)] - begin));
+      made.start_ns.push_back(begin +
+                              scaled(std::max<int64_t>(0, step.start_ns[Index(source)] - begin)));
       made.end_ns.push_back(made.start_ns.back() +
                             scaled(step.end_ns[Index(source)] - step.start_ns[Index(source)]));
       end_of_halves = std::max(end_of_halves, made.end_ns.back() - begin);
     }
     for (size_t i = 0; i < operations.size(); ++i) {
+      if (is_once[i]) {
+        made.start_ns.push_back(step.start_ns[i]);
+        made.end_ns.push_back(step.end_ns[i]);
+        continue;
+      }
       const int64_t length = step.end_ns[i] - step.start_ns[i];
-      const int64_t start = step.start_ns[i] - begin;
+      const int64_t start = std::max<int64_t>(0, step.start_ns[i] - begin);
       const bool is_half = half[i] >= 0;
       made.start_ns.push_back(begin + end_of_halves + (is_half ? scaled(start) : start));
       made.end_ns.push_back(made.start_ns.back() + (is_half ? scaled(length) : length));

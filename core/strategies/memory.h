@@ -22,8 +22,8 @@ inline constexpr double kParameterCopiesBesideServers = 2;
 // Of computations of half a batch: they take time in proportion to the batch.
 inline constexpr double kHalfBatchShare = 0.5;
 
-// A worker's memory, as far as it is known. By operation of the profile: bytes of the output that
-// it keeps until its backward operation has ended; 0: none.
+// A worker's memory, as far as it is known. By operation of the profile: bytes of what it keeps
+// until its gradient has been computed; 0: nothing.
 struct MemoryModel {
   std::vector<int64_t> kept_bytes;
   double parameter_copies = kParameterCopies;
@@ -37,7 +37,9 @@ struct MemoryEstimate {
 };
 
 // The peak of a step. Operations keep their outputs in the order of their stream and are undone in
-// reverse; while one is, the gradients of its output and of the one before it are held.
+// reverse; while one `forward/NAME` is, by its `backward/NAME`, the gradients of its output and of
+// the one before it are held. An operation without such a pair is many layers, of which it is not
+// known how large each is: their gradients are not counted.
 MemoryEstimate EstimateMemory(const Profile& profile, const MemoryModel& model);
 
 enum class MemoryPass : uint8_t { kNone, kRecomputation, kGradientAccumulation };

@@ -124,11 +124,14 @@ class StrategyAdviser {
     consider(MemoryPass::kGradientAccumulation,
              Accumulate(recorded_, model, query_.half_batch_share));
     if (!best.has_value()) {
+      std::string why;
+      for (const TriedMemoryPass& tried : report.tried)
+        absl::StrAppend(&why, "; ", NameOf(tried.pass), ": ", tried.why_not);
       return MakeError(
           absl::StatusCode::kFailedPrecondition,
           absl::StrFormat("memory.budget_bytes is %d, but a step needs %.0f bytes, and the least "
-                          "that recomputation or gradient accumulation brings it to is %.0f",
-                          *query_.memory_budget_bytes, as_is.memory.bytes(), least),
+                          "that recomputation or gradient accumulation brings it to is %.0f%s",
+                          *query_.memory_budget_bytes, as_is.memory.bytes(), least, why),
           {.reason = "MEMORY_BUDGET_UNREACHABLE",
            .metadata = {{"budget_bytes", absl::StrCat(*query_.memory_budget_bytes)},
                         {"least_bytes", absl::StrFormat("%.0f", least)}}});
@@ -157,23 +160,41 @@ class StrategyAdviser {
   }
 
   void AssumeOf(const MemoryModel& model, MemoryReport& report) const {
-    report.assumptions.push_back(
-        query_.memory_is_zoos
-            ? "every layer's output is kept in float32, of the zoo's shapes, until its backward "
-              "operation has ended"
-            : "operations keep what memory.kept_outputs says until all after them are undone");
+    report.assumptions.push_back(KeptText());
     report.assumptions.push_back(absl::StrFormat(
         "%g copies of every parameter (itself, its gradient and the optimizer's state), of the "
         "size of its gradient",
         model.parameter_copies));
-    report.assumptions.push_back(
-        "while an operation is undone, the gradients of its output and of the one before it are "
-        "held; workspaces of kernels, buckets and fragmentation are not counted");
-    report.assumptions.push_back(
-        "recomputation starts from one kept output a segment: connections that skip it are not "
-        "counted");
+    const bool has_pairs = MostSegments(recorded_, model) > 0;
+    report.assumptions.push_back(absl::StrCat(
+        has_pairs ? "while an operation is undone, the gradients of its output and of the one "
+                    "before it are held"
+                  : "gradients of outputs are not counted, since what keeps them has no "
+                    "backward/NAME",
+        "; workspaces of kernels, buckets and fragmentation are not counted"));
+    if (has_pairs) {
+      report.assumptions.push_back(
+          "recomputation starts from one kept output a segment: connections that skip it are not "
+          "counted");
+    }
     report.assumptions.push_back(absl::StrFormat(
         "half a batch takes %g of the time of the whole one, each time", query_.half_batch_share));
+  }
+
+  // The source of what operations keep.
+  const char* KeptText() const {
+    if (query_.memory_is_requests)
+      return "operations keep what memory.kept_outputs says until all after them are undone";
+    if (recorded_.framework() == "model zoo") {
+      return "every layer's output is kept in float32, of the zoo's shapes, until its backward "
+             "operation has ended";
+    }
+    if (recorded_.framework() == "pytorch") {
+      return "the forward pass keeps what autograd saves of the operations that were recorded, by "
+             "the shapes of their inputs, each tensor once: an input is the latest tensor of its "
+             "shape that nothing has read yet";
+    }
+    return "operations keep the profile's kept_bytes until all after them are undone";
   }
 
   // The groups of a tuned strategy, as a strategy of the planned job.

@@ -162,7 +162,10 @@ class StrategyWriter {
   Operation Joined(const std::vector<int32_t>& members, int32_t at) const {
     Operation joined = operations_[Index(at)];
     joined.waiting_for.clear();
+    joined.kept_bytes = 0;
     for (const int32_t member : members) {
+      joined.kept_bytes =
+          std::min(kMaxKeptBytes, joined.kept_bytes + operations_[Index(member)].kept_bytes);
       const std::vector<int32_t>& before = operations_[Index(member)].waiting_for;
       joined.waiting_for.insert(joined.waiting_for.end(), before.begin(), before.end());
     }

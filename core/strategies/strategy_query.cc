@@ -15,7 +15,6 @@
 #include "core/model/fault_list.h"
 #include "core/predict/request_faults.h"
 #include "core/predict/throughput.h"
-#include "core/zoo/model_zoo.h"
 
 namespace stepcast {
 
@@ -90,35 +89,30 @@ std::vector<FusedCost> ResolveCosts(const Profile& profile, const OperationIndex
   return costs;
 }
 
-// Outputs of operations forward/LAYER by the zoo's architecture; none: the profile is not the
-// zoo's.
-std::optional<MemoryModel> ModelOfZoo(const Profile& profile, const OperationIndex& index) {
-  if (profile.framework() != "model zoo") return std::nullopt;
-  MemoryModel model{.kept_bytes = std::vector<int64_t>(profile.operations().size(), 0)};
-  bool found_any = false;
-  for (const ZooOutput& output : ZooOutputs(profile.model(), ZooCommunication::kAllReduce)) {
-    const auto found = index.find(absl::StrCat("forward/", output.layer));
-    if (found == index.end()) return std::nullopt;
-    model.kept_bytes[Index(found->second)] = output.bytes * profile.batch_size();
-    found_any = true;
+// What the profile's operations keep; none: it says of none.
+std::optional<MemoryModel> ModelOf(const Profile& profile) {
+  MemoryModel model;
+  bool keeps_any = false;
+  for (const Operation& operation : profile.operations()) {
+    model.kept_bytes.push_back(operation.kept_bytes);
+    keeps_any = keeps_any || operation.kept_bytes > 0;
   }
-  return found_any ? std::optional(std::move(model)) : std::nullopt;
+  return keeps_any ? std::optional(std::move(model)) : std::nullopt;
 }
 
 void ResolveMemory(const Profile& profile, const OperationIndex& index,
                    const StrategyDraft::Memory& draft, StrategyQuery& query,
                    RequestFaults& faults) {
-  constexpr int64_t kMostBytes = int64_t{1} << 44;
   if (!draft.kept_outputs.empty()) {
     query.memory.emplace().kept_bytes.assign(profile.operations().size(), 0);
-    query.memory_is_zoos = false;
+    query.memory_is_requests = true;
     std::set<int32_t> known;
     for (size_t i = 0; i < draft.kept_outputs.size(); ++i) {
       const StrategyDraft::KeptOutput& output = draft.kept_outputs[i];
       const std::string path = absl::StrCat("memory.kept_outputs[", i, "]");
-      if (output.bytes < 0 || output.bytes > kMostBytes) {
+      if (output.bytes < 0 || output.bytes > kMaxKeptBytes) {
         faults.Add(absl::StrCat(path, ".bytes"),
-                   absl::StrCat(output.bytes, " is not from 0 to ", kMostBytes));
+                   absl::StrCat(output.bytes, " is not from 0 to ", kMaxKeptBytes));
         continue;
       }
       const auto operation =
@@ -229,8 +223,7 @@ absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const St
     faults.Add("max_partitions",
                absl::StrCat(query.max_partitions, " is not from 1 to ", kMaxPartitions));
   }
-  query.memory = ModelOfZoo(profile, index);
-  query.memory_is_zoos = query.memory.has_value();
+  query.memory = ModelOf(profile);
   if (draft.memory.has_value()) ResolveMemory(profile, index, *draft.memory, query, faults);
   if (absl::Status status = std::move(faults).ToStatus("REQUEST_INVALID"); !status.ok())
     return status;
@@ -238,8 +231,8 @@ absl::StatusOr<StrategyQuery> ResolveStrategies(const Profile& profile, const St
   if (query.memory_budget_bytes.has_value() && !query.memory.has_value()) {
     return MakeError(absl::StatusCode::kFailedPrecondition,
                      absl::StrCat("memory.budget_bytes is ", *query.memory_budget_bytes,
-                                  ", but nothing says what operations keep: the profile is not of "
-                                  "the zoo, and memory.kept_outputs is empty"),
+                                  ", but nothing says what operations keep: no operation of the "
+                                  "profile has kept_bytes, and memory.kept_outputs is empty"),
                      {.reason = "MEMORY_UNKNOWN"});
   }
   return query;

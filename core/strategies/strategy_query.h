@@ -61,7 +61,7 @@ struct StrategyQuery {
   int32_t max_partitions = 1;
   SearchShortcuts shortcuts;
   std::optional<MemoryModel> memory;  // none: it is not known what is kept
-  bool memory_is_zoos = false;        // known of the zoo's architecture
+  bool memory_is_requests = false;    // of the request's kept_outputs, else of the profile
   std::optional<int64_t> memory_budget_bytes;
   double half_batch_share = kHalfBatchShare;
   // As recorded, DDP's default buckets, Horovod's cycles, MG-WFBP; none of parameter servers.

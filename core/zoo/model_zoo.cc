@@ -97,7 +97,8 @@ std::vector<TrainingLayer> TimedLayers(const Architecture& architecture,
     timed = {.name = layer.name,
              .inputs = layer.inputs,
              .forward_ns = duration_ns(layer.forward_flops),
-             .backward_ns = duration_ns(layer.backward_flops)};
+             .backward_ns = duration_ns(layer.backward_flops),
+             .kept_bytes = layer.output.elements() * kBytesPerElement * options.batch_size};
     for (const Variable& variable : layer.variables)
       timed.parameters.push_back(
           {.name = variable.name, .size_bytes = variable.elements * kBytesPerElement});
@@ -105,14 +106,22 @@ std::vector<TrainingLayer> TimedLayers(const Architecture& architecture,
   return layers;
 }
 
-// Checks durations: what makes a profile that breaks its limits is said in terms of the options,
-// before it is made.
-void CheckDurations(const TrainingGraph& graph, const ProfileLimits& limits, FaultList& faults) {
+// Checks durations and what is kept: what makes a profile that breaks its limits is said in terms
+// of the options, before it is made.
+void CheckGraph(const TrainingGraph& graph, const ZooOptions& options, const ProfileLimits& limits,
+                FaultList& faults) {
   const int64_t longest = *std::max_element(graph.durations_ns.begin(), graph.durations_ns.end());
   if (longest > limits.max_step_ns) {
     faults.Add("device_flops_per_second",
                absl::StrCat("a single operation would take ns: ",
                             OverLimit(longest, "max_step_ns", limits.max_step_ns)));
+  }
+  int64_t largest = 0;
+  for (const Operation& operation : graph.operations)
+    largest = std::max(largest, operation.kept_bytes);
+  if (largest > kMaxKeptBytes) {
+    faults.Add("batch_size", absl::StrCat(options.batch_size, ": an output would have ", largest,
+                                          " bytes, above the maximum of ", kMaxKeptBytes));
   }
 }
 
@@ -164,15 +173,6 @@ std::vector<std::string_view> ZooModels(ZooCommunication communication) {
   return names;
 }
 
-std::vector<ZooOutput> ZooOutputs(std::string_view model, ZooCommunication communication) {
-  std::vector<ZooOutput> outputs;
-  const Entry* const entry = FindEntry(model, communication);
-  if (entry == nullptr) return outputs;
-  for (const Layer& layer : entry->build().layers)
-    outputs.push_back({.layer = layer.name, .bytes = layer.output.elements() * kBytesPerElement});
-  return outputs;
-}
-
 absl::StatusOr<Profile> BuildZooProfile(std::string_view model, const ZooOptions& options,
                                         const ProfileLimits& limits) {
   FaultList faults;
@@ -184,7 +184,7 @@ absl::StatusOr<Profile> BuildZooProfile(std::string_view model, const ZooOptions
     return FaultsError("IMPORT_INVALID", std::move(faults).Take());
 
   TrainingGraph graph = GraphOf(*entry, options);
-  CheckDurations(graph, limits, faults);
+  CheckGraph(graph, options, limits, faults);
   const StepVariation variation =
       ResolveStepVariation(options.variation, graph.operations.size(), limits, faults);
   if (!faults.empty()) return FaultsError("IMPORT_INVALID", std::move(faults).Take());

@@ -29,15 +29,8 @@ struct ZooOptions {
 std::vector<std::string_view> ZooModels(
     ZooCommunication communication = ZooCommunication::kParameterServers);
 
-// The output of a layer for one example, float32.
-struct ZooOutput {
-  std::string layer;  // `forward/LAYER` computes it
-  int64_t bytes = 0;
-};
-// Of all layers, in the order in which a forward pass computes them; none: there is no such model.
-std::vector<ZooOutput> ZooOutputs(std::string_view model, ZooCommunication communication);
-
-// A profile as one worker alone would have recorded it.
+// A profile as one worker alone would have recorded it. Every layer's output is kept for the
+// backward pass, in float32.
 //
 // kAllReduce: one ALL_REDUCE a gradient tensor, in the order in which PyTorch makes them ready
 // (BuildAllReduceGraph), which DistributedDataParallel's default buckets fuse, and an optimizer's

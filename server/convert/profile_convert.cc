@@ -37,6 +37,7 @@ Operation OperationFromWire(const v1::Operation& wire, size_t index, FaultList& 
         CoreOf(kCollectives, wire.collective(), path, faults).value_or(Collective::kUnspecified);
   }
   operation.stream = wire.stream();
+  operation.kept_bytes = wire.kept_bytes();
   return operation;
 }
 
@@ -51,6 +52,7 @@ v1::Operation OperationToWire(const Operation& operation) {
   if (operation.collective != Collective::kUnspecified)
     wire.set_collective(WireOf(kCollectives, operation.collective));
   wire.set_stream(operation.stream);
+  wire.set_kept_bytes(operation.kept_bytes);
   return wire;
 }
 

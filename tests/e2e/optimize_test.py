@@ -152,6 +152,44 @@ class OptimizeTest(ServerTest):
             self.assertEqual(raised.exception.code(), grpc.StatusCode.FAILED_PRECONDITION)
             self.assertIn(f"memory.budget_bytes is {budget}", raised.exception.details())
 
+    def test_what_a_recording_keeps_is_known_of_its_import(self):
+        """Of a real recording, whose bytes autograd's own hooks saw."""
+        folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data", "saved_tensors")
+        with open(os.path.join(folder, "residual.json.gz"), "rb") as file:
+            content = file.read()
+        with open(os.path.join(folder, "saved.json"), encoding="utf-8") as file:
+            saved = json.load(file)["residual"]
+        options = {"batch_size": 2, "platform": {"bandwidth_bytes_per_second": 1e8}}
+        header = from_json(store.ImportProfileRequest(), {"header": {"pytorch": options, "profile_id": "residual"}})
+        imported = self.server.profiles.ImportProfile(iter([header, store.ImportProfileRequest(chunk=content)]), timeout=PATIENCE_SECONDS)
+        self.assertTrue([note for note in imported.notes if note.startswith("Found: the forward pass keeps")])
+        stored = self.server.profiles.GetProfile(store.GetProfileRequest(name="profiles/residual"))
+        kept = {operation.name: operation.kept_bytes for operation in stored.operations if operation.kept_bytes}
+        self.assertEqual(list(kept), ["forward"])
+        self.assertAlmostEqual(kept["forward"] / saved, 1, delta=0.003)
+        parameters = sum(operation.size_bytes for operation in stored.operations)
+
+        def asked(**memory):
+            request = self.request(memory=memory)
+            request.profile = "profiles/residual"
+            return request
+
+        whole = self.server.predictions.OptimizeJob(asked(parameter_copies=2))
+        self.assertEqual((whole.memory.parameter_bytes, whole.memory.before_bytes), (2 * parameters, 2 * parameters + kept["forward"]))
+        self.assertTrue([text for text in whole.memory.assumptions if "autograd" in text], whole.memory.assumptions)
+        halved = self.server.predictions.OptimizeJob(asked(parameter_copies=2, budget_bytes=int(whole.memory.before_bytes - 1)))
+        self.assertEqual(halved.strategy.memory_pass, PASS.GRADIENT_ACCUMULATION)
+        self.assertEqual(halved.memory.after_bytes, 2 * parameters + kept["forward"] / 2)
+        again = next(tried for tried in halved.memory.tried if getattr(tried, "pass") == PASS.RECOMPUTATION)
+        self.assertIn("no two operations forward/NAME", again.why_not)
+        # Of a profile that does not say it, a budget is refused.
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.optimized(memory={"budget_bytes": 100})
+        self.assertEqual(details_of(raised.exception).reason, "MEMORY_UNKNOWN")
+        said = training()
+        said["operations"][0]["kept_bytes"] = 7000000
+        self.assertEqual(self.optimized(inline_profile=said).memory.before_bytes, 48e6 + 14e6)
+
     def test_shortcuts_can_be_done_without(self):
         for without in ("coarsened_view", "partial_replay", "symmetry"):
             reply = self.optimized(shortcuts={without: False})

@@ -67,6 +67,7 @@ Operation OperationFromJson(const Json& json) {
   if (const Json* collective = Find(json, "collective"))
     operation.collective = CollectiveFromName(collective->get<std::string>());
   ReadInteger(json, "stream", operation.stream);
+  ReadInteger(json, "kept_bytes", operation.kept_bytes);
   return operation;
 }
 

@@ -24,6 +24,8 @@ Operation RandomOperation(Random& random, int32_t index, int32_t servers) {
   operation.parameter_server = Upto(random, servers);
   operation.size_bytes = IsTransfer(operation.resource) ? 1 + Upto(random, 1'000'000) : 0;
   operation.parameter = "variable" + std::to_string(index / 3);
+  if (operation.resource == Resource::kWorker && index % 2 == 0)
+    operation.kept_bytes = Upto(random, 1'000'000);
   for (int32_t before = 0; before < index; ++before) {
     if (random.Below(4) == 0) operation.waiting_for.push_back(before);
   }

@@ -102,7 +102,7 @@ TEST(ResolveStrategiesTest, TheZoosOutputsAreKnown) {
           .value();
   const absl::StatusOr<StrategyQuery> query = ResolveStrategies(profile, {});
   ASSERT_TRUE(query.ok() && query->memory.has_value());
-  EXPECT_TRUE(query->memory_is_zoos);
+  EXPECT_FALSE(query->memory_is_requests);
   // conv1: 112 x 112 x 64 floats, of two images.
   EXPECT_EQ(query->memory->kept_bytes[0], int64_t{112} * 112 * 64 * 4 * 2);
 }

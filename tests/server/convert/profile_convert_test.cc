@@ -15,7 +15,10 @@ namespace {
 
 TEST(ProfileConvertTest, CollectivesStreamsAndBucketsComeBackAsTheyWere) {
   ProfileDraft draft{.batch_size = 1, .platform = {.bandwidth_bytes_per_second = 1e9}};
-  draft.operations = {{.name = "backward", .resource = Resource::kWorker, .stream = 63}};
+  draft.operations = {{.name = "backward",
+                       .resource = Resource::kWorker,
+                       .stream = 63,
+                       .kept_bytes = 5'000'000'000}};
   for (const Collective kind : {Collective::kAllReduce, Collective::kReduceScatter,
                                 Collective::kAllGather, Collective::kBroadcast}) {
     draft.operations.push_back({.name = absl::StrCat("collective ", static_cast<int>(kind)),

@@ -1,0 +1,584 @@
+#include "core/importing/saved_tensors.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <iterator>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace stepcast {
+
+namespace {
+
+constexpr int64_t kMostTensorElements = int64_t{1} << 40;
+constexpr int64_t kMostSavedBytes = int64_t{1} << 60;
+constexpr int64_t kBytesOfUnknownElement = 4;
+constexpr int64_t kIndexBytes = 8;  // of a maximum's place
+// Tensors that nothing has read yet; older ones are forgotten.
+constexpr size_t kMostUnread = 64;
+constexpr size_t kMostKnown = 16;  // likewise, of a shape that were read
+
+// The output of an operation, as far as its inputs' shapes tell.
+enum class OutputForm : uint8_t {
+  kNone,      // nothing that is read: a scalar, or not known
+  kSame,      // a new tensor of the first input's shape
+  kInPlace,   // the first input itself
+  kLarger,    // a new tensor of the first two inputs' larger shape
+  kView,      // the first input's elements in another shape
+  kPermuted,  // the same, with its dimensions in another order
+  kSqueezed,  // the same, with more or fewer dimensions of 1
+  kPart,      // some of the first input's elements
+  kExpanded,  // the first input's elements, some of them several times
+  kChannels,  // of a convolution: as many channels as its weights say
+  kPooled,    // as many channels as the first input
+  kProduct,   // of matrices, the last two inputs that are read
+  kRows,      // of a table, one for each index
+  kAny        // a new tensor of an unknown shape
+};
+
+constexpr uint8_t kFirst = 1;
+constexpr uint8_t kSecond = 2;
+constexpr uint8_t kThird = 4;
+constexpr uint8_t kBoth = kFirst | kSecond;
+
+struct TensorRule {
+  std::string_view name;
+  uint8_t reads = 0;  // inputs
+  uint8_t keeps = 0;  // of them, those that its gradient needs
+  OutputForm output = OutputForm::kNone;
+  bool keeps_output = false;
+  int64_t mask_bytes = 0;        // that it keeps besides, for each element of the first input
+  int64_t index_bytes = 0;       // likewise, for each element of the output
+  bool reads_all = false;        // that nothing has read yet
+  bool keeps_if_both = false;    // a factor is needed for the other's gradient
+  int64_t statistics_bytes = 0;  // likewise, for each mean of a normalization
+  size_t statistics_input = 0;   // which has an element for each channel
+  bool is_dropout_mask = false;  // makes the mask of the dropout around it, a byte for an element
+};
+
+using Form = OutputForm;
+
+constexpr TensorRule Unary(std::string_view name, bool keeps) {
+  return {
+      .name = name, .reads = kFirst, .keeps = keeps ? kFirst : uint8_t{0}, .output = Form::kSame};
+}
+constexpr TensorRule Result(std::string_view name, Form output = Form::kSame) {
+  return {.name = name, .reads = kFirst, .output = output, .keeps_output = true};
+}
+// In place, and its gradient needs what was there before.
+constexpr TensorRule CopyOfInput(std::string_view name) {
+  return {.name = name, .reads = kFirst, .output = Form::kInPlace, .mask_bytes = -1};
+}
+constexpr TensorRule View(std::string_view name, Form output = Form::kView) {
+  return {.name = name, .reads = kFirst, .output = output};
+}
+constexpr TensorRule Convolution(std::string_view name) {
+  return {.name = name, .reads = kFirst, .keeps = kFirst, .output = Form::kChannels};
+}
+constexpr TensorRule Pool(std::string_view name, int64_t index_bytes = 0) {
+  return {.name = name,
+          .reads = kFirst,
+          .keeps = kFirst,
+          .output = Form::kPooled,
+          .index_bytes = index_bytes};
+}
+constexpr TensorRule Product(std::string_view name, uint8_t factors = kBoth) {
+  return {.name = name, .reads = factors, .keeps = factors, .output = Form::kProduct};
+}
+// A mean's gradient needs no values, but PyTorch 1.13 keeps its input.
+constexpr TensorRule Reduction(std::string_view name) {
+  return {.name = name, .reads = kFirst, .keeps = kFirst, .output = Form::kAny};
+}
+constexpr TensorRule Loss(std::string_view name) {
+  return {.name = name, .reads = kBoth, .keeps = kBoth};
+}
+constexpr TensorRule Attention(std::string_view name) {
+  return {.name = name,
+          .reads = kBoth | kThird,
+          .keeps = kBoth | kThird,
+          .output = Form::kSame,
+          .keeps_output = true};
+}
+
+// Means and inverses of deviations are kept in float32.
+constexpr TensorRule Normalization(std::string_view name, size_t weights) {
+  return {.name = name,
+          .reads = kFirst,
+          .keeps = kFirst,
+          .output = Form::kSame,
+          .statistics_bytes = 8,
+          .statistics_input = weights};
+}
+
+// In ascending order of the names. Operations that call others of these are not in it, so that what
+// they call is counted: linear is t and addmm, softmax is _softmax.
+constexpr std::array kRules{
+    Pool("_adaptive_avg_pool2d"),
+    Pool("_adaptive_avg_pool3d"),
+    Normalization("_batch_norm_with_update", 1),
+    Convolution("_conv_depthwise2d"),
+    Convolution("_convolution"),
+    TensorRule{.name = "_fused_dropout",
+               .reads = kFirst,
+               .output = Form::kSame,
+               .mask_bytes = 1,
+               .is_dropout_mask = true},
+    Result("_log_softmax"),
+    Normalization("_native_batch_norm_legit", 1),
+    View("_reshape_alias"),
+    Attention("_scaled_dot_product_cudnn_attention"),
+    Attention("_scaled_dot_product_efficient_attention"),
+    Attention("_scaled_dot_product_flash_attention"),
+    Attention("_scaled_dot_product_flash_attention_for_cpu"),
+    Convolution("_slow_conv2d_forward"),
+    Result("_softmax"),
+    Unary("_to_copy", false),
+    View("_unsafe_view"),
+    Unary("abs", true),
+    TensorRule{.name = "add", .reads = kBoth, .output = Form::kLarger},
+    TensorRule{.name = "add_", .reads = kBoth, .output = Form::kInPlace},
+    Product("addmm", kSecond | kThird),
+    View("alias"),
+    View("as_strided", Form::kPart),
+    Pool("avg_pool2d"),
+    Pool("avg_pool3d"),
+    Product("baddbmm", kSecond | kThird),
+    Loss("binary_cross_entropy"),
+    Loss("binary_cross_entropy_with_logits"),
+    Product("bmm"),
+    TensorRule{.name = "cat", .output = Form::kAny, .reads_all = true},
+    Unary("clamp", true),
+    Unary("clamp_min", true),
+    Unary("clone", false),
+    TensorRule{.name = "constant_pad_nd", .reads = kFirst, .output = Form::kAny},
+    Convolution("convolution"),
+    Convolution("convolution_overrideable"),
+    TensorRule{.name = "copy_", .reads = kSecond, .output = Form::kSame},
+    Normalization("cudnn_batch_norm", 1),
+    Convolution("cudnn_convolution"),
+    Convolution("cudnn_convolution_transpose"),
+    TensorRule{.name = "div", .reads = kBoth, .output = Form::kLarger, .keeps_if_both = true},
+    TensorRule{.name = "div_", .reads = kBoth, .keeps = kSecond, .output = Form::kInPlace},
+    TensorRule{.name = "dropout", .reads = kFirst, .output = Form::kSame, .mask_bytes = -1},
+    TensorRule{.name = "dropout_", .reads = kFirst, .output = Form::kInPlace, .mask_bytes = -1},
+    Result("elu"),
+    Result("elu_", Form::kInPlace),
+    TensorRule{.name = "embedding", .reads = kSecond, .keeps = kSecond, .output = Form::kRows},
+    Result("exp"),
+    View("expand", Form::kExpanded),
+    Unary("gelu", true),
+    Unary("hardsigmoid", true),
+    CopyOfInput("hardsigmoid_"),
+    Unary("hardswish", true),
+    CopyOfInput("hardswish_"),
+    Unary("hardtanh", true),
+    CopyOfInput("hardtanh_"),
+    Loss("huber_loss"),
+    Loss("kl_div"),
+    Loss("l1_loss"),
+    Unary("leaky_relu", true),
+    Result("leaky_relu_", Form::kInPlace),
+    Unary("log", true),
+    TensorRule{.name = "masked_fill", .reads = kBoth, .keeps = kSecond, .output = Form::kSame},
+    TensorRule{.name = "masked_fill_", .reads = kBoth, .keeps = kSecond, .output = Form::kInPlace},
+    Pool("max_pool2d_with_indices", kIndexBytes),
+    Pool("max_pool3d_with_indices", kIndexBytes),
+    Reduction("mean"),
+    Normalization("miopen_batch_norm", 1),
+    Convolution("miopen_convolution"),
+    Unary("mish", true),
+    CopyOfInput("mish_"),
+    Convolution("mkldnn_convolution"),
+    Product("mm"),
+    Loss("mse_loss"),
+    TensorRule{.name = "mul", .reads = kBoth, .output = Form::kLarger, .keeps_if_both = true},
+    TensorRule{.name = "mul_", .reads = kBoth, .keeps = kSecond, .output = Form::kInPlace},
+    Normalization("native_batch_norm", 1),
+    TensorRule{.name = "native_dropout",
+               .reads = kFirst,
+               .output = Form::kSame,
+               .mask_bytes = 1,
+               .is_dropout_mask = true},
+    Unary("native_group_norm", true),
+    Normalization("native_layer_norm", 2),
+    Unary("neg", false),
+    Loss("nll_loss2d_forward"),
+    Loss("nll_loss_forward"),
+    View("permute", Form::kPermuted),
+    Unary("pow", true),
+    Result("relu"),
+    Result("relu_", Form::kInPlace),
+    Result("rsqrt"),
+    TensorRule{.name = "rsub", .reads = kBoth, .output = Form::kLarger},
+    View("select", Form::kPart),
+    Result("sigmoid"),
+    Result("sigmoid_", Form::kInPlace),
+    Unary("silu", true),
+    CopyOfInput("silu_"),
+    View("slice", Form::kPart),
+    Convolution("slow_conv2d_forward"),
+    Loss("smooth_l1_loss"),
+    Unary("softplus", true),
+    View("split", Form::kPart),
+    View("split_with_sizes", Form::kPart),
+    Result("sqrt"),
+    View("squeeze", Form::kSqueezed),
+    TensorRule{.name = "stack", .output = Form::kAny, .reads_all = true},
+    Reduction("std"),
+    TensorRule{.name = "sub", .reads = kBoth, .output = Form::kLarger},
+    TensorRule{.name = "sub_", .reads = kBoth, .output = Form::kInPlace},
+    TensorRule{.name = "sum", .reads = kFirst, .output = Form::kAny},
+    View("t", Form::kPermuted),
+    Result("tanh"),
+    Result("tanh_", Form::kInPlace),
+    Convolution("thnn_conv2d_forward"),
+    Unary("threshold", true),
+    Result("threshold_", Form::kInPlace),
+    View("transpose", Form::kPermuted),
+    View("unbind", Form::kPart),
+    View("unsqueeze", Form::kSqueezed),
+    TensorRule{.name = "upsample_bilinear2d", .reads = kFirst, .output = Form::kPooled},
+    TensorRule{.name = "upsample_nearest2d", .reads = kFirst, .output = Form::kPooled},
+    Reduction("var"),
+    View("view"),
+    TensorRule{.name = "where", .reads = kBoth | kThird, .keeps = kFirst, .output = Form::kAny},
+};
+static_assert(std::is_sorted(kRules.begin(), kRules.end(),
+                             [](const TensorRule& a, const TensorRule& b) {
+                               return a.name < b.name;
+                             }) &&
+              kRules.size() <= 256);
+
+// Memory that tensors share.
+struct Storage {
+  int64_t bytes = -1;       // -1: not known yet
+  int64_t elements = -1;    // likewise
+  int64_t index_bytes = 0;  // kept for each element, once it is known how many there are
+  bool is_kept = false;
+  bool is_parameter = false;
+};
+
+// A tensor that nothing has read yet.
+struct UnreadTensor {
+  size_t storage = 0;
+  // kSame: of these dimensions, -1 one that is not known; else what was made of them.
+  OutputForm form = OutputForm::kSame;
+  std::vector<int64_t> dimensions;
+  int64_t elements = -1;   // of a view: of what it is a view of
+  int64_t parts_left = 0;  // of kPart, once the first one was read
+};
+
+std::vector<int64_t> Sorted(std::vector<int64_t> dimensions) {
+  std::sort(dimensions.begin(), dimensions.end());
+  return dimensions;
+}
+
+std::vector<int64_t> WithoutOnes(std::vector<int64_t> dimensions) {
+  std::erase(dimensions, 1);
+  return dimensions;
+}
+
+bool IsExpanded(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
+  return from.size() <= to.size() &&
+         std::equal(from.rbegin(), from.rend(), to.rbegin(),
+                    [](int64_t a, int64_t b) { return a == b || a == 1; });
+}
+
+// What a forward pass keeps, as it goes.
+class ForwardPass {
+ public:
+  ForwardPass(const TensorOperations& tensors,
+              const absl::flat_hash_set<int64_t>& parameter_elements)
+      : tensors_(tensors), parameter_elements_(parameter_elements) {}
+
+  // `mask_bytes`: of a dropout.
+  void Run(const TensorOperation& operation, int64_t mask_bytes) {
+    const TensorRule& rule = kRules[operation.rule];
+    if (rule.reads_all) unread_.clear();
+    std::array<std::optional<size_t>, TensorOperation::kInputs> inputs;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if ((rule.reads >> i & 1) == 0 || ElementsOf(operation, i) <= 1) continue;
+      inputs[i] = Read(operation.shapes[i], operation.element_bytes[i]);
+    }
+    const bool keeps_both = rule.keeps_if_both && inputs[0] && inputs[1];
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] && (keeps_both || (rule.keeps >> i & 1) != 0)) Keep(*inputs[i]);
+    }
+    if (inputs[0] && rule.mask_bytes != 0) {
+      const int64_t element = mask_bytes > 0 ? mask_bytes : BytesOfElement(operation, 0);
+      Count(element * ElementsOf(operation, 0));
+    }
+    if (inputs[0]) Count(rule.statistics_bytes * MeansOf(operation, rule));
+    AddOutput(operation, rule, inputs);
+    const bool reads_any = std::any_of(inputs.begin(), inputs.end(),
+                                       [](const auto& input) { return input.has_value(); });
+    if (!reads_any) return;
+    if (keeps_both || rule.keeps != 0 || rule.keeps_output || rule.mask_bytes != 0) ++operations_;
+  }
+
+  SavedTensors Saved() const { return {.bytes = bytes_, .operations = operations_}; }
+
+ private:
+  // The latest tensors of a shape that were read, each once.
+  using Known = std::deque<size_t>;
+
+  // 0: it is no tensor, or not known; a scalar has 1.
+  int64_t ElementsOf(const TensorOperation& operation, size_t input) const {
+    return operation.shapes[input] < 0 ? 0 : ElementsOf(operation.shapes[input]);
+  }
+  int64_t ElementsOf(int32_t shape) const {
+    int64_t elements = 1;
+    for (const int64_t size : DimensionsOf(shape)) {
+      if (size <= 0 || elements > kMostTensorElements / size) return 0;
+      elements *= size;
+    }
+    return elements;
+  }
+  const std::vector<int64_t>& DimensionsOf(int32_t shape) const {
+    return tensors_.shapes[static_cast<size_t>(shape)];
+  }
+  static int64_t BytesOfElement(const TensorOperation& operation, size_t input) {
+    const int64_t bytes = operation.element_bytes[input];
+    return bytes > 0 ? bytes : kBytesOfUnknownElement;
+  }
+
+  void Count(int64_t bytes) { bytes_ = std::min(kMostSavedBytes, bytes_ + bytes); }
+
+  void Keep(size_t storage) {
+    Storage& kept = storages_[storage];
+    if (kept.is_parameter) return;
+    if (!kept.is_kept) Count(std::max<int64_t>(0, kept.bytes));
+    kept.is_kept = true;
+  }
+
+  // True if more is known of the shape than the number of its elements, and it is another one than
+  // that of the tensor a view is of.
+  bool IsSurely(const UnreadTensor& tensor, int32_t shape) const {
+    const std::vector<int64_t>& dimensions = DimensionsOf(shape);
+    switch (tensor.form) {
+      case OutputForm::kPermuted:
+        return dimensions != tensor.dimensions && Sorted(dimensions) == Sorted(tensor.dimensions);
+      case OutputForm::kView:
+      case OutputForm::kPart:
+      case OutputForm::kAny:
+        return false;
+      default:
+        return CanBe(tensor, shape, ElementsOf(shape));
+    }
+  }
+
+  bool CanBe(const UnreadTensor& tensor, int32_t shape, int64_t elements) const {
+    const std::vector<int64_t>& dimensions = DimensionsOf(shape);
+    switch (tensor.form) {
+      case OutputForm::kSame:
+        return std::equal(tensor.dimensions.begin(), tensor.dimensions.end(), dimensions.begin(),
+                          dimensions.end(),
+                          [](int64_t made, int64_t read) { return made == read || made < 0; });
+      case OutputForm::kPermuted:
+        return Sorted(dimensions) == Sorted(tensor.dimensions);
+      case OutputForm::kSqueezed:
+        return WithoutOnes(dimensions) == WithoutOnes(tensor.dimensions);
+      case OutputForm::kExpanded:
+        return IsExpanded(tensor.dimensions, dimensions);
+      case OutputForm::kView:
+        return tensor.elements == elements;
+      case OutputForm::kPart:
+        return tensor.elements % elements == 0;
+      default:
+        return true;
+    }
+  }
+
+  // The storage of an input.
+  size_t Read(int32_t shape, int64_t element_bytes) {
+    const int64_t elements = ElementsOf(shape);
+    const size_t storage = Find(shape, elements);
+    Storage& read = storages_[storage];
+    if (read.elements < 0) read.elements = elements;
+    if (read.bytes < 0) {
+      read.bytes = read.elements * (element_bytes > 0 ? element_bytes : kBytesOfUnknownElement);
+    }
+    Count(std::exchange(read.index_bytes, 0) * read.elements);
+    Known& known = known_[shape];
+    std::erase(known, storage);
+    known.push_back(storage);
+    if (known.size() > kMostKnown) known.pop_front();
+    return storage;
+  }
+
+  size_t Find(int32_t shape, int64_t elements) {
+    for (const bool exactly : {true, false}) {
+      for (auto tensor = unread_.rbegin(); tensor != unread_.rend(); ++tensor) {
+        if (exactly ? !IsSurely(*tensor, shape) : !CanBe(*tensor, shape, elements)) continue;
+        const size_t storage = tensor->storage;
+        if (tensor->form == OutputForm::kPart) {
+          if (tensor->parts_left == 0) tensor->parts_left = tensor->elements / elements;
+          if (--tensor->parts_left > 0) return storage;
+        }
+        unread_.erase(std::next(tensor).base());
+        return storage;
+      }
+    }
+    if (const auto known = known_.find(shape); known != known_.end()) {
+      const auto kept = std::find_if(known->second.rbegin(), known->second.rend(),
+                                     [this](size_t storage) { return storages_[storage].is_kept; });
+      return kept == known->second.rend() ? known->second.back() : *kept;
+    }
+    storages_.push_back(
+        {.elements = elements, .is_parameter = parameter_elements_.contains(elements)});
+    return storages_.size() - 1;
+  }
+
+  void AddOutput(const TensorOperation& operation, const TensorRule& rule,
+                 const std::array<std::optional<size_t>, TensorOperation::kInputs>& inputs) {
+    // A reading that was not recorded, or of a scalar, makes nothing to keep.
+    if (rule.output == OutputForm::kNone || (!rule.reads_all && ElementsOf(operation, 0) <= 1))
+      return;
+    UnreadTensor tensor;
+    if (ElementsOf(operation, 0) > 0) tensor.dimensions = DimensionsOf(operation.shapes[0]);
+    switch (rule.output) {
+      case OutputForm::kView:
+      case OutputForm::kPermuted:
+      case OutputForm::kSqueezed:
+      case OutputForm::kPart:
+      case OutputForm::kExpanded:
+        tensor.form = rule.output;
+        [[fallthrough]];
+      case OutputForm::kInPlace:
+        if (!inputs[0]) return;
+        tensor.storage = *inputs[0];
+        tensor.elements = ElementsOf(operation, 0);
+        break;
+      case OutputForm::kLarger:
+        if (ElementsOf(operation, 1) > ElementsOf(operation, 0))
+          tensor.dimensions = DimensionsOf(operation.shapes[1]);
+        break;
+      case OutputForm::kChannels:
+        ToImage(tensor.dimensions, ChannelsOf(operation));
+        break;
+      case OutputForm::kPooled:
+        if (tensor.dimensions.size() > 1) ToImage(tensor.dimensions, tensor.dimensions[1]);
+        break;
+      case OutputForm::kProduct:
+        tensor.dimensions = ProductOf(operation, rule);
+        break;
+      case OutputForm::kRows:
+        tensor.dimensions = RowsOf(operation);
+        break;
+      case OutputForm::kAny:
+        tensor.form = OutputForm::kAny;
+        break;
+      default:
+        break;
+    }
+    if (tensor.elements < 0) {
+      tensor.storage = storages_.size();
+      storages_.push_back({.index_bytes = rule.index_bytes});
+    }
+    if (rule.keeps_output) {
+      Storage& kept = storages_[tensor.storage];
+      kept.elements = ElementsOf(operation, 0);
+      kept.bytes = kept.elements * BytesOfElement(operation, 0);
+      Keep(tensor.storage);
+    }
+    unread_.push_back(std::move(tensor));
+    if (unread_.size() > kMostUnread) unread_.pop_front();
+  }
+
+  // A batch's has a mean for each channel, a layer's for each example and position.
+  int64_t MeansOf(const TensorOperation& operation, const TensorRule& rule) const {
+    const int64_t weights = ElementsOf(operation, rule.statistics_input);
+    if (rule.statistics_bytes == 0 || weights == 0) return 0;
+    return rule.statistics_input == 1 ? weights : ElementsOf(operation, 0) / weights;
+  }
+
+  // Of another size, which is not known.
+  static void ToImage(std::vector<int64_t>& dimensions, int64_t channels) {
+    for (size_t i = 1; i < dimensions.size(); ++i) dimensions[i] = i == 1 ? channels : -1;
+  }
+
+  // Of a convolution's output; -1: it may be a transposed one.
+  int64_t ChannelsOf(const TensorOperation& operation) const {
+    if (operation.shapes[1] < 0) return -1;
+    const std::vector<int64_t>& input = DimensionsOf(operation.shapes[0]);
+    const std::vector<int64_t>& weights = DimensionsOf(operation.shapes[1]);
+    if (input.size() < 2 || weights.size() < 2) return -1;
+    const bool may_be_transposed =
+        weights[0] == input[1] && weights[1] != input[1] && weights[1] != 1;
+    return may_be_transposed ? -1 : weights[0];
+  }
+
+  std::vector<int64_t> ProductOf(const TensorOperation& operation, const TensorRule& rule) const {
+    const size_t first = (rule.reads & kFirst) != 0 ? 0 : 1;
+    if (ElementsOf(operation, first) == 0 || ElementsOf(operation, first + 1) == 0) return {};
+    std::vector<int64_t> product = DimensionsOf(operation.shapes[first]);
+    const std::vector<int64_t>& factor = DimensionsOf(operation.shapes[first + 1]);
+    if (!product.empty() && !factor.empty()) product.back() = factor.back();
+    return product;
+  }
+
+  std::vector<int64_t> RowsOf(const TensorOperation& operation) const {
+    if (operation.shapes[1] < 0) return {};
+    std::vector<int64_t> rows = DimensionsOf(operation.shapes[1]);
+    const std::vector<int64_t>& table = DimensionsOf(operation.shapes[0]);
+    rows.push_back(table.empty() ? -1 : table.back());
+    return rows;
+  }
+
+  const TensorOperations& tensors_;
+  const absl::flat_hash_set<int64_t>& parameter_elements_;
+  std::vector<Storage> storages_;
+  std::deque<UnreadTensor> unread_;            // the latest last
+  absl::flat_hash_map<int32_t, Known> known_;  // by shape
+  int64_t bytes_ = 0;
+  int64_t operations_ = 0;
+};
+
+}  // namespace
+
+std::optional<uint8_t> RuleOfTensorOperation(std::string_view name) {
+  constexpr std::string_view kLibrary = "aten::";
+  if (name.substr(0, kLibrary.size()) != kLibrary) return std::nullopt;
+  name.remove_prefix(kLibrary.size());
+  const auto* const rule =
+      std::lower_bound(kRules.begin(), kRules.end(), name,
+                       [](const TensorRule& a, std::string_view b) { return a.name < b; });
+  if (rule == kRules.end() || rule->name != name) return std::nullopt;
+  return static_cast<uint8_t>(rule - kRules.begin());
+}
+
+SavedTensors FindSavedTensors(const TensorOperations& tensors, int64_t from_ns, int64_t to_ns,
+                              const absl::flat_hash_set<int64_t>& nodes,
+                              const absl::flat_hash_set<int64_t>& parameter_elements) {
+  // Operations within no other, and of dropouts the bytes of an element of the mask, if known.
+  struct Outer {
+    const TensorOperation* operation = nullptr;
+    int64_t mask_bytes = 0;
+  };
+  std::vector<Outer> outer;
+  absl::flat_hash_map<int64_t, size_t> last_of;  // by sequence number
+  auto operation = std::lower_bound(
+      tensors.operations.begin(), tensors.operations.end(), from_ns,
+      [](const TensorOperation& each, int64_t start_ns) { return each.start_ns < start_ns; });
+  for (; operation != tensors.operations.end() && operation->start_ns < to_ns; ++operation) {
+    const TensorRule& rule = kRules[operation->rule];
+    if (!outer.empty() && operation->start_ns < outer.back().operation->end_ns) {
+      if (rule.is_dropout_mask) outer.back().mask_bytes = rule.mask_bytes;
+      continue;
+    }
+    last_of[operation->sequence] = outer.size();
+    outer.push_back(
+        {.operation = &*operation, .mask_bytes = rule.is_dropout_mask ? rule.mask_bytes : 0});
+  }
+  ForwardPass pass(tensors, parameter_elements);
+  for (size_t i = 0; i < outer.size(); ++i) {
+    const int64_t sequence = outer[i].operation->sequence;
+    if (nodes.contains(sequence) && last_of[sequence] == i)
+      pass.Run(*outer[i].operation, outer[i].mask_bytes);
+  }
+  return pass.Saved();
+}
+
+}  // namespace stepcast
