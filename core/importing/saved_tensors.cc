@@ -286,7 +286,7 @@ bool IsExpanded(const std::vector<int64_t>& from, const std::vector<int64_t>& to
                     [](int64_t a, int64_t b) { return a == b || a == 1; });
 }
 
-// What a forward pass keeps, as it goes.
+// A forward pass, operation by operation, and the bytes that it keeps.
 class ForwardPass {
  public:
   ForwardPass(const TensorOperations& tensors,

@@ -42,7 +42,7 @@ struct SavedTensors {
   int64_t operations = 0;  // whose gradients need some
 };
 
-// What the operations keep that begin in a span of time and made one of `nodes`, the sequence
+// The tensors kept by operations that begin in a span of time and made one of `nodes`, the sequence
 // numbers of the functions that the backward pass ran: of those with the same number the last one
 // did. Operations within others are part of them.
 //

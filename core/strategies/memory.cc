@@ -37,7 +37,8 @@ double ParameterBytes(const Profile& profile, const MemoryModel& model) {
   return bytes * model.parameter_copies;
 }
 
-// What is kept, and of that the output whose gradient is held while it is undone.
+// The bytes that an operation keeps, and of them the output whose gradient is held while it is
+// undone.
 struct Kept {
   int64_t bytes = 0;
   int64_t gradient_bytes = 0;
@@ -319,7 +320,7 @@ absl::StatusOr<MemoryPlan> Accumulate(const Profile& profile, const MemoryModel&
   for (size_t i = 0; i < operations.size(); ++i) {
     Operation second = operations[i];
     for (int32_t& before : second.waiting_for) before += halves;
-    // What waits for the first halves must be nothing that they wait for.
+    // The first halves wait for none of those that wait for them.
     const bool is_first =
         std::all_of(operations[i].waiting_for.begin(), operations[i].waiting_for.end(),
                     [&](int32_t before) { return is_once[Index(before)] != 0; });

@@ -89,7 +89,7 @@ std::vector<FusedCost> ResolveCosts(const Profile& profile, const OperationIndex
   return costs;
 }
 
-// What the profile's operations keep; none: it says of none.
+// The bytes that the profile's operations keep; none: it says of none.
 std::optional<MemoryModel> ModelOf(const Profile& profile) {
   MemoryModel model;
   bool keeps_any = false;

@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <tuple>
 
 #include "nlohmann/json.hpp"
 
@@ -132,6 +133,41 @@ std::vector<double> ReadyMs(const Profile& profile, size_t step) {
     ++bucket;
   }
   return ready;
+}
+
+// Of ResNet-50 and 32 images in float32, layer by layer: the image, each convolution's output, what
+// it is normalized and rectified to, the pool and its places, means and deviations, the loss.
+TEST_F(RecordedPyTorchTracesTest, AForwardPassKeepsWhatItsLayersAddUpTo) {
+  int64_t elements = 3 * 224 * 224;
+  int64_t channels = 0;
+  const auto convolution = [&](int64_t width, int64_t size, bool is_shortcut = false) {
+    elements += (is_shortcut ? 1 : 2) * width * size * size;
+    channels += width;
+  };
+  convolution(64, 112);
+  elements += 64 * 56 * 56;
+  for (const auto& [width, size, blocks] : {std::tuple(64, 56, 3), std::tuple(128, 28, 4),
+                                            std::tuple(256, 14, 6), std::tuple(512, 7, 3)}) {
+    for (int block = 0; block < blocks; ++block) {
+      convolution(width, block == 0 && width > 64 ? 2 * size : size);
+      convolution(width, size);
+      convolution(4 * width, size);
+      if (block == 0) convolution(4 * width, size, /*is_shortcut=*/true);
+    }
+  }
+  elements += 2048 + 1000;
+  const int64_t by_hand = 32 * (4 * elements + 8 * 64 * 56 * 56 + 8) + 8 * channels;
+  const absl::StatusOr<ImportedProfile> imported = Import(Text("kineto/resnet50_1gpu_v100"));
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  int64_t kept = 0;
+  for (const Operation& operation : imported->profile.operations()) kept += operation.kept_bytes;
+  EXPECT_EQ(kept, by_hand);
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("the forward pass keeps 2749 MB")));
+  // Recorded without shapes, it is not known.
+  const absl::StatusOr<ImportedProfile> without = Import(Text("kineto/resnet50_ddp_1worker_v100"));
+  ASSERT_TRUE(without.ok()) << without.status();
+  for (const Operation& operation : without->profile.operations())
+    EXPECT_EQ(operation.kept_bytes, 0) << operation.name;
 }
 
 TEST_F(RecordedPyTorchTracesTest, ResNet50OnAGpuHasItsGradientsAndTheirReadyTimes) {

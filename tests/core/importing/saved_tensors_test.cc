@@ -114,7 +114,7 @@ TEST(SavedTensorsTest, AnOperationWithinAnotherIsPartOfIt) {
 
 TEST(SavedTensorsTest, OnlyWhatTheBackwardPassUndoesKeepsAnything) {
   Pass pass;
-  // What the loader normalizes has the number of the convolution's node, which is made later.
+  // The loader's division has the number of the convolution's node, which is made later.
   pass.AddWithoutNode("div_", {{3, 8, 8}, {3, 1, 1}})
       .Add("convolution", {kImage, kWeights})
       .Add("native_batch_norm", {kMap});
@@ -200,8 +200,8 @@ TEST(SavedTensorsTest, TensorsThatNothingReadsAreForgotten) {
   EXPECT_EQ(pass.Saved(), int64_t{200'000} * kMapBytes);
 }
 
-// What real autograd kept, as its hooks saw it: tests/data/saved_tensors. What is not inferred is
-// the loss's weight, of 4 bytes, and a mask of an attention.
+// Held to real autograd, as its hooks saw it: tests/data/saved_tensors. Not inferred are the loss's
+// weight, of 4 bytes, and a mask of an attention.
 TEST(SavedTensorsTest, RecordedNetworksKeepWhatAutogradKept) {
   const std::string folder = STEPCAST_SOURCE_DIR "/tests/data/saved_tensors/";
   std::ifstream told(folder + "saved.json");

@@ -164,7 +164,7 @@ TEST(MemoryTest, WhatIsBroadcastIsThereOnceForBothHalves) {
   EXPECT_THAT(plan->profile.operations()[0].waiting_for, ElementsAre(last));
   EXPECT_THAT(plan->profile.operations()[4].waiting_for, ElementsAre(3, last))
       << "after the first half, too";
-  // Where the broadcast waits for a computation, as an import has it, that one is there once, too.
+  // A computation that the broadcast waits for, as an import has it, is there once, too.
   draft.operations.push_back({.name = "until_broadcast", .resource = Resource::kWorker});
   draft.operations[static_cast<size_t>(last) - 4].waiting_for = {last - 3};
   for (int64_t& start : draft.steps[0].start_ns) start += 7000;
