@@ -19,9 +19,9 @@ namespace {
 constexpr double kContentionLevel = 0.95;
 // A share of all that is rounding.
 constexpr double kRoundingShare = 1e-9;
-// Halvings of an interval of logarithms, to its last bit.
-constexpr int kHalvings = 60;
-// Of logarithms from the best one, to where the interval ends.
+// An interval of logarithms that is not halved any more.
+constexpr double kNarrow = 1e-12;
+// The first step of logarithms from the best one, to where the interval ends.
 constexpr double kStride = 0.05;
 
 // Stretches of time, in whatever unit, merged where they touch.
@@ -178,10 +178,11 @@ class SlowdownFit {
     return mean / std::max(error, 1e-300);
   }
 
-  // Where it first is beyond the quantile, from the best logarithm on; none: not within what is
+  // Where it is beyond the quantile, from the best logarithm on; none: not within what is
   // looked for. It need not fall all the way: far off noise in what is small drowns what it says.
   std::optional<double> FirstBeyond(double best, double stride) {
-    for (double at = best; std::abs(at) < std::log(kMostContention); at += stride) {
+    const double most = std::log(kMostContention);
+    for (double at = best; std::abs(at) < most; at += stride, stride *= 2) {
       if (std::abs(StudentAt(at + stride)) < quantile_) continue;
       return stride < 0 ? Crossing(at + stride, at, quantile_)
                         : Crossing(at, at + stride, -quantile_);
@@ -192,7 +193,7 @@ class SlowdownFit {
   // The logarithm at which StudentAt is that. REQUIRES: it is more at the lower one, and less at
   // the higher.
   double Crossing(double low, double high, double student) {
-    for (int i = 0; i < kHalvings; ++i) {
+    while (high - low > kNarrow && pace_.status().ok()) {
       const double middle = (low + high) / 2;
       (StudentAt(middle) > student ? low : high) = middle;
     }
