@@ -315,9 +315,12 @@ class Search {
       if (!*changed) break;
     }
     const double makespan = chain_->TimesOf(current_).makespan;
-    // A table's costs need not grow with what is fused, which the best rests on.
+    // A table's costs need not grow with what is fused, which the best rests on; and the chain has
+    // one time for a collective.
+    const Scenario& scenario = query_.scenario;
     best_.is_chains_best = best_.chain_is_solved && query_.fused_costs.empty() &&
-                           !query_.scenario.has_servers() &&
+                           !scenario.has_servers() && !scenario.all_reduce().contention &&
+                           scenario.all_reduce().collective_slowdown == 1 &&
                            makespan <= solved_makespan_ * (1 + 1e-9);
     return absl::OkStatus();
   }

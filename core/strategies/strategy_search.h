@@ -84,8 +84,8 @@ struct FoundStrategy {
   Strategy strategy;
   double steps_per_second = 0;
   // It is one of the least makespan on the chain, of groups made of the coarsened view's where
-  // that is on; never said with a table of costs, nor of parameter servers, whose downloads are not
-  // on the chain.
+  // that is on; never said with a table of costs, nor where a collective takes another time beside
+  // computation, nor of parameter servers, whose downloads are not on the chain.
   bool is_chains_best = false;
   // The best of the chain is known: no budget ended the search before.
   bool chain_is_solved = false;
