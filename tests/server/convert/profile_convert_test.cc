@@ -50,6 +50,34 @@ TEST(ProfileConvertTest, AProfileComesBackAsItWas) {
   }
 }
 
+TEST(ProfileConvertTest, ARecordingOfSeveralWorkersComesBackAsItWas) {
+  ProfileDraft draft = RandomProfile(1);
+  JobRecording& recording = draft.recording.emplace();
+  recording.collectives = {{.kind = Collective::kAllReduce, .size_bytes = 4096},
+                           {.kind = Collective::kBroadcast, .size_bytes = 0}};
+  int64_t time = 1'000'000'000'000;
+  for (const char* name : {"rank 0", "rank 1", "rank 2"}) {
+    WorkerRecording& worker = recording.workers.emplace_back();
+    worker.name = name;
+    if (recording.workers.size() > 1) worker.steps = draft.steps;
+    for (size_t step = 0; step < draft.steps.size(); ++step) {
+      worker.step_begins_ns.push_back(++time);
+      for (size_t i = 0; i < recording.collectives.size(); ++i) {
+        const int64_t start = ++time;
+        worker.runs.push_back({.start_ns = start, .end_ns = time += 10});
+      }
+      worker.step_ends_ns.push_back(++time);
+      worker.server_shifts_ns.push_back(-time);
+    }
+  }
+  EXPECT_TRUE(FromWire(ToWire(draft)).draft == draft);
+  recording.overlap_slowdown = 1.25;
+  recording.collective_slowdown = 1.75;
+  for (size_t i = 0; i < draft.steps.size() * recording.collectives.size(); ++i)
+    recording.computing_ns.push_back(static_cast<int64_t>(i));
+  EXPECT_TRUE(FromWire(ToWire(draft)).draft == draft);
+}
+
 TEST(ProfileConvertTest, NoParameterServersMeanOne) {
   EXPECT_EQ(FromWire(v1::Profile()).draft.parameter_servers, 1);
 }
