@@ -256,12 +256,12 @@ class StrategyAdviser {
 
   std::vector<BeginStrategy> StartsOfServers() const {
     std::vector<BeginStrategy> starts;
-    const auto in_parts = [&](int64_t bytes, std::string name) {
+    const auto in_parts = [&](int64_t bytes, const char* name) {
       std::optional<Strategy> strategy = InParts(bytes);
       if (!strategy.has_value()) return;
       starts.push_back({.strategy = *std::move(strategy),
-                        .is_default = !name.empty(),
-                        .name = std::move(name),
+                        .is_default = *name != '\0',
+                        .name = name,
                         .setting = absl::StrCat("BYTEPS_PARTITION_BYTES=", bytes)});
     };
     in_parts(kBytePsBytes, "BYTEPS");
@@ -313,6 +313,7 @@ class StrategyAdviser {
         starts.push_back({.strategy = *std::move(start), .is_default = true});
     }
     std::vector<Strategy> begins;
+    begins.reserve(starts.size());
     for (const BeginStrategy& start : starts) begins.push_back(start.strategy);
     Replays replays(job, query_, costs, stop_, executor_, known_.counter);
     const absl::StatusOr<FoundStrategy> found =

@@ -33,7 +33,7 @@ class RunMetadataTarget final : public FuzzTarget {
           testing::RandomTraining(seed, {.servers = 2, .variables = 2, .steps = 2});
       std::vector<std::string> recordings;
       for (int32_t worker = 0; worker < 2 + static_cast<int32_t>(seed % 2); ++worker) {
-        const int64_t apart_us = 100'000 * worker * static_cast<int64_t>(seed);
+        const int64_t apart_us = int64_t{100'000} * worker * static_cast<int64_t>(seed);
         testing::RunMetadataForm form{
             .server_ahead_us = -apart_us, .nanoseconds = true, .worker = worker};
         form.epoch_us += apart_us;

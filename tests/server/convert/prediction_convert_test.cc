@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "server/convert/profile_convert.h"
+#include "server/convert/scenario_convert.h"
 #include "tests/server/support/random_profile.h"
 
 namespace stepcast::server::prediction_convert_test {
