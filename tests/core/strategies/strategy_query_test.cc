@@ -14,7 +14,6 @@
 namespace stepcast::strategy_query_test {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
