@@ -178,7 +178,7 @@ class SlowdownFit {
     return mean / std::max(error, 1e-300);
   }
 
-  // Where it is beyond the quantile, from the best logarithm on; none: not within what is
+  // The first point beyond the quantile, from the best logarithm on; none: not within what is
   // looked for. It need not fall all the way: far off noise in what is small drowns what it says.
   std::optional<double> FirstBeyond(double best, double stride) {
     const double most = std::log(kMostContention);

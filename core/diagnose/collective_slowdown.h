@@ -1,4 +1,4 @@
-// How much longer a collective takes while some worker computes, told from what several workers
+// The slow-down of collectives while some worker computes, told from what several workers
 // recorded: LIBRA's rate of transfers beside computation against that alone (INFOCOM 2023, Eq. 6
 // and 7), each collective with all of its threads.
 //

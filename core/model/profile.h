@@ -167,14 +167,14 @@ struct JobRecording {
   // What computation took longer by while a collective ran beside it, 1 to kMaxOverlapSlowdown. The
   // steps are without it, as if nothing had run beside; 1: as they were recorded.
   double overlap_slowdown = 1;
-  // What a collective took longer by while some worker computed, 1 to kMaxCollectiveSlowdown. Runs
-  // are as they were recorded; what they would have taken alone is AloneNsOf.
+  // The factor a collective took longer by while some worker computed, 1 to kMaxCollectiveSlowdown.
+  // Runs are as they were recorded; what they would have taken alone is AloneNsOf.
   double collective_slowdown = 1;
   // By step and collective: how much of what it took the worker that came last some worker computed
   // beside, as recorded; empty: not known, and only where collective_slowdown is 1.
   std::vector<int64_t> computing_ns;
 
-  // What the collective took the worker that came last, which is the shortest of all workers'
+  // The time of the collective on the worker that came last, which is the shortest of all workers'
   // times, on whatever clock.
   int64_t ShortestNsOf(size_t step, size_t collective) const {
     int64_t shortest = INT64_MAX;

@@ -34,7 +34,7 @@ struct ImportedFormat {
   std::optional<JobRecordingReport> recording;  // of several workers
 };
 
-// What collectives cost the computation beside them, and computation them, is taken out of the
+// The cost of collectives to the computation beside them, and of it to them, is taken out of the
 // times of several workers: as much as the call says, else what they tell for certain
 // (core/diagnose/recorded_overlap.h).
 // Faults of one of several recordings are at `recordings[2]`, those of all at `recordings`; their

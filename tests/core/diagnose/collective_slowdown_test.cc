@@ -60,7 +60,7 @@ StepTimes Run(const Truth& truth, const std::vector<double>& begins,
   double collective_left = -1;
   double now = *std::min_element(begins.begin(), begins.end());
   while (true) {
-    // What can begin does.
+    // All that can begin does.
     for (size_t w = 0; w < workers; ++w) {
       const bool waits = op[w] + 1 == ops && collective < sending.size();
       if (op[w] == ops || left[w] >= 0 || begins[w] > now || waits) continue;
@@ -294,7 +294,7 @@ std::vector<NaiveRun> NaiveRuns(const Profile& profile, const Execution& replay)
   return runs;
 }
 
-// What is left of values by step and collective, with a weight each, when an effect of each
+// The rest of values by step and collective, with a weight each, when an effect of each
 // collective and one of each step are taken away: by turns, until nothing changes.
 std::vector<double> Unexplained(std::vector<double> values, const std::vector<double>& weights) {
   const size_t collectives = weights.size();
@@ -531,7 +531,8 @@ TEST(CollectiveSlowdownTest, TellsNothingFromTooFewStepsOrOneCollectiveOrOneWay)
   EXPECT_FALSE(Found(Profile::Create(draft).value()).has_value());
 }
 
-// What was taken out of the times at import is told from the stored profile as from the recording.
+// A slow-down taken out of the times at import is told from the stored profile as from the
+// recording.
 TEST(CollectiveSlowdownTest, IsToldOfAProfileWhoseTimesWereFreedOfIt) {
   const Profile profile = Recorded({.collective_slowdown = 1.6, .overlap_slowdown = 1.3}, 5);
   const MultiRankRecording recording = RecordingOf(profile, NeverStop).value();
