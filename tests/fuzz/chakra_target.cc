@@ -44,11 +44,10 @@ class ChakraTarget final : public FuzzTarget {
   }
 
   std::string Mutate(std::string input, const Mutation& mutation) const override {
-    return MutateRecordings(
-        std::move(input), mutation, [](std::string recording, const Mutation& how) {
-          const bool is_json = !recording.empty() && recording.front() == '{';
-          return is_json ? MutateJson(std::move(recording), how) : how.bytes(std::move(recording));
-        });
+    return MutateRecordings(input, mutation, [](std::string recording, const Mutation& how) {
+      const bool is_json = !recording.empty() && recording.front() == '{';
+      return is_json ? MutateJson(std::move(recording), how) : how.bytes(std::move(recording));
+    });
   }
 
  private:

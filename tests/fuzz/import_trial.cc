@@ -73,7 +73,7 @@ ImportInput RecordingsOf(std::string_view input) {
   return recordings;
 }
 
-std::string MutateRecordings(std::string input, const Mutation& mutation,
+std::string MutateRecordings(const std::string& input, const Mutation& mutation,
                              std::string (*mutate)(std::string, const Mutation&)) {
   std::vector<std::string> recordings = absl::StrSplit(input, kBetweenRecordings);
   std::string& recording = recordings[mutation.random.Below(recordings.size())];

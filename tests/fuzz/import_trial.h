@@ -25,7 +25,7 @@ std::string JoinedRecordings(const std::vector<std::string>& recordings);
 // Of `input`, which it must not outlive.
 ImportInput RecordingsOf(std::string_view input);
 // One of an input's recordings mutated as `mutate` does it, or in another's place.
-std::string MutateRecordings(std::string input, const Mutation& mutation,
+std::string MutateRecordings(const std::string& input, const Mutation& mutation,
                              std::string (*mutate)(std::string, const Mutation&));
 
 // A batch size of 8 and 100 MB/s.

@@ -49,10 +49,9 @@ class RunMetadataTarget final : public FuzzTarget {
   }
 
   std::string Mutate(std::string input, const Mutation& mutation) const override {
-    return MutateRecordings(
-        std::move(input), mutation, [](std::string recording, const Mutation& how) {
-          return MutateSerialised(RunMetadataPrototype(), std::move(recording), how);
-        });
+    return MutateRecordings(input, mutation, [](std::string recording, const Mutation& how) {
+      return MutateSerialised(RunMetadataPrototype(), std::move(recording), how);
+    });
   }
 };
 

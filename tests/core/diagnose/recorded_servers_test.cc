@@ -27,7 +27,6 @@ namespace stepcast::recorded_servers_test {
 namespace {
 
 using testing::RandomTraining;
-using testing::RunMetadataForm;
 using testing::WriteRunMetadata;
 
 constexpr int64_t kEpochNs = 1'600'000'000'000'000'000;
