@@ -90,7 +90,9 @@ RepairedStep StepClock::MoveServers(RecordedStep& step) {
   std::vector<int64_t> shifts(bounds_.size());
   for (size_t server = 0; server < bounds_.size(); ++server) {
     shifts[server] = ShiftOf(server);
-    if (kept_ == KeptReadings::kEnds && bounds_[server].first_start != kNone)
+    // Unless the step has nothing of the worker's.
+    if (kept_ == KeptReadings::kEnds && bounds_[server].first_start != kNone &&
+        worker_start_ != kNone)
       shifts[server] = std::max(shifts[server], worker_start_ - bounds_[server].first_start);
     if (shifts[server] == 0) {
       origin = std::min(origin, bounds_[server].first_start);

@@ -72,6 +72,21 @@ TEST(StepClockTest, AServerThatMadeNothingItSentIsJudgedByItsUploads) {
   EXPECT_LE(step.end_ns[4], 100);
 }
 
+TEST(StepClockTest, AStepWithNothingOfTheWorkersBeginsOnTheServersClock) {
+  const std::vector<Operation> operations = {
+      {.name = "one", .resource = Resource::kParameterServer},
+      {.name = "other", .resource = Resource::kParameterServer, .waiting_for = {0}}};
+  constexpr int64_t kNow = 1'600'000'000'000'000'000;
+  for (const KeptReadings kept : {KeptReadings::kNone, KeptReadings::kEnds}) {
+    StepClock clock(operations, 1, 1e9, kept);
+    RecordedStep step{.start_ns = {kNow, kNow + 20}, .end_ns = {kNow + 20, kNow + 50}};
+    const RepairedStep repaired = clock.Repair(step);
+    EXPECT_EQ(repaired.begin_ns, kNow);
+    EXPECT_EQ(repaired.shifts_ns, std::vector<int64_t>{0});
+    EXPECT_EQ(step, (RecordedStep{.start_ns = {0, 20}, .end_ns = {20, 50}}));
+  }
+}
+
 TEST(StepClockTest, EachServerHasAClock) {
   std::vector<Operation> operations = Operations();
   const std::vector<Operation> more = Operations();
