@@ -332,7 +332,7 @@ SlowedRecording Contended(uint64_t seed, double collective, double overlap) {
   const MultiRankRecording recording = RecordingOf(truth, NeverStop).value();
   const RecordedJob made =
       RecordedJobOf(recording, std::vector<NodeClock>(recording.workers.size()), NeverStop).value();
-  // What ran is written down, when it did, to the nanosecond.
+  // The operations that ran are written down, when they did, to the nanosecond.
   class Writer : public TraceSink {
    public:
     Writer(ProfileDraft& to, const RecordedJob& made) : to_(to), made_(made) {}

@@ -335,7 +335,7 @@ TEST(RecordedServersTest, SurvivesThreeThousandMutations) {
       EXPECT_FALSE(DetailsOf(found.status()).faults.empty());
       continue;
     }
-    // What is imported is reported on, or refused with its place.
+    // An import is reported on, or refused with its place.
     const absl::StatusOr<JobRecordingReport> report = ReportOnRecording(*found, NeverStop);
     if (report.ok()) {
       EXPECT_GT(report->replayed_step_seconds, 0);

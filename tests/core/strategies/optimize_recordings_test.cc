@@ -128,7 +128,7 @@ TEST(OptimizeRecordingsTest, AStrategyIsWrittenIntoTheStepsOfEveryWorker) {
       }
     }
   }
-  // What saves memory, too.
+  // Memory passes, too.
   MemoryModel model{.kept_bytes = std::vector<int64_t>(profile.operations().size(), 1)};
   const absl::StatusOr<MemoryPlan> halves = Accumulate(profile, model, 0.5);
   ASSERT_TRUE(halves.ok()) << halves.status();

@@ -400,7 +400,7 @@ TEST(ServerStrategiesTest, IsNeverWorseThanAsRecordedOrBytePsOnTheZoo) {
       const double found = answer->prediction.examples_per_second;
       ASSERT_NE(Compared(*answer, "BYTEPS"), nullptr);
       ASSERT_NE(Compared(*answer, "AS_RECORDED"), nullptr);
-      // Where nothing is known to be faster the job stays as it is.
+      // The job stays as it is where nothing is known to be faster.
       const double within = answer->keeps_as_recorded ? 1 - kLeastGain : 1 - 1e-9;
       for (const ComparedStrategy& compared : answer->compared)
         EXPECT_GE(found, compared.examples_per_second * within) << model << compared.name;
